@@ -39,42 +39,34 @@ const (
 	oneHost          = hostGroup + "/hosts/one"
 )
 
-// variant has the edits of azureSpec that a field needs, because it excludes others.
-type variant struct {
-	field string
-	edits map[string]any
-}
+// variant has the edits of azureSpec that a field needs, because it excludes others. null leaves a field out.
+type variant struct{ field, edits string }
 
 var azureVariants = []variant{
-	{"spec.azure.image.computeGallery", map[string]any{
-		"spec.azure.image.id": absent,
-		"spec.azure.image.computeGallery": parse(`{gallery: windows, name: ws2022, version: 1.0.0, resourceGroup: images,
-		  subscriptionID: ` + guid + `}`),
-	}},
-	{"spec.azure.image.communityGallery", map[string]any{
-		"spec.azure.image.id":               absent,
-		"spec.azure.image.communityGallery": parse(`{gallery: ClusterAPI-1, name: windows, version: 1.0.0}`),
-	}},
-	{"spec.azure.image.marketplace", map[string]any{
-		"spec.azure.image.id":          absent,
-		"spec.azure.image.marketplace": parse(`{publisher: cncf, offer: capi, sku: ws2022, version: 1.0.0, plan: Image}`),
-	}},
-	{"spec.azure.capacityReservationGroupID", map[string]any{
-		"spec.azure.capacityReservationGroupID": reservation, "spec.azure.priority": absent, "spec.azure.spot": absent,
-		"spec.azure.proximityPlacementGroupID": absent,
-	}},
-	{"spec.azure.hostGroupID", map[string]any{
-		"spec.azure.hostGroupID": hostGroup, "spec.azure.priority": absent, "spec.azure.spot": absent,
-	}},
-	{"spec.azure.hostID", map[string]any{
-		"spec.azure.hostID": oneHost, "spec.azure.priority": absent, "spec.azure.spot": absent,
-	}},
-	{"spec.azure.networkInterfaces[].privateAddress", map[string]any{
-		"spec.azure.networkInterfaces[].privateAddress": "10.1.0.5", "spec.azure.networkInterfaces[].publicIP": absent,
-	}},
-	{"spec.azure.networkInterfaces[].subnet.name", map[string]any{
-		"spec.azure.networkInterfaces[].subnet": map[string]any{"name": "nodes"},
-	}},
+	{
+		"spec.azure.image.computeGallery",
+		`{image.id: null, image.computeGallery: {gallery: windows, name: ws2022, version: 1.0.0, resourceGroup: images,
+		  subscriptionID: ` + guid + `}}`,
+	},
+	{
+		"spec.azure.image.communityGallery",
+		`{image.id: null, image.communityGallery: {gallery: ClusterAPI-1, name: windows, version: 1.0.0}}`,
+	},
+	{
+		"spec.azure.image.marketplace",
+		`{image.id: null, image.marketplace: {publisher: cncf, offer: capi, sku: ws2022, version: 1.0.0, plan: Image}}`,
+	},
+	{
+		"spec.azure.capacityReservationGroupID",
+		`{priority: null, spot: null, proximityPlacementGroupID: null, capacityReservationGroupID: ` + reservation + `}`,
+	},
+	{"spec.azure.hostGroupID", `{priority: null, spot: null, hostGroupID: ` + hostGroup + `}`},
+	{"spec.azure.hostID", `{priority: null, spot: null, hostID: ` + oneHost + `}`},
+	{
+		"spec.azure.networkInterfaces[].privateAddress",
+		`{"networkInterfaces[].publicIP": null, "networkInterfaces[].privateAddress": 10.1.0.5}`,
+	},
+	{"spec.azure.networkInterfaces[].subnet.name", `{"networkInterfaces[].subnet": {name: nodes}}`},
 }
 
 // variantOf is the variant that a field needs, or the empty one.
@@ -84,7 +76,7 @@ func variantOf(field string) variant {
 			return v
 		}
 	}
-	return variant{}
+	return variant{edits: "{}"}
 }
 
 func variantFields() []string {

@@ -84,7 +84,7 @@ func newObjectFor(kind, field string) *unstructured.Unstructured {
 	if strings.HasPrefix(field, "spec.azure") {
 		set(made.Object, in(kind, "spec"), parse(azureSpec))
 	}
-	setAll(made, variantOf(field).edits)
+	setAll(made, below("spec.azure", variantOf(field).edits))
 	if at, _, ok := strings.Cut(field, ".contentFrom"); ok {
 		setAll(made, map[string]any{at + ".content": absent, at + ".contentFrom": source(field)})
 	}

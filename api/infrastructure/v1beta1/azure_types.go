@@ -191,8 +191,8 @@ type AzureVM struct {
 	// +optional
 	BootDiagnostics AzureBootDiagnostics `json:"bootDiagnostics,omitempty,omitzero"`
 
-	// additionalTags of the VM, its disks and adapters, such as {team: blue}. They
-	// go before those of the AzureCluster. Azure allows 50 tags, of which the
+	// additionalTags of the VM and its adapters, such as {team: blue}. They go
+	// before those of the AzureCluster. Azure allows 50 tags, of which the
 	// controller needs 4. Default: none. Immutable.
 	//
 	// +optional
