@@ -127,7 +127,8 @@ func TestResolve(t *testing.T) {
 			}),
 		},
 		{
-			name: "a subnet by its name in the cluster's network", spec: &infrav1.AzureVM{NetworkInterfaces: []infrav1.AzureNetworkInterface{
+			name: "a subnet by its name in the cluster's network",
+			spec: &infrav1.AzureVM{NetworkInterfaces: []infrav1.AzureNetworkInterface{
 				{Name: "node", Subnet: infrav1.AzureSubnet{Name: "nodes"}},
 			}},
 			from: blueObject(t, "azurecluster"), want: blue,

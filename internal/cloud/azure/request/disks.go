@@ -26,7 +26,7 @@ func disks(w Want) *armcompute.StorageProfile {
 	for i, wanted := range spec.DataDisks {
 		profile.DataDisks = append(profile.DataDisks, &armcompute.DataDisk{
 			Name:         new(DataDisk(w.Machine.Name, wanted.Name)),
-			Lun:          cmp.Or(wanted.LUN, new(int32(i))), //nolint:gosec // because there are at most 64
+			Lun:          cmp.Or(wanted.LUN, new(int32(i))),
 			CreateOption: ptr.To(armcompute.DiskCreateOptionTypesEmpty),
 			DeleteOption: ptr.To(armcompute.DiskDeleteOptionTypesDelete),
 			DiskSizeGB:   &wanted.SizeGiB,

@@ -127,7 +127,9 @@ var fieldCases = map[string]fieldCase{
 		s.Priority = infrav1.AzurePrioritySpot
 		s.Spot = infrav1.AzureSpot{MaxPrice: "1.5", EvictionPolicy: infrav1.AzureEvictionDeallocate}
 	}, map[string]string{"properties.evictionPolicy": `"Deallocate"`, "properties.billingProfile": `{"maxPrice":1.5}`}},
-	"a confidential VM": {func(s *infrav1.AzureVM) { s.SecurityProfile.SecurityType = infrav1.AzureConfidentialVM }, map[string]string{
+	"a confidential VM": {func(s *infrav1.AzureVM) {
+		s.SecurityProfile.SecurityType = infrav1.AzureConfidentialVM
+	}, map[string]string{
 		"properties.securityProfile.uefiSettings":     `{"secureBootEnabled":true,"vTpmEnabled":true}`,
 		systemAt + ".managedDisk.securityProfile":     `{"securityEncryptionType":"VMGuestStateOnly"}`,
 		systemAt + ".managedDisk.storageAccountType":  "null",
@@ -142,7 +144,9 @@ var fieldCases = map[string]fieldCase{
 		systemAt + ".managedDisk.securityProfile.diskEncryptionSet.id": `"` + blueGroup.String() +
 			`/providers/Microsoft.Compute/diskEncryptionSets/k"`,
 	}},
-	"the VM's own identity": {func(s *infrav1.AzureVM) { s.Identities.Type = infrav1.AzureIdentitiesSystemAssigned }, map[string]string{
+	"the VM's own identity": {func(s *infrav1.AzureVM) {
+		s.Identities.Type = infrav1.AzureIdentitiesSystemAssigned
+	}, map[string]string{
 		"identity": `{"type":"SystemAssigned"}`,
 	}},
 	"reserved capacity": {func(s *infrav1.AzureVM) {
@@ -230,7 +234,8 @@ func fieldsAt(of any, path []string) any {
 func TestSeparateAdapters(t *testing.T) {
 	w := blueWant()
 	fullWant(&w)
-	w.Machine.Spec.Azure.NetworkInterfaces[0].PrivateAddress = "10.1.5.5"
+	wanted := &w.Machine.Spec.Azure.NetworkInterfaces[0]
+	wanted.PrivateAddress = "10.1.5.5"
 	body := expect.Got(doc.Read(expect.Got(json.Marshal(Adapter(w, 0)))(t)))(t)
 	id, _ := doc.ParseID(blueGroup.Adapter("win-1-node").String())
 	if refused := rules.CheckNIC(rules.Request{ID: id, Body: body, Version: "2025-01-01", Create: true}); refused != nil {
@@ -242,7 +247,7 @@ func TestSeparateAdapters(t *testing.T) {
 		"properties.ipConfigurations.0.properties.loadBalancerBackendAddressPools.1.id": w.Placement.OutboundPool,
 		"properties.ipConfigurations.1.properties.subnet.id":                            w.Placement.Subnets[0],
 		"properties.enableIPForwarding":                                                 true,
-		"properties.networkSecurityGroup.id":                                            w.Machine.Spec.Azure.NetworkInterfaces[0].NetworkSecurityGroupID,
+		"properties.networkSecurityGroup.id":                                            wanted.NetworkSecurityGroupID,
 		"properties.dnsSettings.dnsServers.0":                                           "10.0.0.2",
 		"tags.capwin-machine":                                                           "blue-win-1",
 	} {
