@@ -16,7 +16,7 @@ const (
 	  dataDisks: [{name: data, sizeGiB: 256, lun: 0, type: UltraSSD_LRS, caching: None,
 	  diskEncryptionSetID: ` + encryptionSet + `}], diskController: NVMe, ultraSSD: Enabled,
 	  networkInterfaces: [{name: node, subnet: {id: ` + subnet + `}, acceleratedNetworking: Enabled, ipForwarding: Enabled,
-	  secondaryAddresses: 30, publicIP: Enabled, dnsServers: [10.0.0.2], networkSecurityGroupID: ` + securityGroup + `,
+	  secondaryAddresses: 30, publicIP: Enabled, dnsServers: [10.0.0.2], networkSecurityGroupID: ` + azureFirewall + `,
 	  applicationSecurityGroupIDs: [` + applicationGroup + `], loadBalancerPoolIDs: [` + backendPool + `]}],
 	  priority: Spot, spot: {maxPrice: "0.25", evictionPolicy: Delete},
 	  securityProfile: {securityType: ConfidentialVM, secureBoot: Enabled, vTPM: Enabled, encryptionAtHost: Enabled},
@@ -28,7 +28,7 @@ const (
 	inNetwork        = "/subscriptions/" + guid + "/resourceGroups/net/providers/Microsoft.Network"
 	inCompute        = "/subscriptions/" + guid + "/resourceGroups/vms/providers/Microsoft.Compute"
 	encryptionSet    = inCompute + "/diskEncryptionSets/keys"
-	securityGroup    = inNetwork + "/networkSecurityGroups/nodes"
+	azureFirewall    = inNetwork + "/networkSecurityGroups/nodes"
 	applicationGroup = inNetwork + "/applicationSecurityGroups/nodes"
 	backendPool      = inNetwork + "/loadBalancers/blue/backendAddressPools/nodes"
 	managedIdentity  = "/subscriptions/" + guid + "/resourceGroups/a/providers/Microsoft.ManagedIdentity/userAssignedIdentities/b"
@@ -100,7 +100,7 @@ var azureIDs = []struct{ field, right, message, other string }{
 	idOf("scaleSetID", scaleSet, "a scale set"),
 	idOf("osDisk.diskEncryptionSetID", encryptionSet, "a disk encryption set"),
 	idOf("dataDisks[].diskEncryptionSetID", encryptionSet, "a disk encryption set"),
-	idOf("networkInterfaces[].networkSecurityGroupID", securityGroup, "a network security group"),
+	idOf("networkInterfaces[].networkSecurityGroupID", azureFirewall, "a network security group"),
 	idOf("networkInterfaces[].applicationSecurityGroupIDs[]", applicationGroup, "an application security group"),
 	idOf("networkInterfaces[].loadBalancerPoolIDs[]", backendPool, "a backend pool"),
 	idOf("identities.userAssigned[]", managedIdentity, "a managed identity"),
