@@ -66,7 +66,7 @@ var placementRules = []rule{
 	{
 		at: "status.azure.tags.pool", field: "status.azure.tags[pool]",
 		message:  "must not have control characters, such as the end of a line",
-		accepted: edits("status.azure.tags.pool", "", "blue"), refused: edits("status.azure.tags.team", "a\n"),
+		accepted: edits("status.azure.tags.pool", "", "blue"), refused: edits("status.azure.tags.pool", "a\n"),
 	},
 	placed("loadBalancerName", "must be the name of a load balancer, such as blue", "a_B-1.c", "/a", ""),
 }
