@@ -56,6 +56,7 @@ type calls struct {
 	broken *cloud.Error
 	until  time.Time // when the next try is due, while it is broken
 	closed bool
+	under  sync.WaitGroup
 }
 
 func newCalls(who Principal, now func() time.Time) (*calls, error) {
@@ -75,7 +76,7 @@ type call struct {
 	method, path, version string
 	query                 url.Values
 	body                  func(context.Context) (any, error) // asked once it is our turn
-	create                bool // only if there is nothing of the name
+	create                bool                               // only if there is nothing of the name
 	class                 limiter.Class
 	subscription, asker   string
 }
@@ -112,6 +113,7 @@ func (c *calls) send(ctx context.Context, q call) answer {
 	if err := c.open(); err != nil {
 		return failed(err)
 	}
+	defer c.under.Done()
 	scope := limiter.Scope{Principal: c.who.Name, Subscription: q.subscription}
 	if wait := c.limit.Ask(scope, q.class, q.asker+"|"+q.path); wait > 0 {
 		return failed(&cloud.Error{Kind: cloud.Later, Message: "waiting for this account's turn at Azure", After: wait})
@@ -200,7 +202,7 @@ func (c *calls) unanswered(err error) answer {
 	return answer{verdict: &fault.Verdict{Error: silent}, lost: true}
 }
 
-// open says why no call may be made now.
+// open says why no call may be made now. Without an error a call has begun.
 func (c *calls) open() *cloud.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,6 +212,7 @@ func (c *calls) open() *cloud.Error {
 	case c.broken != nil && c.now().Before(c.until):
 		return c.broken
 	}
+	c.under.Add(1)
 	return nil
 }
 
@@ -245,6 +248,7 @@ func (c *calls) close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
+	c.under.Wait()
 	if idle, ok := c.who.Transport.(interface{ CloseIdleConnections() }); ok {
 		idle.CloseIdleConnections()
 	}

@@ -177,8 +177,11 @@ func running(w world) {
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
 			{Type: clusterv1.MachineInternalIP, Address: "10.1.2.3"},
 		},
-		UserData: true,
+		UserData: !w.Keeps,
 		Report:   `{"state":"Running"}`,
+	}
+	if w.Mute {
+		want.Report = ""
 	}
 	if diff := cmp.Diff(want, w.observe(c, m)); diff != "" {
 		w.t.Errorf("Observe (-want +got):\n%s", diff)

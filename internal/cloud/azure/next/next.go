@@ -62,7 +62,7 @@ func Decide(m cloud.Machine, s Survey, want Goal) Step {
 		return Step{Act: List}
 	case want == Gone:
 		return toRemove(m, s)
-	case s.Seen != nil && !s.Seen.Ours && want == Running:
+	case s.Seen != nil && !s.Seen.Ours && want == Running && !m.Settled:
 		return fail(nameTaken(m))
 	case s.Seen != nil && s.Seen.Ours:
 		return withVM(m, s, want)
