@@ -65,11 +65,12 @@ var rooms = []room{
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
 	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},
+	{folder: "controllers/inherit", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/bootstrap", may: []string{
 		"api", "bootstrap", "controllers/fresh", "controllers/linux", "controllers/owner", "controllers/phase", "internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{
-		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials",
+		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials", "controllers/inherit",
 		"controllers/fresh", "controllers/linux", "controllers/owner", "controllers/phase",
 	}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},

@@ -41,10 +41,18 @@ const (
 
 // azureStatus has a placement in Azure, which a real machine on vSphere does not have.
 const azureStatus = `{cloud: AzurePublicCloud, tenantID: ` + guid + `, subscriptionID: ` + guid + `, resourceGroup: nodes,
-	  location: westeurope, subnetID: ` + subnet + `, securityGroupName: nodes-nsg, routeTableName: nodes-routes,
-	  nodeIdentityClientID: ` + guid + `}`
+	  location: westeurope, subnetIDs: [` + subnet + `], securityGroupID: ` + securityGroup + `, routeTableID: ` + routeTable + `,
+	  loadBalancerName: blue, outboundPoolID: ` + outboundPool + `, failureDomains: ["1"], tags: {team: blue},
+	  identity: {namespace: default, name: blue}, nodeIdentityClientID: ` + guid + `}`
 
-const subnet = "/subscriptions/" + guid + "/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes"
+// What a placement refers to.
+const (
+	azureNetwork  = "/subscriptions/" + guid + "/resourceGroups/net/providers/Microsoft.Network/"
+	subnet        = azureNetwork + "virtualNetworks/vnet/subnets/nodes"
+	securityGroup = azureNetwork + "networkSecurityGroups/nodes-nsg"
+	routeTable    = azureNetwork + "routeTables/nodes-routes"
+	outboundPool  = azureNetwork + "loadBalancers/blue/backendAddressPools/out"
+)
 
 // Statuses with every field that has limits.
 const (
