@@ -39,6 +39,7 @@ AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 .PHONY: test
 test: servers ## Run all tests
 	$(GO_TEST) -p $(AT_ONCE) ./...
+	cd test/gitops && $(GO_TEST) ./...
 
 .PHONY: test-race
 test-race: servers ## Run all tests under the race detector (needs a C compiler)

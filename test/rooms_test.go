@@ -53,6 +53,10 @@ var rooms = []room{
 		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
 	}},
 	{folder: "internal/cloud/azure/limiter"},
+	{folder: "internal/cloud/azure/clouds"},
+	{folder: "internal/cloud/azure/login", may: []string{
+		"api", "internal/cloud", "internal/cloud/azure/clouds", "internal/cloud/azure/placement",
+	}},
 	{folder: "internal/cloud/azure/next", may: []string{
 		"api", "internal/cloud", "internal/cloud/azure/fault", "internal/cloud/azure/request",
 	}},
@@ -93,6 +97,7 @@ var behind = map[string][]string{
 	"internal/cloud/azure": {
 		"internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/fault",
 		"internal/cloud/azure/request", "internal/cloud/azure/limiter", "internal/cloud/azure/next",
+		"internal/cloud/azure/login",
 	},
 }
 
