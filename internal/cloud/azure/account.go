@@ -60,7 +60,7 @@ func (a *account) Server(ctx context.Context, asker cloud.Key) (string, error) {
 	return a.server(), nil
 }
 
-func (a *account) server() string { return a.calls.endpoint + "/" + a.calls.who.Tenant }
+func (a *account) server() string { return a.calls.endpoint + "/" + a.calls.who.tenant }
 
 // Health is that of the calls and the watch.
 func (a *account) Health() cloud.Health {
@@ -181,8 +181,8 @@ func (a *account) view(ctx context.Context, m cloud.Machine, at place) error {
 	why := whyOf(view.Statuses)
 	a.ledger.note(m, a.now(), func(w *work) {
 		w.view = &why
-		if m.Spec.Azure != nil && w.choice.Size != "" {
-			a.closures.shut(at.vm.Parent(), m.Spec.Azure.Location, w.choice, why, a.now())
+		if w.choice.Size != "" {
+			a.closures.shut(at.vm.Parent(), locationOf(m), w.choice, why, a.now())
 		}
 	})
 	return nil
@@ -199,7 +199,7 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 			return false, err
 		}
 	}
-	group, location := at.vm.Parent(), where.Location
+	group, location := at.vm.Parent(), locationOf(m)
 	if shut := a.closures.probe(group, location, choice, m.ProviderID, a.now()); shut != nil {
 		return true, shut
 	}

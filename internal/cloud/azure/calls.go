@@ -44,7 +44,7 @@ const (
 // calls are how we talk to Azure Resource Manager: each call waits for its turn at the limiter, is made once, and its answer is
 // judged. Nothing here retries.
 type calls struct {
-	who      Principal
+	who      principal
 	endpoint string
 	pipe     runtime.Pipeline
 	limit    *limiter.Limiter
@@ -59,15 +59,15 @@ type calls struct {
 	under  sync.WaitGroup
 }
 
-func newCalls(who Principal, now func() time.Time) (*calls, error) {
+func newCalls(who principal, now func() time.Time) (*calls, error) {
 	options := &arm.ClientOptions{DisableRPRegistration: true, ClientOptions: policy.ClientOptions{
-		Cloud: who.Cloud, Transport: who.Transport, Retry: policy.RetryOptions{MaxRetries: -1},
+		Cloud: who.cloud, Transport: who.transport, Retry: policy.RetryOptions{MaxRetries: -1},
 	}}
-	pipe, err := armruntime.NewPipeline("capwin", "v1", who.Credential, runtime.PipelineOptions{}, options)
+	pipe, err := armruntime.NewPipeline("capwin", "v1", who.credential, runtime.PipelineOptions{}, options)
 	if err != nil {
 		return nil, err
 	}
-	endpoint := strings.TrimSuffix(who.Cloud.Services[azcloud.ResourceManager].Endpoint, "/")
+	endpoint := strings.TrimSuffix(who.cloud.Services[azcloud.ResourceManager].Endpoint, "/")
 	return &calls{who: who, endpoint: endpoint, pipe: pipe, limit: &limiter.Limiter{Now: now}, now: now}, nil
 }
 
@@ -114,7 +114,7 @@ func (c *calls) send(ctx context.Context, q call) answer {
 		return failed(err)
 	}
 	defer c.under.Done()
-	scope := limiter.Scope{Principal: c.who.Name, Subscription: q.subscription}
+	scope := limiter.Scope{Principal: c.who.name, Subscription: q.subscription}
 	if wait := c.limit.Ask(scope, q.class, q.asker+"|"+q.path); wait > 0 {
 		return failed(&cloud.Error{Kind: cloud.Later, Message: "waiting for this account's turn at Azure", After: wait})
 	}
@@ -249,7 +249,7 @@ func (c *calls) close() {
 	c.closed = true
 	c.mu.Unlock()
 	c.under.Wait()
-	if idle, ok := c.who.Transport.(interface{ CloseIdleConnections() }); ok {
+	if idle, ok := c.who.transport.(interface{ CloseIdleConnections() }); ok {
 		idle.CloseIdleConnections()
 	}
 }
@@ -282,15 +282,13 @@ func pages[T any](ctx context.Context, c *calls, q call) ([]T, answer) {
 // maxPages of a list are more than a subscription can fill.
 const maxPages = 4000
 
-// Principal is who calls Azure, and where.
-type Principal struct {
-	Credential azcore.TokenCredential
-	Cloud      azcloud.Configuration
-	Transport  policy.Transporter
-	// Name is equal for equal principals with equal proofs. It is a secret.
-	Name string
-	// Tenant of the principal.
-	Tenant string
-	// ComputeVersion is the cloud's own api-version for VMs; empty for the usual one.
-	ComputeVersion string
+// principal is who calls Azure, and where.
+type principal struct {
+	credential azcore.TokenCredential
+	cloud      azcloud.Configuration
+	transport  policy.Transporter
+	// name is equal for equal principals with equal proofs. It is a secret.
+	name, tenant string
+	// computeVersion is the cloud's own api-version for VMs; empty for the usual one.
+	computeVersion string
 }

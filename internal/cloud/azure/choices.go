@@ -92,15 +92,18 @@ func familyOf(group arm.ID, location string, of request.Choice) string {
 	return "family|" + strings.ToLower(group.Subscription+"|"+location) + "|" + count.ReplaceAllString(name, "") + "|" + version
 }
 
-// choose is the first choice that is open, and why the first is closed if none is.
+// choose is the first choice that is open, and why the first is closed if none is. The machine's failure domain is its zone.
 func (a *account) choose(group arm.ID, m cloud.Machine, now time.Time) (*request.Choice, *cloud.Error) {
-	spec := m.Spec.Azure
-	if spec == nil {
+	if m.Spec.Azure == nil {
 		return nil, nil
 	}
+	var zones []string
+	if m.Place.FailureDomain != "" {
+		zones = []string{m.Place.FailureDomain}
+	}
 	var first *cloud.Error
-	choice, ok := request.Pick(request.Choices([]string{spec.VMSize}, nil), func(of request.Choice) bool {
-		err := a.closures.why(group, spec.Location, of, m.ProviderID, now)
+	choice, ok := request.Pick(request.Choices([]string{m.Spec.Azure.VMSize}, zones), func(of request.Choice) bool {
+		err := a.closures.why(group, locationOf(m), of, m.ProviderID, now)
 		if first == nil {
 			first = err
 		}
@@ -110,4 +113,15 @@ func (a *account) choose(group arm.ID, m cloud.Machine, now time.Time) (*request
 		return nil, first
 	}
 	return &choice, nil
+}
+
+// locationOf is where the VM is, from its status or its spec.
+func locationOf(m cloud.Machine) string {
+	switch {
+	case m.Place.Azure != nil:
+		return m.Place.Azure.Location
+	case m.Spec.Azure != nil:
+		return m.Spec.Azure.Location
+	}
+	return ""
 }

@@ -28,7 +28,7 @@ func TestContract(t *testing.T) {
 		s := &contractStage{stage: newStage(t)}
 		s.Change(func(in *armsim.Inside) { in.Network.Address = 1000 * time.Hour }) // until the test gives one
 		return cloudtest.Harness{
-			Provider:         contractProvider{Provider{Login: s.login}, s},
+			Provider:         contractProvider{Provider{login: s.login}, s},
 			Credentials:      s.credentials(),
 			WrongCredentials: with(s.credentials(), "secret", "wrong"),
 			DeadCredentials:  with(s.credentials(), "endpoint", "https://"+deadAddress(t)),
@@ -76,7 +76,7 @@ type contractProvider struct {
 }
 
 func (p contractProvider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
-	who, err := p.Login(credentials)
+	who, err := p.login(credentials)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@
 //	sweep.go       adapters and disks that a deletion left
 //	ledger.go      what this process began for each machine
 //	choices.go     the sizes that Azure has no room for
+//	placer.go      where a VM goes and with whose rights, through the rooms placement, clouds and login
 package azure
 
 import (
@@ -25,13 +26,20 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 )
 
 // Provider is Azure.
 type Provider struct {
-	// Login makes a principal of what the machine's identity names.
-	Login func(credentials map[string][]byte) (Principal, error)
+	// Book has the clouds, and Cloud is the name of the one for the manager's own proofs; empty for the public one.
+	Book  clouds.Book
+	Cloud string
+	// Allowed are the namespaces that may use the manager's own proofs; nil is none.
+	Allowed *placement.Allowed
+
+	grant cloud.Grant
+	login func(secret map[string][]byte) (principal, error) // of tests
 }
 
 var _ cloud.Provider = Provider{}
@@ -55,7 +63,7 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	if m.UID == "" {
 		return cloud.Identity{}, cloud.Errorf(cloud.Transient, "", "the API server has not given the machine a UID yet")
 	}
-	where, err := placement.Resolve(m.Spec.Azure, "", nil)
+	where, err := placementOf(cloud.Machine{Spec: m.Spec, Place: cloud.Place{Azure: m.Status.Azure}})
 	if err != nil {
 		return cloud.Identity{}, err
 	}
@@ -81,13 +89,13 @@ func (Provider) IdentityOf(m *infrav1.WindowsMachine) (ref infrav1.IdentityRefer
 
 // Principal is cloud, tenant, client and proof.
 func (p Provider) Principal(credentials map[string][]byte) (string, error) {
-	who, err := p.Login(credentials)
-	return who.Name, err
+	who, err := p.signIn(credentials)
+	return who.name, err
 }
 
 // Connect checks the form of the credentials. The first call asks for a token.
 func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
-	who, err := p.Login(credentials)
+	who, err := p.signIn(credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -95,17 +103,12 @@ func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 }
 
 // open opens the account of a principal.
-func open(who Principal, now func() time.Time) (*account, error) {
+func open(who principal, now func() time.Time) (*account, error) {
 	c, err := newCalls(who, now)
 	if err != nil {
 		return nil, err
 	}
 	return &account{calls: c, now: now, ticks: everySecond, opened: now()}, nil
-}
-
-// placementOf is where the VM goes.
-func placementOf(m cloud.Machine) (placement.Placement, error) {
-	return placement.Resolve(m.Spec.Azure, m.ProviderID, nil)
 }
 
 // homeOf is the ID of a machine's VM, whose providerID was read before.

@@ -17,8 +17,8 @@ import (
 const preconditioned = "2024-03-01"
 
 func (c *calls) compute() string {
-	if c.who.ComputeVersion != "" {
-		return c.who.ComputeVersion
+	if c.who.computeVersion != "" {
+		return c.who.computeVersion
 	}
 	return computeVersion
 }

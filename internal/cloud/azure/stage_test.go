@@ -35,22 +35,22 @@ func newStage(t *testing.T) *stage {
 }
 
 // login is how a test's credentials become a principal: secret and endpoint.
-func (s *stage) login(credentials map[string][]byte) (Principal, error) {
+func (s *stage) login(credentials map[string][]byte) (principal, error) {
 	endpoint := string(credentials["endpoint"])
-	p := Principal{Name: string(credentials["secret"]) + "@" + endpoint, Tenant: armsim.Tenant}
-	p.Cloud = azcloud.Configuration{
+	p := principal{name: string(credentials["secret"]) + "@" + endpoint, tenant: armsim.Tenant}
+	p.cloud = azcloud.Configuration{
 		ActiveDirectoryAuthorityHost: endpoint + "/",
 		Services: map[azcloud.ServiceName]azcloud.ServiceConfiguration{
 			azcloud.ResourceManager: {Endpoint: endpoint, Audience: endpoint},
 		},
 	}
 	transport := s.transport()
-	p.Transport = transport
+	p.transport = transport
 	credential, err := azidentity.NewClientSecretCredential(armsim.Tenant, armsim.ClientID, string(credentials["secret"]),
 		&azidentity.ClientSecretCredentialOptions{DisableInstanceDiscovery: true, ClientOptions: policy.ClientOptions{
-			Cloud: p.Cloud, Transport: transport, Retry: policy.RetryOptions{MaxRetries: -1},
+			Cloud: p.cloud, Transport: transport, Retry: policy.RetryOptions{MaxRetries: -1},
 		}})
-	p.Credential = told{credential}
+	p.credential = told{credential}
 	return p, err
 }
 

@@ -68,8 +68,8 @@ func (a *account) saw(m cloud.Machine, s *next.Survey, w work) {
 		w.was, w.ran, w.missed, w.view, w.put = true, s.Ran, s.Missed, s.View, s.Put
 		w.lost = time.Time{}
 	})
-	if s.Ran && m.Spec.Azure != nil && w.choice.Size != "" {
-		a.closures.opened(homeOf(m).Parent(), m.Spec.Azure.Location, w.choice)
+	if s.Ran && w.choice.Size != "" {
+		a.closures.opened(homeOf(m).Parent(), locationOf(m), w.choice)
 	}
 }
 

@@ -100,7 +100,9 @@ func withVM(m cloud.Machine, s Survey, want Goal) Step {
 	case vm.Power == On:
 		return tell(vm, cloud.Running, s.complaint())
 	case vm.Power == Deallocated:
-		return tell(vm, cloud.Stopped, "the VM is deallocated: start it, or delete the Machine to get another one")
+		step := tell(vm, cloud.Stopped, "the VM is deallocated: start it, or delete the Machine to get another one")
+		step.VM.Why = cloud.Deallocated
+		return step
 	case vm.Power == Stopped:
 		return tell(vm, cloud.Stopped, "the VM is stopped: start it, or delete the Machine to get another one")
 	case vm.State == Failed:
