@@ -139,9 +139,7 @@ func (a *account) look(ctx context.Context, m cloud.Machine, at place) error {
 	seen := look{at: began}
 	switch answer.effect() {
 	case fault.GroupGone:
-		at.scope.mu.Lock()
-		at.scope.missGroup(began)
-		at.scope.mu.Unlock()
+		a.missGroup(ctx, at.scope, began)
 		a.ledger.note(m, began, func(w *work) { w.looked = began })
 		return nil
 	case fault.Gone:

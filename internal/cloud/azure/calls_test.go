@@ -190,12 +190,14 @@ func TestSweep(t *testing.T) {
 // TestStorms has half an hour of nothing but one answer: no machine changes, nothing is written, and then all is as before.
 func TestStorms(t *testing.T) {
 	for name, refusal := range map[string]armsim.Refusal{
-		"404 of things":   {Status: http.StatusNotFound, Code: "ResourceNotFound", Message: "The Resource was not found."},
-		"404 of groups":   {Status: http.StatusNotFound, Code: "SubscriptionNotFound", Message: "The subscription could not be found."},
-		"401":             {Status: http.StatusUnauthorized, Code: "InvalidAuthenticationToken", Message: "The access token is invalid."},
-		"429":             {Status: http.StatusTooManyRequests, Code: "TooManyRequests", Message: "Too many.", RetryAfter: 30 * time.Second},
-		"503":             {Status: http.StatusServiceUnavailable, Code: "ServiceUnavailable", Message: "Try later."},
-		"lists are empty": {},
+		"404 of things":        {Status: http.StatusNotFound, Code: "ResourceNotFound", Message: "The Resource was not found."},
+		"404 of groups":        {Status: http.StatusNotFound, Code: "ResourceGroupNotFound", Message: "Resource group could not be found."},
+		"404 of subscriptions": {Status: http.StatusNotFound, Code: "SubscriptionNotFound", Message: "The subscription could not be found."},
+		"401":                  {Status: http.StatusUnauthorized, Code: "InvalidAuthenticationToken", Message: "The access token is invalid."},
+		"429":                  {Status: http.StatusTooManyRequests, Code: "TooManyRequests", Message: "Too many.", RetryAfter: 30 * time.Second},
+		"503":                  {Status: http.StatusServiceUnavailable, Code: "ServiceUnavailable", Message: "Try later."},
+		"lists lack all":       {},
+		"silence":              {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -212,25 +214,28 @@ func TestStorms(t *testing.T) {
 					}
 					return &refusal
 				}
-				if refusal.Status == 0 {
+				switch name {
+				case "lists lack all":
 					in.World.Lag.List = 24 * time.Hour
+				case "silence":
+					in.Faults.Lose = func(armsim.Call) bool { return true }
 				}
 			})
 			for range 360 {
 				s.live(a, 5*time.Second)
-				if vm, err := a.Ensure(t.Context(), m); err == nil && cmp.Diff(before, vm) != "" && refusal.Status != 0 {
+				if vm, err := a.Ensure(t.Context(), m); err == nil && cmp.Diff(before, vm) != "" && name != "lists lack all" {
 					t.Fatalf("Ensure (-before +now):\n%s", cmp.Diff(before, vm))
 				} else if errors.Is(err, cloud.ErrNotFound) {
 					t.Fatalf("Ensure = %v", err)
 				}
-				if err := a.Delete(t.Context(), deleted); errors.Is(err, cloud.ErrNotFound) && refusal.Status != 0 {
+				if err := a.Delete(t.Context(), deleted); errors.Is(err, cloud.ErrNotFound) && name != "lists lack all" {
 					t.Fatalf("Delete = %v while the VM is there", err)
 				}
 			}
 			if n := s.ByClass()["PUT vm"]; n != 0 {
 				t.Errorf("%d requests for VMs", n)
 			}
-			s.Change(func(in *armsim.Inside) { in.Faults.Refuse, in.World.Lag.List = nil, 0 })
+			s.Change(func(in *armsim.Inside) { in.Faults.Refuse, in.Faults.Lose, in.World.Lag.List = nil, nil, 0 })
 			s.live(a, 5*time.Minute)
 			if diff := cmp.Diff(before, expect.Got(a.Observe(t.Context(), m))(t)); diff != "" {
 				t.Errorf("Observe (-before +after):\n%s", diff)

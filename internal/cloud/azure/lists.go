@@ -40,6 +40,8 @@ type powers struct {
 	mu  sync.Mutex
 	of  map[string]next.Power
 	due time.Time
+	// heard is when the list last succeeded.
+	heard time.Time
 }
 
 func (p *powers) get(id arm.ID) next.Power {
@@ -111,6 +113,9 @@ func (a *account) listVMs(ctx context.Context, s *scope) ([]cloud.Key, error) {
 	s.mu.Unlock()
 	began := a.now()
 	vms, answer := a.calls.listVMs(ctx, s.group)
+	if answer.effect() == fault.GroupGone {
+		a.missGroup(ctx, s, began)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listing = false
@@ -119,7 +124,6 @@ func (a *account) listVMs(ctx context.Context, s *scope) ([]cloud.Key, error) {
 		if answer.effect() != fault.GroupGone {
 			return nil, answer.err()
 		}
-		s.missGroup(began)
 		if s.listed.IsZero() {
 			s.listed = began // a group that is not there has no VMs
 		}
@@ -129,15 +133,25 @@ func (a *account) listVMs(ctx context.Context, s *scope) ([]cloud.Key, error) {
 	return s.take(vms, began), nil
 }
 
-// missGroup counts the answers that the group does not exist, those at once only once.
-func (s *scope) missGroup(now time.Time) {
-	if s.missed.Times == 0 {
-		s.missed.First = now
+// missGroup counts the answers that the group does not exist, those at once only once, and only while the subscription answers.
+func (a *account) missGroup(ctx context.Context, s *scope, now time.Time) {
+	s.mu.Lock()
+	again := s.missed.Times == 0 || now.Sub(s.missed.Last) >= whileBusy
+	s.mu.Unlock()
+	if !again || !a.answers(ctx, s.power, now) {
+		return
 	}
-	if s.missed.Times == 0 || now.Sub(s.missed.Last) >= whileBusy {
-		s.missed.Times++
-		s.missed.Last = now
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.missed = missedOnce(s.missed, now)
+}
+
+// answers says that Azure lets us in and knows the subscription.
+func (a *account) answers(ctx context.Context, p *powers, now time.Time) bool {
+	p.mu.Lock()
+	lately := !p.heard.IsZero() && now.Sub(p.heard) < whileBusy
+	p.mu.Unlock()
+	return lately || a.calls.knows(ctx, p.subscription)
 }
 
 // take takes over a list, and returns the keys of the machines whose VMs changed.
@@ -177,6 +191,7 @@ func (a *account) listPowers(ctx context.Context, p *powers) ([]cloud.Key, error
 	}
 	changed := map[string]bool{}
 	p.mu.Lock()
+	p.heard = a.now()
 	for _, vm := range vms {
 		id, ok := arm.Parse(deref(vm.ID))
 		if !ok || vm.Properties == nil || vm.Properties.InstanceView == nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
 
@@ -126,5 +128,15 @@ func (c *calls) deleteRemnant(ctx context.Context, id arm.ID) answer {
 func (c *calls) welcome(ctx context.Context, asker cloud.Key) answer {
 	return c.send(ctx, call{
 		method: http.MethodGet, path: "/subscriptions", version: subscriptionVersion, class: limiter.GetVM, asker: asker.String(),
+	})
+}
+
+// knows says whether a subscription is among those that Azure shows us.
+func (c *calls) knows(ctx context.Context, subscription string) bool {
+	all, a := pages[struct{ SubscriptionID string }](ctx, c, call{
+		method: http.MethodGet, path: "/subscriptions", version: subscriptionVersion, class: limiter.GetVM,
+	})
+	return a.verdict == nil && slices.ContainsFunc(all, func(one struct{ SubscriptionID string }) bool {
+		return strings.EqualFold(one.SubscriptionID, subscription)
 	})
 }
