@@ -71,7 +71,7 @@ bench: ## Measure the time and memory of a rendering
 
 .PHONY: bench-hostile
 bench-hostile: servers ## Make and remove 50 machines among hostile tenants; print times, memory, looks and calls
-	go test ./test/security/crowd -count=1 -run TestCrowd -v
+	go test ./test/security/crowd -count=1 -run TestCrowd -v -args -each=10
 
 .PHONY: bench-vsphere
 bench-vsphere: servers ## Measure what 1, 40, MADE and STANDING machines cost in the lab's vCenter; MADE=500 STANDING=5000

@@ -124,7 +124,8 @@ func (c Cloud) Configuration() azcloud.Configuration {
 
 // Hosts are those that get requests with tokens and proofs, and no other may.
 func (c Cloud) Hosts() []string {
-	return []string{strings.TrimPrefix(c.ResourceManager, "https://"), strings.Trim(strings.TrimPrefix(c.Authority, "https://"), "/")}
+	bare := func(address string) string { return strings.TrimSuffix(strings.TrimPrefix(address, "https://"), "/") }
+	return []string{bare(c.ResourceManager), bare(c.Authority)}
 }
 
 // Stores says whether an address, such as that of a boot log, is of the cloud's storage service.

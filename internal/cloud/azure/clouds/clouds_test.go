@@ -75,7 +75,7 @@ func TestLoad(t *testing.T) {
 
 // TestWrongFiles: each error names the file and the key.
 func TestWrongFiles(t *testing.T) {
-	with := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	with := func(is, other string) string { return strings.Replace(good, is, other, 1) }
 	for _, test := range []struct{ name, content, says string }{
 		{"nothing", "", "clouds: there are 0"},
 		{"not YAML", "clouds: [", "clouds in "},

@@ -35,7 +35,7 @@ func Load(file string) (Book, error) {
 }
 
 func read(file string) ([]byte, error) {
-	f, err := os.Open(file) //nolint:gosec // because the path is a flag of the manager
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,8 @@ func newHostile(t *testing.T, configuration, token func(h *hostile, w http.Respo
 }
 
 func (h *hostile) configure(w io.Writer, tokenServer string) {
-	_, _ = fmt.Fprintf(w, `{"token_endpoint":"%s/t","authorization_endpoint":"%s/a","issuer":"%s/i"}`, tokenServer, h.server.URL, h.server.URL)
+	_, _ = fmt.Fprintf(w, `{"token_endpoint":"%s/t","authorization_endpoint":"%s/a","issuer":"%s/i"}`,
+		tokenServer, h.server.URL, h.server.URL)
 }
 
 func (h *hostile) open(t *testing.T, wait time.Duration) *Principal {
@@ -133,7 +134,8 @@ func TestHostileAuthorities(t *testing.T) {
 		{"the token is not JSON", nil, say("<html>canary"), 0, cloud.Transient, ""},
 		{"a token of nothing", nil, say(`{}`), 0, cloud.Transient, ""},
 		{
-			"a huge token", nil, say(`{"token_type":"Bearer","expires_in":3600,"access_token":"` + strings.Repeat("canary", 10<<10) + `"}`), 0,
+			"a huge token", nil,
+			say(`{"token_type":"Bearer","expires_in":3600,"access_token":"` + strings.Repeat("canary", 10<<10) + `"}`), 0,
 			cloud.Transient, "larger",
 		},
 		{

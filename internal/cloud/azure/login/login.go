@@ -1,19 +1,18 @@
 // Package login makes a principal, who calls Azure, of what a machine may use: a grant, a Secret and a cloud. It promises:
 //
 //   - Open checks the form and calls nothing. The first token is asked for by the first call.
-//
 //   - The manager's own proofs go to the clouds of the manager's address book alone, never to an address from a Secret.
-//
 //   - No path to a file is taken from a user. The manager's own files are those that its environment names.
+//   - Requests go over TLS to the hosts of the cloud alone; managed identities are asked for at the node. Redirects are not
+//     followed; answers and waits are bounded.
+//   - An error has a sentence of ours, the number of Entra ID's error, and nothing else from an answer. No error and no printed
+//     principal has a secret, key or token.
 //
-//   - Requests go over TLS to the hosts of the cloud alone. Redirects are not followed; answers and waits are bounded.
+// The files:
 //
-//   - An error has a sentence of ours, the number of Entra ID's error, and nothing else from an answer. Neither errors nor a printed
-//     principal have a secret, key or token.
-//
-//     login.go   who there is, and what they are called    own.go        the manager's own proof, from its environment
-//     secret.go  what a Secret may have                    transport.go  how requests go out and answers come in
-//     proofs.go  credentials of Azure's SDK                refusal.go    what Entra ID's errors mean
+//	login.go   who there is, and what they are called    own.go        the manager's own proof, from its environment
+//	secret.go  what a Secret may have                    transport.go  how requests go out and answers come in
+//	proofs.go  credentials of Azure's SDK                refusal.go    what Entra ID's errors mean
 package login
 
 import (

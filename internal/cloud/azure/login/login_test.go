@@ -79,7 +79,8 @@ func TestProofs(t *testing.T) {
 			secret(map[string]string{keySecret: string(l.cert)}), nil, placement.Certificate, ofSecret,
 		},
 		{
-			"WorkloadIdentity", use(t, "WorkloadIdentity", app), nil, map[string]string{envTokenFile: l.tokenFile(t, subject, l.key)},
+			"WorkloadIdentity", use(t, "WorkloadIdentity", app), nil,
+			map[string]string{envTokenFile: l.tokenFile(t, subject, l.key)},
 			placement.WorkloadToken, envTokenFile,
 		},
 		{"UserAssignedMSI", use(t, "UserAssignedMSI", managedID), nil, nil, placement.ManagedIdentity, "the manager's node"},
@@ -129,7 +130,7 @@ func TestWhoMaySendWhatWhere(t *testing.T) {
 	}
 	book := newBook(t, "https://arm.lab.test", nil)
 	cert := string(newCertificate(t))
-	const theirs = "https://arm.theirs.test"
+	const theirs, azure = "https://arm.theirs.test", "AzurePublicCloud"
 	who := map[string]string{keyTenant: armsim.Tenant, keyClient: app}
 	at := map[string]string{keyEndpoint: theirs, keyAuthority: "https://login.theirs.test"}
 	withSecret, withCert := map[string]string{keySecret: "s"}, map[string]string{keyCertificate: cert}
@@ -161,10 +162,11 @@ func TestWhoMaySendWhatWhere(t *testing.T) {
 		{"of a client and a cloud", []map[string]string{who, at}, [6]string{}},
 		{"of an authority alone", []map[string]string{who, withSecret, {keyAuthority: "https://login.theirs.test"}}, [6]string{}},
 		{
-			"of a secret and a cloud's name", []map[string]string{who, withSecret, {keyCloud: "AzureChinaCloud"}},
+			"of a secret and a cloud's name",
+			[]map[string]string{who, withSecret, {keyCloud: "AzureChinaCloud"}},
 			[6]string{"ClientSecret@AzureChinaCloud", "ClientSecret@AzureChinaCloud"},
 		},
-		{"of a public name with other addresses", []map[string]string{who, withSecret, at, {keyCloud: "AzurePublicCloud"}}, [6]string{}},
+		{"of a public name with other addresses", []map[string]string{who, withSecret, at, {keyCloud: azure}}, [6]string{}},
 		{"of another client", []map[string]string{who, withSecret, {keyClient: armsim.ClientID}}, [6]string{secretLab}},
 	} {
 		for i, grant := range grants {
@@ -219,34 +221,52 @@ func TestWrongSecrets(t *testing.T) {
 		{"all tenants", map[string]string{keyTenant: "common"}, infrav1.CredentialsRejectedReason, keyTenant},
 		{"a tenant with a query", map[string]string{keyTenant: "a.b?c=d"}, infrav1.CredentialsRejectedReason, keyTenant},
 		{"a client that is a name", map[string]string{keyClient: "my app"}, infrav1.CredentialsRejectedReason, keyClient},
-		{"a secret of a megabyte", map[string]string{keySecret: strings.Repeat("s", 1<<20)}, infrav1.CredentialsRejectedReason, keySecret},
-		{"a certificate of nothing", map[string]string{keySecret: "", keyCertificate: "x"}, infrav1.CredentialsRejectedReason, "is not PEM"},
-		{"another kind of key", map[string]string{keySecret: "", keyCertificate: elliptic}, infrav1.CredentialsRejectedReason, "not RSA"},
+		{
+			"a secret of a megabyte",
+			map[string]string{keySecret: strings.Repeat("s", 1<<20)},
+			infrav1.CredentialsRejectedReason, keySecret,
+		},
+		{
+			"a certificate of nothing",
+			map[string]string{keySecret: "", keyCertificate: "x"},
+			infrav1.CredentialsRejectedReason, "is not PEM",
+		},
+		{
+			"another kind of key",
+			map[string]string{keySecret: "", keyCertificate: elliptic},
+			infrav1.CredentialsRejectedReason, "not RSA",
+		},
 		{"no key", map[string]string{keySecret: "", keyCertificate: onlyCert}, infrav1.CredentialsRejectedReason, "cannot be read"},
 		{
-			"the key of another", map[string]string{keySecret: "", keyCertificate: onlyCert + otherKey},
+			"the key of another",
+			map[string]string{keySecret: "", keyCertificate: onlyCert + otherKey},
 			infrav1.CredentialsRejectedReason, "is not that of the key",
 		},
 		{
-			"a large certificate", map[string]string{keySecret: "", keyCertificate: cert + strings.Repeat(" ", maxPEM)},
+			"a large certificate",
+			map[string]string{keySecret: "", keyCertificate: cert + strings.Repeat(" ", maxPEM)},
 			infrav1.CredentialsRejectedReason, "too large",
 		},
 		{
-			"PKCS#12", map[string]string{keySecret: "", keyCertificate: pfx, "password": "opens-it"},
+			"PKCS#12",
+			map[string]string{keySecret: "", keyCertificate: pfx, "password": "opens-it"},
 			infrav1.CredentialsRejectedReason, "openssl pkcs12",
 		},
 		{
-			"PKCS#12 that looks like PEM", map[string]string{keySecret: "", keyCertificate: pfx + "-----BEGIN CERTIFICATE-----"},
+			"PKCS#12 that looks like PEM",
+			map[string]string{keySecret: "", keyCertificate: pfx + "-----BEGIN CERTIFICATE-----"},
 			infrav1.CredentialsRejectedReason, "openssl pkcs12",
 		},
 		{
-			"a large key", map[string]string{keySecret: "", keyCertificate: onlyCert + string(pem.EncodeToMemory(&pem.Block{
+			"a large key",
+			map[string]string{keySecret: "", keyCertificate: onlyCert + string(pem.EncodeToMemory(&pem.Block{
 				Type: "PRIVATE KEY", Bytes: make([]byte, maxKey+1),
 			}))},
 			infrav1.CredentialsRejectedReason, "too large",
 		},
 		{
-			"many certificates", map[string]string{keySecret: "", keyCertificate: cert + strings.Repeat(onlyCert, maxChain)},
+			"many certificates",
+			map[string]string{keySecret: "", keyCertificate: cert + strings.Repeat(onlyCert, maxChain)},
 			infrav1.CredentialsRejectedReason, "too many",
 		},
 		{"an endpoint without TLS", map[string]string{keyEndpoint: "http://x.test"}, infrav1.CredentialsRejectedReason, keyEndpoint},

@@ -76,11 +76,14 @@ func TestManagersEnvironment(t *testing.T) {
 		{"no client", map[string]string{envSecret: "s", envTenant: armsim.Tenant}, placement.Manager, envClient},
 		{"a token without a client", map[string]string{envTokenFile: "/x", envTenant: armsim.Tenant}, placement.Manager, envClient},
 		{
-			"a missing file", map[string]string{envCertificate: "/missing", envTenant: armsim.Tenant, envClient: app},
+			"a missing file",
+			map[string]string{envCertificate: "/missing", envTenant: armsim.Tenant, envClient: app},
 			placement.Manager, envCertificate,
 		},
 		{
-			"a tenant that climbs", map[string]string{envSecret: "s", envTenant: "..", envClient: app}, placement.Manager,
+			"a tenant that climbs",
+			map[string]string{envSecret: "s", envTenant: "..", envClient: app},
+			placement.Manager,
 			"tenantID",
 		},
 		{"no token", nil, placement.WorkloadToken, envTokenFile},

@@ -140,11 +140,14 @@ func TestSayings(t *testing.T) {
 			t.Errorf("%d: %s", number, told.Message)
 		}
 	}
-	told := refusals{client: "c"}.error(&last{status: http.StatusBadRequest, content: []byte(`{"error_description":"AADSTS50999: x"}`)})
+	unknown := []byte(`{"error_description":"AADSTS50999: x"}`)
+	told := refusals{client: "c"}.error(&last{status: http.StatusBadRequest, content: unknown})
 	if told.Kind != cloud.Denied || !strings.Contains(told.Message, "AADSTS50999") {
 		t.Errorf("an unknown number: %v", told)
 	}
-	for header, want := range map[string]time.Duration{"": soon, "x": soon, "-1": soon, "0": time.Second, "7": 7 * time.Second, "999999999": late} {
+	for header, want := range map[string]time.Duration{
+		"": soon, "x": soon, "-1": soon, "0": time.Second, "7": 7 * time.Second, "999999999": late,
+	} {
 		if got := retryAfter(http.Header{"Retry-After": {header}}); got != want {
 			t.Errorf("Retry-After %q: %s", header, got)
 		}

@@ -126,7 +126,8 @@ func (s secret) cloud(name string, book clouds.Book) (clouds.Cloud, error) {
 		return found, nil
 	}
 	if s.has(keyCloud) {
-		return clouds.Cloud{}, rejected("%s has both %s and %s: a cloud of the address book keeps its addresses, so remove one of the keys",
+		return clouds.Cloud{}, rejected("%s has both %s and %s: a cloud of the address book keeps its addresses, so remove one of "+
+			"the keys",
 			ofSecret, keyCloud, keyEndpoint)
 	}
 	chosen, err := clouds.Choose(clouds.Cloud{
