@@ -236,7 +236,8 @@ func putOf(a answer, sent time.Time) next.Put {
 		return next.Put{At: sent, Answer: next.Lost}
 	}
 	return next.Put{
-		At: sent, Answer: next.Refused, Err: a.verdict.Error, NotBefore: sent.Add(a.verdict.Error.After), Took: a.effect() == fault.Taken,
+		At: sent, Answer: next.Refused, Err: a.verdict.Error, NotBefore: sent.Add(a.verdict.Error.After),
+		Took: a.effect() == fault.Taken,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -129,29 +130,36 @@ func (c *calls) send(ctx context.Context, q call) answer {
 			return answer{unsent: err}
 		}
 	}
-	response, body, err := c.exchange(ctx, q, content)
+	got, err := c.exchange(ctx, q, content)
 	if err != nil {
 		return c.unanswered(err)
 	}
-	if response.StatusCode < http.StatusMultipleChoices {
+	if got.status < http.StatusMultipleChoices {
 		c.accepted()
-		said = limiter.Listen(response.Header.Get, 0)
-		return answer{status: response.StatusCode, body: body}
+		said = limiter.Listen(got.header.Get, 0)
+		return answer{status: got.status, body: got.body}
 	}
-	verdict := fault.Judge(fault.Read(response.StatusCode, response.Header, body))
+	verdict := fault.Judge(fault.Read(got.status, got.header, got.body))
 	silence := time.Duration(0)
 	if verdict.Effect == fault.Silences {
 		silence = verdict.Error.After
 	}
-	said = limiter.Listen(response.Header.Get, silence)
+	said = limiter.Listen(got.header.Get, silence)
 	c.answered()
-	return answer{status: response.StatusCode, verdict: &verdict, lost: response.StatusCode >= http.StatusInternalServerError}
+	return answer{status: got.status, verdict: &verdict, lost: got.status >= http.StatusInternalServerError}
 }
 
-func (c *calls) exchange(ctx context.Context, q call, content any) (*http.Response, []byte, error) {
+// received is an answer as it came.
+type received struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (c *calls) exchange(ctx context.Context, q call, content any) (got received, err error) {
 	request, err := runtime.NewRequest(ctx, q.method, c.address(q))
 	if err != nil {
-		return nil, nil, err
+		return got, err
 	}
 	request.Raw().Header.Set("Accept", "application/json")
 	if q.create {
@@ -159,27 +167,25 @@ func (c *calls) exchange(ctx context.Context, q call, content any) (*http.Respon
 	}
 	if content != nil {
 		if err := runtime.MarshalAsJSON(request, content); err != nil {
-			return nil, nil, err
+			return got, err
 		}
 	}
 	runtime.SkipBodyDownload(request)
 	response, err := c.pipe.Do(request)
 	if err != nil {
-		return nil, nil, err
+		return got, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err == nil && len(body) > maxAnswer {
 		err = errors.New("the answer is larger than any of Azure's")
 	}
-	return response, body, err
+	return received{response.StatusCode, response.Header, body}, err
 }
 
 func (c *calls) address(q call) string {
 	query := url.Values{"api-version": {q.version}}
-	for name, values := range q.query {
-		query[name] = values
-	}
+	maps.Copy(query, q.query)
 	return c.endpoint + q.path + "?" + query.Encode()
 }
 

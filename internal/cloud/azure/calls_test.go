@@ -191,13 +191,15 @@ func TestSweep(t *testing.T) {
 func TestStorms(t *testing.T) {
 	for name, refusal := range map[string]armsim.Refusal{
 		"404 of things":        {Status: http.StatusNotFound, Code: "ResourceNotFound", Message: "The Resource was not found."},
-		"404 of groups":        {Status: http.StatusNotFound, Code: "ResourceGroupNotFound", Message: "Resource group could not be found."},
-		"404 of subscriptions": {Status: http.StatusNotFound, Code: "SubscriptionNotFound", Message: "The subscription could not be found."},
-		"401":                  {Status: http.StatusUnauthorized, Code: "InvalidAuthenticationToken", Message: "The access token is invalid."},
-		"429":                  {Status: http.StatusTooManyRequests, Code: "TooManyRequests", Message: "Too many.", RetryAfter: 30 * time.Second},
-		"503":                  {Status: http.StatusServiceUnavailable, Code: "ServiceUnavailable", Message: "Try later."},
-		"lists lack all":       {},
-		"silence":              {},
+		"404 of groups":        {Status: http.StatusNotFound, Code: "ResourceGroupNotFound", Message: "No such group."},
+		"404 of subscriptions": {Status: http.StatusNotFound, Code: "SubscriptionNotFound", Message: "No such subscription."},
+		"401":                  {Status: http.StatusUnauthorized, Code: "InvalidAuthenticationToken", Message: "An invalid token."},
+		"429": {
+			Status: http.StatusTooManyRequests, Code: "TooManyRequests", Message: "Too many.", RetryAfter: 30 * time.Second,
+		},
+		"503":            {Status: http.StatusServiceUnavailable, Code: "ServiceUnavailable", Message: "Try later."},
+		"lists lack all": {},
+		"silence":        {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -208,7 +210,7 @@ func TestStorms(t *testing.T) {
 			before := expect.Got(a.Observe(t.Context(), m))(t)
 			s.Forget()
 			s.Change(func(in *armsim.Inside) {
-				in.Faults.Refuse = func(c armsim.Call) *armsim.Refusal {
+				in.Faults.Refuse = func(armsim.Call) *armsim.Refusal {
 					if refusal.Status == 0 {
 						return nil
 					}

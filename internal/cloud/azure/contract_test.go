@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func TestContract(t *testing.T) {
 			Keeps:            true,
 			Mute:             true,
 			Hold:             s.hold,
-			LoseAnswer:       func() { s.lose(func(c armsim.Call) bool { return c.Method == "PUT" }) },
+			LoseAnswer:       func() { s.lose(func(c armsim.Call) bool { return c.Method == http.MethodPut }) },
 			Cut:              func() { s.lose(func(c armsim.Call) bool { return c.Class == "vm list" }) },
 			Sessions:         func() int { return int(s.open.Load()) },
 			VMs:              func() []string { return s.Names(armsim.Group, compute.VM) },

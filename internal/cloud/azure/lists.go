@@ -182,8 +182,8 @@ func (r vmRecord) appendKey(keys []cloud.Key) []cloud.Key {
 	return append(keys, r.mark.Key)
 }
 
-// listPowers lists the power states of a subscription, and returns the keys of the machines whose VMs changed. A VM that is missing
-// in it keeps its state until the list of VMs lacks it, too.
+// listPowers lists the power states of a subscription, and returns the keys of the machines whose VMs changed. A VM that the list
+// lacks keeps its state until that of VMs lacks it, too.
 func (a *account) listPowers(ctx context.Context, p *powers) ([]cloud.Key, error) {
 	vms, answer := a.calls.listStatus(ctx, p.subscription)
 	if answer.verdict != nil {

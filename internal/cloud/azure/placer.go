@@ -74,8 +74,8 @@ func (p Provider) As(grant cloud.Grant) cloud.Provider {
 	return p
 }
 
-// signIn makes a principal of what is in the Secret of the grant, or of nothing if the proof is the manager's own. Without a grant
-// it is a Secret of the machine's own namespace.
+// signIn makes a principal of the Secret of the grant, or of nothing if the proof is the manager's own. Without a grant it is a
+// Secret of the machine's own namespace.
 func (p Provider) signIn(secret map[string][]byte) (principal, error) {
 	if p.login != nil {
 		return p.login(secret)

@@ -1,8 +1,8 @@
 // Package azure makes the VMs of WindowsMachines in Azure, with one request for each.
 //
 // An account is a principal in a cloud. It lists the VMs of each resource group for all machines, and asks about a single VM only
-// when one is missing or failed. Which machine a VM belongs to is written on the VM; what this process remembers only saves calls,
-// or makes it more careful. To follow one machine, read:
+// when it is missing or failed. Which machine a VM belongs to is written on it; what this process remembers only saves calls, or
+// makes it more careful. To follow one machine, read:
 //
 //	provider.go    Identify, Check, IdentityOf, Connect: the door
 //	account.go     Observe, Ensure, Delete: gather, decide, do; Server

@@ -26,7 +26,9 @@ func (c *calls) compute() string {
 }
 
 func (c *calls) ofVM(method string, id arm.ID, class limiter.Class) call {
-	return call{method: method, path: id.String(), version: c.compute(), class: class, subscription: id.Subscription, asker: id.Key()}
+	return call{
+		method: method, path: id.String(), version: c.compute(), class: class, subscription: id.Subscription, asker: id.Key(),
+	}
 }
 
 // createVM asks for a VM, and for none if one of the name exists.

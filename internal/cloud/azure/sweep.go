@@ -28,7 +28,8 @@ func (r remnant) of(m cloud.Machine) bool {
 	if r.mark.Key == m.Key && r.mark.ProviderID == m.ProviderID {
 		return true
 	}
-	return r.mark.ProviderID == "" && r.id.Is("Microsoft.Compute/disks") && strings.EqualFold(r.id.Name(), request.SystemDisk(m.Name))
+	named := strings.EqualFold(r.id.Name(), request.SystemDisk(m.Name))
+	return r.mark.ProviderID == "" && r.id.Is("Microsoft.Compute/disks") && named
 }
 
 // listRemnants looks for adapters and disks that no VM uses.

@@ -14,7 +14,7 @@ import (
 const (
 	whileBusy  = 15 * time.Second
 	idlePowers = time.Minute
-	idleVMs    = 2 * time.Minute
+	idleList   = 2 * time.Minute
 	sweepEvery = 10 * time.Minute
 )
 
@@ -72,7 +72,7 @@ func (a *account) poll(ctx context.Context) (keys []cloud.Key) {
 }
 
 func (a *account) pollVMs(ctx context.Context, s *scope) []cloud.Key {
-	if !a.due(s, &s.vmsDue, idleVMs) {
+	if !a.due(s, &s.vmsDue, idleList) {
 		return nil
 	}
 	keys, err := a.listVMs(ctx, s)

@@ -182,6 +182,14 @@ func settledStranger(w world) {
 	}
 }
 
+// heard is what is told of a guest's report.
+func (w world) heard(report string) string {
+	if w.Mute {
+		return ""
+	}
+	return report
+}
+
 // wantNoneFor wants Ensure to say that the machine has no VM.
 func (w world) wantNoneFor(c cloud.Cloud, m cloud.Machine) {
 	w.t.Helper()

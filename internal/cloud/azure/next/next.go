@@ -62,7 +62,7 @@ func Decide(m cloud.Machine, s Survey, want Goal) Step {
 		return Step{Act: List}
 	case want == Gone:
 		return toRemove(m, s)
-	case s.Seen != nil && !s.Seen.Ours && want == Running && !m.Settled:
+	case want == Running && !m.Settled && s.isStranger():
 		return fail(nameTaken(m))
 	case s.Seen != nil && s.Seen.Ours:
 		return withVM(m, s, want)
@@ -75,6 +75,9 @@ func Decide(m cloud.Machine, s Survey, want Goal) Step {
 	}
 	return toMake(s)
 }
+
+// isStranger says that a VM has the name and is not the machine's.
+func (s Survey) isStranger() bool { return s.Seen != nil && !s.Seen.Ours }
 
 func missing(want Goal) Step {
 	if want == Gone {
@@ -213,7 +216,7 @@ func (s Survey) Counts(m cloud.Machine, at time.Time) bool {
 
 // proven says that the VM does not exist: two looks that count, apart, or another VM that has the name.
 func (s Survey) proven() bool {
-	if s.Seen != nil && !s.Seen.Ours && s.Put.Answer != Accepted {
+	if s.isStranger() && s.Put.Answer != Accepted {
 		return true
 	}
 	return s.Missed.Times >= 2 && s.Missed.Last.Sub(s.Missed.First) >= apart
