@@ -53,16 +53,7 @@ var machineLimits = slices.Concat(
 		{"spec.vsphere.coresPerSocket", "minimum", int64(1), int64(0), "should be greater than or equal to 1"},
 		{"spec.vsphere.coresPerSocket", "maximum", int64(4), int64(772), "should be less than or equal to 768"},
 	},
-	identityLimits("spec.azure.identityRef"),
-	[]limit{
-		longest("spec.azure.subscriptionID", guid, guid+"1", 36),
-		atMost("spec.azure.resourceGroup", 90),
-		atMost("spec.azure.location", 64),
-		required("spec.azure.vmSize"), atMost("spec.azure.vmSize", 64),
-		longest("spec.azure.image.id", azureImage+strings.Repeat("1", 1024-len(azureImage)), azureImage+long(1024), 1024),
-		oneOf("spec.azure.image.setup", "CloudbaseInit", "Sysprep"),
-	},
-	azureAdapterLimits,
+	azureLimits,
 )
 
 func identityLimits(field string) []limit {
