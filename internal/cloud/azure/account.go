@@ -247,10 +247,15 @@ func body(ctx context.Context, want request.Want) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := request.CheckUserData(data); err != nil {
+	want.UserData = data
+	if request.Separate(want.Machine.Spec.Azure) {
+		return nil, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
+			"spec.azure.networkInterfaces has a privateAddress, which this release cannot carry out: remove it in a new "+
+				"WindowsMachineTemplate")
+	}
+	if err := request.Check(want); err != nil {
 		return nil, err
 	}
-	want.UserData = data
 	want.Password, err = request.Password(rand.Reader)
 	return request.VM(want), err
 }

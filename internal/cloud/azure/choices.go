@@ -97,12 +97,9 @@ func (a *account) choose(group arm.ID, m cloud.Machine, now time.Time) (*request
 	if m.Spec.Azure == nil {
 		return nil, nil
 	}
-	var zones []string
-	if m.Place.FailureDomain != "" {
-		zones = []string{m.Place.FailureDomain}
-	}
+	choices := request.Choices(request.Sizes(m.Spec.Azure), request.Zones(m.Spec.Azure, m.Place.FailureDomain))
 	var first *cloud.Error
-	choice, ok := request.Pick(request.Choices([]string{m.Spec.Azure.VMSize}, zones), func(of request.Choice) bool {
+	choice, ok := request.Pick(choices, func(of request.Choice) bool {
 		err := a.closures.why(group, locationOf(m), of, m.ProviderID, now)
 		if first == nil {
 			first = err

@@ -73,7 +73,11 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 
 // Check wants an image.
 func (Provider) Check(m *infrav1.WindowsMachine) error {
-	if m.Spec.Azure != nil && m.Spec.Azure.Image.ID == "" {
+	if m.Spec.Azure == nil {
+		return nil
+	}
+	image := m.Spec.Azure.Image
+	if image.ID == "" && image.ComputeGallery.Name == "" && image.CommunityGallery.Name == "" && image.Marketplace.SKU == "" {
 		return cloud.Missing("spec.azure.image")
 	}
 	return nil
