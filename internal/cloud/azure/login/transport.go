@@ -95,6 +95,9 @@ func (t *transport) Do(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
+// CloseIdleConnections ends what no request uses.
+func (t *transport) CloseIdleConnections() { t.client.CloseIdleConnections() }
+
 func (t *transport) do(r *http.Request) (*http.Response, error) {
 	host := strings.TrimSuffix(strings.ToLower(r.URL.Host), ":443")
 	if len(t.hosts) > 0 && (r.URL.Scheme != "https" || r.URL.User != nil || !slices.Contains(t.hosts, host)) {
