@@ -31,7 +31,8 @@ func (Provider) Resolve(m *infrav1.WindowsMachine, azureCluster *unstructured.Un
 	return &infrav1.AzurePlacement{
 		Cloud: where.Cloud, SubscriptionID: where.Group.Subscription, ResourceGroup: where.Group.Group, Location: where.Location,
 		SubnetIDs: where.Subnets, SecurityGroupID: where.SecurityGroup, RouteTableID: where.RouteTable,
-		LoadBalancerName: where.Balancer, OutboundPoolID: where.OutboundPool, FailureDomains: where.FailureDomains, Tags: tagsOf[infrav1.AzureTagValue](where.Tags),
+		LoadBalancerName: where.Balancer, OutboundPoolID: where.OutboundPool, FailureDomains: where.FailureDomains,
+		Tags:     tagsOf[infrav1.AzureTagValue](where.Tags),
 		Identity: infrav1.AzureIdentity{Namespace: identity.Namespace, Name: identity.Name},
 	}, nil
 }
