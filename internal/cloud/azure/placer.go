@@ -31,7 +31,8 @@ func (Provider) Resolve(m *infrav1.WindowsMachine, azureCluster *unstructured.Un
 	return &infrav1.AzurePlacement{
 		Cloud: where.Cloud, SubscriptionID: where.Group.Subscription, ResourceGroup: where.Group.Group, Location: where.Location,
 		SubnetIDs: where.Subnets, SecurityGroupID: where.SecurityGroup, RouteTableID: where.RouteTable,
-		LoadBalancerName: where.Balancer, OutboundPoolID: where.OutboundPool, FailureDomains: where.FailureDomains, Tags: where.Tags,
+		LoadBalancerName: where.Balancer, OutboundPoolID: where.OutboundPool, FailureDomains: where.FailureDomains,
+		Tags:     tagsOf[infrav1.AzureTagValue](where.Tags),
 		Identity: infrav1.AzureIdentity{Namespace: identity.Namespace, Name: identity.Name},
 	}, nil
 }
@@ -45,8 +46,20 @@ func placementOf(m cloud.Machine) (placement.Placement, error) {
 	return placement.Placement{
 		Cloud: at.Cloud, Group: arm.GroupID(at.SubscriptionID, at.ResourceGroup), Location: at.Location, Subnets: at.SubnetIDs,
 		SecurityGroup: at.SecurityGroupID, RouteTable: at.RouteTableID, Balancer: at.LoadBalancerName,
-		OutboundPool: at.OutboundPoolID, FailureDomains: at.FailureDomains, Tags: at.Tags,
+		OutboundPool: at.OutboundPoolID, FailureDomains: at.FailureDomains, Tags: tagsOf[string](at.Tags),
 	}, nil
+}
+
+// tagsOf are the same tags with values of another type.
+func tagsOf[T, S ~string](tags map[string]S) map[string]T {
+	if tags == nil {
+		return nil
+	}
+	all := make(map[string]T, len(tags))
+	for name, value := range tags {
+		all[name] = T(value)
+	}
+	return all
 }
 
 // Allow says whose credentials a machine may use.
