@@ -136,11 +136,14 @@ var withGMSAPlugin = ofWindows(`gmsaPlugin: {classID: ccc2a336-d7f3-4818-a213-27
 
 const tenant = "11111111-2222-3333-4444-555555555555"
 
+const azureNetwork = "/subscriptions/s/resourceGroups/network/providers/Microsoft.Network/"
+
 func withCloudConfig(in *bootstrap.Input) {
 	in.WindowsMachine.Status.Azure = &infrav1.AzurePlacement{
 		Cloud: infrav1.AzurePublicCloud, TenantID: tenant, SubscriptionID: tenant, ResourceGroup: "nodes", Location: "westeurope",
-		SubnetID:          "/subscriptions/s/resourceGroups/network/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes",
-		SecurityGroupName: "nodes-nsg", RouteTableName: "nodes-routes", NodeIdentityClientID: tenant,
+		SubnetIDs:       []string{azureNetwork + "virtualNetworks/vnet/subnets/nodes"},
+		SecurityGroupID: azureNetwork + "networkSecurityGroups/nodes-nsg", RouteTableID: azureNetwork + "routeTables/nodes-routes",
+		LoadBalancerName: "blue", NodeIdentityClientID: tenant,
 	}
 	in.Config.Spec.Node.CloudConfigFile = bootstrapv1.CloudConfigFileManaged
 }

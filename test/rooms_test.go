@@ -52,6 +52,10 @@ var rooms = []room{
 		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
 	}},
 	{folder: "internal/cloud/azure/limiter"},
+	{folder: "internal/cloud/azure/clouds"},
+	{folder: "internal/cloud/azure/login", may: []string{
+		"api", "internal/cloud", "internal/cloud/azure/clouds", "internal/cloud/azure/placement",
+	}},
 	{folder: "internal/cloud/azure/next", may: []string{
 		"api", "internal/cloud", "internal/cloud/azure/fault", "internal/cloud/azure/request",
 	}},
@@ -65,12 +69,13 @@ var rooms = []room{
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
 	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},
+	{folder: "controllers/inherit", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/bootstrap", may: []string{
 		"api", "bootstrap", "controllers/fresh", "controllers/guests", "controllers/linux", "controllers/owner", "controllers/phase",
 		"internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{
-		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials",
+		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials", "controllers/inherit",
 		"controllers/fresh", "controllers/linux", "controllers/owner", "controllers/phase",
 	}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
@@ -93,6 +98,7 @@ var behind = map[string][]string{
 	"internal/cloud/azure": {
 		"internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/fault",
 		"internal/cloud/azure/request", "internal/cloud/azure/limiter", "internal/cloud/azure/next",
+		"internal/cloud/azure/login",
 	},
 }
 

@@ -2,6 +2,7 @@ package windows
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 
@@ -12,28 +13,33 @@ import (
 
 const cloudConfigField = "WindowsBootstrapConfig spec.node.cloudConfigFile"
 
-// azureJSON is what cloud-provider-azure reads. It has no secret: the node uses its managed identity.
+// azureJSON is what cloud-provider-azure reads, with the names that it has there and the values that Cluster API Provider Azure
+// gives its own nodes. It has no secret: the node uses its managed identity.
 type azureJSON struct {
-	Cloud                       string `json:"cloud"`
-	TenantID                    string `json:"tenantId"`
-	SubscriptionID              string `json:"subscriptionId"`
-	ResourceGroup               string `json:"resourceGroup"`
-	Location                    string `json:"location"`
-	VMType                      string `json:"vmType"`
-	VnetName                    string `json:"vnetName"`
-	VnetResourceGroup           string `json:"vnetResourceGroup"`
-	SubnetName                  string `json:"subnetName"`
-	SecurityGroupName           string `json:"securityGroupName,omitempty"`
-	RouteTableName              string `json:"routeTableName,omitempty"`
-	LoadBalancerSKU             string `json:"loadBalancerSku"`
-	UseInstanceMetadata         bool   `json:"useInstanceMetadata"`
-	UseManagedIdentityExtension bool   `json:"useManagedIdentityExtension"`
-	UserAssignedIdentityID      string `json:"userAssignedIdentityID,omitempty"`
+	Cloud                        string `json:"cloud"`
+	TenantID                     string `json:"tenantId"`
+	SubscriptionID               string `json:"subscriptionId"`
+	ResourceGroup                string `json:"resourceGroup"`
+	Location                     string `json:"location"`
+	VMType                       string `json:"vmType"`
+	VnetName                     string `json:"vnetName"`
+	VnetResourceGroup            string `json:"vnetResourceGroup"`
+	SubnetName                   string `json:"subnetName"`
+	SecurityGroupName            string `json:"securityGroupName,omitempty"`
+	SecurityGroupResourceGroup   string `json:"securityGroupResourceGroup,omitempty"`
+	RouteTableName               string `json:"routeTableName,omitempty"`
+	RouteTableResourceGroup      string `json:"routeTableResourceGroup,omitempty"`
+	LoadBalancerName             string `json:"loadBalancerName,omitempty"`
+	LoadBalancerSKU              string `json:"loadBalancerSku"`
+	MaximumLoadBalancerRuleCount int    `json:"maximumLoadBalancerRuleCount"`
+	UseInstanceMetadata          bool   `json:"useInstanceMetadata"`
+	UseManagedIdentityExtension  bool   `json:"useManagedIdentityExtension"`
+	UserAssignedIdentityID       string `json:"userAssignedIdentityID,omitempty"`
 }
 
-// subnetID has the names of the network and its resource group.
-var subnetID = regexp.MustCompile(`(?i)^/subscriptions/[^/]+/resourceGroups/([^/]+)` +
-	`/providers/Microsoft\.Network/virtualNetworks/([^/]+)/subnets/([^/]+)$`)
+// networkID has the names of a resource of a network and of its resource group, and of a subnet in it.
+var networkID = regexp.MustCompile(`(?i)^/subscriptions/[^/]+/resourceGroups/([^/]+)` +
+	`/providers/Microsoft\.Network/[a-z]+/([^/]+)(?:/subnets/([^/]+))?$`)
 
 // azureJSONFile is the text of azure.json; empty if it is not wanted.
 type azureJSONFile []byte
@@ -47,8 +53,8 @@ func readAzureJSON(in Input) (setting, error) {
 		return nil, step.Invalid(cloudConfigField, "%q is not valid; use Managed, or remove it", in.CloudConfigFile)
 	case !in.OnAzure:
 		return nil, step.Invalid(cloudConfigField, "has no effect, because the machine is not on Azure; remove it")
-	case in.Placement == nil:
-		return nil, fmt.Errorf("azure.json of %s: the WindowsMachine has no status.azure", in.NodeName)
+	case in.Placement == nil || in.Placement.TenantID == "":
+		return nil, fmt.Errorf("azure.json of %s: the WindowsMachine has no status.azure.tenantID", in.NodeName)
 	}
 	config, err := azureJSONOf(in.Placement)
 	if err != nil {
@@ -68,14 +74,29 @@ func (a azureJSONFile) addTo(p *step.Part) {
 }
 
 func azureJSONOf(at *infrav1.AzurePlacement) (azureJSON, error) {
-	subnet := subnetID.FindStringSubmatch(at.SubnetID)
-	if subnet == nil {
-		return azureJSON{}, fmt.Errorf("status.azure.subnetID %q is not the resource ID of a subnet", at.SubnetID)
-	}
-	return azureJSON{
+	config := azureJSON{
 		Cloud: string(at.Cloud), TenantID: at.TenantID, SubscriptionID: at.SubscriptionID, ResourceGroup: at.ResourceGroup,
-		Location: at.Location, VMType: "standard", VnetResourceGroup: subnet[1], VnetName: subnet[2], SubnetName: subnet[3],
-		SecurityGroupName: at.SecurityGroupName, RouteTableName: at.RouteTableName, LoadBalancerSKU: "standard",
-		UseInstanceMetadata: true, UseManagedIdentityExtension: true, UserAssignedIdentityID: at.NodeIdentityClientID,
-	}, nil
+		Location: at.Location, VMType: "vmss", LoadBalancerName: at.LoadBalancerName, LoadBalancerSKU: "standard",
+		MaximumLoadBalancerRuleCount: 250, UseInstanceMetadata: true, UseManagedIdentityExtension: true,
+		UserAssignedIdentityID: at.NodeIdentityClientID,
+	}
+	if len(at.SubnetIDs) == 0 {
+		return azureJSON{}, errors.New("status.azure has no subnetIDs")
+	}
+	subnet := networkID.FindStringSubmatch(at.SubnetIDs[0])
+	if subnet == nil || subnet[3] == "" {
+		return azureJSON{}, fmt.Errorf("status.azure.subnetIDs[0] %q is not the resource ID of a subnet", at.SubnetIDs[0])
+	}
+	config.VnetResourceGroup, config.VnetName, config.SubnetName = subnet[1], subnet[2], subnet[3]
+	config.SecurityGroupResourceGroup, config.SecurityGroupName = groupAndName(at.SecurityGroupID)
+	config.RouteTableResourceGroup, config.RouteTableName = groupAndName(at.RouteTableID)
+	return config, nil
+}
+
+// groupAndName are empty for what is none.
+func groupAndName(id string) (group, name string) {
+	if of := networkID.FindStringSubmatch(id); of != nil {
+		group, name = of[1], of[2]
+	}
+	return group, name
 }

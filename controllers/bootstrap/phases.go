@@ -79,12 +79,15 @@ func ready(_ context.Context, f *facts) error {
 	case !bootstrap.Addressed(f.windows):
 		return phase.Wait(phase.WindowsMachine, bootstrapv1.WaitingForMachineAddressesReason,
 			"WindowsMachine %s does not have the MACs and addresses of its adapters yet", f.windows.Name)
-	case f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && f.windows.Status.Azure == nil:
+	case f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && !placed(f.windows.Status.Azure):
 		return phase.Wait(phase.WindowsMachine, bootstrapv1.WaitingForMachinePlacementReason,
-			"WindowsMachine %s has no status.azure yet, from which spec.node.cloudConfigFile is written", f.windows.Name)
+			"WindowsMachine %s has no status.azure.tenantID yet, without which spec.node.cloudConfigFile cannot be written", f.windows.Name)
 	}
 	return nil
 }
+
+// placed says that all is known of the place of a VM. The tenant comes last, with the machine's identity.
+func placed(at *infrav1.AzurePlacement) bool { return at != nil && at.TenantID != "" }
 
 // linuxFirst waits for the control plane on Linux, and for one that is new enough.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {

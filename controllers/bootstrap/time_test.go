@@ -114,7 +114,7 @@ func TestWhatAConfigWaitsFor(t *testing.T) {
 				r.config.Spec.Node.CloudConfigFile = bootstrapv1.CloudConfigFileManaged
 				r.windows.Spec.VSphere, r.windows.Spec.Azure = nil, &infrav1.AzureVM{VMSize: "Standard_D4s_v5"}
 			},
-			at("WaitingForMachinePlacement", "WindowsMachine m has no status.azure yet"),
+			at("WaitingForMachinePlacement", "WindowsMachine m has no status.azure.tenantID yet"),
 		},
 		"control plane": {
 			"the Cluster is watched", func(r *room) { r.cluster.Status.Initialization.ControlPlaneInitialized = nil },

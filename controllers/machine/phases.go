@@ -16,6 +16,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/inherit"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -79,6 +80,23 @@ func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.Window
 	return nil
 }
 
+// place writes down where the VM goes, once and before the identity that follows from it. Status is lost in a move: then the
+// answer is what the identity says, and what the Cluster's infrastructure object says of the rest by then.
+func (r *Reconciler) place(ctx context.Context, f *facts) (err error) {
+	placer, places := r.provider(f.windows).(cloud.Placer)
+	if !places || f.windows.Status.Azure != nil {
+		return nil
+	}
+	if f.windows.Status.Azure, err = inherit.Place(ctx, r.Live, placer, f.windows, f.cluster); err != nil {
+		return err
+	}
+	if err := r.write(ctx, f); err != nil {
+		return err
+	}
+	f.before = f.windows.DeepCopy()
+	return nil
+}
+
 func (r *Reconciler) identify(_ context.Context, f *facts) error {
 	provider := r.provider(f.windows)
 	if provider == nil {
@@ -103,8 +121,14 @@ func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
 	}
 }
 
-// complete stops if the spec lacks a field that the API allows to be left out, such as in a template that a ClusterClass patches.
+// complete stops if the spec lacks a field that the API allows to be left out, such as in a template that a ClusterClass patches,
+// or if the Machine wants what this cloud has not.
 func (r *Reconciler) complete(_ context.Context, f *facts) error {
+	if f.machine.Spec.FailureDomain != "" && f.windows.Status.Azure == nil {
+		return phase.Stall(infrav1.SpecInvalidReason,
+			"Machine %s wants failure domain %q, but VMs of this cloud are not placed by failure domain; leave it out",
+			f.machine.Name, f.machine.Spec.FailureDomain)
+	}
 	return phase.Cloud(r.provider(f.windows).Check(f.windows))
 }
 
@@ -123,10 +147,6 @@ func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
 // ready waits for everything that a new VM needs.
 func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 	switch {
-	case f.machine.Spec.FailureDomain != "":
-		return phase.Stall(infrav1.SpecInvalidReason,
-			"Machine %s wants failure domain %q, but this release does not place VMs by failure domain; leave it out",
-			f.machine.Name, f.machine.Spec.FailureDomain)
 	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
 			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
@@ -211,9 +231,18 @@ func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 func (f *facts) cloudMachine() cloud.Machine {
 	return cloud.Machine{
 		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Cluster: cloud.MarkOf(f.cluster), Spec: f.windows.Spec,
-		NetworkInterfaces: f.interfaces, Created: f.windows.CreationTimestamp.Time,
+		Place: placeOf(f), NetworkInterfaces: f.interfaces, Created: f.windows.CreationTimestamp.Time,
 		Server: f.windows.Annotations[infrav1.ServerAnnotation], Existed: hadVM(f),
 	}
+}
+
+// placeOf says where the VM goes. A Machine that is gone already wants nothing.
+func placeOf(f *facts) cloud.Place {
+	place := cloud.Place{Azure: f.windows.Status.Azure, UID: f.windows.UID}
+	if f.machine != nil {
+		place.FailureDomain = f.machine.Spec.FailureDomain
+	}
+	return place
 }
 
 // remove asks the cloud to remove the VM until nothing is left of it.

@@ -33,7 +33,6 @@ func (n linuxNodes) ControlPlane(context.Context, client.ObjectKey) ([]corev1.No
 func TestReady(t *testing.T) {
 	node := corev1.Node{}
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	zone := func(f *facts) { f.machine.Spec.FailureDomain = "zone-a" }
 	provisioned := func(f *facts) { f.cluster.Status.Initialization.InfrastructureProvisioned = new(true) }
 	data := func(f *facts) { f.machine.Spec.Bootstrap.DataSecretName = new("m") }
 	initialized := func(f *facts) { f.cluster.Status.Initialization.ControlPlaneInitialized = new(true) }
@@ -43,12 +42,6 @@ func TestReady(t *testing.T) {
 		want    phase.Stop // without its message
 		says    string
 	}{
-		"failure domain": {
-			linuxNodes{node},
-			[]func(*facts){zone, provisioned, data, initialized},
-			phase.Stop{Reason: infrav1.SpecInvalidReason, Stalled: true, After: 2 * time.Minute},
-			`wants failure domain "zone-a"`,
-		},
 		"no infrastructure": {
 			linuxNodes{node},
 			[]func(*facts){data, initialized},

@@ -117,6 +117,9 @@ type Machine struct {
 	// Spec has the part for this cloud set.
 	Spec infrav1.WindowsMachineSpec
 
+	// Place says more of where the VM goes, to clouds that inherit that.
+	Place Place
+
 	// NetworkInterfaces are the adapters with the MACs that they must get; one without gets any. Only Ensure needs them.
 	NetworkInterfaces []infrav1.MachineNetworkInterface
 
@@ -129,8 +132,8 @@ type Machine struct {
 	// Existed says that the VM existed once. If its folder is not found now, the VM may still be there.
 	Existed bool
 
-	// UserData reads what the guest runs at its first start. Ensure calls it when it is about to ask for the VM, and at no other
-	// time: each call is a request. After an error, which Ensure returns as it is, nothing has been asked for.
+	// UserData reads what the guest runs at its first start, by a request. Ensure calls it only when it is about to ask for the VM,
+	// and returns its error as it is.
 	UserData func(context.Context) (UserData, error) `json:"-"`
 
 	// Settled says that the Node has joined, or that its bootstrap has failed for good: the guest needs its user data no more.
@@ -145,15 +148,16 @@ type VM struct {
 	// Detail tells people what the cloud is doing, or what is wrong with a VM that runs. It must not change while that lasts.
 	Detail string
 
-	// Addresses are those that the cloud and the guest report.
-	Addresses []clusterv1.MachineAddress
-
-	// FailureDomain the VM runs in.
+	// Addresses are those that the cloud and the guest report, and FailureDomain is where the VM runs.
+	Addresses     []clusterv1.MachineAddress
 	FailureDomain string
 
-	// UserData says that the VM still holds the user data that Ensure gave it, where its guest, or a reader of the cloud, finds
-	// them. What a guest writes there itself does not count. A cloud that can erase some of them says so until it has; one that can
-	// erase none never says so, and docs/bootstrap.md tells who can read them there.
+	// Size is that of the VM, where the spec does not say it, and Why is the reason that a Stopped VM does not run.
+	Size Size
+	Why  Why
+
+	// UserData says that the VM still holds the user data that Ensure gave it, where its guest or a reader of the cloud finds them. A
+	// cloud that can erase none of them never says so, and docs/bootstrap.md tells who can read them there.
 	UserData bool
 
 	// Report is the guest's own plan.Report, as JSON. Do not trust it. What is longer than MaxReport comes as MaxReport+1 bytes.

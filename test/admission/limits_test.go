@@ -53,16 +53,7 @@ var machineLimits = slices.Concat(
 		{"spec.vsphere.coresPerSocket", "minimum", int64(1), int64(0), "should be greater than or equal to 1"},
 		{"spec.vsphere.coresPerSocket", "maximum", int64(4), int64(772), "should be less than or equal to 768"},
 	},
-	identityLimits("spec.azure.identityRef"),
-	[]limit{
-		longest("spec.azure.subscriptionID", guid, guid+"1", 36),
-		atMost("spec.azure.resourceGroup", 90),
-		atMost("spec.azure.location", 64),
-		required("spec.azure.vmSize"), atMost("spec.azure.vmSize", 64),
-		longest("spec.azure.image.id", azureImage+strings.Repeat("1", 1024-len(azureImage)), azureImage+long(1024), 1024),
-		oneOf("spec.azure.image.setup", "CloudbaseInit", "Sysprep"),
-	},
-	azureAdapterLimits,
+	azureLimits,
 )
 
 func identityLimits(field string) []limit {
@@ -104,16 +95,26 @@ var machineStatusLimits = slices.Concat(
 )
 
 // A rule fixes the form of most, so that a value of the maximum length cannot be tried.
-var placementLimits = []limit{
-	required("status.azure.cloud"), oneOf("status.azure.cloud", "AzureChinaCloud", "AzureGermanCloud"),
-	required("status.azure.tenantID"), longest("status.azure.tenantID", guid, guid+"1", 36),
-	required("status.azure.subscriptionID"), longest("status.azure.subscriptionID", guid, guid+"1", 36),
-	required("status.azure.resourceGroup"), atMost("status.azure.resourceGroup", 90),
-	required("status.azure.location"), atMost("status.azure.location", 64),
-	required("status.azure.subnetID"), longest("status.azure.subnetID", subnet, subnet+long(1024), 1024),
-	atMost("status.azure.securityGroupName", 80), atMost("status.azure.routeTableName", 80),
-	longest("status.azure.nodeIdentityClientID", guid, guid+"1", 36),
-}
+var placementLimits = slices.Concat(
+	[]limit{
+		required("status.azure.cloud"), oneOf("status.azure.cloud", "AzureChinaCloud", "AzureGermanCloud"),
+		longest("status.azure.tenantID", guid, guid+"1", 36),
+		required("status.azure.subscriptionID"), longest("status.azure.subscriptionID", guid, guid+"1", 36),
+		required("status.azure.resourceGroup"), atMost("status.azure.resourceGroup", 90),
+		required("status.azure.location"), atMost("status.azure.location", 64),
+		required("status.azure.subnetIDs"), longest("status.azure.subnetIDs[]", subnet, subnet+long(512), 512),
+		longest("status.azure.securityGroupID", securityGroup, securityGroup+long(512), 512),
+		longest("status.azure.routeTableID", routeTable, routeTable+long(512), 512),
+		longest("status.azure.outboundPoolID", outboundPool, outboundPool+long(512), 512),
+		atMost("status.azure.loadBalancerName", 80),
+		longest("status.azure.nodeIdentityClientID", guid, guid+"1", 36),
+		required("status.azure.identity.namespace"), required("status.azure.identity.name"),
+	},
+	text("status.azure.failureDomains[]", 64),
+	text("status.azure.identity.namespace", 63), text("status.azure.identity.name", 253),
+	upTo("status.azure.subnetIDs", 8, func(int) any { return subnet }),
+	upTo("status.azure.failureDomains", 16, func(i int) any { return fmt.Sprint(i) }),
+)
 
 var templateLimits = []limit{required("spec"), required("spec.template"), required("spec.template.spec")}
 

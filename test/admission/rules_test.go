@@ -59,10 +59,17 @@ var placementRules = []rule{
 	identified("nodeIdentityClientID", "the client ID of a managed identity"),
 	placed("resourceGroup", "must be the name of a resource group, such as win-nodes", "My.Group_(1)-a", "ends-with-dot.", ""),
 	placed("location", "must be the short name of a location, such as westeurope", "westeurope", "West Europe", ""),
-	placed("securityGroupName", "must be the name of a network security group, such as win-nodes", "a_B-1.c", "/a", ""),
-	placed("routeTableName", "must be the name of a route table, such as win-routes", "a_B-1.c", "/a", ""),
-	placed("subnetID", "must be the resource ID of a subnet, such as /subscriptions/ID/resourceGroups/GROUP/providers/"+
-		"Microsoft.Network/virtualNetworks/NETWORK/subnets/SUBNET", strings.ToLower(subnet), "nodes", subnet+"/a", ""),
+	placedAt("securityGroupID", "a network security group", "networkSecurityGroups/NAME", securityGroup),
+	placedAt("routeTableID", "a route table", "routeTables/NAME", routeTable),
+	placedAt("outboundPoolID", "a backend pool", "loadBalancers/NAME/backendAddressPools/POOL", outboundPool),
+	placedAt("subnetIDs[]", "a subnet", "virtualNetworks/NETWORK/subnets/SUBNET", subnet),
+	placed("loadBalancerName", "must be the name of a load balancer, such as blue", "a_B-1.c", "/a", ""),
+}
+
+// placedAt is the rule of a field with the ID of a network resource.
+func placedAt(field, what, form, id string) rule {
+	return placed(field, "must be the resource ID of "+what+", such as /subscriptions/ID/resourceGroups/GROUP/providers/"+
+		"Microsoft.Network/"+form, strings.ToLower(id), "nodes", id+"/a", "")
 }
 
 func identified(field, what string) rule {

@@ -22,9 +22,10 @@ type AzurePlacement struct {
 	Cloud AzureCloud `json:"cloud,omitempty"`
 
 	// tenantID is the ID of the subscription's tenant, such as
-	// 11111111-2222-3333-4444-555555555555.
+	// 11111111-2222-3333-4444-555555555555. It is left out until the machine's
+	// identity has been found.
 	//
-	// +required
+	// +optional
 	// +kubebuilder:validation:MaxLength=36
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')",message="must be the ID of a tenant, such as 11111111-2222-3333-4444-555555555555"
 	TenantID string `json:"tenantID,omitempty"`
@@ -51,28 +52,69 @@ type AzurePlacement struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]+$')",message="must be the short name of a location, such as westeurope"
 	Location string `json:"location,omitempty"`
 
-	// subnetID is the resource ID of the subnet of the VM's first adapter.
+	// subnetIDs are the resource IDs of the subnets of the VM's adapters, in the
+	// order of the adapters. The first is the node's.
 	//
 	// +required
-	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]+/providers/Microsoft[.]Network/virtualNetworks/[a-z0-9._-]+/subnets/[a-z0-9._-]+$')",message="must be the resource ID of a subnet, such as /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/virtualNetworks/NETWORK/subnets/SUBNET"
-	SubnetID string `json:"subnetID,omitempty"`
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]+/providers/Microsoft[.]Network/virtualNetworks/[a-z0-9._-]+/subnets/[a-z0-9._-]+$')",message="must be the resource ID of a subnet, such as /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/virtualNetworks/NETWORK/subnets/SUBNET"
+	SubnetIDs []string `json:"subnetIDs,omitempty"`
 
-	// securityGroupName is the network security group of the subnet, such as
-	// win-nodes. It is left out if there is none.
+	// securityGroupID is the resource ID of the network security group of the
+	// first subnet. It is left out if none is known.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]+/providers/Microsoft[.]Network/networkSecurityGroups/[a-z0-9._-]+$')",message="must be the resource ID of a network security group, such as /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/networkSecurityGroups/NAME"
+	SecurityGroupID string `json:"securityGroupID,omitempty"`
+
+	// routeTableID is the resource ID of the route table of the first subnet. It
+	// is left out if none is known.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]+/providers/Microsoft[.]Network/routeTables/[a-z0-9._-]+$')",message="must be the resource ID of a route table, such as /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/routeTables/NAME"
+	RouteTableID string `json:"routeTableID,omitempty"`
+
+	// loadBalancerName is the load balancer of the Cluster's nodes, if it has one.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=80
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')",message="must be the name of a network security group, such as win-nodes"
-	SecurityGroupName string `json:"securityGroupName,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')",message="must be the name of a load balancer, such as blue"
+	LoadBalancerName string `json:"loadBalancerName,omitempty"`
 
-	// routeTableName is the route table of the subnet, such as win-routes. It is
-	// left out if there is none.
+	// outboundPoolID is the resource ID of the pool of a load balancer through
+	// which the node reaches the Internet. It is left out if the subnet has a NAT
+	// gateway, or if the Cluster has no such pool.
 	//
 	// +optional
-	// +kubebuilder:validation:MaxLength=80
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')",message="must be the name of a route table, such as win-routes"
-	RouteTableName string `json:"routeTableName,omitempty"`
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]+/providers/Microsoft[.]Network/loadBalancers/[a-z0-9._-]+/backendAddressPools/[a-z0-9._-]+$')",message="must be the resource ID of a backend pool, such as /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/loadBalancers/NAME/backendAddressPools/POOL"
+	OutboundPoolID string `json:"outboundPoolID,omitempty"`
+
+	// failureDomains are the zones that the AzureCluster offers, such as "1".
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	FailureDomains []string `json:"failureDomains,omitempty"`
+
+	// tags are those that the AzureCluster has for all resources of the Cluster.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	Tags map[string]string `json:"tags,omitempty"`
+
+	// identity names the AzureClusterIdentity of the AzureCluster, which manages
+	// the VM if the spec names no identity.
+	//
+	// +optional
+	Identity AzureIdentity `json:"identity,omitempty,omitzero"`
 
 	// nodeIdentityClientID is the client ID of the managed identity that the node
 	// uses. It is left out if the node uses the system-assigned identity of its
@@ -82,4 +124,21 @@ type AzurePlacement struct {
 	// +kubebuilder:validation:MaxLength=36
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')",message="must be the client ID of a managed identity, such as 11111111-2222-3333-4444-555555555555"
 	NodeIdentityClientID string `json:"nodeIdentityClientID,omitempty"`
+}
+
+// AzureIdentity is an AzureClusterIdentity of Cluster API Provider Azure.
+type AzureIdentity struct {
+	// namespace of the AzureClusterIdentity, such as default.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+
+	// name of the AzureClusterIdentity, such as blue.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
 }

@@ -1,0 +1,67 @@
+// Package inherit finds out where a machine's VM goes, if its spec leaves that to its Cluster. A caller may rely on this:
+//
+//   - Place gives an answer once the Cluster's infrastructure is provisioned. Then its object is read by name, in the version of
+//     Cluster API's contract, and only if it is of the kind that the cloud understands. A spec that says all needs no such object.
+//   - The answer is that of the first look. The caller writes it down, and later changes of the object do not move the machine.
+//   - What is not there yet is a wait, never a guess.
+package inherit
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/external"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// Place says where the VM of a machine goes. The reader asks the API server itself: an answer is needed once per machine.
+func Place(
+	ctx context.Context, reader client.Reader, p cloud.Placer, m *infrav1.WindowsMachine, cluster *clusterv1.Cluster,
+) (*infrav1.AzurePlacement, error) {
+	if at, err := p.Resolve(m, nil); err == nil && !ofKind(p, cluster) {
+		return at, nil
+	}
+	if !ptr.Deref(cluster.Status.Initialization.InfrastructureProvisioned, false) {
+		return nil, phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
+			"the infrastructure of Cluster %s is not provisioned yet", cluster.Name)
+	}
+	object, err := read(ctx, reader, p, cluster)
+	if err != nil {
+		return nil, err
+	}
+	at, err := p.Resolve(m, object)
+	return at, phase.Cloud(err)
+}
+
+// read returns nil if the Cluster's infrastructure is of another kind.
+func read(
+	ctx context.Context, reader client.Reader, p cloud.Placer, cluster *clusterv1.Cluster,
+) (*unstructured.Unstructured, error) {
+	if !ofKind(p, cluster) {
+		return nil, nil
+	}
+	ref := cluster.Spec.InfrastructureRef
+	object, err := external.GetObjectFromContractVersionedRef(ctx, reader, ref, cluster.Namespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
+			"%s %s of Cluster %s does not exist; create it, or say in spec.azure of a new WindowsMachineTemplate all that it would say",
+			ref.Kind, ref.Name, cluster.Name)
+	case err != nil:
+		return nil, fmt.Errorf("get %s of cluster: %w", ref.Kind, err)
+	}
+	return object, nil
+}
+
+func ofKind(p cloud.Placer, cluster *clusterv1.Cluster) bool {
+	ref, kind := cluster.Spec.InfrastructureRef, p.Inherits()
+	return ref.IsDefined() && ref.APIGroup == kind.Group && ref.Kind == kind.Kind
+}

@@ -1,0 +1,66 @@
+package cloud
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+)
+
+// Placer is a Provider whose machines take from their Cluster's infrastructure object what their spec leaves out, and whose
+// identities are kept in other objects than Secrets, too. All its methods are pure.
+type Placer interface {
+	Provider
+
+	// Inherits names the kind of infrastructure object that Resolve understands.
+	Inherits() schema.GroupKind
+
+	// Resolve says where the machine's VM goes. The object is nil if the Cluster has none of that kind. What spec.providerID says
+	// holds over all else. A Transient error is about an object that lacks something yet.
+	Resolve(m *infrav1.WindowsMachine, infrastructure *unstructured.Unstructured) (*infrav1.AzurePlacement, error)
+
+	// Allow says whose credentials a machine may use: those of an identity object, or the manager's own if identity is nil.
+	Allow(by Asker, identity *unstructured.Unstructured) (Grant, error)
+
+	// As is the provider with the rights of a grant: its Principal and Connect get what is in the Secret of the grant, or nothing.
+	As(grant Grant) Provider
+}
+
+// Asker is who wants to use an identity: a namespace, and its labels.
+type Asker struct {
+	Namespace string
+	Labels    map[string]string
+}
+
+// Grant is an identity that an asker may use.
+type Grant struct {
+	// Proof is how the identity proves to the cloud who it is, in the cloud's own words.
+	Proof string
+	// ClientID and TenantID say who it is; empty for the manager's own.
+	ClientID, TenantID string
+	// Secret has the proof; empty if the manager has it.
+	Secret Key
+}
+
+// Place is what a cloud that inherits is told of where a VM goes.
+type Place struct {
+	// Azure is status.azure; nil elsewhere, and for a machine that is deleted before it had one.
+	Azure *infrav1.AzurePlacement
+	// FailureDomain is where the Machine wants the VM; empty leaves it to spec and cloud.
+	FailureDomain string
+	// UID of the WindowsMachine. Reports that its guest brings by itself have it, so that those of another machine are none.
+	UID types.UID
+}
+
+// Size is that of a VM; zero if it is not known.
+type Size struct{ CPUs, MemoryMiB int64 }
+
+// Why a VM does not run. The zero value is unknown.
+type Why string
+
+// Why VMs do not run.
+const (
+	Evicted     Why = "Evicted"     // the cloud took a spot VM's place
+	Deallocated Why = "Deallocated" // it is stopped and has no place in the cloud
+)
