@@ -27,7 +27,9 @@ type cloud struct {
 	// carries tells whether the cloud carries so much user data.
 	carries func(userData []byte) bool
 	limit   string
-	isAzure bool
+	// waitSeconds is how long cloudbase-init waits for us.
+	waitSeconds int
+	isAzure     bool
 }
 
 var vSphereCloud = cloud{
@@ -38,6 +40,8 @@ var vSphereCloud = cloud{
 	}},
 	carries: guestInfoCarries,
 	limit:   "the 60000 bytes, as gzip and base64, that vSphere's guestinfo carries",
+
+	waitSeconds: 60,
 }
 
 // azureCloud: the host agent is told of failures only. The serial port is told everything; boot diagnostics keep its
@@ -50,7 +54,10 @@ var azureCloud = cloud{
 	erase:   plan.Texts(`C:\AzureData\CustomData*`),
 	carries: func(userData []byte) bool { return len(userData) <= maxCustomDataBytes },
 	limit:   "the 65535 bytes that Azure accepts as custom data",
-	isAzure: true,
+
+	// A failure counts there only until cloudbase-init has said that the machine is ready; a join ends well within this time.
+	waitSeconds: 900,
+	isAzure:     true,
 }
 
 // cloudOf is the cloud that the spec names; the API allows exactly one. One that came to the API after this release is no other.
