@@ -122,15 +122,16 @@ func (k *rights) look(ctx context.Context, api client.Client, now time.Time) (St
 
 // closed tells what time does not mend in a sentence.
 func closed(err error) (State, error) {
-	const alone = "so guests cannot report there, and progress comes from the Node alone"
+	why := ""
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
-		return State{Why: "the workload cluster has no ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on, " + alone, Again: keep}, nil
+		why = "the workload cluster has no ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on"
 	case apierrors.IsForbidden(err):
-		return State{Why: "the Cluster's kubeconfig may not write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy, " + alone,
-			Again: keep}, nil
+		why = "the Cluster's kubeconfig may not write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy"
+	default:
+		return State{}, err
 	}
-	return State{}, err
+	return State{Why: why + ", so guests cannot report there, and progress comes from the Node alone", Again: keep}, nil
 }
 
 // isServed says whether the policy refuses what only it refuses. Nothing is made.

@@ -32,8 +32,8 @@ const (
 	maxRefusal  = 16 << 10
 )
 
-// newClient makes a client that knows what we read and write without asking the server for its kinds. It speaks JSON, of which one
-// can tell before it is decoded how large it will be.
+// newClient makes a client that knows what we read and write without asking the server for its kinds. It speaks JSON, of which
+// one can tell before it is decoded how large it will be.
 func newClient(server string, web *http.Client, qps float32, burst int) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
