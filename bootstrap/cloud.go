@@ -25,10 +25,9 @@ type cloud struct {
 	// erase lists the copies of the user data that an image of this cloud keeps.
 	erase []plan.Value
 	// carries tells whether the cloud carries so much user data.
-	carries func(userData []byte) bool
-	limit   string
-	// waitSeconds is how long cloudbase-init waits for us.
-	waitSeconds int
+	carries     func(userData []byte) bool
+	limit       string
+	waitSeconds int // that cloudbase-init waits for us
 	isAzure     bool
 }
 
@@ -38,9 +37,8 @@ var vSphereCloud = cloud{
 		Program: plan.Text(`C:\Program Files\VMware\VMware Tools\rpctool.exe`),
 		Key:     GuestInfoReportKey,
 	}},
-	carries: guestInfoCarries,
-	limit:   "the 60000 bytes, as gzip and base64, that vSphere's guestinfo carries",
-
+	carries:     guestInfoCarries,
+	limit:       "the 60000 bytes, as gzip and base64, that vSphere's guestinfo carries",
 	waitSeconds: 60,
 }
 

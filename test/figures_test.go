@@ -80,7 +80,7 @@ var figures = map[string]string{
 	"internal/cloud/azure/next.remnant":           "10m0s",
 	"internal/cloud/vsphere.firstPause":           "30s",
 	"internal/cloud/vsphere.firstSnapshot":        "1m0s",
-	"internal/cloud/vsphere.gatherTasks":          "1s",
+	"internal/cloud/vsphere.gatherTasks":          "3s",
 	"internal/cloud/vsphere.keepGone":             "1m0s",
 	"internal/cloud/vsphere.keepGrounds":          "1m0s",
 	"internal/cloud/vsphere.lastPause":            "5m0s",
