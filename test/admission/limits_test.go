@@ -108,11 +108,13 @@ var placementLimits = slices.Concat(
 		longest("status.azure.outboundPoolID", outboundPool, outboundPool+long(512), 512),
 		atMost("status.azure.loadBalancerName", 80),
 		longest("status.azure.nodeIdentityClientID", guid, guid+"1", 36),
+		{"status.azure.tags", "maxProperties", labels(50), labels(51), "must have at most 50 items"},
+		longest("status.azure.tags.pool", long(256), long(257), 256),
 		required("status.azure.identity.namespace"), required("status.azure.identity.name"),
 	},
 	text("status.azure.failureDomains[]", 64),
 	text("status.azure.identity.namespace", 63), text("status.azure.identity.name", 253),
-	upTo("status.azure.subnetIDs", 8, func(int) any { return subnet }),
+	from("status.azure.subnetIDs", 8, func(int) any { return subnet }),
 	upTo("status.azure.failureDomains", 16, func(i int) any { return fmt.Sprint(i) }),
 )
 

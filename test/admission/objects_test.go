@@ -39,7 +39,7 @@ const (
 // azureStatus has a placement in Azure, which a real machine on vSphere does not have.
 const azureStatus = `{cloud: AzurePublicCloud, tenantID: ` + guid + `, subscriptionID: ` + guid + `, resourceGroup: nodes,
 	  location: westeurope, subnetIDs: [` + subnet + `], securityGroupID: ` + securityGroup + `, routeTableID: ` + routeTable + `,
-	  loadBalancerName: blue, outboundPoolID: ` + outboundPool + `, failureDomains: ["1"], tags: {team: blue},
+	  loadBalancerName: blue, outboundPoolID: ` + outboundPool + `, failureDomains: ["1"], tags: {pool: blue},
 	  identity: {namespace: default, name: blue}, nodeIdentityClientID: ` + guid + `}`
 
 // What a placement refers to.

@@ -205,7 +205,7 @@ func (in *AzurePlacement) DeepCopyInto(out *AzurePlacement) {
 	}
 	if in.Tags != nil {
 		in, out := &in.Tags, &out.Tags
-		*out = make(map[string]string, len(*in))
+		*out = make(map[string]AzureTagValue, len(*in))
 		for key, val := range *in {
 			(*out)[key] = val
 		}
