@@ -122,7 +122,7 @@ func (k *rights) look(ctx context.Context, api client.Client, now time.Time) (St
 
 // closed tells what time does not mend in a sentence.
 func closed(err error) (State, error) {
-	why := ""
+	var why string
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 		why = "the workload cluster has no ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on"
