@@ -29,6 +29,8 @@ var figures = map[string]string{
 	"controllers/fresh.memory":                    "30s",
 	"controllers/fresh.patience":                  "1s",
 	"controllers/fresh.pause":                     "10ms",
+	"controllers/guests.keep":                     "10m0s",
+	"controllers/guests.settle":                   "10s",
 	"controllers/machine.betweenHints":            "1s",
 	"controllers/machine.censusTimeout":           "5s",
 	"controllers/machine.grace":                   "15m0s",

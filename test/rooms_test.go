@@ -66,12 +66,14 @@ var rooms = []room{
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},
 	{folder: "controllers/fresh"},
+	{folder: "controllers/guests", may: []string{"bootstrap"}},
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
 	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},
 	{folder: "controllers/inherit", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/bootstrap", may: []string{
-		"api", "bootstrap", "controllers/fresh", "controllers/linux", "controllers/owner", "controllers/phase", "internal/workload",
+		"api", "bootstrap", "controllers/fresh", "controllers/guests", "controllers/linux", "controllers/owner", "controllers/phase",
+		"internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{
 		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials", "controllers/inherit",
