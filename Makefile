@@ -39,6 +39,7 @@ AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 .PHONY: test
 test: servers ## Run all tests
 	$(GO_TEST) -p $(AT_ONCE) ./...
+	cd test/gitops && $(GO_TEST) ./...
 
 .PHONY: test-race
 test-race: servers ## Run all tests under the race detector (needs a C compiler)
@@ -70,7 +71,7 @@ bench: ## Measure the time and memory of a rendering
 
 .PHONY: bench-hostile
 bench-hostile: servers ## Make and remove 50 machines among hostile tenants; print times, memory, looks and calls
-	go test ./test/security/crowd -count=1 -run TestCrowd -v
+	go test ./test/security/crowd -count=1 -run TestCrowd -v -args -each=10
 
 .PHONY: bench-vsphere
 bench-vsphere: servers ## Measure what 1, 40, MADE and STANDING machines cost in the lab's vCenter; MADE=500 STANDING=5000

@@ -25,9 +25,10 @@ type cloud struct {
 	// erase lists the copies of the user data that an image of this cloud keeps.
 	erase []plan.Value
 	// carries tells whether the cloud carries so much user data.
-	carries func(userData []byte) bool
-	limit   string
-	isAzure bool
+	carries     func(userData []byte) bool
+	limit       string
+	waitSeconds int // that cloudbase-init waits for us
+	isAzure     bool
 }
 
 var vSphereCloud = cloud{
@@ -36,8 +37,9 @@ var vSphereCloud = cloud{
 		Program: plan.Text(`C:\Program Files\VMware\VMware Tools\rpctool.exe`),
 		Key:     GuestInfoReportKey,
 	}},
-	carries: guestInfoCarries,
-	limit:   "the 60000 bytes, as gzip and base64, that vSphere's guestinfo carries",
+	carries:     guestInfoCarries,
+	limit:       "the 60000 bytes, as gzip and base64, that vSphere's guestinfo carries",
+	waitSeconds: 60,
 }
 
 // azureCloud: the host agent is told of failures only. The serial port is told everything; boot diagnostics keep its
@@ -50,7 +52,10 @@ var azureCloud = cloud{
 	erase:   plan.Texts(`C:\AzureData\CustomData*`),
 	carries: func(userData []byte) bool { return len(userData) <= maxCustomDataBytes },
 	limit:   "the 65535 bytes that Azure accepts as custom data",
-	isAzure: true,
+
+	// A failure counts there only until cloudbase-init has said that the machine is ready; a join ends well within this time.
+	waitSeconds: 900,
+	isAzure:     true,
 }
 
 // cloudOf is the cloud that the spec names; the API allows exactly one. One that came to the API after this release is no other.

@@ -10,10 +10,6 @@ import (
 // oldestWindows is the build of Windows Server 2019.
 const oldestWindows = "17763"
 
-// waitSeconds is how long cloudbase-init waits for us. It is short, because Azure soon expects a machine to report
-// ready.
-const waitSeconds = 60
-
 // parts of the plan, in the order in which their steps stand within a phase.
 func (n *node) parts() []step.Part {
 	return []step.Part{
@@ -28,7 +24,7 @@ func nodePlan(n *node) *plan.Plan {
 		Version:         plan.Version,
 		Machine:         n.machine,
 		DeadlineSeconds: n.deadlineSeconds,
-		WaitSeconds:     waitSeconds,
+		WaitSeconds:     n.cloud.waitSeconds,
 		Report:          n.cloud.channels,
 		Redact:          []string{n.token, n.token[len("abcdef."):]},
 		Logs:            logs(n.kubelet.LogDirectory),

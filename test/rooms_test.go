@@ -45,6 +45,7 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere/clones", may: []string{"internal/cloud"}},
 	{folder: "internal/cloud/vsphere/inspect", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/privileges"},
+	{folder: "internal/cloud/azure", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/azure/arm", may: []string{"internal/cloud"}},
 	{folder: "internal/cloud/azure/placement", may: []string{"api", "internal/cloud", "internal/cloud/azure/arm"}},
 	{folder: "internal/cloud/azure/fault", may: []string{"api", "internal/cloud"}},
@@ -52,6 +53,10 @@ var rooms = []room{
 		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
 	}},
 	{folder: "internal/cloud/azure/limiter"},
+	{folder: "internal/cloud/azure/clouds"},
+	{folder: "internal/cloud/azure/login", may: []string{
+		"api", "internal/cloud", "internal/cloud/azure/clouds", "internal/cloud/azure/placement",
+	}},
 	{folder: "internal/cloud/azure/next", may: []string{
 		"api", "internal/cloud", "internal/cloud/azure/fault", "internal/cloud/azure/request",
 	}},
@@ -61,16 +66,18 @@ var rooms = []room{
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},
 	{folder: "controllers/fresh"},
+	{folder: "controllers/guests", may: []string{"bootstrap"}},
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
 	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},
 	{folder: "controllers/inherit", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/bootstrap", may: []string{
-		"api", "bootstrap", "controllers/fresh", "controllers/linux", "controllers/owner", "controllers/phase", "internal/workload",
+		"api", "bootstrap", "controllers/fresh", "controllers/guests", "controllers/linux", "controllers/owner", "controllers/phase",
+		"internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{
-		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials", "controllers/inherit",
-		"controllers/fresh", "controllers/linux", "controllers/owner", "controllers/phase",
+		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials",
+		"controllers/fresh", "controllers/inherit", "controllers/linux", "controllers/owner", "controllers/phase",
 	}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
@@ -92,6 +99,7 @@ var behind = map[string][]string{
 	"internal/cloud/azure": {
 		"internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/fault",
 		"internal/cloud/azure/request", "internal/cloud/azure/limiter", "internal/cloud/azure/next",
+		"internal/cloud/azure/login",
 	},
 }
 

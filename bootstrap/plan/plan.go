@@ -62,11 +62,12 @@ type Phase struct {
 // ChannelKind is a way to send a report.
 type ChannelKind string
 
-// The channels: VMware's guestinfo variables, Azure's host agent (failures only), a serial port.
+// The channels: VMware's guestinfo variables, Azure's host agent (failures only), a serial port, an object of an API server.
 const (
 	ChannelGuestInfo ChannelKind = "guestinfo"
 	ChannelAzure     ChannelKind = "azure"
 	ChannelConsole   ChannelKind = "console"
+	ChannelReplace   ChannelKind = "replace"
 )
 
 // Channel is one way to send a report, and where to.
@@ -81,6 +82,13 @@ type Channel struct {
 	URL string `json:"url,omitempty"`
 	// Port of console: a serial port; empty means standard output.
 	Port string `json:"port,omitempty"`
+	// Argv of replace: a program that writes an object, and its arguments. The fact object is the file with the object, the fact
+	// login the file to log in with.
+	Argv []Value `json:"argv,omitempty"`
+	// Logins of replace: those that are there are tried in their order until the program succeeds.
+	Logins []Value `json:"logins,omitempty"`
+	// Body of replace: the whole object. The fact report is the report.
+	Body Tree `json:"body,omitempty"`
 }
 
 // Encode writes the plan as JSON. Equal plans give equal bytes.

@@ -69,22 +69,30 @@ func (c *checker) common(base *Common) {
 	}
 }
 
-// channelFields are the fields of each channel: program, key, url and port.
-var channelFields = map[ChannelKind][4]bool{
-	ChannelGuestInfo: {true, true, false, false},
-	ChannelAzure:     {false, false, true, false},
-	ChannelConsole:   {false, false, false, true},
+// channelFields are the fields of each channel: program, key, url, port, argv, logins and body.
+var channelFields = map[ChannelKind][7]bool{
+	ChannelGuestInfo: {true, true, false, false, false, false, false},
+	ChannelAzure:     {false, false, true, false, false, false, false},
+	ChannelConsole:   {false, false, false, true, false, false, false},
+	ChannelReplace:   {false, false, false, false, true, true, true},
 }
 
 func (c *checker) channel(channel Channel) {
 	wanted, known := channelFields[channel.Do]
 	c.must(known, "report", "channel '%s' is unknown", channel.Do)
-	found := [4]bool{channel.Program != nil, channel.Key != "", channel.URL != "", channel.Port != ""}
+	found := [7]bool{
+		channel.Program != nil, channel.Key != "", channel.URL != "", channel.Port != "",
+		len(channel.Argv) > 0, len(channel.Logins) > 0, channel.Body != nil,
+	}
 	if channel.Do == ChannelConsole {
 		found[3] = true // no port is standard output
 	}
 	c.must(!known || found == wanted, "report",
-		"channel '%s': guestinfo has program and key, azure has url, console may have port", channel.Do)
+		"channel '%s': guestinfo has program and key, azure has url, console may have port, "+
+			"replace has argv, logins and body", channel.Do)
+	for _, login := range channel.Logins {
+		c.path("report.logins", login)
+	}
 	if channel.Program != nil {
 		c.program("report.program", channel.Program)
 	}

@@ -84,7 +84,7 @@ func azureJSONOf(at *infrav1.AzurePlacement) (azureJSON, error) {
 		return azureJSON{}, errors.New("status.azure has no subnetIDs")
 	}
 	subnet := networkID.FindStringSubmatch(at.SubnetIDs[0])
-	if subnet == nil || subnet[3] == "" {
+	if len(subnet) == 0 || subnet[3] == "" {
 		return azureJSON{}, fmt.Errorf("status.azure.subnetIDs[0] %q is not the resource ID of a subnet", at.SubnetIDs[0])
 	}
 	config.VnetResourceGroup, config.VnetName, config.SubnetName = subnet[1], subnet[2], subnet[3]

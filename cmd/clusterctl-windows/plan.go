@@ -72,6 +72,9 @@ func tellChannel(channel plan.Channel) string {
 	case plan.ChannelAzure:
 		return "Azure's host agent at " + channel.URL + " (failures only)"
 	}
+	if channel.Do == plan.ChannelReplace {
+		return "its own object in the workload cluster"
+	}
 	if channel.Port == "" {
 		return "its standard output"
 	}

@@ -1,7 +1,7 @@
 // Package inherit finds out where a machine's VM goes, if its spec leaves that to its Cluster. A caller may rely on this:
 //
 //   - Place gives an answer once the Cluster's infrastructure is provisioned. Then its object is read by name, in the version of
-//     Cluster API's contract, and only if it is of the kind that the cloud understands. A spec that says all needs no such object.
+//     Cluster API's contract, and only if it is of the kind that the cloud understands. A spec that says all needs no object.
 //   - The answer is that of the first look. The caller writes it down, and later changes of the object do not move the machine.
 //   - What is not there yet is a wait, never a guess.
 package inherit

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -86,23 +85,33 @@ func TestPlace(t *testing.T) {
 	}{
 		{name: "the spec says all", spec: "here", want: "here"},
 		{name: "the spec says all, in a cluster elsewhere", spec: "here", ref: vsphere, want: "here"},
-		{name: "the cluster says it", ref: azure, ready: true, objects: []client.Object{theirKind(), theirCluster("there")},
-			want: "there", wantAsks: looks},
-		{name: "the spec comes first", spec: "here", ref: azure, ready: true,
-			objects: []client.Object{theirKind(), theirCluster("there")}, want: "here", wantAsks: looks},
-		{name: "not provisioned", ref: azure, objects: []client.Object{theirKind(), theirCluster("there")},
-			wantWhy: "the infrastructure of Cluster c is not provisioned yet"},
-		{name: "half filled", ref: azure, ready: true, objects: []client.Object{theirKind(), theirCluster("")},
-			wantWhy: "no location yet", wantAsks: looks},
-		{name: "gone", ref: azure, ready: true, objects: []client.Object{theirKind()},
-			wantWhy: "AzureCluster blue of Cluster c does not exist; create it", wantAsks: looks},
+		{
+			name: "the cluster says it", ref: azure, ready: true, objects: []client.Object{theirKind(), theirCluster("there")},
+			want: "there", wantAsks: looks,
+		},
+		{
+			name: "the spec comes first", spec: "here", ref: azure, ready: true,
+			objects: []client.Object{theirKind(), theirCluster("there")}, want: "here", wantAsks: looks,
+		},
+		{
+			name: "not provisioned", ref: azure, objects: []client.Object{theirKind(), theirCluster("there")},
+			wantWhy: "the infrastructure of Cluster c is not provisioned yet",
+		},
+		{
+			name: "half filled", ref: azure, ready: true, objects: []client.Object{theirKind(), theirCluster("")},
+			wantWhy: "no location yet", wantAsks: looks,
+		},
+		{
+			name: "gone", ref: azure, ready: true, objects: []client.Object{theirKind()},
+			wantWhy: "AzureCluster blue of Cluster c does not exist; create it", wantAsks: looks,
+		},
 		{name: "another cloud's cluster", ref: vsphere, ready: true, wantWhy: "no location yet"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			reader := &counting{Reader: fake.NewClientBuilder().WithObjects(test.objects...).Build()}
 			cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
 			cluster.Spec.InfrastructureRef = test.ref
-			cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(test.ready)
+			cluster.Status.Initialization.InfrastructureProvisioned = new(test.ready)
 			m := &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{Location: test.spec}}}
 			at, err := Place(t.Context(), reader, located{}, m, cluster)
 			if stop := phase.Of(err); err != nil && (!strings.Contains(stop.Message, test.wantWhy) || test.wantWhy == "" ||
@@ -125,7 +134,7 @@ func TestPlaceWithoutContract(t *testing.T) {
 	crd.SetLabels(nil)
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
 	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "AzureCluster", Name: "blue"}
-	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	cluster.Status.Initialization.InfrastructureProvisioned = new(true)
 	reader := fake.NewClientBuilder().WithObjects(crd, theirCluster("there")).Build()
 	m := &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
 	if _, err := Place(t.Context(), reader, located{}, m, cluster); err == nil || !strings.Contains(err.Error(), "AzureCluster") {

@@ -156,8 +156,8 @@ type VM struct {
 	Size Size
 	Why  Why
 
-	// UserData says that the VM still holds the user data that Ensure gave it, where its guest or a reader of the cloud finds them. A
-	// cloud that can erase none of them never says so, and docs/bootstrap.md tells who can read them there.
+	// UserData says that the VM still holds the user data that Ensure gave it, where its guest or a reader of the cloud finds them.
+	// A cloud that can erase none of them never says so, and docs/bootstrap.md tells who can read them there.
 	UserData bool
 
 	// Report is the guest's own plan.Report, as JSON. Do not trust it. What is longer than MaxReport comes as MaxReport+1 bytes.

@@ -42,8 +42,8 @@ func (c ClusterMark) String() string {
 
 // ReadClusterMark is the inverse of String. What is not a mark is the zero value.
 func ReadClusterMark(text string) ClusterMark {
-	name, uid, ok := strings.Cut(text, "/")
-	if !ok || name == "" || uid == "" {
+	name, uid, _ := strings.Cut(text, "/")
+	if name == "" || uid == "" {
 		return ClusterMark{}
 	}
 	return ClusterMark{Name: name, UID: types.UID(uid)}

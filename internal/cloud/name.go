@@ -14,7 +14,7 @@ const (
 )
 
 // digestAlphabet leaves out the letters that are easily mistaken for another letter or a digit.
-var digestAlphabet = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+var digestAlphabet = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz")
 
 // ComputerName returns a name for VM, computer and Node: the beginning of the machine's name, for people, and a digest of
 // the seed, which no other machine has.
@@ -22,10 +22,7 @@ func ComputerName(machine, seed string) string {
 	sum := sha256.Sum256([]byte(seed))
 	digest := digestAlphabet.EncodeToString(sum[:])[:digestLength]
 	prefix := strings.Map(nameCharacter, strings.ToLower(machine))
-	if room := maxComputerName - digestLength - 1; len(prefix) > room {
-		prefix = prefix[:room]
-	}
-	prefix = strings.Trim(prefix, "-")
+	prefix = strings.Trim(prefix[:min(len(prefix), maxComputerName-digestLength-1)], "-")
 	if prefix == "" || prefix[0] < 'a' {
 		// Windows refuses a name of digits alone, and some tools refuse a name that begins with a digit.
 		prefix = "win"

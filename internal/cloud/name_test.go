@@ -17,6 +17,7 @@ func TestComputerName(t *testing.T) {
 		"begins with a digit":  {"7zip-pool", "win-"},
 		"dots":                 {"a.b.c", "a-b-"},
 		"ends with a dash":     {"abc-pool", "abc-"},
+		"an x at both ends":    {"xbox", "xbox-"},
 		"capitals":             {"Pool", "pool-"},
 		"nothing":              {"", "win-"},
 		"dashes alone":         {"----", "win-"},

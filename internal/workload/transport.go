@@ -11,7 +11,9 @@ import (
 	"net/url"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,19 +32,36 @@ const (
 	maxRefusal  = 16 << 10
 )
 
-// newClient makes a client that knows Secrets and Nodes without asking the server for its kinds. It speaks JSON, of which one can
-// tell before it is decoded how large it will be.
+// newClient makes a client that knows what we read and write without asking the server for its kinds. It speaks JSON, of which
+// one can tell before it is decoded how large it will be.
 func newClient(server string, web *http.Client, qps float32, burst int) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
 	config := &rest.Config{Host: server, QPS: qps, Burst: burst, WarningHandler: rest.NoWarnings{}}
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: web})
+	return client.New(config, client.Options{Scheme: scheme, Mapper: newMapper(), HTTPClient: web})
+}
+
+// newMapper has the kinds of Clusters' own objects, and those that give guests a place for their reports.
+func newMapper() meta.RESTMapper {
+	rights := rbacv1.SchemeGroupVersion
+	policies := admissionv1.SchemeGroupVersion
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, rights, policies})
+	for _, kind := range []schema.GroupVersionKind{
+		corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		rights.WithKind("Role"), rights.WithKind("RoleBinding"),
+	} {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+	}
+	for _, kind := range []schema.GroupVersionKind{
+		corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithKind("Namespace"),
+		policies.WithKind("ValidatingAdmissionPolicy"), policies.WithKind("ValidatingAdmissionPolicyBinding"),
+	} {
+		mapper.Add(kind, meta.RESTScopeRoot)
+	}
+	return mapper
 }
 
 // httpClient makes the only client that ever gets the credentials of a kubeconfig, and what closes its connections.

@@ -100,15 +100,15 @@ func (f specField) otherText(value string) string {
 // Every field of a machine's spec says its class, and the API server does what the class says.
 func TestClasses(t *testing.T) {
 	machines := map[string]*unstructured.Unstructured{}
-	for _, cloud := range []string{"spec.vsphere", "spec.azure"} {
-		machines[cloud] = newObjectFor("WindowsMachine", cloud)
-		expect.OK(t, api.Create(t.Context(), machines[cloud]))
+	for _, field := range append([]string{"spec.vsphere", "spec.azure"}, variantFields()...) {
+		machines[field] = newObjectFor("WindowsMachine", field)
+		expect.OK(t, api.Create(t.Context(), machines[field]))
 	}
 	for _, f := range fieldsOf(specOf("WindowsMachine")) {
 		t.Run(f.name, func(t *testing.T) {
 			made := machines["spec.vsphere"].DeepCopy()
 			if strings.HasPrefix(f.name, "spec.azure") {
-				made = machines["spec.azure"].DeepCopy()
+				made = machines[cmp.Or(variantOf(f.name).field, "spec.azure")].DeepCopy()
 			}
 			if f.class == "" {
 				t.Fatalf("end its description with %q and give it a rule, or end it with %q", immutableField, mutableField)
@@ -131,6 +131,13 @@ func TestClasses(t *testing.T) {
 	}
 }
 
+// notAlone are fields that may not be left out alone, each with the one that needs it.
+var notAlone = map[string]string{
+	"spec.vsphere.cpus":          "spec.vsphere.coresPerSocket",
+	"spec.azure.priority":        "spec.azure.spot",
+	"spec.azure.securityProfile": "spec.azure.osDisk.securityEncryptionType",
+}
+
 // Fields that were left out have a class, too.
 func TestClassesOfAbsentFields(t *testing.T) {
 	for _, f := range fieldsOf(specOf("WindowsMachine")) {
@@ -141,8 +148,8 @@ func TestClassesOfAbsentFields(t *testing.T) {
 			made := newObjectFor("WindowsMachine", f.name)
 			value := get(t, made.Object, f.name)
 			set(made.Object, f.name, absent)
-			if f.name == "spec.vsphere.cpus" { // which may not be left out alone
-				set(made.Object, "spec.vsphere.coresPerSocket", absent)
+			if other := notAlone[f.name]; other != "" {
+				set(made.Object, other, absent)
 			}
 			expect.OK(t, api.Create(t.Context(), made))
 			set(made.Object, f.name, value)

@@ -53,16 +53,7 @@ var machineLimits = slices.Concat(
 		{"spec.vsphere.coresPerSocket", "minimum", int64(1), int64(0), "should be greater than or equal to 1"},
 		{"spec.vsphere.coresPerSocket", "maximum", int64(4), int64(772), "should be less than or equal to 768"},
 	},
-	identityLimits("spec.azure.identityRef"),
-	[]limit{
-		longest("spec.azure.subscriptionID", guid, guid+"1", 36),
-		atMost("spec.azure.resourceGroup", 90),
-		atMost("spec.azure.location", 64),
-		required("spec.azure.vmSize"), atMost("spec.azure.vmSize", 64),
-		longest("spec.azure.image.id", azureImage+strings.Repeat("1", 1024-len(azureImage)), azureImage+long(1024), 1024),
-		oneOf("spec.azure.image.setup", "CloudbaseInit", "Sysprep"),
-	},
-	azureAdapterLimits,
+	azureLimits,
 )
 
 func identityLimits(field string) []limit {
@@ -117,11 +108,13 @@ var placementLimits = slices.Concat(
 		longest("status.azure.outboundPoolID", outboundPool, outboundPool+long(512), 512),
 		atMost("status.azure.loadBalancerName", 80),
 		longest("status.azure.nodeIdentityClientID", guid, guid+"1", 36),
+		{"status.azure.tags", "maxProperties", labels(50), labels(51), "must have at most 50 items"},
+		longest("status.azure.tags.pool", long(256), long(257), 256),
 		required("status.azure.identity.namespace"), required("status.azure.identity.name"),
 	},
 	text("status.azure.failureDomains[]", 64),
 	text("status.azure.identity.namespace", 63), text("status.azure.identity.name", 253),
-	upTo("status.azure.subnetIDs", 8, func(int) any { return subnet }),
+	from("status.azure.subnetIDs", 8, func(int) any { return subnet }),
 	upTo("status.azure.failureDomains", 16, func(i int) any { return fmt.Sprint(i) }),
 )
 

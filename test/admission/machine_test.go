@@ -60,46 +60,6 @@ func secretName(field string) rule {
 	}
 }
 
-var azureRules = []rule{
-	{
-		at: "spec.azure.subscriptionID", field: "spec.azure.subscriptionID",
-		message:  "must be the ID of a subscription, such as 11111111-2222-3333-4444-555555555555",
-		accepted: edits("spec.azure.subscriptionID", guid, "AAAAAAAA-2222-3333-4444-555555555555"),
-		refused:  edits("spec.azure.subscriptionID", "", guid[1:], strings.Replace(guid, "1", "g", 1), "my-subscription"),
-	},
-	{
-		at: "spec.azure.resourceGroup", field: "spec.azure.resourceGroup",
-		message: "must be the name of a resource group: letters, digits, '-', '_', '.', '(' and ')', not ending with '.', " +
-			"such as windows-nodes",
-		accepted: edits("spec.azure.resourceGroup", "My.Group_(1)-a", "a"),
-		refused:  edits("spec.azure.resourceGroup", "", "ends-with-dot.", "a b", azureGroup),
-	},
-	{
-		at: "spec.azure.location", field: "spec.azure.location",
-		message:  "must be the name of a location in lowercase and without blanks, such as westeurope",
-		accepted: edits("spec.azure.location", "westeurope", "eastus2"),
-		refused:  edits("spec.azure.location", "", "West Europe", "westEurope", "west-europe"),
-	},
-	{
-		at: "spec.azure.vmSize", field: "spec.azure.vmSize",
-		message:  "must be the name of a VM size: letters, digits, '-' and '_', such as Standard_D4s_v5",
-		accepted: edits("spec.azure.vmSize", "Standard_D4s_v5", "Standard_E4-2s_v5"),
-		refused:  edits("spec.azure.vmSize", "", "Standard D4", "Standard_", "D4s_v5 "),
-	},
-	{
-		at: "spec.azure.image.id", field: "spec.azure.image.id",
-		message: "must be the resource ID of an image, such as /subscriptions/" + guid + "/resourceGroups/images/" +
-			"providers/Microsoft.Compute/galleries/windows/images/ws2022/versions/1.0.0",
-		accepted: edits("spec.azure.image.id", azureImage, strings.ToUpper(azureImage), strings.ToLower(azureImage),
-			azureGroup+"/providers/Microsoft.Compute/images/ws-2022_1",
-			azureGroup+"/providers/Microsoft.Compute/galleries/windows/images/ws2022",
-			azureGroup+"/providers/Microsoft.Compute/galleries/windows/images/ws2022/versions/latest"),
-		refused: edits("spec.azure.image.id", "", "hello world", "ws2022", azureImage+"/", azureImage+"\n", azureImage[1:],
-			azureGroup+"/providers/Microsoft.Compute/disks/ws2022", azureGroup+"/providers/Microsoft.Compute/images/",
-			"/subscriptions/1/resourceGroups/group/providers/Microsoft.Compute/images/ws2022"),
-	},
-}
-
 var oneCloud = rule{
 	at: "spec", field: "spec", message: "set exactly one of spec.vsphere and spec.azure",
 	accepted: []map[string]any{{}, {"spec": parse(azureSpec)}},

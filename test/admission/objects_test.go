@@ -18,9 +18,6 @@ const (
 	  networkInterfaces: [{name: node, network: VM Network, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
 	  kind: InClusterIPPool, name: nodes}], nameservers: [10.0.0.2], routes: [{to: 10.9.0.0/16, via: 10.0.0.9}], mtu: 1450}],
 	  cpus: 4, coresPerSocket: 1, memoryMiB: 8192}}`
-	azureSpec = `{azure: {identityRef: {kind: Secret, name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
-	  resourceGroup: group, location: westeurope, vmSize: Standard_D4s_v5,
-	  image: {id: ` + azureImage + `, setup: CloudbaseInit}, networkInterfaces: [{name: node, subnet: {id: ` + subnet + `}}]}}`
 	azureGroup = "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/group"
 	azureImage = azureGroup + "/providers/Microsoft.Compute/galleries/windows/images/ws2022/versions/1.0.0"
 	configSpec = `{bootstrapDeadlineSeconds: 7200, discovery: {kubeconfigFrom: {secret: {name: a, key: a}}}, 
@@ -42,7 +39,7 @@ const (
 // azureStatus has a placement in Azure, which a real machine on vSphere does not have.
 const azureStatus = `{cloud: AzurePublicCloud, tenantID: ` + guid + `, subscriptionID: ` + guid + `, resourceGroup: nodes,
 	  location: westeurope, subnetIDs: [` + subnet + `], securityGroupID: ` + securityGroup + `, routeTableID: ` + routeTable + `,
-	  loadBalancerName: blue, outboundPoolID: ` + outboundPool + `, failureDomains: ["1"], tags: {team: blue},
+	  loadBalancerName: blue, outboundPoolID: ` + outboundPool + `, failureDomains: ["1"], tags: {pool: blue},
 	  identity: {namespace: default, name: blue}, nodeIdentityClientID: ` + guid + `}`
 
 // What a placement refers to.
@@ -95,6 +92,7 @@ func newObjectFor(kind, field string) *unstructured.Unstructured {
 	if strings.HasPrefix(field, "spec.azure") {
 		set(made.Object, in(kind, "spec"), parse(azureSpec))
 	}
+	setAll(made, below("spec.azure", variantOf(field).edits))
 	if at, _, ok := strings.Cut(field, ".contentFrom"); ok {
 		setAll(made, map[string]any{at + ".content": absent, at + ".contentFrom": source(field)})
 	}

@@ -63,6 +63,11 @@ var placementRules = []rule{
 	placedAt("routeTableID", "a route table", "routeTables/NAME", routeTable),
 	placedAt("outboundPoolID", "a backend pool", "loadBalancers/NAME/backendAddressPools/POOL", outboundPool),
 	placedAt("subnetIDs[]", "a subnet", "virtualNetworks/NETWORK/subnets/SUBNET", subnet),
+	{
+		at: "status.azure.tags.pool", field: "status.azure.tags[pool]",
+		message:  "must not have control characters, such as the end of a line",
+		accepted: edits("status.azure.tags.pool", "", "blue"), refused: edits("status.azure.tags.pool", "a\n"),
+	},
 	placed("loadBalancerName", "must be the name of a load balancer, such as blue", "a_B-1.c", "/a", ""),
 }
 
@@ -80,7 +85,8 @@ func identified(field, what string) rule {
 // placed is the rule of a field of status.azure, with a right value and wrong ones.
 func placed(field, message, right string, wrong ...any) rule {
 	at := "status.azure." + field
-	return rule{at: at, field: at, message: message, accepted: edits(at, right), refused: edits(at, wrong...)}
+	named := strings.ReplaceAll(at, "[]", "[0]")
+	return rule{at: at, field: named, message: message, accepted: edits(at, right), refused: edits(at, wrong...)}
 }
 
 // configName keeps user data out of the Secrets that others take for kubeconfigs.

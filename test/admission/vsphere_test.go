@@ -3,7 +3,6 @@ package admission
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -19,8 +18,6 @@ func adapterNumber(i int) any {
 }
 
 func macNumber(i int) any { return map[string]any{"name": fmt.Sprint("net-", i)} }
-
-func azureNumber(i int) any { return macNumber(i) }
 
 func route(i int) any { return map[string]any{"to": fmt.Sprintf("10.%d.0.0/16", i), "via": "10.0.0.9"} }
 
@@ -73,16 +70,6 @@ var adapterLimits = slices.Concat(
 		longest("spec.vsphere.networkInterfaces[].routes[].via", right, longestIP+"1", 39),
 	},
 	between("spec.vsphere.networkInterfaces[].mtu", 1280, 9000),
-)
-
-var azureAdapterLimits = slices.Concat(
-	upTo("spec.azure.networkInterfaces", 8, azureNumber),
-	[]limit{
-		required("spec.azure.networkInterfaces[].name"),
-		{"spec.azure.networkInterfaces[].subnet.id", "minLength", subnet, "", "should be at least 1 chars long"},
-		longest("spec.azure.networkInterfaces[].subnet.id", right, subnet+long(512), 512),
-	},
-	text("spec.azure.networkInterfaces[].name", 63),
 )
 
 func poolReference(at string) []limit {
@@ -215,16 +202,6 @@ var adapterRules = slices.Concat(nameRules("spec.vsphere.networkInterfaces"), na
 			"such as VM Network",
 		accepted: edits(firstAdapter+".network", "VM Network", "/dc/network/nodes", "Netz für Knoten", "a"),
 		refused:  edits(firstAdapter+".network", " ", "nodes ", " nodes", "\n", "VM\tNetwork", "nodes\x7f", "nodes\u00a0"),
-	},
-	{
-		at: "spec.azure.networkInterfaces[].subnet.id", field: "spec.azure.networkInterfaces[0].subnet.id",
-		message: "must be the resource ID of a subnet: /subscriptions/<UUID>/resourceGroups/<name>/providers/Microsoft.Network/" +
-			"virtualNetworks/<name>/subnets/<name>",
-		accepted: slices.Concat(
-			edits("spec.azure.networkInterfaces[].subnet.id", strings.ToLower(subnet), strings.ToUpper(subnet)),
-			edits("spec.azure.networkInterfaces[].subnet", map[string]any{}, absent)),
-		refused: edits("spec.azure.networkInterfaces[].subnet.id", "hello", "/subnets/nodes", subnet+"/", subnet+"/x", " "+subnet,
-			strings.Replace(subnet, guid, "s", 1), strings.Replace(subnet, "Microsoft.Network", "MicrosoftxNetwork", 1)),
 	},
 })
 

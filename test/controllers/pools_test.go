@@ -43,7 +43,8 @@ type pools struct {
 // guest is the Windows in a VM. It told us something at most once in half a second.
 type guest struct {
 	began, told time.Time
-	joined      bool
+	// joined says that its Node was made, and done that it reported that to the end.
+	joined, done bool
 }
 
 // behaviour is what a guest reports at an age, by its own clock, and whether its Node is there.
@@ -179,17 +180,33 @@ func (p *pools) act(t *testing.T) {
 			p.guests[name] = g
 		}
 		does := p.behaviour(vm)
-		if !vm.On || does == nil || g.joined || time.Since(g.told) < time.Second/2 {
+		if !vm.On || does == nil || g.done || time.Since(g.told) < time.Second/2 {
 			continue
 		}
 		g.told = time.Now()
 		report, joins := does(time.Since(g.began) * time.Duration(p.speed))
-		p.cloud.Update(name, func(vm *fake.VM) { vm.Report = report })
-		if joins {
+		if joins && !g.joined {
 			p.NewMachine(vm.Owner.Name).Join(t)
 			g.joined = true
 		}
+		if joins && !p.hasNode(vm.Owner.Name) {
+			continue // to the hasty clock of a guest, the seconds that a busy Cluster API takes are minutes without a Node
+		}
+		p.cloud.Update(name, func(vm *fake.VM) { vm.Report = report })
+		g.done = joins
 	}
+}
+
+// hasNode says whether Cluster API has found a Machine's Node.
+func (p *pools) hasNode(machine string) bool {
+	for _, machines := range p.machines {
+		if slices.ContainsFunc(machines, func(m *clusterv1.Machine) bool {
+			return m.Name == machine && m.Status.NodeRef.IsDefined()
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // behaviour is that of the guest in a VM; nil until the watch has shown its Machine.

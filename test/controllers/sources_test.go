@@ -78,7 +78,9 @@ func TestCloudConfigFile(t *testing.T) {
 	placed := waiting.Windows.DeepCopy()
 	placed.Status.Azure = &infrav1.AzurePlacement{
 		Cloud: infrav1.AzurePublicCloud, TenantID: id, SubscriptionID: id, ResourceGroup: "nodes", Location: "westeurope",
-		SubnetID: "/subscriptions/" + id + "/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes",
+		SubnetIDs: []string{
+			"/subscriptions/" + id + "/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes",
+		},
 	}
 	expect.OK(t, s.Client.Status().Patch(t.Context(), placed, client.MergeFrom(waiting.Windows)))
 	m.Await(t, "life with it", world.Config("DataSecretAvailable True DataSecretAvailable"), world.Tokens(1))

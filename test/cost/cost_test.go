@@ -13,9 +13,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// TestCost follows one machine, and then forty at once, from their objects to their end.
+// TestCost follows one machine, and then several at once, from their objects to their end: a dozen, or forty in a benchmark.
 func TestCost(t *testing.T) {
-	for _, machines := range []int{1, 40} {
+	several := 12
+	if *made > 0 {
+		several = 40
+	}
+	for _, machines := range []int{1, several} {
 		t.Run(fmt.Sprint(machines), func(t *testing.T) { newStage(t, machines).life() })
 	}
 }

@@ -133,8 +133,8 @@ func (s *stage) outage(lasts time.Duration) {
 	s.awaitStopped(m.Name)
 	healed := time.Since(over).Seconds()
 	s.t.Logf("an outage of %s with %d machines: %d calls and %d reads of the API server were tried, %d lines were logged until "+
-		"its end and %d in all; a change was seen %.1f s after its end; wanted: at most 10", lasts, s.machines, sum(during.calls),
-		sum(during.reads)+during.credentials, logged, s.lines()-lines, healed)
+		"its end and %d in all; a change was seen %.1f s after its end; wanted: at most 10 with 500 machines", lasts,
+		s.machines, sum(during.calls), sum(during.reads)+during.credentials, logged, s.lines()-lines, healed)
 	s.await("lines that say that the account broke, and that it is back", func() string {
 		if said := s.lines() - lines; said < 2 {
 			return fmt.Sprintf("%d lines", said)

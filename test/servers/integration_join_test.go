@@ -26,10 +26,31 @@ const joiningNode = "win-0"
 // testNodeCertificate does what a joining kubelet does: with the token it asks for a certificate, which the controllers
 // approve and sign; with that certificate it may make its own node and no other.
 func testNodeCertificate(t *testing.T, w *Workload) {
+	nodes := clientOf(t, asNode(t, w, bootstrapToken(t, w))).CoreV1().Nodes()
+	if _, err := nodes.Create(t.Context(), newNode("other"), metav1.CreateOptions{}); err == nil {
+		t.Error("a node may make another node")
+	}
+	if _, err := nodes.Create(t.Context(), newNode(joiningNode), metav1.CreateOptions{}); err != nil {
+		t.Errorf("a node may not make itself: %v", err)
+	}
+	if err := nodes.Delete(t.Context(), joiningNode, metav1.DeleteOptions{}); err == nil {
+		t.Error("a node may delete itself")
+	}
+	expect.Fine(t, w.client.CoreV1().Nodes().Delete(t.Context(), joiningNode, metav1.DeleteOptions{}))
+}
+
+// asToken logs in with a bootstrap token.
+func asToken(w *Workload, token string) *rest.Config {
+	config := rest.AnonymousClientConfig(w.Config)
+	config.BearerToken = token
+	return config
+}
+
+// asNode logs in with the certificate that a node gets for its token.
+func asNode(t *testing.T, w *Workload, token string) *rest.Config {
+	t.Helper()
 	key, request := nodeRequest(t)
-	asToken := rest.AnonymousClientConfig(w.Config)
-	asToken.BearerToken = bootstrapToken(t, w)
-	bootstrap := clientOf(t, asToken)
+	bootstrap := clientOf(t, asToken(w, token))
 	requests := bootstrap.CertificatesV1().CertificateSigningRequests()
 	expect.Got(requests.Create(t.Context(), request, metav1.CreateOptions{}))(t)
 	var certificate []byte
@@ -43,19 +64,10 @@ func testNodeCertificate(t *testing.T, w *Workload) {
 		}
 		return nil
 	})
-	asNode := rest.AnonymousClientConfig(w.Config)
-	asNode.CertData, asNode.KeyData = certificate, key
-	nodes := clientOf(t, asNode).CoreV1().Nodes()
-	if _, err := nodes.Create(t.Context(), newNode("other"), metav1.CreateOptions{}); err == nil {
-		t.Error("a node may make another node")
-	}
-	if _, err := nodes.Create(t.Context(), newNode(joiningNode), metav1.CreateOptions{}); err != nil {
-		t.Errorf("a node may not make itself: %v", err)
-	}
-	if err := nodes.Delete(t.Context(), joiningNode, metav1.DeleteOptions{}); err == nil {
-		t.Error("a node may delete itself")
-	}
-	expect.Fine(t, w.client.CoreV1().Nodes().Delete(t.Context(), joiningNode, metav1.DeleteOptions{}))
+	expect.OK(t, w.client.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), request.Name, metav1.DeleteOptions{}))
+	config := rest.AnonymousClientConfig(w.Config)
+	config.CertData, config.KeyData = certificate, key
+	return config
 }
 
 func newNode(name string) *corev1.Node {

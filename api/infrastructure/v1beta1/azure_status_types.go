@@ -108,7 +108,7 @@ type AzurePlacement struct {
 	//
 	// +optional
 	// +kubebuilder:validation:MaxProperties=50
-	Tags map[string]string `json:"tags,omitempty"`
+	Tags map[string]AzureTagValue `json:"tags,omitempty"`
 
 	// identity names the AzureClusterIdentity of the AzureCluster, which manages
 	// the VM if the spec names no identity.

@@ -154,16 +154,16 @@ func (r *Register) principalOf(kind string, digest [sha256.Size]byte) (id princi
 // connect opens an account for a namespace, if it may open one more.
 func (r *Register) connect(p cloud.Provider, id principal, namespace string, credentials map[string][]byte) (*account, error) {
 	have := r.countOf(namespace)
-	if have < MaxAccounts && have+r.closing[namespace] >= 2*MaxAccounts {
-		return nil, cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
-			"%d accounts that the machines of namespace %s used before are still being closed, because their servers do not answer; the "+
-				"controller tries again", r.closing[namespace], namespace)
-	}
 	if have >= MaxAccounts {
 		return nil, cloud.Errorf(cloud.Exhausted, infrav1.TooManyAccountsReason,
 			"the machines of namespace %s already use %d cloud accounts, and more are not opened for one namespace; let identityRef of "+
 				"its machines name fewer Secrets, or delete machines: an account that no machine uses is closed after %d minutes",
 			namespace, MaxAccounts, int(KeepUnused.Minutes()))
+	}
+	if have+r.closing[namespace] >= 2*MaxAccounts {
+		return nil, cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
+			"%d accounts that the machines of namespace %s used before are still being closed, because their servers do not answer; the "+
+				"controller tries again", r.closing[namespace], namespace)
 	}
 	c, err := p.Connect(credentials)
 	if err != nil {

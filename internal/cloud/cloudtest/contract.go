@@ -177,8 +177,8 @@ func running(w world) {
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
 			{Type: clusterv1.MachineInternalIP, Address: "10.1.2.3"},
 		},
-		UserData: true,
-		Report:   `{"state":"Running"}`,
+		UserData: !w.Keeps,
+		Report:   w.heard(`{"state":"Running"}`),
 	}
 	if diff := cmp.Diff(want, w.observe(c, m)); diff != "" {
 		w.t.Errorf("Observe (-want +got):\n%s", diff)

@@ -39,6 +39,10 @@ type Harness struct {
 	// Cut breaks all connections that are open now.
 	Cut func()
 
+	// Keeps says that no user data can be taken away, so that no VM ever says that it holds some. Mute says that guests do not
+	// report through the cloud.
+	Keeps, Mute bool
+
 	// Erasures counts how often user data were taken away.
 	Erasures func() int
 

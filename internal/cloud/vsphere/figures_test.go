@@ -12,7 +12,7 @@ func TestFigures(t *testing.T) {
 	s := time.Second
 	expect.Same(t, "times of proofs", []time.Duration{30 * s, 30 * s, 60 * s, 60 * s},
 		[]time.Duration{pushTime, lateRequest, keepGrounds, keepGone})
-	expect.Same(t, "times of the watch", []time.Duration{180 * s, 60 * s, s, 15 * s, 5 * s},
+	expect.Same(t, "times of the watch", []time.Duration{180 * s, 60 * s, 3 * s, 15 * s, 5 * s},
 		[]time.Duration{maxWait, firstSnapshot, gatherTasks, pollAfter, leaveTimeout})
 	expect.Same(t, "limits of the watch", []int{100, 500, 10, 64, 8 << 20},
 		[]int{maxPage, manyAnswers, answersPerSecond, maxFolders, maxInventory})

@@ -23,7 +23,7 @@ type taskView struct {
 const (
 	// gatherTasks is how long tasks are gathered, to be added with one request. Most power-offs and destructions are shown by
 	// their VM before that, and need none.
-	gatherTasks = time.Second
+	gatherTasks = 3 * time.Second
 
 	// pollAfter is when a task is asked for that nothing was told of.
 	pollAfter = 15 * time.Second

@@ -112,8 +112,51 @@ func (r *run) send(ctx context.Context, channel plan.Channel, text string) error
 		return r.sendAzure(ctx, channel.URL)
 	case plan.ChannelConsole:
 		return r.sendConsole(channel.Port)
+	case plan.ChannelReplace:
+		return r.sendObject(ctx, channel, text)
 	}
 	return fmt.Errorf("channel '%s' is unknown", channel.Do)
+}
+
+// sendObject has a program write an object, with the first login that lets it.
+func (r *run) sendObject(ctx context.Context, channel plan.Channel, text string) error {
+	path := Root + `\object.json`
+	r.facts["report"], r.facts["object"] = text, path
+	body, err := channel.Body.Resolve(r.facts)
+	if err != nil {
+		return err
+	}
+	content, err := windows.PlainJSON(body)
+	if err != nil {
+		return err
+	}
+	if err := r.machine.Keep(path, []byte(content)); err != nil {
+		return err
+	}
+	err = failf("no file to log in with is there yet")
+	for _, login := range channel.Logins {
+		if !r.machine.FileExists(login.String()) {
+			continue
+		}
+		r.facts["login"] = login.String()
+		if err = r.sendWith(ctx, channel.Argv); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (r *run) sendWith(ctx context.Context, values []plan.Value) error {
+	var argv []string
+	for _, value := range values {
+		text, err := value.Resolve(r.facts)
+		if err != nil {
+			return err
+		}
+		argv = append(argv, text)
+	}
+	_, err := r.tool(ctx, argv, 0)
+	return err
 }
 
 func (r *run) reportText() (string, error) {

@@ -52,7 +52,7 @@ func (r run) compare(t *testing.T, hostile run) {
 		"made": {r.made, hostile.made}, "removed": {r.removed, hostile.removed},
 	} {
 		t.Logf("%d machines were %s in %.1f s when quiet and %.1f s among hostile parties: %.1f times (wanted: at most 2)",
-			tenants*each, what, took[0].Seconds(), took[1].Seconds(), took[1].Seconds()/took[0].Seconds())
+			tenants**each, what, took[0].Seconds(), took[1].Seconds(), took[1].Seconds()/took[0].Seconds())
 	}
 	for _, kind := range []struct {
 		name           string

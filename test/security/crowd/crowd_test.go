@@ -3,6 +3,7 @@ package crowd
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -21,11 +22,11 @@ var shared *world.World
 
 func TestMain(m *testing.M) { world.Main(m, &shared, 1) }
 
-// The honest machines: so many tenants, each with a namespace, a Cluster and machines in the one vCenter of the honest.
-const (
-	tenants = 5
-	each    = 10
-)
+// tenants is how many honest ones there are, each with a namespace, a Cluster and machines in the one vCenter of the honest.
+const tenants = 5
+
+// each is how many machines a tenant has. The ratio of two runs says as much for few, and `make bench-hostile` has more.
+var each = flag.Int("each", 4, "machines of each honest tenant")
 
 // TestCrowd compares a quiet run with one among hostile parties, in the same processes: it must end, cost at most twice the looks
 // and calls, and restart nothing. Times and memory are printed (`make bench-hostile`), because the machine may have other work.
@@ -84,9 +85,9 @@ func (all town) play(t *testing.T) run {
 	t.Helper()
 	before, begin := requestsOf(t, all.tenants), time.Now()
 	others := all.Owner(t).VMs()
-	world.Together(each*tenants, func(i int) { all.tenants[i%tenants].Machine(t, fmt.Sprintf("m%d", i/tenants)) })
+	world.Together(*each*tenants, func(i int) { all.tenants[i%tenants].Machine(t, fmt.Sprintf("m%d", i/tenants)) })
 	for _, one := range all.tenants {
-		one.await(t, "running VMs", each, running)
+		one.await(t, "running VMs", *each, running)
 	}
 	r := run{made: time.Since(begin)}
 	begin = time.Now()

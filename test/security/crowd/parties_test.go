@@ -234,7 +234,7 @@ func neighbour(t *testing.T, honest town) *party {
 	owner.Occupy("lies")
 	victim := honest.tenants[0].Name
 	// The simulator looks at all VMs again, for each collector, at each edit: a vCenter would take many more of them.
-	mark := func(i int) string { return fmt.Sprintf("%s/m%d", victim, i%each) }
+	mark := func(i int) string { return fmt.Sprintf("%s/m%d", victim, i%*each) }
 	p.teller(t, owner, time.Second, "lies")("capwin.owner", mark)
 	return p
 }

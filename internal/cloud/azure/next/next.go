@@ -62,7 +62,7 @@ func Decide(m cloud.Machine, s Survey, want Goal) Step {
 		return Step{Act: List}
 	case want == Gone:
 		return toRemove(m, s)
-	case s.Seen != nil && !s.Seen.Ours && want == Running:
+	case want == Running && !m.Settled && s.isStranger():
 		return fail(nameTaken(m))
 	case s.Seen != nil && s.Seen.Ours:
 		return withVM(m, s, want)
@@ -75,6 +75,9 @@ func Decide(m cloud.Machine, s Survey, want Goal) Step {
 	}
 	return toMake(s)
 }
+
+// isStranger says that a VM has the name and is not the machine's.
+func (s Survey) isStranger() bool { return s.Seen != nil && !s.Seen.Ours }
 
 func missing(want Goal) Step {
 	if want == Gone {
@@ -100,7 +103,9 @@ func withVM(m cloud.Machine, s Survey, want Goal) Step {
 	case vm.Power == On:
 		return tell(vm, cloud.Running, s.complaint())
 	case vm.Power == Deallocated:
-		return tell(vm, cloud.Stopped, "the VM is deallocated: start it, or delete the Machine to get another one")
+		step := tell(vm, cloud.Stopped, "the VM is deallocated: start it, or delete the Machine to get another one")
+		step.VM.Why = cloud.Deallocated
+		return step
 	case vm.Power == Stopped:
 		return tell(vm, cloud.Stopped, "the VM is stopped: start it, or delete the Machine to get another one")
 	case vm.State == Failed:
@@ -211,7 +216,7 @@ func (s Survey) Counts(m cloud.Machine, at time.Time) bool {
 
 // proven says that the VM does not exist: two looks that count, apart, or another VM that has the name.
 func (s Survey) proven() bool {
-	if s.Seen != nil && !s.Seen.Ours && s.Put.Answer != Accepted {
+	if s.isStranger() && s.Put.Answer != Accepted {
 		return true
 	}
 	return s.Missed.Times >= 2 && s.Missed.Last.Sub(s.Missed.First) >= apart

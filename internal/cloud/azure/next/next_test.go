@@ -108,6 +108,10 @@ func TestDecide(t *testing.T) {
 		},
 		{name: "a report makes nothing", want: Report, err: cloud.ErrNotFound},
 		{name: "a settled machine gets no VM", want: Running, facts: []fact{settled}, err: cloud.ErrNotFound},
+		{
+			name: "a settled machine has no VM where a stranger has its name", want: Running, facts: []fact{settled, existed, stranger},
+			err: cloud.ErrNotFound,
+		},
 		{name: "no part of the spec is ours", want: Running, facts: []fact{noSpec}, err: errAny},
 		{name: "no part of the spec is ours, and it goes", want: Gone, facts: []fact{noSpec}, err: cloud.ErrNotFound},
 

@@ -115,6 +115,23 @@ func (c cluster) resource(group, kind string, of *reader, field string) string {
 	return arm.GroupID(c.subscription, group).String() + "/providers/Microsoft.Network/" + kind + "/" + name
 }
 
+// choose is the ID of the subnet of an adapter: by ID, by name in the cluster's virtual network, or that of nodes.
+func (c cluster) choose(adapter int, wanted infrav1.AzureSubnet) (string, error) {
+	switch {
+	case wanted.ID != "":
+		return wanted.ID, nil
+	case wanted.Name == "":
+		of, err := c.nodeSubnet(adapter)
+		return of.id, err
+	case c.name == "":
+		return "", refuse("spec.azure.networkInterfaces[%d].subnet.name names a subnet of the AzureCluster, but the Cluster has none: "+
+			"use subnet.id instead", adapter)
+	case len(c.network.Names) == 0:
+		return "", c.lacks(fmt.Sprintf("networkInterfaces[%d].subnet.id", adapter), "networkSpec.vnet.name")
+	}
+	return c.network.Parent().Subnet(c.network.Names[0], wanted.Name).String(), nil
+}
+
 // nodeSubnet is the subnet of a node: the first with the role node, else the first with the role cluster.
 func (c cluster) nodeSubnet(adapter int) (subnet, error) {
 	if len(c.network.Names) == 0 {

@@ -94,13 +94,9 @@ func (p *Placement) connect(spec *infrav1.AzureVM, c cluster) error {
 		wanted = []infrav1.AzureNetworkInterface{{}}
 	}
 	for i, adapter := range wanted {
-		id := adapter.Subnet.ID
-		if id == "" {
-			of, err := c.nodeSubnet(i)
-			if err != nil {
-				return err
-			}
-			id = of.id
+		id, err := c.choose(i, adapter.Subnet)
+		if err != nil {
+			return err
 		}
 		p.Subnets = append(p.Subnets, id)
 	}

@@ -127,6 +127,13 @@ func TestResolve(t *testing.T) {
 			}),
 		},
 		{
+			name: "a subnet by its name in the cluster's network",
+			spec: &infrav1.AzureVM{NetworkInterfaces: []infrav1.AzureNetworkInterface{
+				{Name: "node", Subnet: infrav1.AzureSubnet{Name: "nodes"}},
+			}},
+			from: blueObject(t, "azurecluster"), want: blue,
+		},
+		{
 			name: "a second adapter without a subnet is in the node's", spec: adapters(otherSubnet, ""), from: blueObject(t,
 				"azurecluster"),
 			want: but(func(p *Placement) { none(p); p.Subnets = []string{otherSubnet, blue.Subnets[0]} }),
@@ -203,6 +210,16 @@ func TestResolveRefuses(t *testing.T) {
 		{
 			"no subnet", without(func(s *infrav1.AzureVM) { s.NetworkInterfaces[0].Subnet.ID = "" }), "", nil, cloud.Invalid,
 			"spec.azure.networkInterfaces[0].subnet.id is not set",
+		},
+		{
+			"a subnet by name without an AzureCluster", without(func(s *infrav1.AzureVM) {
+				s.NetworkInterfaces[0].Subnet = infrav1.AzureSubnet{Name: "nodes"}
+			}), "", nil, cloud.Invalid, "use subnet.id instead",
+		},
+		{
+			"a subnet by name in a network that is not known yet", without(func(s *infrav1.AzureVM) {
+				s.NetworkInterfaces[0].Subnet = infrav1.AzureSubnet{Name: "nodes"}
+			}), "", blueWith(t, nil, "spec.networkSpec"), cloud.Transient, "has no spec.networkSpec.vnet.name yet",
 		},
 		{"a providerID of another cloud", wholeSpec(), "vsphere://x", nil, cloud.Invalid, "is not valid for Azure"},
 		{"a paused AzureCluster", wholeSpec(), "", paused, cloud.Transient, "is paused"},

@@ -3,11 +3,11 @@
 package request
 
 import (
-	"encoding/base64"
-	"fmt"
+	"cmp"
+	"strconv"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
-	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -26,115 +26,140 @@ type Want struct {
 	Password    string
 }
 
-// MaxUserData is what Azure takes as custom data, before it is encoded.
-const MaxUserData = 65535
-
-// admin is the account that Azure demands. Its password is kept nowhere.
-const admin = "capwin"
-
-// CheckUserData refuses user data that Azure would refuse, before any call.
-func CheckUserData(data cloud.UserData) error {
-	if len(data) <= MaxUserData {
-		return nil
-	}
-	return cloud.Errorf(cloud.Invalid, infrav1.BootstrapDataRefusedReason,
-		"the user data have %d bytes, but Azure takes at most %d: remove files or commands from the WindowsBootstrapConfigTemplate",
-		len(data), MaxUserData)
-}
-
 // VM is the body of the request. What the VM is made of has marks or names by which it is found again.
 func VM(w Want) armcompute.VirtualMachine {
+	spec := w.Machine.Spec.Azure
 	vm := armcompute.VirtualMachine{
 		Location: &w.Placement.Location,
 		Tags:     tags(w),
+		Identity: identities(spec.Identities),
+		Plan:     plan(spec.Image.Marketplace),
 		Properties: &armcompute.VirtualMachineProperties{
-			HardwareProfile:    &armcompute.HardwareProfile{VMSize: new(armcompute.VirtualMachineSizeTypes(w.Choice.Size))},
-			StorageProfile:     disks(w),
-			OSProfile:          system(w),
-			NetworkProfile:     adapters(w),
-			DiagnosticsProfile: &armcompute.DiagnosticsProfile{BootDiagnostics: &armcompute.BootDiagnostics{Enabled: new(true)}},
+			HardwareProfile:         &armcompute.HardwareProfile{VMSize: new(armcompute.VirtualMachineSizeTypes(w.Choice.Size))},
+			StorageProfile:          disks(w),
+			AdditionalCapabilities:  capabilities(spec),
+			OSProfile:               system(w),
+			LicenseType:             optional(string(spec.Windows.LicenseType)),
+			NetworkProfile:          adapters(w),
+			SecurityProfile:         security(spec.SecurityProfile),
+			DiagnosticsProfile:      diagnostics(spec.BootDiagnostics),
+			CapacityReservation:     reservation(spec.CapacityReservationGroupID),
+			HostGroup:               resource(spec.HostGroupID),
+			Host:                    resource(spec.HostID),
+			ProximityPlacementGroup: resource(spec.ProximityPlacementGroupID),
+			VirtualMachineScaleSet:  resource(spec.ScaleSetID),
 		},
 	}
 	if w.Choice.Zone != "" {
 		vm.Zones = []*string{&w.Choice.Zone}
+	}
+	if spec.Priority == infrav1.AzurePrioritySpot {
+		spot(spec.Spot, vm.Properties)
 	}
 	return vm
 }
 
 func tags(w Want) map[string]*string {
 	all := map[string]*string{}
-	for name, value := range arm.Tags(w.Machine, w.Placement.Tags) {
+	for name, value := range arm.Tags(w.Machine, users(w)) {
 		all[name] = &value
 	}
 	return all
 }
 
-// SystemDisk is the name of the disk of a VM. Disks do not always get the VM's tags, so they are known by their names.
-func SystemDisk(vm string) string { return vm + "-os" }
-
-func disks(w Want) *armcompute.StorageProfile {
-	return &armcompute.StorageProfile{
-		ImageReference: &armcompute.ImageReference{ID: &w.Machine.Spec.Azure.Image.ID},
-		OSDisk: &armcompute.OSDisk{
-			Name:         new(SystemDisk(w.Machine.Name)),
-			OSType:       ptr.To(armcompute.OperatingSystemTypesWindows),
-			CreateOption: ptr.To(armcompute.DiskCreateOptionTypesFromImage),
-			DeleteOption: ptr.To(armcompute.DiskDeleteOptionTypesDelete),
-		},
+// users are the tags that users want: those of the machine go before those of the AzureCluster. Azure ignores the case of names.
+func users(w Want) map[string]string {
+	all, taken := map[string]string{}, map[string]bool{}
+	for name, value := range w.Machine.Spec.Azure.AdditionalTags {
+		all[name], taken[strings.ToLower(name)] = string(value), true
 	}
+	for name, value := range w.Placement.Tags {
+		if !taken[strings.ToLower(name)] {
+			all[name] = value
+		}
+	}
+	return all
 }
 
-// system is Windows' part. Windows is not updated by itself: nodes are replaced.
-func system(w Want) *armcompute.OSProfile {
-	return &armcompute.OSProfile{
-		ComputerName:  &w.Machine.Name,
-		AdminUsername: new(admin),
-		AdminPassword: &w.Password,
-		CustomData:    new(base64.StdEncoding.EncodeToString(w.UserData)),
-		WindowsConfiguration: &armcompute.WindowsConfiguration{
-			ProvisionVMAgent:       new(true),
-			EnableAutomaticUpdates: new(false),
-			PatchSettings:          &armcompute.PatchSettings{PatchMode: ptr.To(armcompute.WindowsVMGuestPatchModeManual)},
-		},
+func identities(wanted infrav1.AzureIdentities) *armcompute.VirtualMachineIdentity {
+	switch wanted.Type {
+	case infrav1.AzureIdentitiesSystemAssigned:
+		return &armcompute.VirtualMachineIdentity{Type: new(armcompute.ResourceIdentityTypeSystemAssigned)}
+	case infrav1.AzureIdentitiesUserAssigned:
+		all := map[string]*armcompute.UserAssignedIdentitiesValue{}
+		for _, id := range wanted.UserAssigned {
+			all[id] = &armcompute.UserAssignedIdentitiesValue{}
+		}
+		return &armcompute.VirtualMachineIdentity{
+			Type: new(armcompute.ResourceIdentityTypeUserAssigned), UserAssignedIdentities: all,
+		}
 	}
+	return nil
 }
 
-// adapters are part of the request for the VM: nothing is left of them if it is refused.
-func adapters(w Want) *armcompute.NetworkProfile {
-	profile := &armcompute.NetworkProfile{NetworkAPIVersion: ptr.To(armcompute.NetworkAPIVersionTwoThousandTwentyTwo1101)}
-	for i, subnet := range w.Placement.Subnets {
-		profile.NetworkInterfaceConfigurations = append(profile.NetworkInterfaceConfigurations,
-			&armcompute.VirtualMachineNetworkInterfaceConfiguration{
-				Name: new(adapterName(w.Machine, i)),
-				Tags: tags(w),
-				Properties: &armcompute.VirtualMachineNetworkInterfaceConfigurationProperties{
-					Primary:                     new(i == 0),
-					DeleteOption:                ptr.To(armcompute.DeleteOptionsDelete),
-					EnableAcceleratedNetworking: &w.Accelerated,
-					IPConfigurations: []*armcompute.VirtualMachineNetworkInterfaceIPConfiguration{
-						{Name: new("first"), Properties: address(w, i == 0, subnet)},
-					},
-				},
-			})
+// security has secure boot and the virtual TPM on unless the spec says otherwise.
+func security(wanted infrav1.AzureSecurityProfile) *armcompute.SecurityProfile {
+	if wanted == (infrav1.AzureSecurityProfile{}) {
+		return nil
+	}
+	profile := &armcompute.SecurityProfile{EncryptionAtHost: enabled(wanted.EncryptionAtHost)}
+	if wanted.SecurityType != "" {
+		profile.SecurityType = new(armcompute.SecurityTypes(wanted.SecurityType))
+		profile.UefiSettings = &armcompute.UefiSettings{
+			SecureBootEnabled: new(wanted.SecureBoot != infrav1.AzureDisabled),
+			VTpmEnabled:       new(wanted.VTPM != infrav1.AzureDisabled),
+		}
 	}
 	return profile
 }
 
-func adapterName(m cloud.Machine, i int) string {
-	if named := m.Spec.Azure.NetworkInterfaces; i < len(named) {
-		return m.Name + "-" + named[i].Name
-	}
-	return fmt.Sprint(m.Name, "-", i)
+func diagnostics(wanted infrav1.AzureBootDiagnostics) *armcompute.DiagnosticsProfile {
+	return &armcompute.DiagnosticsProfile{BootDiagnostics: &armcompute.BootDiagnostics{
+		Enabled:    new(wanted.Type != infrav1.AzureBootDisabled),
+		StorageURI: optional(wanted.StorageURI),
+	}}
 }
 
-// address is that of an adapter. Only the first adapter joins the pool through which nodes reach the Internet.
-func address(w Want, first bool, subnet string) *armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties {
-	p := &armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties{
-		Primary: new(true),
-		Subnet:  &armcompute.SubResource{ID: &subnet},
+func reservation(group string) *armcompute.CapacityReservationProfile {
+	if group == "" {
+		return nil
 	}
-	if first && w.Placement.OutboundPool != "" {
-		p.LoadBalancerBackendAddressPools = []*armcompute.SubResource{{ID: &w.Placement.OutboundPool}}
+	return &armcompute.CapacityReservationProfile{CapacityReservationGroup: resource(group)}
+}
+
+// spot VMs are removed with their disks when Azure evicts them, so that they cost nothing more. The price -1 is that of a regular
+// VM.
+func spot(wanted infrav1.AzureSpot, of *armcompute.VirtualMachineProperties) {
+	price, err := strconv.ParseFloat(wanted.MaxPrice, 64)
+	if err != nil {
+		price = -1
 	}
-	return p
+	policy := cmp.Or(wanted.EvictionPolicy, infrav1.AzureEvictionDelete)
+	of.Priority = new(armcompute.VirtualMachinePriorityTypesSpot)
+	of.EvictionPolicy = new(armcompute.VirtualMachineEvictionPolicyTypes(policy))
+	of.BillingProfile = &armcompute.BillingProfile{MaxPrice: &price}
+}
+
+func resource(id string) *armcompute.SubResource {
+	if id == "" {
+		return nil
+	}
+	return &armcompute.SubResource{ID: &id}
+}
+
+// optional is a value that is sent only if it is there.
+func optional[T comparable](value T) *T {
+	var none T
+	if value == none {
+		return nil
+	}
+	return &value
+}
+
+// enabled is a state that is sent only if it is there.
+func enabled(state infrav1.AzureState) *bool {
+	if state == "" {
+		return nil
+	}
+	return new(state == infrav1.AzureEnabled)
 }

@@ -46,12 +46,7 @@ func blueWant() Want {
 func TestVM(t *testing.T) {
 	for name, change := range map[string]func(*Want){
 		"plain": func(*Want) {},
-		"full": func(w *Want) {
-			w.Choice.Zone, w.Accelerated = "2", true
-			w.Placement.OutboundPool = blueGroup.Pool("blue", "out").String()
-			w.Placement.Subnets = append(w.Placement.Subnets, blueGroup.Subnet("net", "storage").String())
-			w.Machine.Spec.Azure.NetworkInterfaces = []infrav1.AzureNetworkInterface{{Name: "node"}, {Name: "storage"}}
-		},
+		"full":  fullWant,
 	} {
 		w := blueWant()
 		change(&w)

@@ -117,10 +117,9 @@ func (in *Inside) place(q *request) (*answer, *reply.Error) {
 	}
 	switch q.Class {
 	case "subscription":
-		return ok(doc.Object{
-			"id": q.id.String(), "subscriptionId": q.id.Subscription, "displayName": "capwin", "state": "Enabled",
-			"tenantId": Tenant,
-		}), nil
+		return ok(subscription(q.id.Subscription)), nil
+	case "subscription list":
+		return ok(doc.Object{"value": doc.Objects(subscription(Subscription))}), nil
 	case "group list":
 		var all []doc.Object
 		for _, g := range in.World.Groups(q.id.Subscription) {
@@ -129,4 +128,10 @@ func (in *Inside) place(q *request) (*answer, *reply.Error) {
 		return ok(doc.Object{"value": doc.Objects(all...)}), nil
 	}
 	return ok(group(in.World.Group(q.id.Subscription, q.id.Group))), nil
+}
+
+func subscription(id string) doc.Object {
+	return doc.Object{
+		"id": "/subscriptions/" + id, "subscriptionId": id, "displayName": "capwin", "state": "Enabled", "tenantId": Tenant,
+	}
 }

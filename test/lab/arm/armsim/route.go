@@ -32,6 +32,9 @@ func route(r *http.Request) *request {
 	path := strings.Trim(r.URL.Path, "/")
 	id, whole := doc.ParseID(path)
 	switch {
+	case doc.Same(path, "subscriptions"):
+		q.Class = "subscription list"
+		return q
 	case whole && id.Provider != "" || whole && id.Group != "" && id.Provider == "":
 		q.id = id
 	case whole:
@@ -123,6 +126,8 @@ func (q *request) needs() []rights.Need {
 	kind := q.id.Type()
 	scope := q.scope()
 	switch {
+	case q.Class == "subscription list": // shows those in which the caller may do something
+		return nil
 	case q.Class == "subscription":
 		return []rights.Need{{Action: "Microsoft.Resources/subscriptions/read", Scope: scope}}
 	case strings.HasPrefix(q.Class, "group"):

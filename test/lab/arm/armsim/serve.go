@@ -93,6 +93,9 @@ func (c *Cloud) admit(h http.Header, q *request, content []byte) *reply.Error {
 	if refused := checkVersion(q); refused != nil {
 		return refused
 	}
+	if q.Class == "subscription list" {
+		return nil
+	}
 	if !in.World.Subscriptions[strings.ToLower(q.id.Subscription)] {
 		return reply.SubscriptionNotFound(q.id.Subscription)
 	}
@@ -220,7 +223,7 @@ func (in *Inside) do(q *request) (*answer, *reply.Error) {
 	switch {
 	case strings.HasSuffix(q.Class, "operation"):
 		return in.operation(q)
-	case q.Class == "subscription", strings.HasPrefix(q.Class, "group"):
+	case strings.HasPrefix(q.Class, "subscription"), strings.HasPrefix(q.Class, "group"):
 		return in.place(q)
 	case strings.HasPrefix(q.Class, "vm"):
 		return in.vm(q)

@@ -32,6 +32,14 @@ type Host struct {
 // The longest description that the host agent keeps.
 const longestDescription = 512
 
+// Drive is what the guest of a VM finds, for a test that looks at it; empty if there is no such VM.
+func (c *Compute) Drive(vm doc.ID) Host {
+	if m := c.find(vm); m != nil {
+		return c.host(m)
+	}
+	return Host{}
+}
+
 func (c *Compute) host(m *machine) Host {
 	body := m.r.Body
 	profile := doc.Of(body, "properties", "osProfile")

@@ -34,9 +34,7 @@ func (t *Tokens) assertion(p *Principal, form url.Values) *refusal {
 func (t *Tokens) certificate(p *Principal, a *assertion) *refusal {
 	for _, c := range p.Certificates {
 		short, long := sha1.Sum(c.Raw), sha256.Sum256(c.Raw) //nolint:gosec // because this is the certificate's name
-		named := a.header.SHA1 == base64.RawURLEncoding.EncodeToString(short[:]) ||
-			a.header.SHA1 == base64.StdEncoding.EncodeToString(short[:]) ||
-			a.header.SHA256 == base64.RawURLEncoding.EncodeToString(long[:])
+		named := names(a.header.SHA1, short[:]) || names(a.header.SHA256, long[:])
 		if named && a.signedBy(c.PublicKey) && a.claims.Subject == p.ClientID && t.ours(p, a.claims.Audience) {
 			return nil
 		}
@@ -44,6 +42,11 @@ func (t *Tokens) certificate(p *Principal, a *assertion) *refusal {
 	return refuse(http.StatusUnauthorized, "invalid_client", 700027, "The certificate with identifier used to sign the client "+
 		"assertion is "+
 		"not registered on application. [Reason - The key was not found.]")
+}
+
+// names compares thumbprints. Entra ID takes both encodings: Microsoft's own library for Go uses that of PEM [V].
+func names(thumbprint string, sum []byte) bool {
+	return thumbprint == base64.RawURLEncoding.EncodeToString(sum) || thumbprint == base64.StdEncoding.EncodeToString(sum)
 }
 
 // ours says whether an assertion is for this tenant's token endpoint.

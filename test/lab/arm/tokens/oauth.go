@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
 )
 
@@ -65,8 +67,12 @@ func refuse(status int, code string, number int, format string, args ...any) *re
 }
 
 func (e *refusal) write(w http.ResponseWriter) {
+	trace, correlation, at := uuid.NewString(), uuid.NewString(), Wall().UTC().Format("2006-01-02 15:04:05Z")
 	reply.JSON(w, e.status, map[string]any{
-		"error": e.code, "error_description": fmt.Sprintf("AADSTS%d: %s", e.number, e.text), "error_codes": []int{e.number},
+		"error": e.code, "error_codes": []int{e.number}, "timestamp": at, "trace_id": trace, "correlation_id": correlation,
+		"error_description": fmt.Sprintf("AADSTS%d: %s Trace ID: %s Correlation ID: %s Timestamp: %s", e.number, e.text, trace,
+			correlation, at),
+		"error_uri": fmt.Sprintf("https://login.microsoftonline.com/error?code=%d", e.number),
 	})
 }
 
@@ -165,6 +171,11 @@ func (t *Tokens) caller(form url.Values, tenant string) (*Principal, *refusal) {
 		if subtle.ConstantTimeCompare([]byte(secret), []byte(form.Get("client_secret"))) == 1 {
 			return p, nil
 		}
+	}
+	if slices.Contains(p.Expired, form.Get("client_secret")) {
+		return nil, refuse(http.StatusUnauthorized, "invalid_client", 7000222, "The provided client secret keys for app '%s' are "+
+			"expired. Visit the Azure portal to create new keys for your app: https://aka.ms/NewClientSecret, or consider using "+
+			"certificate credentials for added security: https://aka.ms/certCreds.", id)
 	}
 	return nil, refuse(http.StatusUnauthorized, "invalid_client", 7000215, "Invalid client secret provided. Ensure the secret "+
 		"being sent in "+

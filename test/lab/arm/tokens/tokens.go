@@ -27,6 +27,7 @@ type Principal struct {
 	Tenant, ClientID, ObjectID string
 	// What proves that a caller is the app.
 	Secrets      []string
+	Expired      []string // secrets that were good once
 	Certificates []*x509.Certificate
 	Federated    []Federated
 	// ResourceID is that of a user assigned managed identity. System is the machine's own identity, which is asked for without an

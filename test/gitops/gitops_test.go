@@ -1,4 +1,6 @@
-package test
+// Package gitops evaluates the health checks of docs/day-two.md as Flux does. It is a module of its own, because nothing else
+// needs the language of those checks.
+package gitops
 
 import (
 	"encoding/json"
@@ -11,8 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
-
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // poolStage is a MachineDeployment as Cluster API's controller writes it at one time of its life.
@@ -65,7 +65,7 @@ func (s poolStage) object(t *testing.T) map[string]any {
 		}
 	}
 	var read map[string]any
-	expect.OK(t, json.Unmarshal(expect.Got(json.Marshal(pool))(t), &read))
+	ok(t, json.Unmarshal(got(json.Marshal(pool))(t), &read))
 	if s.seen == 0 {
 		delete(read, "status") // the API server keeps none before the controller writes it
 	}
@@ -81,16 +81,16 @@ func fluxHealth(t *testing.T, current string, object map[string]any) bool {
 			return false
 		}
 	}
-	environment := expect.Got(cel.NewEnv(cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true)))(t)
+	environment := got(cel.NewEnv(cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true)))(t)
 	parsed, issues := environment.Parse(current)
-	expect.OK(t, issues.Err())
-	value, _, err := expect.Got(environment.Program(parsed))(t).Eval(object)
+	ok(t, issues.Err())
+	value, _, err := got(environment.Program(parsed))(t).Eval(object)
 	return err == nil && value.Value() == true // without a status there is an error, and Flux asks again
 }
 
 // The health check that docs/day-two.md has for Flux calls a pool healthy when its machines are available and all up to date.
 func TestFluxHealthCheck(t *testing.T) {
-	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "day-two.md")))(t))
+	page := string(got(os.ReadFile(filepath.Join("..", "..", "docs", "day-two.md")))(t))
 	_, rest, _ := strings.Cut(page, "For Flux, ")
 	_, rest, _ = strings.Cut(rest, "```yaml\n")
 	text, _, _ := strings.Cut(rest, "```\n")
@@ -100,7 +100,7 @@ func TestFluxHealthCheck(t *testing.T) {
 			HealthCheckExprs []struct{ APIVersion, Kind, Current string }
 		}
 	}
-	expect.OK(t, yaml.UnmarshalStrict([]byte(text), &kustomization))
+	ok(t, yaml.UnmarshalStrict([]byte(text), &kustomization))
 	checks := kustomization.Spec.HealthCheckExprs
 	if len(checks) != 1 || checks[0].APIVersion != clusterv1.GroupVersion.String() || checks[0].Kind != "MachineDeployment" {
 		t.Fatalf("docs/day-two.md has the checks %v", checks)
@@ -109,5 +109,20 @@ func TestFluxHealthCheck(t *testing.T) {
 		if got := fluxHealth(t, checks[0].Current, stage.object(t)); got != stage.healthy {
 			t.Errorf("%s: healthy is %v, want %v", name, got, stage.healthy)
 		}
+	}
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func got[V any](value V, err error) func(*testing.T) V {
+	return func(t *testing.T) V {
+		t.Helper()
+		ok(t, err)
+		return value
 	}
 }

@@ -1,0 +1,166 @@
+// Package guests gives the guests of machines whose cloud carries no reports a place in the workload cluster: each may replace
+// its own object there, and do nothing else. guests.yaml has the rights. The policy that limits a guest to its own object is
+// served before any guest may write: an API server that does not know such policies gets no RoleBinding. What the package does
+// never stops a machine: without the place, its progress comes from the Node alone.
+package guests
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// settle is how long the policy is there before it is tried: each API server of the control plane reads it every second.
+	settle = 10 * time.Second
+	// keep is how soon the rights of a cluster are written again: a person may have changed or removed them.
+	keep = 10 * time.Minute
+	// probe is the name of an object that the policy refuses to everyone.
+	probe = "probe"
+
+	fieldOwner = "capwin"
+)
+
+//go:embed guests.yaml
+var manifest string
+
+// State is how far a cluster's rights are.
+type State struct {
+	// Open says that guests may write. Else Why is a sentence for people; it is empty while that is about to come.
+	Open bool
+	Why  string
+	// Again is how soon to ask again.
+	Again time.Duration
+}
+
+// Rights are those of the guests in all workload clusters. The zero value with Now is ready to use.
+type Rights struct {
+	Now func() time.Time
+
+	mu       sync.Mutex
+	clusters map[client.ObjectKey]*rights
+}
+
+// rights are those in one cluster.
+type rights struct {
+	mu      sync.Mutex
+	settled time.Time // when the policy may be tried; zero when it was not written yet
+	due     time.Time // when to look again
+	state   State
+}
+
+// Ensure brings the rights in a cluster a step further, when it is time for that. Of many callers, one does it.
+func (r *Rights) Ensure(ctx context.Context, cluster client.ObjectKey, api client.Client) (State, error) {
+	known := r.of(cluster)
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	now := r.Now()
+	if now.Before(known.due) {
+		return State{Open: known.state.Open, Why: known.state.Why, Again: known.due.Sub(now)}, nil
+	}
+	state, err := known.look(ctx, api, now)
+	if err != nil {
+		return known.state, err
+	}
+	known.state, known.due = state, now.Add(state.Again)
+	return state, nil
+}
+
+func (r *Rights) of(cluster client.ObjectKey) *rights {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.clusters == nil {
+		r.clusters = map[client.ObjectKey]*rights{}
+	}
+	if r.clusters[cluster] == nil {
+		r.clusters[cluster] = &rights{}
+	}
+	return r.clusters[cluster]
+}
+
+// look writes all but the RoleBinding, and the RoleBinding once the policy has settled and is seen to work.
+func (k *rights) look(ctx context.Context, api client.Client, now time.Time) (State, error) {
+	objects, err := read()
+	if err != nil {
+		return State{}, err
+	}
+	last := len(objects) - 1
+	for _, object := range objects[:last] {
+		if err := apply(ctx, api, object); err != nil {
+			return closed(err)
+		}
+	}
+	if k.settled.IsZero() {
+		k.settled = now.Add(settle)
+	}
+	if now.Before(k.settled) {
+		return State{Again: k.settled.Sub(now)}, nil
+	}
+	served, err := isServed(ctx, api)
+	if err != nil {
+		return closed(err)
+	}
+	if !served {
+		return State{Again: settle}, nil
+	}
+	if err := apply(ctx, api, objects[last]); err != nil {
+		return closed(err)
+	}
+	return State{Open: true, Again: keep}, nil
+}
+
+// closed tells what time does not mend in a sentence.
+func closed(err error) (State, error) {
+	var why string
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		why = "the workload cluster has no ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on"
+	case apierrors.IsForbidden(err):
+		why = "the Cluster's kubeconfig may not write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy"
+	default:
+		return State{}, err
+	}
+	return State{Why: why + ", so guests cannot report there, and progress comes from the Node alone", Again: keep}, nil
+}
+
+// isServed says whether the policy refuses what only it refuses. Nothing is made.
+func isServed(ctx context.Context, api client.Client) (bool, error) {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: probe}}
+	err := api.Create(ctx, object, client.DryRunAll)
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+		return true, nil
+	}
+	return false, err
+}
+
+func apply(ctx context.Context, api client.Client, object *unstructured.Unstructured) error {
+	err := api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(fieldOwner))
+	if err != nil {
+		return fmt.Errorf("write %s %s for guests: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
+// read reads guests.yaml, in its order.
+func read() ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for text := range strings.SplitSeq(manifest, "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+			return nil, fmt.Errorf("read guests.yaml: %w", err)
+		}
+		all = append(all, object)
+	}
+	return all, nil
+}

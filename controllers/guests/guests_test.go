@@ -1,0 +1,40 @@
+package guests
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// TestClosed: what a person must know is a sentence, and the machine goes on; what time mends is tried again.
+func TestClosed(t *testing.T) {
+	policies := schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}
+	for why, err := range map[string]error{
+		"from 1.30 on": apierrors.NewNotFound(policies, ""), "may not write": apierrors.NewForbidden(policies, "", nil),
+	} {
+		state := expect.Got(closed(err))(t)
+		if state.Open || state.Again != keep || !strings.Contains(state.Why, why) ||
+			!strings.HasSuffix(state.Why, "progress comes from the Node alone") {
+			t.Errorf("%v: %+v", err, state)
+		}
+	}
+	away := errors.New("no answer")
+	if state, err := closed(away); !errors.Is(err, away) || state != (State{}) {
+		t.Errorf("an error that passes: %+v, %v", state, err)
+	}
+}
+
+// TestOrder: the policy comes before the RoleBinding, which is the last.
+func TestOrder(t *testing.T) {
+	var kinds []string
+	for _, object := range expect.Got(read())(t) {
+		kinds = append(kinds, object.GetKind())
+	}
+	expect.Same(t, "kinds", "Namespace Role ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding RoleBinding",
+		strings.Join(kinds, " "))
+}

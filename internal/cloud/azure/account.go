@@ -1,0 +1,279 @@
+package azure
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+)
+
+// account is a principal in a cloud of Azure.
+type account struct {
+	calls    *calls
+	lists    lists
+	ledger   ledger
+	closures closures
+	watching atomic.Bool
+	now      func() time.Time
+	ticks    func() (<-chan time.Time, func())
+	opened   time.Time // requests of a process before us were sent until then
+}
+
+var _ cloud.Cloud = (*account)(nil)
+
+// Observe reports the VM as the lists have it.
+func (a *account) Observe(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
+	return a.pursue(ctx, m, next.Report)
+}
+
+// Ensure asks for the VM once. User data cannot be taken away in Azure, so a settled machine is only reported.
+func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
+	return a.pursue(ctx, m, next.Running)
+}
+
+// Delete asks for the VM's removal once, and then makes sure that nothing is left and none can appear.
+func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
+	_, err := a.pursue(ctx, m, next.Gone)
+	if errors.Is(err, cloud.ErrNotFound) {
+		a.ledger.forget(m)
+	}
+	return err
+}
+
+// Server is the cloud and the tenant, once Azure Resource Manager has let us in.
+func (a *account) Server(ctx context.Context, asker cloud.Key) (string, error) {
+	if a.calls.health().Heard.IsZero() {
+		if answer := a.calls.welcome(ctx, asker); answer.verdict != nil {
+			return "", answer.err()
+		}
+	}
+	return a.server(), nil
+}
+
+func (a *account) server() string { return a.calls.endpoint + "/" + a.calls.who.tenant }
+
+// Health is that of the calls and the watch.
+func (a *account) Health() cloud.Health {
+	h := a.calls.health()
+	h.Synced = a.synced()
+	return h
+}
+
+// Close ends all connections for good.
+func (a *account) Close(context.Context) error {
+	a.calls.close()
+	return nil
+}
+
+// maxSteps is more than any way through the decisions has.
+const maxSteps = 8
+
+// pursue gathers what is known, decides and does, until there is an answer.
+func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (cloud.VM, error) {
+	if m.Server != "" && m.Server != a.server() {
+		return cloud.VM{}, cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
+			"the VM is in another tenant or cloud than these credentials: restore those with which it was made")
+	}
+	id, err := placement.Home(m.ProviderID)
+	if err != nil {
+		return cloud.VM{}, err
+	}
+	at := place{vm: id, scope: a.lists.scope(id.Parent())}
+	a.freshen(ctx, at.scope)
+	for range maxSteps {
+		step := next.Decide(m, a.gather(&m, at), want)
+		if step.Act == "" {
+			return step.VM, step.Err
+		}
+		over, err := a.do(ctx, m, at, step)
+		if err != nil || over {
+			return step.VM, err
+		}
+	}
+	return cloud.VM{State: cloud.Creating, Detail: "waiting for Azure"}, nil
+}
+
+// do carries out one step. It is over when the caller gets what the step tells; otherwise it is decided again.
+func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.Step) (over bool, err error) {
+	switch step.Act {
+	case next.List:
+		return false, a.firstList(ctx, at.scope)
+	case next.Look:
+		return false, a.look(ctx, m, at)
+	case next.View:
+		return false, a.view(ctx, m, at)
+	case next.Create:
+		return a.create(ctx, m, at, step.Choice)
+	case next.Remove:
+		return true, a.remove(ctx, m, at)
+	case next.Sweep:
+		id, _ := arm.Parse(step.ID)
+		return true, a.removeRemnant(ctx, at.scope, id)
+	}
+	return true, step.Err
+}
+
+// firstList lists the VMs and their power states for all who wait.
+func (a *account) firstList(ctx context.Context, s *scope) error {
+	if _, err := a.listVMs(ctx, s); err != nil {
+		return err
+	}
+	a.pollPowers(ctx, s.power)
+	return nil
+}
+
+// look looks at the VM by its ID.
+func (a *account) look(ctx context.Context, m cloud.Machine, at place) error {
+	began := a.now()
+	vm, answer := a.calls.getVM(ctx, at.vm)
+	seen := look{at: began}
+	switch answer.effect() {
+	case fault.GroupGone:
+		a.missGroup(ctx, at.scope, began)
+		a.ledger.note(m, began, func(w *work) { w.looked = began })
+		return nil
+	case fault.Gone:
+	default:
+		if answer.verdict != nil {
+			return answer.err()
+		}
+		if r, ok := recordOf(vm); ok {
+			seen.record = &r
+		}
+	}
+	counts := a.gather(&m, at).Counts(m, began)
+	a.ledger.note(m, began, func(w *work) {
+		w.look, w.looked = seen, began
+		if seen.record == nil && counts {
+			w.missed = missedOnce(w.missed, began)
+		}
+	})
+	return nil
+}
+
+func missedOnce(missed next.Missed, at time.Time) next.Missed {
+	if missed.Times == 0 {
+		missed.First = at
+	}
+	missed.Times++
+	missed.Last = at
+	return missed
+}
+
+// view asks why the VM failed. What it closes is closed for all machines.
+func (a *account) view(ctx context.Context, m cloud.Machine, at place) error {
+	view, answer := a.calls.viewVM(ctx, at.vm)
+	if answer.verdict != nil {
+		return answer.err()
+	}
+	why := whyOf(view.Statuses)
+	a.ledger.note(m, a.now(), func(w *work) {
+		w.view = &why
+		if w.choice.Size != "" {
+			a.closures.shut(at.vm.Parent(), locationOf(m), w.choice, why, a.now())
+		}
+	})
+	return nil
+}
+
+// create sends the one request. Where the cloud does not heed its precondition, a look comes first.
+func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice request.Choice) (over bool, err error) {
+	where, err := placementOf(m)
+	if err != nil {
+		return true, err
+	}
+	if a.calls.compute() < preconditioned {
+		if err := a.look(ctx, m, at); err != nil || a.gather(&m, at).Seen != nil {
+			return false, err
+		}
+	}
+	group, location := at.vm.Parent(), locationOf(m)
+	if shut := a.closures.probe(group, location, choice, m.ProviderID, a.now()); shut != nil {
+		return true, shut
+	}
+	sent := a.now()
+	answer := a.calls.createVM(ctx, at.vm, func(ctx context.Context) (any, error) {
+		return body(ctx, request.Want{Machine: m, Placement: where, Choice: choice})
+	})
+	if _, waits := asLater(answer.err()); waits || answer.unsent != nil {
+		return true, answer.err()
+	}
+	put := putOf(answer, sent)
+	a.ledger.note(m, sent, func(w *work) {
+		w.put, w.choice, w.view, w.ran, w.missed = put, choice, nil, false, next.Missed{}
+		if put.Answer == next.Lost {
+			w.lost = sent
+		}
+		if put.Took {
+			w.looked = time.Time{}
+		}
+	})
+	if answer.verdict == nil {
+		return true, nil
+	}
+	a.closures.shut(group, location, choice, *answer.verdict, sent)
+	if put.Took {
+		return false, nil
+	}
+	return true, answer.err()
+}
+
+func putOf(a answer, sent time.Time) next.Put {
+	switch {
+	case a.verdict == nil:
+		return next.Put{At: sent, Answer: next.Accepted}
+	case a.lost:
+		return next.Put{At: sent, Answer: next.Lost}
+	}
+	return next.Put{
+		At: sent, Answer: next.Refused, Err: a.verdict.Error, NotBefore: sent.Add(a.verdict.Error.After),
+		Took: a.effect() == fault.Taken,
+	}
+}
+
+// body is the VM as it is asked for. The user data are read now and at no other time.
+func body(ctx context.Context, want request.Want) (any, error) {
+	data, err := want.Machine.UserData(ctx)
+	if err != nil {
+		return nil, err
+	}
+	want.UserData = data
+	if request.Separate(want.Machine.Spec.Azure) {
+		return nil, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
+			"spec.azure.networkInterfaces has a privateAddress, which this release cannot carry out: remove it in a new "+
+				"WindowsMachineTemplate")
+	}
+	if err := request.Check(want); err != nil {
+		return nil, err
+	}
+	want.Password, err = request.Password(rand.Reader)
+	return request.VM(want), err
+}
+
+// remove sends the one deletion. Only a 202 is an acceptance: a front end that does not know the VM yet says 204.
+func (a *account) remove(ctx context.Context, m cloud.Machine, at place) error {
+	sent := a.now()
+	answer := a.calls.deleteVM(ctx, at.vm)
+	if _, waits := asLater(answer.err()); waits {
+		return answer.err()
+	}
+	del := next.Delete{At: sent, Accepted: answer.status == http.StatusAccepted && answer.verdict == nil}
+	if answer.verdict != nil && answer.effect() != fault.Gone && answer.effect() != fault.GroupGone {
+		del.Err = answer.verdict.Error
+	}
+	a.ledger.note(m, sent, func(w *work) { w.del = del })
+	if del.Err != nil {
+		return del.Err
+	}
+	return nil
+}

@@ -1,0 +1,300 @@
+package azure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
+	armruntime "github.com/Azure/azure-sdk-for-go/sdk/azcore/arm/runtime"
+	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+)
+
+// The api-versions of our calls. A cloud may have another one for compute.
+const (
+	computeVersion      = "2024-11-01"
+	diskVersion         = "2024-03-02"
+	networkVersion      = "2024-05-01"
+	subscriptionVersion = "2022-12-01"
+)
+
+const (
+	callTimeout = 30 * time.Second
+	maxAnswer   = 16 << 20 // a page of a list is far below
+	// silences in a row mean that Azure does not answer, so that nothing but a try now and then is worth its time.
+	silences = 3
+	brokenAt = 15 * time.Second
+	deniedAt = 30 * time.Second
+)
+
+// calls are how we talk to Azure Resource Manager: each call waits for its turn at the limiter, is made once, and its answer is
+// judged. Nothing here retries.
+type calls struct {
+	who      principal
+	endpoint string
+	pipe     runtime.Pipeline
+	limit    *limiter.Limiter
+	now      func() time.Time
+
+	mu     sync.Mutex
+	heard  time.Time // zero before an answer that accepted the credentials
+	silent int
+	broken *cloud.Error
+	until  time.Time // when the next try is due, while it is broken
+	closed bool
+	under  sync.WaitGroup
+}
+
+func newCalls(who principal, now func() time.Time) (*calls, error) {
+	options := &arm.ClientOptions{DisableRPRegistration: true, ClientOptions: policy.ClientOptions{
+		Cloud: who.cloud, Transport: who.transport, Retry: policy.RetryOptions{MaxRetries: -1},
+	}}
+	pipe, err := armruntime.NewPipeline("capwin", "v1", who.credential, runtime.PipelineOptions{}, options)
+	if err != nil {
+		return nil, err
+	}
+	endpoint := strings.TrimSuffix(who.cloud.Services[azcloud.ResourceManager].Endpoint, "/")
+	return &calls{who: who, endpoint: endpoint, pipe: pipe, limit: &limiter.Limiter{Now: now}, now: now}, nil
+}
+
+// call is one request.
+type call struct {
+	method, path, version string
+	query                 url.Values
+	body                  func(context.Context) (any, error) // asked once it is our turn
+	create                bool                               // only if there is nothing of the name
+	class                 limiter.Class
+	subscription, asker   string
+}
+
+// answer is what came back: a status and a body, or a verdict on why there is none.
+type answer struct {
+	status  int
+	body    []byte
+	verdict *fault.Verdict
+	// lost says that the request may have been carried out.
+	lost bool
+	// unsent is why there was no body to send, as it is.
+	unsent error
+}
+
+func (a answer) err() error {
+	if a.verdict == nil {
+		return a.unsent
+	}
+	return a.verdict.Error
+}
+
+func (a answer) effect() fault.Effect {
+	if a.verdict == nil {
+		return fault.None
+	}
+	return a.verdict.Effect
+}
+
+func failed(err *cloud.Error) answer { return answer{verdict: &fault.Verdict{Error: err}} }
+
+// send makes a call, or says why it was not made or did not succeed.
+func (c *calls) send(ctx context.Context, q call) answer {
+	if err := c.open(); err != nil {
+		return failed(err)
+	}
+	defer c.under.Done()
+	scope := limiter.Scope{Principal: c.who.name, Subscription: q.subscription}
+	if wait := c.limit.Ask(scope, q.class, q.asker+"|"+q.path); wait > 0 {
+		return failed(&cloud.Error{Kind: cloud.Later, Message: "waiting for this account's turn at Azure", After: wait})
+	}
+	said := limiter.Said{}
+	defer func() { c.limit.Done(scope, q.class, said) }()
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var content any
+	if q.body != nil {
+		var err error
+		if content, err = q.body(ctx); err != nil {
+			return answer{unsent: err}
+		}
+	}
+	got, err := c.exchange(ctx, q, content)
+	if err != nil {
+		return c.unanswered(err)
+	}
+	if got.status < http.StatusMultipleChoices {
+		c.accepted()
+		said = limiter.Listen(got.header.Get, 0)
+		return answer{status: got.status, body: got.body}
+	}
+	verdict := fault.Judge(fault.Read(got.status, got.header, got.body))
+	silence := time.Duration(0)
+	if verdict.Effect == fault.Silences {
+		silence = verdict.Error.After
+	}
+	said = limiter.Listen(got.header.Get, silence)
+	c.answered()
+	return answer{status: got.status, verdict: &verdict, lost: got.status >= http.StatusInternalServerError}
+}
+
+// received is an answer as it came.
+type received struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (c *calls) exchange(ctx context.Context, q call, content any) (got received, err error) {
+	request, err := runtime.NewRequest(ctx, q.method, c.address(q))
+	if err != nil {
+		return got, err
+	}
+	request.Raw().Header.Set("Accept", "application/json")
+	if q.create {
+		request.Raw().Header.Set("If-None-Match", "*")
+	}
+	if content != nil {
+		if err := runtime.MarshalAsJSON(request, content); err != nil {
+			return got, err
+		}
+	}
+	runtime.SkipBodyDownload(request)
+	response, err := c.pipe.Do(request)
+	if err != nil {
+		return got, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err == nil && len(body) > maxAnswer {
+		err = errors.New("the answer is larger than any of Azure's")
+	}
+	return received{response.StatusCode, response.Header, body}, err
+}
+
+func (c *calls) address(q call) string {
+	query := url.Values{"api-version": {q.version}}
+	maps.Copy(query, q.query)
+	return c.endpoint + q.path + "?" + query.Encode()
+}
+
+// unanswered is a call whose token was refused, or whose answer did not come.
+func (c *calls) unanswered(err error) answer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if refused, ok := errors.AsType[*cloud.Error](err); ok {
+		if refused.Kind == cloud.Denied {
+			c.broken, c.until = refused, c.now().Add(deniedAt)
+		}
+		return failed(refused)
+	}
+	silent := cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
+		"Azure does not answer at %s: check the network, proxy and firewall of the management cluster", cloud.Clean(c.endpoint, 256))
+	silent.Err = err
+	if c.silent++; c.silent >= silences {
+		c.broken, c.until = silent, c.now().Add(brokenAt)
+	}
+	return answer{verdict: &fault.Verdict{Error: silent}, lost: true}
+}
+
+// open says why no call may be made now. Without an error a call has begun.
+func (c *calls) open() *cloud.Error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is closed")
+	case c.broken != nil && c.now().Before(c.until):
+		return c.broken
+	}
+	c.under.Add(1)
+	return nil
+}
+
+// answered notes that Azure answers, and accepted that it let us in.
+func (c *calls) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.silent, c.broken = 0, nil
+}
+
+func (c *calls) accepted() {
+	c.answered()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.heard = c.now()
+}
+
+func (c *calls) health() cloud.Health {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := cloud.Health{Server: c.endpoint, Heard: c.heard, Broken: c.broken != nil}
+	if c.broken != nil {
+		h.Cause = c.broken
+	}
+	if !c.closed && !c.heard.IsZero() {
+		h.Sessions = 1
+	}
+	return h
+}
+
+// close ends all connections, for good.
+func (c *calls) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.under.Wait()
+	if idle, ok := c.who.transport.(interface{ CloseIdleConnections() }); ok {
+		idle.CloseIdleConnections()
+	}
+}
+
+// pages reads all pages of a list. The next page is asked for at our own endpoint, wherever the answer points to.
+func pages[T any](ctx context.Context, c *calls, q call) ([]T, answer) {
+	var all []T
+	for range maxPages {
+		a := c.send(ctx, q)
+		if a.verdict != nil {
+			return nil, a
+		}
+		var page struct {
+			Value    []T
+			NextLink string
+		}
+		if err := json.Unmarshal(a.body, &page); err != nil {
+			return nil, c.unanswered(err)
+		}
+		all = append(all, page.Value...)
+		next, err := url.Parse(page.NextLink)
+		if page.NextLink == "" || err != nil {
+			return all, a
+		}
+		q.query = next.Query()
+	}
+	return nil, c.unanswered(errors.New("a list of Azure's does not end"))
+}
+
+// maxPages of a list are more than a subscription can fill.
+const maxPages = 4000
+
+// principal is who calls Azure, and where.
+type principal struct {
+	credential azcore.TokenCredential
+	cloud      azcloud.Configuration
+	transport  policy.Transporter
+	// name is equal for equal principals with equal proofs. It is a secret.
+	name, tenant string
+	// computeVersion is the cloud's own api-version for VMs; empty for the usual one.
+	computeVersion string
+}

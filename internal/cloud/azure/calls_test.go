@@ -1,0 +1,260 @@
+package azure
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
+)
+
+// watched is an account whose watch looks when the test says so.
+func (s *stage) watched() *account {
+	a := s.account()
+	a.watching.Store(true)
+	return a
+}
+
+// live lets time pass in steps, while the watch of the account looks.
+func (s *stage) live(a *account, d time.Duration) {
+	for range d / (5 * time.Second) {
+		s.Advance(5 * time.Second)
+		a.poll(s.t.Context())
+	}
+}
+
+// run makes the VM of a machine and waits until it runs.
+func (s *stage) run(a *account, m cloud.Machine) {
+	s.t.Helper()
+	for range 100 {
+		vm, err := a.Ensure(s.t.Context(), m)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if vm.State == cloud.Running && len(vm.Addresses) == 3 {
+			return
+		}
+		s.live(a, 5*time.Second)
+	}
+	s.t.Fatal("the VM does not run")
+}
+
+// gone calls Delete every 5 seconds until nothing is left.
+func (s *stage) gone(a *account, m cloud.Machine) {
+	s.t.Helper()
+	for range 400 {
+		if err := a.Delete(s.t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
+			return
+		} else if err != nil {
+			s.t.Fatal(err)
+		}
+		s.live(a, 5*time.Second)
+	}
+	s.t.Fatal("the VM is not gone")
+}
+
+func wantCalls(t *testing.T, got, want map[string]int) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+func TestCallsOfAMachine(t *testing.T) {
+	s := newStage(t)
+	a, m := s.watched(), s.machine("m")
+	s.run(a, m)
+	wantCalls(t, s.OfVM(m.Name), map[string]int{"PUT vm": 1})
+	s.live(a, 10*time.Minute)
+	if _, err := a.Observe(t.Context(), m); err != nil {
+		t.Error(err)
+	}
+	wantCalls(t, s.OfVM(m.Name), map[string]int{"PUT vm": 1})
+	s.Forget()
+	s.gone(a, m)
+	wantCalls(t, s.OfVM(m.Name), map[string]int{"DELETE vm": 1, "GET vm": 2})
+	for _, kind := range []string{compute.VM, compute.Disk, network.NIC} {
+		if left := s.Names(armsim.Group, kind); len(left) > 0 {
+			t.Errorf("%s are left: %q", kind, left)
+		}
+	}
+}
+
+func TestCallsOfAFailure(t *testing.T) {
+	s := newStage(t)
+	s.Change(func(in *armsim.Inside) { in.Compute.Faults.Failing = "kubeadm join failed" })
+	a, m := s.watched(), s.machine("m")
+	for range 200 {
+		_, _ = a.Ensure(t.Context(), m)
+		s.live(a, 5*time.Second)
+	}
+	vm, err := a.Observe(t.Context(), m)
+	if err != nil || vm.State != cloud.Running || vm.Detail == "" {
+		t.Errorf("Observe = %+v, %v, want a VM that runs, and what is wrong with it", vm, err)
+	}
+	wantCalls(t, s.OfVM(m.Name), map[string]int{"PUT vm": 1, "GET vm view": 1})
+}
+
+func TestCallsWhileIdle(t *testing.T) {
+	s := newStage(t)
+	a := s.watched()
+	for _, name := range []string{"a", "b", "c"} {
+		s.run(a, s.machine(name))
+	}
+	s.live(a, 90*time.Minute) // until no request of ours may still bring a VM
+	s.Forget()
+	const minutes = 60
+	s.live(a, minutes*time.Minute)
+	calls := 0
+	for _, n := range s.ByClass() {
+		calls += n
+	}
+	t.Logf("%v in %d minutes", s.ByClass(), minutes)
+	if calls > 2*minutes {
+		t.Errorf("%d calls in %d minutes, want at most 2 a minute: %v", calls, minutes, s.ByClass())
+	}
+	for class := range s.ByClass() {
+		if class == "GET vm" || class[:3] != "GET" {
+			t.Errorf("an idle account asks %s", class)
+		}
+	}
+}
+
+func TestCallsInFlight(t *testing.T) {
+	s := newStage(t)
+	s.Change(func(in *armsim.Inside) { in.Network.Address = 1000 * time.Hour }) // so that all lists are wanted
+	a := s.watched()
+	for _, name := range []string{"a", "b", "c"} {
+		_, _ = a.Ensure(t.Context(), s.machine(name))
+	}
+	s.live(a, time.Minute)
+	s.Forget()
+	s.live(a, 10*time.Minute)
+	calls := 0
+	for _, n := range s.ByClass() {
+		calls += n
+	}
+	t.Logf("%v in 10 minutes", s.ByClass())
+	if calls > 140 {
+		t.Errorf("%d calls in 10 minutes, want at most 14 a minute: %v", calls, s.ByClass())
+	}
+}
+
+func TestNoCapacityClosesTheSizeForAll(t *testing.T) {
+	s := newStage(t)
+	s.Change(func(in *armsim.Inside) {
+		in.Compute.Faults.Full = func(string, string) string { return "AllocationFailed" }
+	})
+	a, first, second := s.watched(), s.machine("first"), s.machine("second")
+	for range 60 {
+		_, _ = a.Ensure(t.Context(), first)
+		s.live(a, 5*time.Second)
+	}
+	_, err := a.Ensure(t.Context(), second)
+	if e, ok := errors.AsType[*cloud.Error](err); !ok || e.Kind != cloud.Exhausted {
+		t.Errorf("Ensure = %v, want that there is no room", err)
+	}
+	if n := s.ByClass()["PUT vm"]; n != 1 {
+		t.Errorf("%d requests, want that of the first machine", n)
+	}
+	s.Change(func(in *armsim.Inside) { in.Compute.Faults.Full = nil })
+	s.live(a, time.Hour)
+	s.run(a, first)
+	s.run(a, second)
+}
+
+func TestSweep(t *testing.T) {
+	s := newStage(t)
+	a, m := s.watched(), s.machine("m")
+	s.run(a, m)
+	s.Change(func(in *armsim.Inside) { in.Network.Leave = true })
+	s.gone(a, m)
+	if left := s.Names(armsim.Group, network.NIC); len(left) != 1 {
+		t.Fatalf("%q are left, want the adapter", left)
+	}
+	s.Change(func(in *armsim.Inside) { in.Network.Leave = false })
+	s.live(a, 40*time.Minute)
+	if left := s.Names(armsim.Group, network.NIC); len(left) != 0 {
+		t.Errorf("%q are left", left)
+	}
+}
+
+// TestStorms has half an hour of nothing but one answer: no machine changes, nothing is written, and then all is as before.
+func TestStorms(t *testing.T) {
+	for name, refusal := range map[string]armsim.Refusal{
+		"404 of things":        {Status: http.StatusNotFound, Code: "ResourceNotFound", Message: "The Resource was not found."},
+		"404 of groups":        {Status: http.StatusNotFound, Code: "ResourceGroupNotFound", Message: "No such group."},
+		"404 of subscriptions": {Status: http.StatusNotFound, Code: "SubscriptionNotFound", Message: "No such subscription."},
+		"401":                  {Status: http.StatusUnauthorized, Code: "InvalidAuthenticationToken", Message: "An invalid token."},
+		"429": {
+			Status: http.StatusTooManyRequests, Code: "TooManyRequests", Message: "Too many.", RetryAfter: 30 * time.Second,
+		},
+		"503":            {Status: http.StatusServiceUnavailable, Code: "ServiceUnavailable", Message: "Try later."},
+		"lists lack all": {},
+		"silence":        {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			a, m, deleted := s.watched(), s.machine("m"), s.machine("deleted")
+			s.run(a, m)
+			s.run(a, deleted)
+			s.live(a, time.Minute)
+			before := expect.Got(a.Observe(t.Context(), m))(t)
+			s.Forget()
+			s.Change(func(in *armsim.Inside) {
+				in.Faults.Refuse = func(armsim.Call) *armsim.Refusal {
+					if refusal.Status == 0 {
+						return nil
+					}
+					return &refusal
+				}
+				switch name {
+				case "lists lack all":
+					in.World.Lag.List = 24 * time.Hour
+				case "silence":
+					in.Faults.Lose = func(armsim.Call) bool { return true }
+				}
+			})
+			for range 360 {
+				s.live(a, 5*time.Second)
+				if vm, err := a.Ensure(t.Context(), m); err == nil && cmp.Diff(before, vm) != "" && name != "lists lack all" {
+					t.Fatalf("Ensure (-before +now):\n%s", cmp.Diff(before, vm))
+				} else if errors.Is(err, cloud.ErrNotFound) {
+					t.Fatalf("Ensure = %v", err)
+				}
+				if err := a.Delete(t.Context(), deleted); errors.Is(err, cloud.ErrNotFound) && name != "lists lack all" {
+					t.Fatalf("Delete = %v while the VM is there", err)
+				}
+			}
+			if n := s.ByClass()["PUT vm"]; n != 0 {
+				t.Errorf("%d requests for VMs", n)
+			}
+			s.Change(func(in *armsim.Inside) { in.Faults.Refuse, in.Faults.Lose, in.World.Lag.List = nil, nil, 0 })
+			s.live(a, 5*time.Minute)
+			if diff := cmp.Diff(before, expect.Got(a.Observe(t.Context(), m))(t)); diff != "" {
+				t.Errorf("Observe (-before +after):\n%s", diff)
+			}
+			s.gone(a, deleted)
+			t.Logf("%v", maps.Collect(maps.All(s.ByClass())))
+		})
+	}
+}
+
+func TestAGroupThatIsGoneBlocksNoDeletion(t *testing.T) {
+	s := newStage(t)
+	a, m, never := s.watched(), s.machine("m"), s.machine("never")
+	s.run(a, m)
+	s.DeleteGroup(armsim.Group)
+	if err := a.Delete(t.Context(), never); !errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("Delete = %v, want that there is nothing", err)
+	}
+	s.gone(a, m)
+}

@@ -1,0 +1,124 @@
+package azure
+
+import (
+	"sync"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+)
+
+// work is what this process remembers of a machine. It cannot be forged, and survives no restart.
+type work struct {
+	key    cloud.Key
+	scope  string
+	put    next.Put
+	del    next.Delete
+	choice request.Choice
+	look   look
+	looked time.Time
+	missed next.Missed
+	view   *fault.Verdict
+	lost   time.Time // when a request was sent whose answer did not come
+	was    bool      // its VM was seen
+	ran    bool
+	used   time.Time
+}
+
+// busy says that something is expected to change soon.
+func (w work) busy(now time.Time) bool {
+	making := !w.put.At.IsZero() && w.put.Answer != next.Refused && !w.ran && now.Sub(w.put.At) < patience
+	removing := !w.del.At.IsZero() && now.Sub(w.del.At) < patience
+	return making || removing
+}
+
+// patience is how long a change is expected; Azure itself gives up after 40 minutes.
+const patience = time.Hour
+
+// The ledger keeps this many machines at most, and those beyond for a day at least.
+const (
+	manyMachines = 20000
+	keptFor      = 24 * time.Hour
+)
+
+// ledger is what this process remembers, by providerID.
+type ledger struct {
+	mu    sync.Mutex
+	works map[string]*work
+}
+
+func (l *ledger) recall(m cloud.Machine) work {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w := l.works[m.ProviderID]; w != nil {
+		return *w
+	}
+	return work{}
+}
+
+func (l *ledger) note(m cloud.Machine, now time.Time, change func(*work)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.works == nil {
+		l.works = map[string]*work{}
+	}
+	w := l.works[m.ProviderID]
+	if w == nil {
+		l.prune(now)
+		w = &work{key: m.Key, scope: scopeOf(m.ProviderID)}
+		l.works[m.ProviderID] = w
+	}
+	w.used = now
+	change(w)
+}
+
+// prune lets go of machines that were not asked about for long, when there are too many.
+func (l *ledger) prune(now time.Time) {
+	if len(l.works) < manyMachines {
+		return
+	}
+	for id, w := range l.works {
+		if now.Sub(w.used) > keptFor {
+			delete(l.works, id)
+		}
+	}
+}
+
+func (l *ledger) forget(m cloud.Machine) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.works, m.ProviderID)
+}
+
+// keys are the machines of a scope, and busy says whether something changes there.
+func (l *ledger) keys(scope string) (all []cloud.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.works {
+		if w.scope == scope {
+			all = append(all, w.key)
+		}
+	}
+	return all
+}
+
+func (l *ledger) busy(scope string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.works {
+		if w.scope == scope && w.busy(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// requested says that a request of ours for a VM may still bring it.
+func (l *ledger) requested(providerID string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.works[providerID]
+	return w != nil && !w.put.At.IsZero() && now.Sub(w.put.At) < oldEnough
+}

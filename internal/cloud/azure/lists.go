@@ -1,0 +1,294 @@
+package azure
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+)
+
+// scope is a resource group with machines of ours, as the lists show it. Lists lag: they are evidence of what is there only.
+type scope struct {
+	group arm.ID
+	power *powers
+
+	mu        sync.Mutex
+	listing   bool
+	vms       map[string]vmRecord // by name
+	listed    time.Time           // when the last good list began
+	missed    next.Missed         // answers that the group does not exist
+	addresses map[string][]string // by the adapter's key
+	remnants  map[string]remnant
+	// The watch: when each list is due, and whether all machines are to be woken because one failed.
+	vmsDue, addressesDue, sweepDue time.Time
+	failed, told                   bool
+}
+
+// powers are the power states of a subscription, by the VM's key.
+type powers struct {
+	subscription string
+
+	mu  sync.Mutex
+	of  map[string]next.Power
+	due time.Time
+	// heard is when the list last succeeded.
+	heard time.Time
+}
+
+func (p *powers) get(id arm.ID) next.Power {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.of[id.Key()]
+}
+
+// lists are the scopes of an account: it learns them from the calls that it gets.
+type lists struct {
+	mu     sync.Mutex
+	scopes map[string]*scope
+	powers map[string]*powers
+}
+
+// scopeOf is the key of a machine's scope; empty for what is no providerID of Azure's.
+func scopeOf(providerID string) string {
+	id, ok := arm.ReadProviderID(providerID)
+	if !ok {
+		return ""
+	}
+	return id.Parent().Key()
+}
+
+func (l *lists) scope(group arm.ID) *scope {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.scopes == nil {
+		l.scopes, l.powers = map[string]*scope{}, map[string]*powers{}
+	}
+	subscription := strings.ToLower(group.Subscription)
+	if l.powers[subscription] == nil {
+		l.powers[subscription] = &powers{subscription: subscription, of: map[string]next.Power{}}
+	}
+	if l.scopes[group.Key()] == nil {
+		l.scopes[group.Key()] = &scope{
+			group: group, power: l.powers[subscription], vms: map[string]vmRecord{}, addresses: map[string][]string{},
+			remnants: map[string]remnant{},
+		}
+	}
+	return l.scopes[group.Key()]
+}
+
+// all are the scopes in order.
+func (l *lists) all() []*scope {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []*scope
+	for _, key := range slices.Sorted(maps.Keys(l.scopes)) {
+		all = append(all, l.scopes[key])
+	}
+	return all
+}
+
+func (l *lists) allPowers() []*powers {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Values(l.powers))
+}
+
+// listVMs lists the VMs of a scope, for all who ask, and returns the keys of those that changed. Who comes meanwhile comes later.
+func (a *account) listVMs(ctx context.Context, s *scope) ([]cloud.Key, error) {
+	s.mu.Lock()
+	if s.listing {
+		s.mu.Unlock()
+		return nil, &cloud.Error{Kind: cloud.Later, Message: "waiting for Azure's list of VMs", After: time.Second}
+	}
+	s.listing = true
+	s.mu.Unlock()
+	began := a.now()
+	vms, answer := a.calls.listVMs(ctx, s.group)
+	if answer.effect() == fault.GroupGone {
+		a.missGroup(ctx, s, began)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listing = false
+	if answer.verdict != nil {
+		s.failed = true
+		if answer.effect() != fault.GroupGone {
+			return nil, answer.err()
+		}
+		if s.listed.IsZero() {
+			s.listed = began // a group that is not there has no VMs
+		}
+		return nil, nil
+	}
+	s.missed = next.Missed{}
+	return s.take(vms, began), nil
+}
+
+// missGroup counts the answers that the group does not exist, those at once only once, and only while the subscription answers.
+func (a *account) missGroup(ctx context.Context, s *scope, now time.Time) {
+	s.mu.Lock()
+	again := s.missed.Times == 0 || now.Sub(s.missed.Last) >= whileBusy
+	s.mu.Unlock()
+	if !again || !a.answers(ctx, s.power, now) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.missed = missedOnce(s.missed, now)
+}
+
+// answers says that Azure lets us in and knows the subscription.
+func (a *account) answers(ctx context.Context, p *powers, now time.Time) bool {
+	p.mu.Lock()
+	lately := !p.heard.IsZero() && now.Sub(p.heard) < whileBusy
+	p.mu.Unlock()
+	return lately || a.calls.knows(ctx, p.subscription)
+}
+
+// take takes over a list, and returns the keys of the machines whose VMs changed.
+func (s *scope) take(vms []armcompute.VirtualMachine, began time.Time) (changed []cloud.Key) {
+	now := map[string]vmRecord{}
+	for _, vm := range vms {
+		if r, ok := recordOf(vm); ok && r.id.Parent().Key() == s.group.Key() {
+			now[r.name] = r
+			if was, known := s.vms[r.name]; !known || !was.same(r) {
+				changed = r.appendKey(changed)
+			}
+		}
+	}
+	for name, was := range s.vms {
+		if _, there := now[name]; !there {
+			changed = was.appendKey(changed)
+		}
+	}
+	s.vms, s.listed = now, began
+	return changed
+}
+
+// appendKey appends the key of the machine that a VM was made for. A copy of the VM wakes no one.
+func (r vmRecord) appendKey(keys []cloud.Key) []cloud.Key {
+	if !r.original() {
+		return keys
+	}
+	return append(keys, r.mark.Key)
+}
+
+// listPowers lists the power states of a subscription, and returns the keys of the machines whose VMs changed. A VM that the list
+// lacks keeps its state until that of VMs lacks it, too.
+func (a *account) listPowers(ctx context.Context, p *powers) ([]cloud.Key, error) {
+	vms, answer := a.calls.listStatus(ctx, p.subscription)
+	if answer.verdict != nil {
+		return nil, answer.err()
+	}
+	changed := map[string]bool{}
+	p.mu.Lock()
+	p.heard = a.now()
+	for _, vm := range vms {
+		id, ok := arm.Parse(deref(vm.ID))
+		if !ok || vm.Properties == nil || vm.Properties.InstanceView == nil {
+			continue
+		}
+		if power := powerOf(vm.Properties.InstanceView.Statuses); p.of[id.Key()] != power {
+			p.of[id.Key()] = power
+			changed[id.Key()] = true
+		}
+	}
+	p.mu.Unlock()
+	var keys []cloud.Key
+	known := map[string]bool{}
+	for _, s := range a.lists.all() {
+		s.mu.Lock()
+		for _, r := range s.vms {
+			known[r.id.Key()] = true
+			if s.power == p && changed[r.id.Key()] {
+				keys = r.appendKey(keys)
+			}
+		}
+		s.mu.Unlock()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.of, func(key string, _ next.Power) bool { return !known[key] })
+	return keys, nil
+}
+
+// listAddresses lists the addresses of a scope's adapters, and returns the keys of the machines that got others.
+func (a *account) listAddresses(ctx context.Context, s *scope) ([]cloud.Key, error) {
+	adapters, answer := a.calls.listAdapters(ctx, s.group)
+	if answer.verdict != nil {
+		return nil, answer.err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.takeAddresses(adapters), nil
+}
+
+func (s *scope) takeAddresses(adapters []resource) (changed []cloud.Key) {
+	now := map[string][]string{}
+	for _, one := range adapters {
+		for _, ip := range one.Properties.IPConfigurations {
+			if address := ip.Properties.PrivateIPAddress; address != "" {
+				key := strings.ToLower(one.ID)
+				now[key] = append(now[key], cloud.Clean(address, 64))
+			}
+		}
+	}
+	before := s.addresses
+	s.addresses = now
+	for _, r := range s.vms {
+		if !slices.Equal(r.addresses(before), r.addresses(now)) {
+			changed = r.appendKey(changed)
+		}
+	}
+	return changed
+}
+
+func (r vmRecord) addresses(of map[string][]string) (all []string) {
+	for _, adapter := range r.adapters {
+		all = append(all, of[adapter]...)
+	}
+	return all
+}
+
+// lacksAddress says that a VM of ours runs and its address is not known.
+func (s *scope) lacksAddress() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.vms {
+		if r.original() && s.power.get(r.id) == next.On && len(r.addresses(s.addresses)) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// changes says that a VM of ours is being made or removed.
+func (s *scope) changes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.vms {
+		if r.original() && (r.state == next.Creating || r.state == next.Deleting) {
+			return true
+		}
+	}
+	return false
+}
+
+// known are the machines of a scope whose VMs the lists have.
+func (s *scope) known() (keys []cloud.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.vms {
+		keys = r.appendKey(keys)
+	}
+	return keys
+}

@@ -1,0 +1,168 @@
+// Package login makes a principal, who calls Azure, of what a machine may use: a grant, a Secret and a cloud. It promises:
+//
+//   - Open checks the form and calls nothing. The first token is asked for by the first call.
+//   - The manager's own proofs go to the clouds of the manager's address book alone, never to an address from a Secret.
+//   - No path to a file is taken from a user. The manager's own files are those that its environment names.
+//   - Requests go over TLS to the hosts of the cloud alone; managed identities are asked for at the node. Redirects are not
+//     followed; answers and waits are bounded.
+//   - An error has a sentence of ours, the number of Entra ID's error, and nothing else from an answer. No error and no printed
+//     principal has a secret, key or token.
+//
+// The files:
+//
+//	login.go   who there is, and what they are called    own.go        the manager's own proof, from its environment
+//	secret.go  what a Secret may have                    transport.go  how requests go out and answers come in
+//	proofs.go  credentials of Azure's SDK                refusal.go    what Entra ID's errors mean
+package login
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+)
+
+// Request is who wants in, and where.
+type Request struct {
+	Grant placement.Grant
+	// Secret is what the grant names; nil for a proof of the manager's own.
+	Secret map[string][]byte
+	// Cloud is the name of the AzureCluster's cloud, or empty. A Secret that says where its principal is wins.
+	Cloud string
+	Book  clouds.Book
+}
+
+// Principal is who calls Azure. It prints without its proof.
+type Principal struct {
+	Cloud              clouds.Cloud
+	TenantID, ClientID string
+	// Proof is never Manager: that one becomes what the environment gives.
+	Proof placement.Proof
+	// Source says where the proof is from, for logs and sentences.
+	Source string
+	// Credential gives tokens. Its errors are of type *cloud.Error.
+	Credential azcore.TokenCredential
+	// Transport is for calls of Azure Resource Manager.
+	Transport policy.Transporter
+
+	proof func() string // a function prints as nothing but an address, wherever it stands
+}
+
+// Open makes a principal. Errors are of type *cloud.Error.
+func Open(r Request) (*Principal, error) {
+	if r.Grant.Proof == "" {
+		return nil, missing("the machine names no credentials: set spec.azure.identityRef")
+	}
+	in, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Grant.At(in.cloud.Chosen(), r.Secret != nil); err != nil {
+		return nil, err
+	}
+	roots, err := trust(in.cloud)
+	if err != nil {
+		return nil, err
+	}
+	p := &Principal{
+		Cloud: in.cloud, TenantID: strings.ToLower(in.tenant), ClientID: strings.ToLower(in.client), Proof: in.proof,
+		Source: in.source, Transport: newTransport(in.cloud.Hosts(), roots, calls), proof: in.digest,
+	}
+	inner, err := in.credential(newTransport(in.cloud.Hosts(), roots, tokens))
+	if err != nil {
+		// The SDK's words may quote what it was given.
+		return nil, rejected("the credentials in %s cannot be used: check tenantID, clientID and the certificate", in.source)
+	}
+	p.Credential = &credential{inner: inner, of: p.refusals(in.tokenFile)}
+	return p, nil
+}
+
+// read takes apart a Secret, or the manager's environment.
+func (r Request) read() (input, error) {
+	if !r.Grant.Proof.Ambient() {
+		return r.fromSecret()
+	}
+	if len(r.Secret) > 0 {
+		return input{}, rejected("an identity of the type %s is the manager's own and takes no Secret: remove the Secret from it",
+			r.Grant.Proof)
+	}
+	at, ok := r.Book.Named(r.Cloud)
+	if !ok {
+		return input{}, unknownCloud(r.Cloud, r.Book)
+	}
+	in, err := r.own(at)
+	in.cloud = at
+	return in, err
+}
+
+// input is all that makes a principal.
+type input struct {
+	cloud          clouds.Cloud
+	tenant, client string
+	proof          placement.Proof
+	source         string
+	secret         func() string // the client's secret
+	pair           *pair         // the client's certificate
+	tokenFile      string        // the manager's own
+}
+
+// digest tells proofs apart. What proves nothing by itself, such as a certificate without its key, does not count.
+func (in input) digest() string {
+	switch in.proof {
+	case placement.ClientSecret:
+		return fmt.Sprintf("%x", sha256.Sum256([]byte(in.secret())))
+	case placement.Certificate:
+		return in.pair.digest()
+	default:
+		return "" // the manager's own, which it has once
+	}
+}
+
+// Name is equal for equal principals in equal clouds with equal proofs, whoever named them. It is a secret, because it tells who
+// has the same proof.
+func (p *Principal) Name() string {
+	return fmt.Sprintf("%q", []string{string(p.Proof), p.Cloud.Text(), p.TenantID, p.ClientID, p.proof()})
+}
+
+// Options are those of a client of Azure Resource Manager: our transport and no retries, because the limiter is ours.
+func (p *Principal) Options() *arm.ClientOptions {
+	return &arm.ClientOptions{ClientOptions: p.clientOptions(), DisableRPRegistration: true}
+}
+
+func (p *Principal) clientOptions() policy.ClientOptions {
+	return policy.ClientOptions{
+		Cloud: p.Cloud.Configuration(), Transport: p.Transport, Retry: policy.RetryOptions{MaxRetries: -1},
+	}
+}
+
+// String names the principal without its proof.
+func (p *Principal) String() string {
+	return fmt.Sprintf("%s of client %q in tenant %q of %s, from %s", p.Proof, p.ClientID, p.TenantID, p.Cloud, p.Source)
+}
+
+// GoString is String.
+func (p *Principal) GoString() string { return p.String() }
+
+// MarshalLog is String.
+func (p *Principal) MarshalLog() any { return p.String() }
+
+func unknownCloud(name string, book clouds.Book) error {
+	return rejected("the cloud %q is not known: use one of %s, or add it to the manager's file of clouds",
+		cloud.Clean(name, maxName), strings.Join(book.Names(), ", "))
+}
+
+func missing(format string, args ...any) error {
+	return cloud.Errorf(cloud.Denied, infrav1.CredentialsMissingReason, format, args...)
+}
+
+func rejected(format string, args ...any) error {
+	return cloud.Errorf(cloud.Denied, infrav1.CredentialsRejectedReason, format, args...)
+}

@@ -1,0 +1,169 @@
+package login
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+)
+
+// The keys of a Secret. Others are ignored.
+const (
+	keyTenant        = "tenantID"
+	keyClient        = "clientID"
+	keySecret        = "clientSecret"
+	keyCertificate   = "certificate"
+	keyCloud         = "cloud"
+	keyEndpoint      = "resourceManagerEndpoint"
+	keyAuthority     = "authority"
+	keyAudience      = "audience"
+	keyCABundle      = "caBundle"
+	keyStorageSuffix = "storageSuffix"
+	keyVersion       = "computeAPIVersion"
+)
+
+var (
+	keys = []string{
+		keyTenant, keyClient, keySecret, keyCertificate, keyCloud, keyEndpoint, keyAuthority, keyAudience, keyCABundle,
+		keyStorageSuffix, keyVersion,
+	}
+	// partsOfACloud need an endpoint beside them.
+	partsOfACloud = []string{keyAuthority, keyAudience, keyCABundle, keyStorageSuffix, keyVersion}
+)
+
+// Bounds of values, and of names that are shown.
+const (
+	maxSecret = 4 << 10
+	maxName   = 64
+)
+
+var (
+	guid   = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+	domain = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$`)
+)
+
+const ofSecret = "the Secret with the Azure credentials"
+
+// secret has the values of a Secret. Line ends at the end of a value are taken for the work of an editor.
+type secret map[string][]byte
+
+func (s secret) value(key string) string { return strings.TrimRight(string(s[key]), "\r\n") }
+func (s secret) has(key string) bool     { return s.value(key) != "" }
+
+func (r Request) fromSecret() (input, error) {
+	s := secret(r.Secret)
+	if err := s.spelling(); err != nil {
+		return input{}, err
+	}
+	in := input{source: ofSecret}
+	var err error
+	if in.tenant, in.client, err = s.principal(r.Grant); err != nil {
+		return input{}, err
+	}
+	if in.cloud, err = s.cloud(r.Cloud, r.Book); err != nil {
+		return input{}, err
+	}
+	return in, s.proof(&in, r.Grant)
+}
+
+// spelling refuses a key that differs from one of ours in its case alone, because ignoring it would mislead.
+func (s secret) spelling() error {
+	for _, key := range keys {
+		for have := range s {
+			if have != key && strings.EqualFold(have, key) {
+				return missing("%s has the key %s: rename it to %s", ofSecret, cloud.Clean(have, maxName), key)
+			}
+		}
+	}
+	return nil
+}
+
+// principal is who the Secret is about. An identity says so itself; then the Secret may repeat it, and nothing else.
+func (s secret) principal(grant placement.Grant) (tenant, client string, err error) {
+	tenant, client = grant.TenantID, grant.ClientID
+	for _, one := range []struct {
+		key string
+		of  *string
+	}{{keyTenant, &tenant}, {keyClient, &client}} {
+		written := s.value(one.key)
+		switch {
+		case *one.of == "" && written == "":
+			return "", "", missing("%s has no key %s: add it", ofSecret, one.key)
+		case *one.of != "" && written != "" && !strings.EqualFold(*one.of, written):
+			return "", "", rejected("%s has another %s than the AzureClusterIdentity that names it: remove the key", ofSecret, one.key)
+		case *one.of == "":
+			*one.of = written
+		}
+	}
+	switch {
+	case !guid.MatchString(tenant) && !domain.MatchString(tenant) || len(tenant) > 253:
+		return "", "", rejected("the tenant in %s must be an id such as 00000000-0000-0000-0000-000000000000, or a domain: correct %s",
+			ofSecret, keyTenant)
+	case !guid.MatchString(client):
+		return "", "", rejected("the client in %s must be an id such as 00000000-0000-0000-0000-000000000000: correct %s", ofSecret,
+			keyClient)
+	}
+	return tenant, client, nil
+}
+
+// cloud is where the principal is: a cloud by name, or one that the Secret describes.
+func (s secret) cloud(name string, book clouds.Book) (clouds.Cloud, error) {
+	if !s.has(keyEndpoint) {
+		if at := slices.IndexFunc(partsOfACloud, s.has); at >= 0 {
+			return clouds.Cloud{}, rejected("%s has the key %s, which describes a cloud of its own, but no %s: add that key, or remove %s",
+				ofSecret, partsOfACloud[at], keyEndpoint, partsOfACloud[at])
+		}
+		if s.has(keyCloud) {
+			name = s.value(keyCloud)
+		}
+		found, ok := book.Named(name)
+		if !ok {
+			return clouds.Cloud{}, unknownCloud(name, book)
+		}
+		return found, nil
+	}
+	if s.has(keyCloud) {
+		return clouds.Cloud{}, rejected("%s has both %s and %s: a cloud of the address book keeps its addresses, so remove one of "+
+			"the keys",
+			ofSecret, keyCloud, keyEndpoint)
+	}
+	chosen, err := clouds.Choose(clouds.Cloud{
+		ResourceManager: s.value(keyEndpoint), Authority: s.value(keyAuthority), Audience: s.value(keyAudience),
+		CABundle: s.value(keyCABundle), StorageSuffix: s.value(keyStorageSuffix), ComputeAPIVersion: s.value(keyVersion),
+	})
+	if err != nil {
+		return clouds.Cloud{}, rejected("%s describes a cloud that cannot be used: %s", ofSecret, err)
+	}
+	return chosen, nil
+}
+
+// proof takes the secret or the certificate. For an identity with a certificate, Cluster API Provider Azure reads clientSecret.
+func (s secret) proof(in *input, grant placement.Grant) error {
+	content := s.value(keyCertificate)
+	asCAPZ := grant.ClientID != "" && grant.Proof == placement.Certificate && content == ""
+	switch {
+	case asCAPZ:
+		content = s.value(keySecret)
+	case content != "" && s.has(keySecret):
+		return rejected("%s has both %s and %s: remove the one that is not in use", ofSecret, keySecret, keyCertificate)
+	case content != "" && grant.ClientID != "" && grant.Proof == placement.ClientSecret:
+		return rejected("%s has a %s, but its AzureClusterIdentity is of a type with a secret: use the type "+
+			"ServicePrincipalCertificate, or the key %s", ofSecret, keyCertificate, keySecret)
+	}
+	switch {
+	case content != "":
+		return in.take([]byte(content), nil)
+	case asCAPZ:
+		return missing("%s has no key %s: add it", ofSecret, keyCertificate)
+	case !s.has(keySecret):
+		return missing("%s has neither %s nor %s: add one of them", ofSecret, keySecret, keyCertificate)
+	case len(s[keySecret]) > maxSecret:
+		return rejected("the key %s of %s is longer than any client secret: correct it", keySecret, ofSecret)
+	}
+	text := s.value(keySecret)
+	in.proof, in.secret = placement.ClientSecret, func() string { return text }
+	return nil
+}

@@ -1,0 +1,150 @@
+package login
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	_ "golang.org/x/crypto/x509roots/fallback" // counts where the system has no CA certificates, as in our image
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+)
+
+// limits are what an answer may have. Whoever writes a Secret may choose the server, so an answer can be anything.
+type limits struct {
+	bytes int64 // after unpacking
+	wait  time.Duration
+}
+
+var (
+	// calls are those of Azure Resource Manager: a page of 250 VMs with their views has about 4 MiB.
+	calls = limits{bytes: 16 << 20, wait: time.Minute}
+	// tokens have a few KiB.
+	tokens = limits{bytes: 256 << 10, wait: 30 * time.Second}
+)
+
+// The causes of errors that are the answer's fault.
+var (
+	errElsewhere = errors.New("the address is not one of the cloud's hosts")
+	errRedirect  = errors.New("the answer is a redirect")
+	errTooLarge  = errors.New("the answer is too large")
+)
+
+const (
+	maxHeader  = 64 << 10
+	tlsWait    = 10 * time.Second
+	idleWait   = 90 * time.Second
+	idleAtHost = 8
+)
+
+// transport sends requests to the hosts of one cloud, and reads each answer to its end within the limits.
+type transport struct {
+	client *http.Client
+	hosts  []string // empty: any, over any scheme
+	limits limits
+}
+
+func newTransport(hosts []string, roots *x509.CertPool, within limits) *transport {
+	return &transport{hosts: hosts, limits: within, client: client(within, &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+		ForceAttemptHTTP2: true, TLSHandshakeTimeout: tlsWait, MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: idleWait,
+		MaxIdleConnsPerHost: idleAtHost, DialContext: (&net.Dialer{Timeout: tlsWait}).DialContext,
+	})}
+}
+
+// newLocalTransport is for managed identities, whose address is the node's or from the manager's environment, and without TLS.
+func newLocalTransport() *transport {
+	return &transport{limits: tokens, client: client(tokens, &http.Transport{
+		MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: idleWait, DialContext: (&net.Dialer{Timeout: tlsWait}).DialContext,
+	})}
+}
+
+func client(within limits, by *http.Transport) *http.Client {
+	return &http.Client{
+		Transport: by, Timeout: within.wait,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// trust makes the pool of a cloud's own certificates; nil is the system's.
+func trust(of clouds.Cloud) (*x509.CertPool, error) {
+	if of.CABundle == "" {
+		return nil, nil //nolint:nilnil // because this is how crypto/tls says "the system's"
+	}
+	roots, ok := pool(of.CABundle)
+	if !ok {
+		return nil, rejected("the cloud %s has no certificate in its %s: correct it", of, keyCABundle)
+	}
+	return roots, nil
+}
+
+// Do is part of policy.Transporter.
+func (t *transport) Do(r *http.Request) (*http.Response, error) {
+	answer, err := t.do(r)
+	if l, ok := r.Context().Value(lastKey{}).(*last); ok {
+		l.note(answer, err)
+	}
+	return answer, err
+}
+
+// CloseIdleConnections ends what no request uses.
+func (t *transport) CloseIdleConnections() { t.client.CloseIdleConnections() }
+
+func (t *transport) do(r *http.Request) (*http.Response, error) {
+	host := strings.TrimSuffix(strings.ToLower(r.URL.Host), ":443")
+	if len(t.hosts) > 0 && (r.URL.Scheme != "https" || r.URL.User != nil || !slices.Contains(t.hosts, host)) {
+		return nil, errElsewhere
+	}
+	answer, err := t.client.Do(r) //nolint:gosec // because the host was checked above
+	if err != nil {
+		return nil, err
+	}
+	defer func(body io.Closer) { _ = body.Close() }(answer.Body)
+	if answer.StatusCode/100 == 3 && answer.StatusCode != http.StatusNotModified {
+		return nil, errRedirect
+	}
+	content, err := io.ReadAll(io.LimitReader(answer.Body, t.limits.bytes+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(content)) > t.limits.bytes:
+		return nil, errTooLarge
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(content))
+	return answer, nil
+}
+
+type lastKey struct{}
+
+// last is what became of the last request of a context: the SDK tells it in its own words, which may quote anything.
+type last struct {
+	status  int
+	header  http.Header
+	content []byte
+	err     error
+}
+
+func remember(ctx context.Context) (context.Context, *last) {
+	l := &last{}
+	return context.WithValue(ctx, lastKey{}, l), l
+}
+
+func (l *last) note(answer *http.Response, err error) {
+	*l = last{err: err}
+	if err != nil {
+		return
+	}
+	l.status, l.header = answer.StatusCode, answer.Header
+	if answer.StatusCode >= http.StatusBadRequest {
+		l.content, _ = io.ReadAll(answer.Body) // in memory
+		answer.Body = io.NopCloser(bytes.NewReader(l.content))
+	}
+}

@@ -1,0 +1,122 @@
+// Package azure makes the VMs of WindowsMachines in Azure, with one request for each.
+//
+// An account is a principal in a cloud. It lists the VMs of each resource group for all machines, and asks about a single VM only
+// when it is missing or failed. Which machine a VM belongs to is written on it; what this process remembers only saves calls, or
+// makes it more careful. To follow one machine, read:
+//
+//	provider.go    Identify, Check, IdentityOf, Connect: the door
+//	account.go     Observe, Ensure, Delete: gather, decide, do; Server
+//	survey.go      gather: what is known of a machine; seen.go is what is read of a VM
+//	next/          decide: all rules, from what is known to the next step
+//	requests.go    what we ask of Azure, through calls.go, which makes one call and judges its answer
+//
+// The rooms arm, placement, request, fault and limiter need no visit: their package comments say what they promise. Beneath are:
+//
+//	lists.go       the lists that all machines share; watch.go asks for them and sends keys
+//	sweep.go       adapters and disks that a deletion left
+//	ledger.go      what this process began for each machine
+//	choices.go     the sizes that Azure has no room for
+//	placer.go      where a VM goes and with whose rights, through the rooms placement, clouds and login
+package azure
+
+import (
+	"regexp"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+)
+
+// Provider is Azure.
+type Provider struct {
+	// Book has the clouds, and Cloud is the name of the one for the manager's own proofs; empty for the public one.
+	Book  clouds.Book
+	Cloud string
+	// Allowed are the namespaces that may use the manager's own proofs; nil is none.
+	Allowed *placement.Allowed
+
+	grant cloud.Grant
+	login func(secret map[string][]byte) (principal, error) // of tests
+}
+
+var _ cloud.Provider = Provider{}
+
+var computerName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,13}[a-z0-9]$`)
+
+// Identify derives the VM's name from the machine's UID, once. From then on spec.providerID holds name, group and subscription.
+func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
+	if m.Spec.ProviderID != "" {
+		vm, err := placement.Home(m.Spec.ProviderID)
+		if err != nil {
+			return cloud.Identity{}, err
+		}
+		if !computerName.MatchString(vm.Name()) {
+			return cloud.Identity{}, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
+				"spec.providerID %q does not end with the name of a Windows computer: delete the Machine, no VM was made for it; in a new "+
+					"one leave the field out, because the controller sets it", cloud.Clean(m.Spec.ProviderID, 256))
+		}
+		return cloud.Identity{Name: vm.Name(), ProviderID: m.Spec.ProviderID}, nil
+	}
+	if m.UID == "" {
+		return cloud.Identity{}, cloud.Errorf(cloud.Transient, "", "the API server has not given the machine a UID yet")
+	}
+	where, err := placementOf(cloud.Machine{Spec: m.Spec, Place: cloud.Place{Azure: m.Status.Azure}})
+	if err != nil {
+		return cloud.Identity{}, err
+	}
+	name := cloud.ComputerName(m.Name, string(m.UID))
+	return cloud.Identity{Name: name, ProviderID: arm.ProviderID(where.Group.VM(name))}, nil
+}
+
+// Check wants an image.
+func (Provider) Check(m *infrav1.WindowsMachine) error {
+	if m.Spec.Azure == nil {
+		return nil
+	}
+	image := m.Spec.Azure.Image
+	if image.ID == "" && image.ComputeGallery.Name == "" && image.CommunityGallery.Name == "" && image.Marketplace.SKU == "" {
+		return cloud.Missing("spec.azure.image")
+	}
+	return nil
+}
+
+// IdentityOf names the credentials that the spec refers to.
+func (Provider) IdentityOf(m *infrav1.WindowsMachine) (ref infrav1.IdentityReference) {
+	if m.Spec.Azure != nil {
+		ref = m.Spec.Azure.IdentityRef
+	}
+	return ref
+}
+
+// Principal is cloud, tenant, client and proof.
+func (p Provider) Principal(credentials map[string][]byte) (string, error) {
+	who, err := p.signIn(credentials)
+	return who.name, err
+}
+
+// Connect checks the form of the credentials. The first call asks for a token.
+func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
+	who, err := p.signIn(credentials)
+	if err != nil {
+		return nil, err
+	}
+	return open(who, time.Now)
+}
+
+// open opens the account of a principal.
+func open(who principal, now func() time.Time) (*account, error) {
+	c, err := newCalls(who, now)
+	if err != nil {
+		return nil, err
+	}
+	return &account{calls: c, now: now, ticks: everySecond, opened: now()}, nil
+}
+
+// homeOf is the ID of a machine's VM, whose providerID was read before.
+func homeOf(m cloud.Machine) arm.ID {
+	id, _ := arm.ReadProviderID(m.ProviderID)
+	return id
+}

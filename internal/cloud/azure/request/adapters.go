@@ -1,0 +1,153 @@
+package request
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// Separate says that the adapters must be there before the VM, because one has an address of its own: Azure's request for a VM
+// has no place for it.
+func Separate(spec *infrav1.AzureVM) bool {
+	return slices.ContainsFunc(spec.NetworkInterfaces, hasAddress)
+}
+
+func hasAddress(one infrav1.AzureNetworkInterface) bool { return one.PrivateAddress != "" }
+
+// adapters are part of the request for the VM: nothing is left of them if it is refused. Separate ones are named.
+func adapters(w Want) *armcompute.NetworkProfile {
+	if Separate(w.Machine.Spec.Azure) {
+		return &armcompute.NetworkProfile{NetworkInterfaces: named(w)}
+	}
+	profile := &armcompute.NetworkProfile{NetworkAPIVersion: ptr.To(armcompute.NetworkAPIVersionTwoThousandTwentyTwo1101)}
+	for i := range w.Placement.Subnets {
+		profile.NetworkInterfaceConfigurations = append(profile.NetworkInterfaceConfigurations, adapter(w, i))
+	}
+	return profile
+}
+
+func adapter(w Want, i int) *armcompute.VirtualMachineNetworkInterfaceConfiguration {
+	wanted := wantedAdapter(w.Machine, i)
+	return &armcompute.VirtualMachineNetworkInterfaceConfiguration{
+		Name: new(AdapterName(w.Machine, i)),
+		Tags: tags(w),
+		Properties: &armcompute.VirtualMachineNetworkInterfaceConfigurationProperties{
+			Primary:                     new(i == 0),
+			DeleteOption:                ptr.To(armcompute.DeleteOptionsDelete),
+			EnableAcceleratedNetworking: new(accelerated(w, wanted)),
+			EnableIPForwarding:          enabled(wanted.IPForwarding),
+			DNSSettings:                 nameServers(wanted.DNSServers),
+			NetworkSecurityGroup:        resource(wanted.NetworkSecurityGroupID),
+			IPConfigurations:            addresses(w, i),
+		},
+	}
+}
+
+// wantedAdapter is what the spec says of an adapter; a VM whose spec has none gets one.
+func wantedAdapter(m cloud.Machine, i int) infrav1.AzureNetworkInterface {
+	if named := m.Spec.Azure.NetworkInterfaces; i < len(named) {
+		return named[i]
+	}
+	return infrav1.AzureNetworkInterface{}
+}
+
+// AdapterName is the name of an adapter. Azure adds to it, unless the adapter is separate.
+func AdapterName(m cloud.Machine, i int) string {
+	if name := wantedAdapter(m, i).Name; name != "" {
+		return m.Name + "-" + name
+	}
+	return fmt.Sprint(m.Name, "-", i)
+}
+
+func accelerated(w Want, wanted infrav1.AzureNetworkInterface) bool {
+	if wanted.AcceleratedNetworking == "" {
+		return w.Accelerated
+	}
+	return wanted.AcceleratedNetworking == infrav1.AzureEnabled
+}
+
+func nameServers(all []string) *armcompute.VirtualMachineNetworkInterfaceDNSSettingsConfiguration {
+	if len(all) == 0 {
+		return nil
+	}
+	return &armcompute.VirtualMachineNetworkInterfaceDNSSettingsConfiguration{DNSServers: texts(all)}
+}
+
+// addresses of an adapter: its own, and those for pods.
+func addresses(w Want, i int) []*armcompute.VirtualMachineNetworkInterfaceIPConfiguration {
+	wanted := wantedAdapter(w.Machine, i)
+	all := []*armcompute.VirtualMachineNetworkInterfaceIPConfiguration{{Name: new(firstAddress), Properties: ownAddress(w, i)}}
+	for n := range int(wanted.SecondaryAddresses) {
+		all = append(all, &armcompute.VirtualMachineNetworkInterfaceIPConfiguration{
+			Name: new(nextAddress(n)),
+			Properties: &armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties{
+				Primary: new(false), Subnet: resource(w.Placement.Subnets[i]),
+				ApplicationSecurityGroups: resources(wanted.ApplicationSecurityGroupIDs),
+			},
+		})
+	}
+	return all
+}
+
+// firstAddress and nextAddress are the names of addresses.
+const firstAddress = "first"
+
+func nextAddress(n int) string { return fmt.Sprint("pod-", n+1) }
+
+func ownAddress(w Want, i int) *armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties {
+	wanted := wantedAdapter(w.Machine, i)
+	own := &armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties{
+		Primary:                         new(true),
+		Subnet:                          resource(w.Placement.Subnets[i]),
+		ApplicationSecurityGroups:       resources(wanted.ApplicationSecurityGroupIDs),
+		LoadBalancerBackendAddressPools: resources(pools(w, i)),
+	}
+	if wanted.PublicIP == infrav1.AzureEnabled {
+		own.PublicIPAddressConfiguration = public(AdapterName(w.Machine, i))
+	}
+	return own
+}
+
+// pools are those that an adapter joins. The first one also joins the pool through which nodes reach the Internet, unless it has
+// an address there.
+func pools(w Want, i int) []string {
+	wanted := wantedAdapter(w.Machine, i)
+	all := slices.Clone(wanted.LoadBalancerPoolIDs)
+	out := w.Placement.OutboundPool
+	if i == 0 && out != "" && wanted.PublicIP != infrav1.AzureEnabled && !slices.Contains(all, out) {
+		all = append(all, out)
+	}
+	return all
+}
+
+func public(name string) *armcompute.VirtualMachinePublicIPAddressConfiguration {
+	return &armcompute.VirtualMachinePublicIPAddressConfiguration{
+		Name: &name,
+		SKU:  &armcompute.PublicIPAddressSKU{Name: ptr.To(armcompute.PublicIPAddressSKUNameStandard)},
+		Properties: &armcompute.VirtualMachinePublicIPAddressConfigurationProperties{
+			DeleteOption:             ptr.To(armcompute.DeleteOptionsDelete),
+			PublicIPAllocationMethod: ptr.To(armcompute.PublicIPAllocationMethodStatic),
+		},
+	}
+}
+
+func resources(ids []string) []*armcompute.SubResource {
+	var all []*armcompute.SubResource
+	for _, id := range ids {
+		all = append(all, resource(id))
+	}
+	return all
+}
+
+func texts(values []string) []*string {
+	var all []*string
+	for _, value := range values {
+		all = append(all, &value)
+	}
+	return all
+}

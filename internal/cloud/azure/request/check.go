@@ -1,0 +1,67 @@
+package request
+
+import (
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+)
+
+// MaxUserData is what Azure takes as custom data, before it is encoded.
+const MaxUserData = 65535
+
+// Check refuses what Azure would refuse or what VM cannot write, before any call. The API has no rules for it: a template may
+// leave out what a machine needs, and the tags of an AzureCluster are not the machine's.
+func Check(w Want) error {
+	spec := w.Machine.Spec.Azure
+	switch of := sources(spec.Image); {
+	case of == 0:
+		return cloud.Missing("spec.azure.image")
+	case of > 1:
+		return refuse("spec.azure.image has several images: set one of id, computeGallery, communityGallery and marketplace")
+	}
+	if wrong := arm.CheckTags(users(w)); wrong != "" {
+		return refuse("spec.azure.additionalTags, together with the tags of the AzureCluster: %s", wrong)
+	}
+	if name := publicBeside(spec); name != "" {
+		return refuse("spec.azure.networkInterfaces: %s has a public IP, which no adapter can have if another has a privateAddress: "+
+			"remove the one or the other", name)
+	}
+	return CheckUserData(w.UserData)
+}
+
+// sources counts the images that a spec names.
+func sources(image infrav1.AzureImage) int {
+	of := 0
+	for _, there := range []bool{
+		image.ID != "", image.ComputeGallery.Name != "", image.CommunityGallery.Name != "", image.Marketplace.SKU != "",
+	} {
+		if there {
+			of++
+		}
+	}
+	return of
+}
+
+// publicBeside is the adapter with a public IP beside one with an address of its own.
+func publicBeside(spec *infrav1.AzureVM) string {
+	for _, one := range spec.NetworkInterfaces {
+		if one.PublicIP == infrav1.AzureEnabled && Separate(spec) {
+			return one.Name
+		}
+	}
+	return ""
+}
+
+// CheckUserData refuses user data that Azure would refuse, before any call.
+func CheckUserData(data cloud.UserData) error {
+	if len(data) <= MaxUserData {
+		return nil
+	}
+	return cloud.Errorf(cloud.Invalid, infrav1.BootstrapDataRefusedReason,
+		"the user data have %d bytes, but Azure takes at most %d: remove files or commands from the WindowsBootstrapConfigTemplate",
+		len(data), MaxUserData)
+}
+
+func refuse(format string, args ...any) error {
+	return cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason, format, args...)
+}

@@ -1,0 +1,46 @@
+package request
+
+import (
+	"cmp"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+)
+
+// latest is the version that Azure itself looks up.
+const latest = "latest"
+
+// image is what the VM is made from. A gallery is in the VM's group unless the spec says another.
+func image(w Want) *armcompute.ImageReference {
+	of := w.Machine.Spec.Azure.Image
+	switch {
+	case of.ComputeGallery.Name != "":
+		return &armcompute.ImageReference{ID: new(galleryID(of.ComputeGallery, w.Placement.Group))}
+	case of.CommunityGallery.Name != "":
+		g := of.CommunityGallery
+		return &armcompute.ImageReference{CommunityGalleryImageID: new(
+			"/CommunityGalleries/" + g.Gallery + "/Images/" + g.Name + "/Versions/" + cmp.Or(g.Version, latest))}
+	case of.Marketplace.SKU != "":
+		m := of.Marketplace
+		return &armcompute.ImageReference{
+			Publisher: &m.Publisher, Offer: &m.Offer, SKU: &m.SKU, Version: new(cmp.Or(m.Version, latest)),
+		}
+	}
+	return &armcompute.ImageReference{ID: &of.ID}
+}
+
+func galleryID(g infrav1.AzureGalleryImage, home arm.ID) string {
+	group := arm.GroupID(cmp.Or(g.SubscriptionID, home.Subscription), cmp.Or(g.ResourceGroup, home.Group))
+	return group.String() + "/providers/Microsoft.Compute/galleries/" + g.Gallery + "/images/" + g.Name +
+		"/versions/" + cmp.Or(g.Version, latest)
+}
+
+// plan is bought with an image of the marketplace.
+func plan(of infrav1.AzureMarketplaceImage) *armcompute.Plan {
+	if of.Plan != infrav1.AzureImagePlanImage {
+		return nil
+	}
+	return &armcompute.Plan{Publisher: &of.Publisher, Product: &of.Offer, Name: &of.SKU}
+}

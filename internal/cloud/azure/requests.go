@@ -1,0 +1,144 @@
+package azure
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+)
+
+// preconditioned is the first api-version of which it is known that a VM's PUT heeds If-None-Match.
+const preconditioned = "2024-03-01"
+
+func (c *calls) compute() string {
+	if c.who.computeVersion != "" {
+		return c.who.computeVersion
+	}
+	return computeVersion
+}
+
+func (c *calls) ofVM(method string, id arm.ID, class limiter.Class) call {
+	return call{
+		method: method, path: id.String(), version: c.compute(), class: class, subscription: id.Subscription, asker: id.Key(),
+	}
+}
+
+// createVM asks for a VM, and for none if one of the name exists.
+func (c *calls) createVM(ctx context.Context, id arm.ID, body func(context.Context) (any, error)) answer {
+	q := c.ofVM(http.MethodPut, id, limiter.PutVM)
+	q.body, q.create = body, true
+	return c.send(ctx, q)
+}
+
+// deleteVM asks for the removal of a VM and all that has deleteOption Delete.
+func (c *calls) deleteVM(ctx context.Context, id arm.ID) answer {
+	q := c.ofVM(http.MethodDelete, id, limiter.DeleteVM)
+	q.query = url.Values{"forceDeletion": {"true"}}
+	return c.send(ctx, q)
+}
+
+func (c *calls) getVM(ctx context.Context, id arm.ID) (vm armcompute.VirtualMachine, a answer) {
+	a = c.send(ctx, c.ofVM(http.MethodGet, id, limiter.GetVM))
+	return vm, c.read(a, &vm)
+}
+
+// viewVM asks what a VM is doing, and why it failed.
+func (c *calls) viewVM(ctx context.Context, id arm.ID) (view armcompute.VirtualMachineInstanceView, a answer) {
+	q := c.ofVM(http.MethodGet, id, limiter.GetVM)
+	q.path += "/instanceView"
+	a = c.send(ctx, q)
+	return view, c.read(a, &view)
+}
+
+func (c *calls) read(a answer, into any) answer {
+	if a.verdict != nil {
+		return a
+	}
+	if err := json.Unmarshal(a.body, into); err != nil {
+		return c.unanswered(err)
+	}
+	return a
+}
+
+// listVMs lists the VMs of a group.
+func (c *calls) listVMs(ctx context.Context, group arm.ID) ([]armcompute.VirtualMachine, answer) {
+	return pages[armcompute.VirtualMachine](ctx, c, call{
+		method: http.MethodGet, path: group.String() + "/providers/Microsoft.Compute/virtualMachines", version: c.compute(),
+		class: limiter.ListVMs, subscription: group.Subscription,
+	})
+}
+
+// listStatus lists the VMs of a subscription with their power states: no other list has them.
+func (c *calls) listStatus(ctx context.Context, subscription string) ([]armcompute.VirtualMachine, answer) {
+	return pages[armcompute.VirtualMachine](ctx, c, call{
+		method: http.MethodGet, path: "/subscriptions/" + subscription + "/providers/Microsoft.Compute/virtualMachines",
+		version: c.compute(), query: url.Values{"statusOnly": {"true"}}, class: limiter.ListVMs, subscription: subscription,
+	})
+}
+
+// resource is an adapter or a disk, as far as we read it.
+type resource struct {
+	ID         string
+	Name       string
+	Tags       map[string]string
+	ManagedBy  string
+	Properties struct {
+		VirtualMachine   struct{ ID string }
+		DiskState        string
+		IPConfigurations []struct {
+			Properties struct{ PrivateIPAddress string }
+		}
+	}
+}
+
+func (r resource) attached() bool { return r.ManagedBy != "" || r.Properties.VirtualMachine.ID != "" }
+
+func (c *calls) listAdapters(ctx context.Context, group arm.ID) ([]resource, answer) {
+	return pages[resource](ctx, c, call{
+		method: http.MethodGet, path: group.String() + "/providers/Microsoft.Network/networkInterfaces", version: networkVersion,
+		class: limiter.ListNetwork, subscription: group.Subscription,
+	})
+}
+
+func (c *calls) listDisks(ctx context.Context, group arm.ID) ([]resource, answer) {
+	return pages[resource](ctx, c, call{
+		method: http.MethodGet, path: group.String() + "/providers/Microsoft.Compute/disks", version: diskVersion,
+		class: limiter.ListNetwork, subscription: group.Subscription,
+	})
+}
+
+// deleteRemnant removes an adapter or disk. Azure refuses if a VM uses it.
+func (c *calls) deleteRemnant(ctx context.Context, id arm.ID) answer {
+	version := networkVersion
+	if id.Is("Microsoft.Compute/disks") {
+		version = diskVersion
+	}
+	return c.send(ctx, call{
+		method: http.MethodDelete, path: id.String(), version: version, class: limiter.DeleteNetwork, subscription: id.Subscription,
+	})
+}
+
+// welcome asks whether Azure lets us in. It needs no right.
+func (c *calls) welcome(ctx context.Context, asker cloud.Key) answer {
+	return c.send(ctx, call{
+		method: http.MethodGet, path: "/subscriptions", version: subscriptionVersion, class: limiter.GetVM, asker: asker.String(),
+	})
+}
+
+// knows says whether a subscription is among those that Azure shows us.
+func (c *calls) knows(ctx context.Context, subscription string) bool {
+	all, a := pages[struct{ SubscriptionID string }](ctx, c, call{
+		method: http.MethodGet, path: "/subscriptions", version: subscriptionVersion, class: limiter.GetVM,
+	})
+	return a.verdict == nil && slices.ContainsFunc(all, func(one struct{ SubscriptionID string }) bool {
+		return strings.EqualFold(one.SubscriptionID, subscription)
+	})
+}

@@ -1,0 +1,92 @@
+package azure
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+)
+
+// place is where a machine's VM is or will be.
+type place struct {
+	vm    arm.ID
+	scope *scope
+}
+
+// gather reads what costs no call: the lists and the ledger.
+func (a *account) gather(m *cloud.Machine, at place) next.Survey {
+	now, w := a.now(), a.ledger.recall(*m)
+	s := next.Survey{
+		Now: now, Opened: a.opened, Looked: w.looked, Missed: w.missed, View: w.view, Put: w.put, Delete: w.del,
+	}
+	at.scope.mu.Lock()
+	s.Listed, s.GroupMissed = at.scope.listed, at.scope.missed
+	r := at.scope.latest(m.Name, w.look)
+	if r != nil {
+		s.Seen = r.sight(*m, at.scope.power.get(r.id), r.addresses(at.scope.addresses))
+	}
+	s.Left = at.scope.left(*m)
+	at.scope.mu.Unlock()
+	if s.Seen != nil && s.Seen.Ours {
+		a.saw(*m, &s, w)
+		w.was = true
+	}
+	s.Ran, m.Existed = s.Ran || w.ran, m.Existed || w.was
+	s.Choice, s.Closed = a.choose(at.vm.Parent(), *m, now)
+	return s
+}
+
+// latest is the VM as the later of list and look has it.
+func (s *scope) latest(name string, of look) *vmRecord {
+	if of.at.After(s.listed) {
+		return of.record
+	}
+	if r, ok := s.vms[name]; ok {
+		return &r
+	}
+	return nil
+}
+
+// saw remembers that the machine's VM is there, and whether it runs.
+func (a *account) saw(m cloud.Machine, s *next.Survey, w work) {
+	s.Ran = w.ran || s.Seen.Power == next.On
+	s.Missed = next.Missed{}
+	if s.Seen.State != next.Failed {
+		s.View = nil
+	}
+	accepted := s.Put.Answer != next.Accepted && !w.lost.IsZero()
+	if accepted {
+		s.Put = next.Put{At: w.lost, Answer: next.Accepted}
+	}
+	if w.was && w.ran == s.Ran && w.missed == s.Missed && w.view == s.View && !accepted {
+		return
+	}
+	a.ledger.note(m, s.Now, func(w *work) {
+		w.was, w.ran, w.missed, w.view, w.put = true, s.Ran, s.Missed, s.View, s.Put
+		w.lost = time.Time{}
+	})
+	if s.Ran && w.choice.Size != "" {
+		a.closures.opened(homeOf(m).Parent(), locationOf(m), w.choice)
+	}
+}
+
+// freshen asks for the lists where no watch does.
+func (a *account) freshen(ctx context.Context, s *scope) {
+	if a.watching.Load() {
+		return
+	}
+	s.mu.Lock()
+	first := s.listed.IsZero()
+	s.mu.Unlock()
+	if !first {
+		a.poll(ctx)
+	}
+}
+
+func asLater(err error) (*cloud.Error, bool) {
+	e := (*cloud.Error)(nil)
+	return e, errors.As(err, &e) && e.Kind == cloud.Later
+}

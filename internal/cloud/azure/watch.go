@@ -1,0 +1,220 @@
+package azure
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// How often the lists are asked for: while a machine's VM is expected to change, and otherwise. Each pause is a tenth longer or
+// shorter, so that accounts do not ask in step.
+const (
+	whileBusy  = 15 * time.Second
+	idlePowers = time.Minute
+	idleList   = 2 * time.Minute
+	sweepEvery = 10 * time.Minute
+)
+
+// everySecond is when the watch looks at what is due.
+func everySecond() (<-chan time.Time, func()) {
+	t := time.NewTicker(time.Second)
+	return t.C, t.Stop
+}
+
+// Watch lists what is due, and sends the keys of the machines whose VMs changed. A key waits until it is taken.
+func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
+	if !a.watching.CompareAndSwap(false, true) {
+		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is already being watched")
+	}
+	defer a.watching.Store(false)
+	defer a.untold()
+	a.untold()
+	ticks, stop := a.ticks()
+	defer stop()
+	var keys outbox
+	for {
+		to, key := keys.first(changed)
+		select {
+		case <-ctx.Done():
+			return nil
+		case to <- key:
+			keys.sent()
+		case <-ticks:
+			keys.add(a.poll(ctx)...)
+		}
+	}
+}
+
+// untold says that the watch has told of no scope.
+func (a *account) untold() {
+	for _, s := range a.lists.all() {
+		s.mu.Lock()
+		s.told = false
+		s.mu.Unlock()
+	}
+}
+
+// poll asks for the lists that are due. A list that fails changes nothing; the next good one wakes all of its machines.
+func (a *account) poll(ctx context.Context) (keys []cloud.Key) {
+	for _, s := range a.lists.all() {
+		keys = append(keys, a.pollVMs(ctx, s)...)
+	}
+	for _, p := range a.lists.allPowers() {
+		keys = append(keys, a.pollPowers(ctx, p)...)
+	}
+	for _, s := range a.lists.all() {
+		keys = append(keys, a.pollRest(ctx, s)...)
+	}
+	return keys
+}
+
+func (a *account) pollVMs(ctx context.Context, s *scope) []cloud.Key {
+	if !a.due(s, &s.vmsDue, idleList) {
+		return nil
+	}
+	keys, err := a.listVMs(ctx, s)
+	if err != nil {
+		a.postpone(s, &s.vmsDue, err)
+		return nil
+	}
+	s.mu.Lock()
+	all := !s.told || s.failed
+	s.told, s.failed = true, false
+	s.mu.Unlock()
+	if all {
+		keys = append(s.known(), a.ledger.keys(s.group.Key())...)
+	}
+	return keys
+}
+
+func (a *account) pollPowers(ctx context.Context, p *powers) []cloud.Key {
+	busy := false
+	for _, s := range a.lists.all() {
+		busy = busy || s.power == p && a.busy(s)
+	}
+	now := a.now()
+	p.mu.Lock()
+	due := !now.Before(p.due)
+	if due {
+		p.due = now.Add(pause(busy, idlePowers))
+	}
+	p.mu.Unlock()
+	if !due {
+		return nil
+	}
+	keys, _ := a.listPowers(ctx, p) // without it, power is unknown or as before
+	return keys
+}
+
+// pollRest asks for addresses that are not known yet, and sweeps.
+func (a *account) pollRest(ctx context.Context, s *scope) (keys []cloud.Key) {
+	if s.lacksAddress() && a.due(s, &s.addressesDue, whileBusy) {
+		keys, _ = a.listAddresses(ctx, s) // asked for again
+	}
+	if a.due(s, &s.sweepDue, 0) {
+		more, err := a.listRemnants(ctx, s)
+		keys = append(keys, more...)
+		if err == nil {
+			_ = a.sweep(ctx, s) // tried again
+		}
+	}
+	return keys
+}
+
+// due says whether a list is due, and when it will be again. No idle pause means a sweep.
+func (a *account) due(s *scope, at *time.Time, idle time.Duration) bool {
+	busy, now := idle != 0 && a.busy(s), a.now()
+	if idle == 0 {
+		idle = sweepEvery
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if busy && at.After(now.Add(2*whileBusy)) {
+		*at = now
+	}
+	if now.Before(*at) {
+		return false
+	}
+	*at = now.Add(pause(busy, idle))
+	return true
+}
+
+// postpone asks again as soon as the limiter lets us.
+func (a *account) postpone(s *scope, at *time.Time, err error) {
+	if e, ok := asLater(err); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		*at = a.now().Add(e.After)
+	}
+}
+
+func (a *account) busy(s *scope) bool { return s.changes() || a.ledger.busy(s.group.Key(), a.now()) }
+
+func pause(busy bool, idle time.Duration) time.Duration {
+	if busy {
+		idle = whileBusy
+	}
+	return time.Duration(float64(idle) * (0.9 + 0.2*rand.Float64())) //nolint:gosec // jitter is no secret
+}
+
+// synced says that the watch has told of all VMs of all scopes.
+func (a *account) synced() bool {
+	all := a.lists.all()
+	for _, s := range all {
+		s.mu.Lock()
+		told := s.told
+		s.mu.Unlock()
+		if !told {
+			return false
+		}
+	}
+	return a.watching.Load() && len(all) > 0
+}
+
+// Marked returns the VMs with our marks that the lists have.
+func (a *account) Marked() (all []cloud.Marked, known bool) {
+	for _, s := range a.lists.all() {
+		s.mu.Lock()
+		for _, r := range s.vms {
+			if r.original() {
+				all = append(all, r.mark)
+			}
+		}
+		s.mu.Unlock()
+	}
+	return all, a.synced()
+}
+
+// outbox holds each key once until it is sent.
+type outbox struct {
+	order []cloud.Key
+	waits map[cloud.Key]bool
+}
+
+func (o *outbox) add(keys ...cloud.Key) {
+	if o.waits == nil {
+		o.waits = map[cloud.Key]bool{}
+	}
+	for _, key := range keys {
+		if !o.waits[key] {
+			o.waits[key] = true
+			o.order = append(o.order, key)
+		}
+	}
+}
+
+// first is the key to send and where; nowhere without one.
+func (o *outbox) first(to chan<- cloud.Key) (chan<- cloud.Key, cloud.Key) {
+	if len(o.order) == 0 {
+		return nil, cloud.Key{}
+	}
+	return to, o.order[0]
+}
+
+func (o *outbox) sent() {
+	delete(o.waits, o.order[0])
+	o.order = o.order[1:]
+}
