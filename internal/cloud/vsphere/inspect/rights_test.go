@@ -81,17 +81,20 @@ func TestRightsSay(t *testing.T) {
 		says string
 	}{
 		{
-			target{on: privileges.Pool, refs: []types.ManagedObjectReference{named}}, nil, Failed,
+			target{on: privileges.Pool, refs: []types.ManagedObjectReference{named}},
+			nil, Failed,
 			lacks + `"pool " (ResourcePool:resgroup-8)` + there,
 		},
 		{target{on: privileges.Pool, refs: []types.ManagedObjectReference{other}}, nil, Failed, lacks + "Folder:group-v3" + there},
 		{
 			target{on: privileges.Pool, refs: []types.ManagedObjectReference{named, other}},
-			granted{named: {"Resource.AssignVMToPool"}}, Failed, lacks + "Folder:group-v3" + there,
+			granted{named: {"Resource.AssignVMToPool"}},
+			Failed, lacks + "Folder:group-v3" + there,
 		},
 		{
 			target{on: privileges.Pool, refs: []types.ManagedObjectReference{named}},
-			granted{named: {"Resource.AssignVMToPool"}}, OK, "Resource.AssignVMToPool",
+			granted{named: {"Resource.AssignVMToPool"}},
+			OK, "Resource.AssignVMToPool",
 		},
 	} {
 		got, says := r.compare(c.t, c.has)

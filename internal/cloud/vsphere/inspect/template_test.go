@@ -2,7 +2,7 @@ package inspect
 
 import (
 	"errors"
-	"reflect"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -38,9 +38,7 @@ func TestFacts(t *testing.T) {
 		guest: "windows2019srvNext_64Guest", tools: true, version: "vmx-19", firmware: "efi", secureBoot: true, size: 7,
 		datastores: []types.ManagedObjectReference{store}, devices: devices{snapshots: true},
 	}
-	if !reflect.DeepEqual(want, f) {
-		t.Errorf("facts = %+v, want %+v", f, want)
-	}
+	expect.Same(t, "facts", fmt.Sprintf("%+v", want), fmt.Sprintf("%+v", f))
 	insecure := false
 	f = factsOf(map[string]any{
 		"config.tools":       types.ToolsConfigInfo{},
