@@ -1,5 +1,5 @@
 // Package lab runs the whole way of the product on one machine: a management cluster with Cluster API and our managers, a
-// workload cluster, a vCenter, and guests that do what their user data says. Only the vCenter and the guests are
+// workload cluster, a vCenter, Azure, and guests that do what their user data says. Only the two clouds and the guests are
 // simulated. The demo shows it, and tests assert on it.
 package lab
 
@@ -22,6 +22,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
@@ -46,6 +47,7 @@ type Lab struct {
 	Management *servers.Management
 	Workload   *servers.Workload
 	VCenter    *vcenter.VCenter
+	Azure      *armsim.Cloud
 	// Managers are ours.
 	Managers []servers.Manager
 	// Client and WorkloadClient are admins of the two clusters, without a cache.
@@ -57,6 +59,7 @@ type Lab struct {
 	started    []Step
 	mu         sync.Mutex
 	stopGuests func()
+	stopAzure  func()
 }
 
 // Step is what was started, and how long that took.
@@ -67,7 +70,7 @@ type Step struct {
 
 // Start runs a lab. The context bounds the start alone; it runs until Stop.
 func Start(ctx context.Context, options Options) (*Lab, error) {
-	l := &Lab{options: options, stopGuests: func() {}}
+	l := &Lab{options: options, stopGuests: func() {}, stopAzure: func() {}}
 	if err := l.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start lab: %w", err), l.Stop())
 	}
@@ -90,6 +93,9 @@ func (l *Lab) start(ctx context.Context) error {
 		return err
 	}
 	begin := time.Now()
+	if err := l.startAzure(); err != nil { // before the managers, which read about it when they start
+		return err
+	}
 	both, bound := errgroup.WithContext(ctx)
 	both.Go(func() error { return l.startManagement(bound) })
 	both.Go(func() error { return l.startWorkload(bound) })
@@ -212,6 +218,7 @@ func (l *Lab) Stop() error {
 	if l.VCenter != nil {
 		l.VCenter.Stop()
 	}
+	l.stopAzure()
 	if l.temporary {
 		errs = append(errs, os.RemoveAll(l.Dir()))
 	}

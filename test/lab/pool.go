@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
@@ -30,10 +31,15 @@ const (
 	ClusterName = "demo"
 )
 
+// AzureSize is the first size of the VMs in Azure.
+const AzureSize = "Standard_D4s_v5"
+
 // Pool is a MachineDeployment of Windows machines with all that belongs to it.
 type Pool struct {
 	Name     string
 	Replicas int32
+	// Azure has its machines; the vCenter otherwise.
+	Azure bool
 	// Template is the vCenter's when empty.
 	Template string
 	// Config is of the machines' bootstrap; nil labels their nodes with the name of the pool and leaves the rest out.
@@ -44,8 +50,12 @@ type Pool struct {
 
 // Manifest is the pool's YAML, as a user would apply it.
 func (l *Lab) Manifest(p Pool) ([]byte, error) {
+	where, secret := "vcenter", l.VCenter.Credentials()
+	if p.Azure {
+		where, secret = "azure", azureCredentials()
+	}
 	credentials := map[string]string{}
-	for key, value := range l.VCenter.Credentials() {
+	for key, value := range secret {
 		credentials[key] = base64.StdEncoding.EncodeToString(value)
 	}
 	if p.Template == "" {
@@ -63,6 +73,8 @@ func (l *Lab) Manifest(p Pool) ([]byte, error) {
 		"Name": p.Name, "Namespace": Namespace, "Cluster": ClusterName, "Replicas": p.Replicas, "Version": l.Workload.Version,
 		"Credentials": credentials, "Template": p.Template, "Config": string(config), "NetworkInterfaces": p.NetworkInterfaces,
 		"Datacenter": vcenter.Datacenter, "ResourcePool": vcenter.ResourcePool, "Folder": vcenter.Folder,
+		"Cloud": where, "Subscription": armsim.Subscription, "Group": armsim.Group, "Location": armsim.Location,
+		"Size": AzureSize, "FallbackSize": "Standard_D4as_v5", "Image": armsim.ManagedImage, "Subnet": armsim.SubnetID,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("render pool: %w", err)

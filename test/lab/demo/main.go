@@ -1,5 +1,5 @@
-// Command demo shows the whole way of the product on one machine: a pool of Windows nodes is made, joins a real control
-// plane, is scaled and removed. Nothing is needed but Go and its module proxy. See `make demo`.
+// Command demo shows the whole way of the product on one machine: pools of Windows nodes in vSphere and Azure are made, join a
+// real control plane, are scaled and removed. Nothing is needed but Go and its module proxy. See `make demo`.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 
 // run starts the lab, tells the story, and takes everything down again.
 func run(ctx context.Context, boot time.Duration, keep bool) (err error) {
-	fmt.Println("Windows nodes for Cluster API. The vCenter and the Windows guests are simulated; the control planes, Cluster API,")
+	fmt.Println("Windows nodes for Cluster API. vCenter, Azure and the Windows guests are simulated; the control planes, Cluster API,")
 	fmt.Println("our controllers, the user data, the join and its certificates are real. All of it runs on loopback, " +
 		"in a folder of its own.")
 	fmt.Printf("A simulated Windows takes %s to start, and starts twice before it reports.\n", boot)

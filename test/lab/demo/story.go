@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,16 +10,19 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
 
 const (
-	pool = "win"
+	pool  = "vsphere"
+	other = "azure"
 	// patience with one chapter; a warm one takes seconds.
 	patience = 5 * time.Minute
 	// look is how often the API server is asked what is to be shown.
@@ -44,9 +48,10 @@ func (s *story) tell(ctx context.Context) error {
 		act    func(context.Context) error
 		wanted int32
 	}{
-		{"A MachineDeployment with 3 Windows machines", s.apply, 3},
-		{"Scaled to 5, as a change in Git would do", s.scale(5), 5},
-		{"Scaled to 1", s.scale(1), 1},
+		{"Two MachineDeployments: 2 Windows machines in vSphere, 2 in Azure", s.apply, 4},
+		{"Both scaled to 3, as a change in Git would do", s.scale(3), 6},
+		{"Azure has no room for the first size any more; a machine more there", s.fill, 7},
+		{"Both scaled to 1", s.scale(1), 2},
 		{"Deleted", s.remove, 0},
 	}
 	for _, chapter := range chapters {
@@ -59,14 +64,33 @@ func (s *story) tell(ctx context.Context) error {
 }
 
 func (s *story) apply(ctx context.Context) error {
-	return s.lab.Apply(ctx, lab.Pool{Name: pool, Replicas: 3})
+	return errors.Join(
+		s.lab.Apply(ctx, lab.Pool{Name: pool, Replicas: 2}),
+		s.lab.Apply(ctx, lab.Pool{Name: other, Replicas: 2, Azure: true}))
 }
 
 func (s *story) scale(replicas int32) func(context.Context) error {
-	return func(ctx context.Context) error { return s.lab.Scale(ctx, pool, replicas) }
+	return func(ctx context.Context) error {
+		return errors.Join(s.lab.Scale(ctx, pool, replicas), s.lab.Scale(ctx, other, replicas))
+	}
 }
 
-func (s *story) remove(ctx context.Context) error { return s.lab.Remove(ctx, pool) }
+// fill leaves Azure without room for the first size of the pool: its next machine gets the second.
+func (s *story) fill(ctx context.Context) error {
+	s.lab.Azure.Change(func(w *armsim.Inside) {
+		w.Compute.Faults.Full = func(size, _ string) string {
+			if size == lab.AzureSize {
+				return "AllocationFailed"
+			}
+			return ""
+		}
+	})
+	return s.lab.Scale(ctx, other, 4)
+}
+
+func (s *story) remove(ctx context.Context) error {
+	return errors.Join(s.lab.Remove(ctx, pool), s.lab.Remove(ctx, other))
+}
 
 // chapter acts and shows the machines until as many nodes as wanted are Ready, and no others are there.
 func (s *story) chapter(ctx context.Context, title string, act func(context.Context) error, wanted int32) error {
@@ -114,7 +138,7 @@ func (s *story) show(ctx context.Context, begin time.Time, wanted int32) (bool, 
 	return s.settled(ctx, wanted)
 }
 
-// settled says whether Cluster API calls the pool Available, or has forgotten it.
+// settled says whether Cluster API calls the pools Available, or has forgotten them.
 func (s *story) settled(ctx context.Context, wanted int32) (bool, error) {
 	var deployments clusterv1.MachineDeploymentList
 	if err := s.lab.Client.List(ctx, &deployments, client.InNamespace(lab.Namespace)); err != nil {
@@ -123,13 +147,14 @@ func (s *story) settled(ctx context.Context, wanted int32) (bool, error) {
 	if wanted == 0 {
 		return len(deployments.Items) == 0, nil
 	}
+	available := int32(0)
 	for _, d := range deployments.Items {
-		if d.Status.AvailableReplicas == nil || *d.Status.AvailableReplicas != wanted ||
-			!conditions.IsTrue(&d, clusterv1.AvailableCondition) {
+		if !conditions.IsTrue(&d, clusterv1.AvailableCondition) {
 			return false, nil
 		}
+		available += ptr.Deref(d.Status.AvailableReplicas, 0)
 	}
-	return len(deployments.Items) > 0, nil
+	return available == wanted, nil
 }
 
 func (s *story) readyNodes(ctx context.Context) (int, error) {
@@ -159,21 +184,30 @@ func (s *story) summary() {
 		s.screen.printf("  %-52s %6.1f s\n", m.what, m.took.Seconds())
 	}
 	first := started[len(started)-1].Took + s.took[0].took
-	s.screen.printf("  %-52s %6.1f s\n", "from nothing to three Ready nodes", first.Seconds())
-	calls := s.lab.VCenter.Calls()
+	s.screen.printf("  %-52s %6.1f s\n", "from nothing to two Ready nodes in each cloud", first.Seconds())
+	s.calls("calls to the vCenter, for 4 machines made and removed", s.lab.VCenter.Calls())
+	calls := map[string]int{}
+	for _, call := range s.lab.Azure.Calls() {
+		calls[call.Method+" "+call.Class]++
+	}
+	s.calls("calls to Azure, for 5 VMs asked for and removed", calls)
+}
+
+// calls prints how often each method was called.
+func (s *story) calls(what string, calls map[string]int) {
 	total := 0
 	for _, n := range calls {
 		total += n
 	}
-	s.screen.printf("  %-52s %6d\n", "calls to the vCenter, for 5 machines made and removed", total)
+	s.screen.printf("  %-52s %6d\n", what, total)
 	for _, method := range slices.SortedFunc(maps.Keys(calls), func(a, b string) int { return calls[b] - calls[a] }) {
 		s.screen.printf("    %-50s %6d\n", method, calls[method])
 	}
 }
 
-// keep stays up with a pool of three.
+// keep stays up with two pools.
 func (s *story) keep(ctx context.Context) error {
-	if err := s.chapter(ctx, "A MachineDeployment with 3 Windows machines", s.apply, 3); err != nil {
+	if err := s.chapter(ctx, "Two MachineDeployments: 2 Windows machines in vSphere, 2 in Azure", s.apply, 4); err != nil {
 		return err
 	}
 	s.screen.title("It stays up until you press Ctrl-C. In another terminal:")
@@ -185,7 +219,7 @@ func (s *story) keep(ctx context.Context) error {
 		"clusterctl describe cluster " + lab.ClusterName + " --echo",
 		"kubectl scale machinedeployment " + pool + " --replicas=4",
 		"kubectl delete machine --wait=false $(kubectl get machines -o name | head -1 | cut -d/ -f2)   # it is replaced",
-		"kubectl explain windowsmachine.spec.vsphere",
+		"kubectl explain windowsmachine.spec.azure",
 		"kubectl --kubeconfig " + s.lab.Workload.KubeconfigFile + " get nodes,pods -A -o wide   # the workload cluster",
 		"",
 		"ls " + s.lab.GuestsDir() + "   # the nodes' disks, registries and reports",
