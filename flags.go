@@ -24,6 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 )
 
 const managerName = "capwin-manager"
@@ -65,6 +69,10 @@ type managerFlags struct {
 	workloadQPS        float32
 	workloadBurst      int
 	tokenTTL           time.Duration
+
+	azureClouds     string
+	azureCloud      string
+	azureNamespaces []string
 }
 
 func newFlags(fs *pflag.FlagSet) *managerFlags {
@@ -88,6 +96,7 @@ func newFlags(fs *pflag.FlagSet) *managerFlags {
 	f.addProfilerFlags(fs)
 	f.addLeaderFlags(fs)
 	f.addControllerFlags(fs)
+	f.addAzureFlags(fs)
 	return f
 }
 
@@ -124,6 +133,29 @@ func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.workloadBurst, "workload-api-burst", 30, "Maximum queries in one burst to one workload cluster.")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 30*time.Minute,
 		"How long a bootstrap token lives if it is not extended. The manager extends it until its node has joined.")
+}
+
+func (f *managerFlags) addAzureFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&f.azureClouds, "azure-clouds", "", "File with clouds beside those of Microsoft that machines in Azure may name.")
+	fs.StringVar(&f.azureCloud, "azure-cloud", "", "Cloud of the manager's own identity; empty means AzurePublicCloud.")
+	fs.StringSliceVar(&f.azureNamespaces, "azure-namespaces", nil,
+		"Namespaces whose machines may use the manager's own identity in Azure; empty means none.")
+}
+
+// azure is the provider of machines in Azure.
+func (f *managerFlags) azure() (azure.Provider, error) {
+	book, err := clouds.Load(f.azureClouds)
+	if err != nil {
+		return azure.Provider{}, fmt.Errorf("--azure-clouds: %w", err)
+	}
+	if _, known := book.Named(f.azureCloud); !known {
+		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not known; use one of %s", f.azureCloud, strings.Join(book.Names(), ", "))
+	}
+	p := azure.Provider{Book: book, Cloud: f.azureCloud}
+	if len(f.azureNamespaces) > 0 {
+		p.Allowed = &placement.Allowed{List: f.azureNamespaces}
+	}
+	return p, nil
 }
 
 // wanted checks the flags and returns the providers to run.

@@ -14,6 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
+	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -50,6 +51,10 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, 
 }
 
 func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
+	azure, err := flags.azure()
+	if err != nil {
+		return err
+	}
 	changed := make(chan cloud.Key, 1024)
 	register := &accounts.Register{Changed: changed}
 	recorder := mgr.GetEventRecorder("windowsmachine")
@@ -57,7 +62,8 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Client: mgr.GetClient(), Accounts: register, Events: recorder, Count: metrics.Orphans,
 		Now: time.Now, WatchFilter: flags.watchFilter,
 	}
-	if err := errors.Join(mgr.Add(register), mgr.Add(lookout)); err != nil {
+	others := &identities.Keeper{Live: mgr.GetAPIReader(), Now: time.Now}
+	if err := errors.Join(mgr.Add(register), mgr.Add(lookout), mgr.Add(others)); err != nil {
 		return err
 	}
 	census := machine.Census{Client: mgr.GetClient(), Elected: mgr.Elected(), Now: time.Now, WatchFilter: flags.watchFilter}
@@ -71,9 +77,11 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Answering: clusters.Answering(),
 		Pools:     &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
 		VSphere:   vsphere.Provider{},
+		Azure:     azure,
 		Credentials: &credentials.Keeper{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
 		},
+		Identities:  others,
 		Accounts:    register,
 		Changed:     changed,
 		Events:      recorder,

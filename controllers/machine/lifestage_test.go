@@ -18,6 +18,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
+	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
@@ -107,6 +108,7 @@ func newLife(t *testing.T, change ...func(*infrav1.WindowsMachine, *clusterv1.Ma
 	changed := make(chan cloud.Key, 100)
 	s.Now, s.Events, s.Workload, s.Azure = time.Now, s.told, linuxNodes{node}, fake.Provider{World: s.cloud}
 	s.Accounts = &accounts.Register{Changed: changed, Now: time.Now}
+	s.Identities = &identities.Keeper{Live: s.Live, Now: time.Now}
 	s.Credentials = &credentials.Keeper{Live: s.Live, Client: s.Client, Events: s.told, Now: time.Now}
 	s.manager = &lifeManager{}
 	expect.OK(t, s.Credentials.Setup(t.Context(), s.manager, s.secretOf))

@@ -37,6 +37,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/fresh"
+	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -59,6 +60,8 @@ type Reconciler struct {
 	VSphere, Azure cloud.Provider
 	// Credentials keeps the Secrets that the spec of machines names.
 	Credentials *credentials.Keeper
+	// Identities keeps those that are no Secret of the machine's namespace.
+	Identities *identities.Keeper
 	// Accounts keeps the connections to the clouds. Changed gets the keys of machines whose VM changed.
 	Accounts *accounts.Register
 	Changed  <-chan cloud.Key
@@ -98,6 +101,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WatchesRawSource(source.Func(r.enqueueChanged)).
 		WatchesRawSource(linux.Waiting{Reader: r.Client, List: &infrav1.WindowsMachineList{}, Needs: r.waits}.When(r.Answering)).
 		WatchesRawSource(source.Func(r.Credentials.Feed)).
+		WatchesRawSource(source.Func(r.Identities.Feed)).
 		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
 		WithOptions(options).
 		Complete(r)

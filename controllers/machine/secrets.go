@@ -20,7 +20,9 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
+	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 // secretOf names the Secret with the credentials of a machine; the zero value if there is none.
@@ -34,7 +36,11 @@ func (r *Reconciler) secretOf(windows *infrav1.WindowsMachine) (secret client.Ob
 // connect gets the account of the machine's identity. The identity may change at any time, also while the machine is deleted.
 func (r *Reconciler) connect(_ context.Context, f *facts) error {
 	provider := r.provider(f.windows)
-	if ref := provider.IdentityOf(f.windows); ref.Kind != infrav1.IdentitySecret {
+	ref := provider.IdentityOf(f.windows)
+	if placer, ok := provider.(cloud.Placer); ok && (ref.Kind == "" || ref.Kind == infrav1.IdentityAzureCluster) {
+		return r.connectAs(f, placer, ref)
+	}
+	if ref.Kind != infrav1.IdentitySecret {
 		return phase.Stall(infrav1.SpecInvalidReason,
 			"identityRef has the kind %q, which this release of the manager does not know; set identityRef to a Secret", ref.Kind)
 	}
@@ -51,6 +57,27 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 	}
 	f.going, f.account = secret.Going, accountName(key.Name, secret.Data["server"])
 	f.cloud, err = r.Accounts.Get(provider, key, secret.Data)
+	return f.ofCloud(err)
+}
+
+// connectAs gets the account of an identity that is no Secret: the one that the spec names, the AzureCluster's, or the manager's own.
+func (r *Reconciler) connectAs(f *facts, placer cloud.Placer, ref infrav1.IdentityReference) error {
+	use := identities.Use{Machine: client.ObjectKeyFromObject(f.windows)}
+	switch at := f.windows.Status.Azure; {
+	case ref.Name != "":
+		use.Identity = client.ObjectKey{Namespace: f.windows.Namespace, Name: ref.Name}
+	case at != nil:
+		use.Identity = client.ObjectKey{Namespace: at.Identity.Namespace, Name: at.Identity.Name}
+	}
+	rights, err := r.Identities.Of(placer, use)
+	if err != nil {
+		if !errors.Is(err, phase.ErrAwaited) {
+			r.Accounts.Gone(placer, use.Holder())
+		}
+		return err
+	}
+	f.account = use.String()
+	f.cloud, err = r.Accounts.Get(rights.Provider, use.Holder(), rights.Data)
 	return f.ofCloud(err)
 }
 

@@ -21,7 +21,7 @@ var machineRules = slices.Concat(
 		named("spec.vsphere.resourcePool", "nodes or /dc1/host/cluster1/Resources/nodes"),
 		named("spec.vsphere.datastore", "ssd1 or /dc1/datastore/ssd1"),
 		secretName("spec.vsphere.identityRef.name"), secretName("spec.azure.identityRef.name"),
-		wholeIdentity("spec.vsphere.identityRef"), wholeIdentity("spec.azure.identityRef"),
+		wholeIdentity("spec.vsphere.identityRef"), wholeIdentity("spec.azure.identityRef"), onlySecrets,
 		{
 			at: "spec.vsphere.identityRef", field: "spec.vsphere.identityRef", message: wholeIdentity("").message,
 			accepted: edits("spec.vsphere.identityRef", map[string]any{"kind": "Secret", "name": "a"}),
@@ -50,10 +50,18 @@ func wholeIdentity(field string) rule {
 	}
 }
 
+// onlySecrets: vCenters know no other identity.
+var onlySecrets = rule{
+	at: "spec.vsphere.identityRef", field: "spec.vsphere.identityRef.kind",
+	message:  "must be Secret: a vCenter's login is kept in nothing else",
+	accepted: edits("spec.vsphere.identityRef", map[string]any{"kind": "Secret", "name": "a"}),
+	refused:  edits("spec.vsphere.identityRef", map[string]any{"kind": "AzureClusterIdentity", "name": "a"}),
+}
+
 func secretName(field string) rule {
 	return rule{
 		at: field, field: field,
-		message: "must be the name of a Secret: lowercase letters, digits, '-' and '.', beginning and ending with a letter or digit, " +
+		message: "must be the name of an object: lowercase letters, digits, '-' and '.', beginning and ending with a letter or digit, " +
 			"such as vcenter",
 		accepted: edits(field, "a", "vcenter-2.team-a"),
 		refused:  edits(field, "", "Vcenter", "A B/..", "../../x", "-a", "a.", "a..b", "a_b", "team/vcenter", "a\n"),

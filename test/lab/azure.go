@@ -1,11 +1,16 @@
 package lab
 
 import (
+	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"text/template"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
@@ -57,10 +62,23 @@ func (l *Lab) followTime(begin time.Time) (stop func()) {
 	return func() { close(ended); <-over; l.Azure.Close() }
 }
 
-// azureCredentials are the Secret of a pool in Azure.
-func azureCredentials() map[string][]byte {
-	return map[string][]byte{
-		"tenantID": []byte(armsim.Tenant), "clientID": []byte(armsim.ClientID), "clientSecret": []byte(armsim.Secret),
-		"cloud": []byte(azureCloud),
+//go:embed azurecluster.yaml
+var azureClusterYAML string
+
+// azureCluster is the lab's cluster as Cluster API Provider Azure would show it, and the identity of its machines.
+func (l *Lab) azureCluster() (cluster, identity, secret *unstructured.Unstructured, err error) {
+	var text bytes.Buffer
+	err = template.Must(template.New("cluster").Parse(azureClusterYAML)).Execute(&text, map[string]any{
+		"Name": ClusterName, "Namespace": Namespace, "Host": l.Workload.Host, "Port": l.Workload.Port,
+		"Subscription": armsim.Subscription, "Group": armsim.Group, "NetworkGroup": armsim.NetworkGroup, "Location": armsim.Location,
+		"VNet": armsim.VNet, "Subnet": armsim.SubnetName, "Tenant": armsim.Tenant, "Client": armsim.ClientID, "Secret": armsim.Secret,
+	})
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("render azurecluster: %w", err)
 	}
+	objects, err := decode(text.Bytes())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return objects[0], objects[1], objects[2], nil
 }

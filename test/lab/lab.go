@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -124,12 +125,13 @@ func (l *Lab) startManagement(ctx context.Context) error {
 	parts := errgroup.Group{}
 	parts.Go(func() error { return servers.InstallCAPI(ctx, m, servers.CAPIOptions{CoreOnly: true}) })
 	parts.Go(func() error { return servers.InstallComponents(ctx, m) })
+	parts.Go(func() error { return servers.InstallCAPZ(ctx, m) })
 	if err := parts.Wait(); err != nil {
 		return err
 	}
 	l.step("Cluster API and our components", begin)
 	begin = time.Now()
-	if l.Managers, err = servers.StartManagers(ctx, m); err != nil {
+	if l.Managers, err = servers.StartManagers(ctx, m, "--azure-clouds="+l.cloudsFile(), "--azure-cloud="+azureCloud); err != nil {
 		return err
 	}
 	l.step("our two managers", begin)
@@ -179,7 +181,14 @@ func (l *Lab) connect(ctx context.Context) error {
 	}
 	stopController, stopGuests := l.runCloudController(), l.runGuests()
 	l.stopGuests = func() { stopController(); stopGuests() }
-	join := servers.JoinOptions{Namespace: Namespace, Name: ClusterName, Initialized: true}
+	cluster, identity, secret, err := l.azureCluster()
+	if err != nil {
+		return err
+	}
+	if err := l.apply(ctx, []*unstructured.Unstructured{identity, secret}); err != nil {
+		return err
+	}
+	join := servers.JoinOptions{Namespace: Namespace, Name: ClusterName, Initialized: true, Infrastructure: cluster}
 	return servers.JoinAsCluster(ctx, l.Management, l.Workload, join)
 }
 

@@ -50,12 +50,8 @@ type Pool struct {
 
 // Manifest is the pool's YAML, as a user would apply it.
 func (l *Lab) Manifest(p Pool) ([]byte, error) {
-	where, secret := "vcenter", l.VCenter.Credentials()
-	if p.Azure {
-		where, secret = "azure", azureCredentials()
-	}
 	credentials := map[string]string{}
-	for key, value := range secret {
+	for key, value := range l.VCenter.Credentials() {
 		credentials[key] = base64.StdEncoding.EncodeToString(value)
 	}
 	if p.Template == "" {
@@ -73,8 +69,7 @@ func (l *Lab) Manifest(p Pool) ([]byte, error) {
 		"Name": p.Name, "Namespace": Namespace, "Cluster": ClusterName, "Replicas": p.Replicas, "Version": l.Workload.Version,
 		"Credentials": credentials, "Template": p.Template, "Config": string(config), "NetworkInterfaces": p.NetworkInterfaces,
 		"Datacenter": vcenter.Datacenter, "ResourcePool": vcenter.ResourcePool, "Folder": vcenter.Folder,
-		"Cloud": where, "Subscription": armsim.Subscription, "Group": armsim.Group, "Location": armsim.Location,
-		"Size": AzureSize, "FallbackSize": "Standard_D4as_v5", "Image": armsim.ManagedImage, "Subnet": armsim.SubnetID,
+		"Azure": p.Azure, "Size": AzureSize, "FallbackSize": "Standard_D4as_v5", "Image": armsim.ManagedImage,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("render pool: %w", err)
@@ -127,6 +122,10 @@ func (l *Lab) objects(p Pool) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decode(manifest)
+}
+
+func decode(manifest []byte) ([]*unstructured.Unstructured, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
 	var objects []*unstructured.Unstructured
 	for {
@@ -136,7 +135,7 @@ func (l *Lab) objects(p Pool) ([]*unstructured.Unstructured, error) {
 			return objects, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read pool: %w", err)
+			return nil, fmt.Errorf("read manifest: %w", err)
 		}
 		objects = append(objects, object)
 	}

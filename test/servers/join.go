@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -21,6 +22,8 @@ type JoinOptions struct {
 	Name      string
 	// Initialized is what most tests want. Without it Cluster API waits for the control plane until MarkInitialized.
 	Initialized bool
+	// Infrastructure of the Cluster, with its status; an ExternalCluster when nil.
+	Infrastructure *unstructured.Unstructured
 }
 
 // JoinAsCluster shows a workload cluster to Cluster API: a Cluster with its endpoint, an ExternalControlPlane, an
@@ -32,7 +35,7 @@ func JoinAsCluster(ctx context.Context, m *Management, w *Workload, opts JoinOpt
 	if err != nil {
 		return err
 	}
-	if err := join(ctx, api, w, key); err != nil {
+	if err := join(ctx, api, w, key, opts.Infrastructure); err != nil {
 		return fmt.Errorf("join cluster %s: %w", key, err)
 	}
 	if !opts.Initialized {
@@ -42,7 +45,9 @@ func JoinAsCluster(ctx context.Context, m *Management, w *Workload, opts JoinOpt
 }
 
 // join writes what the Cluster refers to before the Cluster, so that Cluster API never has to look twice.
-func join(ctx context.Context, api client.Client, w *Workload, key types.NamespacedName) error {
+func join(
+	ctx context.Context, api client.Client, w *Workload, key types.NamespacedName, infrastructure *unstructured.Unstructured,
+) error {
 	err := createAll(ctx, api,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: key.Namespace}},
 		clusterSecret(key, "kubeconfig", map[string][]byte{"value": w.Kubeconfig}),
@@ -55,10 +60,15 @@ func join(ctx context.Context, api client.Client, w *Workload, key types.Namespa
 	if err := createExternalControlPlane(ctx, api, key, w.Version); err != nil {
 		return err
 	}
-	if err := createExternalCluster(ctx, api, key); err != nil {
-		return err
+	cluster := newCluster(key, w)
+	if infrastructure == nil {
+		return errors.Join(createExternalCluster(ctx, api, key), createAll(ctx, api, cluster))
 	}
-	return createAll(ctx, api, newCluster(key, w))
+	of := infrastructure.GroupVersionKind()
+	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: of.Group, Kind: of.Kind, Name: infrastructure.GetName(),
+	}
+	return errors.Join(createProvisioned(ctx, api, infrastructure), createAll(ctx, api, cluster))
 }
 
 func createAll(ctx context.Context, api client.Client, objects ...client.Object) error {

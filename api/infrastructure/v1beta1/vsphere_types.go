@@ -12,6 +12,7 @@ type VSphereVM struct {
 	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="has(self.kind) || has(self.name)",message="set kind and name, such as kind Secret and name vcenter"
+	// +kubebuilder:validation:XValidation:rule="!has(self.kind) || self.kind == 'Secret'",message="must be Secret: a vCenter's login is kept in nothing else",fieldPath=".kind"
 	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
 	// datacenter in which the VM is made, by name or inventory path, such as dc1

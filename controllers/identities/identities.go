@@ -1,0 +1,166 @@
+// Package identities says with whose rights a machine is managed, if its identity is not a Secret of its own namespace. A caller
+// may rely on this:
+//
+//   - Of says what an identity, its Secret and the labels of the asker's namespace were when they were last read. It never asks
+//     the API server. What was not read yet is phase.ErrAwaited, and the machine is woken when it was.
+//   - Each of these objects is read by name: at once when the first machine asks, and then every 10 seconds, at most 5 reads a
+//     second in all. None is listed or watched: a manager for one tenant may read them in few namespaces, and a watch that is
+//     forbidden would keep the whole manager from starting.
+//   - When one has changed, all machines that asked for it are woken.
+//   - While one cannot be read, what was known of it stands. One that was never readable is told with the right that is missing.
+//   - What nobody has asked for in half an hour is forgotten.
+//
+// The Secret of an AzureClusterIdentity gets no finalizer of ours: it belongs to who offers the identity. Without it, machines
+// wait with CredentialsMissing.
+package identities
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/external"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// Keeper keeps identities. It runs as a part of the manager.
+type Keeper struct {
+	// Live reads from the API server itself.
+	Live client.Reader
+	// Now is the clock.
+	Now func() time.Time
+	// Every is how often an object is read, and Pace the time between any two reads; zero is 10 s and 200 ms. Tests are faster.
+	Every, Pace time.Duration
+
+	mu    sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
+	known map[object]*reading
+	begin chan struct{}
+}
+
+// Rights are those with which a machine is managed.
+type Rights struct {
+	// Provider is the cloud with these rights, and Data what its account is made of.
+	Provider cloud.Provider
+	Data     map[string][]byte
+}
+
+// Use is a machine and the identity it asks for; without a name, it asks for the manager's own.
+type Use struct {
+	Machine, Identity types.NamespacedName
+}
+
+// Holder stands for the use of an identity where that of a Secret has the Secret's name: no Secret is called so.
+func (u Use) Holder() cloud.Key {
+	return cloud.Key{Namespace: u.Machine.Namespace, Name: "identity " + u.Identity.String()}
+}
+
+// String is for people.
+func (u Use) String() string {
+	if u.Identity.Name == "" {
+		return "the manager's own identity"
+	}
+	return kindOf + " " + u.Identity.String()
+}
+
+const kindOf = "AzureClusterIdentity"
+
+// Of says whose rights a machine has.
+func (k *Keeper) Of(p cloud.Placer, use Use) (Rights, error) {
+	if use.Identity.Name == "" {
+		grant, err := p.Allow(cloud.Asker{Namespace: use.Machine.Namespace}, nil)
+		return Rights{Provider: p.As(grant)}, phase.Cloud(err)
+	}
+	identity, err := k.ask(object{identity, use.Identity}, use.Machine)
+	if err != nil {
+		return Rights{}, err
+	}
+	if identity == nil {
+		return Rights{}, missing("%s does not exist; create it, or set identityRef to another identity", use)
+	}
+	// The labels count only where a selector wants them. Who may not read them has none.
+	namespace, err := k.ask(object{namespace, types.NamespacedName{Name: use.Machine.Namespace}}, use.Machine)
+	if err != nil && phase.Of(err).Reason != infrav1.CredentialsMissingReason {
+		return Rights{}, err
+	}
+	by := cloud.Asker{Namespace: use.Machine.Namespace}
+	if namespace != nil {
+		by.Labels = namespace.GetLabels()
+	}
+	grant, err := p.Allow(by, identity.(*unstructured.Unstructured))
+	if err != nil {
+		return Rights{}, phase.Cloud(err)
+	}
+	data, err := k.proof(grant.Secret, use)
+	return Rights{Provider: p.As(grant), Data: data}, err
+}
+
+// proof is what the identity's Secret holds, if it has one.
+func (k *Keeper) proof(name cloud.Key, use Use) (map[string][]byte, error) {
+	if name.Name == "" {
+		return nil, nil
+	}
+	got, err := k.ask(object{secret, name}, use.Machine)
+	if err != nil {
+		return nil, err
+	}
+	if got == nil {
+		return nil, missing("Secret %s of %s does not exist; create it in namespace %s", name.Name, use, name.Namespace)
+	}
+	return got.(*corev1.Secret).Data, nil
+}
+
+func missing(format string, args ...any) error {
+	return phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason, format, args...)
+}
+
+// object names what is read.
+type object struct {
+	kind string
+	types.NamespacedName
+}
+
+// The kinds of objects.
+const (
+	identity  = "identity"
+	namespace = "namespace"
+	secret    = "secret"
+)
+
+// read asks the API server for an object; nil is one that does not exist.
+func (o object) read(ctx context.Context, from client.Reader) (client.Object, error) {
+	var got client.Object
+	var err error
+	switch o.kind {
+	case identity:
+		ref := clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kindOf, Name: o.Name}
+		got, err = external.GetObjectFromContractVersionedRef(ctx, from, ref, o.Namespace)
+	case namespace:
+		labels := &metav1.PartialObjectMetadata{}
+		labels.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		got, err = labels, from.Get(ctx, o.NamespacedName, labels)
+	default:
+		data := &corev1.Secret{}
+		got, err = data, from.Get(ctx, o.NamespacedName, data)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", o.kind, o.NamespacedName, err)
+	}
+	return got, nil
+}
