@@ -27,7 +27,6 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 )
 
 const managerName = "capwin-manager"
@@ -151,11 +150,7 @@ func (f *managerFlags) azure() (azure.Provider, error) {
 	if _, known := book.Named(f.azureCloud); !known {
 		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not known; use one of %s", f.azureCloud, strings.Join(book.Names(), ", "))
 	}
-	p := azure.Provider{Book: book, Cloud: f.azureCloud}
-	if len(f.azureNamespaces) > 0 {
-		p.Allowed = &placement.Allowed{List: f.azureNamespaces}
-	}
-	return p, nil
+	return azure.Provider{Book: book, Cloud: f.azureCloud, Namespaces: f.azureNamespaces}, nil
 }
 
 // wanted checks the flags and returns the providers to run.

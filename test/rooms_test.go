@@ -70,6 +70,7 @@ var rooms = []room{
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
 	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},
+	{folder: "controllers/identities", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/inherit", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/bootstrap", may: []string{
 		"api", "bootstrap", "controllers/fresh", "controllers/guests", "controllers/linux", "controllers/owner", "controllers/phase",
@@ -77,7 +78,8 @@ var rooms = []room{
 	}},
 	{folder: "controllers/machine", may: []string{
 		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials",
-		"controllers/fresh", "controllers/inherit", "controllers/linux", "controllers/owner", "controllers/phase",
+		"controllers/fresh", "controllers/identities", "controllers/inherit", "controllers/linux", "controllers/owner",
+		"controllers/phase",
 	}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},

@@ -36,13 +36,8 @@ func (r *Reconciler) secretOf(windows *infrav1.WindowsMachine) (secret client.Ob
 // connect gets the account of the machine's identity. The identity may change at any time, also while the machine is deleted.
 func (r *Reconciler) connect(_ context.Context, f *facts) error {
 	provider := r.provider(f.windows)
-	ref := provider.IdentityOf(f.windows)
-	if placer, ok := provider.(cloud.Placer); ok && (ref.Kind == "" || ref.Kind == infrav1.IdentityAzureCluster) {
-		return r.connectAs(f, placer, ref)
-	}
-	if ref.Kind != infrav1.IdentitySecret {
-		return phase.Stall(infrav1.SpecInvalidReason,
-			"identityRef has the kind %q, which this release of the manager does not know; set identityRef to a Secret", ref.Kind)
+	if ref := provider.IdentityOf(f.windows); ref.Kind != infrav1.IdentitySecret {
+		return r.connectAs(f, provider, ref)
 	}
 	key := r.secretOf(f.windows)
 	secret, err := r.Credentials.Of(key, client.ObjectKeyFromObject(f.windows))
@@ -61,7 +56,12 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 }
 
 // connectAs gets the account of an identity that is no Secret: the one that the spec names, the AzureCluster's, or the manager's own.
-func (r *Reconciler) connectAs(f *facts, placer cloud.Placer, ref infrav1.IdentityReference) error {
+func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.IdentityReference) error {
+	placer, ok := provider.(cloud.Placer)
+	if !ok || ref.Kind != "" && ref.Kind != infrav1.IdentityAzureCluster {
+		return phase.Stall(infrav1.SpecInvalidReason,
+			"identityRef has the kind %q, which this release of the manager does not know; set identityRef to a Secret", ref.Kind)
+	}
 	use := identities.Use{Machine: client.ObjectKeyFromObject(f.windows)}
 	switch at := f.windows.Status.Azure; {
 	case ref.Name != "":

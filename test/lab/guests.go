@@ -30,31 +30,39 @@ type guests struct {
 func (l *Lab) runGuests() (stop func()) {
 	g := &guests{lab: l, next: firstAddress, addresses: map[string]netip.Addr{}}
 	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
+	var all sync.WaitGroup
+	all.Go(func() {
 		if err := hypervisor.Run(ctx, l.VCenter, g.play); err != nil {
 			fmt.Fprintf(l.options.Progress, "the guests end: %v\n", err)
 		}
-	}()
-	return func() { cancel(); <-over }
+	})
+	all.Go(func() {
+		hypervisor.RunAzure(ctx, l.Azure, func(ctx context.Context, vm *hypervisor.AzureVM) {
+			g.tell(ctx, vm.Name(), g.boot(ctx, vm, vm.Name(), vm.Address()))
+		})
+	})
+	return func() { cancel(); all.Wait() }
 }
 
 func (g *guests) play(ctx context.Context, vm *hypervisor.VM) {
 	name, err := vm.Name(ctx)
 	if err == nil {
-		err = g.boot(ctx, vm, name)
+		err = g.boot(ctx, vm, name, g.address(name).String())
 	}
+	g.tell(ctx, name, err)
+}
+
+func (g *guests) tell(ctx context.Context, name string, err error) {
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintf(g.lab.options.Progress, "the guest of VM %s ends: %v\n", name, err)
 	}
 }
 
-func (g *guests) boot(ctx context.Context, vm *hypervisor.VM, name string) error {
+func (g *guests) boot(ctx context.Context, vm guest.VM, name, address string) error {
 	simulated := &guest.Simulated{
 		Dir:      filepath.Join(g.lab.GuestsDir(), name),
 		BootTime: g.lab.options.BootTime,
-		Address:  g.address(name).String(),
+		Address:  address,
 	}
 	if change := g.lab.options.Guest; change != nil {
 		pool, err := g.lab.poolOf(ctx, name)

@@ -46,6 +46,7 @@ func TestLifeOfAPool(t *testing.T) {
 	s.assertTokens(ctx, 0)
 
 	s.staticAddresses(ctx)
+	s.azurePool(ctx)
 
 	s.must(l.Remove(ctx, "win"))
 	s.await(ctx, 0)

@@ -65,7 +65,7 @@ func tagsOf[T, S ~string](tags map[string]S) map[string]T {
 // Allow says whose credentials a machine may use.
 func (p Provider) Allow(by cloud.Asker, identity *unstructured.Unstructured) (cloud.Grant, error) {
 	asker := placement.Asker(by)
-	grant, err := placement.Own(asker, p.Allowed)
+	grant, err := placement.Own(asker, &placement.Allowed{List: append([]string{}, p.Namespaces...)})
 	if identity != nil {
 		var of placement.Identity
 		if of, err = placement.ReadIdentity(identity); err == nil {

@@ -35,8 +35,8 @@ type Provider struct {
 	// Book has the clouds, and Cloud is the name of the one for the manager's own proofs; empty for the public one.
 	Book  clouds.Book
 	Cloud string
-	// Allowed are the namespaces that may use the manager's own proofs; nil is none.
-	Allowed *placement.Allowed
+	// Namespaces are those that may use the manager's own proofs.
+	Namespaces []string
 
 	grant cloud.Grant
 	login func(secret map[string][]byte) (principal, error) // of tests

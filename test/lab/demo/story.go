@@ -186,11 +186,7 @@ func (s *story) summary() {
 	first := started[len(started)-1].Took + s.took[0].took
 	s.screen.printf("  %-52s %6.1f s\n", "from nothing to two Ready nodes in each cloud", first.Seconds())
 	s.calls("calls to the vCenter, for 4 machines made and removed", s.lab.VCenter.Calls())
-	calls := map[string]int{}
-	for _, call := range s.lab.Azure.Calls() {
-		calls[call.Method+" "+call.Class]++
-	}
-	s.calls("calls to Azure, for 5 VMs asked for and removed", calls)
+	s.calls("calls to Azure, for 5 machines made and removed", s.lab.Azure.ByClass())
 }
 
 // calls prints how often each method was called.

@@ -24,29 +24,49 @@ const (
 type instance struct {
 	metadata map[string]any
 	userData []byte
+	// packed says that the service hands over packed user data as they are.
+	packed bool
 }
 
-// cloudbaseInit is cloudbase-init as image-builder sets it up for vSphere: one metadata service, and of its plugins the two
-// that matter here. Failures are lines in its log and nothing more, as on a real machine.
+// cloudbaseInit is cloudbase-init as image-builder sets it up: one metadata service, and of its plugins the two that matter here.
+// Failures are lines in its log and, in Azure, what its host hears.
 func (p *power) cloudbaseInit(ctx context.Context) {
 	p.logInit("INFO", "Cloudbase-Init version: %s", p.guest.cloudbase())
-	found, err := p.guestInfoService(ctx)
+	host, inAzure := p.vm.(AzureHost)
+	service, load := "VMwareGuestInfoService", p.guestInfoService
+	if inAzure {
+		service, load = "AzureService", func(context.Context) (*instance, error) { return p.azureService(host) }
+	}
+	found, err := load(ctx)
 	if err != nil {
-		p.logInit("ERROR", "Failed to load metadata service 'VMwareGuestInfoService': %v", err)
+		p.logInit("ERROR", "Failed to load metadata service '%s': %v", service, err)
 		p.logInit("ERROR", "No metadata service found")
-	} else if !p.plugins(ctx, found) {
+		p.logInit("INFO", "Plugins execution done")
+		return
+	}
+	done, fine := p.plugins(ctx, found)
+	if inAzure && !fine {
+		p.logInit("INFO", "Reporting provisioning failed")
+		host.Health(false, "Provisioning failed")
+	}
+	if !done {
 		return
 	}
 	p.logInit("INFO", "Plugins execution done")
+	if inAzure && fine {
+		p.logInit("INFO", "Reporting provisioning completed")
+		host.Health(true, "")
+	}
 }
 
-// plugins says whether all of them had their turn.
-func (p *power) plugins(ctx context.Context, found *instance) bool {
+// plugins says whether all of them had their turn, and whether none of them failed.
+func (p *power) plugins(ctx context.Context, found *instance) (done, fine bool) {
 	key, err := p.marks(found.metadata["instance-id"])
 	if err != nil {
 		p.logInit("CRITICAL", "Unhandled error: %v", err)
-		return false
+		return false, true
 	}
+	fine = true
 	for _, plugin := range []struct {
 		name string
 		run  func(ctx context.Context, found *instance) error
@@ -55,18 +75,23 @@ func (p *power) plugins(ctx context.Context, found *instance) bool {
 			continue
 		}
 		p.logInit("INFO", "Executing plugin '%s'", plugin.name)
-		switch err := plugin.run(ctx, found); {
+		err := plugin.run(ctx, found)
+		if ctx.Err() != nil {
+			return false, fine // the power is gone
+		}
+		switch {
 		case errors.Is(err, errAgain): // it wants to be run again
 		case err != nil: // it is tried again at the next boot
 			p.logInit("ERROR", "plugin '%s' failed with error '%v'", plugin.name, err)
-		case key != "" && ctx.Err() == nil:
+			fine = false
+		case key != "":
 			p.mark(key, plugin.name)
 		}
-		if ctx.Err() != nil || p.machine.RebootAsked() {
-			return false // the rest runs after the reboot
+		if p.machine.RebootAsked() {
+			return false, fine // the rest runs after the reboot
 		}
 	}
-	return true
+	return true, fine
 }
 
 // marks is the key that remembers which plugins are done for this instance. Without an id nothing is remembered; an empty

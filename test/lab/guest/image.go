@@ -89,6 +89,9 @@ func (p *power) spoilWorld() {
 	m.OnEffect = p.effect
 	m.Intercept = p.instead
 	m.Network = windows.RealNetwork{Dial: faults.dialer("powershell.exe")}
+	if host, inAzure := p.vm.(AzureHost); inAzure {
+		m.Network = wireServer{Network: m.Network, host: host}
+	}
 	m.FeatureFaults = faults.Features
 	m.Throw(faults.Throws, -1)
 	m.Locked = faults.Locked

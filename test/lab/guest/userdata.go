@@ -65,7 +65,7 @@ func formatOf(data []byte) format {
 // the node never comes.
 func (p *power) userData(ctx context.Context, found *instance) (err error) {
 	data := found.userData
-	if bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+	if !found.packed && bytes.HasPrefix(data, []byte("\x1f\x8b")) {
 		if data, err = gunzip(data); err != nil {
 			return err
 		}

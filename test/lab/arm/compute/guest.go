@@ -18,6 +18,9 @@ type Guest interface {
 // Host is what a VM's host offers to its guest.
 type Host struct {
 	ID, VMID, Location, Zone, Size string
+	// CPUs and MemoryMiB are those of the size.
+	CPUs      int
+	MemoryMiB int64
 	// What is on the provisioning drive: ovf-env.xml has the names and the password, CustomData.bin the data.
 	ComputerName, AdminUsername, AdminPassword string
 	CustomData                                 []byte
@@ -45,6 +48,7 @@ func (c *Compute) host(m *machine) Host {
 	profile := doc.Of(body, "properties", "osProfile")
 	h := Host{
 		ID: m.r.ID.String(), VMID: doc.Text(body, "properties", "vmId"), Location: doc.Text(body, "location"), Size: m.size.Name,
+		CPUs: m.size.Cores, MemoryMiB: int64(m.size.MemoryGB) * 1024,
 		ComputerName: doc.Text(profile, "computerName"), AdminUsername: doc.Text(profile, "adminUsername"),
 		AdminPassword: m.password, CustomData: m.customData,
 	}

@@ -1,0 +1,240 @@
+package identities
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+const group = "infrastructure.cluster.x-k8s.io"
+
+// api is a cluster that counts what is read of it, and forbids some.
+type api struct {
+	client.Client
+	mu        sync.Mutex
+	asked     []string
+	forbidden string
+}
+
+func newAPI(objects ...client.Object) *api {
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	crd.SetName("azureclusteridentities." + group)
+	crd.SetLabels(map[string]string{"cluster.x-k8s.io/v1beta1": "v1beta1"})
+	return &api{Client: fake.NewClientBuilder().WithObjects(append(objects, crd)...).Build()}
+}
+
+func (a *api) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	kind := o.GetObjectKind().GroupVersionKind().Kind
+	if kind == "" {
+		kind = "Secret"
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = append(a.asked, kind+" "+key.String())
+	if kind == a.forbidden {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: kind}, key.Name, nil)
+	}
+	return a.Client.Get(ctx, key, o, options...)
+}
+
+func identityNamed(namespace, name string, allowed map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"type": "ServicePrincipal", "tenantID": "t", "clientID": "c", "allowedNamespaces": allowed,
+		"clientSecret": map[string]any{"name": "proof", "namespace": namespace},
+	}}}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1beta1", Kind: kindOf})
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}
+
+func proofIn(namespace, value string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "proof"}, Data: map[string][]byte{"clientSecret": []byte(value)},
+	}
+}
+
+func team(labels map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: labels}}
+}
+
+var (
+	blue = types.NamespacedName{Namespace: "identities", Name: "blue"}
+	m1   = types.NamespacedName{Namespace: "team", Name: "m1"}
+)
+
+// started is a keeper that runs until the test ends.
+func started(t *testing.T, a *api) *Keeper {
+	t.Helper()
+	k := &Keeper{Live: a, Now: time.Now}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- k.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		expect.OK(t, <-over)
+	})
+	return k
+}
+
+// settled is the answer once all is read that is needed for it.
+func settled(k *Keeper, p azure.Provider, use Use) (Rights, error) {
+	for range 5 {
+		rights, err := k.Of(p, use)
+		if err != phase.ErrAwaited { //nolint:errorlint // because it is returned as it is
+			return rights, err
+		}
+		time.Sleep(pace)
+		synctest.Wait()
+	}
+	return k.Of(p, use)
+}
+
+func TestOf(t *testing.T) {
+	labels, list := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"azure": "yes"}}}, map[string]any{
+		"list": []any{"team"},
+	}
+	labeled := team(map[string]string{"azure": "yes"})
+	const own = "identities"
+	for _, test := range []struct {
+		name      string
+		use       Use
+		objects   []client.Object
+		forbidden string
+		provider  azure.Provider
+		want      string
+	}{
+		{name: "listed", use: Use{m1, blue}, objects: []client.Object{identityNamed(own, "blue", list), proofIn(own, "s"), team(nil)}},
+		{name: "by a label", use: Use{m1, blue}, objects: []client.Object{identityNamed(own, "blue", labels), proofIn(own, "s"), labeled}},
+		{
+			name: "without the label", use: Use{m1, blue},
+			objects: []client.Object{identityNamed(own, "blue", labels), proofIn(own, "s"), team(nil)}, want: "does not allow namespace team",
+		},
+		{
+			name: "labels that may not be read", use: Use{m1, blue}, forbidden: "Namespace",
+			objects: []client.Object{identityNamed(own, "blue", labels), proofIn(own, "s"), labeled}, want: "does not allow namespace team",
+		},
+		{
+			name: "listed, and labels may not be read", use: Use{m1, blue}, forbidden: "Namespace",
+			objects: []client.Object{identityNamed(own, "blue", list), proofIn(own, "s"), labeled},
+		},
+		{
+			name: "may not be read", use: Use{m1, blue}, forbidden: kindOf,
+			objects: []client.Object{identityNamed(own, "blue", list), proofIn(own, "s"), labeled},
+			want:    "the manager may not read identity identities/blue; give its account that right",
+		},
+		{name: "does not exist", use: Use{m1, blue}, want: "AzureClusterIdentity identities/blue does not exist; create it"},
+		{
+			name: "its Secret does not exist", use: Use{m1, blue}, objects: []client.Object{identityNamed(own, "blue", list), team(nil)},
+			want: "Secret proof of AzureClusterIdentity identities/blue does not exist; create it in namespace identities",
+		},
+		{name: "the manager's own, not allowed", use: Use{Machine: m1}, want: "the manager may not use its own for namespace team"},
+		{
+			name: "the manager's own", use: Use{Machine: m1},
+			provider: azure.Provider{Namespaces: []string{"team"}},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAPI(test.objects...)
+				a.forbidden = test.forbidden
+				rights, err := settled(started(t, a), test.provider, test.use)
+				switch {
+				case test.want == "" && (err != nil || rights.Provider == nil):
+					t.Errorf("refused: %v", err)
+				case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) ||
+					phase.Of(err).Reason != infrav1.CredentialsMissingReason):
+					t.Errorf("the answer is %v, wanted %q", err, test.want)
+				}
+				if test.want == "" && test.use.Identity.Name != "" && string(rights.Data["clientSecret"]) != "s" {
+					t.Errorf("the proof is %s", rights.Data)
+				}
+			})
+		})
+	}
+}
+
+// TestChanges: each object is read every 10 seconds, however many machines ask; a change wakes them all, and what stays does not.
+func TestChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(identityNamed("identities", "blue", map[string]any{}), proofIn("identities", "one"), team(nil))
+		k := started(t, a)
+		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+		defer queue.ShutDown()
+		expect.OK(t, k.Feed(t.Context(), queue))
+		woken := func() (names []string) {
+			synctest.Wait()
+			for queue.Len() > 0 {
+				request, _ := queue.Get()
+				names = append(names, request.Name)
+				queue.Done(request)
+			}
+			slices.Sort(names)
+			return names
+		}
+		m2 := types.NamespacedName{Namespace: "team", Name: "m2"}
+		for _, m := range []types.NamespacedName{m1, m2} {
+			_ = expect.Got(settled(k, azure.Provider{}, Use{m, blue}))(t)
+		}
+		woken()
+		a.asked = nil
+		time.Sleep(every + time.Second)
+		expect.Same(t, "woken without a change", 0, len(woken()))
+		slices.Sort(a.asked)
+		expect.Same(t, "read in 10 s", []string{
+			"AzureClusterIdentity identities/blue", "CustomResourceDefinition /azureclusteridentities." + group, "Namespace /team",
+			"Secret identities/proof",
+		}, a.asked)
+		changed := proofIn("identities", "two")
+		expect.OK(t, a.Update(t.Context(), changed))
+		time.Sleep(every + time.Second)
+		expect.Same(t, "woken by a change", []string{"m1", "m2"}, woken())
+		rights := expect.Got(k.Of(azure.Provider{}, Use{m1, blue}))(t)
+		expect.Same(t, "proof", "two", string(rights.Data["clientSecret"]))
+		expect.OK(t, a.Delete(t.Context(), changed))
+		time.Sleep(every + time.Second)
+		expect.Same(t, "woken by a loss", []string{"m1", "m2"}, woken())
+	})
+}
+
+// TestForgotten: nobody has asked for half an hour. What cannot be read keeps its last answer until then.
+func TestForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(identityNamed("identities", "blue", map[string]any{}), proofIn("identities", "one"), team(nil))
+		k := started(t, a)
+		_ = expect.Got(settled(k, azure.Provider{}, Use{m1, blue}))(t)
+		a.mu.Lock()
+		a.forbidden = "Secret"
+		a.mu.Unlock()
+		time.Sleep(every + time.Second)
+		rights := expect.Got(k.Of(azure.Provider{}, Use{m1, blue}))(t)
+		expect.Same(t, "proof that can no longer be read", "one", string(rights.Data["clientSecret"]))
+		time.Sleep(keep + every + time.Second)
+		a.mu.Lock()
+		a.asked = nil
+		a.mu.Unlock()
+		time.Sleep(time.Minute)
+		expect.Same(t, "read for nobody", 0, len(a.asked))
+	})
+}

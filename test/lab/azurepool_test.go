@@ -1,0 +1,82 @@
+package lab_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+)
+
+// azurePool is a pool in Azure, beside one in the vCenter: its machines inherit place and identity from the AzureCluster.
+func (s *story) azurePool(ctx context.Context) {
+	s.Helper()
+	s.must(s.lab.Apply(ctx, lab.Pool{Name: "az", Replicas: 2, Azure: true}))
+	s.await(ctx, 3)
+	s.assertInAzure(ctx, 2)
+	s.must(s.lab.Scale(ctx, "az", 1))
+	s.await(ctx, 2)
+	s.assertInAzure(ctx, 1)
+	s.must(s.lab.Remove(ctx, "az"))
+	s.await(ctx, 1)
+	s.assertInAzure(ctx, 0)
+	calls := map[string]int{}
+	for _, call := range s.lab.Azure.Calls() {
+		if call.Class == "vm" && call.Method != "GET" {
+			calls[call.Method+" "+call.Resource]++
+		}
+	}
+	for what, times := range calls {
+		if times != 1 {
+			s.Errorf("%s was sent %d times", what, times)
+		}
+	}
+	if len(calls) != 4 {
+		s.Errorf("VMs were asked for and removed by %v, and these must be two of each", calls)
+	}
+}
+
+// assertInAzure checks that so many machines are in Azure, each with its VM, and that nothing else is left there.
+func (s *story) assertInAzure(ctx context.Context, wanted int) {
+	s.Helper()
+	var machines []string
+	for _, m := range s.machines(ctx) {
+		if m.Spec.Azure == nil {
+			continue
+		}
+		machines = append(machines, m.Status.ComputerName)
+		if !strings.HasPrefix(m.Spec.ProviderID, "azure:///subscriptions/"+armsim.Subscription+"/resourceGroups/") {
+			s.Errorf("machine %s has the provider ID %s", m.Name, m.Spec.ProviderID)
+		}
+		s.assertAzureNode(ctx, m)
+	}
+	slices.Sort(machines)
+	if diff := cmp.Diff(machines, s.lab.Azure.Names(armsim.Group, "Microsoft.Compute/virtualMachines")); diff != "" || len(machines) != wanted {
+		s.Errorf("%d machines were wanted; their VMs differ (-machines +azure):\n%s", wanted, diff)
+	}
+	for _, kind := range []string{"Microsoft.Network/networkInterfaces", "Microsoft.Compute/disks"} {
+		if left := s.lab.Azure.Names(armsim.Group, kind); len(left) != wanted {
+			s.Errorf("%d %s are there for %d VMs: %v", len(left), kind, wanted, left)
+		}
+	}
+}
+
+func (s *story) assertAzureNode(ctx context.Context, m infrav1.WindowsMachine) {
+	s.Helper()
+	for _, n := range s.nodes(ctx) {
+		if n.Name != m.Status.ComputerName {
+			continue
+		}
+		seen := fmt.Sprintf("%s %s", n.Spec.ProviderID, n.Labels["example.com/pool"])
+		if want := m.Spec.ProviderID + " az"; seen != want {
+			s.Errorf("node %s has %s, wanted %s", n.Name, seen, want)
+		}
+		return
+	}
+	s.Errorf("machine %s has no node", m.Name)
+}

@@ -1,0 +1,96 @@
+package guest
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// AzureHost is what a VM in Azure has, and one in a vCenter has not.
+type AzureHost interface {
+	VM
+	// Drive is the content of ovf-env.xml and of CustomData.bin on the provisioning drive; nil is no such file.
+	Drive() (environment, customData []byte)
+	// Instance names the VM in the goal state of its host.
+	Instance() string
+	// Health is what the host agent hears: that the guest is ready, or why not.
+	Health(ready bool, description string)
+}
+
+// wireServerAddress is where each guest in Azure finds its host.
+const wireServerAddress = "http://168.63.129.16/"
+
+// environment is the part of ovf-env.xml that cloudbase-init reads.
+type environment struct {
+	ComputerName string `xml:"ProvisioningSection>WindowsProvisioningConfigurationSet>ComputerName"`
+	CustomData   string `xml:"ProvisioningSection>WindowsProvisioningConfigurationSet>CustomData"`
+}
+
+// azureService is AzureService of cloudbase-init 1.1.4 (metadata/services/azureservice.py): it takes the name from ovf-env.xml, the
+// instance from the goal state and the user data from CustomData.bin as they are, which it alone of all services never unpacks.
+func (p *power) azureService(host AzureHost) (*instance, error) {
+	text, customData := host.Drive()
+	if text == nil {
+		return nil, errors.New("no drive containing file E6DA6616-8EC4-48E0-BE93-58CE6ACE3CFB.tag could be found")
+	}
+	var env environment
+	if err := xml.Unmarshal(text, &env); err != nil {
+		return nil, err
+	}
+	if customData == nil && env.CustomData != "" {
+		return nil, errors.New("custom data configuration exists, but the custom data file is not present")
+	}
+	return &instance{
+		metadata: map[string]any{"instance-id": host.Instance(), "local-hostname": env.ComputerName}, userData: customData, packed: true,
+	}, nil
+}
+
+// wireServer is the host of a VM in Azure, for programs in the guest. All else is the network behind it.
+type wireServer struct {
+	windows.Network
+	host AzureHost
+}
+
+// Web is part of windows.Network.
+func (w wireServer) Web(ctx context.Context, method, url string, body []byte) ([]byte, error) {
+	path, local := strings.CutPrefix(url, wireServerAddress)
+	switch {
+	case !local:
+		return w.Network.Web(ctx, method, url, body)
+	case method == http.MethodGet && path == "machine?comp=goalstate":
+		return fmt.Appendf(nil, "<GoalState><Version>2015-04-05</Version><Incarnation>1</Incarnation><Machine>"+
+			"<ExpectedState>Started</ExpectedState></Machine><Container><ContainerId>%[1]s</ContainerId><RoleInstanceList>"+
+			"<RoleInstance><InstanceId>%[1]s</InstanceId></RoleInstance></RoleInstanceList></Container></GoalState>",
+			w.host.Instance()), nil
+	case method == http.MethodPost && path == "machine?comp=health":
+		return nil, w.health(body)
+	}
+	return nil, fmt.Errorf("%s %s: 400 Bad Request", method, url)
+}
+
+// health is a report on the state of the role. Only Ready, and a failure of the provisioning, end the provisioning.
+func (w wireServer) health(body []byte) error {
+	var said struct {
+		Instance    string `xml:"Container>RoleInstanceList>Role>InstanceId"`
+		State       string `xml:"Container>RoleInstanceList>Role>Health>State"`
+		SubStatus   string `xml:"Container>RoleInstanceList>Role>Health>Details>SubStatus"`
+		Description string `xml:"Container>RoleInstanceList>Role>Health>Details>Description"`
+	}
+	if err := xml.Unmarshal(body, &said); err != nil {
+		return err
+	}
+	switch {
+	case said.Instance != w.host.Instance():
+		return errors.New("410 Gone")
+	case said.State == "Ready":
+		w.host.Health(true, "")
+	case said.SubStatus == "ProvisioningFailed":
+		w.host.Health(false, said.Description)
+	}
+	return nil
+}
