@@ -102,7 +102,7 @@ func (r *Reconciler) identify(_ context.Context, f *facts) error {
 	if provider == nil {
 		return phase.Stall(infrav1.CloudNotSupportedReason,
 			"this release of the manager does not support the cloud in the spec; upgrade the manager, or delete the Machine and "+
-				"use a WindowsMachineTemplate with spec.vsphere")
+				"use a WindowsMachineTemplate of another cloud")
 	}
 	var err error
 	f.identity, err = provider.Identify(f.windows)

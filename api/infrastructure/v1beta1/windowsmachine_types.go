@@ -44,9 +44,8 @@ type WindowsMachineSpec struct {
 	// +optional
 	VSphere *VSphereVM `json:"vsphere,omitempty"`
 
-	// azure makes the VM in an Azure subscription. No controller of this release
-	// does that yet: a machine with azure gets no VM and has the reason
-	// CloudNotSupported. The choice of the cloud is Immutable.
+	// azure makes the VM in an Azure subscription. The choice of the cloud is
+	// Immutable.
 	//
 	// +optional
 	Azure *AzureVM `json:"azure,omitempty"`
