@@ -240,7 +240,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 			r.freeSecret, r.release)
 	default:
 		return phase.Run(ctx, f, r.owned, r.place, r.identify, phase.Unless(hadVM, r.complete), r.recordIdentity, r.claimAddresses,
-			phase.Unless(hadVM, r.ready), r.connect, r.sameServer, phase.Unless(hadVM, r.distinct), r.hold,
+			r.noteTenant, phase.Unless(hadVM, r.ready), r.connect, r.sameServer, phase.Unless(hadVM, r.distinct), r.hold,
 			phase.Unless(hadVM, r.holdAddresses), r.provision)
 	}
 }

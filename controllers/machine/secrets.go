@@ -81,6 +81,23 @@ func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.Id
 	return f.ofCloud(err)
 }
 
+// noteTenant writes down in which tenant the VM will be: user data may need it, and the VM needs those.
+func (r *Reconciler) noteTenant(ctx context.Context, f *facts) error {
+	at := f.windows.Status.Azure
+	if at == nil || at.TenantID != "" {
+		return nil
+	}
+	if err := r.connect(ctx, f); err != nil {
+		return err
+	}
+	if of, ok := f.cloud.(cloud.Tenanted); ok && tenantIDs.MatchString(of.Tenant()) {
+		at.TenantID = of.Tenant()
+	}
+	return nil
+}
+
+var tenantIDs = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
 // noCredentials stops if the Secret serves this machine no more. One that is being deleted waits for those that may have a VM.
 func noCredentials(f *facts, key client.ObjectKey, secret credentials.Secret) error {
 	switch {

@@ -53,6 +53,12 @@ type Place struct {
 	UID types.UID
 }
 
+// Tenanted is an account in a cloud with tenants.
+type Tenanted interface {
+	// Tenant is the ID of the account's tenant, or a domain of it.
+	Tenant() string
+}
+
 // Size is that of a VM; zero if it is not known.
 type Size struct{ CPUs, MemoryMiB int64 }
 

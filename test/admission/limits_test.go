@@ -58,7 +58,7 @@ var machineLimits = slices.Concat(
 
 func identityLimits(field string) []limit {
 	return []limit{
-		oneOf(field+".kind", "Secret", "AzureClusterIdentity"), atMost(field+".name", 253),
+		oneOf(field+".kind", "Secret", "ConfigMap"), atMost(field+".name", 253),
 	}
 }
 

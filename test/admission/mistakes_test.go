@@ -14,7 +14,7 @@ var mistakes = map[string][]mistake{
 		{"spec.vsphere.memoryMiB", `33`, `8192`, "greater than or equal to 4096"},
 		{"spec.vsphere.memoryMiB", `10001`, `10000`, "must be a multiple of 4"},
 
-		{"spec.vsphere.identityRef.name", `A B/..`, `vcenter`, "must be the name of a Secret"},
+		{"spec.vsphere.identityRef.name", `A B/..`, `vcenter`, "must be the name of an object"},
 		{"spec.vsphere.identityRef.kind", `VSphereClusterIdentity`, `Secret`, `supported values: "Secret"`},
 		{"spec.vsphere.datacenter", `" "`, `dc1`, "without blanks at its ends"},
 		{"spec.vsphere.datastore", `"ssd1 "`, `ssd1`, "without blanks at its ends"},

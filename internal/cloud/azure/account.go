@@ -29,7 +29,10 @@ type account struct {
 	opened   time.Time // requests of a process before us were sent until then
 }
 
-var _ cloud.Cloud = (*account)(nil)
+var (
+	_ cloud.Cloud    = (*account)(nil)
+	_ cloud.Tenanted = (*account)(nil)
+)
 
 // Observe reports the VM as the lists have it.
 func (a *account) Observe(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
@@ -61,6 +64,9 @@ func (a *account) Server(ctx context.Context, asker cloud.Key) (string, error) {
 }
 
 func (a *account) server() string { return a.calls.endpoint + "/" + a.calls.who.tenant }
+
+// Tenant is part of cloud.Tenanted.
+func (a *account) Tenant() string { return a.calls.who.tenant }
 
 // Health is that of the calls and the watch.
 func (a *account) Health() cloud.Health {
