@@ -148,7 +148,8 @@ func (f *managerFlags) azure() (azure.Provider, error) {
 		return azure.Provider{}, fmt.Errorf("--azure-clouds: %w", err)
 	}
 	if _, known := book.Named(f.azureCloud); !known {
-		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not known; use one of %s", f.azureCloud, strings.Join(book.Names(), ", "))
+		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not known; use one of %s",
+			f.azureCloud, strings.Join(book.Names(), ", "))
 	}
 	return azure.Provider{Book: book, Cloud: f.azureCloud, Namespaces: f.azureNamespaces}, nil
 }

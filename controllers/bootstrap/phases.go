@@ -81,8 +81,8 @@ func ready(_ context.Context, f *facts) error {
 			"WindowsMachine %s does not have the MACs and addresses of its adapters yet", f.windows.Name)
 	case f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && !placed(f.windows.Status.Azure):
 		return phase.Wait(phase.WindowsMachine, bootstrapv1.WaitingForMachinePlacementReason,
-			"WindowsMachine %s has no status.azure.tenantID yet, without which spec.node.cloudConfigFile cannot be written; it comes from "+
-				"the machine's identity, if that names its tenant by ID and not by domain", f.windows.Name)
+			"WindowsMachine %s has no status.azure.tenantID yet, without which spec.node.cloudConfigFile cannot be written; it comes "+
+				"from the machine's identity, if that names its tenant by ID and not by domain", f.windows.Name)
 	}
 	return nil
 }

@@ -26,7 +26,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-const group = "infrastructure.cluster.x-k8s.io"
+const (
+	owner = "identities" // the namespace of who offers the identity
+	group = "infrastructure.cluster.x-k8s.io"
+)
 
 // api is a cluster that counts what is read of it, and forbids some.
 type api struct {
@@ -58,20 +61,20 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, o client.Object, op
 	return a.Client.Get(ctx, key, o, options...)
 }
 
-func identityNamed(namespace, name string, allowed map[string]any) *unstructured.Unstructured {
+func identityOf(allowed map[string]any) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"type": "ServicePrincipal", "tenantID": "t", "clientID": "c", "allowedNamespaces": allowed,
-		"clientSecret": map[string]any{"name": "proof", "namespace": namespace},
+		"clientSecret": map[string]any{"name": "proof", "namespace": owner},
 	}}}
 	o.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1beta1", Kind: kindOf})
-	o.SetNamespace(namespace)
-	o.SetName(name)
+	o.SetNamespace(owner)
+	o.SetName(blue.Name)
 	return o
 }
 
-func proofIn(namespace, value string) *corev1.Secret {
+func proof(value string) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "proof"}, Data: map[string][]byte{"clientSecret": []byte(value)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: owner, Name: "proof"}, Data: map[string][]byte{"clientSecret": []byte(value)},
 	}
 }
 
@@ -80,7 +83,7 @@ func team(labels map[string]string) *corev1.Namespace {
 }
 
 var (
-	blue = types.NamespacedName{Namespace: "identities", Name: "blue"}
+	blue = types.NamespacedName{Namespace: owner, Name: "blue"}
 	m1   = types.NamespacedName{Namespace: "team", Name: "m1"}
 )
 
@@ -98,6 +101,12 @@ func started(t *testing.T, a *api) *Keeper {
 	return k
 }
 
+// pass lets time go by.
+func pass(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // because time stands still in the bubble otherwise
+	synctest.Wait()
+}
+
 // settled is the answer once all is read that is needed for it.
 func settled(k *Keeper, p azure.Provider, use Use) (Rights, error) {
 	for range 5 {
@@ -105,8 +114,7 @@ func settled(k *Keeper, p azure.Provider, use Use) (Rights, error) {
 		if err != phase.ErrAwaited { //nolint:errorlint // because it is returned as it is
 			return rights, err
 		}
-		time.Sleep(pace)
-		synctest.Wait()
+		pass(pace)
 	}
 	return k.Of(p, use)
 }
@@ -116,7 +124,6 @@ func TestOf(t *testing.T) {
 		"list": []any{"team"},
 	}
 	labeled := team(map[string]string{"azure": "yes"})
-	const own = "identities"
 	for _, test := range []struct {
 		name      string
 		use       Use
@@ -125,28 +132,28 @@ func TestOf(t *testing.T) {
 		provider  azure.Provider
 		want      string
 	}{
-		{name: "listed", use: Use{m1, blue}, objects: []client.Object{identityNamed(own, "blue", list), proofIn(own, "s"), team(nil)}},
-		{name: "by a label", use: Use{m1, blue}, objects: []client.Object{identityNamed(own, "blue", labels), proofIn(own, "s"), labeled}},
+		{name: "listed", use: Use{m1, blue}, objects: []client.Object{identityOf(list), proof("s"), team(nil)}},
+		{name: "by a label", use: Use{m1, blue}, objects: []client.Object{identityOf(labels), proof("s"), labeled}},
 		{
 			name: "without the label", use: Use{m1, blue},
-			objects: []client.Object{identityNamed(own, "blue", labels), proofIn(own, "s"), team(nil)}, want: "does not allow namespace team",
+			objects: []client.Object{identityOf(labels), proof("s"), team(nil)}, want: "does not allow namespace team",
 		},
 		{
 			name: "labels that may not be read", use: Use{m1, blue}, forbidden: "Namespace",
-			objects: []client.Object{identityNamed(own, "blue", labels), proofIn(own, "s"), labeled}, want: "does not allow namespace team",
+			objects: []client.Object{identityOf(labels), proof("s"), labeled}, want: "does not allow namespace team",
 		},
 		{
 			name: "listed, and labels may not be read", use: Use{m1, blue}, forbidden: "Namespace",
-			objects: []client.Object{identityNamed(own, "blue", list), proofIn(own, "s"), labeled},
+			objects: []client.Object{identityOf(list), proof("s"), labeled},
 		},
 		{
 			name: "may not be read", use: Use{m1, blue}, forbidden: kindOf,
-			objects: []client.Object{identityNamed(own, "blue", list), proofIn(own, "s"), labeled},
+			objects: []client.Object{identityOf(list), proof("s"), labeled},
 			want:    "the manager may not read identity identities/blue; give its account that right",
 		},
 		{name: "does not exist", use: Use{m1, blue}, want: "AzureClusterIdentity identities/blue does not exist; create it"},
 		{
-			name: "its Secret does not exist", use: Use{m1, blue}, objects: []client.Object{identityNamed(own, "blue", list), team(nil)},
+			name: "its Secret does not exist", use: Use{m1, blue}, objects: []client.Object{identityOf(list), team(nil)},
 			want: "Secret proof of AzureClusterIdentity identities/blue does not exist; create it in namespace identities",
 		},
 		{name: "the manager's own, not allowed", use: Use{Machine: m1}, want: "the manager may not use its own for namespace team"},
@@ -178,7 +185,7 @@ func TestOf(t *testing.T) {
 // TestChanges: each object is read every 10 seconds, however many machines ask; a change wakes them all, and what stays does not.
 func TestChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAPI(identityNamed("identities", "blue", map[string]any{}), proofIn("identities", "one"), team(nil))
+		a := newAPI(identityOf(map[string]any{}), proof("one"), team(nil))
 		k := started(t, a)
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 		defer queue.ShutDown()
@@ -199,21 +206,21 @@ func TestChanges(t *testing.T) {
 		}
 		woken()
 		a.asked = nil
-		time.Sleep(every + time.Second)
+		pass(every + time.Second)
 		expect.Same(t, "woken without a change", 0, len(woken()))
 		slices.Sort(a.asked)
 		expect.Same(t, "read in 10 s", []string{
 			"AzureClusterIdentity identities/blue", "CustomResourceDefinition /azureclusteridentities." + group, "Namespace /team",
 			"Secret identities/proof",
 		}, a.asked)
-		changed := proofIn("identities", "two")
+		changed := proof("two")
 		expect.OK(t, a.Update(t.Context(), changed))
-		time.Sleep(every + time.Second)
+		pass(every + time.Second)
 		expect.Same(t, "woken by a change", []string{"m1", "m2"}, woken())
 		rights := expect.Got(k.Of(azure.Provider{}, Use{m1, blue}))(t)
 		expect.Same(t, "proof", "two", string(rights.Data["clientSecret"]))
 		expect.OK(t, a.Delete(t.Context(), changed))
-		time.Sleep(every + time.Second)
+		pass(every + time.Second)
 		expect.Same(t, "woken by a loss", []string{"m1", "m2"}, woken())
 	})
 }
@@ -221,20 +228,20 @@ func TestChanges(t *testing.T) {
 // TestForgotten: nobody has asked for half an hour. What cannot be read keeps its last answer until then.
 func TestForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAPI(identityNamed("identities", "blue", map[string]any{}), proofIn("identities", "one"), team(nil))
+		a := newAPI(identityOf(map[string]any{}), proof("one"), team(nil))
 		k := started(t, a)
 		_ = expect.Got(settled(k, azure.Provider{}, Use{m1, blue}))(t)
 		a.mu.Lock()
 		a.forbidden = "Secret"
 		a.mu.Unlock()
-		time.Sleep(every + time.Second)
+		pass(every + time.Second)
 		rights := expect.Got(k.Of(azure.Provider{}, Use{m1, blue}))(t)
 		expect.Same(t, "proof that can no longer be read", "one", string(rights.Data["clientSecret"]))
-		time.Sleep(keep + every + time.Second)
+		pass(keep + every + time.Second)
 		a.mu.Lock()
 		a.asked = nil
 		a.mu.Unlock()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		expect.Same(t, "read for nobody", 0, len(a.asked))
 	})
 }

@@ -55,7 +55,8 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 	return f.ofCloud(err)
 }
 
-// connectAs gets the account of an identity that is no Secret: the one that the spec names, the AzureCluster's, or the manager's own.
+// connectAs gets the account of an identity that is no Secret: the one that the spec names, the AzureCluster's, or the manager's
+// own.
 func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.IdentityReference) error {
 	placer, ok := provider.(cloud.Placer)
 	if !ok || ref.Kind != "" && ref.Kind != infrav1.IdentityAzureCluster {

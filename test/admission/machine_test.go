@@ -61,8 +61,8 @@ var onlySecrets = rule{
 func secretName(field string) rule {
 	return rule{
 		at: field, field: field,
-		message: "must be the name of an object: lowercase letters, digits, '-' and '.', beginning and ending with a letter or digit, " +
-			"such as vcenter",
+		message: "must be the name of an object: lowercase letters, digits, '-' and '.', beginning and ending with a letter or " +
+			"digit, such as vcenter",
 		accepted: edits(field, "a", "vcenter-2.team-a"),
 		refused:  edits(field, "", "Vcenter", "A B/..", "../../x", "-a", "a.", "a..b", "a_b", "team/vcenter", "a\n"),
 	}

@@ -3,6 +3,7 @@ package lab_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ func (s *story) azurePool(ctx context.Context) {
 	s.assertInAzure(ctx, 0)
 	calls := map[string]int{}
 	for _, call := range s.lab.Azure.Calls() {
-		if call.Class == "vm" && call.Method != "GET" {
+		if call.Class == "vm" && call.Method != http.MethodGet {
 			calls[call.Method+" "+call.Resource]++
 		}
 	}
@@ -56,7 +57,8 @@ func (s *story) assertInAzure(ctx context.Context, wanted int) {
 		s.assertAzureNode(ctx, m)
 	}
 	slices.Sort(machines)
-	if diff := cmp.Diff(machines, s.lab.Azure.Names(armsim.Group, "Microsoft.Compute/virtualMachines")); diff != "" || len(machines) != wanted {
+	vms := s.lab.Azure.Names(armsim.Group, "Microsoft.Compute/virtualMachines")
+	if diff := cmp.Diff(machines, vms); diff != "" || len(machines) != wanted {
 		s.Errorf("%d machines were wanted; their VMs differ (-machines +azure):\n%s", wanted, diff)
 	}
 	for _, kind := range []string{"Microsoft.Network/networkInterfaces", "Microsoft.Compute/disks"} {

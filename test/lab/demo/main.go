@@ -34,7 +34,8 @@ func main() {
 
 // run starts the lab, tells the story, and takes everything down again.
 func run(ctx context.Context, boot time.Duration, keep bool) (err error) {
-	fmt.Println("Windows nodes for Cluster API. vCenter, Azure and the Windows guests are simulated; the control planes, Cluster API,")
+	fmt.Println("Windows nodes for Cluster API. vCenter, Azure and the Windows guests are simulated; the control planes, " +
+		"Cluster API,")
 	fmt.Println("our controllers, the user data, the join and its certificates are real. All of it runs on loopback, " +
 		"in a folder of its own.")
 	fmt.Printf("A simulated Windows takes %s to start, and starts twice before it reports.\n", boot)

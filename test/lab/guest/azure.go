@@ -31,8 +31,8 @@ type environment struct {
 	CustomData   string `xml:"ProvisioningSection>WindowsProvisioningConfigurationSet>CustomData"`
 }
 
-// azureService is AzureService of cloudbase-init 1.1.4 (metadata/services/azureservice.py): it takes the name from ovf-env.xml, the
-// instance from the goal state and the user data from CustomData.bin as they are, which it alone of all services never unpacks.
+// azureService is AzureService of cloudbase-init 1.1.4 (metadata/services/azureservice.py): it takes the name from ovf-env.xml,
+// the instance from the goal state and the user data from CustomData.bin, which it alone of all services never unpacks.
 func (p *power) azureService(host AzureHost) (*instance, error) {
 	text, customData := host.Drive()
 	if text == nil {
@@ -46,7 +46,8 @@ func (p *power) azureService(host AzureHost) (*instance, error) {
 		return nil, errors.New("custom data configuration exists, but the custom data file is not present")
 	}
 	return &instance{
-		metadata: map[string]any{"instance-id": host.Instance(), "local-hostname": env.ComputerName}, userData: customData, packed: true,
+		metadata: map[string]any{"instance-id": host.Instance(), "local-hostname": env.ComputerName},
+		userData: customData, packed: true,
 	}, nil
 }
 

@@ -18,28 +18,29 @@ import (
 
 // RunAzure plays the VMs of the simulated Azure that are switched on from now on, until ctx ends.
 func RunAzure(ctx context.Context, cloud *armsim.Cloud, play func(ctx context.Context, vm *AzureVM)) {
-	hosts := &azureHosts{ctx: ctx, play: play, on: map[string]context.CancelFunc{}}
+	var guests sync.WaitGroup
+	hosts := &azureHosts{on: map[string]context.CancelFunc{}, play: func(vm *AzureVM) (stop func()) {
+		on, stop := context.WithCancel(ctx)
+		guests.Go(func() { play(on, vm) })
+		return stop
+	}}
 	cloud.Change(func(w *armsim.Inside) { w.Compute.Guest = hosts })
 	<-ctx.Done()
 	cloud.Change(func(w *armsim.Inside) { w.Compute.Guest = nil })
-	hosts.guests.Wait()
+	guests.Wait()
 }
 
 // azureHosts are called under the lock of the cloud.
 type azureHosts struct {
-	ctx    context.Context
-	play   func(ctx context.Context, vm *AzureVM)
-	guests sync.WaitGroup
-	on     map[string]context.CancelFunc
+	play func(vm *AzureVM) (stop func())
+	on   map[string]context.CancelFunc
 }
 
 var _ compute.Guest = (*azureHosts)(nil)
 
 // Boot is part of compute.Guest.
 func (a *azureHosts) Boot(host compute.Host) {
-	ctx, stop := context.WithCancel(a.ctx)
-	a.on[host.ID] = stop
-	a.guests.Go(func() { a.play(ctx, &AzureVM{host: host}) })
+	a.on[host.ID] = a.play(&AzureVM{host: host})
 }
 
 // Halt is part of compute.Guest.
