@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -83,6 +84,46 @@ func TestFlagsReachTheManager(t *testing.T) {
 	}
 	if options.LeaderElectionNamespace != "mine" || options.PprofBindAddress != "" {
 		t.Errorf("namespace %q, profiler %q", options.LeaderElectionNamespace, options.PprofBindAddress)
+	}
+}
+
+// The flags of Azure make its provider, or say which of them is wrong.
+func TestFlagsOfAzure(t *testing.T) {
+	file := func(name, content string) string {
+		name = filepath.Join(t.TempDir(), name)
+		expect.OK(t, os.WriteFile(name, []byte(content), 0o600))
+		return name
+	}
+	const at = ", resourceManagerEndpoint: https://arm.example.com, authority: https://login.example.com}]"
+	own, taken := file("own", "clouds: [{name: Own"+at), file("taken", "clouds: [{name: AzureChinaCloud"+at)
+	empty, broken := file("empty", ""), file("broken", "clouds: [{name: Own, endpoint: x}]")
+	const microsoft = "AzurePublicCloud, AzureUSGovernmentCloud, AzureChinaCloud"
+	for _, c := range []struct{ arguments, cloud, namespaces, refused string }{
+		{arguments: ""},
+		{arguments: "--azure-cloud=AzureChinaCloud --azure-namespaces=a,b", cloud: "AzureChinaCloud", namespaces: "a b"},
+		{arguments: "--azure-clouds=" + own + " --azure-cloud=Own", cloud: "Own"},
+		{arguments: "--azure-cloud=Own", refused: "--azure-cloud=Own is not known; use one of " + microsoft},
+		{
+			arguments: "--azure-clouds=" + own + " --azure-cloud=own",
+			refused:   "--azure-cloud=own is not known; use one of " + microsoft + ", Own",
+		},
+		{arguments: "--azure-clouds=" + own + ".not", refused: "--azure-clouds: read the clouds: open " + own + ".not: no such file"},
+		{arguments: "--azure-clouds=" + t.TempDir(), refused: "--azure-clouds: read the clouds: "},
+		{arguments: "--azure-clouds=" + empty, refused: "--azure-clouds: clouds in " + empty + ": "},
+		{arguments: "--azure-clouds=" + broken, refused: "--azure-clouds: clouds in " + broken + ": "},
+		{arguments: "--azure-clouds=" + taken, refused: "--azure-clouds: clouds in " + taken + ": "},
+	} {
+		p, err := flagsOf(t, c.arguments).azure()
+		if (err != nil) != (c.refused != "") || err != nil && !strings.HasPrefix(err.Error(), c.refused) {
+			t.Errorf("%q: want %q, got %v", c.arguments, c.refused, err)
+		}
+		if have := strings.Join(p.Namespaces, " "); p.Cloud != c.cloud || have != c.namespaces {
+			t.Errorf("%q: the cloud is %q, the namespaces are %q", c.arguments, p.Cloud, have)
+		}
+	}
+	p := expect.Got(flagsOf(t, "--azure-clouds="+own).azure())(t)
+	if known, ok := p.Book.Named("Own"); !ok || known.ResourceManager != "https://arm.example.com" {
+		t.Errorf("the cloud of the file is %v", known)
 	}
 }
 
