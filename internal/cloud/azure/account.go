@@ -23,6 +23,7 @@ type account struct {
 	lists    lists
 	ledger   ledger
 	closures closures
+	sizes    shelves
 	watching atomic.Bool
 	now      func() time.Time
 	ticks    func() (<-chan time.Time, func())
@@ -108,6 +109,8 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 	switch step.Act {
 	case next.List:
 		return false, a.firstList(ctx, at.scope)
+	case next.Sizes:
+		return false, a.listSizes(ctx, a.sizes.shelf(at.vm.Subscription, locationOf(m)))
 	case next.Look:
 		return false, a.look(ctx, m, at)
 	case next.View:
@@ -203,7 +206,7 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 	}
 	sent := a.now()
 	answer := a.calls.createVM(ctx, at.vm, func(ctx context.Context) (any, error) {
-		return body(ctx, request.Want{Machine: m, Placement: where, Choice: choice})
+		return body(ctx, request.Want{Machine: m, Placement: where, Choice: choice, Accelerated: a.accelerates(group, m, choice)})
 	})
 	if _, waits := asLater(answer.err()); waits || answer.unsent != nil {
 		return true, answer.err()

@@ -38,6 +38,10 @@ type Survey struct {
 	// Choice is the next size and zone that is open; nil if all are closed. Closed is why.
 	Choice *request.Choice
 	Closed *cloud.Error
+	// SizesDue says that the list of the region's sizes is to be asked for before a request. SizesUnknown is why it could not be
+	// had, which stops nothing.
+	SizesDue     bool
+	SizesUnknown *cloud.Error
 }
 
 // Sight is a VM as Azure shows it.
