@@ -46,6 +46,7 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
 	_, err := a.pursue(ctx, m, next.Gone)
 	if errors.Is(err, cloud.ErrNotFound) {
+		a.remember(m)
 		a.ledger.forget(m)
 	}
 	return err

@@ -29,7 +29,7 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 		s.Seen = r.sight(*m, at.scope.power.get(r.id), r.addresses(at.scope.addresses))
 		s.Seen.VM.Size = a.sizeOfVM(*r, *m)
 	}
-	s.Left = at.scope.left(*m)
+	s.Left, s.Refused = at.scope.left(*m), at.scope.refusal()
 	at.scope.mu.Unlock()
 	if s.Seen != nil && s.Seen.Ours {
 		a.saw(*m, &s, w)

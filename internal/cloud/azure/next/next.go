@@ -116,7 +116,15 @@ func withVM(m cloud.Machine, s Survey, want Goal) Step {
 	case vm.State == Creating:
 		return tell(vm, cloud.Creating, s.making())
 	}
-	return tell(vm, cloud.Creating, "Azure does not say whether the VM runs")
+	return tell(vm, cloud.Creating, s.silence())
+}
+
+// silence is what is told of a VM whose power state is not known.
+func (s Survey) silence() string {
+	if s.Refused == nil {
+		return "Azure does not say whether the VM runs"
+	}
+	return "it is not known whether the VM runs: " + s.Refused.Message
 }
 
 // unsized says that the size of the VM is not known and may be asked for.
@@ -129,6 +137,9 @@ func (s Survey) neverRan() bool { return s.Put.Answer == Accepted && !s.Ran && s
 func (s Survey) complaint() string {
 	if s.Seen.State == Failed && s.View != nil {
 		return s.View.Error.Message
+	}
+	if s.Refused != nil {
+		return "the VM runs, but what belongs to it cannot be looked after: " + s.Refused.Message
 	}
 	return ""
 }

@@ -35,6 +35,10 @@ type Survey struct {
 	// GroupMissed are the answers that the group does not exist, while the subscription answers.
 	GroupMissed Missed
 
+	// Refused says which right is missing for the lists of power states, adapters and disks, or for removing what a deletion left;
+	// nil if none.
+	Refused *cloud.Error
+
 	// Choice is the next size and zone that is open; nil if all are closed. Closed is why.
 	Choice *request.Choice
 	Closed *cloud.Error
