@@ -64,6 +64,11 @@ func TestJudge(t *testing.T) {
 			infrav1.CapacityExhaustedReason, ClosesFamily, quotaWait,
 		},
 		{Answer{Status: 400, Code: "QuotaExceeded"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesFamily, quotaWait},
+		{
+			Answer{Status: 409, Code: "OperationNotAllowed", Message: "The specified disk size 30 GB is smaller than that of the image."},
+			cloud.Invalid, infrav1.SpecInvalidReason, None, slowly,
+		},
+		{Answer{Status: 400, Code: "FailedIdentityOperation"}, cloud.Invalid, infrav1.PlacementNotFoundReason, None, slowly},
 		{Answer{Status: 409, Code: "SkuNotAvailable"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesSize, scarce},
 		{Answer{Code: "AllocationFailed"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesSize, scarce},
 		{Answer{Code: "ZonalAllocationFailed"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesSize, scarce},
