@@ -51,8 +51,8 @@ func disksOf(m cloud.Machine) []string {
 // rememberedFor is how long we look for the disks of a VM that we removed. A restart forgets them.
 const rememberedFor = 2 * time.Hour
 
-// remember keeps the names of the disks of a VM that this process removed: without tags, nothing else says whose they are once the
-// machine is gone.
+// remember keeps the names of the disks of a VM that this process removed: without tags, nothing else says whose they are once
+// the machine is gone.
 func (a *account) remember(m cloud.Machine) {
 	id, ok := arm.ReadProviderID(m.ProviderID)
 	if !ok || !a.ledger.recall(m).del.Accepted {

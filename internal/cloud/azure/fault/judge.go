@@ -115,7 +115,8 @@ var (
 	// What changes from one answer to the next would make each of them a new sentence: times, ids of requests, and long numbers.
 	varying = regexp.MustCompile(`(?i)(\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b)|` +
 		`(\d{4}-\d\d-\d\dT[\d:.]+Z?)|'?\d+'? seconds?|\b\d+ms\b`)
-	actions = regexp.MustCompile(`perform action(?:\(s\))? '([A-Za-z0-9./*-]+)'(?: (?:over|on)(?: the linked)? scope(?:\(s\))? '([^']+)')?`)
+	actions = regexp.MustCompile(`perform action(?:\(s\))? '([A-Za-z0-9./*-]+)'` +
+		`(?: (?:over|on)(?: the linked)? scope(?:\(s\))? '([^']+)')?`)
 )
 
 // quote is what Azure said, fit to be shown: the same for each try.
@@ -131,7 +132,8 @@ func quote(a Answer) string {
 	return "Azure says " + code + " (" + told + ")"
 }
 
-// missingAction is the right that Azure misses, and where: the last one that it names, because the first is the one that was used.
+// missingAction is the right that Azure misses, and where: the last one that it names, because the first is the one that was
+// used.
 func missingAction(a Answer) (action, scope string) {
 	found := actions.FindAllStringSubmatch(a.Message, -1)
 	if len(found) == 0 {
