@@ -52,6 +52,7 @@ var rooms = []room{
 	{folder: "internal/cloud/azure/request", may: []string{
 		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
 	}},
+	{folder: "internal/cloud/azure/skus", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/azure/limiter"},
 	{folder: "internal/cloud/azure/clouds"},
 	{folder: "internal/cloud/azure/login", may: []string{
@@ -101,7 +102,7 @@ var behind = map[string][]string{
 	"internal/cloud/azure": {
 		"internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/fault",
 		"internal/cloud/azure/request", "internal/cloud/azure/limiter", "internal/cloud/azure/next",
-		"internal/cloud/azure/login",
+		"internal/cloud/azure/login", "internal/cloud/azure/skus",
 	},
 }
 
@@ -113,7 +114,7 @@ var implementations = []string{
 // pure rooms decide and do nothing: same input, same output, nothing waits.
 var pure = []string{
 	"bootstrap", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
-	"internal/cloud/azure/request", "internal/cloud/azure/next",
+	"internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
 }
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.

@@ -23,6 +23,7 @@ type account struct {
 	lists    lists
 	ledger   ledger
 	closures closures
+	sizes    shelves
 	watching atomic.Bool
 	now      func() time.Time
 	ticks    func() (<-chan time.Time, func())
@@ -48,6 +49,7 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
 	_, err := a.pursue(ctx, m, next.Gone)
 	if errors.Is(err, cloud.ErrNotFound) {
+		a.remember(m)
 		a.ledger.forget(m)
 	}
 	return err
@@ -114,6 +116,8 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 	switch step.Act {
 	case next.List:
 		return false, a.firstList(ctx, at.scope)
+	case next.Sizes:
+		return false, a.listSizes(ctx, a.sizes.shelf(at.vm.Subscription, locationOf(m)))
 	case next.Look:
 		return false, a.look(ctx, m, at)
 	case next.View:
@@ -209,7 +213,7 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 	}
 	sent := a.now()
 	answer := a.calls.createVM(ctx, at.vm, func(ctx context.Context) (any, error) {
-		return body(ctx, request.Want{Machine: m, Placement: where, Choice: choice})
+		return body(ctx, request.Want{Machine: m, Placement: where, Choice: choice, Accelerated: a.accelerates(group, m, choice)})
 	})
 	if _, waits := asLater(answer.err()); waits || answer.unsent != nil {
 		return true, answer.err()

@@ -10,12 +10,13 @@
 //	next/          decide: all rules, from what is known to the next step
 //	requests.go    what we ask of Azure, through calls.go, which makes one call and judges its answer
 //
-// The rooms arm, placement, request, fault and limiter need no visit: their package comments say what they promise. Beneath are:
+// The rooms arm, placement, request, fault, limiter and skus need no visit: their package comments say what they promise. Beneath
+// are:
 //
 //	lists.go       the lists that all machines share; watch.go asks for them and sends keys
 //	sweep.go       adapters and disks that a deletion left
 //	ledger.go      what this process began for each machine
-//	choices.go     the sizes that Azure has no room for
+//	choices.go     the sizes that Azure has no room for; sizes.go is what the others can do, through the room skus
 //	placer.go      where a VM goes and with whose rights, through the rooms placement, clouds and login
 package azure
 
