@@ -76,7 +76,7 @@ func TestFailure(t *testing.T) {
 	all := machines(t, armsim.Subscription, 1, s.Now().Add(time.Second))
 	s.drive(all, 2*time.Hour, func(m cloud.Machine) (bool, error) {
 		vm, _ := s.account.Ensure(t.Context(), m)
-		return vm.Detail == "" || vm.State != cloud.Running, nil
+		return vm.Detail != "" && vm.State == cloud.Running, nil
 	}, nil)
 	s.live(20 * time.Minute)
 	calls := s.ofVMs(all)
