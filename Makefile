@@ -78,6 +78,10 @@ bench-hostile: servers ## Make and remove 50 machines among hostile tenants; pri
 bench-vsphere: servers ## Measure what 1, 40, MADE and STANDING machines cost in the lab's vCenter; MADE=500 STANDING=5000
 	go test ./test/cost -count=1 -v -timeout 3h -args -made=$(MADE) -standing=$(STANDING)
 
+.PHONY: bench-azure
+bench-azure: ## Measure what 1, 50, 1,000 and 5,000 machines cost in the simulated Azure; print counts, times, memory
+	go test ./test/cost/azure -count=1 -v -timeout 2h -args -full
+
 .PHONY: test-powershell
 test-powershell: ## Run vectors and function tests on the scripts of a node (skipped without pwsh and Pester 5)
 	@./test/powershell/run.sh

@@ -38,6 +38,9 @@ type Provider struct {
 	Cloud string
 	// Namespaces are those that may use the manager's own proofs.
 	Namespaces []string
+	// Now is the clock and Ticks is when a watch looks at what is due, with a way to stop; both of benchmarks, nil for the real ones.
+	Now   func() time.Time
+	Ticks func() (<-chan time.Time, func())
 
 	grant cloud.Grant
 	login func(secret map[string][]byte) (principal, error) // of tests
@@ -104,7 +107,15 @@ func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(who, time.Now)
+	now := p.Now
+	if now == nil {
+		now = time.Now
+	}
+	a, err := open(who, now)
+	if err == nil && p.Ticks != nil {
+		a.ticks = p.Ticks
+	}
+	return a, err
 }
 
 // open opens the account of a principal.
