@@ -114,7 +114,7 @@ func (l *mortal) until(what string, step time.Duration, do func() (over bool)) {
 	l.t.Fatalf("it does not come about: %s; what there is (-before +now):\n%s", what, cmp.Diff(l.before, l.things()))
 }
 
-// look has the watch look at all lists and at what is left every ten minutes, to the second, so that each life has the same calls.
+// look has the watch look at all lists, and sweep every ten minutes to the second, so that each life has the same calls.
 func (l *mortal) look() {
 	_, _ = l.account.Observe(l.t.Context(), l.another)
 	sweeps := map[*scope]time.Time{}
