@@ -31,6 +31,8 @@ type node struct {
 	windows    windows.Windows
 	network    *network.Network
 	containerd containerd.Containerd
+	// login is the kubeconfig for the guest's own reports; empty where it makes none.
+	login string
 	// joinConfiguration is the text of the file that kubeadm join reads.
 	joinConfiguration string
 }
@@ -79,7 +81,10 @@ func (n *node) readMachine(in Input) error {
 	if n.minor, err = readMinor(n.version); err != nil {
 		return err
 	}
-	n.cluster, err = readCluster(in)
+	if n.cluster, err = readCluster(in); err != nil || !in.Reports || !Speechless(in.WindowsMachine.Spec) {
+		return err
+	}
+	n.login, err = n.cluster.loginFor(in.Token)
 	return err
 }
 

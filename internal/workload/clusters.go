@@ -10,7 +10,7 @@
 //   - When a cluster answers that had its callers turned away, it says so once, so that they need not wait for their next look.
 //   - A kubeconfig that changed is used within minutes, and within seconds if the old one failed.
 //
-// Nothing is watched or cached but the control-plane Nodes, for a few seconds.
+// Nothing is watched but what a caller of Follow asks for, and nothing cached but the control-plane Nodes, for a few seconds.
 package workload
 
 import (

@@ -66,7 +66,17 @@ func newMapper() meta.RESTMapper {
 
 // httpClient makes the only client that ever gets the credentials of a kubeconfig, and what closes its connections.
 func httpClient(a access, userAgent string, l *line, namespace *gate) (web *http.Client, shut func()) {
-	wire := &http.Transport{
+	wire := transport(a)
+	return &http.Client{
+		Transport: guarded{next: wire, line: l, namespace: namespace, token: a.token, userAgent: userAgent},
+		Timeout:   callTime,
+		// The answer itself is returned, and guarded refuses it.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, wire.CloseIdleConnections
+}
+
+func transport(a access) *http.Transport {
+	return &http.Transport{
 		// The operator's proxy, if the manager's environment names one: it passes TLS on and sees no credentials.
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            (&net.Dialer{Timeout: connectTime}).DialContext,
@@ -79,12 +89,6 @@ func httpClient(a access, userAgent string, l *line, namespace *gate) (web *http
 		MaxResponseHeaderBytes: maxHeaders,
 		DisableCompression:     true, // an answer that is not packed has the size that it shows
 	}
-	return &http.Client{
-		Transport: guarded{next: wire, line: l, namespace: namespace, token: a.token, userAgent: userAgent},
-		Timeout:   callTime,
-		// The answer itself is returned, and guarded refuses it.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, wire.CloseIdleConnections
 }
 
 // guarded passes calls to one cluster, and reads each answer to its end before anything decodes it.
