@@ -60,7 +60,6 @@ var notOfDiscovery = map[string]string{
 type cluster struct {
 	endpoint  clusterv1.APIEndpoint
 	authority authority
-	ca        []byte // in PEM form
 	// discovery is the kubeconfig by which kubeadm finds the cluster; if it is empty, the token does that.
 	discovery string
 }
@@ -80,7 +79,6 @@ func readCluster(in Input) (cluster, error) {
 	if c.endpoint, err = readEndpoint("Cluster spec.controlPlaneEndpoint", in.Cluster.Spec.ControlPlaneEndpoint); err != nil {
 		return c, err
 	}
-	c.ca = in.ClusterCA
 	c.authority, err = readAuthority("Secret "+in.Cluster.Name+"-ca, key tls.crt", in.ClusterCA)
 	return c, err
 }
@@ -127,7 +125,6 @@ func discover(data []byte) (cluster, error) {
 	if err != nil {
 		return c, err
 	}
-	c.ca = ca
 	if c.authority, err = readAuthority(discoveryField, ca); err != nil {
 		return c, err
 	}

@@ -31,8 +31,6 @@ type node struct {
 	windows    windows.Windows
 	network    *network.Network
 	containerd containerd.Containerd
-	// login is the kubeconfig for the guest's own reports; empty where it makes none.
-	login string
 	// joinConfiguration is the text of the file that kubeadm join reads.
 	joinConfiguration string
 }
@@ -81,10 +79,7 @@ func (n *node) readMachine(in Input) error {
 	if n.minor, err = readMinor(n.version); err != nil {
 		return err
 	}
-	if n.cluster, err = readCluster(in); err != nil || !in.Reports || !Speechless(in.WindowsMachine.Spec) {
-		return err
-	}
-	n.login, err = n.cluster.loginFor(in.Token)
+	n.cluster, err = readCluster(in)
 	return err
 }
 

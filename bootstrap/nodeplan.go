@@ -13,7 +13,7 @@ const oldestWindows = "17763"
 // parts of the plan, in the order in which their steps stand within a phase.
 func (n *node) parts() []step.Part {
 	return []step.Part{
-		n.reports(), n.folders(), n.image(), n.adapters.Steps(), n.custom.steps(), n.windows.Steps(), joined(), n.kubelet.Steps(), n.registered(),
+		n.folders(), n.image(), n.adapters.Steps(), n.custom.steps(), n.windows.Steps(), joined(), n.kubelet.Steps(), n.registered(),
 		n.network.Steps(), n.containerd.Steps(), n.join(),
 	}
 }
@@ -25,7 +25,7 @@ func nodePlan(n *node) *plan.Plan {
 		Machine:         n.machine,
 		DeadlineSeconds: n.deadlineSeconds,
 		WaitSeconds:     n.cloud.waitSeconds,
-		Report:          n.channels(),
+		Report:          n.cloud.channels,
 		Redact:          []string{n.token, n.token[len("abcdef."):]},
 		Logs:            logs(n.kubelet.LogDirectory),
 		Erase:           append(plan.Texts(step.JoinFile, step.BootstrapKubeconfig), n.cloud.erase...),

@@ -33,9 +33,6 @@ type Input struct {
 	// Sources are the contents of the Secrets and ConfigMaps that the config refers to, by "secret/NAME/KEY" and
 	// "configmap/NAME/KEY".
 	Sources map[string][]byte
-	// Reports says that the workload cluster has an object for the guest's reports, which it may write. Only the guest of a
-	// Speechless cloud does.
-	Reports bool
 	// Now is for warnings about what has expired.
 	Now time.Time
 }

@@ -67,7 +67,7 @@ var rooms = []room{
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},
 	{folder: "controllers/fresh"},
-	{folder: "controllers/guests", may: []string{"bootstrap"}},
+	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud"}},
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
 	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},

@@ -80,14 +80,6 @@ func AskForNode(nodeName, show string) []plan.Value {
 	return plan.Texts(kubectlProgram, "--kubeconfig", Kubeconfig, "get", "node", nodeName, "--output", "jsonpath="+show)
 }
 
-// ReplaceObject is the kubectl command that writes the object in a file without reading it. The facts login and object are those of
-// plan.ChannelReplace.
-func ReplaceObject(path string) []plan.Value {
-	argv := plan.Texts(kubectlProgram, "--request-timeout", "10s", "replace", "--raw", path, "-f", "", "--kubeconfig", "")
-	argv[7], argv[9] = plan.FromFact("object"), plan.FromFact("login")
-	return argv
-}
-
 // ExitReboot is Windows' exit code for: done, but a restart is needed.
 const ExitReboot = 3010
 

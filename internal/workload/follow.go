@@ -10,9 +10,9 @@ import (
 	"net/url"
 	"time"
 
-	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -69,7 +69,7 @@ func (c *Clusters) Follow(
 func readEvents(ctx context.Context, from io.Reader, told func(watch.EventType, *corev1.ConfigMap)) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxEvent)
-	pace := rate.NewLimiter(eventPace, eventBurst)
+	pace := flowcontrol.NewTokenBucketRateLimiter(eventPace, eventBurst)
 	for lines.Scan() {
 		var event struct {
 			Type   watch.EventType   `json:"type"`

@@ -19,21 +19,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
 )
-
-// things are all VMs, disks and adapters of the group, with what changes when they do.
-func (s *stage) things() map[string]string {
-	all := map[string]string{}
-	s.Change(func(in *armsim.Inside) {
-		for _, kind := range []string{compute.VM, compute.Disk, network.NIC} {
-			for _, r := range in.World.All(world.Kind(armsim.Subscription, armsim.Group, kind)) {
-				all[kind+" "+r.ID.Name()] = r.Etag()
-			}
-		}
-	})
-	return all
-}
 
 // foreign makes a VM of this name, with the tags of a machine or without any.
 func (s *stage) foreign(name string, tags map[string]string) {
