@@ -13,8 +13,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-func event(kind, name, report string) string {
-	return fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":%q},"data":{"report":%q}}}`+"\n", kind, name, report)
+func event(kind, report string) string {
+	return fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":"a.1"},"data":{"report":%q}}}`+"\n", kind, report)
 }
 
 // TestFollow: all events are told, in their order, until the server ends the watch; what is no event, or too long, ends it too.
@@ -24,10 +24,10 @@ func TestFollow(t *testing.T) {
 		body        string
 		told, wrong string
 	}{
-		"all":         {http.StatusOK, event("ADDED", "a.1", "x") + event("MODIFIED", "a.1", "y"), "ADDED a.1 x, MODIFIED a.1 y", ""},
-		"an error":    {http.StatusOK, event("ADDED", "a.1", "x") + `{"type":"ERROR","object":{}}`, "ADDED a.1 x", "ended with"},
+		"all":         {http.StatusOK, event("ADDED", "x") + event("MODIFIED", "y"), "ADDED a.1 x, MODIFIED a.1 y", ""},
+		"an error":    {http.StatusOK, event("ADDED", "x") + `{"type":"ERROR","object":{}}`, "ADDED a.1 x", "ended with"},
 		"no events":   {http.StatusOK, "<html>", "", "read event"},
-		"too long":    {http.StatusOK, event("ADDED", "a.1", strings.Repeat("x", maxEvent)), "", "too long"},
+		"too long":    {http.StatusOK, event("ADDED", strings.Repeat("x", maxEvent)), "", "too long"},
 		"not allowed": {http.StatusForbidden, "{}", "", "403 Forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {

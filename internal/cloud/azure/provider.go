@@ -38,7 +38,8 @@ type Provider struct {
 	Cloud string
 	// Namespaces are those that may use the manager's own proofs.
 	Namespaces []string
-	// Now is the clock and Ticks is when a watch looks at what is due, with a way to stop; both of benchmarks, nil for the real ones.
+	// Now is the clock and Ticks is when a watch looks at what is due, with a way to stop; both of benchmarks, nil for the real
+	// ones.
 	Now   func() time.Time
 	Ticks func() (<-chan time.Time, func())
 

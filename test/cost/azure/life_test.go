@@ -117,7 +117,8 @@ const (
 
 func (s *stage) restart(n, page int) {
 	s.t.Helper()
-	self := exec.CommandContext(s.t.Context(), os.Args[0], "-test.run=^TestSecondProcess$", "-test.count=1") //nolint:gosec // ourselves
+	//nolint:gosec // because it is this program
+	self := exec.CommandContext(s.t.Context(), os.Args[0], "-test.run=^TestSecondProcess$", "-test.count=1")
 	self.Env = append(os.Environ(), endpointOf+"="+s.Endpoint(), bundleOf+"="+string(s.CA()), machinesOf+"="+fmt.Sprint(n))
 	stop, over := make(chan struct{}), make(chan struct{})
 	go func() { // the simulator's clock follows the time
@@ -165,7 +166,7 @@ func TestSecondProcess(t *testing.T) {
 	keys := make(chan cloud.Key)
 	go func() { expect.Fine(t, account.Watch(t.Context(), keys)) }()
 	go func() {
-		for range keys { //nolint:revive // takes what the watch tells
+		for range keys {
 		}
 	}()
 	for _, m := range all {

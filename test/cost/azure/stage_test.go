@@ -1,6 +1,6 @@
 // Package azure measures what machines cost in Azure. The real account, with the SDK as it is, speaks TLS to the simulator of
-// Azure Resource Manager, whose two layers of buckets are the documented ones, and whose clock the test moves. Counts are checked;
-// times are printed. docs/azure-cost.md says what each figure is.
+// Azure Resource Manager, whose two layers of buckets are the documented ones, and whose clock the test moves. Counts are
+// checked; times are printed. docs/azure-cost.md says what each figure is.
 package azure
 
 import (
@@ -110,7 +110,9 @@ func (s *stage) live(d time.Duration) {
 }
 
 // drive calls act for each machine when it is due, until it says that it is done; meanwhile happens at each step.
-func (s *stage) drive(all []cloud.Machine, limit time.Duration, act func(cloud.Machine) (bool, error), meanwhile func()) time.Duration {
+func (s *stage) drive(
+	all []cloud.Machine, limit time.Duration, act func(cloud.Machine) (bool, error), meanwhile func(),
+) time.Duration {
 	s.t.Helper()
 	begin := s.Now()
 	s.mu.Lock()
