@@ -117,7 +117,6 @@ const (
 
 func (s *stage) restart(n, page int) {
 	s.t.Helper()
-	//nolint:gosec // because it is this program
 	self := exec.CommandContext(s.t.Context(), os.Args[0], "-test.run=^TestSecondProcess$", "-test.count=1")
 	self.Env = append(os.Environ(), endpointOf+"="+s.Endpoint(), bundleOf+"="+string(s.CA()), machinesOf+"="+fmt.Sprint(n))
 	stop, over := make(chan struct{}), make(chan struct{})
