@@ -166,7 +166,7 @@ func (e *Ears) take(ctx context.Context, h *hearing, what watch.EventType, objec
 	if !named {
 		return
 	}
-	now := report{object: object.Name, text: object.Data[Key]}
+	now := report{object: object.Name, text: clip(object.Data[Key])}
 	if what == watch.Deleted {
 		now = report{}
 	}
@@ -181,6 +181,14 @@ func (e *Ears) take(ctx context.Context, h *hearing, what watch.EventType, objec
 	case e.Heard <- machine:
 	case <-ctx.Done():
 	}
+}
+
+// clip makes of a text that is too long what cloud.VM.Report wants of it.
+func clip(text string) string {
+	if len(text) <= cloud.MaxReport {
+		return text
+	}
+	return strings.Clone(text[:cloud.MaxReport+1]) // a part would keep the whole in memory
 }
 
 // put keeps a report while there is room. It must be called with the lock.

@@ -2,6 +2,7 @@ package guests
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -65,7 +66,12 @@ func TestEars(t *testing.T) {
 		expect.Same(t, "the last report", "y", ears.Report(cluster, "win-1", one))
 		expect.Same(t, "one that came first", "z", ears.Report(cluster, "win-2", two))
 		expect.Same(t, "watches", 1, v.watches)
-		v.say(watch.Added, object("win-3.abcdef", strings.Repeat("x", maxHeard)))
+		v.say(watch.Added, object("win-4.abcdef", strings.Repeat("x", 2*cloud.MaxReport)))
+		expect.Same(t, "bytes of one that is too long", cloud.MaxReport+1, len(ears.Report(cluster, "win-4", two)))
+		for i := range maxHeard / cloud.MaxReport {
+			v.say(watch.Added, object(fmt.Sprintf("more-%d.abcdef", i), strings.Repeat("x", cloud.MaxReport)))
+		}
+		v.say(watch.Added, object("win-3.abcdef", strings.Repeat("x", cloud.MaxReport)))
 		expect.Same(t, "one without room", "", ears.Report(cluster, "win-3", two))
 		expect.Same(t, "its object", "win-2.abcdef", ears.Object(cluster, "win-2"))
 		v.say(watch.Deleted, object("win-2.abcdef", "z"))

@@ -19,8 +19,9 @@ import (
 const (
 	// followTime is how long one watch lasts. Then the kubeconfig is read anew, and all objects are told again.
 	followTime = 5 * time.Minute
-	// maxEvent has room for the largest ConfigMap that a guest may write, with its metadata.
-	maxEvent = 64 << 10
+	// maxEvent has room for the largest ConfigMap that a guest may write, with its metadata: 16 KiB, each byte of which JSON may
+	// write as six. With less, one guest could end the watch for all of its cluster, again and again.
+	maxEvent = 128 << 10
 	// eventPace is how many events of one cluster are read in a second, and eventBurst how many at once.
 	eventPace, eventBurst = 200, 5000
 )

@@ -1,12 +1,14 @@
 package workload
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,6 +17,22 @@ import (
 
 func event(kind, report string) string {
 	return fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":"a.1"},"data":{"report":%q}}}`+"\n", kind, report)
+}
+
+// TestLongestReport: a guest that fills its report with what JSON writes as six bytes each does not end the watch of its cluster.
+func TestLongestReport(t *testing.T) {
+	const most = 16384 // guests.yaml
+	for _, filler := range []string{"<", "\x01"} {
+		object := corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "a.1"}, Data: map[string]string{"report": strings.Repeat(filler, most)},
+		}
+		line := expect.Got(json.Marshal(map[string]any{"type": watch.Modified, "object": object}))(t)
+		var told []int
+		err := readEvents(t.Context(), strings.NewReader(string(line)+"\n"+event("ADDED", "x")),
+			func(_ watch.EventType, object *corev1.ConfigMap) { told = append(told, len(object.Data["report"])) })
+		expect.OK(t, err)
+		expect.Same(t, "bytes told", fmt.Sprint([]int{most, 1}), fmt.Sprint(told))
+	}
 }
 
 // TestFollow: all events are told, in their order, until the server ends the watch; what is no event, or too long, ends it too.
