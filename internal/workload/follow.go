@@ -31,11 +31,11 @@ const (
 func (c *Clusters) Follow(
 	ctx context.Context, key client.ObjectKey, namespace string, told func(watch.EventType, *corev1.ConfigMap),
 ) error {
-	var secret corev1.Secret
-	if err := c.Live.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: key.Name + kubeconfigSuffix}, &secret); err != nil {
+	kubeconfig, err := c.kubeconfig(ctx, key)
+	if err != nil {
 		return fmt.Errorf("get kubeconfig: %w", err)
 	}
-	access, err := c.vetOne(secret.Data[kubeconfigKey])
+	access, err := c.vetOne(kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -50,11 +50,8 @@ func (c *Clusters) Follow(
 	if err != nil {
 		return fmt.Errorf("watch configmaps: %w", err)
 	}
-	request.Header.Set("User-Agent", c.UserAgent)
+	introduce(request, c.UserAgent, access.token)
 	request.Header.Set("Accept", "application/json")
-	if access.token != "" {
-		request.Header.Set("Authorization", "Bearer "+access.token)
-	}
 	response, err := wire.RoundTrip(request)
 	if err != nil {
 		return &UnreachableError{Why: away, cause: err.Error()}

@@ -119,12 +119,17 @@ func (g guarded) RoundTrip(request *http.Request) (response *http.Response, err 
 	return response, err
 }
 
+// introduce says who calls.
+func introduce(request *http.Request, userAgent, token string) {
+	request.Header.Set("User-Agent", userAgent)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+}
+
 func (g guarded) call(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
-	request.Header.Set("User-Agent", g.userAgent)
-	if g.token != "" {
-		request.Header.Set("Authorization", "Bearer "+g.token)
-	}
+	introduce(request, g.userAgent, g.token)
 	response, err := g.next.RoundTrip(request)
 	if err != nil {
 		return nil, &UnreachableError{Why: away, cause: err.Error()}
