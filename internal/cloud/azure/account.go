@@ -12,6 +12,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
@@ -68,7 +69,12 @@ func (a *account) Server(ctx context.Context, asker cloud.Key) (string, error) {
 func (a *account) server() string { return a.calls.endpoint + "/" + a.calls.who.tenant }
 
 // Tenant is part of cloud.Tenanted.
-func (a *account) Tenant() string { return a.calls.who.tenant }
+func (a *account) Tenant() string {
+	if !login.IsID(a.calls.who.tenant) {
+		return ""
+	}
+	return a.calls.who.tenant
+}
 
 // Health is that of the calls and the watch.
 func (a *account) Health() cloud.Health {
