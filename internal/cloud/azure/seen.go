@@ -1,7 +1,6 @@
 package azure
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +43,7 @@ func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
 	}
 	if p := vm.Properties; p != nil {
 		if p.HardwareProfile != nil {
-			r.size = cloud.Clean(string(*cmp.Or(p.HardwareProfile.VMSize, new(armcompute.VirtualMachineSizeTypes("")))), 64)
+			r.size = cloud.Clean(string(deref(p.HardwareProfile.VMSize)), 64)
 		}
 		r.state = stateOf(deref(p.ProvisioningState))
 		if p.NetworkProfile != nil {
@@ -56,7 +55,7 @@ func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
 	return r, true
 }
 
-func deref(text *string) string {
+func deref[T ~string](text *T) T {
 	if text == nil {
 		return ""
 	}

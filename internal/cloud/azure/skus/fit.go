@@ -81,9 +81,8 @@ var rules = []rule{
 	{Size.withoutUltra, "cannot have disks of the type UltraSSD_LRS here: " + other + ", or another zone or type of disk"},
 	{Size.withoutEphemeral, "has no room for the ephemeral disk: " + other + ", or another osDisk.ephemeralPlacement or sizeGiB"},
 	{func(s Size, spec *infrav1.AzureVM, _ string) bool {
-		wanted := cmp.Or(string(spec.DiskController), "SCSI")
 		of := cmp.Or(s.facts["DiskControllerTypes"], "SCSI") // which older sizes do not say
-		return spec.DiskController != "" && !strings.Contains(strings.ToLower(of), strings.ToLower(wanted))
+		return spec.DiskController != "" && !strings.Contains(strings.ToLower(of), strings.ToLower(string(spec.DiskController)))
 	}, "does not have the diskController of the spec: " + other},
 	{func(s Size, spec *infrav1.AzureVM, _ string) bool {
 		return spec.Priority == infrav1.AzurePrioritySpot && s.lacks("LowPriorityCapable")
