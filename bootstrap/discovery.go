@@ -60,6 +60,7 @@ var notOfDiscovery = map[string]string{
 type cluster struct {
 	endpoint  clusterv1.APIEndpoint
 	authority authority
+	ca        []byte // in PEM
 	// discovery is the kubeconfig by which kubeadm finds the cluster; if it is empty, the token does that.
 	discovery string
 }
@@ -79,7 +80,8 @@ func readCluster(in Input) (cluster, error) {
 	if c.endpoint, err = readEndpoint("Cluster spec.controlPlaneEndpoint", in.Cluster.Spec.ControlPlaneEndpoint); err != nil {
 		return c, err
 	}
-	c.authority, err = readAuthority("Secret "+in.Cluster.Name+"-ca, key tls.crt", in.ClusterCA)
+	c.ca = in.ClusterCA
+	c.authority, err = readAuthority("Secret "+in.Cluster.Name+"-ca, key tls.crt", c.ca)
 	return c, err
 }
 
@@ -121,14 +123,13 @@ func discover(data []byte) (cluster, error) {
 	if c.endpoint, err = discoveredServer(keys); err != nil {
 		return c, err
 	}
-	ca, err := discoveredAuthority(keys)
-	if err != nil {
+	if c.ca, err = discoveredAuthority(keys); err != nil {
 		return c, err
 	}
-	if c.authority, err = readAuthority(discoveryField, ca); err != nil {
+	if c.authority, err = readAuthority(discoveryField, c.ca); err != nil {
 		return c, err
 	}
-	c.discovery, err = discoveryText(c.endpoint, ca)
+	c.discovery, err = c.discoveryText()
 	return c, err
 }
 
@@ -209,16 +210,21 @@ func discoveredAuthority(cluster map[string]any) ([]byte, error) {
 }
 
 // discoveryText has the form of the ConfigMap cluster-info: one cluster without a name, and no users.
-func discoveryText(endpoint clusterv1.APIEndpoint, ca []byte) (string, error) {
+func (c cluster) discoveryText() (string, error) {
+	return c.kubeconfig("", []map[string]any{}, []map[string]any{})
+}
+
+// kubeconfig reaches the cluster.
+func (c cluster) kubeconfig(current string, contexts, users []map[string]any) (string, error) {
 	text, err := yaml.Marshal(kubeconfigFile{
 		APIVersion: "v1", Kind: "Config",
-		Clusters: []namedCluster{{Cluster: map[string]any{
-			serverKey: "https://" + endpoint.String(), authorityKey: base64.StdEncoding.EncodeToString(step.OnlyCertificates(ca)),
+		Clusters: []namedCluster{{Name: current, Cluster: map[string]any{
+			serverKey: "https://" + c.endpoint.String(), authorityKey: base64.StdEncoding.EncodeToString(step.OnlyCertificates(c.ca)),
 		}}},
-		Contexts: []map[string]any{}, Users: []map[string]any{},
+		Contexts: contexts, CurrentContext: current, Users: users,
 	})
 	if err != nil {
-		return "", fmt.Errorf("discovery file: %w", err)
+		return "", fmt.Errorf("write kubeconfig: %w", err)
 	}
 	return string(text), nil
 }

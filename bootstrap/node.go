@@ -31,6 +31,8 @@ type node struct {
 	windows    windows.Windows
 	network    *network.Network
 	containerd containerd.Containerd
+	// reportKubeconfig is what the guest logs in with to report; empty if there is no object to report to.
+	reportKubeconfig string
 	// joinConfiguration is the text of the file that kubeadm join reads.
 	joinConfiguration string
 }
@@ -53,7 +55,7 @@ func readNode(in Input) (*node, error) {
 		version:         in.Machine.Spec.Version,
 	}
 	for _, read := range []func(*node, Input) error{
-		(*node).checkSize, (*node).readMachine, (*node).readKubelet, (*node).readCustom, (*node).readWindows,
+		(*node).checkSize, (*node).readMachine, (*node).readReports, (*node).readKubelet, (*node).readCustom, (*node).readWindows,
 		(*node).readNetwork, (*node).readContainerd,
 	} {
 		if err := read(n, in); err != nil {

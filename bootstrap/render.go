@@ -30,6 +30,8 @@ type Input struct {
 	ClusterCA []byte
 	// Token is the bootstrap token: id.secret.
 	Token string
+	// Reports says that the guest has an object in the workload cluster to report to; see GuestReport.
+	Reports bool
 	// Sources are the contents of the Secrets and ConfigMaps that the config refers to, by "secret/NAME/KEY" and
 	// "configmap/NAME/KEY".
 	Sources map[string][]byte
