@@ -60,7 +60,6 @@ var notOfDiscovery = map[string]string{
 type cluster struct {
 	endpoint  clusterv1.APIEndpoint
 	authority authority
-	ca        []byte // in PEM
 	// discovery is the kubeconfig by which kubeadm finds the cluster; if it is empty, the token does that.
 	discovery string
 }
@@ -80,8 +79,7 @@ func readCluster(in Input) (cluster, error) {
 	if c.endpoint, err = readEndpoint("Cluster spec.controlPlaneEndpoint", in.Cluster.Spec.ControlPlaneEndpoint); err != nil {
 		return c, err
 	}
-	c.ca = in.ClusterCA
-	c.authority, err = readAuthority("Secret "+in.Cluster.Name+"-ca, key tls.crt", c.ca)
+	c.authority, err = readAuthority("Secret "+in.Cluster.Name+"-ca, key tls.crt", in.ClusterCA)
 	return c, err
 }
 
@@ -123,10 +121,11 @@ func discover(data []byte) (cluster, error) {
 	if c.endpoint, err = discoveredServer(keys); err != nil {
 		return c, err
 	}
-	if c.ca, err = discoveredAuthority(keys); err != nil {
+	ca, err := discoveredAuthority(keys)
+	if err != nil {
 		return c, err
 	}
-	if c.authority, err = readAuthority(discoveryField, c.ca); err != nil {
+	if c.authority, err = readAuthority(discoveryField, ca); err != nil {
 		return c, err
 	}
 	c.discovery, err = c.discoveryText()
@@ -219,7 +218,7 @@ func (c cluster) kubeconfig(current string, contexts, users []map[string]any) (s
 	text, err := yaml.Marshal(kubeconfigFile{
 		APIVersion: "v1", Kind: "Config",
 		Clusters: []namedCluster{{Name: current, Cluster: map[string]any{
-			serverKey: "https://" + c.endpoint.String(), authorityKey: base64.StdEncoding.EncodeToString(step.OnlyCertificates(c.ca)),
+			serverKey: "https://" + c.endpoint.String(), authorityKey: base64.StdEncoding.EncodeToString(c.authority.pem),
 		}}},
 		Contexts: contexts, CurrentContext: current, Users: users,
 	})

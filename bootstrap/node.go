@@ -31,10 +31,8 @@ type node struct {
 	windows    windows.Windows
 	network    *network.Network
 	containerd containerd.Containerd
-	// reportKubeconfig is what the guest logs in with to report; empty if there is no object to report to.
-	reportKubeconfig string
-	// joinConfiguration is the text of the file that kubeadm join reads.
-	joinConfiguration string
+	// joinConfiguration is what kubeadm join reads, reportKubeconfig what the guest reports with, if it has an object for that.
+	joinConfiguration, reportKubeconfig string
 }
 
 // defaultDeadlineSeconds is half an hour.

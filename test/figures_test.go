@@ -35,6 +35,7 @@ var figures = map[string]string{
 	"controllers/guests.goodWatch":                "1m0s",
 	"controllers/guests.longestPause":             "1m0s",
 	"controllers/guests.keep":                     "10m0s",
+	"controllers/guests.patience":                 "1m0s",
 	"controllers/guests.settle":                   "10s",
 	"controllers/identities.every":                "10s",
 	"controllers/identities.keep":                 "30m0s",
