@@ -52,6 +52,7 @@ var rooms = []room{
 	{folder: "internal/cloud/azure/request", may: []string{
 		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
 	}},
+	{folder: "internal/cloud/azure/skus", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/azure/limiter"},
 	{folder: "internal/cloud/azure/clouds"},
 	{folder: "internal/cloud/azure/login", may: []string{
@@ -66,7 +67,7 @@ var rooms = []room{
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},
 	{folder: "controllers/fresh"},
-	{folder: "controllers/guests", may: []string{"bootstrap"}},
+	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud", "internal/workload"}},
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
 	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},
@@ -78,8 +79,8 @@ var rooms = []room{
 	}},
 	{folder: "controllers/machine", may: []string{
 		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials",
-		"controllers/fresh", "controllers/identities", "controllers/inherit", "controllers/linux", "controllers/owner",
-		"controllers/phase",
+		"controllers/fresh", "controllers/guests", "controllers/identities", "controllers/inherit", "controllers/linux",
+		"controllers/owner", "controllers/phase",
 	}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
@@ -101,7 +102,7 @@ var behind = map[string][]string{
 	"internal/cloud/azure": {
 		"internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/fault",
 		"internal/cloud/azure/request", "internal/cloud/azure/limiter", "internal/cloud/azure/next",
-		"internal/cloud/azure/login",
+		"internal/cloud/azure/login", "internal/cloud/azure/skus",
 	},
 }
 
@@ -113,7 +114,7 @@ var implementations = []string{
 // pure rooms decide and do nothing: same input, same output, nothing waits.
 var pure = []string{
 	"bootstrap", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
-	"internal/cloud/azure/request", "internal/cloud/azure/next",
+	"internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
 }
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.

@@ -89,6 +89,8 @@ type Channel struct {
 	Logins []Value `json:"logins,omitempty"`
 	// Body of replace: the whole object. The fact report is the report.
 	Body Tree `json:"body,omitempty"`
+	// Erase of replace lists logins that are deleted after the last report. The last segment may have wildcards.
+	Erase []Value `json:"erase,omitempty"`
 }
 
 // Encode writes the plan as JSON. Equal plans give equal bytes.

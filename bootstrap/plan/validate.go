@@ -93,6 +93,10 @@ func (c *checker) channel(channel Channel) {
 	for _, login := range channel.Logins {
 		c.path("report.logins", login)
 	}
+	c.must(len(channel.Erase) == 0 || channel.Do == ChannelReplace, "report", "channel '%s' has no logins to erase", channel.Do)
+	for _, pattern := range channel.Erase {
+		c.pattern("report.erase", pattern)
+	}
 	if channel.Program != nil {
 		c.program("report.program", channel.Program)
 	}

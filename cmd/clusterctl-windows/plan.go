@@ -73,7 +73,7 @@ func tellChannel(channel plan.Channel) string {
 		return "Azure's host agent at " + channel.URL + " (failures only)"
 	}
 	if channel.Do == plan.ChannelReplace {
-		return "its own object in the workload cluster"
+		return "its own object in the workload cluster" + clause(", and deletes after its last report ", values(channel.Erase))
 	}
 	if channel.Port == "" {
 		return "its standard output"

@@ -54,16 +54,9 @@ func (k *Keeper) ask(o object, machine types.NamespacedName) (client.Object, err
 // stir has the next object chosen anew. It must be called with the lock.
 func (k *Keeper) stir() {
 	select {
-	case k.beginning() <- struct{}{}:
-	default: // that is about to be done
+	case k.begin <- struct{}{}:
+	default: // that is about to be done, or nothing runs yet
 	}
-}
-
-func (k *Keeper) beginning() chan struct{} {
-	if k.begin == nil {
-		k.begin = make(chan struct{}, 1)
-	}
-	return k.begin
 }
 
 // Feed has the machines woken by a queue.
@@ -76,22 +69,23 @@ func (k *Keeper) Feed(_ context.Context, queue workqueue.TypedRateLimitingInterf
 
 // Start reads one object after the other, each when it is its turn.
 func (k *Keeper) Start(ctx context.Context) error {
+	begin := make(chan struct{}, 1)
 	k.mu.Lock()
-	begin := k.beginning()
+	k.begin = begin
 	k.mu.Unlock()
 	for ctx.Err() == nil {
 		o, wait := k.next()
 		if wait == 0 {
 			k.look(ctx, o)
-			k.rest(ctx, cmp.Or(k.Pace, pace), nil)
+			rest(ctx, cmp.Or(k.Pace, pace), nil)
 		} else {
-			k.rest(ctx, wait, begin)
+			rest(ctx, wait, begin)
 		}
 	}
 	return nil
 }
 
-func (k *Keeper) rest(ctx context.Context, wait time.Duration, begin <-chan struct{}) {
+func rest(ctx context.Context, wait time.Duration, begin <-chan struct{}) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(wait):

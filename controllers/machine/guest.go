@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -26,6 +27,15 @@ const (
 	pace     = 10 * time.Second
 	slowPace = time.Minute
 )
+
+// hear reads what the guest of a cloud that carries no reports has told its object in the workload cluster.
+func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
+	if f.config != nil && f.config.Status.GuestReport != "" {
+		vm.Report = r.Ears.Report(
+			client.ObjectKeyFromObject(f.cluster), f.config.Status.GuestReport, client.ObjectKeyFromObject(f.windows))
+	}
+	return &vm
+}
 
 // reportGuest takes over what the guest tells, if it is time for that: else the status says what it would say if the guest told
 // the same as last time.

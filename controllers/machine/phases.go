@@ -207,7 +207,7 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	if err != nil {
 		return f.ofCloud(err)
 	}
-	f.vm = &vm
+	f.vm = r.hear(f, vm)
 	switch vm.State {
 	case cloud.Running:
 		return nil

@@ -91,13 +91,11 @@ func (r *Reconciler) noteTenant(ctx context.Context, f *facts) error {
 	if err := r.connect(ctx, f); err != nil {
 		return err
 	}
-	if of, ok := f.cloud.(cloud.Tenanted); ok && tenantIDs.MatchString(of.Tenant()) {
+	if of, ok := f.cloud.(cloud.Tenanted); ok {
 		at.TenantID = of.Tenant()
 	}
 	return nil
 }
-
-var tenantIDs = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // noCredentials stops if the Secret serves this machine no more. One that is being deleted waits for those that may have a VM.
 func noCredentials(f *facts, key client.ObjectKey, secret credentials.Secret) error {

@@ -55,7 +55,7 @@ type Place struct {
 
 // Tenanted is an account in a cloud with tenants.
 type Tenanted interface {
-	// Tenant is the ID of the account's tenant, or a domain of it.
+	// Tenant is the ID of the account's tenant; empty if only a domain of it is known.
 	Tenant() string
 }
 

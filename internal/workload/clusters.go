@@ -10,7 +10,7 @@
 //   - When a cluster answers that had its callers turned away, it says so once, so that they need not wait for their next look.
 //   - A kubeconfig that changed is used within minutes, and within seconds if the old one failed.
 //
-// Nothing is watched or cached but the control-plane Nodes, for a few seconds.
+// Nothing is watched but what a caller of Follow asks for, and nothing cached but the control-plane Nodes, for a few seconds.
 package workload
 
 import (
@@ -185,9 +185,8 @@ func (k *cluster) rereadAfter() time.Duration {
 
 // read looks at the kubeconfig. A connection whose kubeconfig is the same stays, and so does a refusal.
 func (c *Clusters) read(ctx context.Context, key client.ObjectKey, k *cluster) error {
-	var secret corev1.Secret
 	name := key.Name + kubeconfigSuffix
-	err := c.Live.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, &secret)
+	kubeconfig, err := c.kubeconfig(ctx, key)
 	if apierrors.IsNotFound(err) {
 		k.drop(&UnreachableError{Why: fmt.Sprintf("is not known: Secret %s with its kubeconfig does not exist", name)})
 		k.read = time.Now()
@@ -197,18 +196,25 @@ func (c *Clusters) read(ctx context.Context, key client.ObjectKey, k *cluster) e
 		return fmt.Errorf("get kubeconfig: %w", err)
 	}
 	k.read = time.Now()
-	digest := sha256.Sum256(secret.Data[kubeconfigKey])
+	digest := sha256.Sum256(kubeconfig)
 	_, refused := errors.AsType[*RefusedError](k.err)
 	if digest == k.digest && (k.close != nil || refused) {
 		return nil
 	}
 	k.drop(nil)
 	k.digest = digest
-	k.err = c.connect(secret.Data[kubeconfigKey], k)
+	k.err = c.connect(kubeconfig, k)
 	if refusal, ok := errors.AsType[*RefusedError](k.err); ok {
 		refusal.secret = name
 	}
 	return nil
+}
+
+// kubeconfig reads that of a Cluster from the management cluster.
+func (c *Clusters) kubeconfig(ctx context.Context, key client.ObjectKey) ([]byte, error) {
+	var secret corev1.Secret
+	err := c.Live.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: key.Name + kubeconfigSuffix}, &secret)
+	return secret.Data[kubeconfigKey], err
 }
 
 // connect makes a client from a kubeconfig. Nothing is sent yet.

@@ -66,7 +66,17 @@ func newMapper() meta.RESTMapper {
 
 // httpClient makes the only client that ever gets the credentials of a kubeconfig, and what closes its connections.
 func httpClient(a access, userAgent string, l *line, namespace *gate) (web *http.Client, shut func()) {
-	wire := &http.Transport{
+	wire := transport(a)
+	return &http.Client{
+		Transport: guarded{next: wire, line: l, namespace: namespace, token: a.token, userAgent: userAgent},
+		Timeout:   callTime,
+		// The answer itself is returned, and guarded refuses it.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, wire.CloseIdleConnections
+}
+
+func transport(a access) *http.Transport {
+	return &http.Transport{
 		// The operator's proxy, if the manager's environment names one: it passes TLS on and sees no credentials.
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            (&net.Dialer{Timeout: connectTime}).DialContext,
@@ -79,12 +89,6 @@ func httpClient(a access, userAgent string, l *line, namespace *gate) (web *http
 		MaxResponseHeaderBytes: maxHeaders,
 		DisableCompression:     true, // an answer that is not packed has the size that it shows
 	}
-	return &http.Client{
-		Transport: guarded{next: wire, line: l, namespace: namespace, token: a.token, userAgent: userAgent},
-		Timeout:   callTime,
-		// The answer itself is returned, and guarded refuses it.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, wire.CloseIdleConnections
 }
 
 // guarded passes calls to one cluster, and reads each answer to its end before anything decodes it.
@@ -115,12 +119,17 @@ func (g guarded) RoundTrip(request *http.Request) (response *http.Response, err 
 	return response, err
 }
 
+// introduce says who calls.
+func introduce(request *http.Request, userAgent, token string) {
+	request.Header.Set("User-Agent", userAgent)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+}
+
 func (g guarded) call(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
-	request.Header.Set("User-Agent", g.userAgent)
-	if g.token != "" {
-		request.Header.Set("Authorization", "Bearer "+g.token)
-	}
+	introduce(request, g.userAgent, g.token)
 	response, err := g.next.RoundTrip(request)
 	if err != nil {
 		return nil, &UnreachableError{Why: away, cause: err.Error()}

@@ -117,8 +117,9 @@ var healthPools = map[string]pool{
 // TestHealthCheck runs Cluster API's own MachineHealthCheck, with the rules of docs/health.md, over pools in which all goes wrong
 // that can. It replaces the machines whose guest will not bring a Node any more, when the time of the rule is over, and leaves
 // alone those that a new Machine would not help.
+//
+//nolint:paralleltest // because its clock runs so fast that the work of other tests would make guests look silent
 func TestHealthCheck(t *testing.T) {
-	t.Parallel()
 	p := newPools(t, newStage(t, world.Start{Credentials: password}), haste)
 	expect.OK(t, p.Client.Create(t.Context(), healthCheck(t, p.Name)))
 	release := p.cloud.Exhaust(soldOut)

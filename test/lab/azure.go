@@ -2,11 +2,13 @@ package lab
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"text/template"
 	"time"
 
@@ -28,7 +30,10 @@ func (l *Lab) startAzure() error {
 		w.Compute.Times.Network, w.Compute.Times.Allocate = 200*time.Millisecond, 400*time.Millisecond
 		w.Compute.Times.Boot, w.Compute.Times.Delete = 600*time.Millisecond, time.Second
 	})
-	l.stopAzure = l.followTime(begin)
+	ctx, cancel := context.WithCancel(context.Background())
+	var clock sync.WaitGroup
+	clock.Go(func() { l.Azure.KeepTime(ctx) })
+	l.stopAzure = func() { cancel(); clock.Wait(); l.Azure.Close() }
 	file, err := json.Marshal(map[string][]clouds.Cloud{"clouds": {{
 		Name: azureCloud, ResourceManager: l.Azure.Endpoint(), Authority: l.Azure.Endpoint(), CABundle: string(l.Azure.CA()),
 	}}})
@@ -43,24 +48,6 @@ func (l *Lab) startAzure() error {
 }
 
 func (l *Lab) cloudsFile() string { return filepath.Join(l.Dir(), "clouds.json") }
-
-// followTime moves the simulator's clock until stop.
-func (l *Lab) followTime(begin time.Time) (stop func()) {
-	ended, over := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(over)
-		for tick := time.NewTicker(100 * time.Millisecond); ; {
-			select {
-			case <-ended:
-				tick.Stop()
-				return
-			case now := <-tick.C:
-				l.Azure.Advance(now.Sub(begin) - l.Azure.Now().Sub(begin))
-			}
-		}
-	}()
-	return func() { close(ended); <-over; l.Azure.Close() }
-}
 
 //go:embed azurecluster.yaml
 var azureClusterYAML string

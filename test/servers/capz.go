@@ -2,7 +2,6 @@ package servers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,15 +19,9 @@ const (
 
 // InstallCAPZ installs the kinds of Cluster API Provider Azure that our machines read, as its own components do.
 func InstallCAPZ(ctx context.Context, m *Management) error {
-	cmd := command(ctx, "go", "mod", "download", "-json", capzModule+"@"+capzVersion)
-	cmd.Dir, cmd.Env = os.TempDir(), append(os.Environ(), "GOWORK=off")
-	out, err := run(cmd)
+	source, err := toolset{dir: os.TempDir()}.sourceOf(ctx, capzModule+"@"+capzVersion)
 	if err != nil {
-		return fmt.Errorf("download the kinds of Cluster API Provider Azure: %w", err)
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil {
-		return fmt.Errorf("download the kinds of Cluster API Provider Azure: %w", err)
+		return err
 	}
 	api, err := m.client()
 	if err != nil {
@@ -36,7 +29,7 @@ func InstallCAPZ(ctx context.Context, m *Management) error {
 	}
 	var crds []unstructured.Unstructured
 	for _, plural := range []string{"azureclusters", "azureclusteridentities"} {
-		crd, err := capzKind(filepath.Join(module.Dir, "config", "crd", "bases", "infrastructure.cluster.x-k8s.io_"+plural+".yaml"))
+		crd, err := capzKind(filepath.Join(source, "config", "crd", "bases", "infrastructure.cluster.x-k8s.io_"+plural+".yaml"))
 		if err != nil {
 			return err
 		}

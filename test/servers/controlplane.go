@@ -8,11 +8,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// leisurely is the environment of servers that are not ours: they collect garbage less often. This saves a third of the
+// processor time of an API server, and costs 450 MB of memory.
+var leisurely = []string{"GOGC=400"}
+
 // etcdServer returns an etcd with one member and the URL its clients use. It does not wait for its disk: its data is not
 // meant to outlive us.
 func etcdServer(b Binaries, dir string, clientPort, peerPort int) (server, string) {
 	client, peer := "http://"+address(clientPort), "http://"+address(peerPort)
-	return server{name: "etcd", path: b.Path("etcd"), ready: answersOK(healthClient, client+"/readyz"), args: []string{
+	ready := answersOK(healthClient, client+"/readyz")
+	return server{name: "etcd", path: b.Path("etcd"), ready: ready, env: leisurely, args: []string{
 		"--data-dir=" + filepath.Join(dir, "etcd"),
 		"--listen-client-urls=" + client,
 		"--advertise-client-urls=" + client,
@@ -45,7 +50,9 @@ func apiServer(b Binaries, admin *rest.Config, args []string) (server, error) {
 		return server{}, fmt.Errorf("make client of %s: %w", admin.Host, err)
 	}
 	ready := answersOK(client, admin.Host+"/readyz")
-	return server{name: "kube-apiserver", path: b.Path("kube-apiserver"), args: args, ready: ready, disposable: true}, nil
+	return server{
+		name: "kube-apiserver", path: b.Path("kube-apiserver"), args: args, env: leisurely, ready: ready, disposable: true,
+	}, nil
 }
 
 // controllerManager may ask as often as it likes: its default of 20 requests a second makes it start slowly.
@@ -60,7 +67,7 @@ func scheduler(b Binaries, kubeconfig string, port int) server {
 // component is a client of the API server with the flags that all of Kubernetes' own share.
 func component(b Binaries, name, kubeconfig string, port int, args ...string) server {
 	health := "https://" + address(port) + "/healthz"
-	return server{name: name, path: b.Path(name), ready: answersOK(healthClient, health), args: append([]string{
+	return server{name: name, path: b.Path(name), ready: answersOK(healthClient, health), env: leisurely, args: append([]string{
 		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,

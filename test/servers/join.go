@@ -62,13 +62,18 @@ func join(
 	}
 	cluster := newCluster(key, w)
 	if infrastructure == nil {
-		return errors.Join(createExternalCluster(ctx, api, key), createAll(ctx, api, cluster))
+		err = createExternalCluster(ctx, api, key)
+	} else {
+		of := infrastructure.GroupVersionKind()
+		cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+			APIGroup: of.Group, Kind: of.Kind, Name: infrastructure.GetName(),
+		}
+		err = createProvisioned(ctx, api, infrastructure)
 	}
-	of := infrastructure.GroupVersionKind()
-	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
-		APIGroup: of.Group, Kind: of.Kind, Name: infrastructure.GetName(),
+	if err != nil {
+		return err
 	}
-	return errors.Join(createProvisioned(ctx, api, infrastructure), createAll(ctx, api, cluster))
+	return createAll(ctx, api, cluster)
 }
 
 func createAll(ctx context.Context, api client.Client, objects ...client.Object) error {

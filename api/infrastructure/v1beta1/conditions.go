@@ -158,6 +158,12 @@ const (
 	// CapacityExhaustedReason: a quota or the capacity is used up. The controller tries again at long intervals.
 	CapacityExhaustedReason = "CapacityExhausted"
 
+	// SizeNotOfferedReason: the cloud does not offer any of the sizes of the spec at its place.
+	SizeNotOfferedReason = "SizeNotOffered"
+
+	// SizeUnsuitableReason: none of the sizes of the spec can do what the spec asks.
+	SizeUnsuitableReason = "SizeUnsuitable"
+
 	// CloudTaskFailedReason: the cloud could not make, start or remove the VM now. The controller tries again after a pause.
 	CloudTaskFailedReason = "CloudTaskFailed"
 

@@ -12,6 +12,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
@@ -23,6 +24,7 @@ type account struct {
 	lists    lists
 	ledger   ledger
 	closures closures
+	sizes    shelves
 	watching atomic.Bool
 	now      func() time.Time
 	ticks    func() (<-chan time.Time, func())
@@ -48,6 +50,7 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
 	_, err := a.pursue(ctx, m, next.Gone)
 	if errors.Is(err, cloud.ErrNotFound) {
+		a.remember(m)
 		a.ledger.forget(m)
 	}
 	return err
@@ -66,7 +69,12 @@ func (a *account) Server(ctx context.Context, asker cloud.Key) (string, error) {
 func (a *account) server() string { return a.calls.endpoint + "/" + a.calls.who.tenant }
 
 // Tenant is part of cloud.Tenanted.
-func (a *account) Tenant() string { return a.calls.who.tenant }
+func (a *account) Tenant() string {
+	if !login.IsID(a.calls.who.tenant) {
+		return ""
+	}
+	return a.calls.who.tenant
+}
 
 // Health is that of the calls and the watch.
 func (a *account) Health() cloud.Health {
@@ -114,6 +122,8 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 	switch step.Act {
 	case next.List:
 		return false, a.firstList(ctx, at.scope)
+	case next.Sizes:
+		return false, a.listSizes(ctx, a.sizes.shelf(at.vm.Subscription, locationOf(m)))
 	case next.Look:
 		return false, a.look(ctx, m, at)
 	case next.View:
@@ -209,7 +219,7 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 	}
 	sent := a.now()
 	answer := a.calls.createVM(ctx, at.vm, func(ctx context.Context) (any, error) {
-		return body(ctx, request.Want{Machine: m, Placement: where, Choice: choice})
+		return body(ctx, request.Want{Machine: m, Placement: where, Choice: choice, Accelerated: a.accelerates(group, m, choice)})
 	})
 	if _, waits := asLater(answer.err()); waits || answer.unsent != nil {
 		return true, answer.err()

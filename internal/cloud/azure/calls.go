@@ -30,6 +30,7 @@ const (
 	computeVersion      = "2024-11-01"
 	diskVersion         = "2024-03-02"
 	networkVersion      = "2024-05-01"
+	skuVersion          = "2021-07-01"
 	subscriptionVersion = "2022-12-01"
 )
 

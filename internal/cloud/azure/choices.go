@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
 
@@ -92,24 +94,42 @@ func familyOf(group arm.ID, location string, of request.Choice) string {
 	return "family|" + strings.ToLower(group.Subscription+"|"+location) + "|" + count.ReplaceAllString(name, "") + "|" + version
 }
 
-// choose is the first choice that is open, and why the first is closed if none is. The machine's failure domain is its zone.
-func (a *account) choose(group arm.ID, m cloud.Machine, now time.Time) (*request.Choice, *cloud.Error) {
+// choose looks for the first choice that is open and suits the machine, and for what stands against all if none does: that Azure
+// has no room passes, so it is told first. The machine's failure domain is its zone.
+func (a *account) choose(group arm.ID, m cloud.Machine, s *next.Survey) {
 	if m.Spec.Azure == nil {
-		return nil, nil
+		return
 	}
+	location := locationOf(m)
+	shelf := a.sizes.shelf(group.Subscription, location)
+	sizes, why := shelf.get()
+	var unfit *cloud.Error
 	choices := request.Choices(request.Sizes(m.Spec.Azure), request.Zones(m.Spec.Azure, m.Place.FailureDomain))
-	var first *cloud.Error
 	choice, ok := request.Pick(choices, func(of request.Choice) bool {
-		err := a.closures.why(group, locationOf(m), of, m.ProviderID, now)
-		if first == nil {
-			first = err
+		if err := sizes.Refuse(m.Spec.Azure, of.Size, of.Zone, location); err != nil {
+			unfit = cmp.Or(unfit, err)
+			return true
 		}
+		err := a.closures.why(group, location, of, m.ProviderID, s.Now)
+		s.Closed = cmp.Or(s.Closed, err)
 		return err != nil
 	})
-	if !ok {
-		return nil, first
+	if ok {
+		s.Choice = &choice
+	} else {
+		s.Closed = cmp.Or(s.Closed, unfit)
 	}
-	return &choice, nil
+	s.SizesDue = shelf.due(s.Now, !ok && unfit != nil)
+	if len(sizes) == 0 {
+		s.SizesUnknown = why
+	}
+}
+
+// accelerates says that the size is known to have accelerated networking.
+func (a *account) accelerates(group arm.ID, m cloud.Machine, of request.Choice) bool {
+	sizes, _ := a.sizes.shelf(group.Subscription, locationOf(m)).get()
+	size, _ := sizes.Find(of.Size)
+	return size.Accelerated
 }
 
 // locationOf is where the VM is, from its status or its spec.

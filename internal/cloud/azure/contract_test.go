@@ -36,6 +36,7 @@ func TestContract(t *testing.T) {
 			AnotherServer:    func() map[string][]byte { return newStage(t).credentials() },
 			Spec:             s.spec(),
 			Misspell:         func(spec *infrav1.WindowsMachineSpec) { spec.Azure.Image.ID = armsim.GalleryImage + "x" },
+			Size:             cloud.Size{CPUs: 4, MemoryMiB: 16384},
 			Keeps:            true,
 			Mute:             true,
 			Hold:             s.hold,

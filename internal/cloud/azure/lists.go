@@ -28,9 +28,12 @@ type scope struct {
 	missed    next.Missed         // answers that the group does not exist
 	addresses map[string][]string // by the adapter's key
 	remnants  map[string]remnant
+	gone      map[string]time.Time // disks of VMs that we removed, by name, and when
 	// The watch: when each list is due, and whether all machines are to be woken because one failed.
 	vmsDue, addressesDue, sweepDue time.Time
 	failed, told                   bool
+	// refused is why adapters and disks cannot be listed or removed: the identity lacks a right.
+	refused map[string]*cloud.Error
 }
 
 // powers are the power states of a subscription, by the VM's key.
@@ -40,8 +43,15 @@ type powers struct {
 	mu  sync.Mutex
 	of  map[string]next.Power
 	due time.Time
-	// heard is when the list last succeeded.
-	heard time.Time
+	// heard is when the list last succeeded, and refused says that the identity lacks the right to it.
+	heard   time.Time
+	refused *cloud.Error
+}
+
+func (p *powers) refusal() *cloud.Error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refused
 }
 
 func (p *powers) get(id arm.ID) next.Power {
@@ -79,7 +89,7 @@ func (l *lists) scope(group arm.ID) *scope {
 	if l.scopes[group.Key()] == nil {
 		l.scopes[group.Key()] = &scope{
 			group: group, power: l.powers[subscription], vms: map[string]vmRecord{}, addresses: map[string][]string{},
-			remnants: map[string]remnant{},
+			remnants: map[string]remnant{}, gone: map[string]time.Time{}, refused: map[string]*cloud.Error{},
 		}
 	}
 	return l.scopes[group.Key()]
@@ -187,11 +197,16 @@ func (r vmRecord) appendKey(keys []cloud.Key) []cloud.Key {
 func (a *account) listPowers(ctx context.Context, p *powers) ([]cloud.Key, error) {
 	vms, answer := a.calls.listStatus(ctx, p.subscription)
 	if answer.verdict != nil {
+		if answer.verdict.Lacks != "" {
+			p.mu.Lock()
+			p.refused = answer.verdict.Error
+			p.mu.Unlock()
+		}
 		return nil, answer.err()
 	}
 	changed := map[string]bool{}
 	p.mu.Lock()
-	p.heard = a.now()
+	p.heard, p.refused = a.now(), nil
 	for _, vm := range vms {
 		id, ok := arm.Parse(deref(vm.ID))
 		if !ok || vm.Properties == nil || vm.Properties.InstanceView == nil {
@@ -224,6 +239,7 @@ func (a *account) listPowers(ctx context.Context, p *powers) ([]cloud.Key, error
 // listAddresses lists the addresses of a scope's adapters, and returns the keys of the machines that got others.
 func (a *account) listAddresses(ctx context.Context, s *scope) ([]cloud.Key, error) {
 	adapters, answer := a.calls.listAdapters(ctx, s.group)
+	s.heed(adapterList, answer)
 	if answer.verdict != nil {
 		return nil, answer.err()
 	}

@@ -10,12 +10,13 @@
 //	next/          decide: all rules, from what is known to the next step
 //	requests.go    what we ask of Azure, through calls.go, which makes one call and judges its answer
 //
-// The rooms arm, placement, request, fault and limiter need no visit: their package comments say what they promise. Beneath are:
+// The rooms arm, placement, request, fault, limiter and skus need no visit: their package comments say what they promise. Beneath
+// are:
 //
 //	lists.go       the lists that all machines share; watch.go asks for them and sends keys
 //	sweep.go       adapters and disks that a deletion left
 //	ledger.go      what this process began for each machine
-//	choices.go     the sizes that Azure has no room for
+//	choices.go     the sizes that Azure has no room for; sizes.go is what the others can do, through the room skus
 //	placer.go      where a VM goes and with whose rights, through the rooms placement, clouds and login
 package azure
 
@@ -37,6 +38,10 @@ type Provider struct {
 	Cloud string
 	// Namespaces are those that may use the manager's own proofs.
 	Namespaces []string
+	// Now is the clock and Ticks is when a watch looks at what is due, with a way to stop; both of benchmarks, nil for the real
+	// ones.
+	Now   func() time.Time
+	Ticks func() (<-chan time.Time, func())
 
 	grant cloud.Grant
 	login func(secret map[string][]byte) (principal, error) // of tests
@@ -103,7 +108,15 @@ func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(who, time.Now)
+	now := p.Now
+	if now == nil {
+		now = time.Now
+	}
+	a, err := open(who, now)
+	if err == nil && p.Ticks != nil {
+		a.ticks = p.Ticks
+	}
+	return a, err
 }
 
 // open opens the account of a principal.

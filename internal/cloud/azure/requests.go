@@ -13,6 +13,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
 )
 
 // preconditioned is the first api-version of which it is known that a VM's PUT heeds If-None-Match.
@@ -112,6 +113,14 @@ func (c *calls) listDisks(ctx context.Context, group arm.ID) ([]resource, answer
 	return pages[resource](ctx, c, call{
 		method: http.MethodGet, path: group.String() + "/providers/Microsoft.Compute/disks", version: diskVersion,
 		class: limiter.ListNetwork, subscription: group.Subscription,
+	})
+}
+
+// listSKUs lists what a region offers to a subscription. It knows no filter but that for the region.
+func (c *calls) listSKUs(ctx context.Context, subscription, location string) ([]skus.Listed, answer) {
+	return pages[skus.Listed](ctx, c, call{
+		method: http.MethodGet, path: "/subscriptions/" + subscription + "/providers/Microsoft.Compute/skus", version: skuVersion,
+		query: url.Values{"$filter": {"location eq '" + location + "'"}}, class: limiter.ListSizes, subscription: subscription,
 	})
 }
 

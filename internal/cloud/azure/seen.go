@@ -21,6 +21,7 @@ type vmRecord struct {
 	mark     cloud.Marked
 	state    next.ProvisioningState
 	zone     string
+	size     string
 	adapters []string // their keys
 }
 
@@ -41,6 +42,9 @@ func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
 		r.zone = cloud.Clean(deref(vm.Zones[0]), 64)
 	}
 	if p := vm.Properties; p != nil {
+		if p.HardwareProfile != nil {
+			r.size = cloud.Clean(string(deref(p.HardwareProfile.VMSize)), 64)
+		}
 		r.state = stateOf(deref(p.ProvisioningState))
 		if p.NetworkProfile != nil {
 			for _, one := range p.NetworkProfile.NetworkInterfaces {
@@ -51,7 +55,7 @@ func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
 	return r, true
 }
 
-func deref(text *string) string {
+func deref[T ~string](text *T) T {
 	if text == nil {
 		return ""
 	}
@@ -69,7 +73,8 @@ func stateOf(text string) next.ProvisioningState {
 
 // same says that nothing has changed that is told of a VM.
 func (r vmRecord) same(other vmRecord) bool {
-	return r.mark == other.mark && r.state == other.state && r.zone == other.zone && slices.Equal(r.adapters, other.adapters)
+	return r.mark == other.mark && r.state == other.state && r.zone == other.zone && r.size == other.size &&
+		slices.Equal(r.adapters, other.adapters)
 }
 
 func (r vmRecord) belongs(m cloud.Machine) bool {

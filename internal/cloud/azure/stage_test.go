@@ -27,6 +27,8 @@ type stage struct {
 	t *testing.T
 	// open counts the connections of all accounts.
 	open atomic.Int32
+	// through is what all calls of an account pass on their way, if anything.
+	through func(*door) policy.Transporter
 }
 
 func newStage(t *testing.T) *stage {
@@ -44,7 +46,10 @@ func (s *stage) login(credentials map[string][]byte) (principal, error) {
 			azcloud.ResourceManager: {Endpoint: endpoint, Audience: endpoint},
 		},
 	}
-	transport := s.transport()
+	var transport policy.Transporter = s.transport()
+	if s.through != nil {
+		transport = s.through(s.transport())
+	}
 	p.transport = transport
 	credential, err := azidentity.NewClientSecretCredential(armsim.Tenant, armsim.ClientID, string(credentials["secret"]),
 		&azidentity.ClientSecretCredentialOptions{DisableInstanceDiscovery: true, ClientOptions: policy.ClientOptions{

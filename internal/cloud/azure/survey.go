@@ -27,15 +27,16 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 	r := at.scope.latest(m.Name, w.look)
 	if r != nil {
 		s.Seen = r.sight(*m, at.scope.power.get(r.id), r.addresses(at.scope.addresses))
+		s.Seen.VM.Size = a.sizeOfVM(*r, *m)
 	}
-	s.Left = at.scope.left(*m)
+	s.Left, s.Refused = at.scope.left(*m), at.scope.refusal()
 	at.scope.mu.Unlock()
 	if s.Seen != nil && s.Seen.Ours {
 		a.saw(*m, &s, w)
 		w.was = true
 	}
 	s.Ran, m.Existed = s.Ran || w.ran, m.Existed || w.was
-	s.Choice, s.Closed = a.choose(at.vm.Parent(), *m, now)
+	a.choose(at.vm.Parent(), *m, &s)
 	return s
 }
 

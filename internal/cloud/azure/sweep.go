@@ -3,6 +3,8 @@ package azure
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,17 +30,52 @@ func (r remnant) of(m cloud.Machine) bool {
 	if r.mark.Key == m.Key && r.mark.ProviderID == m.ProviderID {
 		return true
 	}
-	named := strings.EqualFold(r.id.Name(), request.SystemDisk(m.Name))
-	return r.mark.ProviderID == "" && r.id.Is("Microsoft.Compute/disks") && named
+	return r.unmarkedDisk() && slices.Contains(disksOf(m), strings.ToLower(r.id.Name()))
+}
+
+func (r remnant) unmarkedDisk() bool {
+	return r.mark.ProviderID == "" && r.id.Is("Microsoft.Compute/disks")
+}
+
+// disksOf are the names of a machine's disks. Its VM's name is made of its UID, so no other machine has them.
+func disksOf(m cloud.Machine) []string {
+	all := []string{strings.ToLower(request.SystemDisk(m.Name))}
+	if m.Spec.Azure != nil {
+		for _, disk := range m.Spec.Azure.DataDisks {
+			all = append(all, strings.ToLower(request.DataDisk(m.Name, disk.Name)))
+		}
+	}
+	return all
+}
+
+// rememberedFor is how long we look for the disks of a VM that we removed. A restart forgets them.
+const rememberedFor = 2 * time.Hour
+
+// remember keeps the names of the disks of a VM that this process removed: without tags, nothing else says whose they are once
+// the machine is gone.
+func (a *account) remember(m cloud.Machine) {
+	id, ok := arm.ReadProviderID(m.ProviderID)
+	if !ok || !a.ledger.recall(m).del.Accepted {
+		return
+	}
+	now, s := a.now(), a.lists.scope(id.Parent())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.gone, func(_ string, since time.Time) bool { return now.Sub(since) > rememberedFor })
+	for _, name := range disksOf(m) {
+		s.gone[name] = now
+	}
 }
 
 // listRemnants looks for adapters and disks that no VM uses.
 func (a *account) listRemnants(ctx context.Context, s *scope) ([]cloud.Key, error) {
 	adapters, answer := a.calls.listAdapters(ctx, s.group)
+	s.heed(adapterList, answer)
 	if answer.verdict != nil {
 		return nil, answer.err()
 	}
 	disks, answer := a.calls.listDisks(ctx, s.group)
+	s.heed(diskList, answer)
 	if answer.verdict != nil {
 		return nil, answer.err()
 	}
@@ -61,6 +98,42 @@ func (a *account) listRemnants(ctx context.Context, s *scope) ([]cloud.Key, erro
 	}
 	s.remnants = found
 	return s.takeAddresses(adapters), nil
+}
+
+// What is done for all machines of a group, so that none is told at once if the identity may not do it.
+const (
+	adapterList = "list of adapters"
+	diskList    = "list of disks"
+)
+
+func removalOf(id arm.ID) string {
+	if id.Is("Microsoft.Compute/disks") {
+		return "removal of disks"
+	}
+	return "removal of adapters"
+}
+
+// heed remembers that the identity lacks a right, until Azure says otherwise.
+func (s *scope) heed(what string, of answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case of.verdict == nil:
+		delete(s.refused, what)
+	case of.verdict.Lacks != "":
+		s.refused[what] = of.verdict.Error
+	}
+}
+
+// refusal is the first of what the identity may not do.
+func (s *scope) refusal() *cloud.Error {
+	if err := s.power.refusal(); err != nil {
+		return err
+	}
+	for _, what := range slices.Sorted(maps.Keys(s.refused)) {
+		return s.refused[what]
+	}
+	return nil
 }
 
 // left is the oldest remnant of a machine.
@@ -88,6 +161,11 @@ func (a *account) stale(s *scope) (all []remnant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.remnants {
+		if since, gone := s.gone[strings.ToLower(r.id.Name())]; gone && r.unmarkedDisk() && now.Sub(r.Since) >= oldEnough &&
+			now.Sub(since) < rememberedFor {
+			all = append(all, r)
+			continue
+		}
 		vm, ok := arm.ReadProviderID(r.mark.ProviderID)
 		if !ok || vm.Parent().Key() != s.group.Key() || now.Sub(r.Since) < oldEnough {
 			continue
@@ -100,7 +178,9 @@ func (a *account) stale(s *scope) (all []remnant) {
 }
 
 func (a *account) removeRemnant(ctx context.Context, s *scope, id arm.ID) error {
-	if answer := a.calls.deleteRemnant(ctx, id); answer.verdict != nil {
+	answer := a.calls.deleteRemnant(ctx, id)
+	s.heed(removalOf(id), answer)
+	if answer.verdict != nil {
 		return answer.err()
 	}
 	s.mu.Lock()

@@ -109,17 +109,18 @@ func (a *account) pollPowers(ctx context.Context, p *powers) []cloud.Key {
 	return keys
 }
 
-// pollRest asks for addresses that are not known yet, and sweeps.
+// pollRest sweeps, which shows all addresses, and asks for addresses that are still not known.
 func (a *account) pollRest(ctx context.Context, s *scope) (keys []cloud.Key) {
-	if s.lacksAddress() && a.due(s, &s.addressesDue, whileBusy) {
-		keys, _ = a.listAddresses(ctx, s) // asked for again
-	}
 	if a.due(s, &s.sweepDue, 0) {
 		more, err := a.listRemnants(ctx, s)
 		keys = append(keys, more...)
 		if err == nil {
 			_ = a.sweep(ctx, s) // tried again
 		}
+	}
+	if s.lacksAddress() && a.due(s, &s.addressesDue, whileBusy) {
+		more, _ := a.listAddresses(ctx, s) // asked for again
+		keys = append(keys, more...)
 	}
 	return keys
 }

@@ -172,6 +172,7 @@ func running(w world) {
 	w.Report(m.Name, `{"state":"Running"}`)
 	want := cloud.VM{
 		State: cloud.Running,
+		Size:  w.Size,
 		Addresses: []clusterv1.MachineAddress{
 			{Type: clusterv1.MachineHostName, Address: m.Name},
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},

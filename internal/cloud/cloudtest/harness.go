@@ -43,6 +43,9 @@ type Harness struct {
 	// report through the cloud.
 	Keeps, Mute bool
 
+	// Size is what the cloud tells of the VMs' size; zero where the spec says it.
+	Size cloud.Size
+
 	// Erasures counts how often user data were taken away.
 	Erasures func() int
 

@@ -64,6 +64,9 @@ func (r *run) fail(ctx context.Context, err error) error {
 // finish reports, and disables the task unless everyBoot needs it.
 func (r *run) finish(ctx context.Context) error {
 	r.lastReport(ctx)
+	for _, channel := range r.head.Report {
+		r.erase(channel.Erase)
+	}
 	if ctx.Err() != nil || r.hasEveryBoot() {
 		return ctx.Err()
 	}
@@ -75,15 +78,7 @@ func (r *run) finish(ctx context.Context) error {
 
 // forget erases the copies of the user data, and all of the plan that reports and everyBoot do not need.
 func (r *run) forget() error {
-	paths, err := r.match(r.head.Erase)
-	if err != nil {
-		r.warn("erase: " + err.Error())
-	}
-	for _, path := range paths {
-		if err := r.machine.Remove(path); err != nil {
-			r.warn("erase: " + err.Error())
-		}
-	}
+	r.erase(r.head.Erase)
 	rest := kept{Version: r.head.Version, Machine: r.head.Machine, Report: r.head.Report, Phases: []string{}}
 	if r.head.keepsEveryBoot() && r.state.State != plan.StateFailed {
 		rest.EveryBoot, rest.DeadlineSeconds = r.head.EveryBoot, r.head.DeadlineSeconds
@@ -93,6 +88,19 @@ func (r *run) forget() error {
 		return fmt.Errorf("empty the plan: %w", err)
 	}
 	return r.machine.Keep(Root+`\plan.json`, text)
+}
+
+// erase goes on where a path cannot be removed.
+func (r *run) erase(patterns []plan.Value) {
+	paths, err := r.match(patterns)
+	if err != nil {
+		r.warn("erase: " + err.Error())
+	}
+	for _, path := range paths {
+		if err := r.machine.Remove(path); err != nil {
+			r.warn("erase: " + err.Error())
+		}
+	}
 }
 
 func (r *run) hasEveryBoot() bool {

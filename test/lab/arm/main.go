@@ -37,8 +37,7 @@ func run(ctx context.Context, address, ca string) error {
 	if !host.IP.IsLoopback() {
 		return errors.New("the simulator's secrets are public: use a loopback address")
 	}
-	began := time.Now()
-	cloud := armsim.Start(address, began)
+	cloud := armsim.Start(address, time.Now())
 	defer cloud.Close()
 	if ca != "" {
 		if err := os.WriteFile(ca, cloud.CA(), 0o644); err != nil {
@@ -48,14 +47,6 @@ func run(ctx context.Context, address, ca string) error {
 	fmt.Printf("endpoint      %s\ntenant        %s\nsubscription  %s\nresourceGroup %s\nsubnet        %s\nclientID      "+
 		"%s\nclientSecret  %s\n",
 		cloud.Endpoint(), armsim.Tenant, armsim.Subscription, armsim.Group, armsim.SubnetID, armsim.ClientID, armsim.Secret)
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			cloud.Advance(time.Since(began) - cloud.Now().Sub(began))
-		}
-	}
+	cloud.KeepTime(ctx)
+	return nil
 }

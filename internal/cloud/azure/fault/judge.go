@@ -39,6 +39,8 @@ const (
 // Verdict is what an error means.
 type Verdict struct {
 	Effect Effect
+	// Lacks is the action that the identity may not do; empty if that is not what is wrong.
+	Lacks string
 	// Error is for the caller. Its After is when to try again.
 	Error *cloud.Error
 }
@@ -89,10 +91,16 @@ func (r row) fits(status int, codes []string, texts string) bool {
 func (r row) verdict(a Answer) Verdict {
 	err := cloud.Errorf(r.kind, r.reason, "%s: %s", quote(a), r.say)
 	err.After = max(r.after, a.RetryAfter)
-	if action := missingAction(a); action != "" && r.reason == infrav1.CredentialsRejectedReason {
-		err.Message = "Azure refuses the action " + action + ": give the identity the right to it, as docs/azure.md lists"
+	action, scope := missingAction(a)
+	if action == "" || r.reason != infrav1.CredentialsRejectedReason {
+		return Verdict{Effect: r.effect, Error: err}
 	}
-	return Verdict{Effect: r.effect, Error: err}
+	err.Message = "Azure refuses the action " + action
+	if scope != "" {
+		err.Message += " on " + scope
+	}
+	err.Message += ": give the identity the right to it, as docs/azure.md lists"
+	return Verdict{Effect: r.effect, Error: err, Lacks: action}
 }
 
 // Bounds of texts that are not ours.
@@ -100,13 +108,15 @@ const (
 	maxCode   = 64
 	maxTold   = 256
 	maxAction = 128
+	maxScope  = 512
 )
 
 var (
 	// What changes from one answer to the next would make each of them a new sentence: times, ids of requests, and long numbers.
 	varying = regexp.MustCompile(`(?i)(\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b)|` +
 		`(\d{4}-\d\d-\d\dT[\d:.]+Z?)|'?\d+'? seconds?|\b\d+ms\b`)
-	actions = regexp.MustCompile(`perform action(?:\(s\))? '([A-Za-z0-9./*-]+)'`)
+	actions = regexp.MustCompile(`perform action(?:\(s\))? '([A-Za-z0-9./*-]+)'` +
+		`(?: (?:over|on)(?: the linked)? scope(?:\(s\))? '([^']+)')?`)
 )
 
 // quote is what Azure said, fit to be shown: the same for each try.
@@ -122,11 +132,13 @@ func quote(a Answer) string {
 	return "Azure says " + code + " (" + told + ")"
 }
 
-// missingAction is the right that Azure misses: the last one that it names, because the first is the one that was used.
-func missingAction(a Answer) string {
+// missingAction is the right that Azure misses, and where: the last one that it names, because the first is the one that was
+// used.
+func missingAction(a Answer) (action, scope string) {
 	found := actions.FindAllStringSubmatch(a.Message, -1)
 	if len(found) == 0 {
-		return ""
+		return "", ""
 	}
-	return cloud.Clean(found[len(found)-1][1], maxAction)
+	last := found[len(found)-1]
+	return cloud.Clean(last[1], maxAction), cloud.Clean(last[2], maxScope)
 }

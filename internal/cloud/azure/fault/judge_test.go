@@ -64,6 +64,11 @@ func TestJudge(t *testing.T) {
 			infrav1.CapacityExhaustedReason, ClosesFamily, quotaWait,
 		},
 		{Answer{Status: 400, Code: "QuotaExceeded"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesFamily, quotaWait},
+		{
+			Answer{Status: 409, Code: "OperationNotAllowed", Message: "The specified disk size 30 GB is smaller than that of the image."},
+			cloud.Invalid, infrav1.SpecInvalidReason, None, slowly,
+		},
+		{Answer{Status: 400, Code: "FailedIdentityOperation"}, cloud.Invalid, infrav1.PlacementNotFoundReason, None, slowly},
 		{Answer{Status: 409, Code: "SkuNotAvailable"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesSize, scarce},
 		{Answer{Code: "AllocationFailed"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesSize, scarce},
 		{Answer{Code: "ZonalAllocationFailed"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesSize, scarce},
@@ -149,12 +154,12 @@ func TestNothingIsRetriedFasterThanItsRow(t *testing.T) {
 func TestSentencesNameTheMissingRight(t *testing.T) {
 	for message, want := range map[string]string{
 		"The client 'x' with object id 'y' does not have authorization to perform action 'Microsoft.Compute/virtualMachines/write' " +
-			"over scope '/s'": "" +
-			"Microsoft.Compute/virtualMachines/write",
+			"over scope '/s' or the scope is invalid.": "Microsoft.Compute/virtualMachines/write on /s",
 		"The client has permission to perform action 'Microsoft.Compute/virtualMachines/write' on scope '/s'; however, it does not " +
 			"have permission " +
 			"to perform action(s) 'Microsoft.Network/virtualNetworks/subnets/join/action' on the linked scope(s) '/t'": "" +
-			"Microsoft.Network/virtualNetworks/subnets/join/action",
+			"Microsoft.Network/virtualNetworks/subnets/join/action on /t",
+		"It may not perform action 'Microsoft.Compute/skus/read'.": "Microsoft.Compute/skus/read",
 	} {
 		got := Judge(Answer{Status: 403, Code: "AuthorizationFailed", Message: message}).Error.Message
 		if !strings.Contains(got, "refuses the action "+want+":") {

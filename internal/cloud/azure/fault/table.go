@@ -79,6 +79,11 @@ var rows = []row{
 		say: "ask for a larger quota in this region, or remove machines",
 	},
 	{
+		codes: []string{"operationnotallowed", "invalidparameter"}, text: regexp.MustCompile(`smaller than`), kind: cloud.Invalid,
+		reason: infrav1.SpecInvalidReason, after: slowly,
+		say: "use a larger disk, or leave out its size, in a new WindowsMachineTemplate",
+	},
+	{
 		codes: []string{"skunotavailable", "notavailableforsubscription"}, kind: cloud.Exhausted,
 		reason: infrav1.CapacityExhaustedReason,
 		effect: ClosesSize, after: scarce, say: "use another size, zone or location in a new WindowsMachineTemplate",
@@ -107,6 +112,10 @@ var rows = []row{
 		codes: []string{"subnetnotfound", "invalidresourcereference", "networksecuritygroupnotfound", "notfound"}, kind: cloud.Invalid,
 		reason: infrav1.PlacementNotFoundReason, after: slowly,
 		say: "create what is missing, or correct it in a new WindowsMachineTemplate",
+	},
+	{
+		codes: []string{"failedidentityoperation", "identitynotfound"}, kind: cloud.Invalid, reason: infrav1.PlacementNotFoundReason,
+		after: slowly, say: "create the identity, or correct spec.azure.identities in a new WindowsMachineTemplate",
 	},
 	{
 		codes: []string{"subnetisfull"}, kind: cloud.Exhausted, reason: infrav1.CapacityExhaustedReason, after: slowly,

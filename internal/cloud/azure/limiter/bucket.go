@@ -32,6 +32,7 @@ var (
 		"HighCostGet":   {900, 300. / 60},
 		"NetworkReads":  {10000, 10000. / 300},
 		"NetworkWrites": {1000, 1000. / 300},
+		"Sizes":         {60, 1}, // nothing is documented; we ask once a day
 	}
 	kinds = map[Class]kind{
 		PutVM:         {"writes", "PutVM"},
@@ -41,6 +42,7 @@ var (
 		ListNetwork:   {"reads", "NetworkReads"},
 		WriteNetwork:  {"writes", "NetworkWrites"},
 		DeleteNetwork: {"deletes", "NetworkWrites"},
+		ListSizes:     {"reads", "Sizes"},
 	}
 )
 

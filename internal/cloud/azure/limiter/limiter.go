@@ -30,6 +30,7 @@ const (
 	ListNetwork   Class = "ListNetwork"
 	WriteNetwork  Class = "WriteNetwork"
 	DeleteNetwork Class = "DeleteNetwork"
+	ListSizes     Class = "ListSizes"
 )
 
 // Limiter paces calls. The zero value is not ready: set Now.

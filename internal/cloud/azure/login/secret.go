@@ -81,6 +81,9 @@ func (s secret) spelling() error {
 	return nil
 }
 
+// IsID says that a tenant is named by its ID, and not by a domain.
+func IsID(tenant string) bool { return guid.MatchString(tenant) }
+
 // principal is who the Secret is about. An identity says so itself; then the Secret may repeat it, and nothing else.
 func (s secret) principal(grant placement.Grant) (tenant, client string, err error) {
 	tenant, client = grant.TenantID, grant.ClientID

@@ -27,7 +27,8 @@ type Act string
 
 // The acts. All but Create, Remove and Sweep only read.
 const (
-	List   Act = "list the VMs" // the list that all machines of the group share
+	List   Act = "list the VMs"   // the list that all machines of the group share
+	Sizes  Act = "list the sizes" // the list that all machines of the region share
 	Look   Act = "look at the VM"
 	View   Act = "ask why the VM failed"
 	Create Act = "create the VM"
@@ -93,6 +94,8 @@ func withVM(m cloud.Machine, s Survey, want Goal) Step {
 	switch {
 	case vm.State == Deleting:
 		return await("Azure is removing the VM")
+	case s.unsized():
+		return Step{Act: Sizes}
 	case vm.State == Failed && s.View == nil:
 		return Step{Act: View}
 	case vm.State == Failed && s.View.Another() && s.neverRan():
@@ -111,10 +114,21 @@ func withVM(m cloud.Machine, s Survey, want Goal) Step {
 	case vm.State == Failed:
 		return fail(s.View.Error)
 	case vm.State == Creating:
-		return tell(vm, cloud.Creating, "Azure is making the VM")
+		return tell(vm, cloud.Creating, s.making())
 	}
-	return tell(vm, cloud.Creating, "Azure does not say whether the VM runs")
+	return tell(vm, cloud.Creating, s.silence())
 }
+
+// silence is what is told of a VM whose power state is not known.
+func (s Survey) silence() string {
+	if s.Refused == nil {
+		return "Azure does not say whether the VM runs"
+	}
+	return "it is not known whether the VM runs: " + s.Refused.Message
+}
+
+// unsized says that the size of the VM is not known and may be asked for.
+func (s Survey) unsized() bool { return s.SizesDue && s.Seen.VM.Size == (cloud.Size{}) }
 
 // neverRan says that our own request made the VM and that it did not start since.
 func (s Survey) neverRan() bool { return s.Put.Answer == Accepted && !s.Ran && s.Seen.Power != On }
@@ -123,6 +137,9 @@ func (s Survey) neverRan() bool { return s.Put.Answer == Accepted && !s.Ran && s
 func (s Survey) complaint() string {
 	if s.Seen.State == Failed && s.View != nil {
 		return s.View.Error.Message
+	}
+	if s.Refused != nil {
+		return "the VM runs, but what belongs to it cannot be looked after: " + s.Refused.Message
 	}
 	return ""
 }
@@ -134,12 +151,22 @@ func toMake(s Survey) Step {
 		return Step{Act: Look}
 	case s.Put.Answer == Refused && s.Now.Before(s.Put.NotBefore):
 		return fail(s.Put.Err)
+	case s.SizesDue:
+		return Step{Act: Sizes}
 	case s.Choice == nil && s.Closed != nil:
 		return fail(s.Closed)
 	case s.Choice == nil:
 		return await("waiting until a size and zone are open")
 	}
-	return Step{Act: Create, Choice: *s.Choice, VM: await("Azure is making the VM").VM}
+	return Step{Act: Create, Choice: *s.Choice, VM: await(s.making()).VM}
+}
+
+// making tells that the VM is on its way, and what is missing meanwhile.
+func (s Survey) making() string {
+	if s.SizesUnknown == nil {
+		return "Azure is making the VM"
+	}
+	return "Azure is making the VM; CPUs and memory of its size are unknown: " + s.SizesUnknown.Message
 }
 
 // toRemove makes sure that there is no VM, that none can appear, and that nothing of one is left.

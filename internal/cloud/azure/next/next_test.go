@@ -37,6 +37,10 @@ func ran(_ *cloud.Machine, s *Survey)         { s.Ran = true }
 func closed(_ *cloud.Machine, s *Survey)      { s.Choice, s.Closed = nil, errShut }
 func deleteFails(_ *cloud.Machine, s *Survey) { s.Delete = Delete{At: ago(time.Second), Err: errGone} }
 
+func sizesDue(_ *cloud.Machine, s *Survey) { s.SizesDue = true }
+
+func sizeKnown(_ *cloud.Machine, s *Survey) { s.Seen.VM.Size.CPUs = 4 }
+
 func taken(_ *cloud.Machine, s *Survey) {
 	s.Put = Put{At: ago(time.Second), Answer: Refused, Took: true}
 }
@@ -106,6 +110,16 @@ func TestDecide(t *testing.T) {
 			name: "an answer was lost: the request is repeated, for the same reason", want: Running, facts: []fact{put(Lost, time.Minute)},
 			act: Create,
 		},
+		{name: "the sizes come before the request", want: Running, facts: []fact{sizesDue}, act: Sizes},
+		{name: "and before all are closed, because they may be the cause", want: Running, facts: []fact{sizesDue, closed}, act: Sizes},
+		{name: "a report without a VM needs no sizes", want: Report, facts: []fact{sizesDue}, err: cloud.ErrNotFound},
+		{name: "a report tells the size", want: Report, facts: []fact{vm(Succeeded, On), sizesDue}, act: Sizes},
+		{
+			name: "a size that is known is not asked for", want: Report, facts: []fact{vm(Succeeded, On), sizeKnown, sizesDue},
+			state: cloud.Running,
+		},
+		{name: "a deletion needs no sizes", want: Gone, facts: []fact{vm(Succeeded, On), sizesDue}, act: Remove},
+		{name: "a pause is kept without sizes", want: Running, facts: []fact{refusedUntil(time.Minute), sizesDue}, err: errPut},
 		{name: "a report makes nothing", want: Report, err: cloud.ErrNotFound},
 		{name: "a settled machine gets no VM", want: Running, facts: []fact{settled}, err: cloud.ErrNotFound},
 		{

@@ -35,9 +35,17 @@ type Survey struct {
 	// GroupMissed are the answers that the group does not exist, while the subscription answers.
 	GroupMissed Missed
 
+	// Refused says which right is missing for the lists of power states, adapters and disks, or for removing what a deletion left;
+	// nil if none.
+	Refused *cloud.Error
+
 	// Choice is the next size and zone that is open; nil if all are closed. Closed is why.
 	Choice *request.Choice
 	Closed *cloud.Error
+	// SizesDue says that the list of the region's sizes is to be asked for before a request. SizesUnknown is why it could not be
+	// had, which stops nothing.
+	SizesDue     bool
+	SizesUnknown *cloud.Error
 }
 
 // Sight is a VM as Azure shows it.

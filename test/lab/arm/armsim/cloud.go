@@ -26,6 +26,7 @@
 package armsim
 
 import (
+	"context"
 	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
@@ -141,6 +142,21 @@ func (c *Cloud) Client() *http.Client { return c.server.Client() }
 // Advance moves the time.
 func (c *Cloud) Advance(d time.Duration) {
 	c.Change(func(w *Inside) { w.World.Clock.Advance(d) })
+}
+
+// KeepTime has the clock follow the time until ctx ends.
+func (c *Cloud) KeepTime(ctx context.Context) {
+	began, shown := time.Now(), c.Now()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			c.Advance(time.Since(began) - c.Now().Sub(shown))
+		}
+	}
 }
 
 // Now is the time.

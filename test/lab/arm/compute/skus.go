@@ -15,6 +15,8 @@ type Size struct {
 	Zones        []string
 	// What it can do.
 	Accelerated, Premium, Spot, HostEncryption, NVMe, Hibernation bool
+	// Ultra are the zones with disks of the type UltraSSD_LRS.
+	Ultra []string
 	// CacheGB and ResourceGB are the rooms for an ephemeral disk, 0 for none.
 	CacheGB, ResourceGB int
 	// MaxDisks and MaxNICs are how many a VM may have.
@@ -42,7 +44,7 @@ var Sizes = []Size{
 	{
 		Name: "Standard_D4ds_v5", Family: "standardDDSv5Family", Cores: 4, MemoryGB: 16, Zones: abc, Accelerated: true,
 		Premium: true, Spot: true, HostEncryption: true, CacheGB: 100, ResourceGB: 150, MaxDisks: 8, MaxNICs: 2,
-		Generations: "V1,V2", CPU: "x64",
+		Generations: "V1,V2", CPU: "x64", Ultra: abc[:1],
 	},
 	{
 		Name: "Standard_D4as_v5", Family: "standardDASv5Family", Cores: 4, MemoryGB: 16, Zones: abc, Accelerated: true,
@@ -99,9 +101,19 @@ func (c *Compute) sku(s Size, location string) doc.Object {
 	return doc.Object{
 		"resourceType": "virtualMachines", "name": s.Name, "tier": "Standard", "size": s.Name[len("Standard_"):], "family": s.Family,
 		"locations":    []any{location},
-		"locationInfo": doc.Objects(doc.Object{"location": location, "zones": texts(s.Zones...), "zoneDetails": []any{}}),
+		"locationInfo": doc.Objects(doc.Object{"location": location, "zones": texts(s.Zones...), "zoneDetails": s.details()}),
 		"capabilities": s.capabilities(), "restrictions": c.restrictions(s, location),
 	}
+}
+
+// details are what a size can do in some of its zones only.
+func (s Size) details() []any {
+	if len(s.Ultra) == 0 {
+		return []any{}
+	}
+	return doc.Objects(doc.Object{
+		"Name": texts(s.Ultra...), "capabilities": doc.Objects(doc.Object{"name": "UltraSSDAvailable", "value": "True"}),
+	})
 }
 
 // capabilities are pairs of texts, whatever they mean [D].

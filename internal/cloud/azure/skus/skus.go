@@ -1,0 +1,139 @@
+// Package skus knows what the VM sizes of a region can do for a subscription, from Azure's list of them. It asks nothing and
+// remembers nothing. What the list does not say of a size is not held against it: Azure itself has the last word.
+package skus
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// Listed is one entry of Azure's list, as far as we read it. The list has disks and other things, too.
+type Listed struct {
+	ResourceType, Name string
+	LocationInfo       []struct {
+		Location    string
+		Zones       []string
+		ZoneDetails []struct {
+			Name         []string
+			Capabilities []Capability
+		}
+	}
+	Capabilities []Capability
+	Restrictions []struct {
+		Type            string
+		RestrictionInfo struct{ Zones []string }
+	}
+}
+
+// Capability is a fact of a size, as text.
+type Capability struct{ Name, Value string }
+
+// Size is a VM size in a region.
+type Size struct {
+	Name            string
+	CPUs, MemoryMiB int64
+	// Zones are those in which the subscription may use the size. Barred says that it may not in the whole region.
+	Zones  []string
+	Barred bool
+	// Accelerated says that the size is known to have accelerated networking.
+	Accelerated bool
+
+	facts map[string]string
+	ultra []string // zones with disks of the type UltraSSD_LRS
+}
+
+// Sizes are those of a region, by their names in lower case.
+type Sizes map[string]Size
+
+// Find looks a size up by its name, in any case.
+func (s Sizes) Find(name string) (Size, bool) {
+	found, ok := s[strings.ToLower(name)]
+	return found, ok
+}
+
+// Location is the short name of a region, however it is written: small letters and digits.
+func Location(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToLower(name))
+}
+
+// Read reads Azure's list for a region.
+func Read(all []Listed, location string) Sizes {
+	sizes := Sizes{}
+	for _, one := range all {
+		if strings.EqualFold(one.ResourceType, "virtualMachines") && one.Name != "" {
+			sizes[strings.ToLower(one.Name)] = sizeOf(one, location)
+		}
+	}
+	return sizes
+}
+
+func sizeOf(one Listed, location string) Size {
+	s := Size{Name: cloud.Clean(one.Name, 64), facts: map[string]string{}}
+	for _, c := range one.Capabilities {
+		if slices.Contains(used, c.Name) {
+			s.facts[c.Name] = c.Value
+		}
+	}
+	s.CPUs = int64(max(s.number("vCPUs"), 0))
+	s.MemoryMiB = int64(max(s.number("MemoryGB"), 0) * 1024)
+	s.Accelerated = s.is("AcceleratedNetworkingEnabled")
+	for _, at := range one.LocationInfo {
+		if Location(at.Location) != Location(location) {
+			continue
+		}
+		s.Zones = slices.Clone(at.Zones)
+		for _, detail := range at.ZoneDetails {
+			if slices.ContainsFunc(detail.Capabilities, isUltra) {
+				s.ultra = append(s.ultra, detail.Name...)
+			}
+		}
+	}
+	for _, r := range one.Restrictions {
+		switch {
+		case strings.EqualFold(r.Type, "Location"):
+			s.Barred = true
+		case strings.EqualFold(r.Type, "Zone"):
+			s.Zones = slices.DeleteFunc(s.Zones, func(zone string) bool { return slices.Contains(r.RestrictionInfo.Zones, zone) })
+		}
+	}
+	return s
+}
+
+func isUltra(c Capability) bool {
+	return c.Name == "UltraSSDAvailable" && strings.EqualFold(c.Value, "true")
+}
+
+// used are the facts that we keep of a size: a region has a thousand of them.
+var used = []string{
+	"vCPUs", "MemoryGB", "AcceleratedNetworkingEnabled", "CpuArchitectureType", "PremiumIO", "LowPriorityCapable",
+	"EncryptionAtHostSupported", "TrustedLaunchDisabled", "HyperVGenerations", "ConfidentialComputingType", "DiskControllerTypes",
+	"EphemeralOSDiskSupported", "CachedDiskBytes", "MaxResourceVolumeMB", "NvmeDiskSizeInMiB", "MaxDataDiskCount",
+	"MaxNetworkInterfaces", "UltraSSDAvailable",
+}
+
+// is says that a fact is known to be true, and lacks that it is known to be false.
+func (s Size) is(fact string) bool    { return strings.EqualFold(s.facts[fact], "true") }
+func (s Size) lacks(fact string) bool { return strings.EqualFold(s.facts[fact], "false") }
+
+// number is a fact that is a number; -1 if it is not known.
+func (s Size) number(fact string) float64 {
+	n, err := strconv.ParseFloat(s.facts[fact], 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// fewer says that a number is known and less than wanted.
+func (s Size) fewer(fact string, wanted float64) bool {
+	n := s.number(fact)
+	return n >= 0 && n < wanted
+}

@@ -1,0 +1,70 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+func event(kind, report string) string {
+	return fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":"a.1"},"data":{"report":%q}}}`+"\n", kind, report)
+}
+
+// TestLongestReport: a guest that fills its report with what JSON writes as six bytes each does not end the watch of its cluster.
+func TestLongestReport(t *testing.T) {
+	const most = 16384 // guests.yaml
+	for _, filler := range []string{"<", "\x01"} {
+		object := corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "a.1"}, Data: map[string]string{"report": strings.Repeat(filler, most)},
+		}
+		line := expect.Got(json.Marshal(map[string]any{"type": watch.Modified, "object": object}))(t)
+		var told []int
+		err := readEvents(t.Context(), strings.NewReader(string(line)+"\n"+event("ADDED", "x")),
+			func(_ watch.EventType, object *corev1.ConfigMap) { told = append(told, len(object.Data["report"])) })
+		expect.OK(t, err)
+		expect.Same(t, "bytes told", fmt.Sprint([]int{most, 1}), fmt.Sprint(told))
+	}
+}
+
+// TestFollow: all events are told, in their order, until the server ends the watch; what is no event, or too long, ends it too.
+func TestFollow(t *testing.T) {
+	for name, test := range map[string]struct {
+		status      int
+		body        string
+		told, wrong string
+	}{
+		"all":         {http.StatusOK, event("ADDED", "x") + event("MODIFIED", "y"), "ADDED a.1 x, MODIFIED a.1 y", ""},
+		"an error":    {http.StatusOK, event("ADDED", "x") + `{"type":"ERROR","object":{}}`, "ADDED a.1 x", "ended with"},
+		"no events":   {http.StatusOK, "<html>", "", "read event"},
+		"too long":    {http.StatusOK, event("ADDED", strings.Repeat("x", maxEvent)), "", "too long"},
+		"not allowed": {http.StatusForbidden, "{}", "", "403 Forbidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clusters, _ := workloadCluster(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/api/v1/namespaces/reports/configmaps" || r.URL.Query().Get("watch") != "true" {
+					t.Errorf("asked for %s", r.URL)
+				}
+				w.WriteHeader(test.status)
+				_, _ = w.Write([]byte(test.body)) // the client may have gone
+			})
+			var told []string
+			err := clusters.Follow(t.Context(), client.ObjectKey{Namespace: "tenant", Name: "prod"}, "reports",
+				func(what watch.EventType, object *corev1.ConfigMap) {
+					told = append(told, fmt.Sprint(what, " ", object.Name, " ", object.Data["report"]))
+				})
+			expect.Same(t, "told", test.told, strings.Join(told, ", "))
+			if (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
+				t.Errorf("it ends with %v, wanted %q", err, test.wrong)
+			}
+		})
+	}
+}
