@@ -165,7 +165,7 @@ func TestInherited(t *testing.T) {
 func (i *inherited) waitForPlace(t *testing.T, m *world.Machine) {
 	t.Helper()
 	const waiting = infrav1.WaitingForClusterInfrastructureReason
-	refused(t, m, waiting, "AzureCluster linux-first is paused")
+	refused(t, m, waiting, "/linux-first is paused")
 	i.pauseCluster(t, false)
 	refused(t, m, waiting, "networkSpec.vnet.name")
 	half := network()
