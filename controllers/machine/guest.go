@@ -28,11 +28,16 @@ const (
 	slowPace = time.Minute
 )
 
-// hear reads what the guest of a cloud that carries no reports has told its object in the workload cluster.
+// hear reads what the guest of a cloud that carries no reports has told its object in the workload cluster. One that tells
+// anything runs, long before its cloud says so.
 func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
-	if f.config != nil && f.config.Status.GuestReport != "" {
-		vm.Report = r.Ears.Report(
-			client.ObjectKeyFromObject(f.cluster), f.config.Status.GuestReport, client.ObjectKeyFromObject(f.windows))
+	if f.config == nil || f.config.Status.GuestReport == "" {
+		return &vm
+	}
+	vm.Report = r.Ears.Report(
+		client.ObjectKeyFromObject(f.cluster), f.config.Status.GuestReport, client.ObjectKeyFromObject(f.windows))
+	if told, _ := readReport(vm.Report); vm.State == cloud.Creating && (told != nil || hadVM(f)) {
+		vm.State = cloud.Running
 	}
 	return &vm
 }
