@@ -151,9 +151,9 @@ func TestInherited(t *testing.T) {
 	i.with(t, i.cluster, map[string]any{"vnet": map[string]any{"name": "other", "resourceGroup": "other"}}, "networkSpec")
 	i.look(t, m)
 	expect.Same(t, "place after a change of the AzureCluster", placed.Azure, m.Load(t).Windows.Status.Azure)
-	i.with(t, identity, []any{"another"}, "allowedNamespaces", "list")
+	i.with(t, identity, map[string]any{"list": []any{"another"}}, "allowedNamespaces")
 	m.Await(t, "loss of rights", world.Windows("CloudReachable False CredentialsMissing"), world.Windows("Ready True Running"))
-	i.with(t, identity, []any{i.Name}, "allowedNamespaces", "list")
+	i.with(t, identity, map[string]any{"list": []any{i.Name}}, "allowedNamespaces")
 	m.Await(t, "rights", world.Windows("CloudReachable True CloudReachable"))
 
 	expect.OK(t, i.Client.Delete(t.Context(), i.cluster))
