@@ -34,8 +34,8 @@ func (text rumour) Follow(
 	return nil
 }
 
-// TestGuestsWord: a VM whose guest has told anything that we understand runs, and so does one that ran once, whatever Azure says of
-// its making. What is no report makes nothing run.
+// TestGuestsWord: a VM whose guest has told anything that we understand runs, and so does one that ran once, whatever Azure says
+// of its making. What is no report makes nothing run.
 func TestGuestsWord(t *testing.T) {
 	had := func(f *facts) { f.windows.Status.Initialization.Provisioned = new(true) }
 	const report = `{"version":1,"uid":"u","state":"Running","phase":{"index":1,"of":8,"name":"prepare"}}`
