@@ -15,8 +15,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// TestGuestReports: what a guest writes into its object in the workload cluster is in the machine's status a moment later, and the
-// object goes with the machine. The log has the times.
+// TestGuestReports: what a guest writes into its object in the workload cluster is in the machine's status a moment later, and
+// the object goes with the machine. The log has the times.
 func TestGuestReports(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, world.Start{Credentials: password})
@@ -32,7 +32,8 @@ func TestGuestReports(t *testing.T) {
 		m.Await(t, what, missing...)
 		t.Logf("%4d ms from the guest's word to %s", time.Since(begin).Milliseconds(), what)
 	}
-	tell(`{"version":1,"state":"Running","phase":{"index":1,"of":5,"name":"prepare"}}`, "the first phase", func(s world.State) string {
+	const running = `{"version":1,"state":"Running","phase":{"index":1,"of":5,"name":"prepare"}}`
+	tell(running, "the first phase", func(s world.State) string {
 		if told := s.Windows.Status.Bootstrap; told == nil || told.Phase != "1/5 prepare" {
 			return "no phase is told"
 		}

@@ -37,8 +37,8 @@ func (s *stage) storm(with armsim.Refusal) {
 	})
 }
 
-// fleet is a machine in each stage of its life: it runs, its VM is being made, nothing was asked for yet, its VM is being removed,
-// and it is deleted in the storm.
+// fleet is a machine in each stage of its life: it runs, its VM is being made, nothing was asked for yet, its VM is being
+// removed, and it is deleted in the storm.
 type fleet struct {
 	*stage
 	account                             *account
@@ -102,8 +102,8 @@ func (f *fleet) look() (left []string) {
 	return left
 }
 
-// TestStorms has Azure answer nothing but one thing for half an hour, to machines in each stage of their lives. No machine changes
-// its state by that, and five minutes later all is as it should be: each VM was made once, and none removed that was not to go.
+// TestStorms has Azure answer nothing but one thing for half an hour, to machines in each stage of their lives. No machine
+// changes its state by that, and five minutes later all is as it should be.
 func TestStorms(t *testing.T) {
 	for name, with := range storms {
 		t.Run(name, func(t *testing.T) {
