@@ -16,14 +16,15 @@ import (
 
 // vmRecord is what we keep of a VM that a list or a look showed.
 type vmRecord struct {
-	id       arm.ID
-	name     string
-	mark     cloud.Marked
-	state    next.ProvisioningState
-	zone     string
-	size     string
-	image    string   // its version
-	adapters []string // their keys
+	id        arm.ID
+	name      string
+	mark      cloud.Marked
+	state     next.ProvisioningState
+	zone      string
+	size      string
+	image     string   // its version
+	evictable bool     // a spot VM whose place Azure may take, which leaves it deallocated
+	adapters  []string // their keys
 }
 
 // recordOf reads a VM; false if Azure's answer has no valid ID.
@@ -49,6 +50,8 @@ func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
 		if p.StorageProfile != nil && p.StorageProfile.ImageReference != nil {
 			r.image = cloud.Clean(deref(p.StorageProfile.ImageReference.ExactVersion), 64)
 		}
+		r.evictable = !strings.EqualFold(string(deref(p.Priority)), string(armcompute.VirtualMachinePriorityTypesRegular)) &&
+			strings.EqualFold(string(deref(p.EvictionPolicy)), string(armcompute.VirtualMachineEvictionPolicyTypesDeallocate))
 		r.state = stateOf(deref(p.ProvisioningState))
 		if p.NetworkProfile != nil {
 			for _, one := range p.NetworkProfile.NetworkInterfaces {
@@ -78,7 +81,7 @@ func stateOf(text string) next.ProvisioningState {
 // same says that nothing has changed that is told of a VM.
 func (r vmRecord) same(other vmRecord) bool {
 	return r.mark == other.mark && r.state == other.state && r.zone == other.zone && r.size == other.size &&
-		r.image == other.image && slices.Equal(r.adapters, other.adapters)
+		r.image == other.image && r.evictable == other.evictable && slices.Equal(r.adapters, other.adapters)
 }
 
 func (r vmRecord) belongs(m cloud.Machine) bool {
@@ -90,7 +93,10 @@ func (r vmRecord) original() bool { return arm.Original(r.mark, r.id) }
 
 // sight is what is decided from.
 func (r vmRecord) sight(m cloud.Machine, power next.Power, addresses []string) *next.Sight {
-	s := &next.Sight{Ours: r.belongs(m), State: r.state, Power: power, VM: cloud.VM{FailureDomain: r.zone, ImageVersion: r.image}}
+	s := &next.Sight{
+		Ours: r.belongs(m), State: r.state, Power: power, Evictable: r.evictable,
+		VM: cloud.VM{FailureDomain: r.zone, ImageVersion: r.image},
+	}
 	s.VM.Addresses = []clusterv1.MachineAddress{
 		{Type: clusterv1.MachineHostName, Address: m.Name}, {Type: clusterv1.MachineInternalDNS, Address: m.Name},
 	}

@@ -106,9 +106,7 @@ func withVM(m cloud.Machine, s Survey, want Goal) Step {
 	case vm.Power == On:
 		return tell(vm, cloud.Running, s.complaint())
 	case vm.Power == Deallocated:
-		step := tell(vm, cloud.Stopped, "the VM is deallocated: start it, or delete the Machine to get another one")
-		step.VM.Why = cloud.Deallocated
-		return step
+		return deallocated(vm)
 	case vm.Power == Stopped:
 		return tell(vm, cloud.Stopped, "the VM is stopped: start it, or delete the Machine to get another one")
 	case vm.State == Failed:
@@ -117,6 +115,18 @@ func withVM(m cloud.Machine, s Survey, want Goal) Step {
 		return tell(vm, cloud.Creating, s.making())
 	}
 	return tell(vm, cloud.Creating, s.silence())
+}
+
+// deallocated tells why a VM has no place. Of an eviction, Azure's model of a VM says no more than of a deallocation by hand. But
+// spot VMs are evicted, and whoever deallocates one by hand knows it.
+func deallocated(vm *Sight) Step {
+	step := tell(vm, cloud.Stopped, "the VM is deallocated: start it, or delete the Machine to get another one")
+	step.VM.Why = cloud.Deallocated
+	if vm.Evictable {
+		step = tell(vm, cloud.Stopped, "Azure took the place of the spot VM for others: delete the Machine to get another VM, or start it later")
+		step.VM.Why = cloud.Evicted
+	}
+	return step
 }
 
 // silence is what is told of a VM whose power state is not known.

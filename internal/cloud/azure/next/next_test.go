@@ -37,6 +37,10 @@ func ran(_ *cloud.Machine, s *Survey)         { s.Ran = true }
 func closed(_ *cloud.Machine, s *Survey)      { s.Choice, s.Closed = nil, errShut }
 func deleteFails(_ *cloud.Machine, s *Survey) { s.Delete = Delete{At: ago(time.Second), Err: errGone} }
 
+const off = cloud.Stopped
+
+func evictable(_ *cloud.Machine, s *Survey) { s.Seen.Evictable = true }
+
 func sizesDue(_ *cloud.Machine, s *Survey) { s.SizesDue = true }
 
 func sizeKnown(_ *cloud.Machine, s *Survey) { s.Seen.VM.Size.CPUs = 4 }
@@ -96,6 +100,7 @@ func TestDecide(t *testing.T) {
 		facts []fact
 		act   Act
 		state cloud.State
+		why   cloud.Why
 		err   error // ErrNotFound, one of ours, or errAny
 	}{
 		{name: "nothing is known: all machines wait for one list", want: Running, facts: []fact{unlisted}, act: List},
@@ -153,8 +158,10 @@ func TestDecide(t *testing.T) {
 		{name: "it runs before Azure is done", want: Running, facts: []fact{vm(Creating, On)}, state: cloud.Running},
 		{name: "it runs", want: Report, facts: []fact{vm(Succeeded, On)}, state: cloud.Running},
 		{name: "done does not mean that it runs", want: Report, facts: []fact{vm(Succeeded, "")}},
-		{name: "evicted", want: Running, facts: []fact{vm(Succeeded, Deallocated)}, state: cloud.Stopped},
-		{name: "stopped by a person", want: Running, facts: []fact{vm(Succeeded, Stopped)}, state: cloud.Stopped},
+		{name: "deallocated", want: Running, facts: []fact{vm(Succeeded, Deallocated)}, state: off, why: cloud.Deallocated},
+		{name: "evicted", want: Running, facts: []fact{vm(Succeeded, Deallocated), evictable}, state: off, why: cloud.Evicted},
+		{name: "a spot VM that was shut down", want: Report, facts: []fact{vm(Succeeded, Stopped), evictable}, state: off},
+		{name: "stopped by a person", want: Running, facts: []fact{vm(Succeeded, Stopped)}, state: off},
 		{name: "a deletion that is not ours", want: Running, facts: []fact{vm(Deleting, On)}},
 		{name: "failed: ask why, once", want: Running, facts: []fact{vm(Failed, "")}, act: View},
 		{name: "failed for good", want: Running, facts: []fact{vm(Failed, ""), because("InternalExecutionError")}, err: errAny},
@@ -172,7 +179,7 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "no room for a VM that ran: it is left alone", want: Running,
-			facts: []fact{put(Accepted, time.Minute), ran, vm(Failed, Deallocated), because("AllocationFailed")}, state: cloud.Stopped,
+			facts: []fact{put(Accepted, time.Minute), ran, vm(Failed, Deallocated), because("AllocationFailed")}, state: off, why: cloud.Deallocated,
 		},
 		{
 			name: "no room for a VM of an earlier process: it may have run", want: Running,
@@ -244,7 +251,7 @@ func TestDecide(t *testing.T) {
 			f(&m, &s)
 		}
 		got := Decide(m, s, test.want)
-		if got.Act != test.act || got.VM.State != test.state || !wanted(got.Err, test.err) {
+		if got.Act != test.act || got.VM.State != test.state || got.VM.Why != test.why || !wanted(got.Err, test.err) {
 			t.Errorf("%s: got %+v, want %q %q %v", test.name, got, test.act, test.state, test.err)
 		}
 		if got.Act == "" && got.Err == nil && got.VM.State != cloud.Running && got.VM.Detail == "" {

@@ -54,7 +54,9 @@ type Sight struct {
 	Ours  bool
 	State ProvisioningState
 	Power Power
-	VM    cloud.VM // what is told of it besides state and detail
+	// Evictable says that it is a spot VM that an eviction leaves deallocated.
+	Evictable bool
+	VM        cloud.VM // what is told of it besides state and detail
 }
 
 // ProvisioningState is how far Azure is with a VM.
