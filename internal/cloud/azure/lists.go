@@ -19,6 +19,7 @@ import (
 // scope is a resource group with machines of ours, as the lists show it. Lists lag: they are evidence of what is there only.
 type scope struct {
 	group arm.ID
+	key   string // of the group
 	power *powers
 
 	mu        sync.Mutex
@@ -54,10 +55,10 @@ func (p *powers) refusal() *cloud.Error {
 	return p.refused
 }
 
-func (p *powers) get(id arm.ID) next.Power {
+func (p *powers) get(key string) next.Power {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.of[id.Key()]
+	return p.of[key]
 }
 
 // lists are the scopes of an account: it learns them from the calls that it gets.
@@ -88,7 +89,7 @@ func (l *lists) scope(group arm.ID) *scope {
 	}
 	if l.scopes[group.Key()] == nil {
 		l.scopes[group.Key()] = &scope{
-			group: group, power: l.powers[subscription], vms: map[string]vmRecord{}, addresses: map[string][]string{},
+			group: group, key: group.Key(), power: l.powers[subscription], vms: map[string]vmRecord{}, addresses: map[string][]string{},
 			remnants: map[string]remnant{}, gone: map[string]time.Time{}, refused: map[string]*cloud.Error{},
 		}
 	}
@@ -168,7 +169,7 @@ func (a *account) answers(ctx context.Context, p *powers, now time.Time) bool {
 func (s *scope) take(vms []armcompute.VirtualMachine, began time.Time) (changed []cloud.Key) {
 	now := map[string]vmRecord{}
 	for _, vm := range vms {
-		if r, ok := recordOf(vm); ok && r.id.Parent().Key() == s.group.Key() {
+		if r, ok := recordOf(vm); ok && r.id.Parent().Key() == s.key {
 			now[r.name] = r
 			if was, known := s.vms[r.name]; !known || !was.same(r) {
 				changed = r.appendKey(changed)
@@ -186,7 +187,7 @@ func (s *scope) take(vms []armcompute.VirtualMachine, began time.Time) (changed 
 
 // appendKey appends the key of the machine that a VM was made for. A copy of the VM wakes no one.
 func (r vmRecord) appendKey(keys []cloud.Key) []cloud.Key {
-	if !r.original() {
+	if !r.original {
 		return keys
 	}
 	return append(keys, r.mark.Key)
@@ -223,8 +224,8 @@ func (a *account) listPowers(ctx context.Context, p *powers) ([]cloud.Key, error
 	for _, s := range a.lists.all() {
 		s.mu.Lock()
 		for _, r := range s.vms {
-			known[r.id.Key()] = true
-			if s.power == p && changed[r.id.Key()] {
+			known[r.key] = true
+			if s.power == p && changed[r.key] {
 				keys = r.appendKey(keys)
 			}
 		}
@@ -275,12 +276,16 @@ func (r vmRecord) addresses(of map[string][]string) (all []string) {
 	return all
 }
 
+func (r vmRecord) addressed(of map[string][]string) bool {
+	return slices.ContainsFunc(r.adapters, func(adapter string) bool { return len(of[adapter]) > 0 })
+}
+
 // lacksAddress says that a VM of ours runs and its address is not known.
 func (s *scope) lacksAddress() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.vms {
-		if r.original() && s.power.get(r.id) == next.On && len(r.addresses(s.addresses)) == 0 {
+		if r.original && !r.addressed(s.addresses) && s.power.get(r.key) == next.On {
 			return true
 		}
 	}
@@ -292,7 +297,7 @@ func (s *scope) changes() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.vms {
-		if r.original() && (r.state == next.Creating || r.state == next.Deleting) {
+		if r.original && (r.state == next.Creating || r.state == next.Deleting) {
 			return true
 		}
 	}

@@ -17,6 +17,7 @@ import (
 // vmRecord is what we keep of a VM that a list or a look showed.
 type vmRecord struct {
 	id        arm.ID
+	key       string // of the ID
 	name      string
 	mark      cloud.Marked
 	state     next.ProvisioningState
@@ -25,6 +26,7 @@ type vmRecord struct {
 	image     string   // its version
 	evictable bool     // a spot VM whose place Azure may take, which leaves it deallocated
 	adapters  []string // their keys
+	original  bool     // the marks were made for this VM, and are no copy
 }
 
 // recordOf reads a VM; false if Azure's answer has no valid ID.
@@ -33,13 +35,13 @@ func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
 	if !ok || !id.Is("Microsoft.Compute/virtualMachines") {
 		return vmRecord{}, false
 	}
-	r := vmRecord{id: id, name: strings.ToLower(id.Name())}
+	r := vmRecord{id: id, key: id.Key(), name: strings.ToLower(id.Name())}
 	tags := map[string]string{}
 	for name, value := range vm.Tags {
 		tags[name] = deref(value)
 	}
 	r.mark = arm.ReadMark(tags)
-	r.mark.Name = r.name
+	r.mark.Name, r.original = r.name, arm.Original(r.mark, id)
 	if len(vm.Zones) > 0 {
 		r.zone = cloud.Clean(deref(vm.Zones[0]), 64)
 	}
@@ -87,9 +89,6 @@ func (r vmRecord) same(other vmRecord) bool {
 func (r vmRecord) belongs(m cloud.Machine) bool {
 	return r.mark.Key == m.Key && r.mark.ProviderID != "" && r.mark.ProviderID == m.ProviderID
 }
-
-// original says that the marks were made for this VM.
-func (r vmRecord) original() bool { return arm.Original(r.mark, r.id) }
 
 // sight is what is decided from.
 func (r vmRecord) sight(m cloud.Machine, power next.Power, addresses []string) *next.Sight {

@@ -26,7 +26,7 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 	s.Listed, s.GroupMissed = at.scope.listed, at.scope.missed
 	r := at.scope.latest(m.Name, w.look)
 	if r != nil {
-		s.Seen = r.sight(*m, at.scope.power.get(r.id), r.addresses(at.scope.addresses))
+		s.Seen = r.sight(*m, at.scope.power.get(r.key), r.addresses(at.scope.addresses))
 		s.Seen.VM.Size = a.sizeOfVM(*r, *m)
 	}
 	s.Left, s.Refused = at.scope.left(*m), at.scope.refusal()

@@ -86,7 +86,7 @@ func (a *account) pollVMs(ctx context.Context, s *scope) []cloud.Key {
 	s.told, s.failed = true, false
 	s.mu.Unlock()
 	if all {
-		keys = append(s.known(), a.ledger.keys(s.group.Key())...)
+		keys = append(s.known(), a.ledger.keys(s.key)...)
 	}
 	return keys
 }
@@ -156,7 +156,7 @@ func (a *account) postpone(mu *sync.Mutex, at *time.Time, err error) {
 	}
 }
 
-func (a *account) busy(s *scope) bool { return s.changes() || a.ledger.busy(s.group.Key(), a.now()) }
+func (a *account) busy(s *scope) bool { return s.changes() || a.ledger.busy(s.key, a.now()) }
 
 func pause(busy bool, idle time.Duration) time.Duration {
 	if busy {
@@ -184,7 +184,7 @@ func (a *account) Marked() (all []cloud.Marked, known bool) {
 	for _, s := range a.lists.all() {
 		s.mu.Lock()
 		for _, r := range s.vms {
-			if r.original() {
+			if r.original {
 				all = append(all, r.mark)
 			}
 		}
