@@ -17,7 +17,8 @@ func TestEvictions(t *testing.T) {
 	a := s.watched()
 	spot, regular := s.machine("spot"), s.machine("regular")
 	vm := *spot.Spec.Azure
-	vm.Priority, vm.Spot = infrav1.AzurePrioritySpot, infrav1.AzureSpot{MaxPrice: "1.5", EvictionPolicy: infrav1.AzureEvictionDeallocate}
+	vm.Priority = infrav1.AzurePrioritySpot
+	vm.Spot = infrav1.AzureSpot{MaxPrice: "1.5", EvictionPolicy: infrav1.AzureEvictionDeallocate}
 	spot.Spec.Azure = &vm
 	s.run(a, spot)
 	s.run(a, regular)

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
-
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
@@ -166,7 +164,7 @@ func (a *account) answers(ctx context.Context, p *powers, now time.Time) bool {
 }
 
 // take takes over a list, and returns the keys of the machines whose VMs changed.
-func (s *scope) take(vms []armcompute.VirtualMachine, began time.Time) (changed []cloud.Key) {
+func (s *scope) take(vms []vm, began time.Time) (changed []cloud.Key) {
 	now := map[string]vmRecord{}
 	for _, vm := range vms {
 		if r, ok := recordOf(vm); ok && r.id.Parent().Key() == s.key {
@@ -209,13 +207,14 @@ func (a *account) listPowers(ctx context.Context, p *powers) ([]cloud.Key, error
 	p.mu.Lock()
 	p.heard, p.refused = a.now(), nil
 	for _, vm := range vms {
-		id, ok := arm.Parse(deref(vm.ID))
+		id, ok := arm.Parse(vm.ID)
 		if !ok || vm.Properties == nil || vm.Properties.InstanceView == nil {
 			continue
 		}
-		if power := powerOf(vm.Properties.InstanceView.Statuses); p.of[id.Key()] != power {
-			p.of[id.Key()] = power
-			changed[id.Key()] = true
+		key := id.Key()
+		if power := powerOf(vm.Properties.InstanceView.Statuses); p.of[key] != power {
+			p.of[key] = power
+			changed[key] = true
 		}
 	}
 	p.mu.Unlock()

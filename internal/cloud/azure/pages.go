@@ -17,6 +17,9 @@ const (
 	begunFor = 5 * time.Minute
 )
 
+// errEndless ends a list whose pages go round in a circle, or are more than there can be.
+var errEndless = errors.New("a list of Azure's does not end")
+
 // begun is a list of which some pages are there.
 type begun[T any] struct {
 	all   []T
@@ -75,7 +78,7 @@ func (b *begun[T]) take(body []byte, asked url.Values) (url.Values, error) {
 		return nil, nil //nolint:nilerr // because what is no link leads nowhere
 	}
 	if b.pages >= maxPages || b.bytes > maxList || b.seen[next.Query().Encode()] {
-		return nil, errors.New("a list of Azure's does not end")
+		return nil, errEndless
 	}
 	return next.Query(), nil
 }

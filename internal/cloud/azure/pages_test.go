@@ -113,3 +113,12 @@ func TestPagesAreForgotten(t *testing.T) {
 	}
 	expect.Same(t, "lists that are kept", 0, len(c.begun))
 }
+
+// TestEndlessListIsNamed: who has a broken proxy reads that lists do not end, and not that nothing answers.
+func TestEndlessListIsNamed(t *testing.T) {
+	c := &calls{endpoint: "https://proxy.example", now: time.Now}
+	message := c.unanswered(errEndless).err().Error()
+	if !strings.Contains(message, "https://proxy.example") || !strings.Contains(message, "do not end") {
+		t.Error(message)
+	}
+}

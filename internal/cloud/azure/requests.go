@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
-
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
@@ -46,17 +44,17 @@ func (c *calls) deleteVM(ctx context.Context, id arm.ID) answer {
 	return c.send(ctx, q)
 }
 
-func (c *calls) getVM(ctx context.Context, id arm.ID) (vm armcompute.VirtualMachine, a answer) {
+func (c *calls) getVM(ctx context.Context, id arm.ID) (got vm, a answer) {
 	a = c.send(ctx, c.ofVM(http.MethodGet, id, limiter.GetVM))
-	return vm, c.read(a, &vm)
+	return got, c.read(a, &got)
 }
 
 // viewVM asks what a VM is doing, and why it failed.
-func (c *calls) viewVM(ctx context.Context, id arm.ID) (view armcompute.VirtualMachineInstanceView, a answer) {
+func (c *calls) viewVM(ctx context.Context, id arm.ID) (got view, a answer) {
 	q := c.ofVM(http.MethodGet, id, limiter.GetVM)
 	q.path += "/instanceView"
 	a = c.send(ctx, q)
-	return view, c.read(a, &view)
+	return got, c.read(a, &got)
 }
 
 func (c *calls) read(a answer, into any) answer {
@@ -70,16 +68,16 @@ func (c *calls) read(a answer, into any) answer {
 }
 
 // listVMs lists the VMs of a group.
-func (c *calls) listVMs(ctx context.Context, group arm.ID) ([]armcompute.VirtualMachine, answer) {
-	return pages[armcompute.VirtualMachine](ctx, c, call{
+func (c *calls) listVMs(ctx context.Context, group arm.ID) ([]vm, answer) {
+	return pages[vm](ctx, c, call{
 		method: http.MethodGet, path: group.String() + "/providers/Microsoft.Compute/virtualMachines", version: c.compute(),
 		class: limiter.ListVMs, subscription: group.Subscription,
 	})
 }
 
 // listStatus lists the VMs of a subscription with their power states: no other list has them.
-func (c *calls) listStatus(ctx context.Context, subscription string) ([]armcompute.VirtualMachine, answer) {
-	return pages[armcompute.VirtualMachine](ctx, c, call{
+func (c *calls) listStatus(ctx context.Context, subscription string) ([]vm, answer) {
+	return pages[vm](ctx, c, call{
 		method: http.MethodGet, path: "/subscriptions/" + subscription + "/providers/Microsoft.Compute/virtualMachines",
 		version: c.compute(), query: url.Values{"statusOnly": {"true"}}, class: limiter.ListVMs, subscription: subscription,
 	})

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
@@ -29,46 +29,53 @@ type vmRecord struct {
 	original  bool     // the marks were made for this VM, and are no copy
 }
 
+// vm is a VM as Azure shows it, as far as we read it. The SDK's own type takes several times as long to read.
+type vm struct {
+	ID         string
+	Tags       map[string]string
+	Zones      []string
+	Properties *struct {
+		ProvisioningState, Priority, EvictionPolicy string
+
+		HardwareProfile struct{ VMSize string }
+		StorageProfile  struct {
+			ImageReference struct{ ExactVersion string }
+		}
+		NetworkProfile struct {
+			NetworkInterfaces []struct{ ID string }
+		}
+		InstanceView *view
+	}
+}
+
+// view is what a VM is doing.
+type view struct{ Statuses []status }
+
+type status struct{ Code, Message string }
+
 // recordOf reads a VM; false if Azure's answer has no valid ID.
-func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
-	id, ok := arm.Parse(deref(vm.ID))
+func recordOf(of vm) (vmRecord, bool) {
+	id, ok := arm.Parse(of.ID)
 	if !ok || !id.Is("Microsoft.Compute/virtualMachines") {
 		return vmRecord{}, false
 	}
 	r := vmRecord{id: id, key: id.Key(), name: strings.ToLower(id.Name())}
-	tags := map[string]string{}
-	for name, value := range vm.Tags {
-		tags[name] = deref(value)
-	}
-	r.mark = arm.ReadMark(tags)
+	r.mark = arm.ReadMark(of.Tags)
 	r.mark.Name, r.original = r.name, arm.Original(r.mark, id)
-	if len(vm.Zones) > 0 {
-		r.zone = cloud.Clean(deref(vm.Zones[0]), 64)
+	if len(of.Zones) > 0 {
+		r.zone = cloud.Clean(of.Zones[0], 64)
 	}
-	if p := vm.Properties; p != nil {
-		if p.HardwareProfile != nil {
-			r.size = cloud.Clean(string(deref(p.HardwareProfile.VMSize)), 64)
-		}
-		if p.StorageProfile != nil && p.StorageProfile.ImageReference != nil {
-			r.image = cloud.Clean(deref(p.StorageProfile.ImageReference.ExactVersion), 64)
-		}
-		r.evictable = !strings.EqualFold(string(deref(p.Priority)), string(armcompute.VirtualMachinePriorityTypesRegular)) &&
-			strings.EqualFold(string(deref(p.EvictionPolicy)), string(armcompute.VirtualMachineEvictionPolicyTypesDeallocate))
-		r.state = stateOf(deref(p.ProvisioningState))
-		if p.NetworkProfile != nil {
-			for _, one := range p.NetworkProfile.NetworkInterfaces {
-				r.adapters = append(r.adapters, strings.ToLower(deref(one.ID)))
-			}
+	if p := of.Properties; p != nil {
+		r.size = cloud.Clean(p.HardwareProfile.VMSize, 64)
+		r.image = cloud.Clean(p.StorageProfile.ImageReference.ExactVersion, 64)
+		r.evictable = strings.EqualFold(p.Priority, string(infrav1.AzurePrioritySpot)) &&
+			strings.EqualFold(p.EvictionPolicy, string(infrav1.AzureEvictionDeallocate))
+		r.state = stateOf(p.ProvisioningState)
+		for _, one := range p.NetworkProfile.NetworkInterfaces {
+			r.adapters = append(r.adapters, strings.ToLower(one.ID))
 		}
 	}
 	return r, true
-}
-
-func deref[T ~string](text *T) T {
-	if text == nil {
-		return ""
-	}
-	return *text
 }
 
 func stateOf(text string) next.ProvisioningState {
@@ -108,12 +115,9 @@ func (r vmRecord) sight(m cloud.Machine, power next.Power, addresses []string) *
 const powerState = "powerstate/"
 
 // powerOf reads a power state from the statuses of a VM. What is on its way to running or stopped is neither.
-func powerOf(statuses []*armcompute.InstanceViewStatus) next.Power {
+func powerOf(statuses []status) next.Power {
 	for _, status := range statuses {
-		if status == nil {
-			continue
-		}
-		code := strings.ToLower(deref(status.Code))
+		code := strings.ToLower(status.Code)
 		if !strings.HasPrefix(code, powerState) {
 			continue
 		}
@@ -126,12 +130,9 @@ func powerOf(statuses []*armcompute.InstanceViewStatus) next.Power {
 }
 
 // whyOf reads from a view why a VM failed.
-func whyOf(statuses []*armcompute.InstanceViewStatus) fault.Verdict {
+func whyOf(statuses []status) fault.Verdict {
 	for _, status := range statuses {
-		if status == nil {
-			continue
-		}
-		if a, ok := fault.OfView(deref(status.Code), deref(status.Message)); ok {
+		if a, ok := fault.OfView(status.Code, status.Message); ok {
 			return fault.Judge(a)
 		}
 	}
