@@ -205,8 +205,8 @@ func (c *calls) unanswered(err error) answer {
 	silent := cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
 		"Azure does not answer at %s: check the network, proxy and firewall of the management cluster", cloud.Clean(c.endpoint, 256))
 	if errors.Is(err, errEndless) {
-		silent.Message = "what answers at " + cloud.Clean(c.endpoint, 256) + " is not Azure: its lists do not end; check the endpoint " +
-			"and the proxy of the management cluster"
+		silent.Message = "what answers at " + cloud.Clean(c.endpoint, 256) + " is not Azure: its lists do not end; " +
+			"check the endpoint and the proxy of the management cluster"
 	}
 	silent.Err = err
 	if c.silent++; c.silent >= silences {
