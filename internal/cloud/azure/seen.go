@@ -53,6 +53,9 @@ type view struct{ Statuses []status }
 
 type status struct{ Code, Message string }
 
+// maxAdapters is what the largest size of Azure has.
+const maxAdapters = 8
+
 // recordOf reads a VM; false if Azure's answer has no valid ID.
 func recordOf(of vm) (vmRecord, bool) {
 	id, ok := arm.Parse(of.ID)
@@ -71,8 +74,10 @@ func recordOf(of vm) (vmRecord, bool) {
 		r.evictable = strings.EqualFold(p.Priority, string(infrav1.AzurePrioritySpot)) &&
 			strings.EqualFold(p.EvictionPolicy, string(infrav1.AzureEvictionDeallocate))
 		r.state = stateOf(p.ProvisioningState)
-		for _, one := range p.NetworkProfile.NetworkInterfaces {
-			r.adapters = append(r.adapters, strings.ToLower(one.ID))
+		for _, one := range p.NetworkProfile.NetworkInterfaces[:min(len(p.NetworkProfile.NetworkInterfaces), maxAdapters)] {
+			if id, ok := arm.Parse(one.ID); ok {
+				r.adapters = append(r.adapters, id.Key())
+			}
 		}
 	}
 	return r, true
