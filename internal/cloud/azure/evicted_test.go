@@ -26,7 +26,7 @@ func TestEvictions(t *testing.T) {
 	if !s.Evict(armsim.VMID(spot.Name)) {
 		t.Fatal("the VM is no spot VM")
 	}
-	s.Change(func(in *armsim.Inside) { in.Compute.Act(armsim.VMID(regular.Name), "deallocate") })
+	s.act(regular, "deallocate")
 	s.live(a, 3*time.Minute)
 	for want, m := range map[cloud.Why]cloud.Machine{cloud.Evicted: spot, cloud.Deallocated: regular} {
 		got := expect.Got(a.Observe(t.Context(), m))(t)
@@ -34,10 +34,20 @@ func TestEvictions(t *testing.T) {
 		expect.Same(t, "why", want, got.Why)
 	}
 	for _, m := range []cloud.Machine{spot, regular} {
-		s.Change(func(in *armsim.Inside) { in.Compute.Act(armsim.VMID(m.Name), "start") })
+		s.act(m, "start")
 		s.live(a, 3*time.Minute)
 		got := expect.Got(a.Observe(t.Context(), m))(t)
 		expect.Same(t, "state", cloud.Running, got.State)
 		expect.Same(t, "why", cloud.Why(""), got.Why)
 	}
+}
+
+// act is what a user does to a VM.
+func (s *stage) act(m cloud.Machine, name string) {
+	s.t.Helper()
+	s.Change(func(in *armsim.Inside) {
+		if _, refused, known := in.Compute.Act(armsim.VMID(m.Name), name); refused != nil || !known {
+			s.t.Errorf("%s %s: %v", name, m.Name, refused)
+		}
+	})
 }

@@ -26,6 +26,7 @@ type scope struct {
 	listed    time.Time           // when the last good list began
 	missed    next.Missed         // answers that the group does not exist
 	addresses map[string][]string // by the adapter's key
+	adapters  []resource          // those of a sweep that waits for its list of disks
 	remnants  map[string]remnant
 	gone      map[string]time.Time // disks of VMs that we removed, by name, and when
 	// The watch: when each list is due, and whether all machines are to be woken because one failed.

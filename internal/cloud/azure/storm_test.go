@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
 )
 
 // storms are what Azure answers to every call, in its own words.
@@ -119,6 +121,7 @@ func TestStorms(t *testing.T) {
 			tried := f.ByClass()
 			f.Change(func(in *armsim.Inside) { in.Faults.Refuse, in.Faults.Lose = nil, nil })
 			f.calm()
+			f.unharmed()
 			t.Logf("calls in the storm: %v", tried)
 		})
 	}
@@ -135,6 +138,26 @@ func (f *fleet) calm() {
 	f.t.Logf("all was green after %s", f.Now().Sub(since))
 	if len(left) > 0 {
 		f.t.Errorf("five minutes after the storm: %q", left)
+	}
+}
+
+// unharmed says which writes there were in the storm and after it that nobody wanted. A request for a VM that Azure has not shown
+// is none: it says that no VM of the name may exist.
+func (f *fleet) unharmed() {
+	f.t.Helper()
+	for unwanted, machines := range map[string][]cloud.Machine{
+		"DELETE vm": {f.running, f.making, f.fresh}, "PUT vm": {f.running, f.going, f.late},
+	} {
+		for _, m := range machines {
+			if n := f.OfVM(m.Name)[unwanted]; n > 0 {
+				f.t.Errorf("%s: %d times %s", m.Key.Name, n, unwanted)
+			}
+		}
+	}
+	want := []string{f.fresh.Name, f.making.Name, f.running.Name}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, f.Names(armsim.Group, compute.VM)); diff != "" {
+		f.t.Errorf("VMs (-want +got):\n%s", diff)
 	}
 }
 

@@ -67,17 +67,33 @@ func (a *account) remember(m cloud.Machine) {
 	}
 }
 
-// listRemnants looks for adapters and disks that no VM uses.
-func (a *account) listRemnants(ctx context.Context, s *scope) ([]cloud.Key, error) {
-	adapters, answer := a.calls.listAdapters(ctx, s.group)
-	s.heed(adapterList, answer)
-	if answer.verdict != nil {
-		return nil, answer.err()
+// listRemnants looks for adapters and disks that no VM uses, and returns the keys of the machines that got other addresses. If the
+// list of disks must wait for its turn, that of adapters is not asked for again.
+func (a *account) listRemnants(ctx context.Context, s *scope) (keys []cloud.Key, err error) {
+	s.mu.Lock()
+	adapters := s.adapters
+	s.adapters = nil
+	s.mu.Unlock()
+	if adapters == nil {
+		var answer answer
+		adapters, answer = a.calls.listAdapters(ctx, s.group)
+		s.heed(adapterList, answer)
+		if answer.verdict != nil {
+			return nil, answer.err()
+		}
+		s.mu.Lock()
+		keys = s.takeAddresses(adapters)
+		s.mu.Unlock()
 	}
 	disks, answer := a.calls.listDisks(ctx, s.group)
 	s.heed(diskList, answer)
 	if answer.verdict != nil {
-		return nil, answer.err()
+		if _, waits := asLater(answer.err()); waits {
+			s.mu.Lock()
+			s.adapters = adapters
+			s.mu.Unlock()
+		}
+		return keys, answer.err()
 	}
 	now := a.now()
 	s.mu.Lock()
@@ -97,7 +113,7 @@ func (a *account) listRemnants(ctx context.Context, s *scope) ([]cloud.Key, erro
 		}
 	}
 	s.remnants = found
-	return s.takeAddresses(adapters), nil
+	return keys, nil
 }
 
 // What is done for all machines of a group, so that none is told at once if the identity may not do it.

@@ -76,10 +76,14 @@ func (a *account) pollVMs(ctx context.Context, s *scope) []cloud.Key {
 	if !a.due(s, &s.vmsDue, idleList) {
 		return nil
 	}
-	keys, err := a.listVMs(ctx, s)
-	a.postpone(&s.mu, &s.vmsDue, err)
-	if err != nil {
-		return nil
+	var keys []cloud.Key
+	if !s.tellable(a.now()) {
+		var err error
+		keys, err = a.listVMs(ctx, s)
+		a.postpone(&s.mu, &s.vmsDue, err)
+		if err != nil {
+			return nil
+		}
 	}
 	s.mu.Lock()
 	all := !s.told || s.failed
@@ -89,6 +93,13 @@ func (a *account) pollVMs(ctx context.Context, s *scope) []cloud.Key {
 		keys = append(s.known(), a.ledger.keys(s.key)...)
 	}
 	return keys
+}
+
+// tellable says that the list which the first machine asked for is good enough to tell of all VMs.
+func (s *scope) tellable(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.told && !s.failed && !s.listed.IsZero() && now.Sub(s.listed) < idlePowers
 }
 
 func (a *account) pollPowers(ctx context.Context, p *powers) []cloud.Key {

@@ -123,7 +123,8 @@ func deallocated(vm *Sight) Step {
 	step := tell(vm, cloud.Stopped, "the VM is deallocated: start it, or delete the Machine to get another one")
 	step.VM.Why = cloud.Deallocated
 	if vm.Evictable {
-		step = tell(vm, cloud.Stopped, "Azure took the place of the spot VM for others: delete the Machine to get another VM, or start it later")
+		step = tell(vm, cloud.Stopped,
+			"Azure took the place of the spot VM for others: delete the Machine to get another VM, or start it later")
 		step.VM.Why = cloud.Evicted
 	}
 	return step

@@ -179,7 +179,8 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "no room for a VM that ran: it is left alone", want: Running,
-			facts: []fact{put(Accepted, time.Minute), ran, vm(Failed, Deallocated), because("AllocationFailed")}, state: off, why: cloud.Deallocated,
+			facts: []fact{put(Accepted, time.Minute), ran, vm(Failed, Deallocated), because("AllocationFailed")},
+			state: off, why: cloud.Deallocated,
 		},
 		{
 			name: "no room for a VM of an earlier process: it may have run", want: Running,
