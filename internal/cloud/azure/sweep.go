@@ -67,8 +67,8 @@ func (a *account) remember(m cloud.Machine) {
 	}
 }
 
-// listRemnants looks for adapters and disks that no VM uses, and returns the keys of the machines that got other addresses. If the
-// list of disks must wait for its turn, that of adapters is not asked for again.
+// listRemnants looks for adapters and disks that no VM uses, and returns the keys of the machines that got other addresses. If
+// the list of disks must wait for its turn, that of adapters is not asked for again.
 func (a *account) listRemnants(ctx context.Context, s *scope) (keys []cloud.Key, err error) {
 	s.mu.Lock()
 	adapters := s.adapters
