@@ -29,8 +29,8 @@ func TestReports(t *testing.T) {
 	}
 	id, _, _ := strings.Cut(testToken, ".")
 	name := bootstrap.GuestReport(told.Machine.Node, id)
-	expect.Same(t, "its program", `C:\k\kubectl.exe --request-timeout 10s replace --raw /api/v1/namespaces/capwin-guests/configmaps/`+
-		name+` -f <object> --kubeconfig <login>`, strings.Join(argv, " "))
+	expect.Same(t, "its program", `C:\k\kubectl.exe --request-timeout 10s replace --raw `+
+		`/api/v1/namespaces/capwin-guests/configmaps/`+name+` -f <object> --kubeconfig <login>`, strings.Join(argv, " "))
 	prepare := told.Phases[0].Steps
 	login := slices.IndexFunc(prepare, func(s plan.Step) bool { return s.Base().Name == "report-login" })
 	closed := slices.IndexFunc(prepare, func(s plan.Step) bool { return s.Base().Name == "kubeadm-folder" })

@@ -14,11 +14,13 @@ import (
 )
 
 // reportsInCluster says that the guest of this cloud has nowhere else to report to.
-func reportsInCluster(f *facts) bool { return f.windows != nil && f.windows.Spec.Azure != nil }
+func (r *Reconciler) reportsInCluster(f *facts) bool {
+	return r.Rights != nil && f.windows != nil && f.windows.Spec.Azure != nil
+}
 
 // openReports waits, for a while, until the guest may report to the workload cluster. A machine goes on without.
 func (r *Reconciler) openReports(ctx context.Context, f *facts) error {
-	if !reportsInCluster(f) {
+	if !r.reportsInCluster(f) {
 		return nil
 	}
 	state, err := r.Rights.Ensure(ctx, client.ObjectKeyFromObject(f.cluster), f.workload)

@@ -122,8 +122,8 @@ func (r *Reconciler) readClusterCA(ctx context.Context, f *facts) error {
 
 // validate renders with a dummy token: a config that cannot make a node gets neither token nor finalizer. That the guest may
 // report makes the user data larger.
-func validate(ctx context.Context, f *facts) error {
-	f.reports = reportsInCluster(f)
+func (r *Reconciler) validate(ctx context.Context, f *facts) error {
+	f.reports = r.reportsInCluster(f)
 	_, err := render(ctx, f, "000000.0000000000000000", time.Time{})
 	return err
 }

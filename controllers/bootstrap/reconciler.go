@@ -39,9 +39,10 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server itself: Secrets and ConfigMaps are never cached.
 	Live client.Reader
-	// Workload reaches the workload clusters. Rights are what guests may do there.
+	// Workload reaches the workload clusters.
 	Workload linux.Workload
-	Rights   *guests.Rights
+	// Rights let guests in Azure report to their workload clusters. Without them, none does.
+	Rights *guests.Rights
 	// Answering gets the keys of workload clusters that answer again.
 	Answering <-chan client.ObjectKey
 	// TokenTTL is how long a token lives if we do not extend it.
@@ -219,7 +220,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 		return phase.Run(ctx, f, r.dropToken, r.dropReport, r.release)
 	default:
 		return phase.Run(ctx, f, owned, phase.Unless(settled, ready, r.linuxFirst),
-			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, validate),
+			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, r.validate),
 			r.reach, phase.Unless(settled, r.openReports, r.hold, r.issueToken, r.makeReport, r.store), r.keepToken)
 	}
 }

@@ -110,7 +110,8 @@ func (r *room) open(t *testing.T) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, rbacv1.AddToScheme, admissionv1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
+		corev1.AddToScheme, rbacv1.AddToScheme, admissionv1.AddToScheme,
+		clusterv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
 	} {
 		expect.OK(t, add(scheme))
 	}

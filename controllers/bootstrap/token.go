@@ -85,7 +85,7 @@ func (r *Reconciler) putToken(ctx context.Context, f *facts, token string) (*cor
 			bootstrapapi.BootstrapTokenExpirationKey:       r.expiration(),
 			bootstrapapi.BootstrapTokenUsageSigningKey:     []byte("true"),
 			bootstrapapi.BootstrapTokenUsageAuthentication: []byte("true"),
-			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(groups(f)),
+			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(r.groups(f)),
 			bootstrapapi.BootstrapTokenDescriptionKey:      []byte(mark(f.config)),
 		},
 	}
@@ -93,8 +93,8 @@ func (r *Reconciler) putToken(ctx context.Context, f *facts, token string) (*cor
 }
 
 // groups are those of the guest until it joins. guests.Group alone lets it do nothing.
-func groups(f *facts) string {
-	if reportsInCluster(f) {
+func (r *Reconciler) groups(f *facts) string {
+	if r.reportsInCluster(f) {
 		return nodeGroup + "," + guests.Group
 	}
 	return nodeGroup

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -34,8 +35,8 @@ func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
 	if f.config == nil || f.config.Status.GuestReport == "" {
 		return &vm
 	}
-	vm.Report = r.Ears.Report(
-		client.ObjectKeyFromObject(f.cluster), f.config.Status.GuestReport, client.ObjectKeyFromObject(f.windows))
+	vm.Report = cmp.Or(vm.Report, r.Ears.Report(
+		client.ObjectKeyFromObject(f.cluster), f.config.Status.GuestReport, client.ObjectKeyFromObject(f.windows)))
 	if told, _ := readReport(vm.Report); vm.State == cloud.Creating && (told != nil || hadVM(f)) {
 		vm.State = cloud.Running
 	}

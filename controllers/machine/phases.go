@@ -208,7 +208,7 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 		return f.ofCloud(err)
 	}
 	f.vm = r.hear(f, vm)
-	switch vm.State {
+	switch f.vm.State {
 	case cloud.Running:
 		return nil
 	case cloud.Stopped:

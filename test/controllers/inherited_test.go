@@ -223,7 +223,9 @@ func (i *inherited) sent(t *testing.T, name string) {
 		}
 	}
 	expect.Same(t, "calls for VM "+name, map[string]int{http.MethodPut: 1, http.MethodDelete: 1}, asked)
-	for _, kind := range []string{"Microsoft.Compute/virtualMachines", "Microsoft.Network/networkInterfaces", "Microsoft.Compute/disks"} {
+	for _, kind := range []string{
+		"Microsoft.Compute/virtualMachines", "Microsoft.Network/networkInterfaces", "Microsoft.Compute/disks",
+	} {
 		expect.Same(t, kind+" that are left", 0, len(i.azure.Names(armsim.Group, kind)))
 	}
 }

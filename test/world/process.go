@@ -50,6 +50,8 @@ type Options struct {
 	TrustSecret time.Duration
 	// ReadSecrets is how often the Secrets with credentials are read; a moment when zero.
 	ReadSecrets time.Duration
+	// GuestReports has guests in Azure report to the workload cluster.
+	GuestReports bool
 	// Gate sees what the process does; one that lets everything pass when nil.
 	Gate *Gate
 	// Beside are namespaces that the process works in, too. Everywhere has it work in all.
@@ -210,9 +212,13 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 }
 
 func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
+	var rights *guests.Rights
+	if o.GuestReports {
+		rights = &guests.Rights{Now: o.Now}
+	}
 	return (&bootstrap.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.clusters.Answering(),
-		Rights: &guests.Rights{Now: o.Now}, TokenTTL: o.TokenTTL, Now: o.Now, TrustSecret: o.TrustSecret,
+		Rights: rights, TokenTTL: o.TokenTTL, Now: o.Now, TrustSecret: o.TrustSecret,
 		Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Configs))
 }

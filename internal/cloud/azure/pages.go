@@ -1,0 +1,103 @@
+package azure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"time"
+)
+
+const (
+	// maxPages of a list are more than a subscription can fill, and so is maxList, in bytes: Azure has at most 25,000 VMs of a
+	// region in a subscription, of 4 KiB each.
+	maxPages = 4000
+	maxList  = 128 << 20
+	// begunFor is how long the pages of a list are kept whose next one has to wait.
+	begunFor = 5 * time.Minute
+)
+
+// begun is a list of which some pages are there.
+type begun[T any] struct {
+	all   []T
+	pages int
+	bytes int
+	seen  map[string]bool // the pages that were asked for
+	query url.Values      // the next one
+	at    time.Time       // when the first was asked for
+}
+
+// pages reads all pages of a list. The next page is asked for at our own endpoint, wherever the answer points to. If it has to
+// wait for its turn, what is there is kept, and who asks for the list again goes on: else a list that is longer than our share of
+// a bucket would never end.
+func pages[T any](ctx context.Context, c *calls, q call) ([]T, answer) {
+	key := q.path + "?" + q.query.Encode()
+	list := resume[T](c, key)
+	if list == nil {
+		list = &begun[T]{seen: map[string]bool{}, query: q.query, at: c.now()}
+	}
+	for {
+		q.query = list.query
+		a := c.send(ctx, q)
+		if _, waits := asLater(a.err()); waits && list.pages > 0 {
+			c.keep(key, list)
+		}
+		if a.verdict != nil {
+			return nil, a
+		}
+		next, err := list.take(a.body, q.query)
+		if err != nil {
+			return nil, c.unanswered(err)
+		}
+		if next == nil {
+			a.began = list.at
+			return list.all, a
+		}
+		list.query = next
+	}
+}
+
+// take takes a page over, and says how to ask for the next one; nil after the last.
+func (b *begun[T]) take(body []byte, asked url.Values) (url.Values, error) {
+	var page struct {
+		Value    []T
+		NextLink string
+	}
+	if err := json.Unmarshal(body, &page); err != nil {
+		return nil, err
+	}
+	b.all = append(b.all, page.Value...)
+	b.pages++
+	b.bytes += len(body)
+	b.seen[asked.Encode()] = true
+	next, err := url.Parse(page.NextLink)
+	if page.NextLink == "" || err != nil {
+		return nil, nil //nolint:nilerr // because what is no link leads nowhere
+	}
+	if b.pages >= maxPages || b.bytes > maxList || b.seen[next.Query().Encode()] {
+		return nil, errors.New("a list of Azure's does not end")
+	}
+	return next.Query(), nil
+}
+
+// resume gives what is there of a list to the first who asks.
+func resume[T any](c *calls, key string) *begun[T] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list, _ := c.begun[key].(*begun[T])
+	delete(c.begun, key)
+	if list == nil || c.now().Sub(list.at) > begunFor {
+		return nil
+	}
+	return list
+}
+
+// keep keeps the pages of a list until it is asked for again.
+func (c *calls) keep(key string, list any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.begun == nil {
+		c.begun = map[string]any{}
+	}
+	c.begun[key] = list
+}
