@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,9 +10,10 @@ import (
 )
 
 const (
-	// maxPages of a list are more than a subscription can fill, and so is maxList, in bytes: Azure has at most 25,000 VMs of a
-	// region in a subscription, of 4 KiB each.
+	// maxPages, maxItems and maxList, in bytes, are more than a subscription can fill: Azure has at most 25,000 VMs of a region in
+	// it, of 4 KiB each. Whoever brings his own cloud may answer with anything.
 	maxPages = 4000
+	maxItems = 50_000
 	maxList  = 128 << 20
 	// begunFor is how long the pages of a list are kept whose next one has to wait.
 	begunFor = 5 * time.Minute
@@ -60,11 +62,14 @@ func pages[T any](ctx context.Context, c *calls, q call) ([]T, answer) {
 // take takes a page over, and says how to ask for the next one; nil after the last.
 func (b *begun[T]) take(body []byte, asked url.Values) (url.Values, error) {
 	var page struct {
-		Value    []T
+		Value    items[T]
 		NextLink string
 	}
 	if err := json.Unmarshal(body, &page); err != nil {
 		return nil, err
+	}
+	if len(b.all)+len(page.Value) > maxItems {
+		return nil, errEndless
 	}
 	b.all = append(b.all, page.Value...)
 	b.pages++
@@ -75,9 +80,33 @@ func (b *begun[T]) take(body []byte, asked url.Values) (url.Values, error) {
 		return nil, nil //nolint:nilerr // because what is no link leads nowhere
 	}
 	if b.pages >= maxPages || b.bytes > maxList || b.seen[next.Query().Encode()] {
-		return nil, errors.New("a list of Azure's does not end")
+		return nil, errEndless
 	}
 	return next.Query(), nil
+}
+
+var errEndless = errors.New("a list of Azure's does not end")
+
+// items are read one after the other: a megabyte of empty ones would take a hundred.
+type items[T any] []T
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (i *items[T]) UnmarshalJSON(text []byte) error {
+	from := json.NewDecoder(bytes.NewReader(text))
+	if begin, err := from.Token(); err != nil || begin != json.Delim('[') {
+		return err // null is no items
+	}
+	for from.More() {
+		if len(*i) >= maxItems {
+			return errEndless
+		}
+		var one T
+		if err := from.Decode(&one); err != nil {
+			return err
+		}
+		*i = append(*i, one)
+	}
+	return nil
 }
 
 // resume gives what is there of a list to the first who asks.

@@ -26,6 +26,9 @@ type vmRecord struct {
 	adapters []string // their keys
 }
 
+// maxAdapters is what the largest size of Azure has.
+const maxAdapters = 8
+
 // recordOf reads a VM; false if Azure's answer has no valid ID.
 func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
 	id, ok := arm.Parse(deref(vm.ID))
@@ -51,8 +54,10 @@ func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
 		}
 		r.state = stateOf(deref(p.ProvisioningState))
 		if p.NetworkProfile != nil {
-			for _, one := range p.NetworkProfile.NetworkInterfaces {
-				r.adapters = append(r.adapters, strings.ToLower(deref(one.ID)))
+			for _, one := range p.NetworkProfile.NetworkInterfaces[:min(len(p.NetworkProfile.NetworkInterfaces), maxAdapters)] {
+				if id, ok := arm.Parse(deref(one.ID)); ok {
+					r.adapters = append(r.adapters, id.Key())
+				}
 			}
 		}
 	}
