@@ -120,7 +120,9 @@ func (r *runInAzure) live(t *testing.T) {
 	expect.Same(t, "VMs", []string{r.machine.Load(t).Windows.Status.ComputerName}, r.left("Microsoft.Compute/virtualMachines"))
 	r.machine.Delete(t)
 	r.machine.Await(t, "end", world.Gone)
-	for _, kind := range []string{"Microsoft.Compute/virtualMachines", "Microsoft.Network/networkInterfaces", "Microsoft.Compute/disks"} {
+	for _, kind := range []string{
+		"Microsoft.Compute/virtualMachines", "Microsoft.Network/networkInterfaces", "Microsoft.Compute/disks",
+	} {
 		expect.Same(t, kind+" that are left in Azure", 0, len(r.left(kind)))
 	}
 }

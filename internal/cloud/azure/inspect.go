@@ -101,8 +101,7 @@ func (i *inspection) run(ctx context.Context) {
 }
 
 func sentence(a answer) string {
-	var told *cloud.Error
-	if errors.As(a.err(), &told) {
+	if told, ok := errors.AsType[*cloud.Error](a.err()); ok {
 		return told.Message
 	}
 	return "Azure does not answer"

@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -90,7 +91,7 @@ func TestInspect(t *testing.T) {
 				t.Errorf("found %+v, want %s %s %q and %d that are not well", found, c.check, c.result, c.says, c.bad)
 			}
 			for _, call := range s.Calls() {
-				if call.Method != "GET" && call.Class != "token" {
+				if call.Method != http.MethodGet && call.Class != "token" {
 					t.Errorf("%s %s is not a look", call.Method, call.Class)
 				}
 			}

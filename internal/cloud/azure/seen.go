@@ -49,9 +49,7 @@ func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
 		if p.HardwareProfile != nil {
 			r.size = cloud.Clean(string(deref(p.HardwareProfile.VMSize)), 64)
 		}
-		if p.StorageProfile != nil && p.StorageProfile.ImageReference != nil {
-			r.image = cloud.Clean(deref(p.StorageProfile.ImageReference.ExactVersion), 64)
-		}
+		r.image = versionOf(p.StorageProfile)
 		r.state = stateOf(deref(p.ProvisioningState))
 		if p.NetworkProfile != nil {
 			for _, one := range p.NetworkProfile.NetworkInterfaces[:min(len(p.NetworkProfile.NetworkInterfaces), maxAdapters)] {
@@ -62,6 +60,14 @@ func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
 		}
 	}
 	return r, true
+}
+
+// versionOf is the version of the image that Azure took.
+func versionOf(p *armcompute.StorageProfile) string {
+	if p == nil || p.ImageReference == nil {
+		return ""
+	}
+	return cloud.Clean(deref(p.ImageReference.ExactVersion), 64)
 }
 
 func deref[T ~string](text *T) T {

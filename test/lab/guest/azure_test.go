@@ -67,7 +67,8 @@ func (v *azureVM) heard() (health, serial string) {
 // azurePlan is the small plan with the channels of Azure, and with one step.
 func azurePlan(step string) []byte {
 	head, _, _ := strings.Cut(smallPlan, `"waitSeconds"`)
-	return scripts.UserData([]byte(head + `"waitSeconds":60,"report":[{"do":"console","port":"COM1"},{"do":"console","port":"COM2"},` +
+	return scripts.UserData([]byte(head + `"waitSeconds":60,"report":[` +
+		`{"do":"console","port":"COM1"},{"do":"console","port":"COM2"},` +
 		`{"do":"azure","url":"http://168.63.129.16"}],"phases":[{"name":"main","steps":[` + step + `]}]}`))
 }
 
@@ -152,7 +153,8 @@ func TestWireServer(t *testing.T) {
 	t.Parallel()
 	const goal, health = wireServerAddress + "machine?comp=goalstate", wireServerAddress + "machine?comp=health"
 	word := func(instance, state, details string) string {
-		return `<?xml version="1.0"?><Health><Container><ContainerId>` + instance + `</ContainerId><RoleInstanceList><Role><InstanceId>` +
+		return `<?xml version="1.0"?>` + `<Health><Container><ContainerId>` + instance +
+			`</ContainerId><RoleInstanceList><Role><InstanceId>` +
 			instance + `</InstanceId><Health><State>` + state + `</State>` + details + `</Health></Role></RoleInstanceList>` +
 			`</Container></Health>`
 	}

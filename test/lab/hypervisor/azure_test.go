@@ -158,7 +158,8 @@ func TestAzureVMIsPlayedWhileItIsOn(t *testing.T) {
 	}
 }
 
-// TestAzureGuestsThatAreNotReady: one says why, one says nothing until Azure waits no more. What either says later changes nothing.
+// TestAzureGuestsThatAreNotReady: one says why, one says nothing until Azure waits no more. What either says later counts
+// for nothing.
 func TestAzureGuestsThatAreNotReady(t *testing.T) {
 	for name, c := range map[string]struct {
 		says  func(vm *hypervisor.AzureVM)

@@ -137,7 +137,9 @@ func (in *Inside) permissions(q *request) (*answer, *reply.Error) {
 	}
 	var all []doc.Object
 	for _, actions := range in.Rights.Of(q.client.Object, q.scope()) {
-		all = append(all, doc.Object{"actions": actions, "notActions": []string{}, "dataActions": []string{}, "notDataActions": []string{}})
+		all = append(all, doc.Object{
+			"actions": actions, "notActions": []string{}, "dataActions": []string{}, "notDataActions": []string{},
+		})
 	}
 	return ok(doc.Object{"value": doc.Objects(all...)}), nil
 }
