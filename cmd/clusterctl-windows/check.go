@@ -39,7 +39,9 @@ var clouds = []checked{
 		has:  func(spec infrav1.WindowsMachineSpec) bool { return spec.VSphere != nil },
 		keys: []string{"server", "username", "password", "thumbprint", "ca.crt"},
 		variables: []struct{ key, name string }{
-			{"server", "VSPHERE_SERVER"}, {"username", "VSPHERE_USERNAME"}, {"password", "VSPHERE_PASSWORD"},
+			{"server", "VSPHERE_SERVER"},
+			{"username", "VSPHERE_USERNAME"},
+			{"password", "VSPHERE_PASSWORD"},
 			{"thumbprint", "VSPHERE_TLS_THUMBPRINT_SHA256"},
 		},
 		inspect: func(ctx context.Context, m *machine) ([]cloud.Finding, error) {
@@ -54,7 +56,9 @@ var clouds = []checked{
 			"caBundle", "storageSuffix", "computeAPIVersion",
 		},
 		variables: []struct{ key, name string }{
-			{"tenantID", "AZURE_TENANT_ID"}, {"clientID", "AZURE_CLIENT_ID"}, {"clientSecret", "AZURE_CLIENT_SECRET"},
+			{"tenantID", "AZURE_TENANT_ID"},
+			{"clientID", "AZURE_CLIENT_ID"},
+			{"clientSecret", "AZURE_CLIENT_SECRET"},
 		},
 		inspect: func(ctx context.Context, m *machine) ([]cloud.Finding, error) {
 			return azure.Provider{}.Inspect(ctx, m.login, m.windows.Spec.Azure, m.azureCluster)
@@ -104,7 +108,8 @@ func findAzureCluster(o *objects.Set, namespace string) (*unstructured.Unstructu
 			continue
 		}
 		if found != nil {
-			return nil, fmt.Errorf("%s has several AzureClusters in namespace %s: keep the one of the machine's Cluster", o.Source, namespace)
+			return nil, fmt.Errorf("%s has several AzureClusters in namespace %s: keep the one of the machine's Cluster", o.Source,
+				namespace)
 		}
 		found = &unstructured.Unstructured{}
 		if err := found.UnmarshalJSON(one.Data); err != nil {

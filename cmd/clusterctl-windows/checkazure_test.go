@@ -65,7 +65,9 @@ func TestCheckAzure(t *testing.T) {
 		"well": {pool + login, exitDone, []string{
 			"CHECK RESULT WHAT WAS FOUND, AND WHAT TO DO login ok Azure accepts", "subnet 1 ok", "size Standard_D4s_v5 ok 4 CPUs",
 		}},
-		"with an AzureCluster":    {inherits + azureCluster + login, exitDone, []string{"resource group ok " + armsim.Group, "subnet 1 ok"}},
+		"with an AzureCluster": {
+			inherits + azureCluster + login, exitDone, []string{"resource group ok " + armsim.Group, "subnet 1 ok"},
+		},
 		"without an AzureCluster": {inherits + login, exitRefused, []string{"credentials failed", "spec.azure."}},
 		"no such size": {
 			strings.Replace(pool, "Standard_D4s_v5", "Standard_D4s_v99", 1) + login, exitRefused,

@@ -40,7 +40,7 @@ var (
 const joinsSubnet = "Microsoft.Network/virtualNetworks/subnets/join/action"
 
 // Inspect compares a spec with Azure before anything is made there. It only reads. The AzureCluster, which may be nil, says what
-// the spec leaves out. It is an error if both leave something out, or if the credentials do not have the form that they must have.
+// the spec leaves out. It is an error if both leave something out, or if the credentials do not have their form.
 func (p Provider) Inspect(
 	ctx context.Context, credentials map[string][]byte, spec *infrav1.AzureVM, azureCluster *unstructured.Unstructured,
 ) ([]cloud.Finding, error) {
@@ -96,7 +96,8 @@ func (i *inspection) run(ctx context.Context) {
 		i.subnet(ctx, fmt.Sprintf("subnet %d", n+1), subnet)
 	}
 	i.sizes(ctx)
-	i.add("inside the image", cloud.CheckSkipped, "cloudbase-init, containerd and the version of kubeadm cannot be seen from outside; "+
+	i.add("inside the image", cloud.CheckSkipped, "cloudbase-init, "+
+		"containerd and the version of kubeadm cannot be seen from outside; "+
 		"docs/images.md says what an image must have, and how to try it")
 }
 

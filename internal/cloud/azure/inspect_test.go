@@ -54,22 +54,40 @@ func TestInspect(t *testing.T) {
 			without("Microsoft.Compute/disks/delete"), "rights in the group", failed,
 			"lacks Microsoft.Compute/disks/delete on /subscriptions/", 1,
 		},
-		"no way into the subnet": {without(joinsSubnet), "rights on subnet 1", failed, "lacks " + joinsSubnet + " on " + armsim.SubnetID, 1},
+		"no way into the subnet": {
+			without(joinsSubnet),
+			"rights on subnet 1", failed, "lacks " + joinsSubnet + " on " + armsim.SubnetID, 1,
+		},
 		"rights that are not shown": {
 			without(readers[0]), "rights in the subscription", warning,
 			"cannot be checked: Azure refuses the action Microsoft.Authorization/permissions/read", 3,
 		},
-		"a subnet that is not shown": {without(readers[1]), "subnet 1", warning, "cannot be checked: Azure refuses the action " + readers[1], 1},
+		"a subnet that is not shown": {
+			without(readers[1]),
+			"subnet 1", warning, "cannot be checked: Azure refuses the action " + readers[1], 1,
+		},
 		"no such subnet": {func(_ *stage, vm *infrav1.AzureVM) {
 			vm.NetworkInterfaces[0].Subnet.ID = armsim.SubnetID + "x"
 		}, "subnet 1", failed, "does not exist: correct spec.azure.networkInterfaces", 1},
-		"no such group": {func(_ *stage, vm *infrav1.AzureVM) { vm.ResourceGroup = "elsewhere" }, "resource group", failed, "create it", 2},
-		"no such size":  {func(_ *stage, vm *infrav1.AzureVM) { vm.VMSize = "Standard_D4s_v99" }, "size Standard_D4s_v99", failed, "not offered", 1},
+		"no such group": {
+			func(_ *stage, vm *infrav1.AzureVM) { vm.ResourceGroup = "elsewhere" },
+			"resource group", failed, "create it", 2,
+		},
+		"no such size": {
+			func(_ *stage, vm *infrav1.AzureVM) { vm.VMSize = "Standard_D4s_v99" },
+			"size Standard_D4s_v99", failed, "not offered", 1,
+		},
 		"another size": {func(_ *stage, vm *infrav1.AzureVM) {
 			vm.VMSize, vm.FallbackVMSizes = "Standard_D4s_v99", []string{"Standard_D4s_v5"}
 		}, "size Standard_D4s_v99", warning, "not offered", 1},
-		"no such zone":  {func(_ *stage, vm *infrav1.AzureVM) { vm.Zones = []string{"9"} }, "size Standard_D4s_v5", failed, "in zone 9", 1},
-		"one good zone": {func(_ *stage, vm *infrav1.AzureVM) { vm.Zones = []string{"9", "1"} }, "size Standard_D4s_v5", ok, "4 CPUs", 0},
+		"no such zone": {
+			func(_ *stage, vm *infrav1.AzureVM) { vm.Zones = []string{"9"} },
+			"size Standard_D4s_v5", failed, "in zone 9", 1,
+		},
+		"one good zone": {
+			func(_ *stage, vm *infrav1.AzureVM) { vm.Zones = []string{"9", "1"} },
+			"size Standard_D4s_v5", ok, "4 CPUs", 0,
+		},
 		"another subscription": {func(_ *stage, vm *infrav1.AzureVM) {
 			vm.SubscriptionID = "99999999-2222-3333-4444-555555555555"
 		}, "subscription", failed, "assign the custom role", 1},

@@ -62,6 +62,16 @@ func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
 	return r, true
 }
 
+func adaptersOf(p *armcompute.NetworkProfile) (keys []string) {
+	if p == nil {
+		return nil
+	}
+	for _, one := range p.NetworkInterfaces {
+		keys = append(keys, strings.ToLower(deref(one.ID)))
+	}
+	return keys
+}
+
 // versionOf is the version of the image that Azure took.
 func versionOf(p *armcompute.StorageProfile) string {
 	if p == nil || p.ImageReference == nil {

@@ -162,9 +162,11 @@ func TestWireServer(t *testing.T) {
 		return "<Details><SubStatus>" + status + "</SubStatus><Description>a &lt; b</Description></Details>"
 	}
 	for name, c := range map[string]struct{ method, url, body, answer, problem, heard string }{
-		"goal state":           {http.MethodGet, goal, "", "<InstanceId>" + azureInstance + "</InstanceId>", "", ""},
-		"ready":                {http.MethodPost, health, word(azureInstance, "Ready", ""), "", "", "true"},
-		"failed":               {http.MethodPost, health, word(azureInstance, "NotReady", failed("ProvisioningFailed")), "", "", "false a < b"},
+		"goal state": {http.MethodGet, goal, "", "<InstanceId>" + azureInstance + "</InstanceId>", "", ""},
+		"ready":      {http.MethodPost, health, word(azureInstance, "Ready", ""), "", "", "true"},
+		"failed": {
+			http.MethodPost, health, word(azureInstance, "NotReady", failed("ProvisioningFailed")), "", "", "false a < b",
+		},
 		"still at work":        {http.MethodPost, health, word(azureInstance, "NotReady", failed("Provisioning")), "", "", ""},
 		"of another VM":        {http.MethodPost, health, word("another", "Ready", ""), "", "410 Gone", ""},
 		"not XML":              {http.MethodPost, health, "{", "", "EOF", ""},

@@ -145,7 +145,11 @@ func TestAzureVMIsPlayedWhileItIsOn(t *testing.T) {
 
 	s.Shutdown(armsim.VMID("w1"))
 	expect.Same(t, "guest of a VM that is off", sight{Off: true}, <-seen)
-	s.Change(func(in *armsim.Inside) { in.Compute.Act(armsim.VMID("w1"), "start") })
+	s.Change(func(in *armsim.Inside) {
+		if _, refused, known := in.Compute.Act(armsim.VMID("w1"), "start"); refused != nil || !known {
+			t.Errorf("the start is refused: %+v", refused)
+		}
+	})
 	s.Advance(2 * time.Minute)
 	expect.Same(t, "guest at the next boot", first, <-seen)
 	s.Change(func(in *armsim.Inside) { in.Compute.Delete(armsim.VMID("w1"), true) })
