@@ -51,13 +51,7 @@ func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
 		}
 		r.image = versionOf(p.StorageProfile)
 		r.state = stateOf(deref(p.ProvisioningState))
-		if p.NetworkProfile != nil {
-			for _, one := range p.NetworkProfile.NetworkInterfaces[:min(len(p.NetworkProfile.NetworkInterfaces), maxAdapters)] {
-				if id, ok := arm.Parse(deref(one.ID)); ok {
-					r.adapters = append(r.adapters, id.Key())
-				}
-			}
-		}
+		r.adapters = adaptersOf(p.NetworkProfile)
 	}
 	return r, true
 }
