@@ -60,8 +60,10 @@ func adaptersOf(p *armcompute.NetworkProfile) (keys []string) {
 	if p == nil {
 		return nil
 	}
-	for _, one := range p.NetworkInterfaces {
-		keys = append(keys, strings.ToLower(deref(one.ID)))
+	for _, one := range p.NetworkInterfaces[:min(len(p.NetworkInterfaces), maxAdapters)] {
+		if id, ok := arm.Parse(deref(one.ID)); ok {
+			keys = append(keys, id.Key())
+		}
 	}
 	return keys
 }
