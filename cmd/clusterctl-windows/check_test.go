@@ -74,7 +74,7 @@ func TestCheckVSphere(t *testing.T) {
 func TestCheckVSphereVariables(t *testing.T) {
 	v := vcenter.New(t)
 	login := v.Credentials()
-	for _, variable := range variables {
+	for _, variable := range cloudNamed("vsphere").variables {
 		t.Setenv(variable.name, string(login[variable.key]))
 	}
 	if got := call(t, checkedPool(t), "check", "vsphere", "-f", "-"); got.Code != exitDone {
@@ -94,7 +94,7 @@ func TestCheckVSphereVariables(t *testing.T) {
 func TestCheckVSphereRefusals(t *testing.T) {
 	pool := checkedPool(t)
 	secret := "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: vcenter\nstringData:\n  password: canary-1234\n"
-	const only = "the only cloud to check is vsphere: write check vsphere"
+	const only = "the clouds to check are azure and vsphere: write one of them after check"
 	for name, c := range map[string]struct {
 		input string
 		args  []string
@@ -102,7 +102,8 @@ func TestCheckVSphereRefusals(t *testing.T) {
 		says  string
 	}{
 		"what":          {pool, []string{"check", "-f", "-"}, exitUsage, only},
-		"another cloud": {pool, []string{"check", "azure", "-f", "-"}, exitUsage, only},
+		"no such cloud": {pool, []string{"check", "google", "-f", "-"}, exitUsage, only},
+		"another cloud": {pool, []string{"check", "azure", "-f", "-"}, exitRefused, "has no spec.azure, so there is no Azure to check"},
 		"too much":      {pool, []string{"check", "vsphere", "x", "-f", "-"}, exitUsage, `unexpected argument "x"`},
 		"no template":   {strings.Replace(pool, "template: "+vcenter.Template, "{}", 1), nil, exitRefused, "spec.vsphere.image"},
 		"half a Secret": {pool + secret, nil, exitRefused, "cannot be made"},

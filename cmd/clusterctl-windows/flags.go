@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -14,8 +15,8 @@ import (
 // command is a subcommand of the program.
 type command struct {
 	name, does, usage, about string
-	// what is the argument that the command needs; empty if it needs none.
-	what string
+	// whats are the values of the argument that the command needs; none if it needs none.
+	whats []string
 	// needs says which objects the files must have.
 	needs string
 	// writes is true for a command that writes files, and therefore has flags for a folder and for secrets.
@@ -44,11 +45,11 @@ Secrets are masked.`,
 		needs: aboutFiles, gather: gather, run: printPlan,
 	},
 	{
-		name: "check", what: "vsphere", does: "compare a spec with its vCenter", usage: "check vsphere -f FILE",
-		about: `Asks the vCenter, before a machine is made: whether it lets the account in, has all that the spec names, and gives the
-account the privileges that are needed, and whether the template fits. It changes nothing in the vCenter, and shows no secret.
-The exit code is 1 if a machine of this spec cannot be made.`,
-		needs: aboutCheck, gather: gatherCheck, run: checkVSphere,
+		name: "check", whats: []string{"azure", "vsphere"}, does: "compare a spec with its cloud", usage: "check azure|vsphere -f FILE",
+		about: `Asks the vCenter or Azure, before a machine is made: whether it lets the account in, has what the spec names, and gives
+the account the rights that are needed, and whether the template or the size fits. It changes nothing in the cloud, and shows no
+secret. The exit code is 1 if a machine of this spec cannot be made.`,
+		needs: aboutCheck, gather: gatherCheck, run: check,
 	},
 }
 
@@ -65,7 +66,9 @@ const aboutCheck = `FILE must have a Machine and its WindowsMachine and WindowsB
 two templates. --machine is needed only if there are several.
 The login comes from the Secret that identityRef names, if FILE has it:
   kubectl get secret vcenter -o yaml | clusterctl windows check vsphere -f pool.yaml -f -
-Otherwise it comes from VSPHERE_SERVER, VSPHERE_USERNAME, VSPHERE_PASSWORD and VSPHERE_TLS_THUMBPRINT_SHA256.
+Otherwise it comes from VSPHERE_SERVER, VSPHERE_USERNAME, VSPHERE_PASSWORD and VSPHERE_TLS_THUMBPRINT_SHA256, or for Azure
+from AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET. What a spec for Azure leaves to the AzureCluster is read from
+that, if FILE has it.
 `
 
 // options are the values of the flags.
@@ -75,6 +78,7 @@ type options struct {
 	machine     string
 	folder      string
 	showSecrets bool
+	what        string // one of the command's
 }
 
 // usageError is an invalid command line.
@@ -131,18 +135,19 @@ func (c command) parse(args []string) (options, error) {
 		return options{}, err
 	}
 	rest := flags.Args()
-	if c.what != "" {
-		if len(rest) == 0 || rest[0] != c.what {
-			return options{}, fmt.Errorf("the only cloud to %s is %s: write %s %s", c.name, c.what, c.name, c.what)
+	if len(c.whats) > 0 {
+		if len(rest) == 0 || !slices.Contains(c.whats, rest[0]) {
+			return options{}, fmt.Errorf("the clouds to %s are %s: write one of them after %s", c.name, strings.Join(c.whats, " and "),
+				c.name)
 		}
-		rest = rest[1:]
+		o.what, rest = rest[0], rest[1:]
 	}
 	switch {
 	case len(rest) > 0:
 		return options{}, fmt.Errorf("unexpected argument %q", rest[0])
 	case len(o.files) == 0:
 		return options{}, errors.New("-f FILE is missing")
-	case o.machine == "" && c.what == "":
+	case o.machine == "" && len(c.whats) == 0:
 		return options{}, errors.New("--machine NAME is missing")
 	case c.writes && o.folder == "":
 		return options{}, errors.New("-o DIR is missing")

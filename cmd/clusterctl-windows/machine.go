@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -37,6 +38,8 @@ type machine struct {
 	storedIn types.NamespacedName
 	// login is for the cloud; only a check has it. It is a secret.
 	login map[string][]byte
+	// azureCluster says what a spec for Azure leaves out; nil if the files have none. Only a check has it.
+	azureCluster *unstructured.Unstructured
 	// notes tell the user which placeholders are used, and what else differs from a real machine.
 	notes []string
 }

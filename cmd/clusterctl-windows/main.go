@@ -1,5 +1,5 @@
 // Command clusterctl-windows shows, offline, what a Windows machine will get and what it will do with it. It also compares a spec
-// with its vCenter. It is a plugin of clusterctl: "clusterctl windows".
+// with its cloud. It is a plugin of clusterctl: "clusterctl windows".
 //
 // It reads objects from files and checks them as an API server would (objects/), and collects what the controllers would
 // (machine.go, templates.go, sources.go, cluster.go, token.go, clouds.go). Then it calls bootstrap.Render, or

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,7 +46,7 @@ func newInherited(t *testing.T) *inherited {
 		t.Skip("needs real servers")
 	}
 	expect.OK(t, servers.InstallCAPZ(t.Context(), shared.Management))
-	i := &inherited{azure: startAzure(t), offers: "inherited-offers"}
+	i := &inherited{azure: armsim.Hurry(t, 30), offers: "inherited-offers"}
 	i.cluster = ofCAPZ("AzureCluster", world.ClusterName, map[string]any{
 		"subscriptionID": armsim.Subscription, "resourceGroup": armsim.Group, "location": armsim.Location,
 		"identityRef": map[string]any{"kind": "AzureClusterIdentity", "name": "blue", "namespace": i.offers},
@@ -58,33 +57,6 @@ func newInherited(t *testing.T) *inherited {
 	return i
 }
 
-// startAzure is a simulator whose clock follows the time.
-func startAzure(t *testing.T) *armsim.Cloud {
-	t.Helper()
-	begin := time.Now()
-	sim := armsim.Start("127.0.0.1:0", begin)
-	ended, over := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(over)
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case now := <-tick.C:
-				sim.Advance(now.Sub(begin) - sim.Now().Sub(begin))
-			}
-		}
-	}()
-	t.Cleanup(func() { close(ended); <-over; sim.Close() })
-	sim.Change(func(w *armsim.Inside) {
-		w.Compute.Times.Network, w.Compute.Times.Allocate = 100*time.Millisecond, 100*time.Millisecond
-		w.Compute.Times.Boot, w.Compute.Times.Delete = 100*time.Millisecond, 100*time.Millisecond
-	})
-	return sim
-}
-
 // provider is that of a manager whose own cloud is the simulator.
 func (i *inherited) provider(t *testing.T) azure.Provider {
 	t.Helper()
@@ -93,7 +65,9 @@ func (i *inherited) provider(t *testing.T) azure.Provider {
 		Name: "Simulated", ResourceManager: i.azure.Endpoint(), Authority: i.azure.Endpoint(), CABundle: string(i.azure.CA()),
 	}}}))(t)
 	expect.OK(t, os.WriteFile(file, content, 0o600))
-	return azure.Provider{Book: expect.Got(clouds.Load(file))(t), Cloud: "Simulated"}
+	return azure.Provider{
+		Book: expect.Got(clouds.Load(file))(t), Cloud: "Simulated", Now: i.azure.Now, Ticks: armsim.Ticks,
+	}
 }
 
 // with changes the spec of an object.

@@ -53,13 +53,19 @@ func newRun(t *testing.T, at place, slow bool) *run {
 		t.Cleanup(r.release)
 	}
 	r.machine.CreateWithoutConfig(t)
+	r.seen(t)
+	return r
+}
+
+// seen waits until Cluster API has seen the machine.
+func (r *run) seen(t *testing.T) {
+	t.Helper()
 	r.machine.Await(t, "owner", func(s world.State) string {
 		if len(s.Windows.OwnerReferences) == 0 || len(s.Core.Finalizers) == 0 {
 			return "Cluster API has not looked at the Machine"
 		}
 		return ""
 	})
-	return r
 }
 
 // begin makes the machine, and starts the process once Cluster API has seen the machine: from then on what our controllers do

@@ -17,6 +17,7 @@
 //	sweep.go       adapters and disks that a deletion left
 //	ledger.go      what this process began for each machine
 //	choices.go     the sizes that Azure has no room for; sizes.go is what the others can do, through the room skus
+//	inspect.go     compares a spec with Azure for a person, before a machine is made
 //	placer.go      where a VM goes and with whose rights, through the rooms placement, clouds and login
 package azure
 

@@ -47,9 +47,6 @@ func roleOf(t *testing.T) (always []string) {
 	return always
 }
 
-// inSubscription are the actions that a group's role does not cover.
-var inSubscription = []string{"Microsoft.Compute/virtualMachines/read", "Microsoft.Compute/skus/read"}
-
 // grant gives the identity these actions and nothing else.
 func (s *stage) grant(actions []string) {
 	group := homeOf(s.machine("any")).Parent().String()

@@ -14,18 +14,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
-// Finding is what Inspect found out by one check.
-type Finding = inspect.Finding
-
-// The results of checks that need a person.
-const (
-	CheckFailed  = inspect.Failed
-	CheckWarning = inspect.Warning
-)
-
 // Inspect compares a spec with the vCenter before anything is made there. It only reads, and logs out at the end. It is an error
 // if the credentials have not the form that they must have.
-func Inspect(ctx context.Context, credentials map[string][]byte, spec infrav1.VSphereVM) ([]Finding, error) {
+func Inspect(ctx context.Context, credentials map[string][]byte, spec infrav1.VSphereVM) ([]cloud.Finding, error) {
 	s, err := session.Open(credentials)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ var readOnly = []string{
 }
 
 // inspectedBy returns the findings of the door, each by its check. Whatever is found, nothing is changed and no session stays.
-func inspectedBy(t *testing.T, v *stage, credentials map[string][]byte, spec infrav1.VSphereVM) map[string]Finding {
+func inspectedBy(t *testing.T, v *stage, credentials map[string][]byte, spec infrav1.VSphereVM) map[string]inspect.Finding {
 	t.Helper()
 	v.Count()
 	found := expect.Got(Inspect(t.Context(), credentials, spec))(t)
@@ -34,7 +34,7 @@ func inspectedBy(t *testing.T, v *stage, credentials map[string][]byte, spec inf
 		}
 	}
 	expect.Same(t, "sessions that stay", 0, len(v.Sessions()))
-	all := map[string]Finding{}
+	all := map[string]inspect.Finding{}
 	for _, f := range found {
 		if strings.Contains(f.Text, vcenter.Password) {
 			t.Errorf("%s shows the password", f.Check)
@@ -52,7 +52,7 @@ func inspectedNetworks(names ...string) (all []infrav1.VSphereNetworkInterface) 
 }
 
 // wantFinding compares one finding.
-func wantFinding(t *testing.T, found map[string]Finding, check string, want inspect.Result, says string) {
+func wantFinding(t *testing.T, found map[string]inspect.Finding, check string, want inspect.Result, says string) {
 	t.Helper()
 	if f := found[check]; f.Result != want || !strings.Contains(f.Text, says) {
 		t.Errorf("%s: %s %q, want %s and %q", check, f.Result, f.Text, want, says)
@@ -60,7 +60,7 @@ func wantFinding(t *testing.T, found map[string]Finding, check string, want insp
 }
 
 // wantOnly says which checks did not end well; those that need one that failed are skipped, and are not listed.
-func wantOnly(t *testing.T, found map[string]Finding, checks ...string) {
+func wantOnly(t *testing.T, found map[string]inspect.Finding, checks ...string) {
 	t.Helper()
 	for name, f := range found {
 		bad := f.Result == inspect.Failed || f.Result == inspect.Warning
@@ -274,7 +274,7 @@ func TestInspectClock(t *testing.T) {
 			Changes: func(places.Placement) []types.BaseVirtualDeviceConfigSpec { return nil },
 		})
 		v.Must(s.Close(t.Context()))
-		at := slices.IndexFunc(found, func(f Finding) bool { return f.Check == "clock" })
+		at := slices.IndexFunc(found, func(f inspect.Finding) bool { return f.Check == "clock" })
 		if f := found[at]; f.Result != want {
 			t.Errorf("%v ahead: %s %s, want %s", ahead, f.Result, f.Text, want)
 		}

@@ -20,6 +20,17 @@ type AzureHost interface {
 	Instance() string
 	// Health is what the host agent hears: that the guest is ready, or why not.
 	Health(ready bool, description string)
+	// Serial is the first serial port, whose text boot diagnostics keep.
+	Serial(text []byte)
+}
+
+// serial leads the first serial port to the host, as the only one.
+func serial(host AzureHost) func(port string, text []byte) {
+	return func(port string, text []byte) {
+		if port == "COM1" {
+			host.Serial(text)
+		}
+	}
 }
 
 // wireServerAddress is where each guest in Azure finds its host.

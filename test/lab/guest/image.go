@@ -91,6 +91,7 @@ func (p *power) spoilWorld() {
 	m.Network = windows.RealNetwork{Dial: faults.dialer("powershell.exe")}
 	if host, inAzure := p.vm.(AzureHost); inAzure {
 		m.Network = wireServer{Network: m.Network, host: host}
+		m.OnSerial = serial(host)
 	}
 	m.FeatureFaults = faults.Features
 	m.Throw(faults.Throws, -1)

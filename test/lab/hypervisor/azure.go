@@ -93,8 +93,9 @@ func (v *AzureVM) Drive() (environment, customData []byte) {
 		return out.String()
 	}
 	data := ""
-	if v.host.CustomData != nil {
-		data = "<CustomData>" + base64.StdEncoding.EncodeToString(v.host.CustomData) + "</CustomData>"
+	if len(v.host.CustomData) > 0 {
+		customData = v.host.CustomData
+		data = "<CustomData>" + base64.StdEncoding.EncodeToString(customData) + "</CustomData>"
 	}
 	return fmt.Appendf(nil, `<?xml version="1.0" encoding="utf-8"?>
 <Environment xmlns="http://schemas.dmtf.org/ovf/environment/1" xmlns:wa="http://schemas.microsoft.com/windowsazure">
@@ -105,11 +106,14 @@ func (v *AzureVM) Drive() (environment, customData []byte) {
   </WindowsProvisioningConfigurationSet>
  </wa:ProvisioningSection>
 </Environment>
-`, escape(v.host.ComputerName), escape(v.host.AdminUsername), escape(v.host.AdminPassword), data), v.host.CustomData
+`, escape(v.host.ComputerName), escape(v.host.AdminUsername), escape(v.host.AdminPassword), data), customData
 }
 
 // Instance is part of guest.AzureHost.
 func (v *AzureVM) Instance() string { return strings.ToLower(v.host.VMID) + "._" + v.Name() }
+
+// Serial is part of guest.AzureHost.
+func (v *AzureVM) Serial(text []byte) { v.host.Write(text) }
 
 // Health is part of guest.AzureHost.
 func (v *AzureVM) Health(ready bool, description string) { v.host.Report(ready, description) }

@@ -30,6 +30,8 @@ type Machine struct {
 	Intercept func(call *Call) Program
 	// OnEffect is told every change, in order. It must not call the machine.
 	OnEffect func(effect string)
+	// OnSerial is the other end of the serial ports; nil is none.
+	OnSerial func(port string, text []byte)
 	// OnDoor is told every door before it does anything. It must not call the machine.
 	OnDoor func(door string)
 	// PaperServices change their state, but no program runs behind them.

@@ -71,7 +71,11 @@ func (m *Machine) WriteSerial(port, line string) error {
 	if strings.ContainsAny(port, `/\.`) {
 		return fmt.Errorf("the port %q does not exist", port)
 	}
-	return m.Append(`C:\serial\`+port+`.log`, []byte(line+"\r\n"))
+	text := []byte(line + "\r\n")
+	if m.OnSerial != nil {
+		m.OnSerial(port, text)
+	}
+	return m.Append(`C:\serial\`+port+`.log`, text)
 }
 
 func (m *Machine) pass(door string) error { return held(m, func() error { return m.enter(door) }) }

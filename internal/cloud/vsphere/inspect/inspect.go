@@ -26,22 +26,18 @@ import (
 )
 
 // Result is how a check ended.
-type Result string
+type Result = cloud.Result
 
 // The results.
 const (
-	OK      Result = "ok"
-	Warning Result = "warning" // a machine can be made, but something is to be looked at
-	Failed  Result = "failed"  // no machine can be made
-	Skipped Result = "skipped" // the check was not made
+	OK      = cloud.CheckOK
+	Warning = cloud.CheckWarning
+	Failed  = cloud.CheckFailed
+	Skipped = cloud.CheckSkipped
 )
 
 // Finding is the result of a check, and what was found or what to do.
-type Finding struct {
-	Check  string
-	Result Result
-	Text   string
-}
+type Finding = cloud.Finding
 
 // Subject is what is inspected.
 type Subject struct {

@@ -145,18 +145,44 @@ func (c *Cloud) Advance(d time.Duration) {
 }
 
 // KeepTime has the clock follow the time until ctx ends.
-func (c *Cloud) KeepTime(ctx context.Context) {
+func (c *Cloud) KeepTime(ctx context.Context) { c.keepTime(ctx, 1) }
+
+// Hurry is a cloud for a test with its own clients: its clock begins now and runs speed times as fast as the time.
+func Hurry(t testing.TB, speed int) *Cloud {
+	t.Helper()
+	c := Start("127.0.0.1:0", time.Now())
+	ctx, end := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		c.keepTime(ctx, speed)
+	}()
+	t.Cleanup(func() {
+		end()
+		<-over
+		c.Close()
+	})
+	return c
+}
+
+func (c *Cloud) keepTime(ctx context.Context, speed int) {
 	began, shown := time.Now(), c.Now()
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
+	ticks, stop := Ticks()
+	defer stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
-			c.Advance(time.Since(began) - c.Now().Sub(shown))
+		case <-ticks:
+			c.Advance(time.Since(began)*time.Duration(speed) - c.Now().Sub(shown))
 		}
 	}
+}
+
+// Ticks is when the clock moves, for a client that is to look then.
+func Ticks() (<-chan time.Time, func()) {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	return ticker.C, ticker.Stop
 }
 
 // Now is the time.

@@ -130,6 +130,20 @@ func (in *Inside) place(q *request) (*answer, *reply.Error) {
 	return ok(group(in.World.Group(q.id.Subscription, q.id.Group))), nil
 }
 
+// permissions are the caller's, one entry for each of its roles at the scope and above [D authorization/permissions].
+func (in *Inside) permissions(q *request) (*answer, *reply.Error) {
+	if q.Method != http.MethodGet {
+		return nil, notAllowed(q)
+	}
+	var all []doc.Object
+	for _, actions := range in.Rights.Of(q.client.Object, q.scope()) {
+		all = append(all, doc.Object{
+			"actions": actions, "notActions": []string{}, "dataActions": []string{}, "notDataActions": []string{},
+		})
+	}
+	return ok(doc.Object{"value": doc.Objects(all...)}), nil
+}
+
 func subscription(id string) doc.Object {
 	return doc.Object{
 		"id": "/subscriptions/" + id, "subscriptionId": id, "displayName": "capwin", "state": "Enabled", "tenantId": Tenant,

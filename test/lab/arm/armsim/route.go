@@ -31,7 +31,12 @@ func route(r *http.Request) *request {
 	q.Version = q.query.Get("api-version")
 	path := strings.Trim(r.URL.Path, "/")
 	id, whole := doc.ParseID(path)
+	scope, kind, _ := cutFold(path, "/providers/")
+	of, isScope := doc.ParseID(scope)
 	switch {
+	case isScope && doc.Same(kind, permissions): // of the caller, at any scope [D]
+		q.id, q.Class = of, "permissions"
+		return q
 	case doc.Same(path, "subscriptions"):
 		q.Class = "subscription list"
 		return q
@@ -48,6 +53,8 @@ func route(r *http.Request) *request {
 	q.classify()
 	return q
 }
+
+const permissions = "Microsoft.Authorization/permissions"
 
 // scoped reads a path that ends in a type (a list) or in an action.
 func (q *request) scoped(path string) bool {
@@ -128,6 +135,8 @@ func (q *request) needs() []rights.Need {
 	switch {
 	case q.Class == "subscription list": // shows those in which the caller may do something
 		return nil
+	case q.Class == "permissions":
+		return []rights.Need{{Action: permissions + "/read", Scope: scope}}
 	case q.Class == "subscription":
 		return []rights.Need{{Action: "Microsoft.Resources/subscriptions/read", Scope: scope}}
 	case strings.HasPrefix(q.Class, "group"):

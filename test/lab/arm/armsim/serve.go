@@ -225,6 +225,8 @@ func (in *Inside) do(q *request) (*answer, *reply.Error) {
 		return in.operation(q)
 	case strings.HasPrefix(q.Class, "subscription"), strings.HasPrefix(q.Class, "group"):
 		return in.place(q)
+	case q.Class == "permissions":
+		return in.permissions(q)
 	case strings.HasPrefix(q.Class, "vm"):
 		return in.vm(q)
 	case strings.HasPrefix(q.Class, "disk"):

@@ -70,6 +70,17 @@ func (r *Rights) May(object string, need Need) bool {
 	})
 }
 
+// Of are the actions that a principal has at a scope, one list for each role.
+func (r *Rights) Of(object, scope string) (all [][]string) {
+	scope = doc.Key(scope)
+	for _, g := range r.grants {
+		if g.object == object && (g.scope == "" || scope == g.scope || strings.HasPrefix(scope, g.scope+"/")) {
+			all = append(all, g.actions)
+		}
+	}
+	return all
+}
+
 func (r *Rights) note(object, action string) {
 	if r.used[object] == nil {
 		r.used[object] = map[string]bool{}

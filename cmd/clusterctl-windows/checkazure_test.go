@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+)
+
+// azurePool is a pool whose spec says all of its place.
+func azurePool(t *testing.T) string {
+	t.Helper()
+	_, vSphere, _ := strings.Cut(readText(t, gitFile), "      vsphere:\n")
+	vSphere, _, _ = strings.Cut(vSphere, "---\n")
+	return changed(t, gitFile, "      vsphere:\n"+vSphere, `      azure:
+        identityRef: {kind: Secret, name: azure}
+        subscriptionID: `+armsim.Subscription+`
+        resourceGroup: `+armsim.Group+`
+        location: `+armsim.Location+`
+        vmSize: Standard_D4s_v5
+        image: {id: `+armsim.ManagedImage+`}
+        networkInterfaces: [{name: node, subnet: {id: `+armsim.SubnetID+`}}]
+`)
+}
+
+// azureCluster says of its place what the spec leaves out.
+const azureCluster = `---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureCluster
+metadata:
+  name: blue
+spec:
+  subscriptionID: ` + armsim.Subscription + `
+  resourceGroup: ` + armsim.Group + `
+  location: ` + armsim.Location + `
+  networkSpec:
+    vnet: {name: ` + armsim.VNet + `, resourceGroup: ` + armsim.NetworkGroup + `}
+    subnets: [{name: ` + armsim.SubnetName + `, role: node}]
+`
+
+// azureLogin is the Secret of a principal in the simulated Azure.
+func azureLogin(sim *armsim.Cloud, proof string) string {
+	text := "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: azure\nstringData:\n"
+	for key, value := range map[string]string{
+		"tenantID": armsim.Tenant, "clientID": armsim.ClientID, "clientSecret": proof, "caBundle": string(sim.CA()),
+		"resourceManagerEndpoint": sim.Endpoint(), "authority": sim.Endpoint(), "audience": sim.Endpoint(),
+	} {
+		text += fmt.Sprintf("  %s: %q\n", key, value)
+	}
+	return text
+}
+
+func TestCheckAzure(t *testing.T) {
+	sim := armsim.New(t)
+	pool := azurePool(t)
+	login := azureLogin(sim, armsim.Secret)
+	inherits := strings.NewReplacer("        resourceGroup: "+armsim.Group+"\n", "",
+		"        networkInterfaces: [{name: node, subnet: {id: "+armsim.SubnetID+"}}]\n", "").Replace(pool)
+	for name, c := range map[string]struct {
+		input string
+		code  int
+		says  []string
+	}{
+		"well": {pool + login, exitDone, []string{
+			"CHECK RESULT WHAT WAS FOUND, AND WHAT TO DO login ok Azure accepts", "subnet 1 ok", "size Standard_D4s_v5 ok 4 CPUs",
+		}},
+		"with an AzureCluster": {
+			inherits + azureCluster + login, exitDone, []string{"resource group ok " + armsim.Group, "subnet 1 ok"},
+		},
+		"without an AzureCluster": {inherits + login, exitRefused, []string{"credentials failed", "spec.azure."}},
+		"no such size": {
+			strings.Replace(pool, "Standard_D4s_v5", "Standard_D4s_v99", 1) + login, exitRefused,
+			[]string{"size Standard_D4s_v99 failed the size Standard_D4s_v99 in westeurope is not offered"},
+		},
+		"a wrong proof": {pool + azureLogin(sim, "canary-1234"), exitRefused, []string{"login failed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := call(t, c.input, "check", "azure", "-f", "-")
+			t.Logf("\n%s%s", got.Out, got.Err)
+			if got.Code != c.code || (got.Code != exitDone) != strings.Contains(got.Err, "cannot be made") {
+				t.Errorf("exit code %d, want %d; %s", got.Code, c.code, got.Err)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(strings.Join(strings.Fields(got.Out), " "), want) {
+					t.Errorf("the table has no %q", want)
+				}
+			}
+			for _, canary := range []string{armsim.Secret, "canary-1234"} {
+				if strings.Contains(got.Out+got.Err, canary) {
+					t.Error("the output has the client secret")
+				}
+			}
+		})
+	}
+}
+
+// TestCheckAzureVariables: without a Secret, each variable that is missing is named.
+func TestCheckAzureVariables(t *testing.T) {
+	t.Setenv("AZURE_TENANT_ID", armsim.Tenant)
+	t.Setenv("AZURE_CLIENT_ID", "")
+	t.Setenv("AZURE_CLIENT_SECRET", "")
+	own := strings.Replace(azurePool(t), "        identityRef: {kind: Secret, name: azure}\n", "", 1)
+	for input, says := range map[string]string{
+		azurePool(t): "kubectl get secret azure -n default -o yaml with another -f, or set AZURE_CLIENT_ID, AZURE_CLIENT_SECRET\n",
+		own:          "the identity of the machine is not a Secret: set AZURE_CLIENT_ID, AZURE_CLIENT_SECRET\n",
+	} {
+		got := call(t, input, "check", "azure", "-f", "-")
+		if got.Code != exitRefused || !strings.Contains(got.Err, says) || got.Out != "" {
+			t.Errorf("exit code %d\n%s%s", got.Code, got.Out, got.Err)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package azure
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+)
+
+// TestInspectAsksForTheCustomRole: what is checked is what docs/azure.md always asks for.
+func TestInspectAsksForTheCustomRole(t *testing.T) {
+	asked := slices.Concat(inGroup, inSubscription, []string{joinsSubnet})
+	slices.Sort(asked)
+	asked = slices.Compact(asked)
+	want := roleOf(t)
+	slices.Sort(want)
+	expect.Same(t, "actions", want, asked)
+}
+
+// readers are the rights of this program alone: without them, it says what it could not check.
+var readers = []string{"Microsoft.Authorization/permissions/read", "Microsoft.Network/virtualNetworks/subnets/read"}
+
+// without gives the identity the role and the readers' rights, but for some actions.
+func without(actions ...string) func(*stage, *infrav1.AzureVM) {
+	return func(s *stage, _ *infrav1.AzureVM) {
+		left := func(all []string) []string {
+			return slices.DeleteFunc(slices.Clone(all), func(a string) bool { return slices.Contains(actions, a) })
+		}
+		s.grant(left(roleOf(s.t)))
+		s.Change(func(in *armsim.Inside) {
+			in.Rights.Grant(armsim.ObjectID, "/subscriptions/"+armsim.Subscription, left(readers)...)
+		})
+	}
+}
+
+func TestInspect(t *testing.T) {
+	const ok, warning, failed = cloud.CheckOK, cloud.CheckWarning, cloud.CheckFailed
+	for name, c := range map[string]struct {
+		change func(*stage, *infrav1.AzureVM)
+		check  string
+		result cloud.Result
+		says   string
+		bad    int // findings that are not ok
+	}{
+		"all well": {without(), "rights in the group", ok, "has the actions", 0},
+		"the size": {without(), "size Standard_D4s_v5", ok, "4 CPUs, 16384 MiB", 0},
+		"an owner": {func(*stage, *infrav1.AzureVM) {}, "rights on subnet 1", ok, "has the actions", 0},
+		"an action less": {
+			without("Microsoft.Compute/disks/delete"), "rights in the group", failed,
+			"lacks Microsoft.Compute/disks/delete on /subscriptions/", 1,
+		},
+		"no way into the subnet": {
+			without(joinsSubnet),
+			"rights on subnet 1", failed, "lacks " + joinsSubnet + " on " + armsim.SubnetID, 1,
+		},
+		"rights that are not shown": {
+			without(readers[0]), "rights in the subscription", warning,
+			"cannot be checked: Azure refuses the action Microsoft.Authorization/permissions/read", 3,
+		},
+		"a subnet that is not shown": {
+			without(readers[1]),
+			"subnet 1", warning, "cannot be checked: Azure refuses the action " + readers[1], 1,
+		},
+		"no such subnet": {func(_ *stage, vm *infrav1.AzureVM) {
+			vm.NetworkInterfaces[0].Subnet.ID = armsim.SubnetID + "x"
+		}, "subnet 1", failed, "does not exist: correct spec.azure.networkInterfaces", 1},
+		"no such group": {
+			func(_ *stage, vm *infrav1.AzureVM) { vm.ResourceGroup = "elsewhere" },
+			"resource group", failed, "create it", 2,
+		},
+		"no such size": {
+			func(_ *stage, vm *infrav1.AzureVM) { vm.VMSize = "Standard_D4s_v99" },
+			"size Standard_D4s_v99", failed, "not offered", 1,
+		},
+		"another size": {func(_ *stage, vm *infrav1.AzureVM) {
+			vm.VMSize, vm.FallbackVMSizes = "Standard_D4s_v99", []string{"Standard_D4s_v5"}
+		}, "size Standard_D4s_v99", warning, "not offered", 1},
+		"no such zone": {
+			func(_ *stage, vm *infrav1.AzureVM) { vm.Zones = []string{"9"} },
+			"size Standard_D4s_v5", failed, "in zone 9", 1,
+		},
+		"one good zone": {
+			func(_ *stage, vm *infrav1.AzureVM) { vm.Zones = []string{"9", "1"} },
+			"size Standard_D4s_v5", ok, "4 CPUs", 0,
+		},
+		"another subscription": {func(_ *stage, vm *infrav1.AzureVM) {
+			vm.SubscriptionID = "99999999-2222-3333-4444-555555555555"
+		}, "subscription", failed, "assign the custom role", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			spec := s.spec().Azure
+			c.change(s, spec)
+			s.Forget()
+			found := expect.Got(Provider{login: s.login}.Inspect(t.Context(), s.credentials(), spec, nil))(t)
+			bad := 0
+			for _, f := range found {
+				if f.Result == warning || f.Result == failed {
+					bad++
+				}
+			}
+			at := slices.IndexFunc(found, func(f cloud.Finding) bool { return f.Check == c.check })
+			if at < 0 || found[at].Result != c.result || !strings.Contains(found[at].Text, c.says) || bad != c.bad {
+				t.Errorf("found %+v, want %s %s %q and %d that are not well", found, c.check, c.result, c.says, c.bad)
+			}
+			for _, call := range s.Calls() {
+				if call.Method != http.MethodGet && call.Class != "token" {
+					t.Errorf("%s %s is not a look", call.Method, call.Class)
+				}
+			}
+		})
+	}
+}
+
+// TestInspectWithoutAccess: a login that is refused is the only finding, and what cannot be tried is an error.
+func TestInspectWithoutAccess(t *testing.T) {
+	s := newStage(t)
+	wrong := with(s.credentials(), "secret", "wrong")
+	found := expect.Got(Provider{login: s.login}.Inspect(t.Context(), wrong, s.spec().Azure, nil))(t)
+	if len(found) != 1 || found[0].Check != "login" || found[0].Result != cloud.CheckFailed || found[0].Text == "" {
+		t.Errorf("found %+v", found)
+	}
+	spec := s.spec().Azure
+	spec.ResourceGroup = ""
+	_, err := Provider{login: s.login}.Inspect(t.Context(), s.credentials(), spec, nil)
+	expect.Says(t, "a spec that leaves its group to an AzureCluster", err, "spec.azure.resourceGroup")
+}
+
+// TestCovers compares actions as Azure does.
+func TestCovers(t *testing.T) {
+	for _, c := range []struct {
+		pattern, action string
+		want            bool
+	}{
+		{"*", "Microsoft.Compute/disks/read", true},
+		{"*/read", "Microsoft.Compute/disks/read", true},
+		{"*/read", "Microsoft.Compute/disks/write", false},
+		{"microsoft.compute/DISKS/*", "Microsoft.Compute/disks/delete", true},
+		{"Microsoft.Compute/disks", "Microsoft.Compute/disks/read", false},
+		{"Microsoft-Compute/disks/read", "Microsoft.Compute/disks/read", false},
+		{"Microsoft.Compute/disks/r(", "Microsoft.Compute/disks/read", false},
+	} {
+		if got := covers([]string{"other", c.pattern}, c.action); got != c.want {
+			t.Errorf("%s covers %s: %v", c.pattern, c.action, got)
+		}
+	}
+	denied := []permission{{Actions: []string{"*"}, NotActions: []string{"Microsoft.Compute/*/delete"}}}
+	const read, remove = "Microsoft.Compute/disks/read", "Microsoft.Compute/disks/delete"
+	expect.Same(t, "what a role leaves out", []string{remove}, unmet(denied, []string{read, remove}))
+}
