@@ -25,6 +25,7 @@ type work struct {
 	was    bool      // its VM was seen
 	ran    bool
 	used   time.Time
+	separate
 }
 
 // busy says that something is expected to change soon.
@@ -115,10 +116,14 @@ func (l *ledger) busy(scope string, now time.Time) bool {
 	return false
 }
 
-// requested says that a request of ours for a VM may still bring it.
+// requested says that a request of ours for a VM or its adapters may still bring it.
 func (l *ledger) requested(providerID string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.works[providerID]
-	return w != nil && !w.put.At.IsZero() && now.Sub(w.put.At) < oldEnough
+	if w == nil {
+		return false
+	}
+	asked := func(at time.Time) bool { return !at.IsZero() && now.Sub(at) < oldEnough }
+	return asked(w.put.At) || asked(w.separate.at)
 }
