@@ -108,7 +108,7 @@ func NICInUse(nic, vm string) *Error {
 		"interface, it must be dissociated from the resource. To learn more, see aka.ms/deletenic.", nic, vm)
 }
 
-// NICBusy is the answer to a VM's PUT that names a NIC on which NRP still works [V].
+// NICBusy is the answer to a VM's PUT that names a NIC on which NRP still works [I].
 func NICBusy(nic string) *Error {
 	return New(http.StatusConflict, "AnotherOperationInProgress", "Another operation on this or dependent resource is in progress. "+
 		"Resource: %s", nic)
