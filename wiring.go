@@ -14,6 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
+	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
@@ -63,7 +64,8 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Now: time.Now, WatchFilter: flags.watchFilter,
 	}
 	others := &identities.Keeper{Live: mgr.GetAPIReader(), Now: time.Now}
-	if err := errors.Join(mgr.Add(register), mgr.Add(lookout), mgr.Add(others)); err != nil {
+	ears := &guests.Ears{Clusters: clusters, Heard: make(chan cloud.Key, 1024), Now: time.Now}
+	if err := errors.Join(mgr.Add(register), mgr.Add(lookout), mgr.Add(others), mgr.Add(ears)); err != nil {
 		return err
 	}
 	census := machine.Census{Client: mgr.GetClient(), Elected: mgr.Elected(), Now: time.Now, WatchFilter: flags.watchFilter}
@@ -84,6 +86,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Identities:  others,
 		Accounts:    register,
 		Changed:     changed,
+		Ears:        ears,
 		Events:      recorder,
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
@@ -96,6 +99,7 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, cl
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
 		Workload:    clusters,
+		Rights:      &guests.Rights{Now: time.Now},
 		Answering:   clusters.Answering(),
 		TokenTTL:    flags.tokenTTL,
 		TrustSecret: time.Minute,

@@ -12,6 +12,7 @@ import (
 
 // authority is the CA that the node trusts.
 type authority struct {
+	pem []byte
 	// pins are the SHA-256 of each certificate's public key, as kubeadm compares them.
 	pins []string
 	// root is the DER of the certificate, if there is only one and it signed itself. If there are several, the node
@@ -26,7 +27,7 @@ func readAuthority(field string, data []byte) (authority, error) {
 	if err != nil {
 		return authority{}, err
 	}
-	var found authority
+	found := authority{pem: step.OnlyCertificates(data)}
 	for _, certificate := range certificates {
 		digest := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
 		if certificate.NotAfter.After(found.expires) {

@@ -128,7 +128,7 @@ func discover(data []byte) (cluster, error) {
 	if c.authority, err = readAuthority(discoveryField, ca); err != nil {
 		return c, err
 	}
-	c.discovery, err = discoveryText(c.endpoint, ca)
+	c.discovery, err = c.discoveryText()
 	return c, err
 }
 
@@ -209,16 +209,21 @@ func discoveredAuthority(cluster map[string]any) ([]byte, error) {
 }
 
 // discoveryText has the form of the ConfigMap cluster-info: one cluster without a name, and no users.
-func discoveryText(endpoint clusterv1.APIEndpoint, ca []byte) (string, error) {
+func (c cluster) discoveryText() (string, error) {
+	return c.kubeconfig("", []map[string]any{}, []map[string]any{})
+}
+
+// kubeconfig reaches the cluster.
+func (c cluster) kubeconfig(current string, contexts, users []map[string]any) (string, error) {
 	text, err := yaml.Marshal(kubeconfigFile{
 		APIVersion: "v1", Kind: "Config",
-		Clusters: []namedCluster{{Cluster: map[string]any{
-			serverKey: "https://" + endpoint.String(), authorityKey: base64.StdEncoding.EncodeToString(step.OnlyCertificates(ca)),
+		Clusters: []namedCluster{{Name: current, Cluster: map[string]any{
+			serverKey: "https://" + c.endpoint.String(), authorityKey: base64.StdEncoding.EncodeToString(c.authority.pem),
 		}}},
-		Contexts: []map[string]any{}, Users: []map[string]any{},
+		Contexts: contexts, CurrentContext: current, Users: users,
 	})
 	if err != nil {
-		return "", fmt.Errorf("discovery file: %w", err)
+		return "", fmt.Errorf("write kubeconfig: %w", err)
 	}
 	return string(text), nil
 }

@@ -65,21 +65,9 @@ func certificatesIn(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
 
 // maskedDiscovery is a kubeconfig of a server and certificates. It is empty if the text is not valid.
 func maskedDiscovery(data []byte) []byte {
-	keys, err := discoveredCluster(data)
+	found, err := discover(data)
 	if err != nil {
 		return nil
 	}
-	endpoint, err := discoveredServer(keys)
-	if err != nil {
-		return nil
-	}
-	ca, err := discoveredAuthority(keys)
-	if err != nil {
-		return nil
-	}
-	text, err := discoveryText(endpoint, ca)
-	if err != nil {
-		return nil
-	}
-	return []byte(text)
+	return []byte(found.discovery)
 }

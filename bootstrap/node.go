@@ -31,8 +31,8 @@ type node struct {
 	windows    windows.Windows
 	network    *network.Network
 	containerd containerd.Containerd
-	// joinConfiguration is the text of the file that kubeadm join reads.
-	joinConfiguration string
+	// joinConfiguration is what kubeadm join reads, reportKubeconfig what the guest reports with, if it has an object for that.
+	joinConfiguration, reportKubeconfig string
 }
 
 // defaultDeadlineSeconds is half an hour.
@@ -53,7 +53,7 @@ func readNode(in Input) (*node, error) {
 		version:         in.Machine.Spec.Version,
 	}
 	for _, read := range []func(*node, Input) error{
-		(*node).checkSize, (*node).readMachine, (*node).readKubelet, (*node).readCustom, (*node).readWindows,
+		(*node).checkSize, (*node).readMachine, (*node).readReports, (*node).readKubelet, (*node).readCustom, (*node).readWindows,
 		(*node).readNetwork, (*node).readContainerd,
 	} {
 		if err := read(n, in); err != nil {

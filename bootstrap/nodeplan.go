@@ -13,8 +13,8 @@ const oldestWindows = "17763"
 // parts of the plan, in the order in which their steps stand within a phase.
 func (n *node) parts() []step.Part {
 	return []step.Part{
-		n.folders(), n.image(), n.adapters.Steps(), n.custom.steps(), n.windows.Steps(), joined(), n.kubelet.Steps(), n.registered(),
-		n.network.Steps(), n.containerd.Steps(), n.join(),
+		n.folders(), n.reportLogin(), n.image(), n.adapters.Steps(), n.custom.steps(), n.windows.Steps(), joined(), n.kubelet.Steps(),
+		n.registered(), n.network.Steps(), n.containerd.Steps(), n.join(),
 	}
 }
 
@@ -25,7 +25,7 @@ func nodePlan(n *node) *plan.Plan {
 		Machine:         n.machine,
 		DeadlineSeconds: n.deadlineSeconds,
 		WaitSeconds:     n.cloud.waitSeconds,
-		Report:          n.cloud.channels,
+		Report:          append(n.reportObject(), n.cloud.channels...),
 		Redact:          []string{n.token, n.token[len("abcdef."):]},
 		Logs:            logs(n.kubelet.LogDirectory),
 		Erase:           append(plan.Texts(step.JoinFile, step.BootstrapKubeconfig), n.cloud.erase...),

@@ -29,9 +29,9 @@ type Input struct {
 	// ClusterCA is the PEM of all certificates that may have signed that of the API server.
 	ClusterCA []byte
 	// Token is the bootstrap token: id.secret.
-	Token string
-	// Sources are the contents of the Secrets and ConfigMaps that the config refers to, by "secret/NAME/KEY" and
-	// "configmap/NAME/KEY".
+	Token   string
+	Reports bool // the guest has an object in the workload cluster to report to; see GuestReport
+	// Sources are the contents that the config refers to, by "secret/NAME/KEY" and "configmap/NAME/KEY".
 	Sources map[string][]byte
 	// Now is for warnings about what has expired.
 	Now time.Time

@@ -191,7 +191,11 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 
 // erased tells whether a file is gone from the node in the end.
 func erased(p *plan.Plan, file *plan.File) bool {
-	return slices.ContainsFunc(p.Erase, func(pattern plan.Value) bool { return pattern.String() == file.Path.String() })
+	patterns := slices.Clone(p.Erase)
+	for _, channel := range p.Report {
+		patterns = append(patterns, channel.Erase...)
+	}
+	return slices.ContainsFunc(patterns, func(pattern plan.Value) bool { return pattern.String() == file.Path.String() })
 }
 
 func checkPromises(t *testing.T, p *plan.Plan, phase plan.Phase, step plan.Step, listed map[string]bool) {

@@ -37,6 +37,8 @@ var settingsGoldens = []goldenCase{
 	{"gmsa-plugin", "a class that is there, made known to Windows", withGMSAPlugin},
 	{"everything", "all at once on vSphere", everything},
 	{"everything-azure", "all at once on Azure", all(onAzure, withCloudConfig, everything)},
+	{"azure-reports", "a guest that has an object to report to", all(onAzure, withReports)},
+	{"azure-reports-discovery", "a guest that reports where discovery leads it", all(onAzure, withDiscovery, withReports)},
 }
 
 var everything = all(

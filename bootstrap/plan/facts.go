@@ -18,6 +18,11 @@ const (
 	FactSMBIOS = "smbios"
 	// FactManagementIP is the address of the host on the network that hnsNetwork made, which sets it.
 	FactManagementIP = "managementIP"
+	// FactReport, FactObject and FactLogin are known to a channel that replaces an object: the report, the file with the object
+	// and the file to log in with.
+	FactReport = "report"
+	FactObject = "object"
+	FactLogin  = "login"
 )
 
 // startFacts are known before the first step.

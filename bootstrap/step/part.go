@@ -80,6 +80,12 @@ func AskForNode(nodeName, show string) []plan.Value {
 	return plan.Texts(kubectlProgram, "--kubeconfig", Kubeconfig, "get", "node", nodeName, "--output", "jsonpath="+show)
 }
 
+// ReplaceObject is the kubectl command by which a channel of reports replaces an object; it reads nothing from the API server.
+func ReplaceObject(path string) []plan.Value {
+	argv := plan.Texts(kubectlProgram, "--request-timeout", "10s", "replace", "--raw", path, "-f")
+	return append(argv, plan.FromFact(plan.FactObject), plan.Text("--kubeconfig"), plan.FromFact(plan.FactLogin))
+}
+
 // ExitReboot is Windows' exit code for: done, but a restart is needed.
 const ExitReboot = 3010
 

@@ -25,8 +25,10 @@ const (
 	KubeletRegistry = KubeletDirectory + `\plugins_registry`
 	KubeletDevices  = KubeletDirectory + `\device-plugins`
 
-	JoinDirectory    = `C:\run\kubeadm`
-	JoinFile         = JoinDirectory + `\join-config.yaml`
+	JoinDirectory = `C:\run\kubeadm`
+	JoinFile      = JoinDirectory + `\join-config.yaml`
+	// ReportFile is what a guest logs in with to report, until it has credentials of its own.
+	ReportFile       = JoinDirectory + `\report.yaml`
 	PatchesDirectory = JoinDirectory + `\patches`
 	KubeletPatchFile = PatchesDirectory + `\kubeletconfiguration0+merge.yaml`
 

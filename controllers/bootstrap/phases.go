@@ -120,8 +120,10 @@ func (r *Reconciler) readClusterCA(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// validate renders with a dummy token: a config that cannot make a node gets neither token nor finalizer.
-func validate(ctx context.Context, f *facts) error {
+// validate renders with a dummy token: a config that cannot make a node gets neither token nor finalizer. That the guest may
+// report makes the user data larger.
+func (r *Reconciler) validate(ctx context.Context, f *facts) error {
+	f.reports = r.reportsInCluster(f)
 	_, err := render(ctx, f, "000000.0000000000000000", time.Time{})
 	return err
 }
@@ -138,7 +140,7 @@ func render(ctx context.Context, f *facts, token string, now time.Time) (bootstr
 	}
 	userData, err := bootstrap.Render(bootstrap.Input{
 		Cluster: f.cluster, Machine: f.machine, WindowsMachine: f.windows, Config: f.config, ClusterCA: f.ca, Token: token,
-		Sources: f.sources, Now: now,
+		Reports: f.reports, Sources: f.sources, Now: now,
 	})
 	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok {
 		return userData, phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", invalid.Error())
@@ -151,7 +153,7 @@ func render(ctx context.Context, f *facts, token string, now time.Time) (bootstr
 
 // reach connects to the workload cluster if something must be done there.
 func (r *Reconciler) reach(ctx context.Context, f *facts) error {
-	if settled(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
+	if settled(f) && !has(f, bootstrapv1.ConfigFinalizer) {
 		return nil
 	}
 	var err error
@@ -171,15 +173,19 @@ func tellReach(ctx context.Context, f *facts, err error) error {
 	ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be reached", "error", err.Error())
 	waits := "the node's bootstrap token cannot be created or extended until then"
 	if deleting(f) {
-		waits = "the config is deleted when its token has been removed there or has expired"
+		waits = "the config is deleted when what its node has there is removed or its token has expired"
 	}
 	return phase.Poll(bootstrapv1.WorkloadUnreachableReason, "the API server of Cluster %s %s; %s", f.cluster.Name, away.Why, waits)
 }
 
-// hold takes the finalizer before there is a token, and for as long as there may be one.
+// hold takes the finalizers before there is a token and an object for reports, and for as long as there may be one.
 func (r *Reconciler) hold(ctx context.Context, f *facts) error {
 	before := f.config.DeepCopy()
-	if !controllerutil.AddFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
+	added := controllerutil.AddFinalizer(f.config, bootstrapv1.ConfigFinalizer)
+	if f.reports && controllerutil.AddFinalizer(f.config, bootstrapv1.GuestReportFinalizer) {
+		added = true
+	}
+	if !added {
 		return nil
 	}
 	return r.patchFinalizers(ctx, f, before)
@@ -203,6 +209,7 @@ func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, before *boot
 func (r *Reconciler) release(ctx context.Context, f *facts) error {
 	before := f.config.DeepCopy()
 	controllerutil.RemoveFinalizer(f.config, bootstrapv1.ConfigFinalizer)
+	controllerutil.RemoveFinalizer(f.config, bootstrapv1.GuestReportFinalizer)
 	f.released = true
 	return r.patchFinalizers(ctx, f, before)
 }

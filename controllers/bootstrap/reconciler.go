@@ -28,6 +28,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/fresh"
+	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -40,6 +41,8 @@ type Reconciler struct {
 	Live client.Reader
 	// Workload reaches the workload clusters.
 	Workload linux.Workload
+	// Rights let guests in Azure report to their workload clusters. Without them, none does.
+	Rights *guests.Rights
 	// Answering gets the keys of workload clusters that answer again.
 	Answering <-chan client.ObjectKey
 	// TokenTTL is how long a token lives if we do not extend it.
@@ -157,6 +160,10 @@ type facts struct {
 	workload client.Client
 	token    string
 
+	// reports says that the guest has an object to report to, and mute why it has none.
+	reports bool
+	mute    string
+
 	// sources are what the spec refers to, by the names of bootstrap.Source.
 	sources map[string][]byte
 
@@ -207,15 +214,19 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	switch {
 	case paused(f):
 		return nil
-	case deleting(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer):
+	case deleting(f) && !has(f, bootstrapv1.ConfigFinalizer) && !has(f, bootstrapv1.GuestReportFinalizer):
 		return nil
 	case deleting(f):
-		return phase.Run(ctx, f, r.dropToken, r.release)
+		return phase.Run(ctx, f, r.dropToken, r.dropReport, r.release)
 	default:
 		return phase.Run(ctx, f, owned, phase.Unless(settled, ready, r.linuxFirst),
-			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, validate),
-			r.reach, phase.Unless(settled, r.hold, r.issueToken, r.store), r.keepToken)
+			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, r.validate),
+			r.reach, phase.Unless(settled, r.openReports, r.hold, r.issueToken, r.makeReport, r.store), r.keepToken)
 	}
+}
+
+func has(f *facts, finalizer string) bool {
+	return controllerutil.ContainsFinalizer(f.config, finalizer)
 }
 
 func deleting(f *facts) bool { return !f.config.DeletionTimestamp.IsZero() }

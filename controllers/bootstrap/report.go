@@ -37,6 +37,9 @@ func report(f *facts, end error) {
 		status.DataSecretName = name
 		status.Initialization.DataSecretCreated = new(true)
 	}
+	if f.secret != nil && f.windows != nil && has(f, bootstrapv1.GuestReportFinalizer) {
+		status.GuestReport = reportName(f, string(f.secret.Data[keyToken]))
+	}
 	data := dataCondition(f, stop)
 	conditions.Set(f.config, data)
 	conditions.Set(f.config, readyCondition(f, data))

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +26,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -107,7 +110,8 @@ func (r *room) open(t *testing.T) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
+		corev1.AddToScheme, rbacv1.AddToScheme, admissionv1.AddToScheme,
+		clusterv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
 	} {
 		expect.OK(t, add(scheme))
 	}
@@ -129,7 +133,7 @@ func (r *room) open(t *testing.T) {
 	r.workload = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(r.noted("workload")).Build()
 	r.Reconciler = &Reconciler{
 		Client: r.management, Live: r.management, Workload: r, TokenTTL: roomTTL, Events: r.events,
-		Now: func() time.Time { return r.clock },
+		Now: func() time.Time { return r.clock }, Rights: &guests.Rights{Now: func() time.Time { return r.clock }},
 	}
 }
 

@@ -14,10 +14,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
@@ -37,7 +35,8 @@ const format = "cloudbase-init"
 
 // findSecret looks for a Secret that was written earlier. It is never written again while a VM may boot with it.
 func (r *Reconciler) findSecret(ctx context.Context, f *facts) error {
-	if joined(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
+	knowsReport := !has(f, bootstrapv1.GuestReportFinalizer) || f.config.Status.GuestReport != "" // a move loses our status
+	if joined(f) && !has(f, bootstrapv1.ConfigFinalizer) && knowsReport {
 		return nil
 	}
 	var secret corev1.Secret
@@ -143,7 +142,11 @@ func (r *Reconciler) store(ctx context.Context, f *facts) error {
 	if err != nil {
 		return err
 	}
-	secret := dataSecret(f, userData)
+	warnings := userData.Warnings()
+	if f.mute != "" {
+		warnings = append(warnings, f.mute)
+	}
+	secret := dataSecret(f, userData.Bytes(), warnings)
 	if err := r.Client.Create(ctx, secret); err != nil {
 		return fmt.Errorf("create bootstrap secret: %w", err)
 	}
@@ -158,9 +161,9 @@ func (r *Reconciler) take(f *facts, secret *corev1.Secret) {
 	r.known.note(f.config, secret, r.Now(), r.Now().Add(r.TrustSecret))
 }
 
-func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
-	data := map[string][]byte{keyValue: userData.Bytes(), keyFormat: []byte(format), keyToken: []byte(f.token)}
-	if warnings := userData.Warnings(); len(warnings) > 0 {
+func dataSecret(f *facts, userData []byte, warnings []string) *corev1.Secret {
+	data := map[string][]byte{keyValue: userData, keyFormat: []byte(format), keyToken: []byte(f.token)}
+	if len(warnings) > 0 {
 		data[keyWarnings] = []byte(strings.Join(warnings, "\n"))
 	}
 	return &corev1.Secret{

@@ -21,8 +21,8 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
-	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 const (
@@ -85,11 +85,19 @@ func (r *Reconciler) putToken(ctx context.Context, f *facts, token string) (*cor
 			bootstrapapi.BootstrapTokenExpirationKey:       r.expiration(),
 			bootstrapapi.BootstrapTokenUsageSigningKey:     []byte("true"),
 			bootstrapapi.BootstrapTokenUsageAuthentication: []byte("true"),
-			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(nodeGroup),
+			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(r.groups(f)),
 			bootstrapapi.BootstrapTokenDescriptionKey:      []byte(mark(f.config)),
 		},
 	}
 	return secret, wrap("make bootstrap token", f.workload.Create(ctx, secret))
+}
+
+// groups are those of the guest until it joins. guests.Group alone lets it do nothing.
+func (r *Reconciler) groups(f *facts) string {
+	if r.reportsInCluster(f) {
+		return nodeGroup + "," + guests.Group
+	}
+	return nodeGroup
 }
 
 func tokenKey(id string) client.ObjectKey {
@@ -110,7 +118,7 @@ func (r *Reconciler) expiration() []byte {
 // keepToken keeps the token alive until the node has joined or must not join any more. Then it removes the token and the
 // finalizer. While a machine is stalled its token may expire; keepToken puts it back when the machine goes on.
 func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
-	if !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
+	if !has(f, bootstrapv1.ConfigFinalizer) {
 		return nil
 	}
 	if joined(f) || bootstrapFailed(f) || !f.machine.DeletionTimestamp.IsZero() {
@@ -210,15 +218,12 @@ func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) 
 // dropToken removes the token of a config that is being deleted. It does not hold the object if the workload cluster is being
 // deleted too, or cannot be reached for longer than a token lives.
 func (r *Reconciler) dropToken(ctx context.Context, f *facts) error {
-	if f.cluster == nil || r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL)) {
+	if f.cluster == nil || !has(f, bootstrapv1.ConfigFinalizer) || r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL)) {
 		return nil
 	}
 	var err error
 	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err == nil {
 		err = r.removeToken(ctx, f)
 	}
-	if !f.cluster.DeletionTimestamp.IsZero() && workload.OutOfReach(err) {
-		return nil
-	}
-	return err
+	return letGo(f, err)
 }

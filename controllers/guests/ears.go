@@ -21,8 +21,8 @@ const (
 	goodWatch = time.Minute
 	// forget is longer than the time in which every machine is looked at anyway.
 	forget = 30 * time.Minute
-	// maxHeard bytes of reports are kept of all clusters.
-	maxHeard = 32 << 20
+	// maxStrange bytes are kept of a cluster's reports that no machine has asked for. Each that asks has room for its own.
+	maxStrange = 1 << 20
 )
 
 // Follower tells of the ConfigMaps of a namespace in a workload cluster until ctx or the connection ends.
@@ -33,37 +33,41 @@ type Follower interface {
 }
 
 // Ears hear what guests report. There is one watch for each cluster that has a machine which asks, and none where no machine has
-// asked for half an hour. Whoever is in a guest, or in its cluster, may say anything there: what is heard is bounded, and it
-// wakes no other machine than the guest's own.
+// asked for half an hour. Whoever is in a guest, or in its cluster, may say anything there: what is heard is bounded, it takes no
+// room from another cluster, and it wakes no other machine than the guest's own.
 type Ears struct {
 	Clusters Follower
 	// Heard gets the keys of machines whose guest has reported.
-	Heard chan<- cloud.Key
+	Heard chan cloud.Key
 	Now   func() time.Time
 
 	mu       sync.Mutex
 	ctx      context.Context //nolint:containedctx // because watches begin when a machine asks, and end with the manager
 	running  sync.WaitGroup
 	clusters map[client.ObjectKey]*hearing
-	size     int
 }
 
 // hearing is one cluster.
 type hearing struct {
 	stop    context.CancelFunc
-	reports map[string]report    // by node
-	asked   map[string]listening // by node
+	objects map[string]*object // by name
+	strange int                // bytes of those that no machine has asked for
 }
 
-type report struct{ object, text string }
-
-type listening struct {
+// object is one that a guest reports to.
+type object struct {
+	text string
+	// machine is whose guest it is, once that has asked. last is when it did, or else when the object came.
 	machine cloud.Key
-	at      time.Time
+	last    time.Time
 }
 
-// Report is what the guest of a node has reported last, "" if nothing. The machine is woken when the guest reports anew.
-func (e *Ears) Report(cluster client.ObjectKey, node string, machine cloud.Key) string {
+func (o *object) isStrange() bool { return o.machine.Name == "" }
+
+func (o *object) size(name string) int { return len(name) + len(o.text) }
+
+// Report is what the guest has told its object last, "" if nothing. The machine is woken when the guest reports anew.
+func (e *Ears) Report(cluster client.ObjectKey, name string, machine cloud.Key) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h := e.clusters[cluster]
@@ -72,20 +76,16 @@ func (e *Ears) Report(cluster client.ObjectKey, node string, machine cloud.Key) 
 			return ""
 		}
 	}
-	h.asked[node] = listening{machine, e.Now()}
-	return h.reports[node].text
-}
-
-// Object is the name of the object with the guest's reports, "" if none is known. It is not listened to any more.
-func (e *Ears) Object(cluster client.ObjectKey, node string) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	h := e.clusters[cluster]
-	if h == nil {
-		return ""
+	o := h.objects[name]
+	switch {
+	case o == nil:
+		o = &object{}
+		h.objects[name] = o
+	case o.isStrange():
+		h.strange -= o.size(name)
 	}
-	delete(h.asked, node)
-	return h.reports[node].object
+	o.machine, o.last = machine, e.Now()
+	return o.text
 }
 
 // open begins to listen to a cluster. It must be called with the lock.
@@ -94,7 +94,7 @@ func (e *Ears) open(cluster client.ObjectKey) *hearing {
 		return nil // the manager does not run yet, or not any more: the machine is looked at again
 	}
 	ctx, stop := context.WithCancel(e.ctx)
-	h := &hearing{stop: stop, reports: map[string]report{}, asked: map[string]listening{}}
+	h := &hearing{stop: stop, objects: map[string]*object{}}
 	e.clusters[cluster] = h
 	e.running.Go(func() { e.listen(ctx, cluster, h) })
 	return h
@@ -113,27 +113,28 @@ func (e *Ears) Start(ctx context.Context) error {
 			e.running.Wait()
 			return nil
 		case <-ticker.C:
-			e.closeUnused()
+			e.forgetOld()
 		}
 	}
 }
 
-func (e *Ears) closeUnused() {
+// forgetOld forgets what no machine asks for, and ends the watch of a cluster where none does.
+func (e *Ears) forgetOld() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for cluster, h := range e.clusters {
-		for node, asked := range h.asked {
-			if e.Now().Sub(asked.at) > forget {
-				delete(h.asked, node)
+		machines := 0
+		for name, o := range h.objects {
+			switch {
+			case e.Now().Sub(o.last) > forget:
+				h.drop(name)
+			case !o.isStrange():
+				machines++
 			}
 		}
-		if len(h.asked) > 0 {
-			continue
-		}
-		h.stop()
-		delete(e.clusters, cluster)
-		for node := range h.reports {
-			e.put(h, node, report{})
+		if machines == 0 {
+			h.stop()
+			delete(e.clusters, cluster)
 		}
 	}
 }
@@ -149,8 +150,11 @@ func (e *Ears) listen(ctx context.Context, cluster client.ObjectKey, h *hearing)
 		if err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).V(4).Info("Guests are not heard", "cluster", cluster, "error", err.Error())
 		}
-		if err == nil || time.Since(began) > goodWatch {
+		if time.Since(began) > goodWatch {
 			pause = firstPause
+			if err == nil {
+				continue // an API server ends each watch after some minutes
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -161,20 +165,11 @@ func (e *Ears) listen(ctx context.Context, cluster client.ObjectKey, h *hearing)
 }
 
 // take keeps what an object says, and wakes its machine.
-func (e *Ears) take(ctx context.Context, h *hearing, what watch.EventType, object *corev1.ConfigMap) {
-	node, _, named := strings.Cut(object.Name, ".")
-	if !named {
-		return
-	}
-	now := report{object: object.Name, text: clip(object.Data[Key])}
-	if what == watch.Deleted {
-		now = report{}
-	}
+func (e *Ears) take(ctx context.Context, h *hearing, what watch.EventType, told *corev1.ConfigMap) {
 	e.mu.Lock()
-	news := h.reports[node] != now && e.put(h, node, now)
-	machine := h.asked[node].machine
+	machine, news := h.take(what, told, e.Now())
 	e.mu.Unlock()
-	if !news || machine.Name == "" || now.text == "" {
+	if !news {
 		return
 	}
 	select {
@@ -183,26 +178,44 @@ func (e *Ears) take(ctx context.Context, h *hearing, what watch.EventType, objec
 	}
 }
 
+// take says whose machine the news are for, if they are for one.
+func (h *hearing) take(what watch.EventType, told *corev1.ConfigMap, now time.Time) (cloud.Key, bool) {
+	text := clip(told.Data[Key])
+	known := h.objects[told.Name]
+	switch {
+	case what == watch.Deleted && known == nil:
+	case what == watch.Deleted && known.isStrange():
+		h.drop(told.Name)
+	case what == watch.Deleted:
+		known.text = "" // its machine may still ask
+	case known != nil && !known.isStrange():
+		news := known.text != text && text != ""
+		known.text = text
+		return known.machine, news
+	default:
+		if known != nil {
+			h.drop(told.Name)
+		}
+		next := &object{text: text, last: now}
+		if size := next.size(told.Name); h.strange+size <= maxStrange {
+			h.objects[told.Name] = next
+			h.strange += size
+		}
+	}
+	return cloud.Key{}, false
+}
+
+func (h *hearing) drop(name string) {
+	if o := h.objects[name]; o.isStrange() {
+		h.strange -= o.size(name)
+	}
+	delete(h.objects, name)
+}
+
 // clip makes of a text that is too long what cloud.VM.Report wants of it.
 func clip(text string) string {
 	if len(text) <= cloud.MaxReport {
 		return text
 	}
 	return strings.Clone(text[:cloud.MaxReport+1]) // a part would keep the whole in memory
-}
-
-// put keeps a report while there is room. It must be called with the lock.
-func (e *Ears) put(h *hearing, node string, now report) (kept bool) {
-	size := func(r report) int { return len(r.object) + len(r.text) }
-	more := size(now) - size(h.reports[node])
-	if more > 0 && e.size+more > maxHeard {
-		return false
-	}
-	e.size += more
-	if now == (report{}) {
-		delete(h.reports, node)
-		return true
-	}
-	h.reports[node] = now
-	return true
 }

@@ -36,7 +36,7 @@ func (v *voice) Follow(
 	return nil
 }
 
-func object(name, report string) *corev1.ConfigMap {
+func said(name, report string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{Key: report}}
 }
 
@@ -51,35 +51,52 @@ func TestEars(t *testing.T) {
 		over := make(chan error, 1)
 		cluster := client.ObjectKey{Namespace: "a", Name: "c"}
 		one, two := cloud.Key{Namespace: "a", Name: "one"}, cloud.Key{Namespace: "a", Name: "two"}
-		expect.Same(t, "before the start", "", ears.Report(cluster, "win-1", one))
+		expect.Same(t, "before the start", "", ears.Report(cluster, "win-1.a", one))
 		go func() { over <- ears.Start(ctx) }()
 		synctest.Wait()
-		expect.Same(t, "at first", "", ears.Report(cluster, "win-1", one))
+		expect.Same(t, "at first", "", ears.Report(cluster, "win-1.a", one))
 		synctest.Wait()
-		for _, said := range []string{"x", "x", "y"} {
-			v.say(watch.Modified, object("win-1.abcdef", said))
+		for _, text := range []string{"x", "x", "y"} {
+			v.say(watch.Modified, said("win-1.a", text))
 		}
-		v.say(watch.Added, object("win-2.abcdef", "z"))
-		v.say(watch.Added, object("nothing", "z"))
+		v.say(watch.Modified, said("win-1.old", "of an older token"))
+		v.say(watch.Added, said("win-2.a", "z"))
 		expect.Same(t, "woken", 2, len(heard))
 		expect.Same(t, "who", one, <-heard)
-		expect.Same(t, "the last report", "y", ears.Report(cluster, "win-1", one))
-		expect.Same(t, "one that came first", "z", ears.Report(cluster, "win-2", two))
+		expect.Same(t, "the last report", "y", ears.Report(cluster, "win-1.a", one))
+		expect.Same(t, "one that came first", "z", ears.Report(cluster, "win-2.a", two))
 		expect.Same(t, "watches", 1, v.watches)
-		v.say(watch.Added, object("win-4.abcdef", strings.Repeat("x", 2*cloud.MaxReport)))
-		expect.Same(t, "bytes of one that is too long", cloud.MaxReport+1, len(ears.Report(cluster, "win-4", two)))
-		for i := range maxHeard / cloud.MaxReport {
-			v.say(watch.Added, object(fmt.Sprintf("more-%d.abcdef", i), strings.Repeat("x", cloud.MaxReport)))
-		}
-		v.say(watch.Added, object("win-3.abcdef", strings.Repeat("x", cloud.MaxReport)))
-		expect.Same(t, "one without room", "", ears.Report(cluster, "win-3", two))
-		expect.Same(t, "its object", "win-2.abcdef", ears.Object(cluster, "win-2"))
-		v.say(watch.Deleted, object("win-2.abcdef", "z"))
-		expect.Same(t, "one that is gone", "", ears.Object(cluster, "win-2"))
+		v.say(watch.Added, said("win-4.a", strings.Repeat("x", 2*cloud.MaxReport)))
+		expect.Same(t, "bytes of one that is too long", cloud.MaxReport+1, len(ears.Report(cluster, "win-4.a", two)))
+		v.say(watch.Deleted, said("win-2.a", "z"))
+		expect.Same(t, "one that is gone", "", ears.Report(cluster, "win-2.a", two))
 		passed := time.NewTimer(forget + 2*time.Minute)
 		<-passed.C
-		expect.Same(t, "clusters and bytes", [2]int{}, [2]int{len(ears.clusters), ears.size})
+		expect.Same(t, "clusters", 0, len(ears.clusters))
 		cancel()
 		expect.OK(t, <-over)
 	})
+}
+
+// TestStrangers: objects that no machine asks for have little room, and none of a machine that asks.
+func TestStrangers(t *testing.T) {
+	h := &hearing{objects: map[string]*object{}}
+	mine := cloud.Key{Namespace: "a", Name: "one"}
+	h.objects["mine"] = &object{machine: mine}
+	long := strings.Repeat("x", cloud.MaxReport)
+	for i := range 2 * maxStrange / cloud.MaxReport {
+		_, news := h.take(watch.Added, said(fmt.Sprintf("more-%d", i), long), time.Now())
+		expect.Same(t, "news", false, news)
+	}
+	if h.strange > maxStrange || h.strange < maxStrange-2*cloud.MaxReport {
+		t.Errorf("%d bytes of strangers are kept, of at most %d", h.strange, maxStrange)
+	}
+	who, news := h.take(watch.Added, said("mine", long), time.Now())
+	expect.Same(t, "news for "+who.Name, true, news && who == mine)
+	for i := range 2 * maxStrange / cloud.MaxReport {
+		h.take(watch.Modified, said(fmt.Sprintf("more-%d", i), "short"), time.Now())
+		h.take(watch.Deleted, said(fmt.Sprintf("more-%d", i), ""), time.Now())
+	}
+	expect.Same(t, "bytes when all are gone", 0, h.strange)
+	expect.Same(t, "objects", 1, len(h.objects))
 }

@@ -17,19 +17,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 const (
 	// settle is how long the policy is there before it is tried: each API server of the control plane reads it every second.
 	settle = 10 * time.Second
+	// patience is how long machines of a cluster wait for its rights.
+	patience = time.Minute
 	// keep is how soon the rights of a cluster are written again: a person may have changed or removed them.
 	keep = 10 * time.Minute
 	// probe is the name of an object that the policy refuses to everyone.
 	probe = "probe"
 
 	fieldOwner = "capwin"
+
+	// alone ends each sentence that says why guests cannot report.
+	alone = ", so guests cannot report there, and progress comes from the Node alone"
+	// maxCause is how much of an API server's own words people see.
+	maxCause = 256
 )
 
 //go:embed guests.yaml
@@ -56,11 +66,13 @@ type Rights struct {
 type rights struct {
 	mu      sync.Mutex
 	settled time.Time // when the policy may be tried; zero when it was not written yet
+	since   time.Time // when machines began to wait
 	due     time.Time // when to look again
 	state   State
 }
 
-// Ensure brings the rights in a cluster a step further, when it is time for that. Of many callers, one does it.
+// Ensure brings the rights in a cluster a step further, when it is time for that. Of many callers, one does it. An error means
+// that the cluster cannot be reached.
 func (r *Rights) Ensure(ctx context.Context, cluster client.ObjectKey, api client.Client) (State, error) {
 	known := r.of(cluster)
 	known.mu.Lock()
@@ -70,11 +82,38 @@ func (r *Rights) Ensure(ctx context.Context, cluster client.ObjectKey, api clien
 		return State{Open: known.state.Open, Why: known.state.Why, Again: known.due.Sub(now)}, nil
 	}
 	state, err := known.look(ctx, api, now)
-	if err != nil {
-		return known.state, err
+	if err != nil && (workload.OutOfReach(err) || ctx.Err() != nil) {
+		return State{}, err
 	}
-	known.state, known.due = state, now.Add(state.Again)
-	return state, nil
+	if err != nil {
+		ctrl.LoggerFrom(ctx).V(4).Info("Guests get no rights", "cluster", cluster, "error", err.Error())
+	}
+	known.state = known.bound(state, err, now)
+	known.due = now.Add(known.state.Again)
+	return known.state, nil
+}
+
+// bound ends the machines' wait for what does not come.
+func (k *rights) bound(state State, err error, now time.Time) State {
+	if err != nil {
+		state = State{Again: settle}
+	}
+	if state.Open || state.Why != "" {
+		k.since = time.Time{}
+		return state
+	}
+	if k.since.IsZero() {
+		k.since = now
+	}
+	if now.Sub(k.since) < patience {
+		return state
+	}
+	k.since = time.Time{}
+	state = State{Why: "the workload cluster does not enforce the ValidatingAdmissionPolicy capwin-guests" + alone, Again: keep}
+	if err != nil {
+		state.Why = Mute(err)
+	}
+	return state
 }
 
 func (r *Rights) of(cluster client.ObjectKey) *rights {
@@ -131,7 +170,7 @@ func closed(err error) (State, error) {
 	default:
 		return State{}, err
 	}
-	return State{Why: why + ", so guests cannot report there, and progress comes from the Node alone", Again: keep}, nil
+	return State{Why: why + alone, Again: keep}, nil
 }
 
 // isServed says whether the policy refuses what only it refuses. Nothing is made.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,4 +38,31 @@ func TestOrder(t *testing.T) {
 	}
 	expect.Same(t, "kinds", "Namespace Role ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding RoleBinding",
 		strings.Join(kinds, " "))
+}
+
+// TestPatience: machines wait a minute for a policy that is not enforced, or for an API server that refuses, and not longer. What
+// cannot be reached is no answer.
+func TestPatience(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	for name, test := range map[string]struct {
+		err error
+		why string
+	}{
+		"not enforced": {nil, "does not enforce the ValidatingAdmissionPolicy"},
+		"refused":      {errors.New("write Role report for guests: the webhook says no"), "the webhook says no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := &rights{}
+			for _, after := range []time.Duration{0, patience - time.Second} {
+				state := k.bound(State{Again: settle}, test.err, start.Add(after))
+				expect.Same(t, "state while it may come", State{Again: settle}, state)
+			}
+			state := k.bound(State{Again: settle}, test.err, start.Add(patience))
+			if !strings.Contains(state.Why, test.why) || !strings.HasSuffix(state.Why, alone) || state.Again != keep {
+				t.Errorf("after a minute: %+v", state)
+			}
+			again := k.bound(State{Again: settle}, test.err, start.Add(patience+keep))
+			expect.Same(t, "state of the next try", State{Again: settle}, again)
+		})
+	}
 }

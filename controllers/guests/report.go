@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 const (
@@ -23,17 +24,22 @@ const (
 
 // MakeReport makes the empty object that a guest may replace, unless it is there. It has no labels and no annotations: a guest
 // would have to send them back as they are.
-func MakeReport(ctx context.Context, api client.Client, node, tokenID string) error {
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: bootstrap.GuestReport(node, tokenID)}}
+func MakeReport(ctx context.Context, api client.Client, name string) error {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}
 	if err := api.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("make the object of the guest's reports: %w", err)
 	}
 	return nil
 }
 
+// Mute says why a guest has no object, in a sentence for people.
+func Mute(err error) string {
+	return "the workload cluster refuses what guests need to report: " + cloud.Clean(err.Error(), maxCause) + alone
+}
+
 // RemoveReport removes the object of a guest that is gone.
-func RemoveReport(ctx context.Context, api client.Client, node, tokenID string) error {
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: bootstrap.GuestReport(node, tokenID)}}
+func RemoveReport(ctx context.Context, api client.Client, name string) error {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}
 	if err := api.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove the object of the guest's reports: %w", err)
 	}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -26,6 +28,20 @@ const (
 	pace     = 10 * time.Second
 	slowPace = time.Minute
 )
+
+// hear reads what the guest of a cloud that carries no reports has told its object in the workload cluster. One that tells
+// anything runs, long before its cloud says so.
+func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
+	if f.config == nil || f.config.Status.GuestReport == "" {
+		return &vm
+	}
+	vm.Report = cmp.Or(vm.Report, r.Ears.Report(
+		client.ObjectKeyFromObject(f.cluster), f.config.Status.GuestReport, client.ObjectKeyFromObject(f.windows)))
+	if told, _ := readReport(vm.Report); vm.State == cloud.Creating && (told != nil || hadVM(f)) {
+		vm.State = cloud.Running
+	}
+	return &vm
+}
 
 // reportGuest takes over what the guest tells, if it is time for that: else the status says what it would say if the guest told
 // the same as last time.

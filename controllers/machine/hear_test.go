@@ -19,15 +19,15 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// TestEnqueueChanged: hints of clouds wake the machines of this manager's namespace, each at its pace.
-func TestEnqueueChanged(t *testing.T) {
+// TestHintsWake: hints of clouds and guests wake the machines of this manager's namespace, each at its pace.
+func TestHintsWake(t *testing.T) {
 	for only, want := range map[string]int{"": 2, "ns": 1, "empty": 0} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			changed := make(chan cloud.Key)
 			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
-			r := &Reconciler{Changed: changed, Now: time.Now, Namespace: only}
-			expect.OK(t, r.enqueueChanged(ctx, queue))
+			r := &Reconciler{Now: time.Now, Namespace: only}
+			expect.OK(t, r.hints(changed).Start(ctx, queue))
 			for range 11 { // the last one waits
 				changed <- cloud.Key{Namespace: "ns", Name: "m"}
 			}

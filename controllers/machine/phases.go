@@ -207,8 +207,8 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	if err != nil {
 		return f.ofCloud(err)
 	}
-	f.vm = &vm
-	switch vm.State {
+	f.vm = r.hear(f, vm)
+	switch f.vm.State {
 	case cloud.Running:
 		return nil
 	case cloud.Stopped:

@@ -37,6 +37,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/fresh"
+	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
@@ -65,6 +66,8 @@ type Reconciler struct {
 	// Accounts keeps the connections to the clouds. Changed gets the keys of machines whose VM changed.
 	Accounts *accounts.Register
 	Changed  <-chan cloud.Key
+	// Ears hear the guests of clouds that carry no reports.
+	Ears *guests.Ears
 	// Events tells people what changed.
 	Events events.EventRecorder
 	// Now is the clock. Speed is how many times faster than ours the clocks of guests run; 0 is 1. Those of simulated guests do.
@@ -98,7 +101,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Owns(&ipamv1.IPAddressClaim{}).
 		Watches(&clusterv1.Machine{}, wakeOfMachine(written.Client), builder.WithPredicates(owner.MachineChanged(), needsLook())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(owner.ClusterChanged())).
-		WatchesRawSource(source.Func(r.enqueueChanged)).
+		WatchesRawSource(r.hints(r.Changed)).
+		WatchesRawSource(r.hints(r.Ears.Heard)).
 		WatchesRawSource(linux.Waiting{Reader: r.Client, List: &infrav1.WindowsMachineList{}, Needs: r.waits}.When(r.Answering)).
 		WatchesRawSource(source.Func(r.Credentials.Feed)).
 		WatchesRawSource(source.Func(r.Identities.Feed)).
@@ -274,21 +278,23 @@ func logCause(ctx context.Context, f *facts, end error) {
 	}
 }
 
-// enqueueChanged lets the clouds wake the reconciler. A key is only a hint: the reconciler asks what has changed, and no machine
+// hints lets clouds and guests wake the reconciler. A key is only a hint: the reconciler asks what has changed, and no machine
 // makes it ask without end.
-func (r *Reconciler) enqueueChanged(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	go func() {
-		lately := &hints{}
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case key := <-r.Changed:
-				if r.Namespace == "" || r.Namespace == key.Namespace {
-					queue.AddAfter(ctrl.Request{NamespacedName: key}, lately.wait(key, r.Now()))
+func (r *Reconciler) hints(of <-chan cloud.Key) source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+		go func() {
+			lately := &hints{}
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case key := <-of:
+					if r.Namespace == "" || r.Namespace == key.Namespace {
+						queue.AddAfter(ctrl.Request{NamespacedName: key}, lately.wait(key, r.Now()))
+					}
 				}
 			}
-		}
-	}()
-	return nil
+		}()
+		return nil
+	})
 }

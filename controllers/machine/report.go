@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -74,8 +76,9 @@ func reportVM(f *facts, vm cloud.VM) {
 	if vm.State == cloud.Running {
 		status.Initialization.Provisioned = new(true)
 	}
-	if vm.FailureDomain != "" {
-		status.FailureDomain = vm.FailureDomain
+	status.FailureDomain = cmp.Or(vm.FailureDomain, status.FailureDomain)
+	if status.Azure != nil {
+		status.Azure.ImageVersion = cmp.Or(vm.ImageVersion, status.Azure.ImageVersion)
 	}
 	if allocatable := allocatableOf(f); allocatable != nil {
 		status.Allocatable = allocatable

@@ -31,6 +31,20 @@ func TestWhatStays(t *testing.T) {
 	expect.Same(t, "name", "m-abc", f.windows.Status.ComputerName)
 }
 
+// TestImageVersion is written beside the place of the VM, and stays there; a machine without a place has nowhere to show it.
+func TestImageVersion(t *testing.T) {
+	f := world(vm(cloud.Running, ""), func(f *facts) { f.vm.ImageVersion = "1.36.3" })
+	report(f, nil)
+	expect.Same(t, "place of a machine that has none", (*infrav1.AzurePlacement)(nil), f.windows.Status.Azure)
+	f.windows.Status.Azure = &infrav1.AzurePlacement{Location: "westeurope"}
+	want := &infrav1.AzurePlacement{Location: "westeurope", ImageVersion: "1.36.3"}
+	report(f, nil)
+	expect.Same(t, "place", want, f.windows.Status.Azure)
+	f.vm.ImageVersion = ""
+	report(f, nil)
+	expect.Same(t, "place, later", want, f.windows.Status.Azure)
+}
+
 // TestCloudCondition: an account that has a reason of its own does not answer for this machine.
 func TestCloudCondition(t *testing.T) {
 	asked := func(f *facts) { f.cloud = answers{} }

@@ -148,9 +148,9 @@ type VM struct {
 	// Detail tells people what the cloud is doing, or what is wrong with a VM that runs. It must not change while that lasts.
 	Detail string
 
-	// Addresses are those that the cloud and the guest report, and FailureDomain is where the VM runs.
-	Addresses     []clusterv1.MachineAddress
-	FailureDomain string
+	// Addresses are the cloud's and the guest's, FailureDomain is where the VM runs, and ImageVersion is of what the cloud made it.
+	Addresses                   []clusterv1.MachineAddress
+	FailureDomain, ImageVersion string
 
 	// Size is that of the VM, where the spec does not say it, and Why is the reason that a Stopped VM does not run.
 	Size Size

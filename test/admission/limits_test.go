@@ -32,7 +32,7 @@ var limits = map[string][]limit{
 		// A rule does not allow it in templates.
 		longest("spec.providerID", absent, long(513), 512),
 	}),
-	"WindowsBootstrapConfig":         slices.Concat(configLimits, text("status.dataSecretName", 253)),
+	"WindowsBootstrapConfig":         slices.Concat(configLimits, text("status.dataSecretName", 253), text("status.guestReport", 253)),
 	"WindowsBootstrapConfigTemplate": slices.Concat(configLimits, templateLimits),
 }
 
@@ -112,7 +112,7 @@ var placementLimits = slices.Concat(
 		longest("status.azure.tags.pool", long(256), long(257), 256),
 		required("status.azure.identity.namespace"), required("status.azure.identity.name"),
 	},
-	text("status.azure.failureDomains[]", 64),
+	text("status.azure.failureDomains[]", 64), text("status.azure.imageVersion", 64),
 	text("status.azure.identity.namespace", 63), text("status.azure.identity.name", 253),
 	from("status.azure.subnetIDs", 8, func(int) any { return subnet }),
 	upTo("status.azure.failureDomains", 16, func(i int) any { return fmt.Sprint(i) }),

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -20,10 +21,7 @@ func TestKilledManager(t *testing.T) {
 		t.Skip("needs real servers")
 	}
 	program := filepath.Join(t.TempDir(), "manager")
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", program, "../..")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build manager: %v\n%s", err, output)
-	}
+	expect.OK(t, servers.BuildManager(t.Context(), program))
 	for _, plan := range []world.Plan{
 		{Effect: "vcenter CloneVM_Task #1"},
 		{Effect: "vcenter CloneVM_Task #1", After: true},

@@ -8,8 +8,13 @@ import (
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
 
@@ -48,6 +53,7 @@ func (s *story) assertInAzure(ctx context.Context, wanted int) {
 		s.assertAzureNode(ctx, m)
 	}
 	slices.Sort(machines)
+	s.assertReports(ctx, machines)
 	vms := s.lab.Azure.Names(armsim.Group, "Microsoft.Compute/virtualMachines")
 	if diff := cmp.Diff(machines, vms); diff != "" || len(machines) != wanted {
 		s.Errorf("%d machines were wanted; their VMs differ (-machines +azure):\n%s", wanted, diff)
@@ -59,8 +65,27 @@ func (s *story) assertInAzure(ctx context.Context, wanted int) {
 	}
 }
 
+// assertReports checks that each guest in Azure has its object in the workload cluster, and that no object is left of others.
+func (s *story) assertReports(ctx context.Context, machines []string) {
+	s.Helper()
+	var all corev1.ConfigMapList
+	s.must(s.lab.WorkloadClient.List(ctx, &all, client.InNamespace(bootstrap.GuestNamespace)))
+	var told []string
+	for _, object := range all.Items {
+		if node, _, _ := strings.Cut(object.Name, "."); node != "kube-root-ca" { // Kubernetes' own
+			told = append(told, node)
+		}
+	}
+	if diff := cmp.Diff(machines, told, cmpopts.EquateEmpty()); diff != "" {
+		s.Errorf("objects that guests report to are not those of the machines (-machines +objects):\n%s", diff)
+	}
+}
+
 func (s *story) assertAzureNode(ctx context.Context, m infrav1.WindowsMachine) {
 	s.Helper()
+	if told := m.Status.Bootstrap; told == nil || told.State != string(plan.StateSucceeded) {
+		s.Errorf("the guest of machine %s has told %+v", m.Name, told)
+	}
 	for _, n := range s.nodes(ctx) {
 		if n.Name != m.Status.ComputerName {
 			continue

@@ -156,6 +156,9 @@ func (s *thief) updateConfigs(t *testing.T) {
 	})
 	attempt(t, s.refused("own-finalizers", "adds a script to a config", script))
 	s.allowed(t, "its finalizer", change(config, hold))
+	s.allowed(t, "its finalizer for what the guest reports", change(config, func(c *bootstrapv1.WindowsBootstrapConfig) {
+		c.Finalizers = append(c.Finalizers, bootstrapv1.ConfigFinalizer, bootstrapv1.GuestReportFinalizer)
+	}))
 	s.allowed(t, "its finalizer on a config of 1 MiB", change(large, hold))
 }
 

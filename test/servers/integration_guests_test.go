@@ -38,17 +38,16 @@ func testGuestReports(t *testing.T, w *Workload) {
 	closed := clientOf(t, asToken(w, guestToken)).CoreV1().ConfigMaps(guests.Namespace)
 	openForGuests(t, w, api, closed)
 	for _, report := range []string{guestReport, otherReport} {
-		node, id, _ := strings.Cut(report, ".")
-		expect.OK(t, guests.MakeReport(t.Context(), api, node, id))
-		expect.OK(t, guests.MakeReport(t.Context(), api, node, id))
+		expect.OK(t, guests.MakeReport(t.Context(), api, report))
+		expect.OK(t, guests.MakeReport(t.Context(), api, report))
 	}
 	for who, login := range map[string]kubernetes.Interface{
 		"token": clientOf(t, asToken(w, guestToken)), "node": clientOf(t, asNode(t, w, guestToken)),
 	} {
 		t.Run(who, func(t *testing.T) { tryGuestWrites(t, w, login) })
 	}
-	expect.OK(t, guests.RemoveReport(t.Context(), api, joiningNode, "guest0"))
-	expect.OK(t, guests.RemoveReport(t.Context(), api, joiningNode, "guest0"))
+	expect.OK(t, guests.RemoveReport(t.Context(), api, guestReport))
+	expect.OK(t, guests.RemoveReport(t.Context(), api, guestReport))
 	found := expect.Got(w.client.CoreV1().ConfigMaps(guests.Namespace).Get(t.Context(), otherReport, metav1.GetOptions{}))(t)
 	expect.Same(t, "what the other machine has told", 0, len(found.Data))
 }

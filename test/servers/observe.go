@@ -25,7 +25,7 @@ type Observed struct {
 // namespace of their own, have their role in the tenant's namespace alone.
 func Observe(ctx context.Context, m *Management, namespace string, more ...string) ([]*Observed, error) {
 	program := filepath.Join(m.servers.dir, "manager")
-	if err := buildManager(ctx, program); err != nil {
+	if err := BuildManager(ctx, program); err != nil {
 		return nil, err
 	}
 	arguments := append([]string{"--namespace=" + namespace}, more...)
@@ -135,7 +135,7 @@ func (o *Observed) Quit(ctx context.Context) error {
 // Refusal runs the manager with arguments that it must not take, and returns what it prints.
 func Refusal(ctx context.Context, dir string, arguments ...string) (string, error) {
 	program := filepath.Join(dir, "manager")
-	if err := buildManager(ctx, program); err != nil {
+	if err := BuildManager(ctx, program); err != nil {
 		return "", err
 	}
 	output, err := command(ctx, program, arguments...).CombinedOutput()

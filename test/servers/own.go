@@ -1,8 +1,11 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -123,7 +126,7 @@ type Manager struct {
 // with the arguments of its Deployment, these after them, and as its account.
 func StartManagers(ctx context.Context, m *Management, more ...string) ([]Manager, error) {
 	program := filepath.Join(m.servers.dir, "manager")
-	if err := buildManager(ctx, program); err != nil {
+	if err := BuildManager(ctx, program); err != nil {
 		return nil, err
 	}
 	var managers []Manager
@@ -142,7 +145,8 @@ func StartManagers(ctx context.Context, m *Management, more ...string) ([]Manage
 	return managers, m.servers.start(ctx, tier...)
 }
 
-func buildManager(ctx context.Context, program string) error {
+// BuildManager builds our manager.
+func BuildManager(ctx context.Context, program string) error {
 	root, err := repositoryRoot()
 	if err != nil {
 		return err
@@ -152,7 +156,21 @@ func buildManager(ctx context.Context, program string) error {
 	if output, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build manager: %w\n%s", err, output)
 	}
-	return nil
+	return noteSources(root)
+}
+
+// noteSources looks at all that the manager may be made of. go test repeats the result of a test as long as nothing has changed
+// that the test itself has looked at, and what go build has looked at, in its own process, does not count.
+func noteSources(root string) error {
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() && entry.Name() == ".git" {
+			return cmp.Or(err, fs.SkipDir)
+		}
+		if filepath.Ext(path) == ".go" || filepath.Ext(path) == ".yaml" {
+			_, err = os.Stat(path)
+		}
+		return err
+	})
 }
 
 func (m *Management) ownManager(ctx context.Context, program string, c ownComponent, more []string) (server, Manager, error) {

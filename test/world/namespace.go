@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,6 +63,8 @@ type Start struct {
 	NotInitialized bool
 	// Credentials are the data of the Secret that machines refer to; nil means none is there.
 	Credentials map[string][]byte
+	// Infrastructure of the Cluster, with its status; an ExternalCluster when nil.
+	Infrastructure *unstructured.Unstructured
 }
 
 var namespaces atomic.Int32
@@ -73,7 +76,12 @@ func (w *World) Namespace(t *testing.T, s Start) *Namespace {
 		t.Skip("needs real servers")
 	}
 	n := &Namespace{World: w, Name: fmt.Sprintf("%s-%d", label(t.Name()), namespaces.Add(1))}
-	join := servers.JoinOptions{Namespace: n.Name, Name: ClusterName, Initialized: !s.NotInitialized}
+	if s.Infrastructure != nil {
+		s.Infrastructure.SetNamespace(n.Name)
+	}
+	join := servers.JoinOptions{
+		Namespace: n.Name, Name: ClusterName, Initialized: !s.NotInitialized, Infrastructure: s.Infrastructure,
+	}
 	expect.OK(t, servers.JoinAsCluster(t.Context(), w.Management, w.workload, join))
 	if s.Credentials != nil {
 		n.SetCredentials(t, s.Credentials)

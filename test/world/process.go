@@ -26,6 +26,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
+	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
@@ -49,6 +50,8 @@ type Options struct {
 	TrustSecret time.Duration
 	// ReadSecrets is how often the Secrets with credentials are read; a moment when zero.
 	ReadSecrets time.Duration
+	// GuestReports has guests in Azure report to the workload cluster.
+	GuestReports bool
 	// Gate sees what the process does; one that lets everything pass when nil.
 	Gate *Gate
 	// Beside are namespaces that the process works in, too. Everywhere has it work in all.
@@ -194,7 +197,8 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 	others := &identities.Keeper{
 		Live: mgr.GetAPIReader(), Now: time.Now, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,
 	}
-	return errors.Join(mgr.Add(register), mgr.Add(others), (&machine.Reconciler{
+	ears := &guests.Ears{Clusters: w.clusters, Heard: make(chan cloud.Key, 1024), Now: time.Now}
+	return errors.Join(mgr.Add(register), mgr.Add(others), mgr.Add(ears), (&machine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
 		Pools: &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
 		Credentials: &credentials.Keeper{
@@ -203,14 +207,18 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 		},
 		Identities: others,
 		Accounts:   register, Changed: changed, Answering: w.clusters.Answering(), Events: mgr.GetEventRecorder(Machines), Now: o.Now,
-		Speed: o.Speed, WatchFilter: o.WatchFilter,
+		Speed: o.Speed, WatchFilter: o.WatchFilter, Ears: ears,
 	}).SetupWithManager(ctx, mgr, p.options(Machines)))
 }
 
 func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
+	var rights *guests.Rights
+	if o.GuestReports {
+		rights = &guests.Rights{Now: o.Now}
+	}
 	return (&bootstrap.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.clusters.Answering(),
-		TokenTTL: o.TokenTTL, Now: o.Now, TrustSecret: o.TrustSecret,
+		Rights: rights, TokenTTL: o.TokenTTL, Now: o.Now, TrustSecret: o.TrustSecret,
 		Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Configs))
 }

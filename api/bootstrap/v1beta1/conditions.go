@@ -45,6 +45,10 @@ const (
 	// WaitingForControlPlaneVersionReason: the Machine wants a newer Kubernetes than its control plane has.
 	WaitingForControlPlaneVersionReason = "WaitingForControlPlaneVersion"
 
+	// WaitingForGuestRightsReason: the workload cluster has just been given the rights and the policy by which guests report, and
+	// does not enforce them yet.
+	WaitingForGuestRightsReason = "WaitingForGuestRights"
+
 	// WaitingForClusterCAReason: the Secret with the cluster's CA does not exist. Without it a node cannot verify the API
 	// server, so nothing is rendered.
 	WaitingForClusterCAReason = "WaitingForClusterCA"

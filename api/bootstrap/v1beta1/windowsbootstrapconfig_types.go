@@ -8,6 +8,9 @@ import (
 // ConfigFinalizer stays on a config until the node's bootstrap token is removed from the workload cluster.
 const ConfigFinalizer = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/token"
 
+// GuestReportFinalizer stays on a config until the object of its guest's reports is removed from the workload cluster.
+const GuestReportFinalizer = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/guest-report"
+
 // RenderedGenerationAnnotation of a bootstrap Secret is the generation of the config that it was rendered from.
 const RenderedGenerationAnnotation = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/generation"
 
@@ -209,6 +212,15 @@ type WindowsBootstrapConfigStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	DataSecretName string `json:"dataSecretName,omitempty"`
+
+	// guestReport is the name of the ConfigMap in the workload cluster, in the
+	// namespace capwin-guests, that the guest reports to. It is empty where the
+	// cloud carries the reports, and where guests cannot report.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	GuestReport string `json:"guestReport,omitempty"`
 }
 
 // WindowsBootstrapConfigInitialization is part of Cluster API's contract:

@@ -116,6 +116,14 @@ type AzurePlacement struct {
 	// +optional
 	Identity AzureIdentity `json:"identity,omitempty,omitzero"`
 
+	// imageVersion is the version of the image from which Azure made the VM, such
+	// as 1.36.2. If the spec says latest, Azure chose it.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ImageVersion string `json:"imageVersion,omitempty"`
+
 	// nodeIdentityClientID is the client ID of the managed identity that the node
 	// uses. It is left out if the node uses the system-assigned identity of its
 	// VM.

@@ -242,7 +242,7 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 	if _, waits := asLater(answer.err()); waits || answer.unsent != nil {
 		return true, answer.err()
 	}
-	put, made := putOf(answer, sent), a.ledger.recall(m).made
+	put, made := putOf(answer, sent), a.ledger.recall(m).separate.made
 	a.ledger.note(m, sent, func(w *work) {
 		w.put, w.choice, w.view, w.ran, w.missed = put, choice, nil, false, next.Missed{}
 		if put.Answer == next.Lost {

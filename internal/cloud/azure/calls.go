@@ -2,7 +2,6 @@ package azure
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -59,6 +58,7 @@ type calls struct {
 	until  time.Time // when the next try is due, while it is broken
 	closed bool
 	under  sync.WaitGroup
+	begun  map[string]any // lists whose next page has to wait, by what was asked for; each is a *begun
 }
 
 func newCalls(who principal, now func() time.Time) (*calls, error) {
@@ -92,6 +92,8 @@ type answer struct {
 	lost bool
 	// unsent is why there was no body to send, as it is.
 	unsent error
+	// began is when the first page of a list was asked for.
+	began time.Time
 }
 
 func (a answer) err() error {
@@ -260,34 +262,6 @@ func (c *calls) close() {
 		idle.CloseIdleConnections()
 	}
 }
-
-// pages reads all pages of a list. The next page is asked for at our own endpoint, wherever the answer points to.
-func pages[T any](ctx context.Context, c *calls, q call) ([]T, answer) {
-	var all []T
-	for range maxPages {
-		a := c.send(ctx, q)
-		if a.verdict != nil {
-			return nil, a
-		}
-		var page struct {
-			Value    []T
-			NextLink string
-		}
-		if err := json.Unmarshal(a.body, &page); err != nil {
-			return nil, c.unanswered(err)
-		}
-		all = append(all, page.Value...)
-		next, err := url.Parse(page.NextLink)
-		if page.NextLink == "" || err != nil {
-			return all, a
-		}
-		q.query = next.Query()
-	}
-	return nil, c.unanswered(errors.New("a list of Azure's does not end"))
-}
-
-// maxPages of a list are more than a subscription can fill.
-const maxPages = 4000
 
 // principal is who calls Azure, and where.
 type principal struct {

@@ -2,15 +2,12 @@ package azure
 
 import (
 	"errors"
-	"maps"
-	"net/http"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
@@ -184,67 +181,6 @@ func TestSweep(t *testing.T) {
 	s.live(a, 40*time.Minute)
 	if left := s.Names(armsim.Group, network.NIC); len(left) != 0 {
 		t.Errorf("%q are left", left)
-	}
-}
-
-// TestStorms has half an hour of nothing but one answer: no machine changes, nothing is written, and then all is as before.
-func TestStorms(t *testing.T) {
-	for name, refusal := range map[string]armsim.Refusal{
-		"404 of things":        {Status: http.StatusNotFound, Code: "ResourceNotFound", Message: "The Resource was not found."},
-		"404 of groups":        {Status: http.StatusNotFound, Code: "ResourceGroupNotFound", Message: "No such group."},
-		"404 of subscriptions": {Status: http.StatusNotFound, Code: "SubscriptionNotFound", Message: "No such subscription."},
-		"401":                  {Status: http.StatusUnauthorized, Code: "InvalidAuthenticationToken", Message: "An invalid token."},
-		"429": {
-			Status: http.StatusTooManyRequests, Code: "TooManyRequests", Message: "Too many.", RetryAfter: 30 * time.Second,
-		},
-		"503":            {Status: http.StatusServiceUnavailable, Code: "ServiceUnavailable", Message: "Try later."},
-		"lists lack all": {},
-		"silence":        {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
-			a, m, deleted := s.watched(), s.machine("m"), s.machine("deleted")
-			s.run(a, m)
-			s.run(a, deleted)
-			s.live(a, time.Minute)
-			before := expect.Got(a.Observe(t.Context(), m))(t)
-			s.Forget()
-			s.Change(func(in *armsim.Inside) {
-				in.Faults.Refuse = func(armsim.Call) *armsim.Refusal {
-					if refusal.Status == 0 {
-						return nil
-					}
-					return &refusal
-				}
-				switch name {
-				case "lists lack all":
-					in.World.Lag.List = 24 * time.Hour
-				case "silence":
-					in.Faults.Lose = func(armsim.Call) bool { return true }
-				}
-			})
-			for range 360 {
-				s.live(a, 5*time.Second)
-				if vm, err := a.Ensure(t.Context(), m); err == nil && cmp.Diff(before, vm) != "" && name != "lists lack all" {
-					t.Fatalf("Ensure (-before +now):\n%s", cmp.Diff(before, vm))
-				} else if errors.Is(err, cloud.ErrNotFound) {
-					t.Fatalf("Ensure = %v", err)
-				}
-				if err := a.Delete(t.Context(), deleted); errors.Is(err, cloud.ErrNotFound) && name != "lists lack all" {
-					t.Fatalf("Delete = %v while the VM is there", err)
-				}
-			}
-			if n := s.ByClass()["PUT vm"]; n != 0 {
-				t.Errorf("%d requests for VMs", n)
-			}
-			s.Change(func(in *armsim.Inside) { in.Faults.Refuse, in.Faults.Lose, in.World.Lag.List = nil, nil, 0 })
-			s.live(a, 5*time.Minute)
-			if diff := cmp.Diff(before, expect.Got(a.Observe(t.Context(), m))(t)); diff != "" {
-				t.Errorf("Observe (-before +after):\n%s", diff)
-			}
-			s.gone(a, deleted)
-			t.Logf("%v", maps.Collect(maps.All(s.ByClass())))
-		})
 	}
 }
 

@@ -37,6 +37,7 @@ func TestContract(t *testing.T) {
 			Spec:             s.spec(),
 			Misspell:         func(spec *infrav1.WindowsMachineSpec) { spec.Azure.Image.ID = armsim.GalleryImage + "x" },
 			Size:             cloud.Size{CPUs: 4, MemoryMiB: 16384},
+			ImageVersion:     "1.36.3",
 			Keeps:            true,
 			Mute:             true,
 			Hold:             s.hold,

@@ -25,7 +25,8 @@ type work struct {
 	was    bool      // its VM was seen
 	ran    bool
 	used   time.Time
-	separate
+	// separate are the adapters that were made before the VM.
+	separate separate
 }
 
 // busy says that something is expected to change soon.

@@ -140,7 +140,7 @@ func (a *account) listVMs(ctx context.Context, s *scope) ([]cloud.Key, error) {
 		return nil, nil
 	}
 	s.missed = next.Missed{}
-	return s.take(vms, began), nil
+	return s.take(vms, answer.began), nil
 }
 
 // missGroup counts the answers that the group does not exist, those at once only once, and only while the subscription answers.

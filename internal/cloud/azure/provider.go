@@ -8,7 +8,7 @@
 //	account.go     Observe, Ensure, Delete: gather, decide, do; Server
 //	survey.go      gather: what is known of a machine; seen.go is what is read of a VM
 //	next/          decide: all rules, from what is known to the next step
-//	requests.go    what we ask of Azure, through calls.go, which makes one call and judges its answer
+//	requests.go    what we ask of Azure, through calls.go, which makes one call and judges its answer, and pages.go for lists
 //
 // The rooms arm, placement, request, fault, limiter and skus need no visit: their package comments say what they promise. Beneath
 // are:

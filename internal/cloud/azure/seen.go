@@ -22,8 +22,12 @@ type vmRecord struct {
 	state    next.ProvisioningState
 	zone     string
 	size     string
+	image    string   // its version
 	adapters []string // their keys
 }
+
+// maxAdapters is what the largest size of Azure has.
+const maxAdapters = 8
 
 // recordOf reads a VM; false if Azure's answer has no valid ID.
 func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
@@ -45,10 +49,15 @@ func recordOf(vm armcompute.VirtualMachine) (vmRecord, bool) {
 		if p.HardwareProfile != nil {
 			r.size = cloud.Clean(string(deref(p.HardwareProfile.VMSize)), 64)
 		}
+		if p.StorageProfile != nil && p.StorageProfile.ImageReference != nil {
+			r.image = cloud.Clean(deref(p.StorageProfile.ImageReference.ExactVersion), 64)
+		}
 		r.state = stateOf(deref(p.ProvisioningState))
 		if p.NetworkProfile != nil {
-			for _, one := range p.NetworkProfile.NetworkInterfaces {
-				r.adapters = append(r.adapters, strings.ToLower(deref(one.ID)))
+			for _, one := range p.NetworkProfile.NetworkInterfaces[:min(len(p.NetworkProfile.NetworkInterfaces), maxAdapters)] {
+				if id, ok := arm.Parse(deref(one.ID)); ok {
+					r.adapters = append(r.adapters, id.Key())
+				}
 			}
 		}
 	}
@@ -74,7 +83,7 @@ func stateOf(text string) next.ProvisioningState {
 // same says that nothing has changed that is told of a VM.
 func (r vmRecord) same(other vmRecord) bool {
 	return r.mark == other.mark && r.state == other.state && r.zone == other.zone && r.size == other.size &&
-		slices.Equal(r.adapters, other.adapters)
+		r.image == other.image && slices.Equal(r.adapters, other.adapters)
 }
 
 func (r vmRecord) belongs(m cloud.Machine) bool {
@@ -86,7 +95,7 @@ func (r vmRecord) original() bool { return arm.Original(r.mark, r.id) }
 
 // sight is what is decided from.
 func (r vmRecord) sight(m cloud.Machine, power next.Power, addresses []string) *next.Sight {
-	s := &next.Sight{Ours: r.belongs(m), State: r.state, Power: power, VM: cloud.VM{FailureDomain: r.zone}}
+	s := &next.Sight{Ours: r.belongs(m), State: r.state, Power: power, VM: cloud.VM{FailureDomain: r.zone, ImageVersion: r.image}}
 	s.VM.Addresses = []clusterv1.MachineAddress{
 		{Type: clusterv1.MachineHostName, Address: m.Name}, {Type: clusterv1.MachineInternalDNS, Address: m.Name},
 	}

@@ -65,7 +65,7 @@ func (a *account) saw(m cloud.Machine, s *next.Survey, w work) {
 	if accepted {
 		s.Put = next.Put{At: w.lost, Answer: next.Accepted}
 	}
-	if w.was && w.ran == s.Ran && w.missed == s.Missed && w.view == s.View && !accepted && len(w.made) == 0 {
+	if w.was && w.ran == s.Ran && w.missed == s.Missed && w.view == s.View && !accepted && len(w.separate.made) == 0 {
 		return
 	}
 	a.ledger.note(m, s.Now, func(w *work) {

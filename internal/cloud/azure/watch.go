@@ -3,6 +3,7 @@ package azure
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -76,8 +77,8 @@ func (a *account) pollVMs(ctx context.Context, s *scope) []cloud.Key {
 		return nil
 	}
 	keys, err := a.listVMs(ctx, s)
+	a.postpone(&s.mu, &s.vmsDue, err)
 	if err != nil {
-		a.postpone(s, &s.vmsDue, err)
 		return nil
 	}
 	s.mu.Lock()
@@ -105,7 +106,8 @@ func (a *account) pollPowers(ctx context.Context, p *powers) []cloud.Key {
 	if !due {
 		return nil
 	}
-	keys, _ := a.listPowers(ctx, p) // without it, power is unknown or as before
+	keys, err := a.listPowers(ctx, p) // without it, power is unknown or as before
+	a.postpone(&p.mu, &p.due, err)
 	return keys
 }
 
@@ -114,12 +116,14 @@ func (a *account) pollRest(ctx context.Context, s *scope) (keys []cloud.Key) {
 	if a.due(s, &s.sweepDue, 0) {
 		more, err := a.listRemnants(ctx, s)
 		keys = append(keys, more...)
+		a.postpone(&s.mu, &s.sweepDue, err)
 		if err == nil {
 			_ = a.sweep(ctx, s) // tried again
 		}
 	}
 	if s.lacksAddress() && a.due(s, &s.addressesDue, whileBusy) {
-		more, _ := a.listAddresses(ctx, s) // asked for again
+		more, err := a.listAddresses(ctx, s) // asked for again
+		a.postpone(&s.mu, &s.addressesDue, err)
 		keys = append(keys, more...)
 	}
 	return keys
@@ -143,11 +147,11 @@ func (a *account) due(s *scope, at *time.Time, idle time.Duration) bool {
 	return true
 }
 
-// postpone asks again as soon as the limiter lets us.
-func (a *account) postpone(s *scope, at *time.Time, err error) {
+// postpone has a list that must wait for its turn asked for as soon as the limiter lets us.
+func (a *account) postpone(mu *sync.Mutex, at *time.Time, err error) {
 	if e, ok := asLater(err); ok {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		mu.Lock()
+		defer mu.Unlock()
 		*at = a.now().Add(e.After)
 	}
 }

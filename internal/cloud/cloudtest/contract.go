@@ -171,8 +171,7 @@ func running(w world) {
 	w.Address(m.Name, "10.1.2.3")
 	w.Report(m.Name, `{"state":"Running"}`)
 	want := cloud.VM{
-		State: cloud.Running,
-		Size:  w.Size,
+		State: cloud.Running, Size: w.Size, ImageVersion: w.ImageVersion,
 		Addresses: []clusterv1.MachineAddress{
 			{Type: clusterv1.MachineHostName, Address: m.Name},
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},

@@ -45,6 +45,8 @@ type Harness struct {
 
 	// Size is what the cloud tells of the VMs' size; zero where the spec says it.
 	Size cloud.Size
+	// ImageVersion is what the cloud tells of the VMs' image; empty where it tells nothing.
+	ImageVersion string
 
 	// Erasures counts how often user data were taken away.
 	Erasures func() int

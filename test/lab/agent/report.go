@@ -121,7 +121,7 @@ func (r *run) send(ctx context.Context, channel plan.Channel, text string) error
 // sendObject has a program write an object, with the first login that lets it.
 func (r *run) sendObject(ctx context.Context, channel plan.Channel, text string) error {
 	path := Root + `\object.json`
-	r.facts["report"], r.facts["object"] = text, path
+	r.facts[plan.FactReport], r.facts[plan.FactObject] = text, path
 	body, err := channel.Body.Resolve(r.facts)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (r *run) sendObject(ctx context.Context, channel plan.Channel, text string)
 		if !r.machine.FileExists(login.String()) {
 			continue
 		}
-		r.facts["login"] = login.String()
+		r.facts[plan.FactLogin] = login.String()
 		if err = r.sendWith(ctx, channel.Argv); err == nil {
 			return nil
 		}

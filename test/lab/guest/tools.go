@@ -17,23 +17,49 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-// kubectl is kubectl.exe; played is `kubectl --kubeconfig FILE get node NAME --output jsonpath=TEMPLATE`.
+// kubectl is kubectl.exe; played are `kubectl --kubeconfig FILE get node NAME --output jsonpath=TEMPLATE` and
+// `kubectl --kubeconfig FILE --request-timeout TIME replace --raw PATH -f OBJECT`.
 func (p *power) kubectl(ctx context.Context, call *windows.Call) int {
 	flags := newFlags("kubectl")
 	file, output := flags.String("kubeconfig", "", ""), flags.StringP("output", "o", "", "")
+	raw, object := flags.String("raw", "", ""), flags.StringP("filename", "f", "", "")
+	limit := flags.Duration("request-timeout", 0, "")
 	if err := flags.Parse(call.Argv[1:]); err != nil {
 		return call.Fail("error: %v", err)
 	}
 	template, isPath := strings.CutPrefix(*output, "jsonpath=")
-	if flags.NArg() != 3 || flags.Arg(0) != "get" || flags.Arg(1) != "node" || !isPath {
-		return call.Fail("error: the lab's kubectl does not know %q", call.Argv[1:])
+	var answer string
+	var err error
+	switch {
+	case flags.NArg() == 3 && flags.Arg(0) == "get" && flags.Arg(1) == "node" && isPath:
+		answer, err = p.askNode(ctx, *file, flags.Arg(2), template)
+	case flags.NArg() == 1 && flags.Arg(0) == "replace" && *raw != "" && *limit > 0:
+		answer, err = p.replaceRaw(ctx, *file, *raw, *object, *limit)
+	default:
+		err = fmt.Errorf("error: the lab's kubectl does not know %q", call.Argv[1:])
 	}
-	answer, err := p.askNode(ctx, *file, flags.Arg(2), template)
 	if err != nil {
 		return call.Fail("%v", err)
 	}
 	_, _ = fmt.Fprint(call.Stdout, answer)
 	return 0
+}
+
+// replaceRaw puts a file to a path as it is, and prints what the server answers.
+func (p *power) replaceRaw(ctx context.Context, file, path, object string, limit time.Duration) (string, error) {
+	body, err := p.machine.ReadFile(object)
+	if err != nil {
+		return "", fmt.Errorf("error: %w", err)
+	}
+	client, err := p.client(file, "kubectl.exe")
+	if err != nil {
+		return "", fmt.Errorf("error: %w", err)
+	}
+	answer, err := client.CoreV1().RESTClient().Put().AbsPath(path).Timeout(limit).Body(body).DoRaw(ctx)
+	if err != nil {
+		return "", fmt.Errorf("error: %w", err)
+	}
+	return string(answer), nil
 }
 
 func (p *power) askNode(ctx context.Context, file, name, template string) (string, error) {

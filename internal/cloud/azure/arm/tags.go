@@ -49,7 +49,11 @@ func Belongs(m cloud.Machine, tags map[string]string) bool {
 func ReadMark(tags map[string]string) cloud.Marked {
 	var of cloud.Marked
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
-		switch value := tags[name]; strings.ToLower(name) {
+		value := tags[name]
+		if len(value) > maxTagValue {
+			continue // Azure has none
+		}
+		switch strings.ToLower(name) {
 		case namespaceTag:
 			of.Key.Namespace = value
 		case machineTag:

@@ -30,6 +30,15 @@ type Image struct {
 // AddImage adds an image.
 func (c *Compute) AddImage(i Image) { c.images = append(c.images, i) }
 
+// AddVersion publishes a version of an image that has others.
+func (c *Compute) AddVersion(name, version string) {
+	for i := range c.images {
+		if doc.Same(c.images[i].Name, name) {
+			c.images[i].Versions = append(c.images[i].Versions, version)
+		}
+	}
+}
+
 func (c *Compute) image(name string) (Image, bool) {
 	at := slices.IndexFunc(c.images, func(i Image) bool { return doc.Same(i.Name, strings.TrimSuffix(name, "/")) })
 	if at < 0 {

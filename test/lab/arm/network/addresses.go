@@ -7,6 +7,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
 )
 
 // Azure keeps the first four addresses of a subnet, and the last [D].
@@ -106,7 +107,7 @@ func (n *Network) free(subnet string) (netip.Addr, bool) {
 // taken are the addresses of a subnet that NICs have.
 func (n *Network) taken(subnet string) map[string]bool {
 	taken := map[string]bool{}
-	for _, nic := range n.World.All(func(id doc.ID) bool { return id.Is(NIC) }) {
+	n.World.Each(func(id doc.ID) bool { return id.Is(NIC) }, func(nic *world.Resource) {
 		for _, ip := range doc.List(nic.Body, "properties", "ipConfigurations") {
 			if doc.Same(doc.Text(ip, "properties", "subnet", "id"), subnet) {
 				if a := doc.Text(ip, "properties", "privateIPAddress"); a != "" {
@@ -114,7 +115,7 @@ func (n *Network) taken(subnet string) map[string]bool {
 				}
 			}
 		}
-	}
+	})
 	return taken
 }
 

@@ -1,0 +1,108 @@
+package bootstrap
+
+import (
+	"context"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
+)
+
+// reportsInCluster says that the guest of this cloud has nowhere else to report to.
+func (r *Reconciler) reportsInCluster(f *facts) bool {
+	return r.Rights != nil && f.windows != nil && f.windows.Spec.Azure != nil
+}
+
+// openReports waits, for a while, until the guest may report to the workload cluster. A machine goes on without.
+func (r *Reconciler) openReports(ctx context.Context, f *facts) error {
+	if !r.reportsInCluster(f) {
+		return nil
+	}
+	state, err := r.Rights.Ensure(ctx, client.ObjectKeyFromObject(f.cluster), f.workload)
+	switch {
+	case err != nil:
+		return err
+	case !state.Open && state.Why == "":
+		return phase.WaitFor(state.Again, bootstrapv1.WaitingForGuestRightsReason,
+			"the API servers of Cluster %s do not know yet what its guests may report; they learn it within a minute", f.cluster.Name)
+	}
+	f.reports, f.mute = state.Open, state.Why
+	return nil
+}
+
+// makeReport makes the object that the guest reports to, before anything names it.
+func (r *Reconciler) makeReport(ctx context.Context, f *facts) error {
+	if !f.reports {
+		return nil
+	}
+	err := guests.MakeReport(ctx, f.workload, reportName(f, f.token))
+	if err != nil && (workload.OutOfReach(err) || ctx.Err() != nil) {
+		return err
+	}
+	if err != nil {
+		f.reports, f.mute = false, guests.Mute(err)
+	}
+	return nil
+}
+
+// dropReport removes the object of a config that is being deleted. What may hold it is what may hold its token.
+func (r *Reconciler) dropReport(ctx context.Context, f *facts) error {
+	if f.cluster == nil || !has(f, bootstrapv1.GuestReportFinalizer) || r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL)) {
+		return nil
+	}
+	names, err := r.reportNames(ctx, f)
+	if err != nil {
+		return err
+	}
+	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err != nil {
+		return letGo(f, err)
+	}
+	for _, name := range names {
+		if err := guests.RemoveReport(ctx, f.workload, name); err != nil {
+			return letGo(f, err)
+		}
+	}
+	return nil
+}
+
+// letGo has nothing in a cluster that is being deleted, too, and cannot be reached any more hold the config.
+func letGo(f *facts, err error) error {
+	if !f.cluster.DeletionTimestamp.IsZero() && workload.OutOfReach(err) {
+		return nil
+	}
+	return err
+}
+
+// reportNames is the object's name, or all that it may have where neither status nor Secret tell: they are written after it is
+// made.
+func (r *Reconciler) reportNames(ctx context.Context, f *facts) ([]string, error) {
+	if f.config.Status.GuestReport != "" {
+		return []string{f.config.Status.GuestReport}, nil
+	}
+	if f.windows == nil || f.windows.Status.ComputerName == "" {
+		return nil, nil
+	}
+	issued, err := r.issuedToken(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if issued != "" {
+		return []string{reportName(f, issued)}, nil
+	}
+	var names []string
+	for try := range maxTokenIDs {
+		names = append(names, reportName(f, tokenID(f.config, try)))
+	}
+	return names, nil
+}
+
+// reportName is that of the object for a token, of which it has the ID alone.
+func reportName(f *facts, token string) string {
+	id, _, _ := strings.Cut(token, ".")
+	return bootstrap.GuestReport(f.windows.Status.ComputerName, id)
+}

@@ -1,0 +1,153 @@
+package bootstrap
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+func inAzure(r *room) {
+	r.windows.Spec.VSphere, r.windows.Spec.Azure = nil, &infrav1.AzureVM{VMSize: "Standard_D4s_v5"}
+	r.windows.Spec.ProviderID = "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/m"
+}
+
+// served has the workload cluster refuse the probe as its policy does, and objects of guests for the reason in no.
+func (r *room) served(no error) {
+	probe := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "probe",
+		errors.New("ValidatingAdmissionPolicy 'capwin-guests' denied request"))
+	r.fail = func(call string) error {
+		if call != "workload create ConfigMap" {
+			return nil
+		}
+		if slices.Contains(r.calls, "workload create Secret") { // the token comes before the guest's object
+			return no
+		}
+		return probe
+	}
+}
+
+// reports are the names of the objects that guests report to.
+func (r *room) reports(t *testing.T) (names []string) {
+	t.Helper()
+	defer r.quietly()()
+	var all corev1.ConfigMapList
+	expect.OK(t, r.workload.List(t.Context(), &all, client.InNamespace(guests.Namespace)))
+	for _, one := range all.Items {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+// madeInAzure has the user data made once the rights of guests have settled.
+func (r *room) madeInAzure(t *testing.T, no error) {
+	t.Helper()
+	r.served(no)
+	result, err := r.look(t)
+	expect.OK(t, err)
+	expect.Same(t, "finalizers while the rights settle", 0, len(r.now(t).Finalizers))
+	expect.Same(t, "what it waits for", bootstrapv1.WaitingForGuestRightsReason,
+		conditions.GetReason(r.now(t), bootstrapv1.DataSecretAvailableCondition))
+	r.clock = r.clock.Add(result.RequeueAfter)
+	r.made(t)
+}
+
+// rendered is the user data of a guest that has an object to report to, or none.
+func (r *room) rendered(t *testing.T, reports bool) string {
+	t.Helper()
+	defer r.quietly()()
+	f, err := r.load(t.Context(), roomKey)
+	expect.OK(t, err)
+	f.ca, f.reports = r.ca.Data["tls.crt"], reports
+	return string(expect.Got(render(t.Context(), f, string(r.data(t).Data[keyToken]), r.clock))(t).Bytes())
+}
+
+// TestGuestReport: a guest in Azure has an object to report to before its user data name it, and a token that lets it write. The
+// object outlives the token, and goes with the config.
+func TestGuestReport(t *testing.T) {
+	r := newRoom(t, inAzure)
+	r.madeInAzure(t, nil)
+	id, _, _ := strings.Cut(string(r.data(t).Data[keyToken]), ".")
+	name := "m." + id
+	expect.Same(t, "objects", name, strings.Join(r.reports(t), " "))
+	expect.Same(t, "status.guestReport", name, r.now(t).Status.GuestReport)
+	expect.Same(t, "groups of the token", nodeGroup+","+guests.Group, string(r.tokens(t)[0].Data["auth-extra-groups"]))
+	if made := slices.Index(r.calls, "workload create ConfigMap"); made > slices.Index(r.calls, "management create Secret") {
+		t.Errorf("the user data come before the object: %q", r.calls)
+	}
+	expect.Same(t, "user data", r.rendered(t, true), string(r.data(t).Data[keyValue]))
+	roomChange(t, r, r.management, r.machine, func(m *clusterv1.Machine) {
+		m.Spec.Bootstrap.DataSecretName, m.Status.NodeRef.Name = new("m"), "m"
+	})
+	_, err := r.look(t)
+	expect.OK(t, err)
+	expect.Same(t, "tokens after the join", 0, len(r.tokens(t)))
+	expect.Same(t, "objects after the join", 1, len(r.reports(t)))
+	expect.Same(t, "finalizers after the join", bootstrapv1.GuestReportFinalizer, strings.Join(r.now(t).Finalizers, " "))
+	r.deleted(t)
+	_, err = r.look(t)
+	expect.OK(t, err)
+	expect.Same(t, "objects in the end", 0, len(r.reports(t)))
+	expect.Same(t, "calls", "workload delete ConfigMap, management patch WindowsBootstrapConfig",
+		strings.Join(slices.DeleteFunc(r.calls, func(call string) bool { return strings.Contains(call, " get ") }), ", "))
+	if r.now(t) != nil {
+		t.Error("the config is still there")
+	}
+}
+
+// TestMuteGuest: a machine whose guest cannot report gets its user data, and people a warning.
+func TestMuteGuest(t *testing.T) {
+	r := newRoom(t, inAzure)
+	r.madeInAzure(t, errors.New("exceeded quota: small"))
+	expect.Same(t, "objects", 0, len(r.reports(t)))
+	expect.Same(t, "user data", r.rendered(t, false), string(r.data(t).Data[keyValue]))
+	expect.Same(t, "warning", "the workload cluster refuses what guests need to report: make the object of the guest's reports: "+
+		"exceeded quota: small, so guests cannot report there, and progress comes from the Node alone",
+		conditions.GetMessage(r.now(t), bootstrapv1.HasWarningsCondition))
+}
+
+// TestReportIsLeft: the object goes wherever the process died; what cannot be reached holds the config no longer than its token
+// would live, and not at all when the cluster is being deleted, too.
+func TestReportIsLeft(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*room)
+		gone   bool // the config, at once
+		left   int  // objects
+	}{
+		"the status is lost":      {func(*room) {}, true, 0},
+		"the Secret is lost, too": {func(r *room) { expect.OK(t, r.management.Delete(t.Context(), r.data(t))) }, true, 0},
+		"the cluster is away":     {func(r *room) { r.unreachable = &workload.UnreachableError{Why: "is away"} }, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoom(t, inAzure)
+			r.madeInAzure(t, nil)
+			roomChange(t, r, r.management, r.now(t), func(o *bootstrapv1.WindowsBootstrapConfig) { o.Status.GuestReport = "" })
+			r.fail = nil
+			c.change(r)
+			r.deleted(t)
+			r.clock = r.now(t).DeletionTimestamp.Time
+			_, err := r.look(t)
+			expect.OK(t, err)
+			expect.Same(t, "objects", c.left, len(r.reports(t)))
+			expect.Same(t, "the config is gone", c.gone, r.now(t) == nil)
+			r.clock = r.clock.Add(roomTTL + time.Second)
+			_, err = r.look(t)
+			expect.OK(t, err)
+			expect.Same(t, "the config is gone in the end", true, r.now(t) == nil)
+		})
+	}
+}

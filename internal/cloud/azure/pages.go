@@ -1,0 +1,132 @@
+package azure
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"time"
+)
+
+const (
+	// maxPages, maxItems and maxList, in bytes, are more than a subscription can fill: Azure has at most 25,000 VMs of a region in
+	// it, of 4 KiB each. Whoever brings his own cloud may answer with anything.
+	maxPages = 4000
+	maxItems = 50_000
+	maxList  = 128 << 20
+	// begunFor is how long the pages of a list are kept whose next one has to wait.
+	begunFor = 5 * time.Minute
+)
+
+// begun is a list of which some pages are there.
+type begun[T any] struct {
+	all   []T
+	pages int
+	bytes int
+	seen  map[string]bool // the pages that were asked for
+	query url.Values      // the next one
+	at    time.Time       // when the first was asked for
+}
+
+// pages reads all pages of a list. The next page is asked for at our own endpoint, wherever the answer points to. If it has to
+// wait for its turn, what is there is kept, and who asks for the list again goes on: else a list that is longer than our share of
+// a bucket would never end.
+func pages[T any](ctx context.Context, c *calls, q call) ([]T, answer) {
+	key := q.path + "?" + q.query.Encode()
+	list := resume[T](c, key)
+	if list == nil {
+		list = &begun[T]{seen: map[string]bool{}, query: q.query, at: c.now()}
+	}
+	for {
+		q.query = list.query
+		a := c.send(ctx, q)
+		if _, waits := asLater(a.err()); waits && list.pages > 0 {
+			c.keep(key, list)
+		}
+		if a.verdict != nil {
+			return nil, a
+		}
+		next, err := list.take(a.body, q.query)
+		if err != nil {
+			return nil, c.unanswered(err)
+		}
+		if next == nil {
+			a.began = list.at
+			return list.all, a
+		}
+		list.query = next
+	}
+}
+
+// take takes a page over, and says how to ask for the next one; nil after the last.
+func (b *begun[T]) take(body []byte, asked url.Values) (url.Values, error) {
+	var page struct {
+		Value    items[T]
+		NextLink string
+	}
+	if err := json.Unmarshal(body, &page); err != nil {
+		return nil, err
+	}
+	if len(b.all)+len(page.Value) > maxItems {
+		return nil, errEndless
+	}
+	b.all = append(b.all, page.Value...)
+	b.pages++
+	b.bytes += len(body)
+	b.seen[asked.Encode()] = true
+	next, err := url.Parse(page.NextLink)
+	if page.NextLink == "" || err != nil {
+		return nil, nil //nolint:nilerr // because what is no link leads nowhere
+	}
+	if b.pages >= maxPages || b.bytes > maxList || b.seen[next.Query().Encode()] {
+		return nil, errEndless
+	}
+	return next.Query(), nil
+}
+
+var errEndless = errors.New("a list of Azure's does not end")
+
+// items are read one after the other: a megabyte of empty ones would take a hundred.
+type items[T any] []T
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (i *items[T]) UnmarshalJSON(text []byte) error {
+	from := json.NewDecoder(bytes.NewReader(text))
+	if begin, err := from.Token(); err != nil || begin != json.Delim('[') {
+		return err // null is no items
+	}
+	for from.More() {
+		if len(*i) >= maxItems {
+			return errEndless
+		}
+		var one T
+		if err := from.Decode(&one); err != nil {
+			return err
+		}
+		*i = append(*i, one)
+	}
+	return nil
+}
+
+// resume gives what is there of a list to the first who asks.
+func resume[T any](c *calls, key string) *begun[T] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list, _ := c.begun[key].(*begun[T])
+	delete(c.begun, key)
+	if list == nil || c.now().Sub(list.at) > begunFor {
+		return nil
+	}
+	return list
+}
+
+// keep keeps the pages of a list until it is asked for again.
+func (c *calls) keep(key string, list any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.begun == nil {
+		c.begun = map[string]any{}
+	}
+	c.begun[key] = list
+}

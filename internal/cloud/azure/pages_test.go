@@ -1,0 +1,115 @@
+package azure
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+)
+
+// pageDoor tells after each page of a list of VMs.
+type pageDoor struct {
+	*door
+	passed func(*http.Request)
+}
+
+func (d pageDoor) Do(request *http.Request) (*http.Response, error) {
+	response, err := d.door.Do(request) //nolint:gosec // because the request goes to the simulator
+	if request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, "/virtualMachines") {
+		d.passed(request)
+	}
+	return response, err
+}
+
+// TestPagesGoOn: a list whose next page must wait for its turn goes on where it was, and counts as begun with its first page.
+func TestPagesGoOn(t *testing.T) {
+	s := &contractStage{stage: newStage(t)}
+	for i := range 5 {
+		s.put(s.machine(fmt.Sprintf("m%d", i)), fmt.Sprintf("vm-%d", i))
+	}
+	s.Change(func(in *armsim.Inside) { in.Faults.PageSize = 2 })
+	var c *calls
+	var asked []string
+	s.through = func(d *door) policy.Transporter {
+		return pageDoor{d, func(r *http.Request) {
+			if asked = append(asked, r.URL.Query().Encode()); len(asked) == 2 {
+				scope := limiter.Scope{Principal: c.who.name, Subscription: armsim.Subscription}
+				c.limit.Done(scope, limiter.ListVMs, limiter.Said{Silence: 30 * time.Second})
+			}
+		}}
+	}
+	who, err := s.login(s.credentials())
+	expect.OK(t, err)
+	c, err = newCalls(who, s.Now)
+	expect.OK(t, err)
+	defer c.close()
+	group := homeOf(s.machine("any")).Parent()
+	began := s.Now()
+	_, a := c.listVMs(t.Context(), group)
+	wait, later := asLater(a.err())
+	if !later {
+		t.Fatalf("a list that must wait ended with %v", a.err())
+	}
+	s.Advance(wait.After)
+	vms, a := c.listVMs(t.Context(), group)
+	expect.OK(t, a.err())
+	expect.Same(t, "VMs", 5, len(vms))
+	expect.Same(t, "begun", began, a.began)
+	slices.Sort(asked)
+	expect.Same(t, "pages that were asked for", 3, len(slices.Compact(asked)))
+	expect.Same(t, "requests", 3, len(asked))
+	expect.Same(t, "lists that are kept", 0, len(c.begun))
+}
+
+// TestPagesEnd: what is no list of Azure's ends.
+func TestPagesEnd(t *testing.T) {
+	page := func(next string) []byte { return fmt.Appendf(nil, `{"value":[1],"nextLink":%q}`, next) }
+	for name, c := range map[string]struct {
+		list begun[int]
+		page []byte
+		ends bool
+		err  bool
+	}{
+		"another page":    {page: page("https://elsewhere.example/x?$skiptoken=2")},
+		"the last one":    {page: page(""), ends: true},
+		"no link":         {page: page("http://[::1"), ends: true},
+		"no page":         {page: []byte("<html>"), err: true},
+		"the same again":  {page: page("?$skiptoken=1"), err: true},
+		"one before":      {list: begun[int]{seen: map[string]bool{"%24skiptoken=0": true}}, page: page("?$skiptoken=0"), err: true},
+		"too many pages":  {list: begun[int]{pages: maxPages - 1}, page: page("?$skiptoken=2"), err: true},
+		"too many bytes":  {list: begun[int]{bytes: maxList}, page: page("?$skiptoken=2"), err: true},
+		"the last of all": {list: begun[int]{bytes: maxList, pages: maxPages - 1}, page: page(""), ends: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.list.seen == nil {
+				c.list.seen = map[string]bool{}
+			}
+			next, err := c.list.take(c.page, url.Values{"$skiptoken": {"1"}})
+			expect.Same(t, "an error", c.err, err != nil)
+			if err == nil {
+				expect.Same(t, "ends", c.ends, next == nil)
+			}
+		})
+	}
+}
+
+// TestPagesAreForgotten: what was kept of a list is not mixed with much later pages.
+func TestPagesAreForgotten(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	c := &calls{now: func() time.Time { return now }}
+	c.keep("a", &begun[int]{at: now, pages: 1})
+	now = now.Add(begunFor + time.Second)
+	if resume[int](c, "a") != nil {
+		t.Error("pages of a list are kept for too long")
+	}
+	expect.Same(t, "lists that are kept", 0, len(c.begun))
+}

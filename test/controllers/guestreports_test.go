@@ -1,0 +1,55 @@
+package controllers
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+// TestGuestReports: what a guest writes into its object in the workload cluster is in the machine's status a moment later, and
+// the object goes with the machine. The log has the times.
+func TestGuestReports(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, world.Start{Credentials: password})
+	options := s.options()
+	options.GuestReports = true
+	s.process = s.Run(t, options)
+	m, booting := s.booting(t)
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: guests.Namespace, Name: booting.Config.Status.GuestReport}}
+	tell := func(report, what string, missing ...func(world.State) string) {
+		t.Helper()
+		world.Change(t, s.Client, object, func(o *corev1.ConfigMap) { o.Data = map[string]string{guests.Key: report} })
+		begin := time.Now()
+		m.Await(t, what, missing...)
+		t.Logf("%4d ms from the guest's word to %s", time.Since(begin).Milliseconds(), what)
+	}
+	const running = `{"version":1,"state":"Running","phase":{"index":1,"of":5,"name":"prepare"}}`
+	tell(running, "the first phase", func(s world.State) string {
+		if told := s.Windows.Status.Bootstrap; told == nil || told.Phase != "1/5 prepare" {
+			return "no phase is told"
+		}
+		return ""
+	})
+	tell(succeeded, "success", world.Windows("BootstrapSucceeded Unknown WaitingForNode"))
+	m.Join(t)
+	state := m.Await(t, "node", world.Windows("BootstrapSucceeded True Joined"), world.Tokens(0), func(s world.State) string {
+		if f := s.Config.Finalizers; len(f) != 1 || f[0] != bootstrapv1.GuestReportFinalizer {
+			return "the config is not held for the report alone"
+		}
+		return ""
+	})
+	expect.Same(t, "the object after the join", object.Name, state.Config.Status.GuestReport)
+	m.End(t)
+	if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
+		t.Errorf("the object is still there: %v", err)
+	}
+}

@@ -1,0 +1,170 @@
+package security
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+)
+
+const tenantsSecret = "secret-of-the-tenant"
+
+// evilARM is a cloud that a tenant brings: it gives tokens, and answers all else as it likes. Other must stay without a call.
+type evilARM struct {
+	*httptest.Server
+	other  *httptest.Server
+	called atomic.Int32
+}
+
+func newEvilARM(t *testing.T, answer func(*evilARM, http.ResponseWriter, *http.Request)) *evilARM {
+	t.Helper()
+	e := &evilARM{}
+	e.other = httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { e.called.Add(1) }))
+	e.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case strings.HasSuffix(r.URL.Path, "openid-configuration"):
+			_, _ = fmt.Fprintf(w, `{"token_endpoint":"%s/t","authorization_endpoint":"%[1]s/a","issuer":"%[1]s/i"}`, e.URL)
+		case r.URL.Path == "/t":
+			_, _ = io.WriteString(w, `{"token_type":"Bearer","expires_in":3600,"access_token":"token-of-the-tenant"}`)
+		default:
+			answer(e, w, r)
+		}
+	}))
+	e.Config.ErrorLog = log.New(io.Discard, "", 0)
+	e.StartTLS()
+	t.Cleanup(func() { e.CloseClientConnections(); e.Close(); e.other.Close() })
+	return e
+}
+
+// ask has a machine of the tenant's looked at, as a controller would for a while.
+func (e *evilARM) ask(t *testing.T) error {
+	t.Helper()
+	now := time.Now()
+	account, err := azure.Provider{Now: func() time.Time { return now }}.Connect(map[string][]byte{
+		"tenantID": []byte(armsim.Tenant), "clientID": []byte(armsim.ClientID), "clientSecret": []byte(tenantsSecret),
+		"resourceManagerEndpoint": []byte(e.URL), "authority": []byte(e.URL),
+		"caBundle": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.Certificate().Raw}),
+	})
+	expect.OK(t, err)
+	defer func() { expect.OK(t, account.Close(t.Context())) }()
+	o := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "m", UID: "uid of tenant/m"}}
+	o.Spec.Azure = &infrav1.AzureVM{
+		SubscriptionID: armsim.Subscription, ResourceGroup: armsim.Group, Location: armsim.Location, VMSize: "Standard_D4s_v5",
+		Image:             infrav1.AzureImage{ID: armsim.GalleryImage + "/versions/1.36.3"},
+		NetworkInterfaces: []infrav1.AzureNetworkInterface{{Name: "node", Subnet: infrav1.AzureSubnet{ID: armsim.SubnetID}}},
+	}
+	identity := expect.Got(azure.Provider{}.Identify(o))(t)
+	o.Spec.ProviderID = identity.ProviderID
+	m := cloud.Machine{
+		Identity: identity, Key: cloud.Key{Namespace: "tenant", Name: "m"}, Spec: o.Spec, Created: now.Add(-time.Minute),
+		UserData: cloud.UserData("#cloud-config\n").Read,
+	}
+	for range 5 {
+		_, err = account.Ensure(t.Context(), m)
+		if known := (*cloud.Error)(nil); err != nil && (!errors.As(err, &known) || known.Kind != cloud.Later) {
+			return err
+		}
+		now = now.Add(30 * time.Second)
+	}
+	return err
+}
+
+// TestEvilARM: an Azure Resource Manager that a tenant brings answers with more than there is room for, leads elsewhere, or tries
+// to be shown to people. It costs its own account a call, and nobody else anything.
+func TestEvilARM(t *testing.T) {
+	repeat := func(w io.Writer, text string, times int) {
+		for range times {
+			if _, err := io.WriteString(w, text); err != nil {
+				return
+			}
+		}
+	}
+	redirect := func(to func(*evilARM) string) func(*evilARM, http.ResponseWriter, *http.Request) {
+		return func(e *evilARM, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to(e), http.StatusTemporaryRedirect) }
+	}
+	for tries, answer := range map[string]func(*evilARM, http.ResponseWriter, *http.Request){
+		"redirects to another host": redirect(func(e *evilARM) string { return e.other.URL }),
+		"redirects to the node's metadata service": redirect(func(*evilARM) string {
+			return "http://169.254.169.254/metadata/identity/oauth2/token"
+		}),
+		"sends a list without an end": func(_ *evilARM, w http.ResponseWriter, _ *http.Request) {
+			repeat(w, `{"value":[`+strings.Repeat(`{"id":"/x"},`, 1<<16), 1<<10)
+		},
+		"sends 5 million empty VMs": func(_ *evilARM, w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"value":[{}`)
+			repeat(w, strings.Repeat(`,{}`, 1<<16), 80)
+			_, _ = io.WriteString(w, `]}`)
+		},
+		"nests lists 5 million deep": func(_ *evilARM, w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"value":`)
+			repeat(w, strings.Repeat("[", 1<<16), 80)
+		},
+		"has each page lead to itself": func(e *evilARM, w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"value":[],"nextLink":"%s/x?$skiptoken=1"}`, e.URL)
+		},
+		"has the next page elsewhere": func(e *evilARM, w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Has("$skiptoken") {
+				w.WriteHeader(http.StatusTeapot)
+				return
+			}
+			_, _ = fmt.Fprintf(w, `{"value":[],"nextLink":"%s/x?$skiptoken=1"}`, e.other.URL)
+		},
+		"sends a head of 8 MB": func(_ *evilARM, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X", strings.Repeat("x", 8<<20))
+		},
+		"answers with a page for people": func(_ *evilARM, w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, "<html><script>alert(1)</script>\x1b[31m\n"+strings.Repeat("very long ", 1000))
+		},
+		"refuses with words for people": func(_ *evilARM, w http.ResponseWriter, _ *http.Request) {
+			text, _ := json.Marshal(map[string]any{"error": map[string]string{
+				"code": "Denied\x1b[31m\n", "message": strings.Repeat("<script>\x1b[31m\nlong ", 1000),
+			}})
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write(text)
+		},
+		"is silent for a year": func(_ *evilARM, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", fmt.Sprint(365*24*3600))
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
+		"has been silent for a year": func(_ *evilARM, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "-31536000")
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
+	} {
+		attempt(t, attack{"tenant", "brings an Azure that " + tries, func(t *testing.T) (verdict string) {
+			e := newEvilARM(t, answer)
+			bytes := allocated(func() {
+				err := e.ask(t)
+				verdict = shown(t, err)
+				if err != nil && strings.Contains(err.Error(), "of-the-tenant") {
+					t.Errorf("the error has a secret: %v", err)
+				}
+			})
+			if bytes > maxAllocated {
+				t.Errorf("%d MiB were used", bytes>>20)
+			}
+			if e.called.Load() > 0 {
+				t.Error("another host was called")
+			}
+			return verdict
+		}})
+	}
+}
