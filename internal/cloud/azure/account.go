@@ -226,16 +226,9 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 	want := request.Want{
 		Machine: m, Placement: where, Choice: choice, Accelerated: a.accelerates(group, m, choice), Separate: a.refusesInline.Load(),
 	}
-	write := func(ctx context.Context) (any, error) { return body(ctx, want) }
-	if request.Separate(want) {
-		content, err := write(ctx) // so that nothing is half made if the VM cannot be asked for
-		if err == nil {
-			err = a.makeAdapters(ctx, m, at, want)
-		}
-		if err != nil {
-			return true, err
-		}
-		write = func(context.Context) (any, error) { return content, nil }
+	write, err := a.prepare(ctx, m, at, want)
+	if err != nil {
+		return true, err
 	}
 	sent := a.now()
 	answer := a.calls.createVM(ctx, at.vm, write)

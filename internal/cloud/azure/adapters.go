@@ -34,6 +34,21 @@ func (s separate) left() *next.Remnant {
 	return &next.Remnant{ID: s.made[0].String()}
 }
 
+// prepare returns how the request for a VM is written. If adapters come first, it is written before them, so that nothing is half
+// made if the VM cannot be asked for.
+func (a *account) prepare(ctx context.Context, m cloud.Machine, at place, want request.Want) (
+	write func(context.Context) (any, error), err error,
+) {
+	if !request.Separate(want) {
+		return func(ctx context.Context) (any, error) { return body(ctx, want) }, nil
+	}
+	content, err := body(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	return func(context.Context) (any, error) { return content, nil }, a.makeAdapters(ctx, m, at, want)
+}
+
 const adapterTime = 5 * time.Second // how long Azure takes to make one
 
 // makeAdapters makes the adapters of a VM that has none in its own request. Without an error all are there and ready. A request
