@@ -64,6 +64,8 @@ var figures = map[string]string{
 	"internal/cloud/accounts.steady":              "1m0s",
 	"internal/cloud/accounts.sweepEvery":          "1m0s",
 	"internal/cloud/accounts.tellEvery":           "1s",
+	"internal/cloud/azure.adapterTime":            "5s",
+	"internal/cloud/azure.takenFor":               "5m0s",
 	"internal/cloud/azure.begunFor":               "5m0s",
 	"internal/cloud/azure.brokenAt":               "15s",
 	"internal/cloud/azure.callTimeout":            "30s",

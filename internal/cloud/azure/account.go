@@ -26,9 +26,11 @@ type account struct {
 	closures closures
 	sizes    shelves
 	watching atomic.Bool
-	now      func() time.Time
-	ticks    func() (<-chan time.Time, func())
-	opened   time.Time // requests of a process before us were sent until then
+	// refusesInline says that the cloud wants adapters to be there before their VM.
+	refusesInline atomic.Bool
+	now           func() time.Time
+	ticks         func() (<-chan time.Time, func())
+	opened        time.Time // requests of a process before us were sent until then
 }
 
 var (
@@ -48,12 +50,22 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 
 // Delete asks for the VM's removal once, and then makes sure that nothing is left and none can appear.
 func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
+	if a.isGone(m) {
+		return cloud.ErrNotFound
+	}
 	_, err := a.pursue(ctx, m, next.Gone)
 	if errors.Is(err, cloud.ErrNotFound) {
 		a.remember(m)
-		a.ledger.forget(m)
+		a.ledger.bury(m, a.now())
 	}
 	return err
+}
+
+// isGone says that it was proven lately that nothing is left of a machine, which takes calls and time: who deletes it may have to
+// come back for other reasons, such as its Secret. No list has shown anything since.
+func (a *account) isGone(m cloud.Machine) bool {
+	w := a.ledger.recall(m)
+	return !w.gone.IsZero() && a.now().Sub(w.gone) < oldEnough && !a.lists.has(m)
 }
 
 // Server is the cloud and the tenant, once Azure Resource Manager has let us in.
@@ -134,7 +146,11 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 		return true, a.remove(ctx, m, at)
 	case next.Sweep:
 		id, _ := arm.Parse(step.ID)
-		return true, a.removeRemnant(ctx, at.scope, id)
+		err := a.removeRemnant(ctx, at.scope, id)
+		if err == nil {
+			a.dropAdapter(m, id)
+		}
+		return true, err
 	}
 	return true, step.Err
 }
@@ -217,14 +233,19 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 	if shut := a.closures.probe(group, location, choice, m.ProviderID, a.now()); shut != nil {
 		return true, shut
 	}
+	want := request.Want{
+		Machine: m, Placement: where, Choice: choice, Accelerated: a.accelerates(group, m, choice), Separate: a.refusesInline.Load(),
+	}
+	write, err := a.prepare(ctx, m, at, want)
+	if err != nil {
+		return true, err
+	}
 	sent := a.now()
-	answer := a.calls.createVM(ctx, at.vm, func(ctx context.Context) (any, error) {
-		return body(ctx, request.Want{Machine: m, Placement: where, Choice: choice, Accelerated: a.accelerates(group, m, choice)})
-	})
+	answer := a.calls.createVM(ctx, at.vm, write)
 	if _, waits := asLater(answer.err()); waits || answer.unsent != nil {
 		return true, answer.err()
 	}
-	put := putOf(answer, sent)
+	put, made := putOf(answer, sent), a.ledger.recall(m).separate.made
 	a.ledger.note(m, sent, func(w *work) {
 		w.put, w.choice, w.view, w.ran, w.missed = put, choice, nil, false, next.Missed{}
 		if put.Answer == next.Lost {
@@ -233,9 +254,16 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 		if put.Took {
 			w.looked = time.Time{}
 		}
+		if put.Answer == next.Accepted {
+			w.separate = separate{}
+		}
 	})
 	if answer.verdict == nil {
+		at.scope.attach(made)
 		return true, nil
+	}
+	if answer.effect() == fault.Inline {
+		a.refusesInline.Store(true)
 	}
 	a.closures.shut(group, location, choice, *answer.verdict, sent)
 	if put.Took {
@@ -264,11 +292,6 @@ func body(ctx context.Context, want request.Want) (any, error) {
 		return nil, err
 	}
 	want.UserData = data
-	if request.Separate(want.Machine.Spec.Azure) {
-		return nil, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
-			"spec.azure.networkInterfaces has a privateAddress, which this release cannot carry out: remove it in a new "+
-				"WindowsMachineTemplate")
-	}
 	if err := request.Check(want); err != nil {
 		return nil, err
 	}

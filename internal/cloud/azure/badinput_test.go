@@ -164,6 +164,28 @@ func TestBadInput(t *testing.T) {
 			func(_ *stage, m *cloud.Machine) { m.UserData = make(cloud.UserData, request.MaxUserData+1).Read }, "",
 			infrav1.BootstrapDataRefusedReason, "65536 bytes",
 		},
+		"an address outside the subnet": {
+			azure(func(vm *infrav1.AzureVM) { vm.NetworkInterfaces[0].PrivateAddress = "10.9.5.5" }), "", infrav1.SpecInvalidReason,
+			"give a privateAddress of the subnet",
+		},
+		"an address in use": {
+			func(s *stage, m *cloud.Machine) {
+				s.strangersAdapter("other")
+				m.Spec.Azure.NetworkInterfaces[0].PrivateAddress = ownAddress
+			}, "", infrav1.SpecInvalidReason, "remove what has the address",
+		},
+		"a stranger's adapter of our name": {
+			func(s *stage, m *cloud.Machine) {
+				s.strangersAdapter(request.AdapterName(*m, 0))
+				m.Spec.Azure.NetworkInterfaces[0].PrivateAddress = ownAddress
+			}, "", infrav1.NameTakenReason, "already has a network interface named",
+		},
+		"user data one byte over, and an address": {
+			func(_ *stage, m *cloud.Machine) {
+				m.UserData = make(cloud.UserData, request.MaxUserData+1).Read
+				m.Spec.Azure.NetworkInterfaces[0].PrivateAddress = ownAddress
+			}, "", infrav1.BootstrapDataRefusedReason, "65536 bytes",
+		},
 		"a tag that Azure refuses": {
 			azure(func(vm *infrav1.AzureVM) { vm.AdditionalTags = map[string]infrav1.AzureTagValue{"a<b": "x"} }), "",
 			infrav1.SpecInvalidReason, "spec.azure.additionalTags",
@@ -186,7 +208,7 @@ func TestBadInput(t *testing.T) {
 				s.live(a, 5*time.Second)
 			}
 			s.refusedAs(got, test.reason, test.says)
-			if n := s.ByClass()["PUT vm"]; n > 5*60/15+1 {
+			if n := s.ByClass()["PUT vm"] + s.ByClass()["PUT nic"]; n > 5*60/15+1 {
 				t.Errorf("%d requests in 5 minutes", n)
 			}
 			s.gone(a, m)

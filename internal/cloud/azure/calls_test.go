@@ -168,6 +168,24 @@ func TestNoCapacityClosesTheSizeForAll(t *testing.T) {
 	s.run(a, second)
 }
 
+// TestGoneStaysGone: who deletes a machine may have to come back when nothing is left of its VM. That costs no call and no time,
+// unless a VM is there again.
+func TestGoneStaysGone(t *testing.T) {
+	s := newStage(t)
+	a, m := s.watched(), s.machine("m")
+	s.run(a, m)
+	s.gone(a, m)
+	s.Forget()
+	if err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) || len(s.Calls()) > 0 {
+		t.Errorf("Delete = %v after %d calls, want that nothing is left after none", err, len(s.Calls()))
+	}
+	s.run(a, m)
+	if err := a.Delete(t.Context(), m); err != nil {
+		t.Errorf("Delete = %v of a VM that is there again", err)
+	}
+	s.gone(a, m)
+}
+
 func TestSweep(t *testing.T) {
 	s := newStage(t)
 	a, m := s.watched(), s.machine("m")

@@ -25,6 +25,9 @@ type work struct {
 	was    bool      // its VM was seen
 	ran    bool
 	used   time.Time
+	gone   time.Time // when it was proven that nothing is left of it
+	// separate are the adapters that were made before the VM.
+	separate separate
 }
 
 // busy says that something is expected to change soon.
@@ -70,7 +73,7 @@ func (l *ledger) note(m cloud.Machine, now time.Time, change func(*work)) {
 		w = &work{key: m.Key, scope: scopeOf(m.ProviderID)}
 		l.works[m.ProviderID] = w
 	}
-	w.used = now
+	w.used, w.gone = now, time.Time{}
 	change(w)
 }
 
@@ -86,10 +89,14 @@ func (l *ledger) prune(now time.Time) {
 	}
 }
 
-func (l *ledger) forget(m cloud.Machine) {
+// bury forgets all of a machine but that nothing is left of it.
+func (l *ledger) bury(m cloud.Machine, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.works, m.ProviderID)
+	if l.works == nil {
+		l.works = map[string]*work{}
+	}
+	l.works[m.ProviderID] = &work{key: m.Key, scope: scopeOf(m.ProviderID), used: now, gone: now}
 }
 
 // keys are the machines of a scope, and busy says whether something changes there.
@@ -97,7 +104,7 @@ func (l *ledger) keys(scope string) (all []cloud.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.works {
-		if w.scope == scope {
+		if w.scope == scope && w.gone.IsZero() {
 			all = append(all, w.key)
 		}
 	}
@@ -115,10 +122,14 @@ func (l *ledger) busy(scope string, now time.Time) bool {
 	return false
 }
 
-// requested says that a request of ours for a VM may still bring it.
+// requested says that a request of ours for a VM or its adapters may still bring it.
 func (l *ledger) requested(providerID string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.works[providerID]
-	return w != nil && !w.put.At.IsZero() && now.Sub(w.put.At) < oldEnough
+	if w == nil {
+		return false
+	}
+	asked := func(at time.Time) bool { return !at.IsZero() && now.Sub(at) < oldEnough }
+	return asked(w.put.At) || asked(w.separate.at)
 }

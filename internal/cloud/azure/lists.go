@@ -95,6 +95,20 @@ func (l *lists) scope(group arm.ID) *scope {
 	return l.scopes[group.Key()]
 }
 
+// has says that a list shows a VM of the machine's name.
+func (l *lists) has(m cloud.Machine) bool {
+	l.mu.Lock()
+	s := l.scopes[scopeOf(m.ProviderID)]
+	l.mu.Unlock()
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, there := s.vms[strings.ToLower(m.Name)]
+	return there
+}
+
 // all are the scopes in order.
 func (l *lists) all() []*scope {
 	l.mu.Lock()

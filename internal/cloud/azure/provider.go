@@ -15,6 +15,7 @@
 //
 //	lists.go       the lists that all machines share; watch.go asks for them and sends keys
 //	sweep.go       adapters and disks that a deletion left
+//	adapters.go    adapters that are made before their VM
 //	ledger.go      what this process began for each machine
 //	choices.go     the sizes that Azure has no room for; sizes.go is what the others can do, through the room skus
 //	inspect.go     compares a spec with Azure for a person, before a machine is made

@@ -90,9 +90,10 @@ type resource struct {
 	Tags       map[string]string
 	ManagedBy  string
 	Properties struct {
-		VirtualMachine   struct{ ID string }
-		DiskState        string
-		IPConfigurations []struct {
+		VirtualMachine    struct{ ID string }
+		DiskState         string
+		ProvisioningState string
+		IPConfigurations  []struct {
 			Properties struct{ PrivateIPAddress string }
 		}
 	}

@@ -31,6 +31,9 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 	}
 	s.Left, s.Refused = at.scope.left(*m), at.scope.refusal()
 	at.scope.mu.Unlock()
+	if left := w.separate.left(); left != nil {
+		s.Left = left
+	}
 	if s.Seen != nil && s.Seen.Ours {
 		a.saw(*m, &s, w)
 		w.was = true
@@ -62,12 +65,12 @@ func (a *account) saw(m cloud.Machine, s *next.Survey, w work) {
 	if accepted {
 		s.Put = next.Put{At: w.lost, Answer: next.Accepted}
 	}
-	if w.was && w.ran == s.Ran && w.missed == s.Missed && w.view == s.View && !accepted {
+	if w.was && w.ran == s.Ran && w.missed == s.Missed && w.view == s.View && !accepted && len(w.separate.made) == 0 {
 		return
 	}
 	a.ledger.note(m, s.Now, func(w *work) {
 		w.was, w.ran, w.missed, w.view, w.put = true, s.Ran, s.Missed, s.View, s.Put
-		w.lost = time.Time{}
+		w.lost, w.separate = time.Time{}, separate{}
 	})
 	if s.Ran && w.choice.Size != "" {
 		a.closures.opened(homeOf(m).Parent(), locationOf(m), w.choice)

@@ -50,6 +50,10 @@ func TestJudge(t *testing.T) {
 		{Answer{Status: 403, Code: "LinkedAuthorizationFailed"}, cloud.Denied, infrav1.CredentialsRejectedReason, None, slowly},
 		{Answer{Status: 403, Code: "RequestDisallowedByPolicy"}, cloud.Exhausted, infrav1.CloudTaskFailedReason, None, slowly},
 		{Answer{Status: 403}, cloud.Denied, infrav1.CredentialsRejectedReason, None, slowly},
+		{Answer{Status: 400, Code: "PrivateIPAddressInUse"}, cloud.Exhausted, infrav1.SpecInvalidReason, None, later},
+		{Answer{Status: 400, Code: "PrivateIPAddressNotInSubnet"}, cloud.Invalid, infrav1.SpecInvalidReason, None, slowly},
+		{Answer{Status: 400, Code: "NicInUse"}, cloud.Exhausted, infrav1.CloudTaskFailedReason, None, slowly},
+		{Answer{Status: 409, Code: "AnotherOperationInProgress"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, soon},
 		{Answer{Status: 409, Code: "ScopeLocked"}, cloud.Exhausted, infrav1.CloudTaskFailedReason, None, slowly},
 		{
 			Answer{

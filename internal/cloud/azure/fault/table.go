@@ -123,6 +123,19 @@ var rows = []row{
 	},
 
 	{
+		codes: []string{"privateipaddressinuse"}, kind: cloud.Exhausted, reason: infrav1.SpecInvalidReason, after: later,
+		say: "remove what has the address, or give another privateAddress in a new WindowsMachineTemplate",
+	},
+	{
+		codes: []string{"privateipaddressnotinsubnet"}, kind: cloud.Invalid, reason: infrav1.SpecInvalidReason, after: slowly,
+		say: "give a privateAddress of the subnet in a new WindowsMachineTemplate",
+	},
+	{
+		codes: []string{"nicinuse"}, kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason, after: slowly,
+		say: "detach the network interface from the other VM",
+	},
+
+	{
 		codes: []string{"osprovisioningtimedout", "osprovisioningclienterror", "osprovisioninginternalerror"}, kind: cloud.Transient,
 		reason: infrav1.CloudTaskFailedReason, effect: Guest, after: slowly,
 		say: "the guest may still finish; look at the boot diagnostics of the VM",

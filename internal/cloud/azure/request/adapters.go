@@ -11,17 +11,17 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// Separate says that the adapters must be there before the VM, because one has an address of its own: Azure's request for a VM
-// has no place for it.
-func Separate(spec *infrav1.AzureVM) bool {
-	return slices.ContainsFunc(spec.NetworkInterfaces, hasAddress)
+// Separate says that the adapters must be there before the VM, because the cloud wants it so or one has an address of its own:
+// Azure's request for a VM has no place for it.
+func Separate(w Want) bool {
+	return w.Separate || slices.ContainsFunc(w.Machine.Spec.Azure.NetworkInterfaces, hasAddress)
 }
 
 func hasAddress(one infrav1.AzureNetworkInterface) bool { return one.PrivateAddress != "" }
 
 // adapters are part of the request for the VM: nothing is left of them if it is refused. Separate ones are named.
 func adapters(w Want) *armcompute.NetworkProfile {
-	if Separate(w.Machine.Spec.Azure) {
+	if Separate(w) {
 		return &armcompute.NetworkProfile{NetworkInterfaces: named(w)}
 	}
 	profile := &armcompute.NetworkProfile{NetworkAPIVersion: ptr.To(armcompute.NetworkAPIVersionTwoThousandTwentyTwo1101)}

@@ -22,9 +22,9 @@ func Check(w Want) error {
 	if wrong := arm.CheckTags(users(w)); wrong != "" {
 		return refuse("spec.azure.additionalTags, together with the tags of the AzureCluster: %s", wrong)
 	}
-	if name := publicBeside(spec); name != "" {
-		return refuse("spec.azure.networkInterfaces: %s has a public IP, which no adapter can have if another has a privateAddress: "+
-			"remove the one or the other", name)
+	if name := publicBeside(w); name != "" {
+		return refuse("spec.azure.networkInterfaces: %s has a public IP, which no adapter can have if another has a privateAddress or "+
+			"the cloud wants adapters made before their VM: remove the one or the other", name)
 	}
 	return CheckUserData(w.UserData)
 }
@@ -42,10 +42,10 @@ func sources(image infrav1.AzureImage) int {
 	return of
 }
 
-// publicBeside is the adapter with a public IP beside one with an address of its own.
-func publicBeside(spec *infrav1.AzureVM) string {
-	for _, one := range spec.NetworkInterfaces {
-		if one.PublicIP == infrav1.AzureEnabled && Separate(spec) {
+// publicBeside is the adapter with a public IP where adapters are made before their VM.
+func publicBeside(w Want) string {
+	for _, one := range w.Machine.Spec.Azure.NetworkInterfaces {
+		if one.PublicIP == infrav1.AzureEnabled && Separate(w) {
 			return one.Name
 		}
 	}

@@ -76,7 +76,7 @@ func TestAzureTakesTheRequest(t *testing.T) {
 		if err := Check(w); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if Separate(w.Machine.Spec.Azure) {
+		if Separate(w) {
 			simulatorPut(t, credential, options, w)
 			c.Advance(time.Minute)
 		}

@@ -22,8 +22,10 @@ type Want struct {
 	Choice    Choice
 	// Accelerated says that the size has accelerated networking.
 	Accelerated bool
-	UserData    cloud.UserData
-	Password    string
+	// Separate says that the cloud refuses adapters in the request for a VM.
+	Separate bool
+	UserData cloud.UserData
+	Password string
 }
 
 // VM is the body of the request. What the VM is made of has marks or names by which it is found again.

@@ -29,12 +29,14 @@ func TestSeparateNICs(t *testing.T) {
 	h.do(t, http.MethodPut, nicID("b"), staticNIC("10.1.5.5")).refused(t, http.StatusBadRequest, "PrivateIPAddressInUse", "10.1.5.5")
 	h.do(t, http.MethodPut, nicID("b"), staticNIC("10.9.5.5")).
 		refused(t, http.StatusBadRequest, "PrivateIPAddressNotInSubnet", "10.9.5.5")
-	c.Advance(time.Minute)
-	h.put(t, "vm", func(b doc.Object) {
+	withA := func(b doc.Object) {
 		doc.Set(b, doc.Object{"networkInterfaces": doc.Objects(doc.Object{
 			"id": nicID("a"), "properties": doc.Object{"primary": true, "deleteOption": "Delete"},
 		})}, "properties", "networkProfile")
-	})
+	}
+	h.put(t, "vm", withA).refused(t, http.StatusConflict, "AnotherOperationInProgress", nicID("a"))
+	c.Advance(time.Minute)
+	h.put(t, "vm", withA)
 	c.Advance(time.Minute)
 	equal(t, doc.Text(h.get(t, nicID("a")).body, "properties", "virtualMachine", "id"), armsim.VMID("vm").String())
 	h.do(t, http.MethodDelete, nicID("a"), nil).refused(t, http.StatusBadRequest, "NicInUse", "must be dissociated")

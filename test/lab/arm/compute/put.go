@@ -182,6 +182,9 @@ func (c *Compute) references(r Request) *reply.Error {
 			}
 			return reply.NICReserved(vm)
 		}
+		if doc.Text(found.Body, "properties", "provisioningState") == "Updating" {
+			return reply.NICBusy(found.ID.String())
+		}
 	}
 	for id := range doc.Of(r.Body, "identity", "userAssignedIdentities") {
 		if c.World.FindText(id) == nil {

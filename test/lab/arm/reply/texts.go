@@ -108,6 +108,12 @@ func NICInUse(nic, vm string) *Error {
 		"interface, it must be dissociated from the resource. To learn more, see aka.ms/deletenic.", nic, vm)
 }
 
+// NICBusy is the answer to a VM's PUT that names a NIC on which NRP still works [I].
+func NICBusy(nic string) *Error {
+	return New(http.StatusConflict, "AnotherOperationInProgress", "Another operation on this or dependent resource is in progress. "+
+		"Resource: %s", nic)
+}
+
 // DiskExists is the answer to a disk name that is taken [V CAPZ #755].
 func DiskExists(disk, group string) *Error {
 	return New(http.StatusConflict, "ConflictingUserInput", "Disk %s already exists in resource group %s. Only "+
