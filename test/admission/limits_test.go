@@ -32,7 +32,8 @@ var limits = map[string][]limit{
 		// A rule does not allow it in templates.
 		longest("spec.providerID", absent, long(513), 512),
 	}),
-	"WindowsBootstrapConfig":         slices.Concat(configLimits, text("status.dataSecretName", 253), text("status.guestReport", 253)),
+	"WindowsBootstrapConfig": slices.Concat(
+		configLimits, text("status.dataSecretName", 253), text("status.guestReport", 253)),
 	"WindowsBootstrapConfigTemplate": slices.Concat(configLimits, templateLimits),
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,7 +135,8 @@ func (a *aviary) live(t *testing.T) map[string]string {
 	v := vcenter.New(t)
 	a.SetCredentials(t, v.Credentials())
 	a.Change(t, "wrong-password", v.Credentials())
-	a.managers = expect.Got(servers.Observe(t.Context(), a.Management, a.Name, "--v=7"))(t)
+	azure, flags := startAzure(t)
+	a.managers = expect.Got(servers.Observe(t.Context(), a.Management, a.Name, append(flags, "--v=7")...))(t)
 	t.Cleanup(func() {
 		for _, manager := range a.managers {
 			if log := expect.Got(manager.Printed())(t); t.Failed() {
@@ -144,12 +146,14 @@ func (a *aviary) live(t *testing.T) map[string]string {
 	})
 	seen := map[string]string{}
 	wrong := a.startWrong(t)
+	inAzure, refusedInAzure := a.startInAzure(t)
 	flock := a.start(t)
 	joins, fails := flock[0], flock[1]
 	a.noteData(t, flock)
 	a.report(t, v, joins, `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"}}`)
 	a.report(t, v, fails, `{"version":1,"state":"Failed","phase":{"index":1,"of":5,"name":"prepare"},`+
 		`"failure":{"reason":"StepFailed","step":"write file","message":"it is full"}}`)
+	a.liveInAzure(t, azure, inAzure, refusedInAzure)
 	joins.Join(t)
 	joins.Await(t, "joined", world.Windows("BootstrapSucceeded True "+infrav1.JoinedReason))
 	fails.Await(t, "failure", func(s world.State) string {
@@ -168,7 +172,7 @@ func (a *aviary) live(t *testing.T) map[string]string {
 		})
 	}
 	a.look(t, seen)
-	for _, m := range append(wrong, flock...) {
+	for _, m := range slices.Concat(wrong, flock, []*world.Machine{inAzure, refusedInAzure}) {
 		m.End(t)
 	}
 	a.look(t, seen)

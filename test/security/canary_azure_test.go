@@ -1,0 +1,86 @@
+package security
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+// startAzure starts an Azure whose clock follows the time, and says what the managers must know of it.
+func startAzure(t *testing.T) (azure *armsim.Cloud, flags []string) {
+	t.Helper()
+	azure = armsim.Start("127.0.0.1:0", time.Now())
+	azure.Change(func(in *armsim.Inside) {
+		in.Compute.Times.Network, in.Compute.Times.Allocate = 100*time.Millisecond, 100*time.Millisecond
+		in.Compute.Times.Boot, in.Compute.Times.Delete = 100*time.Millisecond, 100*time.Millisecond
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() { azure.KeepTime(ctx); close(over) }()
+	t.Cleanup(func() { cancel(); <-over; azure.Close() })
+	file := filepath.Join(t.TempDir(), "clouds.json")
+	expect.OK(t, os.WriteFile(file, expect.Got(json.Marshal(map[string][]clouds.Cloud{"clouds": {{
+		Name: "TestCloud", ResourceManager: azure.Endpoint(), Authority: azure.Endpoint(), CABundle: string(azure.CA()),
+	}}}))(t), 0o600))
+	return azure, []string{"--azure-clouds=" + file, "--azure-cloud=TestCloud"}
+}
+
+// startInAzure makes a machine in Azure, and another one that Azure refuses because its client secret is another one.
+func (a *aviary) startInAzure(t *testing.T) (lives, refused *world.Machine) {
+	t.Helper()
+	a.canaries["client secret"] = canary(armsim.Secret)
+	wrong := a.hatch("wrong client secret")
+	for name, secret := range map[string][]byte{"client": []byte(armsim.Secret), "wrong-client": wrong} {
+		a.createSecret(t, name, map[string][]byte{
+			"tenantID": []byte(armsim.Tenant), "clientID": []byte(armsim.ClientID), "clientSecret": secret,
+		})
+	}
+	add := func(name, identity string) *world.Machine {
+		m := a.NewMachine(name)
+		m.Windows.Spec = infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
+			IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: identity},
+			SubscriptionID: armsim.Subscription, ResourceGroup: armsim.Group, Location: armsim.Location, VMSize: "Standard_D4s_v5",
+			Image:             infrav1.AzureImage{ID: armsim.GalleryImage + "/versions/1.36.3"},
+			NetworkInterfaces: []infrav1.AzureNetworkInterface{{Name: "node", Subnet: infrav1.AzureSubnet{ID: armsim.SubnetID}}},
+		}}
+		m.Create(t)
+		return m
+	}
+	return add("in-azure", "client"), add("refused-in-azure", "wrong-client")
+}
+
+// liveInAzure has the guest in Azure report and join, and makes canaries of what its VM was given.
+func (a *aviary) liveInAzure(t *testing.T, azure *armsim.Cloud, lives, refused *world.Machine) {
+	t.Helper()
+	s := lives.Await(t, "VM in Azure", world.Windows("Ready True "+infrav1.RunningReason), world.Tokens(1))
+	var host compute.Host
+	azure.Change(func(in *armsim.Inside) { host = in.Compute.Drive(armsim.VMID(s.Windows.Status.ComputerName)) })
+	if len(host.CustomData) < 1000 || len(host.AdminPassword) < 12 {
+		t.Fatalf("the VM has %d bytes of custom data and a password of %d", len(host.CustomData), len(host.AdminPassword))
+	}
+	a.canaries["password of the VM's administrator"] = canary(host.AdminPassword)
+	a.canaries["custom data"] = canary(host.CustomData[len(host.CustomData)-200 : len(host.CustomData)-100])
+	a.canaries["bootstrap token of a guest in Azure"] = canary(s.Tokens[0].Data[bootstrapapi.BootstrapTokenSecretKey])
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: guests.Namespace, Name: s.Config.Status.GuestReport}}
+	world.Change(t, a.Client, object, func(o *corev1.ConfigMap) {
+		o.Data = map[string]string{guests.Key: `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"}}`}
+	})
+	lives.Join(t)
+	lives.Await(t, "joined in Azure", world.Windows("BootstrapSucceeded True "+infrav1.JoinedReason))
+	refused.Await(t, "refusal by Azure", world.Windows("Ready False "+infrav1.CredentialsRejectedReason))
+}
