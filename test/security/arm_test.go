@@ -97,7 +97,9 @@ func TestEvilARM(t *testing.T) {
 		}
 	}
 	redirect := func(to func(*evilARM) string) func(*evilARM, http.ResponseWriter, *http.Request) {
-		return func(e *evilARM, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to(e), http.StatusTemporaryRedirect) }
+		return func(e *evilARM, w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, to(e), http.StatusTemporaryRedirect)
+		}
 	}
 	for tries, answer := range map[string]func(*evilARM, http.ResponseWriter, *http.Request){
 		"redirects to another host": redirect(func(e *evilARM) string { return e.other.URL }),
