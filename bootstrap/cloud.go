@@ -42,12 +42,13 @@ var vSphereCloud = cloud{
 	waitSeconds: 60,
 }
 
-// azureCloud: the host agent is told of failures only. The serial port is told everything; boot diagnostics keep its
-// log.
+// azureCloud: the host agent is told of failures only, and comes first because Azure acts on them. The serial ports are told
+// everything. Boot diagnostics keep the log of COM1, which Windows often holds for its own console; image-builder uses COM2.
 var azureCloud = cloud{
 	channels: []plan.Channel{
-		{Do: plan.ChannelConsole, Port: "COM2"},
 		{Do: plan.ChannelAzure, URL: "http://168.63.129.16"},
+		{Do: plan.ChannelConsole, Port: "COM1"},
+		{Do: plan.ChannelConsole, Port: "COM2"},
 	},
 	erase:   plan.Texts(`C:\AzureData\CustomData*`),
 	carries: func(userData []byte) bool { return len(userData) <= maxCustomDataBytes },

@@ -92,7 +92,7 @@ func (m *machine) renderAnew() error {
 func (m *machine) render() (full, shown guest, err error) {
 	in := bootstrap.Input{
 		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.windows, Config: m.config, ClusterCA: m.ca, Token: m.token,
-		Sources: m.sources, // and no Now: noteExpiry tells what has expired
+		Reports: m.windows.Spec.Azure != nil, Sources: m.sources, // and no Now: noteExpiry tells what has expired
 	}
 	if full, _, err = renderGuest(in); err != nil {
 		return full, shown, err

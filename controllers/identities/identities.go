@@ -96,7 +96,7 @@ func (k *Keeper) Of(p cloud.Placer, use Use) (Rights, error) {
 	if err != nil && phase.Of(err).Reason != infrav1.CredentialsMissingReason {
 		return Rights{}, err
 	}
-	by := cloud.Asker{Namespace: use.Machine.Namespace}
+	by := cloud.Asker{Namespace: use.Machine.Namespace, Unread: err != nil}
 	if namespace != nil {
 		by.Labels = namespace.GetLabels()
 	}

@@ -31,6 +31,8 @@ type Placer interface {
 type Asker struct {
 	Namespace string
 	Labels    map[string]string
+	// Unread says that the manager may not read the labels.
+	Unread bool
 }
 
 // Grant is an identity that an asker may use.

@@ -64,7 +64,7 @@ func tagsOf[T, S ~string](tags map[string]S) map[string]T {
 
 // Allow says whose credentials a machine may use.
 func (p Provider) Allow(by cloud.Asker, identity *unstructured.Unstructured) (cloud.Grant, error) {
-	asker := placement.Asker(by)
+	asker := by
 	grant, err := placement.Own(asker, &placement.Allowed{List: append([]string{}, p.Namespaces...)})
 	if identity != nil {
 		var of placement.Identity

@@ -25,11 +25,8 @@ const (
 // Ambient says that the proof is the manager's own. It MUST NOT be sent to an endpoint that a user chose.
 func (p Proof) Ambient() bool { return p == WorkloadToken || p == ManagedIdentity || p == Manager }
 
-// Asker is who wants to use an identity: a namespace, and its labels.
-type Asker struct {
-	Namespace string
-	Labels    map[string]string
-}
+// Asker is who wants to use an identity.
+type Asker = cloud.Asker
 
 // Identity is an AzureClusterIdentity, as Cluster API Provider Azure has it.
 type Identity struct {
@@ -81,6 +78,10 @@ func Use(by Asker, i Identity) (Grant, error) {
 		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s does not exist: create it", name)
 	case i.BeingDeleted:
 		return Grant{}, deny(infrav1.CredentialsBeingDeletedReason, "AzureClusterIdentity %s is being deleted: create it again", name)
+	case !allows(i.Allowed, by) && by.Unread && i.Allowed != nil && i.Allowed.Selector != nil:
+		return Grant{}, deny(infrav1.CredentialsMissingReason,
+			"AzureClusterIdentity %s does not allow namespace %s by its name, and its selector cannot be tried, because the manager may "+
+				"not read Namespaces: add the name to its spec.allowedNamespaces.list", name, by.Namespace)
 	case !allows(i.Allowed, by):
 		return Grant{}, deny(infrav1.CredentialsMissingReason,
 			"AzureClusterIdentity %s does not allow namespace %s: add the namespace to "+

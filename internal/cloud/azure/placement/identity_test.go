@@ -3,6 +3,7 @@ package placement
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,6 +44,25 @@ func someIdentity(kind string, allowed *Allowed) Identity {
 	return Identity{
 		Namespace: "identities", Name: "clusters", Type: kind, ClientID: "client", TenantID: "tenant",
 		SecretNamespace: "identities", SecretName: "proof", Allowed: allowed,
+	}
+}
+
+// TestLabelsUnread: a manager that may not read labels says so only where they might have helped.
+func TestLabelsUnread(t *testing.T) {
+	unread := Asker{Namespace: "team", Unread: true}
+	selector := &metav1.LabelSelector{MatchLabels: byTeam.Labels}
+	for says, allowed := range map[string]*Allowed{
+		"may not read Namespaces":       {Selector: selector},
+		"spec.allowedNamespaces":        {List: []string{"other"}},
+		"the manager may not read Name": {List: []string{"other"}, Selector: selector},
+	} {
+		_, err := Use(unread, someIdentity("WorkloadIdentity", allowed))
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want that it says %q", err, says)
+		}
+	}
+	if _, err := Use(unread, someIdentity("WorkloadIdentity", &Allowed{List: []string{"team"}, Selector: selector})); err != nil {
+		t.Errorf("a namespace that is named: %v", err)
 	}
 }
 
