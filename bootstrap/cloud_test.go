@@ -31,7 +31,8 @@ func TestCloudChannels(t *testing.T) {
 		}, `C:\run\kubeadm\join-config.yaml`, "guestinfo is blanked by the controller"},
 		{"Azure", onAzure, []plan.Channel{
 			{Do: plan.ChannelAzure, URL: "http://168.63.129.16"},
-			{Do: plan.ChannelConsole, Port: "COM1"}, {Do: plan.ChannelConsole, Port: "COM2"},
+			{Do: plan.ChannelConsole, Port: "COM1"},
+			{Do: plan.ChannelConsole, Port: "COM2"},
 		}, `C:\AzureData\CustomData*`, "Azure keeps a copy on the disk"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

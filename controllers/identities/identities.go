@@ -58,14 +58,16 @@ type Rights struct {
 	Data     map[string][]byte
 }
 
-// Use is a machine and the identity it asks for; without a name, it asks for the manager's own.
+// Use is a machine and the identity it asks for; without a name, it asks for the manager's own. Cloud is the one that its place
+// is in, if that says so.
 type Use struct {
 	Machine, Identity types.NamespacedName
+	Cloud             string
 }
 
 // Holder stands for the use of an identity where that of a Secret has the Secret's name: no Secret is called so.
 func (u Use) Holder() cloud.Key {
-	return cloud.Key{Namespace: u.Machine.Namespace, Name: "identity " + u.Identity.String()}
+	return cloud.Key{Namespace: u.Machine.Namespace, Name: "identity " + u.Identity.String() + " " + u.Cloud}
 }
 
 // String is for people.
@@ -81,7 +83,7 @@ const kindOf = "AzureClusterIdentity"
 // Of says whose rights a machine has.
 func (k *Keeper) Of(p cloud.Placer, use Use) (Rights, error) {
 	if use.Identity.Name == "" {
-		grant, err := p.Allow(cloud.Asker{Namespace: use.Machine.Namespace}, nil)
+		grant, err := p.Allow(cloud.Asker{Namespace: use.Machine.Namespace, Cloud: use.Cloud}, nil)
 		return Rights{Provider: p.As(grant)}, phase.Cloud(err)
 	}
 	identity, err := k.ask(object{identity, use.Identity}, use.Machine)
@@ -96,7 +98,7 @@ func (k *Keeper) Of(p cloud.Placer, use Use) (Rights, error) {
 	if err != nil && phase.Of(err).Reason != infrav1.CredentialsMissingReason {
 		return Rights{}, err
 	}
-	by := cloud.Asker{Namespace: use.Machine.Namespace, Unread: err != nil}
+	by := cloud.Asker{Namespace: use.Machine.Namespace, Unread: err != nil, Cloud: use.Cloud}
 	if namespace != nil {
 		by.Labels = namespace.GetLabels()
 	}

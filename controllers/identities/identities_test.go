@@ -85,6 +85,7 @@ func team(labels map[string]string) *corev1.Namespace {
 var (
 	blue = types.NamespacedName{Namespace: owner, Name: "blue"}
 	m1   = types.NamespacedName{Namespace: "team", Name: "m1"}
+	mine = Use{Machine: m1, Identity: blue}
 )
 
 // started is a keeper that runs until the test ends.
@@ -132,28 +133,28 @@ func TestOf(t *testing.T) {
 		provider  azure.Provider
 		want      string
 	}{
-		{name: "listed", use: Use{m1, blue}, objects: []client.Object{identityOf(list), proof("s"), team(nil)}},
-		{name: "by a label", use: Use{m1, blue}, objects: []client.Object{identityOf(labels), proof("s"), labeled}},
+		{name: "listed", use: mine, objects: []client.Object{identityOf(list), proof("s"), team(nil)}},
+		{name: "by a label", use: mine, objects: []client.Object{identityOf(labels), proof("s"), labeled}},
 		{
-			name: "without the label", use: Use{m1, blue},
+			name: "without the label", use: mine,
 			objects: []client.Object{identityOf(labels), proof("s"), team(nil)}, want: "does not allow namespace team",
 		},
 		{
-			name: "labels that may not be read", use: Use{m1, blue}, forbidden: "Namespace",
+			name: "labels that may not be read", use: mine, forbidden: "Namespace",
 			objects: []client.Object{identityOf(labels), proof("s"), labeled}, want: "does not allow namespace team",
 		},
 		{
-			name: "listed, and labels may not be read", use: Use{m1, blue}, forbidden: "Namespace",
+			name: "listed, and labels may not be read", use: mine, forbidden: "Namespace",
 			objects: []client.Object{identityOf(list), proof("s"), labeled},
 		},
 		{
-			name: "may not be read", use: Use{m1, blue}, forbidden: kindOf,
+			name: "may not be read", use: mine, forbidden: kindOf,
 			objects: []client.Object{identityOf(list), proof("s"), labeled},
 			want:    "the manager may not read identity identities/blue; give its account that right",
 		},
-		{name: "does not exist", use: Use{m1, blue}, want: "AzureClusterIdentity identities/blue does not exist; create it"},
+		{name: "does not exist", use: mine, want: "AzureClusterIdentity identities/blue does not exist; create it"},
 		{
-			name: "its Secret does not exist", use: Use{m1, blue}, objects: []client.Object{identityOf(list), team(nil)},
+			name: "its Secret does not exist", use: mine, objects: []client.Object{identityOf(list), team(nil)},
 			want: "Secret proof of AzureClusterIdentity identities/blue does not exist; create it in namespace identities",
 		},
 		{name: "the manager's own, not allowed", use: Use{Machine: m1}, want: "the manager may not use its own for namespace team"},
@@ -202,7 +203,7 @@ func TestChanges(t *testing.T) {
 		}
 		m2 := types.NamespacedName{Namespace: "team", Name: "m2"}
 		for _, m := range []types.NamespacedName{m1, m2} {
-			_ = expect.Got(settled(k, azure.Provider{}, Use{m, blue}))(t)
+			_ = expect.Got(settled(k, azure.Provider{}, Use{Machine: m, Identity: blue}))(t)
 		}
 		woken()
 		a.asked = nil
@@ -217,7 +218,7 @@ func TestChanges(t *testing.T) {
 		expect.OK(t, a.Update(t.Context(), changed))
 		pass(every + time.Second)
 		expect.Same(t, "woken by a change", []string{"m1", "m2"}, woken())
-		rights := expect.Got(k.Of(azure.Provider{}, Use{m1, blue}))(t)
+		rights := expect.Got(k.Of(azure.Provider{}, mine))(t)
 		expect.Same(t, "proof", "two", string(rights.Data["clientSecret"]))
 		expect.OK(t, a.Delete(t.Context(), changed))
 		pass(every + time.Second)
@@ -230,12 +231,12 @@ func TestForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(identityOf(map[string]any{}), proof("one"), team(nil))
 		k := started(t, a)
-		_ = expect.Got(settled(k, azure.Provider{}, Use{m1, blue}))(t)
+		_ = expect.Got(settled(k, azure.Provider{}, mine))(t)
 		a.mu.Lock()
 		a.forbidden = "Secret"
 		a.mu.Unlock()
 		pass(every + time.Second)
-		rights := expect.Got(k.Of(azure.Provider{}, Use{m1, blue}))(t)
+		rights := expect.Got(k.Of(azure.Provider{}, mine))(t)
 		expect.Same(t, "proof that can no longer be read", "one", string(rights.Data["clientSecret"]))
 		pass(keep + every + time.Second)
 		a.mu.Lock()

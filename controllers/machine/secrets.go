@@ -64,7 +64,11 @@ func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.Id
 			"identityRef has the kind %q, which this release of the manager does not know; set identityRef to a Secret", ref.Kind)
 	}
 	use := identities.Use{Machine: client.ObjectKeyFromObject(f.windows)}
-	switch at := f.windows.Status.Azure; {
+	at := f.windows.Status.Azure
+	if at != nil {
+		use.Cloud = string(at.Cloud)
+	}
+	switch {
 	case ref.Name != "":
 		use.Identity = client.ObjectKey{Namespace: f.windows.Namespace, Name: ref.Name}
 	case at != nil:

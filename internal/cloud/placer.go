@@ -33,6 +33,8 @@ type Asker struct {
 	Labels    map[string]string
 	// Unread says that the manager may not read the labels.
 	Unread bool
+	// Cloud is the one that the machine's place is in, if that says so.
+	Cloud string
 }
 
 // Grant is an identity that an asker may use.
@@ -43,6 +45,8 @@ type Grant struct {
 	ClientID, TenantID string
 	// Secret has the proof; empty if the manager has it.
 	Secret Key
+	// Cloud is the one to log in to; empty for the manager's usual one.
+	Cloud string
 }
 
 // Place is what a cloud that inherits is told of where a VM goes.

@@ -1,6 +1,8 @@
 package azure
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -64,12 +66,11 @@ func tagsOf[T, S ~string](tags map[string]S) map[string]T {
 
 // Allow says whose credentials a machine may use.
 func (p Provider) Allow(by cloud.Asker, identity *unstructured.Unstructured) (cloud.Grant, error) {
-	asker := by
-	grant, err := placement.Own(asker, &placement.Allowed{List: append([]string{}, p.Namespaces...)})
+	grant, err := placement.Own(by, &placement.Allowed{List: append([]string{}, p.Namespaces...)})
 	if identity != nil {
 		var of placement.Identity
 		if of, err = placement.ReadIdentity(identity); err == nil {
-			grant, err = placement.Use(asker, of)
+			grant, err = placement.Use(by, of)
 		}
 	}
 	if err != nil {
@@ -77,8 +78,17 @@ func (p Provider) Allow(by cloud.Asker, identity *unstructured.Unstructured) (cl
 	}
 	return cloud.Grant{
 		Proof: string(grant.Proof), ClientID: grant.ClientID, TenantID: grant.TenantID,
-		Secret: cloud.Key{Namespace: grant.SecretNamespace, Name: grant.SecretName},
+		Secret: cloud.Key{Namespace: grant.SecretNamespace, Name: grant.SecretName}, Cloud: otherCloud(by.Cloud),
 	}, nil
+}
+
+// otherCloud is the cloud of an AzureCluster if that says which. The public one is its default, and so says nothing: the
+// manager's usual cloud may be another.
+func otherCloud(name string) string {
+	if name == string(infrav1.AzurePublicCloud) {
+		return ""
+	}
+	return name
 }
 
 // As is the provider with the rights of a grant.
@@ -100,7 +110,7 @@ func (p Provider) signIn(secret map[string][]byte) (principal, error) {
 			SecretNamespace: p.grant.Secret.Namespace, SecretName: p.grant.Secret.Name,
 		}
 	}
-	who, err := login.Open(login.Request{Grant: grant, Secret: secret, Cloud: p.Cloud, Book: p.Book})
+	who, err := login.Open(login.Request{Grant: grant, Secret: secret, Cloud: cmp.Or(p.grant.Cloud, p.Cloud), Book: p.Book})
 	if err != nil {
 		return principal{}, err
 	}

@@ -1,0 +1,42 @@
+package azure
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+)
+
+// TestCloudOfAPlace: a principal is one of the cloud that the machine's AzureCluster is in, so that the same client in another
+// cloud is another one. The public cloud is an AzureCluster's default and leaves it to the manager.
+func TestCloudOfAPlace(t *testing.T) {
+	secret := map[string][]byte{
+		"tenantID": []byte(armsim.Tenant), "clientID": []byte(armsim.ClientID), "clientSecret": []byte("a secret"),
+	}
+	names := map[string]bool{}
+	for place, host := range map[infrav1.AzureCloud]string{
+		"": "login.microsoftonline.com", infrav1.AzurePublicCloud: "login.microsoftonline.com",
+		infrav1.AzureUSGovernmentCloud: "login.microsoftonline.us", infrav1.AzureChinaCloud: "login.chinacloudapi.cn",
+	} {
+		p := Provider{Namespaces: []string{"team"}}
+		grant := expect.Got(p.Allow(cloud.Asker{Namespace: "team", Cloud: string(place)}, nil))(t)
+		grant.Proof = "ClientSecret"
+		who := expect.Got(p.As(grant).(Provider).signIn(secret))(t)
+		if !strings.Contains(who.cloud.ActiveDirectoryAuthorityHost, host) {
+			t.Errorf("%q logs in at %s, want %s", place, who.cloud.ActiveDirectoryAuthorityHost, host)
+		}
+		names[who.name] = true
+	}
+	expect.Same(t, "principals", 3, len(names))
+	p := Provider{Cloud: string(infrav1.AzureChinaCloud)}
+	who := expect.Got(p.signIn(secret))(t)
+	expect.Same(t, "the manager's usual cloud", true, strings.Contains(who.cloud.ActiveDirectoryAuthorityHost, "chinacloudapi"))
+	_, err := Provider{}.As(cloud.Grant{Proof: "ClientSecret", Cloud: "NoCloud"}).(Provider).signIn(secret)
+	if refused, ok := errors.AsType[*cloud.Error](err); !ok || !strings.Contains(refused.Message, "NoCloud") {
+		t.Errorf("a cloud that is not known: %v", err)
+	}
+}
