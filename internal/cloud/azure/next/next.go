@@ -199,14 +199,15 @@ func toRemove(m cloud.Machine, s Survey) Step {
 	return fail(cloud.ErrNotFound)
 }
 
-// remove deletes the VM, again only after a while. A VM that Azure does not show yet is deleted, too.
+// remove deletes the VM, again only after a while; a VM that another request made since is another one. A VM that Azure does not
+// show yet is deleted, too.
 func (s Survey) remove() Step {
 	told := await("Azure is removing the VM")
 	pause := again
 	if s.Delete.Err != nil {
 		pause = max(s.Delete.Err.After, apart)
 	}
-	switch recent := !s.Delete.At.IsZero() && s.Now.Sub(s.Delete.At) < pause; {
+	switch recent := s.Delete.At.After(s.Put.At) && s.Now.Sub(s.Delete.At) < pause; {
 	case s.Seen != nil && s.Seen.State == Deleting && s.Delete.Accepted:
 		return told
 	case recent && s.Delete.Err != nil:

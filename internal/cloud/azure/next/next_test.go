@@ -201,6 +201,10 @@ func TestDecide(t *testing.T) {
 
 		{name: "remove what is there", want: Gone, facts: []fact{vm(Succeeded, On)}, act: Remove},
 		{name: "one deletion is enough", want: Gone, facts: []fact{vm(Succeeded, On), deleted(true, time.Minute)}},
+		{
+			name: "one that came after another was removed", want: Gone,
+			facts: []fact{vm(Succeeded, On), deleted(true, time.Minute), put(Accepted, 30*time.Second)}, act: Remove,
+		},
 		{name: "Azure is at it", want: Gone, facts: []fact{vm(Deleting, On), deleted(true, time.Hour)}},
 		{name: "it is still there: again", want: Gone, facts: []fact{vm(Succeeded, On), deleted(true, 3*time.Minute)}, act: Remove},
 		{name: "the deletion was refused", want: Gone, facts: []fact{vm(Succeeded, On), deleteFails}, err: errGone},
