@@ -50,32 +50,18 @@ func (r *Reconciler) makeReport(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// dropReport removes the object of a config that is being deleted. What may hold it is what may hold its token.
-func (r *Reconciler) dropReport(ctx context.Context, f *facts) error {
-	if f.cluster == nil || !has(f, bootstrapv1.GuestReportFinalizer) || r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL)) {
-		return nil
-	}
+// removeReport removes the object of a guest whose machine goes.
+func (r *Reconciler) removeReport(ctx context.Context, f *facts) error {
 	names, err := r.reportNames(ctx, f)
 	if err != nil {
 		return err
 	}
-	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err != nil {
-		return letGo(f, err)
-	}
 	for _, name := range names {
 		if err := guests.RemoveReport(ctx, f.workload, name); err != nil {
-			return letGo(f, err)
+			return err
 		}
 	}
 	return nil
-}
-
-// letGo has nothing in a cluster that is being deleted, too, and cannot be reached any more hold the config.
-func letGo(f *facts, err error) error {
-	if !f.cluster.DeletionTimestamp.IsZero() && workload.OutOfReach(err) {
-		return nil
-	}
-	return err
 }
 
 // reportNames is the object's name, or all that it may have where neither status nor Secret tell: they are written after it is

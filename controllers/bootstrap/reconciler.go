@@ -217,7 +217,8 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	case deleting(f) && !has(f, bootstrapv1.ConfigFinalizer) && !has(f, bootstrapv1.GuestReportFinalizer):
 		return nil
 	case deleting(f):
-		return phase.Run(ctx, f, r.dropToken, r.dropReport, r.release)
+		return phase.Run(ctx, f, r.clear(bootstrapv1.ConfigFinalizer, r.removeToken),
+			r.clear(bootstrapv1.GuestReportFinalizer, r.removeReport), r.release)
 	default:
 		return phase.Run(ctx, f, owned, phase.Unless(settled, ready, r.linuxFirst),
 			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, r.validate),

@@ -23,6 +23,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 const (
@@ -215,15 +216,20 @@ func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) 
 	return string(secret.Data[keyToken]), nil
 }
 
-// dropToken removes the token of a config that is being deleted. It does not hold the object if the workload cluster is being
-// deleted too, or cannot be reached for longer than a token lives.
-func (r *Reconciler) dropToken(ctx context.Context, f *facts) error {
-	if f.cluster == nil || !has(f, bootstrapv1.ConfigFinalizer) || r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL)) {
-		return nil
+// clear removes something of a config that is being deleted from the workload cluster, if its finalizer says that it may be
+// there. That does not hold the object if the workload cluster is being deleted too and is out of reach, or for longer than a
+// token lives.
+func (r *Reconciler) clear(finalizer string, remove phase.Func[*facts]) phase.Func[*facts] {
+	return func(ctx context.Context, f *facts) (err error) {
+		if f.cluster == nil || !has(f, finalizer) || r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL)) {
+			return nil
+		}
+		if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err == nil {
+			err = remove(ctx, f)
+		}
+		if !f.cluster.DeletionTimestamp.IsZero() && workload.OutOfReach(err) {
+			return nil
+		}
+		return err
 	}
-	var err error
-	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err == nil {
-		err = r.removeToken(ctx, f)
-	}
-	return letGo(f, err)
 }

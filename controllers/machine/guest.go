@@ -37,10 +37,16 @@ func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
 	}
 	vm.Report = cmp.Or(vm.Report, r.Ears.Report(
 		client.ObjectKeyFromObject(f.cluster), f.config.Status.GuestReport, client.ObjectKeyFromObject(f.windows)))
-	if told, _ := readReport(vm.Report); vm.State == cloud.Creating && (told != nil || hadVM(f)) {
+	if vm.State == cloud.Creating && (hadVM(f) || speaks(vm)) {
 		vm.State = cloud.Running
 	}
 	return &vm
+}
+
+// speaks says that the guest has told something that we understand.
+func speaks(vm cloud.VM) bool {
+	told, err := readReport(vm.Report)
+	return err == nil && told != nil
 }
 
 // reportGuest takes over what the guest tells, if it is time for that: else the status says what it would say if the guest told
