@@ -22,9 +22,9 @@ import (
 
 // checked is a cloud that a spec can be compared with.
 type checked struct {
-	name, spec, people string
-	provider           cloud.Provider
-	has                func(infrav1.WindowsMachineSpec) bool
+	name, people string
+	provider     cloud.Provider
+	has          func(infrav1.WindowsMachineSpec) bool
 	// keys are those of the Secret with the login. Of these, variables give some when the files do not have the Secret. Flavors and
 	// docs/install.md use the same. There is no flag for a password, because other users of a computer see the arguments of its
 	// programs.
@@ -35,7 +35,7 @@ type checked struct {
 
 var clouds = []checked{
 	{
-		name: "vsphere", spec: "spec.vsphere", people: "vCenter", provider: vsphere.Provider{},
+		name: "vsphere", people: "vCenter", provider: vsphere.Provider{},
 		has:  func(spec infrav1.WindowsMachineSpec) bool { return spec.VSphere != nil },
 		keys: []string{"server", "username", "password", "thumbprint", "ca.crt"},
 		variables: []struct{ key, name string }{
@@ -49,7 +49,7 @@ var clouds = []checked{
 		},
 	},
 	{
-		name: "azure", spec: "spec.azure", people: "Azure", provider: azure.Provider{},
+		name: "azure", people: "Azure", provider: azure.Provider{},
 		has: func(spec infrav1.WindowsMachineSpec) bool { return spec.Azure != nil },
 		keys: []string{
 			"tenantID", "clientID", "clientSecret", "certificate", "cloud", "resourceManagerEndpoint", "authority", "audience",
@@ -85,15 +85,17 @@ func gatherCheck(o *objects.Set, opts options) (*machine, error) {
 	}
 	of := cloudNamed(opts.what)
 	if !of.has(m.windows.Spec) {
-		return nil, fmt.Errorf("WindowsMachine %s/%s has no %s, so there is no %s to check", m.owner.Namespace, m.windows.Name, of.spec,
-			of.people)
+		return nil, fmt.Errorf("WindowsMachine %s/%s has no spec.%s, so there is no %s to check", m.owner.Namespace, m.windows.Name,
+			of.name, of.people)
 	}
 	if err := of.provider.Check(m.windows); err != nil {
 		return nil, fmt.Errorf("WindowsMachine %s/%s: %w", m.owner.Namespace, m.windows.Name, err)
 	}
 	m.notes = nil // that of a machine that does not exist yet: none is shown here
-	if m.azureCluster, err = findAzureCluster(o, m.owner.Namespace); err != nil {
-		return nil, err
+	if m.windows.Spec.Azure != nil {
+		if m.azureCluster, err = findAzureCluster(o, m.owner.Namespace); err != nil {
+			return nil, err
+		}
 	}
 	m.login, err = findLogin(o, m, of)
 	return m, err

@@ -53,20 +53,28 @@ func TestCheckVSphere(t *testing.T) {
 				c.change()
 			}
 			got := call(t, c.input, append([]string{"check", "vsphere", "-f", "-"}, c.args...)...)
-			t.Logf("\n%s%s", got.Out, got.Err)
-			if got.Code != c.code || (got.Code != exitDone) != strings.Contains(got.Err, "cannot be made") {
-				t.Errorf("exit code %d, want %d; %s", got.Code, c.code, got.Err)
-			}
-			for _, want := range c.says {
-				if !strings.Contains(strings.Join(strings.Fields(got.Out), " "), want) {
-					t.Errorf("the table has no %q", want)
-				}
-			}
-			if strings.Contains(got.Out+got.Err, vcenter.Password) {
-				t.Error("the output has the password")
-			}
+			assertTable(t, got, c.code, c.says, vcenter.Password)
 			v.Deny("PowerOnVM_Task", "")
 		})
+	}
+}
+
+// assertTable checks how a check ended, what its table says, and that it shows no secret.
+func assertTable(t *testing.T, got ended, code int, says []string, secrets ...string) {
+	t.Helper()
+	t.Logf("\n%s%s", got.Out, got.Err)
+	if got.Code != code || (got.Code != exitDone) != strings.Contains(got.Err, "cannot be made") {
+		t.Errorf("exit code %d, want %d; %s", got.Code, code, got.Err)
+	}
+	for _, want := range says {
+		if !strings.Contains(strings.Join(strings.Fields(got.Out), " "), want) {
+			t.Errorf("the table has no %q", want)
+		}
+	}
+	for _, secret := range secrets {
+		if strings.Contains(got.Out+got.Err, secret) {
+			t.Error("the output has a secret")
+		}
 	}
 }
 

@@ -77,20 +77,7 @@ func TestCheckAzure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := call(t, c.input, "check", "azure", "-f", "-")
-			t.Logf("\n%s%s", got.Out, got.Err)
-			if got.Code != c.code || (got.Code != exitDone) != strings.Contains(got.Err, "cannot be made") {
-				t.Errorf("exit code %d, want %d; %s", got.Code, c.code, got.Err)
-			}
-			for _, want := range c.says {
-				if !strings.Contains(strings.Join(strings.Fields(got.Out), " "), want) {
-					t.Errorf("the table has no %q", want)
-				}
-			}
-			for _, canary := range []string{armsim.Secret, "canary-1234"} {
-				if strings.Contains(got.Out+got.Err, canary) {
-					t.Error("the output has the client secret")
-				}
-			}
+			assertTable(t, got, c.code, c.says, armsim.Secret, "canary-1234")
 		})
 	}
 }
