@@ -103,7 +103,7 @@ func (p Provider) signIn(secret map[string][]byte) (principal, error) {
 	if p.login != nil {
 		return p.login(secret)
 	}
-	grant := placement.OwnSecret(placement.Asker{}, "")
+	grant := placement.OwnSecret(cloud.Asker{}, "")
 	if p.grant.Proof != "" {
 		grant = placement.Grant{
 			Proof: placement.Proof(p.grant.Proof), ClientID: p.grant.ClientID, TenantID: p.grant.TenantID,

@@ -24,6 +24,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -173,7 +174,7 @@ func (p *Principal) ask(t *testing.T) (string, error) {
 	return token.Token, err
 }
 
-var byTeam = placement.Asker{Namespace: "team"}
+var byTeam = cloud.Asker{Namespace: "team"}
 
 // use is the grant of an AzureClusterIdentity of a type.
 func use(t *testing.T, kind, client string) placement.Grant {

@@ -40,7 +40,7 @@ func TestNames(t *testing.T) {
 		"the cloud by its name":  name(own, changed(keyCloud, "AzurePublicCloud")),
 		"another key":            name(own, changed("note", "x")),
 		"an identity":            name(use(t, "ServicePrincipal", app), map[string]string{keySecret: "s"}),
-		"a Secret in other team": name(placement.OwnSecret(placement.Asker{Namespace: "other"}, "x"), base),
+		"a Secret in other team": name(placement.OwnSecret(cloud.Asker{Namespace: "other"}, "x"), base),
 	} {
 		if got != want {
 			t.Errorf("%s: another account", what)

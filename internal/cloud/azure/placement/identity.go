@@ -25,9 +25,6 @@ const (
 // Ambient says that the proof is the manager's own. It MUST NOT be sent to an endpoint that a user chose.
 func (p Proof) Ambient() bool { return p == WorkloadToken || p == ManagedIdentity || p == Manager }
 
-// Asker is who wants to use an identity.
-type Asker = cloud.Asker
-
 // Identity is an AzureClusterIdentity, as Cluster API Provider Azure has it.
 type Identity struct {
 	Namespace, Name       string
@@ -56,12 +53,12 @@ type Grant struct {
 }
 
 // OwnSecret grants a Secret of the asker's own namespace.
-func OwnSecret(by Asker, name string) Grant {
+func OwnSecret(by cloud.Asker, name string) Grant {
 	return Grant{Proof: ClientSecret, SecretNamespace: by.Namespace, SecretName: name}
 }
 
 // Own grants the manager's own identity to the namespaces for which it was started; nil is none.
-func Own(by Asker, allowed *Allowed) (Grant, error) {
+func Own(by cloud.Asker, allowed *Allowed) (Grant, error) {
 	if !allows(allowed, by) {
 		return Grant{}, deny(infrav1.CredentialsMissingReason,
 			"the machine names no identity, and the manager may not use its own for "+
@@ -71,7 +68,7 @@ func Own(by Asker, allowed *Allowed) (Grant, error) {
 }
 
 // Use grants an AzureClusterIdentity, or says why not.
-func Use(by Asker, i Identity) (Grant, error) {
+func Use(by cloud.Asker, i Identity) (Grant, error) {
 	name := i.Namespace + "/" + i.Name
 	switch {
 	case i.Missing:
@@ -135,7 +132,7 @@ func (g Grant) At(chosen, withSecret bool) error {
 		"credentials for it, or in the manager's own file of clouds: move it there")
 }
 
-func allows(a *Allowed, by Asker) bool {
+func allows(a *Allowed, by cloud.Asker) bool {
 	if a == nil {
 		return false
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	byTeam = Asker{Namespace: "team", Labels: map[string]string{"azure": "allowed"}}
+	byTeam = cloud.Asker{Namespace: "team", Labels: map[string]string{"azure": "allowed"}}
 	// allowances are the shapes of allowedNamespaces, and whether each lets byTeam in.
 	allowances = []struct {
 		name    string
@@ -49,7 +49,7 @@ func someIdentity(kind string, allowed *Allowed) Identity {
 
 // TestLabelsUnread: a manager that may not read labels says so only where they might have helped.
 func TestLabelsUnread(t *testing.T) {
-	unread := Asker{Namespace: "team", Unread: true}
+	unread := cloud.Asker{Namespace: "team", Unread: true}
 	selector := &metav1.LabelSelector{MatchLabels: byTeam.Labels}
 	for says, allowed := range map[string]*Allowed{
 		"may not read Namespaces":       {Selector: selector},
