@@ -1,9 +1,7 @@
 package controllers
 
 import (
-	"encoding/json"
 	"net/http"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -61,10 +59,7 @@ func newInherited(t *testing.T) *inherited {
 func (i *inherited) provider(t *testing.T) azure.Provider {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "clouds.json")
-	content := expect.Got(json.Marshal(map[string][]clouds.Cloud{"clouds": {{
-		Name: "Simulated", ResourceManager: i.azure.Endpoint(), Authority: i.azure.Endpoint(), CABundle: string(i.azure.CA()),
-	}}}))(t)
-	expect.OK(t, os.WriteFile(file, content, 0o600))
+	expect.OK(t, i.azure.WriteFile(file, "Simulated"))
 	return azure.Provider{
 		Book: expect.Got(clouds.Load(file))(t), Cloud: "Simulated", Now: i.azure.Now, Ticks: armsim.Ticks,
 	}

@@ -86,12 +86,7 @@ func beginInAzure(t *testing.T, plan world.Plan) *runInAzure {
 	namespace := shared.Namespace(t, world.Start{})
 	r := &runInAzure{run: &run{namespace: namespace}, azure: armsim.Hurry(t, 60)}
 	r.machine = namespace.NewMachine(fmt.Sprintf("a%d", machines.Add(1)))
-	r.machine.Windows.Spec = infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
-		IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: world.Credentials},
-		SubscriptionID: armsim.Subscription, ResourceGroup: armsim.Group, Location: armsim.Location, VMSize: "Standard_D4s_v5",
-		Image:             infrav1.AzureImage{ID: armsim.ManagedImage},
-		NetworkInterfaces: []infrav1.AzureNetworkInterface{{Name: "node", Subnet: infrav1.AzureSubnet{ID: armsim.SubnetID}}},
-	}}
+	r.machine.Windows.Spec = world.InAzure(world.Credentials)
 	r.machine.CreateWithoutConfig(t)
 	r.seen(t)
 	door := &doorOfAzure{to: r.azure}

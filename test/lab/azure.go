@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"text/template"
@@ -14,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
 
@@ -34,13 +31,7 @@ func (l *Lab) startAzure() error {
 	var clock sync.WaitGroup
 	clock.Go(func() { l.Azure.KeepTime(ctx) })
 	l.stopAzure = func() { cancel(); clock.Wait(); l.Azure.Close() }
-	file, err := json.Marshal(map[string][]clouds.Cloud{"clouds": {{
-		Name: azureCloud, ResourceManager: l.Azure.Endpoint(), Authority: l.Azure.Endpoint(), CABundle: string(l.Azure.CA()),
-	}}})
-	if err == nil {
-		err = os.WriteFile(l.cloudsFile(), file, 0o600)
-	}
-	if err != nil {
+	if err := l.Azure.WriteFile(l.cloudsFile(), azureCloud); err != nil {
 		return fmt.Errorf("write the clouds: %w", err)
 	}
 	l.step("Azure Resource Manager", begin)

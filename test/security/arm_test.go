@@ -21,6 +21,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
 const tenantsSecret = "secret-of-the-tenant"
@@ -65,11 +66,7 @@ func (e *evilARM) ask(t *testing.T) error {
 	expect.OK(t, err)
 	defer func() { expect.OK(t, account.Close(t.Context())) }()
 	o := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "m", UID: "uid of tenant/m"}}
-	o.Spec.Azure = &infrav1.AzureVM{
-		SubscriptionID: armsim.Subscription, ResourceGroup: armsim.Group, Location: armsim.Location, VMSize: "Standard_D4s_v5",
-		Image:             infrav1.AzureImage{ID: armsim.GalleryImage + "/versions/1.36.3"},
-		NetworkInterfaces: []infrav1.AzureNetworkInterface{{Name: "node", Subnet: infrav1.AzureSubnet{ID: armsim.SubnetID}}},
-	}
+	o.Spec = world.InAzure("unused")
 	identity := expect.Got(azure.Provider{}.Identify(o))(t)
 	o.Spec.ProviderID = identity.ProviderID
 	m := cloud.Machine{

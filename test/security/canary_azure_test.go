@@ -1,9 +1,6 @@
 package security
 
 import (
-	"context"
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -14,7 +11,6 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
@@ -24,19 +20,13 @@ import (
 // startAzure starts an Azure whose clock follows the time, and says what the managers must know of it.
 func startAzure(t *testing.T) (azure *armsim.Cloud, flags []string) {
 	t.Helper()
-	azure = armsim.Start("127.0.0.1:0", time.Now())
+	azure = armsim.Hurry(t, 1)
 	azure.Change(func(in *armsim.Inside) {
 		in.Compute.Times.Network, in.Compute.Times.Allocate = 100*time.Millisecond, 100*time.Millisecond
 		in.Compute.Times.Boot, in.Compute.Times.Delete = 100*time.Millisecond, 100*time.Millisecond
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan struct{})
-	go func() { azure.KeepTime(ctx); close(over) }()
-	t.Cleanup(func() { cancel(); <-over; azure.Close() })
 	file := filepath.Join(t.TempDir(), "clouds.json")
-	expect.OK(t, os.WriteFile(file, expect.Got(json.Marshal(map[string][]clouds.Cloud{"clouds": {{
-		Name: "TestCloud", ResourceManager: azure.Endpoint(), Authority: azure.Endpoint(), CABundle: string(azure.CA()),
-	}}}))(t), 0o600))
+	expect.OK(t, azure.WriteFile(file, "TestCloud"))
 	return azure, []string{"--azure-clouds=" + file, "--azure-cloud=TestCloud"}
 }
 
@@ -52,12 +42,7 @@ func (a *aviary) startInAzure(t *testing.T) (lives, refused *world.Machine) {
 	}
 	add := func(name, identity string) *world.Machine {
 		m := a.NewMachine(name)
-		m.Windows.Spec = infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
-			IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: identity},
-			SubscriptionID: armsim.Subscription, ResourceGroup: armsim.Group, Location: armsim.Location, VMSize: "Standard_D4s_v5",
-			Image:             infrav1.AzureImage{ID: armsim.GalleryImage + "/versions/1.36.3"},
-			NetworkInterfaces: []infrav1.AzureNetworkInterface{{Name: "node", Subnet: infrav1.AzureSubnet{ID: armsim.SubnetID}}},
-		}}
+		m.Windows.Spec = world.InAzure(identity)
 		m.Create(t)
 		return m
 	}

@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
 
 // Machine is a Windows machine: a Machine, a WindowsMachine and a WindowsBootstrapConfig with one name. The objects are as
@@ -56,6 +57,16 @@ func OnFake() infrav1.WindowsMachineSpec {
 		IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: Credentials},
 		SubscriptionID: "00000000-0000-0000-0000-000000000000", ResourceGroup: "windows", Location: "westeurope",
 		VMSize: "Standard_D4s_v5", Image: infrav1.AzureImage{ID: fake.Image},
+	}}
+}
+
+// InAzure is the spec of a machine in the simulated Azure, with a Secret as its identity.
+func InAzure(identity string) infrav1.WindowsMachineSpec {
+	return infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
+		IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: identity},
+		SubscriptionID: armsim.Subscription, ResourceGroup: armsim.Group, Location: armsim.Location, VMSize: "Standard_D4s_v5",
+		Image:             infrav1.AzureImage{ID: armsim.GalleryImage + "/versions/1.36.3"},
+		NetworkInterfaces: []infrav1.AzureNetworkInterface{{Name: "node", Subnet: infrav1.AzureSubnet{ID: armsim.SubnetID}}},
 	}}
 }
 
