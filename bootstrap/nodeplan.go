@@ -24,11 +24,11 @@ func nodePlan(n *node) *plan.Plan {
 		Version:         plan.Version,
 		Machine:         n.machine,
 		DeadlineSeconds: n.deadlineSeconds,
-		WaitSeconds:     n.cloud.waitSeconds,
-		Report:          append(n.reportObject(), n.cloud.channels...),
-		Redact:          []string{n.token, n.token[len("abcdef."):]},
-		Logs:            logs(n.kubelet.LogDirectory),
-		Erase:           append(plan.Texts(step.JoinFile, step.BootstrapKubeconfig), n.cloud.erase...),
+		WaitSeconds:     n.cloud.waitSeconds, Hold: n.cloud.isAzure, // Azure acts on a failure only until cloudbase-init is done
+		Report: append(n.reportObject(), n.cloud.channels...),
+		Redact: []string{n.token, n.token[len("abcdef."):]},
+		Logs:   logs(n.kubelet.LogDirectory),
+		Erase:  append(plan.Texts(step.JoinFile, step.BootstrapKubeconfig), n.cloud.erase...),
 	}
 	steps := map[string][]plan.Step{}
 	var everyBoot []plan.Step

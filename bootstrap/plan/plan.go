@@ -17,8 +17,10 @@ type Plan struct {
 
 	// DeadlineSeconds bounds the whole bootstrap, without the time of reboots; 1800 when 0.
 	DeadlineSeconds int `json:"deadlineSeconds,omitempty"`
-	// WaitSeconds is how long the loader waits for a first result before it lets cloudbase-init go on; 60 when 0.
+	// WaitSeconds is how long the loader waits, over all boots, for a first result before it lets cloudbase-init go on; 60 when 0.
 	WaitSeconds int `json:"waitSeconds,omitempty"`
+	// Hold is that the loader waits on after a failure and while Windows restarts: only success ends its wait early.
+	Hold bool `json:"hold,omitempty"`
 	// MaxReboots that steps may ask for; 5 when 0.
 	MaxReboots int `json:"maxReboots,omitempty"`
 

@@ -3,11 +3,12 @@ BeforeAll {
     . "$PSScriptRoot/world.ps1"
     $script:Shell = (Get-Process -Id $PID).Path
     # The folder that cloudbase-init makes of user data, with agent.ps1, loader.ps1 and plan.json in it.
-    function New-Staging([string]$Uid, [string]$Name, [int]$Wait = 20) {
+    function New-Staging([string]$Uid, [string]$Name, [int]$Wait = 20, [switch]$Hold) {
         $b64 = [Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes('S3CRET'))
         $plan = @{ version = 1; waitSeconds = $Wait; machine = @{ uid = $Uid; name = 'm'; node = 'n' }; report = @(); redact = @('S3CRET')
             phases = @(@{ name = 'one'; steps = @(@{ do = 'file'; name = 'f'; path = "$TestDrive/out-$Uid.txt"; content = $b64 }, @{ do = 'report'; name = 'r' }) })
         }
+        if ($Hold) { $plan.hold = $true }
         Set-Content "$TestDrive/$Name.json" (ConvertTo-Json $plan -Depth 9)
         & go run -C $PSScriptRoot ./userdata "$TestDrive/$Name.json" "$TestDrive/capwin-$Name"
         if ($LASTEXITCODE) { throw "user data: exit code $LASTEXITCODE" }
@@ -121,6 +122,28 @@ Describe 'loader' {
         $got.Code | Should -Be 0
         $clock.Elapsed.TotalSeconds | Should -BeLessThan 15
         $got.Log[-1] | Should -Be 'start staging=False'
+    }
+    It 'waits <least> s and less than <most> s: <state> after <elapsed> s of 30, hold is <hold>' -ForEach @(
+        @{ state = 'Failed'; elapsed = 20; hold = $true; least = 9; most = 25 }
+        @{ state = 'Rebooting'; elapsed = 20; hold = $true; least = 9; most = 25 }
+        @{ state = 'Running'; elapsed = 20; hold = $false; least = 9; most = 25 }
+        @{ state = 'Succeeded'; elapsed = 5; hold = $true; least = 0; most = 20 }
+        @{ state = 'Failed'; elapsed = 5; hold = $false; least = 0; most = 20 }
+        @{ state = 'Rebooting'; elapsed = 5; hold = $false; least = 0; most = 20 }
+        @{ state = 'Running'; elapsed = 40; hold = $true; least = 0; most = 20 }
+    ) {
+        $root = "$TestDrive/r8-$state-$elapsed-$hold"
+        $null = New-Item -ItemType Directory -Force $root
+        Set-Content "$root/plan.json" '{"version":1,"machine":{"uid":"u9"}}'
+        Set-Content "$root/state.json" (ConvertTo-Json @{ uid = 'u9'; state = $state; phaseName = 'join'; reason = 'r'; elapsed = $elapsed })
+        $staging = New-Staging 'u9' 'l' 30 -Hold:$hold
+        $clock = [Diagnostics.Stopwatch]::StartNew()
+        $got = Invoke-Loader $staging $root 'idle'
+        $got.Text | Should -Be "CAPWIN uid=u9 state=$state phase=join reason=r"
+        $got.Code | Should -Be 0
+        $clock.Elapsed.TotalSeconds | Should -BeGreaterOrEqual $least
+        $clock.Elapsed.TotalSeconds | Should -BeLessThan $most
+        @($got.Log -like 'start*').Count | Should -Be ([int]($state -in 'Running', 'Rebooting'))
     }
     It 'goes on with a task that was not started' {
         $root = "$TestDrive/r3"

@@ -32,6 +32,8 @@ type language struct {
 
 // allowed are words of plans that the interpreter uses in another sense.
 var allowed = map[string]string{
+	"application": "part of the type of JSON",
+
 	"0.0.0.0":  "where the default route leads",
 	"actions=": "an option of sc.exe",
 	`c:\run`:   "above the sentinel",

@@ -17,8 +17,8 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "069c7899bbeee069a981836d306823b46bb308e7a2b95a67512a40f7ea347a1a",
-	"bootstrap/scripts/loader.ps1":     "890c45168a87548072ee0de5f80873d07249197addfa042b5fe4167dd4e582f6",
+	"the packed agent":                 "7527f3f222788a691158209616a7a7c54dd4ffe366416fddd73235082ab0d961",
+	"bootstrap/scripts/loader.ps1":     "8040e705914f2bb76720a9f8850977ece160ae8c3f0f016f6ba9ba67df384fb4",
 	"bootstrap/windows/domainjoin.ps1": "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
 }
 

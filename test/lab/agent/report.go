@@ -2,11 +2,11 @@ package agent
 
 import (
 	"context"
-	"encoding/xml"
 	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -204,48 +204,30 @@ func (r *run) encode(report plan.Report) (string, error) {
 	return text.String(), nil
 }
 
-// goalState and health are what WireServer reads and writes.
-type goalState struct {
-	Incarnation string `xml:"Incarnation"`
-	Container   struct {
-		ContainerID  string `xml:"ContainerId"`
-		RoleInstance string `xml:"RoleInstanceList>RoleInstance>InstanceId"`
-	} `xml:"Container"`
-}
-
-type health struct {
-	XMLName     xml.Name `xml:"Health"`
-	Incarnation string   `xml:"GoalStateIncarnation"`
-	Container   string   `xml:"Container>ContainerId"`
-	Instance    string   `xml:"Container>RoleInstanceList>Role>InstanceId"`
-	State       string   `xml:"Container>RoleInstanceList>Role>Health>State"`
-	SubStatus   string   `xml:"Container>RoleInstanceList>Role>Health>Details>SubStatus"`
-	Description string   `xml:"Container>RoleInstanceList>Role>Health>Details>Description"`
-}
-
-// sendAzure tells failures only; cloudbase-init tells that the machine is ready.
+// sendAzure tells the host of failures only; cloudbase-init tells it that the machine is ready.
 func (r *run) sendAzure(ctx context.Context, url string) error {
 	if r.state.State != plan.StateFailed {
 		return nil
 	}
-	answer, err := r.machine.Web(ctx, http.MethodGet, url+"/machine?comp=goalstate", "", nil)
-	if err != nil {
-		return err
-	}
-	var goal goalState
-	if err := xml.Unmarshal(answer, &goal); err != nil {
-		return fmt.Errorf("read the goal state: %w", err)
-	}
-	description := r.protect(r.state.Reason+": "+r.state.Message, 480)
-	body, err := xml.Marshal(health{
-		Incarnation: goal.Incarnation, Container: goal.Container.ContainerID, Instance: goal.Container.RoleInstance,
-		State: "NotReady", SubStatus: "ProvisioningFailed", Description: description,
+	said := r.markedFailure()
+	body, err := windows.PlainJSON(map[string]any{
+		"state": "NotReady", "details": map[string]any{"subStatus": "ProvisioningFailed", "description": said},
 	})
 	if err != nil {
 		return err
 	}
-	_, err = r.machine.Web(ctx, http.MethodPost, url+"/machine?comp=health", description, append([]byte(xml.Header), body...))
+	_, err = r.machine.Web(ctx, http.MethodPost, url+"/provisioning/health", said, []byte(body))
 	return err
+}
+
+// markedFailure has the mark that tells a guest's own word from what the host says by itself.
+func (r *run) markedFailure() string {
+	s := r.state
+	names := []string{s.UID, s.PhaseName, s.StepName, s.Reason, strconv.Itoa(s.ExitCode)}
+	for i, name := range names {
+		names[i] = notInName.ReplaceAllString(name, "-")
+	}
+	return r.protect("capwin1|"+strings.Join(names, "|")+"|"+s.Message, 480)
 }
 
 func (r *run) sendConsole(port string) error {

@@ -276,11 +276,7 @@ func (s *stage) answers(value any) bool {
 
 // Web is part of windows.Network.
 func (s *stage) Web(_ context.Context, method, url string, _ []byte) ([]byte, error) {
-	if method == "GET" && strings.HasSuffix(url, "/machine?comp=goalstate") {
-		return []byte(`<GoalState><Incarnation>7</Incarnation><Container><ContainerId>c-1</ContainerId><RoleInstanceList>` +
-			`<RoleInstance><InstanceId>i-1</InstanceId></RoleInstance></RoleInstanceList></Container></GoalState>`), nil
-	}
-	if method == "POST" && strings.HasSuffix(url, "/machine?comp=health") {
+	if method == "POST" && strings.HasSuffix(url, "/provisioning/health") {
 		return nil, nil
 	}
 	return nil, errors.New("no such page")

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -74,35 +75,27 @@ func (w wireServer) Web(ctx context.Context, method, url string, body []byte) ([
 	switch {
 	case !local:
 		return w.Network.Web(ctx, method, url, body)
-	case method == http.MethodGet && path == "machine?comp=goalstate":
-		return fmt.Appendf(nil, "<GoalState><Version>2015-04-05</Version><Incarnation>1</Incarnation><Machine>"+
-			"<ExpectedState>Started</ExpectedState></Machine><Container><ContainerId>%[1]s</ContainerId><RoleInstanceList>"+
-			"<RoleInstance><InstanceId>%[1]s</InstanceId></RoleInstance></RoleInstanceList></Container></GoalState>",
-			w.host.Instance()), nil
-	case method == http.MethodPost && path == "machine?comp=health":
+	case method == http.MethodPost && path == "provisioning/health":
 		return nil, w.health(body)
 	}
 	return nil, fmt.Errorf("%s %s: 400 Bad Request", method, url)
 }
 
-// health is a report on the state of the role. Only Ready, and a failure of the provisioning, end the provisioning.
+// health is a report of the guest, as azure-init's libazureinit/src/health.rs sends it. Only Ready, and a failure of the
+// provisioning, end the provisioning.
 func (w wireServer) health(body []byte) error {
 	var said struct {
-		Instance    string `xml:"Container>RoleInstanceList>Role>InstanceId"`
-		State       string `xml:"Container>RoleInstanceList>Role>Health>State"`
-		SubStatus   string `xml:"Container>RoleInstanceList>Role>Health>Details>SubStatus"`
-		Description string `xml:"Container>RoleInstanceList>Role>Health>Details>Description"`
+		State   string
+		Details struct{ SubStatus, Description string }
 	}
-	if err := xml.Unmarshal(body, &said); err != nil {
-		return err
+	if err := json.Unmarshal(body, &said); err != nil {
+		return fmt.Errorf("400 Bad Request: %w", err)
 	}
 	switch {
-	case said.Instance != w.host.Instance():
-		return errors.New("410 Gone")
 	case said.State == "Ready":
 		w.host.Health(true, "")
-	case said.SubStatus == "ProvisioningFailed":
-		w.host.Health(false, said.Description)
+	case said.Details.SubStatus == "ProvisioningFailed":
+		w.host.Health(false, said.Details.Description)
 	}
 	return nil
 }

@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -67,40 +69,64 @@ func (v *azureVM) heard() (health, serial string) {
 // azurePlan is the small plan with the channels of Azure, and with one step.
 func azurePlan(step string) []byte {
 	head, _, _ := strings.Cut(smallPlan, `"waitSeconds"`)
-	return scripts.UserData([]byte(head + `"waitSeconds":60,"report":[` +
+	return scripts.UserData([]byte(head + `"waitSeconds":900,"hold":true,"report":[` +
 		`{"do":"console","port":"COM1"},{"do":"console","port":"COM2"},` +
 		`{"do":"azure","url":"http://168.63.129.16"}],"phases":[{"name":"main","steps":[` + step + `]}]}`))
 }
 
 // TestAzureBoot has a guest carry out what is on its drive. Its host hears the first serial port, and that the guest is ready or
-// why it is not.
+// why it is not. Only once the bootstrap has succeeded, or its time is over, may cloudbase-init say that all is ready.
 func TestAzureBoot(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ step, health, serial string }{
-		"ready": {`{"do":"file","name":"hello","path":"C:\\hello.txt","text":"hello"}`, "true", "state=Succeeded"},
+	const hello = `{"do":"file","name":"hello","path":"C:\\hello.txt","text":"hello"}`
+	for name, c := range map[string]struct {
+		step, health, serial string
+		boots                int
+		least, most          time.Duration
+	}{
+		"ready":   {hello, "^true$", "state=Succeeded", 1, 0, 10 * time.Minute},
+		"restart": {`{"do":"reboot","name":"again","if":"always"},` + hello, "^true$", "state=Succeeded", 2, 0, 10 * time.Minute},
 		"failing": {
-			`{"do":"run","name":"r","argv":["C:\\k\\flannel.exe"]}`, "false RunFailed: ", "state=Failed reason=RunFailed",
+			`{"do":"run","name":"a r|n","argv":["C:\\k\\flannel.exe"]}`, `^false capwin1\|uid-1\|main\|a-r-n\|RunFailed\|\d+\|.+, true$`,
+			"state=Failed reason=RunFailed", 1, 15 * time.Minute, time.Hour,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			vm, guest := newAzureVM(azurePlan(c.step)), &Simulated{Dir: t.TempDir()}
+			vm, guest := newAzureVM(azurePlan(c.step)), &Simulated{Dir: t.TempDir(), Speed: 200}
 			off := powerOn(t, guest, vm)
 			wait.Until(t, c.serial, func() (any, bool) {
 				health, serial := vm.heard()
 				log, _ := os.ReadFile(filepath.Join(guest.Dir, "C", filepath.FromSlash(initLog)))
-				return health + "\n" + serial + "\n" + string(log), strings.HasPrefix(health, c.health) && strings.Contains(serial, c.serial)
+				return health + "\n" + serial + "\n" + string(log), strings.HasSuffix(health, "true") && strings.Contains(serial, c.serial)
 			})
 			off()
 			said := diskFile(t, guest, initLog)
 			if strings.Count(said, "Setting hostname: w1") != 1 || strings.Contains(said, "VMwareGuestInfoService") {
 				t.Errorf("cloudbase-init says\n%s", said)
 			}
-			_, serial := vm.heard()
+			health, serial := vm.heard()
+			if !regexp.MustCompile(c.health).MatchString(health) {
+				t.Errorf("the host hears %q", health)
+			}
+			expect.Same(t, "boots with user data", c.boots, strings.Count(said, "Executing plugin 'UserDataPlugin'"))
+			if took := between(t, said, "Executing plugin 'UserDataPlugin'", "Plugins execution done"); took < c.least || took > c.most {
+				t.Errorf("the host is told after %s that all is ready", took)
+			}
 			expect.Same(t, "the disk's own copy", diskFile(t, guest, `serial/COM1.log`), serial)
 			expect.Same(t, "a port that no host hears", serial, diskFile(t, guest, `serial/COM2.log`))
 		})
 	}
+}
+
+// between is the guest's time from the first line with one text to the last one with the other.
+func between(t *testing.T, log, first, last string) time.Duration {
+	t.Helper()
+	stamp := func(at int) time.Time {
+		line := log[strings.LastIndex(log[:at], "\n")+1:]
+		return expect.Got(time.Parse(time.DateTime, line[:len(time.DateTime)]))(t)
+	}
+	return stamp(strings.LastIndex(log, last)).Sub(stamp(strings.Index(log, first)))
 }
 
 // TestAzureSilence: a guest without its drive, or with half of it, says nothing, and the host never hears of it. One whose data
@@ -151,34 +177,24 @@ var errOther = errors.New("another network")
 // TestWireServer speaks with the host as programs in the guest do.
 func TestWireServer(t *testing.T) {
 	t.Parallel()
-	const goal, health = wireServerAddress + "machine?comp=goalstate", wireServerAddress + "machine?comp=health"
-	word := func(instance, state, details string) string {
-		return `<?xml version="1.0"?>` + `<Health><Container><ContainerId>` + instance +
-			`</ContainerId><RoleInstanceList><Role><InstanceId>` +
-			instance + `</InstanceId><Health><State>` + state + `</State>` + details + `</Health></Role></RoleInstanceList>` +
-			`</Container></Health>`
-	}
+	const health = wireServerAddress + "provisioning/health"
 	failed := func(status string) string {
-		return "<Details><SubStatus>" + status + "</SubStatus><Description>a &lt; b</Description></Details>"
+		return `{"state":"NotReady","details":{"subStatus":"` + status + `","description":"a < b"}}`
 	}
-	for name, c := range map[string]struct{ method, url, body, answer, problem, heard string }{
-		"goal state": {http.MethodGet, goal, "", "<InstanceId>" + azureInstance + "</InstanceId>", "", ""},
-		"ready":      {http.MethodPost, health, word(azureInstance, "Ready", ""), "", "", "true"},
-		"failed": {
-			http.MethodPost, health, word(azureInstance, "NotReady", failed("ProvisioningFailed")), "", "", "false a < b",
-		},
-		"still at work":        {http.MethodPost, health, word(azureInstance, "NotReady", failed("Provisioning")), "", "", ""},
-		"of another VM":        {http.MethodPost, health, word("another", "Ready", ""), "", "410 Gone", ""},
-		"not XML":              {http.MethodPost, health, "{", "", "EOF", ""},
-		"another page":         {http.MethodGet, wireServerAddress + "machine", "", "", "400 Bad Request", ""},
-		"a goal that is given": {http.MethodPost, goal, "", "", "400 Bad Request", ""},
-		"another host":         {http.MethodGet, "http://168.63.129.17/machine?comp=goalstate", "", "", errOther.Error(), ""},
+	for name, c := range map[string]struct{ method, url, body, problem, heard string }{
+		"ready":         {http.MethodPost, health, `{"state":"Ready"}`, "", "true"},
+		"failed":        {http.MethodPost, health, failed("ProvisioningFailed"), "", "false a < b"},
+		"still at work": {http.MethodPost, health, failed("Provisioning"), "", ""},
+		"not JSON":      {http.MethodPost, health, "<", "400 Bad Request", ""},
+		"another page":  {http.MethodGet, wireServerAddress + "machine", "", "400 Bad Request", ""},
+		"only read":     {http.MethodGet, health, "", "400 Bad Request", ""},
+		"another host":  {http.MethodPost, "http://168.63.129.17/provisioning/health", "", errOther.Error(), ""},
 	} {
 		vm := newAzureVM(nil)
-		answer, err := wireServer{Network: otherNetwork{}, host: vm}.Web(t.Context(), c.method, c.url, []byte(c.body))
+		_, err := wireServer{Network: otherNetwork{}, host: vm}.Web(t.Context(), c.method, c.url, []byte(c.body))
 		expect.Says(t, name, err, c.problem)
-		if heard, _ := vm.heard(); heard != c.heard || !strings.Contains(string(answer), c.answer) {
-			t.Errorf("%s: the answer is %q, the host heard %q", name, answer, heard)
+		if heard, _ := vm.heard(); heard != c.heard {
+			t.Errorf("%s: the host heard %q", name, heard)
 		}
 	}
 }

@@ -35,8 +35,10 @@ type told struct {
 	PhaseName string       `json:"phaseName"`
 	Reason    string       `json:"reason"`
 	Machine   plan.Machine `json:"machine"`
-	// WaitSeconds is the plan's.
+	// WaitSeconds and Hold are the plan's, Elapsed the state's.
 	WaitSeconds *int `json:"waitSeconds"`
+	Hold        bool `json:"hold"`
+	Elapsed     int  `json:"elapsed"`
 }
 
 // load puts the files into their places for a new machine, registers and starts the task, waits for a first result.
@@ -67,20 +69,28 @@ func (p *power) load(ctx context.Context, call *windows.Call, folder string) (ma
 		}
 		p.startTask(ctx)
 	}
-	wait := 60
-	if wanted.WaitSeconds != nil {
-		wait = *wanted.WaitSeconds
-	}
-	for range wait {
-		if p.stateOf(uid).State != plan.StateRunning {
-			break
-		}
-		if err := p.machine.Clock.Sleep(ctx, time.Second); err != nil {
-			return "", err
-		}
+	if err := p.await(ctx, wanted); err != nil {
+		return "", err
 	}
 	state := p.stateOf(uid)
 	return fmt.Sprintf("CAPWIN uid=%s state=%s phase=%s reason=%s", uid, state.State, state.PhaseName, state.Reason), nil
+}
+
+// await keeps cloudbase-init waiting as long as the plan wants.
+func (p *power) await(ctx context.Context, wanted told) error {
+	wait, uid := 60, wanted.Machine.UID
+	if wanted.WaitSeconds != nil {
+		wait = *wanted.WaitSeconds
+	}
+	for range wait - p.stateOf(uid).Elapsed {
+		if state := p.stateOf(uid).State; state == plan.StateSucceeded || !wanted.Hold && state != plan.StateRunning {
+			return nil
+		}
+		if err := p.machine.Clock.Sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // furnishRoot begins anew: what is there is another machine's, whose disk was cloned, or was made by a user of Windows.
