@@ -36,10 +36,12 @@ ROOM_IN_MEMORY := $(shell [[ $$(df --output=avail -B1G /dev/shm 2>/dev/null | ta
 GO_TEST := GOGC=400 GOTMPDIR=$${TMPDIR:-/tmp} $(addprefix TMPDIR=,$(ROOM_IN_MEMORY)) go test -vet=off -ldflags=-s
 # Packages wait for their servers more than they work: one more than the processors runs at a time.
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# What takes longest begins first, or it runs alone in the end.
+LONGEST := ./test/lab ./test/security ./test/crash ./test/controllers
 
 .PHONY: test
 test: servers ## Run all tests
-	$(GO_TEST) -p $(AT_ONCE) ./...
+	$(GO_TEST) -p $(AT_ONCE) $(LONGEST) ./...
 	cd test/gitops && $(GO_TEST) ./...
 
 .PHONY: test-race

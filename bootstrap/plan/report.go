@@ -3,7 +3,13 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 )
+
+// Mark begins the one line that a guest tells Azure's host agent of its failed bootstrap: UID, phase, step, reason, exit code and
+// message follow, with bars between them.
+const Mark = "capwin1|"
 
 // MaxReportBytes bounds a report.
 const MaxReportBytes = 16 << 10
@@ -94,6 +100,9 @@ func DecodeReport(data []byte) (*Report, error) {
 	if len(data) > MaxReportBytes {
 		return nil, fmt.Errorf("report has %d bytes, more than %d", len(data), MaxReportBytes)
 	}
+	if marked, ok := strings.CutPrefix(string(data), Mark); ok {
+		return decodeMarked(marked)
+	}
 	var report Report
 	if err := json.Unmarshal(data, &report); err != nil {
 		return nil, fmt.Errorf("read report: %w", err)
@@ -106,4 +115,20 @@ func DecodeReport(data []byte) (*Report, error) {
 		return &report, nil
 	}
 	return nil, fmt.Errorf("report state %q is not known", report.State)
+}
+
+// decodeMarked reads what follows a Mark. The message may have bars and end early.
+func decodeMarked(text string) (*Report, error) {
+	parts := strings.SplitN(text, "|", 6)
+	if len(parts) < 6 {
+		return nil, fmt.Errorf("report has %d parts behind its mark, want 6", len(parts))
+	}
+	exitCode, err := strconv.Atoi(parts[4])
+	if err != nil {
+		return nil, fmt.Errorf("read exit code of report: %w", err)
+	}
+	return &Report{
+		Version: Version, UID: parts[0], State: StateFailed, Phase: ReportPhase{Name: parts[1]}, Step: parts[2], Reason: parts[3],
+		ExitCode: exitCode, Message: parts[5],
+	}, nil
 }

@@ -30,6 +30,18 @@ func TestDecodeReport(t *testing.T) {
 	}
 }
 
+// The one line for Azure's host agent is read as a report of a failure.
+func TestDecodeMarkedReport(t *testing.T) {
+	got := expect.Got(plan.DecodeReport([]byte("capwin1|u|join|kubeadm-join|TokenRejected|-1|a | b")))(t)
+	want := &plan.Report{
+		Version: 1, UID: "u", State: plan.StateFailed, Reason: "TokenRejected", Message: "a | b",
+		Phase: plan.ReportPhase{Name: "join"}, Step: "kubeadm-join", ExitCode: -1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A guest can write anything.
 func TestDecodeReportRefuses(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
@@ -38,6 +50,9 @@ func TestDecodeReportRefuses(t *testing.T) {
 		{"other type", `{"version":"1"}`, "read report"},
 		{"no version", `{}`, "report version 0 is not 1"},
 		{"newer version", strings.Replace(sentReport, `"version":1`, `"version":2`, 1), "report version 2 is not 1"},
+		{"short behind its mark", "capwin1|u|join|kubeadm|TokenRejected|1", "5 parts behind its mark, want 6"},
+		{"odd exit code", "capwin1|u|join|kubeadm|TokenRejected|x|m", "read exit code"},
+		{"another mark", "capwin2|u|join|kubeadm|TokenRejected|1|m", "read report"},
 		{"odd state", strings.Replace(sentReport, `"Failed"`, `"happy"`, 1), `report state "happy" is not known`},
 		{"state in small letters", strings.Replace(sentReport, `"Failed"`, `"failed"`, 1), `report state "failed" is not known`},
 		{"too long", strings.Replace(sentReport, `"m"`, `"`+strings.Repeat("m", plan.MaxReportBytes)+`"`, 1), "more than 16384"},

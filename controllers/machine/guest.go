@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -32,15 +31,26 @@ const (
 // hear reads what the guest of a cloud that carries no reports has told its object in the workload cluster. One that tells
 // anything runs, long before its cloud says so.
 func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
+	if strings.HasPrefix(vm.Report, plan.Mark) && !strings.HasPrefix(vm.Report, plan.Mark+string(f.machine.UID)+"|") {
+		vm.Report = "" // the image's own agent, of the machine that it was made from
+	}
 	if f.config == nil || f.config.Status.GuestReport == "" {
 		return &vm
 	}
-	vm.Report = cmp.Or(vm.Report, r.Ears.Report(
-		client.ObjectKeyFromObject(f.cluster), f.config.Status.GuestReport, client.ObjectKeyFromObject(f.windows)))
+	heard := r.Ears.Report(client.ObjectKeyFromObject(f.cluster), f.config.Status.GuestReport, client.ObjectKeyFromObject(f.windows))
+	if vm.Report == "" || ends(heard) {
+		vm.Report = heard
+	}
 	if vm.State == cloud.Creating && (hadVM(f) || speaks(vm)) {
 		vm.State = cloud.Running
 	}
 	return &vm
+}
+
+// ends says that a bootstrap has ended: then this word says more than what the cloud's host heard.
+func ends(report string) bool {
+	told, err := readReport(report)
+	return err == nil && told != nil && !underWay(infrav1.WindowsMachineStatus{Bootstrap: &told.Bootstrap})
 }
 
 // speaks says that the guest has told something that we understand.

@@ -43,7 +43,7 @@ func readReport(report string) (*story, error) {
 	}
 	progress := infrav1.BootstrapProgress{
 		State:          string(r.State),
-		Phase:          cloud.Clean(fmt.Sprintf("%d/%d %s", r.Phase.Index, r.Phase.Of, cleanName(r.Phase.Name)), maxName),
+		Phase:          cloud.Clean(toldPhase(r.Phase), maxName),
 		Step:           cloud.Clean(cleanName(r.Step), maxName),
 		Reason:         reasonOf(r.State, r.Reason, infrav1.BootstrapFailedReason),
 		Message:        cloud.Clean(r.Message, maxMessage),
@@ -54,6 +54,15 @@ func readReport(report string) (*story, error) {
 		Durations:      durationsOf(r.Durations),
 	}
 	return &story{Bootstrap: progress, LastBoot: bootOf(r.Boot), Build: cloud.Clean(cleanName(r.Facts.OS), maxName/2)}, nil
+}
+
+// toldPhase leaves out the numbers where the guest told none.
+func toldPhase(p plan.ReportPhase) string {
+	name := cleanName(p.Name)
+	if p.Of == 0 {
+		return name
+	}
+	return fmt.Sprintf("%d/%d %s", p.Index, p.Of, name)
 }
 
 // reasonOf lets only documented reasons become the reason of a condition; any other becomes unknown.

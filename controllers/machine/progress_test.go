@@ -37,7 +37,7 @@ func TestUntrustedReports(t *testing.T) {
 			"cut to the size of the field", `{"version":1,"state":"Failed","message":"` + long + `","lastLines":["` + long +
 				`"],"reason":"nope"}`,
 			&story{Bootstrap: infrav1.BootstrapProgress{
-				State: "Failed", Phase: "0/0 ", Reason: "BootstrapFailed", Message: long[:1021] + "...",
+				State: "Failed", Phase: "", Reason: "BootstrapFailed", Message: long[:1021] + "...",
 				LastLines: []string{long[:253] + "..."},
 			}},
 		},

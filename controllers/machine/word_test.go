@@ -55,27 +55,71 @@ func TestGuestsWord(t *testing.T) {
 		"a report, it stops": {told: report, object: "m.token0", vm: cloud.Stopped, reason: infrav1.VMNotRunningReason},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				r := &Reconciler{Ears: &guests.Ears{Clusters: c.told, Heard: make(chan cloud.Key, 1), Now: time.Now}}
-				over := make(chan error, 1)
-				go func() { over <- r.Ears.Start(ctx) }()
-				synctest.Wait()
-				var did []string
-				f := world(func(f *facts) {
-					f.cloud = answers{vm: cloud.VM{State: c.vm}, did: &did}
-					f.config = &bootstrapv1.WindowsBootstrapConfig{}
-					f.config.Status.GuestReport = c.object
-				})
-				if c.facts != nil {
-					c.facts(f)
-				}
-				_ = r.provision(ctx, f) // asks, and so begins to listen
-				synctest.Wait()
-				expect.Same(t, "reason", c.reason, phase.Of(r.provision(ctx, f)).Reason)
-				cancel()
-				expect.OK(t, <-over)
+			f := world(func(f *facts) {
+				f.config = &bootstrapv1.WindowsBootstrapConfig{}
+				f.config.Status.GuestReport = c.object
 			})
+			if c.facts != nil {
+				c.facts(f)
+			}
+			expect.Same(t, "reason", c.reason, listening(t, f, c.told, cloud.VM{State: c.vm}).Reason)
+		})
+	}
+}
+
+// listening provisions a machine while the guests of its cluster tell something.
+func listening(t *testing.T, f *facts, told rumour, vm cloud.VM) (stop phase.Stop) {
+	t.Helper()
+	var did []string
+	f.cloud = answers{vm: vm, did: &did}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := &Reconciler{Ears: &guests.Ears{Clusters: told, Heard: make(chan cloud.Key, 1), Now: time.Now}}
+		over := make(chan error, 1)
+		go func() { over <- r.Ears.Start(ctx) }()
+		synctest.Wait()
+		_ = r.provision(ctx, f) // asks, and so begins to listen
+		synctest.Wait()
+		stop = phase.Of(r.provision(ctx, f))
+		cancel()
+		expect.OK(t, <-over)
+	})
+	return stop
+}
+
+// TestHostsWord: what a guest told Azure's host agent counts with the machine's UID, until its own report tells of an end.
+func TestHostsWord(t *testing.T) {
+	const (
+		ours, another = "capwin1|uid-m|join|kubeadm|TokenRejected|1|m", "capwin1|uid-m2|join|kubeadm|TokenRejected|1|m"
+		running       = `{"version":1,"uid":"u","state":"Running","phase":{"index":1,"of":8,"name":"prepare"}}`
+		failed        = `{"version":1,"uid":"u","state":"Failed","phase":{"index":5,"of":8,"name":"join"}}`
+	)
+	for name, c := range map[string]struct {
+		told       rumour
+		object     string
+		host, want string
+	}{
+		"the host alone":              {"", "m.token0", ours, ours},
+		"no object":                   {running, "", ours, ours},
+		"another machine's":           {"", "", another, ""},
+		"another machine's, and ours": {running, "m.token0", another, running},
+		"the guest is behind":         {running, "m.token0", ours, ours},
+		"the guest tells more":        {failed, "m.token0", ours, failed},
+		"the guest makes no sense":    {"{", "m.token0", ours, ours},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := world(func(f *facts) {
+				f.machine.UID = "uid-m"
+				f.config = &bootstrapv1.WindowsBootstrapConfig{}
+				f.config.Status.GuestReport = c.object
+			})
+			expect.Same(t, "reason", "", listening(t, f, c.told, cloud.VM{State: cloud.Running, Report: c.host}).Reason)
+			expect.Same(t, "report", c.want, f.vm.Report)
+			listen(f, *f.vm)
+			if c.want == ours {
+				told := f.windows.Status.Bootstrap
+				expect.Same(t, "phase and reason", "join TokenRejected", told.Phase+" "+told.Reason)
+			}
 		})
 	}
 }

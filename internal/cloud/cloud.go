@@ -160,7 +160,7 @@ type VM struct {
 	// A cloud that can erase none of them never says so, and docs/bootstrap.md tells who can read them there.
 	UserData bool
 
-	// Report is the guest's own plan.Report, as JSON. Do not trust it. What is longer than MaxReport comes as MaxReport+1 bytes.
+	// Report is the guest's own, for plan.DecodeReport. Do not trust it. What is longer than MaxReport comes as MaxReport+1 bytes.
 	Report string
 }
 

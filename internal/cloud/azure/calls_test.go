@@ -2,12 +2,14 @@ package azure
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
@@ -87,16 +89,17 @@ func TestCallsOfAMachine(t *testing.T) {
 
 func TestCallsOfAFailure(t *testing.T) {
 	s := newStage(t)
-	s.Change(func(in *armsim.Inside) { in.Compute.Faults.Failing = "kubeadm join failed" })
+	s.Change(func(in *armsim.Inside) { in.Compute.Faults.Failing = "capwin1|uid|join|kubeadm|JoinFailed|1|a | b" })
 	a, m := s.watched(), s.machine("m")
 	for range 200 {
 		_, _ = a.Ensure(t.Context(), m)
 		s.live(a, 5*time.Second)
 	}
 	vm, err := a.Observe(t.Context(), m)
-	if err != nil || vm.State != cloud.Running || vm.Detail == "" {
+	if err != nil || vm.State != cloud.Running || !strings.Contains(vm.Detail, "BootstrapSucceeded") {
 		t.Errorf("Observe = %+v, %v, want a VM that runs, and what is wrong with it", vm, err)
 	}
+	expect.Same(t, "what the guest told", "capwin1|uid|join|kubeadm|JoinFailed|1|a | b", vm.Report)
 	wantCalls(t, s.OfVM(m.Name), map[string]int{"PUT vm": 1, "GET vm view": 1})
 }
 

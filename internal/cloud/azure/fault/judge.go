@@ -41,6 +41,8 @@ type Verdict struct {
 	Effect Effect
 	// Lacks is the action that the identity may not do; empty if that is not what is wrong.
 	Lacks string
+	// Word is what our agent told Azure's host agent of its failure, with its mark; empty if Azure speaks for itself.
+	Word string
 	// Error is for the caller. Its After is when to try again.
 	Error *cloud.Error
 }
@@ -88,7 +90,19 @@ func (r row) fits(status int, codes []string, texts string) bool {
 	return r.text == nil || r.text.MatchString(texts)
 }
 
+var word = regexp.MustCompile(`capwin1\|[\x20-\x7e]*`)
+
+// wordOf is our agent's, up to where Azure's own sentence goes on.
+func wordOf(message string) string {
+	said, _, _ := strings.Cut(word.FindString(message), " Make sure the image")
+	return said
+}
+
 func (r row) verdict(a Answer) Verdict {
+	if said := wordOf(a.Message); r.effect == Guest && said != "" {
+		return Verdict{Effect: r.effect, Word: said, Error: cloud.Errorf(r.kind, r.reason,
+			"the guest has told Azure that its bootstrap failed: the condition BootstrapSucceeded says why")}
+	}
 	err := cloud.Errorf(r.kind, r.reason, "%s: %s", quote(a), r.say)
 	err.After = max(r.after, a.RetryAfter)
 	action, scope := missingAction(a)

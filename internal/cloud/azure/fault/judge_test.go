@@ -243,6 +243,24 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// Only our agent's mark makes Azure's words the guest's own.
+func TestWord(t *testing.T) {
+	const failed, timedOut = "OSProvisioningClientError", "OSProvisioningTimedOut"
+	for _, test := range []struct{ code, message, want string }{
+		{failed, "VM 'm' failed. Error details: capwin1|u|join|s|R|1|m Make sure the image has been\r\n", "capwin1|u|join|s|R|1|m"},
+		{failed, "Error details: capwin1|u|join|s|R|1|cut", "capwin1|u|join|s|R|1|cut"},
+		{failed, "Error details: capwin1|u|join|s|R|1|a\r\nb", "capwin1|u|join|s|R|1|a"},
+		{failed, "Error details: the image is not generalized. Make sure the image", ""},
+		{timedOut, "did not finish in the allotted time", ""},
+		{"AllocationFailed", "capwin1|u|join|s|R|1|m", ""},
+	} {
+		got := Judge(Answer{Code: test.code, Message: test.message})
+		if got.Word != test.want || strings.Contains(got.Error.Message, "BootstrapSucceeded") != (test.want != "") {
+			t.Errorf("%s %q: the word is %q, %v", test.code, test.message, got.Word, got.Error)
+		}
+	}
+}
+
 func TestOfView(t *testing.T) {
 	got, ok := OfView("ProvisioningState/failed/OSProvisioningTimedOut", "m")
 	if !ok || got.Code != "OSProvisioningTimedOut" || got.Message != "m" || Judge(got).Effect != Guest {

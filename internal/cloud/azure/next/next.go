@@ -104,7 +104,7 @@ func withVM(m cloud.Machine, s Survey, want Goal) Step {
 		}
 		return fail(s.View.Error)
 	case vm.Power == On:
-		return tell(vm, cloud.Running, s.complaint())
+		return s.running()
 	case vm.Power == Deallocated:
 		return deallocated(vm)
 	case vm.Power == Stopped:
@@ -143,6 +143,15 @@ func (s Survey) unsized() bool { return s.SizesDue && s.Seen.VM.Size == (cloud.S
 
 // neverRan says that our own request made the VM and that it did not start since.
 func (s Survey) neverRan() bool { return s.Put.Answer == Accepted && !s.Ran && s.Seen.Power != On }
+
+// running tells of a VM that runs, and what its guest told Azure's host agent.
+func (s Survey) running() Step {
+	step := tell(s.Seen, cloud.Running, s.complaint())
+	if s.View != nil {
+		step.VM.Report = s.View.Word
+	}
+	return step
+}
 
 // complaint is what is wrong with a VM that runs.
 func (s Survey) complaint() string {
