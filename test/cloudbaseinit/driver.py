@@ -82,7 +82,10 @@ class Guest:
         if os.path.isfile(args[-1]):
             with open(args[-1], "rb") as file:
                 script = b64encode(file.read()).decode()
-        self.processes.append({"args": list(args), "shell": shell, "script": script, "files": dict(self.files)})
+        self.processes.append({"args": list(args), "shell": shell, "script": script, "files": dict(self.files), "heard": list(self.health)})
+        if self.case.get("cutOff", 0) > 0:
+            self.case["cutOff"] -= 1
+            raise PowerCut
         return self.case.get("stdout", "").encode(), b"", self.case.get("exitCode", 0)
 
     def write_file(self, path, content, permissions, open_mode):
@@ -137,6 +140,10 @@ class Guest:
         for name, content in files.items():
             with open(os.path.join(self.dir, name), "wb") as file:
                 file.write(content)
+
+
+class PowerCut(BaseException):
+    """Windows restarts while a program runs: nothing of cloudbase-init goes on, so it is no Exception, which it would catch."""
 
 
 guest = None  # the one that is played; cloudbase-init makes its objects anew all the time
@@ -231,16 +238,18 @@ def boot():
     if os.path.exists(log_file):
         os.remove(log_file)
     sys.argv = ["cloudbase-init", "--config-file", os.path.join(guest.dir, "cloudbase-init.conf")]
-    error = ""
+    error, cut = "", False
     try:
         shell.main()
+    except PowerCut:
+        cut = True
     except Exception as raised:
         error = repr(raised)
     log.release_logging_handlers("cloudbaseinit")  # as the end of the process does
     with open(log_file, encoding="utf-8", errors="replace") as file:
         logged = file.read()
     return {"log": logged, "com2": "".join(guest.com2), "error": error, "health": guest.health, "processes": guest.processes,
-            "files": guest.files, "network": guest.network, "rebooted": guest.rebooted, "computerName": guest.next_name, "left": os.listdir(tempfile.gettempdir())}
+            "files": guest.files, "network": guest.network, "rebooted": guest.rebooted or cut, "computerName": guest.next_name, "left": os.listdir(tempfile.gettempdir())}
 
 
 def play(case):

@@ -36,6 +36,8 @@ type machine struct {
 	HostName   string `json:"hostName,omitempty"`
 	InstanceID string `json:"instanceId,omitempty"`
 	CustomData []byte `json:"customData"`
+	// CutOff is how many programs do not end, because Windows restarts meanwhile.
+	CutOff int `json:"cutOff"`
 	// ExitCode and Stdout of every program but rpctool.exe.
 	ExitCode int    `json:"exitCode"`
 	Stdout   string `json:"stdout"`
@@ -75,6 +77,8 @@ type process struct {
 	Script []byte   `json:"script"`
 	// Files were there when it was started.
 	Files map[string]written `json:"files"`
+	// Heard is what Azure's host agent was told before.
+	Heard []string `json:"heard"`
 }
 
 // written is a file of write_files.
