@@ -208,13 +208,14 @@ func (a *account) view(ctx context.Context, m cloud.Machine, at place) error {
 	if answer.verdict != nil {
 		return answer.err()
 	}
-	why := whyOf(view.Statuses)
-	a.ledger.note(m, a.now(), func(w *work) {
-		w.view = &why
-		if w.choice.Size != "" {
-			a.closures.shut(at.vm.Parent(), locationOf(m), w.choice, why, a.now())
-		}
-	})
+	why, w := whyOf(view.Statuses), a.ledger.recall(m)
+	a.ledger.note(m, a.now(), func(w *work) { w.view = &why })
+	at.scope.mu.Lock()
+	r := at.scope.latest(m.Name, w.look)
+	at.scope.mu.Unlock()
+	if r != nil {
+		a.closures.shut(at.vm.Parent(), locationOf(m), request.Choice{Size: r.size, Zone: r.zone}, why, a.now())
+	}
 	return nil
 }
 

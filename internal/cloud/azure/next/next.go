@@ -141,8 +141,11 @@ func (s Survey) silence() string {
 // unsized says that the size of the VM is not known and may be asked for.
 func (s Survey) unsized() bool { return s.SizesDue && s.Seen.VM.Size == (cloud.Size{}) }
 
-// neverRan says that our own request made the VM and that it did not start since.
-func (s Survey) neverRan() bool { return s.Put.Answer == Accepted && !s.Ran && s.Seen.Power != On }
+// neverRan says that the VM did not start since it was made. One that an earlier process made may have: then, without room, it is
+// deallocated, and one that Azure never had room for is not.
+func (s Survey) neverRan() bool {
+	return !s.Ran && s.Seen.Power != On && (s.Put.Answer == Accepted || s.Seen.Power != Deallocated)
+}
 
 // running tells of a VM that runs, and what its guest told Azure's host agent.
 func (s Survey) running() Step {

@@ -183,8 +183,12 @@ func TestDecide(t *testing.T) {
 			state: off, why: cloud.Deallocated,
 		},
 		{
-			name: "no room for a VM of an earlier process: it may have run", want: Running,
-			facts: []fact{vm(Failed, ""), because("AllocationFailed")}, err: errAny,
+			name: "no room for a VM of an earlier process: it is removed, too", want: Running,
+			facts: []fact{vm(Failed, ""), because("AllocationFailed")}, act: Remove,
+		},
+		{
+			name: "no room for a VM of an earlier process that ran: it is left alone", want: Running,
+			facts: []fact{vm(Failed, Deallocated), because("AllocationFailed")}, state: off, why: cloud.Deallocated,
 		},
 		{
 			name: "the next size waits until the failed VM is gone", want: Running,
