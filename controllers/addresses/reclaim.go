@@ -126,7 +126,8 @@ func heldByClaim(ctx context.Context, reader client.Reader, address *ipamv1.IPAd
 	return held(claim) && (to == "" || to == address.Name), nil
 }
 
-// usedByMachine says whether a machine has the address, whatever happened to its claim.
+// usedByMachine says whether a machine has the address, whatever happened to its claim. One in deletion without our finalizer has
+// no VM any more: deleted in the foreground, it waits for its claim, and the claim for this address.
 func (p *Pools) usedByMachine(ctx context.Context, address *ipamv1.IPAddress) (bool, error) {
 	var machines infrav1.WindowsMachineList
 	if err := p.Client.List(ctx, &machines, client.InNamespace(address.Namespace)); err != nil {
@@ -138,7 +139,8 @@ func (p *Pools) usedByMachine(ctx context.Context, address *ipamv1.IPAddress) (b
 		return err == nil && prefix.Addr() == wanted
 	}
 	return slices.ContainsFunc(machines.Items, func(windows infrav1.WindowsMachine) bool {
-		return slices.ContainsFunc(windows.Status.NetworkInterfaces, func(n infrav1.MachineNetworkInterface) bool {
+		over := !windows.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(&windows, infrav1.MachineFinalizer)
+		return !over && slices.ContainsFunc(windows.Status.NetworkInterfaces, func(n infrav1.MachineNetworkInterface) bool {
 			return slices.ContainsFunc(n.Addresses, has)
 		})
 	}), nil

@@ -131,8 +131,17 @@ func TestFreeStray(t *testing.T) {
 			change:  each(old, hold("claim "+stray), onClaim(func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "x" })),
 			patched: true,
 		},
-		"a claim that is not there":  {change: each(old, without("claim "+stray)), patched: true},
-		"a machine has it":           {change: each(old, at("10.0.1.5/24")), result: later},
+		"a claim that is not there": {change: each(old, without("claim "+stray)), patched: true},
+		"a machine has it":          {change: each(old, at("10.0.1.5/24")), result: later},
+		"a machine that goes, with its VM": {
+			change: each(old, at("10.0.1.5/24"), func(objects map[string]client.Object) {
+				objects["machine winner"].SetFinalizers([]string{infrav1.MachineFinalizer})
+			}, deleting("machine winner")),
+			result: later,
+		},
+		"a machine whose VM is gone": {change: each(old, at("10.0.1.5/24"), func(objects map[string]client.Object) {
+			objects["machine winner"].SetFinalizers(nil)
+		}, deleting("machine winner")), patched: true},
 		"a machine has another":      {change: each(old, at("10.0.1.6/24")), patched: true},
 		"a machine has what is none": {change: each(old, at("10.0.1.5")), patched: true},
 		"nonsense, as a machine has": {

@@ -182,10 +182,7 @@ func TestDecide(t *testing.T) {
 			facts: []fact{put(Accepted, time.Minute), ran, vm(Failed, Deallocated), because("AllocationFailed")},
 			state: off, why: cloud.Deallocated,
 		},
-		{
-			name: "no room for a VM of an earlier process: it is removed, too", want: Running,
-			facts: []fact{vm(Failed, ""), because("AllocationFailed")}, act: Remove,
-		},
+		{name: "no room, of a process before", want: Running, facts: []fact{vm(Failed, ""), because("AllocationFailed")}, act: Remove},
 		{
 			name: "no room for a VM of an earlier process that ran: it is left alone", want: Running,
 			facts: []fact{vm(Failed, Deallocated), because("AllocationFailed")}, state: off, why: cloud.Deallocated,
