@@ -38,25 +38,24 @@ func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
 		return &vm
 	}
 	heard := r.Ears.Report(client.ObjectKeyFromObject(f.cluster), f.config.Status.GuestReport, client.ObjectKeyFromObject(f.windows))
-	if vm.Report == "" || ends(heard) {
+	if vm.Report == "" || slices.Contains(ends, toldState(heard)) {
 		vm.Report = heard
 	}
-	if vm.State == cloud.Creating && (hadVM(f) || speaks(vm)) {
+	if vm.State == cloud.Creating && (hadVM(f) || toldState(vm.Report) != "") {
 		vm.State = cloud.Running
 	}
 	return &vm
 }
 
-// ends says that a bootstrap has ended: then this word says more than what the cloud's host heard.
-func ends(report string) bool {
-	told, err := readReport(report)
-	return err == nil && told != nil && !underWay(infrav1.WindowsMachineStatus{Bootstrap: &told.Bootstrap})
-}
+// ends are the states in which a guest says more than what its cloud's host has heard.
+var ends = []plan.State{plan.StateSucceeded, plan.StateFailed}
 
-// speaks says that the guest has told something that we understand.
-func speaks(vm cloud.VM) bool {
-	told, err := readReport(vm.Report)
-	return err == nil && told != nil
+// toldState is how far a guest says that it is; empty if it has told nothing that we understand.
+func toldState(report string) plan.State {
+	if told, err := readReport(report); err == nil && told != nil {
+		return plan.State(told.Bootstrap.State)
+	}
+	return ""
 }
 
 // reportGuest takes over what the guest tells, if it is time for that: else the status says what it would say if the guest told

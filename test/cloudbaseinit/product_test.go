@@ -218,8 +218,7 @@ func checkHealth(t *testing.T, p product, boots []boot) {
 		if p.Cloud == onVSphere {
 			continue
 		}
-		if len(b.Health) != 2 || !strings.Contains(b.Health[0], "<SubStatus>Provisioning</SubStatus>") ||
-			!strings.Contains(b.Health[1], "<State>Ready</State>") {
+		if told(b.Health) != "Provisioning, Ready" {
 			t.Errorf("boot %d: Azure hears %q", i, b.Health)
 		}
 	}

@@ -227,7 +227,7 @@ func (r *run) markedFailure() string {
 	for i, name := range names {
 		names[i] = notInName.ReplaceAllString(name, "-")
 	}
-	return r.protect("capwin1|"+strings.Join(names, "|")+"|"+s.Message, 480)
+	return r.protect(plan.Mark+strings.Join(names, "|")+"|"+s.Message, 480)
 }
 
 func (r *run) sendConsole(port string) error {
