@@ -99,12 +99,12 @@ func wordOf(message string) string {
 }
 
 func (r row) verdict(a Answer) Verdict {
-	if said := wordOf(a.Message); r.effect == Guest && said != "" {
-		return Verdict{Effect: r.effect, Word: said, Error: cloud.Errorf(r.kind, r.reason,
-			"the guest has told Azure that its bootstrap failed: the condition BootstrapSucceeded says why")}
-	}
 	err := cloud.Errorf(r.kind, r.reason, "%s: %s", quote(a), r.say)
 	err.After = max(r.after, a.RetryAfter)
+	if said := wordOf(a.Message); r.effect == Guest && said != "" {
+		err.Message = "the guest has told Azure that its bootstrap failed: the condition BootstrapSucceeded says why"
+		return Verdict{Effect: r.effect, Word: said, Error: err}
+	}
 	action, scope := missingAction(a)
 	if action == "" || r.reason != infrav1.CredentialsRejectedReason {
 		return Verdict{Effect: r.effect, Error: err}

@@ -258,6 +258,9 @@ func TestWord(t *testing.T) {
 		if got.Word != test.want || strings.Contains(got.Error.Message, "BootstrapSucceeded") != (test.want != "") {
 			t.Errorf("%s %q: the word is %q, %v", test.code, test.message, got.Word, got.Error)
 		}
+		if want := Judge(Answer{Code: test.code}).Error.After; got.Error.After != want {
+			t.Errorf("%s %q: the next try is after %s, want %s", test.code, test.message, got.Error.After, want)
+		}
 	}
 }
 
