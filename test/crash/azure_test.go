@@ -62,7 +62,11 @@ func TestCrashInAzure(t *testing.T) {
 			r := beginInAzure(t, plan)
 			r.live(t)
 			want, have := slices.Sorted(slices.Values(effectsInAzure)), slices.Sorted(slices.Values(r.Effects()))
-			have = slices.DeleteFunc(have, func(e string) bool { return strings.Contains(e, " windowsmachines/status ") })
+			have = slices.DeleteFunc(have, func(e string) bool {
+				// The clock of this Azure runs on while the machine under the test stands still: a deletion is asked for again then.
+				again := strings.HasPrefix(e, "azure DELETE vm #") && e != "azure DELETE vm #1"
+				return again || strings.Contains(e, " windowsmachines/status ")
+			})
 			switch {
 			case plan == world.Plan{}:
 				expect.Same(t, "effects of a life without a crash", want, have)

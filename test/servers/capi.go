@@ -20,6 +20,9 @@ import (
 type CAPIOptions struct {
 	// CoreOnly leaves out the kubeadm providers, which worker nodes of ours do not need.
 	CoreOnly bool
+	// NewestOnly defines the API only in the version that is stored. While there is an older one, the API server has each
+	// change of each object converted by a webhook, for those who may be reading it in that version.
+	NewestOnly bool
 }
 
 // InstallCAPI puts Cluster API on a management cluster: its API with our ExternalControlPlane, its webhooks, and its managers,
@@ -31,13 +34,13 @@ func InstallCAPI(ctx context.Context, m *Management, opts CAPIOptions) error {
 	if opts.CoreOnly {
 		chosen = providers[:1] // core is the first
 	}
-	if err := installProviders(ctx, m, chosen); err != nil {
+	if err := installProviders(ctx, m, chosen, opts); err != nil {
 		return fmt.Errorf("install cluster api: %w", err)
 	}
 	return nil
 }
 
-func installProviders(ctx context.Context, m *Management, chosen []provider) error {
+func installProviders(ctx context.Context, m *Management, chosen []provider, opts CAPIOptions) error {
 	ca, certificates, err := webhookCertificates(m.servers.dir)
 	if err != nil {
 		return err
@@ -54,6 +57,11 @@ func installProviders(ctx context.Context, m *Management, chosen []provider) err
 		}
 		managers, objects = append(managers, manager), append(objects, own...)
 	}
+	if opts.NewestOnly {
+		if err := forgetOld(objects); err != nil {
+			return err
+		}
+	}
 	api, err := m.client()
 	if err != nil {
 		return err
@@ -65,6 +73,28 @@ func installProviders(ctx context.Context, m *Management, chosen []provider) err
 		return err
 	}
 	return webhooksAnswer(ctx, api)
+}
+
+// forgetOld leaves the definitions their stored versions.
+func forgetOld(objects []unstructured.Unstructured) error {
+	for _, o := range objects {
+		versions, found, err := unstructured.NestedSlice(o.Object, "spec", "versions")
+		if err != nil {
+			return fmt.Errorf("read versions of %s: %w", o.GetName(), err)
+		}
+		if !found {
+			continue
+		}
+		versions = slices.DeleteFunc(versions, func(v any) bool {
+			version, ok := v.(map[string]any)
+			return ok && version["storage"] != true
+		})
+		if err := unstructured.SetNestedSlice(o.Object, versions, "spec", "versions"); err != nil {
+			return fmt.Errorf("write versions of %s: %w", o.GetName(), err)
+		}
+		unstructured.RemoveNestedField(o.Object, "spec", "conversion")
+	}
+	return nil
 }
 
 // webhookCertificates writes one serving certificate for all managers: they are all on loopback.

@@ -113,7 +113,7 @@ func start(ctx context.Context, dir string) (*World, error) {
 	}
 	w := &World{Management: management}
 	var parts errgroup.Group
-	parts.Go(func() error { return servers.InstallCAPI(ctx, management, servers.CAPIOptions{CoreOnly: true}) })
+	parts.Go(func() error { return servers.InstallCAPI(ctx, management, servers.CAPIOptions{CoreOnly: true, NewestOnly: true}) })
 	parts.Go(func() error { return servers.InstallComponents(ctx, management) })
 	if err := parts.Wait(); err != nil {
 		return nil, errors.Join(err, management.Stop())
