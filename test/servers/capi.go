@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -75,9 +76,12 @@ func installProviders(ctx context.Context, m *Management, chosen []provider, opt
 	return webhooksAnswer(ctx, api)
 }
 
-// forgetOld leaves the definitions their stored versions.
+// forgetOld leaves the definitions their stored versions, but where the IPAM provider reads older ones.
 func forgetOld(objects []unstructured.Unstructured) error {
 	for _, o := range objects {
+		if name := o.GetName(); name == "clusters.cluster.x-k8s.io" || strings.HasSuffix(name, ".ipam.cluster.x-k8s.io") {
+			continue
+		}
 		versions, found, err := unstructured.NestedSlice(o.Object, "spec", "versions")
 		if err != nil {
 			return fmt.Errorf("read versions of %s: %w", o.GetName(), err)
