@@ -44,6 +44,10 @@ test: servers ## Run all tests
 	$(GO_TEST) -p $(AT_ONCE) $(LONGEST) ./...
 	cd test/gitops && $(GO_TEST) ./...
 
+.PHONY: windows-review
+windows-review: ## Print what a Windows node needs, with verdict, code and test of each row; fail if one is not there
+	@go test -vet=off -count=1 -run '^TestWindowsReview$$' -v ./test | sed 's/^ *review_test.go:[0-9]*: //'
+
 .PHONY: test-race
 test-race: servers ## Run all tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO_TEST) -race ./...
