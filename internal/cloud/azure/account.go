@@ -267,7 +267,7 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 		a.refusesInline.Store(true)
 	}
 	a.closures.shut(group, location, choice, *answer.verdict, sent)
-	if put.Took {
+	if put.Took || answer.verdict.Another() {
 		return false, nil
 	}
 	return true, answer.err()
@@ -280,10 +280,14 @@ func putOf(a answer, sent time.Time) next.Put {
 	case a.lost:
 		return next.Put{At: sent, Answer: next.Lost}
 	}
-	return next.Put{
+	put := next.Put{
 		At: sent, Answer: next.Refused, Err: a.verdict.Error, NotBefore: sent.Add(a.verdict.Error.After),
 		Took: a.effect() == fault.Taken,
 	}
+	if a.verdict.Another() {
+		put.NotBefore = sent // nothing was made, so the next size or zone need not wait; this one is closed for all
+	}
+	return put
 }
 
 // body is the VM as it is asked for. The user data are read now and at no other time.
