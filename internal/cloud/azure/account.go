@@ -246,6 +246,7 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 	if _, waits := asLater(answer.err()); waits || answer.unsent != nil {
 		return true, answer.err()
 	}
+	answer = a.patient(m, answer)
 	put, made := putOf(answer, sent), a.ledger.recall(m).separate.made
 	a.ledger.note(m, sent, func(w *work) {
 		w.put, w.choice, w.view, w.ran, w.missed = put, choice, nil, false, next.Missed{}
@@ -263,14 +264,19 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 		at.scope.attach(made)
 		return true, nil
 	}
-	if answer.effect() == fault.Inline {
-		a.refusesInline.Store(true)
-	}
 	a.closures.shut(group, location, choice, *answer.verdict, sent)
-	if put.Took || answer.verdict.Another() {
+	return a.refused(answer)
+}
+
+// refused says whether another request may follow one that Azure did not accept.
+func (a *account) refused(of answer) (over bool, err error) {
+	switch {
+	case of.effect() == fault.Inline:
+		a.refusesInline.Store(true)
+	case of.effect() == fault.Taken, of.verdict.Another():
 		return false, nil
 	}
-	return true, answer.err()
+	return true, of.err()
 }
 
 func putOf(a answer, sent time.Time) next.Put {

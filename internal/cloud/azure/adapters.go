@@ -18,12 +18,21 @@ import (
 
 // separate is what this process remembers of the adapters that it made before their VM.
 type separate struct {
-	// made are those that may be there without a VM, and at is when they were last needed for one.
-	made []arm.ID
-	at   time.Time
+	// made are those that may be there without a VM; since is when the first was needed for one, and at when one last was.
+	made      []asked
+	since, at time.Time
 	// err is why Azure refused one, and notBefore when the next try is due.
 	err       *cloud.Error
 	notBefore time.Time
+}
+
+// asked is an adapter as this process asked for it.
+type asked struct {
+	id arm.ID
+	// fast says whether it was asked for with accelerated networking; nil if an earlier process asked for it.
+	fast *bool
+	// accepted is when Azure last took the request, and again when it was last asked for because it had failed.
+	accepted, again time.Time
 }
 
 // left is an adapter that this process made and no VM has. Nobody else needs it, so it goes at once.
@@ -31,7 +40,16 @@ func (s separate) left() *next.Remnant {
 	if len(s.made) == 0 {
 		return nil
 	}
-	return &next.Remnant{ID: s.made[0].String()}
+	return &next.Remnant{ID: s.made[0].id.String()}
+}
+
+func (s separate) of(id arm.ID) asked {
+	for _, one := range s.made {
+		if one.id.Key() == id.Key() {
+			return one
+		}
+	}
+	return asked{id: id}
 }
 
 // prepare returns how the request for a VM is written. If adapters come first, it is written before them, so that nothing is half
@@ -49,7 +67,13 @@ func (a *account) prepare(ctx context.Context, m cloud.Machine, at place, want r
 	return func(context.Context) (any, error) { return content, nil }, a.makeAdapters(ctx, m, at, want)
 }
 
-const adapterTime = 5 * time.Second // how long Azure takes to make one
+// How long Azure takes to make an adapter, how long nothing is told of that it takes longer, and how soon one is asked for again
+// that failed twice, or that Azure accepted and does not show.
+const (
+	adapterTime     = 5 * time.Second
+	adapterPatience = 2 * time.Minute
+	adapterAgain    = time.Minute
+)
 
 // makeAdapters makes the adapters of a VM that has none in its own request. Without an error all are there and ready. A request
 // for an adapter replaces what is there, so a look comes before each.
@@ -61,41 +85,103 @@ func (a *account) makeAdapters(ctx context.Context, m cloud.Machine, at place, w
 	waits := false
 	for i := range want.Placement.Subnets {
 		id := at.vm.Parent().Adapter(request.AdapterName(m, i))
-		ready, err := a.makeAdapter(ctx, m, at, id, request.Adapter(want, i))
+		ready, err := a.makeAdapter(ctx, m, at, id, wanted{request.Adapter(want, i), request.Accelerated(want, i)})
 		if err != nil {
 			return err
 		}
 		waits = waits || !ready
 	}
 	if waits {
-		return &cloud.Error{Kind: cloud.Later, Message: "waiting until Azure has made the adapters of the VM", After: adapterTime}
+		return waitForAdapters()
 	}
 	return nil
 }
 
-// makeAdapter looks for an adapter and asks for it if it is not there. One that failed is asked for again.
-func (a *account) makeAdapter(ctx context.Context, m cloud.Machine, at place, id arm.ID, body any) (ready bool, err error) {
+func waitForAdapters() *cloud.Error {
+	return &cloud.Error{Kind: cloud.Later, Message: "waiting until Azure has made the adapters of the VM", After: adapterTime}
+}
+
+// patient waits without a word while Azure works on adapters that were just asked for, whoever of it says so.
+func (a *account) patient(m cloud.Machine, of answer) answer {
+	since := a.ledger.recall(m).separate.since
+	if of.effect() != fault.Unready || since.IsZero() || a.now().Sub(since) >= adapterPatience {
+		return of
+	}
+	verdict := *of.verdict
+	verdict.Error = waitForAdapters()
+	of.verdict = &verdict
+	return of
+}
+
+// wanted is what to ask for an adapter.
+type wanted struct {
+	body any
+	fast bool
+}
+
+// makeAdapter looks for an adapter and asks for it if it is not there. One that failed is asked for again, as Azure wants it
+// (CAPZ #5515), and so is one that was made for a size with other abilities.
+func (a *account) makeAdapter(ctx context.Context, m cloud.Machine, at place, id arm.ID, want wanted) (ready bool, err error) {
 	found, answer := a.calls.getAdapter(ctx, id)
+	was, now := a.ledger.recall(m).separate.of(id), a.now()
 	switch {
+	case answer.effect() == fault.Gone && now.Sub(was.accepted) < adapterAgain:
+		return false, nil
 	case answer.effect() == fault.Gone:
+		return false, a.askForAdapter(ctx, m, id, true, want)
 	case answer.verdict != nil:
 		return false, answer.err()
 	case !found.of(m, at.vm):
 		return false, a.holdAdapters(m, adapterTaken(id))
-	case strings.EqualFold(found.Properties.ProvisioningState, string(next.Succeeded)):
-		a.noteAdapter(m, id)
-		return true, nil
-	case !strings.EqualFold(found.Properties.ProvisioningState, string(next.Failed)):
-		a.noteAdapter(m, id)
-		return false, nil
 	}
-	return false, a.askForAdapter(ctx, m, id, answer.verdict != nil, body)
+	switch was.next(found, want, now) {
+	case adapterReady:
+		a.noteAdapter(m, id, nil)
+		return true, nil
+	case adapterWorks:
+		a.noteAdapter(m, id, nil)
+		return false, nil
+	case adapterFails:
+		return false, a.holdAdapters(m, adapterFailed(id, was.again.Add(adapterAgain).Sub(now)))
+	case adapterRepair:
+		a.noteAdapter(m, id, func(one *asked) { one.again = now })
+	}
+	return false, a.askForAdapter(ctx, m, id, false, want)
+}
+
+// adapterStep is what comes next for an adapter that is there.
+type adapterStep int
+
+const (
+	adapterReady  adapterStep = iota
+	adapterWorks              // Azure does
+	adapterFails              // and it is not time to ask again
+	adapterRepair             // ask again, because it failed
+	adapterChange             // ask again, because the VM is to be of another size
+)
+
+func (was asked) next(found resource, want wanted, now time.Time) adapterStep {
+	state, fast := found.Properties.ProvisioningState, found.Properties.EnableAcceleratedNetworking
+	switch {
+	case strings.EqualFold(state, string(next.Failed)) && now.Sub(was.again) < adapterAgain:
+		return adapterFails
+	case strings.EqualFold(state, string(next.Failed)):
+		return adapterRepair
+	case !strings.EqualFold(state, string(next.Succeeded)):
+		return adapterWorks
+	case fast != want.fast && (was.fast == nil || *was.fast != want.fast):
+		return adapterChange
+	}
+	return adapterReady
 }
 
 // askForAdapter notes the adapter before its request, whose answer may be lost.
-func (a *account) askForAdapter(ctx context.Context, m cloud.Machine, id arm.ID, create bool, body any) error {
-	a.noteAdapter(m, id)
-	answer := a.calls.putAdapter(ctx, id, create, body)
+func (a *account) askForAdapter(ctx context.Context, m cloud.Machine, id arm.ID, create bool, want wanted) error {
+	a.noteAdapter(m, id, func(one *asked) { one.fast = &want.fast })
+	answer := a.patient(m, a.calls.putAdapter(ctx, id, create, want.body))
+	if answer.verdict == nil {
+		a.noteAdapter(m, id, func(one *asked) { one.accepted = a.now() })
+	}
 	if answer.verdict == nil || answer.lost {
 		return answer.err()
 	}
@@ -118,21 +204,27 @@ func (r resource) of(m cloud.Machine, vm arm.ID) bool {
 }
 
 // attach forgets that adapters were seen without a VM, which has them now.
-func (s *scope) attach(adapters []arm.ID) {
+func (s *scope) attach(adapters []asked) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range adapters {
-		delete(s.remnants, id.Key())
+	for _, one := range adapters {
+		delete(s.remnants, one.id.Key())
 	}
 }
 
-func (a *account) noteAdapter(m cloud.Machine, id arm.ID) {
+// noteAdapter remembers an adapter that may be there, and what changes of it, if anything.
+func (a *account) noteAdapter(m cloud.Machine, id arm.ID, change func(*asked)) {
 	now := a.now()
 	a.ledger.note(m, now, func(w *work) {
-		w.separate.at = now
-		if !slices.ContainsFunc(w.separate.made, func(other arm.ID) bool { return other.Key() == id.Key() }) {
-			w.separate.made = append(slices.Clone(w.separate.made), id)
+		one := w.separate.of(id)
+		if change != nil {
+			change(&one)
 		}
+		w.separate.at = now
+		if w.separate.since.IsZero() {
+			w.separate.since = now
+		}
+		w.separate.made = append(w.separate.without(id), one)
 	})
 }
 
@@ -145,9 +237,20 @@ func (a *account) holdAdapters(m cloud.Machine, err *cloud.Error) error {
 
 // dropAdapter forgets an adapter that Azure removes.
 func (a *account) dropAdapter(m cloud.Machine, id arm.ID) {
-	a.ledger.note(m, a.now(), func(w *work) {
-		w.separate.made = slices.DeleteFunc(slices.Clone(w.separate.made), func(one arm.ID) bool { return one.Key() == id.Key() })
-	})
+	a.ledger.note(m, a.now(), func(w *work) { w.separate.made = w.separate.without(id) })
+}
+
+// without are the adapters but one, in a slice of their own.
+func (s separate) without(id arm.ID) []asked {
+	return slices.DeleteFunc(slices.Clone(s.made), func(one asked) bool { return one.id.Key() == id.Key() })
+}
+
+func adapterFailed(id arm.ID, after time.Duration) *cloud.Error {
+	err := cloud.Errorf(cloud.Transient, infrav1.CloudTaskFailedReason,
+		"Azure failed to make the network interface %q twice: the controller tries again every minute; see why in the activity log of "+
+			"the resource group", id.Name())
+	err.After = after
+	return err
 }
 
 // takenFor is how long the name of an adapter is believed to be taken.

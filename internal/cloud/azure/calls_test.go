@@ -35,7 +35,7 @@ func (s *stage) run(a *account, m cloud.Machine) {
 	s.t.Helper()
 	for range 100 {
 		vm, err := a.Ensure(s.t.Context(), m)
-		if err != nil {
+		if _, waits := asLater(err); err != nil && !waits {
 			s.t.Fatal(err)
 		}
 		if vm.State == cloud.Running && len(vm.Addresses) == 3 {

@@ -93,7 +93,10 @@ type resource struct {
 		VirtualMachine    struct{ ID string }
 		DiskState         string
 		ProvisioningState string
-		IPConfigurations  []struct {
+
+		EnableAcceleratedNetworking bool
+
+		IPConfigurations []struct {
 			Properties struct{ PrivateIPAddress string }
 		}
 	}

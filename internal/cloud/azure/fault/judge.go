@@ -34,6 +34,8 @@ const (
 	Guest Effect = "Guest"
 	// Inline: the cloud does not know network adapters in the request for a VM.
 	Inline Effect = "Inline"
+	// Unready: Azure still works on something that the request names.
+	Unready Effect = "Unready"
 )
 
 // Verdict is what an error means.

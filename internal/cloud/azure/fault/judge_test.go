@@ -40,6 +40,17 @@ func TestJudge(t *testing.T) {
 		},
 		{Answer{Status: 429}, cloud.Throttled, infrav1.CloudThrottledReason, Silences, time.Second},
 		{Answer{Status: 429, Code: "RetryableErrorDueToAnotherOperation"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, soon},
+		{Answer{Status: 429, Code: "RetryableError"}, cloud.Transient, infrav1.CloudTaskFailedReason, Unready, shortly},
+		{
+			Answer{Status: 429, Code: "RetryableError", Details: []Answer{{
+				Code: "ReferencedResourceNotProvisioned", Message: "... not in Succeeded state. Resource is in Updating state and ...",
+			}}},
+			cloud.Transient, infrav1.CloudTaskFailedReason, Unready, shortly,
+		},
+		{
+			Answer{Status: 400, Code: "ReferencedResourceNotProvisioned", Message: "... Resource is in Failed state and ..."},
+			cloud.Transient, infrav1.CloudTaskFailedReason, None, later,
+		},
 		{Answer{Status: 404, Code: "ResourceNotFound"}, cloud.Transient, infrav1.CloudTaskFailedReason, Gone, soon},
 		{Answer{Status: 404, Code: "ResourceGroupNotFound"}, cloud.Invalid, infrav1.PlacementNotFoundReason, GroupGone, slowly},
 		{Answer{Status: 404, Code: "SubscriptionNotFound"}, cloud.Denied, infrav1.CredentialsRejectedReason, None, slowly},

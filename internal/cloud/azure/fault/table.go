@@ -11,6 +11,7 @@ import (
 
 // When to try again.
 const (
+	shortly   = 5 * time.Second // how long Azure works on an adapter
 	soon      = 15 * time.Second
 	later     = time.Minute
 	reserved  = 180 * time.Second // how long Azure keeps an adapter for a VM whose allocation failed
@@ -28,6 +29,19 @@ const (
 
 // rows are the errors that we know. Rows with a text stand before those of the same code without.
 var rows = []row{
+	// NRP says 429 of two writes at once, too, or of a thing that it still works on (terraform #7986): nothing is throttled.
+	{
+		codes: []string{"referencedresourcenotprovisioned"}, text: regexp.MustCompile(`in updating state`), kind: cloud.Transient,
+		reason: infrav1.CloudTaskFailedReason, effect: Unready, after: shortly, say: byItself,
+	},
+	{
+		codes: []string{"referencedresourcenotprovisioned"}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: later,
+		say: byItself,
+	},
+	{
+		status: http.StatusTooManyRequests, codes: []string{"retryableerror"}, kind: cloud.Transient,
+		reason: infrav1.CloudTaskFailedReason, effect: Unready, after: shortly, say: byItself,
+	},
 	{
 		status: http.StatusTooManyRequests, codes: []string{"retryableerrorduetoanotheroperation"}, kind: cloud.Transient,
 		reason: infrav1.CloudTaskFailedReason, after: soon, say: byItself,

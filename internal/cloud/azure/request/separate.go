@@ -26,7 +26,7 @@ func named(w Want) (all []*armcompute.NetworkInterfaceReference) {
 func Adapter(w Want, i int) map[string]any {
 	wanted := wantedAdapter(w.Machine, i)
 	properties := object{
-		"enableAcceleratedNetworking": accelerated(w, wanted),
+		"enableAcceleratedNetworking": Accelerated(w, i),
 		"ipConfigurations":            separateAddresses(w, i),
 	}
 	if on := enabled(wanted.IPForwarding); on != nil {
@@ -40,6 +40,9 @@ func Adapter(w Want, i int) map[string]any {
 	}
 	return object{"location": w.Placement.Location, "tags": tags(w), "properties": properties}
 }
+
+// Accelerated says whether an adapter has accelerated networking, which not every size has.
+func Accelerated(w Want, i int) bool { return accelerated(w, wantedAdapter(w.Machine, i)) }
 
 func separateAddresses(w Want, i int) []any {
 	wanted, subnet := wantedAdapter(w.Machine, i), object{"id": w.Placement.Subnets[i]}

@@ -34,7 +34,7 @@ func TestSeparateNICs(t *testing.T) {
 			"id": nicID("a"), "properties": doc.Object{"primary": true, "deleteOption": "Delete"},
 		})}, "properties", "networkProfile")
 	}
-	h.put(t, "vm", withA).refused(t, http.StatusConflict, "AnotherOperationInProgress", nicID("a"))
+	h.put(t, "vm", withA).refused(t, http.StatusTooManyRequests, "RetryableError", "retryable error")
 	c.Advance(time.Minute)
 	h.put(t, "vm", withA)
 	c.Advance(time.Minute)

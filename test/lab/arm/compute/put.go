@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/http"
 	"slices"
@@ -73,7 +74,7 @@ func (c *Compute) create(r Request) (*Answer, *reply.Error) {
 	}
 	for _, check := range []func() *reply.Error{
 		func() *reply.Error { return c.fits(r.Body, size, location) },
-		func() *reply.Error { return c.references(r) },
+		func() *reply.Error { return c.references(r, size) },
 		func() *reply.Error { return c.diskNames(r) },
 		func() *reply.Error { return c.quota(r.ID, location, size, spot) },
 	} {
@@ -159,7 +160,7 @@ func (c *Compute) fits(body doc.Object, size Size, location string) *reply.Error
 }
 
 // references refuses ids that lead nowhere.
-func (c *Compute) references(r Request) *reply.Error {
+func (c *Compute) references(r Request, size Size) *reply.Error {
 	profile := doc.Of(r.Body, "properties", "networkProfile")
 	configs := doc.List(profile, "networkInterfaceConfigurations")
 	if len(configs) > 0 && c.Faults.RefuseInline {
@@ -172,18 +173,8 @@ func (c *Compute) references(r Request) *reply.Error {
 		}
 	}
 	for _, nic := range doc.List(profile, "networkInterfaces") {
-		found := c.World.FindText(doc.Text(nic, "id"))
-		if found == nil {
-			return reply.InvalidReference(doc.Text(nic, "id"), r.ID.String())
-		}
-		if vm := c.Network.Owner(found); vm != "" && !doc.Same(vm, r.ID.String()) {
-			if doc.Has(found.Body, "properties", "virtualMachine") {
-				return reply.NICInUse(found.ID.String(), vm)
-			}
-			return reply.NICReserved(vm)
-		}
-		if doc.Text(found.Body, "properties", "provisioningState") == "Updating" {
-			return reply.NICBusy(found.ID.String())
+		if refused := c.usable(doc.Text(nic, "id"), r.ID, size); refused != nil {
+			return refused
 		}
 	}
 	for id := range doc.Of(r.Body, "identity", "userAssignedIdentities") {
@@ -195,6 +186,21 @@ func (c *Compute) references(r Request) *reply.Error {
 		}
 	}
 	return nil
+}
+
+// usable refuses a NIC that the VM cannot have.
+func (c *Compute) usable(nic string, vm doc.ID, size Size) *reply.Error {
+	found := c.World.FindText(nic)
+	if found == nil {
+		return reply.InvalidReference(nic, vm.String())
+	}
+	if owner := c.Network.Owner(found); owner != "" && !doc.Same(owner, vm.String()) {
+		if doc.Has(found.Body, "properties", "virtualMachine") {
+			return reply.NICInUse(found.ID.String(), owner)
+		}
+		return reply.NICReserved(owner)
+	}
+	return cmp.Or(c.Network.Unready(found, vm), size.canAccelerate(found.Body))
 }
 
 // update merges: a PUT on an existing VM has the meaning of a PATCH [D put-calls-create-or-update].

@@ -95,7 +95,11 @@ func (s Size) can(body doc.Object) *reply.Error {
 	case doc.Flag(properties, "securityProfile", "encryptionAtHost") && !s.HostEncryption:
 		return bad("securityProfile.encryptionAtHost", "The VM size '%s' does not support encryption at host.", s.Name)
 	}
-	return cmp.Or(s.canSecure(doc.Text(properties, "securityProfile", "securityType")), s.canAccelerate(properties))
+	refused := s.canSecure(doc.Text(properties, "securityProfile", "securityType"))
+	for _, nic := range doc.List(properties, "networkProfile", "networkInterfaceConfigurations") {
+		refused = cmp.Or(refused, s.canAccelerate(nic))
+	}
+	return refused
 }
 
 func (s Size) canSecure(security string) *reply.Error {
@@ -113,12 +117,11 @@ func (s Size) canSecure(security string) *reply.Error {
 	return nil
 }
 
-func (s Size) canAccelerate(properties doc.Object) *reply.Error {
-	for _, nic := range doc.List(properties, "networkProfile", "networkInterfaceConfigurations") {
-		if doc.Flag(nic, "properties", "enableAcceleratedNetworking") && !s.Accelerated {
-			return reply.New(http.StatusBadRequest, "VMSizeIsNotPermittedToEnableAcceleratedNetworking", "VM size %s specified for "+
-				"virtual machine is not permitted to enable accelerated networking on its network interfaces.", s.Name)
-		}
+// canAccelerate refuses what a NIC, inline or not, wants of the size.
+func (s Size) canAccelerate(nic doc.Object) *reply.Error {
+	if s.Accelerated || !doc.Flag(nic, "properties", "enableAcceleratedNetworking") {
+		return nil
 	}
-	return nil
+	return reply.New(http.StatusBadRequest, "VMSizeIsNotPermittedToEnableAcceleratedNetworking", "VM size %s specified for virtual "+
+		"machine is not permitted to enable accelerated networking on its network interfaces.", s.Name)
 }

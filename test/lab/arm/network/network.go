@@ -32,8 +32,12 @@ type Network struct {
 	Address, Work time.Duration
 	// Leave has the cascade of a VM's deletion leave its NICs.
 	Leave bool
+	// Fail is how many PUTs of NICs end Failed, and Behind how long compute takes a NIC for busy that is done already.
+	Fail   int
+	Behind time.Duration
 
 	reserved map[string]reservation
+	settled  map[string]time.Time // when compute takes a NIC for done
 }
 
 type reservation struct {
@@ -43,7 +47,9 @@ type reservation struct {
 
 // New returns the provider with usual times.
 func New(w *world.World) *Network {
-	return &Network{World: w, Address: 10 * time.Second, Work: 2 * time.Second, reserved: map[string]reservation{}}
+	return &Network{
+		World: w, Address: 10 * time.Second, Work: 2 * time.Second, reserved: map[string]reservation{}, settled: map[string]time.Time{},
+	}
 }
 
 // Check refuses properties of a NIC that name what does not exist.

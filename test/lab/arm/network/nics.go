@@ -19,13 +19,32 @@ func (n *Network) Put(id doc.ID, body doc.Object) (created bool, op *world.Opera
 		n.keep(r.Body, body)
 	}
 	op = n.World.Begin(id, doc.Text(body, "location"))
+	end, failure := "Succeeded", (*reply.Error)(nil)
+	if n.Fail > 0 {
+		n.Fail--
+		end, failure = "Failed", reply.New(http.StatusInternalServerError, "InternalServerError", "An error occurred.")
+	}
 	n.World.Clock.After(n.Work, func() {
-		doc.Set(r.Body, "Succeeded", "properties", "provisioningState")
+		doc.Set(r.Body, end, "properties", "provisioningState")
+		n.settled[id.Key()] = n.World.Clock.Now().Add(n.Behind)
 		n.World.Touch(r)
-		n.World.End(op, nil)
+		n.World.End(op, failure)
 	})
 	n.addressLater(r)
 	return old == nil, op, nil
+}
+
+// Unready refuses a VM that names a NIC which is not done, or failed. That NRP answers so to what names an unfinished thing is
+// [V], that compute passes it on for a NIC is [I].
+func (n *Network) Unready(nic *world.Resource, vm doc.ID) *reply.Error {
+	state := doc.Text(nic.Body, "properties", "provisioningState")
+	if n.World.Clock.Now().Before(n.settled[nic.ID.Key()]) {
+		state = "Updating"
+	}
+	if state == "Succeeded" {
+		return nil
+	}
+	return reply.NotProvisioned(nic.ID.String(), vm.String(), state)
 }
 
 // keep has a NIC that is replaced keep what only the platform writes.

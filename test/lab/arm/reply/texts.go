@@ -108,10 +108,18 @@ func NICInUse(nic, vm string) *Error {
 		"interface, it must be dissociated from the resource. To learn more, see aka.ms/deletenic.", nic, vm)
 }
 
-// NICBusy is the answer to a VM's PUT that names a NIC on which NRP still works [I].
-func NICBusy(nic string) *Error {
-	return New(http.StatusConflict, "AnotherOperationInProgress", "Another operation on this or dependent resource is in progress. "+
-		"Resource: %s", nic)
+// NotProvisioned is NRP's answer to a request that names a resource which is not done (terraform #7986), or failed (aks-engine
+// #336) [V].
+func NotProvisioned(resource, by, state string) *Error {
+	e := New(http.StatusBadRequest, "ReferencedResourceNotProvisioned", "Cannot proceed with operation because resource %s used by "+
+		"resource %s is not in Succeeded state. Resource is in %s state and the last operation that updated/is updating the resource "+
+		"is PutNicOperation.", resource, by, state)
+	if state == "Failed" {
+		return e
+	}
+	retry := New(http.StatusTooManyRequests, "RetryableError", "A retryable error occurred.")
+	retry.Details = []Error{*e}
+	return retry
 }
 
 // DiskExists is the answer to a disk name that is taken [V CAPZ #755].
