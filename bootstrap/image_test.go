@@ -11,7 +11,7 @@ import (
 
 // What programs of images really write must give the fact that the checks compare.
 func TestProgramVersions(t *testing.T) {
-	p := render(t, plainInput(t)).Plan()
+	p := render(t, plainInput(t, withRegistries)).Plan()
 	for _, test := range []struct{ step, output, want string }{
 		{"kubeadm-version", "v1.36.3\n", "1.36"},
 		{"kubeadm-version", "v1.34.2+vmware.1\n", "1.34"},
@@ -33,6 +33,12 @@ func TestProgramVersions(t *testing.T) {
 		{
 			"pause-image", "sandboxer = 'podsandbox'\n    sandbox_image = \"mcr.microsoft.com/oss/kubernetes/pause:3.9\"\n",
 			"mcr.microsoft.com/oss/kubernetes/pause:3.9",
+		},
+		{"settings-in-effect", "imports = []\n\n[timeouts]\n  capwin = '1s'\n  'io.containerd.timeout.bolt.open' = '0s'\n", "capwin"},
+		{
+			"registries-folder",
+			"    [plugins.'io.containerd.cri.v1.images'.registry]\r\n      config_path = 'C:\\ProgramData\\containerd\\certs.d'\r\n",
+			`C:\ProgramData\containerd\certs.d`,
 		},
 		{"pause-image-there", "REF TYPE DIGEST SIZE PLATFORMS LABELS \n\n", "LABELS"},
 		{

@@ -4,6 +4,7 @@ package containerd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -21,6 +22,8 @@ const (
 	oldestContainerd = "1.7"
 	// mergingContainerd reads drop-ins of version 3, and merges them key by key.
 	mergingContainerd = "2.0"
+	// tokenContainerd also sends the credentials of a registry to its token service.
+	tokenContainerd = "2.1"
 )
 
 // Input is what the settings of containerd depend on.
@@ -35,9 +38,11 @@ type Input struct {
 // Containerd is what was read of spec.containerd and found good.
 type Containerd struct {
 	registries []registry
-	// settings is the text of our own drop-in; empty if it is not needed.
+	// settings is the text of our own drop-in; empty if there is no drop-in at all.
 	settings string
-	dropIns  []dropIn
+	// pauseImage is the one that our drop-in names.
+	pauseImage string
+	dropIns    []dropIn
 	// prepull are images; an attempt to pull one may take pullSeconds.
 	prepull     []string
 	pullSeconds int
@@ -64,6 +69,8 @@ func Read(in Input) (Containerd, error) {
 	if c.dropIns, err = readDropIns(in.Spec.DropIns, in.Sources); err != nil {
 		return c, err
 	}
+	c.settings = withMark(c.settings, len(c.dropIns) > 0)
+	c.pauseImage = in.Spec.PauseImage
 	c.hyperV = in.Spec.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled
 	c.prepull = in.Spec.PrepullImages
 	c.pullSeconds, err = readPrepull(in.Spec.PrepullImages, in.DeadlineSeconds)
@@ -85,7 +92,7 @@ func (c Containerd) Warnings() []string {
 // can override it.
 func (c Containerd) Steps() step.Part {
 	var p step.Part
-	p.Add(step.PhaseImages, c.pauseImage()...)
+	p.Add(step.PhaseImages, c.pauseImageSteps()...)
 	addRegistries(&p, c.registries)
 	if c.settings != "" {
 		p.Add(step.PhaseContainer, dropInFile("containerd-settings", "10-capwin", []byte(c.settings)))
@@ -98,6 +105,7 @@ func (c Containerd) Steps() step.Part {
 		p.Add(step.PhaseContainer, file)
 		p.Redact = append(p.Redact, own.content.SecretText()...)
 	}
+	p.Add(step.PhaseContainer, c.inEffect()...)
 	if len(p.Steps[step.PhaseContainer]) > 0 || c.proxied {
 		p.Add(step.PhaseContainer, restart()...)
 	}
@@ -127,10 +135,10 @@ func restart() []plan.Step {
 // usual place the node only warns.
 func (c Containerd) VersionCheck() []plan.Step {
 	oldest, why := oldestContainerd, "HostProcess containers need "
-	if len(c.dropIns) > 0 || c.settings != "" {
+	if c.settings != "" {
 		oldest, why = mergingContainerd, "the settings in spec.containerd need "
 	}
-	return []plan.Step{
+	steps := []plan.Step{
 		&plan.Fact{
 			Common: plan.Common{
 				Name: "containerd-version", Reason: step.ReasonContainerdTooOld, TimeoutSeconds: 60, Attempts: 2, Optional: true,
@@ -147,6 +155,18 @@ func (c Containerd) VersionCheck() []plan.Step {
 			Say:  plan.Say("the image has containerd ", "containerdVersion", ", "+why+oldest+" or later"),
 		},
 	}
+	if !slices.ContainsFunc(c.registries, func(one registry) bool { return one.authorization != "" }) {
+		return steps
+	}
+	return append(steps, &plan.Check{
+		Common: plan.Common{
+			Name: "containerd-tokens", Reason: step.ReasonContainerdTooOld, Optional: true,
+			When: &plan.Test{Fact: "containerdVersion", AtLeast: plan.Text(mergingContainerd)},
+		},
+		Test: plan.Test{Fact: "containerdVersion", AtLeast: plan.Text(tokenContainerd)},
+		Say: plan.Say("the image has containerd ", "containerdVersion", ", credentials of registries that want tokens, such as "+
+			"docker.io and Harbor, need "+tokenContainerd+" or later"),
+	})
 }
 
 // answers waits for containerd and sets what Windows does when it fails. Its arguments stay those of the image.
@@ -205,7 +225,7 @@ SandboxPlatform = 'windows/amd64'
 ScaleCPULimitsToSandbox = true
 `
 
-// readSettings writes our drop-in, which is empty if the spec needs none.
+// readSettings writes the tables of our drop-in; there are none if the spec needs none.
 func readSettings(wanted bootstrapv1.Containerd) (string, error) {
 	var text strings.Builder
 	if image := wanted.PauseImage; image != "" {
@@ -222,10 +242,7 @@ func readSettings(wanted bootstrapv1.Containerd) (string, error) {
 		return "", err
 	}
 	text.WriteString(isolation)
-	if text.Len() == 0 {
-		return "", nil
-	}
-	return "version = 3\n" + text.String(), nil
+	return text.String(), nil
 }
 
 // isolations are the texts for the drop-in.

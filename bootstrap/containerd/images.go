@@ -70,10 +70,10 @@ func (c Containerd) pulls() []plan.Step {
 	return steps
 }
 
-// pauseImage asks containerd for its pause image and pulls it if it is missing: without it no pod starts, and the
+// pauseImageSteps ask containerd for its pause image and pull it if it is missing: without it no pod starts, and the
 // Node would never become ready. If the image has it, no registry is contacted. If containerd does not tell, the node
-// only warns.
-func (c Containerd) pauseImage() []plan.Step {
+// only warns, unless the spec names a pause image.
+func (c Containerd) pauseImageSteps() []plan.Step {
 	const named, there, missing = "pauseImage", "pauseImageThere", "LABELS"
 	common := func(name string) plan.Common {
 		return plan.Common{Name: name, Reason: step.ReasonPauseImageMissing, TimeoutSeconds: 60, Attempts: 2, Optional: true}
@@ -82,13 +82,18 @@ func (c Containerd) pauseImage() []plan.Step {
 	look.When = &plan.Test{Fact: named, IsNot: plan.Text("")}
 	pull.When = &plan.Test{Fact: there, Is: plan.Text(missing)}
 	pull.TimeoutSeconds, pull.Optional = 600, false
-	return []plan.Step{
+	steps := []plan.Step{
 		&plan.Fact{
-			Common: ask, Argv: plan.Texts(containerdProgram, "config", "dump"),
+			Common: ask, Argv: dump(),
 			// The key is sandbox since version 3 of the configuration, and was sandbox_image before.
 			Match: `\n\s*sandbox[_image]*\s*=\s*['"]([^'"\s]+)['"]`, Set: named,
 			Say: plan.Text("containerd does not show which pause image it uses"),
 		},
+	}
+	if c.pauseImage != "" {
+		steps = append(steps, c.mustBe("pause-image-in-effect", named, c.pauseImage, "the pause image"))
+	}
+	return append(steps,
 		// ctr prints a heading, and the image below it if there is one; it may print other lines as well.
 		&plan.Fact{
 			Common: look,
@@ -98,7 +103,7 @@ func (c Containerd) pauseImage() []plan.Step {
 			Say: plan.Text("containerd does not list its images"),
 		},
 		&plan.Run{Common: pull, Argv: append(c.pullCommand(), plan.FromFact(named))},
-	}
+	)
 }
 
 // pullCommand pulls the image that the caller appends.

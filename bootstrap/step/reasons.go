@@ -39,6 +39,7 @@ const (
 	ReasonDefenderFailed           = "DefenderFailed"
 	ReasonVMwareToolsFailed        = "VMwareToolsFailed"
 	ReasonContainerdConfigFailed   = "ContainerdConfigFailed"
+	ReasonContainerdConfigIgnored  = "ContainerdConfigIgnored"
 	ReasonImagePullFailed          = "ImagePullFailed"
 	ReasonCSIProxyFailed           = "CsiProxyFailed"
 	ReasonDomainJoinFailed         = "DomainJoinFailed"
@@ -67,7 +68,7 @@ var reasons = []string{
 	ReasonWindowsPatchLevelTooLow, ReasonStaleNetworks, ReasonNetworkSettingsFailed, ReasonNetworkNotReady,
 	ReasonPodCIDRMissing, ReasonFilesFailed, ReasonPreJoinScriptFailed, ReasonPostJoinScriptFailed,
 	ReasonImageVersionMismatch, ReasonTrustFailed, ReasonProxyFailed, ReasonTimeFailed, ReasonFeatureFailed,
-	ReasonUserFailed, ReasonDefenderFailed, ReasonVMwareToolsFailed, ReasonContainerdConfigFailed,
+	ReasonUserFailed, ReasonDefenderFailed, ReasonVMwareToolsFailed, ReasonContainerdConfigFailed, ReasonContainerdConfigIgnored,
 	ReasonImagePullFailed, ReasonCSIProxyFailed, ReasonDomainJoinFailed, ReasonGMSAPluginFailed, ReasonContainerdTooOld,
 	ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonPlanNotUnderstood, ReasonBootstrapTimeout,
 	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonInternalError,

@@ -83,6 +83,17 @@ func (j *joins) ofTheImage() []provoked {
 		fails("container-runtime", step.ReasonContainerdConfigFailed, "conf.d").
 			in(withFile(`C:\Program Files\containerd\conf.d`, "a file in the place of a folder")).
 			with(bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "registry.k8s.io/pause:3.10.2"}}),
+		fails("container-runtime", step.ReasonContainerdConfigIgnored, "containerd does not use its settings in conf.d").
+			in(withFile(`C:\Program Files\containerd\config.toml`, "version = 3\n")).
+			with(bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "registry.k8s.io/pause:3.10.2"}}),
+		fails("container-runtime", step.ReasonContainerdConfigIgnored, "must have version 3").called("-version").exits(1).
+			in(withFile(`C:\Program Files\containerd\config.toml`,
+				"version = 2\nimports = ['C:\\Program Files\\containerd\\conf.d\\*.toml']\n")).
+			with(bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "registry.k8s.io/pause:3.10.2"}}),
+		fails("images", step.ReasonContainerdConfigIgnored, "another file in conf.d replaces it").called("-replaced").
+			in(withFile(`C:\Program Files\containerd\conf.d\99-image.toml`,
+				"version = 3\n[plugins.'io.containerd.cri.v1.images'.pinned_images]\nsandbox = 'mcr.microsoft.com/pause:3.9'\n")).
+			with(bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "registry.k8s.io/pause:3.10.2"}}),
 		fails("container-runtime", step.ReasonContainerRuntimeNotReady, "containerd").
 			in(func(g *guest.Simulated) {
 				const path = `C:\Program Files\containerd\containerd.exe`

@@ -1,7 +1,9 @@
 package v1beta1
 
 // Containerd has the settings of containerd. They become drop-in files, which
-// containerd 2 merges into its configuration.
+// containerd 2 merges into its configuration if config.toml of the image has
+// version 3 and imports them. A node whose containerd ignores them does not
+// join.
 type Containerd struct {
 	// registries that have mirrors or a CA of their own, or need credentials, such
 	// as {host: docker.io, mirrors: [{url: https://mirror.example.com}]}. They
@@ -97,8 +99,9 @@ type Registry struct {
 	CAFrom ContentSource `json:"caFrom,omitempty,omitzero"`
 
 	// credentialsRef names a Secret with the keys username and password, such as
-	// {name: harbor}. They are sent by HTTP basic authentication. Default:
-	// anonymous access.
+	// {name: harbor}. They are sent by HTTP basic authentication, to the registry
+	// and, from containerd 2.1 on, to the token service that it names, as
+	// docker.io, ghcr.io, GitLab and Harbor do. Default: anonymous access.
 	//
 	// +optional
 	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`

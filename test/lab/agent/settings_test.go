@@ -74,11 +74,13 @@ func imagePrograms() []*command {
 		{Argv: []string{containerdPath, "--version"}, Out: "containerd github.com/containerd/containerd/v2 v2.3.2 0123456\n"},
 		{
 			Argv: []string{containerdPath, "config", "dump"},
-			Out:  "version = 3\n[plugins.'io.containerd.cri.v1.images'.pinned_images]\n  sandbox = 'registry.k8s.io/pause:3.10.2'\n",
+			Out: "version = 4\n[plugins.'io.containerd.cri.v1.images'.pinned_images]\n  sandbox = 'registry.example.com/pause:3.10.2'\n" +
+				"[plugins.'io.containerd.cri.v1.images'.registry]\n  config_path = 'C:\\ProgramData\\containerd\\certs.d'\n" +
+				"[timeouts]\n  capwin = '1s'\n",
 		},
 		{
-			Argv: []string{ctrPath, "--namespace", "k8s.io", "images", "list", "name==registry.k8s.io/pause:3.10.2"},
-			Out:  imagesHead + "registry.k8s.io/pause:3.10.2\tapplication/vnd.oci.image.index.v1+json\tsha256:0123456789ab\n",
+			Argv: []string{ctrPath, "--namespace", "k8s.io", "images", "list", "name==registry.example.com/pause:3.10.2"},
+			Out:  imagesHead + "registry.example.com/pause:3.10.2\tapplication/vnd.oci.image.index.v1+json\tsha256:0123456789ab\n",
 		},
 	}
 }
@@ -153,7 +155,7 @@ func (s *stage) checkSettings() {
 		`C:\etc\app.conf`: "pool=blue", `C:\etc\app.key`: "correct-horse-battery",
 		`C:\Program Files\containerd\conf.d\10-capwin.toml`:                   "runhcs-wcow-hypervisor",
 		`C:\ProgramData\containerd\certs.d\docker.io\hosts.toml`:              "harbor.example.com:8443/v2/docker-hub",
-		`C:\ProgramData\containerd\certs.d\harbor.example.com8443\hosts.toml`: "authorization = ['Basic ",
+		`C:\ProgramData\containerd\certs.d\harbor.example.com8443\hosts.toml`: "Authorization = ['Basic ",
 		`C:\ProgramData\containerd\certs.d\harbor.example.com8443\ca.crt`:     "BEGIN CERTIFICATE",
 		`C:\Users\ops\.ssh\authorized_keys`:                                   "ssh-ed25519 ",
 	} {
@@ -189,8 +191,9 @@ func TestSettingsFailByTheirNames(t *testing.T) {
 		"ContainerdTooOld": func(w *world) {
 			w.program(containerdPath, "--version").Out = "containerd github.com/containerd/containerd v1.7.24 0123456\n"
 		},
+		"ContainerdConfigIgnored": func(w *world) { w.program(containerdPath, "config", "dump").Out = "version = 4\n" },
 		"PauseImageMissing": func(w *world) {
-			w.program(ctrPath, "--namespace", "k8s.io", "images", "list", "name==registry.k8s.io/pause:3.10.2").Out = imagesHead
+			w.program(ctrPath, "--namespace", "k8s.io", "images", "list", "name==registry.example.com/pause:3.10.2").Out = imagesHead
 			w.program(ctrPath).Exit = 1
 		},
 		"TrustFailed": func(w *world) { w.program("certutil.exe").Exit = 5 },

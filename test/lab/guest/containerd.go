@@ -2,7 +2,6 @@ package guest
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,24 +12,23 @@ const (
 	containerdVersion = "v2.3.2"
 	imagePause        = "registry.k8s.io/pause:3.10.2"
 	imagesPath        = `C:\Program Files\containerd\ctr.exe`
-	dropIns           = `C:\Program Files\containerd\conf.d\*.toml`
 )
 
-// containerd listens on its pipe while it runs, and tells its version and its pause image.
+// containerd listens on its pipe while it runs, and tells its version and its settings.
 func containerd(ctx context.Context, call *windows.Call) int {
-	switch strings.Join(call.Argv[1:], " ") {
-	case "--version":
+	command := strings.Join(call.Argv[1:], " ")
+	if command == "--version" {
 		call.Print("containerd github.com/containerd/containerd/v2 %s 0123456789abcdef", containerdVersion)
 		return 0
-	case "config dump":
-		pause, err := pauseImage(call.Machine)
-		if err != nil {
-			return call.Fail("containerd: %v", err)
-		}
-		call.Print("version = 3\n\n[plugins]\n  [plugins.'io.containerd.cri.v1.images'.pinned_images]\n    sandbox = '%s'", pause)
-		return 0
 	}
-	if call.Service == "" {
+	settings, err := loadSettings(call.Machine)
+	switch {
+	case err != nil:
+		return call.Fail("containerd: %v", err)
+	case command == "config dump":
+		call.Print("%s", settings.dump())
+		return 0
+	case call.Service == "":
 		return call.Fail("containerd: failed to start: the service process could not connect to the service controller")
 	}
 	call.Machine.OpenPipe(containerdPipe)
@@ -38,28 +36,6 @@ func containerd(ctx context.Context, call *windows.Call) int {
 	call.Running()
 	<-ctx.Done()
 	return 0
-}
-
-var sandboxLine = regexp.MustCompile(`(?m)^\s*sandbox = '([^']+)'`)
-
-// pauseImage is the image's own, or that of the last drop-in that names one. Nothing else of a drop-in is played.
-func pauseImage(machine *windows.Machine) (string, error) {
-	paths, err := machine.Match(dropIns)
-	if err != nil {
-		return "", err
-	}
-	slices.Sort(paths)
-	pause := imagePause
-	for _, path := range paths {
-		text, err := machine.ReadFile(path)
-		if err != nil {
-			return "", err
-		}
-		if found := sandboxLine.FindSubmatch(text); found != nil {
-			pause = string(found[1])
-		}
-	}
-	return pause, nil
 }
 
 // images is ctr.exe; played is `images list name==IMAGE`: the image has its own pause image and no other. What else

@@ -64,8 +64,13 @@ func (p *power) install() error {
 			p.guest.change(s)
 		}
 	})
-	for path, text := range p.guest.Files {
-		if fresh && err == nil {
+	if !fresh {
+		return err
+	}
+	files := map[string]string{containerdConfig: imageConfig}
+	maps.Copy(files, p.guest.Files)
+	for path, text := range files {
+		if err == nil {
 			err = m.Put(path, []byte(text))
 		}
 	}

@@ -1,0 +1,62 @@
+package containerd
+
+import (
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+// mark is in our drop-in so that containerd's own words show whether it reads the folder. It is a time limit that nothing uses;
+// containerd keeps limits of any name. The patterns of imports that it prints do not show it: from 2.2 on they name this folder
+// even where config.toml does not import it (cmd/containerd/command/config.go of containerd 2.3.2).
+const mark = "version = 3\n\n[timeouts]\ncapwin = '1s'\n"
+
+// withMark is the text of our drop-in; the user's need one, too.
+func withMark(settings string, withDropIns bool) string {
+	if settings == "" && !withDropIns {
+		return ""
+	}
+	return mark + settings
+}
+
+// inEffect asks containerd, before it restarts, whether it has our settings. An image whose config.toml does not import conf.d
+// ignores them, and containerd 2.3 does not start where config.toml has an older version than a drop-in.
+func (c Containerd) inEffect() []plan.Step {
+	if c.settings == "" {
+		return nil
+	}
+	steps := []plan.Step{&plan.Fact{
+		Common: ask("settings-in-effect"), Argv: dump(), Match: `\n\s*(capwin)\s*=`, Set: "containerdSettings",
+		Say: plan.Text("containerd does not use its settings in conf.d: config.toml of the image must have version 3 " +
+			`and imports = ['` + step.DropInsDirectory + `\*.toml']`),
+	}}
+	if len(c.registries) == 0 {
+		return steps
+	}
+	const folder = "registriesFolder"
+	return append(steps,
+		&plan.Fact{
+			Common: ask("registries-folder"), Argv: dump(), Set: folder,
+			Match: `\.registry\]\s*\n\s*config_path\s*=\s*['"]([^'"]+)['"]`,
+			Say:   plan.Text("containerd does not show where it reads the settings of registries"),
+		},
+		c.mustBe("registries-in-effect", folder, step.CertsDirectory, "the folder of registries"))
+}
+
+// mustBe compares a setting that containerd shows with that of our drop-in. Drop-ins of the user win, so with any of them
+// another value is only a warning.
+func (c Containerd) mustBe(name, fact, wanted, what string) plan.Step {
+	common := ask(name)
+	common.TimeoutSeconds, common.Attempts, common.Optional = 0, 0, len(c.dropIns) > 0
+	return &plan.Check{
+		Common: common, Test: plan.Test{Fact: fact, Is: plan.Text(wanted)},
+		Say: plan.Say("containerd has "+what+" ", fact, ", spec.containerd wants "+wanted+"; another file in conf.d replaces it"),
+	}
+}
+
+// ask is of a step that looks at the configuration in effect.
+func ask(name string) plan.Common {
+	return plan.Common{Name: name, Reason: step.ReasonContainerdConfigIgnored, TimeoutSeconds: 60, Attempts: 2}
+}
+
+// dump prints the configuration in effect.
+func dump() []plan.Value { return plan.Texts(containerdProgram, "config", "dump") }
