@@ -144,6 +144,9 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 		return a.create(ctx, m, at, step.Choice)
 	case next.Remove:
 		return true, a.remove(ctx, m, at)
+	case next.Check:
+		id, _ := arm.Parse(step.ID)
+		return false, a.checkRemnant(ctx, at.scope, id)
 	case next.Sweep:
 		id, _ := arm.Parse(step.ID)
 		err := a.removeRemnant(ctx, at.scope, id)

@@ -122,7 +122,7 @@ type wanted struct {
 // makeAdapter looks for an adapter and asks for it if it is not there. One that failed is asked for again, as Azure wants it
 // (CAPZ #5515), and so is one that was made for a size with other abilities.
 func (a *account) makeAdapter(ctx context.Context, m cloud.Machine, at place, id arm.ID, want wanted) (ready bool, err error) {
-	found, answer := a.calls.getAdapter(ctx, id)
+	found, answer := a.calls.getResource(ctx, id)
 	was, now := a.ledger.recall(m).separate.of(id), a.now()
 	switch {
 	case answer.effect() == fault.Gone && now.Sub(was.accepted) < adapterAgain:
@@ -262,13 +262,6 @@ func adapterTaken(id arm.ID) *cloud.Error {
 			"Machine so that a new one gets another name", id.Name())
 	err.After = takenFor
 	return err
-}
-
-func (c *calls) getAdapter(ctx context.Context, id arm.ID) (one resource, a answer) {
-	a = c.send(ctx, call{
-		method: http.MethodGet, path: id.String(), version: networkVersion, class: limiter.ListNetwork, subscription: id.Subscription,
-	})
-	return one, c.read(a, &one)
 }
 
 // putAdapter asks for an adapter; a new one only if there is none of the name.

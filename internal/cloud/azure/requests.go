@@ -126,15 +126,23 @@ func (c *calls) listSKUs(ctx context.Context, subscription, location string) ([]
 	})
 }
 
-// deleteRemnant removes an adapter or disk. Azure refuses if a VM uses it.
-func (c *calls) deleteRemnant(ctx context.Context, id arm.ID) answer {
+// getResource looks at an adapter or disk.
+func (c *calls) getResource(ctx context.Context, id arm.ID) (one resource, a answer) {
+	a = c.send(ctx, ofResource(http.MethodGet, id, limiter.ListNetwork))
+	return one, c.read(a, &one)
+}
+
+// deleteResource removes an adapter or disk. Azure refuses if a VM uses it.
+func (c *calls) deleteResource(ctx context.Context, id arm.ID) answer {
+	return c.send(ctx, ofResource(http.MethodDelete, id, limiter.DeleteNetwork))
+}
+
+func ofResource(method string, id arm.ID, class limiter.Class) call {
 	version := networkVersion
 	if id.Is("Microsoft.Compute/disks") {
 		version = diskVersion
 	}
-	return c.send(ctx, call{
-		method: http.MethodDelete, path: id.String(), version: version, class: limiter.DeleteNetwork, subscription: id.Subscription,
-	})
+	return call{method: method, path: id.String(), version: version, class: class, subscription: id.Subscription}
 }
 
 // welcome asks whether Azure lets us in. It needs no right.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
@@ -107,7 +108,7 @@ func (a *account) listRemnants(ctx context.Context, s *scope) (keys []cloud.Key,
 			}
 			r := remnant{id: id, mark: arm.ReadMark(one.Tags), Remnant: next.Remnant{ID: id.String(), Since: now}}
 			if was, known := s.remnants[id.Key()]; known {
-				r.Since = was.Since
+				r.Since, r.Looked = was.Since, was.Looked
 			}
 			found[id.Key()] = r
 		}
@@ -152,14 +153,34 @@ func (s *scope) refusal() *cloud.Error {
 	return nil
 }
 
-// left is the oldest remnant of a machine.
-func (s *scope) left(m cloud.Machine) (oldest *next.Remnant) {
+// left is the remnant of a machine that is to be looked at first.
+func (s *scope) left(m cloud.Machine) (first *next.Remnant) {
 	for _, r := range s.remnants {
-		if r.of(m) && (oldest == nil || r.Since.Before(oldest.Since)) {
-			oldest = &r.Remnant
+		if r.of(m) && (first == nil || r.LookAt().Before(first.LookAt())) {
+			first = &r.Remnant
 		}
 	}
-	return oldest
+	return first
+}
+
+// checkRemnant looks at a remnant by its ID: the list that showed it may have been late.
+func (a *account) checkRemnant(ctx context.Context, s *scope, id arm.ID) error {
+	now := a.now()
+	found, answer := a.calls.getResource(ctx, id)
+	gone := answer.effect() == fault.Gone
+	if answer.verdict != nil && !gone {
+		return answer.err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.remnants[id.Key()]; ok {
+		r.Looked = now
+		s.remnants[id.Key()] = r
+	}
+	if gone || found.attached() {
+		delete(s.remnants, id.Key())
+	}
+	return nil
 }
 
 // sweep removes what deletions left whose machines are gone, too.
@@ -194,7 +215,7 @@ func (a *account) stale(s *scope) (all []remnant) {
 }
 
 func (a *account) removeRemnant(ctx context.Context, s *scope, id arm.ID) error {
-	answer := a.calls.deleteRemnant(ctx, id)
+	answer := a.calls.deleteResource(ctx, id)
 	s.heed(removalOf(id), answer)
 	if answer.verdict != nil {
 		return answer.err()

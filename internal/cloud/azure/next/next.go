@@ -33,6 +33,7 @@ const (
 	View   Act = "ask why the VM failed"
 	Create Act = "create the VM"
 	Remove Act = "remove the VM"
+	Check  Act = "look whether a deletion left it"
 	Sweep  Act = "remove what a deletion left"
 )
 
@@ -40,7 +41,7 @@ const (
 type Step struct {
 	Act    Act
 	Choice request.Choice // for Create
-	ID     string         // for Sweep
+	ID     string         // for Check and Sweep
 	VM     cloud.VM
 	Err    error
 }
@@ -203,12 +204,22 @@ func toRemove(m cloud.Machine, s Survey) Step {
 		return s.remove()
 	case s.mayExist(m) && !s.proven():
 		return s.look("waiting until Azure has removed the VM")
-	case s.Left != nil && s.Now.Sub(s.Left.Since) < remnant:
-		return await("waiting until Azure has removed the disk and adapters of the VM")
 	case s.Left != nil:
-		return Step{Act: Sweep, ID: s.Left.ID, VM: await("removing what is left of the VM").VM}
+		return s.clear(*s.Left)
 	}
 	return fail(cloud.ErrNotFound)
+}
+
+// clear waits for what may still go by itself, and then removes it.
+func (s Survey) clear(left Remnant) Step {
+	if s.Now.Sub(left.Since) >= remnant {
+		return Step{Act: Sweep, ID: left.ID, VM: await("removing what is left of the VM").VM}
+	}
+	step := await("waiting until Azure has removed the disk and adapters of the VM")
+	if !s.Now.Before(left.LookAt()) {
+		step.Act, step.ID = Check, left.ID
+	}
+	return step
 }
 
 // remove deletes the VM, again only after a while; a VM that another request made since is another one. A VM that Azure does not

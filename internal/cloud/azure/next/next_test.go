@@ -244,7 +244,7 @@ func TestDecide(t *testing.T) {
 			err: cloud.ErrNotFound,
 		},
 		{name: "but a living machine does not believe it", want: Report, facts: []fact{existed, noGroup(3, groupGone)}, act: Look},
-		{name: "Azure may still remove the adapter", want: Gone, facts: []fact{left(time.Minute)}},
+		{name: "Azure may still remove the adapter", want: Gone, facts: []fact{left(apart - time.Second)}},
 		{name: "it has not", want: Gone, facts: []fact{left(remnant)}, act: Sweep},
 		{name: "nothing is swept while the VM may be there", want: Gone, facts: []fact{existed, older, left(remnant)}, act: Look},
 	} {

@@ -30,7 +30,8 @@ type Survey struct {
 	Put    Put
 	Delete Delete
 
-	// Left is the oldest adapter or disk with the machine's mark that no VM uses; nil if the lists have none.
+	// Left is the adapter or disk with the machine's mark, among those that no VM uses, that is to be looked at first; nil if the
+	// lists have none.
 	Left *Remnant
 	// GroupMissed are the answers that the group does not exist, while the subscription answers.
 	GroupMissed Missed
@@ -118,4 +119,11 @@ type Delete struct {
 type Remnant struct {
 	ID    string
 	Since time.Time // when it was first seen without a VM
+	// Looked is when we last looked at it by its ID; zero if we did not.
+	Looked time.Time
+}
+
+// LookAt is when to look whether it is still there, because lists show for minutes what is gone: soon, and then ever more rarely.
+func (r Remnant) LookAt() time.Time {
+	return r.Since.Add(max(apart, 2*r.Looked.Sub(r.Since)))
 }
