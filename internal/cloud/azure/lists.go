@@ -26,7 +26,8 @@ type scope struct {
 	listed    time.Time           // when the last good list began
 	missed    next.Missed         // answers that the group does not exist
 	addresses map[string][]string // by the adapter's key
-	adapters  []resource          // those of a sweep that waits for its list of disks
+	sweeping  sweeping
+	public    bool // public IPs of machines may be there
 	remnants  map[string]remnant
 	gone      map[string]time.Time // disks of VMs that we removed, by name, and when
 	// The watch: when each list is due, and whether all machines are to be woken because one failed.

@@ -83,7 +83,7 @@ func (c *calls) listStatus(ctx context.Context, subscription string) ([]vm, answ
 	})
 }
 
-// resource is an adapter or a disk, as far as we read it.
+// resource is an adapter, a disk or a public IP, as far as we read it.
 type resource struct {
 	ID         string
 	Name       string
@@ -97,12 +97,28 @@ type resource struct {
 		EnableAcceleratedNetworking bool
 
 		IPConfigurations []struct {
-			Properties struct{ PrivateIPAddress string }
+			Properties struct {
+				PrivateIPAddress string
+				PublicIPAddress  struct{ ID string }
+			}
 		}
+		IPConfiguration struct{ ID string } // that has the public IP
 	}
 }
 
-func (r resource) attached() bool { return r.ManagedBy != "" || r.Properties.VirtualMachine.ID != "" }
+func (r resource) attached() bool {
+	return r.ManagedBy != "" || r.Properties.VirtualMachine.ID != "" || r.Properties.IPConfiguration.ID != ""
+}
+
+// public says that an adapter has a public IP.
+func (r resource) public() bool {
+	for _, one := range r.Properties.IPConfigurations {
+		if one.Properties.PublicIPAddress.ID != "" {
+			return true
+		}
+	}
+	return false
+}
 
 func (c *calls) listAdapters(ctx context.Context, group arm.ID) ([]resource, answer) {
 	return pages[resource](ctx, c, call{
@@ -118,6 +134,13 @@ func (c *calls) listDisks(ctx context.Context, group arm.ID) ([]resource, answer
 	})
 }
 
+func (c *calls) listPublic(ctx context.Context, group arm.ID) ([]resource, answer) {
+	return pages[resource](ctx, c, call{
+		method: http.MethodGet, path: group.String() + "/providers/Microsoft.Network/publicIPAddresses", version: networkVersion,
+		class: limiter.ListNetwork, subscription: group.Subscription,
+	})
+}
+
 // listSKUs lists what a region offers to a subscription. It knows no filter but that for the region.
 func (c *calls) listSKUs(ctx context.Context, subscription, location string) ([]skus.Listed, answer) {
 	return pages[skus.Listed](ctx, c, call{
@@ -126,13 +149,13 @@ func (c *calls) listSKUs(ctx context.Context, subscription, location string) ([]
 	})
 }
 
-// getResource looks at an adapter or disk.
+// getResource looks at an adapter, disk or public IP.
 func (c *calls) getResource(ctx context.Context, id arm.ID) (one resource, a answer) {
 	a = c.send(ctx, ofResource(http.MethodGet, id, limiter.ListNetwork))
 	return one, c.read(a, &one)
 }
 
-// deleteResource removes an adapter or disk. Azure refuses if a VM uses it.
+// deleteResource removes an adapter, disk or public IP. Azure refuses if something uses it.
 func (c *calls) deleteResource(ctx context.Context, id arm.ID) answer {
 	return c.send(ctx, ofResource(http.MethodDelete, id, limiter.DeleteNetwork))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
 
 // place is where a machine's VM is or will be.
@@ -24,6 +25,7 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 	}
 	at.scope.mu.Lock()
 	s.Listed, s.GroupMissed = at.scope.listed, at.scope.missed
+	at.scope.public = at.scope.public || request.HasPublic(m.Spec.Azure)
 	r := at.scope.latest(m.Name, w.look)
 	if r != nil {
 		s.Seen = r.sight(*m, at.scope.power.get(r.key), r.addresses(at.scope.addresses))

@@ -15,11 +15,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
 
-// oldEnough is how long an adapter or disk must have been without a VM before it is removed, and how long a request may still
-// bring the VM.
+// oldEnough is how long an adapter, disk or public IP must have been of no use before it is removed, and how long a request may
+// still bring the VM.
 const oldEnough = 10 * time.Minute
 
-// remnant is an adapter or disk that no VM uses.
+// remnant is an adapter or disk that no VM uses, or a public IP that no adapter has.
 type remnant struct {
 	next.Remnant
 	id   arm.ID
@@ -68,64 +68,95 @@ func (a *account) remember(m cloud.Machine) {
 	}
 }
 
-// listRemnants looks for adapters and disks that no VM uses, and returns the keys of the machines that got other addresses. If
-// the list of disks must wait for its turn, that of adapters is not asked for again.
+// sweeping is what a sweep has read already while it waits for its next list. A list that was read is not nil.
+type sweeping struct{ adapters, disks, public []resource }
+
+// listRemnants looks for adapters, disks and public IPs that nothing uses, and returns the keys of the machines that got other
+// addresses. If one of the lists must wait for its turn, those before it are not asked for again.
 func (a *account) listRemnants(ctx context.Context, s *scope) (keys []cloud.Key, err error) {
 	s.mu.Lock()
-	adapters := s.adapters
-	s.adapters = nil
+	at := s.sweeping
+	s.sweeping = sweeping{}
 	s.mu.Unlock()
-	if adapters == nil {
-		var answer answer
-		adapters, answer = a.calls.listAdapters(ctx, s.group)
-		s.heed(adapterList, answer)
-		if answer.verdict != nil {
-			return nil, answer.err()
+	read := func(what string, into *[]resource, list func(context.Context, arm.ID) ([]resource, answer)) bool {
+		if *into != nil {
+			return true
 		}
-		s.mu.Lock()
-		keys = s.takeAddresses(adapters)
-		s.mu.Unlock()
-	}
-	disks, answer := a.calls.listDisks(ctx, s.group)
-	s.heed(diskList, answer)
-	if answer.verdict != nil {
+		all, answer := list(ctx, s.group)
+		s.heed(what, answer)
 		if _, waits := asLater(answer.err()); waits {
 			s.mu.Lock()
-			s.adapters = adapters
+			s.sweeping = at
 			s.mu.Unlock()
 		}
-		return keys, answer.err()
+		err = answer.err()
+		*into = append([]resource{}, all...)
+		return err == nil
 	}
-	now := a.now()
+	fresh := at.adapters == nil
+	if !read(adapterList, &at.adapters, a.calls.listAdapters) {
+		return nil, err
+	}
+	if fresh {
+		s.mu.Lock()
+		keys = s.takeAddresses(at.adapters)
+		s.mu.Unlock()
+	}
+	if !read(diskList, &at.disks, a.calls.listDisks) {
+		return keys, err
+	}
+	if s.hasPublic(at.adapters) && !read(publicList, &at.public, a.calls.listPublic) {
+		if _, waits := asLater(err); waits {
+			return keys, err
+		}
+	} // what else went wrong is told, and stops the sweep of nothing else
+	s.takeRemnants(at, a.now())
+	return keys, nil
+}
+
+// hasPublic says that public IPs may be there which belong to machines: one wants one, or an adapter with marks has one. No other
+// group is asked for them, so nobody else needs the right.
+func (s *scope) hasPublic(adapters []resource) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.public = s.public || slices.ContainsFunc(adapters, func(one resource) bool {
+		return one.public() && arm.ReadMark(one.Tags).ProviderID != ""
+	})
+	return s.public
+}
+
+// takeRemnants takes over what nothing uses.
+func (s *scope) takeRemnants(at sweeping, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := map[string]remnant{}
-	for _, list := range [][]resource{adapters, disks} {
-		for _, one := range list {
-			id, ok := arm.Parse(one.ID)
-			if !ok || one.attached() {
-				continue
-			}
-			r := remnant{id: id, mark: arm.ReadMark(one.Tags), Remnant: next.Remnant{ID: id.String(), Since: now}}
-			if was, known := s.remnants[id.Key()]; known {
-				r.Since, r.Looked = was.Since, was.Looked
-			}
-			found[id.Key()] = r
+	for _, one := range slices.Concat(at.adapters, at.disks, at.public) {
+		id, ok := arm.Parse(one.ID)
+		if !ok || one.attached() {
+			continue
 		}
+		r := remnant{id: id, mark: arm.ReadMark(one.Tags), Remnant: next.Remnant{ID: id.String(), Since: now}}
+		if was, known := s.remnants[id.Key()]; known {
+			r.Since, r.Looked = was.Since, was.Looked
+		}
+		found[id.Key()] = r
 	}
 	s.remnants = found
-	return keys, nil
 }
 
 // What is done for all machines of a group, so that none is told at once if the identity may not do it.
 const (
 	adapterList = "list of adapters"
 	diskList    = "list of disks"
+	publicList  = "list of public IPs"
 )
 
 func removalOf(id arm.ID) string {
-	if id.Is("Microsoft.Compute/disks") {
+	switch {
+	case id.Is("Microsoft.Compute/disks"):
 		return "removal of disks"
+	case id.Is("Microsoft.Network/publicIPAddresses"):
+		return "removal of public IPs"
 	}
 	return "removal of adapters"
 }

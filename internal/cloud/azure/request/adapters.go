@@ -108,7 +108,7 @@ func ownAddress(w Want, i int) *armcompute.VirtualMachineNetworkInterfaceIPConfi
 		LoadBalancerBackendAddressPools: resources(pools(w, i)),
 	}
 	if wanted.PublicIP == infrav1.AzureEnabled {
-		own.PublicIPAddressConfiguration = public(AdapterName(w.Machine, i))
+		own.PublicIPAddressConfiguration = public(AdapterName(w.Machine, i), tags(w))
 	}
 	return own
 }
@@ -125,10 +125,18 @@ func pools(w Want, i int) []string {
 	return all
 }
 
-func public(name string) *armcompute.VirtualMachinePublicIPAddressConfiguration {
+// HasPublic says that a VM is to have a public IP.
+func HasPublic(spec *infrav1.AzureVM) bool {
+	return spec != nil && slices.ContainsFunc(spec.NetworkInterfaces, func(one infrav1.AzureNetworkInterface) bool {
+		return one.PublicIP == infrav1.AzureEnabled
+	})
+}
+
+// public has our marks, too: Azure is known to leave public IPs whatever their deleteOption says (azure-rest-api-specs #25475).
+func public(name string, marks map[string]*string) *armcompute.VirtualMachinePublicIPAddressConfiguration {
 	return &armcompute.VirtualMachinePublicIPAddressConfiguration{
-		Name: &name,
-		SKU:  &armcompute.PublicIPAddressSKU{Name: ptr.To(armcompute.PublicIPAddressSKUNameStandard)},
+		Name: &name, Tags: marks,
+		SKU: &armcompute.PublicIPAddressSKU{Name: ptr.To(armcompute.PublicIPAddressSKUNameStandard)},
 		Properties: &armcompute.VirtualMachinePublicIPAddressConfigurationProperties{
 			DeleteOption:             ptr.To(armcompute.DeleteOptionsDelete),
 			PublicIPAllocationMethod: ptr.To(armcompute.PublicIPAllocationMethodStatic),

@@ -94,7 +94,8 @@ func cutFold(s, sep string) (before, after string, found bool) {
 // classes are the short names of types that clients of VMs use.
 var classes = map[string]string{
 	strings.ToLower(compute.VM): "vm", strings.ToLower(compute.Disk): "disk", strings.ToLower(network.NIC): "nic",
-	"microsoft.compute/skus": "sku", "microsoft.compute/locations/operations": "vm operation",
+	strings.ToLower(network.PublicIP): "public ip",
+	"microsoft.compute/skus":          "sku", "microsoft.compute/locations/operations": "vm operation",
 	"microsoft.network/locations/operations": "nic operation", "microsoft.network/locations/operationresults": "nic operation",
 }
 

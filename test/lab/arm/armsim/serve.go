@@ -237,6 +237,9 @@ func (in *Inside) do(q *request) (*answer, *reply.Error) {
 		return in.nic(q)
 	case q.Method == http.MethodGet:
 		return in.read(q)
+	case q.Method == http.MethodDelete && q.Class == "public ip":
+		op, refused := in.Network.DeletePublic(q.id)
+		return deleting(op, refused)
 	}
 	return nil, notAllowed(q)
 }

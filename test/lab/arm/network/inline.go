@@ -14,7 +14,8 @@ func (n *Network) Inline(vm doc.ID, location string, config doc.Object) doc.ID {
 	delete(properties, "primary")
 	for _, ip := range doc.List(properties, "ipConfigurations") {
 		if config := doc.Of(ip, "properties", "publicIPAddressConfiguration"); config != nil {
-			doc.Set(ip, doc.Object{"id": n.public(vm, location, config).String()}, "properties", "publicIPAddress")
+			user := id.String() + "/ipConfigurations/" + doc.Text(ip, "name")
+			doc.Set(ip, doc.Object{"id": n.public(user, vm, location, config).String()}, "properties", "publicIPAddress")
 		}
 		doc.Remove(ip, "properties", "publicIPAddressConfiguration")
 	}
@@ -27,28 +28,6 @@ func (n *Network) Inline(vm doc.ID, location string, config doc.Object) doc.ID {
 	n.Attach(id, vm, doc.Flag(config, "properties", "primary"))
 	n.addressLater(r)
 	return id
-}
-
-// PublicIP is a type of resources.
-const PublicIP = Provider + "/publicIPAddresses"
-
-// public makes the public address that an address of an inline NIC describes. Its name gets a suffix, too [I].
-func (n *Network) public(vm doc.ID, location string, config doc.Object) doc.ID {
-	id := doc.Resource(vm.Subscription, vm.Group, Provider, "publicIPAddresses", doc.Text(config, "name")+"-"+n.World.Suffix(8))
-	properties := doc.Clone(doc.Of(config, "properties"))
-	doc.Set(properties, "Succeeded", "provisioningState")
-	n.World.Put(id, doc.Object{"location": location, "sku": doc.Clone(doc.Of(config, "sku")), "properties": properties})
-	return id
-}
-
-// releasePublic removes the public addresses of a NIC whose deleteOption says so; others stay.
-func (n *Network) releasePublic(nic *world.Resource) {
-	for _, ip := range doc.List(nic.Body, "properties", "ipConfigurations") {
-		at := n.World.FindText(doc.Text(ip, "properties", "publicIPAddress", "id"))
-		if at != nil && doc.Text(at.Body, "properties", "deleteOption") == "Delete" {
-			n.World.Remove(at.ID)
-		}
-	}
 }
 
 // Attach binds a NIC to its VM.
@@ -87,7 +66,7 @@ func (n *Network) Release(nic string, remove bool) {
 	if !remove || n.Leave || (ok && n.World.Clock.Now().Before(held.until)) {
 		return
 	}
-	n.releasePublic(r)
+	n.releasePublic(r, n.LeavePublic)
 	n.World.Remove(r.ID)
 }
 

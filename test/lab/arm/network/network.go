@@ -4,6 +4,7 @@
 //	network.go    what there is, faults and times
 //	nics.go       PUT and DELETE of a NIC
 //	inline.go     NICs that compute makes and removes with a VM
+//	public.go     public addresses
 //	addresses.go  subnets and their addresses
 package network
 
@@ -30,8 +31,8 @@ type Network struct {
 	World *world.World
 	// Address is how late a NIC gets its address, Work how long a PUT or DELETE of a NIC takes.
 	Address, Work time.Duration
-	// Leave has the cascade of a VM's deletion leave its NICs.
-	Leave bool
+	// Leave has the cascade of a VM's deletion leave its NICs, and LeavePublic their public addresses alone.
+	Leave, LeavePublic bool
 	// Fail is how many PUTs of NICs end Failed, and Behind how long compute takes a NIC for busy that is done already.
 	Fail   int
 	Behind time.Duration

@@ -75,6 +75,7 @@ func (n *Network) Delete(id doc.ID) (op *world.Operation, refused *reply.Error) 
 	doc.Set(r.Body, "Deleting", "properties", "provisioningState")
 	op = n.World.Begin(id, doc.Text(r.Body, "location"))
 	n.World.Clock.After(n.Work, func() {
+		n.releasePublic(r, true) // only the deletion of a VM heeds their deleteOption [D]
 		n.World.Remove(id)
 		n.World.End(op, nil)
 	})
