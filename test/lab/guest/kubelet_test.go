@@ -128,6 +128,13 @@ evictionHard: {memory.available: 500Mi, nodefs.available: 10%, imagefs.available
 	expect.Same(t, "", want, got)
 }
 
+// The two forms are those of the test of cloud-provider-vsphere (pkg/cloudprovider/vsphere/util_test.go, TestUUIDConvert).
+func TestSystemUUID(t *testing.T) {
+	if got := systemUUID("422e4956-ad22-1139-6d72-59cc8f26bc90"); got != "56492E42-22AD-3911-6D72-59CC8F26BC90" {
+		t.Errorf("system UUID %s", got)
+	}
+}
+
 func TestKubeletFlags(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, flags, problem string }{

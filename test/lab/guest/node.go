@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -121,7 +122,7 @@ func (n *node) fill(status *corev1.NodeStatus, revision string) {
 	status.Capacity = n.capacity()
 	status.Allocatable = allocatable(status.Capacity, n.config)
 	status.NodeInfo = corev1.NodeSystemInfo{
-		MachineID: n.call.Machine.ComputerName(), SystemUUID: n.power.hardware.UUID, BootID: strconv.Itoa(n.call.Machine.Boots()),
+		MachineID: n.call.Machine.ComputerName(), SystemUUID: systemUUID(n.power.hardware.UUID), BootID: strconv.Itoa(n.call.Machine.Boots()),
 		KernelVersion:           "10.0." + n.call.Machine.Hardware.OSBuild + "." + revision,
 		OSImage:                 productName(n.call.Machine.Hardware.OSBuild),
 		ContainerRuntimeVersion: "containerd://2.3.2", KubeletVersion: n.power.guest.version(),
@@ -140,6 +141,19 @@ func (n *node) fill(status *corev1.NodeStatus, revision string) {
 	} {
 		setCondition(status, one, now)
 	}
+}
+
+// systemUUID is what the kubelet reads in Windows' registry: the bytes of the firmware, of which Windows takes the first three
+// groups for numbers with the lowest byte first (pkg/kubelet/winstats/perfcounter_nodestats_windows.go of v1.36.3).
+func systemUUID(firmware string) string {
+	id, err := uuid.Parse(firmware)
+	if err != nil {
+		return firmware
+	}
+	for _, group := range [][]byte{id[0:4], id[4:6], id[6:8]} {
+		slices.Reverse(group)
+	}
+	return strings.ToUpper(id.String())
 }
 
 func no(kind corev1.NodeConditionType, reason, message string) corev1.NodeCondition {
