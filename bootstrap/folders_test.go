@@ -106,6 +106,9 @@ func (g *ground) take(one plan.Step) {
 		g.use("runs", step.Path.String())
 		g.program(step.Program)
 	case *plan.Run:
+		if strings.HasSuffix(step.Argv[0].String(), "VMwareToolboxCmd.exe") {
+			g.use("writes", `C:\ProgramData\VMware\VMware Tools\tools.conf`)
+		}
 		g.command(step.Argv)
 		g.command(step.Undo)
 		g.program(step.Program)

@@ -57,9 +57,10 @@ const (
 	DropInsDirectory = ContainerdFolder + `\conf.d`
 	CertsDirectory   = `C:\ProgramData\containerd\certs.d`
 
-	// ToolsConfFile is the configuration of VMware Tools.
-	ToolsFolder   = `C:\ProgramData\VMware\VMware Tools`
-	ToolsConfFile = ToolsFolder + `\tools.conf`
+	// ToolsConfFile is the configuration of VMware Tools, which ToolboxProgram changes.
+	ToolsFolder    = `C:\ProgramData\VMware\VMware Tools`
+	ToolsConfFile  = ToolsFolder + `\tools.conf`
+	ToolboxProgram = `C:\Program Files\VMware\VMware Tools\VMwareToolboxCmd.exe`
 	// AzureConfigFile is where Azure's CSI drivers look on Windows.
 	AzureConfigFile = `C:\k\azure.json`
 	CSIProxyLogs    = `C:\var\log\csi-proxy`

@@ -36,18 +36,19 @@ func smbNames() plan.Step {
 	}
 }
 
-// toolsConf hides the adapters of pods. Images hide all vEthernet* adapters, but a virtual switch makes one of the
-// node's own adapter: vSphere and its cloud provider would no longer see an address.
-const toolsConf = "[guestinfo]\r\nexclude-nics=vEthernet (nat)*,vEthernet (HNS*,vEthernet (cbr0*,vEthernet (Calico*," +
-	"vEthernet (flannel*,vEthernet (antrea-gw*,vEthernet (*_ep*,*container vnic*\r\n"
+// hiddenAdapters are those of pods. Images hide all vEthernet* adapters, but a virtual switch makes one of the node's own
+// adapter: vSphere and its cloud provider would no longer see an address.
+const hiddenAdapters = "vEthernet (nat)*,vEthernet (HNS*,vEthernet (cbr0*,vEthernet (Calico*," +
+	"vEthernet (flannel*,vEthernet (antrea-gw*,vEthernet (*_ep*,*container vnic*"
 
-// vmwareTools is optional: a node that has joined has other ways to tell its address to Kubernetes.
+// vmwareTools is optional: a node that has joined has other ways to tell its address to Kubernetes. The tool of VMware Tools
+// changes one key and keeps what else the image has in tools.conf (open-vm-tools, toolbox/toolboxcmd-config.c, ConfigSet).
 func vmwareTools() []plan.Step {
-	common := plan.Common{Name: "vmware-tools", Reason: step.ReasonVMwareToolsFailed, Optional: true}
+	common := plan.Common{Name: "vmware-tools", Reason: step.ReasonVMwareToolsFailed, Optional: true, TimeoutSeconds: 120}
 	restart := common
-	restart.Name, restart.TimeoutSeconds = "vmware-tools-restarted", 120
+	restart.Name = "vmware-tools-restarted"
 	return []plan.Step{
-		&plan.File{Common: common, Path: plan.Text(step.ToolsConfFile), Text: plan.Text(toolsConf)},
+		&plan.Run{Common: common, Argv: plan.Texts(step.ToolboxProgram, "config", "set", "guestinfo", "exclude-nics", hiddenAdapters)},
 		&plan.ServiceState{Common: restart, Service: "VMTools", State: plan.ServiceRestarted},
 	}
 }

@@ -59,6 +59,7 @@ func networkWorld(golden []byte) *vector {
 			{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.3.0/24"}, Out: "10.244.3.0/24\r\n"},
 			{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.3.1"}, Out: "10.244.3.1\r\n"},
 			{Argv: []string{`C:\Program Files\VMware\VMware Tools\rpctool.exe`}},
+			{Argv: []string{`C:\Program Files\VMware\VMware Tools\VMwareToolboxCmd.exe`}},
 		}...),
 	}}
 }

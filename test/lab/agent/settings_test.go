@@ -35,6 +35,7 @@ func settled(t *testing.T, golden string) *vector {
 			{Argv: []string{kubeadmPath, "join"}, Writes: map[string]string{kubeletPEM: "joined"}},
 			registered(),
 			{Argv: []string{`C:\Program Files\VMware\VMware Tools\rpctool.exe`}},
+			{Argv: []string{`C:\Program Files\VMware\VMware Tools\VMwareToolboxCmd.exe`}},
 			domainJoin(),
 			{Argv: []string{"certutil.exe"}},
 			{Argv: []string{"powershell.exe"}},

@@ -15,7 +15,6 @@ import (
 
 // Where image-builder puts things.
 const (
-	rpctoolPath    = `C:\Program Files\VMware\VMware Tools\rpctool.exe`
 	containerdPath = `C:\Program Files\containerd\containerd.exe`
 	containerdPipe = "containerd-containerd"
 	kubeadmPath    = `C:\k\kubeadm.exe`
@@ -38,8 +37,8 @@ func (p *power) install() error {
 	}
 	p.spoilWorld()
 	programs := map[string]windows.Program{
-		rpctoolPath: p.rpctool, containerdPath: containerd, kubeadmPath: p.kubeadm, kubeletPath: p.kubelet, logRunnerPath: p.logRunner,
-		kubectlPath: p.kubectl, ctrPath: p.ctr, powershellPath: p.powershell,
+		rpctoolPath: p.rpctool, toolboxPath: toolbox, containerdPath: containerd, kubeadmPath: p.kubeadm, kubeletPath: p.kubelet,
+		logRunnerPath: p.logRunner, kubectlPath: p.kubectl, ctrPath: p.ctr, powershellPath: p.powershell,
 	}
 	programs[imagesPath] = images(programs[imagesPath])
 	maps.Copy(programs, p.guest.Programs)
@@ -67,7 +66,7 @@ func (p *power) install() error {
 	if !fresh {
 		return err
 	}
-	files := map[string]string{containerdConfig: imageConfig}
+	files := map[string]string{containerdConfig: imageConfig, toolsConf: toolsConfOfImage}
 	maps.Copy(files, p.guest.Files)
 	for path, text := range files {
 		if err == nil {
@@ -184,39 +183,6 @@ func (p *power) instead(call *windows.Call) windows.Program {
 		<-ctx.Done()
 		return -1
 	}
-}
-
-// largestValue that VMware Tools carry.
-const largestValue = 64 << 10
-
-// rpctool is the guest's side of guestinfo.
-func (p *power) rpctool(ctx context.Context, call *windows.Call) int {
-	if len(call.Argv) != 2 {
-		return call.Fail("rpctool: Usage: rpctool <text>")
-	}
-	verb, rest, _ := strings.Cut(call.Argv[1], " ")
-	key, value, _ := strings.Cut(rest, " ")
-	if !strings.HasPrefix(key, "guestinfo.") {
-		return call.Fail("Unknown command")
-	}
-	switch verb {
-	case "info-get":
-		value, found, err := p.vm.Guestinfo(ctx, key)
-		if err != nil || !found {
-			return call.Fail("No value found")
-		}
-		call.Print("%s", value)
-		return 0
-	case "info-set":
-		if p.guest.Faults.Silent || len(value) > largestValue {
-			return call.Fail("Failed to send message")
-		}
-		if err := p.vm.SetGuestinfo(ctx, key, value); err != nil {
-			return call.Fail("Failed to send message: %v", err)
-		}
-		return 0
-	}
-	return call.Fail("Unknown command")
 }
 
 func readHost(m *windows.Machine, path string) (string, error) {

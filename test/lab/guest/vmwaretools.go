@@ -1,0 +1,90 @@
+package guest
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+const (
+	rpctoolPath = `C:\Program Files\VMware\VMware Tools\rpctool.exe`
+	toolboxPath = `C:\Program Files\VMware\VMware Tools\VMwareToolboxCmd.exe`
+	toolsConf   = `C:\ProgramData\VMware\VMware Tools\tools.conf`
+)
+
+// toolsConfOfImage is what image-builder and an administrator wrote.
+const toolsConfOfImage = "[logging]\n# what the administrator wants\nlog = true\n\n" +
+	"[guestinfo]\nexclude-nics=vEthernet*\npoll-interval=30\n"
+
+// largestValue that VMware Tools carry.
+const largestValue = 64 << 10
+
+// rpctool is the guest's side of guestinfo.
+func (p *power) rpctool(ctx context.Context, call *windows.Call) int {
+	if len(call.Argv) != 2 {
+		return call.Fail("rpctool: Usage: rpctool <text>")
+	}
+	verb, rest, _ := strings.Cut(call.Argv[1], " ")
+	key, value, _ := strings.Cut(rest, " ")
+	if !strings.HasPrefix(key, "guestinfo.") {
+		return call.Fail("Unknown command")
+	}
+	switch verb {
+	case "info-get":
+		value, found, err := p.vm.Guestinfo(ctx, key)
+		if err != nil || !found {
+			return call.Fail("No value found")
+		}
+		call.Print("%s", value)
+		return 0
+	case "info-set":
+		if p.guest.Faults.Silent || len(value) > largestValue {
+			return call.Fail("Failed to send message")
+		}
+		if err := p.vm.SetGuestinfo(ctx, key, value); err != nil {
+			return call.Fail("Failed to send message: %v", err)
+		}
+		return 0
+	}
+	return call.Fail("Unknown command")
+}
+
+// toolbox is VMwareToolboxCmd.exe; played is `config set SECTION KEY VALUE`. It changes one key, and keeps all other lines of the
+// file, comments too (open-vm-tools, toolbox/toolboxcmd-config.c, which writes a GKeyFile).
+func toolbox(_ context.Context, call *windows.Call) int {
+	if len(call.Argv) != 6 || call.Argv[1] != "config" || call.Argv[2] != "set" {
+		call.Fail("VMwareToolboxCmd: the lab plays config set SECTION KEY VALUE")
+		return 64
+	}
+	text, err := call.Machine.ReadFile(toolsConf)
+	if err != nil {
+		text = nil // it makes a new one
+	}
+	changed := setKey(strings.Split(strings.TrimSpace(string(text)), "\n"), call.Argv[3], call.Argv[4], call.Argv[5])
+	if err := call.Machine.Put(toolsConf, []byte(strings.TrimSpace(strings.Join(changed, "\n"))+"\n")); err != nil {
+		call.Fail("Error writing config: %v", err)
+		return 75
+	}
+	return 0
+}
+
+// setKey changes the key in its section, or adds it there.
+func setKey(lines []string, section, key, value string) []string {
+	begin := slices.Index(lines, "["+section+"]")
+	if begin < 0 {
+		return append(lines, "", "["+section+"]", key+"="+value)
+	}
+	for i, line := range lines[begin+1:] {
+		name, _, _ := strings.Cut(line, "=")
+		switch {
+		case strings.TrimSpace(name) == key:
+			lines[begin+1+i] = key + "=" + value
+			return lines
+		case strings.HasPrefix(line, "["):
+			return slices.Insert(lines, begin+1, key+"="+value)
+		}
+	}
+	return slices.Insert(lines, begin+1, key+"="+value)
+}
