@@ -122,7 +122,8 @@ func (n *node) fill(status *corev1.NodeStatus, revision string) {
 	status.Capacity = n.capacity()
 	status.Allocatable = allocatable(status.Capacity, n.config)
 	status.NodeInfo = corev1.NodeSystemInfo{
-		MachineID: n.call.Machine.ComputerName(), SystemUUID: systemUUID(n.power.hardware.UUID), BootID: strconv.Itoa(n.call.Machine.Boots()),
+		MachineID: n.call.Machine.ComputerName(), SystemUUID: systemUUID(n.power.hardware.UUID),
+		BootID:                  strconv.Itoa(n.call.Machine.Boots()),
 		KernelVersion:           "10.0." + n.call.Machine.Hardware.OSBuild + "." + revision,
 		OSImage:                 productName(n.call.Machine.Hardware.OSBuild),
 		ContainerRuntimeVersion: "containerd://2.3.2", KubeletVersion: n.power.guest.version(),
