@@ -55,6 +55,15 @@ func (c *checker) fact(field, name string) {
 	c.must(c.facts[name], field, "fact '%s' is not known here", name)
 }
 
+// sets says that the step keeps a fact, if it has a name.
+func (c *checker) sets(field, name string) {
+	if name == "" {
+		return
+	}
+	c.must(factName.MatchString(name), field, "%q is not a valid name of a fact", name)
+	c.facts[name] = true
+}
+
 func (c *checker) value(field string, value Value) {
 	for _, part := range value {
 		if part.Fact != "" {

@@ -75,12 +75,30 @@ type HNSNetwork struct {
 	Common
 	// Request to HNS. A network with this Name and Type counts as existing.
 	Request Tree `json:"request"`
+	// Wait leaves it to another program to make the network: only the Name of the request counts, and nothing is changed.
+	Wait bool `json:"wait,omitempty"`
+	// SetSubnet is the fact that keeps the network's first subnet.
+	SetSubnet string `json:"setSubnet,omitempty"`
+}
+
+// HNSEndpoint makes an endpoint on a network of the Host Networking Service and attaches the host to it. It fails where there
+// is no such network.
+//
+// Already so: an endpoint has the name, and its address is one of the machine's; each is looked for on its own.
+type HNSEndpoint struct {
+	Common
+	// Network is the name of the network.
+	Network Value `json:"network"`
+	// Endpoint is the name of the endpoint.
+	Endpoint Value `json:"endpoint"`
+	// Set is the fact that keeps the endpoint's address.
+	Set string `json:"set,omitempty"`
 }
 
 // HNSCleanup deletes endpoints, then networks of the Host Networking Service by name, with wildcards and without regard
-// to case.
+// to case. Before the first of them it deletes all policy lists, which have no names and hold endpoints.
 //
-// Already so: no network and no endpoint has such a name.
+// Already so: no network and no endpoint has such a name; then the policy lists stay, too.
 type HNSCleanup struct {
 	Common
 	// Networks that are deleted.
@@ -100,10 +118,7 @@ func (s *Adapter) check(c *checker) {
 	c.value("mac", s.MAC)
 	c.value("rename", s.Rename)
 	c.must((s.Rename == nil) != (s.Set == ""), "rename", "and set exclude each other, and one must be there")
-	if s.Set != "" {
-		c.must(factName.MatchString(s.Set), "set", "%q is not a valid name of a fact", s.Set)
-		c.facts[s.Set] = true
-	}
+	c.sets("set", s.Set)
 }
 
 func (s *Address) check(c *checker) {
@@ -124,11 +139,19 @@ func (s *Address) check(c *checker) {
 func (s *Route) check(c *checker) { c.list("destinations", s.Destinations) }
 
 func (s *HNSNetwork) check(c *checker) {
-	for _, field := range []string{"Name", "Type"} {
-		c.must(s.Request[field] != nil, "request."+field, "is missing")
-	}
+	c.must(s.Request["Name"] != nil, "request.Name", "is missing")
+	c.must(s.Request["Type"] != nil || s.Wait, "request.Type", "is missing")
 	c.tree("request", map[string]any(s.Request))
 	c.facts[FactManagementIP] = true
+	c.sets("setSubnet", s.SetSubnet)
+}
+
+func (s *HNSEndpoint) check(c *checker) {
+	c.must(s.Network != nil, "network", "is missing")
+	c.value("network", s.Network)
+	c.must(s.Endpoint != nil, "endpoint", "is missing")
+	c.value("endpoint", s.Endpoint)
+	c.sets("set", s.Set)
 }
 
 func (s *HNSCleanup) check(c *checker) {

@@ -91,6 +91,7 @@ var kinds = []struct {
 	{"address", &Address{}},
 	{"route", &Route{}},
 	{"hnsNetwork", &HNSNetwork{}},
+	{"hnsEndpoint", &HNSEndpoint{}},
 	{"hnsCleanup", &HNSCleanup{}},
 }
 

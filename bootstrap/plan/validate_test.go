@@ -59,7 +59,9 @@ var goodSteps = map[string]string{
 	"route": do("route", `"destinations":["169.254.169.254/32"]`),
 	"hnsNetwork": do("hnsNetwork", `"request":{"Name":"External","Type":"L2Bridge","Adapter":{"fact":"computerName"},`+
 		`"Subnets":[{"AddressPrefix":"192.168.255.0/30"}]}`),
-	"hnsCleanup": do("hnsCleanup", `"networks":["Calico*"],"endpoints":["*_ep"],"keep":["nat"]`),
+	"hnsNetwork waited for": do("hnsNetwork", `"request":{"Name":"Calico"},"wait":true,"setSubnet":"subnet"`),
+	"hnsEndpoint":           do("hnsEndpoint", `"network":"Calico","endpoint":"VIP","set":"vip"`),
+	"hnsCleanup":            do("hnsCleanup", `"networks":["Calico*"],"endpoints":["*_ep"],"keep":["nat"]`),
 	"reservations": do("reservations", `"path":"C:\\p.yaml","access":"admin","patch":{"a":null,"b":[1,true]},`+
 		`"rules":[{"set":"c.d","fact":"cpus","rows":[{"below":"8","value":"1"},{"value":{"e":2}}]}]`),
 	"collectLogs": do("collectLogs", `"path":"C:\\l.zip","patterns":["C:\\var\\log\\*"],"events":["System"],"maxMiB":5`),
@@ -78,8 +80,8 @@ func TestGoodSteps(t *testing.T) {
 			expect.Same(t, "the JSON of the plan", normal(t, []byte(planOf(text))), normal(t, encoded))
 		})
 	}
-	if len(kinds) != 28 {
-		t.Errorf("%d of 28 kinds have a good step: %v", len(kinds), kinds)
+	if len(kinds) != 29 {
+		t.Errorf("%d of 29 kinds have a good step: %v", len(kinds), kinds)
 	}
 }
 
@@ -200,6 +202,9 @@ func TestBadSteps(t *testing.T) {
 		{"network without type", do("hnsNetwork", `"request":{"Name":"a"}`), "request.Type is missing"},
 		{"fact in a tree", do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":[{"d":{"fact":"later"}}]}`), "request.c.d " + later},
 		{"names by case in a tree", do("hnsNetwork", `"request":{"Name":"a","Type":"b","type":"c"}`), "is empty, or used twice"},
+		{"subnet without a name of a fact", do("hnsNetwork", `"request":{"Name":"a"},"wait":true,"setSubnet":"A b"`), "not a valid name"},
+		{"endpoint without network", do("hnsEndpoint", `"network":null,"endpoint":"a"`), "network is missing"},
+		{"endpoint without name", do("hnsEndpoint", `"network":"a","endpoint":null`), "endpoint is missing"},
 		{"nothing to clean", do("hnsCleanup", `"networks":[]`), "there is nothing to clean up"},
 		{"no reservation rules", do("reservations", `"path":"C:\\a","rules":[]`), "a step of kind file"},
 		{"reservation of nothing", reserve(`"set":"","fact":"cpus","rows":[{"value":1}]`), "rules.set is missing"},

@@ -35,6 +35,7 @@ var sentences = map[plan.Kind]func(plan.Step) string{
 	"address":            forKind(sayAddress),
 	"route":              forKind(sayRoute),
 	"hnsNetwork":         forKind(sayHNSNetwork),
+	"hnsEndpoint":        forKind(sayHNSEndpoint),
 	"hnsCleanup":         forKind(sayHNSCleanup),
 	"reservations":       forKind(sayReservations),
 	"collectLogs":        forKind(sayCollectLogs),

@@ -37,7 +37,7 @@ Describe 'agent' {
         $kinds = [regex]::Matches((Get-Content -Raw "$Here/agent.ps1"), "= @?\(?'(Invoke-\w+Step)'") | ForEach-Object { $_.Groups[1].Value } | Sort-Object
         $have = @($Agent.Name | Where-Object { $_ -match '^Invoke-\w+Step$' -and $_ -ne 'Invoke-PlanStep' } | Sort-Object)
         $kinds -join ' ' | Should -Be ($have -join ' ')
-        @($have).Count | Should -Be 28
+        @($have).Count | Should -Be 29
     }
     It 'uses no Windows command that the stubs do not know' {
         $portable = 'Add-Type', 'ConvertFrom-Json', 'ConvertTo-Json', 'ForEach-Object', 'Join-Path', 'New-Object', 'Remove-TypeData', 'Select-Object', 'Set-StrictMode', 'Sort-Object', 'Where-Object', 'Write-Verbose'

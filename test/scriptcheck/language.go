@@ -32,6 +32,9 @@ type language struct {
 
 // allowed are words of plans that the interpreter uses in another sense.
 var allowed = map[string]string{
+	"addressprefix": "a field of what HNS tells",
+	"subnets":       "a field of what HNS tells",
+
 	"application": "part of the type of JSON",
 
 	"0.0.0.0":  "where the default route leads",
@@ -52,7 +55,6 @@ var allowed = map[string]string{
 	"logs":        "the folder of the output of programs",
 	"memory":      "a key of Windows' registry",
 	"net":         "a namespace of .NET",
-	"network":     "what HNS makes",
 	"node":        "a field of a plan's machine, and of a tree",
 	"none":        "English",
 	"pagingfiles": "the page file in Windows' registry",

@@ -40,6 +40,7 @@ var acts = map[plan.Kind]act{
 	"address":            quick((*run).address),
 	"route":              quick((*run).route),
 	"hnsNetwork":         slow((*run).hnsNetwork),
+	"hnsEndpoint":        quick((*run).hnsEndpoint),
 	"hnsCleanup":         quick((*run).hnsCleanup),
 }
 

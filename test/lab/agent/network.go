@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"context"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -169,92 +167,4 @@ func (r *run) hasAddress(address string) (bool, error) {
 		text, _, _ := strings.Cut(one.Address, "/")
 		return strings.EqualFold(text, address)
 	}), err
-}
-
-// hnsNetwork makes the network, waits for its management address, and keeps that as a fact.
-func (r *run) hnsNetwork(ctx context.Context, step *plan.HNSNetwork) error {
-	request := step.Request
-	networks, err := r.machine.HNSCall("GET", "/networks", "")
-	if err != nil {
-		return err
-	}
-	there := false
-	for _, network := range networks {
-		if network["Name"] != request["Name"] {
-			continue
-		}
-		if network["Type"] == request["Type"] {
-			there = true
-			continue
-		}
-		if _, err := r.machine.HNSCall("DELETE", fmt.Sprintf("/networks/%v", network["ID"]), ""); err != nil {
-			return err
-		}
-	}
-	if !there {
-		if err := r.createNetwork(request); err != nil {
-			return err
-		}
-	}
-	found := ""
-	probe := func(context.Context) (bool, error) {
-		if found, err = r.managementAddress(request["Name"]); err != nil || found == "" {
-			return false, err
-		}
-		return r.hasAddress(found)
-	}
-	what := fmt.Sprintf("HNS network %v has no management address", request["Name"])
-	if err := r.waitUntil(ctx, probe, orElse(step.TimeoutSeconds, 180), what); err != nil {
-		return err
-	}
-	r.setFact(plan.FactManagementIP, found)
-	return nil
-}
-
-func (r *run) createNetwork(request map[string]any) error {
-	body, err := windows.PlainJSON(request)
-	if err != nil {
-		return err
-	}
-	_, err = r.machine.HNSCall("POST", "/networks", body)
-	return err
-}
-
-func (r *run) managementAddress(name any) (string, error) {
-	networks, err := r.machine.HNSCall("GET", "/networks", "")
-	for _, network := range networks {
-		if network["Name"] == name {
-			address, _ := network["ManagementIP"].(string)
-			return address, err
-		}
-	}
-	return "", err
-}
-
-// hnsCleanup deletes what is named and not kept. Endpoints come first, because they hold their networks.
-func (r *run) hnsCleanup(step *plan.HNSCleanup) error {
-	keep := texts(step.Keep)
-	for _, what := range []struct {
-		path  string
-		names []string
-	}{{"/endpoints", texts(step.Endpoints)}, {"/networks", texts(step.Networks)}} {
-		items, err := r.machine.HNSCall("GET", what.path, "")
-		if err != nil {
-			return err
-		}
-		for _, item := range items {
-			name, _ := item["Name"].(string)
-			if !likeAny(name, what.names) || likeAny(name, keep) {
-				continue
-			}
-			if _, err := r.machine.HNSCall("DELETE", fmt.Sprintf("%s/%v", what.path, item["ID"]), ""); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func likeAny(name string, masks []string) bool {
-	return slices.ContainsFunc(masks, func(mask string) bool { return windows.Like(name, mask) })
 }

@@ -184,7 +184,8 @@ func (m *Machine) SetDNSServers(index int, servers []string) error {
 	})
 }
 
-// HNSCall is the host network service: GET, POST and DELETE of /networks and /endpoints, with JSON both ways.
+// HNSCall is the host network service: GET, POST and DELETE of /networks, /endpoints and /policylists, with JSON both ways, and
+// POST of /endpoints/ID/attach, which gives the host the endpoint's address.
 func (m *Machine) HNSCall(method, path, body string) ([]map[string]any, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -197,16 +198,9 @@ func (m *Machine) HNSCall(method, path, body string) ([]map[string]any, error) {
 	case "DELETE":
 		m.state.HNS = slices.DeleteFunc(m.state.HNS, func(item map[string]any) bool { return item["ID"] == id })
 	case "POST":
-		item := map[string]any{}
-		if err := json.Unmarshal([]byte(body), &item); err != nil {
-			return nil, fmt.Errorf("HNS %s %s: 0x80070057", method, path)
-		}
-		if code := m.refusal(item["NetworkAdapterName"]); code != "" {
+		if code := m.post(kind, id, body); code != "" {
 			return nil, fmt.Errorf("HNS %s %s: %s", method, path, code)
 		}
-		m.state.NextID++
-		item["ID"], item["kind"], item["ManagementIP"] = "id-"+strconv.Itoa(m.state.NextID), kind, m.ManagementIP
-		m.state.HNS = append(m.state.HNS, item)
 	default:
 		return nil, fmt.Errorf("HNS %s %s: 0x80070057", method, path)
 	}
@@ -215,6 +209,39 @@ func (m *Machine) HNSCall(method, path, body string) ([]map[string]any, error) {
 		return items, nil
 	}
 	return items, m.changed("hns %s %s %s", method, path, body)
+}
+
+// post makes an item or attaches the host to one, or tells the code with which HNS refuses that.
+func (m *Machine) post(kind, id, body string) string {
+	item := map[string]any{}
+	if json.Unmarshal([]byte(body), &item) != nil {
+		return "0x80070057"
+	}
+	if id != "" {
+		return m.attach(strings.TrimSuffix(id, "/attach"))
+	}
+	if code := m.refusal(item["NetworkAdapterName"]); code != "" {
+		return code
+	}
+	m.state.NextID++
+	item["ID"], item["kind"] = "id-"+strconv.Itoa(m.state.NextID), kind
+	if kind == "endpoints" {
+		item["IPAddress"] = fmt.Sprintf("192.0.2.%d", m.state.NextID)
+	} else {
+		item["ManagementIP"] = m.ManagementIP
+	}
+	m.state.HNS = append(m.state.HNS, item)
+	return ""
+}
+
+func (m *Machine) attach(id string) string {
+	at := slices.IndexFunc(m.state.HNS, func(item map[string]any) bool { return item["ID"] == id && item["kind"] == "endpoints" })
+	if at < 0 {
+		return "0x803b0002" // HCN_E_ENDPOINT_NOT_FOUND
+	}
+	address := fmt.Sprint(m.state.HNS[at]["IPAddress"]) + "/32"
+	m.state.Addresses = append(m.state.Addresses, Address{Address: address, Origin: "Manual"})
+	return ""
 }
 
 // refusal is the code with which HNS refuses a network on an adapter; without a name it takes any. A vEthernet has its vSwitch
