@@ -28,7 +28,7 @@ import (
 
 var shared *world.World
 
-func TestMain(m *testing.M) { world.Main(m, &shared, world.Setup{Parallel: 2}) }
+func TestMain(m *testing.M) { world.Main(m, &shared, 2) }
 
 // datacenter is the vCenter of all tests, which run one after the other. The two that wait for requests of a process before, and
 // make no VM, wait together.

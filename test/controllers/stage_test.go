@@ -21,7 +21,7 @@ import (
 
 var shared *world.World
 
-func TestMain(m *testing.M) { world.Main(m, &shared, world.Setup{Parallel: 8}) }
+func TestMain(m *testing.M) { world.Main(m, &shared, 8) }
 
 // password is what the fake cloud wants.
 var password = map[string][]byte{"password": []byte("secret")}

@@ -24,7 +24,7 @@ var shared *world.World
 // atOnce is how many lives are lived at the same time: they wait more than they work.
 const atOnce = 8
 
-func TestMain(m *testing.M) { world.Main(m, &shared, world.Setup{Parallel: atOnce}) }
+func TestMain(m *testing.M) { world.Main(m, &shared, atOnce) }
 
 // place is where one machine at a time lives. Each place has a vCenter of its own: a clone that one machine's test holds would
 // be in the way of all others.

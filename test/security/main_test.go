@@ -11,7 +11,7 @@ import (
 // shared is the real API server that the attacks play on.
 var shared *world.World
 
-func TestMain(m *testing.M) { world.Main(told{m}, &shared, world.Setup{Parallel: 8, OldVersions: true}) }
+func TestMain(m *testing.M) { world.Main(told{m}, &shared, 8) }
 
 // told runs all tests, then prints what was tried, and fails if a whole run tried too little.
 type told struct{ *testing.M }

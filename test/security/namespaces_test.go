@@ -40,10 +40,7 @@ const (
 // controllers work in both namespaces.
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
-	victim := shared.Namespace(t, world.Start{})
-	victim.Pause(t, true) // so that our controllers have no reason to read there
-	expect.OK(t, startIPAM())
-	fill(t, victim)
+	victim := newVictim(t)
 	a := newAttacker(t, victim)
 	for _, path := range slices.Sorted(maps.Keys(ofConfigs)) {
 		attempt(t, a.config(path))
@@ -53,12 +50,28 @@ func TestNamespaces(t *testing.T) {
 		a.machine("vsphere.networkInterfaces[].addressesFromPools[]", "Ready False WaitingForIPAddress"))
 	attempt(t, a.ofClusterAPI()...)
 	attempt(t, a.owners(t)...)
-	attempt(t, a.oldMachine(), a.copiedTemplate(), a.claim(),
+	attempt(t, a.copiedTemplate(), a.claim(),
 		lacks(victim, "-ca", "WaitingForClusterCA"), lacks(victim, "-kubeconfig", "WaitingForLinuxNode"))
 	a.gainedNothing(t)
 }
 
+// TestOldVersion has a tenant use an older version of Cluster API's own API. It is not parallel: others would lose their watches of Machines.
+func TestOldVersion(t *testing.T) {
+	a := newAttacker(t, newVictim(t))
+	expect.OK(t, shared.Management.WithOldVersions(t.Context(), "machines.cluster.x-k8s.io", func() { attempt(t, a.oldMachine()) }))
+	a.gainedNothing(t)
+}
+
 var startIPAM = sync.OnceValue(func() error { return servers.StartIPAM(context.Background(), shared.Management, os.Stderr) })
+
+func newVictim(t *testing.T) *world.Namespace {
+	t.Helper()
+	victim := shared.Namespace(t, world.Start{})
+	victim.Pause(t, true) // so that our controllers have no reason to read there
+	expect.OK(t, startIPAM())
+	fill(t, victim)
+	return victim
+}
 
 // fill gives the victim what the attacker refers to.
 func fill(t *testing.T, victim *world.Namespace) {

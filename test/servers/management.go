@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -38,6 +39,8 @@ type Management struct {
 	ownersGuarded bool
 	binaries      Binaries
 	servers       *group
+	// whole are the definitions of which only the newest version is served.
+	whole map[string]unstructured.Unstructured
 }
 
 // StartManagement starts etcd, an API server and the two controllers Cluster API cannot do without. The context bounds the

@@ -55,22 +55,15 @@ type World struct {
 	mapper   meta.RESTMapper
 }
 
-// Setup is what a binary wants of its world.
-type Setup struct {
-	// Parallel is how many tests run at the same time: they wait more than they work.
-	Parallel int
-	// OldVersions keeps those of Cluster API's own API, which attackers may use. They cost a fifth of all work.
-	OldVersions bool
-}
-
-// Main runs the tests of a binary in a world. With -short there is no world, and tests that want a namespace are skipped.
-func Main(m interface{ Run() int }, shared **World, setup Setup) {
+// Main runs the tests of a binary in a world. So many at a time: they wait more than they work. With -short there is no world, and
+// tests that want a namespace are skipped.
+func Main(m interface{ Run() int }, shared **World, atOnce int) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", strconv.Itoa(setup.Parallel)); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(atOnce)); err != nil {
 		panic(err)
 	}
 	ctrl.SetLogger(logr.Discard())
-	code, err := run(m, shared, setup)
+	code, err := run(m, shared)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -78,7 +71,7 @@ func Main(m interface{ Run() int }, shared **World, setup Setup) {
 	os.Exit(code)
 }
 
-func run(m interface{ Run() int }, shared **World, setup Setup) (code int, err error) {
+func run(m interface{ Run() int }, shared **World) (code int, err error) {
 	if testing.Short() {
 		return m.Run(), nil
 	}
@@ -88,7 +81,7 @@ func run(m interface{ Run() int }, shared **World, setup Setup) (code int, err e
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	begin := time.Now()
-	w, err := start(context.Background(), dir, setup)
+	w, err := start(context.Background(), dir)
 	if err != nil {
 		return 0, err
 	}
@@ -108,7 +101,7 @@ func (w *World) refused() error {
 	return err
 }
 
-func start(ctx context.Context, dir string, setup Setup) (*World, error) {
+func start(ctx context.Context, dir string) (*World, error) {
 	binaries, err := servers.Ensure(ctx, os.Stderr)
 	if err != nil {
 		return nil, err
@@ -121,7 +114,7 @@ func start(ctx context.Context, dir string, setup Setup) (*World, error) {
 	w := &World{Management: management}
 	var parts errgroup.Group
 	parts.Go(func() error {
-		return servers.InstallCAPI(ctx, management, servers.CAPIOptions{CoreOnly: true, NewestOnly: !setup.OldVersions})
+		return servers.InstallCAPI(ctx, management, servers.CAPIOptions{CoreOnly: true, NewestOnly: true})
 	})
 	parts.Go(func() error { return servers.InstallComponents(ctx, management) })
 	if err := parts.Wait(); err != nil {

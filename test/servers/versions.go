@@ -1,0 +1,68 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// WithOldVersions runs do while one kind of Cluster API, by the name of its definition, has all of its versions, in a cluster whose
+// other kinds have one. Nobody else should work meanwhile: those who watch the kind lose the connection.
+func (m *Management) WithOldVersions(ctx context.Context, definition string, do func()) error {
+	whole, found := m.whole[definition]
+	if !found {
+		return fmt.Errorf("%s is not defined in its newest version only", definition)
+	}
+	newest := []unstructured.Unstructured{*whole.DeepCopy()}
+	if err := forgetOld(newest); err != nil {
+		return err
+	}
+	api, err := m.client()
+	if err != nil {
+		return err
+	}
+	if err := apply(ctx, api, []unstructured.Unstructured{whole}); err != nil {
+		return err
+	}
+	do()
+	return apply(ctx, api, newest)
+}
+
+// definitions returns copies of those among the objects, by their names.
+func definitions(objects []unstructured.Unstructured) map[string]unstructured.Unstructured {
+	found := map[string]unstructured.Unstructured{}
+	for _, o := range objects {
+		if o.GetKind() == "CustomResourceDefinition" {
+			found[o.GetName()] = *o.DeepCopy()
+		}
+	}
+	return found
+}
+
+// forgetOld leaves the definitions their stored versions, but where the IPAM provider reads older ones.
+func forgetOld(objects []unstructured.Unstructured) error {
+	for _, o := range objects {
+		if name := o.GetName(); name == "clusters.cluster.x-k8s.io" || strings.HasSuffix(name, ".ipam.cluster.x-k8s.io") {
+			continue
+		}
+		versions, found, err := unstructured.NestedSlice(o.Object, "spec", "versions")
+		if err != nil {
+			return fmt.Errorf("read versions of %s: %w", o.GetName(), err)
+		}
+		if !found {
+			continue
+		}
+		versions = slices.DeleteFunc(versions, func(v any) bool {
+			version, ok := v.(map[string]any)
+			return ok && version["storage"] != true
+		})
+		if err := unstructured.SetNestedSlice(o.Object, versions, "spec", "versions"); err != nil {
+			return fmt.Errorf("write versions of %s: %w", o.GetName(), err)
+		}
+		unstructured.RemoveNestedField(o.Object, "spec", "conversion")
+	}
+	return nil
+}
