@@ -37,7 +37,8 @@ type ownComponent struct {
 	objects []unstructured.Unstructured
 }
 
-// components are the objects of each component. They are built once: that takes a tenth of a second, and the audit needs them often.
+// components are the objects of each component. They are built once, which takes a tenth of a second: the
+// audit needs them often.
 var components = sync.OnceValues(func() (map[string][]unstructured.Unstructured, error) {
 	root, err := repositoryRoot()
 	built := map[string][]unstructured.Unstructured{}

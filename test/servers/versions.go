@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// WithOldVersions runs do while one kind of Cluster API, by the name of its definition, has all of its versions, in a cluster whose
-// other kinds have one. Nobody else should work meanwhile: those who watch the kind lose the connection.
+// WithOldVersions runs do while one kind of Cluster API, by the name of its definition, has all of its versions, in a cluster
+// whose other kinds have one. Nobody else should work meanwhile: those who watch the kind lose the connection.
 func (m *Management) WithOldVersions(ctx context.Context, definition string, do func()) error {
 	whole, found := m.whole[definition]
 	if !found {

@@ -55,8 +55,8 @@ type World struct {
 	mapper   meta.RESTMapper
 }
 
-// Main runs the tests of a binary in a world. So many at a time: they wait more than they work. With -short there is no world, and
-// tests that want a namespace are skipped.
+// Main runs the tests of a binary in a world, several at a time, because they wait more than they work. With -short there is no
+// world, and tests that want a namespace are skipped.
 func Main(m interface{ Run() int }, shared **World, atOnce int) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", strconv.Itoa(atOnce)); err != nil {
