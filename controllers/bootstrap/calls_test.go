@@ -55,6 +55,37 @@ var roomLives = map[string]struct {
 		},
 		"Ready Unknown WaitingForGuest, 1 token until 00:30, data true, finalizers 1",
 	},
+	"WindowsMachine gone": {
+		func(t *testing.T, r *room) {
+			r.made(t)
+			r.names(t)
+			token := r.tokens(t)[0]
+			expect.OK(t, r.workload.Delete(t.Context(), &token))
+			expect.OK(t, r.management.Delete(t.Context(), r.windows))
+		},
+		"Ready Unknown WaitingForGuest, 1 token until 00:30, data true, finalizers 1",
+	},
+	"under way": {
+		func(t *testing.T, r *room) {
+			r.made(t)
+			roomChange(t, r, r.management, r.windows, func(m *infrav1.WindowsMachine) {
+				m.Status.Bootstrap = &infrav1.BootstrapProgress{State: string(plan.StateRunning)}
+			})
+		},
+		"Ready Unknown WaitingForGuest, 1 token until 00:30, data true, finalizers 1",
+	},
+	"with a source": {
+		func(t *testing.T, r *room) {
+			app := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "app"}, Data: map[string][]byte{"a": []byte("x")}}
+			expect.OK(t, r.management.Create(t.Context(), &app))
+			roomChange(t, r, r.management, r.config, func(o *bootstrapv1.WindowsBootstrapConfig) {
+				o.Spec.Custom.Files = []bootstrapv1.CustomFile{{Path: `C:\a.txt`, ContentFrom: bootstrapv1.ContentSource{
+					Secret: bootstrapv1.KeyReference{Name: "app", Key: "a"},
+				}}}
+			})
+		},
+		"Ready Unknown WaitingForGuest, 1 token until 00:30, data true, finalizers 1",
+	},
 	"joined": {
 		func(t *testing.T, r *room) {
 			r.made(t)
@@ -198,6 +229,33 @@ func TestGoneMeanwhile(t *testing.T) {
 	result, err := r.look(t)
 	expect.OK(t, err)
 	expect.Same(t, "looks at what is released", ctrl.Result{}, result)
+}
+
+// Finalizers that are set are not set again: a process that died after them goes on with the token.
+func TestFinalizersAreSetOnce(t *testing.T) {
+	for name, begin := range map[string]func(*testing.T) *room{
+		"on vSphere": func(t *testing.T) *room { return newRoom(t) },
+		"in Azure":   func(t *testing.T) *room { return newRoom(t, inAzure).servedSoon(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := begin(t)
+			served := r.fail
+			r.fail = func(call string) error {
+				if call == "workload create Secret" {
+					return errRoom
+				}
+				if served != nil {
+					return served(call)
+				}
+				return nil
+			}
+			_, err := r.look(t)
+			expect.Says(t, "a token cannot be made", err, "boom")
+			r.fail = served
+			r.made(t)
+			expect.Same(t, "they are set again", false, slices.Contains(r.calls, "management patch WindowsBootstrapConfig"))
+		})
+	}
 }
 
 // TestNothingToDo has configs that need nothing: no call but reads, and no other look.

@@ -41,7 +41,7 @@ func (r *Reconciler) makeReport(ctx context.Context, f *facts) error {
 		return nil
 	}
 	err := guests.MakeReport(ctx, f.workload, reportName(f, f.token))
-	if err != nil && (workload.OutOfReach(err) || ctx.Err() != nil) {
+	if workload.OutOfReach(err) || ctx.Err() != nil {
 		return err
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -57,13 +59,23 @@ func (r *room) reports(t *testing.T) (names []string) {
 func (r *room) madeInAzure(t *testing.T, no error) {
 	t.Helper()
 	r.served(no)
+	r.servedSoon(t)
+	r.made(t)
+}
+
+// servedSoon lets the rights of guests settle.
+func (r *room) servedSoon(t *testing.T) *room {
+	t.Helper()
+	if r.fail == nil {
+		r.served(nil)
+	}
 	result, err := r.look(t)
 	expect.OK(t, err)
 	expect.Same(t, "finalizers while the rights settle", 0, len(r.now(t).Finalizers))
 	expect.Same(t, "what it waits for", bootstrapv1.WaitingForGuestRightsReason,
 		conditions.GetReason(r.now(t), bootstrapv1.DataSecretAvailableCondition))
 	r.clock = r.clock.Add(result.RequeueAfter)
-	r.made(t)
+	return r
 }
 
 // rendered is the user data of a guest that has an object to report to, or none.
@@ -130,13 +142,17 @@ func TestReportIsLeft(t *testing.T) {
 	}{
 		"the status is lost":      {func(*room) {}, true, 0},
 		"the Secret is lost, too": {func(r *room) { expect.OK(t, r.management.Delete(t.Context(), r.data(t))) }, true, 0},
-		"the cluster is away":     {func(r *room) { r.unreachable = &workload.UnreachableError{Why: "is away"} }, false, 1},
+		"the WindowsMachine, too": {func(r *room) { expect.OK(t, r.management.Delete(t.Context(), r.windows)) }, true, 1},
+		"its name, too": {func(r *room) {
+			roomChange(t, r, r.management, r.windows, func(m *infrav1.WindowsMachine) { m.Status.ComputerName = "" })
+		}, true, 1},
+		"the cluster is away": {func(r *room) { r.unreachable = &workload.UnreachableError{Why: "is away"} }, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoom(t, inAzure)
 			r.madeInAzure(t, nil)
-			roomChange(t, r, r.management, r.now(t), func(o *bootstrapv1.WindowsBootstrapConfig) { o.Status.GuestReport = "" })
 			r.fail = nil
+			r.losesStatus(t)
 			c.change(r)
 			r.deleted(t)
 			r.clock = r.now(t).DeletionTimestamp.Time
@@ -149,5 +165,125 @@ func TestReportIsLeft(t *testing.T) {
 			expect.OK(t, err)
 			expect.Same(t, "the config is gone in the end", true, r.now(t) == nil)
 		})
+	}
+}
+
+// losesStatus is what a move does.
+func (r *room) losesStatus(t *testing.T) {
+	t.Helper()
+	config := r.now(t)
+	config.Status = bootstrapv1.WindowsBootstrapConfigStatus{}
+	expect.OK(t, r.management.Status().Update(t.Context(), config))
+}
+
+// A node's Secret is read again only to learn what its object is called, after a move.
+func TestReportOfANodeThatMoved(t *testing.T) {
+	r := newRoom(t, inAzure)
+	r.madeInAzure(t, nil)
+	name := r.now(t).Status.GuestReport
+	r.names(t)
+	r.joins(t)
+	reads := func() bool {
+		t.Helper()
+		_, err := r.look(t)
+		expect.OK(t, err)
+		expect.Same(t, "status.guestReport", name, r.now(t).Status.GuestReport)
+		return slices.Contains(r.calls, "management get Secret")
+	}
+	expect.Same(t, "reads the Secret to remove the token", true, reads())
+	expect.Same(t, "reads the Secret of a node", false, reads())
+	r.losesStatus(t)
+	expect.Same(t, "reads the Secret after a move", true, reads())
+}
+
+// What cannot be reached ends the look: user data that say nothing of reports would say so for ever. So does the end of the process.
+func TestReportsNeedAnAnswer(t *testing.T) {
+	away := &workload.UnreachableError{Why: "is away"}
+	for name, c := range map[string]struct {
+		prepare func(*room, context.CancelFunc)
+		reason  string
+		says    string
+	}{
+		"the rights": {func(r *room, _ context.CancelFunc) {
+			r.clock = r.clock.Add(time.Hour)
+			r.fail = func(call string) error {
+				if call == "workload create ConfigMap" {
+					return away
+				}
+				return nil
+			}
+		}, "WorkloadUnreachable", ""},
+		"the object": {func(r *room, _ context.CancelFunc) { r.served(away) }, "WorkloadUnreachable", ""},
+		"the object, at the end of the process": {func(r *room, end context.CancelFunc) {
+			r.served(errRoom)
+			served := r.fail
+			r.fail = func(call string) error {
+				err := served(call)
+				if errors.Is(err, errRoom) {
+					end()
+				}
+				return err
+			}
+		}, "InternalError", "boom"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoom(t, inAzure).servedSoon(t)
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			c.prepare(r, end)
+			r.calls = nil
+			_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: roomKey})
+			expect.Says(t, "the queue", err, c.says)
+			expect.Same(t, "Ready", c.reason, conditions.GetReason(r.now(t), bootstrapv1.ReadyCondition))
+			expect.Same(t, "user data", true, r.data(t) == nil)
+		})
+	}
+}
+
+// A cluster that keeps its rights for itself has guests that are silent; so has a manager that gives none.
+func TestGuestsWithoutRights(t *testing.T) {
+	r := newRoom(t, inAzure)
+	r.Rights = nil
+	r.made(t)
+	expect.Same(t, "groups of the token", nodeGroup, string(r.tokens(t)[0].Data["auth-extra-groups"]))
+
+	r = newRoom(t, inAzure).servedSoon(t)
+	r.fail = func(call string) error {
+		if call == "workload create ConfigMap" {
+			return apierrors.NewForbidden(schema.GroupResource{}, "capwin-guests", errRoom)
+		}
+		return nil
+	}
+	r.made(t)
+	expect.Same(t, "objects", 0, len(r.reports(t)))
+	expect.Same(t, "finalizers", bootstrapv1.ConfigFinalizer, strings.Join(r.now(t).Finalizers, " "))
+	if text := conditions.GetMessage(r.now(t), bootstrapv1.HasWarningsCondition); !strings.Contains(text, "kubeconfig may not write") {
+		t.Errorf("the warning is %q", text)
+	}
+}
+
+// TestRemovalOfAReportFails: the config is there until its guest's object is gone.
+func TestRemovalOfAReportFails(t *testing.T) {
+	for _, call := range []string{"management get Secret", "workload delete ConfigMap"} {
+		r := newRoom(t, inAzure)
+		r.madeInAzure(t, nil)
+		r.fail = nil
+		roomChange(t, r, r.management, r.now(t), func(o *bootstrapv1.WindowsBootstrapConfig) {
+			o.Finalizers = []string{bootstrapv1.GuestReportFinalizer}
+		})
+		r.losesStatus(t)
+		r.deleted(t)
+		r.clock = r.now(t).DeletionTimestamp.Time
+		r.fail = func(made string) error {
+			if made == call {
+				return errRoom
+			}
+			return nil
+		}
+		_, err := r.look(t)
+		expect.Says(t, call, err, "boom")
+		if r.now(t) == nil || len(r.reports(t)) != 1 {
+			t.Errorf("%s fails, and the config or the object is gone", call)
+		}
 	}
 }

@@ -1,12 +1,15 @@
 package bootstrap
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -63,6 +66,7 @@ func TestWhoseSecret(t *testing.T) {
 			result, err := r.look(t)
 			expect.OK(t, err)
 			stalled := conditions.Get(r.now(t), bootstrapv1.StalledCondition)
+			expect.Same(t, "it is adopted", name == "disowned, named", slices.Contains(r.calls, "management patch Secret"))
 			if c.says == "" {
 				expect.Same(t, stalled.Message, metav1.ConditionFalse, stalled.Status)
 				return
@@ -76,6 +80,24 @@ func TestWhoseSecret(t *testing.T) {
 
 func generationOf(s *corev1.Secret, generation string) {
 	s.Annotations[bootstrapv1.RenderedGenerationAnnotation] = generation
+}
+
+// A Secret that must not be adopted is used all the same, and its token kept alive.
+func TestAdoptionIsForbidden(t *testing.T) {
+	r := newRoom(t)
+	r.made(t)
+	r.names(t)
+	roomChange(t, r, r.management, r.data(t), func(s *corev1.Secret) { s.OwnerReferences = nil })
+	r.fail = func(call string) error {
+		if call == "management patch Secret" {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "m", errRoom)
+		}
+		return nil
+	}
+	r.clock = roomStart.Add(20 * time.Minute)
+	_, err := r.look(t)
+	expect.OK(t, err)
+	expect.Same(t, "the end", "Ready Unknown WaitingForGuest, 1 token until 00:50, data true, finalizers 1", r.end(t))
 }
 
 // A Machine may name any Secret; one of another name is not adopted.
@@ -164,7 +186,7 @@ func TestSourcesAreReadOnce(t *testing.T) {
 	r := newRoom(t, func(r *room) {
 		r.config.Spec.Custom.Files = []bootstrapv1.CustomFile{
 			file(`C:\a.txt`, "Secret", "app", "a"), file(`C:\b.txt`, "Secret", "app", "b"), file(`C:\c.txt`, "Secret", "other", "a"),
-			file(`C:\d.txt`, "ConfigMap", "app", "a"), file(`C:\e.txt`, "ConfigMap", "other", "a"),
+			file(`C:\d.txt`, "ConfigMap", "app", "a"), file(`C:\e.txt`, "ConfigMap", "all", "a"),
 		}
 	})
 	two := map[string][]byte{"a": []byte("x"), "b": {}}
@@ -173,6 +195,7 @@ func TestSourcesAreReadOnce(t *testing.T) {
 	settings := corev1.ConfigMap{Data: map[string]string{"a": "x"}}
 	others := corev1.ConfigMap{BinaryData: map[string][]byte{"a": {1}}}
 	settings.ObjectMeta, others.ObjectMeta = *app.ObjectMeta.DeepCopy(), *other.ObjectMeta.DeepCopy()
+	others.Name = "all" // sorts before "app", which the ConfigMap and the Secret are called that follow each other
 	expect.OK(t, r.management.Create(t.Context(), &app))
 	expect.OK(t, r.management.Create(t.Context(), &other))
 	expect.OK(t, r.management.Create(t.Context(), &settings))

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // TestRenderingsAreFew: however many configs there are, only as many are rendered at a time as have a place, and a place is free
@@ -38,4 +40,25 @@ func TestRenderingsAreFew(t *testing.T) {
 	if len(renderings) != 0 {
 		t.Errorf("%d places are taken after all renderings", len(renderings))
 	}
+}
+
+// A process that ends before the user data are rendered writes none.
+func TestEndWhileRendering(t *testing.T) {
+	r := newRoom(t)
+	ctx, end := context.WithCancel(t.Context())
+	r.fail = func(call string) error {
+		if call == "workload create Secret" {
+			for range cap(renderings) {
+				renderings <- struct{}{}
+			}
+			end()
+		}
+		return nil
+	}
+	_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: roomKey})
+	for range cap(renderings) {
+		<-renderings
+	}
+	expect.Says(t, "the queue", err, "wait to render user data: context canceled")
+	expect.Same(t, "user data", true, r.data(t) == nil)
 }

@@ -124,6 +124,11 @@ func running(f *facts) {
 	})
 }
 
+func runsUntold(f *facts) {
+	f.windows = &infrav1.WindowsMachine{}
+	running(f)
+}
+
 func saidFailed(f *facts) {
 	f.windows.Status.Bootstrap = &infrav1.BootstrapProgress{State: string(plan.StateFailed)}
 }
@@ -173,6 +178,13 @@ func TestReport(t *testing.T) {
 			"only a new Machine has a new Secret",
 			world(named, tells("Unknown", "WaitingForGuest"), waitsFor(infrav1.WaitingForBootstrapDataReason)),
 			phase.Stall(bootstrapv1.DataSecretLostReason, "gone"), lostRow.but(row{"Ready": "False DataSecretLost"}),
+		},
+		"lost with its WindowsMachine": {
+			"nothing tells that there is no VM", world(named), phase.Stall(bootstrapv1.DataSecretLostReason, "gone"), lostRow,
+		},
+		"runs, and nothing is told of its guest": {
+			"what the user data wait for is all that is known", world(runsUntold),
+			phase.Wait(phase.Cluster, bootstrapv1.WaitingForControlPlaneReason, "not yet"), without("WaitingForControlPlane"),
 		},
 		"error": {
 			"an error without a reason is not hidden", world(), errors.New("boom"),

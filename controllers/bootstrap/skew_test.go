@@ -32,7 +32,11 @@ func TestSkew(t *testing.T) {
 		{"a newer minor before its release", "v1.37.0-rc.1", "v1.36.3", waits, "wants v1.37.0-rc.1"},
 		{"four minors older", "v1.32.9", "v1.36.3", invalid, "use a version from v1.33 to v1.36"},
 		{"kubeadm's old form", "v1.30.14", "v1.30.2", "", ""},
-		{"kubeadm's new form", "v1.30.14", "v1.31.0", invalid, "the kubeadm of v1.30.14 cannot read"},
+		{
+			"kubeadm's new form", "v1.30.14", "v1.31.0", invalid,
+			"the kubeadm of v1.30.14 cannot read the configuration of a control plane of v1.31 or later; use a version from v1.31 to v1.31",
+		},
+		{"the first of the new form", "v1.31.0", "v1.32.0", "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := phase.Of(skew(&clusterv1.Machine{Spec: clusterv1.MachineSpec{Version: test.machine}}, test.controlPlane))

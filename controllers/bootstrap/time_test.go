@@ -116,6 +116,41 @@ func TestWhatAConfigWaitsFor(t *testing.T) {
 			},
 			at("WaitingForMachinePlacement", "WindowsMachine m has no status.azure.tenantID yet"),
 		},
+		"tenant of the placement": {
+			"the WindowsMachine is watched",
+			func(r *room) {
+				r.config.Spec.Node.CloudConfigFile = bootstrapv1.CloudConfigFileManaged
+				inAzure(r)
+				r.windows.Status.Azure = &infrav1.AzurePlacement{}
+			},
+			at("WaitingForMachinePlacement", "WindowsMachine m has no status.azure.tenantID yet"),
+		},
+		"rights of guests": {
+			"nothing tells when the API servers know them", inAzure,
+			roomWait{"WaitingForGuestRights", 10 * time.Second, false, "what its guests may report"},
+		},
+		"version of the control plane": {
+			"a Node is Ready that tells none: the Machine's is taken", func(r *room) {
+				r.nodes, r.ca = []corev1.Node{roomNode("")}, nil
+			},
+			roomWait{"WaitingForClusterCA", poll, true, "Secret prod-ca"},
+		},
+		"kubeconfig of the user": {
+			"Secrets are not watched, and the cluster's CA is not needed",
+			func(r *room) {
+				r.ca, r.config.Spec.Discovery.KubeconfigFrom.Secret = nil, bootstrapv1.KeyReference{Name: "app", Key: "key"}
+			},
+			roomWait{"WaitingForSources", poll, true, `the config refers to the key "key" of Secret app`},
+		},
+		"small sources": {
+			"only another config helps", func(r *room) {
+				r.ca.Data["large"] = []byte(strings.Repeat("x", 4<<20))
+				r.config.Spec.Custom.Files = []bootstrapv1.CustomFile{{Path: `C:\a.txt`, ContentFrom: bootstrapv1.ContentSource{
+					Secret: bootstrapv1.KeyReference{Name: "prod-ca", Key: "large"},
+				}}}
+			},
+			roomWait{"ConfigInvalid", slow, true, "other contents have more than"},
+		},
 		"control plane": {
 			"the Cluster is watched", func(r *room) { r.cluster.Status.Initialization.ControlPlaneInitialized = nil },
 			at("WaitingForControlPlane", "the control plane of Cluster prod is not initialized yet"),
@@ -173,26 +208,6 @@ func TestWhatAConfigWaitsFor(t *testing.T) {
 				t.Errorf("something was made for it: %v", r.calls)
 			}
 		})
-	}
-}
-
-// What is about to come with a new config is not told at once, but looked for when Cluster API has had its time.
-func TestWhatANewConfigWaitsFor(t *testing.T) {
-	for name, take := range map[string]func(*room){
-		"owner":          func(r *room) { r.config.OwnerReferences = nil },
-		"WindowsMachine": func(r *room) { r.windows.Spec.ProviderID = "" },
-	} {
-		r := newRoom(t, take, func(r *room) { r.config.CreationTimestamp = metav1.NewTime(roomStart.Add(-2 * time.Second)) })
-		result, err := r.look(t)
-		expect.OK(t, err)
-		expect.Same(t, name+": the next look", 3*time.Second, result.RequeueAfter)
-		expect.Same(t, name+": conditions", 0, len(r.now(t).Status.Conditions))
-		r.clock = roomStart.Add(3 * time.Second)
-		_, err = r.look(t)
-		expect.OK(t, err)
-		if ready := conditions.Get(r.now(t), bootstrapv1.ReadyCondition); ready == nil {
-			t.Errorf("%s: nothing is told after 5 s", name)
-		}
 	}
 }
 

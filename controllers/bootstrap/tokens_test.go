@@ -83,10 +83,16 @@ func TestWhichTokenIsRemoved(t *testing.T) {
 				s.Data["description"], s.Data["token-secret"] = []byte("theirs"), []byte("0123456789abcdef")
 			})
 		}, 1},
-		"moved": {"the mark has the UID of before, the Secret has the token", func(t *testing.T, r *room) {
+		"moved": {"the mark and the id are of the UID of before, the Secret has the token", func(t *testing.T, r *room) {
 			token := r.tokens(t)[0]
-			roomChange(t, r, r.workload, &token, func(s *corev1.Secret) { s.Data["description"] = []byte("before") })
+			expect.OK(t, r.workload.Delete(t.Context(), &token))
+			r.puts(t, "before", "0123456789abcdef")
+			roomChange(t, r, r.management, r.data(t), func(s *corev1.Secret) { s.Data["token"] = []byte("before.0123456789abcdef") })
 		}, 0},
+		"no token in the Secret": {"what it names is another's", func(t *testing.T, r *room) {
+			r.puts(t, "theirs", "0123456789abcdefg")
+			roomChange(t, r, r.management, r.data(t), func(s *corev1.Secret) { s.Data["token"] = []byte("theirs.0123456789abcdefg") })
+		}, 1},
 		"moved, Secret of another": {"its token is another's", func(t *testing.T, r *room) {
 			token := r.tokens(t)[0]
 			roomChange(t, r, r.workload, &token, func(s *corev1.Secret) { s.Data["description"] = []byte("before") })
@@ -114,6 +120,14 @@ func TestWhichTokenIsRemoved(t *testing.T) {
 			}
 		})
 	}
+}
+
+// puts a token without our mark in the workload cluster.
+func (r *room) puts(t *testing.T, id, secret string) {
+	t.Helper()
+	token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-" + id}}
+	token.Data = map[string][]byte{"token-id": []byte(id), "token-secret": []byte(secret), "description": []byte("another")}
+	expect.OK(t, r.workload.Create(t.Context(), token))
 }
 
 // TestTokenIDsAreTaken: another id is tried for as long as there are some.

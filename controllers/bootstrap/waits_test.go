@@ -2,8 +2,12 @@ package bootstrap
 
 import (
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -22,5 +26,39 @@ func TestWaitsForTheCluster(t *testing.T) {
 	expect.Same(t, "a config with it", false, all.waits(made))
 	expect.Same(t, "a config with a token", true, all.waits(token))
 	expect.Same(t, "another manager's", false, filtered.waits(others))
+	ours := fresh.DeepCopy()
+	ours.Labels = map[string]string{clusterv1.WatchLabel: "ours"}
+	expect.Same(t, "this manager's", true, filtered.waits(ours))
 	expect.Same(t, "another kind", false, all.waits(&clusterv1.Machine{}))
+}
+
+// What is about to come with a new config is not told at once, but looked for when Cluster API has had its time.
+func TestWhatANewConfigWaitsFor(t *testing.T) {
+	for name, take := range map[string]func(*room){
+		"owner":          func(r *room) { r.config.OwnerReferences = nil },
+		"WindowsMachine": func(r *room) { r.windows.Spec.ProviderID = "" },
+	} {
+		r := newRoom(t, take, func(r *room) { r.config.CreationTimestamp = metav1.NewTime(roomStart.Add(-2 * time.Second)) })
+		result, err := r.look(t)
+		expect.OK(t, err)
+		expect.Same(t, name+": the next look", 3*time.Second, result.RequeueAfter)
+		expect.Same(t, name+": conditions", 0, len(r.now(t).Status.Conditions))
+		r.clock = roomStart.Add(3 * time.Second)
+		_, err = r.look(t)
+		expect.OK(t, err)
+		if ready := conditions.Get(r.now(t), bootstrapv1.ReadyCondition); ready == nil {
+			t.Errorf("%s: nothing is told after 5 s", name)
+		}
+	}
+}
+
+// What needs more than a moment is told of a new config, too.
+func TestWhatANewConfigTellsAtOnce(t *testing.T) {
+	r := newRoom(t, func(r *room) {
+		r.config.CreationTimestamp, r.cluster.Spec.ControlPlaneEndpoint.Host = metav1.NewTime(roomStart), ""
+	})
+	result, err := r.look(t)
+	expect.OK(t, err)
+	expect.Same(t, "the next look", ctrl.Result{}, result)
+	expect.Same(t, "Ready", "WaitingForControlPlane", conditions.GetReason(r.now(t), bootstrapv1.ReadyCondition))
 }
