@@ -196,7 +196,8 @@ func TestReportOfANodeThatMoved(t *testing.T) {
 	expect.Same(t, "reads the Secret after a move", true, reads())
 }
 
-// What cannot be reached ends the look: user data that say nothing of reports would say so for ever. So does the end of the process.
+// What cannot be reached ends the look: user data that say nothing of reports would say so for ever. So does the end of the
+// process.
 func TestReportsNeedAnAnswer(t *testing.T) {
 	away := &workload.UnreachableError{Why: "is away"}
 	for name, c := range map[string]struct {
@@ -257,8 +258,9 @@ func TestGuestsWithoutRights(t *testing.T) {
 	r.made(t)
 	expect.Same(t, "objects", 0, len(r.reports(t)))
 	expect.Same(t, "finalizers", bootstrapv1.ConfigFinalizer, strings.Join(r.now(t).Finalizers, " "))
-	if text := conditions.GetMessage(r.now(t), bootstrapv1.HasWarningsCondition); !strings.Contains(text, "kubeconfig may not write") {
-		t.Errorf("the warning is %q", text)
+	warning := conditions.GetMessage(r.now(t), bootstrapv1.HasWarningsCondition)
+	if !strings.Contains(warning, "kubeconfig may not write") {
+		t.Errorf("the warning is %q", warning)
 	}
 }
 

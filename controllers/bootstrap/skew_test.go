@@ -34,7 +34,7 @@ func TestSkew(t *testing.T) {
 		{"kubeadm's old form", "v1.30.14", "v1.30.2", "", ""},
 		{
 			"kubeadm's new form", "v1.30.14", "v1.31.0", invalid,
-			"the kubeadm of v1.30.14 cannot read the configuration of a control plane of v1.31 or later; use a version from v1.31 to v1.31",
+			"cannot read the configuration of a control plane of v1.31 or later; use a version from v1.31 to v1.31",
 		},
 		{"the first of the new form", "v1.31.0", "v1.32.0", "", ""},
 	} {

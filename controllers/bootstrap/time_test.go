@@ -125,6 +125,11 @@ func TestWhatAConfigWaitsFor(t *testing.T) {
 			},
 			at("WaitingForMachinePlacement", "WindowsMachine m has no status.azure.tenantID yet"),
 		},
+		"a cloud for its file": {
+			"a VM on vSphere has no placement to wait for",
+			func(r *room) { r.config.Spec.Node.CloudConfigFile = bootstrapv1.CloudConfigFileManaged },
+			roomWait{"ConfigInvalid", slow, true, "cloudConfigFile"},
+		},
 		"rights of guests": {
 			"nothing tells when the API servers know them", inAzure,
 			roomWait{"WaitingForGuestRights", 10 * time.Second, false, "what its guests may report"},
