@@ -116,7 +116,8 @@ func (n *node) readWindows(in Input) error {
 	}
 	n.windows, err = windows.Read(windows.Input{
 		Spec: spec.Windows, Sources: in.Sources, NodeName: n.machine.Node,
-		CloudConfigFile: spec.Node.CloudConfigFile, OnAzure: n.cloud.isAzure, Placement: in.WindowsMachine.Status.Azure,
+		CloudConfigFile: spec.Node.CloudConfigFile,
+		OnAzure:         n.cloud.isAzure, Placement: in.WindowsMachine.Status.Azure, VM: in.WindowsMachine.Spec.Azure,
 		HyperV: spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled, ClusterNames: names,
 	})
 	return err

@@ -150,6 +150,38 @@ func withCloudConfig(in *bootstrap.Input) {
 	in.Config.Spec.Node.CloudConfigFile = bootstrapv1.CloudConfigFileManaged
 }
 
+// The programs that read azure.json find the VM by its kind, and log in with its identity.
+func TestAzureJSON(t *testing.T) {
+	const noIdentity, whichIdentity = "the VM has no identity", "the VM has 2 identities"
+	azure := infrav1.AzureIdentities{Type: infrav1.AzureIdentitiesUserAssigned, UserAssigned: []string{"one"}}
+	none := infrav1.AzureIdentities{Type: infrav1.AzureIdentitiesNone}
+	two := infrav1.AzureIdentities{Type: infrav1.AzureIdentitiesUserAssigned, UserAssigned: []string{"one", "two"}}
+	for name, c := range map[string]struct {
+		vm       infrav1.AzureVM
+		flexible bool
+		warning  string
+	}{
+		"of the system":    {vm: infrav1.AzureVM{Identities: infrav1.AzureIdentities{Type: infrav1.AzureIdentitiesSystemAssigned}}},
+		"in a scale set":   {vm: infrav1.AzureVM{Identities: azure, ScaleSetID: "set"}, flexible: true},
+		"no identity":      {warning: noIdentity},
+		"none":             {vm: infrav1.AzureVM{Identities: none}, warning: noIdentity},
+		"several":          {vm: infrav1.AzureVM{Identities: two}, warning: whichIdentity},
+		"one of the users": {vm: infrav1.AzureVM{Identities: azure}},
+	} {
+		in := plainInput(t, all(onAzure, withCloudConfig))
+		in.WindowsMachine.Spec.Azure = &c.vm
+		userData := render(t, in)
+		encoded := string(expect.Got(userData.Plan().Encode())(t))
+		if got := strings.Contains(encoded, `\"enableVmssFlexNodes\": true`); got != c.flexible || !strings.Contains(encoded, "vmss") {
+			t.Errorf("%s: flexible %t in\n%s", name, got, encoded)
+		}
+		warnings := strings.Join(userData.Warnings(), "; ")
+		if c.warning == "" && strings.Contains(warnings, "identit") || !strings.Contains(warnings, c.warning) {
+			t.Errorf("%s: warnings %q, want %q", name, warnings, c.warning)
+		}
+	}
+}
+
 // Whatever a spec refers to must be known before it is rendered.
 func TestSourcesAreComplete(t *testing.T) {
 	for _, golden := range settingsGoldens {

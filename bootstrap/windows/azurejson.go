@@ -35,6 +35,7 @@ type azureJSON struct {
 	UseInstanceMetadata          bool   `json:"useInstanceMetadata"`
 	UseManagedIdentityExtension  bool   `json:"useManagedIdentityExtension"`
 	UserAssignedIdentityID       string `json:"userAssignedIdentityID,omitempty"`
+	EnableVmssFlexNodes          bool   `json:"enableVmssFlexNodes,omitempty"`
 }
 
 // networkID has the names of a resource of a network and of its resource group, and of a subnet in it.
@@ -60,6 +61,7 @@ func readAzureJSON(in Input) (setting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("azure.json of %s: %w", in.NodeName, err)
 	}
+	config.EnableVmssFlexNodes = in.VM != nil && in.VM.ScaleSetID != ""
 	text, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("azure.json of %s: %w", in.NodeName, err)
@@ -73,6 +75,27 @@ func (a azureJSONFile) addTo(p *step.Part) {
 	}
 }
 
+// identityRisks are about the login of the programs that read azure.json: the metadata service of the VM gives it.
+func identityRisks(in Input) []string {
+	if in.CloudConfigFile == "" || in.VM == nil {
+		return nil
+	}
+	const field = "WindowsMachine spec.azure.identities"
+	switch of := in.VM.Identities; {
+	case of.Type == "" || of.Type == infrav1.AzureIdentitiesNone:
+		return []string{field + ": the VM has no identity, with which the programs that read " + step.AzureConfigFile +
+			" log in to Azure; set one, or remove " + cloudConfigField}
+	case len(of.UserAssigned) > 1:
+		return []string{fmt.Sprintf(
+			"%s.userAssigned: the VM has %d identities, and %s names none, so Azure does not know which one to use; use one",
+			field, len(of.UserAssigned), step.AzureConfigFile)}
+	}
+	return nil
+}
+
+// azureJSONOf has the VM type vmss as Cluster API Provider Azure has it for all its nodes. With it, cloud-provider-azure
+// takes VMs that are in no scale set for those of availability sets, and looks for VMs of scale sets with flexible
+// orchestration only if enableVmssFlexNodes is true (pkg/provider/azure_vmss_cache.go, getVMManagementTypeByNodeName).
 func azureJSONOf(at *infrav1.AzurePlacement) (azureJSON, error) {
 	config := azureJSON{
 		Cloud: string(at.Cloud), TenantID: at.TenantID, SubscriptionID: at.SubscriptionID, ResourceGroup: at.ResourceGroup,

@@ -3,6 +3,8 @@
 package windows
 
 import (
+	"slices"
+
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
@@ -17,9 +19,10 @@ type Input struct {
 	NodeName string
 	// CloudConfigFile is that of spec.node.
 	CloudConfigFile bootstrapv1.CloudConfigFile
-	// OnAzure says where the VM is; Placement is where exactly.
+	// OnAzure says where the VM is; Placement is where exactly, and VM what was asked for.
 	OnAzure   bool
 	Placement *infrav1.AzurePlacement
+	VM        *infrav1.AzureVM
 	// HyperV: containerd can run pods in virtual machines.
 	HyperV bool
 	// ClusterNames are the cluster's names and ranges, which are reached without a proxy.
@@ -37,7 +40,7 @@ type setting interface{ addTo(p *step.Part) }
 
 // Read refuses what Windows would not accept.
 func Read(in Input) (Windows, error) {
-	w := Windows{risks: clockRisks(in.Spec)}
+	w := Windows{risks: slices.Concat(clockRisks(in.Spec), identityRisks(in))}
 	for _, read := range []func(Input) (setting, error){
 		readTrust, readProxy, readClock, readFeatures, readDefender, readCSIProxy, readAzureJSON, readDomain,
 		readGMSAPlugin, readAlways, readPageFile, readUsers,
