@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,8 +14,8 @@ import (
 )
 
 // tell makes an event when a condition that people wait for gets another reason: Ready, what the guest does while Ready stays as
-// it is, and credentials of a running machine that its cloud does not take any more.
-func (r *Reconciler) tell(f *facts) {
+// it is, and credentials of a running machine that its cloud does not take any more. It also quotes the console of a guest.
+func (r *Reconciler) tell(ctx context.Context, f *facts) {
 	ready := r.tellOf(f, infrav1.ReadyCondition)
 	if !ready {
 		r.tellOf(f, infrav1.BootstrapSucceededCondition)
@@ -24,6 +25,7 @@ func (r *Reconciler) tell(f *facts) {
 		unusable[conditions.GetReason(f.windows, infrav1.CloudReachableCondition)]) {
 		r.tellOf(f, infrav1.CloudReachableCondition)
 	}
+	r.quoteConsole(ctx, f)
 }
 
 func (r *Reconciler) tellOf(f *facts, name string) (told bool) {

@@ -49,7 +49,7 @@ func TestEvents(t *testing.T) {
 	} {
 		recorder := events.NewFakeRecorder(2)
 		f := &facts{before: machineWith(c.was), windows: machineWith(c.now)}
-		(&Reconciler{Events: recorder}).tell(f)
+		(&Reconciler{Events: recorder}).tell(t.Context(), f)
 		close(recorder.Events)
 		var got []string
 		for event := range recorder.Events {
@@ -66,7 +66,7 @@ func TestLongEvent(t *testing.T) {
 	conditions.Set(f.windows, metav1.Condition{
 		Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse, Reason: "X", Message: strings.Repeat("y", 2000),
 	})
-	(&Reconciler{Events: recorder}).tell(f)
+	(&Reconciler{Events: recorder}).tell(t.Context(), f)
 	expect.Same(t, "event", "Warning X "+strings.Repeat("y", 1021)+"...", <-recorder.Events)
 }
 

@@ -288,6 +288,7 @@ func (r *Reconciler) release(ctx context.Context, f *facts) error {
 	before := f.windows.DeepCopy()
 	controllerutil.RemoveFinalizer(f.windows, infrav1.MachineFinalizer)
 	f.released = true
+	r.consoles.forget(f)
 	if err := r.patch(ctx, f, before); err != nil {
 		return err
 	}

@@ -2,8 +2,8 @@
 // machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status:
 // guest.go takes over what the guest tells, at a pace, story.go tells what the guest does, progress.go reads its reports, and
 // overdue.go notices when it has been silent for too long. erase.go has the user data taken out of the VM when the guest is done
-// with them. off.go tells why a VM does not run. measure.go and census.go are for the metrics: how long machines took, and how
-// many there are.
+// with them. off.go tells why a VM does not run. console.go quotes the console of a guest that failed or is silent. measure.go
+// and census.go are for the metrics: how long machines took, and how many there are.
 package machine
 
 import (
@@ -51,9 +51,8 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads the bootstrap data from the API server itself: Secrets are never cached.
 	Live client.Reader
-	// Workload reaches the workload clusters.
-	Workload linux.Workload
-	// Answering gets the keys of workload clusters that answer again.
+	// Workload reaches the workload clusters. Answering gets the keys of those that answer again.
+	Workload  linux.Workload
 	Answering <-chan client.ObjectKey
 	// Pools give adapters their addresses.
 	Pools *addresses.Pools
@@ -75,6 +74,7 @@ type Reconciler struct {
 	Speed int
 	// WatchFilter is the value of the watch-filter label and Namespace the only namespace, if this manager is limited by them.
 	WatchFilter, Namespace string
+	consoles               consoles
 }
 
 // SetupWithManager registers the reconciler and says what wakes it.
@@ -139,7 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return phase.Result(ctx, err)
 	}
 	measure(f)
-	r.tell(f)
+	r.tell(ctx, f)
 	logUnread(ctx, f)
 	logCause(ctx, f, end)
 	result, err := phase.Result(ctx, end)

@@ -58,6 +58,13 @@ type Account interface {
 	Close(ctx context.Context) error
 }
 
+// Console is a Cloud that keeps what a guest writes to its console.
+type Console interface {
+	// LastWords returns the last lines of it that say something of Windows' start or its bootstrap; none if there are none. It asks the
+	// cloud, so call it only when nothing else is to come from the guest. Do not trust what it returns.
+	LastWords(ctx context.Context, m Machine) ([]string, error)
+}
+
 // Health is how an account fares.
 type Health struct {
 	// Server is the address in the credentials.

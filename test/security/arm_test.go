@@ -55,24 +55,11 @@ func newEvilARM(t *testing.T, answer func(*evilARM, http.ResponseWriter, *http.R
 }
 
 // ask has a machine of the tenant's looked at, as a controller would for a while.
-func (e *evilARM) ask(t *testing.T) error {
+func (e *evilARM) ask(t *testing.T) (err error) {
 	t.Helper()
 	now := time.Now()
-	account, err := azure.Provider{Now: func() time.Time { return now }}.Connect(map[string][]byte{
-		"tenantID": []byte(armsim.Tenant), "clientID": []byte(armsim.ClientID), "clientSecret": []byte(tenantsSecret),
-		"resourceManagerEndpoint": []byte(e.URL), "authority": []byte(e.URL),
-		"caBundle": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.Certificate().Raw}),
-	})
-	expect.OK(t, err)
+	account, m := e.connect(t, func() time.Time { return now }, "")
 	defer func() { expect.OK(t, account.Close(t.Context())) }()
-	o := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "m", UID: "uid of tenant/m"}}
-	o.Spec = world.InAzure("unused")
-	identity := expect.Got(azure.Provider{}.Identify(o))(t)
-	o.Spec.ProviderID = identity.ProviderID
-	m := cloud.Machine{
-		Identity: identity, Key: cloud.Key{Namespace: "tenant", Name: "m"}, Spec: o.Spec, Created: now.Add(-time.Minute),
-		UserData: cloud.UserData("#cloud-config\n").Read,
-	}
 	for range 5 {
 		_, err = account.Ensure(t.Context(), m)
 		if known := (*cloud.Error)(nil); err != nil && (!errors.As(err, &known) || known.Kind != cloud.Later) {
@@ -81,6 +68,24 @@ func (e *evilARM) ask(t *testing.T) error {
 		now = now.Add(30 * time.Second)
 	}
 	return err
+}
+
+// connect opens the tenant's account, for a machine of theirs.
+func (e *evilARM) connect(t *testing.T, now func() time.Time, storage string) (cloud.Cloud, cloud.Machine) {
+	t.Helper()
+	account := expect.Got(azure.Provider{Now: now}.Connect(map[string][]byte{
+		"tenantID": []byte(armsim.Tenant), "clientID": []byte(armsim.ClientID), "clientSecret": []byte(tenantsSecret),
+		"resourceManagerEndpoint": []byte(e.URL), "authority": []byte(e.URL), "storageSuffix": []byte(storage),
+		"caBundle": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.Certificate().Raw}),
+	}))(t)
+	o := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "m", UID: "uid of tenant/m"}}
+	o.Spec = world.InAzure("unused")
+	identity := expect.Got(azure.Provider{}.Identify(o))(t)
+	o.Spec.ProviderID = identity.ProviderID
+	return account, cloud.Machine{
+		Identity: identity, Key: cloud.Key{Namespace: "tenant", Name: "m"}, Spec: o.Spec, Created: now().Add(-time.Minute),
+		UserData: cloud.UserData("#cloud-config\n").Read,
+	}
 }
 
 // TestEvilARM: an Azure Resource Manager that a tenant brings answers with more than there is room for, leads elsewhere, or tries
@@ -153,6 +158,93 @@ func TestEvilARM(t *testing.T) {
 			bytes := allocated(func() {
 				err := e.ask(t)
 				verdict = shown(t, err)
+				if err != nil && strings.Contains(err.Error(), "of-the-tenant") {
+					t.Errorf("the error has a secret: %v", err)
+				}
+			})
+			if bytes > maxAllocated {
+				t.Errorf("%d MiB were used", bytes>>20)
+			}
+			if e.called.Load() > 0 {
+				t.Error("another host was called")
+			}
+			return verdict
+		}})
+	}
+}
+
+// askConsole has the console of the tenant's machine read, as a controller does once its guest has failed.
+func (e *evilARM) askConsole(t *testing.T) ([]string, error) {
+	t.Helper()
+	account, m := e.connect(t, time.Now, e.Listener.Addr().String())
+	defer func() { expect.OK(t, account.Close(t.Context())) }()
+	console, ok := account.(cloud.Console)
+	if !ok {
+		t.Fatal("Azure has no console")
+	}
+	return console.LastWords(t.Context(), m)
+}
+
+// TestEvilBootLog: the address of a boot log and the log itself are a tenant's, too. They lead to no other host, cost little and
+// are shown as a few lines of plain text.
+func TestEvilBootLog(t *testing.T) {
+	at := func(address func(*evilARM) string) func(*evilARM, http.ResponseWriter, *http.Request) {
+		return func(e *evilARM, w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				_, _ = fmt.Fprintf(w, `{"serialConsoleLogBlobUri":%q}`, address(e)+"/log?sig=signature-of-the-tenant")
+				return
+			}
+			t.Errorf("%s %s was called", r.Method, r.URL.Path)
+		}
+	}
+	answered := func(answer func(*evilARM, http.ResponseWriter, *http.Request)) func(*evilARM, http.ResponseWriter, *http.Request) {
+		return func(e *evilARM, w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.Method == http.MethodPost:
+				at(func(e *evilARM) string { return e.URL })(e, w, r)
+			case r.Header.Get("Authorization") != "":
+				t.Error("a token went along")
+			case r.Method == http.MethodHead:
+				w.Header().Set("Content-Length", "9223372036854775807")
+			default:
+				answer(e, w, r)
+			}
+		}
+	}
+	write := func(text string, times int) func(*evilARM, http.ResponseWriter, *http.Request) {
+		return answered(func(_ *evilARM, w http.ResponseWriter, _ *http.Request) {
+			for range times {
+				if _, err := io.WriteString(w, text); err != nil {
+					return
+				}
+			}
+		})
+	}
+	for tries, answer := range map[string]func(*evilARM, http.ResponseWriter, *http.Request){
+		"is at another host":                 at(func(e *evilARM) string { return e.other.URL }),
+		"is at the node's metadata service":  at(func(*evilARM) string { return "http://169.254.169.254/metadata" }),
+		"is not encrypted":                   at(func(e *evilARM) string { return "http://" + e.Listener.Addr().String() }),
+		"is a file of the manager":           at(func(*evilARM) string { return "file:///var/run/secrets" }),
+		"is at a host with the right ending": at(func(e *evilARM) string { return "https://evil" + e.Listener.Addr().String() }),
+		"redirects to another host": answered(func(e *evilARM, w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, e.other.URL, http.StatusTemporaryRedirect)
+		}),
+		"has no end":           write(strings.Repeat("CAPWIN x\n", 1<<13), 1<<12),
+		"has words for people": write("CAPWIN <script>\x1b[31m\u202e"+strings.Repeat("long ", 1000)+"\n", 10),
+	} {
+		attempt(t, attack{"tenant", "brings an Azure whose boot log " + tries, func(t *testing.T) (verdict string) {
+			e := newEvilARM(t, answer)
+			bytes := allocated(func() {
+				lines, err := e.askConsole(t)
+				if len(lines) == 0 {
+					verdict = shown(t, err)
+				}
+				for _, line := range lines {
+					verdict = "quoted as a few lines of plain text"
+					if line != cloud.Clean(line, 256) || len(lines) > 10 {
+						t.Errorf("%d lines, one of them %q", len(lines), line)
+					}
+				}
 				if err != nil && strings.Contains(err.Error(), "of-the-tenant") {
 					t.Errorf("the error has a secret: %v", err)
 				}

@@ -101,10 +101,14 @@ const (
 	DeletingReason = "Deleting"
 )
 
-// Reasons of events about a Cluster.
+// Reasons of events that are no condition's.
 const (
 	// OrphanedVMReason: a VM was made for a machine of the Cluster that is gone.
 	OrphanedVMReason = "OrphanedVM"
+	// ConsoleReadReason: the guest has failed or is silent, and its console says something.
+	ConsoleReadReason = "ConsoleRead"
+	// ConsoleNotReadReason: the guest has failed or is silent, and the cloud does not show its console.
+	ConsoleNotReadReason = "ConsoleNotRead"
 )
 
 // Reasons about the user data in the VM.

@@ -36,6 +36,7 @@ type account struct {
 var (
 	_ cloud.Cloud    = (*account)(nil)
 	_ cloud.Tenanted = (*account)(nil)
+	_ cloud.Console  = (*account)(nil)
 )
 
 // Observe reports the VM as the lists have it.

@@ -274,6 +274,8 @@ type principal struct {
 	transport  policy.Transporter
 	// name is equal for equal principals with equal proofs. It is a secret.
 	name, tenant string
+	// bootLog reads the end of a boot log.
+	bootLog func(ctx context.Context, address string) ([]byte, error)
 	// computeVersion is the cloud's own api-version for VMs; empty for the usual one.
 	computeVersion string
 }

@@ -18,6 +18,7 @@
 //	adapters.go    adapters that are made before their VM
 //	ledger.go      what this process began for each machine
 //	choices.go     the sizes that Azure has no room for; sizes.go is what the others can do, through the room skus
+//	console.go     what a guest wrote to its console, for people
 //	inspect.go     compares a spec with Azure for a person, before a machine is made
 //	placer.go      where a VM goes and with whose rights, through the rooms placement, clouds and login
 package azure

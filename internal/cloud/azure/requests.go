@@ -57,6 +57,16 @@ func (c *calls) viewVM(ctx context.Context, id arm.ID) (got view, a answer) {
 	return got, c.read(a, &got)
 }
 
+// signBootLog asks for an address of a VM's boot log, which holds for a minute.
+func (c *calls) signBootLog(ctx context.Context, id arm.ID) (address string, a answer) {
+	q := c.ofVM(http.MethodPost, id, limiter.GetVM)
+	q.path += "/retrieveBootDiagnosticsData"
+	q.query = url.Values{"sasUriExpirationTimeInMinutes": {"1"}}
+	var signed struct{ SerialConsoleLogBlobURI string }
+	a = c.read(c.send(ctx, q), &signed)
+	return signed.SerialConsoleLogBlobURI, a
+}
+
 func (c *calls) read(a answer, into any) answer {
 	if a.verdict != nil {
 		return a

@@ -98,7 +98,10 @@ type account struct {
 	failed  map[string]error
 }
 
-var _ cloud.Cloud = (*account)(nil)
+var (
+	_ cloud.Cloud   = (*account)(nil)
+	_ cloud.Console = (*account)(nil)
+)
 
 // Server gives the first server a name, too.
 func (a *account) Server(context.Context, cloud.Key) (string, error) {
@@ -225,6 +228,18 @@ func (a *account) Delete(_ context.Context, m cloud.Machine) error {
 		return nil
 	}
 	return cloud.ErrNotFound
+}
+
+// LastWords is part of cloud.Console.
+func (a *account) LastWords(_ context.Context, m cloud.Machine) ([]string, error) {
+	defer a.world.mu.Unlock()
+	if err := a.enter("console"); err != nil {
+		return nil, err
+	}
+	if vm := a.world.vms[a.at(m.Name)]; vm.is(m) {
+		return slices.Clone(vm.Console), a.world.silence
+	}
+	return nil, cloud.ErrNotFound
 }
 
 func (a *account) name() string { return cmp.Or(a.server, "first") }

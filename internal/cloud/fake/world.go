@@ -27,6 +27,7 @@ type VM struct {
 	Address    string
 	Told       []clusterv1.MachineAddress // whatever else its guest tells
 	Report     string
+	Console    []string // what its guest wrote there
 	UserData   []byte
 	Given      bool // the user data were given by Ensure, and are still there
 }
@@ -45,6 +46,7 @@ type World struct {
 	soldOut  map[string]bool // by VM size
 	away     error
 	keeps    error // user data are not taken away
+	silence  error // no console is shown
 	erasures int
 	sessions map[*account]bool
 	watches  map[*watch]bool
@@ -131,6 +133,13 @@ func (w *World) Keep(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.keeps = err
+}
+
+// Silence makes the cloud refuse to show consoles, until it is called with nil.
+func (w *World) Silence(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.silence = err
 }
 
 // Cut ends all watches with an error.

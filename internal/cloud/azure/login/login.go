@@ -13,6 +13,7 @@
 //	login.go   who there is, and what they are called    own.go        the manager's own proof, from its environment
 //	secret.go  what a Secret may have                    transport.go  how requests go out and answers come in
 //	proofs.go  credentials of Azure's SDK                refusal.go    what Entra ID's errors mean
+//	bootlog.go reads boot logs
 package login
 
 import (
@@ -53,7 +54,8 @@ type Principal struct {
 	// Transport is for calls of Azure Resource Manager.
 	Transport policy.Transporter
 
-	proof func() string // a function prints as nothing but an address, wherever it stands
+	storage *transport    // for boot logs
+	proof   func() string // a function prints as nothing but an address, wherever it stands
 }
 
 // Open makes a principal. Errors are of type *cloud.Error.
@@ -74,7 +76,8 @@ func Open(r Request) (*Principal, error) {
 	}
 	p := &Principal{
 		Cloud: in.cloud, TenantID: strings.ToLower(in.tenant), ClientID: strings.ToLower(in.client), Proof: in.proof,
-		Source: in.source, Transport: newTransport(in.cloud.Hosts(), roots, calls), proof: in.digest,
+		Source: in.source, Transport: newTransport(in.cloud.Hosts(), roots, calls), storage: newTransport(nil, roots, logs),
+		proof: in.digest,
 	}
 	inner, err := in.credential(newTransport(in.cloud.Hosts(), roots, tokens))
 	if err != nil {

@@ -107,5 +107,8 @@ func (c *Cloud) readLog(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
+	if strings.HasPrefix(r.Header.Get("Range"), "bytes=-") {
+		r.Header.Del("Range") // the storage service knows none that count from the end [D]
+	}
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(log)))
 }
