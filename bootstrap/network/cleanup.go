@@ -75,7 +75,9 @@ func (net *Network) everyBoot() []plan.Step {
 	for _, step := range steps {
 		step.Base().Optional = true
 	}
-	return append(steps, net.kubelet("kubelet-goes-on", plan.ServiceRunning))
+	start := net.kubelet("kubelet-goes-on", plan.ServiceRunning)
+	start.Base().Always = true
+	return append(steps, start)
 }
 
 // handOver is the last part of a bootstrap: from the next boot on, everyBoot starts the kubelet instead of Windows,

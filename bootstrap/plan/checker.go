@@ -11,9 +11,11 @@ import (
 
 // checker collects what is wrong with a plan, for the kinds that look at their fields. It knows which texts Windows takes.
 type checker struct {
-	where    string
-	facts    map[string]bool
-	problems []error
+	where string
+	facts map[string]bool
+	// everyBoot says that the steps at hand are those of every boot.
+	everyBoot bool
+	problems  []error
 }
 
 var (

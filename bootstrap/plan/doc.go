@@ -32,13 +32,19 @@
 // the bootstrap.
 //
 // The reason of a failure is that of the first "diagnose" rule that matches, else the step's "reason", else the default of
-// its kind. Interpreters themselves give only these reasons, which end the bootstrap even when the step is optional:
+// its kind. Interpreters themselves give these reasons, which end the bootstrap even when the step is optional:
 //
 //   - PlanNotUnderstood: the plan has another version, an unknown kind or field, or lacks a field; nothing was changed yet
 //   - BootstrapTimeout: deadlineSeconds have passed, which bound every program of a step and every wait
 //   - TooManyReboots: a step asks for more reboots than maxReboots allows
 //   - FactsUnavailable: Windows did not provide the facts of the machine in five attempts
 //   - InternalError: a failure without a reason
+//
+// One more reason of theirs is the step's failure, which attempts and "optional" apply to:
+//
+//   - StepHung: Windows has not answered. Kinds that call Windows inside of the interpreter do so on a thread of their own. A minute
+//     after timeoutSeconds it is left behind, for nothing can end such a call, and the interpreter goes on. The other kinds run
+//     programs, which are ended, or touch only files and the registry.
 //
 // # State, kills and reboots
 //
@@ -65,6 +71,7 @@
 // What has to be done at each start of the machine, such as the removal of stale networks, belongs in everyBoot. It runs at
 // each later start, from its first step, with deadlineSeconds of its own. The task stays enabled, and the emptied plan keeps
 // everyBoot in clear: it must hold no secret. A step that asks for a reboot adds a warning, and the next step runs. The
-// report gets "boot" beside the result of the bootstrap, which does not change. A failure has no consequence until the next
-// start, which tries again. This report, too, is tried three times. A bootstrap that failed has no everyBoot.
+// report gets "boot" beside the result of the bootstrap, which does not change. After a failure, or when the deadline has passed,
+// only those of the later steps are done that say "always", each whatever becomes of the others, and a failure of theirs is a
+// warning. Else a failure has no consequence until the next start, which tries again. This report, too, is tried three times. A bootstrap that failed has no everyBoot.
 package plan

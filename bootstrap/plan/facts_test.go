@@ -17,7 +17,7 @@ import (
 // of the lab.
 func TestStartFactsAreThoseOfTheInterpreters(t *testing.T) {
 	script := string(expect.Got(os.ReadFile("../scripts/agent.ps1"))(t))
-	_, script, _ = strings.Cut(script, "function Get-MachineFact {")
+	_, script, _ = strings.Cut(script, "function Read-MachineFact {")
 	script, _, _ = strings.Cut(script, "\n}")
 	node := map[string]bool{}
 	for _, found := range regexp.MustCompile(`(\w+) = \[string\]`).FindAllStringSubmatch(script, -1) {

@@ -14,7 +14,7 @@ type PortRange struct {
 }
 
 // Adapter gives a network adapter a name, or keeps the name that it has as a fact. It never takes a virtual adapter, such as
-// the one that shares its MAC with an adapter that has a vSwitch.
+// the one that shares its MAC with an adapter that has a vSwitch. TimeoutSeconds is 300 when 0.
 //
 // Already so: the adapter has the name, in the same case.
 type Adapter struct {
@@ -30,7 +30,7 @@ type Adapter struct {
 }
 
 // Address gives an adapter static addresses. It switches DHCP off and removes other addresses that came by DHCP or by hand;
-// those of router advertisements stay.
+// those of router advertisements stay. TimeoutSeconds is 300 when 0.
 //
 // Already so: the addresses, routes, name servers and the MTU are set; each is compared on its own. A family (IPv4, IPv6)
 // without a wanted address is left alone.
@@ -59,6 +59,7 @@ type Hop struct {
 }
 
 // Route sends destinations the way of the best default route. It fails where there is no default route.
+// TimeoutSeconds is 300 when 0.
 //
 // Already so: the interface of the default route has a route to the destination, by the same neighbour.
 type Route struct {
@@ -82,7 +83,7 @@ type HNSNetwork struct {
 }
 
 // HNSEndpoint makes an endpoint on a network of the Host Networking Service and attaches the host to it. It fails where there
-// is no such network.
+// is no such network. TimeoutSeconds is 180 when 0.
 //
 // Already so: an endpoint has the name, and its address is one of the machine's; each is looked for on its own.
 type HNSEndpoint struct {
@@ -97,6 +98,7 @@ type HNSEndpoint struct {
 
 // HNSCleanup deletes endpoints, then networks of the Host Networking Service by name, with wildcards and without regard
 // to case. Before the first of them it deletes all policy lists, which have no names and hold endpoints.
+// TimeoutSeconds is 180 when 0.
 //
 // Already so: no network and no endpoint has such a name; then the policy lists stay, too.
 type HNSCleanup struct {

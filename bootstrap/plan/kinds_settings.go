@@ -59,7 +59,7 @@ const (
 	ServiceRestarted = "restarted"
 )
 
-// Firewall opens ports to the outside.
+// Firewall opens ports to the outside. TimeoutSeconds is 300 when 0.
 //
 // Already so: an enabled rule of this name describes the same protocol, ports and addresses. Any other rule of the name is
 // replaced.
@@ -81,7 +81,8 @@ type FirewallRule struct {
 	Remote []Value `json:"remote,omitempty"`
 }
 
-// Feature installs Windows features. Where they want a reboot, it reboots and looks again.
+// Feature installs Windows features. Where they want a reboot, it reboots and looks again. TimeoutSeconds
+// is 1800 when 0.
 //
 // Already so: Windows says Installed. For InstallPending only the reboot is missing.
 type Feature struct {
@@ -117,6 +118,7 @@ type Time struct {
 }
 
 // LocalUser makes a user with a random password that is not kept; the user logs in by SSH key.
+// TimeoutSeconds is 300 when 0.
 //
 // Already so: the user, its memberships and its file of keys with access exist; each is compared on its own.
 type LocalUser struct {
@@ -139,7 +141,7 @@ type PageFile struct {
 }
 
 // DefenderExclusions excludes folders and programs from Microsoft Defender. It fails where there is no Defender: make it
-// optional.
+// optional. TimeoutSeconds is 300 when 0.
 //
 // Already so: they are listed. Case does not matter.
 type DefenderExclusions struct {

@@ -29,7 +29,7 @@ type Common struct {
 	Name string `json:"name,omitempty"`
 	// Reason of a failure; the default of the kind when empty.
 	Reason string `json:"reason,omitempty"`
-	// TimeoutSeconds bounds a wait or the run of a program; each kind has its own default.
+	// TimeoutSeconds bounds a wait, the run of a program or the calls into Windows; each kind has its own default.
 	TimeoutSeconds int `json:"timeoutSeconds,omitempty"`
 	// Attempts that the step has; 1 when 0.
 	Attempts int `json:"attempts,omitempty"`
@@ -39,6 +39,8 @@ type Common struct {
 	Optional bool `json:"optional,omitempty"`
 	// When is a test of a fact: the step is skipped where it does not hold.
 	When *Test `json:"when,omitempty"`
+	// Always is for steps of everyBoot: this one is done even when an earlier one failed, or the deadline has passed.
+	Always bool `json:"always,omitempty"`
 }
 
 // Base gives every kind that embeds Common one of the methods of a Step.

@@ -10,17 +10,22 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// The interpreter that real machines run has its own table of kinds and required fields.
+// The interpreter that real machines run has its own table of kinds and required fields, and a function for each of them.
 func TestKindsAreThoseOfTheAgent(t *testing.T) {
 	agent := expect.Got(os.ReadFile("../scripts/agent.ps1"))(t)
 	_, table, _ := strings.Cut(string(agent), "$StepKinds = @{")
 	table, _, _ = strings.Cut(table, "\n}")
 	want := map[string][]string{}
 	quoted := regexp.MustCompile(`'([^']+)'`)
-	for _, row := range regexp.MustCompile(`(?m)^\s+(\w+)\s+= (.+)$`).FindAllStringSubmatch(table, -1) {
+	steps := expect.Got(os.ReadFile("../scripts/steps.ps1"))(t)
+	for _, row := range regexp.MustCompile(`(\w+) = ([^;\n]+)`).FindAllStringSubmatch(table, -1) {
 		want[row[1]] = []string{}
-		for _, field := range quoted.FindAllStringSubmatch(row[2], -1)[1:] { // the first is the function
+		for _, field := range quoted.FindAllStringSubmatch(row[2], -1) {
 			want[row[1]] = append(want[row[1]], field[1])
+		}
+		function := strings.ToLower("function Invoke-" + row[1] + "Step")
+		if !strings.Contains(strings.ToLower(string(agent)+string(steps)), function) {
+			t.Errorf("the agent has no %s", function)
 		}
 	}
 	got := map[string][]string{}

@@ -31,6 +31,7 @@ func (p *Plan) Validate() error {
 		p.Logs.check(c)
 	}
 	c.phases(p.Phases)
+	c.everyBoot = true
 	c.phases(p.EveryBoot)
 	c.secrets(p.EveryBoot, p.Redact)
 	return errors.Join(c.problems...)
@@ -64,6 +65,7 @@ func (c *checker) common(base *Common) {
 	c.must(base.TimeoutSeconds >= 0, "timeoutSeconds", "must not be negative")
 	c.must(base.Attempts >= 0, "attempts", "must not be negative")
 	c.must(base.DelaySeconds == nil || *base.DelaySeconds >= 0, "delaySeconds", "must not be negative")
+	c.must(!base.Always || c.everyBoot, "always", "belongs to steps of everyBoot")
 	if base.When != nil {
 		c.test("when.", *base.When)
 	}

@@ -53,6 +53,7 @@ const (
 	ReasonBootstrapTimeout  = "BootstrapTimeout"
 	ReasonTooManyReboots    = "TooManyReboots"
 	ReasonFactsUnavailable  = "FactsUnavailable"
+	ReasonStepHung          = "StepHung"
 	ReasonInternalError     = "InternalError"
 )
 
@@ -71,5 +72,5 @@ var reasons = []string{
 	ReasonUserFailed, ReasonDefenderFailed, ReasonVMwareToolsFailed, ReasonContainerdConfigFailed, ReasonContainerdConfigIgnored,
 	ReasonImagePullFailed, ReasonCSIProxyFailed, ReasonDomainJoinFailed, ReasonGMSAPluginFailed, ReasonContainerdTooOld,
 	ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonPlanNotUnderstood, ReasonBootstrapTimeout,
-	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonInternalError,
+	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonStepHung, ReasonInternalError,
 }

@@ -66,6 +66,56 @@ Describe 'programs' -Skip:(-not $IsLinux) {
     }
 }
 
+# The agent as it is packed: one file, which a second thread reads again.
+Describe 'what is done aside' {
+    BeforeAll {
+        $packed = "$TestDrive/packed.ps1"
+        $more = "function Invoke-SleepStep(`$Step) { `$Agent.Facts['begun'] = 'yes'; [Threading.Thread]::Sleep(1000 * `$Step['seconds']); Write-Output 'late' | Out-Null; `$Agent.Facts['ended'] = 'yes' }`n" +
+        "function Invoke-ThrowStep(`$Step) { Exit-Step `$Step['say'] 'Why' -Final -Text 'seen' -ExitCode 7 }`n" +
+        "function Invoke-NoteStep(`$Step) { 'output'; Write-Fact 'note' `$Step['say']; `$Agent.Reboot = 'again' }`n"
+        [IO.File]::WriteAllText($packed, (Get-Content -Raw "$Here/agent.ps1") + "`n" + $more + (Get-Content -Raw "$Here/steps.ps1"))
+        . $packed -Root "$TestDrive/root" -NoRun
+        New-State
+    }
+    It 'shares facts and wishes, and tells nothing else' {
+        @(Invoke-Aside 'Invoke-NoteStep' @{ say = 'x' } 20).Count | Should -Be 0
+        Get-Fact 'note' | Should -Be 'x'
+        $Agent.State['facts']['note'] | Should -Be 'x'
+        $Agent.Reboot | Should -Be 'again'
+        $Agent.Reboot = ''
+    }
+    It 'hands over what is thrown as it is' {
+        $failure = try { Invoke-Aside 'Invoke-ThrowStep' @{ say = 'no such thing' } 20 } catch { $_.Exception }
+        $failure.Message | Should -Be 'no such thing'
+        $failure.Data['reason'] | Should -Be 'Why'
+        $failure.Data['final'] | Should -BeTrue
+        $failure.Data['text'] | Should -Be 'seen'
+        $failure.Data['exitCode'] | Should -Be 7
+    }
+    It 'leaves behind what hangs, ends it before its next command, and goes on' {
+        $clock = [Diagnostics.Stopwatch]::StartNew()
+        $failure = try { Invoke-Aside 'Invoke-SleepStep' @{ seconds = 6 } 2 } catch { $_.Exception }
+        $clock.Elapsed.TotalSeconds | Should -BeLessThan 5
+        $failure.Message | Should -Be 'Windows has not answered for 2 s'
+        $failure.Data['reason'] | Should -Be 'StepHung'
+        $failure.Data['final'] | Should -BeFalse
+        Invoke-Aside 'Invoke-NoteStep' @{ say = 'after' } 20
+        Get-Fact 'note' | Should -Be 'after'
+        [Threading.Thread]::Sleep(6000)
+        $Agent.Facts['begun'] | Should -Be 'yes'
+        $Agent.Facts.ContainsKey('ended') | Should -BeFalse
+        $Agent.Left | Should -BeTrue
+    }
+    It 'ends the process even if what was left behind never ends' {
+        $text = "`$Agent.State = @{ state = 'Running' }; try { Invoke-Aside 'Invoke-SleepStep' @{ seconds = 600 } 1 } catch { }; if (`$Agent.Left) { [Environment]::Exit(0) }"
+        Set-Content "$TestDrive/ends.ps1" ". '$TestDrive/packed.ps1' -Root '$TestDrive/root' -NoRun`n$text"
+        $clock = [Diagnostics.Stopwatch]::StartNew()
+        & (Get-Process -Id $PID).Path -NoProfile -File "$TestDrive/ends.ps1"
+        $LASTEXITCODE | Should -Be 0
+        $clock.Elapsed.TotalSeconds | Should -BeLessThan 30
+    }
+}
+
 Describe 'quoting by CommandLineToArgvW' {
     It '<In> -> <Out>' -ForEach @(
         @{ In = 'a'; Out = 'a' }, @{ In = ''; Out = '""' }, @{ In = 'a b'; Out = '"a b"' }, @{ In = 'C:\a b\'; Out = '"C:\a b\\"' }, @{ In = 'C:\a\'; Out = 'C:\a\' }

@@ -21,9 +21,12 @@ Describe '<Name>' -ForEach $script:Files {
         $commands = @(Find-Node (Get-Tree $Name) 'CommandAst')
         $commands | ForEach-Object { $_.GetCommandName() } | Where-Object { $_ -in 'Invoke-Expression', 'iex', 'Invoke-Command', 'New-Module' } | Should -BeNullOrEmpty
         Get-Content -Raw "$Here/$Name" | Should -Not -Match 'ScriptBlock\]::Create|ExpandString'
+        # Beside the agent: its own file, and one constant line.
+        @($commands | Where-Object { $_.GetCommandName() -eq 'AddScript' }).Count | Should -Be 0
+        [regex]::Matches((Get-Content -Raw "$Here/$Name"), 'AddScript\((.+?)(?:, \$)') | ForEach-Object { $_.Groups[1].Value } | Where-Object { $_ -notin '[IO.File]::ReadAllText($PSCommandPath)', '$call' } | Should -BeNullOrEmpty
         # "&" only on the dispatch table and on scriptblocks of this file
         $called = @($commands | Where-Object { $_.InvocationOperator -eq 'Ampersand' } | ForEach-Object { $_.CommandElements[0].Extent.Text })
-        $called | Where-Object { $_ -notin '$StepKinds[$Step[''do'']][0]', '$Condition' } | Should -BeNullOrEmpty
+        $called | Where-Object { $_ -notin '$act', '$Condition' } | Should -BeNullOrEmpty
     }
 }
 
@@ -34,8 +37,9 @@ Describe 'agent' {
         $script:Stubs = @([Management.Automation.Language.Parser]::ParseFile("$PSScriptRoot/stubs.ps1", [ref]$null, [ref]$null).FindAll({ param($n) $n -is [Management.Automation.Language.FunctionDefinitionAst] }, $true) | ForEach-Object Name)
     }
     It 'has a function for every kind, and a kind for every function' {
-        $kinds = [regex]::Matches((Get-Content -Raw "$Here/agent.ps1"), "= @?\(?'(Invoke-\w+Step)'") | ForEach-Object { $_.Groups[1].Value } | Sort-Object
-        $have = @($Agent.Name | Where-Object { $_ -match '^Invoke-\w+Step$' -and $_ -ne 'Invoke-PlanStep' } | Sort-Object)
+        $table = [regex]::Match((Get-Content -Raw "$Here/agent.ps1"), '(?s)\$StepKinds = @\{(.*?)\n\}').Groups[1].Value
+        $kinds = [regex]::Matches($table, '(\w+) = [^;\n]+') | ForEach-Object { "Invoke-$($_.Groups[1].Value)Step" } | Sort-Object
+        $have = @($Agent.Name | Where-Object { $_ -match '^Invoke-\w+Step$' -and $_ -notin 'Invoke-PlanStep', 'Invoke-AlwaysStep' } | Sort-Object)
         $kinds -join ' ' | Should -Be ($have -join ' ')
         @($have).Count | Should -Be 29
     }

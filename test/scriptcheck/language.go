@@ -73,7 +73,7 @@ var allowed = map[string]string{
 // engineReasons are given by the interpreter itself.
 var engineReasons = []string{
 	step.ReasonPlanNotUnderstood, step.ReasonBootstrapTimeout, step.ReasonTooManyReboots,
-	step.ReasonFactsUnavailable, step.ReasonInternalError,
+	step.ReasonFactsUnavailable, step.ReasonStepHung, step.ReasonInternalError,
 }
 
 // ownPaths are the interpreter's: its folders, the sentinel that Cluster API knows, and Windows' page file.

@@ -17,8 +17,8 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "be9e0b933e205361f84344afc3487667b0d9cf083e1483d12a942da8b31d02d8",
-	"bootstrap/scripts/loader.ps1":     "8040e705914f2bb76720a9f8850977ece160ae8c3f0f016f6ba9ba67df384fb4",
+	"the packed agent":                 "c7e2fe47af4babdd2b082e7478e675b11910ae8241565cc0d73fe2f689b38dfb",
+	"bootstrap/scripts/loader.ps1":     "c766c82b9a3b6e93bf7788887fc3beea6a7e76f96e8032206453bfffb370ca2e",
 	"bootstrap/windows/domainjoin.ps1": "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
 }
 

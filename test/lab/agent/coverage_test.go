@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -139,6 +142,27 @@ func TestWatcherTellsEnds(t *testing.T) {
 		w := watch(t, readVector(t, "../../../bootstrap/plan/vectors/"+name+".json"))
 		if !slices.Equal(w.ends, want) {
 			t.Errorf("%s: %v, want %v", name, w.ends, want)
+		}
+	}
+}
+
+// Both interpreters give Windows the same time, and a kind that calls it has a vector in which the call never comes back.
+func TestLimitsOfKinds(t *testing.T) {
+	t.Parallel()
+	script := string(expect.Got(os.ReadFile("../../../bootstrap/scripts/agent.ps1"))(t))
+	_, table, _ := strings.Cut(script, "$StepKinds = @{")
+	table, _, _ = strings.Cut(table, "\n}")
+	got := map[plan.Kind]int{}
+	for _, row := range regexp.MustCompile(`(\w+) = (?:, )?(\d+)`).FindAllStringSubmatch(table, -1) {
+		if seconds := expect.Got(strconv.Atoi(row[2]))(t); seconds > 0 {
+			got[plan.Kind(row[1])] = seconds
+		}
+	}
+	expect.Same(t, "seconds that Windows has for a step", asideSeconds, got)
+	for kind := range got {
+		name := "-hang-" + strings.ToLower(string(kind)) + ".json"
+		if !slices.ContainsFunc(vectorFiles(t), func(file string) bool { return strings.HasSuffix(file, name) }) {
+			t.Errorf("no vector ends in %s", name)
 		}
 	}
 }

@@ -130,6 +130,10 @@ func (r *run) everyBoot(ctx context.Context) error {
 	r.boot.State = plan.StateSucceeded
 	if err != nil {
 		r.describeBoot(asFailure(err))
+		r.always(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 	}
 	own.Warnings, own.Facts = r.state.Warnings, r.state.Facts
 	r.state = own
@@ -144,15 +148,37 @@ func (r *run) everyBootPhases(ctx context.Context) (otherMachine bool, err error
 	if err := r.decode(text); err != nil {
 		return false, err
 	}
+	r.state = r.state.forBoot(len(r.plan.EveryBoot), r.boot)
+	r.startElapsed = 0
 	if err := r.findFacts(ctx); err != nil {
 		return false, err
 	}
 	if r.otherMachine() {
 		return true, nil
 	}
-	r.state = r.state.forBoot(len(r.plan.EveryBoot), r.boot)
-	r.startElapsed = 0
 	return false, r.phases(ctx, r.plan.EveryBoot)
+}
+
+// always does what a failure, a hang or the deadline must not prevent: the steps behind the one that failed, or behind none,
+// that are for always.
+func (r *run) always(ctx context.Context) {
+	s := r.state
+	var rest []plan.Step
+	for _, phase := range r.plan.EveryBoot[min(s.Phase, len(r.plan.EveryBoot)):] {
+		rest = append(rest, phase.Steps...)
+	}
+	if s.StepName != "" {
+		rest = rest[min(s.Step+1, len(rest)):]
+	}
+	for _, step := range rest {
+		if !step.Base().Always {
+			continue
+		}
+		s.StepName = step.Base().Name
+		if err := r.step(ctx, step); err != nil && ctx.Err() == nil {
+			r.warn(s.StepName + ": " + asFailure(err).message)
+		}
+	}
 }
 
 func (r *run) describeBoot(problem *failure) {

@@ -2,9 +2,12 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
 // act is what one attempt of a step does.
@@ -60,10 +63,42 @@ func (r *run) do(ctx context.Context, step plan.Step) error {
 		return err
 	}
 	if act := acts[plan.KindOf(step)]; act != nil {
-		return act(ctx, r, step)
+		return r.aside(ctx, r.patience(step), func() error { return act(ctx, r, step) })
 	}
 	// Decode refuses any other kind; a kind that is added there and not here must not pass.
 	return &failure{reason: "PlanNotUnderstood", message: fmt.Sprintf("step kind '%s' is unknown", plan.KindOf(step)), final: true}
+}
+
+// asideSeconds are the kinds that call Windows inside of the agent's process, and how long Windows may take for one.
+var asideSeconds = map[plan.Kind]int{
+	"waitFor": 300, "firewall": 300, "feature": 1800, "localUser": 300, "defenderExclusions": 300, "adapter": 300, "address": 300,
+	"route": 300, "hnsNetwork": 180, "hnsEndpoint": 180, "hnsCleanup": 180,
+}
+
+// patience is how long an attempt of a step may take before it is left behind; 0 is for ever.
+func (r *run) patience(step plan.Step) int {
+	seconds := asideSeconds[plan.KindOf(step)]
+	if seconds == 0 {
+		return 0
+	}
+	return 60 + r.limit(orElse(step.Base().TimeoutSeconds, seconds))
+}
+
+// aside leaves what hangs behind, as the script does with its thread.
+func (r *run) aside(ctx context.Context, seconds int, do func() error) error {
+	begin := r.elapsed()
+	err := do()
+	if !errors.Is(err, windows.ErrHangs) {
+		return err
+	}
+	wait := begin + seconds - r.elapsed()
+	if seconds == 0 {
+		wait = 1 << 30 // nobody would see it end
+	}
+	if err := r.machine.Clock.Sleep(ctx, time.Duration(wait)*time.Second); err != nil {
+		return err
+	}
+	return &failure{message: fmt.Sprintf("Windows has not answered for %d s", seconds), reason: "StepHung"}
 }
 
 func (r *run) sendReport(ctx context.Context, _ *plan.SendReport) error {

@@ -14,11 +14,16 @@ import (
 
 // program runs a program. Those of steps end at the deadline; those of logs, report and reboot have their own time.
 func (r *run) program(ctx context.Context, argv []string, limit int, env map[string]string, dir string) (windows.Result, error) {
-	seconds := limit
+	seconds := time.Duration(r.limit(limit)) * time.Second
+	return r.machine.Run(ctx, windows.Command{Argv: argv, Env: env, Dir: dir, Limit: seconds})
+}
+
+// limit cuts a time limit at the deadline, while steps run.
+func (r *run) limit(seconds int) int {
 	if r.works() {
-		seconds = max(1, min(limit, r.deadline()-r.elapsed()))
+		seconds = min(seconds, r.deadline()-r.elapsed())
 	}
-	return r.machine.Run(ctx, windows.Command{Argv: argv, Env: env, Dir: dir, Limit: time.Duration(seconds) * time.Second})
+	return max(1, seconds)
 }
 
 // tool runs a program of Windows, whose exit code must be one of ok.

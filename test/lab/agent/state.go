@@ -140,7 +140,7 @@ func (r *run) elapsed() int {
 func (r *run) deadline() int { return orElse(r.head.DeadlineSeconds, 1800) }
 
 func (r *run) checkDeadline() error {
-	if r.elapsed() < r.deadline() {
+	if !r.works() || r.elapsed() < r.deadline() {
 		return nil
 	}
 	message := fmt.Sprintf("the deadline of %d s has passed", r.deadline())
@@ -152,9 +152,11 @@ func (r *run) stamp() string { return r.machine.Clock.Now().UTC().Format("200601
 // findFacts asks the machine, which may not answer right after a boot, and adds what steps have found.
 func (r *run) findFacts(ctx context.Context) error {
 	for try := 1; ; try++ {
-		facts, err := r.machine.Facts()
+		err := r.aside(ctx, 60, func() (err error) {
+			r.facts, err = r.machine.Facts()
+			return err
+		})
 		if err == nil {
-			r.facts = facts
 			maps.Copy(r.facts, r.state.Facts)
 			return nil
 		}

@@ -52,6 +52,7 @@ type world struct {
 	Users            map[string][]string         `json:"users"`
 	Throws           map[string]string           `json:"throws"`
 	ThrowTimes       *int                        `json:"throwTimes"`
+	Hangs            map[string]int              `json:"hangs"`
 	Starts           int                         `json:"starts"`
 	Stale            []map[string]any            `json:"stale"`
 }
@@ -135,6 +136,7 @@ func (s *stage) fill(v *vector) {
 		s.machine.OpenPipe(pipe)
 	}
 	s.machine.Throw(v.World.Throws, *cmp.Or(v.World.ThrowTimes, new(-1)))
+	s.machine.Hang(v.World.Hangs)
 	s.put(Root+`\plan.json`, string(v.Plan))
 }
 

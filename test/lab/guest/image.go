@@ -99,6 +99,7 @@ func (p *power) spoilWorld() {
 	}
 	m.FeatureFaults = faults.Features
 	m.Throw(faults.Throws, -1)
+	m.Hang(faults.Hangs)
 	m.Locked = faults.Locked
 }
 

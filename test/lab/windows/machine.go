@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,9 +56,11 @@ type Machine struct {
 	throws   map[string]string
 	// throwTimes bounds how often doors throw; negative has no end.
 	throwTimes int
-	starts     chan startRequest
-	output     *eventLog
-	locks      map[string]bool
+	// hangs are doors that never answer, and how often.
+	hangs  map[string]int
+	starts chan startRequest
+	output *eventLog
+	locks  map[string]bool
 	// saved is what the files of the state hold.
 	saved map[string][]byte
 }
@@ -159,6 +162,16 @@ func (m *Machine) Throw(doors map[string]string, times int) {
 	m.throws, m.throwTimes = doors, times
 }
 
+// ErrHangs is told by a door that would never answer: who has called it must not go on, but for what it does aside.
+var ErrHangs = errors.New("the call never comes back")
+
+// Hang makes doors never answer, each so many times.
+func (m *Machine) Hang(doors map[string]int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hangs = maps.Clone(doors)
+}
+
 // through does what a door does that only succeeds or fails.
 func (m *Machine) through(door string, do func() error) error {
 	m.mu.Lock()
@@ -191,6 +204,10 @@ func held[V any](m *Machine, look func() V) V {
 func (m *Machine) enter(door string) error {
 	if m.OnDoor != nil {
 		m.OnDoor(door)
+	}
+	if m.hangs[door] > 0 {
+		m.hangs[door]--
+		return ErrHangs
 	}
 	message, throws := m.throws[door]
 	if !throws || m.throwTimes == 0 {
