@@ -268,10 +268,10 @@ func (j *joins) ofTheAgent() []provoked {
 			g.Faults.Features = windows.FeatureFaults{NeedsReboot: true, NeverDone: true}
 			g.Image = func(s *windows.State) { s.Features["Web-Server"] = "Available" }
 		}).with(bootstrapSpec{Windows: bootstrapv1.Windows{Features: []string{"Web-Server"}}}),
-		// The lab's clock hurries: 300 s and a minute more are 18 s.
+		// The clock hurries: two attempts of 360 s are 36 s.
 		fails("windows", step.ReasonStepHung, "Windows has not answered for 360 s").
-			in(faulty(guest.Faults{Hangs: map[string]int{"New-LocalUser": 9}})).
-			with(settings(bootstrapv1.Windows{Users: []bootstrapv1.LocalUser{{Name: "ops", SSHAuthorizedKeys: []string{publicKey}}}})),
+			in(faulty(guest.Faults{Unanswered: map[string]int{"New-LocalUser": 9}})).
+			with(bootstrapSpec{Windows: bootstrapv1.Windows{Users: []bootstrapv1.LocalUser{{Name: "ops", SSHAuthorizedKeys: []string{publicKey}}}}}),
 		fails("", step.ReasonFactsUnavailable, "Invalid class").in(throwing("Get-CimInstance", "Invalid class")),
 		fails("", step.ReasonInternalError, "marked for deletion").
 			in(throwing("Test-BootMarker", "illegal operation attempted on a registry key that has been marked for deletion")),

@@ -101,8 +101,8 @@ type Faults struct {
 	Features windows.FeatureFaults
 	// Throws are the doors of Windows that fail, each with the words it fails with.
 	Throws map[string]string
-	// Hangs are the doors of Windows that never answer, and how often.
-	Hangs map[string]int
+	// Unanswered are the doors of Windows that never answer, and how often.
+	Unanswered map[string]int
 	// Locked are keys of the registry that a policy keeps everybody from writing.
 	Locked []string
 	// BadBlock turns a letter of the plan into another one on the disk.

@@ -99,7 +99,7 @@ func (p *power) spoilWorld() {
 	}
 	m.FeatureFaults = faults.Features
 	m.Throw(faults.Throws, -1)
-	m.Hang(faults.Hangs)
+	m.Hang(faults.Unanswered)
 	m.Locked = faults.Locked
 }
 
