@@ -106,6 +106,7 @@ var figures = map[string]string{
 	"internal/cloud/azure/login.late":             "1h0m0s",
 	"internal/cloud/azure/login.logs":             "10s",
 	"internal/cloud/azure/login.retryAfter":       "1s",
+	"internal/cloud/azure/login.reused":           "30s",
 	"internal/cloud/azure/login.slowly":           "5m0s",
 	"internal/cloud/azure/login.soon":             "15s",
 	"internal/cloud/azure/login.tlsWait":          "10s",

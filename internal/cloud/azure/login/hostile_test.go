@@ -99,6 +99,20 @@ func silent(_ *hostile, _ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
+// drip answers a byte at a time, and never ends.
+func drip(_ *hostile, w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	for r.Context().Err() == nil {
+		_, _ = io.WriteString(w, " ")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	panic(http.ErrAbortHandler) // or the client may see an end while it leaves
+}
+
 // TestHostileAuthorities: whatever a chosen cloud answers, the error is ours, bounded, without a secret, and nothing goes to
 // another host.
 func TestHostileAuthorities(t *testing.T) {
@@ -130,6 +144,8 @@ func TestHostileAuthorities(t *testing.T) {
 		{"the token is endless", nil, endless, 0, cloud.Transient, "larger"},
 		{"the configuration does not come", silent, echo, 200 * time.Millisecond, cloud.Transient, "does not answer"},
 		{"the token does not come", nil, silent, 200 * time.Millisecond, cloud.Transient, "does not answer"},
+		{"the configuration drips", drip, echo, 200 * time.Millisecond, cloud.Transient, "does not answer"},
+		{"the token drips", nil, drip, 200 * time.Millisecond, cloud.Transient, "does not answer"},
 		{"the configuration is not JSON", say("<html>canary"), echo, 0, cloud.Transient, ""},
 		{"the token is not JSON", nil, say("<html>canary"), 0, cloud.Transient, ""},
 		{"a token of nothing", nil, say(`{}`), 0, cloud.Transient, ""},

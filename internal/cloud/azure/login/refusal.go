@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -25,13 +26,31 @@ import (
 type credential struct {
 	inner azcore.TokenCredential
 	of    refusals
+
+	mu    sync.Mutex
+	given azcore.AccessToken
+	what  string // it was given for
+	at    time.Time
 }
+
+// String hides the token.
+func (*credential) String() string { return "[hidden]" }
+
+// GoString hides the token.
+func (*credential) GoString() string { return "[hidden]" }
+
+// reused is how long a token is used whatever it says of its own life: else each call would ask for one that has expired already.
+const reused = 30 * time.Second
 
 // maxToken is more than Entra ID's tokens have; ARM would not take the header of a longer one.
 const maxToken = 32 << 10
 
 // GetToken is part of azcore.TokenCredential.
 func (c *credential) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	what := fmt.Sprint(options)
+	if token, ok := c.reuse(what); ok {
+		return token, nil
+	}
 	ctx, l := remember(ctx)
 	token, err := c.inner.GetToken(ctx, options)
 	switch {
@@ -42,7 +61,17 @@ func (c *credential) GetToken(ctx context.Context, options policy.TokenRequestOp
 	case len(token.Token) > maxToken || strings.ContainsFunc(token.Token, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return azcore.AccessToken{}, final{c.of.error(&last{err: errTooLarge})}
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.given, c.what, c.at = token, what, time.Now()
 	return token, nil
+}
+
+// reuse is the token that was given a moment ago for the same.
+func (c *credential) reuse(what string) (azcore.AccessToken, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.given, c.what == what && time.Since(c.at) < reused
 }
 
 // final tells the SDK not to try again.
