@@ -80,6 +80,7 @@ var figures = map[string]string{
 	"internal/cloud/azure.listSizes":              "1s",
 	"internal/cloud/azure.listVMs":                "1s",
 	"internal/cloud/azure.oldEnough":              "10m0s",
+	"internal/cloud/azure.open":                   "1s",
 	"internal/cloud/azure.patience":               "1h0m0s",
 	"internal/cloud/azure.probing":                "2m0s",
 	"internal/cloud/azure.doubtsAfter":            "1h0m0s",

@@ -1,6 +1,7 @@
 package security
 
 import (
+	"cmp"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -14,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -31,6 +32,11 @@ type evilARM struct {
 	*httptest.Server
 	other  *httptest.Server
 	called atomic.Int32
+	// life is what it says of how long its tokens hold; empty for an hour. Given are its tokens.
+	life  string
+	given atomic.Int32
+	// dripping is how the authority answers instead.
+	dripping func(http.ResponseWriter, *http.Request)
 }
 
 func newEvilARM(t *testing.T, answer func(*evilARM, http.ResponseWriter, *http.Request)) *evilARM {
@@ -42,8 +48,11 @@ func newEvilARM(t *testing.T, answer func(*evilARM, http.ResponseWriter, *http.R
 		switch {
 		case strings.HasSuffix(r.URL.Path, "openid-configuration"):
 			_, _ = fmt.Fprintf(w, `{"token_endpoint":"%s/t","authorization_endpoint":"%[1]s/a","issuer":"%[1]s/i"}`, e.URL)
+		case r.URL.Path == "/t" && e.dripping != nil:
+			e.dripping(w, r)
 		case r.URL.Path == "/t":
-			_, _ = io.WriteString(w, `{"token_type":"Bearer","expires_in":3600,"access_token":"token-of-the-tenant"}`)
+			e.given.Add(1)
+			_, _ = fmt.Fprintf(w, `{"token_type":"Bearer",%s"access_token":"token-of-the-tenant"}`, cmp.Or(e.life, `"expires_in":3600,`))
 		default:
 			answer(e, w, r)
 		}
@@ -78,12 +87,18 @@ func (e *evilARM) connect(t *testing.T, now func() time.Time, storage string) (c
 		"resourceManagerEndpoint": []byte(e.URL), "authority": []byte(e.URL), "storageSuffix": []byte(storage),
 		"caBundle": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.Certificate().Raw}),
 	}))(t)
-	o := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "m", UID: "uid of tenant/m"}}
+	return account, tenantsMachine(t, "m", now())
+}
+
+func tenantsMachine(t *testing.T, name string, now time.Time) cloud.Machine {
+	t.Helper()
+	o := &infrav1.WindowsMachine{}
+	o.Namespace, o.Name, o.UID = "tenant", name, types.UID("uid of tenant/"+name)
 	o.Spec = world.InAzure("unused")
 	identity := expect.Got(azure.Provider{}.Identify(o))(t)
 	o.Spec.ProviderID = identity.ProviderID
-	return account, cloud.Machine{
-		Identity: identity, Key: cloud.Key{Namespace: "tenant", Name: "m"}, Spec: o.Spec, Created: now().Add(-time.Minute),
+	return cloud.Machine{
+		Identity: identity, Key: cloud.Key{Namespace: "tenant", Name: name}, Spec: o.Spec, Created: now.Add(-time.Minute),
 		UserData: cloud.UserData("#cloud-config\n").Read,
 	}
 }

@@ -40,6 +40,8 @@ const (
 	silences = 3
 	brokenAt = 15 * time.Second
 	deniedAt = 30 * time.Second
+	// atOnce calls of an account may be under way, so that one that hangs leaves workers to others.
+	atOnce = 32
 )
 
 // calls are how we talk to Azure Resource Manager: each call waits for its turn at the limiter, is made once, and its answer is
@@ -50,6 +52,7 @@ type calls struct {
 	pipe     runtime.Pipeline
 	limit    *limiter.Limiter
 	now      func() time.Time
+	timeout  time.Duration // of a call
 
 	mu     sync.Mutex
 	heard  time.Time // zero before an answer that accepted the credentials
@@ -58,6 +61,7 @@ type calls struct {
 	until  time.Time // when the next try is due, while it is broken
 	closed bool
 	under  sync.WaitGroup
+	count  int            // of calls under way
 	begun  map[string]any // lists whose next page has to wait, by what was asked for; each is a *begun
 }
 
@@ -70,7 +74,7 @@ func newCalls(who principal, now func() time.Time) (*calls, error) {
 		return nil, err
 	}
 	endpoint := strings.TrimSuffix(who.cloud.Services[azcloud.ResourceManager].Endpoint, "/")
-	return &calls{who: who, endpoint: endpoint, pipe: pipe, limit: &limiter.Limiter{Now: now}, now: now}, nil
+	return &calls{who: who, endpoint: endpoint, pipe: pipe, limit: &limiter.Limiter{Now: now}, now: now, timeout: callTimeout}, nil
 }
 
 // call is one request.
@@ -117,14 +121,14 @@ func (c *calls) send(ctx context.Context, q call) answer {
 	if err := c.open(); err != nil {
 		return failed(err)
 	}
-	defer c.under.Done()
+	defer c.done()
 	scope := limiter.Scope{Principal: c.who.name, Subscription: q.subscription}
 	if wait := c.limit.Ask(scope, q.class, q.asker+"|"+q.path); wait > 0 {
 		return failed(&cloud.Error{Kind: cloud.Later, Message: "waiting for this account's turn at Azure", After: wait})
 	}
 	said := limiter.Said{}
 	defer func() { c.limit.Done(scope, q.class, said) }()
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	var content any
 	if q.body != nil {
@@ -197,8 +201,13 @@ func (c *calls) unanswered(err error) answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if refused, ok := errors.AsType[*cloud.Error](err); ok {
-		if refused.Kind == cloud.Denied {
-			c.broken, c.until = refused, c.now().Add(deniedAt)
+		switch refused.Kind {
+		case cloud.Denied:
+			c.rest(refused, deniedAt)
+		case cloud.Throttled:
+			c.rest(refused, max(refused.After, brokenAt))
+		default:
+			c.silence(refused)
 		}
 		return failed(refused)
 	}
@@ -209,24 +218,48 @@ func (c *calls) unanswered(err error) answer {
 			"check the endpoint and the proxy of the management cluster"
 	}
 	silent.Err = err
-	if c.silent++; c.silent >= silences {
-		c.broken, c.until = silent, c.now().Add(brokenAt)
-	}
+	c.silence(silent)
 	return answer{verdict: &fault.Verdict{Error: silent}, lost: true}
 }
 
-// open says why no call may be made now. Without an error a call has begun.
+// silence counts a call without an answer, be it Azure's or that of who gives the tokens.
+func (c *calls) silence(err *cloud.Error) {
+	if c.silent++; c.silent >= silences {
+		c.rest(err, brokenAt)
+	}
+}
+
+func (c *calls) rest(because *cloud.Error, so time.Duration) {
+	c.broken, c.until = because, c.now().Add(so)
+}
+
+// open says why no call may be made now. Without an error a call has begun. While Azure has not answered yet, or not lately, one
+// call tries for all machines.
 func (c *calls) open() *cloud.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	most := atOnce
+	if c.heard.IsZero() || c.silent > 0 {
+		most = 1
+	}
 	switch {
 	case c.closed:
 		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is closed")
-	case c.broken != nil && c.now().Before(c.until):
+	case c.broken != nil && (c.now().Before(c.until) || c.count >= most):
 		return c.broken
+	case c.count >= most:
+		return &cloud.Error{Kind: cloud.Later, Message: "waiting for the other calls of this account", After: time.Second}
 	}
+	c.count++
 	c.under.Add(1)
 	return nil
+}
+
+func (c *calls) done() {
+	c.mu.Lock()
+	c.count--
+	c.mu.Unlock()
+	c.under.Done()
 }
 
 // answered notes that Azure answers, and accepted that it let us in.
