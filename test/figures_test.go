@@ -37,6 +37,7 @@ var figures = map[string]string{
 	"controllers/guests.keep":                     "10m0s",
 	"controllers/guests.patience":                 "1m0s",
 	"controllers/guests.settle":                   "10s",
+	"controllers/guests.unasked":                  "24h0m0s",
 	"controllers/identities.every":                "10s",
 	"controllers/identities.keep":                 "30m0s",
 	"controllers/identities.pace":                 "200ms",

@@ -52,6 +52,7 @@ type hearing struct {
 	stop    context.CancelFunc
 	objects map[string]*object // by name
 	strange int                // bytes of those that no machine has asked for
+	refused int                // reports for which there was no room, in this watch
 }
 
 // object is one that a guest reports to.
@@ -60,6 +61,7 @@ type object struct {
 	// machine is whose guest it is, once that has asked. last is when it did, or else when the object came.
 	machine cloud.Key
 	last    time.Time
+	told    time.Time // when a watch told of it
 }
 
 func (o *object) isStrange() bool { return o.machine.Name == "" }
@@ -143,14 +145,19 @@ func (e *Ears) forgetOld() {
 func (e *Ears) listen(ctx context.Context, cluster client.ObjectKey, h *hearing) {
 	pause := firstPause
 	for ctx.Err() == nil {
-		began := time.Now()
+		began, from := time.Now(), e.Now()
 		err := e.Clusters.Follow(ctx, cluster, Namespace, func(what watch.EventType, object *corev1.ConfigMap) {
 			e.take(ctx, h, what, object)
 		})
 		if err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).V(4).Info("Guests are not heard", "cluster", cluster, "error", err.Error())
 		}
-		if time.Since(began) > goodWatch {
+		good := time.Since(began) > goodWatch
+		if left := e.end(h, from, good && err == nil); left > 0 {
+			ctrl.LoggerFrom(ctx).Info("Objects for guests' reports that no machine asks for were left out", "cluster", cluster,
+				"reports", left)
+		}
+		if good {
 			pause = firstPause
 			if err == nil {
 				continue // an API server ends each watch after some minutes
@@ -162,6 +169,24 @@ func (e *Ears) listen(ctx context.Context, cluster client.ObjectKey, h *hearing)
 		}
 		pause = min(2*pause, longestPause)
 	}
+}
+
+// end says how many reports a watch had no room for. A good one has told of all objects that are there: the others went while
+// nobody watched.
+func (e *Ears) end(h *hearing, began time.Time, good bool) (left int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	left, h.refused = h.refused, 0
+	for name, o := range h.objects {
+		switch {
+		case !good || !o.told.Before(began):
+		case o.isStrange():
+			h.drop(name)
+		default:
+			o.text = ""
+		}
+	}
+	return left
 }
 
 // take keeps what an object says, and wakes its machine.
@@ -190,16 +215,18 @@ func (h *hearing) take(what watch.EventType, told *corev1.ConfigMap, now time.Ti
 		known.text = "" // its machine may still ask
 	case known != nil && !known.isStrange():
 		news := known.text != text && text != ""
-		known.text = text
+		known.text, known.told = text, now
 		return known.machine, news
 	default:
 		if known != nil {
 			h.drop(told.Name)
 		}
-		next := &object{text: text, last: now}
+		next := &object{text: text, last: now, told: now}
 		if size := next.size(told.Name); h.strange+size <= maxStrange {
 			h.objects[told.Name] = next
 			h.strange += size
+		} else {
+			h.refused++
 		}
 	}
 	return cloud.Key{}, false

@@ -23,6 +23,7 @@ type voice struct {
 	mu      sync.Mutex
 	watches int
 	say     func(watch.EventType, *corev1.ConfigMap)
+	ends    chan struct{} // ends one watch
 }
 
 func (v *voice) Follow(
@@ -31,10 +32,17 @@ func (v *voice) Follow(
 	v.mu.Lock()
 	v.watches++
 	v.say = told
+	ends := v.ends
 	v.mu.Unlock()
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-ends:
+	}
 	return nil
 }
+
+// pass lets time pass, in a bubble.
+func pass(d time.Duration) { <-time.NewTimer(d).C }
 
 func said(name, report string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{Key: report}}
@@ -70,9 +78,45 @@ func TestEars(t *testing.T) {
 		expect.Same(t, "bytes of one that is too long", cloud.MaxReport+1, len(ears.Report(cluster, "win-4.a", two)))
 		v.say(watch.Deleted, said("win-2.a", "z"))
 		expect.Same(t, "one that is gone", "", ears.Report(cluster, "win-2.a", two))
-		passed := time.NewTimer(forget + 2*time.Minute)
-		<-passed.C
+		pass(forget + 2*time.Minute)
 		expect.Same(t, "clusters", 0, len(ears.clusters))
+		cancel()
+		expect.OK(t, <-over)
+	})
+}
+
+// TestGoneWhileNobodyWatched: the next good watch does not tell of an object that went between two, so it is forgotten with that.
+func TestGoneWhileNobodyWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &voice{ends: make(chan struct{})}
+		ears := &Ears{Clusters: v, Heard: make(chan cloud.Key, 10), Now: time.Now}
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		cluster, one := client.ObjectKey{Namespace: "a", Name: "c"}, cloud.Key{Namespace: "a", Name: "one"}
+		go func() { over <- ears.Start(ctx) }()
+		synctest.Wait()
+		ears.Report(cluster, "win-1.a", one)
+		ears.Report(cluster, "win-2.a", one)
+		synctest.Wait()
+		watched := func(lasts time.Duration, names ...string) {
+			for _, name := range names {
+				v.say(watch.Added, said(name, "x"))
+			}
+			pass(lasts)
+			v.ends <- struct{}{}
+			synctest.Wait()
+		}
+		watched(5*time.Minute, "win-1.a", "win-2.a", "strange")
+		expect.Same(t, "after a good watch", "x", ears.Report(cluster, "win-2.a", one))
+		watched(time.Second, "win-1.a") // too short to tell of all
+		pass(firstPause)
+		synctest.Wait()
+		expect.Same(t, "after a watch that failed", "x", ears.Report(cluster, "win-2.a", one))
+		watched(5*time.Minute, "win-1.a")
+		expect.Same(t, "one that is gone", "", ears.Report(cluster, "win-2.a", one))
+		expect.Same(t, "one that is there", "x", ears.Report(cluster, "win-1.a", one))
+		expect.Same(t, "objects", 2, len(ears.clusters[cluster].objects))
+		expect.Same(t, "bytes of strangers", 0, ears.clusters[cluster].strange)
 		cancel()
 		expect.OK(t, <-over)
 	})
@@ -90,6 +134,9 @@ func TestStrangers(t *testing.T) {
 	}
 	if h.strange > maxStrange || h.strange < maxStrange-2*cloud.MaxReport {
 		t.Errorf("%d bytes of strangers are kept, of at most %d", h.strange, maxStrange)
+	}
+	if h.refused < 50 {
+		t.Errorf("%d reports without room were counted", h.refused)
 	}
 	who, news := h.take(watch.Added, said("mine", long), time.Now())
 	expect.Same(t, "news for "+who.Name, true, news && who == mine)

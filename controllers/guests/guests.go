@@ -8,6 +8,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,9 @@ const (
 	patience = time.Minute
 	// keep is how soon the rights of a cluster are written again: a person may have changed or removed them.
 	keep = 10 * time.Minute
+	// unasked is how long the rights of a cluster are remembered that no machine asks for: it may be gone. They stay in the
+	// cluster itself.
+	unasked = 24 * time.Hour
 	// probe is the name of an object that the policy refuses to everyone.
 	probe = "probe"
 
@@ -60,10 +64,13 @@ type Rights struct {
 
 	mu       sync.Mutex
 	clusters map[client.ObjectKey]*rights
+	pruned   time.Time
 }
 
 // rights are those in one cluster.
 type rights struct {
+	asked time.Time // guarded by the lock of Rights
+
 	mu      sync.Mutex
 	settled time.Time // when the policy may be tried; zero when it was not written yet
 	since   time.Time // when machines began to wait
@@ -119,12 +126,18 @@ func (k *rights) bound(state State, err error, now time.Time) State {
 func (r *Rights) of(cluster client.ObjectKey) *rights {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	now := r.Now()
+	if now.Sub(r.pruned) > keep {
+		maps.DeleteFunc(r.clusters, func(_ client.ObjectKey, of *rights) bool { return now.Sub(of.asked) > unasked })
+		r.pruned = now
+	}
 	if r.clusters == nil {
 		r.clusters = map[client.ObjectKey]*rights{}
 	}
 	if r.clusters[cluster] == nil {
 		r.clusters[cluster] = &rights{}
 	}
+	r.clusters[cluster].asked = now
 	return r.clusters[cluster]
 }
 

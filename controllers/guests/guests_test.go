@@ -2,12 +2,14 @@ package guests
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -65,4 +67,21 @@ func TestPatience(t *testing.T) {
 			expect.Same(t, "state of the next try", State{Again: settle}, again)
 		})
 	}
+}
+
+// TestRightsOfGoneClusters are forgotten a day after the last machine asked; those that are asked for stay.
+func TestRightsOfGoneClusters(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	r := &Rights{Now: func() time.Time { return now }}
+	stays := r.of(client.ObjectKey{Name: "stays"})
+	for i := range 100 {
+		r.of(client.ObjectKey{Name: fmt.Sprint("gone-", i)})
+	}
+	for range 30 {
+		now = now.Add(time.Hour)
+		if r.of(client.ObjectKey{Name: "stays"}) != stays {
+			t.Fatal("one that is asked for was forgotten")
+		}
+	}
+	expect.Same(t, "clusters", 1, len(r.clusters))
 }
