@@ -133,7 +133,7 @@ func TestUserDataCarriesThePlan(t *testing.T) {
 		if !bytes.Equal(want, got) {
 			t.Errorf("%s: another plan arrives", golden.name)
 		}
-		if n := len(userData.Bytes()); n > 42_500 {
+		if n := len(userData.Bytes()); n > 46_000 {
 			t.Errorf("%s: %d bytes of user data: what made it so large?", golden.name, n)
 		}
 	}
