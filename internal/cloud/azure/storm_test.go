@@ -141,12 +141,12 @@ func (f *fleet) calm() {
 	}
 }
 
-// unharmed says which writes there were in the storm and after it that nobody wanted. A request for a VM that Azure has not shown
-// is none: it says that no VM of the name may exist.
+// unharmed says which writes there were in the storm and after it that nobody wanted: only the machine that was fresh asks for a
+// VM, and only those that are deleted for the removal of one.
 func (f *fleet) unharmed() {
 	f.t.Helper()
 	for unwanted, machines := range map[string][]cloud.Machine{
-		"DELETE vm": {f.running, f.making, f.fresh}, "PUT vm": {f.running, f.going, f.late},
+		"DELETE vm": {f.running, f.making, f.fresh}, "PUT vm": {f.running, f.making, f.going, f.late},
 	} {
 		for _, m := range machines {
 			if n := f.OfVM(m.Name)[unwanted]; n > 0 {

@@ -276,12 +276,13 @@ func (s Survey) Counts(m cloud.Machine, at time.Time) bool {
 	return last.IsZero() || s.removedSince(last) || !at.Before(last.Add(lag))
 }
 
-// proven says that the VM does not exist: two looks that count, apart, or another VM that has the name.
+// proven says that the VM does not exist: two looks that count, apart, and a list since that does not have it, or another VM that
+// has the name. Without a list, Azure may be answering so to everything.
 func (s Survey) proven() bool {
 	if s.isStranger() && s.Put.Answer != Accepted {
 		return true
 	}
-	return s.Missed.Times >= 2 && s.Missed.Last.Sub(s.Missed.First) >= apart
+	return s.Missed.Times >= 2 && s.Missed.Last.Sub(s.Missed.First) >= apart && s.Listed.After(s.Missed.First)
 }
 
 // removedSince says that Azure accepted a deletion after a request.
