@@ -17,7 +17,7 @@ func (n *node) image() step.Part {
 	var p step.Part
 	p.Add(step.PhasePrepare, programVersions(n)...)
 	p.Add(step.PhasePrepare, n.containerd.VersionCheck()...)
-	p.Add(step.PhasePrepare, soundness()...)
+	p.Add(step.PhasePrepare, soundness(n.now)...)
 	p.Add(step.PhasePrepare, n.kubelet.MemoryChecks()...)
 	return p
 }
@@ -68,35 +68,6 @@ func patchVersion(n *node) []plan.Step {
 			},
 			Test: plan.Test{Fact: patch, Is: plan.Text(wanted)},
 			Say:  plan.Say("the image has kubelet ", patch, ", the Machine wants "+wanted),
-		},
-	}
-}
-
-// Limits outside of which a node warns.
-const (
-	afterWindows = "26101" // the build after Windows Server 2025
-	fullDiskMiB  = "20480"
-)
-
-// soundness warns of a machine that can join but that few people would want.
-func soundness() []plan.Step {
-	ask := func(name, reason string) plan.Common { return plan.Common{Name: name, Reason: reason, Optional: true} }
-	return []plan.Step{
-		&plan.Check{
-			Common: ask("windows-2022-or-later", step.ReasonWindowsNotSupported),
-			Test:   plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(step.Windows2022)},
-			Say: plan.Say("Windows has build ", plan.FactOSBuild,
-				", "+step.Windows2022+" (Windows Server 2022) or later is recommended"),
-		},
-		&plan.Check{
-			Common: ask("windows-2025-or-earlier", step.ReasonWindowsNotSupported),
-			Test:   plan.Test{Fact: plan.FactOSBuild, Below: plan.Text(afterWindows)},
-			Say:    plan.Say("Windows has build ", plan.FactOSBuild, ", 26100 (Windows Server 2025) or earlier is recommended"),
-		},
-		&plan.Check{
-			Common: ask("disk-free", step.ReasonMachineTooSmall),
-			Test:   plan.Test{Fact: plan.FactDiskFreeMiB, AtLeast: plan.Text(fullDiskMiB)},
-			Say:    plan.Say("disk C: has ", plan.FactDiskFreeMiB, " MiB free, "+fullDiskMiB+" MiB or more are recommended"),
 		},
 	}
 }

@@ -22,6 +22,7 @@ const (
 	ReasonKubeletNotHealthy        = "KubeletNotHealthy"
 	ReasonJoinFailed               = "JoinFailed"
 	ReasonNodeNotRegistered        = "NodeNotRegistered"
+	ReasonWindowsTooOld            = "WindowsTooOld"
 	ReasonWindowsPatchLevelTooLow  = "WindowsPatchLevelTooLow"
 	ReasonStaleNetworks            = "StaleNetworksNotRemoved"
 	ReasonNetworkSettingsFailed    = "NetworkSettingsFailed"
@@ -35,6 +36,7 @@ const (
 	ReasonProxyFailed              = "ProxyFailed"
 	ReasonTimeFailed               = "TimeFailed"
 	ReasonFeatureFailed            = "FeatureFailed"
+	ReasonHypervisorNotRunning     = "HypervisorNotRunning"
 	ReasonUserFailed               = "UserFailed"
 	ReasonDefenderFailed           = "DefenderFailed"
 	ReasonVMwareToolsFailed        = "VMwareToolsFailed"
@@ -66,11 +68,11 @@ var reasons = []string{
 	ReasonKubeletServiceFailed, ReasonKubeletArgsNotApplied, ReasonPageFileFailed, ReasonPageFileMissing,
 	ReasonAPIServerUnreachable, ReasonAPIServerCAMismatch, ReasonTokenRejected, ReasonClockWrong, ReasonPreflightFailed,
 	ReasonNodeNameTaken, ReasonTLSBootstrapFailed, ReasonKubeletNotHealthy, ReasonJoinFailed, ReasonNodeNotRegistered,
-	ReasonWindowsPatchLevelTooLow, ReasonStaleNetworks, ReasonNetworkSettingsFailed, ReasonNetworkNotReady,
+	ReasonWindowsTooOld, ReasonWindowsPatchLevelTooLow, ReasonStaleNetworks, ReasonNetworkSettingsFailed, ReasonNetworkNotReady,
 	ReasonPodCIDRMissing, ReasonFilesFailed, ReasonPreJoinScriptFailed, ReasonPostJoinScriptFailed,
 	ReasonImageVersionMismatch, ReasonTrustFailed, ReasonProxyFailed, ReasonTimeFailed, ReasonFeatureFailed,
-	ReasonUserFailed, ReasonDefenderFailed, ReasonVMwareToolsFailed, ReasonContainerdConfigFailed, ReasonContainerdConfigIgnored,
-	ReasonImagePullFailed, ReasonCSIProxyFailed, ReasonDomainJoinFailed, ReasonGMSAPluginFailed, ReasonContainerdTooOld,
+	ReasonHypervisorNotRunning, ReasonUserFailed, ReasonDefenderFailed, ReasonVMwareToolsFailed, ReasonContainerdConfigFailed,
+	ReasonContainerdConfigIgnored, ReasonImagePullFailed, ReasonCSIProxyFailed, ReasonDomainJoinFailed, ReasonGMSAPluginFailed, ReasonContainerdTooOld,
 	ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonPlanNotUnderstood, ReasonBootstrapTimeout,
 	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonStepHung, ReasonInternalError,
 }

@@ -1,6 +1,7 @@
 package windows
 
 import (
+	_ "embed" // for the script
 	"regexp"
 	"strings"
 
@@ -12,6 +13,13 @@ const (
 	comClasses = `HKLM\SOFTWARE\Classes\CLSID\`
 	ccgClasses = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\`
 )
+
+const gmsaScriptFile = step.OwnDirectory + `\gmsa-plugin.ps1`
+
+// gmsaScript is the same for all plug-ins; the class is in its environment.
+//
+//go:embed gmsaplugin.ps1
+var gmsaScript string
 
 var guid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
@@ -31,9 +39,9 @@ func readGMSAPlugin(in Input) (setting, error) {
 	return gmsaPlugin("{" + strings.ToUpper(id) + "}"), nil
 }
 
-// addTo lets Container Credential Guard call a plug-in. It lists the plug-in in a key that belongs to
-// TrustedInstaller, unless its installer has done so already. How its class is registered with COM differs from
-// plug-in to plug-in and is left to their installers.
+// addTo lets Container Credential Guard call a plug-in. It lists the plug-in in a key that belongs to TrustedInstaller, in which
+// SYSTEM may not write without taking it, unless its installer has done so already (image-builder, ansible/windows/roles/gmsa,
+// does the same). How its class is registered with COM differs from plug-in to plug-in and is left to their installers.
 func (g gmsaPlugin) addTo(p *step.Part) {
 	class := string(g)
 	if class == "" {
@@ -43,8 +51,14 @@ func (g gmsaPlugin) addTo(p *step.Part) {
 		return plan.Common{Name: name, Reason: step.ReasonGMSAPluginFailed, Attempts: 3}
 	}
 	const listed = "gmsaPluginListed"
-	write := common("gmsa-plugin")
-	write.When = &plan.Test{Fact: listed, IsNot: plan.Text(class)}
+	query := plan.Texts("reg.exe", "query", strings.TrimSuffix(ccgClasses, `\`))
+	missing := func(name string) plan.Common {
+		of := common(name)
+		of.When = &plan.Test{Fact: listed, IsNot: plan.Text(class)}
+		return of
+	}
+	script := step.PrivateFile("gmsa-plugin-script", step.ReasonGMSAPluginFailed, gmsaScriptFile, []byte(gmsaScript))
+	script.Common = missing(script.Name)
 	p.Add(step.PhaseKubelet,
 		&plan.Fact{
 			Common: common("gmsa-plugin-installed"), Argv: plan.Texts("reg.exe", "query", comClasses+class+`\InprocServer32`, "/ve"),
@@ -52,10 +66,17 @@ func (g gmsaPlugin) addTo(p *step.Part) {
 			Say: plan.Text("the gMSA plug-in " + class + " is not installed"),
 		},
 		&plan.Fact{
-			Common: common("gmsa-plugin-listed"), Argv: plan.Texts("reg.exe", "query", strings.TrimSuffix(ccgClasses, `\`)),
-			Match: `(` + regexp.QuoteMeta(class) + `|$)`, Set: listed,
+			Common: common("gmsa-plugin-listed"), Argv: query, Match: `(` + regexp.QuoteMeta(class) + `|$)`, Set: listed,
 			Say: plan.Text("Windows does not list its gMSA plug-ins"),
 		},
-		&plan.Registry{Common: write, Key: ccgClasses + class, Value: plan.Text("")},
+		script,
+		&plan.Script{
+			Common: missing("gmsa-plugin"), Path: plan.Text(gmsaScriptFile),
+			Program: plan.Program{Environment: map[string]plan.Value{"CAPWIN_CLASS": plan.Text(class)}},
+		},
+		&plan.Fact{
+			Common: missing("gmsa-plugin-in-effect"), Argv: query, Match: regexp.QuoteMeta(class), Set: listed,
+			Say: plan.Text("Windows does not list the gMSA plug-in " + class),
+		},
 	)
 }

@@ -62,6 +62,9 @@ func readUsers(in Input) (setting, error) {
 	return all, nil
 }
 
+// addTo: keys of administrators also go where sshd of Windows looks for them. Its own sshd_config ends with "Match Group
+// administrators" and this file (openssh-portable of PowerShell, contrib/win32/openssh/sshd_config); in images without that the
+// key in the profile counts. sshd ignores the file if others than SYSTEM and Administrators have access.
 func (u users) addTo(p *step.Part) {
 	for _, one := range u {
 		p.Add(step.PhaseWindows, &plan.LocalUser{
@@ -69,6 +72,36 @@ func (u users) addTo(p *step.Part) {
 			User:   one.name, Groups: plan.Texts(one.group), SSHKeys: plan.Texts(one.keys...),
 		})
 	}
+	if keys := u.ofAdministrators(); len(keys) > 0 {
+		p.Add(step.PhaseWindows, step.PrivateFile(
+			"administrators-keys", step.ReasonUserFailed, administratorsKeys, []byte(strings.Join(keys, "\n")+"\n")))
+	}
+}
+
+const (
+	sshFolder          = `C:\ProgramData\ssh`
+	administratorsKeys = sshFolder + `\administrators_authorized_keys`
+)
+
+// ofAdministrators are the keys of all of them, each once: sshd does not tell one administrator from another.
+func (u users) ofAdministrators() []string {
+	var keys []string
+	for _, one := range u {
+		for _, key := range one.keys {
+			if one.group == groups[bootstrapv1.UserRoleAdministrator] && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// folders: sshd has more files there that it protects itself, and runs for users, too, who must read there.
+func (u users) folders() []step.Folder {
+	if len(u.ofAdministrators()) == 0 {
+		return nil
+	}
+	return []step.Folder{{Name: "ssh-folder", Path: sshFolder, Access: plan.AccessGuarded}}
 }
 
 // checkKeys does not show a key that is not valid: it may be a private one.

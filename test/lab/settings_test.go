@@ -22,6 +22,7 @@ import (
 
 const (
 	settingsPool = "settings"
+	pluginClass  = "CCC2A336-D7F3-4818-A213-272B7924213E"
 	proxyAddress = "http://proxy.example.com:3128"
 )
 
@@ -30,7 +31,10 @@ func (j *joins) settingsPool() lab.Pool {
 	j.worlds[settingsPool] = func(g *guest.Simulated) {
 		g.Domain = guest.Domain{Name: "corp.example.com", Username: "joiner", Password: "not-for-people"}
 		g.Faults.Features.NeedsReboot = true
-		g.Image = func(s *windows.State) { s.Features["Web-Server"] = "Available" }
+		g.Image = func(s *windows.State) {
+			s.Features["Web-Server"] = "Available"
+			s.SetValue(`HKEY_LOCAL_MACHINE\SOFTWARE\Classes\CLSID\{`+pluginClass+`}\InprocServer32`, "", windows.Text(`C:\plugin.dll`))
+		}
 		g.Programs = map[string]windows.Program{`C:\k\csi-proxy.exe`: func(ctx context.Context, call *windows.Call) int {
 			call.Running()
 			<-ctx.Done()
@@ -44,6 +48,7 @@ func (j *joins) settingsPool() lab.Pool {
 	return lab.Pool{Name: settingsPool, Replicas: 1, Config: &bootstrapv1.WindowsBootstrapConfigSpec{
 		Containerd: bootstrapv1.Containerd{
 			PauseImage: "registry.k8s.io/pause:3.10.2", PrepullImages: []string{j.registry() + "/app:1"},
+			HyperVIsolation: bootstrapv1.HyperVIsolationEnabled,
 			Registries: []bootstrapv1.Registry{
 				{Host: "docker.io", Mirrors: []bootstrapv1.RegistryMirror{{URL: "https://mirror.example.com"}}},
 			},
@@ -56,8 +61,9 @@ func (j *joins) settingsPool() lab.Pool {
 			Users: []bootstrapv1.LocalUser{
 				{Name: "ops", Role: bootstrapv1.UserRoleAdministrator, SSHAuthorizedKeys: []string{publicKey}},
 			},
-			Features: []string{"Web-Server"},
-			CSIProxy: bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`},
+			Features:   []string{"Web-Server"},
+			CSIProxy:   bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`},
+			GMSAPlugin: bootstrapv1.GMSAPlugin{ClassID: pluginClass},
 			Domain: bootstrapv1.Domain{
 				Name: "corp.example.com", CredentialsRef: bootstrapv1.SecretReference{Name: domainSecret},
 			},
@@ -112,10 +118,12 @@ var settingsWanted = []string{
 	"domain corp.example.com",
 	"file Program Files/containerd/conf.d/10-capwin.toml",
 	"file ProgramData/containerd/certs.d/docker.io/hosts.toml",
+	"file ProgramData/ssh/administrators_authorized_keys",
 	"file Users/ops/.ssh/authorized_keys",
 	"file app/after.txt: joined",
 	"file app/before.txt: not yet",
 	"file app/settings.txt: new",
+	"gmsa plug-ins 1",
 	"gone run/capwin/domain-join.json",
 	"gone run/capwin/scripts/post-join-after.cmd",
 	"gone run/capwin/scripts/pre-join-before.cmd",
@@ -139,13 +147,16 @@ func (j *joins) settingsHave(computer string, state *windows.State) []string {
 		"time of " + key(windows.ServicesKey + `\W32Time\Parameters`)["NtpServer"].Text + " in " + state.TimeZone,
 		"web server " + state.Features["Web-Server"],
 	}
-	trusted := 0
+	trusted, plugins := 0, 0
 	for name := range state.Registry {
+		if strings.Contains(name, `CCG\COMClasses\{`+pluginClass) {
+			plugins++
+		}
 		if strings.Contains(name, `SystemCertificates\ROOT\Certificates\`) {
 			trusted++
 		}
 	}
-	lines = append(lines, fmt.Sprintf("trusts %d more", trusted))
+	lines = append(lines, fmt.Sprintf("trusts %d more", trusted), fmt.Sprintf("gmsa plug-ins %d", plugins))
 	for _, service := range []string{"containerd", "kubelet"} {
 		for _, line := range key(windows.ServicesKey + `\` + service)["Environment"].List {
 			if strings.HasPrefix(line, "HTTPS_PROXY=") {

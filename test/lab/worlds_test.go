@@ -108,8 +108,26 @@ func (j *joins) ofTheImage() []provoked {
 			with(bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "localhost:1/pause:1"}}),
 		warns(step.ReasonImageVersionMismatch, "kubelet-patch-of-image: the image has kubelet ").called("-patch").
 			in(running("kubelet.exe", "--version", prints("Kubernetes v1.36.99"))),
+		warns(step.ReasonWindowsNotSupported, "windows-of-a-release: Windows has build 22631").called("-client").
+			in(func(g *guest.Simulated) {
+				g.Build = "22631.3000"
+				g.Image = func(s *windows.State) {
+					s.SetValue(windows.VersionKey, "InstallationType", windows.Text("Client"))
+				}
+			}),
+		warns(step.ReasonWindowsNotSupported, "windows-server: Windows does not say that it is a server").called("-edition").
+			in(image(func(s *windows.State) {
+				s.SetValue(windows.VersionKey, "InstallationType", windows.Text("Client"))
+			})),
+		warns(step.ReasonWindowsPatchLevelTooLow, "windows-2019-update: Windows has update 17763.1000").called("-2019").
+			in(func(g *guest.Simulated) { g.Build = "17763.1000" }),
+		warns(step.ReasonWindowsTooOld, "windows-fresh: Windows got its last update on 05 Mar 2024, more than 6 months ago").
+			in(func(g *guest.Simulated) { g.Updated = time.Date(2024, 3, 5, 1, 2, 3, 0, time.UTC) }),
+		fails("windows", step.ReasonHypervisorNotRunning, "the hypervisor of Windows does not run").exits(1060).
+			in(image(func(s *windows.State) { delete(s.Services, "vid") })).
+			with(bootstrapSpec{Containerd: bootstrapv1.Containerd{HyperVIsolation: bootstrapv1.HyperVIsolationEnabled}}),
 		warns(step.ReasonMachineTooSmall, "disk-free: disk C: has ").
-			in(func(g *guest.Simulated) { g.DiskFreeMiB = 15000 }),
+			in(func(g *guest.Simulated) { g.DiskFreeMiB = 95366 }),
 		fails("kubelet", step.ReasonKubeletServiceFailed, "sc.exe config kubelet").exits(1072).
 			in(image(func(s *windows.State) { s.Services["kubelet"].Doomed = true })),
 		fails("windows", step.ReasonPageFileMissing, "Windows has no page file").

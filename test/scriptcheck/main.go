@@ -19,6 +19,7 @@ import (
 var pins = map[string]string{
 	"the packed agent":                 "c7e2fe47af4babdd2b082e7478e675b11910ae8241565cc0d73fe2f689b38dfb",
 	"bootstrap/scripts/loader.ps1":     "c766c82b9a3b6e93bf7788887fc3beea6a7e76f96e8032206453bfffb370ca2e",
+	"bootstrap/windows/gmsaplugin.ps1": "03aa460924ce1563322b2a02755bf252c63bd03e31945e05b892493201f55489",
 	"bootstrap/windows/domainjoin.ps1": "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
 }
 
@@ -66,8 +67,8 @@ func check(root string) ([]string, error) {
 	for _, one := range all {
 		problems = append(problems, plain(one)...)
 		problems = append(problems, functions(one)...)
-		lines += strings.Count(one.text, "\n")
-		if one.name != "bootstrap/windows/domainjoin.ps1" { // which is a plan's data itself
+		if !strings.HasPrefix(one.name, "bootstrap/windows/") { // what lies there is a plan's data itself
+			lines += strings.Count(one.text, "\n")
 			problems = append(problems, language.words(one)...)
 		}
 	}
@@ -92,8 +93,8 @@ func readScripts(root string) ([]script, error) {
 			all = append(all, script{folder + "/" + filepath.Base(file), string(text)})
 		}
 	}
-	if len(all) != 4 {
-		return nil, fmt.Errorf("%d scripts, want 4: pin a new one, or say that one has gone", len(all))
+	if len(all) != 5 {
+		return nil, fmt.Errorf("%d scripts, want 5: pin a new one, or say that one has gone", len(all))
 	}
 	return all, nil
 }

@@ -45,7 +45,9 @@ type Windows struct {
 
 	// users that log on by SSH key, such as {name: ops, role: Administrator,
 	// sshAuthorizedKeys: [ssh-ed25519 AAAA... ops]}. Their passwords are random
-	// and not kept. The image must bring the SSH server. Default: none.
+	// and not kept. The image must bring the SSH server. sshd of Windows reads the
+	// keys of administrators in one file for all of them, which is replaced.
+	// Default: none.
 	//
 	// +optional
 	// +listType=map

@@ -32,12 +32,15 @@ var managedPageFile = map[string]any{"PagingFiles": []any{`?:\pagefile.sys`}}
 // networkWorld is a machine whose image was made of a node: what that one left must go. The user's own stays.
 func networkWorld(golden []byte) *vector {
 	return &vector{Plan: golden, World: world{
+		Facts: map[string]string{"diskFreeMiB": largeDisk},
 		Files: map[string]string{
 			`C:\k\kubeadm.exe`: "program", `C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old",
 			`C:\var\lib\cni\networks\cbr0\10.244.9.2`: "old",
 			`C:\etc\cni\net.d\10-calico.conf`:         "old", `C:\etc\cni\net.d\99-mine.conf`: "mine",
 		},
-		Registry: map[string]map[string]any{windows.VersionKey: {"UBR": float64(4000)}, memoryKey: managedPageFile},
+		Registry: map[string]map[string]any{
+			windows.VersionKey: {"UBR": float64(4000), "InstallationType": "Server"}, memoryKey: managedPageFile,
+		},
 		Services: map[string]*windows.Service{
 			"containerd": {State: "Running", ImagePath: `C:\containerd.exe`},
 			"VMTools":    {State: "Running", ImagePath: `C:\vmtoolsd.exe`},

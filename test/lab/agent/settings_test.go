@@ -16,17 +16,22 @@ const (
 	kubeletPEM  = `C:\var\lib\kubelet\pki\kubelet-client-current.pem`
 )
 
+// largeDisk is as free as a node's disk should be.
+const largeDisk = "110000"
+
 // settled is a machine of image-builder's on which the golden plan with all settings can run.
 func settled(t *testing.T, golden string) *vector {
 	t.Helper()
 	running := func() *windows.Service { return &windows.Service{State: windows.Running, ImagePath: `C:\a.exe`} }
 	return &vector{Plan: mustRead(t, golden), World: world{
 		Files: map[string]string{`C:\k\csi-proxy.exe`: "a program"},
+		Facts: map[string]string{"diskFreeMiB": largeDisk},
 		Services: map[string]*windows.Service{
 			"containerd": running(), "kubelet": running(), "VMTools": running(), "w32time": running(),
 		},
 		Registry: map[string]map[string]any{
 			windows.ServicesKey + `\kubelet`: {"ImagePath": `C:\a.exe`}, memoryKey: managedPageFile, pluginKey: {"": `C:\plugin.dll`},
+			listedKey: {"": ""}, windows.VersionKey: {"InstallationType": "Server"},
 		},
 		Features: map[string]string{"Containers": "Installed", "Hyper-V": "Available"}, FeatureReboot: true,
 		Pipes: []string{"containerd-containerd"},
@@ -67,10 +72,18 @@ func registered() *command {
 // pluginKey is where the gMSA plug-in of the golden plan is in COM, once it is installed.
 const pluginKey = `HKEY_LOCAL_MACHINE\SOFTWARE\Classes\CLSID\{CCC2A336-D7F3-4818-A213-272B7924213E}\InprocServer32`
 
+// listedKey says that Windows knows the plug-in; test/lab has a machine that does not.
+const listedKey = windows.ControlKey + `\CCG\COMClasses\{CCC2A336-D7F3-4818-A213-272B7924213E}`
+
 // imagePrograms are those of an image that say what they are: one with all that 1.36 needs.
 func imagePrograms() []*command {
 	return []*command{
 		{Argv: []string{kubeadmPath, "version"}, Out: "v1.36.3\n"},
+		{
+			Argv: []string{"curl.exe", "--silent", "--head"},
+			Out:  "Content-Length: 1\nAccept-ranges: bytes\nLast-Modified: Tue, 12 May 2026 01:02:03 GMT\n",
+		},
+		{Argv: []string{"sc.exe", "query", "vid"}, Out: "SERVICE_NAME: vid\n  TYPE : 1  KERNEL_DRIVER\n  STATE : 4  RUNNING\n"},
 		{Argv: []string{`C:\k\kubelet.exe`, "--version"}, Out: "Kubernetes v1.36.3\n"},
 		{Argv: []string{containerdPath, "--version"}, Out: "containerd github.com/containerd/containerd/v2 v2.3.2 0123456\n"},
 		{
@@ -159,6 +172,7 @@ func (s *stage) checkSettings() {
 		`C:\ProgramData\containerd\certs.d\harbor.example.com8443\hosts.toml`: "Authorization = ['Basic ",
 		`C:\ProgramData\containerd\certs.d\harbor.example.com8443\ca.crt`:     "BEGIN CERTIFICATE",
 		`C:\Users\ops\.ssh\authorized_keys`:                                   "ssh-ed25519 ",
+		`C:\ProgramData\ssh\administrators_authorized_keys`:                   "ssh-ed25519 ",
 	} {
 		if text := s.text(path); !strings.Contains(text, want) {
 			s.t.Errorf("%s has no %q: %s", path, want, text)
@@ -172,7 +186,7 @@ func (s *stage) checkSettings() {
 	all := strings.Join(s.effects, "\n")
 	for _, want := range []string{
 		`run ["certutil.exe","-f","-addstore","Root","C:\\run\\capwin\\certificates\\company-2.crt"]`,
-		`{CCC2A336-D7F3-4818-A213-272B7924213E}`, `restart/10000/restart/30000/restart/60000`,
+		`restart/10000/restart/30000/restart/60000`,
 		`defender.path C:\data`, `defender.process app.exe`, `group.add S-1-5-32-544 ops`,
 	} {
 		if !strings.Contains(all, want) {
@@ -202,10 +216,11 @@ func TestSettingsFailByTheirNames(t *testing.T) {
 			join := w.program(domainJoin().Argv...)
 			join.Exit, join.Times = 1, nil
 		},
-		"GmsaPluginFailed":    func(w *world) { delete(w.Registry, pluginKey) },
-		"FeatureFailed":       func(w *world) { w.FeatureFails = true },
-		"PreJoinScriptFailed": func(w *world) { w.program("powershell.exe").Exit = 1 },
-		"CsiProxyFailed":      func(w *world) { delete(w.Files, `C:\k\csi-proxy.exe`) },
+		"HypervisorNotRunning": func(w *world) { w.program("sc.exe", "query", "vid").Out = "  STATE : 1  STOPPED\n" },
+		"GmsaPluginFailed":     func(w *world) { delete(w.Registry, pluginKey) },
+		"FeatureFailed":        func(w *world) { w.FeatureFails = true },
+		"PreJoinScriptFailed":  func(w *world) { w.program("powershell.exe").Exit = 1 },
+		"CsiProxyFailed":       func(w *world) { delete(w.Files, `C:\k\csi-proxy.exe`) },
 		"NodeNotRegistered": func(w *world) {
 			const missing = `Error from server (NotFound): nodes "blue-win-x7k2p" not found`
 			*w.program(registered().Argv...) = command{Argv: []string{kubectlPath}, Out: missing, Exit: 1}

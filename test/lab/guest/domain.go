@@ -25,8 +25,8 @@ const needsRestart = 3010
 
 var literalPath = regexp.MustCompile(`-LiteralPath '([^']+)'`)
 
-// powershell is powershell.exe -File FILE. Of all scripts it plays two: the loader of this release, and that which joins a
-// domain, known by its command.
+// powershell is powershell.exe -File FILE. Of all scripts it plays three: the loader of this release, and those that join a
+// domain and list a gMSA plug-in, known by their commands.
 func (p *power) powershell(ctx context.Context, call *windows.Call) int {
 	script := call.Argv[len(call.Argv)-1]
 	text, err := call.Machine.ReadFile(script)
@@ -35,6 +35,9 @@ func (p *power) powershell(ctx context.Context, call *windows.Call) int {
 	}
 	if string(text) == scripts.Loader() {
 		return p.loader(ctx, call, strings.TrimSuffix(script, `\`+windows.Base(script)))
+	}
+	if strings.Contains(string(text), "RtlAdjustPrivilege") && strings.Contains(string(text), `CCG\COMClasses'`) {
+		return p.listPlugin(call)
 	}
 	found := literalPath.FindStringSubmatch(string(text))
 	if found == nil || !strings.Contains(string(text), "Add-Computer @join") {
@@ -50,6 +53,23 @@ func (p *power) powershell(ctx context.Context, call *windows.Call) int {
 		return 0
 	}
 	return needsRestart
+}
+
+// pluginList belongs to TrustedInstaller: SYSTEM may not write there.
+const pluginList = windows.ControlKey + `\CCG\COMClasses`
+
+// listPlugin takes the key, and gives it back.
+func (p *power) listPlugin(call *windows.Call) int {
+	class, listed := call.Env["CAPWIN_CLASS"], false
+	err := call.Machine.Setup(func(s *windows.State) {
+		if _, listed = s.Registry[pluginList]; listed && class != "" {
+			s.SetValue(pluginList+`\`+class, "", windows.Text(""))
+		}
+	})
+	if err != nil || !listed || class == "" {
+		return call.Fail("HKLM\\%s does not exist; the feature Containers makes it (%v)", pluginList, err)
+	}
+	return 0
 }
 
 // joinDomain says whether the machine was a member before.

@@ -53,12 +53,14 @@ type Simulated struct {
 	Build string
 	// KubernetesVersion on the image; v1.36.3 when empty.
 	KubernetesVersion string
-	// DiskFreeMiB is what is free on disk C:; 60000 when zero.
+	// DiskFreeMiB is what is free on disk C:; 110000 when zero.
 	DiskFreeMiB int64
 	// CloudbaseInit is the version on the image: 1.1.9, or 1.1.4 when empty. Others are not known here.
 	CloudbaseInit string
 	// Programs are added to the image, or take the place of those it has: path on the disk and what it does.
 	Programs map[string]windows.Program
+	// Updated is when the image got its last update of Windows; now, if it is zero.
+	Updated time.Time
 	// Files are on the disk of the image, by their paths.
 	Files map[string]string
 	// Image changes the rest of the image.

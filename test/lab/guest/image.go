@@ -33,7 +33,7 @@ func (p *power) install() error {
 	build, revision := p.guest.build()
 	m.Hardware = windows.Hardware{
 		SMBIOS: p.hardware.UUID, CPUs: p.hardware.CPUs, MemoryMiB: p.hardware.MemoryMiB,
-		DiskFreeMiB: cmp.Or(p.guest.DiskFreeMiB, 60000), OSBuild: build,
+		DiskFreeMiB: cmp.Or(p.guest.DiskFreeMiB, 110000), OSBuild: build,
 	}
 	p.spoilWorld()
 	programs := map[string]windows.Program{
@@ -66,12 +66,15 @@ func (p *power) install() error {
 	if !fresh {
 		return err
 	}
-	files := map[string]string{containerdConfig: imageConfig, toolsConf: toolsConfOfImage}
+	files := map[string]string{containerdConfig: imageConfig, toolsConf: toolsConfOfImage, windows.Kernel: "MZ"}
 	maps.Copy(files, p.guest.Files)
 	for path, text := range files {
 		if err == nil {
 			err = m.Put(path, []byte(text))
 		}
+	}
+	if err == nil && !p.guest.Updated.IsZero() {
+		err = m.SetFileTime(windows.Kernel, p.guest.Updated)
 	}
 	return err
 }
@@ -100,7 +103,7 @@ func (p *power) spoilWorld() {
 	m.FeatureFaults = faults.Features
 	m.Throw(faults.Throws, -1)
 	m.Hang(faults.Unanswered)
-	m.Locked = faults.Locked
+	m.Locked = append([]string{pluginList}, faults.Locked...)
 }
 
 // furnish is the image as it is before its first start.
@@ -108,9 +111,11 @@ func (p *power) furnish(s *windows.State, build string, ubr int64) {
 	s.ComputerName = "WIN-" + strings.ToUpper(strings.ReplaceAll(p.hardware.UUID, "-", "") + "00000000000")[:11]
 	s.SetValue(windows.VersionKey, "CurrentBuildNumber", windows.Text(build))
 	s.SetValue(windows.VersionKey, "UBR", windows.DWord(ubr))
+	s.SetValue(windows.VersionKey, "InstallationType", windows.Text("Server Core"))
 	s.SetValue(windows.VersionKey, "ProductName", windows.Text(productName(build)))
 	s.SetValue(windows.ControlKey+`\Session Manager\Environment`, "Path", windows.Text(machinePath))
 	s.SetValue(windows.ControlKey+`\Session Manager\Memory Management`, "PagingFiles", windows.MultiString(`?:\pagefile.sys`))
+	s.SetValue(pluginList, "", windows.Text(""))
 	s.Features = map[string]string{"Containers": "Installed", "Hyper-V": "Installed", "Hyper-V-PowerShell": "Installed"}
 	s.Defender = &windows.Defender{Processes: []string{"containerd.exe", "ctr.exe"}}
 	s.Firewall = map[string]string{"kubelet": "image-builder TCP 10250"}
@@ -120,6 +125,7 @@ func (p *power) furnish(s *windows.State, build string, ubr int64) {
 	s.Services = map[string]*windows.Service{}
 	service(s, "w32time", "", 3)
 	service(s, "VMTools", "", 2)
+	service(s, "vid", "", 2)
 	service(s, "containerd", windows.JoinArguments([]string{containerdPath, "--run-service"}), 2)
 	service(s, "kubelet", windows.JoinArguments([]string{
 		logRunnerPath, "--log-file=C:/var/log/kubelet/kubelet.log", kubeletPath, "--windows-service",

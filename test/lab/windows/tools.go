@@ -16,8 +16,8 @@ func (m *Machine) installTools() {
 	for name, program := range map[string]Program{
 		"sc.exe": scTool, "netsh.exe": netshTool, "tzutil.exe": tzutilTool, "w32tm.exe": w32tmTool,
 		"shutdown.exe": shutdownTool, "wevtutil.exe": wevtutilTool, "reg.exe": regTool, "cmd.exe": cmdTool,
-		"certutil.exe": certutilTool,
-		"net.exe":      netTool, "route.exe": routeTool,
+		"certutil.exe": certutilTool, "curl.exe": curlTool,
+		"net.exe": netTool, "route.exe": routeTool,
 	} {
 		m.programs[name] = program
 		if err := m.Install(system32+`\`+name, program); err != nil {
@@ -73,13 +73,17 @@ func scTool(ctx context.Context, call *Call) int {
 		if code = 0; err != nil || state == Absent {
 			code = errServiceNotExist
 		}
-		call.Print("SERVICE_NAME: %s\n        STATE : %s", name, state)
+		call.Print("SERVICE_NAME: %s\n        TYPE               : 10  WIN32_OWN_PROCESS\n        STATE              : %d  %s",
+			name, stateNumbers[state], strings.ToUpper(state))
 	}
 	if code != 0 {
 		call.Print("[SC] %s FAILED %d", verb, code)
 	}
 	return code
 }
+
+// stateNumbers are what sc.exe shows in every language.
+var stateNumbers = map[string]int{Stopped: 1, StartPending: 2, StopPending: 3, Running: 4}
 
 // triggers are the events that start and stop a service, beside its start type.
 func (m *Machine) triggers(name string, events []string) int {
