@@ -39,12 +39,16 @@ func TestWhoseSecret(t *testing.T) {
 		change func(*corev1.Secret)
 		says   string
 	}{
-		"own":                    {false, func(*corev1.Secret) {}, ""},
-		"own, named":             {true, func(*corev1.Secret) {}, ""},
-		"disowned":               {false, disowned, named + "nothing owns it"},
-		"disowned, named":        {true, disowned, ""},
-		"another's":              {false, others, named + "it belongs to WindowsBootstrapConfig other"},
-		"another's, named":       {true, others, uses + "it belongs to WindowsBootstrapConfig other"},
+		"own":              {false, func(*corev1.Secret) {}, ""},
+		"own, named":       {true, func(*corev1.Secret) {}, ""},
+		"disowned":         {false, disowned, named + "nothing owns it"},
+		"disowned, named":  {true, disowned, ""},
+		"another's":        {false, others, named + "it belongs to WindowsBootstrapConfig other"},
+		"another's, named": {true, others, uses + "it belongs to WindowsBootstrapConfig other"},
+		"another's, another spec": {false, func(s *corev1.Secret) {
+			others(s)
+			generationOf(s, "7")
+		}, named + "it belongs to WindowsBootstrapConfig other"},
 		"another type":           {true, func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque }, uses + "its type is not "},
 		"another Cluster":        {true, func(s *corev1.Secret) { s.Labels = nil }, uses + "it lacks the label "},
 		"another spec, named":    {true, func(s *corev1.Secret) { generationOf(s, "7") }, ""},

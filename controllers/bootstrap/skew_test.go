@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"strings"
 	"testing"
+	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -42,6 +43,9 @@ func TestSkew(t *testing.T) {
 			got := phase.Of(skew(&clusterv1.Machine{Spec: clusterv1.MachineSpec{Version: test.machine}}, test.controlPlane))
 			if got.Reason != test.reason || !strings.Contains(got.Message, test.say) {
 				t.Errorf("%q %q, want %q %q", got.Reason, got.Message, test.reason, test.say)
+			}
+			if want := map[string]time.Duration{waits: 5 * time.Second, invalid: 2 * time.Minute}[test.reason]; got.After != want {
+				t.Errorf("the next look is after %s, want %s", got.After, want)
 			}
 			if got.Stalled != (test.reason == invalid) {
 				t.Errorf("stalled is %v: a control plane will be upgraded, but waiting does not correct a version", got.Stalled)

@@ -344,4 +344,7 @@ func TestNoWarningsNoEvent(t *testing.T) {
 	_, err := r.look(t)
 	expect.OK(t, err)
 	expect.Same(t, "events", 0, len(r.told()))
+	if text, is := r.data(t).Data["warnings"]; is {
+		t.Errorf("the Secret has the warnings %q", text)
+	}
 }
