@@ -115,6 +115,11 @@ func TestWhichTokenIsRemoved(t *testing.T) {
 			_, err := r.look(t)
 			expect.OK(t, err)
 			expect.Same(t, c.reason, c.left, len(r.tokens(t)))
+			for _, token := range r.tokens(t) {
+				if string(token.Data["description"]) == mark(r.config) {
+					t.Error("the config's own token is left")
+				}
+			}
 			if r.now(t) != nil {
 				t.Error("the config is held")
 			}
