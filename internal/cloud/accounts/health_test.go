@@ -88,6 +88,12 @@ func TestTold(t *testing.T) {
 	a.breaks(true)
 	later = quiet
 	look(3, "when it breaks later")
+	later += quiet / 2
+	a.breaks(false)
+	look(4, "when it is back again")
+	later += quiet / 2
+	a.breaks(true)
+	look(5, "a minute after it was said to be broken")
 }
 
 // TestWrongPassword: a Secret that names the same server and user with another password sees none of the machines' keys, and

@@ -66,9 +66,7 @@ func (r *Register) pace(ctx context.Context) {
 		case <-busy:
 			due = dueOf(pacers, r.now())
 		}
-		if !r.handOn(ctx, due) {
-			return
-		}
+		r.handOn(ctx, due)
 	}
 }
 
@@ -96,16 +94,15 @@ func dueOf(pacers map[string]*pacer, now time.Time) (due []cloud.Key) {
 	return due
 }
 
-// handOn says whether all keys were taken before ctx ended.
-func (r *Register) handOn(ctx context.Context, due []cloud.Key) bool {
+// handOn gives keys to their taker until ctx ends.
+func (r *Register) handOn(ctx context.Context, due []cloud.Key) {
 	for _, key := range due {
 		select {
 		case r.Changed <- key:
 		case <-ctx.Done():
-			return false
+			return
 		}
 	}
-	return true
 }
 
 // pacer holds keys of a namespace back that come too fast. It holds each key once.

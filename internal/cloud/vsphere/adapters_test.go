@@ -87,11 +87,11 @@ func TestUnplugged(t *testing.T) {
 	backing := &types.VirtualEthernetCardDistributedVirtualPortBackingInfo{Port: types.DistributedVirtualSwitchPortConnection{
 		SwitchUuid: "switch", PortgroupKey: "group", PortKey: "8", ConnectionCookie: 5,
 	}}
-	unplugged, plugged := &types.VirtualVmxnet3{}, &types.VirtualVmxnet3{}
+	unplugged, plugged, untold := &types.VirtualVmxnet3{}, &types.VirtualVmxnet3{}, &types.VirtualVmxnet3{}
 	unplugged.Connectable = &types.VirtualDeviceConnectInfo{AllowGuestControl: true}
 	plugged.Connectable = &types.VirtualDeviceConnectInfo{StartConnected: true}
 	unplugged.Backing, plugged.Backing = backing, backing
-	changes := adapterChanges(places.Placement{Adapters: []places.Adapter{plugged, unplugged}}, nil)
+	changes := adapterChanges(places.Placement{Adapters: []places.Adapter{plugged, untold, unplugged}}, nil)
 	if len(changes) != 1 || changes[0].GetVirtualDeviceConfigSpec().Device != unplugged || !unplugged.Connectable.StartConnected {
 		t.Fatalf("changes %+v, want that the one that is not plugged in will be", changes)
 	}
@@ -101,6 +101,16 @@ func TestUnplugged(t *testing.T) {
 	}
 	if backing.Port.PortKey != "8" {
 		t.Error("what is known of the template was changed")
+	}
+}
+
+// TestPortOfItsOwn: a port without a group has no other one that is as good.
+func TestPortOfItsOwn(t *testing.T) {
+	lone := &types.VirtualEthernetCardDistributedVirtualPortBackingInfo{Port: types.DistributedVirtualSwitchPortConnection{
+		SwitchUuid: "switch", PortKey: "8",
+	}}
+	if got := anyPort(lone); got != types.BaseVirtualDeviceBackingInfo(lone) {
+		t.Errorf("the VM wants %+v", got)
 	}
 }
 

@@ -74,6 +74,25 @@ func TestCloneSpec(t *testing.T) {
 	})
 }
 
+// TestLastUserData: as much as a guest can read is given to it, and no more.
+func TestLastUserData(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	data := make(cloud.UserData, maxUserData)
+	_, _ = rand.Read(data)
+	most := maxUserData / 4 * 3
+	for len(pack(data[:most])) > maxUserData {
+		most--
+	}
+	if n := len(pack(data[:most])); n != maxUserData {
+		t.Fatalf("packed user data of %d bytes, want %d", n, maxUserData)
+	}
+	if _, err := guestinfo(m, data[:most]); err != nil {
+		t.Errorf("user data that just fit: %v", err)
+	}
+	_, err := guestinfo(m, data[:most+1])
+	cloudtest.WantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
+}
+
 // TestCoresPerSocket: the vCenter refuses a number of CPUs that is not a multiple of the cores per socket, the template's too.
 func TestCoresPerSocket(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -148,3 +148,58 @@ func TestReportTooLong(t *testing.T) {
 		t.Error("what stands for a long report can be read")
 	}
 }
+
+// TestNews: a machine hears of its VM alone what it keeps of it, and of a VM that can be its own.
+func TestNews(t *testing.T) {
+	const enter, modify = types.ObjectUpdateKindEnter, types.ObjectUpdateKindModify
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	i := fresh()
+	i.update(appeared("vm", enter, oursAs(m, "r")))
+	expect.Same(t, "keys of nothing new", 0, len(i.update(appeared("vm", modify, map[string]any{extraConfig(reportKey): extra("r")}))))
+	expect.Same(t, "keys of a report", 1, len(i.update(appeared("vm", modify, map[string]any{extraConfig(reportKey): extra("s")}))))
+	expect.Same(t, "keys of what is not kept", 0, len(i.update(appeared("vm", modify, map[string]any{"summary.text": "x"}))))
+
+	i = fresh()
+	i.update(appeared("cut", enter, map[string]any{"guest.net": types.ArrayOfGuestNicInfo{
+		GuestNicInfo: []types.GuestNicInfo{{IpAddress: []string{"10.0.0.1"}}},
+	}}))
+	i.update(appeared("cut", modify, oursAs(m, "r")))
+	expect.Same(t, "a VM whose adapters were not kept", unseen, i.find(m).what)
+
+	i = fresh()
+	i.update(appeared("unknown", modify, map[string]any{"name": m.Name}))
+	i.update(appeared("unknown", modify, oursAs(m, "r")))
+	expect.Same(t, "a VM of which only changes are known, marks last", unseen, i.find(m).what)
+
+	i = fresh()
+	other := m
+	other.Key.Name = "other"
+	i.update(appeared("others", enter, oursAs(other, "r")))
+	expect.Same(t, "a VM that another machine owns", unseen, i.find(m).what)
+}
+
+// TestLastRoom: a VM that just finds room is kept.
+func TestLastRoom(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	for over, want := range []sight{ours, unseen} {
+		i, measured := fresh(), fresh()
+		measured.update(appeared("vm", types.ObjectUpdateKindEnter, oursAs(m, "r")))
+		i.size = maxInventory - measured.size + over
+		i.update(appeared("vm", types.ObjectUpdateKindEnter, oursAs(m, "r")))
+		expect.Same(t, fmt.Sprint(over, " bytes too many"), want, i.find(m).what)
+		expect.Same(t, "some are left out", over > 0, i.part)
+	}
+}
+
+// TestOption: what is no option has no text.
+func TestOption(t *testing.T) {
+	for name, c := range map[string]struct {
+		value any
+		want  string
+	}{
+		"none": {nil, ""}, "a text": {"x", ""}, "an option": {extra("x"), "x"}, "a pointer": {&types.OptionValue{Value: "x"}, "x"},
+		"no option at all": {(*types.OptionValue)(nil), ""}, "a number": {types.OptionValue{Value: 1}, ""},
+	} {
+		expect.Same(t, name, c.want, option(c.value))
+	}
+}

@@ -7,6 +7,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func TestIdentify(t *testing.T) {
@@ -64,4 +65,22 @@ func TestCheck(t *testing.T) {
 	if err := (Provider{}).Check(m); err != nil {
 		t.Errorf("error = %v, want none", err)
 	}
+}
+
+// A machine of another cloud lacks nothing of ours, and names no Secret.
+func TestOtherCloud(t *testing.T) {
+	m := &infrav1.WindowsMachine{}
+	expect.OK(t, Provider{}.Check(m))
+	expect.Same(t, "its Secret", infrav1.IdentityReference{}, Provider{}.IdentityOf(m))
+	m.Spec.VSphere = &infrav1.VSphereVM{IdentityRef: infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "vcenter"}}
+	expect.Same(t, "the Secret of ours", m.Spec.VSphere.IdentityRef, Provider{}.IdentityOf(m))
+}
+
+// Credentials that have not their form are no account.
+func TestCredentials(t *testing.T) {
+	_, err := Provider{}.Principal(map[string][]byte{})
+	cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsMissingReason)
+	c, err := Provider{}.Connect(map[string][]byte{})
+	cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsMissingReason)
+	expect.Same(t, "an account", true, c == nil)
 }

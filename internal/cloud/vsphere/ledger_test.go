@@ -1,0 +1,95 @@
+package vsphere
+
+import (
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+func failedWith(what act, fault types.BaseMethodFault) job {
+	return job{act: what, state: types.TaskInfoStateError, fault: &types.LocalizedMethodFault{Fault: fault}}
+}
+
+// TestShown: a VM shows what has been done with it, and no other VM does.
+func TestShown(t *testing.T) {
+	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
+	vm := func(power types.VirtualMachinePowerState) found {
+		return found{ours, &sighting{ref: ref, power: power}}
+	}
+	const on, off = types.VirtualMachinePowerStatePoweredOn, types.VirtualMachinePowerStatePoweredOff
+	for name, c := range map[string]struct {
+		act   act
+		there found
+		gone  bool
+		want  bool
+	}{
+		"cloned":                  {cloning, vm(on), false, true},
+		"cloned, and off":         {cloning, vm(off), false, false},
+		"not cloned":              {cloning, found{}, false, false},
+		"switched on":             {switchingOn, vm(on), false, true},
+		"not switched on":         {switchingOn, vm(off), false, false},
+		"switched off":            {switchingOff, vm(off), false, true},
+		"not switched off":        {switchingOff, vm(on), false, false},
+		"switched off, not known": {switchingOff, vm(""), false, false},
+		"erased":                  {erasing, vm(on), false, true},
+		"not erased":              {erasing, found{ours, &sighting{ref: ref, userData: true}}, false, false},
+		"destroyed":               {destroying, found{}, true, true},
+		"not destroyed":           {destroying, vm(off), false, false},
+	} {
+		expect.Same(t, name, c.want, job{act: c.act, vm: ref}.shown(c.there, c.gone))
+		other := job{act: c.act, vm: types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}}
+		expect.Same(t, name+": another VM", c.want && (c.act == cloning || c.act == destroying), other.shown(c.there, c.gone))
+	}
+}
+
+// TestSettle: what is remembered of a task that has ended.
+func TestSettle(t *testing.T) {
+	now := time.Now()
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+	denied := &types.NoPermission{}
+	for name, c := range map[string]struct {
+		job      job
+		fails    string
+		idle     bool
+		postpone bool
+		made     bool
+	}{
+		"switched on":           {job{act: switchingOn, state: types.TaskInfoStateSuccess}, "", true, false, false},
+		"not switched on":       {failedWith(switchingOn, denied), "NoPermission", false, false, false},
+		"was on":                {failedWith(switchingOn, &types.InvalidPowerState{}), "", true, false, false},
+		"gone":                  {failedWith(destroying, &types.ManagedObjectNotFound{}), "", false, false, false},
+		"cloned":                {job{act: cloning, state: types.TaskInfoStateSuccess}, "", false, false, true},
+		"not cloned":            {failedWith(cloning, denied), "NoPermission", false, true, false},
+		"name taken":            {failedWith(cloning, &types.DuplicateName{}), "", false, true, false},
+		"failed, nobody knows":  {job{act: switchingOff, state: types.TaskInfoStateError}, "", false, false, false},
+		"erased":                {job{act: erasing, state: types.TaskInfoStateSuccess}, "", false, true, false},
+		"erased after its life": {failedWith(erasing, &types.ManagedObjectNotFound{}), "", false, true, false},
+	} {
+		var l ledger
+		err := l.settle(m, c.job, now)
+		expect.Same(t, name+": it fails", c.fails != "", err != nil)
+		w := l.recall(m)
+		expect.Same(t, name+": off since now", c.idle, w.idle.Equal(now))
+		expect.Same(t, name+": not tried at once", c.postpone, w.notBefore.Equal(now.Add(firstPause)))
+		expect.Same(t, name+": made", c.made, w.made.Equal(now))
+	}
+}
+
+// TestUpdateOfATask: news of a task that is not followed do not make it one that is.
+func TestUpdateOfATask(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	task := types.ManagedObjectReference{Type: "Task", Value: "task-1"}
+	for _, watched := range []bool{true, false} {
+		var l ledger
+		l.note(m, func(w *work) { w.job = job{act: destroying, task: task, watched: watched} })
+		keys := l.update(types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: task, ChangeSet: []types.PropertyChange{
+			{Name: "info.state", Val: types.TaskInfoStateRunning},
+		}})
+		expect.Same(t, "keys of a task that runs", 0, len(keys))
+		expect.Same(t, "followed", watched, l.recall(m).job.watched)
+	}
+}

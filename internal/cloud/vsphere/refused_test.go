@@ -1,0 +1,155 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+func wantRefused(t *testing.T, err error) {
+	t.Helper()
+	cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
+}
+
+// TestRefusedWatch: a watch that cannot be made says why.
+func TestRefusedWatch(t *testing.T) {
+	for _, method := range []string{"CreatePropertyCollector", "CreateListView", "CreateFilter"} {
+		v := newStage(t)
+		a := v.account()
+		v.Deny(method, "System.View")
+		wantRefused(t, a.Watch(t.Context(), make(chan cloud.Key)))
+	}
+}
+
+// TestSecondWatch: an account is watched once at a time.
+func TestSecondWatch(t *testing.T) {
+	v := newStage(t)
+	a := v.account()
+	watched(t, a)
+	err := a.Watch(t.Context(), make(chan cloud.Key))
+	cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
+	expect.Says(t, "the second watch", err, "already being watched")
+}
+
+// TestRefusedReads: what the vCenter does not let us read is neither there nor gone.
+func TestRefusedReads(t *testing.T) {
+	v := newStage(t)
+	a, m, off := v.account(), v.machine("m"), v.machine("off")
+	running(t, a, m)
+	v.cloneBy(off, off.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
+	expect.Same(t, "State", cloud.Creating, expect.Got(a.Observe(t.Context(), off))(t).State)
+	watched(t, a)
+	later := tasksClock(a)
+	later(pushTime)
+	v.Deny("QueryEvents", "System.View")
+	_, err := a.Ensure(t.Context(), off)
+	wantRefused(t, err)
+	expect.Same(t, "it is said that it never ran", false, a.ledger.recall(off).neverRan)
+	v.Deny("QueryEvents", "")
+
+	b := v.account()
+	v.Deny("RetrievePropertiesEx", "System.View")
+	_, err = b.Observe(t.Context(), m)
+	wantRefused(t, err)
+	b.ledger.begin(m, job{act: switchingOff, task: types.ManagedObjectReference{Type: "Task", Value: "task-1"}})
+	wantRefused(t, b.Delete(t.Context(), m))
+	expect.Same(t, "its task", switchingOff, b.ledger.recall(m).job.act)
+}
+
+// TestWhenATaskIsAsked: not while it is followed, nor soon after it has begun in a watch that will follow it.
+func TestWhenATaskIsAsked(t *testing.T) {
+	v := newStage(t)
+	a := v.account()
+	now := time.Now()
+	a.now = func() time.Time { return now }
+	for name, c := range map[string]struct {
+		job   job
+		view  bool
+		asked int
+	}{
+		"followed":               {job{begun: now.Add(-time.Hour), watched: true}, true, 0},
+		"begun now":              {job{begun: now}, true, 0},
+		"begun a while ago":      {job{begun: now.Add(1 - pollAfter)}, true, 0},
+		"begun long enough ago":  {job{begun: now.Add(-pollAfter)}, true, 1},
+		"begun without a watch":  {job{begun: now}, false, 1},
+		"followed until a while": {job{begun: now.Add(-time.Hour)}, true, 1},
+	} {
+		c.job.act, c.job.task = destroying, types.ManagedObjectReference{Type: "Task", Value: "task-of-old"}
+		if a.view.Store(nil); c.view {
+			a.view.Store(&taskView{})
+		}
+		v.Count()
+		expect.OK(t, a.progress(t.Context(), &c.job, found{}))
+		expect.Same(t, name+": reads", c.asked, v.Count()["RetrievePropertiesEx"])
+		expect.Same(t, name+": the vCenter has forgotten it", c.asked == 1, c.job.forgotten)
+	}
+}
+
+// TestNoUserData: without the user data nothing is cloned.
+func TestNoUserData(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	gone := errors.New("the Secret is gone")
+	m.UserData = func(context.Context) (cloud.UserData, error) { return nil, gone }
+	_, err := v.account().Ensure(t.Context(), m)
+	expect.Same(t, "why", true, errors.Is(err, gone))
+	expect.Same(t, "clones", 0, v.Calls()["CloneVM_Task"])
+}
+
+// TestUnknownPower: a VM of which the vCenter does not say whether it is on is not one that is off.
+func TestUnknownPower(t *testing.T) {
+	a, m := newStage(t).account(), machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+	now := time.Now()
+	for power, want := range map[types.VirtualMachinePowerState]bool{"": true, types.VirtualMachinePowerStatePoweredOff: false} {
+		s := survey{now: now}
+		a.saw(m, &s, found{ours, &sighting{power: power}})
+		expect.Same(t, "not yet seen off", want, s.memory.idle.IsZero())
+		a.ledger.strike(m, now)
+	}
+}
+
+// TestOvertaken: what others have done need not be done again, and what is refused is not done.
+func TestOvertaken(t *testing.T) {
+	gone, state := &types.ManagedObjectNotFound{}, &types.InvalidPowerState{}
+	for _, c := range []struct {
+		act   act
+		fault types.BaseMethodFault
+		want  bool
+	}{
+		{cloning, &types.DuplicateName{}, true},
+		{cloning, gone, false},
+		{switchingOn, &types.TaskInProgress{}, true},
+		{switchingOn, state, true},
+		{switchingOn, gone, true},
+		{switchingOff, gone, true},
+		{switchingOff, state, true},
+		{switchingOff, &types.TaskInProgress{}, false},
+		{destroying, gone, true},
+		{erasing, gone, true},
+		{erasing, state, false},
+		{destroying, &types.NoPermission{}, false},
+	} {
+		if got := overtaken(c.act, failedWith(c.act, c.fault).err()); got != c.want {
+			t.Errorf("%s with %T: overtaken is %t", c.act, c.fault, got)
+		}
+	}
+}
+
+// TestMarkedIsReadable: marks without an id are not shown, whatever they say.
+func TestMarkedIsReadable(t *testing.T) {
+	i := fresh()
+	i.update(appeared("vm", types.ObjectUpdateKindEnter, map[string]any{
+		"name": "vm", extraConfig(markOwner): extra("default/m"), extraConfig(markProviderID): extra(scheme),
+	}))
+	all, known := i.marked()
+	expect.Same(t, "VMs", 0, len(all))
+	expect.Same(t, "all are known", true, known)
+}
