@@ -42,6 +42,9 @@ func scraped(t *testing.T, r *Register, want scrape.Samples) {
 }
 
 func TestMetrics(t *testing.T) {
+	described := make(chan *prometheus.Desc, 10)
+	new(Register).Describe(described)
+	expect.Same(t, "series that a registry checks", 5, len(described))
 	scraped(t, new(Register), scrape.Samples{"capwin_cloud_accounts": 0})
 	s := newStage(t)
 	health := &cloud.Health{}

@@ -80,6 +80,34 @@ func TestRefusedConnection(t *testing.T) {
 	expect.Same(t, "accounts", 0, s.accounts())
 }
 
+// spoilt is a provider that finds fault with credentials once they are bad.
+type spoilt struct {
+	fake.Provider
+	bad *bool
+}
+
+// Principal is part of cloud.Provider.
+func (s spoilt) Principal(credentials map[string][]byte) (text string, err error) {
+	if text, err = s.Provider.Principal(credentials); *s.bad {
+		err = errRefusing
+	}
+	return text, err
+}
+
+// TestSpoiltSecret: a Secret whose credentials are bad by now has no account any more, whoever they name.
+func TestSpoiltSecret(t *testing.T) {
+	s := newStage(t)
+	p := spoilt{fake.Provider{World: s.world}, new(false)}
+	expect.Got(s.Get(p, key("a", "secret"), password("secret")))(t)
+	expect.Same(t, "accounts", 1, s.accounts())
+	*p.bad = true
+	for range 2 {
+		_, err := s.Get(p, key("a", "secret"), password("secret"))
+		expect.Same(t, "why there is none", true, errors.Is(err, errRefusing))
+		expect.Same(t, "accounts", 0, s.accounts())
+	}
+}
+
 // TestClosedIsForgotten: nothing is left of an account whose session has ended.
 func TestClosedIsForgotten(t *testing.T) {
 	s := newStage(t)
