@@ -144,6 +144,8 @@ func TestLimit(t *testing.T) {
 				continue
 			}
 			cloudtest.WantError(t, err, cloud.Exhausted, infrav1.TooManyAccountsReason)
+			expect.Says(t, "one too many", err, "already use 16 cloud accounts")
+			expect.Says(t, "one too many", err, "is closed after 30 minutes")
 		}
 	}
 	if s.get("greedy", "shared", "secret") != shared {

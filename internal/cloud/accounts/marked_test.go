@@ -43,7 +43,9 @@ func TestMarked(t *testing.T) {
 	s.get("a", "second", "secret")
 	s.wantMarked("only a to be shown its VM", 0, "a/of-a first a/secret")
 	for range 50 { // each time anew in another order
-		s.Marked(func(m Marked) { expect.Same(t, "the Secret that has used the account for longer", "a/secret", m.Secret.String()) })
+		s.Marked(func(m Marked) {
+			expect.Same(t, "the Secret that has used the account for longer", "a/secret", m.Secret.String())
+		})
 	}
 	s.get("b", "secret", "secret")
 	s.wantMarked("b to be shown its own VM", 0, "a/of-a first a/secret", "b/of-b first b/secret")
