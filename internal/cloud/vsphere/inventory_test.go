@@ -155,8 +155,9 @@ func TestNews(t *testing.T) {
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	i := fresh()
 	i.update(appeared("vm", enter, oursAs(m, "r")))
-	expect.Same(t, "keys of nothing new", 0, len(i.update(appeared("vm", modify, map[string]any{extraConfig(reportKey): extra("r")}))))
-	expect.Same(t, "keys of a report", 1, len(i.update(appeared("vm", modify, map[string]any{extraConfig(reportKey): extra("s")}))))
+	says := func(report string) map[string]any { return map[string]any{extraConfig(reportKey): extra(report)} }
+	expect.Same(t, "keys of nothing new", 0, len(i.update(appeared("vm", modify, says("r")))))
+	expect.Same(t, "keys of a report", 1, len(i.update(appeared("vm", modify, says("s")))))
 	expect.Same(t, "keys of what is not kept", 0, len(i.update(appeared("vm", modify, map[string]any{"summary.text": "x"}))))
 
 	i = fresh()
