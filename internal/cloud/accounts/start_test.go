@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,5 +44,70 @@ func TestStart(t *testing.T) {
 		expect.Same(t, "sessions that are not used", 0, world.Sessions())
 		end()
 		expect.OK(t, <-ended)
+	})
+}
+
+// ending is a cloud whose watch ends at once, three times, and then with the account.
+type ending struct {
+	*ailing
+	times atomic.Int64
+}
+
+// Watch is part of cloud.Cloud.
+func (e *ending) Watch(ctx context.Context, _ chan<- cloud.Key) error {
+	if e.times.Add(1) > 3 {
+		<-ctx.Done()
+	}
+	return errRefusing
+}
+
+type endingProvider struct {
+	ailingProvider
+	ending *ending
+}
+
+// Connect is part of cloud.Provider.
+func (p endingProvider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
+	_, err := p.ailingProvider.Connect(credentials)
+	return p.ending, err
+}
+
+// TestWatchAgain: a watch that ended is started again after 1, 2 and 4 seconds. The log tells of it while nothing else does.
+func TestWatchAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		ctx, end := context.WithCancel(logr.NewContext(t.Context(), funcr.New(func(_, args string) {
+			if strings.Contains(args, "starting it again") {
+				told++
+			}
+		}, funcr.Options{})))
+		e := &ending{ailing: &ailing{}}
+		r := &Register{Changed: make(chan cloud.Key, 1)}
+		ended := make(chan error, 1)
+		go func() { ended <- r.Start(ctx) }()
+		synctest.Wait()
+		p := endingProvider{ailingProvider{fake.Provider{World: &fake.World{}}, e.ailing}, e}
+		expect.Got(r.Get(p, key("ns", "vcenter"), password("secret")))(t)
+		for _, step := range []struct {
+			after       time.Duration
+			broken      bool
+			times, told int
+		}{
+			{0, false, 1, 1},
+			{time.Second - 1, true, 1, 1},
+			{1, true, 2, 1},
+			{2*time.Second - 1, false, 2, 1},
+			{1, false, 3, 2},
+			{4 * time.Second, false, 4, 2},
+		} {
+			<-time.After(step.after)
+			synctest.Wait()
+			expect.Same(t, "watches", step.times, int(e.times.Load()))
+			expect.Same(t, "lines", step.told, told)
+			e.breaks(step.broken)
+		}
+		end()
+		expect.OK(t, <-ended)
+		expect.Same(t, "lines at the end", 2, told)
 	})
 }
