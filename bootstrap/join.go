@@ -57,14 +57,29 @@ func (c cluster) answers() []plan.Step {
 		For:    plan.ForHTTPS, Host: host, Port: port, Insecure: true,
 		Say: plan.Text("the API server " + c.endpoint.String() + " does not answer"),
 	}}
+	steps = append(steps, c.clock(host, port))
 	if c.authority.root != nil {
 		steps = append(steps, &plan.WaitFor{
-			Common: plan.Common{Name: "api-server-identity", Reason: step.ReasonAPIServerCAMismatch, TimeoutSeconds: 60},
+			Common: plan.Common{Name: "api-server-identity", Reason: step.ReasonAPIServerCAMismatch, TimeoutSeconds: 180},
 			For:    plan.ForHTTPS, Host: host, Port: port, CA: c.authority.root,
 			Say: plan.Text("the API server " + c.endpoint.String() + " does not present a certificate from this cluster's CA"),
 		})
 	}
 	return steps
+}
+
+// clockTolerance is how far Kubernetes dates certificates back (backdate in pkg/controller/certificates/signer of 1.36), and what
+// Kerberos allows.
+const clockTolerance = 300
+
+// clock asks before the certificates are looked at: where the clock is wrong, they are not valid. A time service that has just
+// begun gets a minute.
+func (c cluster) clock(host, port plan.Value) plan.Step {
+	return &plan.WaitFor{
+		Common: plan.Common{Name: "clock", Reason: step.ReasonClockWrong, TimeoutSeconds: 60},
+		For:    plan.ForClock, Host: host, Port: port, WithinSeconds: clockTolerance,
+		Say: plan.Say("the node's clock is still ", plan.FactClockOffset, " the API server's"),
+	}
 }
 
 // clearJoin makes room for another attempt: kubeadm join does not start beside a running kubelet or the files of an

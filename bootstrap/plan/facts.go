@@ -1,6 +1,6 @@
 package plan
 
-// The facts that are known before the first step, and the one that a kind sets by itself.
+// The facts that are known before the first step, and those that a kind sets by itself.
 const (
 	// FactOSBuild is the build of Windows: 20348.
 	FactOSBuild = "osBuild"
@@ -18,6 +18,9 @@ const (
 	FactSMBIOS = "smbios"
 	// FactManagementIP is the address of the host on the network that hnsNetwork made, which sets it.
 	FactManagementIP = "managementIP"
+	// FactClockOffset is by how many seconds the clock is wrong, "720 s behind" or "720 s ahead of" a server's. A waitFor of a
+	// clock sets it.
+	FactClockOffset = "clockOffset"
 	// FactReport, FactObject and FactLogin are known to a channel that replaces an object: the report, the file with the object
 	// and the file to log in with.
 	FactReport = "report"

@@ -93,6 +93,8 @@ type WaitFor struct {
 	Path Value `json:"path,omitempty"`
 	// CA as DER: it must have issued the certificate of https, in which names are not compared.
 	CA []byte `json:"ca,omitempty"`
+	// WithinSeconds is by how much the machine's clock may differ from the server's.
+	WithinSeconds int `json:"withinSeconds,omitempty"`
 	// Insecure accepts any certificate, where an answer counts and not an identity.
 	Insecure bool `json:"insecure,omitempty"`
 	// Target of the other conditions: a file, the name of a pipe or a service, or an address of this machine.
@@ -108,6 +110,7 @@ type Condition string
 const (
 	ForTCP            Condition = "tcp"
 	ForHTTPS          Condition = "https"
+	ForClock          Condition = "clock"
 	ForFile           Condition = "file"
 	ForPipe           Condition = "pipe"
 	ForServiceRunning Condition = "serviceRunning"
@@ -166,12 +169,13 @@ func (s *Check) check(c *checker) {
 }
 
 func (s *WaitFor) check(c *checker) {
-	c.oneOf("for", string(s.For), string(ForTCP), string(ForHTTPS), string(ForFile), string(ForPipe),
+	c.oneOf("for", string(s.For), string(ForTCP), string(ForHTTPS), string(ForClock), string(ForFile), string(ForPipe),
 		string(ForServiceRunning), string(ForAddress))
-	remote := s.For == ForTCP || s.For == ForHTTPS
-	c.must(remote == (s.Host != nil), "host", "belongs to tcp and https, and only to them")
-	c.must(remote == (s.Port != nil), "port", "belongs to tcp and https, and only to them")
-	c.must(remote == (s.Target == nil), "target", "belongs to all but tcp and https")
+	remote := s.For == ForTCP || s.For == ForHTTPS || s.For == ForClock
+	c.must(remote == (s.Host != nil), "host", "belongs to tcp, https and clock, and only to them")
+	c.must(remote == (s.Port != nil), "port", "belongs to tcp, https and clock, and only to them")
+	c.must(remote == (s.Target == nil), "target", "belongs to all but tcp, https and clock")
+	c.must((s.For == ForClock) == (s.WithinSeconds > 0), "withinSeconds", "belongs to clock, where it must be 1 or more")
 	c.must(s.For == ForHTTPS || s.Path == nil && s.CA == nil && !s.Insecure, "path", "path, ca and insecure belong to https")
 	c.must(!s.Insecure || s.CA == nil, "insecure", "contradicts ca")
 	c.value("host", s.Host)
@@ -181,6 +185,9 @@ func (s *WaitFor) check(c *checker) {
 		c.path("target", s.Target)
 	}
 	c.value("target", s.Target)
+	if s.For == ForClock {
+		c.facts[FactClockOffset] = true
+	}
 	c.say(s.Say, "")
 }
 

@@ -157,6 +157,10 @@ func sayWaitFor(s *plan.WaitFor) string {
 	if words, ok := conditions[s.For]; ok {
 		return "waits until " + fmt.Sprintf(words, s.Target)
 	}
+	if s.For == plan.ForClock {
+		return fmt.Sprintf("waits until the clock differs by %d s at most from that of %s port %s, and stores by how much as <%s>",
+			s.WithinSeconds, s.Host, s.Port, plan.FactClockOffset)
+	}
 	text := fmt.Sprintf("waits until %s port %s answers %s", s.Host, s.Port, s.For)
 	if s.For == plan.ForHTTPS {
 		text += clause(" at ", s.Path.String())

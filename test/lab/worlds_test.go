@@ -161,8 +161,7 @@ func (j *joins) ofTheNetwork() []provoked {
 			in(faulty(guest.Faults{Unreachable: true})),
 		fails("api-server", step.ReasonAPIServerCAMismatch, "another CA").
 			in(faulty(guest.Faults{Redirect: j.otherServer()})),
-		// The script that looks does not tell a wrong date from a wrong CA.
-		fails("api-server", step.ReasonAPIServerCAMismatch, "another CA").called("-date").
+		fails("api-server", step.ReasonClockWrong, "s behind the API server's").called("-date").
 			in(faulty(guest.Faults{Ahead: -20 * 365 * 24 * time.Hour})),
 	}
 }

@@ -216,7 +216,68 @@ Describe 'sockets' -Skip:(-not $IsLinux -or -not (Get-Command openssl -ErrorActi
     It 'does not trust another CA' { Test-TlsServer '127.0.0.1' $Port @{ ca = $Der.bad } | Should -BeFalse; $Agent.LastProblem | Should -Match 'another CA' }
     It 'does not trust an unknown CA by itself' { Test-TlsServer '127.0.0.1' $Port @{} | Should -BeFalse }
     It 'asks no certificate when told so' { Test-TlsServer '127.0.0.1' $Port @{ insecure = $true } | Should -BeTrue }
+    It 'speaks TLS 1.3 where nothing else is spoken, and 1.2 where 1.3 is not' -ForEach @(@{ Only = '-tls1_3' }, @{ Only = '-tls1_2' }) {
+        $listener = New-Object Net.Sockets.TcpListener([Net.IPAddress]::Loopback, 0); $listener.Start(); $port = $listener.LocalEndpoint.Port; $listener.Stop()
+        $server = Start-Process -PassThru openssl -WorkingDirectory $TestDrive -ArgumentList 's_server', '-accept', $port, '-cert', 's.pem', '-key', 's.key', '-www', '-quiet', $Only -RedirectStandardOutput "$TestDrive/o13" -RedirectStandardError "$TestDrive/e13"
+        try {
+            for ($i = 0; $i -lt 50 -and -not (Test-Tcp '127.0.0.1' $port); $i++) { Start-Sleep -Milliseconds 100 }
+            Test-TlsServer '127.0.0.1' $port @{ ca = $Der.good } | Should -BeTrue
+            Test-TlsServer 'localhost' $port @{ insecure = $true } | Should -BeTrue
+            Get-ClockOffset '127.0.0.1' $port @{ insecure = $true } | Should -BeNullOrEmpty
+        }
+        finally { Stop-Process -Id $server.Id }
+    }
+    It 'asks before it looks at the certificate' {
+        function Test-Issuer { [Threading.Thread]::Sleep(3000); $true }
+        Test-TlsServer '127.0.0.1' $Port @{ ca = $Der.good } | Should -BeTrue
+    }
     It 'is no error without a server' { Test-TlsServer '127.0.0.1' 1 @{ insecure = $true } | Should -BeFalse }
+}
+
+Describe 'what a server says' {
+    BeforeAll {
+        # A stream in which the answer stands behind the place of the request.
+        function New-Answer([string]$Text) {
+            $request = "GET /healthz HTTP/1.1`r`nHost: h`r`nConnection: close`r`n`r`n"
+            $stream = New-Object IO.MemoryStream
+            $bytes = [Text.Encoding]::ASCII.GetBytes(('x' * $request.Length) + $Text)
+            $stream.Write($bytes, 0, $bytes.Length)
+            $stream.Position = 0
+            , $stream
+        }
+        function Get-Offset([string]$Date) {
+            $script:Said = New-Answer "HTTP/1.1 401 Unauthorized`r`nContent-Length: 0`r`n$Date`r`n`r`nDate: Thu, 01 Jan 1970 00:00:00 GMT`r`n"
+            function Test-TlsServer { $null = Test-TlsAnswer $script:Said 'h' @{ insecure = $true } }
+            Get-ClockOffset 'h' 1 @{ insecure = $true }
+        }
+    }
+    It 'is good for <Status>: <Good>' -ForEach @(
+        @{ Status = 'HTTP/1.1 200 OK'; Good = $true }, @{ Status = 'HTTP/1.1 401 Unauthorized'; Good = $true }, @{ Status = 'HTTP/1.0 403 Forbidden'; Good = $true }
+        @{ Status = 'HTTP/1.1 503 Service Unavailable'; Good = $false }, @{ Status = 'HTTP/1.1 2000 x'; Good = $false }, @{ Status = ''; Good = $false }
+    ) { Test-TlsAnswer (New-Answer "$Status`r`n`r`n") 'h' @{} | Should -Be $Good }
+    It 'is of another CA also when the answer is good' {
+        function Test-Issuer { $false }
+        Test-TlsAnswer (New-Answer "HTTP/1.1 200 OK`r`n`r`n" | Add-Member NoteProperty RemoteCertificate 'c' -PassThru) 'h' @{ ca = 'x' } | Should -BeFalse
+        $Agent.LastProblem | Should -Be '(certificate of another CA)'
+    }
+    It 'measures the clock by the head, and not by the body' {
+        $r = [Globalization.CultureInfo]::InvariantCulture
+        [Math]::Abs((Get-Offset "Date: $([DateTime]::UtcNow.AddSeconds(-720).ToString('r', $r))") - 720) | Should -BeLessOrEqual 2
+        [Math]::Abs((Get-Offset "date:  $([DateTime]::UtcNow.AddDays(1).ToString('r', $r))") + 86400) | Should -BeLessOrEqual 2
+    }
+    It 'does not take a date that is none for a wrong clock' {
+        Get-Offset 'Date: yesterday' | Should -BeNullOrEmpty
+        Get-Offset 'X-Date: none' | Should -BeNullOrEmpty
+    }
+    It 'measures the same in a language with another calendar' {
+        $was = [Threading.Thread]::CurrentThread.CurrentCulture
+        try {
+            [Threading.Thread]::CurrentThread.CurrentCulture = [Globalization.CultureInfo]'th-TH'
+            $date = [DateTime]::UtcNow.AddSeconds(-720).ToString('r', [Globalization.CultureInfo]::InvariantCulture)
+            [Math]::Abs((Get-Offset "Date: $date") - 720) | Should -BeLessOrEqual 2
+        }
+        finally { [Threading.Thread]::CurrentThread.CurrentCulture = $was }
+    }
 }
 
 Describe 'secrets' {

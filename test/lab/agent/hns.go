@@ -26,7 +26,7 @@ func (r *run) hnsNetwork(ctx context.Context, step *plan.HNSNetwork) error {
 		}
 		return r.hasAddress(text(network, "ManagementIP"))
 	}
-	what := fmt.Sprintf("HNS network %s has no management address", name)
+	what := func() string { return fmt.Sprintf("HNS network %s has no management address", name) }
 	if err := r.waitUntil(ctx, probe, orElse(step.TimeoutSeconds, 180), what); err != nil {
 		return err
 	}

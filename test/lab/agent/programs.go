@@ -181,7 +181,7 @@ func (r *run) waitFor(ctx context.Context, step *plan.WaitFor) error {
 	if err != nil {
 		return err
 	}
-	return r.waitUntil(ctx, probe, orElse(step.TimeoutSeconds, 300), r.sentence(step.Say))
+	return r.waitUntil(ctx, probe, orElse(step.TimeoutSeconds, 300), func() string { return r.sentence(step.Say) })
 }
 
 // probe looks once whether a condition holds.
@@ -202,6 +202,9 @@ func (r *run) probe(step *plan.WaitFor, target string, port int) (probe, error) 
 		return func(ctx context.Context) (bool, error) { return look(r.machine.TCPAnswers(ctx, target, port)) }, nil
 	case plan.ForHTTPS:
 		return func(ctx context.Context) (bool, error) { return look(r.machine.HTTPSAnswers(ctx, server)) }, nil
+	case plan.ForClock:
+		server.Insecure = true
+		return func(ctx context.Context) (bool, error) { return r.clockIsRight(ctx, server, step.WithinSeconds) }, nil
 	case plan.ForFile:
 		return func(context.Context) (bool, error) { return r.machine.FileExists(target), nil }, nil
 	case plan.ForPipe:
@@ -214,8 +217,22 @@ func (r *run) probe(step *plan.WaitFor, target string, port int) (probe, error) 
 	return nil, failf("cannot wait for '%s'", step.For)
 }
 
-// waitUntil ends at the deadline, even when the step is optional.
-func (r *run) waitUntil(ctx context.Context, holds probe, seconds int, what string) error {
+// clockIsRight measures by how much the clock is wrong. A server that tells no date does not tell that it is.
+func (r *run) clockIsRight(ctx context.Context, server windows.Server, within int) (bool, error) {
+	ahead, known, err := r.machine.ClockOffset(ctx, server)
+	if err != nil || !known {
+		return true, err
+	}
+	offset := fmt.Sprintf("%d s ahead of", ahead)
+	if ahead < 0 {
+		offset = fmt.Sprintf("%d s behind", -ahead)
+	}
+	r.setFact(plan.FactClockOffset, offset)
+	return max(ahead, -ahead) <= within, nil
+}
+
+// waitUntil ends at the deadline, even when the step is optional. The sentence may tell what was measured meanwhile.
+func (r *run) waitUntil(ctx context.Context, holds probe, seconds int, what func() string) error {
 	end := r.elapsed() + seconds
 	for r.problem = ""; ; {
 		done, err := holds(ctx)
@@ -226,7 +243,7 @@ func (r *run) waitUntil(ctx context.Context, holds probe, seconds int, what stri
 			return err
 		}
 		if r.elapsed() >= end {
-			message := fmt.Sprintf("%s after %d s", what, seconds)
+			message := fmt.Sprintf("%s after %d s", what(), seconds)
 			if r.problem != "" {
 				message += " (" + r.problem + ")"
 			}

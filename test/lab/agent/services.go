@@ -161,7 +161,8 @@ func (r *run) bring(ctx context.Context, name, wanted string, limit int) error {
 	if _, err := r.tool(ctx, []string{"sc.exe", verb, name}, 0, already, cannotAcceptNow); err != nil {
 		return err
 	}
-	return r.waitUntil(ctx, r.serviceIs(name, wanted), limit, fmt.Sprintf("service %s is not %s", name, wanted))
+	what := func() string { return fmt.Sprintf("service %s is not %s", name, wanted) }
+	return r.waitUntil(ctx, r.serviceIs(name, wanted), limit, what)
 }
 
 func (r *run) serviceIs(name, wanted string) probe {

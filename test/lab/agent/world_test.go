@@ -53,8 +53,15 @@ type world struct {
 	Throws           map[string]string           `json:"throws"`
 	ThrowTimes       *int                        `json:"throwTimes"`
 	Hangs            map[string]int              `json:"hangs"`
+	Clocks           map[string]worldClock       `json:"clocks"`
 	Starts           int                         `json:"starts"`
 	Stale            []map[string]any            `json:"stale"`
+}
+
+// worldClock is by how many seconds the machine's clock is ahead of a server's, until a second of the clock from which on it is right.
+type worldClock struct {
+	Ahead int `json:"ahead"`
+	Until int `json:"until"`
 }
 
 type worldAdapter struct {
@@ -265,6 +272,23 @@ func (s *stage) TCP(_ context.Context, host string, port int) (bool, string) {
 // HTTPS is part of windows.Network.
 func (s *stage) HTTPS(_ context.Context, server windows.Server) (bool, string) {
 	return s.answers(s.world.TLS[fmt.Sprintf("%s:%d", server.Host, server.Port)]), ""
+}
+
+// Date is part of windows.Network: the machine's own date is right here, the server's is ahead or behind.
+func (s *stage) Date(_ context.Context, server windows.Server) time.Time {
+	clock, known := s.world.Clocks[fmt.Sprintf("%s:%d", server.Host, server.Port)]
+	if !known || !server.Insecure {
+		return time.Time{}
+	}
+	if clock.Until > 0 && s.clock.Now().Sub(epoch) >= time.Duration(clock.Until)*time.Second {
+		clock.Ahead = 0
+	}
+	// Half a second more: the machine looks at its own date a moment later, and the whole seconds stay what they are.
+	more := 500 * time.Millisecond
+	if clock.Ahead < 0 {
+		more = -more
+	}
+	return s.machine.Time().Add(-time.Duration(clock.Ahead)*time.Second - more)
 }
 
 // answers: true, false, or the second of the clock from which on it does.

@@ -20,6 +20,8 @@ import (
 type Network interface {
 	TCP(ctx context.Context, host string, port int) (answers bool, seen string)
 	HTTPS(ctx context.Context, server Server) (answers bool, seen string)
+	// Date is that of an HTTPS server; no answer, or one without a date, is the zero time.
+	Date(ctx context.Context, server Server) time.Time
 	// Web asks for a page; any answer but success is an error.
 	Web(ctx context.Context, method, url string, body []byte) ([]byte, error)
 }
@@ -51,6 +53,15 @@ func (m *Machine) HTTPSAnswers(ctx context.Context, server Server) (answers bool
 	server.Time = m.Time()
 	answers, seen = m.Network.HTTPS(ctx, server)
 	return answers, seen, nil
+}
+
+// ClockOffset is the door to Network.Date: how many seconds the machine's date is ahead of the server's, if that tells one.
+func (m *Machine) ClockOffset(ctx context.Context, server Server) (seconds int, known bool, err error) {
+	if err := m.pass("Get-ClockOffset"); err != nil {
+		return 0, false, err
+	}
+	date := m.Network.Date(ctx, server)
+	return int(m.Time().Sub(date) / time.Second), !date.IsZero(), nil
 }
 
 // Web is the door to Network.Web. What is posted is an effect, shown as summary.
@@ -108,23 +119,45 @@ func (n RealNetwork) TCP(ctx context.Context, host string, port int) (answers bo
 
 // HTTPS is part of Network. 401 and 403 are answers of a server that is there.
 func (n RealNetwork) HTTPS(ctx context.Context, server Server) (answers bool, seen string) {
-	transport := &http.Transport{DialContext: n.dial, TLSClientConfig: server.tls(), DisableKeepAlives: true}
-	client := http.Client{Timeout: patience, Transport: transport}
-	url := "https://" + net.JoinHostPort(server.Host, strconv.Itoa(server.Port)) + server.Path
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	response, err := n.get(ctx, server)
 	if err != nil {
 		return false, err.Error()
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return false, err.Error()
-	}
-	_ = response.Body.Close()
 	switch response.StatusCode {
 	case http.StatusOK, http.StatusUnauthorized, http.StatusForbidden:
 		return true, ""
 	}
 	return false, response.Proto + " " + response.Status
+}
+
+// Date is part of Network.
+func (n RealNetwork) Date(ctx context.Context, server Server) time.Time {
+	response, err := n.get(ctx, server)
+	if err != nil {
+		return time.Time{}
+	}
+	date, err := http.ParseTime(response.Header.Get("Date"))
+	if err != nil {
+		return time.Time{}
+	}
+	return date
+}
+
+// get asks a server for its head.
+func (n RealNetwork) get(ctx context.Context, server Server) (*http.Response, error) {
+	transport := &http.Transport{DialContext: n.dial, TLSClientConfig: server.tls(), DisableKeepAlives: true}
+	client := http.Client{Timeout: patience, Transport: transport}
+	url := "https://" + net.JoinHostPort(server.Host, strconv.Itoa(server.Port)) + server.Path
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	_ = response.Body.Close()
+	return response, nil
 }
 
 func (s Server) tls() *tls.Config {
