@@ -95,6 +95,10 @@ func TestUnplugged(t *testing.T) {
 	if len(changes) != 1 || changes[0].GetVirtualDeviceConfigSpec().Device != unplugged || !unplugged.Connectable.StartConnected {
 		t.Fatalf("changes %+v, want that the one that is not plugged in will be", changes)
 	}
+	all := types.VirtualDeviceConnectInfo{StartConnected: true, Connected: true, AllowGuestControl: true}
+	if *unplugged.Connectable != all {
+		t.Errorf("it is connected as %+v", unplugged.Connectable)
+	}
 	wants, _ := unplugged.Backing.(*types.VirtualEthernetCardDistributedVirtualPortBackingInfo)
 	if (types.DistributedVirtualSwitchPortConnection{SwitchUuid: "switch", PortgroupKey: "group"}) != wants.Port {
 		t.Errorf("the VM wants port %+v", wants.Port)

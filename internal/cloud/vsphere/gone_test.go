@@ -50,3 +50,24 @@ func TestNowhereIsAskedOnce(t *testing.T) {
 	expect.OK(t, a.nowhere(t.Context(), m))
 	compare(t, "of the second machine", v, map[string]int{})
 }
+
+// TestNowhereToBeSeen: where not even the datacenter is found, the root must be seen.
+func TestNowhereToBeSeen(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	m.Spec.VSphere.Datacenter = "no-such-datacenter"
+	expect.OK(t, v.account().nowhere(t.Context(), m))
+	v.Deny("RetrievePropertiesEx", "System.View")
+	wantRefused(t, v.account().nowhere(t.Context(), m))
+}
+
+// TestBackAfterItWasGone: a VM that shows up soon after its machine was let go is removed all the same.
+func TestBackAfterItWasGone(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	running(t, a, m)
+	watched(t, a)
+	a.ledger.strike(m, a.now())
+	expect.OK(t, a.Delete(t.Context(), m))
+	expect.Same(t, "what is done", switchingOff, a.ledger.recall(m).job.act)
+}

@@ -115,7 +115,7 @@ func (i *inventory) keep(s *sighting) {
 	}
 	i.size += s.size()
 	i.vms[s.ref] = s
-	if s.providerID != "" && (s.readable() && scheme+s.id == s.providerID || i.ours[s.providerID].Value == "") {
+	if s.providerID != "" && (scheme+s.id == s.providerID || i.ours[s.providerID].Value == "") {
 		// If a person clones our VM, the copy has our marks but not our id.
 		i.ours[s.providerID] = s.ref
 	}

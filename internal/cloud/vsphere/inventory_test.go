@@ -204,3 +204,15 @@ func TestOption(t *testing.T) {
 		expect.Same(t, name, c.want, option(c.value))
 	}
 }
+
+// TestSize: each text of a VM counts, and none twice.
+func TestSize(t *testing.T) {
+	s := sighting{
+		ref: types.ManagedObjectReference{Value: "1", ServerGUID: "22"}, name: "4444", id: "88888888", owner: strings.Repeat("o", 16),
+		providerID: strings.Repeat("p", 32), cluster: strings.Repeat("c", 64), power: "x", connection: "yy", address: "zzzz",
+		report: strings.Repeat("r", cloud.MaxReport), nics: []string{"a", "bb"},
+	}
+	expect.Same(t, "bytes", 256+1+2+4+8+16+32+64+1+2+4+cloud.MaxReport+1+16+2+16, s.size())
+	s.report, s.nics = tooLong, nil
+	expect.Same(t, "bytes with what stands for a long report", 256+1+2+4+8+16+32+64+1+2+4, s.size())
+}
