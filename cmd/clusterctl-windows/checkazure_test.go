@@ -64,6 +64,8 @@ func TestCheckAzure(t *testing.T) {
 	}{
 		"well": {pool + login, exitDone, []string{
 			"CHECK RESULT WHAT WAS FOUND, AND WHAT TO DO login ok Azure accepts", "subnet 1 ok", "size Standard_D4s_v5 ok 4 CPUs",
+			"quota for Standard_D4s_v5 ok 0 of", "provider Microsoft.Compute ok is registered",
+			"image ok windows-2022 exists and is of generation V2",
 		}},
 		"with an AzureCluster": {
 			inherits + azureCluster + login, exitDone, []string{"resource group ok " + armsim.Group, "subnet 1 ok"},

@@ -46,8 +46,8 @@ func unreadable(err error) *cloud.Error {
 			"log in Azure's portal", why)
 }
 
-// lastWords are the last lines of our agent and of Windows' Special Administration Console, which tells of starts and ends. A crash
-// is one of its lines of XML. The console draws with escape sequences around its words.
+// lastWords are the last lines of our agent and of Windows' Special Administration Console, which tells of starts and ends. A
+// crash is one of its lines of XML. The console draws with escape sequences around its words.
 func lastWords(log string) (lines []string) {
 	for line := range strings.Lines(log) {
 		for _, mark := range []string{"CAPWIN ", "EVENT:", "SAC ", "STOPCODE"} {

@@ -95,7 +95,8 @@ func (i *inspection) run(ctx context.Context) {
 		i.rights(ctx, fmt.Sprintf("rights on subnet %d", n+1), subnet, []string{joinsSubnet})
 		i.subnet(ctx, fmt.Sprintf("subnet %d", n+1), subnet)
 	}
-	i.sizes(ctx)
+	i.providers(ctx)
+	i.image(ctx, i.sizes(ctx))
 	i.add("inside the image", cloud.CheckSkipped, "cloudbase-init, "+
 		"containerd and the version of kubeadm cannot be seen from outside; "+
 		"docs/images.md says what an image must have, and how to try it")
@@ -181,16 +182,14 @@ func (i *inspection) subnet(ctx context.Context, check, id string) {
 }
 
 // sizes compares each size and zone with what the region offers. One that will do is enough: the others are tried after it.
-func (i *inspection) sizes(ctx context.Context) {
+// It returns those that will do.
+func (i *inspection) sizes(ctx context.Context) (good []skus.Size) {
 	all, a := i.calls.listSKUs(ctx, i.where.Group.Subscription, i.where.Location)
 	if a.verdict != nil {
 		i.unseen("size "+i.spec.VMSize, a)
-		return
+		return nil
 	}
-	of, bad := skus.Read(all, i.where.Location), cloud.CheckFailed
-	if len(i.spec.FallbackVMSizes) > 0 {
-		bad = cloud.CheckWarning
-	}
+	of, bad := skus.Read(all, i.where.Location), i.badSize()
 	for _, name := range append([]string{i.spec.VMSize}, i.spec.FallbackVMSizes...) {
 		if wrong := i.unfit(of, name); wrong != nil {
 			i.add("size "+name, bad, "%s", wrong.Message)
@@ -198,7 +197,18 @@ func (i *inspection) sizes(ctx context.Context) {
 		}
 		size, _ := of.Find(name)
 		i.add("size "+name, cloud.CheckOK, "%d CPUs, %d MiB", size.CPUs, size.MemoryMiB)
+		good = append(good, size)
 	}
+	i.quota(ctx, good)
+	return good
+}
+
+// badSize is how bad it is if one size will not do: a fallback is tried instead.
+func (i *inspection) badSize() cloud.Result {
+	if len(i.spec.FallbackVMSizes) > 0 {
+		return cloud.CheckWarning
+	}
+	return cloud.CheckFailed
 }
 
 // unfit is why a size does not suit in any of the zones.

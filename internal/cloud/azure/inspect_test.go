@@ -23,7 +23,11 @@ func TestInspectAsksForTheCustomRole(t *testing.T) {
 }
 
 // readers are the rights of this program alone: without them, it says what it could not check.
-var readers = []string{"Microsoft.Authorization/permissions/read", "Microsoft.Network/virtualNetworks/subnets/read"}
+var readers = []string{
+	"Microsoft.Authorization/permissions/read", "Microsoft.Network/virtualNetworks/subnets/read",
+	"Microsoft.Resources/subscriptions/providers/read", "Microsoft.Compute/locations/usages/read",
+	"Microsoft.Compute/galleries/images/read", "Microsoft.Compute/galleries/images/versions/read",
+}
 
 // without gives the identity the role and the readers' rights, but for some actions.
 func without(actions ...string) func(*stage, *infrav1.AzureVM) {

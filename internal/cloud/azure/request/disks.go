@@ -19,7 +19,7 @@ func DataDisk(vm, name string) string { return vm + "-" + name }
 func disks(w Want) *armcompute.StorageProfile {
 	spec := w.Machine.Spec.Azure
 	profile := &armcompute.StorageProfile{
-		ImageReference:     image(w),
+		ImageReference:     Image(w),
 		OSDisk:             systemDisk(w.Machine.Name, spec),
 		DiskControllerType: optional(armcompute.DiskControllerTypes(spec.DiskController)),
 	}

@@ -12,8 +12,8 @@ import (
 // latest is the version that Azure itself looks up.
 const latest = "latest"
 
-// image is what the VM is made from. A gallery is in the VM's group unless the spec says another.
-func image(w Want) *armcompute.ImageReference {
+// Image is what the VM is made from. A gallery is in the VM's group unless the spec says another.
+func Image(w Want) *armcompute.ImageReference {
 	of := w.Machine.Spec.Azure.Image
 	switch {
 	case of.ComputeGallery.Name != "":

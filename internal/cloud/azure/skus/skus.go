@@ -13,6 +13,7 @@ import (
 // Listed is one entry of Azure's list, as far as we read it. The list has disks and other things, too.
 type Listed struct {
 	ResourceType, Name string
+	Family             string
 	LocationInfo       []struct {
 		Location    string
 		Zones       []string
@@ -35,6 +36,8 @@ type Capability struct{ Name, Value string }
 type Size struct {
 	Name            string
 	CPUs, MemoryMiB int64
+	// Family is what the size has its quota with.
+	Family string
 	// Zones are those in which the subscription may use the size. Barred says that it may not in the whole region.
 	Zones  []string
 	Barred bool
@@ -76,7 +79,7 @@ func Read(all []Listed, location string) Sizes {
 }
 
 func sizeOf(one Listed, location string) Size {
-	s := Size{Name: cloud.Clean(one.Name, 64), facts: map[string]string{}}
+	s := Size{Name: cloud.Clean(one.Name, 64), Family: cloud.Clean(one.Family, 64), facts: map[string]string{}}
 	for _, c := range one.Capabilities {
 		if slices.Contains(used, c.Name) {
 			s.facts[c.Name] = c.Value
@@ -117,6 +120,12 @@ var used = []string{
 	"EncryptionAtHostSupported", "TrustedLaunchDisabled", "HyperVGenerations", "ConfidentialComputingType", "DiskControllerTypes",
 	"EphemeralOSDiskSupported", "CachedDiskBytes", "MaxResourceVolumeMB", "NvmeDiskSizeInMiB", "MaxDataDiskCount",
 	"MaxNetworkInterfaces", "UltraSSDAvailable",
+}
+
+// Starts says whether the size can start an image of a generation, V1 or V2, as far as that is known.
+func (s Size) Starts(generation string) bool {
+	known := strings.ToUpper(s.facts["HyperVGenerations"])
+	return generation == "" || known == "" || slices.Contains(strings.Split(known, ","), strings.ToUpper(generation))
 }
 
 // is says that a fact is known to be true, and lacks that it is known to be false.

@@ -15,6 +15,7 @@ import (
 type answer struct {
 	status int
 	body   doc.Object
+	bare   []any // a list that comes without an object around it
 	// op is what the call began. A deletion names it by Location, too.
 	op     *world.Operation
 	header http.Header
@@ -35,6 +36,10 @@ func (in *Inside) write(w http.ResponseWriter, q *request, a *answer, base strin
 	}
 	if etag := doc.Text(a.body, "etag"); etag != "" {
 		h.Set("Etag", etag)
+	}
+	if a.bare != nil {
+		reply.JSON(w, a.status, a.bare)
+		return
 	}
 	if a.body == nil {
 		reply.JSON(w, a.status, nil)

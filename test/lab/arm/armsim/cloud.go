@@ -76,6 +76,8 @@ type Faults struct {
 	Refuse func(Call) *Refusal
 	// PageSize is how many items a page of a list has, whatever the client asks for.
 	PageSize int
+	// Unregistered are resource providers that the subscription may not use yet.
+	Unregistered []string
 }
 
 // Refusal is an answer of Faults.Refuse.

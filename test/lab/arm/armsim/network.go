@@ -73,9 +73,7 @@ func (in *Inside) versions(q *request, name string) (*answer, *reply.Error) {
 	if versions == nil {
 		return nil, reply.New(http.StatusNotFound, "NotFound", "Artifact: VMImage was not found.")
 	}
-	a := ok(nil)
-	a.body = doc.Object{"value": doc.Objects(versions...)}
-	return a, nil
+	return &answer{status: http.StatusOK, bare: doc.Objects(versions...)}, nil // [V] armcompute, VirtualMachineImagesClient.List
 }
 
 func (in *Inside) shown(of func(doc.ID) bool) []doc.Object {

@@ -37,6 +37,8 @@ func route(r *http.Request) *request {
 	case isScope && doc.Same(kind, permissions): // of the caller, at any scope [D]
 		q.id, q.Class = of, "permissions"
 		return q
+	case isScope && q.isProvider(of, kind):
+		return q
 	case doc.Same(path, "subscriptions"):
 		q.Class = "subscription list"
 		return q
@@ -54,6 +56,15 @@ func route(r *http.Request) *request {
 	return q
 }
 
+// isProvider reads the path of a resource provider in a subscription.
+func (q *request) isProvider(of doc.ID, kind string) bool {
+	if of.Provider != "" || of.Group != "" || kind == "" || strings.Contains(kind, "/") {
+		return false
+	}
+	q.id, q.Class = doc.ID{Subscription: of.Subscription, Provider: kind}, "provider"
+	return true
+}
+
 const permissions = "Microsoft.Authorization/permissions"
 
 // scoped reads a path that ends in a type (a list) or in an action.
@@ -65,7 +76,8 @@ func (q *request) scoped(path string) bool {
 	last := path[at+1:]
 	if id, ok := doc.ParseID(path[:at]); ok && len(id.Types) > 0 { // .../virtualMachines/NAME/start
 		q.id, q.action = id, strings.ToLower(last)
-		return q.Method == http.MethodPost || slices.Contains([]string{"instanceview", "versions", "subnets", "operations"}, q.action)
+		parts := []string{"instanceview", "versions", "subnets", "operations", "usages"}
+		return q.Method == http.MethodPost || slices.Contains(parts, q.action)
 	}
 	if scope, kind, ok := cutFold(path, "/providers/"); ok { // .../providers/Microsoft.Compute/virtualMachines
 		id, isScope := doc.ParseID(scope)
@@ -138,6 +150,8 @@ func (q *request) needs() []rights.Need {
 		return nil
 	case q.Class == "permissions":
 		return []rights.Need{{Action: permissions + "/read", Scope: scope}}
+	case q.Class == "provider":
+		return []rights.Need{{Action: "Microsoft.Resources/subscriptions/providers/read", Scope: "/subscriptions/" + q.id.Subscription}}
 	case q.Class == "subscription":
 		return []rights.Need{{Action: "Microsoft.Resources/subscriptions/read", Scope: scope}}
 	case strings.HasPrefix(q.Class, "group"):

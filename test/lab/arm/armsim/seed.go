@@ -90,8 +90,8 @@ func seed(w *Inside) {
 	}
 	add(IdentityID, doc.Object{"clientId": "cccccccc-0000-4000-8000-000000000001", "tenantId": Tenant})
 	for _, i := range []compute.Image{
-		{Name: GalleryImage, Versions: []string{"1.36.2", "1.36.3"}, SizeGB: 40},
-		{Name: ManagedImage, SizeGB: 40},
+		{Name: GalleryImage, Versions: []string{"1.36.2", "1.36.3"}, SizeGB: 40, Generation: "V2"},
+		{Name: ManagedImage, SizeGB: 40, Generation: "V2"},
 		{Name: CommunityImage, Versions: []string{"1.36.2", "1.36.3"}, SizeGB: 40},
 		{Name: MarketplaceImage, Versions: []string{"20348.4052.250906", "20348.4171.251003"}, SizeGB: 127},
 		{Name: PlanImage, Versions: []string{"136.3.20261001"}, SizeGB: 127, Plan: PlanImage},

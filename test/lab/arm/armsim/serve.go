@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/rights"
@@ -111,6 +112,9 @@ func (c *Cloud) admit(h http.Header, q *request, content []byte) *reply.Error {
 	}
 	if refused := in.Rights.Check(q.client, q.needs()...); refused != nil {
 		return refused
+	}
+	if q.Class != "provider" && in.unregistered(q.id.Provider) {
+		return reply.NotRegistered(q.id.Provider)
 	}
 	if q.id.Group != "" && in.World.Group(q.id.Subscription, q.id.Group) == nil {
 		return reply.ResourceGroupNotFound(q.id.Group)
@@ -231,6 +235,12 @@ func (in *Inside) do(q *request) (*answer, *reply.Error) {
 		return in.vm(q)
 	case strings.HasPrefix(q.Class, "disk"):
 		return in.disk(q)
+	case q.Class == "provider":
+		return in.provider(q)
+	case q.action == "usages":
+		return ok(doc.Object{"value": doc.Objects(in.Compute.Usages(q.id)...)}), nil
+	case q.id.Is(compute.ManagedImage), strings.Contains(q.Class, "images"), strings.HasSuffix(q.Class, "skus/versions"):
+		return in.image(q)
 	case q.Class == "sku list":
 		return in.skus(q), nil
 	case strings.HasPrefix(q.Class, "nic"):

@@ -25,6 +25,9 @@ type Image struct {
 	Security string
 	// Regions are those of a gallery image; none means all.
 	Regions []string
+	// Generation is V1 or V2; empty starts in every size. Linux is an image of the other system.
+	Generation string
+	Linux      bool
 }
 
 // AddImage adds an image.

@@ -129,6 +129,12 @@ func DiskExists(disk, group string) *Error {
 		"supported.", disk, strings.ToUpper(group)).At("/subscriptions")
 }
 
+// NotRegistered is what a subscription gets that may not use a resource provider [D].
+func NotRegistered(namespace string) *Error {
+	return New(http.StatusConflict, "MissingSubscriptionRegistration", "The subscription is not registered to use namespace '%s'. "+
+		"See https://aka.ms/rps-not-found for how to register subscriptions.", namespace)
+}
+
 // QuotaExceeded is compute's answer to too many cores [V].
 func QuotaExceeded(family, location string, limit, used, more int) *Error {
 	return New(http.StatusConflict, "OperationNotAllowed", "Operation could not be completed as it results in exceeding approved "+

@@ -1,0 +1,43 @@
+package armsim
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
+)
+
+func (in *Inside) unregistered(namespace string) bool {
+	return slices.ContainsFunc(in.Faults.Unregistered, func(one string) bool { return doc.Same(one, namespace) })
+}
+
+// provider tells whether a subscription may use a resource provider [D resources/providers].
+func (in *Inside) provider(q *request) (*answer, *reply.Error) {
+	if q.Method != http.MethodGet {
+		return nil, notAllowed(q)
+	}
+	state := "Registered"
+	if in.unregistered(q.id.Provider) {
+		state = "NotRegistered"
+	}
+	return ok(doc.Object{
+		"id": "/subscriptions/" + q.id.Subscription + "/providers/" + q.id.Provider, "namespace": q.id.Provider,
+		"registrationState": state, "registrationPolicy": "RegistrationRequired",
+	}), nil
+}
+
+// image shows an image, the definition of one in a gallery, or a version.
+func (in *Inside) image(q *request) (*answer, *reply.Error) {
+	if q.Method != http.MethodGet {
+		return nil, notAllowed(q)
+	}
+	if q.action == "versions" && strings.Contains(strings.ToLower(q.id.Type()), "publishers") {
+		return in.read(q)
+	}
+	if body := in.Compute.ShowImage(q.id, q.action == "versions"); body != nil {
+		return ok(body), nil
+	}
+	return nil, reply.ResourceNotFound(q.id.Type(), strings.Join(q.id.Names, "/"), q.id.Group)
+}
