@@ -132,7 +132,14 @@ func TestNodeIP(t *testing.T) {
 		change       change
 		want         string
 	}{
-		{"one adapter", "the kubelet has no choice to make", withAdapters(staticAdapter("10.0.0.5/24")), ""},
+		{"one adapter", "it may have addresses of pods later", withAdapters(staticAdapter("10.0.0.5/24")), "10.0.0.5"},
+		{"the template's", "Windows knows its address", func(*bootstrap.Input) {}, "<nodeAddress>"},
+		{"behind our vSwitch", "HNS knows its address", inNetwork("L2Bridge", "Flannel"), "<managementIP>"},
+		{
+			"another has our vSwitch", "the first is the node's",
+			inNetwork("L2Bridge", "Flannel", twoByDHCP, withInterface("storage")), "<nodeAddress>",
+		},
+		{"both by DHCP", "Windows' default route tells of IPv4 only", inNetwork("None", "", dualStack), ""},
 		{"two adapters", "the cluster says nothing of its pods", two, "10.0.0.5"},
 		{"pods of IPv4", "IPv6 is of no use to them", inNetwork("None", "", two), "10.0.0.5"},
 		{"pods of both", "the pods' first family is the Node's", inNetwork("None", "", dualStack, two), "10.0.0.5,fd00::5"},
@@ -140,8 +147,11 @@ func TestNodeIP(t *testing.T) {
 			"pods of IPv6", "so is the Node",
 			inNetwork("None", "", withRanges([]string{"fd00:1::/56"}, []string{"fd00:2::/112"}), two), "fd00::5",
 		},
-		{"the first by DHCP", "its address is not known", withAdapters(byDHCP, numbered(staticAdapter("10.0.0.5/24"), 2)), ""},
-		{"another family", "IPv4 is DHCP's", withAdapters(staticAdapter("fd00::5/64"), byDHCP), ""},
+		{
+			"the first by DHCP", "Windows knows its address",
+			withAdapters(byDHCP, numbered(staticAdapter("10.0.0.5/24"), 2)), "<nodeAddress>",
+		},
+		{"another family", "IPv4 is DHCP's", withAdapters(staticAdapter("fd00::5/64"), byDHCP), "<nodeAddress>"},
 		{"the user's word", "it is there once", all(two, withArg("node-ip", "::")), "::"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -270,7 +280,7 @@ func TestAddressWarnings(t *testing.T) {
 		"one by DHCP":             {withAdapters(byDHCP), nil},
 		"one with addresses":      {static, []string{byCNI}},
 		"a vSwitch of ours":       {inNetwork("Overlay", "Flannel", static), nil},
-		"another's vSwitch":       {inNetwork("Overlay", "OVNKubernetes", static), []string{byCNI}},
+		"OVN's vSwitch":           {inNetwork("Overlay", "OVNKubernetes", static), nil},
 		"another's, transparent":  {inNetwork("Transparent", "", static), []string{byCNI}},
 		"no mode":                 {inNetwork("None", "", static), []string{byCNI}},
 		"another's vSwitch, DHCP": {inNetwork("Transparent", "", withAdapters(byDHCP)), nil},

@@ -14,6 +14,7 @@ import (
 const (
 	customField          = "WindowsBootstrapConfig spec.custom"
 	scriptsDirectory     = step.OwnDirectory + `\scripts`
+	bootsDirectory       = step.OwnDirectory + `\boots`
 	defaultScriptSeconds = 300
 )
 
@@ -21,6 +22,8 @@ const (
 type custom struct {
 	files             []customFile
 	preJoin, postJoin []customScript
+	// everyBoot scripts stay on the node, beside the others that are erased at the end.
+	everyBoot []customScript
 }
 
 type customFile struct {
@@ -48,7 +51,30 @@ func readCustom(spec bootstrapv1.Custom, from step.Contents, deadlineSeconds int
 	if c.postJoin, err = readScripts("postJoin", step.PhasePostJoin, spec.PostJoin, from); err != nil {
 		return c, err
 	}
+	if c.everyBoot, err = readBootScripts(spec.EveryBoot); err != nil {
+		return c, err
+	}
 	return c, c.checkTime(deadlineSeconds)
+}
+
+// readBootScripts reads them as other scripts, but for their folder, which stays.
+func readBootScripts(wanted []bootstrapv1.BootScript) ([]customScript, error) {
+	const hook = "everyBoot"
+	var alike []bootstrapv1.CustomScript
+	for i, script := range wanted {
+		if script.Content == "" {
+			field := fmt.Sprintf("%s.%s[%d].content", customField, hook, i)
+			return nil, step.Invalid(field, "must not be empty; use the text of the script")
+		}
+		alike = append(alike, bootstrapv1.CustomScript{
+			Name: script.Name, Type: script.Type, Content: script.Content, TimeoutSeconds: script.TimeoutSeconds,
+		})
+	}
+	scripts, err := readScripts(hook, "boot", alike, nil)
+	for i := range scripts {
+		scripts[i].path = bootsDirectory + strings.TrimPrefix(scripts[i].path, scriptsDirectory)
+	}
+	return scripts, err
 }
 
 // checkTime refuses scripts that could take all of the time that the guest has: the bootstrap would fail by its
@@ -146,6 +172,12 @@ func (c custom) steps() step.Part {
 	for _, script := range c.postJoin {
 		script.addTo(&p, step.PhasePostJoin, step.ReasonPostJoinScriptFailed)
 	}
+	for _, script := range c.everyBoot {
+		p.Add(step.PhasePostJoin, script.write())
+		run := script.run(step.ReasonEveryBootScriptFailed)
+		run.Optional, run.RebootExitCodes = true, nil
+		p.EveryBoot = append(p.EveryBoot, run)
+	}
 	if len(c.preJoin)+len(c.postJoin) > 0 {
 		p.Erase = plan.Texts(scriptsDirectory + `\*`)
 	}
@@ -155,12 +187,20 @@ func (c custom) steps() step.Part {
 // addTo writes a script where only administrators can read it, and runs it unchanged. All scripts are erased at the
 // end. What a script from a Secret prints is not told, because PowerShell shows the line that failed.
 func (s customScript) addTo(p *step.Part, phase, reason string) {
+	p.Add(phase, s.write(), s.run(reason))
+	p.Redact = append(p.Redact, s.content.SecretText()...)
+}
+
+func (s customScript) write() *plan.File {
 	write := step.PrivateFile("write-"+s.name, step.ReasonNodeFilesFailed, s.path, s.content.Bytes)
 	write.Secret = s.content.Secret
-	p.Add(phase, write, &plan.Script{
+	return write
+}
+
+func (s customScript) run(reason string) *plan.Script {
+	return &plan.Script{
 		Common:  plan.Common{Name: "run-" + s.name, Reason: reason, TimeoutSeconds: s.seconds},
 		Path:    plan.Text(s.path),
 		Program: plan.Program{RebootExitCodes: []int{step.ExitReboot}, Quiet: s.content.Secret},
-	})
-	p.Redact = append(p.Redact, s.content.SecretText()...)
+	}
 }

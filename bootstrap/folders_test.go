@@ -167,7 +167,7 @@ func (g *ground) command(argv []plan.Value) {
 }
 
 // ofSystem32 are the programs that plans run by their names.
-var ofSystem32 = []string{"sc.exe", "reg.exe", "route.exe", "certutil.exe", "cmd.exe", "w32tm.exe", "curl.exe"}
+var ofSystem32 = []string{"sc.exe", "reg.exe", "route.exe", "certutil.exe", "cmd.exe", "w32tm.exe", "curl.exe", "netsh.exe"}
 
 // pathInText is a path somewhere in an argument.
 var pathInText = regexp.MustCompile(`[A-Za-z]:\\[^"|,;=]*`)

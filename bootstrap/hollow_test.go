@@ -15,7 +15,7 @@ network: {exceptionCIDRs: [], nodePorts: {}, dynamicPorts: {}, firewall: [], kub
 containerd: {registries: [], prepullImages: [], dropIns: []}
 windows: {proxy: {noProxy: []}, trustedCertificates: [], ntpServers: [], pageFile: {}, users: [], features: [],
   defenderExclusions: {folders: [], processes: []}, csiProxy: {}, domain: {credentialsRef: {}}, gmsaPlugin: {}}
-custom: {files: [], preJoin: [], postJoin: []}`
+custom: {files: [], preJoin: [], postJoin: [], everyBoot: []}`
 
 // What is empty makes the same node as what is left out, whether it was empty or its parent was.
 func TestHollowConfigsSayNothing(t *testing.T) {

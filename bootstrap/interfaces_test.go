@@ -35,6 +35,9 @@ func adaptersOf(t *testing.T, in bootstrap.Input) []string {
 			case *plan.Adapter:
 				got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s%s", one.MAC, one.Rename, one.Set)))
 			case *plan.HNSNetwork:
+				if one.Wait {
+					continue // the CNI chooses its adapter
+				}
 				got = append(got, fmt.Sprintf("vSwitch %v", one.Request["NetworkAdapterName"]))
 			}
 		}
@@ -50,26 +53,29 @@ func TestInterface(t *testing.T) {
 		change change
 		want   []string
 	}{
-		"the template's own":        {inNetwork("Overlay", "Flannel"), []string{"vSwitch <nil>"}},
-		"the template's own, named": {inNetwork("Overlay", "Flannel", withInterface("Ethernet0 2")), []string{"vSwitch Ethernet0 2"}},
-		"the template's, to Calico": {inNetwork("Overlay", "Calico", withInterface("Ethernet0 2")), []string{"vSwitch Ethernet0 2"}},
-		"none listed":               {inNetwork("Overlay", "Flannel", withAdapters()), []string{"vSwitch <nil>"}},
+		"the template's own":        {inNetwork("L2Bridge", "Flannel"), []string{"adapter", fact}},
+		"the template's own, named": {inNetwork("L2Bridge", "Flannel", withInterface("Ethernet0 2")), []string{"vSwitch Ethernet0 2"}},
+		"the template's, to Calico": {inNetwork("Overlay", "Calico", withInterface("Ethernet0 2")), nil},
+		"none listed":               {inNetwork("L2Bridge", "Flannel", withAdapters()), []string{"adapter", fact}},
 
-		"one":         {inNetwork("Overlay", "Flannel", withAdapters(byDHCP)), []string{"node", "vSwitch node"}},
-		"one, chosen": {inNetwork("Overlay", "Flannel", withAdapters(byDHCP), withInterface("node")), []string{"node", "vSwitch node"}},
+		"one": {inNetwork("L2Bridge", "Flannel", withAdapters(byDHCP)), []string{"node", "vSwitch node"}},
+		"one, chosen": {
+			inNetwork("L2Bridge", "Flannel", withAdapters(byDHCP), withInterface("node")), []string{"node", "vSwitch node"},
+		},
 		"one with addresses": {
 			inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("10.0.0.5/24"))),
 			[]string{"00:50:56:00:00:01 node", "vSwitch node"},
 		},
-		"two": {inNetwork("Overlay", "Flannel", twoByDHCP), []string{first + " node", second + " storage", "vSwitch node"}},
+		"two": {inNetwork("L2Bridge", "Flannel", twoByDHCP), []string{first + " node", second + " storage", "vSwitch node"}},
 		"the second": {
-			inNetwork("Overlay", "Flannel", twoByDHCP, withInterface("storage")),
+			inNetwork("L2Bridge", "Flannel", twoByDHCP, withInterface("storage")),
 			[]string{first + " node", second + " storage", "vSwitch storage"},
 		},
-		"to Calico":     {inNetwork("Overlay", "Calico", withAdapters(byDHCP)), []string{"adapter", fact}},
-		"two to Calico": {inNetwork("L2Bridge", "Calico", twoByDHCP), []string{first + " adapter", fact}},
+		"to Calico":     {inNetwork("Overlay", "Calico", withAdapters(byDHCP)), nil},
+		"to Flannel":    {inNetwork("Overlay", "Flannel", withAdapters(byDHCP)), []string{"node"}},
+		"two to Calico": {inNetwork("L2Bridge", "Calico", twoByDHCP), nil},
 		"the second, to Calico": {
-			inNetwork("L2Bridge", "Calico", twoByDHCP, withInterface("storage")), []string{second + " adapter", fact},
+			inNetwork("L2Bridge", "Calico", twoByDHCP, withInterface("storage")), nil,
 		},
 		"the CNI's vSwitch": {inNetwork("Overlay", "OVNKubernetes", twoByDHCP), []string{first + " node", second + " storage"}},
 		"Open vSwitch":      {inNetwork("Transparent", "Antrea", withAdapters(byDHCP)), []string{"node"}},
@@ -81,13 +87,13 @@ func TestInterface(t *testing.T) {
 			inNetwork("L2Bridge", "Flannel", onAzureWith("nat-gateway")), []string{"nat-gateway", "vSwitch nat-gateway"},
 		},
 
-		"on Azure":      {inNetwork("Overlay", "Flannel", onAzure), []string{"vSwitch <nil>"}},
-		"on Azure, one": {inNetwork("Overlay", "Flannel", onAzureWith("node")), []string{"node", "vSwitch node"}},
+		"on Azure":      {inNetwork("L2Bridge", "Flannel", onAzure), []string{"adapter", fact}},
+		"on Azure, one": {inNetwork("L2Bridge", "Flannel", onAzureWith("node")), []string{"node", "vSwitch node"}},
 		"on Azure, chosen": {
-			inNetwork("L2Tunnel", "AzureCNI", vnet, onAzureWith("node"), withInterface("node")), []string{"node", "vSwitch node"},
+			inNetwork("L2Bridge", "AzureCNI", vnet, onAzureWith("node"), withInterface("node")), []string{"node", "vSwitch node"},
 		},
-		"on Azure, two":       {inNetwork("Overlay", "Flannel", onAzureWith("node", "storage")), []string{"node", "vSwitch node"}},
-		"on Azure, to Calico": {inNetwork("Overlay", "Calico", onAzureWith("node")), []string{"adapter", fact}},
+		"on Azure, two":       {inNetwork("L2Bridge", "Flannel", onAzureWith("node", "storage")), []string{"node", "vSwitch node"}},
+		"on Azure, to Calico": {inNetwork("Overlay", "Calico", onAzureWith("node")), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expect.Same(t, "adapters", test.want, adaptersOf(t, plainInput(t, test.change)))
@@ -99,7 +105,7 @@ func TestInterfaceRefused(t *testing.T) {
 	const field = "WindowsBootstrapConfig spec.network.interface"
 	refuse(t, []mistake{
 		{
-			"of one", field, inNetwork("Overlay", "Flannel", withAdapters(byDHCP), withInterface("Ethernet0")),
+			"of one", field, inNetwork("Overlay", "WinOverlay", withAdapters(byDHCP), withInterface("Ethernet0")),
 			`"Ethernet0" is not one of the machine's networkInterfaces; use node, or remove it to use node`,
 		},
 		{
@@ -107,11 +113,11 @@ func TestInterfaceRefused(t *testing.T) {
 			`"Storage" is not one of the machine's networkInterfaces; use node or storage, or remove it to use node`,
 		},
 		{
-			"on Azure", field, inNetwork("Overlay", "Flannel", onAzureWith("node"), withInterface("Ethernet")),
+			"on Azure", field, inNetwork("Overlay", "WinOverlay", onAzureWith("node"), withInterface("Ethernet")),
 			`"Ethernet" is not one of the machine's networkInterfaces; use node`,
 		},
 		{
-			"the second on Azure", field, inNetwork("Overlay", "Flannel", onAzureWith("node", "storage"), withInterface("storage")),
+			"the second on Azure", field, inNetwork("Overlay", "WinOverlay", onAzureWith("node", "storage"), withInterface("storage")),
 			`"storage" is not the VM's primary adapter, the only one that pods can use on Azure; use node, or remove it`,
 		},
 	})
@@ -125,7 +131,8 @@ func TestVSwitchHasItsAdapter(t *testing.T) {
 			if _, err := bootstrap.Render(in); err != nil {
 				continue // not on vSphere
 			}
-			vSwitch := slices.Contains([]bootstrapv1.NetworkMode{"L2Bridge", "Overlay"}, mode) && cni != bootstrapv1.CNIOVNKubernetes
+			ours := []bootstrapv1.CNI{"WinBridge", "WinOverlay", "AzureCNI"}
+			vSwitch := slices.Contains(ours, cni) || mode == "L2Bridge" && cni == "Flannel"
 			got := strings.Join(adaptersOf(t, in), " ")
 			if chosen := strings.Contains(got, "vSwitch "); chosen != vSwitch || strings.Contains(got, "nil") {
 				t.Errorf("%s %s with two adapters: %s", mode, cni, got)

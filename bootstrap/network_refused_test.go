@@ -9,7 +9,7 @@ func TestNetworkRefuses(t *testing.T) {
 	const metrics = `{name: metrics, protocol: TCP, ports: {first: 9182}}`
 	six, four := []string{"fd00:1::/56"}, []string{"10.244.0.0/16"}
 	refuse(t, []mistake{
-		{"NAT", "network.mode", inNetwork("nat", ""), `"nat" is not valid; use L2Bridge, L2Tunnel, Overlay, Transparent or None`},
+		{"NAT", "network.mode", inNetwork("nat", ""), `"nat" is not valid; use L2Bridge, Overlay, Transparent or None`},
 		{"no mode", "network.mode", withVNI(4096), `"" is not valid`},
 		{
 			"overlay without CNI", "network.cni", inNetwork("Overlay", ""),
@@ -21,10 +21,13 @@ func TestNetworkRefuses(t *testing.T) {
 			"Calico does not work in mode None; use no cni, or another mode",
 		},
 		{"AzureCNI on vSphere", "network.cni", inNetwork("L2Bridge", "AzureCNI"), "works on Azure only, and the machine is on vSphere"},
-		{"l2tunnel on vSphere", "network.cni", inNetwork("L2Tunnel", "AzureCNI"), "works on Azure only"},
-		{"transparent on Azure", "network.mode", inNetwork("Transparent", "Antrea", onAzure), "which Azure drops; use L2Tunnel"},
 		{
-			"more pods than addresses", "kubelet.maxPods", inNetwork("L2Tunnel", "AzureCNI", onAzure, withPods(256)),
+			"the tunnel of Azure", "network.mode", inNetwork("L2Tunnel", "AzureCNI", onAzure),
+			"since 2024 its azure-vnet makes an L2Bridge, whatever its mode says; use L2Bridge",
+		},
+		{"transparent on Azure", "network.mode", inNetwork("Transparent", "Antrea", onAzure), "which Azure drops; use L2Bridge"},
+		{
+			"more pods than addresses", "kubelet.maxPods", inNetwork("L2Bridge", "AzureCNI", onAzure, withPods(256)),
 			"256 pods cannot have an address each, because a network interface on Azure has 256; use 255 or less",
 		},
 		{
@@ -37,6 +40,11 @@ func TestNetworkRefuses(t *testing.T) {
 			"4095 is not accepted by Windows; use 4096 to 16777215",
 		},
 		{"large VNI", "network.vni", inNetwork("Overlay", "Flannel", withVNI(1<<24)), "is not accepted by Windows"},
+		{
+			"port for Flannel", "network.vxlanPort", inNetwork("Overlay", "Flannel", withVXLANPort(9898)),
+			"has no effect in mode Overlay with Flannel; remove it: only OVNKubernetes has another than 4789",
+		},
+		{"odd port", "network.vxlanPort", inNetwork("Overlay", "OVNKubernetes", withVXLANPort(65536)), "65536 is not a port"},
 		{"interface for OVN", "network.interface", inNetwork("Overlay", "OVNKubernetes", withInterface("a")), "has no effect"},
 		{"interface for none", "network.interface", inNetwork("None", "", withInterface("a")), "mode None with no cni; remove it"},
 		{"name for Antrea", "network.hnsNetworkName", inNetwork("Transparent", "Antrea", withName("a")), "has no effect"},
@@ -57,10 +65,6 @@ func TestNetworkRefuses(t *testing.T) {
 			"that Calico makes later; remove it",
 		},
 		{
-			"kube-proxy of OVN", "network.kubeProxy", inNetwork("Overlay", "OVNKubernetes", withKubeProxy),
-			"that OVNKubernetes makes later",
-		},
-		{
 			"kube-proxy of nobody", "network.kubeProxy.configFile",
 			inNetwork("Overlay", "Flannel", spec(`network: {kubeProxy: {dsr: Enabled}}`)), `"" is not valid; use Managed`,
 		},
@@ -74,12 +78,16 @@ func TestNetworkRefuses(t *testing.T) {
 			"must not be empty, because the files of Flannel need it; use the CIDR of the cluster's pods",
 		},
 		{
-			"no pods for kube-proxy", podsField, inNetwork("L2Tunnel", "AzureCNI", onAzure, withRanges(nil, four), withKubeProxy),
+			"no pods for kube-proxy", podsField, inNetwork("L2Bridge", "AzureCNI", onAzure, withRanges(nil, four), withKubeProxy),
 			"must not be empty",
 		},
 		{
 			"no services", servicesField, inNetwork("Overlay", "Flannel", withRanges(four, nil)),
 			"must not be empty, because the files of Flannel need it; use the CIDR of the cluster's Services",
+		},
+		{
+			"no services for OVN", servicesField, inNetwork("Overlay", "OVNKubernetes", withRanges(four, nil)),
+			"the files of OVNKubernetes need it",
 		},
 		{"odd pods", podsField, inNetwork("Overlay", "Calico", withRanges([]string{"10.244.0.0"}, nil)), `"10.244.0.0" is not a CIDR`},
 		{"odd services", servicesField, inNetwork("Overlay", "Calico", withRanges(nil, []string{"10.96.0.1/12"})), "use 10.96.0.0/12"},
@@ -114,7 +122,7 @@ func TestNetworkRefuses(t *testing.T) {
 		},
 		{"exception of IPv6", "network.exceptionCIDRs", inNetwork("L2Bridge", "Flannel", exceptions("fd00::/8")), "use IPv4 only"},
 		{
-			"AzureCNI without the virtual network", "network.exceptionCIDRs", inNetwork("L2Tunnel", "AzureCNI", onAzure),
+			"AzureCNI without the virtual network", "network.exceptionCIDRs", inNetwork("L2Bridge", "AzureCNI", onAzure),
 			"pods of AzureCNI have addresses of the virtual network",
 		},
 		{

@@ -89,7 +89,6 @@ func (n *node) readKubelet(in Input) error {
 		Spec: in.Config.Spec.Kubelet, Node: in.Config.Spec.Node, Reservations: in.Config.Spec.Reservations,
 		NodeName: n.machine.Node, ProviderID: in.WindowsMachine.Spec.ProviderID,
 		Version: n.version, Minor: n.minor, Size: sizeOf(in.WindowsMachine.Spec),
-		NodeIP: n.adapters.NodeIP(in.Cluster.Spec.ClusterNetwork.Pods),
 	})
 	return err
 }
@@ -139,8 +138,11 @@ func (n *node) readNetwork(in Input) error {
 		Spec: in.Config.Spec.Network, ClusterNetwork: in.Cluster.Spec.ClusterNetwork, Adapters: n.adapters,
 		NodeName: n.machine.Node, OnAzure: n.cloud.isAzure,
 		MaxPods: n.kubelet.MaxPods, DelayedStart: n.kubelet.Start == plan.StartDelayedAuto,
-		DSRByDefault: kubelet.GateOn(network.DSRGate, nil, n.minor),
+		DSRByDefault: kubelet.GateOn(network.DSRGate, nil, n.minor), AddressGiven: n.kubelet.HasNodeIP(),
 	})
+	if err == nil {
+		n.kubelet.NodeIP = n.network.NodeIP()
+	}
 	return err
 }
 

@@ -31,12 +31,11 @@ func nodePlan(n *node) *plan.Plan {
 		Erase:  append(plan.Texts(step.JoinFile, step.BootstrapKubeconfig), n.cloud.erase...),
 	}
 	steps := map[string][]plan.Step{}
-	var everyBoot []plan.Step
-	for _, own := range n.parts() {
+	parts := n.parts()
+	for _, own := range append(parts, handOver(parts)) {
 		for phase, more := range own.Steps {
 			steps[phase] = append(steps[phase], more...)
 		}
-		everyBoot = append(everyBoot, own.EveryBoot...)
 		p.Redact, p.Erase = append(p.Redact, own.Redact...), append(p.Erase, own.Erase...)
 	}
 	for _, name := range step.PhaseOrder {
@@ -44,8 +43,8 @@ func nodePlan(n *node) *plan.Plan {
 			p.Phases = append(p.Phases, plan.Phase{Name: name, Steps: steps[name]})
 		}
 	}
-	if len(everyBoot) > 0 {
-		p.EveryBoot = []plan.Phase{{Name: "every-boot", Steps: everyBoot}}
+	if boot := everyBoot(parts, n.kubelet.Readdressed()); len(boot) > 0 {
+		p.EveryBoot = []plan.Phase{{Name: "every-boot", Steps: boot}}
 	}
 	return p
 }

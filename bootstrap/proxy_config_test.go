@@ -29,6 +29,9 @@ type proxyConfiguration struct {
 		NetworkName string `json:"networkName"`
 		SourceVip   string `json:"sourceVip,omitempty"`
 		EnableDSR   bool   `json:"enableDSR"`
+		// ForwardHealthCheckVip: probes of an internal load balancer go to the endpoint RootHnsEndpointName.
+		ForwardHealthCheckVip bool   `json:"forwardHealthCheckVip,omitempty"`
+		RootHnsEndpointName   string `json:"rootHnsEndpointName,omitempty"`
 	} `json:"winkernel"`
 }
 
@@ -46,8 +49,16 @@ func TestProxyConfiguration(t *testing.T) {
 				t.Errorf("%s: %+v", golden.name, got)
 			}
 			overlay := in.Config.Spec.Network.Mode == "Overlay"
-			if want := map[bool]string{true: "10.244.3.254"}[overlay]; got.Winkernel.SourceVip != want {
+			want := map[bool]string{true: "10.244.3.254"}[overlay]
+			if in.Config.Spec.Network.CNI == "OVNKubernetes" {
+				want = "10.132.6.77"
+			}
+			if got.Winkernel.SourceVip != want {
 				t.Errorf("%s: source VIP %q, want %q", golden.name, got.Winkernel.SourceVip, want)
+			}
+			probed := in.WindowsMachine.Spec.Azure != nil && in.Config.Spec.Network.CNI == "Flannel" && !overlay
+			if got.Winkernel.ForwardHealthCheckVip != probed || (got.Winkernel.RootHnsEndpointName == "cbr0_ep") != probed {
+				t.Errorf("%s: probes of load balancers %t: %+v", golden.name, probed, got.Winkernel)
 			}
 			// Off by default up to 1.32, locked on from 1.34.
 			gated := in.Machine.Spec.Version == "v1.30.14"
@@ -59,15 +70,15 @@ func TestProxyConfiguration(t *testing.T) {
 			}
 		}
 	}
-	if found != 8 {
-		t.Errorf("%d golden plans configure kube-proxy, 8 are known", found)
+	if found != 10 {
+		t.Errorf("%d golden plans configure kube-proxy, 10 are known", found)
 	}
 }
 
 // readProxy reads strictly, and wants each field to be there once.
 func readProxy(t *testing.T, file *plan.File) proxyConfiguration {
 	t.Helper()
-	text := expect.Got(file.Text.Resolve(map[string]string{"podPrefix": "10.244.3"}))(t)
+	text := expect.Got(file.Text.Resolve(map[string]string{"podPrefix": "10.244.3", "vipEndpoint": "10.132.6.77"}))(t)
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	var got proxyConfiguration

@@ -37,8 +37,6 @@ type Input struct {
 	Version string
 	Minor   uint64
 	Size    Size
-	// NodeIP is the flag node-ip, unless the user sets it. Empty: the kubelet finds its address itself.
-	NodeIP string
 }
 
 // Kubelet is what was read of spec.kubelet, spec.node and spec.reservations and found good, defaults filled in.
@@ -52,6 +50,8 @@ type Kubelet struct {
 	Taints  []corev1.Taint
 	// Flags are those that have no field in the configuration, or that the kubelet needs to register its node.
 	Flags []Flag
+	// NodeIP is the flag node-ip, unless the user sets it. Nil: the kubelet finds its address itself.
+	NodeIP plan.Value
 	// logFlags are flags of kube-log-runner, which writes to LogDirectory.
 	logFlags     []Flag
 	LogDirectory string
@@ -83,7 +83,9 @@ func Read(in Input) (Kubelet, error) {
 	if err := k.readService(in.Spec); err != nil {
 		return k, err
 	}
-	k.addressAndLabels(in.NodeIP, labels)
+	if len(labels) > 0 {
+		k.Flags = append(k.Flags, Flag{"node-labels", strings.Join(labels, ",")})
+	}
 	if k.reservations, err = readReservations(in.Reservations); err != nil {
 		return k, err
 	}
@@ -123,15 +125,8 @@ func (k *Kubelet) readService(spec bootstrapv1.Kubelet) error {
 	return k.readSwitches(spec)
 }
 
-// addressAndLabels adds the other flags for the registration. A node-ip that the user sets counts more than ours.
-func (k *Kubelet) addressAndLabels(nodeIP string, labels []string) {
-	if nodeIP != "" && !hasFlag(k.Flags, "node-ip") {
-		k.Flags = append(k.Flags, Flag{"node-ip", nodeIP})
-	}
-	if len(labels) > 0 {
-		k.Flags = append(k.Flags, Flag{"node-labels", strings.Join(labels, ",")})
-	}
-}
+// HasNodeIP tells that the user has set the flag.
+func (k *Kubelet) HasNodeIP() bool { return hasFlag(k.Flags, "node-ip") }
 
 // readFlags reads flags that have no field in the configuration: first ours, then the user's.
 func readFlags(spec bootstrapv1.Kubelet, minor uint64) ([]Flag, error) {

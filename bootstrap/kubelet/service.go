@@ -21,7 +21,7 @@ func (k *Kubelet) service() []plan.Step {
 	return []plan.Step{
 		&plan.Service{
 			Common:  plan.Common{Name: "kubelet-service", Reason: step.ReasonKubeletServiceFailed, Attempts: 3},
-			Service: "kubelet", Command: plan.Texts(k.command()...), Start: k.Start,
+			Service: "kubelet", Command: k.command(), Start: k.Start,
 			DependsOn: plan.Texts("containerd"), RestartSeconds: []int{10, 30, 60},
 		},
 		&plan.ServiceState{
@@ -36,10 +36,20 @@ func (k *Kubelet) service() []plan.Step {
 	}
 }
 
+// Readdressed is the service with the address that DHCP has given at this boot. The bootstrap starts it, not Windows.
+func (k *Kubelet) Readdressed() []plan.Step {
+	if len(k.NodeIP) == 0 || k.NodeIP[0].Fact == "" {
+		return nil
+	}
+	service := k.service()[0].(*plan.Service)
+	service.Start, service.Optional = plan.StartDemand, true
+	return []plan.Step{service}
+}
+
 // command is the command line of the service. It is ours because the services of images ignore what kubeadm writes
 // for them, do not restart and do not rotate logs. Without --windows-service Windows could not tell the kubelet that
 // the machine shuts down.
-func (k *Kubelet) command() []string {
+func (k *Kubelet) command() []plan.Value {
 	command := []string{step.LogProgram, `--log-file=` + k.LogDirectory + `\kubelet.log`}
 	for _, flag := range k.logFlags {
 		command = append(command, "--"+flag.Name+"="+flag.Value)
@@ -55,7 +65,11 @@ func (k *Kubelet) command() []string {
 	for _, flag := range k.Flags {
 		command = append(command, "--"+flag.Name+"="+flag.Value)
 	}
-	return command
+	values := plan.Texts(command...)
+	if k.NodeIP != nil {
+		values = append(values, plan.Parts(plan.Text("--node-ip="), k.NodeIP))
+	}
+	return values
 }
 
 // commandCheck makes sure that the kubelet has our command line: scripts of images that repair the service recreate
@@ -71,7 +85,7 @@ func (k *Kubelet) commandCheck() []plan.Step {
 		},
 		&plan.Check{
 			Common: plan.Common{Name: "kubelet-arguments", Reason: step.ReasonKubeletArgsNotApplied},
-			Test:   plan.Test{Fact: imagePath, Is: plan.Text(commandLine(k.command()))},
+			Test:   plan.Test{Fact: imagePath, Is: commandLine(k.command())},
 			Say: plan.Parts(
 				plan.Text("the service kubelet was changed during the join: it now runs "), plan.FromFact(imagePath)),
 		},
@@ -79,17 +93,40 @@ func (k *Kubelet) commandCheck() []plan.Step {
 }
 
 // commandLine joins arguments as a service step does, by the rules of CommandLineToArgvW. Our arguments have no
-// quotes.
-func commandLine(argv []string) string {
-	quoted := make([]string, 0, len(argv))
-	for _, one := range argv {
-		if one == "" || strings.ContainsAny(one, " \t") {
-			text := strings.TrimRight(one, `\`)
-			one = `"` + text + strings.Repeat(`\`, 2*(len(one)-len(text))) + `"`
+// quotes, and those with a fact no blanks.
+func commandLine(argv []plan.Value) plan.Value {
+	var line plan.Value
+	for i, one := range argv {
+		if i > 0 {
+			line = append(line, plan.Part{Text: " "})
 		}
-		quoted = append(quoted, one)
+		if len(one) == 1 {
+			one = plan.Text(quoted(one[0].Text))
+		}
+		line = append(line, one...)
 	}
-	return strings.Join(quoted, " ")
+	return joined(line)
+}
+
+func quoted(one string) string {
+	if one != "" && !strings.ContainsAny(one, " \t") {
+		return one
+	}
+	text := strings.TrimRight(one, `\`)
+	return `"` + text + strings.Repeat(`\`, 2*(len(one)-len(text))) + `"`
+}
+
+// joined has one part for texts that follow each other.
+func joined(value plan.Value) plan.Value {
+	var parts plan.Value
+	for _, part := range value {
+		if last := len(parts) - 1; last >= 0 && part.Fact == "" && parts[last].Fact == "" {
+			parts[last].Text += part.Text
+			continue
+		}
+		parts = append(parts, part)
+	}
+	return parts
 }
 
 // Folders of the spec, from which the kubelet runs or obeys something.

@@ -242,12 +242,11 @@ func (as Adapters) Steps() step.Part {
 	return p
 }
 
-// behindVSwitch repeats the settings: a new vSwitch takes over an adapter's addresses, but Windows loses the routes
-// and name servers.
-func (as Adapters) behindVSwitch() []plan.Step {
+// again repeats the settings: a new vSwitch takes over an adapter's addresses, but Windows loses the routes and name servers.
+func (as Adapters) again(suffix string) []plan.Step {
 	var steps []plan.Step
 	for _, a := range as.addressed() {
-		steps = append(steps, a.step("-behind-vswitch"))
+		steps = append(steps, a.step(suffix))
 	}
 	return steps
 }
@@ -268,22 +267,6 @@ func (a *adapter) step(suffix string) plan.Step {
 		step.Routes = append(step.Routes, plan.Hop{To: plan.Text(route.to.String()), Via: plan.Text(route.via.String())})
 	}
 	return step
-}
-
-// NodeIP is the kubelet's --node-ip for a machine with several adapters: addresses of the first one, one for each
-// family of the pods, in the pods' order. It is empty if the first adapter uses DHCP.
-func (as Adapters) NodeIP(pods clusterv1.NetworkRanges) string {
-	if len(as) < 2 {
-		return ""
-	}
-	var chosen []string
-	for _, four := range familiesOf(pods) {
-		of := func(p netip.Prefix) bool { return p.Addr().Is4() == four }
-		if i := slices.IndexFunc(as.ofFirst(), of); i >= 0 {
-			chosen = append(chosen, as.ofFirst()[i].Addr().String())
-		}
-	}
-	return strings.Join(chosen, ",")
 }
 
 // ofFirst are the addresses of the first adapter; none if they come by DHCP.

@@ -16,30 +16,33 @@ const cniState = step.CNIState + `\networks`
 var (
 	staleNetworks = []string{
 		"External", "ext", "cbr0", "l2bridge", "vxlan0", "overlay", "flannel.*", "Calico*", "azure*",
-		"*OVNKubernetesHybridOverlayNetwork",
+		"*OVNKubernetesHybridOverlayNetwork", "antrea-hnsnetwork",
 	}
-	staleEndpoints = []string{"*cbr0*", "*vxlan0*", "*flannel.*", "*Calico*", "*-eth0", "VIPEndpoint"}
+	staleEndpoints = []string{"*cbr0*", "*vxlan0*", "*flannel.*", "*Calico*", "*-eth0", "VIPEndpoint", "*antrea*"}
 	staleFiles     = []string{
 		`C:\k\SourceVip.json`, `C:\k\SourceVipRequest.json`, step.FlannelFolder + `\subnet.env`,
-		`C:\k\azure-vnet.json`, `C:\k\azure-vnet-ipam.json`, step.CNIState + `\flannel`, cniState,
+		step.CNIState + `\flannel`, cniState,
+	}
+	// stalePatterns are the state of azure-vnet, with the locks on it. It writes to the folder in which it runs, which under
+	// containerd is that of services (Azure/AgentBaker, staging/cse/windows: containerd issue 4928), and once was C:\k.
+	stalePatterns = []string{
+		step.ServicesFolder + `\azure-vnet*.json`, step.ServicesFolder + `\azure-vnet*.lock`,
+		step.ProgramsDirectory + `\azure-vnet*.json`, step.ProgramsDirectory + `\azure-vnet*.lock`,
 	}
 )
 
 // cleanup of the first boot. If only the CNI knows its network, nothing is touched.
 func (net *Network) cleanup() []plan.Step {
-	if net.hnsNetwork == "" {
+	if net.hnsNetwork == "" && !net.booted {
 		return nil
 	}
+	networks, endpoints := staleNetworks, staleEndpoints
+	if net.podNetwork != "" {
+		networks, endpoints = withName(networks, net.podNetwork), withName(endpoints, "*"+net.podNetwork+"*")
+	}
 	return []plan.Step{
-		&plan.HNSCleanup{
-			Common:    plan.Common{Name: "stale-networks", Reason: step.ReasonStaleNetworks, Attempts: 3},
-			Networks:  plan.Texts(withName(staleNetworks, net.podNetwork)...),
-			Endpoints: plan.Texts(withName(staleEndpoints, "*"+net.podNetwork+"*")...),
-		},
-		&plan.Remove{
-			Common: plan.Common{Name: "stale-network-files", Reason: step.ReasonStaleNetworks, Attempts: 3},
-			Paths:  append(plan.Texts(staleFiles...), staleConfigurations()...),
-		},
+		cleanHNS(networks, endpoints),
+		removeFiles(staleConfigurations()),
 	}
 }
 
@@ -48,7 +51,8 @@ func staleConfigurations() []plan.Value {
 	var paths []plan.Value
 	for _, name := range []string{
 		"10-flannel.conf", "10-flannel.conflist", "10-calico.conf", "10-calico.conflist", "10-azure.conflist",
-		"10-win-bridge.conf", "10-win-overlay.conf", "cni.conf", "calico-kubeconfig",
+		"10-win-bridge.conf", "10-win-overlay.conf", "10-ovn-hybrid-overlay.conf", "10-antrea.conflist", "cni.conf",
+		"calico-kubeconfig",
 	} {
 		paths = append(paths, plan.Text(step.CNIFolder+`\`+name))
 	}
@@ -63,38 +67,17 @@ func withName(names []string, own string) []string {
 }
 
 // everyBoot removes what a reboot leaves: networks, endpoints whose containers are gone, and their addresses. The
-// kubelet must not start before, or it would create pods in networks that are about to be removed; handOver turns its
-// automatic start off. All steps but its start are optional: a node with half a network can be seen and repaired, a
-// node without a kubelet cannot.
+// kubelet must not start before, or it would create pods in networks that are about to be removed. All steps are optional: a
+// node with half a network can be seen and repaired, a node without a kubelet cannot.
 func (net *Network) everyBoot() []plan.Step {
 	if !net.booted {
 		return nil
 	}
-	steps := slices.Concat([]plan.Step{net.kubelet("kubelet-waits", plan.ServiceStopped)},
-		net.bootCleanup(), net.vSwitch(), net.ownNetwork(), net.files())
-	for _, step := range steps {
-		step.Base().Optional = true
+	steps := net.bootCleanup()
+	if net.base != "" {
+		steps = append(steps, net.restored("-before-cni")...)
 	}
-	start := net.kubelet("kubelet-goes-on", plan.ServiceRunning)
-	start.Base().Always = true
-	return append(steps, start)
-}
-
-// handOver is the last part of a bootstrap: from the next boot on, everyBoot starts the kubelet instead of Windows,
-// which would start it before our task has cleaned the network. Until here its start is automatic, because a restart
-// in the middle of a bootstrap does not run everyBoot.
-func (net *Network) handOver() []plan.Step {
-	if !net.booted {
-		return nil
-	}
-	return []plan.Step{
-		&plan.Run{
-			Common: plan.Common{Name: "kubelet-starts-last", Reason: step.ReasonKubeletServiceFailed, TimeoutSeconds: 60, Attempts: 3},
-			Argv:   plan.Texts("sc.exe", "config", "kubelet", "start=", string(plan.StartDemand)),
-		},
-		// If the machine restarts between these two steps, nothing else starts the kubelet.
-		net.kubelet("kubelet-goes-on", plan.ServiceRunning),
-	}
+	return optional(slices.Concat(steps, net.vSwitch(), net.nodeAddress(), net.ownNetwork(), net.files()))
 }
 
 // checkKubeletStart refuses a delayed start where everyBoot starts the kubelet.
@@ -107,28 +90,36 @@ func (net reading) checkKubeletStart() error {
 		bootstrapv1.ServiceStartAutomaticDelayed, net.mode, cniName(net.cni))
 }
 
-func (net *Network) kubelet(name, state string) plan.Step {
-	return &plan.ServiceState{
-		Common:  plan.Common{Name: name, Reason: step.ReasonKubeletServiceFailed, TimeoutSeconds: 120, Attempts: 3},
-		Service: "kubelet", State: state,
-	}
-}
-
-// bootCleanup keeps the external network: the machine's own connections use its vSwitch.
+// bootCleanup keeps an external network of ours: the machine's own connections use its vSwitch. Those of CNIs are made anew.
 func (net *Network) bootCleanup() []plan.Step {
-	endpoints := []string{"*" + net.podNetwork + "*"}
+	networks, endpoints := []string{net.podNetwork}, []string{"*" + net.podNetwork + "*"}
+	switch {
+	case net.cni == bootstrapv1.CNIAntrea: // hack/windows/Clean-AntreaNetwork.ps1
+		networks, endpoints = []string{"antrea-hnsnetwork"}, []string{"*antrea*"}
+	case net.base != "":
+		networks = withName(networks, net.baseName())
+	}
 	if net.cni == bootstrapv1.CNIAzure {
 		endpoints = append(endpoints, "*-eth0")
 	}
-	return []plan.Step{
-		&plan.HNSCleanup{
-			Common:   plan.Common{Name: "stale-networks", Reason: step.ReasonStaleNetworks, Attempts: 3},
-			Networks: plan.Texts(net.podNetwork), Endpoints: plan.Texts(endpoints...), Keep: plan.Texts(net.external),
-		},
-		&plan.Remove{
-			Common: plan.Common{Name: "stale-network-files", Reason: step.ReasonStaleNetworks, Attempts: 3},
-			Paths:  plan.Texts(staleFiles...),
-		},
+	cleanup := cleanHNS(networks, endpoints)
+	if net.external != "" {
+		cleanup.Keep = plan.Texts(net.external)
+	}
+	return []plan.Step{cleanup, removeFiles(nil)}
+}
+
+func cleanHNS(networks, endpoints []string) *plan.HNSCleanup {
+	return &plan.HNSCleanup{
+		Common:   plan.Common{Name: "stale-networks", Reason: step.ReasonStaleNetworks, Attempts: 3},
+		Networks: plan.Texts(networks...), Endpoints: plan.Texts(endpoints...),
+	}
+}
+
+func removeFiles(more []plan.Value) plan.Step {
+	return &plan.Remove{
+		Common: plan.Common{Name: "stale-network-files", Reason: step.ReasonStaleNetworks, Attempts: 3},
+		Paths:  append(plan.Texts(staleFiles...), more...), Patterns: plan.Texts(stalePatterns...),
 	}
 }
 

@@ -22,7 +22,7 @@ const cniVersion = "0.3.0"
 // writeTexts writes the configurations, once for all files that have them.
 func (net *Network) writeTexts() error {
 	var err error
-	if net.written() {
+	if net.config != nil {
 		if net.cniText, err = jsonText(net.config(net)); err != nil {
 			return fmt.Errorf("%s of %s: %w", net.file, net.nodeName, err)
 		}
@@ -38,14 +38,17 @@ func (net *Network) writeTexts() error {
 // files of the CNI and of kube-proxy. They have no secrets.
 func (net *Network) files() []plan.Step {
 	var steps []plan.Step
-	if net.written() {
+	if net.taken != "" {
+		steps = append(steps, net.reservation("daemon-address", plan.Parts(plan.FromFact(factPodPrefix), plan.Text(net.taken))))
+	}
+	if net.config != nil {
 		steps = append(steps, nodeFile("cni-configuration", plan.Text(step.CNIFolder+`\`+net.file), net.cniText))
 	}
 	if !net.proxied {
 		return steps
 	}
 	if net.sourceVIP == vipReserved && !net.own {
-		steps = append(steps, net.reservation())
+		steps = append(steps, net.reservation("source-vip", sourceVIPOf))
 	}
 	return append(steps, nodeFile("kube-proxy-configuration", plan.Text(proxyFile), net.proxyText))
 }
@@ -54,11 +57,11 @@ func nodeFile(name string, path, text plan.Value) plan.Step {
 	return &plan.File{Common: plan.Common{Name: name, Reason: step.ReasonNodeFilesFailed}, Path: path, Text: text}
 }
 
-// reservation takes the source VIP away from host-local, which marks an address as used by a file of that name:
-// flannel assigns the whole pod CIDR, and the VIP must not go to a pod.
-func (net *Network) reservation() plan.Step {
-	path := plan.Parts(plan.Text(cniState+`\`+net.podNetwork+`\`), sourceVIPOf)
-	return nodeFile("source-vip", path, plan.Text("capwin-source-vip\r\neth0"))
+// reservation takes an address away from host-local, which marks it as used by a file of that name: flannel assigns the whole
+// pod CIDR, but the source VIP and the address of its daemon's own endpoint must not go to a pod.
+func (net *Network) reservation(name string, address plan.Value) plan.Step {
+	path := plan.Parts(plan.Text(cniState+`\`+net.podNetwork+`\`), address)
+	return nodeFile(name, path, plan.Text("capwin-"+name+"\r\neth0"))
 }
 
 // flannelConfig makes the plug-in flannel add what its daemon found, and delegate to a plug-in for Windows.
@@ -86,11 +89,11 @@ func capabilities() map[string]any { return map[string]any{"portMappings": true,
 
 // plugin is win-bridge or win-overlay, in the form for the HNS interface that containerd uses (apiVersion 2).
 func (net *Network) plugin() plan.Tree {
-	node := inJSON(plan.Parts(plan.FromFact(plan.FactManagementIP), plan.Text("/32")))
+	node := inJSON(plan.Parts(net.hostAddress(), plan.Text("/32")))
 	name, reachNode := "win-bridge", endpointPolicy("SDNRoute", map[string]any{"DestinationPrefix": node, "NeedEncap": true})
 	if net.overlay() {
 		name = "win-overlay"
-		reachNode = endpointPolicy("ProviderAddress", map[string]any{"ProviderAddress": inJSON(plan.FromFact(plan.FactManagementIP))})
+		reachNode = endpointPolicy("ProviderAddress", map[string]any{"ProviderAddress": inJSON(net.hostAddress())})
 	}
 	policies := []any{endpointPolicy("OutBoundNAT", map[string]any{"Exceptions": anys(net.exceptions.texts())})}
 	for _, services := range net.services.four().texts() {
@@ -110,49 +113,20 @@ func endpointPolicy(kind string, settings map[string]any) any {
 	return map[string]any{"name": "EndpointPolicy", "value": map[string]any{"Type": kind, "Settings": settings}}
 }
 
-// azureVNetConfig is for azure-vnet, whose policies have the older form. It blocks the host agent, from which pods
-// could read secrets.
-func azureVNetConfig(net *Network) plan.Tree {
-	mode := "bridge"
-	if net.mode == bootstrapv1.NetworkL2Tunnel {
-		mode = "tunnel"
-	}
-	args := []any{azurePolicy("OutBoundNAT", map[string]any{"ExceptionList": anys(net.exceptions.texts())})}
-	for _, services := range net.services.texts() {
-		args = append(args, azurePolicy("ROUTE", map[string]any{"DestinationPrefix": services, "NeedEncap": true}))
-	}
-	for _, port := range []string{"80", "32526"} {
-		args = append(args, azurePolicy("ACL", map[string]any{
-			"Protocols": "6", "Action": "Block", "Direction": "Out", "RemoteAddresses": "168.63.129.16/32",
-			"RemotePorts": port, "Priority": 200, "RuleType": "Switch",
-		}))
-	}
-	for _, direction := range []string{"In", "Out"} {
-		args = append(args, azurePolicy("ACL", map[string]any{"Action": "Allow", "Direction": direction, "Priority": 65500}))
-	}
-	plugin := map[string]any{
-		"type": "azure-vnet", "mode": mode, "bridge": "azure0", "capabilities": capabilities(),
-		"ipam":           map[string]any{"type": "azure-vnet-ipam"},
-		"dns":            map[string]any{"Nameservers": []any{net.dns, "168.63.129.16"}, "Search": []any{"svc." + net.domain}},
-		"AdditionalArgs": args,
-	}
-	if net.dsr {
-		plugin["windowsSettings"] = map[string]any{"enableLoopbackDSR": true} // a pod reaches itself by its Service
-	}
-	return plan.Tree{"cniVersion": cniVersion, "name": net.podNetwork, "plugins": []any{plugin}}
-}
-
-func azurePolicy(kind string, value map[string]any) any {
-	value["Type"] = kind
-	return map[string]any{"Name": "EndpointPolicy", "Value": value}
-}
-
 // proxyConfig is a KubeProxyConfiguration. It names the Node because kube-proxy removes the endpoints of a node that
 // it does not find.
 func (net *Network) proxyConfig() plan.Tree {
 	winkernel := map[string]any{"networkName": net.podNetwork, "enableDSR": net.dsr}
-	if net.sourceVIP == vipReserved {
+	switch net.sourceVIP {
+	case vipReserved:
 		winkernel["sourceVip"] = inJSON(sourceVIPOf)
+	case vipMade:
+		winkernel["sourceVip"] = inJSON(plan.FromFact(factEndpoint))
+	}
+	// An internal load balancer of Azure asks its own address for health: kube-proxy sends that to the host by the endpoint of the
+	// CNI's daemon, and does nothing where there is none (kubernetes v1.36.3, pkg/proxy/winkernel/proxier.go).
+	if net.onAzure && net.mode == bootstrapv1.NetworkL2Bridge && !net.azureOnly {
+		winkernel["forwardHealthCheckVip"], winkernel["rootHnsEndpointName"] = true, net.podNetwork+"_ep"
 	}
 	config := plan.Tree{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "kernelspace",

@@ -19,7 +19,7 @@ func (net reading) readInterface() error {
 		net.windowsAdapter = name
 		return nil
 	}
-	if net.external == "" {
+	if net.external == "" && net.base == "" {
 		return nil
 	}
 	at := 0
@@ -46,20 +46,32 @@ func (net *Network) named() Adapters {
 // factAdapter is the name that Windows gave to the adapter of the vSwitch.
 const factAdapter = "adapter"
 
-// nameAdapters gives the adapters the names of the spec. Where a CNI looks for a name of Windows' own, they keep it, and that
-// of the vSwitch's adapter becomes a fact. This comes before the vSwitch, which takes over the adapter's name.
+// nameAdapters gives the adapters the names of the spec. Where a CNI looks for a name of Windows' own, they keep it. Then, and
+// where the spec lists none, that of the vSwitch's adapter becomes a fact: HNS takes any free adapter if none is named. This
+// comes before the vSwitch, which takes over the adapter's name.
 func (net *Network) nameAdapters() []plan.Step {
-	if net.keepsNames() {
-		if net.adapter == nil {
-			return nil
-		}
-		return []plan.Step{net.adapter.find("adapter-name", plan.Adapter{Set: factAdapter})}
-	}
 	var steps []plan.Step
-	for _, a := range net.named() {
-		steps = append(steps, a.find(fmt.Sprintf("adapter-%d-name", a.number), plan.Adapter{Rename: plan.Text(a.name)}))
+	if !net.keepsNames() {
+		for _, a := range net.named() {
+			steps = append(steps, a.find(fmt.Sprintf("adapter-%d-name", a.number), plan.Adapter{Rename: plan.Text(a.name)}))
+		}
 	}
-	return steps
+	if !net.adapterMeasured() {
+		return steps
+	}
+	wanted := net.adapter
+	if wanted == nil {
+		wanted = &adapter{}
+	}
+	return append(steps, wanted.find("adapter-name", plan.Adapter{Set: factAdapter}))
+}
+
+// adapterMeasured tells that only the node knows the name of the vSwitch's adapter.
+func (net *Network) adapterMeasured() bool {
+	if net.external == "" || net.windowsAdapter != "" {
+		return false
+	}
+	return net.adapter == nil || net.keepsNames()
 }
 
 // keepsNames: Calico's kubelet-service.ps1 waits for an adapter whose name begins with "vEthernet (Ethernet", and so do scripts
@@ -80,15 +92,21 @@ func (a *adapter) find(name string, what plan.Adapter) plan.Step {
 	return &what
 }
 
-// adapterOfVSwitch is the name for HNS, a leaf of a tree; nil if HNS chooses.
-func (net *Network) adapterOfVSwitch() any {
+// adapterName is that of the adapter which has the vSwitch, or will have it.
+func (net *Network) adapterName() plan.Value {
 	switch {
-	case net.adapter == nil && net.windowsAdapter == "":
-		return nil
+	case net.adapterMeasured():
+		return plan.FromFact(factAdapter)
 	case net.adapter == nil:
-		return net.windowsAdapter
-	case net.keepsNames():
-		return plan.FactLeaf(factAdapter)
+		return plan.Text(net.windowsAdapter)
 	}
-	return net.adapter.name
+	return plan.Text(net.adapter.name)
+}
+
+// leaf is a Value of one part in a tree.
+func leaf(value plan.Value) any {
+	if fact := value[0].Fact; fact != "" {
+		return plan.FactLeaf(fact)
+	}
+	return value[0].Text
 }

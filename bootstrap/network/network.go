@@ -12,26 +12,28 @@ import (
 )
 
 // Steps prepare a node for its CNI: what must exist before the join, what can be written only when the Node has its
-// pod CIDR, and what every boot cleans up. Without spec.network there are none.
+// pod CIDR, and what every boot cleans up. Without spec.network there are only the kubelet's port and the node's address.
 func (net *Network) Steps() step.Part {
-	if net.mode == "" {
-		return step.Part{}
-	}
-	p := step.Part{EveryBoot: net.everyBoot()}
-	p.Add(step.PhaseNetwork, slices.Concat(net.patchLevel(), net.cleanup(), net.openPorts())...)
-	p.Add(step.PhaseNetwork, slices.Concat(net.nameAdapters(), net.aroundVSwitch())...)
-	if net.needsPodCIDR() {
+	p := step.Part{EveryBoot: net.everyBoot(), AfterBoot: net.afterBoot()}
+	p.Add(step.PhaseNetwork, slices.Concat(net.patchLevel(), net.useFeatures(), net.cleanup(), net.answersARP(), net.openPorts())...)
+	p.Add(step.PhaseNetwork, slices.Concat(net.nameAdapters(), net.vSwitch(), net.nodeAddress())...)
+	p.Add(step.PhaseKubelet, net.lookForPrograms()...)
+	switch {
+	case net.hybrid:
+		p.Add(step.PhaseVerify, net.hybridOverlay()...)
+	case net.needsPodCIDR():
 		p.Add(step.PhaseVerify, slices.Concat(net.podCIDR(), net.ownNetwork(), net.files())...)
-	} else {
+	default:
 		p.Add(step.PhaseNetwork, net.files()...)
 	}
-	p.Add(step.PhasePostJoin, net.handOver()...)
+	p.Add(step.PhaseVerify, net.kubeconfigOfIPAM()...)
+	p.Add(step.PhasePostJoin, net.behindCNI()...)
 	return p
 }
 
 // needsPodCIDR: the addresses of host-local, and those reserved from it, are in the pod CIDR of the Node.
 func (net *Network) needsPodCIDR() bool {
-	return net.own || net.proxied && net.sourceVIP == vipReserved
+	return net.own || net.taken != "" || net.proxied && net.sourceVIP == vipReserved
 }
 
 // Facts made of the Node's pod CIDR. It must be a /24, the default of the controller manager, because a plan can join
@@ -80,38 +82,7 @@ func echo(name string, value plan.Value, set string) plan.Step {
 	}
 }
 
-const factDefaultAddress = "defaultAddress"
-
-// aroundVSwitch checks which adapter HNS has chosen: it takes any that is free, and an image may have more than the
-// spec names. route.exe prints the same columns in every language but does not name the adapter, so the node can only
-// warn.
-func (net *Network) aroundVSwitch() []plan.Step {
-	steps := net.vSwitch()
-	if len(steps) == 0 || net.adapterOfVSwitch() != nil {
-		return steps
-	}
-	const address = `\d+[.]\d+[.]\d+[.]\d+`
-	before := &plan.Fact{
-		Common: plan.Common{Name: "default-route", Reason: step.ReasonNetworkNotReady, Attempts: 6, Optional: true},
-		Argv:   plan.Texts("route.exe", "print", "0.0.0.0"),
-		Match:  `\s0[.]0[.]0[.]0\s+0[.]0[.]0[.]0\s+` + address + `\s+(` + address + `)`, Set: factDefaultAddress,
-		Say: plan.Text("Windows has no default route"),
-	}
-	behind := &plan.Check{
-		Common: plan.Common{
-			Name: "vswitch-on-default-route", Reason: step.ReasonNetworkNotReady, Optional: true,
-			When: &plan.Test{Fact: factDefaultAddress, IsNot: plan.Text("")},
-		},
-		Test: plan.Test{Fact: plan.FactManagementIP, Is: plan.FromFact(factDefaultAddress)},
-		Say: plan.Parts(
-			plan.Say("the vSwitch has the address ", plan.FactManagementIP, ", but the default route uses "),
-			plan.FromFact(factDefaultAddress)),
-	}
-	return slices.Concat([]plan.Step{before}, steps, []plan.Step{behind})
-}
-
-// vSwitch makes the external network and restores the routes to the cloud's own addresses, which Windows drops with
-// it.
+// vSwitch makes the external network and restores what Windows drops with it.
 func (net *Network) vSwitch() []plan.Step {
 	if net.external == "" {
 		return nil
@@ -120,12 +91,57 @@ func (net *Network) vSwitch() []plan.Step {
 		Common:  plan.Common{Name: "external-network", Reason: step.ReasonNetworkNotReady, TimeoutSeconds: 180, Attempts: 3},
 		Request: net.externalRequest(),
 	}}
-	steps = append(steps, net.adapters.behindVSwitch()...)
+	return append(steps, net.restored("-behind-vswitch")...)
+}
+
+// restored are the addresses, routes and name servers of pools, and the routes to the cloud's own addresses: Windows drops them
+// when an adapter gets a vSwitch, and when it loses one.
+func (net *Network) restored(suffix string) []plan.Step {
+	steps := net.adapters.again(suffix)
 	if net.onAzure {
 		steps = append(steps, &plan.Route{
-			Common:       plan.Common{Name: "metadata-routes", Reason: step.ReasonNetworkNotReady, Attempts: 6},
+			Common:       plan.Common{Name: "metadata-routes" + suffix, Reason: step.ReasonNetworkNotReady, Attempts: 6},
 			Destinations: plan.Texts("169.254.169.254/32", "168.63.129.16/32"),
 		})
+	}
+	return steps
+}
+
+// awaitNetwork waits for a network that the CNI's daemon makes.
+func (net *Network) awaitNetwork(name, network string) *plan.HNSNetwork {
+	return &plan.HNSNetwork{
+		Common:  plan.Common{Name: name, Reason: step.ReasonNetworkNotReady, TimeoutSeconds: 600},
+		Request: plan.Tree{"Name": network}, Wait: true,
+	}
+}
+
+// waitsForCNI tells whether anything must be restored behind the vSwitch of the CNI.
+func (net *Network) waitsForCNI() bool {
+	return net.base != "" && (net.onAzure || len(net.adapters.addressed()) > 0)
+}
+
+// behindCNI waits for the vSwitch that the CNI's daemon makes once the kubelet runs, and restores what it drops. Nothing waits
+// where DHCP brings all. A daemon that does not come is a warning: the node is not Ready either.
+func (net *Network) behindCNI() []plan.Step {
+	if !net.waitsForCNI() {
+		return nil
+	}
+	steps := append([]plan.Step{net.awaitNetwork("cni-vswitch", net.baseName())}, net.restored("-behind-cni")...)
+	return optional(steps)
+}
+
+// afterBoot is what a later start does once the kubelet runs.
+func (net *Network) afterBoot() []plan.Step {
+	steps := net.behindCNI()
+	if net.hybrid {
+		steps = append(steps, optional(net.hybridOverlay())...)
+	}
+	return steps
+}
+
+func optional(steps []plan.Step) []plan.Step {
+	for _, one := range steps {
+		one.Base().Optional = true
 	}
 	return steps
 }
@@ -136,7 +152,11 @@ func (net *Network) externalRequest() plan.Tree {
 	if net.overlay() {
 		subnet["Policies"] = []any{map[string]any{"Type": "VSID", "VSID": 9999}}
 	}
-	return net.request(net.external, subnet)
+	subnets := []any{subnet}
+	if net.twoFamilies() { // as AKS does; the numbers mean no more than those above
+		subnets = append(subnets, map[string]any{"AddressPrefix": "192:168:255::0/127", "GatewayAddress": "192:168:255::1"})
+	}
+	return net.request(net.external, subnets...)
 }
 
 // ownNetwork is the pods' network of CNIs without a daemon that would make it.
@@ -154,14 +174,10 @@ func (net *Network) ownNetwork() []plan.Step {
 	}}
 }
 
-func (net *Network) request(name string, subnet map[string]any) plan.Tree {
+func (net *Network) request(name string, subnets ...any) plan.Tree {
 	kind := "L2Bridge"
 	if net.overlay() {
 		kind = "Overlay"
 	}
-	request := plan.Tree{"Name": name, "Type": kind, "Subnets": []any{subnet}}
-	if name := net.adapterOfVSwitch(); name != nil {
-		request["NetworkAdapterName"] = name
-	}
-	return request
+	return plan.Tree{"Name": name, "Type": kind, "Subnets": subnets, "NetworkAdapterName": leaf(net.adapterName())}
 }

@@ -24,17 +24,20 @@ const (
 
 var defaultNodePorts = bootstrapv1.Ports{First: 30000, Last: 32767}
 
-// Ports of VXLAN, of Geneve, and of the health check of kube-proxy.
+// Ports of the kubelet, and of the health check of kube-proxy.
 const (
-	vxlanPort       = "4789"
-	genevePort      = "6081"
+	kubeletPort     = "10250"
 	proxyHealthPort = "10256"
 )
 
 // ownRules are the names of our own firewall rules.
-var ownRules = []string{"nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve"}
+var ownRules = []string{"kubelet", "nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve", "bgp"}
 
 func (net reading) readPorts() error {
+	net.vxlanPort = int(cmp.Or(net.Spec.VXLANPort, defaultVXLANPort))
+	if net.vxlanPort < 1 || net.vxlanPort > lastPort {
+		return step.Invalid(fieldNetwork+".vxlanPort", "%d is not a port; use 1 to %d", net.vxlanPort, lastPort)
+	}
 	net.nodePorts = bothEnds(cmp.Or(net.Spec.NodePorts, defaultNodePorts))
 	behind := bootstrapv1.Ports{First: max(firstDynamicPort, net.nodePorts.Last+1), Last: lastPort}
 	net.dynamicPorts = bothEnds(cmp.Or(net.Spec.DynamicPorts, behind))
@@ -96,29 +99,28 @@ func (net reading) readFirewall() error {
 	return nil
 }
 
-// openPorts opens the ports by which others reach the node, and keeps Windows from using them itself.
+// openPorts opens the ports by which others reach the node, and keeps Windows from using them itself. The kubelet's is open on
+// every node: images of others than image-builder have no rule for it.
 func (net *Network) openPorts() []plan.Step {
-	steps := []plan.Step{&plan.PortRange{
-		Common: plan.Common{Name: "dynamic-ports", Reason: step.ReasonNetworkSettingsFailed},
-		Start:  int(net.dynamicPorts.First), Count: int(net.dynamicPorts.Last-net.dynamicPorts.First) + 1,
-	}}
-	rules := []plan.FirewallRule{}
-	if net.mode != bootstrapv1.NetworkNone {
+	var steps []plan.Step
+	if net.mode != "" {
+		steps = append(steps, &plan.PortRange{
+			Common: plan.Common{Name: "dynamic-ports", Reason: step.ReasonNetworkSettingsFailed},
+			Start:  int(net.dynamicPorts.First), Count: int(net.dynamicPorts.Last-net.dynamicPorts.First) + 1,
+		})
+	}
+	rules := []plan.FirewallRule{openRule("kubelet", "TCP", kubeletPort)}
+	if net.mode != "" && net.mode != bootstrapv1.NetworkNone {
 		nodePorts := showPorts(net.nodePorts)
 		rules = append(rules, openRule("nodeports-tcp", "TCP", nodePorts), openRule("nodeports-udp", "UDP", nodePorts),
 			openRule("kube-proxy-health", "TCP", proxyHealthPort))
 	}
-	if net.overlay() {
-		rules = append(rules, openRule("vxlan", "UDP", vxlanPort))
-	}
-	if net.mode == bootstrapv1.NetworkTransparent {
-		rules = append(rules, openRule("geneve", "UDP", genevePort))
+	rules = append(rules, net.ports...)
+	if net.cni == bootstrapv1.CNIOVNKubernetes {
+		rules = append(rules, openRule("vxlan", "UDP", fmt.Sprint(net.vxlanPort)))
 	}
 	for _, rule := range net.firewall {
 		rules = append(rules, openRule(rule.Name, rule.Protocol, showPorts(rule.Ports)))
-	}
-	if len(rules) == 0 {
-		return steps
 	}
 	return append(steps, &plan.Firewall{
 		Common: plan.Common{Name: "network-firewall", Reason: step.ReasonNetworkSettingsFailed, Attempts: 3}, Rules: rules,

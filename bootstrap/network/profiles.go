@@ -9,7 +9,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// profile is what a CNI needs in a network mode, and what it leaves behind at a reboot.
+// profile is what a CNI needs in a network mode, and what it leaves behind at a reboot. docs/networks.md has the same table for
+// people; a test compares.
 type profile struct {
 	mode bootstrapv1.NetworkMode
 	cni  bootstrapv1.CNI
@@ -18,19 +19,29 @@ type profile struct {
 	hnsNetwork string
 	// external is the network that is made before the join. The first network puts a vSwitch on the interface, which
 	// cuts all connections, so no CNI should make it under a kubelet that has just joined. Empty: the CNI makes its
-	// own.
+	// own, whatever we do before.
 	external string
+	// base is the network with which the CNI puts the vSwitch on the adapter after the join, where that drops what we have set.
+	base string
 	// file has the configuration of the CNI, and config writes it. Empty: the DaemonSet of the CNI does.
 	file   string
 	config func(*Network) plan.Tree
+	// hybrid: only the CNI knows the node's subnet, and we set the rest up when it has made its network.
+	hybrid bool
 	// own: we also make the pods' network, from the Node's pod CIDR.
 	own bool
 	// booted: what a reboot leaves must be removed before the kubelet starts.
 	booted bool
+	// taken is the last number of an address of the pod CIDR that host-local must not assign, because the CNI's daemon uses it.
+	taken string
 	// sourceVIP is how kube-proxy gets its own address in a VXLAN.
 	sourceVIP sourceVIP
 	// azureOnly: the CNI works only there. dual: it supports IPv6 beside IPv4.
 	azureOnly, dual bool
+	// programs of the CNI that nobody brings later, and features of Windows that it uses.
+	programs, features []string
+	// ports are those that the CNI's own daemons use.
+	ports []plan.FirewallRule
 }
 
 // sourceVIP is where the address comes from that kube-proxy needs for itself in an overlay; empty in other modes.
@@ -39,47 +50,70 @@ type sourceVIP string
 const (
 	// vipReserved: an address of the Node's pod CIDR that host-local does not assign.
 	vipReserved sourceVIP = "reserved"
+	// vipMade: the address of an endpoint that we make, once the CNI has made its network.
+	vipMade sourceVIP = "made"
 	// vipOfCNI: the address of an endpoint that the CNI makes when it runs; its kube-proxy waits for that.
 	vipOfCNI sourceVIP = "endpoint"
 )
 
+// Ports of VXLAN, of Geneve and of BGP.
+const (
+	vxlanPort  = "4789"
+	genevePort = "6081"
+	bgpPort    = "179"
+)
+
 // profiles are all modes and CNIs that work together.
 var profiles = []profile{
+	// flanneld makes cbr0 on any adapter, and its endpoint cbr0_ep has the second address (flannel-io/flannel
+	// 0f89b8d5, pkg/backend/hostgw/hostgw_windows.go).
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, hnsNetwork: "cbr0", external: "External", booted: true,
-		file: "10-flannel.conf", config: flannelConfig,
+		file: "10-flannel.conf", config: flannelConfig, taken: ".2",
 	},
-	{mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", external: "External", booted: true},
+	// Calico removes all networks but nat at its first run and after each boot, and makes its own External (projectcalico/calico
+	// 398201cc, node/windows-packaging/CalicoWindows/node/node-service.ps1). It routes by the service RemoteAccess.
+	{
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", base: "External", booted: true,
+		features: []string{"RemoteAccess", "Routing", "RSAT-RemoteAccess-PowerShell"},
+		ports:    []plan.FirewallRule{openRule("bgp", "TCP", bgpPort)},
+	},
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, hnsNetwork: "cbr0", external: "External", booted: true,
-		file: "10-win-bridge.conf", config: hostLocalConfig, own: true,
+		file: "10-win-bridge.conf", config: hostLocalConfig, own: true, programs: []string{"win-bridge", "host-local"},
 	},
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, hnsNetwork: "azure", external: "ext", booted: true,
 		file: "10-azure.conflist", config: azureVNetConfig, azureOnly: true, dual: true,
+		programs: []string{"azure-vnet", "azure-vnet-ipam"},
 	},
+	// flanneld names its interface to HNS, which refuses one that has a vSwitch already (flannel-io/flannel
+	// 00014d09, pkg/backend/vxlan/device_windows.go): flannel.VNI must be the first network of the adapter.
 	{
-		mode: bootstrapv1.NetworkL2Tunnel, cni: bootstrapv1.CNIAzure, hnsNetwork: "azure", external: "ext", booted: true,
-		file: "10-azure.conflist", config: azureVNetConfig, azureOnly: true, dual: true,
-	},
-	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, hnsNetwork: "flannel.%d", external: "External", booted: true,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, hnsNetwork: "flannel.%d", base: "flannel.%d", booted: true,
 		file: "10-flannel.conf", config: flannelConfig, sourceVIP: vipReserved,
+		ports: []plan.FirewallRule{openRule("vxlan", "UDP", vxlanPort)},
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", external: "External", booted: true,
-		sourceVIP: vipOfCNI,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", base: "External", booted: true,
+		sourceVIP: vipOfCNI, ports: []plan.FirewallRule{openRule("vxlan", "UDP", vxlanPort)},
 	},
-	// The hybrid overlay makes its base network itself, and finds it again after a reboot.
+	// The hybrid overlay makes its base network itself, and finds it again after a reboot. Its port is a setting: see openPorts.
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes, hnsNetwork: "OVNKubernetesHybridOverlayNetwork",
-		sourceVIP: vipOfCNI,
+		base: "BaseOVNKubernetesHybridOverlayNetwork", sourceVIP: vipMade, hybrid: true,
+		file: "10-ovn-hybrid-overlay.conf", config: hybridConfig,
 	},
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, hnsNetwork: "vxlan0", external: "External", booted: true,
 		file: "10-win-overlay.conf", config: hostLocalConfig, own: true, sourceVIP: vipReserved,
+		programs: []string{"win-overlay", "host-local"}, ports: []plan.FirewallRule{openRule("vxlan", "UDP", vxlanPort)},
 	},
-	{mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, dual: true},
+	{
+		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, dual: true, booted: true,
+		features: []string{"Hyper-V", "Hyper-V-PowerShell"},
+		ports:    []plan.FirewallRule{openRule("geneve", "UDP", genevePort)},
+	},
 	{mode: bootstrapv1.NetworkTransparent, dual: true},
 	{mode: bootstrapv1.NetworkNone, dual: true},
 }
@@ -95,9 +129,13 @@ func profileOf(spec bootstrapv1.Network) (profile, error) {
 			with = append(with, cniName(p.cni))
 		}
 	}
+	if spec.Mode == "L2Tunnel" {
+		return profile{}, step.Invalid(fieldNetwork+".mode",
+			"L2Tunnel is gone from Azure CNI: since 2024 its azure-vnet makes an L2Bridge, whatever its mode says; use L2Bridge")
+	}
 	if len(with) == 0 {
 		return profile{}, step.Invalid(fieldNetwork+".mode",
-			"%q is not valid; use L2Bridge, L2Tunnel, Overlay, Transparent or None", spec.Mode)
+			"%q is not valid; use L2Bridge, Overlay, Transparent or None", spec.Mode)
 	}
 	if spec.CNI == "" {
 		return profile{}, step.Invalid(fieldNetwork+".cni", "must be set in mode %s; use %s", spec.Mode, step.OneOf(with))
@@ -124,8 +162,16 @@ func (p profile) podNetworkName(spec bootstrapv1.Network) string {
 	return p.hnsNetwork
 }
 
-// written tells whether we write the CNI's configuration.
-func (p profile) written() bool { return p.config != nil }
+// baseName of the network with which the CNI makes its vSwitch.
+func (net *Network) baseName() string {
+	if net.base == net.hnsNetwork {
+		return net.podNetwork
+	}
+	return net.base
+}
+
+// written tells whether the spec says what is in the CNI's configuration that we write.
+func (p profile) written() bool { return p.config != nil && !p.hybrid }
 
 // overlay tells whether pods are in a VXLAN.
 func (p profile) overlay() bool { return p.mode == bootstrapv1.NetworkOverlay }

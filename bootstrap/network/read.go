@@ -25,6 +25,7 @@ const (
 const (
 	defaultVNI           = 4096
 	defaultServiceDomain = "cluster.local"
+	defaultVXLANPort     = 4789
 	// dnsAddress is the number of the service address that kubeadm gives to the cluster's DNS.
 	dnsAddress = 10
 )
@@ -41,6 +42,8 @@ type Input struct {
 	MaxPods      int
 	DelayedStart bool
 	DSRByDefault bool
+	// AddressGiven: the user has set the kubelet's node-ip.
+	AddressGiven bool
 }
 
 // Network is what was read of spec.network and found good, defaults filled in. Its mode is empty if the spec has no
@@ -50,10 +53,14 @@ type Network struct {
 	nodeName string
 	adapters Adapters
 	onAzure  bool
+	// addressGiven: the user has set the kubelet's node-ip.
+	addressGiven bool
 
 	// podNetwork is the name of the HNS network of the pods, vni the number of their VXLAN.
 	podNetwork string
 	vni        int
+	// vxlanPort of OVN-Kubernetes.
+	vxlanPort int
 	// adapter gets the vSwitch; nil if the spec lists no adapters, or the CNI chooses. windowsAdapter is its name if the
 	// adapters are the template's. Both are empty if HNS chooses.
 	adapter        *adapter
@@ -81,7 +88,8 @@ type Network struct {
 // Read refuses a network that its CNI, the cloud or the Cluster does not support.
 func Read(in Input) (*Network, error) {
 	net := &Network{
-		nodeName: in.NodeName, adapters: in.Adapters, onAzure: in.OnAzure, podFamilies: familiesOf(in.ClusterNetwork.Pods),
+		nodeName: in.NodeName, adapters: in.Adapters, onAzure: in.OnAzure, addressGiven: in.AddressGiven,
+		podFamilies: familiesOf(in.ClusterNetwork.Pods),
 	}
 	spec := in.Spec
 	if equality.Semantic.DeepEqual(spec, bootstrapv1.Network{}) {
@@ -127,7 +135,7 @@ func (net reading) checkCloud() error {
 			"%s works on Azure only, and the machine is on vSphere; use mode Overlay with Flannel or Calico", net.cni)
 	case net.OnAzure && net.mode == bootstrapv1.NetworkTransparent:
 		return step.Invalid(fieldNetwork+".mode",
-			"Transparent gives pods MAC addresses of their own, which Azure drops; use L2Tunnel with AzureCNI or Overlay")
+			"Transparent gives pods MAC addresses of their own, which Azure drops; use L2Bridge with AzureCNI or Overlay")
 	case net.azureOnly && net.MaxPods > mostPodsOnAzure:
 		return step.Invalid("WindowsBootstrapConfig spec.kubelet.maxPods",
 			"%d pods cannot have an address each, because a network interface on Azure has 256; use %d or less",
@@ -144,7 +152,8 @@ func (net reading) checkFields() error {
 		instead    string
 	}{
 		{"vni", net.Spec.VNI != 0, net.overlay() && net.written(), "it belongs in the CNI's own configuration"},
-		{"interface", net.Spec.Interface != "", net.external != "", "the CNI chooses the adapter"},
+		{"vxlanPort", net.Spec.VXLANPort != 0, net.cni == bootstrapv1.CNIOVNKubernetes, "only OVNKubernetes has another than 4789"},
+		{"interface", net.Spec.Interface != "", net.external != "" || net.base != "" && net.booted, "the CNI chooses the adapter"},
 		{"hnsNetworkName", net.Spec.HNSNetworkName != "", net.hnsNetwork != "", "only the CNI knows its network"},
 		{"exceptionCIDRs", len(net.Spec.ExceptionCIDRs) > 0, net.written(), "they belong in the CNI's own configuration"},
 		{"clusterDNS", net.Spec.ClusterDNS != "", net.written(), "it belongs in the CNI's own configuration"},
@@ -268,7 +277,7 @@ func (net *Network) checkRanges() error {
 			"must not be empty, because the files of %s need it; use the CIDR of the cluster's pods, such as 10.244.0.0/16",
 			net.cni)
 	}
-	if len(net.services) == 0 && net.written() {
+	if len(net.services) == 0 && net.config != nil {
 		return step.Invalid(fieldServices,
 			"must not be empty, because the files of %s need it; use the CIDR of the cluster's Services, such as 10.96.0.0/12",
 			net.cni)

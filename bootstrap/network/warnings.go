@@ -26,7 +26,7 @@ func (net *Network) Warnings() []string {
 // vSwitch that we make are they set again.
 func (net *Network) addressWarnings() []string {
 	var all []string
-	if len(net.adapters.addressed()) > 0 && net.external == "" {
+	if len(net.adapters.addressed()) > 0 && net.external == "" && net.base == "" {
 		all = append(all,
 			adaptersField+": this provider makes no vSwitch in this mode; if the CNI puts one on an adapter with addresses from pools, "+
 				"Windows loses the adapter's name servers and routes, and the CNI must set them again")
@@ -97,6 +97,16 @@ var modeWarnings = []struct {
 		func(net *Network) bool { return net.mode == bootstrapv1.NetworkTransparent },
 		"Transparent leaves the network to the CNI: it or the image must provide its driver, such as Open vSwitch, " +
 			"and the port group of vSphere must allow forged transmits and MAC changes",
+	},
+	{
+		func(net *Network) bool { return net.cni == bootstrapv1.CNIAntrea },
+		"Antrea needs Windows' firewall turned off, which the bootstrap does, and its script Prepare-AntreaAgent.ps1 before each " +
+			"start of its agent; run it in custom.preJoin and custom.everyBoot",
+	},
+	{
+		func(net *Network) bool { return net.overlay() && !net.onAzure && net.vxlanPort == defaultVXLANPort },
+		"the VXLAN has port 4789: under NSX the hosts of vSphere use that port themselves and drop the node's packets; there, use " +
+			"mode L2Bridge, or OVNKubernetes with another vxlanPort",
 	},
 	{
 		func(net *Network) bool { return net.pods.dual() && !net.dual },

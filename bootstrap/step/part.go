@@ -11,11 +11,12 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// Part is what one part of a spec adds to a plan: steps for each phase, steps for every boot, and what must be hidden
-// from reports or erased at the end.
+// Part is what one part of a spec adds to a plan: steps for each phase, steps for every later boot before the kubelet starts and
+// behind it, and what must be hidden from reports or erased at the end.
 type Part struct {
 	Steps     map[string][]plan.Step
 	EveryBoot []plan.Step
+	AfterBoot []plan.Step
 	Redact    []string
 	Erase     []plan.Value
 }

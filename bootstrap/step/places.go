@@ -64,6 +64,9 @@ const (
 	// AzureConfigFile is where Azure's CSI drivers look on Windows.
 	AzureConfigFile = `C:\k\azure.json`
 	CSIProxyLogs    = `C:\var\log\csi-proxy`
+	// ServicesFolder is where Windows starts services, and so what programs write without a folder.
+	ServicesFolder = `C:\Windows\System32`
+	PowerShell     = ServicesFolder + `\WindowsPowerShell\v1.0\powershell.exe`
 )
 
 // CRISocket is where containerd listens on every image.

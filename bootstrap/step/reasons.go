@@ -31,6 +31,7 @@ const (
 	ReasonFilesFailed              = "FilesFailed"
 	ReasonPreJoinScriptFailed      = "PreJoinScriptFailed"
 	ReasonPostJoinScriptFailed     = "PostJoinScriptFailed"
+	ReasonEveryBootScriptFailed    = "EveryBootScriptFailed"
 	ReasonImageVersionMismatch     = "ImageVersionMismatch"
 	ReasonTrustFailed              = "TrustFailed"
 	ReasonProxyFailed              = "ProxyFailed"
@@ -49,6 +50,7 @@ const (
 	ReasonContainerdTooOld         = "ContainerdTooOld"
 	ReasonPauseImageMissing        = "PauseImageMissing"
 	ReasonMachineTooSmall          = "MachineTooSmall"
+	ReasonCNIProgramMissing        = "CniProgramMissing"
 
 	// Reasons of the interpreter itself, whatever the plan says.
 	ReasonPlanNotUnderstood = "PlanNotUnderstood"
@@ -70,9 +72,10 @@ var reasons = []string{
 	ReasonNodeNameTaken, ReasonTLSBootstrapFailed, ReasonKubeletNotHealthy, ReasonJoinFailed, ReasonNodeNotRegistered,
 	ReasonWindowsTooOld, ReasonWindowsPatchLevelTooLow, ReasonStaleNetworks, ReasonNetworkSettingsFailed, ReasonNetworkNotReady,
 	ReasonPodCIDRMissing, ReasonFilesFailed, ReasonPreJoinScriptFailed, ReasonPostJoinScriptFailed,
+	ReasonEveryBootScriptFailed,
 	ReasonImageVersionMismatch, ReasonTrustFailed, ReasonProxyFailed, ReasonTimeFailed, ReasonFeatureFailed,
 	ReasonHypervisorNotRunning, ReasonUserFailed, ReasonDefenderFailed, ReasonVMwareToolsFailed, ReasonContainerdConfigFailed,
 	ReasonContainerdConfigIgnored, ReasonImagePullFailed, ReasonCSIProxyFailed, ReasonDomainJoinFailed, ReasonGMSAPluginFailed, ReasonContainerdTooOld,
-	ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonPlanNotUnderstood, ReasonBootstrapTimeout,
+	ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonCNIProgramMissing, ReasonPlanNotUnderstood, ReasonBootstrapTimeout,
 	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonStepHung, ReasonInternalError,
 }

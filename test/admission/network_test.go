@@ -9,7 +9,7 @@ import (
 
 var networkLimits = slices.Concat(
 	[]limit{
-		oneOf("spec.network.mode", "Overlay", "nat"),
+		oneOf("spec.network.mode", "Overlay", "L2Tunnel"),
 		oneOf("spec.network.cni", "Flannel", "Cilium"),
 		required("spec.network.firewall[].name"),
 		required("spec.network.firewall[].protocol"),
@@ -23,6 +23,7 @@ var networkLimits = slices.Concat(
 	upTo("spec.network.exceptionCIDRs", 32, func(i int) any { return fmt.Sprintf("10.%d.0.0/16", i) }),
 	upTo("spec.network.firewall", 32, opened),
 	between("spec.network.vni", 4096, 16777215),
+	between("spec.network.vxlanPort", 1, 65535),
 	[]limit{
 		// Only IPv4 CIDRs are accepted, which are shorter than the maximum.
 		{"spec.network.exceptionCIDRs[]", "minLength", "0.0.0.0/0", "", "should be at least 1 chars long"},
@@ -78,7 +79,7 @@ var (
 	flannel     = pairs{{"L2Bridge", "Flannel"}, {"Overlay", "Flannel"}}
 	winBridge   = pairs{{"L2Bridge", "WinBridge"}}
 	winOverlay  = pairs{{"Overlay", "WinOverlay"}}
-	azureCNI    = pairs{{"L2Bridge", "AzureCNI"}, {"L2Tunnel", "AzureCNI"}}
+	azureCNI    = pairs{{"L2Bridge", "AzureCNI"}}
 	calico      = pairs{{"L2Bridge", "Calico"}, {"Overlay", "Calico"}}
 	hybrid      = pairs{{"Overlay", "OVNKubernetes"}}
 	configured  = slices.Concat(flannel, winBridge, winOverlay, azureCNI)
@@ -97,14 +98,15 @@ func only(allowed pairs, field string, value any, message string, others ...pair
 var networkRules = []rule{
 	{
 		at: "spec.network", field: "spec.network.mode",
-		message: "the other fields of network need a mode; set mode to L2Bridge, L2Tunnel, Overlay, Transparent or None",
+		message: "the other fields of network need a mode; set mode to L2Bridge, Overlay, Transparent or None",
 		accepted: edits("spec.network", map[string]any{}, map[string]any{
 			"nodePorts": map[string]any{}, "dynamicPorts": map[string]any{}, "kubeProxy": map[string]any{},
 			"firewall": []any{}, "exceptionCIDRs": []any{},
 		}),
 		refused: edits("spec.network",
 			map[string]any{"cni": "Flannel"}, map[string]any{"interface": "node"}, map[string]any{"hnsNetworkName": "a"},
-			map[string]any{"vni": int64(4096)}, map[string]any{"exceptionCIDRs": []any{"10.0.0.0/8"}},
+			map[string]any{"vni": int64(4096)}, map[string]any{"vxlanPort": int64(9898)},
+			map[string]any{"exceptionCIDRs": []any{"10.0.0.0/8"}},
 			map[string]any{"clusterDNS": "10.96.0.10"}, map[string]any{"nodePorts": ports(1, 2)},
 			map[string]any{"dynamicPorts": ports(34000, 65535)}, map[string]any{"firewall": []any{opened(1)}},
 			map[string]any{"kubeProxy": map[string]any{"configFile": "Managed"}}),
@@ -139,7 +141,7 @@ var networkRules = []rule{
 	{
 		at: "spec.network", field: "spec.network.cni",
 		message: "mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, " +
-			"L2Tunnel with AzureCNI, Overlay with Flannel, Calico, OVNKubernetes or WinOverlay, " +
+			"Overlay with Flannel, Calico, OVNKubernetes or WinOverlay, " +
 			"Transparent with Antrea or no cni, or None with no cni",
 		accepted: slices.Concat(withNetwork, antrea, bare).with(nil),
 		refused: pairs{
@@ -151,8 +153,6 @@ var networkRules = []rule{
 			{"L2Bridge", "OVNKubernetes"},
 			{"L2Bridge", "Antrea"},
 			{"L2Bridge", "WinOverlay"},
-			{"L2Tunnel", ""},
-			{"L2Tunnel", "Flannel"},
 			{"Overlay", ""},
 			{"Overlay", "AzureCNI"},
 			{"Overlay", "WinBridge"},
@@ -162,11 +162,14 @@ var networkRules = []rule{
 	only(pairs{{"Overlay", "Flannel"}, {"Overlay", "WinOverlay"}}, "vni", int64(4096),
 		"vni is for Flannel and WinOverlay in mode Overlay only; remove it: other CNIs have it in their own configuration",
 		bare, antrea, calico, hybrid, azureCNI, pairs{{"L2Bridge", "Flannel"}}),
+	only(hybrid, "vxlanPort", int64(9898),
+		"vxlanPort is for OVNKubernetes in mode Overlay only; remove it: the port of other CNIs on Windows is 4789",
+		bare, antrea, calico, configured),
 	only(slices.Concat(configured, calico), "interface", "Ethernet0",
 		"with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",
 		bare, antrea, hybrid),
 	only(withNetwork, "hnsNetworkName", "pods",
-		"hnsNetworkName is for L2Bridge, L2Tunnel and Overlay only; remove it",
+		"hnsNetworkName is for L2Bridge and Overlay only; remove it",
 		bare, antrea),
 	only(configured, "exceptionCIDRs", []any{"10.0.0.0/8"},
 		"the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",
@@ -174,10 +177,10 @@ var networkRules = []rule{
 	only(configured, "clusterDNS", "10.96.0.10",
 		"the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",
 		bare, antrea, calico, hybrid),
-	only(slices.Concat(configured, pairs{{"L2Bridge", "Calico"}}), "kubeProxy", map[string]any{"configFile": "Managed"},
+	only(slices.Concat(configured, hybrid, pairs{{"L2Bridge", "Calico"}}), "kubeProxy", map[string]any{"configFile": "Managed"},
 		"with this mode and cni, kube-proxy is not needed or cannot be configured before the CNI runs; remove kubeProxy: "+
 			"its DaemonSet brings its configuration",
-		bare, antrea, hybrid, pairs{{"Overlay", "Calico"}}),
+		bare, antrea, pairs{{"Overlay", "Calico"}}),
 	ordered("spec.network.nodePorts", 80), ordered("spec.network.dynamicPorts", 40000), ordered("spec.network.firewall[].ports", 80),
 	{
 		at: "spec.network.exceptionCIDRs[]", field: "spec.network.exceptionCIDRs[0]",
@@ -229,7 +232,8 @@ var networkRules = []rule{
 		at: "spec.network.firewall[].name", field: "spec.network.firewall[0].name",
 		message:  "the bootstrap already makes a rule of this name; use another name",
 		accepted: edits("spec.network.firewall[].name", "nodeports", "vxlan-2"),
-		refused:  edits("spec.network.firewall[].name", "nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve"),
+		refused: edits("spec.network.firewall[].name", "nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve",
+			"kubelet", "bgp"),
 	},
 }
 

@@ -93,6 +93,9 @@ func newObjectFor(kind, field string) *unstructured.Unstructured {
 		set(made.Object, in(kind, "spec"), parse(azureSpec))
 	}
 	setAll(made, below("spec.azure", variantOf(field).edits))
+	if field == "spec.network.vxlanPort" {
+		setAll(made, network("Overlay", "OVNKubernetes", nil))
+	}
 	if at, _, ok := strings.Cut(field, ".contentFrom"); ok {
 		setAll(made, map[string]any{at + ".content": absent, at + ".contentFrom": source(field)})
 	}

@@ -9,7 +9,8 @@ import (
 
 // settingsSpec has every setting of Windows, containerd and the user's own files and scripts, each with a valid value.
 const settingsSpec = `custom: {files: [{path: 'C:\etc\app.conf', content: a, access: Administrators}],
-	  preJoin: [{name: pre, type: Cmd, content: a, timeoutSeconds: 60}], postJoin: [{name: post, content: a, timeoutSeconds: 60}]},
+	  preJoin: [{name: pre, type: Cmd, content: a, timeoutSeconds: 60}], postJoin: [{name: post, content: a, timeoutSeconds: 60}],
+	  everyBoot: [{name: boot, type: Cmd, content: a, timeoutSeconds: 60}]},
 	  containerd: {registries: [{host: docker.io, mirrors: [{url: 'https://mirror.example.com'}],
 	  caFrom: {secret: {name: a, key: a}}, credentialsRef: {name: a}}],
 	  pauseImage: registry.example.com/pause:1, prepullImages: [registry.example.com/app:1],
@@ -42,6 +43,7 @@ var settingsLimits = slices.Concat(
 	contents("spec.custom.files[]"),
 	scripts("spec.custom.preJoin"),
 	scripts("spec.custom.postJoin"),
+	bootScripts("spec.custom.everyBoot"),
 	containerdLimits, windowsLimits, domainLimits,
 )
 
@@ -228,6 +230,16 @@ func scripts(at string) []limit {
 		[]limit{required(at + "[].name"), oneOf(at+"[].type", "PowerShell", "Perl")},
 		text(at+"[].name", 40),
 		contents(at+"[]"),
+		between(at+"[].timeoutSeconds", 1, 3600),
+	)
+}
+
+// bootScripts are scripts whose content is text.
+func bootScripts(at string) []limit {
+	return slices.Concat(
+		items(at, 8, script),
+		[]limit{required(at + "[].name"), required(at + "[].content"), oneOf(at+"[].type", "PowerShell", "Perl")},
+		text(at+"[].name", 40), text(at+"[].content", 32768),
 		between(at+"[].timeoutSeconds", 1, 3600),
 	)
 }

@@ -160,6 +160,7 @@ var programStrings = []rule{
 	path("spec.custom.files[].path", `C:\etc\app.conf`), plain("spec.custom.files[].content"),
 	shortName("spec.custom.preJoin[].name", "drivers"), plain("spec.custom.preJoin[].content"),
 	shortName("spec.custom.postJoin[].name", "drivers"), plain("spec.custom.postJoin[].content"),
+	shortName("spec.custom.everyBoot[].name", "drivers"), plain("spec.custom.everyBoot[].content"),
 }
 
 var scriptTime = rule{

@@ -26,11 +26,8 @@ import (
 // controllers: the guest takes it as it takes vSphere's, and joins the same cluster.
 var azureModes = []mode{
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemon: daemon{network: "azure", kind: "L2Bridge"},
-		configuration: "10-azure.conflist", network: "azure", external: "ext", kind: "L2Bridge", proxied: true,
-	},
-	{
-		mode: bootstrapv1.NetworkL2Tunnel, cni: bootstrapv1.CNIAzure, daemon: daemon{network: "azure", kind: "L2Bridge"},
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemon: azureVNet,
+		programs:      []string{"azure-vnet", "azure-vnet-ipam"},
 		configuration: "10-azure.conflist", network: "azure", external: "ext", kind: "L2Bridge", proxied: true,
 	},
 }
@@ -62,8 +59,9 @@ func (j *joins) playAzure(ctx context.Context, m mode, address string) {
 	name := "az-" + strings.ToLower(string(m.mode))
 	rendered, err := bootstrap.Render(j.azureInput(ctx, m, name))
 	j.must(err)
-	g := &guest.Simulated{Dir: filepath.Join(j.lab.GuestsDir(), name), Address: address, CNI: m.daemon.run}
+	g := &guest.Simulated{Dir: filepath.Join(j.lab.GuestsDir(), name), Address: address, CNI: m.daemon}
 	leftovers(g)
+	bring(g, m.programs...)
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan error, 1)
 	go func() { over <- g.Boot(ctx, guest.NewMemoryVM(name, name, rendered.Bytes())) }()

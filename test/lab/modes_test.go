@@ -23,38 +23,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
-// daemon is that of a CNI: it makes the network of the pods, starts a pod in it, and writes its configuration.
-type daemon struct{ network, kind, configuration string }
-
-func (d daemon) run(m *windows.Machine) error {
-	if d.configuration != "" {
-		if err := m.Put(cniFolder+`\`+d.configuration, []byte(`{"cniVersion":"0.3.0"}`)); err != nil {
-			return err
-		}
-	}
-	if d.network == "" {
-		return nil
-	}
-	there, err := m.HNSCall("GET", "/networks", "")
-	if err != nil || slices.ContainsFunc(there, func(n map[string]any) bool { return n["Name"] == d.network }) {
-		return err
-	}
-	if _, err := m.HNSCall("POST", "/networks", fmt.Sprintf(`{"Name":%q,"Type":%q}`, d.network, d.kind)); err != nil {
-		return err
-	}
-	if err := m.Put(`C:\var\lib\cni\networks\`+d.network+`\10.244.9.9`, []byte("a pod")); err != nil {
-		return err
-	}
-	_, err = m.HNSCall("POST", "/endpoints", fmt.Sprintf(`{"Name":"pod%d_%s"}`, m.Boots(), d.network))
-	return err
-}
-
-const cniFolder = `C:\etc\cni\net.d`
-
 // leftovers are of the node that the image was made of.
 func leftovers(g *guest.Simulated) {
 	g.Files = map[string]string{
 		`C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old", cniFolder + `\10-azure.conflist`: "{}",
+		`C:\Windows\System32\azure-vnet.json`: "old",
 	}
 	g.Image = func(s *windows.State) {
 		s.HNS = []map[string]any{
@@ -63,6 +36,13 @@ func leftovers(g *guest.Simulated) {
 			{"kind": "endpoints", "ID": "old-ep", "Name": "0123-eth0"},
 		}
 		s.Adapters = append(s.Adapters, windows.Adapter{Index: 77, MAC: "00-50-56-01-02-03", Name: "node", Hidden: true})
+	}
+}
+
+// bring puts the programs of a CNI that has no DaemonSet into the image.
+func bring(g *guest.Simulated, programs ...string) {
+	for _, name := range programs {
+		g.Files[`C:\opt\cni\bin\`+name+`.exe`] = "a plug-in"
 	}
 }
 
@@ -75,7 +55,8 @@ func (j *joins) modePools() []lab.Pool {
 		})
 		j.worlds[m.pool()] = func(g *guest.Simulated) {
 			leftovers(g)
-			g.CNI = m.daemon.run
+			bring(g, m.programs...)
+			g.CNI = m.daemon
 		}
 	}
 	return pools
@@ -97,8 +78,10 @@ func (j *joins) assertModes(ctx context.Context) {
 		if id := before[m.pool()][m.external]; after[m.external] != id {
 			j.Errorf("%s: the external network was made anew at a boot, which cuts all connections", m.pool())
 		}
-		if id := before[m.pool()][m.network]; m.booted && after[m.network] == id {
-			j.Errorf("%s: the network of the pods was not made anew at a boot", m.pool())
+		for _, name := range []string{m.network, m.theirs} {
+			if id := before[m.pool()][name]; m.booted && after[name] == id && name != "" {
+				j.Errorf("%s: the network %s was not made anew at a boot", m.pool(), name)
+			}
 		}
 	}
 }
@@ -145,33 +128,45 @@ const rebootsOfImage = 1
 // wanted is the end of a mode, one thing on a line.
 func (m mode) wanted(machine *infrav1.WindowsMachine, node *corev1.Node) []string {
 	lines := []string{
-		"node-ip 0.0.0.0", "address " + internalIP(machine), "pods of a /24 true",
+		"node-ip " + internalIP(machine), "address " + internalIP(machine), "pods of a /24 true",
 		"cni " + m.configuration, "network nat of NAT", "adapter " + m.adapter(),
 	}
-	if m.external != "" {
-		lines = append(lines, "network "+m.external+" of "+m.kind)
+	for _, name := range []string{m.external, m.theirs, m.network} {
+		if name != "" {
+			lines = append(lines, "network "+name+" of "+m.kind)
+		}
 	}
-	if m.network != "" {
-		lines = append(lines, "network "+m.network+" of "+m.kind)
+	if m.kind != "" {
+		lines = append(lines, "adapter vEthernet ("+m.adapter()+")")
 	}
 	if m.stale {
-		lines = append(lines, "network azure of Overlay", "endpoint 0123-eth0", "cni 10-azure.conflist", "stale SourceVip.json")
+		lines = append(lines, "network azure of Overlay", "endpoint 0123-eth0", "cni 10-azure.conflist", "stale SourceVip.json",
+			"stale azure-vnet.json")
 	}
-	if m.daemon.network != "" {
+	if m.pods {
 		boots := "2"
 		if m.booted {
 			boots = node.Status.NodeInfo.BootID
 		}
-		lines = append(lines, "endpoint pod"+boots+"_"+m.daemon.network)
+		lines = append(lines, "endpoint pod"+boots+"_"+m.network)
+	}
+	for _, endpoint := range m.endpoints {
+		lines = append(lines, "endpoint "+endpoint)
 	}
 	if m.ours {
 		lines = append(lines, "cni is for "+m.network)
 	}
+	if m.taken != "" {
+		lines = append(lines, "host-local keeps "+podPrefix(node)+m.taken)
+	}
 	if m.proxied {
 		lines = append(lines, "kube-proxy of "+machine.Status.ComputerName+" in "+m.network)
 	}
-	if m.vip {
+	switch {
+	case m.vip:
 		lines = append(lines, "kube-proxy has "+podPrefix(node)+".254")
+	case slices.Contains(m.endpoints, "VIPEndpoint"):
+		lines = append(lines, "kube-proxy has VIPEndpoint")
 	}
 	slices.Sort(lines)
 	return lines
@@ -200,6 +195,11 @@ func (j *joins) have(machine *infrav1.WindowsMachine, node *corev1.Node) []strin
 	}
 	lines = append(lines, hnsLines(state)...)
 	lines = append(lines, j.filesOf(machine.Status.ComputerName)...)
+	for _, item := range state.HNS { // HNS chooses the address
+		if at := slices.Index(lines, fmt.Sprintf("kube-proxy has %v", item["IPAddress"])); at >= 0 && item["Name"] == "VIPEndpoint" {
+			lines[at] = "kube-proxy has VIPEndpoint"
+		}
+	}
 	slices.Sort(lines)
 	return lines
 }
@@ -242,8 +242,14 @@ func (j *joins) filesOf(computer string) []string {
 			lines = append(lines, "cni is for "+config.Name)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(disk, "k", "SourceVip.json")); err == nil {
-		lines = append(lines, "stale SourceVip.json")
+	for _, path := range []string{"k/SourceVip.json", "Windows/System32/azure-vnet.json"} {
+		if text, err := os.ReadFile(filepath.Join(disk, filepath.FromSlash(path))); err == nil && string(text) == "old" {
+			lines = append(lines, "stale "+filepath.Base(path))
+		}
+	}
+	kept, _ := filepath.Glob(filepath.Join(disk, "var", "lib", "cni", "networks", "*", "*.2")) // the pattern is good
+	for _, path := range kept {
+		lines = append(lines, "host-local keeps "+filepath.Base(path))
 	}
 	var proxy struct {
 		HostnameOverride string

@@ -10,13 +10,20 @@ import (
 type mode struct {
 	mode bootstrapv1.NetworkMode
 	cni  bootstrapv1.CNI
-	// daemon is what the DaemonSet of the CNI does on the node.
-	daemon daemon
+	// daemon is what the DaemonSet of the CNI does on the node, programs are those that the image must have.
+	daemon   daemon
+	programs []string
 	// configuration is the file that containerd finds, and ours tells that the plan has written it.
 	configuration string
 	ours          bool
-	// network of the pods, external the one whose vSwitch the node talks by; both as HNS has them.
-	network, external, kind string
+	// network of the pods, external the one whose vSwitch the node talks by, if the plan made it, and theirs, if the CNI did; all as
+	// HNS has them. endpoints are those besides the pods'.
+	network, external, theirs, kind string
+	endpoints                       []string
+	// taken is the last number of an address that host-local must not assign.
+	taken string
+	// pods tells that the daemon runs one.
+	pods bool
 	// proxied modes have kube-proxy's configuration, those with a vip an address for it.
 	proxied, vip bool
 	// booted modes are put in order at every boot.
@@ -28,47 +35,47 @@ type mode struct {
 // modes are all that vSphere carries; TestEveryModeJoins compares.
 var modes = []mode{
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, daemon: daemon{network: "cbr0", kind: "L2Bridge"},
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, daemon: hostGW, pods: true,
+		endpoints: []string{"cbr0_ep"}, taken: ".2",
 		configuration: "10-flannel.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true,
 		booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico,
-		daemon:        daemon{network: "Calico", kind: "L2Bridge", configuration: "10-calico.conf"},
-		configuration: "10-calico.conf", network: "Calico", external: "External", kind: "L2Bridge", proxied: true, booted: true,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemon: calico("L2Bridge"), pods: true,
+		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "L2Bridge", proxied: true, booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, daemon: nothing,
+		programs:      []string{"win-bridge", "host-local"},
 		configuration: "10-win-bridge.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true,
 		booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, daemon: daemon{network: "flannel.4096", kind: "Overlay"},
-		configuration: "10-flannel.conf", ours: true, network: "flannel.4096", external: "External", kind: "Overlay", proxied: true,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, daemon: vxlan, pods: true,
+		configuration: "10-flannel.conf", ours: true, network: "flannel.4096", kind: "Overlay", proxied: true,
 		vip: true, booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico,
-		daemon:        daemon{network: "Calico", kind: "Overlay", configuration: "10-calico.conf"},
-		configuration: "10-calico.conf", network: "Calico", external: "External", kind: "Overlay", booted: true,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, daemon: calico("Overlay"), pods: true,
+		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "Overlay", booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes,
-		daemon:        daemon{network: "OVNKubernetesHybridOverlayNetwork", kind: "Overlay", configuration: "10-ovn.conf"},
-		configuration: "10-ovn.conf", network: "OVNKubernetesHybridOverlayNetwork", kind: "Overlay",
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes, daemon: hybridOverlay,
+		configuration: "10-ovn-hybrid-overlay.conf", ours: true, network: "OVNKubernetesHybridOverlayNetwork",
+		theirs: "BaseOVNKubernetesHybridOverlayNetwork", kind: "Overlay", endpoints: []string{"VIPEndpoint"}, proxied: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, daemon: nothing,
+		programs:      []string{"win-overlay", "host-local"},
 		configuration: "10-win-overlay.conf", ours: true, network: "vxlan0", external: "External", kind: "Overlay", proxied: true,
 		vip: true, booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea,
-		daemon:        daemon{network: "antrea-hnsnetwork", kind: "Transparent", configuration: "10-antrea.conflist"},
-		configuration: "10-antrea.conflist", network: "antrea-hnsnetwork", kind: "Transparent", stale: true,
+		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, daemon: antrea, pods: true,
+		configuration: "10-antrea.conflist", network: "antrea-hnsnetwork", kind: "Transparent", booted: true,
 	},
-	{mode: bootstrapv1.NetworkTransparent, daemon: daemon{configuration: "10-own.conf"}, configuration: "10-own.conf", stale: true},
-	{mode: bootstrapv1.NetworkNone, daemon: daemon{configuration: "10-own.conf"}, configuration: "10-own.conf", stale: true},
+	{mode: bootstrapv1.NetworkTransparent, daemon: nobody, configuration: "10-own.conf", stale: true},
+	{mode: bootstrapv1.NetworkNone, daemon: nobody, configuration: "10-own.conf", stale: true},
 }
 
 func (m mode) pool() string {
@@ -91,6 +98,5 @@ func (m mode) config() *bootstrapv1.WindowsBootstrapConfigSpec {
 	if m.cni == bootstrapv1.CNIAzure {
 		config.Network.ExceptionCIDRs = []string{"10.0.0.0/8"}
 	}
-	config.Kubelet.ExtraArgs = []bootstrapv1.KubeletArg{{Name: "node-ip", Value: new("0.0.0.0")}}
 	return &config
 }

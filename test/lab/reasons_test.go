@@ -58,6 +58,7 @@ func (j *joins) assertReasons(ctx context.Context) {
 		waits = nil
 		machines := j.byPool(ctx)
 		for _, p := range j.table {
+			j.startAgain(ctx, p, machines[p.pool()])
 			if m := machines[p.pool()]; m == nil || !p.over(m) || !p.soft && !j.onMachine(ctx, m) {
 				waits = append(waits, p.pool())
 			}
@@ -80,6 +81,17 @@ func (j *joins) assertReasons(ctx context.Context) {
 		if line := lineOf(shown, m.Name); !p.soft && !slices.Contains(strings.Fields(line), p.reason) {
 			j.Errorf("kubectl does not show %s: %s", p.reason, line)
 		}
+	}
+}
+
+// startAgain restarts a guest whose later starts are to fail, once it has joined.
+func (j *joins) startAgain(ctx context.Context, p provoked, m *infrav1.WindowsMachine) {
+	j.Helper()
+	if !p.restarts || m == nil || m.Status.Phase != infrav1.PhaseRunning {
+		return
+	}
+	if _, again := j.guests.LoadOrStore("restarted "+p.pool(), true); !again {
+		j.must(j.guest(p.pool()).Restart(ctx))
 	}
 }
 

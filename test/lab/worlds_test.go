@@ -32,8 +32,8 @@ type provoked struct {
 	// phase in which it fails, and a part of what is told.
 	phase, says string
 	exitCode    int32
-	// soft ones are warnings of a node that joins.
-	soft bool
+	// soft ones are warnings of a node that joins, restarts those of its next start.
+	soft, restarts bool
 }
 
 // fails is a node that fails in a phase for a reason, and tells this among other things.
@@ -47,6 +47,8 @@ func warns(reason, says string) provoked { return provoked{reason: reason, says:
 func (p provoked) called(name string) provoked { p.name = name; return p }
 
 func (p provoked) exits(code int32) provoked { p.exitCode = code; return p }
+
+func (p provoked) atNextStart() provoked { p.restarts = true; return p }
 
 func (p provoked) on(networks string) provoked { p.networks = networks; return p }
 
@@ -155,8 +157,14 @@ func (j *joins) ofTheNetwork() []provoked {
 		fails("network", step.ReasonNetworkNotReady, "External").in(faulty(guest.Faults{NoDHCP: true})).
 			with(l2bridge),
 		fails("verify", step.ReasonPodCIDRMissing, "has no IPv4 pod CIDR of size /24").
-			in(running("kubectl.exe", "--kubeconfig", withoutPodCIDRs)).
+			in(func(g *guest.Simulated) {
+				running("kubectl.exe", "--kubeconfig", withoutPodCIDRs)(g)
+				g.Files = map[string]string{}
+				bring(g, "win-bridge", "host-local")
+			}).
 			with(network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge)),
+		fails("kubelet", step.ReasonCNIProgramMissing, `C:\opt\cni\bin\win-overlay.exe of WinOverlay does not exist`).
+			with(network(bootstrapv1.NetworkOverlay, bootstrapv1.CNIWinOverlay)),
 		fails("api-server", step.ReasonAPIServerUnreachable, "unreachable network").
 			in(faulty(guest.Faults{Unreachable: true})),
 		fails("api-server", step.ReasonAPIServerCAMismatch, "another CA").
@@ -266,6 +274,10 @@ func (j *joins) ofTheSettings() []provoked {
 			with(bootstrapSpec{Custom: bootstrapv1.Custom{PreJoin: script}}),
 		fails("post-join", step.ReasonPostJoinScriptFailed, "licence server").exits(7).
 			with(bootstrapSpec{Custom: bootstrapv1.Custom{PostJoin: script}}),
+		warns(step.ReasonEveryBootScriptFailed, "run-check: ").atNextStart().
+			with(bootstrapSpec{Custom: bootstrapv1.Custom{EveryBoot: []bootstrapv1.BootScript{
+				{Name: script[0].Name, Type: script[0].Type, Content: script[0].Content},
+			}}}),
 		warns(step.ReasonImagePullFailed, "pull-1: ").
 			with(bootstrapSpec{Containerd: bootstrapv1.Containerd{PrepullImages: []string{"localhost:1/app:1"}}}),
 	}

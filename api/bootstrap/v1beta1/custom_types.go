@@ -30,6 +30,18 @@ type Custom struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	PostJoin []CustomScript `json:"postJoin,omitempty"`
+
+	// everyBoot scripts run in this order at each start of Windows after the
+	// bootstrap, before the kubelet starts, such as a call of Antrea's
+	// Prepare-AntreaAgent.ps1. If one fails, the others and the kubelet still
+	// start, and status.bootstrap of the WindowsMachine has a warning. Default:
+	// none.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	EveryBoot []BootScript `json:"everyBoot,omitempty"`
 }
 
 // FileAccess says who may read a file.
@@ -127,6 +139,40 @@ type CustomScript struct {
 
 	// timeoutSeconds is how long the script may run. All scripts together must
 	// take less than bootstrapDeadlineSeconds. Default: 300.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3600
+	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
+}
+
+// BootScript is a script that stays on the node, where only administrators
+// can read it, and runs as SYSTEM. Its content is plain text, because a Secret
+// must not stay there; a longer script is one of files that it calls.
+type BootScript struct {
+	// name of the script in reports, such as prepare-agent.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$')`,message=`must be lower-case letters, digits and dashes, with a letter or digit at both ends, such as drivers`
+	Name string `json:"name,omitempty"`
+
+	// type of the script: PowerShell or Cmd. Default: PowerShell.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=PowerShell;Cmd
+	Type ScriptType `json:"type,omitempty"`
+
+	// content of the script.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message=`must not have NUL characters; put binary content in a Secret or ConfigMap and use contentFrom`,reason=FieldValueForbidden
+	Content string `json:"content,omitempty"`
+
+	// timeoutSeconds is how long the script may run. Default: 300.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -4,30 +4,31 @@ package v1beta1
 // bootstrap sets up no pod network and leaves everything to the CNI's own
 // DaemonSet.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.mode) || !(has(self.cni) || has(self.interface) || has(self.hnsNetworkName) || has(self.vni) || (has(self.exceptionCIDRs) && size(self.exceptionCIDRs) > 0) || has(self.clusterDNS) || (has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.dynamicPorts) && has(self.dynamicPorts.first)) || (has(self.firewall) && size(self.firewall) > 0) || (has(self.kubeProxy) && has(self.kubeProxy.configFile)))",message="the other fields of network need a mode; set mode to L2Bridge, L2Tunnel, Overlay, Transparent or None",fieldPath=".mode"
-// +kubebuilder:validation:XValidation:rule="!has(self.mode) || (has(self.cni) && !(self.cni in ['Flannel', 'Calico', 'AzureCNI', 'OVNKubernetes', 'Antrea', 'WinBridge', 'WinOverlay'])) || (self.mode == 'None' ? !has(self.cni) : self.mode == 'Transparent' ? (!has(self.cni) || self.cni == 'Antrea') : self.mode == 'L2Tunnel' ? (has(self.cni) && self.cni == 'AzureCNI') : self.mode == 'L2Bridge' ? (has(self.cni) && self.cni in ['Flannel', 'Calico', 'WinBridge', 'AzureCNI']) : self.mode == 'Overlay' ? (has(self.cni) && self.cni in ['Flannel', 'Calico', 'OVNKubernetes', 'WinOverlay']) : true)",message="mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, L2Tunnel with AzureCNI, Overlay with Flannel, Calico, OVNKubernetes or WinOverlay, Transparent with Antrea or no cni, or None with no cni",fieldPath=".cni"
-// +kubebuilder:validation:XValidation:rule="!has(self.vni) || !has(self.mode) || !(self.mode in ['L2Bridge', 'L2Tunnel', 'Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'OVNKubernetes']))",message="vni is for Flannel and WinOverlay in mode Overlay only; remove it: other CNIs have it in their own configuration",fieldPath=".vni"
+// +kubebuilder:validation:XValidation:rule="has(self.mode) || !(has(self.cni) || has(self.interface) || has(self.hnsNetworkName) || has(self.vni) || has(self.vxlanPort) || (has(self.exceptionCIDRs) && size(self.exceptionCIDRs) > 0) || has(self.clusterDNS) || (has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.dynamicPorts) && has(self.dynamicPorts.first)) || (has(self.firewall) && size(self.firewall) > 0) || (has(self.kubeProxy) && has(self.kubeProxy.configFile)))",message="the other fields of network need a mode; set mode to L2Bridge, Overlay, Transparent or None",fieldPath=".mode"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || (has(self.cni) && !(self.cni in ['Flannel', 'Calico', 'AzureCNI', 'OVNKubernetes', 'Antrea', 'WinBridge', 'WinOverlay'])) || (self.mode == 'None' ? !has(self.cni) : self.mode == 'Transparent' ? (!has(self.cni) || self.cni == 'Antrea') : self.mode == 'L2Bridge' ? (has(self.cni) && self.cni in ['Flannel', 'Calico', 'WinBridge', 'AzureCNI']) : self.mode == 'Overlay' ? (has(self.cni) && self.cni in ['Flannel', 'Calico', 'OVNKubernetes', 'WinOverlay']) : true)",message="mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, Overlay with Flannel, Calico, OVNKubernetes or WinOverlay, Transparent with Antrea or no cni, or None with no cni",fieldPath=".cni"
+// +kubebuilder:validation:XValidation:rule="!has(self.vni) || !has(self.mode) || !(self.mode in ['L2Bridge', 'Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'OVNKubernetes']))",message="vni is for Flannel and WinOverlay in mode Overlay only; remove it: other CNIs have it in their own configuration",fieldPath=".vni"
+// +kubebuilder:validation:XValidation:rule="!has(self.vxlanPort) || !has(self.mode) || !(self.mode in ['L2Bridge', 'Transparent', 'None'] || (has(self.cni) && self.cni in ['Flannel', 'Calico', 'WinOverlay']))",message="vxlanPort is for OVNKubernetes in mode Overlay only; remove it: the port of other CNIs on Windows is 4789",fieldPath=".vxlanPort"
 // +kubebuilder:validation:XValidation:rule="!has(self.interface) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni == 'OVNKubernetes'))",message="with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",fieldPath=".interface"
-// +kubebuilder:validation:XValidation:rule="!has(self.hnsNetworkName) || !has(self.mode) || !(self.mode in ['Transparent', 'None'])",message="hnsNetworkName is for L2Bridge, L2Tunnel and Overlay only; remove it",fieldPath=".hnsNetworkName"
+// +kubebuilder:validation:XValidation:rule="!has(self.hnsNetworkName) || !has(self.mode) || !(self.mode in ['Transparent', 'None'])",message="hnsNetworkName is for L2Bridge and Overlay only; remove it",fieldPath=".hnsNetworkName"
 // +kubebuilder:validation:XValidation:rule="!has(self.exceptionCIDRs) || size(self.exceptionCIDRs) == 0 || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'OVNKubernetes', 'Antrea']))",message="the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",fieldPath=".exceptionCIDRs"
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterDNS) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'OVNKubernetes', 'Antrea']))",message="the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",fieldPath=".clusterDNS"
-// +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || !has(self.kubeProxy.configFile) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (self.mode == 'Overlay' && has(self.cni) && self.cni in ['Calico', 'OVNKubernetes']))",message="with this mode and cni, kube-proxy is not needed or cannot be configured before the CNI runs; remove kubeProxy: its DaemonSet brings its configuration",fieldPath=".kubeProxy"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || !has(self.kubeProxy.configFile) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (self.mode == 'Overlay' && has(self.cni) && self.cni == 'Calico'))",message="with this mode and cni, kube-proxy is not needed or cannot be configured before the CNI runs; remove kubeProxy: its DaemonSet brings its configuration",fieldPath=".kubeProxy"
 // +kubebuilder:validation:XValidation:rule="!has(self.dynamicPorts) || !has(self.dynamicPorts.first) || self.dynamicPorts.first < 1 || (has(self.dynamicPorts.last) && self.dynamicPorts.last > 65535) || (has(self.nodePorts) && has(self.nodePorts.last) && self.nodePorts.last > 65535) || (has(self.nodePorts) && has(self.nodePorts.first) ? self.dynamicPorts.first > (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) : self.dynamicPorts.first > 32767) || (has(self.dynamicPorts.last) ? self.dynamicPorts.last : self.dynamicPorts.first) < (has(self.nodePorts) && has(self.nodePorts.first) ? self.nodePorts.first : 30000)",message="dynamicPorts overlap nodePorts, which are 30000 to 32767 by default; use ports below or above them",fieldPath=".dynamicPorts"
 // +kubebuilder:validation:XValidation:rule="(has(self.dynamicPorts) && has(self.dynamicPorts.first)) || !(has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) <= 65280 || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) > 65535",message="there is no room for dynamicPorts above these nodePorts; set dynamicPorts below them",fieldPath=".dynamicPorts"
 type Network struct {
 	// mode is the driver of Windows' Host Networking Service (HNS) for pods:
-	// L2Bridge (in the nodes' network), L2Tunnel (in an Azure virtual network),
-	// Overlay (in a VXLAN), Transparent (the CNI owns the network, as Antrea
-	// does), or None (ports and firewall rules only). All other fields of network
-	// need it.
+	// L2Bridge (in the nodes' network, or in an Azure virtual network), Overlay
+	// (in a VXLAN), Transparent (the CNI owns the network, as Antrea does), or
+	// None (ports and firewall rules only). All other fields of network need it.
 	//
 	// +optional
 	Mode NetworkMode `json:"mode,omitempty"`
 
 	// cni that gives pods their network. It must fit mode: Flannel, Calico,
-	// WinBridge or AzureCNI in L2Bridge; AzureCNI in L2Tunnel; Flannel, Calico,
-	// OVNKubernetes or WinOverlay in Overlay; Antrea or none in Transparent; none
-	// in None. The image or the CNI's DaemonSet must bring its programs.
+	// WinBridge or AzureCNI in L2Bridge; Flannel, Calico, OVNKubernetes or
+	// WinOverlay in Overlay; Antrea or none in Transparent; none in None.
+	// docs/networks.md says what each needs. The image must have the programs of
+	// WinBridge, WinOverlay and AzureCNI; a DaemonSet brings those of the others.
 	//
 	// +optional
 	CNI CNI `json:"cni,omitempty"`
@@ -36,7 +37,7 @@ type Network struct {
 	// WindowsMachine's networkInterfaces, such as node; in Azure only the first.
 	// If the machine lists none, it is the name of an adapter in Windows, such as
 	// Ethernet0. Not for Transparent, None and OVNKubernetes. Default: the first
-	// one; if the machine lists none, any free one.
+	// one; if the machine lists none, the one of the default route.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -54,13 +55,23 @@ type Network struct {
 	HNSNetworkName string `json:"hnsNetworkName,omitempty"`
 
 	// vni is the network identifier of the VXLAN, the same as on the Linux nodes.
-	// Only for Flannel and WinOverlay in Overlay. The port is always 4789.
-	// Default: 4096, the lowest that Windows accepts.
+	// Only for Flannel and WinOverlay in Overlay. Default: 4096, the lowest that
+	// Windows accepts.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=4096
 	// +kubebuilder:validation:Maximum=16777215
 	VNI int32 `json:"vni,omitempty"`
+
+	// vxlanPort is the UDP port of the hybrid overlay's VXLAN, such as 9898: the
+	// same as in the settings of OVN-Kubernetes. On vSphere with NSX it must not
+	// be 4789, which NSX uses itself. Only for OVNKubernetes in Overlay; the other
+	// CNIs always use 4789 on Windows. Default: 4789.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	VXLANPort int32 `json:"vxlanPort,omitempty"`
 
 	// exceptionCIDRs are IPv4 destinations that see a pod's own address and not
 	// the node's, such as 10.10.0.0/16. AzureCNI needs all ranges of the virtual
@@ -103,8 +114,8 @@ type Network struct {
 	DynamicPorts Ports `json:"dynamicPorts,omitempty,omitzero"`
 
 	// firewall opens more ports of the node, such as {name: metrics, protocol:
-	// TCP, ports: {first: 9100}}. nodePorts and the ports of the mode are open
-	// already; the kubelet's port 10250 must be open in the image. Default: none.
+	// TCP, ports: {first: 9100}}. nodePorts and the ports of the CNI are open
+	// already, and the kubelet's port 10250. Default: none.
 	//
 	// +optional
 	// +listType=map
@@ -113,8 +124,8 @@ type Network struct {
 	Firewall []FirewallRule `json:"firewall,omitempty"`
 
 	// kubeProxy has settings of kube-proxy on the node. Not for Transparent, None,
-	// and Overlay with Calico or OVNKubernetes. Default: kube-proxy's DaemonSet
-	// brings its own configuration.
+	// and Overlay with Calico. Default: kube-proxy's DaemonSet brings its own
+	// configuration.
 	//
 	// +optional
 	KubeProxy KubeProxy `json:"kubeProxy,omitempty,omitzero"`
@@ -122,16 +133,13 @@ type Network struct {
 
 // NetworkMode is a driver of the Host Networking Service.
 //
-// +kubebuilder:validation:Enum=L2Bridge;L2Tunnel;Overlay;Transparent;None
+// +kubebuilder:validation:Enum=L2Bridge;Overlay;Transparent;None
 type NetworkMode string
 
 // The network modes.
 const (
 	// NetworkL2Bridge: pods are in the nodes' network and use the MAC address of their node.
 	NetworkL2Bridge NetworkMode = "L2Bridge"
-
-	// NetworkL2Tunnel: pods are in an Azure virtual network.
-	NetworkL2Tunnel NetworkMode = "L2Tunnel"
 
 	// NetworkOverlay: pods are in a VXLAN.
 	NetworkOverlay NetworkMode = "Overlay"
@@ -199,7 +207,7 @@ type FirewallRule struct {
 	// name of the rule, such as metrics. Windows shows it as capwin-metrics.
 	//
 	// +required
-	// +kubebuilder:validation:XValidation:rule="!(self in ['nodeports-tcp', 'nodeports-udp', 'kube-proxy-health', 'vxlan', 'geneve'])",message="the bootstrap already makes a rule of this name; use another name"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['kubelet', 'nodeports-tcp', 'nodeports-udp', 'kube-proxy-health', 'vxlan', 'geneve', 'bgp'])",message="the bootstrap already makes a rule of this name; use another name"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=50
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,message=`must be lower-case letters, digits and dashes, with a letter or digit at both ends, such as metrics`

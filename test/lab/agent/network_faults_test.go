@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -27,9 +25,9 @@ func TestPatchLevels(t *testing.T) {
 		{"network-l2bridge-dual-stack", "17763", 1553, "WindowsPatchLevelTooLow"},
 		{"network-l2bridge-dual-stack", "17763", 1554, ""},
 		{"network-l2bridge-all-fields", "17763", 1, ""}, // no DSR
-		{"network-azure-l2tunnel-dual-stack", "17763", 9999, "WindowsNotSupported"},
-		{"network-azure-l2tunnel-dual-stack", "20348", 1, ""},
-		{"network-azure-l2tunnel-azurecni", "17763", 9999, ""},
+		{"network-azure-l2bridge-dual-stack", "17763", 9999, "WindowsNotSupported"},
+		{"network-azure-l2bridge-dual-stack", "20348", 1, ""},
+		{"network-azure-l2bridge-azurecni-kube-proxy", "17763", 9999, ""},
 		{"network-overlay-ovn", "17763", 9999, "WindowsNotSupported"},
 		{"network-overlay-ovn", "20348", 680, "WindowsPatchLevelTooLow"},
 		{"network-overlay-ovn", "20348", 681, ""},
@@ -41,6 +39,7 @@ func TestPatchLevels(t *testing.T) {
 		v.World.Registry[windows.VersionKey] = map[string]any{"UBR": test.update}
 		s := newStage(t, v)
 		before := s.networkFacts()
+		s.cniComes(v.Plan)
 		s.live()
 		report := s.end()
 		if report.Reason != test.reason {
@@ -68,7 +67,7 @@ func TestNetworkReasons(t *testing.T) {
 	for _, test := range []struct{ door, golden, reason string }{
 		{"Send-HnsCall", "network-overlay-calico", "StaleNetworksNotRemoved"},
 		{"New-NetFirewallRule", "network-overlay-ovn", "NetworkSettingsFailed"},
-		{"New-NetRoute", "network-azure-overlay-calico", "NetworkNotReady"},
+		{"New-NetRoute", "network-azure-overlay-winoverlay", "NetworkNotReady"},
 		{`C:\k\kubectl.exe`, "network-overlay-winoverlay", "PodCidrMissing"},
 		{"New-NetIPAddress", "network-none-static", "AddressesNotSet"},
 	} {
@@ -83,31 +82,62 @@ func TestNetworkReasons(t *testing.T) {
 			t.Errorf("%s fails in %s: %q %s, want %s", test.door, test.golden, report.Reason, report.Message, test.reason)
 		}
 	}
-	v := networkWorld(mustRead(t, "network-l2bridge-calico"))
+	v := networkWorld(mustRead(t, "network-l2bridge-flannel"))
 	v.World.ManagementIP = ""
 	if report := lived(t, v).end(); report.Reason != "NetworkNotReady" {
 		t.Errorf("no address: %q %s", report.Reason, report.Message)
 	}
 }
 
-// Where the spec declares no adapters, HNS may take one that does not lead to the cluster.
-func TestVSwitchOnAnotherAdapter(t *testing.T) {
+// Where the spec declares no adapters, HNS would take any: the node names the one of the default route.
+func TestVSwitchOnTheDefaultRoute(t *testing.T) {
 	t.Parallel()
-	for golden, warned := range map[string]bool{
-		"network-l2bridge-calico": true, "network-azure-overlay-calico": true,
-		"network-l2bridge-all-fields": false, // the spec names the adapter
-		"network-overlay-ovn":         false, // the CNI chooses
+	for golden, network := range map[string]string{
+		"network-l2bridge-flannel": "External", "network-azure-overlay-winoverlay": "External",
+		"network-azure-l2bridge-azurecni": "ext",
 	} {
 		v := networkWorld(mustRead(t, golden))
-		v.World.ManagementIP = "10.7.0.5"
-		v.World.Addresses = append(v.World.Addresses, worldAddress{Index: 12, Address: "10.7.0.5/24", Origin: "Dhcp"})
-		report := lived(t, v).end()
-		want := []string{}
-		if warned {
-			want = append(want, "vswitch-on-default-route: the vSwitch has the address 10.7.0.5, but the default route uses 10.0.0.5")
+		v.World.Adapters = append(v.World.Adapters, worldAdapter{Index: 15, MAC: "00-50-56-00-00-03", Name: "Ethernet2"})
+		v.World.Addresses = append(v.World.Addresses, worldAddress{Index: 15, Address: "10.7.0.5/24", Origin: "Dhcp"})
+		s := lived(t, v)
+		s.mustSucceed()
+		at := -1
+		expect.OK(t, s.machine.Setup(func(state *windows.State) {
+			at = slices.IndexFunc(state.HNS, func(item map[string]any) bool {
+				return item["Name"] == network && item["NetworkAdapterName"] == "Ethernet0 2" && item["ManagementIP"] == "10.0.0.5"
+			})
+		}))
+		if at < 0 {
+			t.Errorf("%s: %s is not on the adapter of the default route:\n%s", golden, network, s.networkEnd())
 		}
-		if difference := cmp.Diff(want, report.Warnings); report.State != plan.StateSucceeded || difference != "" {
-			t.Errorf("%s: %s, warnings (-want +got):\n%s", golden, report.State, difference)
+	}
+}
+
+// A CNI whose daemon does not come leaves a warning, not a failed bootstrap: the node is not Ready either.
+func TestCNIDoesNotCome(t *testing.T) {
+	t.Parallel()
+	v := networkWorld(mustRead(t, "network-azure-overlay-calico"))
+	report := lived(t, v).end()
+	warned := len(report.Warnings) == 1 && strings.HasPrefix(report.Warnings[0], "cni-vswitch: HNS network External")
+	if report.State != plan.StateSucceeded || !warned {
+		t.Errorf("%s, warnings %q", report.State, report.Warnings)
+	}
+}
+
+// A node without the plug-ins that nobody brings later says so before it joins.
+func TestCNIProgramIsMissing(t *testing.T) {
+	t.Parallel()
+	for golden, program := range map[string]string{
+		"network-l2bridge-winbridge": "win-bridge", "network-overlay-winoverlay": "host-local",
+		"network-azure-l2bridge-azurecni": "azure-vnet-ipam", "network-azure-l2bridge-dual-stack": "azure-vnet-ipamv6",
+	} {
+		v := networkWorld(mustRead(t, golden))
+		path := `C:\opt\cni\bin\` + program + ".exe"
+		delete(v.World.Files, path)
+		s := lived(t, v)
+		report := s.end()
+		if report.Reason != "CniProgramMissing" || !strings.HasPrefix(report.Message, path) || report.Phase.Name != "kubelet" {
+			t.Errorf("%s without %s: %s in %s: %s", golden, program, report.Reason, report.Phase.Name, report.Message)
 		}
 	}
 }

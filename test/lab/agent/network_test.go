@@ -22,7 +22,7 @@ import (
 var update = flag.Bool("update", false, "write the ends of the network plans anew")
 
 // networkPlans is how many golden plans of networks there are: none is skipped, none is lost.
-const networkPlans = 29
+const networkPlans = 30
 
 // Windows is installed with a page file that it manages itself.
 const memoryKey = windows.ControlKey + `\Session Manager\Memory Management`
@@ -37,6 +37,13 @@ func networkWorld(golden []byte) *vector {
 			`C:\k\kubeadm.exe`: "program", `C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old",
 			`C:\var\lib\cni\networks\cbr0\10.244.9.2`: "old",
 			`C:\etc\cni\net.d\10-calico.conf`:         "old", `C:\etc\cni\net.d\99-mine.conf`: "mine",
+			`C:\Windows\System32\azure-vnet.json`: "old", `C:\k\azure-vnet-ipam.json.lock`: "old",
+			`C:\opt\cni\bin\win-bridge.exe`: "p", `C:\opt\cni\bin\win-overlay.exe`: "p", `C:\opt\cni\bin\host-local.exe`: "p",
+			`C:\opt\cni\bin\azure-vnet.exe`: "p", `C:\opt\cni\bin\azure-vnet-ipam.exe`: "p", `C:\opt\cni\bin\azure-vnet-ipamv6.exe`: "p",
+		},
+		Features: map[string]string{
+			"RemoteAccess": "Installed", "Routing": "Installed", "RSAT-RemoteAccess-PowerShell": "Available",
+			"Hyper-V": "Installed", "Hyper-V-PowerShell": "Available",
 		},
 		Registry: map[string]map[string]any{
 			windows.VersionKey: {"UBR": float64(4000), "InstallationType": "Server"}, memoryKey: managedPageFile,
@@ -44,6 +51,7 @@ func networkWorld(golden []byte) *vector {
 		Services: map[string]*windows.Service{
 			"containerd": {State: "Running", ImagePath: `C:\containerd.exe`},
 			"VMTools":    {State: "Running", ImagePath: `C:\vmtoolsd.exe`},
+			"hns":        {State: "Running", ImagePath: `C:\svchost.exe`}, "RemoteAccess": {State: "Stopped", ImagePath: `C:\svchost.exe`},
 		},
 		HNS:   stale("Old"),
 		Pipes: []string{"containerd-containerd"},
@@ -63,6 +71,11 @@ func networkWorld(golden []byte) *vector {
 			{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.3.1"}, Out: "10.244.3.1\r\n"},
 			{Argv: []string{`C:\Program Files\VMware\VMware Tools\rpctool.exe`}},
 			{Argv: []string{`C:\Program Files\VMware\VMware Tools\VMwareToolboxCmd.exe`}},
+			{Argv: []string{`C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe`}},
+			{
+				Argv:   []string{"cmd.exe", "/d", "/c", "copy", "/y", `C:\etc\kubernetes\kubelet.conf`},
+				Writes: map[string]string{`C:\k\config`: "kubelet.conf"},
+			},
 		}...),
 	}}
 }
@@ -97,12 +110,43 @@ func TestNetworkPlans(t *testing.T) {
 			t.Parallel()
 			golden := mustRead(t, name)
 			s := newStage(t, networkWorld(golden))
+			s.cniComes(golden)
 			s.live()
 			s.mustSucceed()
 			end := s.networkEnd()
 			compareEnd(t, filepath.Join("testdata", "network", name+".txt"), end)
 			s.startAgain(golden, end)
 		})
+	}
+}
+
+// cniComes has the daemon of the CNI make the networks that the plan waits for, each time when the kubelet starts.
+func (s *stage) cniComes(golden []byte) {
+	s.t.Helper()
+	awaited := map[string]bool{}
+	for _, phase := range expect.Got(plan.Decode(golden))(s.t).Phases {
+		for _, step := range phase.Steps {
+			if network, ok := step.(*plan.HNSNetwork); ok && network.Wait {
+				awaited[network.Request["Name"].(string)] = true
+			}
+		}
+	}
+	scripted := s.machine.Intercept
+	s.machine.Intercept = func(call *windows.Call) windows.Program {
+		line := strings.Join(call.Argv, " ")
+		if strings.HasPrefix(line, kubeadmPath+" join") || line == "sc.exe start kubelet" {
+			expect.OK(s.t, s.machine.Setup(func(state *windows.State) {
+				for name := range awaited {
+					if slices.ContainsFunc(state.HNS, func(item map[string]any) bool { return item["Name"] == name }) {
+						continue
+					}
+					made := network("awaited-"+name, name, "10.0.0.5")
+					made["Subnets"] = []any{map[string]any{"AddressPrefix": "10.132.6.0/23"}}
+					state.HNS = append(state.HNS, made)
+				}
+			}))
+		}
+		return scripted(call)
 	}
 }
 
@@ -124,7 +168,9 @@ func (s *stage) startAgain(golden []byte, end string) {
 		return
 	}
 	for range 2 {
-		s.put(`C:\var\lib\cni\networks\x\10.244.3.7`, "old")
+		if p.EveryBoot[0].Steps[0].Base().Name == "kubelet-waits" {
+			s.put(`C:\var\lib\cni\networks\x\10.244.3.7`, "old")
+		}
 		expect.OK(s.t, s.machine.Boot())
 		s.cniWasHere(p.EveryBoot[0])
 		s.start()
@@ -154,8 +200,8 @@ func (s *stage) cniWasHere(boot plan.Phase) {
 				network("cni", name, "10.0.0.5"), map[string]any{"kind": "endpoints", "ID": "cni-ep", "Name": "abc_" + name})
 		}))
 	}
-	if !found {
-		s.t.Error("nothing is cleaned up at every boot")
+	if waits := boot.Steps[0].Base().Name == "kubelet-waits"; waits != found {
+		s.t.Errorf("the kubelet waits %t, but networks are cleaned up %t", waits, found)
 	}
 }
 
@@ -183,11 +229,15 @@ func (s *stage) networkEnd() string {
 		}
 		add("dynamic ports %s", asJSON(s.t, state.DynamicPorts))
 		add("kubelet %s", state.Services["kubelet"].State)
+		add("router %s", state.Services["RemoteAccess"].State)
+		add("firewall is off: %t", state.FirewallOff)
 	}))
 	start, _, err := s.machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "Start")
 	expect.OK(s.t, err)
 	add("kubelet is started by Windows: %t", start.Number == 2)
-	for _, folder := range []string{`C:\etc\cni`, `C:\var\lib\cni`, `C:\var\lib\kube-proxy`, `C:\run\flannel`, `C:\k`} {
+	for _, folder := range []string{
+		`C:\etc\cni`, `C:\var\lib\cni`, `C:\var\lib\kube-proxy`, `C:\run\flannel`, `C:\k`, `C:\Windows\System32`,
+	} {
 		lines = append(lines, s.filesBelow(folder)...)
 	}
 	slices.Sort(lines)
@@ -209,6 +259,9 @@ func (s *stage) filesBelow(folder string) []string {
 		}
 		if strings.HasPrefix(string(text), "{") && !json.Valid(text) {
 			s.t.Errorf("%s is no JSON: %s", path, text)
+		}
+		if strings.HasPrefix(string(text), "a program of the simulated Windows") {
+			return nil
 		}
 		lines = append(lines, fmt.Sprintf("file %s%s %q", folder, strings.ReplaceAll(path[len(root):], "/", `\`), text))
 		return nil

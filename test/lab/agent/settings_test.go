@@ -34,8 +34,11 @@ func settled(t *testing.T, golden string) *vector {
 			listedKey: {"": ""}, windows.VersionKey: {"InstallationType": "Server"},
 		},
 		Features: map[string]string{"Containers": "Installed", "Hyper-V": "Available"}, FeatureReboot: true,
-		Pipes: []string{"containerd-containerd"},
-		TLS:   map[string]any{"10.0.0.10:6443": true},
+		Adapters:  []worldAdapter{{Index: 9, MAC: "00-50-56-00-00-01", Name: "Ethernet0"}},
+		Addresses: []worldAddress{{Index: 9, Address: "10.0.0.5/24", Origin: "Dhcp"}},
+		Routes:    []worldRoute{{Index: 9, To: "0.0.0.0/0", Via: "10.0.0.1"}},
+		Pipes:     []string{"containerd-containerd"},
+		TLS:       map[string]any{"10.0.0.10:6443": true},
 		Commands: append(imagePrograms(), []*command{
 			{Argv: []string{kubeadmPath, "join"}, Writes: map[string]string{kubeletPEM: "joined"}},
 			registered(),

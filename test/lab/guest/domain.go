@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
@@ -29,6 +30,9 @@ var literalPath = regexp.MustCompile(`-LiteralPath '([^']+)'`)
 // domain and list a gMSA plug-in, known by their commands.
 func (p *power) powershell(ctx context.Context, call *windows.Call) int {
 	script := call.Argv[len(call.Argv)-1]
+	if slices.Contains(call.Argv, "-Command") {
+		return p.router(call)
+	}
 	text, err := call.Machine.ReadFile(script)
 	if err != nil {
 		return call.Fail("The argument '%s' to the -File parameter does not exist.", script)

@@ -117,8 +117,10 @@ func (p *power) furnish(s *windows.State, build string, ubr int64) {
 	s.SetValue(windows.ControlKey+`\Session Manager\Memory Management`, "PagingFiles", windows.MultiString(`?:\pagefile.sys`))
 	s.SetValue(pluginList, "", windows.Text(""))
 	s.Features = map[string]string{"Containers": "Installed", "Hyper-V": "Installed", "Hyper-V-PowerShell": "Installed"}
+	for _, name := range remoteAccess {
+		s.Features[name] = "Available"
+	}
 	s.Defender = &windows.Defender{Processes: []string{"containerd.exe", "ctr.exe"}}
-	s.Firewall = map[string]string{"kubelet": "image-builder TCP 10250"}
 	s.Adapters = adapters(p.hardware.MACs)
 	s.Addresses = []windows.Address{{Index: adapterIndex, Address: p.guest.address() + "/24", Origin: "Dhcp"}}
 	s.Routes = []windows.Route{{Index: adapterIndex, To: "0.0.0.0/0", Via: gateway(p.guest.address()), Cost: 25}}
@@ -126,6 +128,8 @@ func (p *power) furnish(s *windows.State, build string, ubr int64) {
 	service(s, "w32time", "", 3)
 	service(s, "VMTools", "", 2)
 	service(s, "vid", "", 2)
+	service(s, "hns", "", 2)
+	service(s, "RemoteAccess", "", 4)
 	service(s, "containerd", windows.JoinArguments([]string{containerdPath, "--run-service"}), 2)
 	service(s, "kubelet", windows.JoinArguments([]string{
 		logRunnerPath, "--log-file=C:/var/log/kubelet/kubelet.log", kubeletPath, "--windows-service",

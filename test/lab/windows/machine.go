@@ -82,13 +82,15 @@ type State struct {
 	TimeZone     string            `json:"timeZone"`
 	Features     map[string]string `json:"features"`
 	Firewall     map[string]string `json:"firewall"`
-	Users        map[string]*User  `json:"users"`
-	Defender     *Defender         `json:"defender"`
-	Adapters     []Adapter         `json:"adapters"`
-	Addresses    []Address         `json:"addresses"`
-	Routes       []Route           `json:"routes"`
-	DNS          map[int][]string  `json:"dns"`
-	HNS          []map[string]any  `json:"hns"`
+	// FirewallOff: no rule is asked.
+	FirewallOff bool             `json:"firewallOff,omitempty"`
+	Users       map[string]*User `json:"users"`
+	Defender    *Defender        `json:"defender"`
+	Adapters    []Adapter        `json:"adapters"`
+	Addresses   []Address        `json:"addresses"`
+	Routes      []Route          `json:"routes"`
+	DNS         map[int][]string `json:"dns"`
+	HNS         []map[string]any `json:"hns"`
 	// ACLs are the owners and access of paths in small letters, where they are not Inherited. Links are junctions.
 	ACLs         map[string]string      `json:"acls"`
 	Links        map[string]string      `json:"links,omitempty"`
@@ -141,6 +143,7 @@ func (m *Machine) Boot() error {
 	defer m.mu.Unlock()
 	m.volatile = newVolatile()
 	m.state.Boots++
+	m.remove(func(item map[string]any) bool { return item["Flags"] == float64(onlyUntilReboot) })
 	for name, state := range m.state.Features {
 		if state == "InstallPending" && !m.FeatureFaults.NeverDone {
 			m.state.Features[name] = "Installed"

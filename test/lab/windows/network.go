@@ -196,7 +196,7 @@ func (m *Machine) HNSCall(method, path, body string) ([]map[string]any, error) {
 	switch method {
 	case "GET":
 	case "DELETE":
-		m.state.HNS = slices.DeleteFunc(m.state.HNS, func(item map[string]any) bool { return item["ID"] == id })
+		m.remove(func(item map[string]any) bool { return item["ID"] == id })
 	case "POST":
 		if code := m.post(kind, id, body); code != "" {
 			return nil, fmt.Errorf("HNS %s %s: %s", method, path, code)
@@ -220,19 +220,22 @@ func (m *Machine) post(kind, id, body string) string {
 	if id != "" {
 		return m.attach(strings.TrimSuffix(id, "/attach"))
 	}
-	if code := m.refusal(item["NetworkAdapterName"]); code != "" {
-		return code
+	if kind == "networks" {
+		if code := m.place(item); code != "" {
+			return code
+		}
 	}
 	m.state.NextID++
 	item["ID"], item["kind"] = "id-"+strconv.Itoa(m.state.NextID), kind
 	if kind == "endpoints" {
 		item["IPAddress"] = fmt.Sprintf("192.0.2.%d", m.state.NextID)
-	} else {
-		item["ManagementIP"] = m.ManagementIP
 	}
 	m.state.HNS = append(m.state.HNS, item)
 	return ""
 }
+
+// hostEndpoint is the interface of all endpoints that the host is attached to.
+const hostEndpoint = 1000
 
 func (m *Machine) attach(id string) string {
 	at := slices.IndexFunc(m.state.HNS, func(item map[string]any) bool { return item["ID"] == id && item["kind"] == "endpoints" })
@@ -240,24 +243,7 @@ func (m *Machine) attach(id string) string {
 		return "0x803b0002" // HCN_E_ENDPOINT_NOT_FOUND
 	}
 	address := fmt.Sprint(m.state.HNS[at]["IPAddress"]) + "/32"
-	m.state.Addresses = append(m.state.Addresses, Address{Address: address, Origin: "Manual"})
-	return ""
-}
-
-// refusal is the code with which HNS refuses a network on an adapter; without a name it takes any. A vEthernet has its vSwitch
-// already: "The parameter is incorrect", says Antrea's pkg/agent/agent_windows.go, as does azure-container-networking's
-// network_windows.go. A name that no adapter has is HCN_E_ADAPTER_NOT_FOUND in the Windows SDK, "An adapter was not found".
-func (m *Machine) refusal(name any) string {
-	if name == nil || len(m.state.Adapters) == 0 {
-		return ""
-	}
-	at := slices.IndexFunc(m.state.Adapters, func(a Adapter) bool { return a.Name == name && !a.Hidden })
-	switch {
-	case at < 0:
-		return "0x803b0006"
-	case m.state.Adapters[at].Virtual:
-		return "0x80070057"
-	}
+	m.state.Addresses = append(m.state.Addresses, Address{Index: hostEndpoint, Address: address, Origin: "Manual"})
 	return ""
 }
 

@@ -50,6 +50,9 @@ func (m *Machine) RemoveFirewallRule(name string) error {
 	})
 }
 
+// FirewallOn tells whether rules are asked at all.
+func (m *Machine) FirewallOn() bool { return held(m, func() bool { return !m.state.FirewallOff }) }
+
 // AddFirewallRule adds a rule.
 func (m *Machine) AddFirewallRule(rule FirewallRule) error {
 	return m.through("New-NetFirewallRule", func() error {

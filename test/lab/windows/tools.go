@@ -195,6 +195,10 @@ func netshTool(_ context.Context, call *Call) int {
 		call.Print("Start Port      : %d\nNumber of Ports : %d\n", ports.Start, ports.Count)
 		return 0
 	}
+	if line == "advfirewall set allprofiles state off" {
+		m.state.FirewallOff = true
+		return m.kept()
+	}
 	found := setPorts.FindStringSubmatch(line)
 	if found == nil {
 		return call.Fail("The following command was not found: %s.", line)

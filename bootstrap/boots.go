@@ -1,0 +1,51 @@
+package bootstrap
+
+import (
+	"slices"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+// everyBoot is what each later start of Windows runs. If anything must be done before the kubelet starts, our task starts it:
+// it would create pods in networks that are about to be removed. handOver turns its automatic start off.
+func everyBoot(parts []step.Part, readdressed []plan.Step) []plan.Step {
+	var before, after []plan.Step
+	for _, own := range parts {
+		before, after = append(before, own.EveryBoot...), append(after, own.AfterBoot...)
+	}
+	if len(before) == 0 {
+		return after
+	}
+	waits := kubeletState("kubelet-waits", plan.ServiceStopped)
+	waits.Optional = true
+	goesOn := kubeletState("kubelet-goes-on", plan.ServiceRunning)
+	goesOn.Always = true
+	return slices.Concat([]plan.Step{waits}, before, readdressed, []plan.Step{goesOn}, after)
+}
+
+// handOver is the last part of a bootstrap: from the next boot on, everyBoot starts the kubelet instead of Windows,
+// which would start it before our task is done. Until here its start is automatic, because a restart in the middle of a
+// bootstrap does not run everyBoot.
+func handOver(parts []step.Part) step.Part {
+	var p step.Part
+	if !slices.ContainsFunc(parts, func(own step.Part) bool { return len(own.EveryBoot) > 0 }) {
+		return p
+	}
+	p.Add(step.PhasePostJoin,
+		&plan.Run{
+			Common: plan.Common{Name: "kubelet-starts-last", Reason: step.ReasonKubeletServiceFailed, TimeoutSeconds: 60, Attempts: 3},
+			Argv:   plan.Texts("sc.exe", "config", "kubelet", "start=", string(plan.StartDemand)),
+		},
+		// If the machine restarts between these two steps, nothing else starts the kubelet.
+		kubeletState("kubelet-goes-on", plan.ServiceRunning),
+	)
+	return p
+}
+
+func kubeletState(name, state string) *plan.ServiceState {
+	return &plan.ServiceState{
+		Common:  plan.Common{Name: name, Reason: step.ReasonKubeletServiceFailed, TimeoutSeconds: 120, Attempts: 3},
+		Service: "kubelet", State: state,
+	}
+}

@@ -1,0 +1,129 @@
+package network
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+const factNodeAddress = "nodeAddress"
+
+// NodeIP is the kubelet's --node-ip. Without it a kubelet may take the gateway of its pods for the node's address
+// (microsoft/SDN issues 269 and 315). Addresses of pools are known; else it is that of our vSwitch or of the default route. It is
+// empty if only Windows knows one of the two families of the pods.
+func (net *Network) NodeIP() plan.Value {
+	if net.addressGiven {
+		return nil
+	}
+	if known := net.pooledIP(); known != "" {
+		return plan.Text(known)
+	}
+	if len(net.podFamilies) > 1 || !net.podFamilies[0] {
+		return nil
+	}
+	if net.external != "" && (net.adapter == nil || net.adapter.number == 1) {
+		return plan.FromFact(plan.FactManagementIP)
+	}
+	return plan.FromFact(factNodeAddress)
+}
+
+// pooledIP has one address of the first adapter for each family of the pods, in their order.
+func (net *Network) pooledIP() string {
+	var chosen []string
+	for _, four := range net.podFamilies {
+		of := func(p netip.Prefix) bool { return p.Addr().Is4() == four }
+		if i := slices.IndexFunc(net.adapters.ofFirst(), of); i >= 0 {
+			chosen = append(chosen, net.adapters.ofFirst()[i].Addr().String())
+		}
+	}
+	return strings.Join(chosen, ",")
+}
+
+// hostAddress is that of the adapter with the vSwitch, by which other nodes reach the pods.
+func (net *Network) hostAddress() plan.Value {
+	if net.external != "" {
+		return plan.FromFact(plan.FactManagementIP)
+	}
+	if net.adapter != nil {
+		for _, address := range net.adapter.addresses {
+			if address.Addr().Is4() {
+				return plan.Text(address.Addr().String())
+			}
+		}
+	}
+	return plan.FromFact(factNodeAddress)
+}
+
+// nodeAddress measures the address from which the node talks to others. route.exe prints the same columns in every language.
+func (net *Network) nodeAddress() []plan.Step {
+	measured := plan.Part{Fact: factNodeAddress}
+	inFile := net.written() && slices.Contains(net.hostAddress(), measured)
+	if !inFile && !slices.Contains(net.NodeIP(), measured) {
+		return nil
+	}
+	const address = `\d+[.]\d+[.]\d+[.]\d+`
+	return []plan.Step{&plan.Fact{
+		Common: plan.Common{Name: "node-address", Reason: step.ReasonNetworkNotReady, Attempts: 24},
+		Argv:   plan.Texts("route.exe", "print", "0.0.0.0"),
+		Match:  `\s0[.]0[.]0[.]0\s+0[.]0[.]0[.]0\s+` + address + `\s+(` + address + `)`, Set: factNodeAddress,
+		Say: plan.Text("Windows has no default route, whose address would be the node's; use spec.kubelet.extraArgs with " +
+			"node-ip 0.0.0.0 to leave the choice to the kubelet"),
+	}}
+}
+
+// useFeatures installs what the CNI uses of Windows. Calico routes by BGP with the service RemoteAccess, which must be a router:
+// its script restarts that service. Antrea moves packets past Windows' firewall, and its docs/windows.md has it turned off.
+func (net *Network) useFeatures() []plan.Step {
+	if len(net.features) == 0 {
+		return nil
+	}
+	steps := []plan.Step{
+		&plan.Feature{
+			Common:   plan.Common{Name: "network-features", Reason: step.ReasonFeatureFailed, TimeoutSeconds: 1200},
+			Features: plan.Texts(net.features...),
+		},
+		&plan.Reboot{Common: plan.Common{Name: "network-features-reboot", Reason: step.ReasonFeatureFailed}, If: plan.RebootPending},
+	}
+	if net.cni == bootstrapv1.CNIAntrea {
+		return append(steps, &plan.Run{
+			Common: plan.Common{Name: "firewall-off", Reason: step.ReasonNetworkSettingsFailed, TimeoutSeconds: 60, Attempts: 3},
+			Argv:   plan.Texts("netsh.exe", "advfirewall", "set", "allprofiles", "state", "off"),
+		})
+	}
+	return append(steps,
+		&plan.Run{
+			Common: plan.Common{Name: "router", Reason: step.ReasonFeatureFailed, TimeoutSeconds: 300, Attempts: 3},
+			Argv:   plan.Texts(step.PowerShell, "-NoProfile", "-NonInteractive", "-Command", becomeRouter),
+		},
+		&plan.ServiceState{
+			Common:  plan.Common{Name: "router-running", Reason: step.ReasonFeatureFailed, TimeoutSeconds: 120, Attempts: 3},
+			Service: "RemoteAccess", State: plan.ServiceRunning,
+		},
+	)
+}
+
+// becomeRouter is nothing where it was done before: the cmdlet fails then.
+const becomeRouter = "$ErrorActionPreference = 'Stop'; if ((Get-RemoteAccess).RoutingStatus -ne 'Installed') " +
+	"{ Install-RemoteAccess -VpnType RoutingOnly }"
+
+// lookForPrograms that the image, a file or a script must have brought: without them no pod ever starts.
+func (net *Network) lookForPrograms() []plan.Step {
+	programs := net.programs
+	if net.cni == bootstrapv1.CNIAzure && net.pods.dual() {
+		programs = append(slices.Clone(programs), "azure-vnet-ipamv6")
+	}
+	var steps []plan.Step
+	for _, name := range programs {
+		path := step.CNIPrograms + `\` + name + ".exe"
+		steps = append(steps, &plan.WaitFor{
+			Common: plan.Common{Name: "cni-program-" + name, Reason: step.ReasonCNIProgramMissing, TimeoutSeconds: 30},
+			For:    plan.ForFile, Target: plan.Text(path),
+			Say: plan.Text(path + " of " + string(net.cni) + " does not exist; put it into the image, or have a preJoin script bring it"),
+		})
+	}
+	return steps
+}

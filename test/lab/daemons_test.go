@@ -1,0 +1,209 @@
+package lab_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// daemon does on a node what the pods of a CNI's DaemonSet do there when they start: after the join, and after each start of
+// Windows. Each names the source that it follows; nothing of it is our wish.
+type daemon func(m *windows.Machine) error
+
+// hostGW is flanneld with its backend host-gw (flannel-io/flannel 0f89b8d5, pkg/backend/hostgw/hostgw_windows.go): it names no
+// adapter to HNS, and its endpoint NAME_ep has the second address of the node.
+func hostGW(m *windows.Machine) error {
+	if there, err := hasNetwork(m, "cbr0"); there || err != nil {
+		return err
+	}
+	return errors.Join(makeNetwork(m, "cbr0", "L2Bridge", nil), makeEndpoint(m, "cbr0_ep"), runPod(m, "cbr0"))
+}
+
+// vxlan is flanneld with its backend vxlan (flannel-io/flannel 00014d09, pkg/backend/vxlan): it names the interface of the
+// default route to HNS, also one that has a vSwitch, and its network ends with this start (EnableNonPersistent).
+func vxlan(m *windows.Machine) error {
+	const name = "flannel.4096"
+	if there, err := hasNetwork(m, name); there || err != nil {
+		return err
+	}
+	adapter, err := mainAdapter(m)
+	if err != nil {
+		return err
+	}
+	more := map[string]any{"NetworkAdapterName": adapter, "Flags": 8}
+	return errors.Join(makeNetwork(m, name, "Overlay", more), runPod(m, name))
+}
+
+// calico is node-service.ps1 and the CNI of Calico (projectcalico/calico 398201cc,
+// node/windows-packaging/CalicoWindows/node/node-service.ps1): at its first run and after each start of Windows it removes all
+// networks but those of nat, and makes its own External, without an adapter's name. For BGP it restarts RemoteAccess.
+func calico(kind string) daemon {
+	return func(m *windows.Machine) error {
+		const stored = `C:\CalicoWindows\last-boot`
+		if old, err := m.ReadFile(stored); err != nil || string(old) != strconv.Itoa(m.Boots()) {
+			if err := removeNetworks(m); err != nil {
+				return err
+			}
+		}
+		for _, name := range []string{"External", "Calico"} {
+			there, err := hasNetwork(m, name)
+			if err == nil && !there {
+				err = makeNetwork(m, name, kind, nil)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if state, err := m.ServiceState("RemoteAccess"); kind == "L2Bridge" && (err != nil || state != windows.Running) {
+			return errors.Join(err, errors.New("Restart-Service : Service RemoteAccess cannot be started: it is "+state))
+		}
+		return errors.Join(
+			m.Put(stored, []byte(strconv.Itoa(m.Boots()))), runPod(m, "Calico"),
+			m.Put(cniFolder+`\10-calico.conf`, []byte(`{"cniVersion":"0.3.0"}`)))
+	}
+}
+
+// hybridOverlay is hybrid-overlay-node.exe (ovn-org/ovn-kubernetes c98c53dd, go-controller/hybrid-overlay/pkg/controller): it
+// makes its networks once. Neither a CNI configuration nor VIPEndpoint is its own.
+func hybridOverlay(m *windows.Machine) error {
+	const name = "OVNKubernetesHybridOverlayNetwork"
+	adapter, err := mainAdapter(m)
+	if err != nil {
+		return err
+	}
+	if there, err := hasNetwork(m, name); there || err != nil {
+		return err
+	}
+	base := map[string]any{"NetworkAdapterName": adapter}
+	subnet := map[string]any{"Subnets": []any{map[string]any{"AddressPrefix": hybridSubnet, "GatewayAddress": "10.132.7.1"}}}
+	return errors.Join(makeNetwork(m, "Base"+name, "Overlay", base), makeNetwork(m, name, "Overlay", subnet))
+}
+
+// hybridSubnet is what OVN-Kubernetes gives to a node; it is not the Node's pod CIDR.
+const hybridSubnet = "10.132.6.0/23"
+
+// antrea is antrea-agent (antrea-io/antrea, docs/windows.md): it needs Hyper-V with its cmdlets and no firewall, and a network of
+// an earlier start, whose extension Windows has turned off, keeps it from starting.
+func antrea(m *windows.Machine) error {
+	features, err := m.Features([]string{"Hyper-V", "Hyper-V-PowerShell"})
+	if err != nil {
+		return err
+	}
+	there, err := hasNetwork(m, "antrea-hnsnetwork")
+	switch {
+	case err != nil:
+		return err
+	case features["Hyper-V"] != "Installed" || features["Hyper-V-PowerShell"] != "Installed":
+		return fmt.Errorf("Get-VMNetworkAdapter is not recognized: %v", features)
+	case m.FirewallOn():
+		return errors.New("tunnels do not pass Windows' firewall")
+	case there:
+		return errors.New("the Open vSwitch Extension of antrea-hnsnetwork is disabled")
+	}
+	adapter, err := mainAdapter(m)
+	if err != nil {
+		return err
+	}
+	more := map[string]any{"NetworkAdapterName": adapter}
+	return errors.Join(makeNetwork(m, "antrea-hnsnetwork", "Transparent", more), runPod(m, "antrea-hnsnetwork"),
+		m.Put(cniFolder+`\10-antrea.conflist`, []byte(`{"cniVersion":"0.3.0"}`)))
+}
+
+// azureVNet is what azure-vnet does for the first pod (Azure/azure-container-networking, network/network_windows.go and
+// cni/network/invoker_azure.go): mode is not read since 8e8a5fde5, IPv6 is asked for only with ipv6Mode, and its state lies where
+// containerd runs. Without the MAC for remote ARP nobody outside answers its pods.
+func azureVNet(m *windows.Machine) error {
+	var list struct {
+		Plugins []struct{ IPv6Mode string }
+	}
+	text, err := m.ReadFile(cniFolder + `\10-azure.conflist`)
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		return err
+	}
+	mac, _, err := m.ReadRegistry(windows.ServicesKey+`\hns\State`, "SDNRemoteArpMacAddress")
+	if err != nil || mac.Text != "12-34-56-78-9a-bc" {
+		return errors.Join(err, fmt.Errorf("pods get no answer from outside: SDNRemoteArpMacAddress is %q", mac.Text))
+	}
+	if there, err := hasNetwork(m, "azure"); there || err != nil {
+		return err
+	}
+	if m.FileExists(`C:\Windows\System32\azure-vnet.json`) {
+		return errors.New("azure-vnet.json has a network that HNS does not have")
+	}
+	if list.Plugins[0].IPv6Mode != "" && !m.FileExists(`C:\k\config`) {
+		return errors.New(`azure-vnet-ipamv6: stat c:\k\config: The system cannot find the file specified`)
+	}
+	return errors.Join(makeNetwork(m, "azure", "L2Bridge", nil), runPod(m, "azure"),
+		m.Put(`C:\Windows\System32\azure-vnet.json`, []byte(`{}`)))
+}
+
+// nothing is what WinBridge and WinOverlay have of a daemon.
+func nothing(*windows.Machine) error { return nil }
+
+// nobody is a CNI whose own DaemonSet only writes a configuration.
+func nobody(m *windows.Machine) error {
+	return m.Put(cniFolder+`\10-own.conf`, []byte(`{"cniVersion":"0.3.0"}`))
+}
+
+const cniFolder = `C:\etc\cni\net.d`
+
+func hasNetwork(m *windows.Machine, name string) (bool, error) {
+	all, err := m.HNSCall("GET", "/networks", "")
+	return slices.ContainsFunc(all, func(n map[string]any) bool { return n["Name"] == name }), err
+}
+
+func makeNetwork(m *windows.Machine, name, kind string, more map[string]any) error {
+	request := map[string]any{"Name": name, "Type": kind}
+	maps.Copy(request, more)
+	text, err := json.Marshal(request)
+	if err == nil {
+		_, err = m.HNSCall("POST", "/networks", string(text))
+	}
+	return err
+}
+
+func makeEndpoint(m *windows.Machine, name string) error {
+	_, err := m.HNSCall("POST", "/endpoints", fmt.Sprintf(`{"Name":%q}`, name))
+	return err
+}
+
+func removeNetworks(m *windows.Machine) error {
+	all, err := m.HNSCall("GET", "/networks", "")
+	for _, network := range all {
+		if err == nil && !strings.EqualFold(fmt.Sprint(network["Type"]), "nat") {
+			_, err = m.HNSCall("DELETE", fmt.Sprintf("/networks/%v", network["ID"]), "")
+		}
+	}
+	return err
+}
+
+// runPod starts a pod, which takes an address.
+func runPod(m *windows.Machine, network string) error {
+	return errors.Join(
+		m.Put(`C:\var\lib\cni\networks\`+network+`\10.244.9.9`, []byte("a pod")),
+		makeEndpoint(m, fmt.Sprintf("pod%d_%s", m.Boots(), network)))
+}
+
+// mainAdapter is the one of the default route.
+func mainAdapter(m *windows.Machine) (string, error) {
+	routes, err := m.NetRoutes("0.0.0.0/0")
+	adapters, failed := m.NetAdapters()
+	if err := errors.Join(err, failed); err != nil {
+		return "", err
+	}
+	for _, adapter := range adapters {
+		if len(routes) > 0 && adapter.Index == routes[0].Index {
+			return adapter.Name, nil
+		}
+	}
+	return "", errors.New("failed to get default interface")
+}

@@ -1,0 +1,135 @@
+package windows
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The first network on an adapter makes a vSwitch there, and an adapter "vEthernet (NAME)" with its MAC that takes over its
+// addresses; with the last network both go. What DHCP has brought comes again. Routes and name servers that were set by hand do
+// not: people set them again (docs of GKE's k8s-node-setup.psm1, sig-windows-tools issue 36).
+
+// onlyUntilReboot is EnableNonPersistent of hcsshim (hcn/hcnnetwork.go), with which flannel makes its VXLAN.
+const onlyUntilReboot = 8
+
+// place finds the adapter of a new network and puts a vSwitch on it; a code says why not. Networks for this machine alone need
+// none.
+func (m *Machine) place(network map[string]any) (code string) {
+	if len(m.state.Adapters) == 0 || strings.EqualFold(fmt.Sprint(network["Type"]), "nat") {
+		network["ManagementIP"] = m.ManagementIP
+		return ""
+	}
+	adapter, code := m.adapterFor(network["NetworkAdapterName"])
+	if code != "" {
+		return code
+	}
+	name := adapter.Name
+	network["NetworkAdapterName"] = name
+	virtual := m.virtual(name)
+	if virtual == nil {
+		virtual = m.makeVSwitch(adapter)
+	}
+	network["ManagementIP"] = m.addressOn(virtual.Index)
+	return ""
+}
+
+// adapterFor a name. A vEthernet has its vSwitch already: "The parameter is incorrect", says Antrea's
+// pkg/agent/agent_windows.go, as does azure-container-networking's network_windows.go. A name that no adapter has is
+// HCN_E_ADAPTER_NOT_FOUND in the Windows SDK, "An adapter was not found". Without a name HNS "will just pick one randomly", says
+// azure-container-networking: here the last that is free.
+func (m *Machine) adapterFor(name any) (Adapter, string) {
+	var found []Adapter
+	for _, a := range m.state.Adapters {
+		switch {
+		case a.Hidden || name != nil && a.Name != name:
+		case a.Virtual && name != nil:
+			return a, "0x80070057"
+		case !a.Virtual:
+			found = append(found, a)
+		}
+	}
+	if len(found) == 0 {
+		return Adapter{}, "0x803b0006"
+	}
+	free := without(found, func(a Adapter) bool { return m.virtual(a.Name) != nil })
+	if len(free) == 0 {
+		return found[0], ""
+	}
+	return free[len(free)-1], ""
+}
+
+// virtual is the adapter of the vSwitch on an adapter; nil if it has none.
+func (m *Machine) virtual(name string) *Adapter {
+	at := slices.IndexFunc(m.state.Adapters, func(a Adapter) bool { return a.Virtual && a.Name == vEthernet(name) })
+	if at < 0 {
+		return nil
+	}
+	return &m.state.Adapters[at]
+}
+
+func vEthernet(name string) string { return "vEthernet (" + name + ")" }
+
+// firstVirtual is how far the number of a vEthernet is from that of its adapter.
+const firstVirtual = 100
+
+func (m *Machine) makeVSwitch(on Adapter) *Adapter {
+	virtual := on
+	virtual.Index, virtual.Name, virtual.Virtual = on.Index+firstVirtual, vEthernet(on.Name), true
+	m.state.Adapters = append(m.state.Adapters, virtual)
+	m.moveAddresses(on, virtual.Index)
+	return m.virtual(on.Name)
+}
+
+// moveAddresses of an adapter to another, and only what DHCP brings of the rest.
+func (m *Machine) moveAddresses(from Adapter, to int) {
+	for i := range m.state.Addresses {
+		if m.state.Addresses[i].Index == from.Index {
+			m.state.Addresses[i].Index = to
+		}
+	}
+	routes := m.state.Routes
+	m.state.Routes = without(routes, func(r Route) bool { return r.Index == from.Index })
+	servers := m.state.DNS[from.Index]
+	delete(m.state.DNS, from.Index)
+	if !from.DHCP {
+		return
+	}
+	for _, route := range routes {
+		if route.Index == from.Index && strings.HasSuffix(route.To, "/0") {
+			route.Index = to
+			m.state.Routes = append(m.state.Routes, route)
+		}
+	}
+	if len(servers) > 0 {
+		m.state.DNS[to] = servers
+	}
+}
+
+// addressOn an adapter; none where DHCP brings none.
+func (m *Machine) addressOn(index int) string {
+	for _, address := range m.state.Addresses {
+		if text, _, _ := strings.Cut(address.Address, "/"); address.Index == index && !IPv6(text) && m.ManagementIP != "" {
+			return text
+		}
+	}
+	return m.ManagementIP
+}
+
+// remove items of HNS, and the vSwitches whose last network goes with them.
+func (m *Machine) remove(gone func(item map[string]any) bool) {
+	before := slices.Clone(m.state.HNS)
+	m.state.HNS = slices.DeleteFunc(m.state.HNS, gone)
+	for _, item := range before {
+		name, _ := item["NetworkAdapterName"].(string)
+		used := func(other map[string]any) bool { return other["NetworkAdapterName"] == name }
+		at := slices.IndexFunc(m.state.Adapters, func(a Adapter) bool { return a.Name == name })
+		virtual := m.virtual(name)
+		if at < 0 || virtual == nil || slices.ContainsFunc(m.state.HNS, used) {
+			continue
+		}
+		m.moveAddresses(*virtual, m.state.Adapters[at].Index)
+		index := virtual.Index
+		m.state.Adapters = without(m.state.Adapters, func(a Adapter) bool { return a.Index == index })
+	}
+}
