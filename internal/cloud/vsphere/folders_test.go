@@ -41,6 +41,7 @@ func TestFirstFolder(t *testing.T) {
 	end()
 	expect.Same(t, "the end", true, errors.Is(a.addFolders(over, &watcher{}, why), why))
 
+	a = lateConnect(t, with(v.Credentials(), "username", vcenter.Limited))
 	w := expect.Got(session.Do(t.Context(), a.session, func(_ context.Context, c *vim25.Client) (*watcher, error) {
 		return &watcher{client: c, collector: c.ServiceContent.PropertyCollector}, nil
 	}))(t)

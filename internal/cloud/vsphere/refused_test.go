@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"testing"
 	"time"
@@ -93,7 +94,7 @@ func TestWhenATaskIsAsked(t *testing.T) {
 	}
 }
 
-// TestNoUserData: without the user data nothing is cloned.
+// TestNoUserData: without user data that a guest can read nothing is cloned.
 func TestNoUserData(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")
@@ -101,6 +102,11 @@ func TestNoUserData(t *testing.T) {
 	m.UserData = func(context.Context) (cloud.UserData, error) { return nil, gone }
 	_, err := v.account().Ensure(t.Context(), m)
 	expect.Same(t, "why", true, errors.Is(err, gone))
+	large := make(cloud.UserData, maxUserData)
+	_, _ = rand.Read(large)
+	m.UserData = large.Read
+	_, err = v.account().Ensure(t.Context(), m)
+	cloudtest.WantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
 	expect.Same(t, "clones", 0, v.Calls()["CloneVM_Task"])
 }
 
