@@ -136,7 +136,8 @@ func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
 
 func (f *managerFlags) addAzureFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.azureClouds, "azure-clouds", "", "File with clouds beside those of Microsoft that machines in Azure may name.")
-	fs.StringVar(&f.azureCloud, "azure-cloud", "", "Cloud of the manager's own identity; empty means AzurePublicCloud.")
+	fs.StringVar(&f.azureCloud, "azure-cloud", "",
+		"Cloud of Secrets without the key cloud, and of identities in a public AzureCluster; empty means AzurePublicCloud.")
 	fs.StringSliceVar(&f.azureNamespaces, "azure-namespaces", nil,
 		"Namespaces whose machines may use the manager's own identity in Azure; empty means none.")
 }

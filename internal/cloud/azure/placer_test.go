@@ -35,6 +35,10 @@ func TestCloudOfAPlace(t *testing.T) {
 	p := Provider{Cloud: string(infrav1.AzureChinaCloud)}
 	who := expect.Got(p.signIn(secret))(t)
 	expect.Same(t, "the manager's usual cloud", true, strings.Contains(who.cloud.ActiveDirectoryAuthorityHost, "chinacloudapi"))
+	secret["cloud"] = []byte(infrav1.AzureUSGovernmentCloud)
+	who = expect.Got(p.signIn(secret))(t)
+	expect.Same(t, "the Secret's own cloud", true, strings.Contains(who.cloud.ActiveDirectoryAuthorityHost, "microsoftonline.us"))
+	delete(secret, "cloud")
 	_, err := Provider{}.As(cloud.Grant{Proof: "ClientSecret", Cloud: "NoCloud"}).(Provider).signIn(secret)
 	if refused, ok := errors.AsType[*cloud.Error](err); !ok || !strings.Contains(refused.Message, "NoCloud") {
 		t.Errorf("a cloud that is not known: %v", err)
