@@ -12,8 +12,8 @@ import (
 )
 
 // The firmware has a VM's UUID as bytes. Windows reads the first three of its groups as numbers, lowest byte first, and the
-// kubelet takes that from the registry (pkg/kubelet/winstats/perfcounter_nodestats_windows.go, v1.36.3). The cloud provider turns the
-// groups round again and looks for a VM with this BIOS UUID (ConvertK8sUUIDtoNormal and RegisterNode in
+// kubelet takes that from the registry (pkg/kubelet/winstats/perfcounter_nodestats_windows.go, v1.36.3). The cloud provider turns
+// the groups round again and looks for a VM with this BIOS UUID (ConvertK8sUUIDtoNormal and RegisterNode in
 // pkg/cloudprovider/vsphere of cloud-provider-vsphere), whose UUID is then the Node's providerID.
 func TestNodeLeadsToItsVM(t *testing.T) {
 	s := newStage(t)
