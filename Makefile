@@ -86,8 +86,9 @@ bench-vsphere: servers ## Measure what 1, 40, MADE and STANDING machines cost in
 	go test ./test/cost -count=1 -v -timeout 3h -args -made=$(MADE) -standing=$(STANDING)
 
 .PHONY: bench-azure
-bench-azure: ## Measure what 1, 50, 1,000 and 5,000 machines cost in the simulated Azure; print counts, times, memory
+bench-azure: servers ## Measure what 1, 50, 1,000 and 5,000 machines cost in the simulated Azure; print counts, times, memory
 	go test ./test/cost/azure -count=1 -v -timeout 2h -args -full
+	go test ./test/cost -run TestStandingInAzure -count=1 -v -timeout 1h -args -inazure=5000
 
 .PHONY: test-powershell
 test-powershell: ## Run vectors and function tests on the scripts of a node (skipped without pwsh and Pester 5)
