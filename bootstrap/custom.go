@@ -1,10 +1,14 @@
 package bootstrap
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -161,7 +165,7 @@ var scriptSuffixes = map[bootstrapv1.ScriptType]string{
 func (c custom) steps() step.Part {
 	var p step.Part
 	for i, file := range c.files {
-		write := step.File(fmt.Sprintf("file-%d", i+1), step.ReasonFilesFailed, file.path, file.content.Bytes)
+		write := step.File(fmt.Sprintf("file-%d", i+1), step.ReasonFilesFailed, file.path, marked(file.path, file.content.Bytes))
 		write.Access, write.Secret = file.access, file.content.Secret
 		p.Add(step.PhasePrepare, write)
 		p.Redact = append(p.Redact, file.content.SecretText()...)
@@ -184,15 +188,30 @@ func (c custom) steps() step.Part {
 	return p
 }
 
-// addTo writes a script where only administrators can read it, and runs it unchanged. All scripts are erased at the
-// end. What a script from a Secret prints is not told, because PowerShell shows the line that failed.
+// utf8Mark is the byte order mark of UTF-8.
+const utf8Mark = "\ufeff"
+
+var powerShellFile = regexp.MustCompile(`(?i)\.ps[md]?1$`)
+
+// marked is a content as Windows PowerShell 5.1 reads it: without a mark it takes letters that are not ASCII for those of the
+// machine's code page. What is not UTF-8 stays as it is, for its author knows for which code page it was written.
+func marked(path string, content []byte) []byte {
+	ascii := !bytes.ContainsFunc(content, func(r rune) bool { return r > unicode.MaxASCII })
+	if ascii || !powerShellFile.MatchString(path) || !utf8.Valid(content) || bytes.HasPrefix(content, []byte(utf8Mark)) {
+		return content
+	}
+	return append([]byte(utf8Mark), content...)
+}
+
+// addTo writes a script where only administrators can read it, and runs it, unchanged but for a byte order mark. All scripts
+// are erased at the end. What a script from a Secret prints is not told, because PowerShell shows the line that failed.
 func (s customScript) addTo(p *step.Part, phase, reason string) {
 	p.Add(phase, s.write(), s.run(reason))
 	p.Redact = append(p.Redact, s.content.SecretText()...)
 }
 
 func (s customScript) write() *plan.File {
-	write := step.PrivateFile("write-"+s.name, step.ReasonNodeFilesFailed, s.path, s.content.Bytes)
+	write := step.PrivateFile("write-"+s.name, step.ReasonNodeFilesFailed, s.path, marked(s.path, s.content.Bytes))
 	write.Secret = s.content.Secret
 	return write
 }

@@ -52,6 +52,7 @@ function Invoke-World {
         if ($state.state -ne 'Rebooting') { break }
         $world.marker = 0
         foreach ($name in @($world.features.Keys)) { if ($world.features[$name] -eq 'InstallPending' -and -not $world['featureNeverDone']) { $world.features[$name] = 'Installed' } }
+        $world.registry.Remove('HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing\RebootPending')
         $world.effects = @($world.effects) + 'boot'
     }
     for ($later = 0; $later -lt [int]$world['starts']; $later++) {

@@ -47,12 +47,14 @@ func (r *run) family(index int, six bool, wanted []string, mtu int) error {
 		if one.Index != index || windows.IPv6(one.Address) != six || one.Origin != "Manual" && one.Origin != "Dhcp" {
 			continue
 		}
-		have = append(have, one.Address)
-		if slices.ContainsFunc(wanted, same(one.Address)) {
+		// A lease goes with DHCP, even if it is the wanted address, and may have gone already.
+		leased := one.Origin == "Dhcp"
+		if !leased && slices.ContainsFunc(wanted, same(one.Address)) {
+			have = append(have, one.Address)
 			continue
 		}
 		text, _, _ := strings.Cut(one.Address, "/")
-		if err := r.machine.RemoveAddress(index, text); err != nil {
+		if err := r.machine.RemoveAddress(index, text); err != nil && !leased {
 			return err
 		}
 	}

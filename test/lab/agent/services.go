@@ -158,10 +158,21 @@ func (r *run) bring(ctx context.Context, name, wanted string, limit int) error {
 		verb, already = "stop", 1062
 	}
 	const cannotAcceptNow = 1061
+	what := func() string { return fmt.Sprintf("service %s is not %s", name, wanted) }
+	// A service that is on its way takes no order.
+	settled := func(context.Context) (bool, error) {
+		have, err = r.machine.ServiceState(name)
+		return !strings.HasSuffix(have, "Pending"), err
+	}
+	if err := r.waitUntil(ctx, settled, limit, what); err != nil {
+		return err
+	}
+	if have, err = r.machine.ServiceState(name); err != nil || have == wanted {
+		return err
+	}
 	if _, err := r.tool(ctx, []string{"sc.exe", verb, name}, 0, already, cannotAcceptNow); err != nil {
 		return err
 	}
-	what := func() string { return fmt.Sprintf("service %s is not %s", name, wanted) }
 	return r.waitUntil(ctx, r.serviceIs(name, wanted), limit, what)
 }
 

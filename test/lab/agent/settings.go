@@ -73,6 +73,14 @@ func (r *run) feature(step *plan.Feature) error {
 		}
 		return nil
 	}
+	due, err := r.machine.HasRegistryKey(servicing + rebootPending)
+	if err != nil {
+		return err
+	}
+	if due {
+		r.restart = thenAgain // Windows installs nothing meanwhile
+		return nil
+	}
 	success, reboot, err := r.machine.InstallFeatures(missing)
 	if err != nil {
 		return err
@@ -86,10 +94,14 @@ func (r *run) feature(step *plan.Feature) error {
 	return nil
 }
 
+const (
+	servicing     = `HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows\CurrentVersion`
+	rebootPending = `\Component Based Servicing\RebootPending`
+)
+
 func (r *run) rebootStep(step *plan.Reboot) error {
 	wanted := r.state.Pending || step.If == plan.RebootAlways
-	const servicing = `HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows\CurrentVersion`
-	for _, key := range []string{`\Component Based Servicing\RebootPending`, `\WindowsUpdate\Auto Update\RebootRequired`} {
+	for _, key := range []string{rebootPending, `\WindowsUpdate\Auto Update\RebootRequired`} {
 		there, err := r.machine.HasRegistryKey(servicing + key)
 		if err != nil {
 			return err

@@ -137,6 +137,9 @@ func (m *Machine) Setup(change func(s *State)) error {
 	return m.save()
 }
 
+// restartDue is a volatile key of Windows' servicing.
+const restartDue = `HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing\RebootPending`
+
 // Boot starts the machine once more: what is volatile is gone, pending features are installed.
 func (m *Machine) Boot() error {
 	m.mu.Lock()
@@ -148,6 +151,9 @@ func (m *Machine) Boot() error {
 		if state == "InstallPending" && !m.FeatureFaults.NeverDone {
 			m.state.Features[name] = "Installed"
 		}
+	}
+	if key, due := m.state.key(restartDue); due {
+		delete(m.state.Registry, key)
 	}
 	if !m.PaperServices {
 		for _, service := range m.state.Services {

@@ -42,6 +42,8 @@ type Service struct {
 	// Broken never starts, stubborn never stops.
 	Broken   bool `json:"broken,omitempty"`
 	Stubborn bool `json:"stubborn,omitempty"`
+	// SettlesAfter is how often a pending state is seen before it is over; 0 is until a program ends it.
+	SettlesAfter int `json:"settlesAfter,omitempty"`
 	// Doomed was deleted while a program still holds it, and can not be changed any more.
 	Doomed bool `json:"doomed,omitempty"`
 	// RestartMilliseconds are the failure actions, one for each failure; the last one repeats.
@@ -59,7 +61,17 @@ type startRequest struct {
 
 // ServiceState is the state of a service, or Absent.
 func (m *Machine) ServiceState(name string) (string, error) {
-	return ask(m, "Get-Service", func() (string, error) { return m.serviceState(name), nil })
+	return ask(m, "Get-Service", func() (string, error) {
+		service := m.service(name)
+		if service == nil || service.SettlesAfter == 0 {
+			return m.serviceState(name), nil
+		}
+		seen := service.State
+		if service.SettlesAfter--; service.SettlesAfter == 0 {
+			service.State = map[string]string{StartPending: Running, StopPending: Stopped}[seen]
+		}
+		return seen, nil
+	})
 }
 
 func (m *Machine) serviceState(name string) string {
