@@ -12,6 +12,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func TestCloneSpec(t *testing.T) {
@@ -91,6 +92,7 @@ func TestLastUserData(t *testing.T) {
 	}
 	_, err := guestinfo(m, data[:most+1])
 	cloudtest.WantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
+	expect.Says(t, "one byte more", err, "has 60004 bytes, but a vSphere guest can read only 60000")
 }
 
 // TestCoresPerSocket: the vCenter refuses a number of CPUs that is not a multiple of the cores per socket, the template's too.

@@ -104,6 +104,19 @@ func TestLookAtOthersVM(t *testing.T) {
 	}
 }
 
+// TestLookAtUnreadable: the object that was a machine's VM stays that while the vCenter cannot read it. Under its name, it may be.
+func TestLookAtUnreadable(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	running(t, v.account(), m)
+	ref := v.VM(m.Name).Reference()
+	v.Update(ref, types.PropertyChange{Name: "config.instanceUuid", Val: ""})
+	for known, want := range map[bool]sight{true: ours, false: unreadable} {
+		got := expect.Got(readOwner(t.Context(), v.Client, m, ref, known))(t)
+		expect.Same(t, "whose it is", want, got.what)
+	}
+}
+
 // TestLacks: a VM with the name, the id or the mark of a machine could be the machine's.
 func TestLacks(t *testing.T) {
 	v := newStage(t)
