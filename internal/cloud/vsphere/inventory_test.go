@@ -173,6 +173,13 @@ func TestNews(t *testing.T) {
 	expect.Same(t, "a VM of which only changes are known, marks last", unseen, i.find(m).what)
 
 	i = fresh()
+	half := oursAs(m, "r")
+	delete(half, extraConfig(markProviderID))
+	i.update(appeared("half", enter, half))
+	i.update(appeared("half", modify, map[string]any{extraConfig(markProviderID): extra(m.ProviderID)}))
+	expect.Same(t, "a VM that got its second mark late", ours, i.find(m).what)
+
+	i = fresh()
 	other := m
 	other.Key.Name = "other"
 	i.update(appeared("others", enter, oursAs(other, "r")))
