@@ -104,7 +104,8 @@ func TestLookAtOthersVM(t *testing.T) {
 	}
 }
 
-// TestLookAtUnreadable: the object that was a machine's VM stays that while the vCenter cannot read it. Under its name, it may be.
+// TestLookAtUnreadable: the object that was a machine's VM stays that while the vCenter cannot read it. One that has its name
+// may be it.
 func TestLookAtUnreadable(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")

@@ -27,7 +27,8 @@ func TestRefusedWatch(t *testing.T) {
 		a := v.account()
 		v.Deny(method, "System.View")
 		wantRefused(t, a.Watch(t.Context(), make(chan cloud.Key)))
-		expect.Same(t, method+": its collector is removed", method != "CreatePropertyCollector", v.Calls()["DestroyPropertyCollector"] == 1)
+		made := method != "CreatePropertyCollector"
+		expect.Same(t, method+": its collector is removed", made, v.Calls()["DestroyPropertyCollector"] == 1)
 	}
 }
 
