@@ -63,7 +63,7 @@ func TestUserDataFitsItsCloud(t *testing.T) {
 		fits         bool
 	}{
 		{"vSphere, most labels the API takes", "64 of them", manyLabels(64), true},
-		{"vSphere, near the limit", "much more than usual, less than the limit", manyLabels(330), true},
+		{"vSphere, near the limit", "much more than usual, less than the limit", manyLabels(300), true},
 		{"vSphere, too much", "guestinfo would cut it", manyLabels(500), false},
 		{"Azure, most labels the API takes", "64 of them", all(onAzure, manyLabels(64)), true},
 		{"Azure, too much", "ARM refuses it", all(onAzure, manyLabels(1500)), false},

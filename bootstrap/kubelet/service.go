@@ -67,7 +67,7 @@ func (k *Kubelet) command() []plan.Value {
 	}
 	values := plan.Texts(command...)
 	if k.NodeIP != nil {
-		values = append(values, plan.Parts(plan.Text("--node-ip="), k.NodeIP))
+		values = append(values, joined(plan.Parts(plan.Text("--node-ip="), k.NodeIP)))
 	}
 	return values
 }
