@@ -69,8 +69,7 @@ func (n *Network) Delete(id doc.ID) (op *world.Operation, refused *reply.Error) 
 		return nil, reply.NICInUse(id.String(), vm)
 	}
 	if doc.Text(r.Body, "properties", "provisioningState") == "Updating" {
-		// [V] NRP's word for two writes of one resource at once.
-		return nil, reply.New(http.StatusTooManyRequests, "RetryableError", "A retryable error occurred.")
+		return nil, reply.LockedByAnother(id.String())
 	}
 	doc.Set(r.Body, "Deleting", "properties", "provisioningState")
 	op = n.World.Begin(id, doc.Text(r.Body, "location"))

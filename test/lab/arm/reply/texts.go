@@ -122,6 +122,13 @@ func NotProvisioned(resource, by, state string) *Error {
 	return retry
 }
 
+// LockedByAnother is NRP's answer to a write of what another operation has locked: a 429 that is no throttling [D
+// request-limits-and-throttling]. The sentence is [I].
+func LockedByAnother(resource string) *Error {
+	return New(http.StatusTooManyRequests, "RetryableErrorDueToAnotherOperation",
+		"Another operation is updating resource %s. The call can be retried.", resource)
+}
+
 // DiskExists is the answer to a disk name that is taken [V CAPZ #755].
 func DiskExists(disk, group string) *Error {
 	return New(http.StatusConflict, "ConflictingUserInput", "Disk %s already exists in resource group %s. Only "+
