@@ -17,7 +17,7 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "a41f8d343653f6c7361c9ed984b8bd3c897d21a4beea607499afdb14a0893a6f",
+	"the packed agent":                 "40c6bcdd63512c6b49964787402869148f4c55a630acc5ab99aa876e4919d8e8",
 	"bootstrap/scripts/loader.ps1":     "c766c82b9a3b6e93bf7788887fc3beea6a7e76f96e8032206453bfffb370ca2e",
 	"bootstrap/windows/gmsaplugin.ps1": "03aa460924ce1563322b2a02755bf252c63bd03e31945e05b892493201f55489",
 	"bootstrap/windows/domainjoin.ps1": "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
