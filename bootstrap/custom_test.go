@@ -9,8 +9,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// Windows PowerShell 5.1 reads a file without a byte order mark in the machine's code page: what has other letters than ASCII gets
-// one, and nothing else is changed.
+// Windows PowerShell 5.1 reads a file without a byte order mark in the machine's code page: what has other letters than ASCII
+// gets one, and nothing else is changed.
 func TestScriptsAreReadAsUTF8(t *testing.T) {
 	const mark = "\ufeff"
 	for _, test := range []struct {

@@ -42,9 +42,9 @@
 //
 // One more reason of theirs is the step's failure, which attempts and "optional" apply to:
 //
-//   - StepHung: Windows has not answered. Kinds that call Windows inside of the interpreter do so on a thread of their own. A minute
-//     after timeoutSeconds it is left behind, for nothing can end such a call, and the interpreter goes on. The other kinds run
-//     programs, which are ended, or touch only files and the registry.
+//   - StepHung: Windows has not answered. Kinds that call Windows inside of the interpreter do so on a thread of their own. A
+//     minute after timeoutSeconds it is left behind, for nothing can end such a call, and the interpreter goes on. The other
+//     kinds run programs, which are ended, or touch only files and the registry.
 //
 // # State, kills and reboots
 //
@@ -73,5 +73,6 @@
 // everyBoot in clear: it must hold no secret. A step that asks for a reboot adds a warning, and the next step runs. The
 // report gets "boot" beside the result of the bootstrap, which does not change. After a failure, or when the deadline has passed,
 // only those of the later steps are done that say "always", each whatever becomes of the others, and a failure of theirs is a
-// warning. Else a failure has no consequence until the next start, which tries again. This report, too, is tried three times. A bootstrap that failed has no everyBoot.
+// warning. Else a failure has no consequence until the next start, which tries again. This report, too, is tried three times.
+// A bootstrap that failed has no everyBoot.
 package plan

@@ -75,7 +75,7 @@ var reasons = []string{
 	ReasonEveryBootScriptFailed,
 	ReasonImageVersionMismatch, ReasonTrustFailed, ReasonProxyFailed, ReasonTimeFailed, ReasonFeatureFailed,
 	ReasonHypervisorNotRunning, ReasonUserFailed, ReasonDefenderFailed, ReasonVMwareToolsFailed, ReasonContainerdConfigFailed,
-	ReasonContainerdConfigIgnored, ReasonImagePullFailed, ReasonCSIProxyFailed, ReasonDomainJoinFailed, ReasonGMSAPluginFailed, ReasonContainerdTooOld,
-	ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonCNIProgramMissing, ReasonPlanNotUnderstood, ReasonBootstrapTimeout,
+	ReasonContainerdConfigIgnored, ReasonImagePullFailed, ReasonCSIProxyFailed, ReasonDomainJoinFailed, ReasonGMSAPluginFailed,
+	ReasonContainerdTooOld, ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonCNIProgramMissing, ReasonPlanNotUnderstood, ReasonBootstrapTimeout,
 	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonStepHung, ReasonInternalError,
 }

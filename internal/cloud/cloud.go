@@ -60,8 +60,8 @@ type Account interface {
 
 // Console is a Cloud that keeps what a guest writes to its console.
 type Console interface {
-	// LastWords returns the last lines of it that say something of Windows' start or its bootstrap; none if there are none. It asks the
-	// cloud, so call it only when nothing else is to come from the guest. Do not trust what it returns.
+	// LastWords returns the last lines of it that say something of Windows' start or its bootstrap; none if there are none. It
+	// asks the cloud, so call it only when nothing else is to come from the guest. Do not trust what it returns.
 	LastWords(ctx context.Context, m Machine) ([]string, error)
 }
 

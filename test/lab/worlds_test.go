@@ -300,7 +300,9 @@ func (j *joins) ofTheAgent() []provoked {
 		// The clock hurries: two attempts of 360 s are 36 s.
 		fails("windows", step.ReasonStepHung, "Windows has not answered for 360 s").
 			in(faulty(guest.Faults{Unanswered: map[string]int{"New-LocalUser": 9}})).
-			with(bootstrapSpec{Windows: bootstrapv1.Windows{Users: []bootstrapv1.LocalUser{{Name: "ops", SSHAuthorizedKeys: []string{publicKey}}}}}),
+			with(bootstrapSpec{Windows: bootstrapv1.Windows{
+				Users: []bootstrapv1.LocalUser{{Name: "ops", SSHAuthorizedKeys: []string{publicKey}}},
+			}}),
 		fails("", step.ReasonFactsUnavailable, "Invalid class").in(throwing("Get-CimInstance", "Invalid class")),
 		fails("", step.ReasonInternalError, "marked for deletion").
 			in(throwing("Test-BootMarker", "illegal operation attempted on a registry key that has been marked for deletion")),

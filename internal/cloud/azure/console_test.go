@@ -54,7 +54,8 @@ func TestLastWords(t *testing.T) {
 		want   string // the lines, or what the error says
 	}{
 		"what the agent wrote": {
-			host, nil, []string{"noise", "\x1b[32mCAPWIN uid=u phase=join state=Failed\x07"},
+			host, nil,
+			[]string{"noise", "\x1b[32mCAPWIN uid=u phase=join state=Failed\x07"},
 			setUp + "|CAPWIN uid=u phase=join state=Failed",
 		},
 		"after much noise": {

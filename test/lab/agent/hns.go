@@ -158,8 +158,8 @@ func (r *run) hnsCleanup(step *plan.HNSCleanup) error {
 	if err != nil {
 		return err
 	}
-	for i := len(lists) - 1; i >= 0; i-- {
-		gone = slices.Insert(gone, 0, "/policylists/"+text(lists[i], "ID"))
+	for _, list := range slices.Backward(lists) {
+		gone = slices.Insert(gone, 0, "/policylists/"+text(list, "ID"))
 	}
 	for _, path := range gone {
 		if _, err := r.machine.HNSCall("DELETE", path, ""); err != nil {

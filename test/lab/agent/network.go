@@ -38,11 +38,27 @@ func (r *run) family(index int, six bool, wanted []string, mtu int) error {
 	if err := r.configureInterface(index, six, mtu); err != nil {
 		return err
 	}
-	all, err := r.machine.NetAddresses()
+	have, err := r.removeOthers(index, six, wanted)
 	if err != nil {
 		return err
 	}
-	var have []string
+	for _, one := range wanted {
+		if slices.ContainsFunc(have, same(one)) {
+			continue
+		}
+		if err := r.machine.AddAddress(index, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeOthers removes the addresses of a family that are not wanted, and returns those that are.
+func (r *run) removeOthers(index int, six bool, wanted []string) (have []string, err error) {
+	all, err := r.machine.NetAddresses()
+	if err != nil {
+		return nil, err
+	}
 	for _, one := range all {
 		if one.Index != index || windows.IPv6(one.Address) != six || one.Origin != "Manual" && one.Origin != "Dhcp" {
 			continue
@@ -55,18 +71,10 @@ func (r *run) family(index int, six bool, wanted []string, mtu int) error {
 		}
 		text, _, _ := strings.Cut(one.Address, "/")
 		if err := r.machine.RemoveAddress(index, text); err != nil && !leased {
-			return err
+			return nil, err
 		}
 	}
-	for _, one := range wanted {
-		if slices.ContainsFunc(have, same(one)) {
-			continue
-		}
-		if err := r.machine.AddAddress(index, one); err != nil {
-			return err
-		}
-	}
-	return nil
+	return have, nil
 }
 
 func (r *run) configureInterface(index int, six bool, mtu int) error {

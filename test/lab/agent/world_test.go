@@ -58,7 +58,8 @@ type world struct {
 	Stale            []map[string]any            `json:"stale"`
 }
 
-// worldClock is by how many seconds the machine's clock is ahead of a server's, until a second of the clock from which on it is right.
+// worldClock is by how many seconds the machine's clock is ahead of a server's, until a second of the clock from which on it is
+// right.
 type worldClock struct {
 	Ahead int `json:"ahead"`
 	Until int `json:"until"`

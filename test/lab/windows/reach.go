@@ -119,45 +119,51 @@ func (n RealNetwork) TCP(ctx context.Context, host string, port int) (answers bo
 
 // HTTPS is part of Network. 401 and 403 are answers of a server that is there.
 func (n RealNetwork) HTTPS(ctx context.Context, server Server) (answers bool, seen string) {
-	response, err := n.get(ctx, server)
+	got, err := n.get(ctx, server)
 	if err != nil {
 		return false, err.Error()
 	}
-	switch response.StatusCode {
+	switch got.code {
 	case http.StatusOK, http.StatusUnauthorized, http.StatusForbidden:
 		return true, ""
 	}
-	return false, response.Proto + " " + response.Status
+	return false, got.line
 }
 
 // Date is part of Network.
 func (n RealNetwork) Date(ctx context.Context, server Server) time.Time {
-	response, err := n.get(ctx, server)
+	got, err := n.get(ctx, server)
 	if err != nil {
 		return time.Time{}
 	}
-	date, err := http.ParseTime(response.Header.Get("Date"))
+	date, err := http.ParseTime(got.date)
 	if err != nil {
 		return time.Time{}
 	}
 	return date
 }
 
+// head is what is read of an answer.
+type head struct {
+	code       int
+	line, date string
+}
+
 // get asks a server for its head.
-func (n RealNetwork) get(ctx context.Context, server Server) (*http.Response, error) {
+func (n RealNetwork) get(ctx context.Context, server Server) (head, error) {
 	transport := &http.Transport{DialContext: n.dial, TLSClientConfig: server.tls(), DisableKeepAlives: true}
 	client := http.Client{Timeout: patience, Transport: transport}
 	url := "https://" + net.JoinHostPort(server.Host, strconv.Itoa(server.Port)) + server.Path
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return nil, err
+		return head{}, err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, err
+		return head{}, err
 	}
 	_ = response.Body.Close()
-	return response, nil
+	return head{code: response.StatusCode, line: response.Proto + " " + response.Status, date: response.Header.Get("Date")}, nil
 }
 
 func (s Server) tls() *tls.Config {
