@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
@@ -85,6 +87,19 @@ func TestContainerdVersion(t *testing.T) {
 	}
 }
 
+func withNested(wanted infrav1.NestedVirtualization) change {
+	return func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere.NestedVirtualization = wanted }
+}
+
+// Where the spec says that no hypervisor can run, no VM is made.
+func TestIsolationNeedsNestedVirtualization(t *testing.T) {
+	refuse(t, []mistake{{
+		"nested", "containerd.hyperVIsolation", all(withHyperV, withNested(infrav1.NestedVirtualizationDisabled)),
+		"spec.vsphere.nestedVirtualization of the WindowsMachine is Disabled",
+	}})
+	render(t, plainInput(t, withNested(infrav1.NestedVirtualizationDisabled)))
+}
+
 // A small machine is warned of here when its size is known, and by the node itself in any case.
 func TestWarningsOfTheMachine(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -92,10 +107,12 @@ func TestWarningsOfTheMachine(t *testing.T) {
 		says   string
 		asks   bool
 	}{
-		"plain":         {nil, "", false},
-		"little memory": {ofSize(2, 6144), "WindowsMachine spec.vsphere.memoryMiB: 6144 leaves Pods little", true},
-		"just enough":   {ofSize(2, 8192), "", false},
-		"isolation":     {withHyperV, "spec.containerd.hyperVIsolation: the VM needs nested virtualization", false},
+		"plain":                    {nil, "", false},
+		"little memory":            {ofSize(2, 6144), "WindowsMachine spec.vsphere.memoryMiB: 6144 leaves Pods little", true},
+		"just enough":              {ofSize(2, 8192), "", false},
+		"isolation":                {withHyperV, "spec.containerd.hyperVIsolation: the VM needs nested virtualization", false},
+		"isolation in a VM for it": {all(withHyperV, withNested(infrav1.NestedVirtualizationEnabled)), "", false},
+		"isolation on Azure":       {all(onAzure, withHyperV), "spec.containerd.hyperVIsolation: the VM needs nested", true},
 		"low memory": {
 			all(withLowMemory, reserved(`system: {memory: 1Gi}`)), "spec.reservations.lowMemoryPolicy: a node with less", false,
 		},

@@ -149,7 +149,7 @@ func (n *node) readNetwork(in Input) error {
 func (n *node) readContainerd(in Input) error {
 	var err error
 	n.containerd, err = containerd.Read(containerd.Input{
-		Spec: in.Config.Spec.Containerd, Sources: in.Sources, DeadlineSeconds: n.deadlineSeconds,
+		Spec: in.Config.Spec.Containerd, Sources: in.Sources, DeadlineSeconds: n.deadlineSeconds, VM: in.WindowsMachine.Spec.VSphere,
 		Proxied: windows.HasProxy(in.Config.Spec.Windows.Proxy),
 	})
 	return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
@@ -31,6 +32,8 @@ type Input struct {
 	Spec            bootstrapv1.Containerd
 	Sources         step.Contents
 	DeadlineSeconds int
+	// VM is that of vSphere; nil elsewhere.
+	VM *infrav1.VSphereVM
 	// Proxied: containerd must be restarted to see the variables of a proxy.
 	Proxied bool
 }
@@ -47,7 +50,9 @@ type Containerd struct {
 	prepull     []string
 	pullSeconds int
 	hyperV      bool
-	proxied     bool
+	// nested: the VM surely has nested virtualization.
+	nested  bool
+	proxied bool
 }
 
 // dropIn is a user's own configuration file.
@@ -72,19 +77,31 @@ func Read(in Input) (Containerd, error) {
 	c.settings = withMark(c.settings, len(c.dropIns) > 0)
 	c.pauseImage = in.Spec.PauseImage
 	c.hyperV = in.Spec.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled
+	if c.nested, err = readNested(c.hyperV, in.VM); err != nil {
+		return c, err
+	}
 	c.prepull = in.Spec.PrepullImages
 	c.pullSeconds, err = readPrepull(in.Spec.PrepullImages, in.DeadlineSeconds)
 	return c, err
 }
 
+// readNested: on vSphere the spec may say what the VM has. Azure does not tell which of its sizes have it.
+func readNested(wanted bool, vm *infrav1.VSphereVM) (bool, error) {
+	if wanted && vm != nil && vm.NestedVirtualization == infrav1.NestedVirtualizationDisabled {
+		return false, step.Invalid(containerdField+".hyperVIsolation", "is Enabled, but spec.vsphere.nestedVirtualization of the "+
+			"WindowsMachine is Disabled, so no hypervisor could run; enable both, or none")
+	}
+	return vm != nil && vm.NestedVirtualization == infrav1.NestedVirtualizationEnabled, nil
+}
+
 // Warnings are about what the VM must support.
 func (c Containerd) Warnings() []string {
-	if !c.hyperV {
+	if !c.hyperV || c.nested {
 		return nil
 	}
 	return []string{
-		containerdField + ".hyperVIsolation: the VM needs nested virtualization; use a template that exposes it on vSphere, " +
-			"or a size that has it on Azure",
+		containerdField + ".hyperVIsolation: the VM needs nested virtualization; set spec.vsphere.nestedVirtualization of the " +
+			"WindowsMachine, or use a size that has it on Azure",
 	}
 }
 

@@ -50,6 +50,7 @@ var machineLimits = slices.Concat(
 	adapterLimits,
 	between("spec.vsphere.cpus", 2, 768),
 	between("spec.vsphere.memoryMiB", 4096, 25165824),
+	[]limit{oneOf("spec.vsphere.nestedVirtualization", "Disabled", "On")},
 	[]limit{ // no more than the object's cpus
 		{"spec.vsphere.coresPerSocket", "minimum", int64(1), int64(0), "should be greater than or equal to 1"},
 		{"spec.vsphere.coresPerSocket", "maximum", int64(4), int64(772), "should be less than or equal to 768"},

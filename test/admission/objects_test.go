@@ -17,7 +17,8 @@ const (
 	  folder: nodes, resourcePool: pool, datastore: store,
 	  networkInterfaces: [{name: node, network: VM Network, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
 	  kind: InClusterIPPool, name: nodes}], nameservers: [10.0.0.2], routes: [{to: 10.9.0.0/16, via: 10.0.0.9}], mtu: 1450}],
-	  cpus: 4, coresPerSocket: 1, memoryMiB: 8192}}`
+	  cpus: 4, coresPerSocket: 1, memoryMiB: 8192,
+	  nestedVirtualization: Enabled}}`
 	azureGroup = "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/group"
 	azureImage = azureGroup + "/providers/Microsoft.Compute/galleries/windows/images/ws2022/versions/1.0.0"
 	configSpec = `{bootstrapDeadlineSeconds: 7200, discovery: {kubeconfigFrom: {secret: {name: a, key: a}}}, 

@@ -95,7 +95,25 @@ type VSphereVM struct {
 	// +kubebuilder:validation:Minimum=4096
 	// +kubebuilder:validation:Maximum=25165824
 	MemoryMiB int32 `json:"memoryMiB,omitempty"`
+
+	// nestedVirtualization: Enabled lets Windows in the VM run Hyper-V, for pods
+	// with containerd.hyperVIsolation of the WindowsBootstrapConfig; Disabled does
+	// not. Default: the template's. Immutable.
+	//
+	// +optional
+	NestedVirtualization NestedVirtualization `json:"nestedVirtualization,omitempty"`
 }
+
+// NestedVirtualization says whether a VM can run virtual machines itself.
+//
+// +kubebuilder:validation:Enum=Enabled;Disabled
+type NestedVirtualization string
+
+// The values of NestedVirtualization.
+const (
+	NestedVirtualizationEnabled  NestedVirtualization = "Enabled"
+	NestedVirtualizationDisabled NestedVirtualization = "Disabled"
+)
 
 // VSphereImage is an image with Windows, containerd and the Kubernetes
 // programs.

@@ -32,14 +32,14 @@ func cloneSpec(m cloud.Machine, data cloud.UserData, at places.Placement) (types
 		NumCPUs:           m.Spec.VSphere.CPUs,
 		NumCoresPerSocket: coresPerSocket(*m.Spec.VSphere, at.CoresPerSocket),
 		MemoryMB:          int64(m.Spec.VSphere.MemoryMiB),
+		NestedHVEnabled:   nested(m.Spec.VSphere.NestedVirtualization),
 		ExtraConfig:       extra,
 		DeviceChange:      adapterChanges(at, m.NetworkInterfaces),
 		VAppConfigRemoved: at.VAppConfig,
 	}
 	return types.VirtualMachineCloneSpec{
 		Location: types.VirtualMachineRelocateSpec{Folder: &at.Folder, Pool: &at.Pool, Datastore: at.Datastore},
-		Config:   config,
-		PowerOn:  true,
+		Config:   config, PowerOn: true,
 	}, nil
 }
 
@@ -53,6 +53,14 @@ func coresPerSocket(spec infrav1.VSphereVM, ofTemplate int32) *int32 {
 		return new(int32(1))
 	}
 	return nil
+}
+
+// nested is nil where the template decides.
+func nested(wanted infrav1.NestedVirtualization) *bool {
+	if wanted == "" {
+		return nil
+	}
+	return new(wanted == infrav1.NestedVirtualizationEnabled)
 }
 
 // guestinfo returns what cloudbase-init reads in the guest, and our marks. A template that was a node itself may have a report,

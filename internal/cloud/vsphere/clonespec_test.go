@@ -67,6 +67,17 @@ func TestCloneSpec(t *testing.T) {
 			t.Fatalf("cloneSpec = %+v, %v", got, err)
 		}
 	})
+	for wanted, want := range map[infrav1.NestedVirtualization]*bool{
+		"": nil, infrav1.NestedVirtualizationEnabled: new(true), infrav1.NestedVirtualizationDisabled: new(false),
+	} {
+		t.Run("nested virtualization "+string(wanted), func(t *testing.T) {
+			m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{NestedVirtualization: wanted}})
+			got, err := cloneSpec(m, hello, at)
+			if diff := cmp.Diff(want, got.Config.NestedHVEnabled); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
 	t.Run("more user data than fits", func(t *testing.T) {
 		data := make(cloud.UserData, maxUserData)
 		_, _ = rand.Read(data)
