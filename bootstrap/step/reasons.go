@@ -76,6 +76,7 @@ var reasons = []string{
 	ReasonImageVersionMismatch, ReasonTrustFailed, ReasonProxyFailed, ReasonTimeFailed, ReasonFeatureFailed,
 	ReasonHypervisorNotRunning, ReasonUserFailed, ReasonDefenderFailed, ReasonVMwareToolsFailed, ReasonContainerdConfigFailed,
 	ReasonContainerdConfigIgnored, ReasonImagePullFailed, ReasonCSIProxyFailed, ReasonDomainJoinFailed, ReasonGMSAPluginFailed,
-	ReasonContainerdTooOld, ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonCNIProgramMissing, ReasonPlanNotUnderstood, ReasonBootstrapTimeout,
+	ReasonContainerdTooOld, ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonCNIProgramMissing, ReasonPlanNotUnderstood,
+	ReasonBootstrapTimeout,
 	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonStepHung, ReasonInternalError,
 }

@@ -59,7 +59,8 @@ func TestLastWords(t *testing.T) {
 			setUp + "|CAPWIN uid=u phase=join state=Failed",
 		},
 		"after much noise": {
-			host, nil, []string{"CAPWIN too long ago", long, "EVENT: The CMD command is now available."},
+			host, nil,
+			[]string{"CAPWIN too long ago", long, "EVENT: The CMD command is now available."},
 			"EVENT: The CMD command is now available.",
 		},
 		"nothing of the agent": {host, nil, []string{"noise"}, setUp},

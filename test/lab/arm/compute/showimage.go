@@ -80,8 +80,8 @@ func (s Size) canBoot(i Image) *reply.Error {
 	}
 	generation := strings.TrimPrefix(i.Generation, "V")
 	return reply.New(http.StatusBadRequest, "BadRequest", "The selected VM size '%s' cannot boot Hypervisor Generation '%s'. If "+
-		"this was a Create operation please check that the Hypervisor Generation of the Image matches the Hypervisor Generation of the "+
-		"selected VM Size. If this was an Update operation please select a Hypervisor Generation '%s' VM Size.", s.Name, generation,
+		"this was a Create operation please check that the Hypervisor Generation of the Image matches the Hypervisor Generation of "+
+		"the selected VM Size. If this was an Update operation please select a Hypervisor Generation '%s' VM Size.", s.Name, generation,
 		generation)
 }
 
