@@ -17,16 +17,18 @@ function Open-List([Security.AccessControl.RegistryRights]$Rights) {
 }
 $parts = [Security.AccessControl.AccessControlSections]'Owner, Access'
 $old = (Open-List 'ReadPermissions').GetAccessControl($parts).GetSecurityDescriptorSddlForm($parts)
+$system = New-Object Security.Principal.SecurityIdentifier 'S-1-5-18'
 $mine = New-Object Security.AccessControl.RegistrySecurity
-$mine.SetOwner((New-Object Security.Principal.SecurityIdentifier 'S-1-5-18'))
+$mine.SetOwner($system)
 (Open-List 'TakeOwnership').SetAccessControl($mine)
 try {
     $open = New-Object Security.AccessControl.RegistrySecurity
     $open.SetSecurityDescriptorSddlForm($old, 'Access')
-    $system = New-Object Security.Principal.SecurityIdentifier 'S-1-5-18'
     $open.AddAccessRule((New-Object Security.AccessControl.RegistryAccessRule($system, 'CreateSubKey', 'Allow')))
     (Open-List 'ChangePermissions').SetAccessControl($open)
-    [void](Open-List 'CreateSubKey').CreateSubKey($env:CAPWIN_CLASS)
+    # Asked to be read only: the new key inherits that SYSTEM may write nothing in it.
+    $read = [Microsoft.Win32.RegistryKeyPermissionCheck]::ReadSubTree
+    [void](Open-List 'CreateSubKey').CreateSubKey($env:CAPWIN_CLASS, $read)
 } finally {
     $back = New-Object Security.AccessControl.RegistrySecurity
     $back.SetSecurityDescriptorSddlForm($old, $parts)

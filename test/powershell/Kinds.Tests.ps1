@@ -72,6 +72,9 @@ Describe 'what is done aside' {
         $packed = "$TestDrive/packed.ps1"
         $more = "function Invoke-SleepStep(`$Step) { `$Agent.Facts['begun'] = 'yes'; [Threading.Thread]::Sleep(1000 * `$Step['seconds']); Write-Output 'late' | Out-Null; `$Agent.Facts['ended'] = 'yes' }`n" +
         "function Invoke-ThrowStep(`$Step) { Exit-Step `$Step['say'] 'Why' -Final -Text 'seen' -ExitCode 7 }`n" +
+        "function Invoke-StrictStep { `$NoSuch }`n" +
+        "function Invoke-VariableStep { Write-Fact 'seen' `"`$AdminOnly `$Servicing`" }`n" +
+        "function Invoke-LateStep(`$Step) { [Threading.Thread]::Sleep(1000 * `$Step['seconds']); [int]::Parse('late') }`n" +
         "function Invoke-NoteStep(`$Step) { 'output'; Write-Fact 'note' `$Step['say']; `$Agent.Reboot = 'again' }`n"
         [IO.File]::WriteAllText($packed, (Get-Content -Raw "$Here/agent.ps1") + "`n" + $more + (Get-Content -Raw "$Here/steps.ps1"))
         . $packed -Root "$TestDrive/root" -NoRun
@@ -105,6 +108,18 @@ Describe 'what is done aside' {
         $Agent.Facts['begun'] | Should -Be 'yes'
         $Agent.Facts.ContainsKey('ended') | Should -BeFalse
         $Agent.Left | Should -BeTrue
+    }
+    It 'does not blame the next call for what one left behind throws' {
+        { Invoke-Aside 'Invoke-LateStep' @{ seconds = 4 } 1 } | Should -Throw '*has not answered*'
+        { Invoke-Aside 'Invoke-SleepStep' @{ seconds = 6 } 30 } | Should -Not -Throw
+        $Agent.Facts['ended'] | Should -Be 'yes'
+        $Agent.Facts.Remove('ended')
+    }
+    It 'is as strict there as here, and stops at the first error' {
+        { Invoke-Aside 'Invoke-StrictStep' @{} 20 } | Should -Throw '*NoSuch*'
+        { Invoke-Aside 'Get-Item' '/no/such/path' 20 } | Should -Throw
+        { Invoke-Aside 'Invoke-VariableStep' @{} 20 } | Should -Not -Throw
+        Get-Fact 'seen' | Should -Be "$AdminOnly $Servicing"
     }
     It 'ends the process even if what was left behind never ends' {
         $text = "`$Agent.State = @{ state = 'Running' }; try { Invoke-Aside 'Invoke-SleepStep' @{ seconds = 600 } 1 } catch { }; if (`$Agent.Left) { [Environment]::Exit(0) }"
