@@ -77,6 +77,5 @@ var reasons = []string{
 	ReasonHypervisorNotRunning, ReasonUserFailed, ReasonDefenderFailed, ReasonVMwareToolsFailed, ReasonContainerdConfigFailed,
 	ReasonContainerdConfigIgnored, ReasonImagePullFailed, ReasonCSIProxyFailed, ReasonDomainJoinFailed, ReasonGMSAPluginFailed,
 	ReasonContainerdTooOld, ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonCNIProgramMissing, ReasonPlanNotUnderstood,
-	ReasonBootstrapTimeout,
-	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonStepHung, ReasonInternalError,
+	ReasonBootstrapTimeout, ReasonTooManyReboots, ReasonFactsUnavailable, ReasonStepHung, ReasonInternalError,
 }
