@@ -247,6 +247,9 @@ func TestEveryDoorFails(t *testing.T) {
 func failDoor(t *testing.T, file, door string) {
 	t.Helper()
 	v := readVector(t, file)
+	if v.World.Hangs[door] > 0 {
+		return // it does not come to an error
+	}
 	v.World.Throws, v.World.ThrowTimes = map[string]string{door: "broken here"}, nil
 	s := newStage(t, v)
 	told := ""
@@ -265,7 +268,10 @@ func failDoor(t *testing.T, file, door string) {
 	}
 	reports := strings.HasSuffix(file, "-report-guestinfo.json") || strings.HasSuffix(file, "-report-replace.json")
 	channel := reports && door == "Invoke-Program"
-	if !strings.Contains(told, "broken here") && !slices.Contains(harmless, door) && !channel {
+	// Windows itself drops a lease when DHCP is switched off, maybe before the agent does.
+	lease := door == "Remove-NetIPAddress" &&
+		slices.ContainsFunc(v.World.Addresses, func(a worldAddress) bool { return a.Origin == "Dhcp" })
+	if !strings.Contains(told, "broken here") && !slices.Contains(harmless, door) && !channel && !lease {
 		t.Errorf("%s: %s failed, and no report tells it", v.Name, door)
 	}
 }

@@ -152,8 +152,11 @@ func (r *run) stamp() string { return r.machine.Clock.Now().UTC().Format("200601
 // findFacts asks the machine, which may not answer right after a boot, and adds what steps have found.
 func (r *run) findFacts(ctx context.Context) error {
 	for try := 1; ; try++ {
-		err := r.aside(ctx, 60, func() (err error) {
-			r.facts, err = r.machine.Facts()
+		err := r.aside(ctx, 60, func() error {
+			facts, err := r.machine.Facts()
+			if err == nil {
+				r.facts = facts
+			}
 			return err
 		})
 		if err == nil {

@@ -213,7 +213,9 @@ func showLogs(t *testing.T, guest *Simulated) {
 func short(t *testing.T, userData []byte, replace ...string) []byte {
 	t.Helper()
 	return repack(t, userData, append(replace,
-		`"timeoutSeconds":600`, `"timeoutSeconds":5`, `"timeoutSeconds":60,`, `"timeoutSeconds":5,`, `"attempts":3`, `"attempts":1`,
+		`"timeoutSeconds":600`, `"timeoutSeconds":5`, `"timeoutSeconds":60,`, `"timeoutSeconds":5,`,
+		`"reason":"ApiServerCaMismatch","timeoutSeconds":180`, `"reason":"ApiServerCaMismatch","timeoutSeconds":5`,
+		`"attempts":3`, `"attempts":1`,
 		`\"discovery\":{`, `\"timeouts\":{\"discovery\":\"2s\",\"kubeletHealthCheck\":\"3s\",\"tlsBootstrap\":\"3s\"},`+
 			`\"discovery\":{`)...)
 }
