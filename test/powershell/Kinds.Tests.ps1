@@ -121,6 +121,12 @@ Describe 'what is done aside' {
         { Invoke-Aside 'Invoke-VariableStep' @{} 20 } | Should -Not -Throw
         Get-Fact 'seen' | Should -Be "$AdminOnly $Servicing"
     }
+    It 'finds its own file, with no console and no profile, when it is run by -File' {
+        $ask = 'if ($PSCommandPath) { $Agent.State = @{ facts = @{} }; Invoke-Aside "Invoke-NoteStep" @{ say = "y" } 20; exit [int]($Agent.Facts["note"] -ne "y") }'
+        [IO.File]::WriteAllText("$TestDrive/file.ps1", [IO.File]::ReadAllText("$TestDrive/packed.ps1") + "`n$ask`n")
+        & (Get-Process -Id $PID).Path -NoProfile -NonInteractive -File "$TestDrive/file.ps1" -Root "$TestDrive/root" -NoRun
+        $LASTEXITCODE | Should -Be 0
+    }
     It 'ends the process even if what was left behind never ends' {
         $text = "`$Agent.State = @{ state = 'Running' }; try { Invoke-Aside 'Invoke-SleepStep' @{ seconds = 600 } 1 } catch { }; if (`$Agent.Left) { [Environment]::Exit(0) }"
         Set-Content "$TestDrive/ends.ps1" ". '$TestDrive/packed.ps1' -Root '$TestDrive/root' -NoRun`n$text"
