@@ -240,6 +240,7 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 	}
 	want := request.Want{
 		Machine: m, Placement: where, Choice: choice, Accelerated: a.accelerates(group, m, choice), Separate: a.refusesInline.Load(),
+		Untagged: a.calls.compute() < tagged,
 	}
 	write, err := a.prepare(ctx, m, at, want)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 
 // The api-versions of our calls. A cloud may have another one for compute.
 const (
-	computeVersion      = "2024-11-01"
+	computeVersion      = tagged
 	diskVersion         = "2024-03-02"
 	networkVersion      = "2024-05-01"
 	skuVersion          = "2021-07-01"

@@ -17,6 +17,11 @@ import (
 // preconditioned is the first api-version of which it is known that a VM's PUT heeds If-None-Match.
 const preconditioned = "2024-03-01"
 
+// tagged is the first api-version whose request for a VM has tags for what is made with it (azure-rest-api-specs, ComputeRP:
+// VirtualMachineNetworkInterfaceConfiguration and VirtualMachinePublicIPAddressConfiguration have none in 2024-11-01). Compute
+// refuses members that it does not know.
+const tagged = "2025-04-01"
+
 func (c *calls) compute() string {
 	if c.who.computeVersion != "" {
 		return c.who.computeVersion

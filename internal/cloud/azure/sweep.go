@@ -26,33 +26,45 @@ type remnant struct {
 	mark cloud.Marked
 }
 
-// of says whether it was made for a machine. Disks do not always get tags, so they are known by their names.
+// of says whether it was made for a machine. Disks do not always get tags, and neither do adapters and public IPs where the
+// api-version has none for them, so these are known by their names.
 func (r remnant) of(m cloud.Machine) bool {
 	if r.mark.Key == m.Key && r.mark.ProviderID == m.ProviderID {
 		return true
 	}
-	return r.unmarkedDisk() && slices.Contains(disksOf(m), strings.ToLower(r.id.Name()))
+	return r.mark.ProviderID == "" && slices.ContainsFunc(namesOf(m), r.named)
 }
 
-func (r remnant) unmarkedDisk() bool {
-	return r.mark.ProviderID == "" && r.id.Is("Microsoft.Compute/disks")
+// named says that we gave it this name. Azure adds a suffix to the names of adapters and public IPs that it makes with a VM.
+func (r remnant) named(name string) bool {
+	own := strings.ToLower(r.id.Name())
+	if r.id.Is("Microsoft.Compute/disks") {
+		return own == name
+	}
+	return strings.HasPrefix(own, name+"-")
 }
 
-// disksOf are the names of a machine's disks. Its VM's name is made of its UID, so no other machine has them.
-func disksOf(m cloud.Machine) []string {
-	all := []string{strings.ToLower(request.SystemDisk(m.Name))}
+// namesOf are the names of what is made with a machine's VM. The VM's name is made of its UID, so no other machine has them.
+func namesOf(m cloud.Machine) []string {
+	all := []string{request.SystemDisk(m.Name)}
 	if m.Spec.Azure != nil {
 		for _, disk := range m.Spec.Azure.DataDisks {
-			all = append(all, strings.ToLower(request.DataDisk(m.Name, disk.Name)))
+			all = append(all, request.DataDisk(m.Name, disk.Name))
 		}
+		for i := range max(1, len(m.Spec.Azure.NetworkInterfaces)) {
+			all = append(all, request.AdapterName(m, i))
+		}
+	}
+	for i, name := range all {
+		all[i] = strings.ToLower(name)
 	}
 	return all
 }
 
-// rememberedFor is how long we look for the disks of a VM that we removed. A restart forgets them.
+// rememberedFor is how long we look for what was made with a VM that we removed and has no tags. A restart forgets it.
 const rememberedFor = 2 * time.Hour
 
-// remember keeps the names of the disks of a VM that this process removed: without tags, nothing else says whose they are once
+// remember keeps the names of what was made with a VM that this process removed: without tags, nothing else says whose it is once
 // the machine is gone.
 func (a *account) remember(m cloud.Machine) {
 	id, ok := arm.ReadProviderID(m.ProviderID)
@@ -63,7 +75,7 @@ func (a *account) remember(m cloud.Machine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.gone, func(_ string, since time.Time) bool { return now.Sub(since) > rememberedFor })
-	for _, name := range disksOf(m) {
+	for _, name := range namesOf(m) {
 		s.gone[name] = now
 	}
 }
@@ -229,8 +241,7 @@ func (a *account) stale(s *scope) (all []remnant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.remnants {
-		if since, gone := s.gone[strings.ToLower(r.id.Name())]; gone && r.unmarkedDisk() && now.Sub(r.Since) >= oldEnough &&
-			now.Sub(since) < rememberedFor {
+		if now.Sub(r.Since) >= oldEnough && s.removed(r, now) {
 			all = append(all, r)
 			continue
 		}
@@ -243,6 +254,19 @@ func (a *account) stale(s *scope) (all []remnant) {
 		}
 	}
 	return all
+}
+
+// removed says that something without tags was made with a VM that this process removed lately.
+func (s *scope) removed(r remnant, now time.Time) bool {
+	if r.mark.ProviderID != "" {
+		return false
+	}
+	for name, since := range s.gone {
+		if r.named(name) && now.Sub(since) < rememberedFor {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *account) removeRemnant(ctx context.Context, s *scope, id arm.ID) error {

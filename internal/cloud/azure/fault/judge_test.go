@@ -117,6 +117,12 @@ func TestJudge(t *testing.T) {
 			infrav1.CloudTaskFailedReason, Inline, time.Second,
 		},
 		{
+			Answer{Status: 400, Code: "InvalidRequestFormat", Message: "Cannot parse the request.", Details: []Answer{{
+				Code:    "InvalidJson",
+				Message: "Could not find member 'x' on object. Path 'Properties.NetworkProfile.networkInterfaceConfigurations[0].x'",
+			}}}, cloud.Transient, infrav1.CloudTaskFailedReason, Inline, time.Second,
+		},
+		{
 			Answer{Status: 400, Code: "InvalidParameter", Message: "networkProfile.networkInterfaceConfigurations is not valid"},
 			cloud.Transient,
 			infrav1.CloudTaskFailedReason, Inline, time.Second,

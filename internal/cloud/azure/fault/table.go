@@ -180,7 +180,7 @@ var rows = []row{
 	},
 
 	{
-		codes: []string{"couldnotfindmember", "unknownproperty", "invalidrequestcontent"},
+		codes: []string{"couldnotfindmember", "unknownproperty", "invalidrequestcontent", "invalidrequestformat"},
 		text:  regexp.MustCompile(`networkinterfaceconfigurations|networkapiversion`),
 		kind:  cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Inline, after: shortestWait,
 		say: "the controller makes the adapter by itself",

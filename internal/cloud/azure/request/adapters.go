@@ -35,7 +35,7 @@ func adapter(w Want, i int) *armcompute.VirtualMachineNetworkInterfaceConfigurat
 	wanted := wantedAdapter(w.Machine, i)
 	return &armcompute.VirtualMachineNetworkInterfaceConfiguration{
 		Name: new(AdapterName(w.Machine, i)),
-		Tags: tags(w),
+		Tags: inlineTags(w),
 		Properties: &armcompute.VirtualMachineNetworkInterfaceConfigurationProperties{
 			Primary:                     new(i == 0),
 			DeleteOption:                ptr.To(armcompute.DeleteOptionsDelete),
@@ -108,7 +108,7 @@ func ownAddress(w Want, i int) *armcompute.VirtualMachineNetworkInterfaceIPConfi
 		LoadBalancerBackendAddressPools: resources(pools(w, i)),
 	}
 	if wanted.PublicIP == infrav1.AzureEnabled {
-		own.PublicIPAddressConfiguration = public(AdapterName(w.Machine, i), tags(w))
+		own.PublicIPAddressConfiguration = public(AdapterName(w.Machine, i), inlineTags(w))
 	}
 	return own
 }

@@ -24,6 +24,8 @@ type Want struct {
 	Accelerated bool
 	// Separate says that the cloud refuses adapters in the request for a VM.
 	Separate bool
+	// Untagged says that the cloud's api-version has no tags for what is made with a VM.
+	Untagged bool
 	UserData cloud.UserData
 	Password string
 }
@@ -59,6 +61,14 @@ func VM(w Want) armcompute.VirtualMachine {
 		spot(spec.Spot, vm.Properties)
 	}
 	return vm
+}
+
+// inlineTags are those of what is made with a VM. Without them its name says whose it is.
+func inlineTags(w Want) map[string]*string {
+	if w.Untagged {
+		return nil
+	}
+	return tags(w)
 }
 
 func tags(w Want) map[string]*string {

@@ -26,6 +26,7 @@ type clients struct {
 	vms   *armcompute.VirtualMachinesClient
 	disks *armcompute.DisksClient
 	skus  *armcompute.ResourceSKUsClient
+	usage *armcompute.UsageClient
 }
 
 func cloudOf(c *armsim.Cloud) policy.ClientOptions {
@@ -54,6 +55,7 @@ func sdkAs(t *testing.T, c *armsim.Cloud, credential azcore.TokenCredential) cli
 		vms:   expect.Got(armcompute.NewVirtualMachinesClient(armsim.Subscription, credential, o))(t),
 		disks: expect.Got(armcompute.NewDisksClient(armsim.Subscription, credential, o))(t),
 		skus:  expect.Got(armcompute.NewResourceSKUsClient(armsim.Subscription, credential, o))(t),
+		usage: expect.Got(armcompute.NewUsageClient(armsim.Subscription, credential, o))(t),
 	}
 }
 

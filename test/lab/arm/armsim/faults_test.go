@@ -10,6 +10,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 )
 
@@ -145,6 +146,28 @@ func TestRefusedAtOnce(t *testing.T) {
 	h.put(t, "rule", set("windows_server", "properties", "licenseType")).
 		refused(t, http.StatusBadRequest, "InvalidParameter", "case sensitive")
 	equal(t, len(c.Names(armsim.Group, "Microsoft.Compute/virtualMachines")), 0)
+}
+
+// An image has a system and a generation, which the rest of the request must suit.
+func TestUnsuitableImages(t *testing.T) {
+	c := armsim.New(t)
+	h := newByHand(t, c)
+	image := func(name string) func(doc.Object) {
+		return func(b doc.Object) {
+			doc.Set(b, doc.Object{"id": armsim.ManagedImage + name}, "properties", "storageProfile", "imageReference")
+		}
+	}
+	c.Change(func(w *armsim.Inside) {
+		w.Compute.AddImage(compute.Image{Name: armsim.ManagedImage + "-linux", SizeGB: 30, Generation: "V2", Linux: true})
+		w.Compute.AddImage(compute.Image{Name: armsim.ManagedImage + "-v1", SizeGB: 30, Generation: "V1"})
+	})
+	h.put(t, "linux", image("-linux")).
+		refused(t, http.StatusBadRequest, "InvalidParameter", "The value of parameter windowsConfiguration is invalid.")
+	h.put(t, "trusted", image("-v1"), func(b doc.Object) {
+		doc.Set(b, "TrustedLaunch", "properties", "securityProfile", "securityType")
+	}).refused(t, http.StatusBadRequest, "BadRequest", "Use of TrustedLaunch setting is not supported for the provided image.")
+	equal(t, len(c.Names(armsim.Group, "Microsoft.Compute/virtualMachines")), 0)
+	equal(t, h.put(t, "plain", image("-v1")).status, http.StatusCreated)
 }
 
 func platform(name string) doc.Object {

@@ -75,6 +75,7 @@ func (c *Compute) create(r Request) (*Answer, *reply.Error) {
 	for _, check := range []func() *reply.Error{
 		func() *reply.Error { return c.fits(r.Body, size, location) },
 		func() *reply.Error { return size.canBoot(image) },
+		func() *reply.Error { return image.suits(r.Body) },
 		func() *reply.Error { return c.references(r, size) },
 		func() *reply.Error { return c.diskNames(r) },
 		func() *reply.Error { return c.quota(r.ID, location, size, spot) },

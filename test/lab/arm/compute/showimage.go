@@ -73,6 +73,21 @@ func nameOf(id doc.ID) (name, version string) {
 	return id.String(), version
 }
 
+// suits refuses a VM's settings that an image is not made for.
+func (i Image) suits(body doc.Object) *reply.Error {
+	security := doc.Text(body, "properties", "securityProfile", "securityType")
+	switch {
+	case i.Linux && doc.Has(body, "properties", "osProfile", "windowsConfiguration"):
+		// [V azvmimagebuilder #51, the other way round]
+		return reply.InvalidParameter("windowsConfiguration", "The value of parameter windowsConfiguration is invalid.")
+	case i.Generation == "V1" && (security == "TrustedLaunch" || security == "ConfidentialVM"):
+		// [V azure-cli #27975]
+		return reply.New(http.StatusBadRequest, "BadRequest", "Use of %s setting is not supported for the provided image. Please "+
+			"select Trusted Launch Supported Gen2 OS Image. For more information, see https://aka.ms/TrustedLaunch-FAQ.", security)
+	}
+	return nil
+}
+
 // canBoot refuses an image of a generation that a size does not start [D].
 func (s Size) canBoot(i Image) *reply.Error {
 	if i.Generation == "" || strings.Contains(s.Generations, i.Generation) {

@@ -158,7 +158,8 @@ func TestUnknownMembers(t *testing.T) {
 	} {
 		r := request(t, goodVM)
 		change{path, "Delete"}.apply(r.Body)
-		if refused := rules.CheckVM(r); refused == nil || !strings.Contains(refused.Message, "Could not find member") {
+		refused := rules.CheckVM(r)
+		if refused == nil || refused.Details == nil || !strings.Contains(refused.Details[0].Message, "Could not find member") {
 			t.Errorf("%s: got %v", path, refused)
 		}
 	}

@@ -126,21 +126,27 @@ func (n *node) unknown(r Request, o doc.Object, path []string) *reply.Error {
 		child := n.child(name)
 		here := append(slices.Clone(path), name)
 		if child == nil || (child.since != "" && r.Version < child.since) {
-			return reply.New(400, "BadRequest", "Could not find member '%s' on object of type '%s'. Path '%s', line 1, position 1.", name,
-				typeOf(path), strings.Join(here, ".")).At(strings.Join(here, "."))
+			return unparsed("Could not find member '%s' on object of type '%s'. Path '%s', line 1, position 1.", name, typeOf(path),
+				strings.Join(here, "."))
 		}
 		if value == nil {
 			continue
 		}
 		if !child.fits(value) {
-			return reply.New(400, "BadRequest", "Error converting value to type '%s'. Path '%s', line 1, position 1.", child.kind,
-				strings.Join(here, ".")).At(strings.Join(here, "."))
+			return unparsed("Error converting value to type '%s'. Path '%s', line 1, position 1.", child.kind, strings.Join(here, "."))
 		}
 		if refused := child.inside(r, value, here); refused != nil {
 			return refused
 		}
 	}
 	return nil
+}
+
+// unparsed is compute's answer to a body that does not fit its types [V azure-powershell #15331, for networkApiVersion].
+func unparsed(format string, args ...any) *reply.Error {
+	refused := reply.New(400, "InvalidRequestFormat", "Cannot parse the request.")
+	refused.Details = []reply.Error{*reply.New(400, "InvalidJson", format, args...)}
+	return refused
 }
 
 func (n *node) inside(r Request, value any, path []string) *reply.Error {

@@ -142,7 +142,7 @@ properties object required
         deleteOption text values=Delete|Detach
     networkInterfaceConfigurations list
       name text required
-      tags map since=2024-11-01
+      tags map since=2025-04-01
       properties object required
         primary bool
         deleteOption text values=Delete|Detach
@@ -165,7 +165,11 @@ properties object required
             privateIPAddressVersion text values=IPv4|IPv6
             subnet object required
               id text required id=Microsoft.Network/virtualNetworks/subnets
-            publicIPAddressConfiguration any
+            publicIPAddressConfiguration object
+              name text required
+              tags map since=2025-04-01
+              sku any
+              properties any
             applicationSecurityGroups list
               id text required id=Microsoft.Network/applicationSecurityGroups
             applicationGatewayBackendAddressPools list
