@@ -185,8 +185,8 @@ func (a *account) askForAdapter(ctx context.Context, m cloud.Machine, id arm.ID,
 	if answer.verdict == nil || answer.lost {
 		return answer.err()
 	}
-	if create {
-		a.dropAdapter(m, id) // a refusal makes nothing
+	if create && answer.effect() != fault.Unready {
+		a.dropAdapter(m, id) // a refusal makes nothing; but one that Azure works on is there, for another process asked for it
 	}
 	if _, later := asLater(answer.err()); later {
 		return answer.err()

@@ -39,7 +39,9 @@ func TestJudge(t *testing.T) {
 			infrav1.CloudThrottledReason, Silences, time.Second,
 		},
 		{Answer{Status: 429}, cloud.Throttled, infrav1.CloudThrottledReason, Silences, time.Second},
-		{Answer{Status: 429, Code: "RetryableErrorDueToAnotherOperation"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, soon},
+		{
+			Answer{Status: 429, Code: "RetryableErrorDueToAnotherOperation"}, cloud.Transient, infrav1.CloudTaskFailedReason, Unready, soon,
+		},
 		{Answer{Status: 429, Code: "RetryableError"}, cloud.Transient, infrav1.CloudTaskFailedReason, Unready, shortly},
 		{
 			Answer{Status: 429, Code: "RetryableError", Details: []Answer{{

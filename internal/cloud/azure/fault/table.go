@@ -44,7 +44,7 @@ var rows = []row{
 	},
 	{
 		status: http.StatusTooManyRequests, codes: []string{"retryableerrorduetoanotheroperation"}, kind: cloud.Transient,
-		reason: infrav1.CloudTaskFailedReason, after: soon, say: byItself,
+		reason: infrav1.CloudTaskFailedReason, effect: Unready, after: soon, say: byItself,
 	},
 	{
 		status: http.StatusTooManyRequests, kind: cloud.Throttled, reason: infrav1.CloudThrottledReason, effect: Silences,

@@ -28,6 +28,8 @@ func TestSeparateNICs(t *testing.T) {
 	equal(t, h.do(t, http.MethodPut, nicID("a"), staticNIC("10.1.5.5")).status, http.StatusCreated)
 	h.do(t, http.MethodDelete, nicID("a"), nil).
 		refused(t, http.StatusTooManyRequests, "RetryableErrorDueToAnotherOperation", "can be retried")
+	h.do(t, http.MethodPut, nicID("a"), staticNIC("10.1.5.5")).
+		refused(t, http.StatusTooManyRequests, "RetryableErrorDueToAnotherOperation", "can be retried")
 	h.do(t, http.MethodPut, nicID("b"), staticNIC("10.1.5.5")).refused(t, http.StatusBadRequest, "PrivateIPAddressInUse", "10.1.5.5")
 	h.do(t, http.MethodPut, nicID("b"), staticNIC("10.9.5.5")).
 		refused(t, http.StatusBadRequest, "PrivateIPAddressNotInSubnet", "10.9.5.5")

@@ -14,6 +14,9 @@ func (n *Network) Put(id doc.ID, body doc.Object) (created bool, op *world.Opera
 		return false, nil, refused
 	}
 	old := n.World.Find(id)
+	if old != nil && doc.Text(old.Body, "properties", "provisioningState") == "Updating" {
+		return false, nil, reply.LockedByAnother(id.String())
+	}
 	r := n.World.Put(id, n.shape(id, body))
 	if old != nil {
 		n.keep(r.Body, body)
