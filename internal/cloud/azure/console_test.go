@@ -65,7 +65,8 @@ func TestLastWords(t *testing.T) {
 		},
 		"nothing of the agent": {host, nil, []string{"noise"}, setUp},
 		"a blue screen": {
-			host, nil, []string{`<PROPERTY NAME="STOPCODE" TYPE="string"><VALUE>"0xE2"</VALUE></PROPERTY>`},
+			host, nil,
+			[]string{`<PROPERTY NAME="STOPCODE" TYPE="string"><VALUE>"0xE2"</VALUE></PROPERTY>`},
 			setUp + `|STOPCODE" TYPE="string"><VALUE>"0xE2"</VALUE></PROPERTY>`,
 		},
 		"no boot log":       {host, func(_ *stage, m *cloud.Machine) { m.Spec.Azure.BootDiagnostics.Type = disabled }, nil, ""},
@@ -73,7 +74,8 @@ func TestLastWords(t *testing.T) {
 		"another cloud":     {host, func(_ *stage, m *cloud.Machine) { m.Server = "another" }, nil, ""},
 		"a foreign address": {elsewhere, nil, []string{"CAPWIN x"}, "the address is not one of the cloud's hosts; let the manager"},
 		"no right": {
-			host, withoutRight, []string{"CAPWIN x"},
+			host, withoutRight,
+			[]string{"CAPWIN x"},
 			"Azure refuses the action Microsoft.Compute/virtualMachines/retrievebootdiagnosticsdata/action on /subscriptions/",
 		},
 	} {
