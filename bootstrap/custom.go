@@ -96,6 +96,16 @@ func (c custom) checkTime(deadlineSeconds int) error {
 	return nil
 }
 
+// checkKubeletStart refuses a delayed start where everyBoot starts the kubelet; see handOver.
+func (c custom) checkKubeletStart(start plan.Start) error {
+	if len(c.everyBoot) == 0 || start != plan.StartDelayedAuto {
+		return nil
+	}
+	return step.Invalid("WindowsBootstrapConfig spec.kubelet.start",
+		"%s has no effect with custom.everyBoot, after whose scripts the bootstrap starts the kubelet; remove one of the two",
+		bootstrapv1.ServiceStartAutomaticDelayed)
+}
+
 func readFiles(wanted []bootstrapv1.CustomFile, from step.Contents) ([]customFile, error) {
 	seen := map[string]bool{}
 	var files []customFile

@@ -103,8 +103,10 @@ func sizeOf(spec infrav1.WindowsMachineSpec) kubelet.Size {
 
 func (n *node) readCustom(in Input) error {
 	var err error
-	n.custom, err = readCustom(in.Config.Spec.Custom, in.Sources, n.deadlineSeconds)
-	return err
+	if n.custom, err = readCustom(in.Config.Spec.Custom, in.Sources, n.deadlineSeconds); err != nil {
+		return err
+	}
+	return n.custom.checkKubeletStart(n.kubelet.Start)
 }
 
 func (n *node) readWindows(in Input) error {

@@ -51,6 +51,11 @@ func TestSettingsRefused(t *testing.T) {
 			"scripts longer than the deadline", "custom", withScript(`{name: a, content: a, timeoutSeconds: 1500}, {name: b, content: a}`),
 			"the scripts may take 1800 s together, and bootstrapDeadlineSeconds is 1800",
 		},
+		{
+			"a start that Windows delays", "kubelet.start",
+			all(kubelet(`start: AutomaticDelayed`), spec(`custom: {everyBoot: [{name: a, content: a}]}`)),
+			"AutomaticDelayed has no effect with custom.everyBoot",
+		},
 		{"script twice", "custom.preJoin[1]", withScript(`{name: a, content: a}, {name: a, content: b}`), `name "a" is used twice`},
 		{"proxy without host", proxy, withProxyURL("http://:3128"), noProxy + "; use scheme, host and port only"},
 		{"proxy with path", proxy, withProxyURL("http://proxy/path"), noProxy},

@@ -12,7 +12,7 @@ var kubeletLimits = slices.Concat(
 	[]limit{
 		oneOf("spec.kubelet.cloudProvider", "None", "vsphere"),
 		oneOf("spec.kubelet.priorityClass", "High", "Realtime"),
-		oneOf("spec.kubelet.start", "AutomaticDelayed", "Manual"),
+		oneOf("spec.kubelet.start", "Automatic", "Manual"),
 		oneOf("spec.kubelet.serverCertificates", "ClusterSigned", "Unsigned"),
 		oneOf("spec.kubelet.systemLogQuery", "Disabled", "true"),
 		{"spec.kubelet.extraArgs", "maxItems", kubeletArgs(32), kubeletArgs(33), "must have at most 32 items"},

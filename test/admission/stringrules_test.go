@@ -7,7 +7,7 @@ import (
 )
 
 // stringRules are the rules that say what a text of a WindowsBootstrapConfig is.
-var stringRules = slices.Concat(containerdStrings, windowsStrings, programStrings, []rule{scriptTime})
+var stringRules = slices.Concat(containerdStrings, windowsStrings, programStrings, []rule{scriptTime, delayedStart})
 
 // says is the rule of a field with good and bad values.
 func says(field, message string, good, bad []any) rule {
@@ -176,6 +176,20 @@ var scriptTime = rule{
 		timed(900, slow("a", 3600)), timed(900, slow("a", 400), slow("b", 500)), timed(600, slow("a", 0), slow("b", 0)),
 		timed(0, slow("a", 1800)),
 	},
+}
+
+// delayedStart: the full object has everyBoot scripts.
+var delayedStart = rule{
+	at: "spec", field: "spec.kubelet.start",
+	message: "start: AutomaticDelayed has no effect with custom.everyBoot, after whose scripts the bootstrap starts the kubelet; " +
+		"remove one of the two",
+	accepted: []map[string]any{
+		{"spec.kubelet.start": "Automatic"}, {"spec.kubelet.start": absent}, {"spec.kubelet": absent},
+		{"spec.kubelet.start": "AutomaticDelayed", "spec.custom": absent},
+		{"spec.kubelet.start": "AutomaticDelayed", "spec.custom.everyBoot": absent},
+		{"spec.kubelet.start": "AutomaticDelayed", "spec.custom.everyBoot": []any{}},
+	},
+	refused: []map[string]any{{"spec.kubelet.start": "AutomaticDelayed"}},
 }
 
 // timed scripts are all before the join but the last, and have a deadline; 0 leaves it out.

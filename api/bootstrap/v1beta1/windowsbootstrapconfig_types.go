@@ -19,6 +19,7 @@ const RenderedGenerationAnnotation = "windowsbootstrapconfig.bootstrap.cluster.x
 // for node.taints.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.custom) || (has(self.bootstrapDeadlineSeconds) && self.bootstrapDeadlineSeconds < 300) || (has(self.custom.preJoin) ? self.custom.preJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) + (has(self.custom.postJoin) ? self.custom.postJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) < (has(self.bootstrapDeadlineSeconds) ? self.bootstrapDeadlineSeconds : 1800)",message="the timeoutSeconds of all scripts (300 where left out) must add up to less than bootstrapDeadlineSeconds (1800 if left out); lower timeoutSeconds, or raise bootstrapDeadlineSeconds",fieldPath=".custom"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubelet) || !has(self.kubelet.start) || self.kubelet.start != 'AutomaticDelayed' || !has(self.custom) || !has(self.custom.everyBoot) || size(self.custom.everyBoot) == 0",message="start: AutomaticDelayed has no effect with custom.everyBoot, after whose scripts the bootstrap starts the kubelet; remove one of the two",fieldPath=".kubelet.start"
 type WindowsBootstrapConfigSpec struct {
 	// node has the labels and taints with which the Node is registered, such as
 	// labels: {example.com/pool: build}. Default: no labels, and the taint
