@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,7 +35,7 @@ var azureModes = []mode{
 
 const azureToken = "azure0.0123456789abcdef"
 
-// assertAzureModes joins a node for each mode of Azure.
+// assertAzureModes joins a node for each mode of Azure, starts it once more, and looks again.
 func (j *joins) assertAzureModes(ctx context.Context) {
 	token := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-azure0"},
@@ -49,19 +50,27 @@ func (j *joins) assertAzureModes(ctx context.Context) {
 		j.playAzure(ctx, m, fmt.Sprintf("198.51.101.%d", 10+i))
 	}
 	for _, m := range azureModes {
-		j.assertAzure(ctx, m)
+		j.assertAzure(ctx, m, 1)
+		j.must(j.guest(azureName(m)).Restart(ctx))
+	}
+	for _, m := range azureModes {
+		j.assertAzure(ctx, m, 2)
 	}
 }
+
+// azureName is that of a mode's machine.
+func azureName(m mode) string { return "az-" + strings.ToLower(string(m.mode)) }
 
 // playAzure lets a guest live with the user data of its mode until the test ends.
 func (j *joins) playAzure(ctx context.Context, m mode, address string) {
 	j.Helper()
-	name := "az-" + strings.ToLower(string(m.mode))
+	name := azureName(m)
 	rendered, err := bootstrap.Render(j.azureInput(ctx, m, name))
 	j.must(err)
 	g := &guest.Simulated{Dir: filepath.Join(j.lab.GuestsDir(), name), Address: address, CNI: m.daemon}
 	leftovers(g)
 	bring(g, m.programs...)
+	j.guests.Store(name, g)
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan error, 1)
 	go func() { over <- g.Boot(ctx, guest.NewMemoryVM(name, name, rendered.Bytes())) }()
@@ -92,11 +101,12 @@ func (j *joins) azureInput(ctx context.Context, m mode, name string) bootstrap.I
 	return in
 }
 
-func (j *joins) assertAzure(ctx context.Context, m mode) {
+// assertAzure waits until the node is Ready since this start of its Windows, with a Pod that this start has made.
+func (j *joins) assertAzure(ctx context.Context, m mode, starts int) {
 	j.Helper()
-	name := "az-" + strings.ToLower(string(m.mode))
+	name, start := azureName(m), strconv.Itoa(starts+rebootsOfImage)
 	wanted := []string{
-		"cni 10-azure.conflist", "endpoint pod2_azure", "kube-proxy of " + name + " in azure", "network azure of L2Bridge",
+		"cni 10-azure.conflist", "endpoint pod" + start + "_azure", "kube-proxy of " + name + " in azure", "network azure of L2Bridge",
 		"network ext of L2Bridge",
 		"network nat of NAT", "route 0.0.0.0/0 via 198.51.101.1", "route 168.63.129.16/32 via 198.51.101.1",
 		"route 169.254.169.254/32 via 198.51.101.1",
@@ -106,12 +116,17 @@ func (j *joins) assertAzure(ctx context.Context, m mode) {
 		if err != nil || report.State != plan.StateSucceeded {
 			return []any{report, err}, false
 		}
+		if starts > 1 && (report.Boot == nil || report.Boot.State != plan.StateSucceeded) {
+			return report.Boot, false
+		}
 		node := &corev1.Node{}
 		j.must(j.lab.WorkloadClient.Get(ctx, client.ObjectKey{Name: name}, node))
 		diff := cmp.Diff(wanted, j.azureEnd(name))
-		return diff, diff == "" && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 		})
+		boot := node.Status.NodeInfo.BootID
+		return []string{boot, diff}, diff == "" && ready && boot >= start
 	}, func() { j.showGuest(name) })
 }
 
