@@ -21,7 +21,7 @@ type ground struct {
 var closed = []string{`c:\windows`, `c:\program files`, `c:\programdata\capwin`}
 
 // open are folders that Windows lets users make folders in; ours there are made first.
-var open = []string{`c:`, `c:\programdata`, `c:\users`}
+var open = []string{`c:`, `d:`, `e:`, `c:\programdata`, `c:\users`}
 
 // obeyed is what SYSTEM reads without being told by a plan: the kubelet its settings, drivers' sockets and static pods,
 // containerd plug-ins and registries, the agent its sentinel.
@@ -100,6 +100,13 @@ func (g *ground) take(one plan.Step) {
 		if !strings.HasPrefix(step.Name, "file-") { // a user's own file, in a place of the user's own
 			g.use("writes", step.Path.String())
 		}
+		if root := containerdRoot.FindStringSubmatch(step.Text.String()); root != nil {
+			g.use("moves containerd to", root[1])
+		}
+	case *plan.PageFile:
+		if step.Drive != "" {
+			g.use("moves the page file to a drive with", step.Drive+`:\containerd\root`)
+		}
 	case *plan.Reservations:
 		g.use("writes", step.Path.String())
 	case *plan.Script:
@@ -131,6 +138,9 @@ func (g *ground) take(one plan.Step) {
 		g.removed(step)
 	}
 }
+
+// containerdRoot is what our drop-in says.
+var containerdRoot = regexp.MustCompile(`(?m)^root = '(.+)'$`)
 
 func (g *ground) folder(step *plan.Directory) {
 	path := strings.ToLower(step.Path.String())

@@ -1,6 +1,7 @@
 package bootstrap_test
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -33,6 +34,8 @@ func (m mutation) apply(in *bootstrap.Input) {
 			// A whole room of the spec from elsewhere; both have the same rooms in the same order.
 			room := at % reflect.TypeOf(in.Config.Spec).NumField()
 			reflect.ValueOf(&in.Config.Spec).Elem().Field(room).Set(reflect.ValueOf(m.other.Config.Spec).Field(room))
+			// What the machine's controller writes for cloudConfigFile is there, as with any config.
+			in.WindowsMachine.Status.Azure = cmp.Or(in.WindowsMachine.Status.Azure, m.other.WindowsMachine.Status.Azure)
 			continue
 		}
 		if names := slices.Sorted(maps.Keys(in.Sources)); spot[2]%8 == 7 && len(names) > 0 {

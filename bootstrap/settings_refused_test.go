@@ -95,6 +95,10 @@ func TestSettingsRefused(t *testing.T) {
 			"path as process", "windows.defenderExclusions.processes", ofWindows(`defenderExclusions: {processes: ['C:\a.exe']}`),
 			"is not the name",
 		},
+		{"drive of Windows", "windows.dataDrive.letter", ofWindows(`dataDrive: {letter: C}`), `"C" is not the letter of another drive`},
+		{"drive with a colon", "windows.dataDrive.letter", ofWindows(`dataDrive: {letter: 'D:'}`), "use D to Z"},
+		{"format of nothing", "windows.dataDrive.letter", ofWindows(`dataDrive: {format: IfEmpty}`), `"" is not the letter`},
+		{"odd format", "windows.dataDrive.format", ofWindows(`dataDrive: {letter: D, format: Always}`), `"Always" is not valid`},
 		{"odd csi-proxy", "windows.csiProxy.path", ofWindows(`csiProxy: {path: 'C:\k\csi-proxy'}`), "is not a program on drive C:"},
 		{"domain without dots", "windows.domain.name", ofWindows(`domain: {name: CORP}`), `"CORP" is not the DNS name of a domain`},
 		{

@@ -35,6 +35,10 @@ var settingsGoldens = []goldenCase{
 	{"discovery-1.30", "the same to an older kubeadm", all(withDiscovery, ofVersion("v1.30.14"))},
 	{"domain", "a member after a restart, and the password gone", withDomainJoin},
 	{"gmsa-plugin", "a class that is there, made known to Windows", withGMSAPlugin},
+	{"data-drive", "made before all else, with containerd's root and the page file", ofWindows(
+		`dataDrive: {letter: D, format: IfEmpty}, pageFile: {policy: Fixed, sizeMiB: 8192}`)},
+	{"data-drive-azure", "a drive that is there, a page file by Windows, the user's own words to containerd", all(
+		onAzure, withCloudConfig, withDropIns, ofWindows(`dataDrive: {letter: E}, pageFile: {policy: Managed}`))},
 	{"everything", "all at once on vSphere", everything},
 	{"everything-azure", "all at once on Azure", all(onAzure, withCloudConfig, everything)},
 	{"azure-reports", "a guest that has an object to report to", all(onAzure, withReports)},

@@ -36,6 +36,8 @@ type Input struct {
 	VM *infrav1.VSphereVM
 	// Proxied: containerd must be restarted to see the variables of a proxy.
 	Proxied bool
+	// Root is the folder of images and containers; empty for that of the image.
+	Root string
 }
 
 // Containerd is what was read of spec.containerd and found good.
@@ -43,6 +45,8 @@ type Containerd struct {
 	registries []registry
 	// settings is the text of our own drop-in; empty if there is no drop-in at all.
 	settings string
+	// root is the folder of images and containers that our drop-in names.
+	root string
 	// pauseImage is the one that our drop-in names.
 	pauseImage string
 	dropIns    []dropIn
@@ -63,7 +67,7 @@ type dropIn struct {
 
 // Read refuses what containerd would not accept.
 func Read(in Input) (Containerd, error) {
-	c := Containerd{proxied: in.Proxied}
+	c := Containerd{proxied: in.Proxied, root: in.Root}
 	var err error
 	if c.registries, err = readRegistries(in.Spec.Registries, in.Sources); err != nil {
 		return c, err
@@ -74,7 +78,7 @@ func Read(in Input) (Containerd, error) {
 	if c.dropIns, err = readDropIns(in.Spec.DropIns, in.Sources); err != nil {
 		return c, err
 	}
-	c.settings = withMark(c.settings, len(c.dropIns) > 0)
+	c.settings = withMark(c.root, c.settings, len(c.dropIns) > 0)
 	c.pauseImage = in.Spec.PauseImage
 	c.hyperV = in.Spec.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled
 	if c.nested, err = readNested(c.hyperV, in.VM); err != nil {

@@ -8,14 +8,18 @@ import (
 // mark is in our drop-in so that containerd's own words show whether it reads the folder. It is a time limit that nothing uses;
 // containerd keeps limits of any name. The patterns of imports that it prints do not show it: from 2.2 on they name this folder
 // even where config.toml does not import it (cmd/containerd/command/config.go of containerd 2.3.2).
-const mark = "version = 3\n\n[timeouts]\ncapwin = '1s'\n"
+const mark = "\n[timeouts]\ncapwin = '1s'\n"
 
-// withMark is the text of our drop-in; the user's need one, too.
-func withMark(settings string, withDropIns bool) string {
-	if settings == "" && !withDropIns {
+// withMark is the text of our drop-in; the user's need one, too. Keys without a table come first.
+func withMark(root, settings string, withDropIns bool) string {
+	head := "version = 3\n"
+	switch {
+	case root != "":
+		head += "root = '" + root + "'\n"
+	case settings == "" && !withDropIns:
 		return ""
 	}
-	return mark + settings
+	return head + mark + settings
 }
 
 // inEffect asks containerd, before it restarts, whether it has our settings. An image whose config.toml does not import conf.d
@@ -29,6 +33,9 @@ func (c Containerd) inEffect() []plan.Step {
 		Say: plan.Text("containerd does not use its settings in conf.d: config.toml of the image must have version 3 " +
 			`and imports = ['` + step.DropInsDirectory + `\*.toml']`),
 	}}
+	if c.root != "" {
+		steps = append(steps, c.rootInEffect()...)
+	}
 	if len(c.registries) == 0 {
 		return steps
 	}
@@ -42,6 +49,18 @@ func (c Containerd) inEffect() []plan.Step {
 		c.mustBe("registries-in-effect", folder, step.CertsDirectory, "the folder of registries"))
 }
 
+// rootInEffect: containerd prints its own root before those of its plug-ins.
+func (c Containerd) rootInEffect() []plan.Step {
+	const folder = "containerdRoot"
+	return []plan.Step{
+		&plan.Fact{
+			Common: ask("containerd-root"), Argv: dump(), Match: `\sroot\s*=\s*['"]([^'"]+)['"]`, Set: folder,
+			Say: plan.Text("containerd does not show where it keeps images and containers"),
+		},
+		c.mustBe("root-in-effect", folder, c.root, "the root"),
+	}
+}
+
 // mustBe compares a setting that containerd shows with that of our drop-in. Drop-ins of the user win, so with any of them
 // another value is only a warning.
 func (c Containerd) mustBe(name, fact, wanted, what string) plan.Step {
@@ -49,7 +68,7 @@ func (c Containerd) mustBe(name, fact, wanted, what string) plan.Step {
 	common.TimeoutSeconds, common.Attempts, common.Optional = 0, 0, len(c.dropIns) > 0
 	return &plan.Check{
 		Common: common, Test: plan.Test{Fact: fact, Is: plan.Text(wanted)},
-		Say: plan.Say("containerd has "+what+" ", fact, ", spec.containerd wants "+wanted+"; another file in conf.d replaces it"),
+		Say: plan.Say("containerd has "+what+" ", fact, ", the spec wants "+wanted+"; another file in conf.d replaces it"),
 	}
 }
 

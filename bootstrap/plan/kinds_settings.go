@@ -131,13 +131,15 @@ type LocalUser struct {
 	SSHKeys []Value `json:"sshKeys,omitempty"`
 }
 
-// PageFile sets the size of the page file. A change makes a reboot pending.
+// PageFile sets size and drive of the page file. A change makes a reboot pending.
 //
-// Already so: the registry has the size. Then no reboot becomes pending.
+// Already so: the registry has both. Then no reboot becomes pending.
 type PageFile struct {
 	Common
-	// SizeMiB on disk C:; 0 lets Windows manage it.
+	// SizeMiB of the file; 0 lets Windows manage it.
 	SizeMiB Value `json:"sizeMiB"`
+	// Drive is the letter of the drive, D to Z; without it the file is on C:, or, if Windows manages it, where Windows wants.
+	Drive string `json:"drive,omitempty"`
 }
 
 // DefenderExclusions excludes folders and programs from Microsoft Defender. It fails where there is no Defender: make it
@@ -200,7 +202,10 @@ func (s *LocalUser) check(c *checker) {
 	c.values("sshKeys", s.SSHKeys)
 }
 
-func (s *PageFile) check(c *checker) { c.number("sizeMiB", s.SizeMiB, 0, 1<<24) }
+func (s *PageFile) check(c *checker) {
+	c.number("sizeMiB", s.SizeMiB, 0, 1<<24)
+	c.must(s.Drive == "" || len(s.Drive) == 1 && s.Drive >= "D" && s.Drive <= "Z", "drive", "must be a letter from D to Z")
+}
 
 func (s *DefenderExclusions) check(c *checker) {
 	c.must(len(s.Folders)+len(s.Processes) > 0, "folders", "is empty, and processes too: there is nothing to exclude")

@@ -51,6 +51,7 @@ const (
 	ReasonPauseImageMissing        = "PauseImageMissing"
 	ReasonMachineTooSmall          = "MachineTooSmall"
 	ReasonCNIProgramMissing        = "CniProgramMissing"
+	ReasonDataDriveFailed          = "DataDriveFailed"
 
 	// Reasons of the interpreter itself, whatever the plan says.
 	ReasonPlanNotUnderstood = "PlanNotUnderstood"
@@ -76,6 +77,7 @@ var reasons = []string{
 	ReasonImageVersionMismatch, ReasonTrustFailed, ReasonProxyFailed, ReasonTimeFailed, ReasonFeatureFailed,
 	ReasonHypervisorNotRunning, ReasonUserFailed, ReasonDefenderFailed, ReasonVMwareToolsFailed, ReasonContainerdConfigFailed,
 	ReasonContainerdConfigIgnored, ReasonImagePullFailed, ReasonCSIProxyFailed, ReasonDomainJoinFailed, ReasonGMSAPluginFailed,
-	ReasonContainerdTooOld, ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonCNIProgramMissing, ReasonPlanNotUnderstood,
-	ReasonBootstrapTimeout, ReasonTooManyReboots, ReasonFactsUnavailable, ReasonStepHung, ReasonInternalError,
+	ReasonContainerdTooOld, ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonCNIProgramMissing,
+	ReasonDataDriveFailed, ReasonPlanNotUnderstood, ReasonBootstrapTimeout,
+	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonStepHung, ReasonInternalError,
 }

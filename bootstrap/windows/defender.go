@@ -33,7 +33,11 @@ func readDefender(in Input) (setting, error) {
 			return nil, step.Invalid(field+".processes", "%q is not the name of a program; use one such as app.exe", process)
 		}
 	}
-	return defender{own.Folders, own.Processes}, nil
+	folders := own.Folders
+	if data := dataFolder(in.Spec.DataDrive); data != "" {
+		folders = append([]string{data}, folders...)
+	}
+	return defender{folders, own.Processes}, nil
 }
 
 // addTo: the step is optional, because a Windows without Defender needs no exclusions.

@@ -20,6 +20,8 @@ type pageFile struct {
 	change bool
 	// sizeMiB is 0 if Windows decides.
 	sizeMiB int
+	// drive is the letter of the data drive; empty for that of Windows.
+	drive string
 }
 
 func readPageFile(in Input) (setting, error) {
@@ -37,7 +39,7 @@ func readPageFile(in Input) (setting, error) {
 	if !known {
 		return nil, step.Invalid(pageFileField, "policy %q is not valid; use Managed, Fixed or Image", spec.Policy)
 	}
-	return pageFile{change, int(spec.SizeMiB)}, nil
+	return pageFile{change, int(spec.SizeMiB), string(in.Spec.DataDrive.Letter)}, nil
 }
 
 // pageFilePolicies say whether the page file of the image changes.
@@ -54,7 +56,7 @@ func (f pageFile) addTo(p *step.Part) {
 				Common: plan.Common{
 					Name: "page-file", Reason: step.ReasonPageFileFailed, Attempts: 3,
 				},
-				SizeMiB: plan.Text(strconv.Itoa(f.sizeMiB)),
+				SizeMiB: plan.Text(strconv.Itoa(f.sizeMiB)), Drive: f.drive,
 			},
 			&plan.Reboot{Common: plan.Common{Name: "page-file-reboot", Reason: step.ReasonPageFileFailed}, If: plan.RebootPending})
 	}

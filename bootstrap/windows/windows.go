@@ -42,7 +42,7 @@ type setting interface{ addTo(p *step.Part) }
 func Read(in Input) (Windows, error) {
 	w := Windows{risks: slices.Concat(clockRisks(in.Spec), identityRisks(in))}
 	for _, read := range []func(Input) (setting, error){
-		readTrust, readProxy, readClock, readFeatures, readDefender, readCSIProxy, readAzureJSON, readDomain,
+		readDataDrive, readTrust, readProxy, readClock, readFeatures, readDefender, readCSIProxy, readAzureJSON, readDomain,
 		readGMSAPlugin, readAlways, readPageFile, readUsers,
 	} {
 		s, err := read(in)

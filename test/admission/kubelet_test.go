@@ -41,6 +41,8 @@ var reservationLimits = slices.Concat(
 	[]limit{
 		oneOf("spec.reservations.lowMemoryPolicy", "Allow", "Yes"),
 		oneOf("spec.windows.pageFile.policy", "Fixed", "None"),
+		oneOf("spec.windows.dataDrive.letter", "Z", "C"),
+		oneOf("spec.windows.dataDrive.format", "Never", "Always"),
 	},
 	padded("2", "spec.reservations.system.cpu", "spec.reservations.kube.cpu"),
 	padded("2Gi", "spec.reservations.system.memory", "spec.reservations.kube.memory",
@@ -127,6 +129,14 @@ var kubeletRules = append(amountRules, []rule{
 			{"spec.windows.pageFile.sizeMiB": absent},
 			{"spec.windows.pageFile.policy": absent},
 		},
+	},
+	{
+		at: "spec.windows.dataDrive", field: "spec.windows.dataDrive.letter",
+		message: "format needs the letter of the drive; set letter, or remove format",
+		accepted: []map[string]any{
+			{"spec.windows.dataDrive.format": absent}, {"spec.windows.dataDrive": absent}, {"spec.windows.dataDrive": map[string]any{}},
+		},
+		refused: []map[string]any{{"spec.windows.dataDrive.letter": absent}},
 	},
 	{
 		at: "spec.kubelet", field: "spec.kubelet.featureGates",

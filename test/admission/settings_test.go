@@ -20,7 +20,7 @@ const settingsSpec = `custom: {files: [{path: 'C:\etc\app.conf', content: a, acc
 	  content: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"}], timeZone: UTC, ntpServers: [time.example.com],
 	  users: [{name: ops, role: User, sshAuthorizedKeys: [ssh-ed25519 AAAA ops]}], features: [Containers],
 	  defenderExclusions: {folders: ['C:\data'], processes: [app.exe]}, csiProxy: {path: 'C:\k\csi-proxy.exe'},
-	  pageFile: {policy: Fixed, sizeMiB: 8192},
+	  pageFile: {policy: Fixed, sizeMiB: 8192}, dataDrive: {letter: D, format: IfEmpty},
 	  gmsaPlugin: {classID: 11111111-2222-3333-4444-555555555555},
 	  domain: {name: corp.example.com, organizationalUnit: 'OU=Nodes,DC=corp', credentialsRef: {name: a}}}`
 

@@ -184,7 +184,9 @@ var delayedStart = rule{
 	message: "start: AutomaticDelayed has no effect with custom.everyBoot, after whose scripts the bootstrap starts the kubelet; " +
 		"remove one of the two",
 	accepted: []map[string]any{
-		{"spec.kubelet.start": "Automatic"}, {"spec.kubelet.start": absent}, {"spec.kubelet": absent},
+		{"spec.kubelet.start": "Automatic"},
+		{"spec.kubelet.start": absent},
+		{"spec.kubelet": absent},
 		{"spec.kubelet.start": "AutomaticDelayed", "spec.custom": absent},
 		{"spec.kubelet.start": "AutomaticDelayed", "spec.custom.everyBoot": absent},
 		{"spec.kubelet.start": "AutomaticDelayed", "spec.custom.everyBoot": []any{}},

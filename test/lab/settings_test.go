@@ -33,6 +33,7 @@ func (j *joins) settingsPool() lab.Pool {
 		g.Faults.Features.NeedsReboot = true
 		g.Image = func(s *windows.State) {
 			s.Features["Web-Server"] = "Available"
+			s.Disks, s.Volumes = []windows.Disk{{Partitions: 1}, {}}, map[string]string{"D": windows.CDROM}
 			s.SetValue(`HKEY_LOCAL_MACHINE\SOFTWARE\Classes\CLSID\{`+pluginClass+`}\InprocServer32`, "", windows.Text(`C:\plugin.dll`))
 		}
 		g.Programs = map[string]windows.Program{`C:\k\csi-proxy.exe`: func(ctx context.Context, call *windows.Call) int {
@@ -54,9 +55,10 @@ func (j *joins) settingsPool() lab.Pool {
 			},
 		},
 		Windows: bootstrapv1.Windows{
-			Proxy:    bootstrapv1.Proxy{HTTPS: proxyAddress},
-			PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096},
-			TimeZone: "W. Europe Standard Time", NTPServers: []string{"time.example.com"},
+			Proxy:     bootstrapv1.Proxy{HTTPS: proxyAddress},
+			PageFile:  bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096},
+			DataDrive: bootstrapv1.DataDrive{Letter: "E", Format: bootstrapv1.DataDriveIfEmpty},
+			TimeZone:  "W. Europe Standard Time", NTPServers: []string{"time.example.com"},
 			TrustedCertificates: []bootstrapv1.TrustedCertificate{{Name: "corp", Content: string(j.lab.Workload.CA)}},
 			Users: []bootstrapv1.LocalUser{
 				{Name: "ops", Role: bootstrapv1.UserRoleAdministrator, SSHAuthorizedKeys: []string{publicKey}},
@@ -115,6 +117,7 @@ func (j *joins) assertSettings(ctx context.Context) {
 var settingsWanted = []string{
 	"containerd has HTTPS_PROXY=" + proxyAddress,
 	"csiproxy Running",
+	"disks [{1} {2}] E: NTFS",
 	"domain corp.example.com",
 	"file Program Files/containerd/conf.d/10-capwin.toml",
 	"file ProgramData/containerd/certs.d/docker.io/hosts.toml",
@@ -130,7 +133,7 @@ var settingsWanted = []string{
 	"kubelet has HTTPS_PROXY=" + proxyAddress,
 	"machine has HTTPS_PROXY=" + proxyAddress,
 	"ops in S-1-5-32-544",
-	`page file C:\pagefile.sys 4096 4096`,
+	`page file E:\pagefile.sys 4096 4096`,
 	"time of time.example.com,0x8 in W. Europe Standard Time",
 	"trusts 1 more",
 	"web server Installed",
@@ -140,6 +143,7 @@ func (j *joins) settingsHave(computer string, state *windows.State) []string {
 	key := func(key string) windows.RegistryKey { return state.Registry[key] }
 	lines := []string{
 		"csiproxy " + state.Services["csiproxy"].State,
+		fmt.Sprintf("disks %v E: %s", state.Disks, state.Volumes["E"]),
 		"domain " + state.Domain,
 		"machine has HTTPS_PROXY=" + key(windows.ControlKey + `\Session Manager\Environment`)["HTTPS_PROXY"].Text,
 		"ops in " + strings.Join(state.Users["ops"].Groups, ","),

@@ -246,6 +246,14 @@ func (j *joins) ofTheSettings() []provoked {
 		fails("windows", step.ReasonPageFileFailed, noAccess).
 			in(locked(windows.ControlKey + `\Session Manager\Memory Management`)).
 			with(settings(bootstrapv1.Windows{PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096}})),
+		fails("windows", step.ReasonDataDriveFailed, "0 disks have no partitions").exits(1).
+			in(image(func(s *windows.State) { s.Disks = []windows.Disk{{Partitions: 1}} })).
+			with(settings(bootstrapv1.Windows{DataDrive: bootstrapv1.DataDrive{Letter: "D", Format: bootstrapv1.DataDriveIfEmpty}})),
+		fails("windows", step.ReasonDataDriveFailed, "drive D: is not a disk").called("-cdrom").exits(1).
+			in(image(func(s *windows.State) {
+				s.Disks, s.Volumes = []windows.Disk{{}}, map[string]string{"D": windows.CDROM}
+			})).
+			with(settings(bootstrapv1.Windows{DataDrive: bootstrapv1.DataDrive{Letter: "D", Format: bootstrapv1.DataDriveIfEmpty}})),
 		fails("windows", step.ReasonTrustFailed, "CertUtil: -addstore command FAILED: 0x80070005").exits(-2147024891).
 			in(locked(`HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\SystemCertificates\ROOT`)).
 			with(settings(bootstrapv1.Windows{

@@ -17,8 +17,9 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "5b6125db8f76bb66ff48979f47fa6b776bd803255a046a2a8b5230fccec54558",
+	"the packed agent":                 "d40874f8262835119d5e1f850f70f9ef787282e7b5420dc95dc2ea4d97d1ab4d",
 	"bootstrap/scripts/loader.ps1":     "c766c82b9a3b6e93bf7788887fc3beea6a7e76f96e8032206453bfffb370ca2e",
+	"bootstrap/windows/datadrive.ps1":  "654b467611cee88ab72ab7f80a2ffbf0b482297d2a102aa820f28ba205422544",
 	"bootstrap/windows/gmsaplugin.ps1": "61a057e7a52e1263116a988cfd23d7576243fd9115e07b8a7711ab2fb77dbfef",
 	"bootstrap/windows/domainjoin.ps1": "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
 }
@@ -93,8 +94,8 @@ func readScripts(root string) ([]script, error) {
 			all = append(all, script{folder + "/" + filepath.Base(file), string(text)})
 		}
 	}
-	if len(all) != 5 {
-		return nil, fmt.Errorf("%d scripts, want 5: pin a new one, or say that one has gone", len(all))
+	if len(all) != 6 {
+		return nil, fmt.Errorf("%d scripts, want 6: pin a new one, or say that one has gone", len(all))
 	}
 	return all, nil
 }

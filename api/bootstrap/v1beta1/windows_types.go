@@ -43,6 +43,15 @@ type Windows struct {
 	// +optional
 	PageFile PageFile `json:"pageFile,omitempty,omitzero"`
 
+	// dataDrive is another drive than C:, for containerd's images and containers,
+	// and for the page file if pageFile.policy is Managed or Fixed, such as
+	// {letter: D, format: IfEmpty}. Its disk is one of the machine's own, and
+	// stays with it. Images of containers that the template brings on C: are not
+	// used. Default: none.
+	//
+	// +optional
+	DataDrive DataDrive `json:"dataDrive,omitempty,omitzero"`
+
 	// users that log on by SSH key, such as {name: ops, role: Administrator,
 	// sshAuthorizedKeys: [ssh-ed25519 AAAA... ops]}. Their passwords are random
 	// and not kept. The image must bring the SSH server. sshd of Windows reads the
@@ -287,36 +296,3 @@ type CSIProxy struct {
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])*\\[^\x00-\x1f<>:"|?*/\\~]+\.[Ee][Xx][Ee]$') && !self.matches(r'(?i)\\(con|prn|aux|nul|(com|lpt)[1-9\x{b9}\x{b2}\x{b3}]|con(in|out)\$) *(\.[^\\]*)?(\\|$)')`,message=`must be the full path of a program on drive C: with backslashes, such as C:\k\csi-proxy.exe, without wildcards, "..", short names such as PROGRA~1, and devices such as NUL`
 	Path string `json:"path,omitempty"`
 }
-
-// PageFile says how large the page file is. A node always has one: without it,
-// programs fail once all memory is committed.
-//
-// +kubebuilder:validation:XValidation:rule="(has(self.policy) && self.policy == 'Fixed') == has(self.sizeMiB)",message="sizeMiB is required with policy Fixed and not allowed with any other; set both, or remove sizeMiB",fieldPath=".sizeMiB"
-type PageFile struct {
-	// policy: Image keeps the image's page file, Managed lets Windows choose the
-	// size, Fixed sets it to sizeMiB. A change needs a restart, which happens
-	// before the node joins. Default: Image.
-	//
-	// +optional
-	Policy PageFilePolicy `json:"policy,omitempty"`
-
-	// sizeMiB is the size of the page file, such as 16384. Policy Fixed needs it,
-	// and no other takes it. The file is on the disk of Windows.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=1024
-	// +kubebuilder:validation:Maximum=1048576
-	SizeMiB int32 `json:"sizeMiB,omitempty"`
-}
-
-// PageFilePolicy says who decides the size of the page file.
-//
-// +kubebuilder:validation:Enum=Managed;Fixed;Image
-type PageFilePolicy string
-
-// The policies of a page file.
-const (
-	PageFileManaged PageFilePolicy = "Managed"
-	PageFileFixed   PageFilePolicy = "Fixed"
-	PageFileImage   PageFilePolicy = "Image"
-)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -201,8 +202,8 @@ func (r *run) pageFile(step *plan.PageFile) error {
 		return err
 	}
 	wanted := `?:\pagefile.sys`
-	if size > 0 {
-		wanted = fmt.Sprintf(`C:\pagefile.sys %d %d`, size, size)
+	if size > 0 || step.Drive != "" {
+		wanted = fmt.Sprintf(`%s:\pagefile.sys %d %d`, cmp.Or(step.Drive, "C"), size, size)
 	}
 	key := windows.ControlKey + `\Session Manager\Memory Management`
 	have, _, err := r.machine.ReadRegistry(key, "PagingFiles")

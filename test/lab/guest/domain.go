@@ -26,8 +26,8 @@ const needsRestart = 3010
 
 var literalPath = regexp.MustCompile(`-LiteralPath '([^']+)'`)
 
-// powershell is powershell.exe -File FILE. Of all scripts it plays three: the loader of this release, and those that join a
-// domain and list a gMSA plug-in, known by their commands.
+// powershell is powershell.exe -File FILE. Of all scripts it plays four: the loader of this release, and those that join a
+// domain, list a gMSA plug-in and make a data drive, known by their commands.
 func (p *power) powershell(ctx context.Context, call *windows.Call) int {
 	script := call.Argv[len(call.Argv)-1]
 	if slices.Contains(call.Argv, "-Command") {
@@ -42,6 +42,9 @@ func (p *power) powershell(ctx context.Context, call *windows.Call) int {
 	}
 	if strings.Contains(string(text), "RtlAdjustPrivilege") && strings.Contains(string(text), `CCG\COMClasses'`) {
 		return p.listPlugin(call)
+	}
+	if strings.Contains(string(text), "Initialize-Disk -Number $number") {
+		return p.prepareDrive(call)
 	}
 	found := literalPath.FindStringSubmatch(string(text))
 	if found == nil || !strings.Contains(string(text), "Add-Computer @join") {

@@ -177,6 +177,9 @@ func (m *Machine) MakeDirectory(name string) error {
 		if m.DirectoryExists(name) {
 			return nil
 		}
+		if err := m.onDrive(name); err != nil {
+			return err
+		}
 		host, err := m.HostPath(name)
 		if err != nil {
 			return err

@@ -91,6 +91,9 @@ type State struct {
 	Routes      []Route          `json:"routes"`
 	DNS         map[int][]string `json:"dns"`
 	HNS         []map[string]any `json:"hns"`
+	// Disks are those beside that of Windows, Volumes the file systems of drives beside C:, by letter.
+	Disks   []Disk            `json:"disks,omitempty"`
+	Volumes map[string]string `json:"volumes,omitempty"`
 	// ACLs are the owners and access of paths in small letters, where they are not Inherited. Links are junctions.
 	ACLs         map[string]string      `json:"acls"`
 	Links        map[string]string      `json:"links,omitempty"`
