@@ -40,7 +40,8 @@ func TestJudge(t *testing.T) {
 		},
 		{Answer{Status: 429}, cloud.Throttled, infrav1.CloudThrottledReason, Silences, time.Second},
 		{
-			Answer{Status: 429, Code: "RetryableErrorDueToAnotherOperation"}, cloud.Transient,
+			Answer{Status: 429, Code: "RetryableErrorDueToAnotherOperation"},
+			cloud.Transient,
 			infrav1.CloudTaskFailedReason, Unready, soon,
 		},
 		{Answer{Status: 429, Code: "RetryableError"}, cloud.Transient, infrav1.CloudTaskFailedReason, Unready, shortly},
