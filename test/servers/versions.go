@@ -6,7 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // WithOldVersions runs do while one kind of Cluster API, by the name of its definition, has all of its versions, in a cluster
@@ -27,8 +33,34 @@ func (m *Management) WithOldVersions(ctx context.Context, definition string, do 
 	if err := apply(ctx, api, []unstructured.Unstructured{whole}); err != nil {
 		return err
 	}
+	if err := served(ctx, api, whole); err != nil {
+		return err
+	}
 	do()
 	return apply(ctx, api, newest)
+}
+
+// served waits until each version can be read: a definition that was established before says nothing of new ones.
+func served(ctx context.Context, api client.Client, definition unstructured.Unstructured) error {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(definition.Object, crd); err != nil {
+		return fmt.Errorf("read definition %s: %w", definition.GetName(), err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for _, version := range crd.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{
+			Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.ListKind,
+		})
+		if err := wait.Poll(ctx, func(ctx context.Context) error { return api.List(ctx, list, client.Limit(1)) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // definitions returns copies of those among the objects, by their names.
