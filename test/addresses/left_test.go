@@ -22,6 +22,7 @@ import (
 // TestFinalizerTakenAway: who has no credentials any more, because even our finalizer did not keep them, removes the VM and the
 // machine's finalizer by hand, as the condition says. Nothing of its addresses stays held.
 func TestFinalizerTakenAway(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
 	s.pool(t, "nodes", "10.29.0.", "19")

@@ -28,10 +28,10 @@ import (
 
 var shared *world.World
 
-func TestMain(m *testing.M) { world.Main(m, &shared, 2) }
+func TestMain(m *testing.M) { world.Main(m, &shared, 3) }
 
 // datacenter is the vCenter of all tests, which run one after the other. The two that wait for requests of a process before, and
-// make no VM, wait together.
+// the one whose address may have to go as a stray, wait together.
 var datacenter *vcenter.VCenter
 
 // wantMACs compares the adapters of a VM, as they are in the vCenter, with those of a status.
