@@ -65,7 +65,8 @@ func TestFailedCloneIsToldAndTriedAgain(t *testing.T) {
 		v := newStage(t)
 		a, m := v.account(), v.machine("m")
 		var later atomic.Int64
-		a.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+		began := time.Now() // on a slow machine the pause must not end by itself
+		a.now = func() time.Time { return began.Add(time.Duration(later.Load())) }
 		if watching {
 			watched(t, a)
 		}
