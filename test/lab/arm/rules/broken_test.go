@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/rules"
 )
 
 // change is one edit of the good VM: a path, with [0] for the first item of a list, and its new value; nil removes it.
@@ -36,11 +37,23 @@ func (c change) apply(o doc.Object) {
 	}
 }
 
+// to applies the change to a request: a path that begins with "id" is the name of what is made.
+func (c change) to(r *rules.Request) {
+	if c.path == "id" {
+		r.ID.Names = []string{c.value.(string)}
+		return
+	}
+	c.apply(r.Body)
+}
+
 const (
 	profile = "properties.networkProfile."
 	storage = "properties.storageProfile."
 	system  = "properties.osProfile."
 	nic     = profile + "networkInterfaceConfigurations"
+
+	inlineIPs = nic + "[0].properties.ipConfigurations"
+	public    = inlineIPs + "[0].properties.publicIPAddressConfiguration"
 )
 
 func disks(all ...doc.Object) []any { return doc.Objects(all...) }
@@ -55,10 +68,109 @@ var confidential = []change{
 func with(changes []change, more ...change) []change { return append(slices.Clone(changes), more...) }
 
 // broken has for each rule what breaks it, and a part of the sentence.
-var broken = map[string]struct {
+// breach is what breaks a rule, and what Azure says then.
+type breach struct {
 	changes []change
 	says    string
-}{
+}
+
+// brokenNIC breaks the rules of NICs that are made alone, where this takes another body than for a VM.
+var brokenNIC = map[string]breach{
+	"NIC name":                {[]change{{"id", "-nic"}}, "must begin with a word character"},
+	"static needs an address": {[]change{{ips + "[0].properties.privateIPAllocationMethod", "Static"}}, "must be provided"},
+	"names of IP configurations": {
+		[]change{{ips, disks(doc.Object{"name": "ip."})}},
+		"must end with a word character",
+	},
+	"IP configuration twice": {
+		[]change{{ips, disks(doc.Object{"name": "a"}, doc.Object{"name": "A"})}},
+		"with the same name (A)",
+	},
+	"one primary IP configuration": {[]change{{ips, disks(doc.Object{"name": "a"}, doc.Object{"name": "b"})}}, "set as primary"},
+	"one subnet":                   {[]change{{ips, disks(inSubnet("a"), inSubnet("b"))}}, "cannot belong to different subnets"},
+}
+
+const ips = "properties.ipConfigurations"
+
+func inSubnet(name string) doc.Object {
+	return doc.Object{"name": name, "properties": doc.Object{"subnet": doc.Object{"id": name}}}
+}
+
+var broken = map[string]breach{
+	"location":                  {[]change{{"location", nil}}, "location property is required"},
+	"region":                    {[]change{{"location", "middleearth"}}, "'middleearth' is not available for resource type"},
+	"zone of the region":        {[]change{{"zones", []any{"4"}}}, "The supported zones for location 'westeurope' are '1,2,3'"},
+	"name":                      {[]change{{"id", "_vm"}}, "The entity name 'name' is invalid"},
+	"disk names":                {[]change{{storage + "osDisk.name", "os-"}}, "The entity name 'dataDisk.name' is invalid"},
+	"names of public addresses": {[]change{{public, doc.Object{"name": "a/b"}}}, "Resource name a/b is invalid"},
+	"domain label": {
+		[]change{{public, doc.Object{"name": "a"}}, {public + ".properties.dnsSettings.domainNameLabel", "Nodes"}},
+		"The domain name label Nodes is invalid",
+	},
+	"names of IP configurations": {[]change{{inlineIPs, disks(doc.Object{"name": "ip."})}}, "must end with a word character"},
+	"IP configuration twice": {
+		[]change{{inlineIPs, disks(doc.Object{"name": "a"}, doc.Object{"name": "a"})}},
+		"has two child resources with the same name (a)",
+	},
+	"one subnet": {[]change{{inlineIPs, disks(inSubnet("a"), inSubnet("b"))}}, "cannot belong to different subnets"},
+	"blob disks of an image": {
+		[]change{{storage + "dataDisks", disks(doc.Object{"vhd": doc.Object{}})}},
+		"VM created from Image cannot have blob based disks",
+	},
+	"blob disks beside managed ones": {
+		[]change{{storage + "dataDisks", disks(doc.Object{"vhd": doc.Object{}})}},
+		"Addition of a blob based disk to VM with managed disks",
+	},
+	"subscription of a disk": {
+		[]change{{storage + "dataDisks", disks(doc.Object{"managedDisk": doc.Object{
+			"id": "/subscriptions/other/resourceGroups/g/providers/Microsoft.Compute/disks/d",
+		}})}},
+		"Subscription s of the request must match the subscription other",
+	},
+	"detached by force alone": {
+		[]change{{storage + "dataDisks", disks(doc.Object{"detachOption": "ForceDetach"})}},
+		"'toBeDetached' is set to true",
+	},
+	"ephemeral kept": {
+		[]change{{storage + "osDisk.diffDiskSettings.option", "Local"}, {storage + "osDisk.deleteOption", "Detach"}},
+		"of an ephemeral OS disk is Delete",
+	},
+	"guest's key without guest's encryption": {
+		[]change{{storage + "osDisk.managedDisk.securityProfile", doc.Object{
+			"securityEncryptionType": "VMGuestStateOnly", "diskEncryptionSet": doc.Object{"id": "x"},
+		}}},
+		"requires securityEncryptionType DiskWithVMGuestState",
+	},
+	"profile of an attached disk": {[]change{{storage + "osDisk.createOption", "Attach"}}, "Parameter 'osProfile' is not allowed."},
+	"provision signal":            {[]change{{system + "requireGuestProvisionSignal", false}}, "either be set to true or omitted"},
+	"certificates without agent": {
+		[]change{{system + "secrets", disks(doc.Object{})}, {system + "windowsConfiguration.provisionVMAgent", false}},
+		"Certificates cannot be added to your VM",
+	},
+	"assessment without agent": {
+		[]change{
+			{system + "windowsConfiguration.patchSettings.assessmentMode", "AutomaticByPlatform"},
+			{system + "windowsConfiguration.provisionVMAgent", false},
+		},
+		"assessmentMode AutomaticByPlatform requires",
+	},
+	"settings of platform patches": {
+		[]change{{system + "windowsConfiguration.patchSettings.automaticByPlatformSettings", doc.Object{}}},
+		"only with patchMode AutomaticByPlatform",
+	},
+	"unattend content": {
+		[]change{{system + "windowsConfiguration.additionalUnattendContent", disks(doc.Object{"content": "AutoLogon"})}},
+		"must include the root element",
+	},
+	"extensionsTimeBudget": {[]change{{"properties.extensionsTimeBudget", "PT3H"}}, "between 15 minutes and 120 minutes"},
+	"notice of OS images": {
+		[]change{{"properties.scheduledEventsProfile.osImageNotificationProfile.notBeforeTimeout", "PT5M"}},
+		"15 minutes (PT15M)",
+	},
+	"spot in a set": {
+		[]change{{"properties.availabilitySet", doc.Object{}}, {"properties.priority", "Spot"}},
+		"Azure Spot Virtual Machine is not supported in Availability Set.",
+	},
 	"customData": {[]change{{system + "customData", strings.Repeat("YWFh", 87380/4+1)}}, "maximum length of " +
 		"87380"},
 	"userData":      {[]change{{"properties.userData", "no base64!"}}, "must be in Base64"},
@@ -144,9 +256,9 @@ var broken = map[string]struct {
 	},
 	"LUN twice": {
 		[]change{{storage + "dataDisks", disks(doc.Object{"lun": 1.0}, doc.Object{"lun": 1.0})}},
-		"LUN already exists",
+		"A disk at LUN 1 already exists",
 	},
-	"disk name twice": {[]change{{storage + "dataDisks", disks(doc.Object{"name": "os"})}}, "already exists"},
+	"disk name twice": {[]change{{storage + "dataDisks", disks(doc.Object{"name": "os"})}}, "A disk named 'os' already exists"},
 	"no password":     {[]change{{system + "adminPassword", nil}}, "adminPassword' is missing"},
 	"no user":         {[]change{{system + "adminUsername", nil}}, "adminUsername' is missing"},
 	"no OS profile":   {[]change{{"properties.osProfile", nil}}, "osProfile' is missing"},

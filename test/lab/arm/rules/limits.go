@@ -113,53 +113,6 @@ var limits = []Rule{
 		}
 		return nil
 	}},
-	{"zones", func(r Request) *reply.Error {
-		if zones := doc.Texts(r.Body, "zones"); len(zones) > 1 {
-			return reply.InvalidParameter("zones", "The zone(s) '%s' for resource '%s' is not supported. A virtual machine can be in "+
-				"one zone.",
-				strings.Join(zones, ","), r.ID)
-		}
-		return nil
-	}},
-	{"number of tags", func(r Request) *reply.Error {
-		if n := len(doc.Of(r.Body, "tags")); n > mostTags {
-			return reply.New(400, "TagsLimitExceeded", "The number of tags on the resource is '%d'. The limit is '%d'.", n, mostTags)
-		}
-		return nil
-	}},
-	tags("characters of tag names", func(name, _ string) *reply.Error {
-		if strings.ContainsAny(name, `<>%&\?/`) {
-			return reply.New(400, "InvalidTagNameCharacters",
-				`The tag names '%s' have reserved characters '<,>,%%,&,\,?,/' or control characters.`, name)
-		}
-		return nil
-	}),
-	tags("length of tag names", func(name, _ string) *reply.Error {
-		if len(name) > longestTag {
-			return reply.New(400, "InvalidTagName", "Tag name too large. Following tag name '%s' exceeded the maximum length. Maximum "+
-				"allowed "+
-				"length for tag name - '%d' characters.", name, longestTag)
-		}
-		return nil
-	}),
-	tags("length of tag values", func(_, value string) *reply.Error {
-		if len(value) > longestTagged {
-			return reply.New(400, "InvalidTagValueLength", "Tag value too large. Following tag value '%s' exceeded the maximum length. "+
-				"Maximum "+
-				"allowed length for tag value - '%d' characters.", value, longestTagged)
-		}
-		return nil
-	}),
-	{"user assigned identities' ids", func(r Request) *reply.Error {
-		for id := range doc.Of(r.Body, "identity", "userAssignedIdentities") {
-			if parsed, ok := doc.ParseID(id); !ok || !parsed.Is("Microsoft.ManagedIdentity/userAssignedIdentities") {
-				return reply.New(400, "LinkedInvalidPropertyId", "Property id '%s' at path 'identity.userAssignedIdentities' is invalid. "+
-					"Expect "+
-					"fully qualified resource Id that start with '/subscriptions/{subscriptionId}'.", id)
-			}
-		}
-		return nil
-	}},
 }
 
 var (
@@ -220,17 +173,6 @@ func text(name string, path []string, check func(string) *reply.Error) Rule {
 	return Rule{Name: name, Check: func(r Request) *reply.Error {
 		if v := doc.Text(r.Body, path...); v != "" {
 			return check(v)
-		}
-		return nil
-	}}
-}
-
-func tags(name string, check func(name, value string) *reply.Error) Rule {
-	return Rule{Name: name, Check: func(r Request) *reply.Error {
-		for tag := range doc.Of(r.Body, "tags") {
-			if refused := check(tag, doc.Text(r.Body, "tags", tag)); refused != nil {
-				return refused
-			}
 		}
 		return nil
 	}}

@@ -3,13 +3,18 @@
 //
 //	rules.go    a request and how it is checked
 //	schema.go   the tree of known members: what is required, read-only, an id, one of some values, newer than an api-version
-//	vm.go       the members of a VM          nic.go     the members of a NIC
-//	limits.go   rules of one member          together.go  rules of several members
+//	front.go    what ARM refuses itself
+//	vm.go       the members of a VM
+//	nic.go      the members of a NIC, and rules of NICs, made alone or with a VM
+//	limits.go   rules of one member
+//	together.go, disks.go, guest.go  rules of several members
 //
 // Sentences are Azure's where they are on record ([D], [V] as in package reply), else [I].
 package rules
 
 import (
+	"slices"
+
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
 )
@@ -29,11 +34,21 @@ type Rule struct {
 	Check func(Request) *reply.Error
 }
 
-// VM lists the rules of a VM's body, in the order in which they are tried.
-func VM() []Rule { return append(append(vmTree.rules(), limits...), together...) }
+// VM lists the rules of a VM's body, in the order in which they are tried: ARM's own, those of the members' tree, and the rest.
+func VM() []Rule {
+	return slices.Concat(front, frontVM, vmTree.rules(), limits, together, diskRules, guestRules, inlineRules)
+}
 
 // NIC lists the rules of a NIC's body.
-func NIC() []Rule { return append(nicTree.rules(), nicRules...) }
+func NIC() []Rule { return slices.Concat(front, nicTree.rules(), nicRules) }
+
+// ByHand lists those of a VM or a NIC that do not come from the tree.
+func ByHand(of string) []Rule {
+	if of == "nic" {
+		return slices.Concat(front, nicRules)
+	}
+	return slices.Concat(front, frontVM, limits, together, diskRules, guestRules, inlineRules)
+}
 
 var vmRules, nicAll = VM(), NIC()
 

@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"strings"
-
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
 )
@@ -21,17 +19,6 @@ var together = []Rule{
 	rule("one primary NIC", "networkProfile", func(p doc.Object) bool {
 		return len(nics(p)) > 1 && primaries(nics(p)) != 1
 	}, "Virtual machine must have one network interface set as the primary."),
-	rule("NIC names", "networkProfile", func(p doc.Object) bool {
-		return twice(doc.List(p, "networkProfile", "networkInterfaceConfigurations"), "name")
-	}, "Network interface configurations must have unique names."),
-	{"one primary IP configuration", func(r Request) *reply.Error {
-		for _, nic := range doc.List(r.Body, "properties", "networkProfile", "networkInterfaceConfigurations") {
-			if refused := onePrimary(doc.Text(nic, "name"), doc.List(nic, "properties", "ipConfigurations")); refused != nil {
-				return refused
-			}
-		}
-		return nil
-	}},
 	rule("image twice", "imageReference", func(p doc.Object) bool { return sources(p) > 1 },
 		"The imageReference may have only one of: id, sharedGalleryImageId, communityGalleryImageId, or publisher, offer, sku and "+
 			"version."),
@@ -104,10 +91,6 @@ var together = []Rule{
 		}
 		return nil
 	})},
-	rule("LUN twice", "dataDisk.lun", func(p doc.Object) bool { return twice(doc.List(p, "storageProfile", "dataDisks"), "lun") },
-		"A disk at LUN already exists."),
-	rule("disk name twice", "dataDisk.name", func(p doc.Object) bool { return twice(diskNames(p), "name") }, "A disk named so "+
-		"already exists."),
 	create("no password", "adminPassword", func(p doc.Object) bool {
 		return doc.Has(p, "osProfile") && !doc.Has(p, "osProfile", "adminPassword")
 	}, "Required parameter 'adminPassword' is missing (null)."),
@@ -154,15 +137,6 @@ var together = []Rule{
 	rule("encrypted twice", "securityProfile.encryptionAtHost", func(p doc.Object) bool {
 		return encryption(p) == "DiskWithVMGuestState" && doc.Flag(p, "securityProfile", "encryptionAtHost")
 	}, "encryptionAtHost is not supported with securityEncryptionType DiskWithVMGuestState."),
-	{"identities without their type", func(r Request) *reply.Error {
-		kind := doc.Text(r.Body, "identity", "type")
-		if ids := doc.Of(r.Body, "identity", "userAssignedIdentities"); (len(ids) > 0) != strings.Contains(kind, "UserAssigned") {
-			return reply.New(400, "InvalidIdentityValues",
-				"Invalid value for the identities '%s'. The 'UserAssignedIdentities' property keys should only be sent with the type "+
-					"UserAssigned, which needs at least one.", kind)
-		}
-		return nil
-	}},
 	{"WinRM certificate", func(r Request) *reply.Error {
 		for _, l := range doc.List(r.Body, "properties", "osProfile", "windowsConfiguration", "winRM", "listeners") {
 			if (doc.Text(l, "protocol") == "Https") != doc.Has(l, "certificateUrl") {
@@ -245,29 +219,6 @@ func anyDisk(p doc.Object, kind string) bool {
 		if doc.Text(d, "managedDisk", "storageAccountType") == kind {
 			return true
 		}
-	}
-	return false
-}
-
-func diskNames(p doc.Object) []doc.Object {
-	all := doc.List(p, "storageProfile", "dataDisks")
-	if os := doc.Of(p, "storageProfile", "osDisk"); os != nil {
-		all = append(all, os)
-	}
-	return all
-}
-
-func twice(all []doc.Object, field string) bool {
-	seen := map[any]bool{}
-	for _, o := range all {
-		v := o[field]
-		if v == nil {
-			continue
-		}
-		if seen[v] {
-			return true
-		}
-		seen[v] = true
 	}
 	return false
 }

@@ -12,7 +12,7 @@ name text
 type text
 etag text readonly
 managedBy text readonly
-location text required
+location text
 tags map
 zones texts
 placement object since=2025-04-01
