@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/capwin/cluster-api-provider-windows/test/drip"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -17,22 +18,13 @@ func TestDrippingARM(t *testing.T) {
 	for _, part := range []string{"token", "call"} {
 		attempt(t, attack{"tenant", "brings an Azure that answers each " + part + " one byte at a time", func(t *testing.T) string {
 			asked := make(chan struct{}, 100)
-			drip := func(w http.ResponseWriter, r *http.Request) {
+			slow := func(w http.ResponseWriter, r *http.Request) {
 				asked <- struct{}{}
-				_, _ = io.Copy(io.Discard, r.Body)
-				for r.Context().Err() == nil {
-					_, _ = io.WriteString(w, " ")
-					_ = http.NewResponseController(w).Flush()
-					select {
-					case <-r.Context().Done():
-					case <-time.After(10 * time.Millisecond):
-					}
-				}
-				panic(http.ErrAbortHandler)
+				drip.Forever(w, r)
 			}
-			e := newEvilARM(t, func(_ *evilARM, w http.ResponseWriter, r *http.Request) { drip(w, r) })
+			e := newEvilARM(t, func(_ *evilARM, w http.ResponseWriter, r *http.Request) { slow(w, r) })
 			if part == "token" {
-				e.dripping = drip
+				e.dripping = slow
 			}
 			account, _ := e.connect(t, time.Now, "")
 			defer func() { expect.OK(t, account.Close(t.Context())) }()

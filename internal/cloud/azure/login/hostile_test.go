@@ -17,6 +17,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+	"github.com/capwin/cluster-api-provider-windows/test/drip"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
@@ -99,19 +100,7 @@ func silent(_ *hostile, _ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// drip answers a byte at a time, and never ends.
-func drip(_ *hostile, w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body)
-	for r.Context().Err() == nil {
-		_, _ = io.WriteString(w, " ")
-		_ = http.NewResponseController(w).Flush()
-		select {
-		case <-r.Context().Done():
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	panic(http.ErrAbortHandler) // or the client may see an end while it leaves
-}
+func dripping(_ *hostile, w http.ResponseWriter, r *http.Request) { drip.Forever(w, r) }
 
 // TestHostileAuthorities: whatever a chosen cloud answers, the error is ours, bounded, without a secret, and nothing goes to
 // another host.
@@ -144,8 +133,8 @@ func TestHostileAuthorities(t *testing.T) {
 		{"the token is endless", nil, endless, 0, cloud.Transient, "larger"},
 		{"the configuration does not come", silent, echo, 200 * time.Millisecond, cloud.Transient, "does not answer"},
 		{"the token does not come", nil, silent, 200 * time.Millisecond, cloud.Transient, "does not answer"},
-		{"the configuration drips", drip, echo, 200 * time.Millisecond, cloud.Transient, "does not answer"},
-		{"the token drips", nil, drip, 200 * time.Millisecond, cloud.Transient, "does not answer"},
+		{"the configuration drips", dripping, echo, 200 * time.Millisecond, cloud.Transient, "does not answer"},
+		{"the token drips", nil, dripping, 200 * time.Millisecond, cloud.Transient, "does not answer"},
 		{"the configuration is not JSON", say("<html>canary"), echo, 0, cloud.Transient, ""},
 		{"the token is not JSON", nil, say("<html>canary"), 0, cloud.Transient, ""},
 		{"a token of nothing", nil, say(`{}`), 0, cloud.Transient, ""},
