@@ -149,7 +149,11 @@ func withCloudConfig(in *bootstrap.Input) {
 		Cloud: infrav1.AzurePublicCloud, TenantID: tenant, SubscriptionID: tenant, ResourceGroup: "nodes", Location: "westeurope",
 		SubnetIDs:       []string{azureNetwork + "virtualNetworks/vnet/subnets/nodes"},
 		SecurityGroupID: azureNetwork + "networkSecurityGroups/nodes-nsg", RouteTableID: azureNetwork + "routeTables/nodes-routes",
-		LoadBalancerName: "blue", NodeIdentityClientID: tenant,
+		LoadBalancerName: "blue",
+	}
+	in.WindowsMachine.Spec.Azure.Identities = infrav1.AzureIdentities{
+		Type:         infrav1.AzureIdentitiesUserAssigned,
+		UserAssigned: []string{"/subscriptions/s/resourceGroups/nodes/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes"},
 	}
 	in.Config.Spec.Node.CloudConfigFile = bootstrapv1.CloudConfigFileManaged
 }
@@ -157,20 +161,21 @@ func withCloudConfig(in *bootstrap.Input) {
 // The programs that read azure.json find the VM by its kind, and log in with its identity.
 func TestAzureJSON(t *testing.T) {
 	const noIdentity, whichIdentity = "the VM has no identity", "the VM has 2 identities"
-	azure := infrav1.AzureIdentities{Type: infrav1.AzureIdentitiesUserAssigned, UserAssigned: []string{"one"}}
+	azure := infrav1.AzureIdentities{Type: infrav1.AzureIdentitiesUserAssigned, UserAssigned: []string{"/subscriptions/one"}}
 	none := infrav1.AzureIdentities{Type: infrav1.AzureIdentitiesNone}
 	two := infrav1.AzureIdentities{Type: infrav1.AzureIdentitiesUserAssigned, UserAssigned: []string{"one", "two"}}
 	for name, c := range map[string]struct {
 		vm       infrav1.AzureVM
 		flexible bool
+		identity string
 		warning  string
 	}{
 		"of the system":    {vm: infrav1.AzureVM{Identities: infrav1.AzureIdentities{Type: infrav1.AzureIdentitiesSystemAssigned}}},
-		"in a scale set":   {vm: infrav1.AzureVM{Identities: azure, ScaleSetID: "set"}, flexible: true},
+		"in a scale set":   {vm: infrav1.AzureVM{Identities: azure, ScaleSetID: "set"}, flexible: true, identity: "/subscriptions/one"},
 		"no identity":      {warning: noIdentity},
 		"none":             {vm: infrav1.AzureVM{Identities: none}, warning: noIdentity},
 		"several":          {vm: infrav1.AzureVM{Identities: two}, warning: whichIdentity},
-		"one of the users": {vm: infrav1.AzureVM{Identities: azure}},
+		"one of the users": {vm: infrav1.AzureVM{Identities: azure}, identity: "/subscriptions/one"},
 	} {
 		in := plainInput(t, all(onAzure, withCloudConfig))
 		in.WindowsMachine.Spec.Azure = &c.vm
@@ -178,6 +183,10 @@ func TestAzureJSON(t *testing.T) {
 		encoded := string(expect.Got(userData.Plan().Encode())(t))
 		if got := strings.Contains(encoded, `\"enableVmssFlexNodes\": true`); got != c.flexible || !strings.Contains(encoded, "vmss") {
 			t.Errorf("%s: flexible %t in\n%s", name, got, encoded)
+		}
+		if got := strings.Contains(encoded, `\"userAssignedIdentityID\": \"`+c.identity+`\"`); got != (c.identity != "") ||
+			strings.Contains(encoded, "userAssignedIdentityID") != got {
+			t.Errorf("%s: want the identity %q in\n%s", name, c.identity, encoded)
 		}
 		warnings := strings.Join(userData.Warnings(), "; ")
 		if c.warning == "" && strings.Contains(warnings, "identit") || !strings.Contains(warnings, c.warning) {

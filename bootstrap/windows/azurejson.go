@@ -61,12 +61,25 @@ func readAzureJSON(in Input) (setting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("azure.json of %s: %w", in.NodeName, err)
 	}
-	config.EnableVmssFlexNodes = in.VM != nil && in.VM.ScaleSetID != ""
+	if in.VM != nil {
+		config.EnableVmssFlexNodes = in.VM.ScaleSetID != ""
+		config.UserAssignedIdentityID = theIdentity(in.VM.Identities)
+	}
 	text, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("azure.json of %s: %w", in.NodeName, err)
 	}
 	return azureJSONFile(append(text, '\n')), nil
+}
+
+// theIdentity is the resource ID of the VM's only identity. cloud-provider-azure takes it in place of a client ID
+// (pkg/azclient/auth.go, GetAzIdentity), which nobody knows before there is a VM. The file has it although the VM has no other:
+// policies of Azure add identities to VMs, and the metadata service refuses to choose between two.
+func theIdentity(of infrav1.AzureIdentities) string {
+	if len(of.UserAssigned) != 1 {
+		return ""
+	}
+	return of.UserAssigned[0]
 }
 
 func (a azureJSONFile) addTo(p *step.Part) {
@@ -101,7 +114,6 @@ func azureJSONOf(at *infrav1.AzurePlacement) (azureJSON, error) {
 		Cloud: string(at.Cloud), TenantID: at.TenantID, SubscriptionID: at.SubscriptionID, ResourceGroup: at.ResourceGroup,
 		Location: at.Location, VMType: "vmss", LoadBalancerName: at.LoadBalancerName, LoadBalancerSKU: "standard",
 		MaximumLoadBalancerRuleCount: 250, UseInstanceMetadata: true, UseManagedIdentityExtension: true,
-		UserAssignedIdentityID: at.NodeIdentityClientID,
 	}
 	if len(at.SubnetIDs) == 0 {
 		return azureJSON{}, errors.New("status.azure has no subnetIDs")

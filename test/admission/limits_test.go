@@ -109,7 +109,6 @@ var placementLimits = slices.Concat(
 		longest("status.azure.routeTableID", routeTable, routeTable+long(512), 512),
 		longest("status.azure.outboundPoolID", outboundPool, outboundPool+long(512), 512),
 		atMost("status.azure.loadBalancerName", 80),
-		longest("status.azure.nodeIdentityClientID", guid, guid+"1", 36),
 		{"status.azure.tags", "maxProperties", labels(50), labels(51), "must have at most 50 items"},
 		longest("status.azure.tags.pool", long(256), long(257), 256),
 		required("status.azure.identity.namespace"), required("status.azure.identity.name"),

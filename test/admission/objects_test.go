@@ -41,7 +41,7 @@ const (
 const azureStatus = `{cloud: AzurePublicCloud, tenantID: ` + guid + `, subscriptionID: ` + guid + `, resourceGroup: nodes,
 	  location: westeurope, subnetIDs: [` + subnet + `], securityGroupID: ` + securityGroup + `, routeTableID: ` + routeTable + `,
 	  loadBalancerName: blue, outboundPoolID: ` + outboundPool + `, failureDomains: ["1"], tags: {pool: blue},
-	  identity: {namespace: default, name: blue}, nodeIdentityClientID: ` + guid + `, imageVersion: 1.36.2}`
+	  identity: {namespace: default, name: blue}, imageVersion: 1.36.2}`
 
 // What a placement refers to.
 const (

@@ -56,7 +56,6 @@ var rules = map[string][]rule{
 // placementRules hold the controller to what azure.json needs.
 var placementRules = []rule{
 	identified("tenantID", "the ID of a tenant"), identified("subscriptionID", "the ID of a subscription"),
-	identified("nodeIdentityClientID", "the client ID of a managed identity"),
 	placed("resourceGroup", "must be the name of a resource group, such as win-nodes", "My.Group_(1)-a", "ends-with-dot.", ""),
 	placed("location", "must be the short name of a location, such as westeurope", "westeurope", "West Europe", ""),
 	placedAt("securityGroupID", "a network security group", "networkSecurityGroups/NAME", securityGroup),

@@ -123,15 +123,6 @@ type AzurePlacement struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	ImageVersion string `json:"imageVersion,omitempty"`
-
-	// nodeIdentityClientID is the client ID of the managed identity that the node
-	// uses. It is left out if the node uses the system-assigned identity of its
-	// VM.
-	//
-	// +optional
-	// +kubebuilder:validation:MaxLength=36
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')",message="must be the client ID of a managed identity, such as 11111111-2222-3333-4444-555555555555"
-	NodeIdentityClientID string `json:"nodeIdentityClientID,omitempty"`
 }
 
 // AzureIdentity is an AzureClusterIdentity of Cluster API Provider Azure.
