@@ -32,6 +32,9 @@ func (in *Inside) putNIC(q *request) (*answer, *reply.Error) {
 	if refused := rules.CheckNIC(check); refused != nil {
 		return nil, refused
 	}
+	if refused := in.matches(q, in.World.Find(q.id)); refused != nil {
+		return nil, refused
+	}
 	created, op, refused := in.Network.Put(q.id, q.body)
 	if refused != nil {
 		return nil, refused
@@ -41,6 +44,23 @@ func (in *Inside) putNIC(q *request) (*answer, *reply.Error) {
 		a.status = http.StatusCreated
 	}
 	return a, nil
+}
+
+// matches are the preconditions of a NIC's PUT. That NRP compares etags is [V], that it knows If-None-Match is [I].
+func (in *Inside) matches(q *request, there *world.Resource) *reply.Error {
+	etag := `""`
+	if there != nil {
+		etag = "W/" + there.Etag()
+	}
+	sent := q.header.Get("If-Match")
+	switch {
+	case in.Network.IgnorePreconditions:
+	case there != nil && q.header.Get("If-None-Match") == "*":
+		return reply.PreconditionFailed(q.id.Name())
+	case sent != "" && sent != etag && (sent != "*" || there == nil):
+		return reply.EtagMismatch(sent, etag)
+	}
+	return nil
 }
 
 // read is a GET of a resource without behaviour, or a list of them.

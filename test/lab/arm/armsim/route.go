@@ -76,7 +76,7 @@ func (q *request) scoped(path string) bool {
 	last := path[at+1:]
 	if id, ok := doc.ParseID(path[:at]); ok && len(id.Types) > 0 { // .../virtualMachines/NAME/start
 		q.id, q.action = id, strings.ToLower(last)
-		parts := []string{"instanceview", "versions", "subnets", "operations", "usages"}
+		parts := []string{"instanceview", "versions", "subnets", "operations", "usages", "extensions", "runcommands"}
 		return q.Method == http.MethodPost || slices.Contains(parts, q.action)
 	}
 	if scope, kind, ok := cutFold(path, "/providers/"); ok { // .../providers/Microsoft.Compute/virtualMachines
@@ -106,8 +106,9 @@ func cutFold(s, sep string) (before, after string, found bool) {
 // classes are the short names of types that clients of VMs use.
 var classes = map[string]string{
 	strings.ToLower(compute.VM): "vm", strings.ToLower(compute.Disk): "disk", strings.ToLower(network.NIC): "nic",
-	strings.ToLower(network.PublicIP): "public ip",
-	"microsoft.compute/skus":          "sku", "microsoft.compute/locations/operations": "vm operation",
+	strings.ToLower(network.PublicIP): "public ip", strings.ToLower(compute.Extension): "vm extension",
+	strings.ToLower(compute.RunCommand): "vm run command",
+	"microsoft.compute/skus":            "sku", "microsoft.compute/locations/operations": "vm operation",
 	"microsoft.network/locations/operations": "nic operation", "microsoft.network/locations/operationresults": "nic operation",
 }
 

@@ -231,6 +231,8 @@ func (in *Inside) do(q *request) (*answer, *reply.Error) {
 		return in.place(q)
 	case q.Class == "permissions":
 		return in.permissions(q)
+	case q.isPart():
+		return in.part(q)
 	case strings.HasPrefix(q.Class, "vm"):
 		return in.vm(q)
 	case strings.HasPrefix(q.Class, "disk"):

@@ -7,6 +7,7 @@
 //	life.go      what happens to a VM by itself
 //	remove.go    DELETE and its cascade, evictions
 //	power.go     power states and the actions that change them
+//	parts.go     extensions and run commands
 //	view.go      how a VM is shown
 //	guest.go     the seam to a guest
 //	disks.go, images.go, skus.go, bootlog.go

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/clock"
@@ -27,6 +28,8 @@ type machine struct {
 	// failure is why provisioning failed. reported says that the guest's word has been taken, timedOut that it came too late.
 	failure                  *reply.Error
 	reported, timedOut, gone bool
+	// extended says that there have been parts.
+	extended bool
 
 	customData []byte
 	password   string
@@ -108,6 +111,10 @@ func (c *Compute) makeNICs(m *machine) {
 
 // allocate finds a host, or not: then the VM stays, Failed, and its NICs are reserved for three minutes [V].
 func (c *Compute) allocate(m *machine) {
+	if slices.ContainsFunc(m.nics(), c.Network.Held) {
+		c.end(m, capacity("NetworkingInternalOperationError"))
+		return
+	}
 	if c.Faults.Full == nil {
 		return
 	}

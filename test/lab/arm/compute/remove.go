@@ -26,6 +26,9 @@ func (c *Compute) Delete(id doc.ID, force bool) *Answer {
 	}
 	op := m.op
 	c.later(m, takes, func() {
+		if force {
+			c.Network.Hold(m.nics())
+		}
 		c.remove(m)
 		c.World.End(op, nil)
 	})
@@ -39,6 +42,7 @@ func (c *Compute) remove(m *machine) {
 	m.power = ""
 	m.stop()
 	delete(c.machines, m.r.ID.Key())
+	c.removeParts(m)
 	c.World.Remove(m.r.ID)
 	for _, nic := range doc.List(m.r.Body, "properties", "networkProfile", "networkInterfaces") {
 		c.Network.Release(doc.Text(nic, "id"), doc.Text(nic, "properties", "deleteOption") == "Delete")

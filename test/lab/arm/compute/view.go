@@ -15,7 +15,11 @@ func (c *Compute) View(r *world.Resource, version string, instance bool) doc.Obj
 	if version >= etagsSince {
 		body["etag"] = r.Etag()
 	}
-	if m := c.machines[r.ID.Key()]; m != nil && instance {
+	m := c.machines[r.ID.Key()]
+	if m != nil && m.extended {
+		body["resources"] = doc.Objects(c.Parts(r.ID, Extension)...)
+	}
+	if m != nil && instance {
 		doc.Set(body, c.InstanceView(m.r.ID), "properties", "instanceView")
 	}
 	return body

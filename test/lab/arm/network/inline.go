@@ -1,6 +1,8 @@
 package network
 
 import (
+	"time"
+
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
 )
@@ -48,6 +50,21 @@ func (n *Network) Power(nic string) {
 	n.World.Touch(r)
 }
 
+// MACBusy is how long a hardware address of a VM that was deleted by force may stay busy: up to 10 minutes [D delete.md].
+const MACBusy = 10 * time.Minute
+
+// Hold says that the VM of NICs was deleted by force. What stays of them keeps its hardware address, which is busy.
+func (n *Network) Hold(nics []string) {
+	for _, nic := range nics {
+		if r := n.World.FindText(nic); r != nil && doc.Has(r.Body, "properties", "macAddress") {
+			n.held[r.ID.Key()] = n.World.Clock.Now().Add(MACBusy)
+		}
+	}
+}
+
+// Held says that the hardware address of a NIC is still busy. What becomes of a VM that gets it no document says [I].
+func (n *Network) Held(nic string) bool { return n.World.Clock.Now().Before(n.held[doc.Key(nic)]) }
+
 // Reserve keeps a NIC for a VM whose allocation failed.
 func (n *Network) Reserve(nic string, vm doc.ID) {
 	n.reserved[doc.Key(nic)] = reservation{vm: vm.String(), until: n.World.Clock.Now().Add(Reserved)}
@@ -67,6 +84,7 @@ func (n *Network) Release(nic string, remove bool) {
 		return
 	}
 	n.releasePublic(r, n.LeavePublic)
+	delete(n.held, r.ID.Key())
 	n.World.Remove(r.ID)
 }
 

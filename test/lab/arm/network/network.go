@@ -37,7 +37,11 @@ type Network struct {
 	Fail   int
 	Behind time.Duration
 
+	// IgnorePreconditions has PUTs of NICs ignore If-Match and If-None-Match.
+	IgnorePreconditions bool
+
 	reserved map[string]reservation
+	held     map[string]time.Time // until when the hardware address of a NIC is busy
 	settled  map[string]time.Time // when compute takes a NIC for done
 }
 
@@ -49,7 +53,8 @@ type reservation struct {
 // New returns the provider with usual times.
 func New(w *world.World) *Network {
 	return &Network{
-		World: w, Address: 10 * time.Second, Work: 2 * time.Second, reserved: map[string]reservation{}, settled: map[string]time.Time{},
+		World: w, Address: 10 * time.Second, Work: 2 * time.Second, reserved: map[string]reservation{},
+		held: map[string]time.Time{}, settled: map[string]time.Time{},
 	}
 }
 

@@ -78,6 +78,7 @@ func (n *Network) Delete(id doc.ID) (op *world.Operation, refused *reply.Error) 
 	op = n.World.Begin(id, doc.Text(r.Body, "location"))
 	n.World.Clock.After(n.Work, func() {
 		n.releasePublic(r, true) // only the deletion of a VM heeds their deleteOption [D]
+		delete(n.held, id.Key())
 		n.World.Remove(id)
 		n.World.End(op, nil)
 	})

@@ -16,6 +16,19 @@ func ResourceGroupNotFound(group string) *Error {
 	return New(http.StatusNotFound, "ResourceGroupNotFound", "Resource group '%s' could not be found.", group)
 }
 
+// ParentNotFound is the answer to a part of what does not exist [V].
+func ParentNotFound(operation, kind, parent string) *Error {
+	return New(http.StatusNotFound, "ParentResourceNotFound", "Failed to perform '%s' on resource(s) of type '%s', because the parent "+
+		"resource '%s' could not be found.", operation, kind, parent)
+}
+
+// ExtensionsDisallowed is the answer of a VM without an agent [V].
+func ExtensionsDisallowed() *Error {
+	return New(http.StatusConflict, "OperationNotAllowed", "This operation cannot be performed when extension operations are "+
+		"disallowed. To allow, please ensure VM Agent is installed on the VM and the osProfile.allowExtensionOperations property is "+
+		"true.")
+}
+
 // SubscriptionNotFound is what a wrong tenant sees, too [V].
 func SubscriptionNotFound(subscription string) *Error {
 	return New(http.StatusNotFound, "SubscriptionNotFound", "The subscription '%s' could not be found.", subscription)

@@ -37,10 +37,14 @@ func (c change) apply(o doc.Object) {
 	}
 }
 
-// to applies the change to a request: a path that begins with "id" is the name of what is made.
+// to applies the change to a request: the path "id" is the name of what is made, "part" its kind among those of a VM.
 func (c change) to(r *rules.Request) {
 	if c.path == "id" {
 		r.ID.Names = []string{c.value.(string)}
+		return
+	}
+	if c.path == "part" {
+		r.ID.Types = append(r.ID.Types, c.value.(string))
 		return
 	}
 	c.apply(r.Body)
@@ -97,6 +101,8 @@ func inSubnet(name string) doc.Object {
 }
 
 var broken = map[string]breach{
+	"extension's handler":       {[]change{{"part", "extensions"}, {"properties.publisher", nil}}, "'publisher' is missing (null)"},
+	"run command's source":      {[]change{{"part", "runCommands"}, {"properties.source", nil}}, "'source' is missing (null)"},
 	"location":                  {[]change{{"location", nil}}, "location property is required"},
 	"region":                    {[]change{{"location", "middleearth"}}, "'middleearth' is not available for resource type"},
 	"zone of the region":        {[]change{{"zones", []any{"4"}}}, "The supported zones for location 'westeurope' are '1,2,3'"},

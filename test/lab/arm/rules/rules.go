@@ -6,6 +6,7 @@
 //	front.go    what ARM refuses itself
 //	vm.go       the members of a VM
 //	nic.go      the members of a NIC, and rules of NICs, made alone or with a VM
+//	parts.go    rules of extensions and run commands
 //	limits.go   rules of one member
 //	together.go, disks.go, guest.go  rules of several members
 //
@@ -42,10 +43,13 @@ func VM() []Rule {
 // NIC lists the rules of a NIC's body.
 func NIC() []Rule { return slices.Concat(front, nicTree.rules(), nicRules) }
 
-// ByHand lists those of a VM or a NIC that do not come from the tree.
+// ByHand lists those of a VM, a NIC or a part of a VM that do not come from the tree.
 func ByHand(of string) []Rule {
-	if of == "nic" {
+	switch of {
+	case "nic":
 		return slices.Concat(front, nicRules)
+	case "part":
+		return Part()
 	}
 	return slices.Concat(front, frontVM, limits, together, diskRules, guestRules, inlineRules)
 }

@@ -24,6 +24,8 @@ const (
 				"id": "` + subscription + `Microsoft.Network/virtualNetworks/v/subnets/s"}}}]}}]}}}`
 	goodNIC = `{"location": "westeurope", "properties": {"ipConfigurations": [{"name": "ip", "properties": {
 		"subnet": {"id": "` + subscription + `Microsoft.Network/virtualNetworks/v/subnets/s"}}}]}}`
+	goodPart = `{"location": "westeurope", "properties": {"source": {"script": "hostname"},
+		"publisher": "Microsoft.Compute", "type": "CustomScriptExtension", "typeHandlerVersion": "1.10"}}`
 )
 
 func request(t *testing.T, body string) rules.Request {
@@ -126,7 +128,7 @@ func reach(of string, o doc.Object, path []string) doc.Object {
 // NICs alone counts once.
 func TestRulesBroken(t *testing.T) {
 	names := map[string]bool{}
-	for of, good := range map[string]string{"vm": goodVM, "nic": goodNIC} {
+	for of, good := range map[string]string{"vm": goodVM, "nic": goodNIC, "part": goodPart} {
 		for _, rule := range rules.ByHand(of) {
 			names[rule.Name] = true
 			b, ok := brokenNIC[rule.Name]
