@@ -153,7 +153,7 @@ func withCloudConfig(in *bootstrap.Input) {
 	}
 	in.WindowsMachine.Spec.Azure.Identities = infrav1.AzureIdentities{
 		Type:         infrav1.AzureIdentitiesUserAssigned,
-		UserAssigned: []string{"/subscriptions/s/resourceGroups/nodes/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes"},
+		UserAssigned: []string{"/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes"},
 	}
 	in.Config.Spec.Node.CloudConfigFile = bootstrapv1.CloudConfigFileManaged
 }

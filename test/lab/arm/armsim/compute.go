@@ -2,6 +2,7 @@ package armsim
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
@@ -36,9 +37,16 @@ func (in *Inside) vms(q *request) (*answer, *reply.Error) {
 	if doc.Same(q.query.Get("$expand"), "instanceView") && q.query.Get("$filter") == "" {
 		return nil, reply.InvalidParameter("$expand", "The value of parameter $expand is invalid.")
 	}
+	set, filtered, refused := setOf(q.query.Get("$filter"))
+	if refused != nil {
+		return nil, refused
+	}
 	return in.paged(q, func() []doc.Object {
 		var all []doc.Object
 		for _, r := range in.World.List(world.Kind(q.id.Subscription, q.id.Group, compute.VM)) {
+			if filtered && !doc.Same(doc.Text(r.Body, "properties", "virtualMachineScaleSet", "id"), set) {
+				continue
+			}
 			if q.Class == "vm status list" {
 				all = append(all, in.Compute.Status(r))
 				continue
@@ -47,6 +55,20 @@ func (in *Inside) vms(q *request) (*answer, *reply.Error) {
 		}
 		return all
 	})
+}
+
+var ofSet = regexp.MustCompile(`^'virtualMachineScaleSet/id' eq '([^']+)'$`)
+
+// setOf is the scale set whose VMs a list wants: the only filter that it knows [D].
+func setOf(filter string) (set string, filtered bool, refused *reply.Error) {
+	if filter == "" {
+		return "", false, nil
+	}
+	of := ofSet.FindStringSubmatch(filter)
+	if of == nil {
+		return "", false, reply.InvalidParameter("$filter", "The value of parameter $filter is invalid.")
+	}
+	return of[1], true, nil
 }
 
 func (in *Inside) getVM(q *request) (*answer, *reply.Error) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
 )
@@ -22,10 +23,17 @@ func (in *Inside) provider(q *request) (*answer, *reply.Error) {
 	if in.unregistered(q.id.Provider) {
 		state = "NotRegistered"
 	}
-	return ok(doc.Object{
+	shown := doc.Object{
 		"id": "/subscriptions/" + q.id.Subscription + "/providers/" + q.id.Provider, "namespace": q.id.Provider,
 		"registrationState": state, "registrationPolicy": "RegistrationRequired",
-	}), nil
+	}
+	if doc.Same(q.id.Provider, compute.Provider) { // as far as clients ask for the zones of regions
+		shown["resourceTypes"] = doc.Objects(doc.Object{
+			"resourceType": "virtualMachines", "locations": []any{"West Europe"},
+			"zoneMappings": doc.Objects(doc.Object{"location": "West Europe", "zones": []any{"1", "2", "3"}}),
+		})
+	}
+	return ok(shown), nil
 }
 
 // image shows an image, the definition of one in a gallery, or a version.

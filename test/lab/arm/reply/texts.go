@@ -18,8 +18,8 @@ func ResourceGroupNotFound(group string) *Error {
 
 // ParentNotFound is the answer to a part of what does not exist [V].
 func ParentNotFound(operation, kind, parent string) *Error {
-	return New(http.StatusNotFound, "ParentResourceNotFound", "Failed to perform '%s' on resource(s) of type '%s', because the parent "+
-		"resource '%s' could not be found.", operation, kind, parent)
+	return New(http.StatusNotFound, "ParentResourceNotFound", "Failed to perform '%s' on resource(s) of type '%s', because the "+
+		"parent resource '%s' could not be found.", operation, kind, parent)
 }
 
 // ExtensionsDisallowed is the answer of a VM without an agent [V].
