@@ -192,6 +192,7 @@ func (a *account) look(ctx context.Context, m cloud.Machine, at place) error {
 		w.look, w.looked = seen, began
 		if seen.record == nil && counts {
 			w.missed = missedOnce(w.missed, began)
+			w.lookAt = began.Add(next.Apart)
 		}
 	})
 	return nil

@@ -22,9 +22,9 @@ type closures struct {
 }
 
 type closure struct {
-	until  time.Time
-	err    *cloud.Error
-	prober string
+	since, until time.Time
+	err          *cloud.Error
+	prober       string
 }
 
 // probing is how long others wait for the answer of a probe.
@@ -44,15 +44,18 @@ func (c *closures) shut(group arm.ID, location string, of request.Choice, v faul
 	if c.closed == nil {
 		c.closed = map[string]*closure{}
 	}
-	c.closed[name] = &closure{until: now.Add(v.Error.After), err: v.Error}
+	c.closed[name] = &closure{since: now, until: now.Add(v.Error.After), err: v.Error}
 }
 
-// opened notes that a request was accepted, and that its VM runs.
-func (c *closures) opened(group arm.ID, location string, of request.Choice) {
+// opened notes that a VM runs. One that was asked for before Azure said that it has no room opens nothing.
+func (c *closures) opened(group arm.ID, location string, of request.Choice, asked time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.closed, sizeOf(group, location, of))
-	delete(c.closed, familyOf(group, location, of))
+	for _, name := range []string{familyOf(group, location, of), sizeOf(group, location, of)} {
+		if shut := c.closed[name]; shut != nil && asked.After(shut.since) {
+			delete(c.closed, name)
+		}
+	}
 }
 
 // why says why a choice is closed for who; nil if it is open.

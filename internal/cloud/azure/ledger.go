@@ -20,6 +20,7 @@ type work struct {
 	look   look
 	looked time.Time
 	missed next.Missed
+	lookAt time.Time // when who waits for another look is to be woken; zero if nobody is
 	view   *fault.Verdict
 	lost   time.Time // when a request was sent whose answer did not come
 	was    bool      // its VM was seen
@@ -97,6 +98,18 @@ func (l *ledger) bury(m cloud.Machine, now time.Time) {
 		l.works = map[string]*work{}
 	}
 	l.works[m.ProviderID] = &work{key: m.Key, scope: scopeOf(m.ProviderID), used: now, gone: now}
+}
+
+// toLook are the machines for which another look is due. Each is told once.
+func (l *ledger) toLook(now time.Time) (all []cloud.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.works {
+		if !w.lookAt.IsZero() && !now.Before(w.lookAt) {
+			all, w.lookAt = append(all, w.key), time.Time{}
+		}
+	}
+	return all
 }
 
 // keys are the machines of a scope, and busy says whether something changes there.

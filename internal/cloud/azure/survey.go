@@ -75,7 +75,7 @@ func (a *account) saw(m cloud.Machine, s *next.Survey, w work) {
 		w.lost, w.separate = time.Time{}, separate{}
 	})
 	if s.Ran && w.choice.Size != "" {
-		a.closures.opened(homeOf(m).Parent(), locationOf(m), w.choice)
+		a.closures.opened(homeOf(m).Parent(), locationOf(m), w.choice, s.Put.At)
 	}
 }
 

@@ -58,7 +58,8 @@ func (a *account) untold() {
 	}
 }
 
-// poll asks for the lists that are due. A list that fails changes nothing; the next good one wakes all of its machines.
+// poll asks for the lists that are due, and wakes whom a second look may prove something. A list that fails changes nothing; the
+// next good one wakes all of its machines.
 func (a *account) poll(ctx context.Context) (keys []cloud.Key) {
 	for _, s := range a.lists.all() {
 		keys = append(keys, a.pollVMs(ctx, s)...)
@@ -69,7 +70,7 @@ func (a *account) poll(ctx context.Context) (keys []cloud.Key) {
 	for _, s := range a.lists.all() {
 		keys = append(keys, a.pollRest(ctx, s)...)
 	}
-	return keys
+	return append(keys, a.ledger.toLook(a.now())...)
 }
 
 func (a *account) pollVMs(ctx context.Context, s *scope) []cloud.Key {

@@ -46,10 +46,12 @@ type Step struct {
 	Err    error
 }
 
-// How long Azure may take to show what it accepted, and between two looks that prove something.
+// Apart is how long after a look another one proves something.
+const Apart = 30 * time.Second
+
+// How long Azure may take to show what it accepted, and to do what is waited for.
 const (
 	lag       = 10 * time.Minute
-	apart     = 30 * time.Second
 	again     = 2 * time.Minute // after an accepted deletion whose VM is still there
 	remnant   = 10 * time.Minute
 	groupGone = 10 * time.Minute
@@ -71,11 +73,22 @@ func Decide(m cloud.Machine, s Survey, want Goal) Step {
 	case s.aboutToShow():
 		return await("Azure has accepted the VM and does not show it yet")
 	case s.wasThere(m) && !s.proven():
-		return s.look("looking whether the VM exists")
+		return s.look(s.doubt())
 	case want == Report || m.Settled:
 		return fail(cloud.ErrNotFound)
 	}
 	return toMake(s)
+}
+
+// noRoom is told while Azure removes a VM that it could not place.
+const noRoom = "Azure had no room for the VM and is removing it"
+
+// doubt is told while we look whether there is a VM. We remove that of a machine which stays only if there is no room for it.
+func (s Survey) doubt() string {
+	if s.removedSince(s.Put.At) {
+		return "Azure had no room for the VM; making sure that it is gone before another size or zone is tried"
+	}
+	return "looking whether the VM exists"
 }
 
 // isStranger says that a VM has the name and is not the machine's.
@@ -93,6 +106,8 @@ func missing(want Goal) Step {
 func withVM(m cloud.Machine, s Survey, want Goal) Step {
 	vm := s.Seen
 	switch {
+	case vm.State == Deleting && s.removedSince(s.Put.At):
+		return await(noRoom)
 	case vm.State == Deleting:
 		return await("Azure is removing the VM")
 	case s.unsized():
@@ -101,7 +116,7 @@ func withVM(m cloud.Machine, s Survey, want Goal) Step {
 		return Step{Act: View}
 	case vm.State == Failed && s.View.Another() && s.neverRan():
 		if want == Running && !m.Settled {
-			return s.remove()
+			return s.retreat()
 		}
 		return fail(s.View.Error)
 	case vm.Power == On:
@@ -228,7 +243,7 @@ func (s Survey) remove() Step {
 	told := await("Azure is removing the VM")
 	pause := again
 	if s.Delete.Err != nil {
-		pause = max(s.Delete.Err.After, apart)
+		pause = max(s.Delete.Err.After, Apart)
 	}
 	switch recent := s.Delete.At.After(s.Put.At) && s.Now.Sub(s.Delete.At) < pause; {
 	case s.Seen != nil && s.Seen.State == Deleting && s.Delete.Accepted:
@@ -242,9 +257,16 @@ func (s Survey) remove() Step {
 	return told
 }
 
+// retreat removes a VM that Azure could not place.
+func (s Survey) retreat() Step {
+	step := s.remove()
+	step.VM.Detail = noRoom
+	return step
+}
+
 // look looks at the VM by its ID, not more often than proves something.
 func (s Survey) look(meanwhile string) Step {
-	if !s.Looked.IsZero() && s.Now.Sub(s.Looked) < apart {
+	if !s.Looked.IsZero() && s.Now.Sub(s.Looked) < Apart {
 		return await(meanwhile)
 	}
 	return Step{Act: Look, VM: await(meanwhile).VM}
@@ -276,13 +298,13 @@ func (s Survey) Counts(m cloud.Machine, at time.Time) bool {
 	return last.IsZero() || s.removedSince(last) || !at.Before(last.Add(lag))
 }
 
-// proven says that the VM does not exist: two looks that count, apart, and a list since that does not have it, or another VM that
+// proven says that the VM does not exist: two looks that count, Apart, and a list since that does not have it, or another VM that
 // has the name. Without a list, Azure may be answering so to everything.
 func (s Survey) proven() bool {
 	if s.isStranger() && s.Put.Answer != Accepted {
 		return true
 	}
-	return s.Missed.Times >= 2 && s.Missed.Last.Sub(s.Missed.First) >= apart && s.Listed.After(s.Missed.First)
+	return s.Missed.Times >= 2 && s.Missed.Last.Sub(s.Missed.First) >= Apart && s.Listed.After(s.Missed.First)
 }
 
 // removedSince says that Azure accepted a deletion after a request.

@@ -93,6 +93,19 @@ func left(since time.Duration) fact {
 	return func(_ *cloud.Machine, s *Survey) { s.Left = &Remnant{ID: "nic", Since: ago(since)} }
 }
 
+// decided is what comes next for a machine of an hour's age.
+func decided(want Goal, facts ...fact) Step {
+	m := cloud.Machine{
+		Identity: cloud.Identity{Name: "win-1"}, Created: ago(time.Hour),
+		Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}},
+	}
+	s := Survey{Now: noon, Opened: ago(24 * time.Hour), Listed: ago(time.Second), Choice: &firstTry}
+	for _, f := range facts {
+		f(&m, &s)
+	}
+	return Decide(m, s, want)
+}
+
 func TestDecide(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -229,7 +242,7 @@ func TestDecide(t *testing.T) {
 		},
 		{name: "looked once", want: Gone, facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute), missed(1, 0)}},
 		{
-			name: "looked twice", want: Gone, facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute), missed(2, apart)},
+			name: "looked twice", want: Gone, facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute), missed(2, Apart)},
 			err: cloud.ErrNotFound,
 		},
 		{name: "a machine that never sent a request blocks nothing", want: Gone, err: cloud.ErrNotFound},
@@ -244,19 +257,11 @@ func TestDecide(t *testing.T) {
 			err: cloud.ErrNotFound,
 		},
 		{name: "but a living machine does not believe it", want: Report, facts: []fact{existed, noGroup(3, groupGone)}, act: Look},
-		{name: "Azure may still remove the adapter", want: Gone, facts: []fact{left(apart - time.Second)}},
+		{name: "Azure may still remove the adapter", want: Gone, facts: []fact{left(Apart - time.Second)}},
 		{name: "it has not", want: Gone, facts: []fact{left(remnant)}, act: Sweep},
 		{name: "nothing is swept while the VM may be there", want: Gone, facts: []fact{existed, older, left(remnant)}, act: Look},
 	} {
-		m := cloud.Machine{
-			Identity: cloud.Identity{Name: "win-1"}, Created: ago(time.Hour),
-			Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}},
-		}
-		s := Survey{Now: noon, Opened: ago(24 * time.Hour), Listed: ago(time.Second), Choice: &firstTry}
-		for _, f := range test.facts {
-			f(&m, &s)
-		}
-		got := Decide(m, s, test.want)
+		got := decided(test.want, test.facts...)
 		if got.Act != test.act || got.VM.State != test.state || got.VM.Why != test.why || !wanted(got.Err, test.err) {
 			t.Errorf("%s: got %+v, want %q %q %v", test.name, got, test.act, test.state, test.err)
 		}

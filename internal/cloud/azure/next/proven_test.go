@@ -12,7 +12,7 @@ func TestProven(t *testing.T) {
 		times               int
 		want                bool
 	}{
-		"two looks, and a list after the first":   {ago(0), ago(time.Minute), ago(time.Minute - apart), 2, true},
+		"two looks, and a list after the first":   {ago(0), ago(time.Minute), ago(time.Minute - Apart), 2, true},
 		"two looks, and no list since":            {ago(time.Hour), ago(time.Minute), ago(0), 2, false},
 		"a list that began with the first look":   {ago(time.Minute), ago(time.Minute), ago(0), 2, false},
 		"a hundred looks, and no list since":      {ago(time.Hour), ago(30 * time.Minute), ago(0), 100, false},

@@ -125,5 +125,5 @@ type Remnant struct {
 
 // LookAt is when to look whether it is still there, because lists show for minutes what is gone: soon, and then ever more rarely.
 func (r Remnant) LookAt() time.Time {
-	return r.Since.Add(max(apart, 2*r.Looked.Sub(r.Since)))
+	return r.Since.Add(max(Apart, 2*r.Looked.Sub(r.Since)))
 }

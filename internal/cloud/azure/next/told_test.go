@@ -1,0 +1,37 @@
+package next
+
+import (
+	"testing"
+	"time"
+)
+
+// TestNoRoomIsTold while its VM goes, and is not told of a VM that somebody else removed.
+func TestNoRoomIsTold(t *testing.T) {
+	for name, test := range map[string]struct {
+		want   Goal
+		facts  []fact
+		detail string
+	}{
+		"failed": {
+			Running, []fact{put(Accepted, time.Minute), vm(Failed, ""), because("AllocationFailed")},
+			"Azure had no room for the VM and is removing it",
+		},
+		"going": {
+			Running, []fact{put(Accepted, time.Minute), deleted(true, 0), vm(Deleting, "")},
+			"Azure had no room for the VM and is removing it",
+		},
+		"looked for": {
+			Running, []fact{put(Accepted, time.Minute), deleted(true, 0), missed(1, 0)},
+			"Azure had no room for the VM; making sure that it is gone before another size or zone is tried",
+		},
+		"removed by somebody":             {Running, []fact{put(Accepted, time.Minute), vm(Deleting, "")}, "Azure is removing the VM"},
+		"removed by somebody, looked for": {Running, []fact{existed, missed(1, 0)}, "looking whether the VM exists"},
+		"removed with its machine": {
+			Gone, []fact{put(Accepted, time.Minute), deleted(true, 0), vm(Deleting, "")}, "Azure is removing the VM",
+		},
+	} {
+		if got := decided(test.want, test.facts...).VM.Detail; got != test.detail {
+			t.Errorf("%s: told is %q, want %q", name, got, test.detail)
+		}
+	}
+}
