@@ -114,7 +114,7 @@ var figures = map[string]string{
 	"internal/cloud/azure/login.tlsWait":          "10s",
 	"internal/cloud/azure/login.tokens":           "30s",
 	"internal/cloud/azure/next.again":             "2m0s",
-	"internal/cloud/azure/next.apart":             "30s",
+	"internal/cloud/azure/next.Apart":             "30s",
 	"internal/cloud/azure/next.groupGone":         "10m0s",
 	"internal/cloud/azure/next.lag":               "10m0s",
 	"internal/cloud/azure/next.remnant":           "10m0s",

@@ -93,19 +93,6 @@ func left(since time.Duration) fact {
 	return func(_ *cloud.Machine, s *Survey) { s.Left = &Remnant{ID: "nic", Since: ago(since)} }
 }
 
-// decided is what comes next for a machine of an hour's age.
-func decided(want Goal, facts ...fact) Step {
-	m := cloud.Machine{
-		Identity: cloud.Identity{Name: "win-1"}, Created: ago(time.Hour),
-		Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}},
-	}
-	s := Survey{Now: noon, Opened: ago(24 * time.Hour), Listed: ago(time.Second), Choice: &firstTry}
-	for _, f := range facts {
-		f(&m, &s)
-	}
-	return Decide(m, s, want)
-}
-
 func TestDecide(t *testing.T) {
 	for _, test := range []struct {
 		name  string

@@ -3,6 +3,9 @@ package next
 import (
 	"testing"
 	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 // TestNoRoomIsTold while its VM goes, and is not told of a VM that somebody else removed.
@@ -34,4 +37,17 @@ func TestNoRoomIsTold(t *testing.T) {
 			t.Errorf("%s: told is %q, want %q", name, got, test.detail)
 		}
 	}
+}
+
+// decided is what comes next for a machine of an hour's age.
+func decided(want Goal, facts ...fact) Step {
+	m := cloud.Machine{
+		Identity: cloud.Identity{Name: "win-1"}, Created: ago(time.Hour),
+		Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}},
+	}
+	s := Survey{Now: noon, Opened: ago(24 * time.Hour), Listed: ago(time.Second), Choice: &firstTry}
+	for _, f := range facts {
+		f(&m, &s)
+	}
+	return Decide(m, s, want)
 }
