@@ -7,6 +7,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/windows"
 )
 
 // Limits outside of which a node warns.
@@ -17,19 +18,13 @@ const (
 	afterWindows = "26101"
 	// hostProcessUpdate is the oldest update of Windows Server 2019 that image-builder accepts (packer/goss/goss-vars.yaml).
 	hostProcessUpdate = "1817"
-	// fullDiskMiB are 100 GB: images of Windows and their layers are large, and the kubelet evicts at 10 to 15 percent.
-	fullDiskMiB = "95367"
 	// freshMonths is how long ago Windows may have had its last update: bootstraps install none, and it gets one every month.
 	freshMonths = 6
 )
 
 // soundness warns of a machine that can join but that few people would want.
 func soundness(now time.Time) []plan.Step {
-	return append(knownWindows(), append(lastUpdate(now), &plan.Check{
-		Common: sound("disk-free", step.ReasonMachineTooSmall, nil),
-		Test:   plan.Test{Fact: plan.FactDiskFreeMiB, AtLeast: plan.Text(fullDiskMiB)},
-		Say:    plan.Say("disk C: has ", plan.FactDiskFreeMiB, " MiB free, "+fullDiskMiB+" MiB (100 GB) or more are recommended"),
-	})...)
+	return append(knownWindows(), append(lastUpdate(now), windows.EnoughRoom("disk-free", "C", plan.FactDiskFreeMiB, nil))...)
 }
 
 func sound(name, reason string, when *plan.Test) plan.Common {

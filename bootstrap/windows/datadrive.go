@@ -21,7 +21,8 @@ var driveLetter = regexp.MustCompile(`^[D-Z]$`)
 // dataDrive is the drive beside C:; it has no letter if there is none.
 type dataDrive struct {
 	letter bootstrapv1.DriveLetter
-	format bootstrapv1.DataDriveFormat
+	// made: an empty disk may become it.
+	made bool
 }
 
 func readDataDrive(in Input) (setting, error) {
@@ -33,25 +34,24 @@ func readDataDrive(in Input) (setting, error) {
 	case !driveLetter.MatchString(string(wanted.Letter)):
 		return nil, step.Invalid(field+".letter", "%q is not the letter of another drive than C:; use D to Z", wanted.Letter)
 	}
-	format, err := step.Choose(field+".format", wanted.Format, bootstrapv1.DataDriveNever, formats)
-	return dataDrive{wanted.Letter, format}, err
+	made, err := step.Choose(field+".format", wanted.Format, false, formats)
+	return dataDrive{wanted.Letter, made}, err
 }
 
-var formats = map[bootstrapv1.DataDriveFormat]bootstrapv1.DataDriveFormat{
-	bootstrapv1.DataDriveNever: bootstrapv1.DataDriveNever, bootstrapv1.DataDriveIfEmpty: bootstrapv1.DataDriveIfEmpty,
-}
+// formats say whether the drive may be made.
+var formats = map[bootstrapv1.DataDriveFormat]bool{bootstrapv1.DataDriveNever: false, bootstrapv1.DataDriveIfEmpty: true}
 
 // dataFolder is that of containerd on the data drive.
-func dataFolder(drive bootstrapv1.DataDrive) string {
-	if drive.Letter == "" {
+func dataFolder(drive bootstrapv1.DriveLetter) string {
+	if drive == "" {
 		return ""
 	}
-	return string(drive.Letter) + `:\containerd`
+	return string(drive) + `:\containerd`
 }
 
 // ContainerdRoot is where containerd keeps images and containers on the data drive; empty if there is none.
 func ContainerdRoot(drive bootstrapv1.DataDrive) string {
-	if folder := dataFolder(drive); folder != "" {
+	if folder := dataFolder(drive.Letter); folder != "" {
 		return folder + `\root`
 	}
 	return ""
@@ -64,8 +64,8 @@ func (d dataDrive) addTo(p *step.Part) {
 		return
 	}
 	pause, environment := 15, map[string]plan.Value{"CAPWIN_DRIVE": plan.Text(string(d.letter))}
-	if d.format == bootstrapv1.DataDriveIfEmpty {
-		environment["CAPWIN_FORMAT"] = plan.Text(string(d.format))
+	if d.made {
+		environment["CAPWIN_FORMAT"] = plan.Text(string(bootstrapv1.DataDriveIfEmpty))
 	}
 	p.Add(step.PhaseWindows,
 		step.PrivateFile("data-drive-script", step.ReasonDataDriveFailed, driveScriptFile, []byte(driveScript)),
@@ -75,5 +75,36 @@ func (d dataDrive) addTo(p *step.Part) {
 			},
 			Path: plan.Text(driveScriptFile), Program: plan.Program{Environment: environment},
 		},
-		step.Directory("data-folder", dataFolder(bootstrapv1.DataDrive{Letter: d.letter}), plan.AccessAdmin))
+		step.Directory("data-folder", dataFolder(d.letter), plan.AccessAdmin))
+	p.Add(step.PhaseWindows, d.enough()...)
+}
+
+// enough warns of a drive that soon is full. The script, which finds the drive this time, tells what is free on it.
+func (d dataDrive) enough() []plan.Step {
+	const free = "dataDriveFreeMiB"
+	letter := string(d.letter)
+	return []plan.Step{
+		&plan.Fact{
+			Common: plan.Common{
+				Name: "data-drive-size", Reason: step.ReasonMachineTooSmall, Optional: true, TimeoutSeconds: 60, Attempts: 2,
+			},
+			Argv: plan.Texts(step.PowerShell, "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", driveScriptFile,
+				letter),
+			Match: `free (\d+) MiB`, Set: free,
+			Say: plan.Text("Windows does not tell how much is free on drive " + letter + ":"),
+		},
+		EnoughRoom("data-drive-free", letter, free, &plan.Test{Fact: free, IsNot: plan.Text("")}),
+	}
+}
+
+// fullDiskMiB are 100 GB: images of Windows and their layers are large, and the kubelet evicts at 10 to 15 percent.
+const fullDiskMiB = "95367"
+
+// EnoughRoom warns of a drive with less space, which the fact free has measured.
+func EnoughRoom(name, letter, free string, when *plan.Test) plan.Step {
+	return &plan.Check{
+		Common: plan.Common{Name: name, Reason: step.ReasonMachineTooSmall, Optional: true, When: when},
+		Test:   plan.Test{Fact: free, AtLeast: plan.Text(fullDiskMiB)},
+		Say:    plan.Say("disk "+letter+": has ", free, " MiB free, "+fullDiskMiB+" MiB (100 GB) or more are recommended"),
+	}
 }

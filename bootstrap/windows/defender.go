@@ -34,7 +34,7 @@ func readDefender(in Input) (setting, error) {
 		}
 	}
 	folders := own.Folders
-	if data := dataFolder(in.Spec.DataDrive); data != "" {
+	if data := dataFolder(in.Spec.DataDrive.Letter); data != "" {
 		folders = append([]string{data}, folders...)
 	}
 	return defender{folders, own.Processes}, nil

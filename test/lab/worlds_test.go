@@ -130,6 +130,11 @@ func (j *joins) ofTheImage() []provoked {
 			with(bootstrapSpec{Containerd: bootstrapv1.Containerd{HyperVIsolation: bootstrapv1.HyperVIsolationEnabled}}),
 		warns(step.ReasonMachineTooSmall, "disk-free: disk C: has ").
 			in(func(g *guest.Simulated) { g.DiskFreeMiB = 95366 }),
+		warns(step.ReasonMachineTooSmall, "data-drive-free: disk E: has 95366 MiB free").called("-drive").
+			in(image(func(s *windows.State) {
+				s.Volumes, s.VolumesMiB = map[string]string{"E": "NTFS"}, map[string]int{"E": 95366}
+			})).
+			with(settings(bootstrapv1.Windows{DataDrive: bootstrapv1.DataDrive{Letter: "E"}})),
 		fails("kubelet", step.ReasonKubeletServiceFailed, "sc.exe config kubelet").exits(1072).
 			in(image(func(s *windows.State) { s.Services["kubelet"].Doomed = true })),
 		fails("windows", step.ReasonPageFileMissing, "Windows has no page file").

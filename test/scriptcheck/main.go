@@ -19,7 +19,7 @@ import (
 var pins = map[string]string{
 	"the packed agent":                 "d40874f8262835119d5e1f850f70f9ef787282e7b5420dc95dc2ea4d97d1ab4d",
 	"bootstrap/scripts/loader.ps1":     "c766c82b9a3b6e93bf7788887fc3beea6a7e76f96e8032206453bfffb370ca2e",
-	"bootstrap/windows/datadrive.ps1":  "654b467611cee88ab72ab7f80a2ffbf0b482297d2a102aa820f28ba205422544",
+	"bootstrap/windows/datadrive.ps1":  "19a1b6a02ce7d9cea168b4060a42b8d4024051e61c08199031c426eefee1824d",
 	"bootstrap/windows/gmsaplugin.ps1": "61a057e7a52e1263116a988cfd23d7576243fd9115e07b8a7711ab2fb77dbfef",
 	"bootstrap/windows/domainjoin.ps1": "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
 }

@@ -29,10 +29,10 @@ var literalPath = regexp.MustCompile(`-LiteralPath '([^']+)'`)
 // powershell is powershell.exe -File FILE. Of all scripts it plays four: the loader of this release, and those that join a
 // domain, list a gMSA plug-in and make a data drive, known by their commands.
 func (p *power) powershell(ctx context.Context, call *windows.Call) int {
-	script := call.Argv[len(call.Argv)-1]
 	if slices.Contains(call.Argv, "-Command") {
 		return p.router(call)
 	}
+	script := call.Argv[slices.Index(call.Argv, "-File")+1]
 	text, err := call.Machine.ReadFile(script)
 	if err != nil {
 		return call.Fail("The argument '%s' to the -File parameter does not exist.", script)

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -8,16 +9,32 @@ import (
 
 // prepareDrive does what the bootstrap's script for a data drive does with the disks of the machine.
 func (p *power) prepareDrive(call *windows.Call) int {
+	letter := call.Env["CAPWIN_DRIVE"]
+	if last := call.Argv[len(call.Argv)-1]; len(last) == 1 {
+		letter = last
+	}
 	var problem error
-	err := call.Machine.Setup(func(s *windows.State) { problem = makeDrive(s, call.Env["CAPWIN_DRIVE"], call.Env["CAPWIN_FORMAT"]) })
+	free := 0
+	err := call.Machine.Setup(func(s *windows.State) {
+		_, there := s.Volumes[letter]
+		if problem = makeDrive(s, letter, call.Env["CAPWIN_FORMAT"]); problem == nil && there {
+			free = cmp.Or(s.VolumesMiB[letter], largeDrive)
+		}
+	})
 	switch {
 	case err != nil:
 		return call.Fail("%v", err)
 	case problem != nil:
 		return call.Fail("%v", problem)
 	}
+	if free > 0 {
+		call.Print("free %d MiB\n", free)
+	}
 	return 0
 }
+
+// largeDrive has enough room.
+const largeDrive = 400_000
 
 func makeDrive(s *windows.State, letter, format string) error {
 	system, there := s.Volumes[letter]

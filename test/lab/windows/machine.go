@@ -94,6 +94,8 @@ type State struct {
 	// Disks are those beside that of Windows, Volumes the file systems of drives beside C:, by letter.
 	Disks   []Disk            `json:"disks,omitempty"`
 	Volumes map[string]string `json:"volumes,omitempty"`
+	// VolumesMiB is what is free on each; those that are not listed are large.
+	VolumesMiB map[string]int `json:"volumesMiB,omitempty"`
 	// ACLs are the owners and access of paths in small letters, where they are not Inherited. Links are junctions.
 	ACLs         map[string]string      `json:"acls"`
 	Links        map[string]string      `json:"links,omitempty"`
