@@ -25,6 +25,13 @@ func onAzureWith(names ...string) change {
 	})
 }
 
+// withSecondary is a machine in Azure whose only adapter has so many secondary addresses.
+func withSecondary(count int32) change {
+	return all(onAzureWith("node"), func(in *bootstrap.Input) {
+		in.WindowsMachine.Spec.Azure.NetworkInterfaces[0].SecondaryAddresses = count
+	})
+}
+
 // adaptersOf are the steps that name adapters, then the adapter of the vSwitch.
 func adaptersOf(t *testing.T, in bootstrap.Input) []string {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -95,14 +96,29 @@ func TestWarnings(t *testing.T) {
 		{"no exceptions in VXLAN", inNetwork("Overlay", "Flannel"), []string{nsx}},
 		{"one subnet", inNetwork("L2Bridge", "Flannel", mine), []string{"all nodes must be in one subnet"}},
 		{"route tables", inNetwork("L2Bridge", "Calico", onAzure), []string{"needs a route table entry"}},
-		{"addresses", inNetwork("L2Bridge", "AzureCNI", onAzure, mine, dualStack), []string{"secondary addresses"}},
+		{
+			"addresses", inNetwork("L2Bridge", "AzureCNI", onAzure, mine, dualStack),
+			[]string{"the machine has 0 secondary addresses for 110 pods"},
+		},
+		{
+			"too few addresses", inNetwork("L2Bridge", "AzureCNI", onAzure, mine, withSecondary(29), withPods(30)),
+			[]string{"the machine has 29 secondary addresses for 30 pods"},
+		},
+		{"an address for each pod", inNetwork("L2Bridge", "AzureCNI", onAzure, mine, withSecondary(30), withPods(30)), nil},
 		{
 			"half of dual-stack", inNetwork("L2Bridge", "Calico", dualStack),
 			[]string{"one subnet", "gives pods on Windows IPv4 addresses only"},
 		},
 		{"no daemon", inNetwork("L2Bridge", "WinBridge", mine), []string{"one subnet", "WinBridge has no daemon"}},
 		{"no daemon in VXLAN", inNetwork("Overlay", "WinOverlay", mine), []string{"WinOverlay has no daemon", nsx}},
-		{"Open vSwitch", inNetwork("Transparent", "Antrea", dualStack), []string{"forged transmits", "Prepare-AntreaAgent.ps1"}},
+		{
+			"Open vSwitch", inNetwork("Transparent", "Antrea", dualStack),
+			[]string{"forged transmits", "Prepare-AntreaAgent.ps1", "nested virtualization"},
+		},
+		{
+			"Open vSwitch with Hyper-V", inNetwork("Transparent", "Antrea", dualStack, withNested(infrav1.NestedVirtualizationEnabled)),
+			[]string{"forged transmits", "Prepare-AntreaAgent.ps1"},
+		},
 		{"no DSR", inNetwork("Overlay", "Flannel", mine, withDSR("Disabled")), []string{nsx, "without DSR"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -95,7 +95,12 @@ func readNested(wanted bool, vm *infrav1.VSphereVM) (bool, error) {
 		return false, step.Invalid(containerdField+".hyperVIsolation", "is Enabled, but spec.vsphere.nestedVirtualization of the "+
 			"WindowsMachine is Disabled, so no hypervisor could run; enable both, or none")
 	}
-	return vm != nil && vm.NestedVirtualization == infrav1.NestedVirtualizationEnabled, nil
+	return Nested(vm), nil
+}
+
+// Nested says whether a VM surely has nested virtualization.
+func Nested(vm *infrav1.VSphereVM) bool {
+	return vm != nil && vm.NestedVirtualization == infrav1.NestedVirtualizationEnabled
 }
 
 // Warnings are about what the VM must support.

@@ -29,6 +29,8 @@ type adapter struct {
 	dns       []netip.Addr
 	routes    []hop
 	mtu       int
+	// secondary addresses, which Azure CNI gives to pods.
+	secondary int
 }
 
 type hop struct {
@@ -94,7 +96,7 @@ func azureAdapters(vm *infrav1.AzureVM) (Adapters, error) {
 		return all, nil
 	}
 	for i, spec := range vm.NetworkInterfaces {
-		a := adapter{name: spec.Name, number: i + 1}
+		a := adapter{name: spec.Name, number: i + 1, secondary: int(spec.SecondaryAddresses)}
 		if err := a.checkName("WindowsMachine spec.azure.networkInterfaces", all); err != nil {
 			return nil, err
 		}

@@ -44,6 +44,8 @@ type Input struct {
 	DSRByDefault bool
 	// AddressGiven: the user has set the kubelet's node-ip.
 	AddressGiven bool
+	// Nested: the VM surely has nested virtualization.
+	Nested bool
 }
 
 // Network is what was read of spec.network and found good, defaults filled in. Its mode is empty if the spec has no
@@ -55,6 +57,9 @@ type Network struct {
 	onAzure  bool
 	// addressGiven: the user has set the kubelet's node-ip.
 	addressGiven bool
+	// maxPods of the kubelet. nested: the VM surely has nested virtualization.
+	maxPods int
+	nested  bool
 
 	// podNetwork is the name of the HNS network of the pods, vni the number of their VXLAN.
 	podNetwork string
@@ -89,6 +94,7 @@ type Network struct {
 func Read(in Input) (*Network, error) {
 	net := &Network{
 		nodeName: in.NodeName, adapters: in.Adapters, onAzure: in.OnAzure, addressGiven: in.AddressGiven,
+		maxPods: in.MaxPods, nested: in.Nested,
 		podFamilies: familiesOf(in.ClusterNetwork.Pods),
 	}
 	spec := in.Spec

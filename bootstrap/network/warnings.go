@@ -34,7 +34,23 @@ func (net *Network) addressWarnings() []string {
 	if warning := net.firstAdapter(); warning != "" {
 		all = append(all, adaptersField+warning)
 	}
+	if warning := net.addressesOfPods(); warning != "" {
+		all = append(all, fieldNetwork+": "+warning)
+	}
 	return all
+}
+
+// addressesOfPods warns where pods take addresses of Azure's subnet and the first adapter has too few.
+func (net *Network) addressesOfPods() string {
+	have := 0
+	if len(net.adapters) > 0 {
+		have = net.adapters[0].secondary
+	}
+	if !net.azureOnly || have >= net.maxPods {
+		return ""
+	}
+	return fmt.Sprintf("each pod takes an address of the subnet, and the machine has %d secondary addresses for %d pods; set "+
+		"spec.azure.networkInterfaces[0].secondaryAddresses of the WindowsMachine to the number of spec.kubelet.maxPods", have, net.maxPods)
 }
 
 // firstAdapter warns about the adapter whose address the Node shows.
@@ -74,10 +90,6 @@ var modeWarnings = []struct {
 			"the pod CIDRs",
 	},
 	{
-		func(net *Network) bool { return net.azureOnly },
-		"each pod takes an address of the subnet: the interface of the machine needs spec.kubelet.maxPods secondary addresses",
-	},
-	{
 		func(net *Network) bool {
 			return net.written() && !net.overlay() && !net.ownExceptions && len(net.machineSubnet()) == 0
 		},
@@ -102,6 +114,11 @@ var modeWarnings = []struct {
 		func(net *Network) bool { return net.cni == bootstrapv1.CNIAntrea },
 		"Antrea needs Windows' firewall turned off, which the bootstrap does, and its script Prepare-AntreaAgent.ps1 before each " +
 			"start of its agent; run it in custom.preJoin and custom.everyBoot",
+	},
+	{
+		func(net *Network) bool { return net.cni == bootstrapv1.CNIAntrea && !net.nested },
+		"Antrea uses Hyper-V, which Windows installs only where the VM has nested virtualization; set " +
+			"spec.vsphere.nestedVirtualization of the WindowsMachine to Enabled, or use an image that has Hyper-V",
 	},
 	{
 		func(net *Network) bool { return net.overlay() && !net.onAzure && net.vxlanPort == defaultVXLANPort },
