@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -24,6 +26,38 @@ import (
 const pooledNetworks = `[{name: node, network: VM Network, nameservers: [203.0.113.2],
           addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]},
           {name: storage, network: DC0_DVPG0}]`
+
+// pooledNetwork is the only adapter of a VM, with an address of the same pool, a name server and a route.
+const pooledNetwork = `[{name: node, network: VM Network, nameservers: [203.0.113.2],
+          routes: [{to: 198.51.100.0/24, via: 203.0.113.9}],
+          addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]}]`
+
+// pooledRoutes are those of such a VM.
+var pooledRoutes = []string{"0.0.0.0/0 via 203.0.113.1", "198.51.100.0/24 via 203.0.113.9"}
+
+// staticLines tell what adapters have that does not come by DHCP.
+func staticLines(state *windows.State) []string {
+	var lines []string
+	for _, address := range state.Addresses {
+		onNode := func(a windows.Adapter) bool { return a.Index == address.Index }
+		if address.Origin != "Manual" || !slices.ContainsFunc(state.Adapters, onNode) {
+			continue
+		}
+		var routes []string
+		for _, route := range state.Routes {
+			if route.Index == address.Index {
+				routes = append(routes, route.To+" via "+route.Via)
+			}
+		}
+		slices.Sort(routes)
+		lines = append(lines, staticLine(address.Address, strings.Join(state.DNS[address.Index], ","), routes...))
+	}
+	return lines
+}
+
+func staticLine(address, servers string, routes ...string) string {
+	return fmt.Sprintf("static %s, name servers %s, routes %s", address, servers, strings.Join(routes, ", "))
+}
 
 // startIPAM runs an IPAM provider with a pool of addresses.
 func (s *story) startIPAM(ctx context.Context) {

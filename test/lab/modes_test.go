@@ -51,7 +51,7 @@ func (j *joins) modePools() []lab.Pool {
 	var pools []lab.Pool
 	for _, m := range modes {
 		pools = append(pools, lab.Pool{
-			Name: m.pool(), Replicas: 1, Config: m.config(), NetworkInterfaces: "[{name: node, network: VM Network}]",
+			Name: m.pool(), Replicas: 1, Config: m.config(), NetworkInterfaces: m.networks(),
 		})
 		j.worlds[m.pool()] = func(g *guest.Simulated) {
 			leftovers(g)
@@ -156,6 +156,9 @@ func (m mode) wanted(machine *infrav1.WindowsMachine, node *corev1.Node) []strin
 	if m.ours {
 		lines = append(lines, "cni is for "+m.network)
 	}
+	if m.pooled {
+		lines = append(lines, staticLine(internalIP(machine)+"/24", "203.0.113.2", pooledRoutes...))
+	}
 	if m.taken != "" {
 		lines = append(lines, "host-local keeps "+podPrefix(node)+m.taken)
 	}
@@ -193,6 +196,7 @@ func (j *joins) have(machine *infrav1.WindowsMachine, node *corev1.Node) []strin
 			lines = append(lines, "adapter "+adapter.Name)
 		}
 	}
+	lines = append(lines, staticLines(state)...)
 	lines = append(lines, hnsLines(state)...)
 	lines = append(lines, j.filesOf(machine.Status.ComputerName)...)
 	for _, item := range state.HNS { // HNS chooses the address

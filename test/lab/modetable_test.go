@@ -30,9 +30,11 @@ type mode struct {
 	booted bool
 	// stale tells that what another CNI has left in the image is not ours to remove.
 	stale bool
+	// pooled nodes have the address of a pool, a name server and a route of the spec.
+	pooled bool
 }
 
-// modes are all that vSphere carries; TestEveryModeJoins compares.
+// modes are all that vSphere carries.
 var modes = []mode{
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, daemon: hostGW, pods: true,
@@ -42,6 +44,10 @@ var modes = []mode{
 	},
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemon: calico("L2Bridge"), pods: true,
+		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "L2Bridge", proxied: true, booted: true,
+	},
+	{
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemon: calico("L2Bridge"), pods: true, pooled: true,
 		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "L2Bridge", proxied: true, booted: true,
 	},
 	{
@@ -79,7 +85,19 @@ var modes = []mode{
 }
 
 func (m mode) pool() string {
-	return strings.ToLower(strings.Trim(string(m.mode)+"-"+string(m.cni), "-"))
+	name := strings.ToLower(strings.Trim(string(m.mode)+"-"+string(m.cni), "-"))
+	if m.pooled {
+		name += "-pooled"
+	}
+	return name
+}
+
+// networks are those of its VM.
+func (m mode) networks() string {
+	if m.pooled {
+		return pooledNetwork
+	}
+	return "[{name: node, network: VM Network}]"
 }
 
 // adapter is its name in Windows: that of the spec, unless the CNI looks for one of Windows' own, or is not known.

@@ -134,7 +134,7 @@ func (j *joins) ofTheImage() []provoked {
 			in(image(func(s *windows.State) {
 				s.Volumes, s.VolumesMiB = map[string]string{"E": "NTFS"}, map[string]int{"E": 95366}
 			})).
-			with(settings(bootstrapv1.Windows{DataDrive: bootstrapv1.DataDrive{Letter: "E"}})),
+			with(bootstrapSpec{Windows: bootstrapv1.Windows{DataDrive: bootstrapv1.DataDrive{Letter: "E"}}}),
 		fails("kubelet", step.ReasonKubeletServiceFailed, "sc.exe config kubelet").exits(1072).
 			in(image(func(s *windows.State) { s.Services["kubelet"].Doomed = true })),
 		fails("windows", step.ReasonPageFileMissing, "Windows has no page file").
