@@ -33,6 +33,7 @@ var madeAnew = []string{
 	step.JoinDirectory, step.OwnDirectory, step.FlannelFolder,
 	step.KubeletDirectory + `\config.yaml`, step.KubeletDirectory + `\instance-config.yaml`,
 	step.KubeletDirectory + `\kubeadm-flags.env`, step.KubeletPlugins, step.KubeletRegistry, step.KubeletDevices,
+	step.KubeletImages,
 }
 
 // protected are the folders of every node and those that a spec adds, from the drive on. Pods must be able to use their volumes
@@ -52,8 +53,10 @@ func (n *node) protected() []step.Folder {
 		{Name: "kubelet-plugins", Path: step.KubeletPlugins, Access: plan.AccessAdmin},
 		{Name: "kubelet-registry", Path: step.KubeletRegistry, Access: plan.AccessAdmin},
 		{Name: "kubelet-devices", Path: step.KubeletDevices, Access: plan.AccessAdmin},
+		{Name: "kubelet-images", Path: step.KubeletImages, Access: plan.AccessAdmin},
 		{Name: "kube-proxy-folder", Path: step.KubeProxyFolder, Access: plan.AccessAdmin, Whole: true},
 		{Name: "pod-logs", Path: step.PodLogs, Access: plan.AccessAdmin, Whole: true},
+		{Name: "container-logs", Path: step.ContainerLogs, Access: plan.AccessAdmin, Whole: true},
 		{Name: "kubelet-logs", Path: n.kubelet.LogDirectory, Access: plan.AccessGuarded, Whole: true},
 		{Name: "registries", Path: step.CertsDirectory, Access: plan.AccessAdmin, Whole: true},
 	}

@@ -23,14 +23,15 @@ var closed = []string{`c:\windows`, `c:\program files`, `c:\programdata\capwin`}
 // open are folders that Windows lets users make folders in; ours there are made first.
 var open = []string{`c:`, `d:`, `e:`, `c:\programdata`, `c:\users`}
 
-// obeyed is what SYSTEM reads without being told by a plan: the kubelet its settings, drivers' sockets and static pods,
-// containerd plug-ins and registries, the agent its sentinel.
+// obeyed is what SYSTEM reads without being told by a plan: the kubelet its settings, records of images, drivers' sockets and
+// static pods, log collectors what lies beside the logs of pods, containerd plug-ins and registries, the agent its sentinel.
 var obeyed = []string{
 	`C:\var\lib\kubelet\config.yaml`, `C:\var\lib\kubelet\kubeadm-flags.env`, `C:\var\lib\kubelet\plugins_registry\driver.sock`,
 	`C:\var\lib\kubelet\plugins\driver\csi.sock`, `C:\var\lib\kubelet\device-plugins\kubelet.sock`,
 	`C:\etc\kubernetes\manifests\pod.yaml`,
 	`C:\opt\cni\bin\win-bridge.exe`, `C:\etc\cni\net.d\10-a.conf`, `C:\ProgramData\containerd\certs.d\docker.io\hosts.toml`,
 	`C:\Program Files\containerd\conf.d\a.toml`, `C:\k\kubelet.exe`, `C:\var\lib\cni\networks\a\10.0.0.1`, `C:\var\log\pods\a\0.log`,
+	`C:\var\log\containers\a.log`, `C:\var\lib\kubelet\image_manager\pulled\sha256-a`,
 	`C:\var\lib\kube-proxy\kubeconfig.conf`, `C:\run\cluster-api\bootstrap-success.complete`, `C:\run\kubeadm\patches\a.yaml`,
 	`C:\run\flannel\subnet.env`, `C:\run\capwin\scripts\a.ps1`,
 }

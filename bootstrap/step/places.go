@@ -20,10 +20,15 @@ const (
 	KubeletCertificate = KubeletKeys + `\kubelet-client-current.pem`
 	KubeletLogs        = `C:\var\log\kubelet`
 	PodLogs            = `C:\var\log\pods`
+	// ContainerLogs has links to the logs of pods, which log collectors follow.
+	ContainerLogs = `C:\var\log\containers`
 	// Sockets of drivers lie in these; whoever makes one there is a driver.
 	KubeletPlugins  = KubeletDirectory + `\plugins`
 	KubeletRegistry = KubeletDirectory + `\plugins_registry`
 	KubeletDevices  = KubeletDirectory + `\device-plugins`
+	// KubeletImages has the kubelet's records of who may use an image (pkg/kubelet/images/pullmanager/fs_pullrecords.go of
+	// Kubernetes 1.36.3); it makes their folders as Windows lets it, so that users could add a record.
+	KubeletImages = KubeletDirectory + `\image_manager`
 
 	JoinDirectory = `C:\run\kubeadm`
 	JoinFile      = JoinDirectory + `\join-config.yaml`
