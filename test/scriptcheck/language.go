@@ -35,12 +35,15 @@ var allowed = map[string]string{
 	"addressprefix": "a field of what HNS tells",
 	"subnets":       "a field of what HNS tells",
 
-	"-noninteractive": "how PowerShell is started",
-	"-noprofile":      "how PowerShell is started",
-	"copy":            "English",
-	"hns":             "the service that makes networks",
-	"netsh.exe":       "sets what the kind portRange says",
-	"powershell":      "the language of the scripts",
+	"-noninteractive":  "how PowerShell is started",
+	"-noprofile":       "how PowerShell is started",
+	"-executionpolicy": "how PowerShell is started",
+	"-file":            "how PowerShell is started",
+	"bypass":           "how PowerShell is started",
+	"copy":             "English",
+	"hns":              "the service that makes networks",
+	"netsh.exe":        "sets what the kind portRange says",
+	"powershell":       "the language of the scripts",
 
 	"application": "part of the type of JSON",
 
