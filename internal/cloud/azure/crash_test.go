@@ -88,7 +88,7 @@ func (s *stage) things() map[string]string {
 	all := map[string]string{}
 	s.Change(func(in *armsim.Inside) {
 		for _, kind := range []string{compute.VM, compute.Disk, network.NIC} {
-			for _, r := range in.World.All(world.Kind(armsim.Subscription, armsim.Group, kind)) {
+			for _, r := range in.World.All(world.Kind{Type: kind, Subscription: armsim.Subscription, Group: armsim.Group}) {
 				content, _ := json.Marshal(r.Body)
 				all[r.ID.String()] = string(content) + r.Etag()
 			}

@@ -43,7 +43,7 @@ func (in *Inside) vms(q *request) (*answer, *reply.Error) {
 	}
 	return in.paged(q, func() []doc.Object {
 		var all []doc.Object
-		for _, r := range in.World.List(world.Kind(q.id.Subscription, q.id.Group, compute.VM)) {
+		for _, r := range in.World.List(q.kind(compute.VM)) {
 			if filtered && !doc.Same(doc.Text(r.Body, "properties", "virtualMachineScaleSet", "id"), set) {
 				continue
 			}
@@ -127,7 +127,7 @@ func (in *Inside) act(q *request) (*answer, *reply.Error) {
 func (in *Inside) disk(q *request) (*answer, *reply.Error) {
 	switch {
 	case q.list:
-		return in.paged(q, func() []doc.Object { return in.shown(world.Kind(q.id.Subscription, q.id.Group, compute.Disk)) })
+		return in.paged(q, func() []doc.Object { return in.shown(q.kind(compute.Disk)) })
 	case q.Method == http.MethodGet:
 		return in.read(q)
 	case q.Method == http.MethodDelete:

@@ -15,7 +15,7 @@ import (
 func (in *Inside) nic(q *request) (*answer, *reply.Error) {
 	switch {
 	case q.list:
-		return in.paged(q, func() []doc.Object { return in.shown(world.Kind(q.id.Subscription, q.id.Group, network.NIC)) })
+		return in.paged(q, func() []doc.Object { return in.shown(q.kind(network.NIC)) })
 	case q.Method == http.MethodGet:
 		return in.read(q)
 	case q.Method == http.MethodDelete:
@@ -66,7 +66,7 @@ func (in *Inside) matches(q *request, there *world.Resource) *reply.Error {
 // read is a GET of a resource without behaviour, or a list of them.
 func (in *Inside) read(q *request) (*answer, *reply.Error) {
 	if q.list {
-		return in.paged(q, func() []doc.Object { return in.shown(world.Kind(q.id.Subscription, q.id.Group, q.id.Type())) })
+		return in.paged(q, func() []doc.Object { return in.shown(q.kind(q.id.Type())) })
 	}
 	if q.action == "versions" { // publishers/.../skus/NAME/versions
 		names := q.id.Names
@@ -76,10 +76,7 @@ func (in *Inside) read(q *request) (*answer, *reply.Error) {
 		return in.versions(q, strings.Join(names, "/"))
 	}
 	if q.action == "subnets" {
-		prefix := q.ID + "/subnets/"
-		return ok(doc.Object{"value": doc.Objects(in.shown(func(id doc.ID) bool {
-			return id.Is(network.Subnet) && strings.HasPrefix(id.Key(), prefix)
-		})...)}), nil
+		return ok(doc.Object{"value": doc.Objects(in.shown(world.Kind{Type: network.Subnet, Under: q.ID})...)}), nil
 	}
 	r := in.World.See(q.id)
 	if r == nil {
@@ -96,7 +93,7 @@ func (in *Inside) versions(q *request, name string) (*answer, *reply.Error) {
 	return &answer{status: http.StatusOK, bare: doc.Objects(versions...)}, nil // [V] armcompute, VirtualMachineImagesClient.List
 }
 
-func (in *Inside) shown(of func(doc.ID) bool) []doc.Object {
+func (in *Inside) shown(of world.Kind) []doc.Object {
 	var all []doc.Object
 	for _, r := range in.World.List(of) {
 		all = append(all, in.show(r))
@@ -112,9 +109,8 @@ func (in *Inside) show(r *world.Resource) doc.Object {
 		body["etag"] = "W/" + r.Etag()
 	}
 	if r.ID.Is("Microsoft.Network/virtualNetworks") {
-		doc.Set(body, doc.Objects(in.shown(func(id doc.ID) bool {
-			return id.Is(network.Subnet) && strings.HasPrefix(id.Key(), r.ID.Key()+"/")
-		})...), "properties", "subnets")
+		subnets := in.shown(world.Kind{Type: network.Subnet, Under: r.ID.Key()})
+		doc.Set(body, doc.Objects(subnets...), "properties", "subnets")
 	}
 	if r.ID.Is(network.Subnet) {
 		delete(body, "location")

@@ -5,6 +5,15 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
 )
 
+// Copy gives a VM that runs so many copies, with NICs and disks. text turns a text of the VM's into that of copy n.
+func (c *Cloud) Copy(vm doc.ID, copies int, text func(n int) func(string) string) {
+	c.Change(func(w *Inside) {
+		for n := range copies {
+			w.Compute.Copy(vm, text(n))
+		}
+	})
+}
+
 // Evict takes the host of a spot VM away. It returns false if there is no such spot VM.
 func (c *Cloud) Evict(vm doc.ID) (done bool) {
 	c.Change(func(w *Inside) { done = w.Compute.Evict(vm) })
@@ -41,7 +50,7 @@ func (c *Cloud) Vanish(id doc.ID) { c.Change(func(w *Inside) { w.World.Remove(id
 // Names lists the resources of a type in a group, past all lag.
 func (c *Cloud) Names(group, kind string) (names []string) {
 	c.Change(func(w *Inside) {
-		for _, r := range w.World.All(world.Kind(Subscription, group, kind)) {
+		for _, r := range w.World.All(world.Kind{Type: kind, Subscription: Subscription, Group: group}) {
 			names = append(names, r.ID.Name())
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/rights"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
 )
 
 // request is a call on its way.
@@ -169,6 +170,11 @@ func (q *request) needs() []rights.Need {
 		needs = append(needs, rights.Joins(doc.Of(q.body, "properties"))...)
 	}
 	return needs
+}
+
+// kind selects what a list of a type shows.
+func (q *request) kind(of string) world.Kind {
+	return world.Kind{Type: of, Subscription: q.id.Subscription, Group: q.id.Group}
 }
 
 func (q *request) scope() string {

@@ -10,6 +10,7 @@
 //	parts.go     extensions and run commands
 //	view.go      how a VM is shown
 //	guest.go     the seam to a guest
+//	copy.go      VMs that are there without a PUT
 //	disks.go, images.go, skus.go, bootlog.go
 package compute
 

@@ -103,8 +103,7 @@ func (c *Compute) DeletePart(id doc.ID) (*world.Operation, *reply.Error) {
 
 // Parts are the extensions or run commands of a VM.
 func (c *Compute) Parts(vm doc.ID, kind string) (all []doc.Object) {
-	prefix := vm.Key() + "/"
-	for _, r := range c.World.List(func(id doc.ID) bool { return id.Is(kind) && strings.HasPrefix(id.Key(), prefix) }) {
+	for _, r := range c.World.List(world.Kind{Type: kind, Under: vm.Key()}) {
 		all = append(all, c.ViewPart(r, false))
 	}
 	return all
@@ -128,9 +127,10 @@ func (c *Compute) removeParts(m *machine) {
 	if !m.extended {
 		return
 	}
-	prefix := m.r.ID.Key() + "/"
-	for _, r := range c.World.All(func(id doc.ID) bool { return len(id.Types) == 2 && strings.HasPrefix(id.Key(), prefix) }) {
-		c.World.Remove(r.ID)
+	for _, kind := range []string{Extension, RunCommand} {
+		for _, r := range c.World.All(world.Kind{Type: kind, Under: m.r.ID.Key()}) {
+			c.World.Remove(r.ID)
+		}
 	}
 }
 
@@ -139,7 +139,7 @@ func (c *Compute) sameHandler(id doc.ID, body doc.Object) string {
 	if !id.Is(Extension) {
 		return ""
 	}
-	for _, r := range c.World.All(world.Kind(id.Subscription, id.Group, Extension)) {
+	for _, r := range c.World.All(world.Kind{Type: Extension, Subscription: id.Subscription, Group: id.Group}) {
 		if parent(r.ID).Key() == parent(id).Key() && r.ID.Key() != id.Key() && doc.Same(handler(r.Body), handler(body)) {
 			return r.ID.Name()
 		}

@@ -95,25 +95,32 @@ func Remove(o Object, path ...string) {
 }
 
 // Clone returns a copy that shares nothing.
-func Clone(o Object) Object {
-	copied, _ := clone(o).(Object)
+func Clone(o Object) Object { return Change(o, nil) }
+
+// Change returns a copy that shares nothing, with all texts changed; nil changes none.
+func Change(o Object, text func(string) string) Object {
+	copied, _ := clone(o, text).(Object)
 	return copied
 }
 
-func clone(v any) any {
+func clone(v any, text func(string) string) any {
 	switch v := v.(type) {
 	case Object:
 		all := make(Object, len(v))
 		for k, inner := range v {
-			all[k] = clone(inner)
+			all[k] = clone(inner, text)
 		}
 		return all
 	case []any:
 		all := make([]any, len(v))
 		for i, inner := range v {
-			all[i] = clone(inner)
+			all[i] = clone(inner, text)
 		}
 		return all
+	case string:
+		if text != nil {
+			return text(v)
+		}
 	}
 	return v
 }
@@ -132,7 +139,7 @@ func Merge(old, changes Object) Object {
 			merged[k] = Merge(before, inner)
 			continue
 		}
-		merged[k] = clone(v)
+		merged[k] = clone(v, nil)
 	}
 	return merged
 }

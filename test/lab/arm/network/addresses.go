@@ -61,7 +61,7 @@ func (n *Network) static(nic doc.ID, properties doc.Object) *reply.Error {
 
 // owner is the NIC that has an address of a subnet, "" if it is free.
 func (n *Network) owner(address netip.Addr, subnet doc.ID) string {
-	for _, nic := range n.World.All(func(id doc.ID) bool { return id.Is(NIC) }) {
+	for _, nic := range n.World.All(world.Kind{Type: NIC}) {
 		for _, ip := range doc.List(nic.Body, "properties", "ipConfigurations") {
 			if doc.Same(doc.Text(ip, "properties", "subnet", "id"), subnet.String()) &&
 				doc.Text(ip, "properties", "privateIPAddress") == address.String() {
@@ -107,7 +107,7 @@ func (n *Network) free(subnet string) (netip.Addr, bool) {
 // taken are the addresses of a subnet that NICs have.
 func (n *Network) taken(subnet string) map[string]bool {
 	taken := map[string]bool{}
-	n.World.Each(func(id doc.ID) bool { return id.Is(NIC) }, func(nic *world.Resource) {
+	n.World.Each(world.Kind{Type: NIC}, func(nic *world.Resource) {
 		for _, ip := range doc.List(nic.Body, "properties", "ipConfigurations") {
 			if doc.Same(doc.Text(ip, "properties", "subnet", "id"), subnet) {
 				if a := doc.Text(ip, "properties", "privateIPAddress"); a != "" {

@@ -32,6 +32,18 @@ func (n *Network) Inline(vm doc.ID, location string, config doc.Object) doc.ID {
 	return id
 }
 
+// Copy makes a NIC that is a copy of another one, with its own addresses.
+func (n *Network) Copy(of *world.Resource, text func(string) string) {
+	body := doc.Change(of.Body, text)
+	for _, ip := range doc.List(body, "properties", "ipConfigurations") {
+		doc.Remove(ip, "properties", "privateIPAddress")
+	}
+	doc.Set(body, n.mac(), "properties", "macAddress")
+	doc.Set(body, n.World.UUID(), "properties", "resourceGuid")
+	n.assign(body)
+	n.World.Copy(of, text, body)
+}
+
 // Attach binds a NIC to its VM.
 func (n *Network) Attach(nic, vm doc.ID, primary bool) {
 	r := n.World.Find(nic)

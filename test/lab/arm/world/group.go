@@ -44,9 +44,9 @@ func (w *World) Groups(subscription string) []*Group {
 // RemoveGroup takes a group away with all that is in it, at once, as it looks after somebody deleted it by hand.
 func (w *World) RemoveGroup(subscription, name string) {
 	delete(w.groups, doc.ID{Subscription: subscription, Group: name}.Key())
-	for key, r := range w.resources {
+	for _, r := range w.resources {
 		if doc.Same(r.ID.Subscription, subscription) && doc.Same(r.ID.Group, name) {
-			delete(w.resources, key)
+			w.drop(r)
 		}
 	}
 }

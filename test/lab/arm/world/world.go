@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/clock"
@@ -41,7 +42,8 @@ type World struct {
 
 	groups     map[string]*Group
 	resources  map[string]*Resource
-	past       []*Resource // that lists still show
+	byType     map[string]map[string]*Resource // by type and id: most of what is asked for is of one type
+	past       []*Resource                     // that lists still show
 	operations map[string]*Operation
 	random     *rand.Rand
 }
@@ -50,7 +52,7 @@ type World struct {
 func New(c *clock.Clock, seed uint64) *World {
 	return &World{
 		Clock: c, Subscriptions: map[string]bool{}, groups: map[string]*Group{}, resources: map[string]*Resource{},
-		operations: map[string]*Operation{}, random: rand.New(rand.NewPCG(seed, seed)),
+		byType: map[string]map[string]*Resource{}, operations: map[string]*Operation{}, random: rand.New(rand.NewPCG(seed, seed)),
 	}
 }
 
@@ -59,10 +61,31 @@ func (w *World) Put(id doc.ID, body doc.Object) *Resource {
 	r := w.resources[id.Key()]
 	if r == nil {
 		r = &Resource{ID: id, born: w.Clock.Now()}
-		w.resources[id.Key()] = r
+		w.add(r)
 	}
 	r.Body = body
 	r.version++
+	return r
+}
+
+func (w *World) add(r *Resource) {
+	kind := strings.ToLower(r.ID.Type())
+	if w.byType[kind] == nil {
+		w.byType[kind] = map[string]*Resource{}
+	}
+	w.resources[r.ID.Key()], w.byType[kind][r.ID.Key()] = r, r
+}
+
+func (w *World) drop(r *Resource) {
+	delete(w.resources, r.ID.Key())
+	delete(w.byType[strings.ToLower(r.ID.Type())], r.ID.Key())
+}
+
+// Copy adds a resource that is a copy of another one, and has been there for as long.
+func (w *World) Copy(of *Resource, text func(string) string, body doc.Object) *Resource {
+	id, _ := doc.ParseID(text(of.ID.String()))
+	r := w.Put(id, body)
+	r.born = of.born
 	return r
 }
 
@@ -91,41 +114,52 @@ func (w *World) Remove(id doc.ID) {
 		return
 	}
 	r.gone = w.Clock.Now()
-	delete(w.resources, id.Key())
+	w.drop(r)
 	if w.Lag.List > 0 {
 		w.past = append(w.past, r)
 	}
 }
 
+// Kind selects a type of resources, in a group or, if it has no group, in the whole subscription. Under is the key of the resource
+// that they are parts of.
+type Kind struct{ Type, Subscription, Group, Under string }
+
+func (k Kind) has(id doc.ID) bool {
+	return id.Is(k.Type) && (k.Subscription == "" || doc.Same(id.Subscription, k.Subscription)) &&
+		(k.Group == "" || doc.Same(id.Group, k.Group)) && (k.Under == "" || strings.HasPrefix(id.Key(), k.Under+"/"))
+}
+
 // List returns what a list finds, by id: what is new may be missing, what is gone may be there.
-func (w *World) List(of func(doc.ID) bool) []*Resource {
-	return w.list(func(r *Resource) bool { return of(r.ID) && !w.Clock.Now().Before(r.born.Add(w.Lag.List)) }, w.lingering(of))
+func (w *World) List(of Kind) []*Resource {
+	byKey := map[string]*Resource{}
+	for _, r := range w.lingering(of) {
+		byKey[r.ID.Key()] = r
+	}
+	w.Each(of, func(r *Resource) {
+		if !w.Clock.Now().Before(r.born.Add(w.Lag.List)) {
+			byKey[r.ID.Key()] = r
+		}
+	})
+	return inOrder(byKey)
 }
 
 // All returns what exists, by id.
-func (w *World) All(of func(doc.ID) bool) []*Resource {
-	return w.list(func(r *Resource) bool { return of(r.ID) }, nil)
+func (w *World) All(of Kind) []*Resource {
+	byKey := map[string]*Resource{}
+	w.Each(of, func(r *Resource) { byKey[r.ID.Key()] = r })
+	return inOrder(byKey)
 }
 
 // Each tells of what exists, in no order: among thousands, to put them in order takes most of the time.
-func (w *World) Each(of func(doc.ID) bool, tell func(*Resource)) {
-	for _, r := range w.resources {
-		if of(r.ID) {
+func (w *World) Each(of Kind, tell func(*Resource)) {
+	for _, r := range w.byType[strings.ToLower(of.Type)] {
+		if of.has(r.ID) {
 			tell(r)
 		}
 	}
 }
 
-func (w *World) list(is func(*Resource) bool, more []*Resource) []*Resource {
-	byKey := map[string]*Resource{}
-	for _, r := range more {
-		byKey[r.ID.Key()] = r
-	}
-	for key, r := range w.resources {
-		if is(r) {
-			byKey[key] = r
-		}
-	}
+func inOrder(byKey map[string]*Resource) []*Resource {
 	all := make([]*Resource, 0, len(byKey))
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		all = append(all, byKey[key])
@@ -133,22 +167,15 @@ func (w *World) list(is func(*Resource) bool, more []*Resource) []*Resource {
 	return all
 }
 
-func (w *World) lingering(of func(doc.ID) bool) []*Resource {
+func (w *World) lingering(of Kind) []*Resource {
 	w.past = slices.DeleteFunc(w.past, func(r *Resource) bool { return !w.Clock.Now().Before(r.gone.Add(w.Lag.List)) })
 	var all []*Resource
 	for _, r := range w.past {
-		if of(r.ID) && w.Find(r.ID) == nil {
+		if of.has(r.ID) && w.Find(r.ID) == nil {
 			all = append(all, r)
 		}
 	}
 	return all
-}
-
-// Kind selects a type of resources, in a group or, if group is "", in the whole subscription.
-func Kind(subscription, group, kind string) func(doc.ID) bool {
-	return func(id doc.ID) bool {
-		return id.Is(kind) && doc.Same(id.Subscription, subscription) && (group == "" || doc.Same(id.Group, group))
-	}
 }
 
 // Suffix returns some random letters and digits, as the platform appends them to names.
