@@ -101,13 +101,12 @@ func (s *stage) standInAzure(arm *armsim.Cloud) {
 	s.pause()
 	parts := s.parts()
 	parts.id = "of no object" // the name of the VM is all that differs in a providerID
-	ids := make([]string, all-1)
-	for i := range ids {
-		ids[i] = uuid.NewString()
+	ids, texts := make([]string, all-1), make([]func(string) string, all-1)
+	for n := range ids {
+		ids[n] = uuid.NewString()
+		texts[n] = parts.replacer(ids[n], nameOf(n)).Replace
 	}
-	arm.Copy(armsim.VMID(parts.vm), len(ids), func(n int) func(string) string {
-		return parts.replacer(ids[n], nameOf(n)).Replace
-	})
+	arm.Copy(armsim.VMID(parts.vm), texts)
 	world.Together(len(ids), func(n int) { s.stand(parts, nameOf(n), ids[n]) })
 	s.resume()
 }

@@ -145,3 +145,29 @@ func TestLists(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A copy is a VM like another: lists show it with its NIC and disk, its address is its own, and one DELETE takes all away.
+func TestCopiesOfAVM(t *testing.T) {
+	c := armsim.New(t)
+	s := sdk(t, c)
+	expect.Got(s.vms.BeginCreateOrUpdate(t.Context(), armsim.Group, "win-1", good("win-1"), nil))(t)
+	c.Advance(10 * time.Minute)
+	change := func(name string) func(string) string { return strings.NewReplacer("win-1", name).Replace }
+	c.Copy(armsim.VMID("win-1"), []func(string) string{change("win-2"), change("win-3")})
+	equal(t, c.Names(armsim.Group, "Microsoft.Compute/virtualMachines"), []string{"win-1", "win-2", "win-3"})
+	equal(t, c.Names(armsim.Group, "Microsoft.Compute/disks"), []string{"win-1-os", "win-2-os", "win-3-os"})
+	equal(t, vmStates(t, s, "win-3"), vmStates(t, s, "win-1"))
+	nics := doc.List(newByHand(t, c).get(t, "/subscriptions/"+armsim.Subscription+"/resourceGroups/"+armsim.Group+
+		"/providers/Microsoft.Network/networkInterfaces").body, "value")
+	var all []string
+	for _, nic := range nics {
+		id, _ := doc.ParseID(doc.Text(nic, "properties", "virtualMachine", "id"))
+		all = append(all, id.Name()+" "+doc.Text(doc.List(nic, "properties", "ipConfigurations")[0], "properties", "privateIPAddress"))
+	}
+	slices.Sort(all)
+	equal(t, all, []string{"win-1 10.1.0.4", "win-2 10.1.0.5", "win-3 10.1.0.6"})
+	expect.Got(s.vms.BeginDelete(t.Context(), armsim.Group, "win-2", nil))(t)
+	c.Advance(time.Minute)
+	equal(t, c.Names(armsim.Group, "Microsoft.Compute/disks"), []string{"win-1-os", "win-3-os"})
+	equal(t, len(c.Names(armsim.Group, "Microsoft.Network/networkInterfaces")), 2)
+}

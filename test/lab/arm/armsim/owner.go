@@ -5,13 +5,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
 )
 
-// Copy gives a VM that runs so many copies, with NICs and disks. text turns a text of the VM's into that of copy n.
-func (c *Cloud) Copy(vm doc.ID, copies int, text func(n int) func(string) string) {
-	c.Change(func(w *Inside) {
-		for n := range copies {
-			w.Compute.Copy(vm, text(n))
-		}
-	})
+// Copy gives a VM that runs copies, with NICs and disks. Each of texts turns a text of the VM's into a copy's.
+func (c *Cloud) Copy(vm doc.ID, texts []func(string) string) {
+	c.Change(func(w *Inside) { w.Compute.Copy(vm, texts) })
 }
 
 // Evict takes the host of a spot VM away. It returns false if there is no such spot VM.

@@ -73,35 +73,41 @@ func (n *Network) owner(address netip.Addr, subnet doc.ID) string {
 }
 
 // assign gives addresses to all configurations of a NIC that have none.
-func (n *Network) assign(nic doc.Object) {
+func (n *Network) assign(nic doc.Object, free func(subnet string) (netip.Addr, bool)) {
 	for _, ip := range doc.List(nic, "properties", "ipConfigurations") {
 		if doc.Has(ip, "properties", "privateIPAddress") {
 			continue
 		}
-		if address, ok := n.free(doc.Text(ip, "properties", "subnet", "id")); ok {
+		if address, ok := free(doc.Text(ip, "properties", "subnet", "id")); ok {
 			doc.Set(ip, address.String(), "properties", "privateIPAddress")
 		}
 	}
 }
 
-func (n *Network) free(subnet string) (netip.Addr, bool) {
+func (n *Network) free(subnet string) (netip.Addr, bool) { return n.allFree(subnet)() }
+
+// allFree returns one free address of a subnet after the other.
+func (n *Network) allFree(subnet string) func() (netip.Addr, bool) {
+	none := func() (netip.Addr, bool) { return netip.Addr{}, false }
 	r := n.World.FindText(subnet)
 	if r == nil {
-		return netip.Addr{}, false
+		return none
 	}
 	prefix, err := netip.ParsePrefix(doc.Text(r.Body, "properties", "addressPrefix"))
 	if err != nil {
-		return netip.Addr{}, false
+		return none
 	}
-	taken := n.taken(subnet)
-	a := prefix.Masked().Addr()
-	for range kept {
+	taken, a := n.taken(subnet), prefix.Masked().Addr()
+	for range kept - 1 {
 		a = a.Next()
 	}
-	for prefix.Contains(a) && taken[a.String()] {
+	return func() (netip.Addr, bool) {
 		a = a.Next()
+		for prefix.Contains(a) && taken[a.String()] {
+			a = a.Next()
+		}
+		return a, prefix.Contains(a.Next())
 	}
-	return a, prefix.Contains(a.Next())
 }
 
 // taken are the addresses of a subnet that NICs have.

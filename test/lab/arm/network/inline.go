@@ -1,6 +1,7 @@
 package network
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
@@ -32,16 +33,25 @@ func (n *Network) Inline(vm doc.ID, location string, config doc.Object) doc.ID {
 	return id
 }
 
-// Copy makes a NIC that is a copy of another one, with its own addresses.
-func (n *Network) Copy(of *world.Resource, text func(string) string) {
-	body := doc.Change(of.Body, text)
-	for _, ip := range doc.List(body, "properties", "ipConfigurations") {
-		doc.Remove(ip, "properties", "privateIPAddress")
+// Copy makes NICs that are copies of another one, with their own addresses.
+func (n *Network) Copy(of *world.Resource, texts []func(string) string) {
+	subnets := map[string]func() (netip.Addr, bool){}
+	free := func(subnet string) (netip.Addr, bool) {
+		if subnets[subnet] == nil {
+			subnets[subnet] = n.allFree(subnet)
+		}
+		return subnets[subnet]()
 	}
-	doc.Set(body, n.mac(), "properties", "macAddress")
-	doc.Set(body, n.World.UUID(), "properties", "resourceGuid")
-	n.assign(body)
-	n.World.Copy(of, text, body)
+	for _, text := range texts {
+		body := doc.Change(of.Body, text)
+		for _, ip := range doc.List(body, "properties", "ipConfigurations") {
+			doc.Remove(ip, "properties", "privateIPAddress")
+		}
+		doc.Set(body, n.mac(), "properties", "macAddress")
+		doc.Set(body, n.World.UUID(), "properties", "resourceGuid")
+		n.assign(body, free)
+		n.World.Copy(of, text, body)
+	}
 }
 
 // Attach binds a NIC to its VM.

@@ -124,7 +124,7 @@ func (n *Network) addressLater(r *world.Resource) {
 		if n.World.Find(r.ID) != r {
 			return
 		}
-		n.assign(r.Body)
+		n.assign(r.Body, n.free)
 		n.World.Touch(r)
 	})
 }
