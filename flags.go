@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 
+	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 )
@@ -229,6 +230,7 @@ func (f *managerFlags) managerOptions(scheme *runtime.Scheme) (ctrl.Options, err
 		Cache: cache.Options{
 			SyncPeriod:       &f.syncPeriod,
 			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         owner.Cached(),
 		},
 		// Secrets are never cached: our roles allow only get by name, and that is all we need.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},

@@ -64,7 +64,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	log := ctrl.LoggerFrom(ctx)
 	written := fresh.New[*bootstrapv1.WindowsBootstrapConfig](r.Client)
 	r.Client = written
-	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &bootstrapv1.WindowsBootstrapConfigList{}, mgr.GetScheme())
+	names, configs := owner.Names{Client: r.Client}, &bootstrapv1.WindowsBootstrapConfigList{}
+	ofCluster, err := util.ClusterToTypedObjectsMapper(names, configs, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsbootstrapconfigs: %w", err)
 	}

@@ -54,7 +54,7 @@ func (w Waiting) wake(ctx context.Context, cluster client.ObjectKey, queue workq
 func (w Waiting) of(ctx context.Context, cluster client.ObjectKey) (waiting []client.ObjectKey, err error) {
 	list, _ := w.List.DeepCopyObject().(client.ObjectList) // a copy has the type of the original
 	ofCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
-	err = w.Reader.List(ctx, list, client.InNamespace(cluster.Namespace), ofCluster)
+	err = w.Reader.List(ctx, list, client.InNamespace(cluster.Namespace), ofCluster, client.UnsafeDisableDeepCopy) // only read
 	if err != nil {
 		return nil, fmt.Errorf("list objects of Cluster %s: %w", cluster, err)
 	}

@@ -82,7 +82,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	log := ctrl.LoggerFrom(ctx)
 	written := fresh.New[*infrav1.WindowsMachine](r.Client)
 	r.Client = written
-	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &infrav1.WindowsMachineList{}, mgr.GetScheme())
+	ofCluster, err := util.ClusterToTypedObjectsMapper(owner.Names{Client: r.Client}, &infrav1.WindowsMachineList{}, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsmachines: %w", err)
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
+	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
@@ -179,7 +180,9 @@ func (p *Process) manager(n *Namespace, name string, o Options) (ctrl.Manager, e
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return n.mapper, nil },
 		Logger:         p.logs.Logger(),
 		Metrics:        server.Options{BindAddress: "0"},
-		Cache:          cache.Options{DefaultNamespaces: watched, DefaultTransform: cache.TransformStripManagedFields()},
+		Cache: cache.Options{
+			DefaultNamespaces: watched, DefaultTransform: cache.TransformStripManagedFields(), ByObject: owner.Cached(),
+		},
 		Client: client.Options{
 			Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}},
 		},

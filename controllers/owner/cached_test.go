@@ -1,0 +1,87 @@
+package owner
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// TestCached: what our caches keep of a Machine says what the Machine itself says to all who ask here, and is half as large.
+func TestCached(t *testing.T) {
+	condition := func(kind, reason string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: strings.Repeat("a sentence ", 8)}
+	}
+	machine := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: "win-0", UID: "of win-0", Annotations: map[string]string{clusterv1.PausedAnnotation: ""}},
+		Spec:       clusterv1.MachineSpec{ClusterName: "prod", Version: "v1.36.3"},
+		Status: clusterv1.MachineStatus{
+			NodeRef: clusterv1.MachineNodeReference{Name: "win-0"}, Phase: "Running",
+			Initialization: clusterv1.MachineInitializationStatus{InfrastructureProvisioned: new(true)},
+			Conditions: []metav1.Condition{
+				condition("Available", "NotReady"), condition(clusterv1.MachineNodeHealthyCondition, "NodeNotHealthy"),
+				condition("Ready", "NotReady"), condition("Updating", "NotUpdating"), condition("Deleting", "NotDeleting"),
+			},
+		},
+	}
+	machine.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "capi"}}
+	kept := machine.DeepCopy()
+	for o, by := range Cached() {
+		if _, of := o.(*clusterv1.Machine); !of {
+			t.Errorf("%T", o)
+		}
+		kept = expect.Got(by.Transform(kept))(t).(*clusterv1.Machine)
+	}
+	for what, of := range map[string]func(*clusterv1.Machine) any{
+		"the spec":    func(m *clusterv1.Machine) any { return m.Spec },
+		"labels":      func(m *clusterv1.Machine) any { return m.Annotations },
+		"joined":      func(m *clusterv1.Machine) any { return Joined(m) },
+		"Node":        func(m *clusterv1.Machine) any { return m.Status.NodeRef },
+		"its health":  func(m *clusterv1.Machine) any { return nodeHealth(m) },
+		"paused":      func(m *clusterv1.Machine) any { return Paused(nil, m) },
+		"initialized": func(m *clusterv1.Machine) any { return m.Status.Initialization },
+	} {
+		if diff := cmp.Diff(of(machine), of(kept)); diff != "" {
+			t.Errorf("%s (-Machine +cached):\n%s", what, diff)
+		}
+	}
+	all, some := expect.Got(json.Marshal(machine))(t), expect.Got(json.Marshal(kept))(t)
+	if 2*len(some) > len(all) || len(kept.ManagedFields) > 0 {
+		t.Errorf("of %d bytes %d are kept: %s", len(all), len(some), some)
+	}
+	other := &infrav1.WindowsMachine{}
+	for _, by := range Cached() {
+		if got := expect.Got(by.Transform(other))(t); got != any(other) {
+			t.Errorf("%T became %T", other, got)
+		}
+	}
+}
+
+// lister is a cache that notes how it is asked.
+type lister struct {
+	client.Client
+	asked client.ListOptions
+}
+
+// List implements client.Reader.
+func (l *lister) List(_ context.Context, _ client.ObjectList, options ...client.ListOption) error {
+	l.asked.ApplyOptions(options)
+	return nil
+}
+
+// TestNames: a list of thousands of objects that are only read copies none of them.
+func TestNames(t *testing.T) {
+	l := &lister{}
+	expect.OK(t, Names{l}.List(t.Context(), &infrav1.WindowsMachineList{}, client.InNamespace("team-a")))
+	if l.asked.Namespace != "team-a" || l.asked.UnsafeDisableDeepCopy == nil || !*l.asked.UnsafeDisableDeepCopy {
+		t.Errorf("asked for %+v", l.asked)
+	}
+}
