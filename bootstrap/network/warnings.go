@@ -50,7 +50,8 @@ func (net *Network) addressesOfPods() string {
 		return ""
 	}
 	return fmt.Sprintf("each pod takes an address of the subnet, and the machine has %d secondary addresses for %d pods; set "+
-		"spec.azure.networkInterfaces[0].secondaryAddresses of the WindowsMachine to the number of spec.kubelet.maxPods", have, net.maxPods)
+		"spec.azure.networkInterfaces[0].secondaryAddresses of the WindowsMachine to the number of spec.kubelet.maxPods",
+		have, net.maxPods)
 }
 
 // firstAdapter warns about the adapter whose address the Node shows.
