@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Cached is how a manager caches what Cluster API writes: without what no one here reads. A manager among thousands of machines is
-// as large as its cache, twice over, because of the garbage collector.
+// Cached is how a manager caches what Cluster API writes: without what no one here reads. A manager among thousands of machines
+// is as large as its cache, twice over, because of the garbage collector.
 func Cached() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{&clusterv1.Machine{}: {Transform: withoutStatus}}
 }

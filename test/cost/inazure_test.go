@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -40,12 +41,28 @@ func TestStandingInAzure(t *testing.T) {
 	began := time.Now()
 	s.standInAzure(arm)
 	t.Logf("%d machines are copies of one, in Kubernetes and in Azure, which took %.0f s", *inAzure, time.Since(began).Seconds())
-	s.awaitAll("status of each copy's own", *inAzure, func(m *infrav1.WindowsMachine) bool {
-		return m.Status.ObservedGeneration == m.Generation
-	})
+	s.awaitOwnAddresses()
 	for _, size := range []int{250, 50} {
 		s.restartInAzure(arm, size)
 	}
+}
+
+// awaitOwnAddresses waits until our managers have found that a copy has another address than the original. Lists tell of it, and
+// the machines of a namespace are woken at a pace.
+func (s *stage) awaitOwnAddresses() {
+	s.t.Helper()
+	s.await("an address of each machine's own", func() string {
+		owners := map[string]string{}
+		for _, m := range s.list() {
+			for _, a := range m.Status.Addresses {
+				if other := owners[a.Address]; a.Type == clusterv1.MachineInternalIP && other != "" {
+					return fmt.Sprintf("%s and %s have %s", other, m.Name, a.Address)
+				}
+				owners[a.Address] = m.Name
+			}
+		}
+		return ""
+	})
 }
 
 // restartInAzure restarts our managers, which then read lists in pages of a size.
@@ -59,6 +76,7 @@ func (s *stage) restartInAzure(arm *armsim.Cloud, pageSize int) {
 	c := s.report(fmt.Sprintf("known after a restart, in Azure, with %d to a page,", pageSize), begin, s.resume)
 	s.settle()
 	c.writes = s.since(begin).writes
+	s.t.Logf("written until all was quiet: %s", text(c.writes))
 	for n, m := range s.list() {
 		if diff := cmp.Diff(before[n].Status, m.Status); diff != "" {
 			s.t.Fatalf("%s (-before the restart +after):\n%s", m.Name, diff)

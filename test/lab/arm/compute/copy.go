@@ -7,9 +7,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
 )
 
-// Copy adds copies of a VM whose guest has reported, with their NICs and disks, as if they had been made at the same time. Each of
-// texts turns what is the VM's into a copy's: names of NICs and disks must have the VM's name in them. To ask for thousands of VMs
-// takes an hour, and a test of what is there long since has no use for it.
+// Copy adds copies of a VM whose guest has reported, with their NICs and disks, as if they had been made at the same time. Each
+// of texts turns what is the VM's into a copy's: names of NICs and disks must have the VM's name in them. To ask for thousands of
+// VMs takes an hour, and a test of what is there long since has no use for it.
 func (c *Compute) Copy(vm doc.ID, texts []func(string) string) {
 	of := c.find(vm)
 	for _, text := range texts {

@@ -120,8 +120,8 @@ func (w *World) Remove(id doc.ID) {
 	}
 }
 
-// Kind selects a type of resources, in a group or, if it has no group, in the whole subscription. Under is the key of the resource
-// that they are parts of.
+// Kind selects a type of resources, in a group or, if it has no group, in the whole subscription. Under is the key of the
+// resource that they are parts of.
 type Kind struct{ Type, Subscription, Group, Under string }
 
 func (k Kind) has(id doc.ID) bool {
