@@ -92,7 +92,7 @@ func (i *inventory) update(u types.ObjectUpdate) []cloud.Key {
 	for _, c := range u.ChangeSet {
 		s.set(c.Name, c.Val)
 	}
-	if u.Kind == types.ObjectUpdateKindModify && !s.partial && reflect.DeepEqual(before, *s) {
+	if !s.partial && reflect.DeepEqual(before, *s) {
 		keys = nil // nothing that we keep has changed
 	}
 	i.keep(s)

@@ -102,6 +102,43 @@ func TestOthersLeaveRoom(t *testing.T) {
 	expect.Same(t, "what is found", ours, i.find(m).what)
 }
 
+// TestLongTexts: a name and a mark are kept up to the last byte that they may have. A longer one counts as none.
+func TestLongTexts(t *testing.T) {
+	for path, kept := range map[string]func(*sighting) string{
+		"name":                      func(s *sighting) string { return s.name },
+		"config.instanceUuid":       func(s *sighting) string { return s.id },
+		"guest.ipAddress":           func(s *sighting) string { return s.address },
+		extraConfig(markOwner):      func(s *sighting) string { return s.owner },
+		extraConfig(markProviderID): func(s *sighting) string { return s.providerID },
+		extraConfig(markCluster):    func(s *sighting) string { return s.cluster },
+		"runtime.powerState":        func(s *sighting) string { return string(s.power) },
+		"runtime.connectionState":   func(s *sighting) string { return string(s.connection) },
+		"guest.net":                 func(s *sighting) string { return s.nics[0] },
+	} {
+		limit := 512
+		if path == "name" {
+			limit = 320
+		}
+		for length, want := range map[int]int{limit: limit, limit + 1: 0} {
+			text := strings.Repeat("x", length)
+			value := map[string]any{
+				"runtime.powerState":      types.VirtualMachinePowerState(text),
+				"runtime.connectionState": types.VirtualMachineConnectionState(text),
+				"guest.net":               types.ArrayOfGuestNicInfo{GuestNicInfo: []types.GuestNicInfo{{IpAddress: []string{text}}}},
+			}[path]
+			switch {
+			case strings.HasPrefix(path, "config.extraConfig"):
+				value = extra(text)
+			case value == nil:
+				value = text
+			}
+			var s sighting
+			s.set(path, value)
+			expect.Same(t, fmt.Sprint("bytes kept of ", length, " of ", path), want, len(kept(&s)))
+		}
+	}
+}
+
 // TestRoomForOthers: a vCenter may have 10,000 VMs of others before one is left out.
 func TestRoomForOthers(t *testing.T) {
 	i := fresh()
@@ -127,6 +164,13 @@ func TestPartIsNotBelieved(t *testing.T) {
 	i.update(appeared("cut", types.ObjectUpdateKindEnter, map[string]any{"guest.ipAddress": "10.0.0.1"}))
 	i.update(appeared("cut", types.ObjectUpdateKindModify, oursAs(m, "r")))
 	expect.Same(t, "a VM whose address was not kept", unseen, i.find(m).what)
+
+	i = fresh()
+	i.update(appeared("reported", types.ObjectUpdateKindEnter, map[string]any{extraConfig(reportKey): extra("r")}))
+	marks := oursAs(m, "")
+	delete(marks, extraConfig(reportKey))
+	i.update(appeared("reported", types.ObjectUpdateKindModify, marks))
+	expect.Same(t, "a VM whose report was not kept", unseen, i.find(m).what)
 
 	i = fresh()
 	i.update(appeared("late", types.ObjectUpdateKindEnter, map[string]any{"name": m.Name}))

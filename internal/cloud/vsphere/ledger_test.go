@@ -57,17 +57,18 @@ func TestSettle(t *testing.T) {
 		idle     bool
 		postpone bool
 		made     bool
+		unsure   bool
 	}{
-		"switched on":           {job{act: switchingOn, state: types.TaskInfoStateSuccess}, "", true, false, false},
-		"not switched on":       {failedWith(switchingOn, denied), "NoPermission", false, false, false},
-		"was on":                {failedWith(switchingOn, &types.InvalidPowerState{}), "", true, false, false},
-		"gone":                  {failedWith(destroying, &types.ManagedObjectNotFound{}), "", false, false, false},
-		"cloned":                {job{act: cloning, state: types.TaskInfoStateSuccess}, "", false, false, true},
-		"not cloned":            {failedWith(cloning, denied), "NoPermission", false, true, false},
-		"name taken":            {failedWith(cloning, &types.DuplicateName{}), "", false, true, false},
-		"failed, nobody knows":  {job{act: switchingOff, state: types.TaskInfoStateError}, "", false, false, false},
-		"erased":                {job{act: erasing, state: types.TaskInfoStateSuccess}, "", false, true, false},
-		"erased after its life": {failedWith(erasing, &types.ManagedObjectNotFound{}), "", false, true, false},
+		"switched on":           {job{act: switchingOn, state: types.TaskInfoStateSuccess}, "", true, false, false, false},
+		"not switched on":       {failedWith(switchingOn, denied), "NoPermission", false, false, false, false},
+		"was on":                {failedWith(switchingOn, &types.InvalidPowerState{}), "", true, false, false, false},
+		"gone":                  {failedWith(destroying, &types.ManagedObjectNotFound{}), "", false, false, false, false},
+		"cloned":                {job{act: cloning, state: types.TaskInfoStateSuccess}, "", false, false, true, false},
+		"not cloned":            {failedWith(cloning, denied), "NoPermission", false, true, false, false},
+		"name taken":            {failedWith(cloning, &types.DuplicateName{}), "", false, true, false, true},
+		"failed, nobody knows":  {job{act: switchingOff, state: types.TaskInfoStateError}, "", false, false, false, false},
+		"erased":                {job{act: erasing, state: types.TaskInfoStateSuccess}, "", false, true, false, false},
+		"erased after its life": {failedWith(erasing, &types.ManagedObjectNotFound{}), "", false, true, false, false},
 	} {
 		var l ledger
 		err := l.settle(m, c.job, now)
@@ -76,6 +77,7 @@ func TestSettle(t *testing.T) {
 		expect.Same(t, name+": off since now", c.idle, w.idle.Equal(now))
 		expect.Same(t, name+": not tried at once", c.postpone, w.notBefore.Equal(now.Add(firstPause)))
 		expect.Same(t, name+": made", c.made, w.made.Equal(now))
+		expect.Same(t, name+": looked for before the next clone", c.unsure, w.unsure)
 	}
 }
 

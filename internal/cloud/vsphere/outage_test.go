@@ -2,12 +2,17 @@ package vsphere
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -57,13 +62,17 @@ type away struct {
 	door  *vcenter.Door
 	shut  atomic.Bool
 	calls atomic.Int32
+	freed atomic.Int32 // collectors that it was asked to remove, also while it was shut
 }
 
 func newAway(t *testing.T) *away {
 	t.Helper()
 	v := &away{stage: newStage(t)}
-	v.door = v.Open(func(_ string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+	v.door = v.Open(func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
 		v.calls.Add(1)
+		if method == "DestroyPropertyCollector" {
+			v.freed.Add(1)
+		}
 		if v.shut.Load() {
 			vcenter.Abort()
 		}
@@ -99,8 +108,10 @@ func TestOutage(t *testing.T) {
 	}
 	expect.Same(t, "sentences", 1, len(texts))
 
+	expect.Same(t, "collectors removed before", int32(0), v.freed.Load())
 	v.shut.Store(false)
 	w.awaitTimes(t, machines, 3)
+	expect.Same(t, "collectors removed once it is back", int32(1), v.freed.Load())
 	for _, m := range machines {
 		vm := expect.Got(a.Observe(t.Context(), m))(t)
 		expect.Same(t, "state", cloud.Running, vm.State)
@@ -108,4 +119,31 @@ func TestOutage(t *testing.T) {
 	}
 	expect.Same(t, "broken", false, a.Health().Broken)
 	expect.Same(t, "watches that were left", 0, len(a.left))
+}
+
+// TestCut: a wait that got no answer has the vCenter asked once whether it answers at all; one that was refused, or that ends
+// while the vCenter does not answer, does not.
+func TestCut(t *testing.T) {
+	v := newAway(t)
+	a := lateConnect(t, v.door.Credentials())
+	wantAbsent(t, a, v.machine("m"))
+	noAnswer, refused := io.ErrUnexpectedEOF, soap.WrapVimFault(&types.NotAuthenticated{})
+	cut := func(what string, ctx context.Context, err error, asked int32) {
+		t.Helper()
+		before := v.calls.Load()
+		if a.cut(ctx, err) == nil {
+			t.Error("no reason " + what)
+		}
+		expect.Same(t, "questions "+what, asked, v.calls.Load()-before)
+	}
+	over, end := context.WithCancelCause(t.Context())
+	end(errMoreFolders)
+	cut("when a watch is over", over, noAnswer, 0)
+	expect.Same(t, "the reason is that of the end", true, errors.Is(a.cut(over, noAnswer), errMoreFolders))
+	cut("after a refusal", t.Context(), refused, 0)
+	cut("without an answer", t.Context(), noAnswer, 1)
+	v.shut.Store(true)
+	cut("without an answer, the first time", t.Context(), noAnswer, 1)
+	expect.Same(t, "broken", true, a.Health().Broken)
+	cut("while it does not answer", t.Context(), noAnswer, 0)
 }

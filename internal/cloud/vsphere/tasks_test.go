@@ -114,6 +114,47 @@ func TestTasksOfOthers(t *testing.T) {
 	}
 }
 
+// TestTasksJustEnded: a clone of a process before us has ended since it was listed. Its VM is looked for before the next clone.
+func TestTasksJustEnded(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	release := v.BeginClone(vcenter.Username, vcenter.Template)
+	a := v.account()
+	watched(t, a)
+	_, _, err := a.clones.Earlier(t.Context(), v.machine("other")) // as another machine asks
+	expect.OK(t, err)
+	release()
+	wait.Until(t, "the clone to end", func() (any, bool) {
+		running, _, err := a.clones.Earlier(t.Context(), v.machine("third"))
+		return err, err == nil && !running
+	})
+	v.Count()
+	expect.Got(a.Ensure(t.Context(), m))(t)
+	calls := v.Count()
+	expect.Same(t, "looks and clones", []int{1, 1}, []int{calls["FindByUuid"], calls["CloneVM_Task"]})
+}
+
+// TestTasksSwitchedOn: the watch has told that the VM is on, so that nothing is asked when the task that did it has ended.
+func TestTasksSwitchedOn(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	v.cloneBy(m, m.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
+	a := v.account()
+	later := tasksClock(a)
+	watched(t, a)
+	expect.Got(a.Ensure(t.Context(), m))(t)
+	later(pushTime)
+	expect.Got(a.Ensure(t.Context(), m))(t)
+	expect.Same(t, "task", switchingOn, a.ledger.recall(m).job.act)
+	wait.Until(t, "the watch to tell of it", func() (any, bool) {
+		vm := a.inventory.find(m).vm
+		return vm, vm != nil && vm.started()
+	})
+	v.Count()
+	expect.Same(t, "state", cloud.Running, expect.Got(a.Ensure(t.Context(), m))(t).State)
+	compare(t, "after the task", v, map[string]int{})
+}
+
 // TestTasksOfOursBeforeUs: clones that another process of ours began are waited for, and wake those who wait.
 func TestTasksOfOursBeforeUs(t *testing.T) {
 	v := newStage(t)

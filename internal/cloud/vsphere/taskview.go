@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/vmware/govmomi/vim25"
@@ -53,13 +54,16 @@ func (v *taskView) keep(ctx context.Context, a *account) {
 		case <-ctx.Done():
 			return
 		}
-		wanted := a.ledger.tasks()
-		for t := range a.clones.Tasks() {
-			wanted[t] = true
-		}
-		if !v.list(ctx, wanted) {
-			continue
-		}
+		v.listAll(ctx, a)
+	}
+}
+
+// listAll lists the tasks whose end is waited for. Without a new list nothing is marked: a task that has left the old one is
+// polled.
+func (v *taskView) listAll(ctx context.Context, a *account) {
+	wanted := a.ledger.tasks()
+	maps.Copy(wanted, a.clones.Tasks())
+	if v.list(ctx, wanted) {
 		a.ledger.markWatched(v.tasks)
 		a.clones.Followed(v.tasks)
 	}

@@ -13,19 +13,31 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// TestTaskList: a request is made only for a new task, and what it did not add is not taken for followed.
-func TestTaskList(t *testing.T) {
-	v := newStage(t)
-	view := expect.Got(session.Do(t.Context(), v.account().session, func(ctx context.Context, c *vim25.Client) (*taskView, error) {
+// viewOf makes an empty list of tasks.
+func (v *stage) viewOf(a *account) *taskView {
+	v.t.Helper()
+	return expect.Got(session.Do(v.t.Context(), a.session, func(ctx context.Context, c *vim25.Client) (*taskView, error) {
 		made, err := methods.CreateListView(ctx, c, &types.CreateListView{This: *c.ServiceContent.ViewManager})
 		if err != nil {
 			return nil, err
 		}
 		return &taskView{client: c, ref: made.Returnval}, nil
-	}))(t)
-	task := expect.Got(v.Template().Rename(t.Context(), "renamed"))(t)
-	v.Must(task.Wait(t.Context()))
-	known, unknown := task.Reference(), types.ManagedObjectReference{Type: "Task", Value: "task-of-old"}
+	}))(v.t)
+}
+
+// task is one that the vCenter knows.
+func (v *stage) task() types.ManagedObjectReference {
+	v.t.Helper()
+	task := expect.Got(v.Template().Rename(v.t.Context(), "renamed"))(v.t)
+	v.Must(task.Wait(v.t.Context()))
+	return task.Reference()
+}
+
+// TestTaskList: a request is made only for a new task, and what it did not add is not taken for followed.
+func TestTaskList(t *testing.T) {
+	v := newStage(t)
+	view := v.viewOf(v.account())
+	known, unknown := v.task(), types.ManagedObjectReference{Type: "Task", Value: "task-of-old"}
 	list := func(want bool, calls int, tasks ...types.ManagedObjectReference) {
 		t.Helper()
 		wanted := clones.Tasks{}
@@ -45,4 +57,23 @@ func TestTaskList(t *testing.T) {
 	list(false, 0, known)
 	list(false, 0)
 	expect.Same(t, "tasks that are left", clones.Tasks{known: true}, view.tasks)
+}
+
+// TestFollowed: a task counts as followed once the vCenter has listed it, and not any more when it has left the list.
+func TestFollowed(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	view, task := v.viewOf(a), v.task()
+	a.ledger.note(m, func(w *work) { w.job = job{act: destroying, task: task, state: types.TaskInfoStateRunning} })
+	follow := func(what string, want bool) {
+		t.Helper()
+		view.listAll(t.Context(), a)
+		expect.Same(t, "followed "+what, want, a.ledger.recall(m).job.watched)
+	}
+	v.Deny("ModifyListView", "System.View")
+	follow("after a refusal", false)
+	v.Deny("ModifyListView", "")
+	follow("after it was listed", true)
+	a.ledger.update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: task})
+	follow("after it left", false)
 }
