@@ -2,6 +2,7 @@ package guests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -22,6 +23,8 @@ import (
 type voice struct {
 	mu      sync.Mutex
 	watches int
+	ended   int
+	fails   error // how the next watch ends, if not well
 	say     func(watch.EventType, *corev1.ConfigMap)
 	ends    chan struct{} // ends one watch
 }
@@ -38,7 +41,10 @@ func (v *voice) Follow(
 	case <-ctx.Done():
 	case <-ends:
 	}
-	return nil
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ended++
+	return v.fails
 }
 
 // pass lets time pass, in a bubble.
@@ -78,8 +84,15 @@ func TestEars(t *testing.T) {
 		expect.Same(t, "bytes of one that is too long", cloud.MaxReport+1, len(ears.Report(cluster, "win-4.a", two)))
 		v.say(watch.Deleted, said("win-2.a", "z"))
 		expect.Same(t, "one that is gone", "", ears.Report(cluster, "win-2.a", two))
-		pass(forget + 2*time.Minute)
+		pass(forget / 2)
+		ears.Report(cluster, "win-2.a", two)
+		pass(forget/2 + 2*time.Minute)
+		expect.Same(t, "objects, of which one was asked for", 1, len(ears.clusters[cluster].objects))
+		expect.Same(t, "bytes of strangers that were forgotten", 0, ears.clusters[cluster].strange)
+		expect.Same(t, "watches that ended", 0, v.ended)
+		pass(forget)
 		expect.Same(t, "clusters", 0, len(ears.clusters))
+		expect.Same(t, "watches that ended, for nobody", 1, v.ended)
 		cancel()
 		expect.OK(t, <-over)
 	})
@@ -146,4 +159,47 @@ func TestStrangers(t *testing.T) {
 	}
 	expect.Same(t, "bytes when all are gone", 0, h.strange)
 	expect.Same(t, "objects", 1, len(h.objects))
+}
+
+// TestWatchesThatFail: the pause between two watches gets longer each time that one fails, and begins anew after one that lasted.
+// One that failed in the end may not have told of all.
+func TestWatchesThatFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &voice{ends: make(chan struct{}), fails: errors.New("no answer")}
+		ears := &Ears{Clusters: v, Heard: make(chan cloud.Key, 10), Now: time.Now}
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		cluster, one := client.ObjectKey{Namespace: "a", Name: "c"}, cloud.Key{Namespace: "a", Name: "one"}
+		go func() { over <- ears.Start(ctx) }()
+		synctest.Wait()
+		ears.Report(cluster, "win-1.a", one)
+		synctest.Wait()
+		v.say(watch.Added, said("win-1.a", "x"))
+		watches := 1
+		ends := func(what string, lasts, pause time.Duration) {
+			t.Helper()
+			pass(lasts)
+			v.ends <- struct{}{}
+			synctest.Wait()
+			if pause > 0 {
+				pass(pause - 1)
+				synctest.Wait()
+				expect.Same(t, "watches before the pause is over, "+what, watches, v.watches)
+				pass(1)
+				synctest.Wait()
+			}
+			watches++
+			expect.Same(t, "watches "+what, watches, v.watches)
+		}
+		for _, pause := range []time.Duration{2, 4, 8, 16, 32, 60, 60} {
+			ends("after one that failed", goodWatch, pause*time.Second)
+		}
+		ends("after one that lasted", goodWatch+1, firstPause)
+		ends("after the next one that failed", 0, 2*firstPause)
+		expect.Same(t, "what was not told of again", "x", ears.Report(cluster, "win-1.a", one))
+		v.fails = nil
+		ends("after one that ended well", goodWatch+1, 0)
+		cancel()
+		expect.OK(t, <-over)
+	})
 }

@@ -91,9 +91,7 @@ func retryAfter(header http.Header, message string) time.Duration {
 }
 
 func bounded(count int, unit time.Duration) time.Duration {
-	if count > int(longestWait/unit) {
-		return longestWait
-	}
+	count = min(count, int(longestWait/unit))
 	return max(time.Duration(count)*unit, shortestWait)
 }
 

@@ -252,6 +252,8 @@ func TestRetryAfter(t *testing.T) {
 		{"Retry-After", "soon", "", 0},
 		{"X-Ms-Retry-After-Ms", "2500", "", 2500 * time.Millisecond},
 		{"Retry-After-Ms", "1", "", time.Second},
+		{"Retry-After-Ms", "1500", "", 1500 * time.Millisecond},
+		{"Retry-After", "3599", "", time.Hour - time.Second},
 		{"X", "", "Number of requests exceeded. Please try again after '6' seconds.", 6 * time.Second},
 		{"X", "", "try again after 99999 seconds", time.Hour},
 		{"X", "", "try again", 0},
@@ -297,5 +299,43 @@ func TestOfView(t *testing.T) {
 	}
 	if _, ok := errors.AsType[*cloud.Error](Judge(got).Error); !ok {
 		t.Error("a verdict is an error of the seam")
+	}
+}
+
+// TestSentencesWithoutAnAction: only an answer that refuses a right, and names it, is told as a right that is missing.
+func TestSentencesWithoutAnAction(t *testing.T) {
+	const action = "may not perform action 'Microsoft.Compute/skus/read'"
+	for name, test := range map[string]struct {
+		answer Answer
+		want   string
+	}{
+		"a right without a name":   {Answer{Status: 403, Code: "AuthorizationFailed", Message: "no"}, "Azure says AuthorizationFailed (no): "},
+		"a policy names an action": {Answer{Status: 403, Code: "RequestDisallowedByPolicy", Message: action}, "Azure says RequestDis"},
+		"no code":                  {Answer{Status: 502}, "Azure answers in an unexpected way (Bad Gateway): "},
+	} {
+		got := Judge(test.answer)
+		if !strings.HasPrefix(got.Error.Message, test.want) || got.Lacks != "" {
+			t.Errorf("%s: %q lacks %q", name, got.Error.Message, got.Lacks)
+		}
+	}
+}
+
+// TestLongSentences: what Azure says is shown up to a length, to the letter.
+func TestLongSentences(t *testing.T) {
+	x := func(n int) string { return strings.Repeat("x", n) }
+	says := func(code, message string) string { return quote(Answer{Code: code, Message: message}) }
+	for got, want := range map[string]string{
+		says(x(64), ""): "Azure says " + x(64), says(x(65), ""): "Azure says " + x(61) + "...",
+		says("C", x(256)): "Azure says C (" + x(256) + ")", says("C", x(257)): "Azure says C (" + x(253) + "...)",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for _, c := range [][4]int{{128, 512, 128, 512}, {129, 513, 125, 509}} {
+		action, scope := missingAction(Answer{Message: "perform action '" + x(c[0]) + "' over scope '" + x(c[1]) + "'"})
+		if len(strings.TrimSuffix(action, "...")) != c[2] || len(strings.TrimSuffix(scope, "...")) != c[3] {
+			t.Errorf("an action of %d and a scope of %d letters have %d and %d", c[0], c[1], len(action), len(scope))
+		}
 	}
 }

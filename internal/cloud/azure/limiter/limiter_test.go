@@ -3,11 +3,14 @@ package limiter
 import (
 	"container/heap"
 	"fmt"
+	"math"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 var paceStart = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -186,6 +189,9 @@ func TestListen(t *testing.T) {
 		{"not that of one VM", map[string]string{
 			"x-ms-ratelimit-remaining-resource": "Microsoft.Compute/PutVM;30, Microsoft.Compute/PutVMResourceMaximum;2",
 		}, Said{LeftAtService: new(30)}},
+		{"nor that of one resource", map[string]string{
+			"x-ms-ratelimit-remaining-resource": "Microsoft.Compute/GetPerResource;3,Microsoft.Compute/GetPerVM3Min;2,GetVM;9",
+		}, Said{LeftAtService: new(9)}},
 		{"nonsense", map[string]string{
 			"x-ms-ratelimit-remaining-resource": ";;x,y;,z", "x-ms-ratelimit-remaining-subscription-writes": "many",
 		}, Said{}},
@@ -207,4 +213,71 @@ func TestEachClassIsCounted(t *testing.T) {
 			t.Errorf("%s is counted nowhere", class)
 		}
 	}
+}
+
+// TestFigures: what Azure documents that it allows, as many at once and as many a second.
+func TestFigures(t *testing.T) {
+	exact := cmp.AllowUnexported(size{})
+	expect.Same(t, "front door", map[string]size{"reads": {250, 25}, "writes": {200, 10}, "deletes": {200, 10}}, doors, exact)
+	expect.Same(t, "services", map[string]size{
+		"PutVM": {1500, 500. / 60}, "DeleteVM": {1500, 500. / 60}, "LowCostGet": {24000, 8000. / 60}, "HighCostGet": {900, 300. / 60},
+		"NetworkReads": {10000, 100. / 3}, "NetworkWrites": {1000, 10. / 3}, "Sizes": {60, 1},
+	}, services, exact)
+	expect.Same(t, "share and time of a place", []any{0.95, 2 * time.Minute}, []any{share, forgotten})
+}
+
+// TestUntil: the wait is as long as what is missing takes to come, and a moment.
+func TestUntil(t *testing.T) {
+	b := bucket{size: size{most: 100, rate: 10}, tokens: 2}
+	for wanted, want := range map[float64]time.Duration{1: 0, 2: 0, 3: 106 * time.Millisecond, 21: 2001 * time.Millisecond} {
+		expect.Same(t, fmt.Sprint("wait for ", wanted), want, b.until(wanted))
+	}
+}
+
+// TestWhatIsLeft: what an answer says is left counts, less what is under way and what strangers may take.
+func TestWhatIsLeft(t *testing.T) {
+	for name, test := range map[string]struct {
+		tokens   float64
+		underWay int
+		left     *int
+		want     float64
+		remain   int
+	}{
+		"it does not say":        {50, 1, nil, 50, 0},
+		"less than we counted":   {50, 1, new(20), 17.5, 0},
+		"others are under way":   {50, 3, new(20), 15.5, 2},
+		"more than we counted":   {10, 1, new(90), 10, 0},
+		"an answer to no call":   {50, 0, new(20), 17.5, 0},
+		"nothing, and one waits": {50, 2, new(0), -3.5, 1},
+	} {
+		b := bucket{size: size{most: 100, rate: 10}, tokens: test.tokens, underWay: test.underWay}
+		b.done(test.left)
+		if math.Abs(b.tokens-test.want) > 1e-6 || b.underWay != test.remain {
+			t.Errorf("%s: %f are left, %d under way", name, b.tokens, b.underWay)
+		}
+	}
+}
+
+// TestEachCounterIsHeard: what an answer says of the front door, of the service, and of a silence holds for the next call.
+func TestEachCounterIsHeard(t *testing.T) {
+	for name, said := range map[string]Said{
+		"front door": {LeftAtDoor: new(5)}, "service": {LeftAtService: new(37)}, "silence": {Silence: 1},
+	} {
+		l := &Limiter{Now: func() time.Time { return paceStart }}
+		scope := Scope{Principal: "p", Subscription: "s", Region: "r"}
+		expect.Same(t, name+": the first call waits", time.Duration(0), l.Ask(scope, PutVM, "a"))
+		l.Done(scope, PutVM, said)
+		expect.Same(t, name+": the next one waits", true, l.Ask(scope, PutVM, "b") > 0)
+	}
+}
+
+// TestPlacesAreForgotten: the place of who did not come is kept for two minutes, and looked for seldom.
+func TestPlacesAreForgotten(t *testing.T) {
+	b := bucket{turns: map[string]time.Time{"late": paceStart.Add(-forgotten), "gone": paceStart.Add(-forgotten - 1)}}
+	b.forget(paceStart)
+	expect.Same(t, "places", map[string]time.Time{"late": paceStart.Add(-forgotten)}, b.turns)
+	b.forget(paceStart.Add(forgotten - 1))
+	expect.Same(t, "places a little later", 1, len(b.turns))
+	b.forget(paceStart.Add(forgotten))
+	expect.Same(t, "places after a while", 0, len(b.turns))
 }

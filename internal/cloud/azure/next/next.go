@@ -266,7 +266,7 @@ func (s Survey) retreat() Step {
 
 // look looks at the VM by its ID, not more often than proves something.
 func (s Survey) look(meanwhile string) Step {
-	if !s.Looked.IsZero() && s.Now.Sub(s.Looked) < Apart {
+	if s.Now.Sub(s.Looked) < Apart {
 		return await(meanwhile)
 	}
 	return Step{Act: Look, VM: await(meanwhile).VM}
@@ -295,16 +295,16 @@ func (s Survey) Counts(m cloud.Machine, at time.Time) bool {
 	if last.IsZero() && s.earlier(m) {
 		last = s.Opened
 	}
-	return last.IsZero() || s.removedSince(last) || !at.Before(last.Add(lag))
+	return s.removedSince(last) || !at.Before(last.Add(lag))
 }
 
-// proven says that the VM does not exist: two looks that count, Apart, and a list since that does not have it, or another VM that
+// proven says that the VM does not exist: two looks that count, apart, and a list since that does not have it, or another VM that
 // has the name. Without a list, Azure may be answering so to everything.
 func (s Survey) proven() bool {
 	if s.isStranger() && s.Put.Answer != Accepted {
 		return true
 	}
-	return s.Missed.Times >= 2 && s.Missed.Last.Sub(s.Missed.First) >= Apart && s.Listed.After(s.Missed.First)
+	return s.Missed.Last.Sub(s.Missed.First) >= Apart && s.Listed.After(s.Missed.First)
 }
 
 // removedSince says that Azure accepted a deletion after a request.

@@ -3,6 +3,9 @@ package next
 import (
 	"testing"
 	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 )
 
 // TestProven: two looks without a VM prove nothing while Azure gives no list, as in a storm of 404 to everything.
@@ -23,6 +26,72 @@ func TestProven(t *testing.T) {
 		s := Survey{Now: noon, Listed: test.listed, Missed: Missed{Times: test.times, First: test.first, Last: test.last}}
 		if got := s.proven(); got != test.want {
 			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestCounts: a look proves something once Azure shows what it accepted, of this process or of an earlier one.
+func TestCounts(t *testing.T) {
+	for name, test := range map[string]struct {
+		put, created, opened, deleted, at time.Time
+		want                              bool
+	}{
+		"nothing was sent":                           {created: ago(0), opened: ago(time.Hour), at: ago(0), want: true},
+		"sent just now":                              {put: ago(lag - 1), created: ago(lag), opened: ago(time.Hour), at: ago(0)},
+		"sent long enough ago":                       {put: ago(lag), created: ago(lag), opened: ago(time.Hour), at: ago(0), want: true},
+		"sent just now, for a machine older than us": {put: ago(1), created: ago(2 * time.Hour), opened: ago(time.Hour), at: ago(0)},
+		"an earlier process may have, just now":      {created: ago(time.Hour), opened: ago(lag - 1), at: ago(0)},
+		"an earlier process may have, long ago":      {created: ago(time.Hour), opened: ago(lag), at: ago(0), want: true},
+		"sent just now, and deleted since": {
+			put: ago(2), created: ago(lag), opened: ago(time.Hour), deleted: ago(1), at: ago(0), want: true,
+		},
+	} {
+		s := Survey{Now: noon, Opened: test.opened, Put: Put{At: test.put}}
+		s.Delete = Delete{At: test.deleted, Accepted: !test.deleted.IsZero()}
+		if got := s.Counts(cloud.Machine{Created: test.created}, test.at); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestNeverRan: only a VM that is off, and that was not stopped after it ran, never ran.
+func TestNeverRan(t *testing.T) {
+	for name, test := range map[string]struct {
+		ran    bool
+		power  Power
+		answer Answer
+		want   bool
+	}{
+		"being made":                    {power: "", want: true},
+		"it is on":                      {power: On},
+		"it ran":                        {ran: true, power: ""},
+		"off, of an earlier process":    {power: Deallocated},
+		"off, and made by this process": {power: Deallocated, answer: Accepted, want: true},
+		"on, and made by this process":  {power: On, answer: Accepted},
+	} {
+		s := Survey{Ran: test.ran, Seen: &Sight{Ours: true, Power: test.power}, Put: Put{Answer: test.answer}}
+		if got := s.neverRan(); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestSentences: what people read of a VM that runs, or is being made.
+func TestSentences(t *testing.T) {
+	failed, lacks := Sight{Ours: true, State: Failed}, Survey{SizesUnknown: cloud.Errorf(cloud.Denied, "R", "no right to it")}
+	view := &fault.Verdict{Error: cloud.Errorf(cloud.Exhausted, "R", "the extension failed"), Word: "capwin1|x"}
+	refused := cloud.Errorf(cloud.Denied, "R", "no right to its disk")
+	for want, got := range map[string]string{
+		"the extension failed": Survey{Seen: &failed, View: view, Refused: refused}.complaint(),
+		"the VM runs, but what belongs to it cannot be looked after: no right to its disk": Survey{
+			Seen: &Sight{Ours: true, State: Succeeded}, View: view, Refused: refused,
+		}.complaint(),
+		"capwin1|x":              Survey{Seen: &Sight{Ours: true, State: Succeeded}, View: view}.running().VM.Report,
+		"Azure is making the VM": Survey{}.making(),
+		"Azure is making the VM; CPUs and memory of its size are unknown: no right to it": lacks.making(),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
