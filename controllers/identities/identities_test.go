@@ -244,5 +244,26 @@ func TestForgotten(t *testing.T) {
 		a.mu.Unlock()
 		pass(time.Minute)
 		expect.Same(t, "read for nobody", 0, len(a.asked))
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		expect.Same(t, "known for nobody", 0, len(k.known))
+	})
+}
+
+// TestWithoutSecret: an identity that needs no proof has none, and no Secret is read for it.
+func TestWithoutSecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := identityOf(map[string]any{"list": []any{"team"}})
+		spec, _ := o.Object["spec"].(map[string]any)
+		spec["type"] = "WorkloadIdentity"
+		delete(spec, "clientSecret")
+		a := newAPI(o, team(nil))
+		rights := expect.Got(settled(started(t, a), azure.Provider{}, mine))(t)
+		expect.Same(t, "proof", 0, len(rights.Data))
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		expect.Same(t, "a Secret is read", false, slices.ContainsFunc(a.asked, func(what string) bool {
+			return strings.HasPrefix(what, "Secret ")
+		}))
 	})
 }

@@ -63,5 +63,5 @@ func read(
 
 func ofKind(p cloud.Placer, cluster *clusterv1.Cluster) bool {
 	ref, kind := cluster.Spec.InfrastructureRef, p.Inherits()
-	return ref.IsDefined() && ref.APIGroup == kind.Group && ref.Kind == kind.Kind
+	return ref.APIGroup == kind.Group && ref.Kind == kind.Kind
 }

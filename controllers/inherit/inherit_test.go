@@ -72,6 +72,7 @@ func theirCluster(location string) client.Object {
 func TestPlace(t *testing.T) {
 	azure := clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "AzureCluster", Name: "blue"}
 	vsphere := clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "VSphereCluster", Name: "blue"}
+	elsewhere := clusterv1.ContractVersionedObjectReference{APIGroup: "other.example.com", Kind: "AzureCluster", Name: "blue"}
 	looks := []string{"v1 azureclusters." + group, "v1beta1 blue"}
 	for _, test := range []struct {
 		name     string
@@ -105,6 +106,8 @@ func TestPlace(t *testing.T) {
 			name: "gone", ref: azure, ready: true, objects: []client.Object{theirKind()},
 			wantWhy: "AzureCluster blue of Cluster c does not exist; create it", wantAsks: looks,
 		},
+		{name: "a cluster of that kind in another group", ref: elsewhere, ready: true, wantWhy: "no location yet"},
+		{name: "no infrastructure", ready: true, wantWhy: "no location yet"},
 		{name: "another cloud's cluster", ref: vsphere, ready: true, wantWhy: "no location yet"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -139,5 +142,17 @@ func TestPlaceWithoutContract(t *testing.T) {
 	m := &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
 	if _, err := Place(t.Context(), reader, located{}, m, cluster); err == nil || !strings.Contains(err.Error(), "AzureCluster") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// A Cluster that does not say yet whether its infrastructure is provisioned is waited for.
+func TestPlaceBeforeTheClusterSays(t *testing.T) {
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
+	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "AzureCluster", Name: "blue"}
+	reader := fake.NewClientBuilder().WithObjects(theirKind(), theirCluster("there")).Build()
+	m := &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
+	_, err := Place(t.Context(), reader, located{}, m, cluster)
+	if stop := phase.Of(err); err == nil || !strings.Contains(stop.Message, "is not provisioned yet") {
+		t.Errorf("the answer is %v", err)
 	}
 }

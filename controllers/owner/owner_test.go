@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 )
@@ -83,6 +84,18 @@ func TestMachineChanged(t *testing.T) {
 				t.Errorf("wakes %t, want %t: %s", got, test.wakes, test.reason)
 			}
 		})
+	}
+}
+
+// What is not of the kind that was watched passes: it is looked at once too often.
+func TestOtherObjectsPass(t *testing.T) {
+	cluster, machine := &clusterv1.Cluster{}, &clusterv1.Machine{}
+	for _, changed := range []predicate.Predicate{owner.ClusterChanged(), owner.MachineChanged()} {
+		for _, e := range []event.UpdateEvent{{ObjectOld: cluster, ObjectNew: machine}, {ObjectOld: machine, ObjectNew: cluster}} {
+			if !changed.Update(e) {
+				t.Errorf("%T and %T do not pass", e.ObjectOld, e.ObjectNew)
+			}
+		}
 	}
 }
 

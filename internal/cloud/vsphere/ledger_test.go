@@ -7,6 +7,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -78,6 +79,38 @@ func TestSettle(t *testing.T) {
 		expect.Same(t, name+": not tried at once", c.postpone, w.notBefore.Equal(now.Add(firstPause)))
 		expect.Same(t, name+": made", c.made, w.made.Equal(now))
 		expect.Same(t, name+": looked for before the next clone", c.unsure, w.unsure)
+	}
+}
+
+// TestCloned: the clones of this process are known, also when they have ended and something else is under way.
+func TestCloned(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	clone, other := types.ManagedObjectReference{Type: "Task", Value: "task-1"}, types.ManagedObjectReference{Type: "Task", Value: "task-2"}
+	var l ledger
+	l.begin(m, job{act: cloning, task: clone})
+	l.begin(m, job{act: switchingOn, task: other})
+	expect.Same(t, "clones", clones.Tasks{clone: true}, l.cloned())
+}
+
+// TestNotGone: a VM that the inventory has is not destroyed yet, although its task was told of.
+func TestNotGone(t *testing.T) {
+	vm := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
+	for what, c := range map[string]struct {
+		told, there, done bool
+	}{
+		"it is there":                    {told: true, there: true},
+		"it is gone":                     {told: true, done: true},
+		"it is gone, and never was seen": {},
+	} {
+		a := &account{}
+		a.inventory.begin()
+		a.inventory.complete()
+		if c.there {
+			a.inventory.update(appeared(vm.Value, types.ObjectUpdateKindEnter, nil))
+		}
+		j := job{act: destroying, vm: vm, told: c.told, watched: true, state: types.TaskInfoStateRunning}
+		expect.OK(t, a.progress(t.Context(), &j, found{}))
+		expect.Same(t, what, c.done, j.ended())
 	}
 }
 

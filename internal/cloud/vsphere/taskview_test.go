@@ -11,6 +11,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
 // viewOf makes an empty list of tasks.
@@ -57,6 +58,44 @@ func TestTaskList(t *testing.T) {
 	list(false, 0, known)
 	list(false, 0)
 	expect.Same(t, "tasks that are left", clones.Tasks{known: true}, view.tasks)
+}
+
+// TestSuspectsAreFollowed: clones that may make a machine's VM are to be listed, and what is known of them is remembered.
+func TestSuspectsAreFollowed(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	view := &taskView{more: make(chan struct{}, 1)}
+	a.view.Store(view)
+	finds := func(q question, suspects bool) {
+		t.Helper()
+		s := survey{asked: map[question]int{}}
+		expect.OK(t, a.findOut(t.Context(), m, q, &s))
+		expect.Same(t, "suspects after "+string(q), suspects, s.earlier || s.rivals)
+		expect.Same(t, "to be listed after "+string(q), suspects, len(view.more) == 1)
+		for range len(view.more) {
+			<-view.more
+		}
+	}
+	finds(rivalClones, false)
+	a.clones.Forget(m)
+	defer v.BeginClone(vcenter.Username, vcenter.Template)()
+	expect.Same(t, "a doubt at first", false, a.ledger.recall(m).unsure)
+	finds(earlierClones, true)
+	expect.Same(t, "a doubt that is remembered", true, a.ledger.recall(m).unsure)
+	a.clones.Forget(m)
+	finds(rivalClones, true)
+}
+
+// TestLookByReference: a VM that was seen before is read, and not looked for.
+func TestLookByReference(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	v.cloneBy(m, m.Name, func(*types.VirtualMachineCloneSpec) {})
+	first := expect.Got(a.look(t.Context(), m, types.ManagedObjectReference{}))(t)
+	v.Count()
+	again := expect.Got(a.look(t.Context(), m, first.vm.ref))(t)
+	expect.Same(t, "what is found", ours, again.what)
+	compare(t, "of a look by reference", v, map[string]int{"RetrievePropertiesEx": 1})
 }
 
 // TestFollowed: a task counts as followed once the vCenter has listed it, and not any more when it has left the list.

@@ -30,7 +30,6 @@ func (a *account) newWatcher(ctx context.Context) (w *watcher, err error) {
 	defer func() {
 		if err != nil && w != nil {
 			a.leave(ctx, w)
-			w = nil
 		}
 	}()
 	w, err = session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (*watcher, error) {

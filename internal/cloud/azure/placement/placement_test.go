@@ -292,3 +292,22 @@ func TestHomeNeedsNoAzureCluster(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
+
+// TestLongWords: what a tenant wrote is shown up to a length, to the letter.
+func TestLongWords(t *testing.T) {
+	x := func(n int) string { return strings.Repeat("x", n) }
+	for _, over := range []int{0, 1} {
+		_, err := Home("azure://" + x(248+over))
+		if got := strings.Contains(err.Error(), "..."); got != (over > 0) {
+			t.Errorf("a provider ID of %d letters: %v", 256+over, err)
+		}
+		for what, err := range map[string]error{
+			"edge zone": cluster{}.check(&unstructured.Unstructured{}, x(64+over)),
+			"cloud":     cluster{environment: infrav1.AzureCloud(x(64 + over))}.check(&unstructured.Unstructured{}, ""),
+		} {
+			if got := strings.Contains(err.Error(), "..."); got != (over > 0) {
+				t.Errorf("%s of %d letters: %v", what, 64+over, err)
+			}
+		}
+	}
+}

@@ -79,3 +79,15 @@ func TestIdentityOfAnAzureCluster(t *testing.T) {
 		}
 	}
 }
+
+// A name that only the suffix of another may have is no identity's.
+func TestIdentityNeedsAName(t *testing.T) {
+	for name, good := range map[string]bool{"blue": true, "blue.green": true, "blue-": false, "Blue": false, "": false} {
+		object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"identityRef": map[string]any{"kind": "AzureClusterIdentity", "name": name, "namespace": "identities"},
+		}}}
+		if _, err := IdentityOf(object); (err == nil) != good {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
