@@ -191,8 +191,8 @@ func TestWatchesThatFail(t *testing.T) {
 			watches++
 			expect.Same(t, "watches "+what, watches, v.watches)
 		}
-		for _, pause := range []time.Duration{2, 4, 8, 16, 32, 60, 60} {
-			ends("after one that failed", goodWatch, pause*time.Second)
+		for _, seconds := range []int{2, 4, 8, 16, 32, 60, 60} {
+			ends("after one that failed", goodWatch, time.Duration(seconds)*time.Second)
 		}
 		ends("after one that lasted", goodWatch+1, firstPause)
 		ends("after the next one that failed", 0, 2*firstPause)

@@ -50,10 +50,10 @@ func newWorkload() *workloadAPI {
 }
 
 var (
-	served  = apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, probe, nil)
-	blue    = client.ObjectKey{Namespace: "a", Name: "blue"}
-	roles   = schema.GroupResource{Resource: "roles"}
-	noMatch = &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "ValidatingAdmissionPolicy"}}
+	served     = apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, probe, nil)
+	blue       = client.ObjectKey{Namespace: "a", Name: "blue"}
+	roles      = schema.GroupResource{Resource: "roles"}
+	errNoMatch = &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "ValidatingAdmissionPolicy"}}
 )
 
 // tried is the state after the policy has had its time to settle.
@@ -67,8 +67,8 @@ func tried(t *testing.T, w *workloadAPI) (State, error) {
 	return r.Ensure(t.Context(), blue, w)
 }
 
-// TestRights: the policy comes first, and the right to write only once the policy is seen to work. Then all is written again every
-// ten minutes, and nothing in between.
+// TestRights: the policy comes first, and the right to write only once the policy is seen to work. Then all is written again
+// every ten minutes, and nothing in between.
 func TestRights(t *testing.T) {
 	w, now := newWorkload(), time.Unix(1_800_000_000, 0)
 	r := &Rights{Now: func() time.Time { return now }}
@@ -115,7 +115,10 @@ func TestProbe(t *testing.T) {
 		"nothing refuses":       {nil, State{Again: settle}},
 		"no right to make one": {
 			forbidden("no right"),
-			State{Why: "the Cluster's kubeconfig may not write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy" + alone, Again: keep},
+			State{
+				Why:   "the Cluster's kubeconfig may not write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy" + alone,
+				Again: keep,
+			},
 		},
 		"another error": {errors.New("ValidatingAdmissionPolicy is slow"), State{Again: settle}},
 	} {
@@ -137,7 +140,7 @@ func TestRefused(t *testing.T) {
 		err  error
 		want State
 	}{
-		"an old API server":         {"ValidatingAdmissionPolicy", noMatch, unknown},
+		"an old API server":         {"ValidatingAdmissionPolicy", errNoMatch, unknown},
 		"a kind that is not served": {"ValidatingAdmissionPolicy", apierrors.NewNotFound(roles, "x"), unknown},
 		"no right to a Role":        {"Role", apierrors.NewForbidden(roles, "x", nil), mayNot},
 		"a Role fails":              {"Role", errors.New("no answer"), State{Again: settle}},
@@ -151,7 +154,8 @@ func TestRefused(t *testing.T) {
 		err  error
 		want State
 	}{
-		"no right to bind": {apierrors.NewForbidden(roles, "x", nil), mayNot}, "binding fails": {errors.New("no answer"), State{Again: settle}},
+		"no right to bind": {apierrors.NewForbidden(roles, "x", nil), mayNot},
+		"binding fails":    {errors.New("no answer"), State{Again: settle}},
 	} {
 		w := newWorkload()
 		w.probed, w.fail["RoleBinding"] = served, c.err
@@ -167,23 +171,26 @@ func TestRefused(t *testing.T) {
 	expect.Same(t, "the next wait", State{Again: settle}, k.bound(State{Again: settle}, nil, start.Add(2*patience)))
 }
 
-// TestOutOfReach: a cluster that cannot be reached, or a caller who gave up, says nothing of the rights; the next call asks again.
+// TestOutOfReach: a cluster that is not reached, or a caller who gave up, says nothing of the rights. The next call asks again.
 func TestOutOfReach(t *testing.T) {
-	gone, leave := context.WithCancel(t.Context())
-	leave()
 	for name, c := range map[string]struct {
-		ctx  context.Context
-		err  error
-		want bool
+		gaveUp bool
+		err    error
+		want   bool
 	}{
-		"out of reach": {t.Context(), &workload.UnreachableError{Why: "cannot be reached"}, true},
-		"given up":     {gone, context.Canceled, true},
-		"refused":      {t.Context(), errors.New("the webhook says no"), false},
+		"out of reach": {false, &workload.UnreachableError{Why: "cannot be reached"}, true},
+		"given up":     {true, context.Canceled, true},
+		"refused":      {false, errors.New("the webhook says no"), false},
 	} {
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		if c.gaveUp {
+			leave()
+		}
 		w := newWorkload()
 		w.fail["Namespace"] = c.err
 		r := &Rights{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }}
-		_, err := r.Ensure(c.ctx, blue, w)
+		_, err := r.Ensure(ctx, blue, w)
 		expect.Same(t, name+": the caller is told", c.want, errors.Is(err, c.err))
 		w.applied, w.fail = nil, nil
 		_ = expect.Got(r.Ensure(t.Context(), blue, w))(t)
@@ -217,8 +224,9 @@ func TestObjectOfReports(t *testing.T) {
 		expect.OK(t, there())
 	}
 	fail = refusal
-	expect.Says(t, "MakeReport", MakeReport(t.Context(), api, "win-1"), "make the object of the guest's reports: "+refusal.Error())
-	expect.Says(t, "RemoveReport", RemoveReport(t.Context(), api, "win-1"), "remove the object of the guest's reports: "+refusal.Error())
+	const object = " the object of the guest's reports: the webhook says no"
+	expect.Says(t, "MakeReport", MakeReport(t.Context(), api, "win-1"), "make"+object)
+	expect.Says(t, "RemoveReport", RemoveReport(t.Context(), api, "win-1"), "remove"+object)
 	fail = nil
 	for range 2 {
 		expect.OK(t, RemoveReport(t.Context(), api, "win-1"))

@@ -309,7 +309,7 @@ func TestSentencesWithoutAnAction(t *testing.T) {
 		answer Answer
 		want   string
 	}{
-		"a right without a name":   {Answer{Status: 403, Code: "AuthorizationFailed", Message: "no"}, "Azure says AuthorizationFailed (no): "},
+		"a right without a name":   {Answer{Status: 403, Code: "AuthorizationFailed"}, "Azure says AuthorizationFailed: "},
 		"a policy names an action": {Answer{Status: 403, Code: "RequestDisallowedByPolicy", Message: action}, "Azure says RequestDis"},
 		"no code":                  {Answer{Status: 502}, "Azure answers in an unexpected way (Bad Gateway): "},
 	} {

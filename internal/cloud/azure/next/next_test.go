@@ -104,10 +104,6 @@ func TestDecide(t *testing.T) {
 		err   error // ErrNotFound, one of ours, or errAny
 	}{
 		{name: "nothing is known: all machines wait for one list", want: Running, facts: []fact{unlisted}, act: List},
-		{
-			name: "a VM that was seen before the first list needs none", want: Running, facts: []fact{vm(Succeeded, On), unlisted},
-			state: cloud.Running,
-		},
 		{name: "a report, too", want: Report, facts: []fact{unlisted}, act: List},
 		{name: "a deletion, too", want: Gone, facts: []fact{unlisted}, act: List},
 		{name: "a new machine gets its VM without a look", want: Running, act: Create},

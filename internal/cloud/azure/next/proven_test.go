@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 )
@@ -36,9 +37,9 @@ func TestCounts(t *testing.T) {
 		put, created, opened, deleted, at time.Time
 		want                              bool
 	}{
-		"nothing was sent":                           {created: ago(0), opened: ago(time.Hour), at: ago(0), want: true},
-		"sent just now":                              {put: ago(lag - 1), created: ago(lag), opened: ago(time.Hour), at: ago(0)},
-		"sent long enough ago":                       {put: ago(lag), created: ago(lag), opened: ago(time.Hour), at: ago(0), want: true},
+		"nothing was sent": {created: ago(0), opened: ago(time.Hour), at: ago(0), want: true},
+		"sent just now":    {put: ago(lag - 1), created: ago(lag), opened: ago(time.Hour), at: ago(0)},
+		"sent long ago":    {put: ago(lag), created: ago(lag), opened: ago(time.Hour), at: ago(0), want: true},
 		"sent just now, for a machine older than us": {put: ago(1), created: ago(2 * time.Hour), opened: ago(time.Hour), at: ago(0)},
 		"an earlier process may have, just now":      {created: ago(time.Hour), opened: ago(lag - 1), at: ago(0)},
 		"an earlier process may have, long ago":      {created: ago(time.Hour), opened: ago(lag), at: ago(0), want: true},
@@ -93,5 +94,14 @@ func TestSentences(t *testing.T) {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// TestSeenBeforeTheList: a VM that was seen needs no list first.
+func TestSeenBeforeTheList(t *testing.T) {
+	m := cloud.Machine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
+	s := Survey{Now: noon, Seen: &Sight{Ours: true, State: Succeeded, Power: On}}
+	if got := Decide(m, s, Running); got.Act != "" || got.VM.State != cloud.Running {
+		t.Errorf("%+v", got)
 	}
 }
