@@ -85,7 +85,8 @@ func TestSettle(t *testing.T) {
 // TestCloned: the clones of this process are known, also when they have ended and something else is under way.
 func TestCloned(t *testing.T) {
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
-	clone, other := types.ManagedObjectReference{Type: "Task", Value: "task-1"}, types.ManagedObjectReference{Type: "Task", Value: "task-2"}
+	clone := types.ManagedObjectReference{Type: "Task", Value: "task-1"}
+	other := types.ManagedObjectReference{Type: "Task", Value: "task-2"}
 	var l ledger
 	l.begin(m, job{act: cloning, task: clone})
 	l.begin(m, job{act: switchingOn, task: other})
