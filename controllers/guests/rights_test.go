@@ -166,9 +166,9 @@ func TestRefused(t *testing.T) {
 	k, start := &rights{}, time.Unix(1_800_000_000, 0)
 	k.bound(State{Again: settle}, nil, start)
 	expect.Same(t, "what is told at once", mayNot, k.bound(mayNot, nil, start.Add(patience)))
-	expect.Same(t, "the wait after that", State{Again: settle}, k.bound(State{Again: settle}, nil, start.Add(patience)))
-	expect.Same(t, "when all is well", State{Open: true}, k.bound(State{Open: true}, nil, start.Add(2*patience)))
-	expect.Same(t, "the next wait", State{Again: settle}, k.bound(State{Again: settle}, nil, start.Add(2*patience)))
+	expect.Same(t, "the wait after that", State{Again: settle}, k.bound(State{Again: settle}, nil, start.Add(3*patience)))
+	expect.Same(t, "when all is well", State{Open: true}, k.bound(State{Open: true}, nil, start.Add(4*patience)))
+	expect.Same(t, "the next wait", State{Again: settle}, k.bound(State{Again: settle}, nil, start.Add(6*patience)))
 }
 
 // TestOutOfReach: a cluster that is not reached, or a caller who gave up, says nothing of the rights. The next call asks again.
@@ -183,7 +183,6 @@ func TestOutOfReach(t *testing.T) {
 		"refused":      {false, errors.New("the webhook says no"), false},
 	} {
 		ctx, leave := context.WithCancel(t.Context())
-		defer leave()
 		if c.gaveUp {
 			leave()
 		}
@@ -194,6 +193,7 @@ func TestOutOfReach(t *testing.T) {
 		expect.Same(t, name+": the caller is told", c.want, errors.Is(err, c.err))
 		w.applied, w.fail = nil, nil
 		_ = expect.Got(r.Ensure(t.Context(), blue, w))(t)
+		leave()
 		expect.Same(t, name+": asked again", c.want, len(w.applied) > 0)
 	}
 }
