@@ -74,7 +74,7 @@ func TestLimitOf(t *testing.T) {
 func certificate(t *testing.T, bits int) []byte {
 	t.Helper()
 	signer := expect.Got(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	modulus := new(big.Int).Lsh(big.NewInt(1), uint(bits-1)) //nolint:gosec // because it is small and positive
+	modulus := new(big.Int).Lsh(big.NewInt(1), uint(bits-1))
 	key := &rsa.PublicKey{N: modulus.SetBit(modulus, 0, 1), E: 65537}
 	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
 	der := expect.Got(x509.CreateCertificate(rand.Reader, about, about, key, signer))(t)
