@@ -106,10 +106,8 @@ func missing(want Goal) Step {
 func withVM(m cloud.Machine, s Survey, want Goal) Step {
 	vm := s.Seen
 	switch {
-	case vm.State == Deleting && s.removedSince(s.Put.At):
-		return await(noRoom)
 	case vm.State == Deleting:
-		return await("Azure is removing the VM")
+		return s.going()
 	case s.unsized():
 		return Step{Act: Sizes}
 	case vm.State == Failed && s.View == nil:
@@ -131,6 +129,14 @@ func withVM(m cloud.Machine, s Survey, want Goal) Step {
 		return tell(vm, cloud.Creating, s.making())
 	}
 	return tell(vm, cloud.Creating, s.silence())
+}
+
+// going tells of a VM that Azure is removing: because it had no room for it, or for somebody else.
+func (s Survey) going() Step {
+	if s.removedSince(s.Put.At) {
+		return await(noRoom)
+	}
+	return await("Azure is removing the VM")
 }
 
 // deallocated tells why a VM has no place. Of an eviction, Azure's model of a VM says no more than of a deallocation by hand. But

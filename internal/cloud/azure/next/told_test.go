@@ -16,15 +16,18 @@ func TestNoRoomIsTold(t *testing.T) {
 		detail string
 	}{
 		"failed": {
-			Running, []fact{put(Accepted, time.Minute), vm(Failed, ""), because("AllocationFailed")},
+			Running,
+			[]fact{put(Accepted, time.Minute), vm(Failed, ""), because("AllocationFailed")},
 			"Azure had no room for the VM and is removing it",
 		},
 		"going": {
-			Running, []fact{put(Accepted, time.Minute), deleted(true, 0), vm(Deleting, "")},
+			Running,
+			[]fact{put(Accepted, time.Minute), deleted(true, 0), vm(Deleting, "")},
 			"Azure had no room for the VM and is removing it",
 		},
 		"looked for": {
-			Running, []fact{put(Accepted, time.Minute), deleted(true, 0), missed(1, 0)},
+			Running,
+			[]fact{put(Accepted, time.Minute), deleted(true, 0), missed(1, 0)},
 			"Azure had no room for the VM; making sure that it is gone before another size or zone is tried",
 		},
 		"removed by somebody":             {Running, []fact{put(Accepted, time.Minute), vm(Deleting, "")}, "Azure is removing the VM"},
