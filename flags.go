@@ -138,7 +138,7 @@ func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
 func (f *managerFlags) addAzureFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.azureClouds, "azure-clouds", "", "File with clouds beside those of Microsoft that machines in Azure may name.")
 	fs.StringVar(&f.azureCloud, "azure-cloud", "",
-		"Cloud of Secrets without the key cloud, and of identities in a public AzureCluster; empty means AzurePublicCloud.")
+		"Cloud of Secrets without the key cloud and of identities, where no AzureCluster says another; empty means AzurePublicCloud.")
 	fs.StringSliceVar(&f.azureNamespaces, "azure-namespaces", nil,
 		"Namespaces whose machines may use the manager's own identity in Azure; empty means none.")
 }

@@ -35,24 +35,37 @@ func (r *Reconciler) secretOf(windows *infrav1.WindowsMachine) (secret client.Ob
 
 // connect gets the account of the machine's identity. The identity may change at any time, also while the machine is deleted.
 func (r *Reconciler) connect(_ context.Context, f *facts) error {
-	provider := r.provider(f.windows)
+	key, provider := r.secretOf(f.windows), r.provider(f.windows)
 	if ref := provider.IdentityOf(f.windows); ref.Kind != infrav1.IdentitySecret {
 		return r.connectAs(f, provider, ref)
 	}
-	key := r.secretOf(f.windows)
 	secret, err := r.Credentials.Of(key, client.ObjectKeyFromObject(f.windows))
 	if err != nil {
 		return err
 	}
+	provider, holder := inItsCloud(f.windows, provider, key)
 	if !secret.Exists {
-		r.Accounts.Gone(provider, key)
+		r.Accounts.Gone(provider, holder)
 	}
 	if err := noCredentials(f, key, secret); err != nil {
 		return err
 	}
 	f.going, f.account = secret.Going, accountName(key.Name, secret.Data["server"])
-	f.cloud, err = r.Accounts.Get(provider, key, secret.Data)
+	f.cloud, err = r.Accounts.Get(provider, holder, secret.Data)
 	return f.ofCloud(err)
+}
+
+// inItsCloud is the provider in the cloud that the machine's place is in, if that says so, and who uses the account: machines in
+// several clouds may name one Secret that does not say where its principal is. The public cloud is an AzureCluster's default, and
+// so leaves it to the manager.
+func inItsCloud(m *infrav1.WindowsMachine, p cloud.Provider, secret client.ObjectKey) (cloud.Provider, cloud.Key) {
+	placer, ok := p.(cloud.Placer)
+	if at := m.Status.Azure; ok && at != nil && at.Cloud != "" && at.Cloud != infrav1.AzurePublicCloud {
+		return placer.As(cloud.Grant{Cloud: string(at.Cloud)}), cloud.Key{
+			Namespace: secret.Namespace, Name: secret.Name + " in " + string(at.Cloud),
+		}
+	}
+	return p, secret
 }
 
 // connectAs gets the account of an identity that is no Secret: the one that the spec names, the AzureCluster's, or the manager's

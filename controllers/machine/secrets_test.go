@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -8,12 +9,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 func wantStop(t *testing.T, err error, reason, message string) {
@@ -40,6 +46,43 @@ func TestIdentityOfANewerAPI(t *testing.T) {
 	r := &Reconciler{Azure: fake.Provider{}}
 	wantStop(t, r.connect(t.Context(), &facts{windows: newer}), infrav1.SpecInvalidReason,
 		`identityRef has the kind "AzureClusterIdentity", which this release of the manager does not know`)
+}
+
+// Machines in the clouds of several AzureClusters share a Secret that does not say where its principal is: each logs in to its
+// own, and one that has none to the manager's.
+func TestCloudOfASecret(t *testing.T) {
+	register := &accounts.Register{Changed: make(chan cloud.Key)}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- register.Start(ctx) }()
+	defer func() { stop(); expect.OK(t, <-ended) }()
+	secret := client.ObjectKey{Namespace: "ns", Name: "azure"}
+	data := map[string][]byte{
+		"tenantID": []byte("11111111-2222-3333-4444-555555555555"), "clientID": []byte("11111111-2222-3333-4444-555555555556"),
+		"clientSecret": []byte("a secret"),
+	}
+	server := func(of infrav1.AzureCloud) string {
+		m := &infrav1.WindowsMachine{}
+		if of != "" {
+			m.Status.Azure = &infrav1.AzurePlacement{Cloud: of}
+		}
+		provider, holder := inItsCloud(m, azure.Provider{}, secret)
+		var account cloud.Cloud
+		wait.Eventually(t, "the register", func(context.Context) (err error) {
+			account, err = register.Get(provider, holder, data)
+			return err
+		})
+		return account.Health().Server
+	}
+	for range 2 { // nobody takes another's account away
+		for of, want := range map[infrav1.AzureCloud]string{
+			"": "https://management.azure.com", infrav1.AzurePublicCloud: "https://management.azure.com",
+			infrav1.AzureUSGovernmentCloud: "https://management.usgovcloudapi.net",
+			infrav1.AzureChinaCloud:        "https://management.chinacloudapi.cn",
+		} {
+			expect.Same(t, "server of a machine in "+string(of), want, server(of))
+		}
+	}
 }
 
 func TestUnderstood(t *testing.T) {

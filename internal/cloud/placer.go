@@ -24,6 +24,8 @@ type Placer interface {
 	Allow(by Asker, identity *unstructured.Unstructured) (Grant, error)
 
 	// As is the provider with the rights of a grant: its Principal and Connect get what is in the Secret of the grant, or nothing.
+	// A grant of a cloud alone, without a proof, is for a Secret of the machine's own namespace: it holds unless the Secret says
+	// which cloud it is for.
 	As(grant Grant) Provider
 }
 

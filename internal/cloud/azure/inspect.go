@@ -48,6 +48,7 @@ func (p Provider) Inspect(
 	if err != nil {
 		return nil, err
 	}
+	p.grant.Cloud = otherCloud(string(where.Cloud))
 	who, err := p.signIn(credentials)
 	if err != nil {
 		return nil, err

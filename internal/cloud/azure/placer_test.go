@@ -32,11 +32,15 @@ func TestCloudOfAPlace(t *testing.T) {
 		names[who.name] = true
 	}
 	expect.Same(t, "principals", 3, len(names))
+	inPlace := Provider{Cloud: string(infrav1.AzureChinaCloud)}.As(cloud.Grant{Cloud: string(infrav1.AzureUSGovernmentCloud)})
+	of := expect.Got(inPlace.(Provider).signIn(secret))(t)
+	at := of.cloud.ActiveDirectoryAuthorityHost
+	expect.Same(t, "the cloud of a Secret's machine", true, strings.Contains(at, "microsoftonline.us"))
 	p := Provider{Cloud: string(infrav1.AzureChinaCloud)}
 	who := expect.Got(p.signIn(secret))(t)
 	expect.Same(t, "the manager's usual cloud", true, strings.Contains(who.cloud.ActiveDirectoryAuthorityHost, "chinacloudapi"))
 	secret["cloud"] = []byte(infrav1.AzureUSGovernmentCloud)
-	who = expect.Got(p.signIn(secret))(t)
+	who = expect.Got(p.As(cloud.Grant{Cloud: string(infrav1.AzureChinaCloud)}).(Provider).signIn(secret))(t)
 	expect.Same(t, "the Secret's own cloud", true, strings.Contains(who.cloud.ActiveDirectoryAuthorityHost, "microsoftonline.us"))
 	delete(secret, "cloud")
 	_, err := Provider{}.As(cloud.Grant{Proof: "ClientSecret", Cloud: "NoCloud"}).(Provider).signIn(secret)

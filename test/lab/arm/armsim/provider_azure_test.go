@@ -42,7 +42,8 @@ var reads = []struct {
 	},
 	{
 		name: "its size", path: inGroup + "Microsoft.Compute/virtualMachines/win-1",
-		versions: []string{"2017-12-01", "2022-08-01"}, shows: []string{"properties", "hardwareProfile", "vmSize"}, want: "Standard_D4s_v5",
+		versions: []string{"2017-12-01", "2022-08-01"},
+		shows:    []string{"properties", "hardwareProfile", "vmSize"}, want: "Standard_D4s_v5",
 	},
 	{
 		name: "VMs of the group", path: inGroup + "Microsoft.Compute/virtualMachines",
@@ -71,7 +72,8 @@ var reads = []struct {
 	},
 	{
 		name: "the subnet", path: armsim.SubnetID,
-		versions: []string{"2018-11-01", "2022-07-01", "2024-05-01"}, shows: []string{"properties", "addressPrefix"}, want: "10.1.0.0/17",
+		versions: []string{"2018-11-01", "2022-07-01", "2024-05-01"},
+		shows:    []string{"properties", "addressPrefix"}, want: "10.1.0.0/17",
 	},
 	{
 		name: "the vnet", path: armsim.NetworkID("virtualNetworks", armsim.VNet),
