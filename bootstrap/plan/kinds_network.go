@@ -30,7 +30,8 @@ type Adapter struct {
 }
 
 // Address gives an adapter static addresses. It switches DHCP off and removes other addresses that came by DHCP or by hand;
-// those of router advertisements stay. TimeoutSeconds is 300 when 0.
+// those of router advertisements stay. Name servers and an IPv4 default route that DHCP gave are replaced, even if they are the
+// wanted ones, because Windows drops them with DHCP. TimeoutSeconds is 300 when 0.
 //
 // Already so: the addresses, routes, name servers and the MTU are set; each is compared on its own. A family (IPv4, IPv6)
 // without a wanted address is left alone.

@@ -40,8 +40,9 @@ const (
 	StartDisabled    Start = "disabled"
 )
 
-// ServiceState starts, stops or restarts a service and waits until that has happened. TimeoutSeconds is 60 when 0. It fails
-// where there is no such service.
+// ServiceState starts, stops or restarts a service and waits until that has happened. Services that depend on it stop before it
+// stops; after a restart those that ran run again. TimeoutSeconds is 60 when 0, for each service. It fails where there is no such
+// service.
 //
 // Already so: the service has the state. A restart always stops and starts it.
 type ServiceState struct {

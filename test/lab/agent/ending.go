@@ -70,7 +70,7 @@ func (r *run) finish(ctx context.Context) error {
 	if ctx.Err() != nil || r.hasEveryBoot() {
 		return ctx.Err()
 	}
-	if err := r.machine.DisableTask(TaskName); err != nil {
+	if err := r.aside(ctx, 60, func() error { return r.machine.DisableTask(TaskName) }); err != nil {
 		r.log("task: %v", err)
 	}
 	return nil

@@ -17,25 +17,25 @@ func (r *run) address(step *plan.Address) error {
 	if err != nil {
 		return err
 	}
-	wanted := texts(step.Addresses)
+	wanted, servers := texts(step.Addresses), texts(step.DNS)
 	for _, six := range []bool{false, true} {
 		some := slices.DeleteFunc(slices.Clone(wanted), func(a string) bool { return windows.IPv6(a) != six })
-		if err := r.family(adapter.Index, six, some, step.MTU); err != nil {
+		if err := r.family(adapter.Index, six, some, step.MTU, servers); err != nil {
 			return err
 		}
 	}
 	if err := r.routes(adapter.Index, step); err != nil {
 		return err
 	}
-	return r.dns(adapter.Index, texts(step.DNS))
+	return r.dns(adapter.Index, servers)
 }
 
 // family brings one IP family of an interface in line; a family without a wanted address is left alone.
-func (r *run) family(index int, six bool, wanted []string, mtu int) error {
+func (r *run) family(index int, six bool, wanted []string, mtu int, servers []string) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	if err := r.configureInterface(index, six, mtu); err != nil {
+	if err := r.configureInterface(index, six, mtu, servers); err != nil {
 		return err
 	}
 	have, err := r.removeOthers(index, six, wanted)
@@ -77,7 +77,7 @@ func (r *run) removeOthers(index int, six bool, wanted []string) (have []string,
 	return have, nil
 }
 
-func (r *run) configureInterface(index int, six bool, mtu int) error {
+func (r *run) configureInterface(index int, six bool, mtu int, servers []string) error {
 	family := "IPv4"
 	if six {
 		family = "IPv6"
@@ -87,6 +87,9 @@ func (r *run) configureInterface(index int, six bool, mtu int) error {
 		return err
 	}
 	if now.DHCP {
+		if err := r.leaveDHCP(index, six, servers); err != nil {
+			return err
+		}
 		if err := r.machine.SetDHCP(index, family); err != nil {
 			return err
 		}
@@ -95,6 +98,20 @@ func (r *run) configureInterface(index int, six bool, mtu int) error {
 		return r.machine.SetMTU(index, family, mtu)
 	}
 	return nil
+}
+
+// leaveDHCP replaces, before DHCP is off, what would go with it: servers and a default route, even if they are the wanted ones.
+func (r *run) leaveDHCP(index int, six bool, servers []string) error {
+	if len(servers) > 0 {
+		if err := r.machine.SetDNSServers(index, servers); err != nil {
+			return err
+		}
+	}
+	if six {
+		return nil
+	}
+	_, err := r.clearRoutes(index, "0.0.0.0/0", "")
+	return err
 }
 
 func (r *run) routes(index int, step *plan.Address) error {
@@ -117,20 +134,29 @@ func (r *run) routes(index int, step *plan.Address) error {
 
 // routeOnce replaces what an interface has for a destination.
 func (r *run) routeOnce(index int, to, via string) error {
+	there, err := r.clearRoutes(index, to, via)
+	if err != nil || there {
+		return err
+	}
+	return r.machine.AddRoute(index, to, via)
+}
+
+// clearRoutes removes the routes of an interface to a destination, unless one leads via the wanted hop.
+func (r *run) clearRoutes(index int, to, via string) (there bool, err error) {
 	all, err := r.machine.NetRoutes(to)
 	if err != nil {
-		return err
+		return false, err
 	}
 	all = slices.DeleteFunc(all, func(one windows.Route) bool { return one.Index != index })
 	if slices.ContainsFunc(all, func(one windows.Route) bool { return strings.EqualFold(one.Via, via) }) {
-		return nil
+		return true, nil
 	}
 	for _, old := range all {
 		if err := r.machine.RemoveRoute(index, to, old.Via); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return r.machine.AddRoute(index, to, via)
+	return false, nil
 }
 
 func (r *run) dns(index int, wanted []string) error {

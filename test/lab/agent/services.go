@@ -139,8 +139,24 @@ func (r *run) serviceState(ctx context.Context, step *plan.ServiceState) error {
 	if states == nil {
 		return failf("service state '%s' is unknown", step.State)
 	}
+	others, err := r.machine.Dependents(step.Service)
+	if err != nil {
+		return err
+	}
 	for _, state := range states {
 		if err := r.bring(ctx, step.Service, state, limit); err != nil {
+			return err
+		}
+	}
+	if step.State != plan.ServiceRestarted {
+		return nil
+	}
+	return r.bringAll(ctx, others, windows.Running, limit)
+}
+
+func (r *run) bringAll(ctx context.Context, names []string, wanted string, limit int) error {
+	for _, name := range names {
+		if err := r.bring(ctx, name, wanted, limit); err != nil {
 			return err
 		}
 	}
@@ -169,6 +185,15 @@ func (r *run) bring(ctx context.Context, name, wanted string, limit int) error {
 	}
 	if have, err = r.machine.ServiceState(name); err != nil || have == wanted {
 		return err
+	}
+	if wanted == windows.Stopped {
+		others, err := r.machine.Dependents(name)
+		if err == nil {
+			err = r.bringAll(ctx, others, wanted, limit)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if _, err := r.tool(ctx, []string{"sc.exe", verb, name}, 0, already, cannotAcceptNow); err != nil {
 		return err

@@ -23,6 +23,7 @@ const (
 const (
 	errFileNotFound     = 2
 	errDependent        = 1068
+	errDependentsRun    = 1051
 	errAlreadyRunning   = 1056
 	errDisabled         = 1058
 	errCannotAccept     = 1061
@@ -88,6 +89,29 @@ func (m *Machine) service(name string) *Service {
 		}
 	}
 	return nil
+}
+
+// Dependents are the services that depend on one, also through others, and have not stopped; the first one must stop first.
+func (m *Machine) Dependents(name string) ([]string, error) {
+	return ask(m, "Get-Service", func() ([]string, error) { return m.dependents(name), nil })
+}
+
+// dependents needs mu.
+func (m *Machine) dependents(name string) []string {
+	var all []string
+	for _, other := range slices.Sorted(maps.Keys(m.state.Services)) {
+		on, _ := m.state.value(ServicesKey+`\`+other, "DependOnService")
+		depends := slices.ContainsFunc(on.List, func(one string) bool { return strings.EqualFold(one, name) })
+		if !depends || m.state.Services[other].State == Stopped {
+			continue
+		}
+		for _, one := range append(m.dependents(other), other) {
+			if !slices.Contains(all, one) {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
 }
 
 // RunServices is the service manager: from the boot until ctx ends. It starts the automatic services, then what is asked for.
@@ -270,6 +294,8 @@ func (m *Machine) stop(name string) int {
 		switch {
 		case service.State == Stopped && cancel == nil:
 			return errNotActive
+		case len(m.dependents(name)) > 0:
+			return errDependentsRun
 		case service.Stubborn:
 		case cancel != nil:
 			delete(m.volatile.running, strings.ToLower(name))
