@@ -98,6 +98,9 @@ func closes(p *plan.Plan, path string) bool {
 func TestTimeServiceOutlivesAReboot(t *testing.T) {
 	p := render(t, plainInput(t, withTime)).Plan()
 	for name, want := range map[string]string{
+		"time-zone":             "tzutil.exe /s W. Europe Standard Time",
+		"time-servers":          "w32tm.exe /config /manualpeerlist:time.example.com,0x8 10.0.0.2,0x8 /syncfromflags:manual /update",
+		"time-asked":            "w32tm.exe /resync /nowait",
 		"time-service":          "sc.exe config w32time start= auto",
 		"time-service-triggers": "sc.exe triggerinfo w32time start/networkon stop/networkoff",
 	} {
@@ -106,7 +109,7 @@ func TestTimeServiceOutlivesAReboot(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s", name, got, run.Reason, want)
 		}
 	}
-	if got := names(p, "windows"); slices.Index(got, "time") > slices.Index(got, "time-service") {
+	if got := names(p, "windows"); slices.Index(got, "time-servers") > slices.Index(got, "time-service") {
 		t.Errorf("the service is looked at before it is set: %v", got)
 	}
 	zone := render(t, plainInput(t, ofWindows(`timeZone: UTC`))).Plan()

@@ -104,10 +104,7 @@ func (net reading) readFirewall() error {
 func (net *Network) openPorts() []plan.Step {
 	var steps []plan.Step
 	if net.mode != "" {
-		steps = append(steps, &plan.PortRange{
-			Common: plan.Common{Name: "dynamic-ports", Reason: step.ReasonNetworkSettingsFailed},
-			Start:  int(net.dynamicPorts.First), Count: int(net.dynamicPorts.Last-net.dynamicPorts.First) + 1,
-		})
+		steps = append(steps, net.moveDynamicPorts()...)
 	}
 	rules := []plan.FirewallRule{openRule("kubelet", "TCP", kubeletPort)}
 	if net.mode != "" && net.mode != bootstrapv1.NetworkNone {
@@ -125,6 +122,24 @@ func (net *Network) openPorts() []plan.Step {
 	return append(steps, &plan.Firewall{
 		Common: plan.Common{Name: "network-firewall", Reason: step.ReasonNetworkSettingsFailed, Attempts: 3}, Rules: rules,
 	})
+}
+
+// moveDynamicPorts sets, for each family and protocol, the ports that Windows gives to connections. To set them once more does no harm.
+func (net *Network) moveDynamicPorts() []plan.Step {
+	start := fmt.Sprintf("start=%d", net.dynamicPorts.First)
+	count := fmt.Sprintf("num=%d", net.dynamicPorts.Last-net.dynamicPorts.First+1)
+	var steps []plan.Step
+	for _, family := range []string{"ipv4", "ipv6"} {
+		for _, protocol := range []string{"tcp", "udp"} {
+			steps = append(steps, &plan.Run{
+				Common: plan.Common{
+					Name: "dynamic-ports-" + family + "-" + protocol, Reason: step.ReasonNetworkSettingsFailed, TimeoutSeconds: 60,
+				},
+				Argv: plan.Texts("netsh.exe", "interface", family, "set", "dynamicport", protocol, start, count),
+			})
+		}
+	}
+	return steps
 }
 
 func openRule(name, protocol, ports string) plan.FirewallRule {

@@ -2,17 +2,6 @@ package plan
 
 import "fmt"
 
-// PortRange sets the dynamic ports of TCP and UDP, IPv4 and IPv6.
-//
-// Already so: netsh shows the two numbers. Each of the four is asked for on its own.
-type PortRange struct {
-	Common
-	// Start is the first port.
-	Start int `json:"start"`
-	// Count is how many ports there are.
-	Count int `json:"count"`
-}
-
 // Adapter gives a network adapter a name, or keeps the name that it has as a fact. It never takes a virtual adapter, such as
 // the one that shares its MAC with an adapter that has a vSwitch. TimeoutSeconds is 300 when 0.
 //
@@ -110,11 +99,6 @@ type HNSCleanup struct {
 	Endpoints []Value `json:"endpoints,omitempty"`
 	// Keep names those that stay although they are named above.
 	Keep []Value `json:"keep,omitempty"`
-}
-
-func (s *PortRange) check(c *checker) {
-	c.must(s.Start >= 1025 && s.Start <= 65535, "start", "%d must be 1025 to 65535", s.Start)
-	c.must(s.Count >= 255 && s.Start+s.Count <= 65536, "count", "%d must be 255 or more and end at port 65535", s.Count)
 }
 
 func (s *Adapter) check(c *checker) {

@@ -107,17 +107,6 @@ const (
 	RebootAlways  = "always"
 )
 
-// Time sets the time zone and the time servers.
-//
-// Already so: tzutil shows the zone, the time service has these servers and no others.
-type Time struct {
-	Common
-	// Zone as Windows calls it.
-	Zone string `json:"zone,omitempty"`
-	// NTP lists names or addresses of time servers.
-	NTP []Value `json:"ntp,omitempty"`
-}
-
 // LocalUser makes a user with a random password that is not kept; the user logs in by SSH key.
 // TimeoutSeconds is 300 when 0.
 //
@@ -191,11 +180,6 @@ func (s *Firewall) check(c *checker) {
 func (s *Feature) check(c *checker) { c.list("features", s.Features) }
 
 func (s *Reboot) check(c *checker) { c.oneOf("if", s.If, RebootPending, RebootAlways) }
-
-func (s *Time) check(c *checker) {
-	c.must(s.Zone != "" || len(s.NTP) > 0, "zone", "is missing, and ntp too: there is nothing to set")
-	c.values("ntp", s.NTP)
-}
 
 func (s *LocalUser) check(c *checker) {
 	c.must(userName.MatchString(s.User), "user", "%q is not a name that Windows takes for a user", s.User)

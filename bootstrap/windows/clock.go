@@ -3,6 +3,7 @@ package windows
 import (
 	"net/netip"
 	"regexp"
+	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -42,24 +43,29 @@ func readClock(in Input) (setting, error) {
 }
 
 func (c clock) addTo(p *step.Part) {
-	if c.zone == "" && len(c.servers) == 0 {
+	if c.zone != "" {
+		p.Add(step.PhaseWindows, timeTool("time-zone", "tzutil.exe", "/s", c.zone))
+	}
+	if len(c.servers) == 0 {
 		return
 	}
-	p.Add(step.PhaseWindows, &plan.Time{
-		Common: plan.Common{Name: "time", Reason: step.ReasonTimeFailed, Attempts: 3}, Zone: c.zone, NTP: plan.Texts(c.servers...),
-	})
-	if len(c.servers) > 0 {
-		p.Add(step.PhaseWindows, timeService("time-service", "config", "start=", "auto"),
-			timeService("time-service-triggers", "triggerinfo", "start/networkon", "stop/networkoff"))
-	}
+	peers := strings.Join(c.servers, ",0x8 ") + ",0x8" // 0x8: asked as a client
+	p.Add(step.PhaseWindows,
+		&plan.ServiceState{
+			Common:  plan.Common{Name: "time-service-runs", Reason: step.ReasonTimeFailed, Attempts: 3},
+			Service: "w32time", State: plan.ServiceRunning,
+		},
+		timeTool("time-servers", "w32tm.exe", "/config", "/manualpeerlist:"+peers, "/syncfromflags:manual", "/update"),
+		timeTool("time-asked", "w32tm.exe", "/resync", "/nowait"),
+		// By the network instead of by the domain: without a domain Windows would stop it soon after it has started.
+		timeTool("time-service", "sc.exe", "config", "w32time", "start=", "auto"),
+		timeTool("time-service-triggers", "sc.exe", "triggerinfo", "w32time", "start/networkon", "stop/networkoff"))
 }
 
-// timeService makes the time service start by the network instead of by the domain: on a machine without a domain
-// Windows would stop it soon after it has started.
-func timeService(name, verb string, args ...string) plan.Step {
+func timeTool(name string, argv ...string) plan.Step {
 	return &plan.Run{
 		Common: plan.Common{Name: name, Reason: step.ReasonTimeFailed, TimeoutSeconds: 60, Attempts: 3},
-		Argv:   plan.Texts(append([]string{"sc.exe", verb, "w32time"}, args...)...),
+		Argv:   plan.Texts(argv...),
 	}
 }
 

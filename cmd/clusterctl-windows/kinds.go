@@ -120,17 +120,6 @@ func sayReboot(s *plan.Reboot) string {
 	return "reboots"
 }
 
-func sayTime(s *plan.Time) string {
-	var set []string
-	if s.Zone != "" {
-		set = append(set, "the time zone "+s.Zone)
-	}
-	if len(s.NTP) > 0 {
-		set = append(set, "the time servers "+values(s.NTP))
-	}
-	return "sets " + strings.Join(set, " and ")
-}
-
 // sayLocalUser counts the keys, which are long; node.json has them in full.
 func sayLocalUser(s *plan.LocalUser) string {
 	keys := "SSH keys"
@@ -157,10 +146,6 @@ func sayDefenderExclusions(s *plan.DefenderExclusions) string {
 		excluded = append(excluded, "the processes "+values(s.Processes))
 	}
 	return "excludes from Defender " + strings.Join(excluded, " and ")
-}
-
-func sayPortRange(s *plan.PortRange) string {
-	return fmt.Sprintf("sets the dynamic ports of TCP and UDP to %d-%d", s.Start, s.Start+s.Count-1)
 }
 
 func sayAdapter(s *plan.Adapter) string {

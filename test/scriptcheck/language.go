@@ -42,7 +42,6 @@ var allowed = map[string]string{
 	"bypass":           "how PowerShell is started",
 	"copy":             "English",
 	"hns":              "the service that makes networks",
-	"netsh.exe":        "sets what the kind portRange says",
 	"powershell":       "the language of the scripts",
 
 	"application": "part of the type of JSON",
@@ -60,6 +59,9 @@ var allowed = map[string]string{
 	"failureflag": "a verb of sc.exe",
 	"get":         "part of PowerShell's names",
 	"imagepath":   "the command line of a service in Windows' registry",
+	"interface":   "what has addresses",
+	"ipv4":        "a family of addresses",
+	"ipv6":        "a family of addresses",
 	"join":        "an operator of PowerShell",
 	"list":        "English",
 	"logs":        "the folder of the output of programs",
@@ -72,11 +74,10 @@ var allowed = map[string]string{
 	"root":        "a parameter of the scripts",
 	"sc.exe":      "makes services, for the kind service",
 	"short":       "English",
-	"start=":      "an option of sc.exe, and of netsh.exe",
+	"start=":      "an option of sc.exe",
 	"stop":        "a word of PowerShell, and a verb of sc.exe",
 	"system":      "a namespace of .NET",
 	"version":     "a field of a plan",
-	"w32time":     "the service to which the kind time speaks",
 	"windows":     "Windows",
 }
 

@@ -2,11 +2,9 @@ package agent
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -115,51 +113,6 @@ func (r *run) rebootStep(step *plan.Reboot) error {
 	return nil
 }
 
-func (r *run) time(ctx context.Context, step *plan.Time) error {
-	if err := r.zone(ctx, step.Zone); err != nil {
-		return err
-	}
-	if len(step.NTP) == 0 {
-		return nil
-	}
-	peers := strings.Join(texts(step.NTP), ",0x8 ") + ",0x8"
-	same, err := r.hasPeers(peers)
-	if err != nil || same {
-		return err
-	}
-	if err := r.bring(ctx, "w32time", windows.Running, 60); err != nil {
-		return err
-	}
-	configure := []string{"w32tm.exe", "/config", "/manualpeerlist:" + peers, "/syncfromflags:manual", "/update"}
-	if _, err := r.tool(ctx, configure, 0); err != nil {
-		return err
-	}
-	_, err = r.tool(ctx, []string{"w32tm.exe", "/resync", "/nowait"}, 0)
-	return err
-}
-
-func (r *run) zone(ctx context.Context, zone string) error {
-	if zone == "" {
-		return nil
-	}
-	done, err := r.tool(ctx, []string{"tzutil.exe", "/g"}, 0)
-	if err != nil || strings.EqualFold(strings.TrimSpace(done.Text()), zone) {
-		return err
-	}
-	_, err = r.tool(ctx, []string{"tzutil.exe", "/s", zone}, 0)
-	return err
-}
-
-func (r *run) hasPeers(peers string) (bool, error) {
-	key := windows.ServicesKey + `\W32Time\Parameters`
-	have, _, err := r.machine.ReadRegistry(key, "NtpServer")
-	if err != nil {
-		return false, err
-	}
-	kind, _, err := r.machine.ReadRegistry(key, "Type")
-	return strings.EqualFold(have.Text, peers) && kind.Text == "NTP", err
-}
-
 // localUser makes a user with a random password that is not kept; the user logs in by SSH key.
 func (r *run) localUser(step *plan.LocalUser) error {
 	sid, err := r.machine.LocalUser(step.User)
@@ -234,32 +187,4 @@ func missing(wanted, have []string) []string {
 	return slices.DeleteFunc(wanted, func(one string) bool {
 		return slices.ContainsFunc(have, same(one))
 	})
-}
-
-// netsh translates its words, but not these two numbers.
-var netshNumber = regexp.MustCompile(`:\s*(\d+)`)
-
-func (r *run) portRange(ctx context.Context, step *plan.PortRange) error {
-	for _, family := range []string{"ipv4", "ipv6"} {
-		for _, protocol := range []string{"tcp", "udp"} {
-			if err := r.setPorts(ctx, family, protocol, step.Start, step.Count); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (r *run) setPorts(ctx context.Context, family, protocol string, start, count int) error {
-	done, err := r.tool(ctx, []string{"netsh.exe", "interface", family, "show", "dynamicport", protocol}, 0)
-	if err != nil {
-		return err
-	}
-	found := netshNumber.FindAllStringSubmatch(done.Text(), 2)
-	if len(found) == 2 && found[0][1] == fmt.Sprint(start) && found[1][1] == fmt.Sprint(count) {
-		return nil
-	}
-	argv := []string{"netsh.exe", "interface", family, "set", "dynamicport", protocol}
-	_, err = r.tool(ctx, append(argv, fmt.Sprintf("start=%d", start), fmt.Sprintf("num=%d", count)), 0)
-	return err
 }

@@ -106,8 +106,8 @@ const smallPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"ui
  {"do":"fact","name":"version","argv":["C:\\k\\kubeadm.exe","version","-o","short"],"match":"v([\\d.]+)","set":"kubeadm"},
  {"do":"file","name":"hello","path":"C:\\hello.txt","text":["on ",{"fact":"osBuild"},".",
   {"fact":"osUbr"},", kubeadm ",{"fact":"kubeadm"}]},
- {"do":"time","name":"clock","zone":"UTC","ntp":["10.0.0.1"]},
- {"do":"portRange","name":"ports","start":34000,"count":31536},
+ {"do":"run","name":"zone","argv":["tzutil.exe","/s","UTC"]},
+ {"do":"run","name":"ports","argv":["netsh.exe","interface","ipv4","set","dynamicport","tcp","start=34000","num=31536"]},
  {"do":"reboot","name":"again","if":"always"},
  {"do":"serviceState","name":"runtime","service":"containerd","state":"running"},
  {"do":"waitFor","name":"pipe","for":"pipe","target":"containerd-containerd"}]}]}`
