@@ -124,7 +124,8 @@ func (net *Network) openPorts() []plan.Step {
 	})
 }
 
-// moveDynamicPorts sets, for each family and protocol, the ports that Windows gives to connections. To set them once more does no harm.
+// moveDynamicPorts sets, for each family and protocol, the ports that Windows gives to connections. It does no harm to set them
+// once more.
 func (net *Network) moveDynamicPorts() []plan.Step {
 	start := fmt.Sprintf("start=%d", net.dynamicPorts.First)
 	count := fmt.Sprintf("num=%d", net.dynamicPorts.Last-net.dynamicPorts.First+1)

@@ -249,6 +249,5 @@ func (r *run) reboot(ctx context.Context) error {
 func (r *run) shutdown(ctx context.Context) error {
 	r.log("reboot")
 	// 1115 and 1190: another restart is in progress, or is scheduled.
-	_, err := r.tool(ctx, []string{"shutdown.exe", "/r", "/t", "5", "/f", "/d", "p:2:4"}, 0, 1115, 1190)
-	return err
+	return r.tool(ctx, []string{"shutdown.exe", "/r", "/t", "5", "/f", "/d", "p:2:4"}, 0, 1115, 1190)
 }

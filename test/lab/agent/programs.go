@@ -27,17 +27,17 @@ func (r *run) limit(seconds int) int {
 }
 
 // tool runs a program of Windows, whose exit code must be one of ok.
-func (r *run) tool(ctx context.Context, argv []string, ok ...int) (windows.Result, error) {
+func (r *run) tool(ctx context.Context, argv []string, ok ...int) error {
 	done, err := r.program(ctx, argv, 60, nil, "")
 	if err != nil {
-		return done, err
+		return err
 	}
 	if done.TimedOut || !slices.Contains(ok, done.ExitCode) {
 		named := strings.Join(argv[:min(3, len(argv))], " ")
 		message := fmt.Sprintf("%s: exit code %d", named, done.ExitCode)
-		return done, &failure{message: message, text: done.Text(), exitCode: done.ExitCode}
+		return &failure{message: message, text: done.Text(), exitCode: done.ExitCode}
 	}
-	return done, nil
+	return nil
 }
 
 func (r *run) runStep(ctx context.Context, step *plan.Run) error {

@@ -106,7 +106,7 @@ func (r *run) send(ctx context.Context, channel plan.Channel, text string) error
 		if err != nil {
 			return err
 		}
-		_, err = r.tool(ctx, []string{program, "info-set " + channel.Key + " " + text}, 0)
+		err = r.tool(ctx, []string{program, "info-set " + channel.Key + " " + text}, 0)
 		return err
 	case plan.ChannelAzure:
 		return r.sendAzure(ctx, channel.URL)
@@ -155,8 +155,7 @@ func (r *run) sendWith(ctx context.Context, values []plan.Value) error {
 		}
 		argv = append(argv, text)
 	}
-	_, err := r.tool(ctx, argv, 0)
-	return err
+	return r.tool(ctx, argv, 0)
 }
 
 func (r *run) reportText() (string, error) {

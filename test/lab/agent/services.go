@@ -102,8 +102,7 @@ func (r *run) configure(ctx context.Context, name string, have, wanted settings)
 	case have.image != "":
 		argv = append(argv, "depend=", "/") // which removes them
 	}
-	_, err := r.tool(ctx, argv, 0)
-	return err
+	return r.tool(ctx, argv, 0)
 }
 
 func (r *run) failureActions(ctx context.Context, step *plan.Service) error {
@@ -115,11 +114,10 @@ func (r *run) failureActions(ctx context.Context, step *plan.Service) error {
 		actions = append(actions, fmt.Sprintf("restart/%d", seconds*1000))
 	}
 	argv := []string{"sc.exe", "failure", step.Service, "reset=", "900", "actions=", strings.Join(actions, "/")}
-	if _, err := r.tool(ctx, argv, 0); err != nil {
+	if err := r.tool(ctx, argv, 0); err != nil {
 		return err
 	}
-	_, err := r.tool(ctx, []string{"sc.exe", "failureflag", step.Service, "1"}, 0)
-	return err
+	return r.tool(ctx, []string{"sc.exe", "failureflag", step.Service, "1"}, 0)
 }
 
 func (r *run) serviceState(ctx context.Context, step *plan.ServiceState) error {
@@ -195,7 +193,7 @@ func (r *run) bring(ctx context.Context, name, wanted string, limit int) error {
 			return err
 		}
 	}
-	if _, err := r.tool(ctx, []string{"sc.exe", verb, name}, 0, already, cannotAcceptNow); err != nil {
+	if err := r.tool(ctx, []string{"sc.exe", verb, name}, 0, already, cannotAcceptNow); err != nil {
 		return err
 	}
 	return r.waitUntil(ctx, r.serviceIs(name, wanted), limit, what)
