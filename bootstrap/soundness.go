@@ -72,7 +72,6 @@ const windowsVersion = `HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion`
 // lastUpdate tells when Windows got its last update: every cumulative update writes a new kernel. curl shows the time of a file
 // in the same words on every Windows (lib/file.c), which cmd.exe and forfiles.exe do not.
 func lastUpdate(now time.Time) []plan.Step {
-	const updated = "windowsUpdated"
 	kernel := plan.Texts("curl.exe", "--silent", "--head", "file:///C:/Windows/System32/ntoskrnl.exe")
 	const header = `Last-Modified: [a-z]+, `
 	common := func(name string, when *plan.Test) plan.Common {
@@ -81,17 +80,17 @@ func lastUpdate(now time.Time) []plan.Step {
 		return of
 	}
 	shown := &plan.Fact{
-		Common: common("windows-updated", nil), Argv: kernel, Match: header + `(\d+ [a-z]+ \d{4})`, Set: updated,
+		Common: common("windows-updated", nil), Argv: kernel, Match: header + `(\d+ [a-z]+ \d{4})`, Set: plan.FactUpdated,
 		Say: plan.Text("Windows does not show when it got its last update"),
 	}
 	if now.IsZero() { // a plan for people, who read it at any time
 		return []plan.Step{shown}
 	}
-	fresh := common("windows-fresh", &plan.Test{Fact: updated, IsNot: plan.Text("")})
+	fresh := common("windows-fresh", &plan.Test{Fact: plan.FactUpdated, IsNot: plan.Text("")})
 	fresh.Attempts = 0
 	return []plan.Step{shown, &plan.Fact{
 		Common: fresh, Argv: kernel, Match: header + `\d+ (` + strings.Join(months(now), "|") + `) `, Set: "windowsFresh",
-		Say: plan.Say("Windows got its last update on ", updated,
+		Say: plan.Say("Windows got its last update on ", plan.FactUpdated,
 			fmt.Sprintf(", more than %d months ago; build a new image", freshMonths)),
 	}}
 }

@@ -21,6 +21,8 @@ const (
 	// FactClockOffset is by how many seconds the clock is wrong, "720 s behind" or "720 s ahead of" a server's. A waitFor of a
 	// clock sets it.
 	FactClockOffset = "clockOffset"
+	// FactUpdated is the day of the last update of Windows, 18 Sep 2026, as a step of the plan finds it; the report has it.
+	FactUpdated = "windowsUpdated"
 	// FactReport, FactObject and FactLogin are known to a channel that replaces an object: the report, the file with the object
 	// and the file to log in with.
 	FactReport = "report"

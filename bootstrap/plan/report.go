@@ -81,6 +81,8 @@ type ReportFacts struct {
 	MemoryMiB string `json:"memoryMiB"`
 	// CPUs are logical processors.
 	CPUs string `json:"cpus"`
+	// Updated is the day of the last update, 18 Sep 2026; empty until a step has found it.
+	Updated string `json:"updated"`
 }
 
 // ReportBoot is the result of the last everyBoot.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,7 @@ type story struct {
 	Bootstrap infrav1.BootstrapProgress
 	LastBoot  *infrav1.BootResult
 	Build     string
+	Updated   string // the day of its last update
 }
 
 // readReport reads a guest's report. Any program in the guest can write there: the report is cut to size and cleaned before it
@@ -53,7 +55,19 @@ func readReport(report string) (*story, error) {
 		Warnings:       cleanAll(r.Warnings, maxWarning),
 		Durations:      durationsOf(r.Durations),
 	}
-	return &story{Bootstrap: progress, LastBoot: bootOf(r.Boot), Build: cloud.Clean(cleanName(r.Facts.OS), maxName/2)}, nil
+	return &story{
+		Bootstrap: progress, LastBoot: bootOf(r.Boot),
+		Build: cloud.Clean(cleanName(r.Facts.OS), maxName/2), Updated: dayOf(r.Facts.Updated),
+	}, nil
+}
+
+// dayOf reads the day of an update; empty if it is none.
+func dayOf(text string) string {
+	day, err := time.Parse("2 Jan 2006", text)
+	if err != nil {
+		return ""
+	}
+	return day.Format(time.DateOnly)
 }
 
 // toldPhase leaves out the numbers where the guest told none.
@@ -107,6 +121,9 @@ func bootOf(boot *plan.ReportBoot) *infrav1.BootResult {
 func takeOver(status *infrav1.WindowsMachineStatus, told story, now metav1.Time) {
 	if told.Build != "" {
 		status.WindowsBuild = told.Build
+	}
+	if told.Updated != "" {
+		status.WindowsUpdated = told.Updated
 	}
 	if told.LastBoot != nil {
 		status.LastBoot = told.LastBoot

@@ -172,6 +172,19 @@ func TestSizesOfAReport(t *testing.T) {
 	expect.Same(t, "seconds", int32(1<<30), told.Bootstrap.ElapsedSeconds)
 }
 
+// TestUpdated: the day of Windows' last update is taken from a report only if it is a day, and stays when it is not told again.
+func TestUpdated(t *testing.T) {
+	status := infrav1.WindowsMachineStatus{}
+	for _, test := range []struct{ told, want string }{
+		{"", ""}, {"yesterday", ""}, {"8 Sep 2026", "2026-09-08"}, {"", "2026-09-08"}, {"31 Feb 2026", "2026-09-08"},
+		{"18 Sep 20260", "2026-09-08"}, {"18 Oct 2026", "2026-10-18"},
+	} {
+		report := strings.Replace(running, `"facts":{`, `"facts":{"updated":"`+test.told+`",`, 1)
+		takeOver(&status, *expect.Got(readReport(report))(t), metav1.NewTime(begin))
+		expect.Same(t, "day after "+test.told, test.want, status.WindowsUpdated)
+	}
+}
+
 // TestStarts: a start that has ended well is told, too, and only one that runs hides what the bootstrap says.
 func TestStarts(t *testing.T) {
 	ended := reported("Succeeded", "1/1 every-boot", atEnd+`,"boot":{"state":"Succeeded"}`)

@@ -92,6 +92,7 @@ var machineStatusLimits = slices.Concat(
 	text("status.computerName", 15),
 	text("status.nodeName", 253),
 	text("status.windowsBuild", 64),
+	text("status.windowsUpdated", 10),
 	text("status.failureDomain", 256),
 	placementLimits,
 )

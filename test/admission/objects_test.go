@@ -55,6 +55,7 @@ const (
 // Statuses with every field that has limits.
 const (
 	machineStatus = `{observedGeneration: 1, phase: Running, computerName: win-1, nodeName: win-1, windowsBuild: "20348.1",
+	  windowsUpdated: "2026-09-18",
 	  failureDomain: az1, initialization: {provisioned: true}, bootstrap: {state: Running, phase: 1/5 files, step: a, reason: R,
 	  message: m, elapsedSeconds: 1, lastLines: [line], warnings: [warning], durations: [{phase: prepare, seconds: 3}]},
 	  lastBoot: {state: Succeeded, reason: R, message: m}, networkInterfaces: [{name: node,

@@ -209,11 +209,14 @@ func (s *story) assertNodes(ctx context.Context) {
 	}
 	for _, m := range s.machines(ctx) {
 		n := nodes[m.Status.ComputerName]
-		type facts struct{ ProviderID, NodeName, Pool, OS, Build, Taint string }
-		want := facts{m.Spec.ProviderID, m.Status.NodeName, "win", "windows", "10.0.20348", "os=windows:NoSchedule"}
+		type facts struct {
+			ProviderID, NodeName, Pool, OS, Build, Taint string
+			Updated                                      bool
+		}
+		want := facts{m.Spec.ProviderID, m.Status.NodeName, "win", "windows", "10.0.20348", "os=windows:NoSchedule", true}
 		got := facts{
 			n.Spec.ProviderID, n.Name, n.Labels["example.com/pool"], n.Labels[corev1.LabelOSStable],
-			n.Labels[corev1.LabelWindowsBuild], "",
+			n.Labels[corev1.LabelWindowsBuild], "", m.Status.WindowsUpdated != "",
 		}
 		for _, taint := range n.Spec.Taints {
 			if taint.Key == "os" {

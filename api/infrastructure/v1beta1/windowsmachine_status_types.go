@@ -66,6 +66,15 @@ type WindowsMachineStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	WindowsBuild string `json:"windowsBuild,omitempty"`
 
+	// windowsUpdated is the day of the last update that Windows had when the guest
+	// bootstrapped, as the guest reports it, such as 2026-09-18: how old its image
+	// is.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=10
+	WindowsUpdated string `json:"windowsUpdated,omitempty"`
+
 	// addresses of the VM: its name, its addresses from pools, and then those that
 	// its guest reports, without any that a pool gave to another machine and
 	// without that of the Cluster's endpoint. If all adapters have their addresses

@@ -167,7 +167,7 @@ func (r *run) reportText() (string, error) {
 		LastLines: s.LastLines, Warnings: s.Warnings, Durations: s.Durations,
 		Facts: plan.ReportFacts{
 			OS:        r.facts[plan.FactOSBuild] + "." + r.facts[plan.FactOSUBR],
-			MemoryMiB: r.facts[plan.FactMemoryMiB], CPUs: r.facts[plan.FactCPUs],
+			MemoryMiB: r.facts[plan.FactMemoryMiB], CPUs: r.facts[plan.FactCPUs], Updated: r.facts[plan.FactUpdated],
 		},
 		At: r.stamp(), Boot: s.Boot,
 	}
