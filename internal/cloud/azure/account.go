@@ -159,12 +159,18 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 	return true, step.Err
 }
 
-// firstList lists the VMs and their power states for all who wait.
+// firstList lists the VMs and their power states for all who wait: a VM that ran before a restart must not be told of as one that
+// may not run.
 func (a *account) firstList(ctx context.Context, s *scope) error {
-	if _, err := a.listVMs(ctx, s); err != nil {
-		return err
+	if s.unlisted() {
+		if _, err := a.listVMs(ctx, s); err != nil {
+			return err
+		}
 	}
 	a.pollPowers(ctx, s.power)
+	if s.power.awaited() {
+		return &cloud.Error{Kind: cloud.Later, Message: "waiting for Azure's list of power states", After: time.Second}
+	}
 	return nil
 }
 

@@ -44,6 +44,8 @@ type powers struct {
 	mu  sync.Mutex
 	of  map[string]next.Power
 	due time.Time
+	// answered says that Azure has answered once, whatever it said.
+	answered bool
 	// heard is when the list last succeeded, and refused says that the identity lacks the right to it.
 	heard   time.Time
 	refused *cloud.Error
@@ -53,6 +55,13 @@ func (p *powers) refusal() *cloud.Error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refused
+}
+
+// awaited says that Azure has not answered yet: then it is not known of any VM whether it runs.
+func (p *powers) awaited() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.answered
 }
 
 func (p *powers) get(key string) next.Power {
@@ -94,6 +103,12 @@ func (l *lists) scope(group arm.ID) *scope {
 		}
 	}
 	return l.scopes[group.Key()]
+}
+
+func (s *scope) unlisted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listed.IsZero()
 }
 
 // has says that a list shows a VM of the machine's name.

@@ -24,7 +24,7 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 		Now: now, Opened: a.opened, Looked: w.looked, Missed: w.missed, View: w.view, Put: w.put, Delete: w.del,
 	}
 	at.scope.mu.Lock()
-	s.Listed, s.GroupMissed = at.scope.listed, at.scope.missed
+	s.Listed, s.GroupMissed, s.PowersAwaited = at.scope.listed, at.scope.missed, at.scope.power.awaited()
 	at.scope.public = at.scope.public || request.HasPublic(m.Spec.Azure)
 	r := at.scope.latest(m.Name, w.look)
 	if r != nil {
@@ -84,10 +84,7 @@ func (a *account) freshen(ctx context.Context, s *scope) {
 	if a.watching.Load() {
 		return
 	}
-	s.mu.Lock()
-	first := s.listed.IsZero()
-	s.mu.Unlock()
-	if !first {
+	if !s.unlisted() {
 		a.poll(ctx)
 	}
 }

@@ -120,6 +120,11 @@ func (a *account) pollPowers(ctx context.Context, p *powers) []cloud.Key {
 	}
 	keys, err := a.listPowers(ctx, p) // without it, power is unknown or as before
 	a.postpone(&p.mu, &p.due, err)
+	if _, waits := asLater(err); !waits {
+		p.mu.Lock()
+		p.answered = true
+		p.mu.Unlock()
+	}
 	return keys
 }
 

@@ -62,7 +62,7 @@ func Decide(m cloud.Machine, s Survey, want Goal) Step {
 	switch {
 	case m.Spec.Azure == nil:
 		return missing(want)
-	case s.Listed.IsZero() && s.Seen == nil:
+	case s.Listed.IsZero() && s.Seen == nil, s.PowersAwaited:
 		return Step{Act: List}
 	case want == Gone:
 		return toRemove(m, s)

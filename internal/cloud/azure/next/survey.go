@@ -16,6 +16,9 @@ type Survey struct {
 	// Listed is when the last list of the group's VMs began; zero if there is none yet. Lists are positive evidence only.
 	Listed time.Time
 
+	// PowersAwaited says that Azure has not answered yet which VMs run.
+	PowersAwaited bool
+
 	// Seen is the VM of the machine's name, from a list or a look, the later of the two; nil if neither has it.
 	Seen *Sight
 	// Ran says that the VM was ever seen running.
