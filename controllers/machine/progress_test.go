@@ -176,8 +176,13 @@ func TestSizesOfAReport(t *testing.T) {
 func TestUpdated(t *testing.T) {
 	status := infrav1.WindowsMachineStatus{}
 	for _, test := range []struct{ told, want string }{
-		{"", ""}, {"yesterday", ""}, {"8 Sep 2026", "2026-09-08"}, {"", "2026-09-08"}, {"31 Feb 2026", "2026-09-08"},
-		{"18 Sep 20260", "2026-09-08"}, {"18 Oct 2026", "2026-10-18"},
+		{"", ""},
+		{"yesterday", ""},
+		{"8 Sep 2026", "2026-09-08"},
+		{"", "2026-09-08"},
+		{"31 Feb 2026", "2026-09-08"},
+		{"18 Sep 20260", "2026-09-08"},
+		{"18 Oct 2026", "2026-10-18"},
 	} {
 		report := strings.Replace(running, `"facts":{`, `"facts":{"updated":"`+test.told+`",`, 1)
 		takeOver(&status, *expect.Got(readReport(report))(t), metav1.NewTime(begin))
