@@ -75,6 +75,7 @@ var figures = map[string]string{
 	"internal/cloud/azure.callTimeout":            "30s",
 	"internal/cloud/azure.deniedAt":               "30s",
 	"internal/cloud/azure.everySecond":            "1s",
+	"internal/cloud/azure.firstList":              "1s",
 	"internal/cloud/azure.idleList":               "2m0s",
 	"internal/cloud/azure.idlePowers":             "1m0s",
 	"internal/cloud/azure.keptFor":                "24h0m0s",
