@@ -34,8 +34,9 @@ demo: ## Run a cluster with Windows machines in simulators; KEEP=1 leaves it run
 # often, except by our managers: test/servers sees to that.
 ROOM_IN_MEMORY := $(shell [[ $$(df --output=avail -B1G /dev/shm 2>/dev/null | tail -1) -ge 8 ]] 2>/dev/null && echo /dev/shm)
 GO_TEST := GOGC=400 GOTMPDIR=$${TMPDIR:-/tmp} $(addprefix TMPDIR=,$(ROOM_IN_MEMORY)) go test -vet=off -ldflags=-s
-# Packages wait for their servers more than they work: two more than the processors run at a time.
-AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
+# Packages wait for their servers more than they work: one more than the processors runs at a time. With two more, each takes so
+# much longer that nothing is won.
+AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # What takes longest begins first, or it runs alone in the end.
 LONGEST := ./test/lab ./test/security ./test/crash ./test/controllers ./test/addresses
 
