@@ -281,3 +281,36 @@ func TestPlacesAreForgotten(t *testing.T) {
 	b.forget(paceStart.Add(forgotten))
 	expect.Same(t, "places after a while", 0, len(b.turns))
 }
+
+// TestRefill: our share of what Azure allows comes back, up to our share of what fits; a clock that goes back takes nothing.
+func TestRefill(t *testing.T) {
+	b := bucket{size: size{most: 100, rate: 10}, at: paceStart}
+	for _, step := range []struct {
+		after time.Duration
+		want  float64
+	}{{time.Second, 9.5}, {0, 9.5}, {3 * time.Second, 28.5}, {time.Hour, 95}} {
+		b.refill(paceStart.Add(step.after))
+		if math.Abs(b.tokens-step.want) > 1e-6 {
+			t.Errorf("after %s there are %f", step.after, b.tokens)
+		}
+	}
+}
+
+// TestTake: a call that is made gives up its place, and counts as under way.
+func TestTake(t *testing.T) {
+	b := bucket{tokens: 5, underWay: 1, turns: map[string]time.Time{"a": paceStart, "b": paceStart}}
+	b.take("a")
+	want := bucket{tokens: 4, underWay: 2, turns: map[string]time.Time{"b": paceStart}}
+	expect.Same(t, "what is left", want, b, cmp.AllowUnexported(bucket{}, size{}))
+}
+
+// TestAfterASilence one call tries first. A shorter silence ends no longer one.
+func TestAfterASilence(t *testing.T) {
+	until := paceStart.Add(time.Minute)
+	for before, after := range map[float64]float64{50: 1, 0.5: 0.5} {
+		b := bucket{tokens: before}
+		b.silence(until)
+		b.silence(paceStart)
+		expect.Same(t, "silence", bucket{tokens: after, notBefore: until}, b, cmp.AllowUnexported(bucket{}, size{}))
+	}
+}

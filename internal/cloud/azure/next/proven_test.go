@@ -105,3 +105,32 @@ func TestSeenBeforeTheList(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestPauses: what Azure was asked for is asked for again once its time has passed, and no earlier.
+func TestPauses(t *testing.T) {
+	refused := func(since time.Duration) fact {
+		return func(_ *cloud.Machine, s *Survey) { s.Delete = Delete{At: ago(since), Err: errGone} }
+	}
+	for _, test := range []struct {
+		what   string
+		want   Goal
+		seen   fact
+		asked  func(time.Duration) fact
+		pause  time.Duration
+		before error // what is told before; nil for a wait
+		act    Act
+	}{
+		{"a look", Report, existed, looked, Apart, nil, Look},
+		{
+			"a deletion", Gone, vm(Succeeded, On), func(since time.Duration) fact { return deleted(true, since) },
+			again, nil, Remove,
+		},
+		{"a deletion that Azure refused", Gone, vm(Succeeded, On), refused, Apart, errGone, Remove},
+	} {
+		early := decided(test.want, test.seen, test.asked(test.pause-1))
+		due := decided(test.want, test.seen, test.asked(test.pause))
+		if early.Act != "" || !wanted(early.Err, test.before) || due.Act != test.act {
+			t.Errorf("%s: before its time %+v, in time %+v", test.what, early, due)
+		}
+	}
+}

@@ -54,3 +54,22 @@ func decided(want Goal, facts ...fact) Step {
 	}
 	return Decide(m, s, want)
 }
+
+// TestAVMThatDoesNotRunIsTold: what people read of a VM whose guest is not at work.
+func TestAVMThatDoesNotRunIsTold(t *testing.T) {
+	lacks := func(_ *cloud.Machine, s *Survey) { s.Refused = cloud.Errorf(cloud.Denied, "R", "no right to the list") }
+	for detail, facts := range map[string][]fact{
+		"Azure is making the VM":                                                    {vm(Creating, "")},
+		"Azure does not say whether the VM runs":                                    {vm(Succeeded, "")},
+		"it is not known whether the VM runs: no right to the list":                 {vm(Succeeded, ""), lacks},
+		"the VM is stopped: start it, or delete the Machine to get another one":     {vm(Succeeded, Stopped)},
+		"the VM is deallocated: start it, or delete the Machine to get another one": {vm(Succeeded, Deallocated)},
+		"Azure took the place of the spot VM for others: delete the Machine to get another VM, or start it later": {
+			vm(Succeeded, Deallocated), evictable,
+		},
+	} {
+		if got := decided(Report, facts...).VM.Detail; got != detail {
+			t.Errorf("told is %q, want %q", got, detail)
+		}
+	}
+}

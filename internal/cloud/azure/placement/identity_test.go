@@ -54,6 +54,7 @@ func TestLabelsUnread(t *testing.T) {
 	for says, allowed := range map[string]*Allowed{
 		"may not read Namespaces":       {Selector: selector},
 		"spec.allowedNamespaces":        {List: []string{"other"}},
+		"namespace team: add":           nil,
 		"the manager may not read Name": {List: []string{"other"}, Selector: selector},
 	} {
 		_, err := Use(unread, someIdentity("WorkloadIdentity", allowed))

@@ -20,6 +20,9 @@ const (
 	blueNetwork      = "/subscriptions/" + blueSubscription + "/resourceGroups/net/providers/Microsoft.Network"
 	otherSubnet      = "/subscriptions/" + blueSubscription +
 		"/resourceGroups/mine/providers/Microsoft.Network/virtualNetworks/own/subnets/s"
+	namesake = "/subscriptions/" + blueSubscription +
+		"/resourceGroups/mine/providers/Microsoft.Network/virtualNetworks/blue-vnet/subnets/nodes"
+	neighbor = blueNetwork + "/virtualNetworks/blue-vnet2/subnets/nodes"
 )
 
 // blueObject reads a file of testdata anew, so that a case may change it.
@@ -117,6 +120,19 @@ func TestResolve(t *testing.T) {
 			want: but(func(p *Placement) { none(p); p.Subnets = []string{otherSubnet} }),
 		},
 		{
+			name: "nor does one of a network of that name in another group", spec: adapters(namesake),
+			from: blueObject(t, "azurecluster"), want: but(func(p *Placement) { none(p); p.Subnets = []string{namesake} }),
+		},
+		{
+			name: "nor one of another network of the group", spec: adapters(neighbor), from: blueObject(t, "azurecluster"),
+			want: but(func(p *Placement) { none(p); p.Subnets = []string{neighbor} }),
+		},
+		{
+			name: "nor any while the cluster's network is not known", spec: adapters(otherSubnet),
+			from: blueWith(t, nil, "spec.networkSpec.vnet"),
+			want: but(func(p *Placement) { none(p); p.Subnets = []string{otherSubnet} }),
+		},
+		{
 			name: "a subnet with a NAT gateway joins no pool, whatever the case of its ID",
 			spec: adapters(strings.ToUpper(blueNetwork + "/virtualNetworks/blue-vnet/subnets/more")), from: blueObject(t, "azurecluster"),
 			want: but(func(p *Placement) {
@@ -181,6 +197,8 @@ func TestResolve(t *testing.T) {
 func TestResolveRefuses(t *testing.T) {
 	paused := blueObject(t, "azurecluster")
 	paused.SetAnnotations(map[string]string{"cluster.x-k8s.io/paused": ""})
+	groupless := blueWith(t, nil, "spec.resourceGroup")
+	unstructured.RemoveNestedField(groupless.Object, "spec", "networkSpec", "vnet", "resourceGroup")
 	without := func(empty func(*infrav1.AzureVM)) *infrav1.AzureVM {
 		spec := wholeSpec()
 		empty(spec)
@@ -220,6 +238,11 @@ func TestResolveRefuses(t *testing.T) {
 			"a subnet by name in a network that is not known yet", without(func(s *infrav1.AzureVM) {
 				s.NetworkInterfaces[0].Subnet = infrav1.AzureSubnet{Name: "nodes"}
 			}), "", blueWith(t, nil, "spec.networkSpec"), cloud.Transient, "has no spec.networkSpec.vnet.name yet",
+		},
+		{
+			"a subnet by name in a network whose group is not known yet", without(func(s *infrav1.AzureVM) {
+				s.NetworkInterfaces[0].Subnet = infrav1.AzureSubnet{Name: "nodes"}
+			}), "", groupless, cloud.Transient, "has no spec.networkSpec.vnet.name yet",
 		},
 		{"a providerID of another cloud", wholeSpec(), "vsphere://x", nil, cloud.Invalid, "is not valid for Azure"},
 		{"a paused AzureCluster", wholeSpec(), "", paused, cloud.Transient, "is paused"},
@@ -273,6 +296,12 @@ func TestResolveRefuses(t *testing.T) {
 		{"a number in a subnet", &infrav1.AzureVM{}, "", blueWith(t, []any{map[string]any{"role": int64(1)}},
 			"spec.networkSpec.subnets"), cloud.Invalid, "in role"},
 		{
+			"a text for subnets", &infrav1.AzureVM{}, "", blueWith(t, "x", "spec.networkSpec.subnets"), cloud.Invalid,
+			"in spec.networkSpec.subnets",
+		},
+		{"a number for a failure domain", &infrav1.AzureVM{}, "", blueWith(t, []any{map[string]any{"name": int64(1)}},
+			"status.failureDomains"), cloud.Invalid, "in name"},
+		{
 			"a text for failure domains", &infrav1.AzureVM{}, "", blueWith(t, "1", "status.failureDomains"), cloud.Invalid,
 			"in status.failureDomains",
 		},
@@ -301,12 +330,17 @@ func TestLongWords(t *testing.T) {
 		if got := strings.Contains(err.Error(), "..."); got != (over > 0) {
 			t.Errorf("a provider ID of %d letters: %v", 256+over, err)
 		}
+		_, noGroup := group(&infrav1.AzureVM{SubscriptionID: x(224 + over), ResourceGroup: "g"}, "", cluster{})
+		foreign := someIdentity("ServicePrincipal", &Allowed{})
+		foreign.SecretNamespace = x(63 + over)
+		_, elsewhere := Use(byTeam, foreign)
 		for what, err := range map[string]error{
+			"group": noGroup, "namespace of a Secret": elsewhere,
 			"edge zone": cluster{}.check(&unstructured.Unstructured{}, x(64+over)),
 			"cloud":     cluster{environment: infrav1.AzureCloud(x(64 + over))}.check(&unstructured.Unstructured{}, ""),
 		} {
 			if got := strings.Contains(err.Error(), "..."); got != (over > 0) {
-				t.Errorf("%s of %d letters: %v", what, 64+over, err)
+				t.Errorf("%s, %d too long: %v", what, over, err)
 			}
 		}
 	}

@@ -68,6 +68,7 @@ func TestIdentityOfAnAzureCluster(t *testing.T) {
 		},
 		{"none", blueWith(t, nil, "spec.identityRef"), types.NamespacedName{}, true},
 		{"another kind", blueWith(t, "Secret", "spec.identityRef.kind"), types.NamespacedName{}, false},
+		{"no kind", blueWith(t, nil, "spec.identityRef.kind"), types.NamespacedName{}, false},
 		{"no name", blueWith(t, nil, "spec.identityRef.name"), types.NamespacedName{}, false},
 		{"a name that climbs", blueWith(t, "../x", "spec.identityRef.name"), types.NamespacedName{}, false},
 		{"a namespace that climbs", blueWith(t, "..", "spec.identityRef.namespace"), types.NamespacedName{}, false},
