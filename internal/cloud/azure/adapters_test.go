@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
@@ -82,6 +84,21 @@ func TestAdapterBeforeItsVM(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAdapterThatAzureShowsOtherwise than it was asked for is taken as it is: else it would be asked for again for ever.
+func TestAdapterThatAzureShowsOtherwise(t *testing.T) {
+	s := newStage(t)
+	a, m := s.watched(), s.machine("m")
+	m.Spec.Azure.NetworkInterfaces[0].PrivateAddress = ownAddress
+	_, _ = a.Ensure(t.Context(), m)
+	id := doc.Resource(armsim.Subscription, armsim.Group, network.Provider, "networkInterfaces", request.AdapterName(m, 0))
+	s.Change(func(in *armsim.Inside) {
+		body, path := in.World.Find(id).Body, []string{"properties", "enableAcceleratedNetworking"}
+		doc.Set(body, !doc.Flag(body, path...), path...)
+	})
+	s.run(a, m)
+	expect.Same(t, "requests for the adapter", 1, s.ByClass()["PUT nic"])
 }
 
 // TestAdapterWithoutVM goes at once when its machine is deleted by the process that made it.

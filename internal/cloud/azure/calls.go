@@ -211,10 +211,11 @@ func (c *calls) unanswered(err error) answer {
 		}
 		return failed(refused)
 	}
+	at := cloud.Clean(c.endpoint, 256)
 	silent := cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
-		"Azure does not answer at %s: check the network, proxy and firewall of the management cluster", cloud.Clean(c.endpoint, 256))
+		"Azure does not answer at %s: check the network, proxy and firewall of the management cluster", at)
 	if errors.Is(err, errEndless) {
-		silent.Message = "what answers at " + cloud.Clean(c.endpoint, 256) + " is not Azure: its lists do not end; " +
+		silent.Message = "what answers at " + at + " is not Azure: its lists do not end; " +
 			"check the endpoint and the proxy of the management cluster"
 	}
 	silent.Err = err

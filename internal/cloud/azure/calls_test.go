@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
@@ -179,7 +180,9 @@ func TestGoneStaysGone(t *testing.T) {
 	s.run(a, m)
 	s.gone(a, m)
 	s.Forget()
-	if err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) || len(s.Calls()) > 0 {
+	gone := m
+	gone.Existed = true // as its status says since it ran
+	if err := a.Delete(t.Context(), gone); !errors.Is(err, cloud.ErrNotFound) || len(s.Calls()) > 0 {
 		t.Errorf("Delete = %v after %d calls, want that nothing is left after none", err, len(s.Calls()))
 	}
 	s.run(a, m)
@@ -214,4 +217,29 @@ func TestAGroupThatIsGoneBlocksNoDeletion(t *testing.T) {
 		t.Errorf("Delete = %v, want that there is nothing", err)
 	}
 	s.gone(a, m)
+}
+
+// TestSilenceHoldsForAll: what Azure says to one machine's call holds for those of the others.
+func TestSilenceHoldsForAll(t *testing.T) {
+	s := newStage(t)
+	c := s.account().calls
+	s.storm(storms["429"])
+	for _, name := range []string{"a", "b"} {
+		if _, a := c.getVM(t.Context(), homeOf(s.machine(name))); a.verdict == nil {
+			t.Errorf("Azure answers for %s", name)
+		}
+	}
+	expect.Same(t, "calls that were made", 1, s.ByClass()["GET vm"])
+}
+
+// TestHealthTellsTheCause until Azure answers again.
+func TestHealthTellsTheCause(t *testing.T) {
+	c := &calls{now: time.Now}
+	refused := cloud.Errorf(cloud.Denied, infrav1.CredentialsRejectedReason, "wrong")
+	c.unanswered(refused)
+	if h := c.health(); !h.Broken || !errors.Is(h.Cause, refused) {
+		t.Errorf("health is %+v, want why", h)
+	}
+	c.answered()
+	expect.Same(t, "health", cloud.Health{}, c.health())
 }

@@ -162,6 +162,10 @@ func TestInspectQuota(t *testing.T) {
 			without("Microsoft.Resources/subscriptions/providers/read"), "provider Microsoft.Compute", cloud.CheckWarning,
 			"cannot be checked: Azure refuses the action Microsoft.Resources/subscriptions/providers/read",
 		},
+		"the versions of the image are not answered": {func(s *stage, vm *infrav1.AzureVM) {
+			vm.Image.ID = armsim.GalleryImage
+			s.refuseOnce(" versions", storms["503"])
+		}, "image", cloud.CheckWarning, "cannot be checked"},
 		"the image is not shown": {
 			without("Microsoft.Compute/galleries/images/read"), "image", cloud.CheckWarning,
 			"cannot be checked: Azure refuses the action Microsoft.Compute/galleries/images/read",
@@ -188,5 +192,29 @@ func TestCompareVersions(t *testing.T) {
 		want int
 	}{{"1.36.9", "1.36.10", -1}, {"2.0.0", "1.99.99", 1}, {"1.2", "1.2", 0}, {"20348.4052.250906", "20348.4171.251003", -1}} {
 		expect.Same(t, c.a+" "+c.b, c.want, compareVersions(c.a, c.b))
+	}
+}
+
+// refuseOnce refuses the first call of a class that ends so.
+func (s *stage) refuseOnce(class string, with armsim.Refusal) {
+	done := false
+	s.Change(func(in *armsim.Inside) {
+		in.Faults.Refuse = func(call armsim.Call) *armsim.Refusal {
+			if done || !strings.HasSuffix(call.Class, class) {
+				return nil
+			}
+			done = true
+			return &with
+		}
+	})
+}
+
+// TestLongGeneration: what Azure calls the generation of an image is told up to a length, to the letter.
+func TestLongGeneration(t *testing.T) {
+	for over, cut := range []bool{false, true} {
+		var of shownImage
+		of.Properties.HyperVGeneration = strings.Repeat("x", 8+over)
+		_, text := (&inspection{spec: &infrav1.AzureVM{}}).judge(of, source{}, nil)
+		expect.Same(t, text, cut, strings.Contains(text, "..."))
 	}
 }

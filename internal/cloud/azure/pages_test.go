@@ -2,6 +2,7 @@ package azure
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -104,14 +105,14 @@ func TestPagesEnd(t *testing.T) {
 
 // TestPagesAreForgotten: what was kept of a list is not mixed with much later pages.
 func TestPagesAreForgotten(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
-	c := &calls{now: func() time.Time { return now }}
-	c.keep("a", &begun[int]{at: now, pages: 1})
-	now = now.Add(begunFor + time.Second)
-	if resume[int](c, "a") != nil {
-		t.Error("pages of a list are kept for too long")
+	for age, kept := range map[time.Duration]bool{begunFor: true, begunFor + 1: false} {
+		now := time.Unix(1_800_000_000, 0)
+		c := &calls{now: func() time.Time { return now }}
+		c.keep("a", &begun[int]{at: now, pages: 1})
+		now = now.Add(age)
+		expect.Same(t, "pages are kept for "+age.String(), kept, resume[int](c, "a") != nil)
+		expect.Same(t, "lists that are kept", 0, len(c.begun))
 	}
-	expect.Same(t, "lists that are kept", 0, len(c.begun))
 }
 
 // TestEndlessListIsNamed: who has a broken proxy reads that lists do not end, and not that nothing answers.
@@ -120,5 +121,17 @@ func TestEndlessListIsNamed(t *testing.T) {
 	message := c.unanswered(errEndless).err().Error()
 	if !strings.Contains(message, "https://proxy.example") || !strings.Contains(message, "do not end") {
 		t.Error(message)
+	}
+}
+
+// TestLongEndpoint: what a user wrote is told up to a length, to the letter.
+func TestLongEndpoint(t *testing.T) {
+	for over, cut := range []bool{false, true} {
+		c := &calls{endpoint: strings.Repeat("x", 256+over), now: time.Now}
+		for _, cause := range []error{errEndless, io.EOF} {
+			if message := c.unanswered(cause).err().Error(); strings.Contains(message, "...") != cut {
+				t.Error(message)
+			}
+		}
 	}
 }

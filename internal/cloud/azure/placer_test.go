@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -47,4 +49,44 @@ func TestCloudOfAPlace(t *testing.T) {
 	if refused, ok := errors.AsType[*cloud.Error](err); !ok || !strings.Contains(refused.Message, "NoCloud") {
 		t.Errorf("a cloud that is not known: %v", err)
 	}
+}
+
+// TestAllowRefuses who has no right to the manager's own identity, and an identity that cannot be read or may not be used.
+func TestAllowRefuses(t *testing.T) {
+	team := cloud.Asker{Namespace: "team"}
+	identity := func(spec map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	}
+	for name, test := range map[string]struct {
+		by       cloud.Asker
+		identity *unstructured.Unstructured
+		says     string
+	}{
+		"another namespace":      {cloud.Asker{Namespace: "other"}, nil, "namespace other"},
+		"an identity of numbers": {team, identity(map[string]any{"type": int64(1)}), "another type than v1beta1 in spec.type"},
+		"an identity for nobody": {team, identity(map[string]any{"type": "ServicePrincipal"}), "does not allow namespace team"},
+	} {
+		grant, err := Provider{Namespaces: []string{"team"}}.Allow(test.by, test.identity)
+		expect.Same(t, name, cloud.Grant{}, grant)
+		expect.Says(t, name, err, test.says)
+	}
+}
+
+// TestCheckWantsAnImage of any source.
+func TestCheckWantsAnImage(t *testing.T) {
+	for name, test := range map[string]struct {
+		image infrav1.AzureImage
+		says  string
+	}{
+		"none":          {infrav1.AzureImage{}, "spec.azure.image is not set"},
+		"by ID":         {infrav1.AzureImage{ID: "x"}, ""},
+		"a gallery":     {infrav1.AzureImage{ComputeGallery: infrav1.AzureGalleryImage{Name: "x"}}, ""},
+		"a community's": {infrav1.AzureImage{CommunityGallery: infrav1.AzureCommunityImage{Name: "x"}}, ""},
+		"a market's":    {infrav1.AzureImage{Marketplace: infrav1.AzureMarketplaceImage{SKU: "x"}}, ""},
+	} {
+		m := &infrav1.WindowsMachine{}
+		m.Spec.Azure = &infrav1.AzureVM{Image: test.image}
+		expect.Says(t, name, Provider{}.Check(m), test.says)
+	}
+	expect.Says(t, "no part of the spec", Provider{}.Check(&infrav1.WindowsMachine{}), "")
 }

@@ -168,6 +168,9 @@ func TestAdapterThatKeepsFailing(t *testing.T) {
 	if told == nil || told.Reason != infrav1.CloudTaskFailedReason || !strings.Contains(told.Message, request.AdapterName(m, 0)) {
 		t.Errorf("told is %v, want which adapter fails", told)
 	}
+	if told != nil && (told.After <= 0 || told.After > time.Minute) {
+		t.Errorf("it is looked at again after %s", told.After)
+	}
 	if n := s.ByClass(); n["PUT nic"] < 5 || n["PUT nic"] > 12 || n["PUT vm"] != 0 {
 		t.Errorf("calls in ten minutes: %v", n)
 	}

@@ -1,0 +1,125 @@
+package azure
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+)
+
+// TestStepsEnd has each look at the clock be a minute later, so that another look at the VM is always due: the caller is let go
+// after a list and seven looks, because other machines need the worker.
+func TestStepsEnd(t *testing.T) {
+	s := newStage(t)
+	clock := s.Now()
+	a := expect.Got(open(expect.Got(s.login(s.credentials()))(t), func() time.Time {
+		clock = clock.Add(time.Minute)
+		return clock
+	}))(t)
+	defer a.calls.close()
+	a.watching.Store(true)
+	m := s.machine("m")
+	m.Existed = true
+	vm := expect.Got(a.Ensure(t.Context(), m))(t)
+	expect.Same(t, "told", "waiting for Azure", vm.Detail)
+	wantCalls(t, s.OfVM(m.Name), map[string]int{"GET vm": 7})
+}
+
+// TestSeenIsRemembered has a process see a VM that it did not make. When the lists lack it later, the VM is looked for before
+// another one is asked for.
+func TestSeenIsRemembered(t *testing.T) {
+	s := newStage(t)
+	m := s.machine("m")
+	s.run(s.watched(), m)
+	a := s.watched()
+	expect.Got(a.Observe(t.Context(), m))(t)
+	s.Vanish(armsim.VMID(m.Name))
+	s.live(a, 10*time.Minute)
+	expect.Same(t, "a list shows the VM", false, a.lists.has(m))
+	s.Forget()
+	expect.Got(a.Ensure(t.Context(), m))(t)
+	wantCalls(t, s.OfVM(m.Name), map[string]int{"GET vm": 1})
+}
+
+// TestRefusedRemovalIsTold has Azure refuse to remove an adapter that a deletion left: who deletes the machine hears why.
+func TestRefusedRemovalIsTold(t *testing.T) {
+	s := newStage(t)
+	a, m := s.watched(), s.machine("m")
+	s.run(a, m)
+	s.Change(func(in *armsim.Inside) {
+		in.Network.Leave = true
+		in.Faults.Refuse = func(call armsim.Call) *armsim.Refusal {
+			if call.Method != http.MethodDelete || call.Class != "nic" {
+				return nil
+			}
+			return &armsim.Refusal{Status: http.StatusConflict, Code: "ScopeLocked", Message: "The scope is locked."}
+		}
+	})
+	expect.OK(t, a.Delete(t.Context(), m))
+	s.live(a, 2*time.Minute)
+	s.sweepNow(a)
+	for range 60 {
+		s.live(a, 30*time.Second)
+		if err := a.Delete(t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
+			t.Fatal("nothing is left")
+		} else if _, waits := asLater(err); err != nil && !waits {
+			return
+		}
+	}
+	t.Error("nobody is told")
+}
+
+// TestRequested: for ten minutes, a request for the VM or one for its adapters may still bring them.
+func TestRequested(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	for name, test := range map[string]struct {
+		vm, adapters time.Duration // since the request; 0 for none
+		want         bool
+	}{
+		"a VM":                      {vm: oldEnough - 1, want: true},
+		"a VM, long ago":            {vm: oldEnough},
+		"adapters":                  {adapters: oldEnough - 1, want: true},
+		"adapters, long ago":        {adapters: oldEnough},
+		"adapters after a VM":       {vm: time.Hour, adapters: time.Second, want: true},
+		"a VM long after adapters":  {vm: time.Second, adapters: time.Hour, want: true},
+		"both, long ago":            {vm: time.Hour, adapters: time.Hour},
+		"nothing but a look at one": {},
+	} {
+		var l ledger
+		m := cloud.Machine{Identity: cloud.Identity{ProviderID: "azure:///" + name}}
+		l.note(m, now, func(w *work) {
+			if test.vm > 0 {
+				w.put.At = now.Add(-test.vm)
+			}
+			if test.adapters > 0 {
+				w.separate.at = now.Add(-test.adapters)
+			}
+		})
+		expect.Same(t, name, test.want, l.requested(m.ProviderID, now))
+	}
+	expect.Same(t, "a machine that is not known", false, (&ledger{}).requested("azure:///other", now))
+}
+
+// TestEachKindIsItsOwn: what a deletion may leave is asked for with its own provider's api-version, and a right that is lacked
+// for one kind is still told of when another kind can be removed.
+func TestEachKindIsItsOwn(t *testing.T) {
+	group := arm.GroupID(armsim.Subscription, armsim.Group)
+	public, _ := arm.Parse(group.String() + "/providers/Microsoft.Network/publicIPAddresses/x")
+	for _, test := range []struct {
+		id            arm.ID
+		version, told string
+	}{
+		{group.Disk("x"), diskVersion, "removal of disks"},
+		{group.Adapter("x"), networkVersion, "removal of adapters"},
+		{public, networkVersion, "removal of public IPs"},
+	} {
+		expect.Same(t, test.id.String(), []string{test.version, test.told}, []string{
+			ofResource(http.MethodGet, test.id, "").version, removalOf(test.id),
+		})
+	}
+}
