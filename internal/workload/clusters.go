@@ -109,14 +109,13 @@ func (c *Clusters) tell(key client.ObjectKey) {
 
 // Start closes connections that no caller uses, until ctx ends.
 func (c *Clusters) Start(ctx context.Context) error {
-	ticker := time.NewTicker(time.Minute)
-	defer ticker.Stop()
+	look := time.Tick(time.Minute)
 	for {
 		select {
 		case <-ctx.Done():
 			c.closeUnused(0)
 			return nil
-		case <-ticker.C:
+		case <-look:
 			c.closeUnused(unused)
 		}
 	}

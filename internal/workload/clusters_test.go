@@ -165,6 +165,7 @@ func TestControlPlane(t *testing.T) {
 	r := asked.Load()
 	call := []string{r.Method, r.URL.Path, r.URL.Query().Get("limit"), r.UserAgent(), r.Header.Get("Authorization"), r.Proto}
 	expect.Same(t, "call", "GET /api/v1/nodes 20 us Bearer t HTTP/1.1", strings.Join(call, " "))
+	expect.Same(t, "what is understood", "application/json", r.Header.Get("Accept"))
 }
 
 // A cluster that fails is not asked again by each of its machines.

@@ -1,7 +1,9 @@
 package workload
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -33,6 +35,18 @@ func TestLongestReport(t *testing.T) {
 		expect.OK(t, err)
 		expect.Same(t, "bytes told", fmt.Sprint([]int{most, 1}), fmt.Sprint(told))
 	}
+}
+
+// TestFollowEnds: who stops listening is told of no event after the one that is told of just then.
+func TestFollowEnds(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	told := 0
+	err := readEvents(ctx, strings.NewReader(event("ADDED", "x")+event("ADDED", "y")), func(watch.EventType, *corev1.ConfigMap) {
+		told++
+		end()
+	})
+	expect.Same(t, "it ends with", true, errors.Is(err, context.Canceled))
+	expect.Same(t, "events", 1, told)
 }
 
 // TestFollow: all events are told, in their order, until the server ends the watch; what is no event, or too long, ends it too.

@@ -30,12 +30,10 @@ func (g *gate) enter(ctx context.Context) error {
 	default:
 		return full
 	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case g.passing <- struct{}{}:
 		return nil
-	case <-timer.C:
+	case <-time.After(patience):
 		return full
 	case <-ctx.Done():
 		return ctx.Err()

@@ -98,8 +98,7 @@ func (l *line) retry() {
 
 // enter lets a call pass, waits a moment for others of the same cluster, or says why the call must not pass.
 func (l *line) enter(ctx context.Context) error {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
+	late := time.After(patience)
 	for last := false; ; {
 		wait, err := l.tryEnter(last)
 		if wait == nil {
@@ -107,7 +106,7 @@ func (l *line) enter(ctx context.Context) error {
 		}
 		select {
 		case <-wait:
-		case <-timer.C:
+		case <-late:
 			last = true
 		case <-ctx.Done():
 			return ctx.Err()
@@ -146,7 +145,7 @@ func (l *line) leave(ctx context.Context, err error) {
 			l.tell()
 		}
 		l.answered = true
-		if l.good++; l.good >= manyGood || l.failures == 0 {
+		if l.good++; l.good >= manyGood {
 			l.failures, l.broken = 0, nil
 		}
 		return

@@ -79,11 +79,9 @@ func (n *nodes) end(found []corev1.Node, err error) {
 
 // await waits for a reading of another caller, but not for long.
 func (n *nodes) await(ctx context.Context, reading chan struct{}) ([]corev1.Node, error) {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case <-reading:
-	case <-timer.C:
+	case <-time.After(patience):
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
