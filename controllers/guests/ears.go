@@ -107,14 +107,13 @@ func (e *Ears) Start(ctx context.Context) error {
 	e.mu.Lock()
 	e.ctx, e.clusters = ctx, map[client.ObjectKey]*hearing{}
 	e.mu.Unlock()
-	ticker := time.NewTicker(time.Minute)
-	defer ticker.Stop()
+	look := time.Tick(time.Minute)
 	for {
 		select {
 		case <-ctx.Done():
 			e.running.Wait()
 			return nil
-		case <-ticker.C:
+		case <-look:
 			e.forgetOld()
 		}
 	}

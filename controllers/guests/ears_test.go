@@ -10,9 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -86,7 +88,8 @@ func TestEars(t *testing.T) {
 		expect.Same(t, "one that is gone", "", ears.Report(cluster, "win-2.a", two))
 		pass(forget / 2)
 		ears.Report(cluster, "win-2.a", two)
-		pass(forget/2 + 2*time.Minute)
+		pass(forget/2 + time.Minute)
+		synctest.Wait()
 		expect.Same(t, "objects, of which one was asked for", 1, len(ears.clusters[cluster].objects))
 		expect.Same(t, "bytes of strangers that were forgotten", 0, ears.clusters[cluster].strange)
 		expect.Same(t, "watches that ended", 0, v.ended)
@@ -159,6 +162,34 @@ func TestStrangers(t *testing.T) {
 	}
 	expect.Same(t, "bytes when all are gone", 0, h.strange)
 	expect.Same(t, "objects", 1, len(h.objects))
+}
+
+// TestLeftOutIsLogged: the log says once for a watch how many reports it had no room for, and nothing if it had room for all.
+func TestLeftOutIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		ctx := ctrl.LoggerInto(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
+		ctx, cancel := context.WithCancel(ctx)
+		v := &voice{ends: make(chan struct{})}
+		ears := &Ears{Clusters: v, Heard: make(chan cloud.Key, 10), Now: time.Now}
+		var running sync.WaitGroup
+		running.Go(func() { expect.Fine(t, ears.Start(ctx)) })
+		synctest.Wait()
+		ears.Report(client.ObjectKey{Name: "c"}, "win-1.a", cloud.Key{Name: "one"})
+		long := strings.Repeat("x", cloud.MaxReport)
+		for _, c := range []struct{ strangers, lines int }{{1, 0}, {maxStrange/cloud.MaxReport + 2, 1}, {1, 1}} {
+			synctest.Wait()
+			for i := range c.strangers {
+				v.say(watch.Added, said(fmt.Sprint(i), long))
+			}
+			pass(goodWatch + 1)
+			v.ends <- struct{}{}
+			synctest.Wait()
+			expect.Same(t, "lines", c.lines, len(lines))
+		}
+		cancel()
+		running.Wait()
+	})
 }
 
 // TestWatchesThatFail: the pause between two watches gets longer each time that one fails, and begins anew after one that lasted.

@@ -65,8 +65,42 @@ func TestPatience(t *testing.T) {
 			}
 			again := k.bound(State{Again: settle}, test.err, start.Add(patience+keep))
 			expect.Same(t, "state of the next try", State{Again: settle}, again)
+			k.bound(State{Open: true}, nil, start)
+			later := k.bound(State{Again: settle}, test.err, start.Add(patience))
+			expect.Same(t, "state when it is lost after it was there", State{Again: settle}, later)
 		})
 	}
+}
+
+// TestGoneClustersAreLookedForSeldom: not at each call, of which there are many.
+func TestGoneClustersAreLookedForSeldom(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	r := &Rights{Now: func() time.Time { return now }}
+	r.of(client.ObjectKey{Name: "gone"})
+	for _, c := range []struct {
+		after time.Duration
+		want  int
+	}{{unasked, 2}, {keep, 2}, {1, 1}} {
+		now = now.Add(c.after)
+		r.of(client.ObjectKey{Name: "stays"})
+		expect.Same(t, "clusters", c.want, len(r.clusters))
+	}
+}
+
+// TestLongCause: people see the first words of an API server, however many it has.
+func TestLongCause(t *testing.T) {
+	says := Mute(errors.New(strings.Repeat("x", maxCause+1)))
+	expect.Same(t, "letters", 256-3, strings.Count(says, "x")-strings.Count(Mute(errors.New("")), "x"))
+}
+
+// TestUnreadable: rights that cannot be read give no guest a place.
+func TestUnreadable(t *testing.T) {
+	good := manifest
+	defer func() { manifest = good }()
+	manifest += "\n---\n{"
+	state, err := (&rights{}).look(t.Context(), nil, time.Unix(1_800_000_000, 0))
+	expect.Says(t, "look", err, "read guests.yaml")
+	expect.Same(t, "state", State{}, state)
 }
 
 // TestRightsOfGoneClusters are forgotten a day after the last machine asked; those that are asked for stay.

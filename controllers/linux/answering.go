@@ -58,10 +58,11 @@ func (w Waiting) of(ctx context.Context, cluster client.ObjectKey) (waiting []cl
 	if err != nil {
 		return nil, fmt.Errorf("list objects of Cluster %s: %w", cluster, err)
 	}
-	return waiting, meta.EachListItem(list, func(o runtime.Object) error {
+	err = meta.EachListItem(list, func(o runtime.Object) error {
 		if one, ok := o.(client.Object); ok && w.Needs(one) {
 			waiting = append(waiting, client.ObjectKeyFromObject(one))
 		}
 		return nil
 	})
+	return waiting, err
 }

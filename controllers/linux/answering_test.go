@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,6 +32,16 @@ func (m machines) List(_ context.Context, list client.ObjectList, options ...cli
 		}
 	}
 	return nil
+}
+
+// A list of what is no object wakes none, and one that is no list is an error.
+func TestStrangeLists(t *testing.T) {
+	cluster := client.ObjectKey{Namespace: "tenant", Name: "prod"}
+	none := Waiting{Reader: machines{}, List: &metav1.Status{}}
+	_, err := none.of(t.Context(), cluster)
+	expect.Says(t, "what is no list", err, "Items")
+	others := Waiting{Reader: machines{}, List: &metav1.List{Items: []runtime.RawExtension{{}}}}
+	expect.Same(t, "woken", 0, len(expect.Got(others.of(t.Context(), cluster))(t)))
 }
 
 // A Cluster that answers wakes what needs it, of its own objects, and nothing else.

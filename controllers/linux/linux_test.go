@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
@@ -88,6 +89,13 @@ func TestControlPlane(t *testing.T) {
 	}
 }
 
+// A Cluster whose status says nothing yet is not initialized.
+func TestNothingSaidYet(t *testing.T) {
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "prod"}}
+	_, err := ControlPlane(t.Context(), answer{nodes: []corev1.Node{linuxNode("v1.36.3", corev1.ConditionTrue)}}, cluster)
+	expect.Same(t, "reason", "WaitingForControlPlane", phase.Of(err).Reason)
+}
+
 func linuxStop(reason, format string, nodes int) phase.Stop {
 	return phase.Of(phase.WaitFor(5*time.Second, reason, format, nodes))
 }
@@ -125,13 +133,19 @@ type unlisted struct{ client.Reader }
 // List implements client.Reader.
 func (unlisted) List(context.Context, client.ObjectList, ...client.ListOption) error { return errLinux }
 
-// A cache that cannot be listed wakes none: they look by themselves.
+// A cache that cannot be listed wakes none, which the log says: they look by themselves.
 func TestWakeWithoutCache(t *testing.T) {
+	var lines []string
+	ctx := ctrl.LoggerInto(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 	defer queue.ShutDown()
 	waiting := Waiting{Reader: unlisted{}, List: &clusterv1.MachineList{}, Needs: func(client.Object) bool { return true }}
 	_, err := waiting.of(t.Context(), client.ObjectKey{Namespace: "ns", Name: "prod"})
 	expect.Says(t, "a failed List", err, "list objects of Cluster ns/prod: boom")
-	waiting.wake(t.Context(), client.ObjectKey{Namespace: "ns", Name: "prod"}, queue)
+	waiting.wake(ctx, client.ObjectKey{Namespace: "ns", Name: "prod"}, queue)
 	expect.Same(t, "woken", 0, queue.Len())
+	expect.Same(t, "lines in the log", 1, len(lines))
+	waiting.Reader = machines{}
+	waiting.wake(ctx, client.ObjectKey{Namespace: "ns", Name: "prod"}, queue)
+	expect.Same(t, "lines in the log of a cache that answers", 1, len(lines))
 }
