@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -27,6 +28,7 @@ func sifted(answer string, piece int) (*sieve, error) {
 
 // TestSieve: each limit holds at its last value, and not one beyond.
 func TestSieve(t *testing.T) {
+	many := strings.Repeat("=", 1000)
 	nested := func(n int) string { return strings.Repeat("<x>", n) + strings.Repeat("</x>", n) }
 	for name, c := range map[string]struct {
 		answer string
@@ -34,7 +36,12 @@ func TestSieve(t *testing.T) {
 	}{
 		"a vCenter's": {`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<a b="x>y" c='"'><d/>text &lt;x> <e f="/"></e></a>`, nil},
 
+		"a ! in a value": {`<a b="!"/>`, nil},
+		"an instruction": {"<?a > <!-- ?><b/>", nil},
+		"= in values":    {strings.Repeat(`<a b="`+many+`" c='`+many+"'/>", maxParts/len(many)), nil},
+
 		"depth":          {nested(maxDepth), nil},
+		"one by one":     {strings.Repeat("<x>x</x>", maxDepth+1), nil},
 		"too deep":       {nested(maxDepth + 1), ErrTooLarge},
 		"never closed":   {strings.Repeat("<x>", maxDepth+1), ErrTooLarge},
 		"deep later on":  {"<?x?>" + strings.Repeat("<x>", maxDepth+1), ErrTooLarge},
@@ -74,13 +81,77 @@ func TestSieve(t *testing.T) {
 	}
 }
 
+// TestLimitsAreTold: an error says which limit it is.
+func TestLimitsAreTold(t *testing.T) {
+	for text, s := range map[string]*sieve{
+		"more than 16777216 bytes":                 {read: maxRead},
+		"a tag with more than 8192 bytes":          {state: inStartTag, size: maxTag},
+		"more than 50000 elements and attributes":  {parts: maxParts + 1},
+		"more than 100 elements inside each other": {state: tagBegins, depth: maxDepth},
+	} {
+		_, err := s.Write([]byte("x"))
+		expect.Says(t, "a byte more", err, text)
+	}
+}
+
+// answers are what a server says.
+type answers string
+
+// RoundTrip is part of http.RoundTripper.
+func (a answers) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(a)))}, nil
+}
+
+// TestHeavy: an answer with many parts is decoded alone, until it is closed, and one with fewer parts waits for none.
+func TestHeavy(t *testing.T) {
+	free := func() bool {
+		if !turn.TryLock() {
+			return false
+		}
+		turn.Unlock()
+		return true
+	}
+	request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://vcenter", http.NoBody))(t)
+	for parts, alone := range map[int]bool{heavy: false, heavy + 1: true} {
+		text := strings.Repeat("<x/>", parts)
+		answer, err := bounded{answers(text)}.RoundTrip(request)
+		expect.OK(t, err)
+		expect.Same(t, "others may decode", !alone, free())
+		expect.Same(t, "text", text, string(expect.Got(io.ReadAll(answer.Body))(t)))
+		for range 2 { // as often as one likes
+			expect.OK(t, answer.Body.Close())
+			expect.Same(t, "others may decode after it", true, free())
+		}
+	}
+}
+
+// TestComplete: a vCenter has all parts that we use, and an id.
+func TestComplete(t *testing.T) {
+	ref := func() *types.ManagedObjectReference { return &types.ManagedObjectReference{Type: "a", Value: "b"} }
+	for text, spoil := range map[string]func(*types.ServiceContent){
+		"":                         func(*types.ServiceContent) {},
+		"it has no SearchIndex":    func(c *types.ServiceContent) { c.SearchIndex = nil },
+		"it has no SessionManager": func(c *types.ServiceContent) { c.SessionManager.Value = "" },
+		"it has no rootFolder":     func(c *types.ServiceContent) { c.RootFolder.Value = "" },
+		"its instanceUuid is not":  func(c *types.ServiceContent) { c.About.InstanceUuid = "x" },
+	} {
+		content := types.ServiceContent{
+			SessionManager: ref(), SearchIndex: ref(), ViewManager: ref(), TaskManager: ref(), EventManager: ref(),
+			PropertyCollector: *ref(), RootFolder: *ref(), About: types.AboutInfo{InstanceUuid: "dbed6e0c-bd88-4ef6-b594-21283e1c677f"},
+		}
+		spoil(&content)
+		err := complete(content)
+		expect.Says(t, "a vCenter", err, text)
+		expect.Same(t, "foreign", text != "", errors.Is(err, ErrForeign))
+	}
+}
+
 // TestAllThatIsKept: an answer that is as long as it may be when it is kept is whole.
 func TestAllThatIsKept(t *testing.T) {
 	text := "<x>" + strings.Repeat("x", maxText-7) + "</x>"
-	for more, want := range map[string]error{"": nil, " ": ErrTooLarge} {
-		if _, err := sifted(strings.Repeat(text, maxKept/maxText)+more, 512); !errors.Is(err, want) {
-			t.Errorf("%d more: error = %v, want %v", len(more), err, want)
-		}
+	for more, want := range map[string]string{"": "", " ": "the answer is too large: more than 4194304 bytes that count"} {
+		_, err := sifted(strings.Repeat(text, maxKept/maxText)+more, 512)
+		expect.Says(t, fmt.Sprint(len(more), " more"), err, want)
 	}
 }
 

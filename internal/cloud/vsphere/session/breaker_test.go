@@ -267,6 +267,22 @@ func TestLostSessionIsProbed(t *testing.T) {
 	expect.Same(t, "sessions", 1, len(v.Owner(t).Sessions()))
 }
 
+// TestWhoWaitsAsks: while one waits for the vCenter, the probes are its own, one at a time.
+func TestWhoWaitsAsks(t *testing.T) {
+	every, now := probeEvery, time.Unix(0, 0)
+	b := breaker{every: &every}
+	b.trip(now, http.ErrHandlerTimeout)
+	b.await(1)
+	now = now.Add(every)
+	expect.Same(t, "another caller asks", false, b.mayProbe(now, false))
+	expect.Same(t, "who waits asks", true, b.mayProbe(now, true))
+	now = now.Add(every)
+	expect.Same(t, "it asks a second time before the first has ended", false, b.mayProbe(now, true))
+	b.probed()
+	b.await(-1)
+	expect.Same(t, "another caller asks when none waits", true, b.mayProbe(now, false))
+}
+
 // TestAwaitEnds: who waits for a vCenter that does not answer leaves when its context ends.
 func TestAwaitEnds(t *testing.T) {
 	s := open(t, vcenter.New(t).Credentials())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/vmware/govmomi/task"
@@ -14,6 +15,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func TestClassify(t *testing.T) {
@@ -115,6 +117,16 @@ func TestDetail(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", c.fault, got, c.want)
 		}
 	}
+}
+
+// TestLongDetail: a name that a server makes up is cut.
+func TestLongDetail(t *testing.T) {
+	long := strings.Repeat("x", maxDetail+1)
+	cut := strings.Repeat("x", maxDetail-3) + "..."
+	expect.Same(t, "a privilege", " "+cut, lacking(&types.NoPermission{PrivilegeId: long}))
+	on := &types.ManagedObjectReference{Value: long[:maxDetail]}
+	expect.Same(t, "a privilege and an object", " "+cut+" on  "+cut[1:],
+		lacking(&types.NoPermission{PrivilegeId: long, Object: on}))
 }
 
 // TestKnownErrors: what is no fault of the vCenter stays what it is, and a log shows the cause, or else the sentence.

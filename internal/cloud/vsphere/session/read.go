@@ -65,7 +65,7 @@ func ReadKinds(ctx context.Context, c *vim25.Client, from Source, want map[strin
 			return nil, err
 		}
 		if page.Token == "" {
-			return found, nil
+			break
 		}
 		more, err := methods.ContinueRetrievePropertiesEx(ctx, c, &types.ContinueRetrievePropertiesEx{
 			This: c.ServiceContent.PropertyCollector, Token: page.Token,

@@ -21,7 +21,8 @@ import (
 type pages struct {
 	soap.RoundTripper
 	missing []types.MissingProperty
-	fails   int // the call that has no answer
+	fails   int  // the call that has no answer
+	none    bool // a list has no page
 	calls   []string
 }
 
@@ -36,6 +37,9 @@ func (p *pages) RoundTrip(ctx context.Context, request, answer soap.HasFault) er
 	err := p.RoundTripper.RoundTrip(ctx, request, answer)
 	if list, ok := answer.(*methods.RetrievePropertiesExBody); ok && list.Res != nil && list.Res.Returnval != nil {
 		list.Res.Returnval.Objects[0].MissingSet = p.missing
+		if p.none {
+			list.Res.Returnval = nil
+		}
 	}
 	return err
 }
@@ -56,6 +60,13 @@ func TestReadInPages(t *testing.T) {
 	expect.Same(t, "objects", 7, len(expect.Got(p.names(t))(t)))
 	more := "*methods.ContinueRetrievePropertiesExBody"
 	expect.Same(t, "calls", []string{"*methods.RetrievePropertiesExBody", more, more, more}, p.calls)
+}
+
+// TestReadNothing: a list without a page is empty.
+func TestReadNothing(t *testing.T) {
+	p := pages{none: true}
+	expect.Same(t, "objects", Objects{}, expect.Got(p.names(t))(t))
+	expect.Same(t, "calls", 1, len(p.calls))
 }
 
 // TestReadCutOff: a list that has no end is no list, wherever it was cut off.

@@ -136,9 +136,6 @@ func (s *Session) login(ctx context.Context) (*vim25.Client, error) {
 		return client, err
 	}
 	done := s.logins.DoChan("", func() (any, error) {
-		if client, err := s.current(); client != nil || err != nil {
-			return client, err
-		}
 		return s.try(context.WithoutCancel(ctx))
 	})
 	select {
@@ -154,6 +151,11 @@ func (s *Session) login(ctx context.Context) (*vim25.Client, error) {
 func (s *Session) current() (*vim25.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.known()
+}
+
+// known is current for who holds the lock.
+func (s *Session) known() (*vim25.Client, error) {
 	switch {
 	case s.closed:
 		return nil, errClosed
@@ -165,21 +167,20 @@ func (s *Session) current() (*vim25.Client, error) {
 	return nil, nil
 }
 
+// try logs in, unless another caller has done so by now.
 func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
 	s.mu.Lock()
-	if s.closed {
+	if client, err := s.known(); client != nil || err != nil {
 		s.mu.Unlock()
-		return nil, errClosed
+		return client, err
 	}
+	server := s.server
 	s.trying.Add(1)
 	s.mu.Unlock()
 	defer s.trying.Done()
 
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	s.mu.Lock()
-	server := s.server
-	s.mu.Unlock()
 	client, err := s.to.login(ctx, server, func(t http.RoundTripper) http.RoundTripper { return heeded{t, &s.breaker, s.now} })
 
 	s.mu.Lock()

@@ -224,3 +224,56 @@ func TestClosedForGood(t *testing.T) {
 	}
 	expect.Same(t, "logins", 0, v.Calls()["Login"])
 }
+
+// TestLoggedInBefore: who comes to log in when another caller has just done so takes its client.
+func TestLoggedInBefore(t *testing.T) {
+	v := vcenter.New(t)
+	s := open(t, v.Credentials())
+	first := expect.Got(s.try(t.Context()))(t)
+	if second := expect.Got(s.try(t.Context()))(t); first == nil || second != first {
+		t.Error("a second client was made")
+	}
+	expect.Same(t, "logins", 1, v.Calls()["Login"])
+}
+
+// TestServer: which vCenter it is, a login says, once; until then a caller may take it for any.
+func TestServer(t *testing.T) {
+	v := vcenter.New(t)
+	s := open(t, v.Credentials())
+	const other = "00000000-0000-0000-0000-000000000000"
+	expect.OK(t, s.Is(other))
+	expect.Same(t, "sessions", 0, s.Health().Sessions)
+	id := expect.Got(s.Server(t.Context()))(t)
+	expect.Same(t, "server", v.Owner(t).Client.ServiceContent.About.InstanceUuid, id)
+	expect.Same(t, "sessions", 1, s.Health().Sessions)
+	v.Count()
+	expect.Same(t, "server, again", id, expect.Got(s.Server(t.Context()))(t))
+	expect.Same(t, "calls", 0, len(v.Count()))
+	for server, text := range map[string]string{"": "", id: "", other: "another vCenter answers"} {
+		expect.Says(t, "Is", s.Is(server), text)
+	}
+	expect.OK(t, s.Close(t.Context()))
+	_, err := s.Server(t.Context())
+	expect.Says(t, "Server after Close", err, "no longer in use")
+}
+
+// TestAnotherAtTheAddress: a vCenter that is not the first one gets no password, and is looked at again after a while.
+func TestAnotherAtTheAddress(t *testing.T) {
+	v := vcenter.New(t)
+	s := open(t, v.Credentials())
+	s.server = "00000000-0000-0000-0000-000000000000"
+	var clock atomic.Int64
+	s.now = func() time.Time { return time.Unix(clock.Load(), 0) }
+	minute := int64(lookAgain.Seconds())
+	for _, c := range []struct{ after, looks int64 }{{0, 1}, {minute - 1, 1}, {1, 2}} {
+		clock.Add(c.after)
+		err := ask(t, s)
+		known, ok := errors.AsType[*cloud.Error](err)
+		if !ok || !errors.Is(err, cloud.ErrOtherServer) || known.After != lookAgain {
+			t.Errorf("error = %v, %+v", err, known)
+		}
+		expect.Same(t, "looks", int(c.looks), v.Calls()["RetrieveServiceContent"])
+	}
+	expect.Same(t, "logins", 0, v.Calls()["Login"])
+	expect.Same(t, "silent", false, s.Broken())
+}

@@ -156,6 +156,20 @@ func TestWordsStay(t *testing.T) {
 	}
 }
 
+// TestManyStories: a story is remembered until there are too many of them; then all are told anew.
+func TestManyStories(t *testing.T) {
+	var s stories
+	fails := story{"CloudTaskFailed", "try 1", "try #"}
+	for n := range maxStories {
+		s.tell(fmt.Sprint(n), fails)
+	}
+	first, again := s.tell("0", story{"CloudTaskFailed", "try 2", "try #"})
+	expect.Same(t, "told before", true, again)
+	expect.Same(t, "story", "try 1", first.message)
+	s.tell("one more", fails)
+	expect.Same(t, "stories", 1, len(s.told))
+}
+
 // TestForeignWords: what a server says that is not a vCenter is not shown.
 func TestForeignWords(t *testing.T) {
 	body := &soap.Fault{String: "the secret of an intranet"}
