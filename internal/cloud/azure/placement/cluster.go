@@ -159,8 +159,9 @@ func (c cluster) subnetOf(id string) subnet {
 
 // inNetwork says whether a subnet is in the cluster's virtual network.
 func (c cluster) inNetwork(id string) bool {
-	return len(c.network.Names) > 0 &&
-		strings.HasPrefix(strings.ToLower(id), c.network.Parent().Subnet(c.network.Names[0], "").Key())
+	s, ok := arm.Parse(id)
+	return ok && len(c.network.Names) == 1 && len(s.Names) == 2 && strings.EqualFold(s.Subscription, c.network.Subscription) &&
+		strings.EqualFold(s.Group, c.network.Group) && strings.EqualFold(s.Names[0], c.network.Names[0])
 }
 
 // lacks is the error about a value that neither the spec nor the AzureCluster has.
