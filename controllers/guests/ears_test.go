@@ -103,16 +103,27 @@ func TestEars(t *testing.T) {
 	})
 }
 
+// listening are ears that hear of all clusters what v says, until end.
+func listening(t *testing.T, v *voice) (ears *Ears, end func()) {
+	t.Helper()
+	ears = &Ears{Clusters: v, Heard: make(chan cloud.Key, 10), Now: time.Now}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- ears.Start(ctx) }()
+	synctest.Wait()
+	return ears, func() {
+		t.Helper()
+		cancel()
+		expect.OK(t, <-over)
+	}
+}
+
 // TestGoneWhileNobodyWatched: the next good watch does not tell of an object that went between two, so it is forgotten with that.
 func TestGoneWhileNobodyWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &voice{ends: make(chan struct{})}
-		ears := &Ears{Clusters: v, Heard: make(chan cloud.Key, 10), Now: time.Now}
-		ctx, cancel := context.WithCancel(t.Context())
-		over := make(chan error, 1)
+		ears, end := listening(t, v)
 		cluster, one := client.ObjectKey{Namespace: "a", Name: "c"}, cloud.Key{Namespace: "a", Name: "one"}
-		go func() { over <- ears.Start(ctx) }()
-		synctest.Wait()
 		ears.Report(cluster, "win-1.a", one)
 		ears.Report(cluster, "win-2.a", one)
 		synctest.Wait()
@@ -135,8 +146,7 @@ func TestGoneWhileNobodyWatched(t *testing.T) {
 		expect.Same(t, "one that is there", "x", ears.Report(cluster, "win-1.a", one))
 		expect.Same(t, "objects", 2, len(ears.clusters[cluster].objects))
 		expect.Same(t, "bytes of strangers", 0, ears.clusters[cluster].strange)
-		cancel()
-		expect.OK(t, <-over)
+		end()
 	})
 }
 
@@ -199,12 +209,8 @@ func TestLeftOutIsLogged(t *testing.T) {
 func TestWatchesThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &voice{ends: make(chan struct{}), fails: errors.New("no answer")}
-		ears := &Ears{Clusters: v, Heard: make(chan cloud.Key, 10), Now: time.Now}
-		ctx, cancel := context.WithCancel(t.Context())
-		over := make(chan error, 1)
+		ears, end := listening(t, v)
 		cluster, one := client.ObjectKey{Namespace: "a", Name: "c"}, cloud.Key{Namespace: "a", Name: "one"}
-		go func() { over <- ears.Start(ctx) }()
-		synctest.Wait()
 		ears.Report(cluster, "win-1.a", one)
 		synctest.Wait()
 		v.say(watch.Added, said("win-1.a", "x"))
@@ -232,7 +238,6 @@ func TestWatchesThatFail(t *testing.T) {
 		expect.Same(t, "what was not told of again", "x", ears.Report(cluster, "win-1.a", one))
 		v.fails = nil
 		ends("after one that ended well", goodWatch+1, 0)
-		cancel()
-		expect.OK(t, <-over)
+		end()
 	})
 }
