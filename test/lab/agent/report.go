@@ -106,8 +106,7 @@ func (r *run) send(ctx context.Context, channel plan.Channel, text string) error
 		if err != nil {
 			return err
 		}
-		err = r.tool(ctx, []string{program, "info-set " + channel.Key + " " + text}, 0)
-		return err
+		return r.tool(ctx, []string{program, "info-set " + channel.Key + " " + text}, 0)
 	case plan.ChannelAzure:
 		return r.sendAzure(ctx, channel.URL)
 	case plan.ChannelConsole:

@@ -139,8 +139,8 @@ func (c *Compute) sameHandler(id doc.ID, body doc.Object) string {
 	if !id.Is(Extension) {
 		return ""
 	}
-	for _, r := range c.World.All(world.Kind{Type: Extension, Subscription: id.Subscription, Group: id.Group}) {
-		if parent(r.ID).Key() == parent(id).Key() && r.ID.Key() != id.Key() && doc.Same(handler(r.Body), handler(body)) {
+	for _, r := range c.World.All(world.Kind{Type: Extension, Under: parent(id).Key()}) {
+		if r.ID.Key() != id.Key() && doc.Same(handler(r.Body), handler(body)) {
 			return r.ID.Name()
 		}
 	}
