@@ -8,20 +8,22 @@ import (
 )
 
 // everyBoot is what each later start of Windows runs. If anything must be done before the kubelet starts, our task starts it:
-// it would create pods in networks that are about to be removed. handOver turns its automatic start off.
-func everyBoot(parts []step.Part, readdressed []plan.Step) []plan.Step {
+// it would create pods in networks that are about to be removed. handOver turns its automatic start off. Otherwise Windows starts
+// it, and our task starts it again if DHCP has given the node another address.
+func (n *node) everyBoot(parts []step.Part) []plan.Step {
 	var before, after []plan.Step
 	for _, own := range parts {
 		before, after = append(before, own.EveryBoot...), append(after, own.AfterBoot...)
 	}
+	measured := n.network.AddressAgain()
 	if len(before) == 0 {
-		return after
+		return slices.Concat(measured, n.kubelet.Restarted(), after)
 	}
 	waits := kubeletState("kubelet-waits", plan.ServiceStopped)
 	waits.Optional = true
 	goesOn := kubeletState("kubelet-goes-on", plan.ServiceRunning)
 	goesOn.Always = true
-	return slices.Concat([]plan.Step{waits}, before, readdressed, []plan.Step{goesOn}, after)
+	return slices.Concat([]plan.Step{waits}, before, measured, n.kubelet.Readdressed(), []plan.Step{goesOn}, after)
 }
 
 // handOver is the last part of a bootstrap: from the next boot on, everyBoot starts the kubelet instead of Windows,

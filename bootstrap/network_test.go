@@ -148,13 +148,37 @@ func TestEveryBootEndsWithTheKubelet(t *testing.T) {
 				started++
 				continue
 			}
-			if !step.Base().Optional {
+			if !step.Base().Optional && waits(&plan.Plan{EveryBoot: boot}) {
 				t.Errorf("%s: %s would keep the kubelet from starting", golden.name, step.Base().Name)
 			}
 		}
-		if waits := boot[0].Steps[0].Base().Name == "kubelet-waits"; waits != (started == 1) || started > 1 {
+		if waits := waits(&plan.Plan{EveryBoot: boot}); waits != (started == 1) || started > 1 {
 			t.Errorf("%s: the kubelet waits %t, and is started %d times", golden.name, waits, started)
 		}
+	}
+}
+
+// The kubelet gets the address of each start also where no network is put in order.
+func TestAddressAtEachStart(t *testing.T) {
+	scripts := spec(`custom: {everyBoot: [{name: a, content: a}]}`)
+	restart := "node-address kubelet-command kubelet-command-without-address kubelet-address kubelet-restarted"
+	for name, test := range map[string]struct {
+		change change
+		want   string
+	}{
+		"no network":             {all(), restart},
+		"no network, on Azure":   {onAzure, restart},
+		"scripts":                {scripts, "kubelet-waits run-a node-address kubelet-service kubelet-goes-on"},
+		"an address of a pool":   {withAdapters(staticAdapter("10.0.0.5/24")), ""},
+		"one that the user says": {kubelet(`extraArgs: [{name: node-ip, value: 0.0.0.0}]`), ""},
+	} {
+		var got []string
+		for _, phase := range render(t, plainInput(t, test.change)).Plan().EveryBoot {
+			for _, step := range phase.Steps {
+				got = append(got, step.Base().Name)
+			}
+		}
+		expect.Same(t, name, test.want, strings.Join(got, " "))
 	}
 }
 

@@ -43,7 +43,7 @@ func nodePlan(n *node) *plan.Plan {
 			p.Phases = append(p.Phases, plan.Phase{Name: name, Steps: steps[name]})
 		}
 	}
-	if boot := everyBoot(parts, n.kubelet.Readdressed()); len(boot) > 0 {
+	if boot := n.everyBoot(parts); len(boot) > 0 {
 		p.EveryBoot = []plan.Phase{{Name: "every-boot", Steps: boot}}
 	}
 	return p

@@ -38,13 +38,50 @@ func (k *Kubelet) service() []plan.Step {
 
 // Readdressed is the service with the address that DHCP has given at this boot. The bootstrap starts it, not Windows.
 func (k *Kubelet) Readdressed() []plan.Step {
-	if len(k.NodeIP) == 0 || k.NodeIP[0].Fact == "" {
+	if !k.measured() {
 		return nil
 	}
 	service := k.service()[0].(*plan.Service)
 	service.Start, service.Optional = plan.StartDemand, true
 	return []plan.Step{service}
 }
+
+// Restarted is for a kubelet that Windows has started with the address of an earlier boot. With one that the node no longer has, a
+// kubelet goes on and reports the old one (pkg/kubelet/nodestatus/setters.go of v1.36.3: failed to validate nodeIP). A service that
+// has the right one is left as it is, and of another only the address changes: the command line may be long.
+func (k *Kubelet) Restarted() []plan.Step {
+	if !k.measured() {
+		return nil
+	}
+	const rest = "kubeletCommand"
+	wanted := plan.Parts(plan.FromFact(rest), k.nodeIPFlag(" "))
+	other := &plan.Test{Fact: factImagePath, IsNot: wanted}
+	without := readCommand()
+	without.Name, without.Match, without.Set = "kubelet-command-without-address", commandWithoutAddress, rest
+	return []plan.Step{
+		readCommand(), without,
+		&plan.Run{
+			Common: plan.Common{Name: "kubelet-address", Reason: step.ReasonKubeletServiceFailed, Attempts: 3, When: other},
+			Argv:   append(plan.Texts("sc.exe", "config", "kubelet", "binPath="), wanted),
+		},
+		&plan.ServiceState{
+			Common: plan.Common{
+				Name: "kubelet-restarted", Reason: step.ReasonKubeletServiceFailed, TimeoutSeconds: 120, Attempts: 3, When: other,
+			},
+			Service: "kubelet", State: plan.ServiceRestarted,
+		},
+	}
+}
+
+// commandWithoutAddress finds what comes before the last flag, which is ours, or all if somebody has removed that.
+const commandWithoutAddress = `ImagePath\s+REG_[A-Z_]+\s+(\S.*?)( --node-ip=[0-9.]+)?[\r\n]`
+
+func (k *Kubelet) nodeIPFlag(before string) plan.Value {
+	return joined(plan.Parts(plan.Text(before+"--node-ip="), k.NodeIP))
+}
+
+// measured tells whether only the node knows its address.
+func (k *Kubelet) measured() bool { return len(k.NodeIP) > 0 && k.NodeIP[0].Fact != "" }
 
 // command is the command line of the service. It is ours because the services of images ignore what kubeadm writes
 // for them, do not restart and do not rotate logs. Without --windows-service Windows could not tell the kubelet that
@@ -67,7 +104,7 @@ func (k *Kubelet) command() []plan.Value {
 	}
 	values := plan.Texts(command...)
 	if k.NodeIP != nil {
-		values = append(values, joined(plan.Parts(plan.Text("--node-ip="), k.NodeIP)))
+		values = append(values, k.nodeIPFlag(""))
 	}
 	return values
 }
@@ -75,20 +112,25 @@ func (k *Kubelet) command() []plan.Value {
 // commandCheck makes sure that the kubelet has our command line: scripts of images that repair the service recreate
 // it without our flags, and a script of the user may do the same.
 func (k *Kubelet) commandCheck() []plan.Step {
-	const imagePath = "kubeletImagePath"
 	return []plan.Step{
-		&plan.Fact{
-			Common: plan.Common{Name: "kubelet-command", Reason: step.ReasonKubeletArgsNotApplied, Attempts: 3},
-			Argv:   plan.Texts("reg.exe", "query", `HKLM\SYSTEM\CurrentControlSet\Services\kubelet`, "/v", "ImagePath"),
-			Match:  `ImagePath\s+REG_[A-Z_]+\s+(\S.*\S)`, Set: imagePath,
-			Say: plan.Text("Windows does not show the command line of the service kubelet"),
-		},
+		readCommand(),
 		&plan.Check{
 			Common: plan.Common{Name: "kubelet-arguments", Reason: step.ReasonKubeletArgsNotApplied},
-			Test:   plan.Test{Fact: imagePath, Is: commandLine(k.command())},
+			Test:   plan.Test{Fact: factImagePath, Is: commandLine(k.command())},
 			Say: plan.Parts(
-				plan.Text("the service kubelet was changed during the join: it now runs "), plan.FromFact(imagePath)),
+				plan.Text("the service kubelet was changed during the join: it now runs "), plan.FromFact(factImagePath)),
 		},
+	}
+}
+
+const factImagePath = "kubeletImagePath"
+
+func readCommand() *plan.Fact {
+	return &plan.Fact{
+		Common: plan.Common{Name: "kubelet-command", Reason: step.ReasonKubeletArgsNotApplied, Attempts: 3},
+		Argv:   plan.Texts("reg.exe", "query", `HKLM\SYSTEM\CurrentControlSet\Services\kubelet`, "/v", "ImagePath"),
+		Match:  `ImagePath\s+REG_[A-Z_]+\s+(\S.*\S)`, Set: factImagePath,
+		Say: plan.Text("Windows does not show the command line of the service kubelet"),
 	}
 }
 

@@ -75,6 +75,14 @@ func (net *Network) nodeAddress() []plan.Step {
 	}}
 }
 
+// AddressAgain measures it at a later start for the kubelet alone. Where everyBoot makes a vSwitch or the CNI's file, that does.
+func (net *Network) AddressAgain() []plan.Step {
+	if net.booted {
+		return nil
+	}
+	return optional(net.nodeAddress())
+}
+
 // useFeatures installs what the CNI uses of Windows. Calico routes by BGP with the service RemoteAccess, which must be a router:
 // its script restarts that service. Antrea moves packets past Windows' firewall, and its docs/windows.md has it turned off.
 func (net *Network) useFeatures() []plan.Step {
