@@ -28,6 +28,10 @@ var networkGoldens = []goldenCase{
 		inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("10.0.0.5/24"))),
 	},
 	{"network-overlay-calico", "VXLAN by Calico", inNetwork("Overlay", "Calico")},
+	{
+		"network-overlay-calico-static", "Calico's vSwitch drops routes and name servers at each start",
+		inNetwork("Overlay", "Calico", withAdapters(staticAdapter("10.0.0.5/24"))),
+	},
 	{"network-overlay-ovn-kube-proxy", "an endpoint has its address", inNetwork("Overlay", "OVNKubernetes", withKubeProxy)},
 	{
 		"network-overlay-ovn", "the hybrid overlay makes its networks itself",

@@ -46,9 +46,9 @@ func (k *Kubelet) Readdressed() []plan.Step {
 	return []plan.Step{service}
 }
 
-// Restarted is for a kubelet that Windows has started with the address of an earlier boot. With one that the node no longer has, a
-// kubelet goes on and reports the old one (pkg/kubelet/nodestatus/setters.go of v1.36.3: failed to validate nodeIP). A service that
-// has the right one is left as it is, and of another only the address changes: the command line may be long.
+// Restarted is for a kubelet that Windows has started with the address of an earlier boot. With one that the node no longer
+// has, a kubelet goes on and reports the old one (pkg/kubelet/nodestatus/setters.go of v1.36.3: failed to validate nodeIP). A
+// service that has the right one is left as it is, and of another only the address changes: the command line may be long.
 func (k *Kubelet) Restarted() []plan.Step {
 	if !k.measured() {
 		return nil

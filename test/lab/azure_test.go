@@ -20,6 +20,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 )
 
@@ -27,9 +28,10 @@ import (
 // controllers: the guest takes it as it takes vSphere's, and joins the same cluster.
 var azureModes = []mode{
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemon: azureVNet,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemon: cni.AzureVNet,
 		programs:      []string{"azure-vnet", "azure-vnet-ipam"},
 		configuration: "10-azure.conflist", network: "azure", external: "ext", kind: "L2Bridge", proxied: true,
+		booted: true,
 	},
 }
 

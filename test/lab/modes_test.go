@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -26,7 +27,7 @@ import (
 // leftovers are of the node that the image was made of.
 func leftovers(g *guest.Simulated) {
 	g.Files = map[string]string{
-		`C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old", cniFolder + `\10-azure.conflist`: "{}",
+		`C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old", cni.Folder + `\10-azure.conflist`: "{}",
 		`C:\Windows\System32\azure-vnet.json`: "old",
 	}
 	g.Image = func(s *windows.State) {

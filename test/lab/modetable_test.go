@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
 )
 
 // mode is a network mode with its CNI, and what is there of both when a node has joined.
@@ -11,7 +12,7 @@ type mode struct {
 	mode bootstrapv1.NetworkMode
 	cni  bootstrapv1.CNI
 	// daemon is what the DaemonSet of the CNI does on the node, programs are those that the image must have.
-	daemon   daemon
+	daemon   cni.Daemon
 	programs []string
 	// configuration is the file that containerd finds, and ours tells that the plan has written it.
 	configuration string
@@ -37,51 +38,51 @@ type mode struct {
 // modes are all that vSphere carries.
 var modes = []mode{
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, daemon: hostGW, pods: true,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, daemon: cni.HostGW, pods: true,
 		endpoints: []string{"cbr0_ep"}, taken: ".2",
 		configuration: "10-flannel.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true,
 		booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemon: calico("L2Bridge"), pods: true,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemon: cni.Calico("L2Bridge"), pods: true,
 		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "L2Bridge", proxied: true, booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemon: calico("L2Bridge"), pods: true, pooled: true,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemon: cni.Calico("L2Bridge"), pods: true, pooled: true,
 		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "L2Bridge", proxied: true, booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, daemon: nothing,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, daemon: cni.Nothing,
 		programs:      []string{"win-bridge", "host-local"},
 		configuration: "10-win-bridge.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true,
 		booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, daemon: vxlan, pods: true,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, daemon: cni.VXLAN, pods: true,
 		configuration: "10-flannel.conf", ours: true, network: "flannel.4096", kind: "Overlay", proxied: true,
 		vip: true, booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, daemon: calico("Overlay"), pods: true,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, daemon: cni.Calico("Overlay"), pods: true,
 		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "Overlay", booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes, daemon: hybridOverlay,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes, daemon: cni.HybridOverlay,
 		configuration: "10-ovn-hybrid-overlay.conf", ours: true, network: "OVNKubernetesHybridOverlayNetwork",
 		theirs: "BaseOVNKubernetesHybridOverlayNetwork", kind: "Overlay", endpoints: []string{"VIPEndpoint"}, proxied: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, daemon: nothing,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, daemon: cni.Nothing,
 		programs:      []string{"win-overlay", "host-local"},
 		configuration: "10-win-overlay.conf", ours: true, network: "vxlan0", external: "External", kind: "Overlay", proxied: true,
 		vip: true, booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, daemon: antrea, pods: true,
+		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, daemon: cni.Antrea, pods: true,
 		configuration: "10-antrea.conflist", network: "antrea-hnsnetwork", kind: "Transparent", booted: true,
 	},
-	{mode: bootstrapv1.NetworkTransparent, daemon: nobody, configuration: "10-own.conf", stale: true},
-	{mode: bootstrapv1.NetworkNone, daemon: nobody, configuration: "10-own.conf", stale: true},
+	{mode: bootstrapv1.NetworkTransparent, daemon: cni.Nobody, configuration: "10-own.conf", stale: true},
+	{mode: bootstrapv1.NetworkNone, daemon: cni.Nobody, configuration: "10-own.conf", stale: true},
 }
 
 func (m mode) pool() string {

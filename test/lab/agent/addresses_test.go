@@ -22,7 +22,7 @@ func TestAdapterIsMissing(t *testing.T) {
 	}
 }
 
-// DHCP gives the node another address while it is off: the kubelet gets it at the next start, whoever starts the kubelet. A kubelet
+// DHCP gives the node another address while it is off: the kubelet gets it at the next start, whoever starts the kubelet. One
 // that Windows has started is started again for that, and only for that.
 func TestAddressOfTheNodeChanges(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,8 @@ func TestAddressOfTheNodeChanges(t *testing.T) {
 			for _, address := range []string{"10.0.0.5", "10.0.0.6", "10.0.0.6"} {
 				changes := !strings.HasSuffix(s.kubeletCommand(), "="+address)
 				s.startWith(address)
-				if command := s.kubeletCommand(); !strings.HasSuffix(command, " --node-ip="+address) || strings.Count(command, "node-ip") > 1 {
+				command := s.kubeletCommand()
+				if !strings.HasSuffix(command, " --node-ip="+address) || strings.Count(command, "node-ip") > 1 {
 					t.Errorf("with %s the kubelet is %s", address, command)
 				}
 				if state := expect.Got(s.machine.ServiceState("kubelet"))(t); state != windows.Running {
@@ -58,17 +59,17 @@ func TestAddressOfTheNodeChanges(t *testing.T) {
 // An administrator has changed the kubelet's command line: what does not concern the address stays.
 func TestAddressChangesNothingElse(t *testing.T) {
 	t.Parallel()
-	for change, want := range map[string]string{
-		" --v=4 --node-ip=10.0.0.5": " --v=4 --node-ip=10.0.0.6",
-		"":                          " --node-ip=10.0.0.6",
+	for _, change := range []struct{ have, want string }{
+		{" --v=4 --node-ip=10.0.0.5", " --v=4 --node-ip=10.0.0.6"},
+		{"", " --node-ip=10.0.0.6"},
 	} {
 		v := networkWorld(mustRead(t, "network-none"))
 		s := lived(t, v)
 		s.mustSucceed()
 		first, _, _ := strings.Cut(s.kubeletCommand(), " --node-ip=")
-		expect.OK(t, s.machine.WriteRegistry(windows.ServicesKey+`\kubelet`, "ImagePath", windows.Text(first+change)))
+		expect.OK(t, s.machine.WriteRegistry(windows.ServicesKey+`\kubelet`, "ImagePath", windows.Text(first+change.have)))
 		s.startWith("10.0.0.6")
-		expect.Same(t, "the command line", first+want, s.kubeletCommand())
+		expect.Same(t, "the command line", first+change.want, s.kubeletCommand())
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -60,9 +61,6 @@ func connect(
 	return kubernetes.NewForConfigAndClient(config, &http.Client{Transport: transport, Timeout: 10 * time.Second})
 }
 
-// cniFolder is where containerd looks for the configuration of a CNI.
-const cniFolder = `C:\etc\cni\net.d`
-
 func (g *Simulated) cni() func(*windows.Machine) error {
 	if g.CNI != nil {
 		return g.CNI
@@ -72,9 +70,8 @@ func (g *Simulated) cni() func(*windows.Machine) error {
 
 // anyCNI is that of a cluster whose CNI is not known.
 func anyCNI(m *windows.Machine) error {
-	found, err := m.Match(cniFolder + `\*.conf*`)
-	if err != nil || len(found) > 0 {
-		return err
+	if cni.NotReady(m) == "" {
+		return nil
 	}
-	return m.Put(cniFolder+`\50-lab.conf`, []byte(`{"cniVersion":"0.3.0","name":"lab","type":"lab"}`))
+	return m.Put(cni.Folder+`\50-lab.conf`, []byte(`{"cniVersion":"0.3.0","name":"lab","type":"lab"}`))
 }

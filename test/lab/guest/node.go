@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -161,12 +162,10 @@ func no(kind corev1.NodeConditionType, reason, message string) corev1.NodeCondit
 	return corev1.NodeCondition{Type: kind, Status: corev1.ConditionFalse, Reason: reason, Message: message}
 }
 
-// readiness: containerd says that the network is ready once there is a configuration of a CNI, and the kubelet repeats it.
+// readiness is what the kubelet says of the node's network.
 func (n *node) readiness() corev1.NodeCondition {
-	found, err := n.call.Machine.Match(cniFolder + `\*.conf*`)
-	if err != nil || len(found) == 0 {
-		return no(corev1.NodeReady, "KubeletNotReady", "container runtime network not ready: NetworkReady=false "+
-			"reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")
+	if why := cni.NotReady(n.call.Machine); why != "" {
+		return no(corev1.NodeReady, "KubeletNotReady", why)
 	}
 	return corev1.NodeCondition{
 		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",

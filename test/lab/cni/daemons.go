@@ -1,4 +1,6 @@
-package lab_test
+// Package cni plays what CNIs do on a node: their daemons, containerd that looks for their configuration, and kube-proxy's first
+// question. Each part names the source that it follows; nothing of it is our wish.
+package cni
 
 import (
 	"encoding/json"
@@ -12,22 +14,34 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-// daemon does on a node what the pods of a CNI's DaemonSet do there when they start: after the join, and after each start of
-// Windows. Each names the source that it follows; nothing of it is our wish.
-type daemon func(m *windows.Machine) error
+// Daemon does on a node what the pods of a CNI's DaemonSet do there when they start: after the join, and after each start of
+// Windows.
+type Daemon func(m *windows.Machine) error
 
-// hostGW is flanneld with its backend host-gw (flannel-io/flannel 0f89b8d5, pkg/backend/hostgw/hostgw_windows.go): it names no
+// Folder is where containerd looks for the configuration of a CNI.
+const Folder = `C:\etc\cni\net.d`
+
+// NotReady is what containerd says as long as there is no configuration, and the kubelet repeats; empty if there is one.
+func NotReady(m *windows.Machine) string {
+	if found, err := m.Match(Folder + `\*.conf*`); err == nil && len(found) > 0 {
+		return ""
+	}
+	return "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady " +
+		"message:Network plugin returns error: cni plugin not initialized"
+}
+
+// HostGW is flanneld with its backend host-gw (flannel-io/flannel 0f89b8d5, pkg/backend/hostgw/hostgw_windows.go): it names no
 // adapter to HNS, and its endpoint NAME_ep has the second address of the node.
-func hostGW(m *windows.Machine) error {
+func HostGW(m *windows.Machine) error {
 	if there, err := hasNetwork(m, "cbr0"); there || err != nil {
 		return err
 	}
-	return errors.Join(makeNetwork(m, "cbr0", "L2Bridge", nil), makeEndpoint(m, "cbr0_ep"), runPod(m, "cbr0"))
+	return errors.Join(makeNetwork(m, "cbr0", "L2Bridge", nil), makeEndpoint(m, "cbr0_ep", nil), runPod(m, "cbr0", nil))
 }
 
-// vxlan is flanneld with its backend vxlan (flannel-io/flannel 00014d09, pkg/backend/vxlan): it names the interface of the
+// VXLAN is flanneld with its backend vxlan (flannel-io/flannel 00014d09, pkg/backend/vxlan): it names the interface of the
 // default route to HNS, also one that has a vSwitch, and its network ends with this start (EnableNonPersistent).
-func vxlan(m *windows.Machine) error {
+func VXLAN(m *windows.Machine) error {
 	const name = "flannel.4096"
 	if there, err := hasNetwork(m, name); there || err != nil {
 		return err
@@ -37,13 +51,13 @@ func vxlan(m *windows.Machine) error {
 		return err
 	}
 	more := map[string]any{"NetworkAdapterName": adapter, "Flags": 8}
-	return errors.Join(makeNetwork(m, name, "Overlay", more), runPod(m, name))
+	return errors.Join(makeNetwork(m, name, "Overlay", more), runPod(m, name, nil))
 }
 
-// calico is node-service.ps1 and the CNI of Calico (projectcalico/calico 398201cc,
+// Calico is node-service.ps1 and the CNI of Calico (projectcalico/calico 398201cc,
 // node/windows-packaging/CalicoWindows/node/node-service.ps1): at its first run and after each start of Windows it removes all
 // networks but those of nat, and makes its own External, without an adapter's name. For BGP it restarts RemoteAccess.
-func calico(kind string) daemon {
+func Calico(kind string) Daemon {
 	return func(m *windows.Machine) error {
 		const stored = `C:\CalicoWindows\last-boot`
 		if old, err := m.ReadFile(stored); err != nil || string(old) != strconv.Itoa(m.Boots()) {
@@ -64,14 +78,14 @@ func calico(kind string) daemon {
 			return errors.Join(err, errors.New("Restart-Service : Service RemoteAccess cannot be started: it is "+state))
 		}
 		return errors.Join(
-			m.Put(stored, []byte(strconv.Itoa(m.Boots()))), runPod(m, "Calico"),
-			m.Put(cniFolder+`\10-calico.conf`, []byte(`{"cniVersion":"0.3.0"}`)))
+			m.Put(stored, []byte(strconv.Itoa(m.Boots()))), runPod(m, "Calico", nil),
+			m.Put(Folder+`\10-calico.conf`, []byte(`{"cniVersion":"0.3.0"}`)))
 	}
 }
 
-// hybridOverlay is hybrid-overlay-node.exe (ovn-org/ovn-kubernetes c98c53dd, go-controller/hybrid-overlay/pkg/controller): it
+// HybridOverlay is hybrid-overlay-node.exe (ovn-org/ovn-kubernetes c98c53dd, go-controller/hybrid-overlay/pkg/controller): it
 // makes its networks once. Neither a CNI configuration nor VIPEndpoint is its own.
-func hybridOverlay(m *windows.Machine) error {
+func HybridOverlay(m *windows.Machine) error {
 	const name = "OVNKubernetesHybridOverlayNetwork"
 	adapter, err := mainAdapter(m)
 	if err != nil {
@@ -88,9 +102,9 @@ func hybridOverlay(m *windows.Machine) error {
 // hybridSubnet is what OVN-Kubernetes gives to a node; it is not the Node's pod CIDR.
 const hybridSubnet = "10.132.6.0/23"
 
-// antrea is antrea-agent (antrea-io/antrea, docs/windows.md): it needs Hyper-V with its cmdlets and no firewall, and a network of
+// Antrea is antrea-agent (antrea-io/antrea, docs/windows.md): it needs Hyper-V with its cmdlets and no firewall, and a network of
 // an earlier start, whose extension Windows has turned off, keeps it from starting.
-func antrea(m *windows.Machine) error {
+func Antrea(m *windows.Machine) error {
 	features, err := m.Features([]string{"Hyper-V", "Hyper-V-PowerShell"})
 	if err != nil {
 		return err
@@ -111,18 +125,18 @@ func antrea(m *windows.Machine) error {
 		return err
 	}
 	more := map[string]any{"NetworkAdapterName": adapter}
-	return errors.Join(makeNetwork(m, "antrea-hnsnetwork", "Transparent", more), runPod(m, "antrea-hnsnetwork"),
-		m.Put(cniFolder+`\10-antrea.conflist`, []byte(`{"cniVersion":"0.3.0"}`)))
+	return errors.Join(makeNetwork(m, "antrea-hnsnetwork", "Transparent", more), runPod(m, "antrea-hnsnetwork", nil),
+		m.Put(Folder+`\10-antrea.conflist`, []byte(`{"cniVersion":"0.3.0"}`)))
 }
 
-// azureVNet is what azure-vnet does for the first pod (Azure/azure-container-networking, network/network_windows.go and
+// AzureVNet is what azure-vnet does for the first pod (Azure/azure-container-networking, network/network_windows.go and
 // cni/network/invoker_azure.go): mode is not read since 8e8a5fde5, IPv6 is asked for only with ipv6Mode, and its state lies where
 // containerd runs. Without the MAC for remote ARP nobody outside answers its pods.
-func azureVNet(m *windows.Machine) error {
+func AzureVNet(m *windows.Machine) error {
 	var list struct {
 		Plugins []struct{ IPv6Mode string }
 	}
-	text, err := m.ReadFile(cniFolder + `\10-azure.conflist`)
+	text, err := m.ReadFile(Folder + `\10-azure.conflist`)
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
@@ -139,22 +153,24 @@ func azureVNet(m *windows.Machine) error {
 	if m.FileExists(`C:\Windows\System32\azure-vnet.json`) {
 		return errors.New("azure-vnet.json has a network that HNS does not have")
 	}
-	if list.Plugins[0].IPv6Mode != "" && !m.FileExists(`C:\k\config`) {
-		return errors.New(`azure-vnet-ipamv6: stat c:\k\config: The system cannot find the file specified`)
+	pod := map[string]any{}
+	if list.Plugins[0].IPv6Mode != "" {
+		if !m.FileExists(`C:\k\config`) {
+			return errors.New(`azure-vnet-ipamv6: stat c:\k\config: The system cannot find the file specified`)
+		}
+		pod["IPv6Address"] = "fd00:10:244::9"
 	}
-	return errors.Join(makeNetwork(m, "azure", "L2Bridge", nil), runPod(m, "azure"),
+	return errors.Join(makeNetwork(m, "azure", "L2Bridge", nil), runPod(m, "azure", pod),
 		m.Put(`C:\Windows\System32\azure-vnet.json`, []byte(`{}`)))
 }
 
-// nothing is what WinBridge and WinOverlay have of a daemon.
-func nothing(*windows.Machine) error { return nil }
+// Nothing is what WinBridge and WinOverlay have of a daemon.
+func Nothing(*windows.Machine) error { return nil }
 
-// nobody is a CNI whose own DaemonSet only writes a configuration.
-func nobody(m *windows.Machine) error {
-	return m.Put(cniFolder+`\10-own.conf`, []byte(`{"cniVersion":"0.3.0"}`))
+// Nobody is a CNI whose own DaemonSet only writes a configuration.
+func Nobody(m *windows.Machine) error {
+	return m.Put(Folder+`\10-own.conf`, []byte(`{"cniVersion":"0.3.0"}`))
 }
-
-const cniFolder = `C:\etc\cni\net.d`
 
 func hasNetwork(m *windows.Machine, name string) (bool, error) {
 	all, err := m.HNSCall("GET", "/networks", "")
@@ -171,8 +187,13 @@ func makeNetwork(m *windows.Machine, name, kind string, more map[string]any) err
 	return err
 }
 
-func makeEndpoint(m *windows.Machine, name string) error {
-	_, err := m.HNSCall("POST", "/endpoints", fmt.Sprintf(`{"Name":%q}`, name))
+func makeEndpoint(m *windows.Machine, name string, more map[string]any) error {
+	request := map[string]any{"Name": name}
+	maps.Copy(request, more)
+	text, err := json.Marshal(request)
+	if err == nil {
+		_, err = m.HNSCall("POST", "/endpoints", string(text))
+	}
 	return err
 }
 
@@ -187,10 +208,10 @@ func removeNetworks(m *windows.Machine) error {
 }
 
 // runPod starts a pod, which takes an address.
-func runPod(m *windows.Machine, network string) error {
+func runPod(m *windows.Machine, network string, more map[string]any) error {
 	return errors.Join(
 		m.Put(`C:\var\lib\cni\networks\`+network+`\10.244.9.9`, []byte("a pod")),
-		makeEndpoint(m, fmt.Sprintf("pod%d_%s", m.Boots(), network)))
+		makeEndpoint(m, fmt.Sprintf("pod%d_%s", m.Boots(), network), more))
 }
 
 // mainAdapter is the one of the default route.

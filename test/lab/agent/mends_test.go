@@ -1,0 +1,257 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// mends are what plans have for the sake of one CNI. Without it, the node ends as people saw theirs end.
+var mends = []struct {
+	name, golden string
+	daemon       cni.Daemon
+	without      func(p *plan.Plan)
+	world        func(w *world)
+	// symptom is in what is wrong after the first start of Windows, or only after a later one.
+	symptom string
+	later   bool
+	// wrong is what people see, beside a daemon that fails and a kubelet that is not ready.
+	wrong func(s *stage) string
+}{
+	{
+		name: "flannel names its interface, which must have no vSwitch", golden: "network-overlay-flannel", daemon: cni.VXLAN,
+		without: withOurVSwitch("Overlay"), symptom: "HNS POST /networks: 0x80070057",
+	},
+	{
+		name: "Calico makes its own External, and removes ours below the kubelet", golden: "network-overlay-calico",
+		daemon: cni.Calico("Overlay"), without: withOurVSwitch("Overlay"), wrong: cutConnections,
+		symptom: "the vSwitch of the node's connections was removed after the join",
+	},
+	{
+		name: "Calico's vSwitch drops what pools have given", golden: "network-overlay-calico-static", daemon: cni.Calico("Overlay"),
+		without: dropped("-behind-cni"), wrong: cutOff, symptom: "vEthernet (Ethernet0 2) has routes [] and name servers []",
+	},
+	{
+		name: "also at each later start", golden: "network-overlay-calico-static", daemon: cni.Calico("Overlay"),
+		without: laterWithout("-behind-cni"), wrong: cutOff, later: true,
+		symptom: "vEthernet (Ethernet0 2) has routes [] and name servers []",
+	},
+	{
+		name: "so does flannel's", golden: "network-overlay-flannel-two-adapters", daemon: cni.VXLAN,
+		without: dropped("-behind-cni"), wrong: cutOff, symptom: "vEthernet (node) has routes [] and name servers []",
+	},
+	{
+		name: "pods reach Azure's own addresses behind Calico", golden: "network-azure-overlay-calico", daemon: cni.Calico("Overlay"),
+		without: dropped("metadata-routes-behind-cni"), wrong: noMetadata, symptom: "no route to 169.254.169.254/32",
+	},
+	{
+		name: "Calico's BGP restarts a router", golden: "network-l2bridge-calico", daemon: cni.Calico("L2Bridge"),
+		without: dropped("router", "router-running"), symptom: "Restart-Service : Service RemoteAccess cannot be started",
+	},
+	{
+		name: "OVN writes no configuration", golden: "network-overlay-ovn", daemon: cni.HybridOverlay,
+		without: dropped("cni-configuration"), symptom: "cni plugin not initialized",
+	},
+	{
+		name: "OVN has no address for kube-proxy", golden: "network-overlay-ovn-kube-proxy", daemon: cni.HybridOverlay,
+		without: dropped("source-vip", "kube-proxy-configuration"), wrong: noSourceVIP, symptom: "source-vip flag not set",
+	},
+	{
+		name: "Azure CNI needs a MAC for remote ARP", golden: "network-azure-l2bridge-azurecni", daemon: cni.AzureVNet,
+		without: dropped("remote-arp"), symptom: "pods get no answer from outside",
+	},
+	{
+		name: "Azure CNI asks for IPv6 only with ipv6Mode", golden: "network-azure-l2bridge-dual-stack", daemon: cni.AzureVNet,
+		without: editedFile("cni-configuration", `"ipv6Mode":"ipv6nat",`), wrong: onlyIPv4, symptom: "the pod has no IPv6 address",
+	},
+	{
+		name: "azure-vnet-ipamv6 reads the Node", golden: "network-azure-l2bridge-dual-stack", daemon: cni.AzureVNet,
+		without: dropped("ipam-kubeconfig"), symptom: `azure-vnet-ipamv6: stat c:\k\config`,
+	},
+	{
+		name: "azure-vnet believes its file more than HNS", golden: "network-azure-l2bridge-azurecni", daemon: cni.AzureVNet,
+		without: laterWithout("stale-network-files"), later: true, symptom: "azure-vnet.json has a network that HNS does not have",
+	},
+	{
+		name: "Antrea needs Hyper-V's cmdlets", golden: "network-transparent-antrea", daemon: cni.Antrea,
+		without: dropped("network-features"), symptom: "Get-VMNetworkAdapter is not recognized",
+	},
+	{
+		name: "Antrea needs the firewall off", golden: "network-transparent-antrea", daemon: cni.Antrea,
+		without: dropped("firewall-off"), symptom: "tunnels do not pass Windows' firewall",
+	},
+	{
+		name: "Antrea's network must go at each start", golden: "network-transparent-antrea", daemon: cni.Antrea,
+		without: laterWithout("stale-networks"), later: true, symptom: "the Open vSwitch Extension of antrea-hnsnetwork is disabled",
+	},
+	{
+		name: "endpoints outlive their pods", golden: "network-l2bridge-flannel", daemon: cni.HostGW,
+		without: laterWithout("stale-networks"), later: true, wrong: ghosts, symptom: "endpoint pod0_cbr0 has no pod",
+	},
+	{
+		name: "HNS picks any adapter that is free", golden: "network-l2bridge-flannel", daemon: cni.HostGW, world: withSecondAdapter,
+		without: withoutAdapterName, wrong: otherAdapter, symptom: "External is on Ethernet1",
+	},
+}
+
+// Each mend is needed: with it the CNI's daemon and the node do well, also after a later start; without it they do not.
+func TestMendsAreNeeded(t *testing.T) {
+	t.Parallel()
+	for _, mend := range mends {
+		t.Run(mend.name, func(t *testing.T) {
+			t.Parallel()
+			golden := mustRead(t, mend.golden)
+			for _, mended := range []bool{true, false} {
+				p := expect.Got(plan.Decode(golden))(t)
+				if !mended {
+					mend.without(p)
+				}
+				v := networkWorld(expect.Got(p.Encode())(t))
+				delete(v.World.Files, `C:\etc\cni\net.d\99-mine.conf`)
+				if !strings.HasSuffix(mend.golden, "two-adapters") {
+					v.World.Adapters = v.World.Adapters[:1]
+				}
+				if mend.world != nil {
+					mend.world(&v.World)
+				}
+				s := newStage(t, v)
+				c := s.withCNI(mend.daemon)
+				s.live()
+				first := c.wrong(mend.wrong)
+				c.startAgain()
+				all := []string{first, c.wrong(mend.wrong)}
+				switch {
+				case mended && strings.Join(all, "") != "":
+					t.Errorf("the plan has it, and is wrong all the same: %q", all)
+				case !mended && mend.later && (first != "" || !strings.Contains(all[1], mend.symptom)):
+					t.Errorf("without it a later start ends with %q, want %q", all, mend.symptom)
+				case !mended && !mend.later && !strings.Contains(first, mend.symptom):
+					t.Errorf("without it the node ends with %q, want %q", first, mend.symptom)
+				}
+			}
+		})
+	}
+}
+
+// played is a node whose CNI runs its daemon each time when the kubelet starts.
+type played struct {
+	*stage
+	daemon cni.Daemon
+	failed string
+}
+
+func (s *stage) withCNI(daemon cni.Daemon) *played {
+	c := &played{stage: s, daemon: daemon}
+	scripted := s.machine.Intercept
+	s.machine.Intercept = func(call *windows.Call) windows.Program {
+		line := strings.Join(call.Argv, " ")
+		if strings.HasPrefix(line, kubeadmPath+" join") {
+			s.effect("joined behind " + s.externalID())
+		}
+		if line == "sc.exe start kubelet" {
+			c.run()
+		}
+		return scripted(call)
+	}
+	return c
+}
+
+func (c *played) run() {
+	c.failed = ""
+	if err := c.daemon(c.machine); err != nil {
+		c.failed = err.Error()
+	}
+}
+
+// startAgain is a later start of Windows, which starts the kubelet itself unless the plan does.
+func (c *played) startAgain() {
+	c.t.Helper()
+	expect.OK(c.t, c.machine.Boot())
+	start, _, err := c.machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "Start")
+	expect.OK(c.t, err)
+	if start.Number == 2 {
+		c.run()
+	}
+	c.start()
+}
+
+// wrong is all that is wrong with the node, when the kubelet has started once more what failed.
+func (c *played) wrong(more func(*stage) string) string {
+	c.t.Helper()
+	if c.failed != "" {
+		c.run()
+	}
+	all := []string{c.failed, cni.NotReady(c.machine)}
+	report := c.end()
+	if report.State != plan.StateSucceeded || report.Boot != nil && report.Boot.State != plan.StateSucceeded {
+		all = append(all, report.Message, fmt.Sprint(report.Boot))
+	}
+	if more != nil {
+		all = append(all, more(c.stage))
+	}
+	return strings.Join(slices.DeleteFunc(all, func(one string) bool { return one == "" }), "; ")
+}
+
+// dropped leaves steps out, those of the bootstrap and those of every boot, by their names or the ends of them.
+func dropped(names ...string) func(*plan.Plan) {
+	return func(p *plan.Plan) { drop(p.Phases, names); drop(p.EveryBoot, names) }
+}
+
+// laterWithout leaves steps out of every boot alone.
+func laterWithout(names ...string) func(*plan.Plan) {
+	return func(p *plan.Plan) { drop(p.EveryBoot, names) }
+}
+
+func drop(phases []plan.Phase, names []string) {
+	for i := range phases {
+		phases[i].Steps = slices.DeleteFunc(phases[i].Steps, func(one plan.Step) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(one.Base().Name, name) })
+		})
+	}
+}
+
+// withOurVSwitch makes the network External before the join, on the adapter of the default route.
+func withOurVSwitch(kind string) func(*plan.Plan) {
+	return func(p *plan.Plan) {
+		at := slices.IndexFunc(p.Phases, func(phase plan.Phase) bool { return phase.Name == "network" })
+		subnet := map[string]any{"AddressPrefix": "192.168.255.0/30", "GatewayAddress": "192.168.255.1"}
+		p.Phases[at].Steps = append(p.Phases[at].Steps, &plan.HNSNetwork{
+			Common:  plan.Common{Name: "external-network"},
+			Request: plan.Tree{"Name": "External", "Type": kind, "Subnets": []any{subnet}, "NetworkAdapterName": "Ethernet0 2"},
+		})
+	}
+}
+
+func withoutAdapterName(p *plan.Plan) {
+	for _, phase := range slices.Concat(p.Phases, p.EveryBoot) {
+		for _, one := range phase.Steps {
+			if network, ok := one.(*plan.HNSNetwork); ok {
+				delete(network.Request, "NetworkAdapterName")
+			}
+		}
+	}
+}
+
+// editedFile takes a text out of a file.
+func editedFile(name, text string) func(*plan.Plan) {
+	return func(p *plan.Plan) {
+		for _, phase := range slices.Concat(p.Phases, p.EveryBoot) {
+			for _, one := range phase.Steps {
+				if file, ok := one.(*plan.File); ok && file.Name == name {
+					file.Text = plan.Text(strings.ReplaceAll(file.Text.String(), text, ""))
+				}
+			}
+		}
+	}
+}
+
+func withSecondAdapter(w *world) {
+	w.Adapters = append(w.Adapters, worldAdapter{Index: 12, MAC: "00-50-56-00-00-02", Name: "Ethernet1"})
+	w.Addresses = append(w.Addresses, worldAddress{Index: 12, Address: "10.7.0.5/24", Origin: "Dhcp"})
+}
