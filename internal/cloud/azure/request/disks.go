@@ -100,7 +100,7 @@ func encryption(set string) *armcompute.DiskEncryptionSetParameters {
 // capabilities prepare the VM for disks of the type UltraSSD_LRS.
 func capabilities(spec *infrav1.AzureVM) *armcompute.AdditionalCapabilities {
 	ultra := enabled(spec.UltraSSD)
-	if ultra == nil && slices.ContainsFunc(spec.DataDisks, isUltra) {
+	if slices.ContainsFunc(spec.DataDisks, isUltra) { // the API server refuses Disabled beside such a disk
 		ultra = new(true)
 	}
 	if ultra == nil {

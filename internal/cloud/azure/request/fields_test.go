@@ -144,6 +144,22 @@ var fieldCases = map[string]fieldCase{
 		systemAt + ".managedDisk.securityProfile.diskEncryptionSet.id": `"` + blueGroup.String() +
 			`/providers/Microsoft.Compute/diskEncryptionSets/k"`,
 	}},
+	"a confidential VM whose disk Azure encrypts": {func(s *infrav1.AzureVM) {
+		s.SecurityProfile.SecurityType = infrav1.AzureConfidentialVM
+		s.OSDisk.DiskEncryptionSetID = blueGroup.String() + "/providers/Microsoft.Compute/diskEncryptionSets/k"
+	}, map[string]string{
+		systemAt + ".managedDisk": `{"diskEncryptionSet":{"id":"` + blueGroup.String() +
+			`/providers/Microsoft.Compute/diskEncryptionSets/k"},"securityProfile":{"securityEncryptionType":"VMGuestStateOnly"}}`,
+	}},
+	"disks with a type or a key alone": {func(s *infrav1.AzureVM) {
+		s.OSDisk.Type = "Premium_LRS"
+		s.DataDisks = []infrav1.AzureDataDisk{{Name: "a", SizeGiB: 1, DiskEncryptionSetID: blueGroup.String() +
+			"/providers/Microsoft.Compute/diskEncryptionSets/k"}}
+	}, map[string]string{
+		systemAt + ".managedDisk": `{"storageAccountType":"Premium_LRS"}`,
+		"properties.storageProfile.dataDisks.0.managedDisk": `{"diskEncryptionSet":{"id":"` + blueGroup.String() +
+			`/providers/Microsoft.Compute/diskEncryptionSets/k"}}`,
+	}},
 	"the VM's own identity": {func(s *infrav1.AzureVM) {
 		s.Identities.Type = infrav1.AzureIdentitiesSystemAssigned
 	}, map[string]string{
@@ -228,56 +244,6 @@ func fieldsAt(of any, path []string) any {
 		}
 	}
 	return of
-}
-
-// TestSeparateAdapters pass the rules of Microsoft.Network, and have what an inline adapter has.
-func TestSeparateAdapters(t *testing.T) {
-	w := blueWant()
-	fullWant(&w)
-	wanted := &w.Machine.Spec.Azure.NetworkInterfaces[0]
-	wanted.PrivateAddress = "10.1.5.5"
-	body := expect.Got(doc.Read(expect.Got(json.Marshal(Adapter(w, 0)))(t)))(t)
-	id, _ := doc.ParseID(blueGroup.Adapter("win-1-node").String())
-	if refused := rules.CheckNIC(rules.Request{ID: id, Body: body, Version: "2025-01-01", Create: true}); refused != nil {
-		t.Errorf("Azure says %v", refused)
-	}
-	for path, want := range map[string]any{
-		"properties.ipConfigurations.0.properties.privateIPAddress":                     "10.1.5.5",
-		"properties.ipConfigurations.0.properties.privateIPAllocationMethod":            "Static",
-		"properties.ipConfigurations.0.properties.loadBalancerBackendAddressPools.1.id": w.Placement.OutboundPool,
-		"properties.ipConfigurations.1.properties.subnet.id":                            w.Placement.Subnets[0],
-		"properties.enableIPForwarding":                                                 true,
-		"properties.networkSecurityGroup.id":                                            wanted.NetworkSecurityGroupID,
-		"properties.dnsSettings.dnsServers.0":                                           "10.0.0.2",
-		"tags.capwin-machine":                                                           "blue-win-1",
-	} {
-		if diff := cmp.Diff(want, fieldsAt(body, strings.Split(path, "."))); diff != "" {
-			t.Errorf("%s:\n%s", path, diff)
-		}
-	}
-}
-
-// TestPools: a node reaches the Internet through the cluster's pool, or by an address of its own.
-func TestPools(t *testing.T) {
-	w := blueWant()
-	w.Placement.OutboundPool = "out"
-	for name, test := range map[string]struct {
-		adapter infrav1.AzureNetworkInterface
-		want    []string
-	}{
-		"none":                    {infrav1.AzureNetworkInterface{}, []string{"out"}},
-		"its own besides":         {infrav1.AzureNetworkInterface{LoadBalancerPoolIDs: []string{"in"}}, []string{"in", "out"}},
-		"the cluster's said once": {infrav1.AzureNetworkInterface{LoadBalancerPoolIDs: []string{"out"}}, []string{"out"}},
-		"a public address":        {infrav1.AzureNetworkInterface{PublicIP: infrav1.AzureEnabled}, nil},
-	} {
-		w.Machine.Spec.Azure.NetworkInterfaces = []infrav1.AzureNetworkInterface{test.adapter, {Name: "other"}}
-		if got := pools(w, 0); !slices.Equal(got, test.want) {
-			t.Errorf("%s: got %v", name, got)
-		}
-		if got := pools(w, 1); len(got) > 0 {
-			t.Errorf("%s: the second adapter joins %v", name, got)
-		}
-	}
 }
 
 // TestTagsOfMachineGoFirst: Azure would refuse two tags whose names differ in case only.

@@ -43,14 +43,15 @@ func blueWant() Want {
 	}
 }
 
-func TestVM(t *testing.T) {
-	for name, change := range map[string]func(*Want){
-		"plain": func(*Want) {},
-		"full":  fullWant,
+func TestBodies(t *testing.T) {
+	full, fixed := blueWant(), blueWant()
+	fullWant(&full)
+	fullWant(&fixed)
+	fixed.Machine.Spec.Azure.NetworkInterfaces[0].PrivateAddress = "10.1.5.5"
+	for name, body := range map[string]any{
+		"plain": VM(blueWant()), "full": VM(full), "adapter-plain": Adapter(blueWant(), 0), "adapter-full": Adapter(fixed, 0),
 	} {
-		w := blueWant()
-		change(&w)
-		got, err := json.MarshalIndent(VM(w), "", "  ")
+		got, err := json.MarshalIndent(body, "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
