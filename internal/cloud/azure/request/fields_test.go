@@ -156,7 +156,7 @@ var fieldCases = map[string]fieldCase{
 		s.DataDisks = []infrav1.AzureDataDisk{{Name: "a", SizeGiB: 1, DiskEncryptionSetID: blueGroup.String() +
 			"/providers/Microsoft.Compute/diskEncryptionSets/k"}}
 	}, map[string]string{
-		systemAt + ".managedDisk": `{"storageAccountType":"Premium_LRS"}`,
+		systemAt + ".managedDisk": `{"storageAccountType":"Premium_LRS"}`, "properties.additionalCapabilities": "null",
 		"properties.storageProfile.dataDisks.0.managedDisk": `{"diskEncryptionSet":{"id":"` + blueGroup.String() +
 			`/providers/Microsoft.Compute/diskEncryptionSets/k"}}`,
 	}},

@@ -44,12 +44,15 @@ func blueWant() Want {
 }
 
 func TestBodies(t *testing.T) {
-	full, fixed := blueWant(), blueWant()
+	full, fixed, pods := blueWant(), blueWant(), blueWant()
 	fullWant(&full)
 	fullWant(&fixed)
 	fixed.Machine.Spec.Azure.NetworkInterfaces[0].PrivateAddress = "10.1.5.5"
+	pods.Placement.OutboundPool = blueGroup.Pool("blue", "out").String()
+	pods.Machine.Spec.Azure.NetworkInterfaces = []infrav1.AzureNetworkInterface{{SecondaryAddresses: 2}}
 	for name, body := range map[string]any{
 		"plain": VM(blueWant()), "full": VM(full), "adapter-plain": Adapter(blueWant(), 0), "adapter-full": Adapter(fixed, 0),
+		"adapter-pods": Adapter(pods, 0),
 	} {
 		got, err := json.MarshalIndent(body, "", "  ")
 		if err != nil {
@@ -104,7 +107,7 @@ func TestCheckUserData(t *testing.T) {
 	}
 	err := CheckUserData(make(cloud.UserData, MaxUserData+1))
 	var told *cloud.Error
-	if !errors.As(err, &told) || told.Kind != cloud.Invalid || !strings.Contains(told.Message, "have 65536 bytes") {
+	if !errors.As(err, &told) || told.Kind != cloud.Invalid || !strings.Contains(told.Message, "have 65536 bytes, but Azure takes at most 65535") {
 		t.Errorf("one byte over: %#v", err)
 	}
 	w := blueWant()
@@ -127,9 +130,11 @@ func TestPassword(t *testing.T) {
 			t.Errorf("%s has no %s letter", one, name)
 		}
 	}
-	other, _ := Password(bytes.NewReader(bytes.Repeat([]byte{255}, 100)))
-	if one == other {
-		t.Error("it does not depend on the random bytes")
+	for random, want := range map[byte]string{0: "A", 63: "_", 64: "A", 255: "_"} {
+		got, err := Password(bytes.NewReader(bytes.Repeat([]byte{random}, 100)))
+		if want = classes + strings.Repeat(want, passwordLength); got != want || err != nil {
+			t.Errorf("of bytes %d: %s, %v", random, got, err)
+		}
 	}
 	if _, err := Password(bytes.NewReader(nil)); !errors.Is(err, io.EOF) {
 		t.Errorf("without random bytes: %v", err)
