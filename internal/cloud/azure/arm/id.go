@@ -35,10 +35,11 @@ func (g ID) Disk(name string) ID { return g.child(compute, "disks", name) }
 // Adapter is the ID of a network interface in a group.
 func (g ID) Adapter(name string) ID { return g.child(networks, "networkInterfaces", name) }
 
+// Network is the ID of a virtual network in a group.
+func (g ID) Network(name string) ID { return g.child(networks, "virtualNetworks", name) }
+
 // Subnet is the ID of a subnet of a virtual network in a group.
-func (g ID) Subnet(network, name string) ID {
-	return g.child(networks, "virtualNetworks", network).part("subnets", name)
-}
+func (g ID) Subnet(network, name string) ID { return g.Network(network).part("subnets", name) }
 
 // Pool is the ID of a backend pool of a load balancer in a group.
 func (g ID) Pool(balancer, name string) ID {

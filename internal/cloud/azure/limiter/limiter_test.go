@@ -314,3 +314,25 @@ func TestAfterASilence(t *testing.T) {
 		expect.Same(t, "silence", bucket{tokens: after, notBefore: until}, b, cmp.AllowUnexported(bucket{}, size{}))
 	}
 }
+
+// TestTurns: who has to wait gets a turn behind all who wait, and keeps it until the call is made. Places of those who did not come
+// are given up.
+func TestTurns(t *testing.T) {
+	b := bucket{size: size{most: 100, rate: 10}, at: paceStart, looked: paceStart, turns: map[string]time.Time{}}
+	ask := func(who string, after, want time.Duration) {
+		t.Helper()
+		expect.Same(t, fmt.Sprint(who, " after ", after), want, b.ask(who, paceStart.Add(after)))
+	}
+	ask("a", 0, 106*time.Millisecond)
+	ask("b", 0, 212*time.Millisecond)
+	ask("a", 0, 106*time.Millisecond)
+	ask("a", 106*time.Millisecond, 0)
+	b.tokens = 0
+	ask("a", 106*time.Millisecond, 106*time.Millisecond)
+	b.tokens = 3
+	ask("c", 106*time.Millisecond, 0)
+	expect.Same(t, "who waits", 2, len(b.turns))
+	b.tokens, b.at = 0, paceStart.Add(time.Hour)
+	ask("d", time.Hour, 106*time.Millisecond)
+	expect.Same(t, "who waits after an hour", 1, len(b.turns))
+}

@@ -180,7 +180,7 @@ func (s Survey) running() Step {
 
 // complaint is what is wrong with a VM that runs.
 func (s Survey) complaint() string {
-	if s.Seen.State == Failed && s.View != nil {
+	if s.Seen.State == Failed {
 		return s.View.Error.Message
 	}
 	if s.Refused != nil {
@@ -194,7 +194,7 @@ func toMake(s Survey) Step {
 	switch {
 	case s.Put.Took && s.Looked.Before(s.Put.At):
 		return Step{Act: Look}
-	case s.Put.Answer == Refused && s.Now.Before(s.Put.NotBefore):
+	case s.Now.Before(s.Put.NotBefore):
 		return fail(s.Put.Err)
 	case s.SizesDue:
 		return Step{Act: Sizes}

@@ -20,30 +20,29 @@ var (
 	firstTry = request.Choice{Size: "D2"}
 	errPut   = cloud.Errorf(cloud.Exhausted, "Quota", "the quota is used up")
 	errShut  = cloud.Errorf(cloud.Exhausted, "Closed", "all sizes are closed")
+	off      = cloud.Stopped
 	errGone  = cloud.Errorf(cloud.Denied, "Locked", "the group is locked")
 )
 
 func ago(d time.Duration) time.Time { return noon.Add(-d) }
 
 // Facts about the machine. Without one it was made after this process began.
-func existed(m *cloud.Machine, _ *Survey)     { m.Existed = true }
-func settled(m *cloud.Machine, _ *Survey)     { m.Settled = true }
-func noSpec(m *cloud.Machine, _ *Survey)      { m.Spec.Azure = nil }
-func older(m *cloud.Machine, s *Survey)       { m.Created = s.Opened.Add(-time.Hour) }
-func justOpened(m *cloud.Machine, s *Survey)  { s.Opened = ago(time.Minute); older(m, s) }
-func unlisted(_ *cloud.Machine, s *Survey)    { s.Listed = time.Time{} }
-func stranger(_ *cloud.Machine, s *Survey)    { s.Seen = &Sight{State: Succeeded, Power: On} }
-func ran(_ *cloud.Machine, s *Survey)         { s.Ran = true }
-func closed(_ *cloud.Machine, s *Survey)      { s.Choice, s.Closed = nil, errShut }
-func deleteFails(_ *cloud.Machine, s *Survey) { s.Delete = Delete{At: ago(time.Second), Err: errGone} }
+func existed(m *cloud.Machine, _ *Survey)       { m.Existed = true }
+func settled(m *cloud.Machine, _ *Survey)       { m.Settled = true }
+func noSpec(m *cloud.Machine, _ *Survey)        { m.Spec.Azure = nil }
+func older(m *cloud.Machine, s *Survey)         { m.Created = s.Opened.Add(-time.Hour) }
+func justOpened(m *cloud.Machine, s *Survey)    { s.Opened = ago(time.Minute); older(m, s) }
+func unlisted(_ *cloud.Machine, s *Survey)      { s.Listed = time.Time{} }
+func stranger(_ *cloud.Machine, s *Survey)      { s.Seen = &Sight{State: Succeeded, Power: On} }
+func powersAwaited(_ *cloud.Machine, s *Survey) { s.PowersAwaited = true }
+func ran(_ *cloud.Machine, s *Survey)           { s.Ran = true }
+func closed(_ *cloud.Machine, s *Survey)        { s.Choice, s.Closed = nil, errShut }
+func deleteFails(_ *cloud.Machine, s *Survey)   { s.Delete = Delete{At: ago(time.Second), Err: errGone} }
 
-const off = cloud.Stopped
-
-func evictable(_ *cloud.Machine, s *Survey) { s.Seen.Evictable = true }
-
-func sizesDue(_ *cloud.Machine, s *Survey) { s.SizesDue = true }
-
-func sizeKnown(_ *cloud.Machine, s *Survey) { s.Seen.VM.Size.CPUs = 4 }
+func evictable(_ *cloud.Machine, s *Survey)   { s.Seen.Evictable = true }
+func sizesDue(_ *cloud.Machine, s *Survey)    { s.SizesDue = true }
+func sizeKnown(_ *cloud.Machine, s *Survey)   { s.Seen.VM.Size.CPUs = 4 }
+func firstClosed(_ *cloud.Machine, s *Survey) { s.Closed = errShut }
 
 func taken(_ *cloud.Machine, s *Survey) {
 	s.Put = Put{At: ago(time.Second), Answer: Refused, Took: true}
@@ -106,6 +105,7 @@ func TestDecide(t *testing.T) {
 		{name: "nothing is known: all machines wait for one list", want: Running, facts: []fact{unlisted}, act: List},
 		{name: "a report, too", want: Report, facts: []fact{unlisted}, act: List},
 		{name: "a deletion, too", want: Gone, facts: []fact{unlisted}, act: List},
+		{name: "it is not said yet which VMs run", want: Running, facts: []fact{powersAwaited}, act: List},
 		{name: "a new machine gets its VM without a look", want: Running, act: Create},
 		{
 			name: "a machine of an earlier process, too: the request says that no VM may exist", want: Running, facts: []fact{older},
@@ -135,6 +135,10 @@ func TestDecide(t *testing.T) {
 		{name: "no part of the spec is ours, and it goes", want: Gone, facts: []fact{noSpec}, err: cloud.ErrNotFound},
 
 		{name: "accepted, and not in the list yet", want: Running, facts: []fact{put(Accepted, 9*time.Minute)}},
+		{
+			name: "a deletion before it says nothing", want: Running,
+			facts: []fact{put(Accepted, time.Minute), deleted(true, time.Hour)},
+		},
 		{name: "accepted long ago, and not in the list: look", want: Running, facts: []fact{put(Accepted, 11*time.Minute)}, act: Look},
 		{name: "one look proves nothing", want: Running, facts: []fact{put(Accepted, 11*time.Minute), missed(1, 0)}},
 		{name: "two looks at once prove nothing", want: Running, facts: []fact{put(Accepted, 11*time.Minute), missed(2, time.Second)}},
@@ -147,6 +151,7 @@ func TestDecide(t *testing.T) {
 		{name: "refused: not before its time", want: Running, facts: []fact{refusedUntil(time.Second)}, err: errPut},
 		{name: "refused: again in time", want: Running, facts: []fact{refusedUntil(0)}, act: Create},
 		{name: "all sizes are closed", want: Running, facts: []fact{closed}, err: errShut},
+		{name: "the first size is closed, another is open", want: Running, facts: []fact{firstClosed}, act: Create},
 		{name: "no choice, and no reason", want: Running, facts: []fact{func(_ *cloud.Machine, s *Survey) { s.Choice = nil }}},
 		{name: "the name is taken: look whose VM it is", want: Running, facts: []fact{taken}, act: Look},
 		{name: "the name is taken, but the VM does not show: again", want: Running, facts: []fact{taken, looked(0)}, act: Create},
@@ -207,6 +212,9 @@ func TestDecide(t *testing.T) {
 			facts: []fact{vm(Succeeded, On), deleted(true, time.Minute), put(Accepted, 30*time.Second)}, act: Remove,
 		},
 		{name: "Azure is at it", want: Gone, facts: []fact{vm(Deleting, On), deleted(true, time.Hour)}},
+		{name: "another is at it: ours, too", want: Gone, facts: []fact{vm(Deleting, On)}, act: Remove},
+		{name: "the name is taken, and the VM does not show: look", want: Gone, facts: []fact{taken}, act: Look},
+		{name: "a stranger after our VM: look", want: Gone, facts: []fact{put(Accepted, time.Hour), stranger}, act: Look},
 		{name: "it is still there: again", want: Gone, facts: []fact{vm(Succeeded, On), deleted(true, 3*time.Minute)}, act: Remove},
 		{name: "the deletion was refused", want: Gone, facts: []fact{vm(Succeeded, On), deleteFails}, err: errGone},
 		{name: "a VM that Azure does not show yet is removed", want: Gone, facts: []fact{put(Accepted, time.Minute)}, act: Remove},

@@ -94,7 +94,7 @@ type Missed struct {
 type Put struct {
 	At     time.Time // zero if there was none
 	Answer Answer
-	// Err is why it was refused, and NotBefore when the next may be sent.
+	// Err is why it was refused, and NotBefore when the next may be sent; both are zero if it was not refused.
 	Err       *cloud.Error
 	NotBefore time.Time
 	// Took says that Azure refused it because a VM of the name exists.

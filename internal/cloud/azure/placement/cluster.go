@@ -92,8 +92,7 @@ func (c *cluster) readNetwork(r *reader) {
 	if name == "" || group == "" || c.subscription == "" {
 		return
 	}
-	c.network = arm.GroupID(c.subscription, group)
-	c.network.Names = []string{name}
+	c.network = arm.GroupID(c.subscription, group).Network(name)
 	for _, one := range r.objects("spec", "networkSpec", "subnets") {
 		c.subnets = append(c.subnets, subnet{
 			id:            c.network.Parent().Subnet(name, one.text("name")).String(),
@@ -159,9 +158,7 @@ func (c cluster) subnetOf(id string) subnet {
 
 // inNetwork says whether a subnet is in the cluster's virtual network.
 func (c cluster) inNetwork(id string) bool {
-	s, ok := arm.Parse(id)
-	return ok && len(c.network.Names) == 1 && len(s.Names) == 2 && strings.EqualFold(s.Subscription, c.network.Subscription) &&
-		strings.EqualFold(s.Group, c.network.Group) && strings.EqualFold(s.Names[0], c.network.Names[0])
+	return strings.HasPrefix(strings.ToLower(id), c.network.Key()+"/subnets/")
 }
 
 // lacks is the error about a value that neither the spec nor the AzureCluster has.

@@ -1,8 +1,12 @@
 package placement
 
 import (
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -21,5 +25,30 @@ func TestGatewayOfASubnet(t *testing.T) {
 		of := blueWith(t, []any{map[string]any{"name": "nodes", "natGateway": test.gateway}}, "spec.networkSpec.subnets")
 		c := expect.Got(read(of))(t)
 		expect.Same(t, name, test.want, c.subnets[0].natGateway)
+	}
+}
+
+// TestLongWords: what a tenant wrote is shown up to a length, to the letter.
+func TestLongWords(t *testing.T) {
+	x := func(n int) string { return strings.Repeat("x", n) }
+	for _, over := range []int{0, 1} {
+		_, err := Home("azure://" + x(248+over))
+		if got := strings.Contains(err.Error(), "..."); got != (over > 0) {
+			t.Errorf("a provider ID of %d letters: %v", 256+over, err)
+		}
+		_, noGroup := group(&infrav1.AzureVM{SubscriptionID: x(224 + over), ResourceGroup: "g"}, "", cluster{})
+		foreign := someIdentity("ServicePrincipal", &Allowed{})
+		foreign.SecretNamespace = x(63 + over)
+		_, elsewhere := Use(byTeam, foreign)
+		_, unknown := Use(byTeam, someIdentity(x(64+over), &Allowed{}))
+		for what, err := range map[string]error{
+			"group": noGroup, "namespace of a Secret": elsewhere, "type": unknown,
+			"edge zone": cluster{}.check(&unstructured.Unstructured{}, x(64+over)),
+			"cloud":     cluster{environment: infrav1.AzureCloud(x(64 + over))}.check(&unstructured.Unstructured{}, ""),
+		} {
+			if got := strings.Contains(err.Error(), "..."); got != (over > 0) {
+				t.Errorf("%s, %d too long: %v", what, over, err)
+			}
+		}
 	}
 }

@@ -49,21 +49,25 @@ func someIdentity(kind string, allowed *Allowed) Identity {
 
 // TestLabelsUnread: a manager that may not read labels says so only where they might have helped.
 func TestLabelsUnread(t *testing.T) {
-	unread := cloud.Asker{Namespace: "team", Unread: true}
-	selector := &metav1.LabelSelector{MatchLabels: byTeam.Labels}
-	for says, allowed := range map[string]*Allowed{
-		"may not read Namespaces":       {Selector: selector},
-		"spec.allowedNamespaces":        {List: []string{"other"}},
-		"namespace team: add":           nil,
-		"the manager may not read Name": {List: []string{"other"}, Selector: selector},
+	helps := &metav1.LabelSelector{MatchLabels: map[string]string{"azure": "other"}}
+	for name, test := range map[string]struct {
+		unread     bool
+		allowed    *Allowed
+		says, hint bool
+	}{
+		"a selector":                      {true, &Allowed{Selector: helps}, true, true},
+		"a selector, with a list":         {true, &Allowed{List: []string{"other"}, Selector: helps}, true, true},
+		"a list alone":                    {true, &Allowed{List: []string{"other"}}, true, false},
+		"nobody is allowed":               {true, nil, true, false},
+		"the labels are read":             {false, &Allowed{Selector: helps}, true, false},
+		"the namespace is named, as well": {true, &Allowed{List: []string{"team"}, Selector: helps}, false, false},
 	} {
-		_, err := Use(unread, someIdentity("WorkloadIdentity", allowed))
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want that it says %q", err, says)
+		_, err := Use(cloud.Asker{Namespace: "team", Unread: test.unread}, someIdentity("WorkloadIdentity", test.allowed))
+		says := err != nil && strings.Contains(err.Error(), "does not allow namespace team")
+		hint := err != nil && strings.Contains(err.Error(), "may not read Namespaces")
+		if says != test.says || hint != test.hint {
+			t.Errorf("%s: %v", name, err)
 		}
-	}
-	if _, err := Use(unread, someIdentity("WorkloadIdentity", &Allowed{List: []string{"team"}, Selector: selector})); err != nil {
-		t.Errorf("a namespace that is named: %v", err)
 	}
 }
 
@@ -113,22 +117,31 @@ func TestIdentityThatCannotBeUsed(t *testing.T) {
 		name   string
 		change func(*Identity)
 		reason string
+		says   string
 	}{
-		{"missing", func(i *Identity) { i.Missing = true }, infrav1.CredentialsMissingReason},
-		{"being deleted", func(i *Identity) { i.BeingDeleted = true }, infrav1.CredentialsBeingDeletedReason},
-		{"no client", func(i *Identity) { i.ClientID = "" }, infrav1.CredentialsMissingReason},
-		{"no tenant", func(i *Identity) { i.TenantID = "" }, infrav1.CredentialsMissingReason},
-		{"a path to a certificate", func(i *Identity) { i.CertPath = "/c" }, infrav1.CredentialsRejectedReason},
-		{"a path to credentials", func(i *Identity) { i.CredsPath = "/c" }, infrav1.CredentialsRejectedReason},
-		{"an unknown type", func(i *Identity) { i.Type = "Other" }, infrav1.CredentialsRejectedReason},
-		{"no Secret", func(i *Identity) { i.SecretName = "" }, infrav1.CredentialsMissingReason},
-		{"a Secret of another namespace", func(i *Identity) { i.SecretNamespace = "team" }, infrav1.CredentialsRejectedReason},
+		{"missing", func(i *Identity) { i.Missing = true }, infrav1.CredentialsMissingReason, "does not exist"},
+		{"being deleted", func(i *Identity) { i.BeingDeleted = true }, infrav1.CredentialsBeingDeletedReason, "is being deleted"},
+		{"no client", func(i *Identity) { i.ClientID = "" }, infrav1.CredentialsMissingReason, "no clientID"},
+		{"no tenant", func(i *Identity) { i.TenantID = "" }, infrav1.CredentialsMissingReason, "no tenantID"},
+		{"a path to a certificate", func(i *Identity) { i.CertPath = "/c" }, infrav1.CredentialsRejectedReason, "reads a file"},
+		{"a path to credentials", func(i *Identity) { i.CredsPath = "/c" }, infrav1.CredentialsRejectedReason, "reads a file"},
+		{
+			"a type that reads a file", func(i *Identity) { i.Type = "UserAssignedIdentityCredential" },
+			infrav1.CredentialsRejectedReason, "reads a file of its manager",
+		},
+		{"an unknown type", func(i *Identity) { i.Type = "Other" }, infrav1.CredentialsRejectedReason, "which is not known"},
+		{"no Secret", func(i *Identity) { i.SecretName = "" }, infrav1.CredentialsMissingReason, "names no Secret"},
+		{
+			"a Secret of another namespace", func(i *Identity) { i.SecretNamespace = "team" },
+			infrav1.CredentialsRejectedReason, "in namespace team",
+		},
 	} {
 		identity := someIdentity("ServicePrincipal", &Allowed{})
 		test.change(&identity)
 		got, err := Use(byTeam, identity)
 		var told *cloud.Error
-		if !errors.As(err, &told) || told.Kind != cloud.Denied || told.Reason != test.reason || got != (Grant{}) {
+		if !errors.As(err, &told) || told.Kind != cloud.Denied || told.Reason != test.reason ||
+			got != (Grant{}) || !strings.Contains(told.Message, test.says) {
 			t.Errorf("%s: %v, %#v", test.name, got, err)
 		}
 	}

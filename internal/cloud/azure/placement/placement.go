@@ -107,7 +107,7 @@ func (p *Placement) connect(spec *infrav1.AzureVM, c cluster) error {
 // inherit takes what the AzureCluster says of the first subnet. A pool can only be joined from its own virtual network, and a
 // NAT gateway makes it needless.
 func (p *Placement) inherit(c cluster) {
-	if c.name == "" || !strings.EqualFold(p.Group.Subscription, c.subscription) || !c.inNetwork(p.Subnets[0]) {
+	if !strings.EqualFold(p.Group.Subscription, c.subscription) || !c.inNetwork(p.Subnets[0]) {
 		return
 	}
 	of := c.subnetOf(p.Subnets[0])

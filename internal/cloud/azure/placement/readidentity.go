@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 // IdentityOf names the AzureClusterIdentity of an AzureCluster; the zero value if it has none. One without a namespace is in the
@@ -45,7 +44,7 @@ func ReadIdentity(object *unstructured.Unstructured) (Identity, error) {
 	if r.wrong != "" {
 		return Identity{}, deny(infrav1.CredentialsRejectedReason,
 			"AzureClusterIdentity %s/%s has a value of another type than v1beta1 in %s: "+
-				"correct it", i.Namespace, i.Name, cloud.Clean(r.wrong, 64))
+				"correct it", i.Namespace, i.Name, r.wrong)
 	}
 	return i, nil
 }

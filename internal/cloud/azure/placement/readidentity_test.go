@@ -73,6 +73,9 @@ func TestIdentityOfAnAzureCluster(t *testing.T) {
 		{"a name that climbs", blueWith(t, "../x", "spec.identityRef.name"), types.NamespacedName{}, false},
 		{"a namespace that climbs", blueWith(t, "..", "spec.identityRef.namespace"), types.NamespacedName{}, false},
 		{"a number", blueWith(t, int64(1), "spec.identityRef.name"), types.NamespacedName{}, false},
+		{"a number for a namespace", blueWith(t, int64(1), "spec.identityRef.namespace"), types.NamespacedName{}, false},
+		{"a number alone", blueWith(t, map[string]any{"name": int64(1)}, "spec.identityRef"), types.NamespacedName{}, false},
+		{"a namespace that ends wrongly", blueWith(t, "team-", "spec.identityRef.namespace"), types.NamespacedName{}, false},
 	} {
 		got, err := IdentityOf(test.from)
 		if got != test.want || (err == nil) != test.ok {
