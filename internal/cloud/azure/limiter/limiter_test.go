@@ -315,8 +315,8 @@ func TestAfterASilence(t *testing.T) {
 	}
 }
 
-// TestTurns: who has to wait gets a turn behind all who wait, and keeps it until the call is made. Places of those who did not come
-// are given up.
+// TestTurns: who has to wait gets a turn behind all who wait, and keeps it until the call is made. Places of those who did not
+// come are given up.
 func TestTurns(t *testing.T) {
 	b := bucket{size: size{most: 100, rate: 10}, at: paceStart, looked: paceStart, turns: map[string]time.Time{}}
 	ask := func(who string, after, want time.Duration) {

@@ -107,7 +107,8 @@ func TestCheckUserData(t *testing.T) {
 	}
 	err := CheckUserData(make(cloud.UserData, MaxUserData+1))
 	var told *cloud.Error
-	if !errors.As(err, &told) || told.Kind != cloud.Invalid || !strings.Contains(told.Message, "have 65536 bytes, but Azure takes at most 65535") {
+	if !errors.As(err, &told) || told.Kind != cloud.Invalid ||
+		!strings.Contains(told.Message, "have 65536 bytes, but Azure takes at most 65535") {
 		t.Errorf("one byte over: %#v", err)
 	}
 	w := blueWant()
