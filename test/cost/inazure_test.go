@@ -4,16 +4,21 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
+	simulated "github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -41,28 +46,9 @@ func TestStandingInAzure(t *testing.T) {
 	began := time.Now()
 	s.standInAzure(arm)
 	t.Logf("%d machines are copies of one, in Kubernetes and in Azure, which took %.0f s", *inAzure, time.Since(began).Seconds())
-	s.awaitOwnAddresses()
 	for _, size := range []int{250, 50} {
 		s.restartInAzure(arm, size)
 	}
-}
-
-// awaitOwnAddresses waits until our managers have found that a copy has another address than the original. Lists tell of it, and
-// the machines of a namespace are woken at a pace.
-func (s *stage) awaitOwnAddresses() {
-	s.t.Helper()
-	s.await("an address of each machine's own", func() string {
-		owners := map[string]string{}
-		for _, m := range s.list() {
-			for _, a := range m.Status.Addresses {
-				if other := owners[a.Address]; a.Type == clusterv1.MachineInternalIP && other != "" {
-					return fmt.Sprintf("%s and %s have %s", other, m.Name, a.Address)
-				}
-				owners[a.Address] = m.Name
-			}
-		}
-		return ""
-	})
 }
 
 // restartInAzure restarts our managers, which then read lists in pages of a size.
@@ -125,6 +111,22 @@ func (s *stage) standInAzure(arm *armsim.Cloud) {
 		texts[n] = parts.replacer(ids[n], nameOf(n)).Replace
 	}
 	arm.Copy(armsim.VMID(parts.vm), texts)
-	world.Together(len(ids), func(n int) { s.stand(parts, nameOf(n), ids[n]) })
+	addresses := addressesOf(arm)
+	s.stand(len(ids), func(n int) {
+		own := addresses[cloud.ComputerName(nameOf(n), ids[n])]
+		s.copyAll(parts, nameOf(n), ids[n], strconv.Quote(addresses[parts.vm]), strconv.Quote(own))
+	})
 	s.resume()
+}
+
+// addressesOf all VMs, by their names. Copies of a VM have their own.
+func addressesOf(arm *armsim.Cloud) map[string]string {
+	all := map[string]string{}
+	arm.Change(func(in *armsim.Inside) {
+		for _, nic := range in.World.All(simulated.Kind{Type: network.NIC}) {
+			_, vm, _ := strings.Cut(doc.Text(nic.Body, "properties", "virtualMachine", "id"), "/virtualMachines/")
+			all[vm] = doc.Text(doc.List(nic.Body, "properties", "ipConfigurations")[0], "properties", "privateIPAddress")
+		}
+	})
+	return all
 }

@@ -3,16 +3,15 @@ package cost
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/vim25/mo"
-	"github.com/vmware/govmomi/vim25/types"
+	vim "github.com/vmware/govmomi/vim25/types"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/retry"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -46,13 +45,13 @@ func (s *stage) standAll() {
 		change := parts.replacer(ids[n], nameOf(n))
 		vm.Name, vm.Config.InstanceUuid = cloud.ComputerName(nameOf(n), ids[n]), ids[n]
 		for _, option := range vm.Config.ExtraConfig {
-			if option, ok := option.(*types.OptionValue); ok {
+			if option, ok := option.(*vim.OptionValue); ok {
 				text, _ := option.Value.(string)
 				option.Value = change.Replace(text)
 			}
 		}
 	})
-	world.Together(len(ids), func(n int) { s.stand(parts, nameOf(n), ids[n]) })
+	s.stand(len(ids), func(n int) { s.copyAll(parts, nameOf(n), ids[n]) })
 	s.resume()
 }
 
@@ -86,68 +85,52 @@ func (s *stage) parts() parts {
 	return p
 }
 
-// stand makes a copy of all objects. The Machine comes first: it owns others.
-func (s *stage) stand(p parts, name, id string) {
+// stand makes copies of all objects, while nobody else works on them. A Machine comes first: it owns others.
+func (s *stage) stand(count int, each func(n int)) {
 	s.t.Helper()
-	machine := s.copyOf(p.machine, p.replacer(id, name))
-	owner := p.replacer(id, name, string(p.machine.UID), string(machine.GetUID()))
+	began, made := time.Now(), time.Time{}
+	expect.OK(s.t, shared.Management.Still(s.t.Context(), func() {
+		world.Together(count, each)
+		made = time.Now()
+	}))
+	s.t.Logf("%d copies in Kubernetes took %.1f s, and %.1f s until all others ran again", count, made.Sub(began).Seconds(),
+		time.Since(made).Seconds())
+}
+
+// copyAll makes a copy of each part.
+func (s *stage) copyAll(p parts, name, id string, more ...string) {
+	s.t.Helper()
+	machine := s.copyOf(p.machine, p.replacer(id, name, more...))
+	more = append(more, string(p.machine.UID), string(machine.GetUID()))
 	for _, o := range p.objects {
-		copied := s.copyOf(o, owner)
+		copied := s.copyOf(o, p.replacer(id, name, more...))
 		if _, config := o.(*bootstrapv1.WindowsBootstrapConfig); config {
-			owner = p.replacer(id, name, string(p.machine.UID), string(machine.GetUID()), string(o.GetUID()), string(copied.GetUID()))
+			more = append(more, string(o.GetUID()), string(copied.GetUID()))
 		}
 	}
 }
 
-// patience with Cluster API, which writes to a Machine many times when it is new.
-var patience = wait.Backoff{Steps: 100, Duration: 10 * time.Millisecond, Factor: 1.1, Jitter: 0.1, Cap: time.Second}
-
-// busy is true if the API server, or a webhook that it asked, had no time: then nothing was made, or it is there when one asks
-// again.
-func busy(err error) bool {
-	return apierrors.IsInternalError(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
-		apierrors.IsTooManyRequests(err)
-}
-
-func (s *stage) create(fresh func() client.Object) client.Object {
-	s.t.Helper()
-	var made client.Object
-	expect.OK(s.t, retry.OnError(patience, busy, func() error {
-		made = fresh()
-		made.SetResourceVersion("")
-		made.SetUID("")
-		err := s.Client.Create(s.t.Context(), made)
-		if apierrors.IsAlreadyExists(err) {
-			return s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(made), made)
-		}
-		return err
-	}))
-	return made
-}
+// generations are what a status says that it was written for. A copy is new.
+var generations = regexp.MustCompile(`"observedGeneration":\d+`)
 
 // copyOf creates a copy of an object and gives it its status.
 func (s *stage) copyOf(o client.Object, change *strings.Replacer) client.Object {
 	s.t.Helper()
-	text := []byte(change.Replace(string(expect.Got(json.Marshal(o))(s.t))))
-	fresh := func() client.Object {
+	text := generations.ReplaceAll([]byte(change.Replace(string(expect.Got(json.Marshal(o))(s.t)))), []byte(`"observedGeneration":1`))
+	fresh := func(version string, uid types.UID) client.Object {
 		made, _ := o.DeepCopyObject().(client.Object)
 		expect.OK(s.t, json.Unmarshal(text, made))
+		made.SetResourceVersion(version)
+		made.SetUID(uid)
 		return made
 	}
-	made := s.create(fresh)
-	if _, plain := o.(*corev1.Secret); plain {
+	made := fresh("", "")
+	expect.OK(s.t, s.Client.Create(s.t.Context(), made))
+	switch o.(type) {
+	case *corev1.Secret, *corev1.Node: // the one has no status, the other one was created with it
 		return made
 	}
-	// Cluster API has begun with it.
-	again := func(err error) bool { return apierrors.IsConflict(err) || busy(err) }
-	expect.OK(s.t, retry.OnError(patience, again, func() error {
-		if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(made), made); err != nil {
-			return err
-		}
-		status := fresh()
-		status.SetResourceVersion(made.GetResourceVersion())
-		status.SetUID(made.GetUID())
-		return s.Client.Status().Update(s.t.Context(), status)
-	}))
+	status := fresh(made.GetResourceVersion(), made.GetUID())
+	expect.OK(s.t, s.Client.Status().Update(s.t.Context(), status))
 	return made
 }

@@ -55,9 +55,11 @@ func apiServer(b Binaries, admin *rest.Config, args []string) (server, error) {
 	}, nil
 }
 
+const kubeControllerManager = "kube-controller-manager"
+
 // controllerManager may ask as often as it likes: its default of 20 requests a second makes it start slowly.
 func controllerManager(b Binaries, kubeconfig string, port int, args ...string) server {
-	return component(b, "kube-controller-manager", kubeconfig, port, append(args, "--kube-api-qps=500", "--kube-api-burst=500")...)
+	return component(b, kubeControllerManager, kubeconfig, port, append(args, "--kube-api-qps=500", "--kube-api-burst=500")...)
 }
 
 func scheduler(b Binaries, kubeconfig string, port int) server {

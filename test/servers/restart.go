@@ -26,6 +26,11 @@ func (m *Management) Resume(ctx context.Context, component string) error {
 	if err != nil {
 		return err
 	}
+	return m.again(ctx, old)
+}
+
+// again starts a process that has ended.
+func (m *Management) again(ctx context.Context, old *process) error {
 	if err := os.Rename(old.log, old.log+".before"); err != nil {
 		return fmt.Errorf("keep log of %s: %w", old.name, err)
 	}

@@ -32,6 +32,15 @@ func webhooksAnswer(ctx context.Context, api client.Client) error {
 	return nil
 }
 
+// webhooksGone waits until the API server asks no webhook about what one would refuse.
+func webhooksGone(ctx context.Context, api client.Client) error {
+	err := wait.Poll(ctx, func(ctx context.Context) error { return api.Create(ctx, unacceptable(), client.DryRunAll) })
+	if err != nil {
+		return fmt.Errorf("wait until no webhook is asked: %w", err)
+	}
+	return nil
+}
+
 func unacceptable() *clusterv1.Cluster {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "unacceptable", Namespace: metav1.NamespaceDefault}}
 	cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = []string{"not-a-network"}
