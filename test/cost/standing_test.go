@@ -116,7 +116,8 @@ var generations = regexp.MustCompile(`"observedGeneration":\d+`)
 // copyOf creates a copy of an object and gives it its status.
 func (s *stage) copyOf(o client.Object, change *strings.Replacer) client.Object {
 	s.t.Helper()
-	text := generations.ReplaceAll([]byte(change.Replace(string(expect.Got(json.Marshal(o))(s.t)))), []byte(`"observedGeneration":1`))
+	text := []byte(change.Replace(string(expect.Got(json.Marshal(o))(s.t))))
+	text = generations.ReplaceAll(text, []byte(`"observedGeneration":1`))
 	fresh := func(version string, uid types.UID) client.Object {
 		made, _ := o.DeepCopyObject().(client.Object)
 		expect.OK(s.t, json.Unmarshal(text, made))

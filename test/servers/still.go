@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Still does something while Cluster API's core manager and the controllers of Kubernetes are stopped and no webhook is asked, for
-// those who write thousands of objects that are finished: each new one costs these many times what it costs the API server.
-// When it returns, they run again, and webhooks answer.
+// Still does something while Cluster API's core manager and the controllers of Kubernetes are stopped and no webhook is asked. It
+// is for those who write thousands of objects that are finished: these have nothing to do for them, and take longer than the API
+// server to find that out. When it returns, they run again, and webhooks answer.
 func (m *Management) Still(ctx context.Context, do func()) error {
 	var stopped []*process
 	for _, name := range []string{providers[0].name, kubeControllerManager} {

@@ -56,7 +56,6 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
 	}
 	_, err := a.pursue(ctx, m, next.Gone)
 	if errors.Is(err, cloud.ErrNotFound) {
-		a.remember(m)
 		a.ledger.bury(m, a.now())
 	}
 	return err
@@ -145,6 +144,9 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 		return a.create(ctx, m, at, step.Choice)
 	case next.Remove:
 		return true, a.remove(ctx, m, at)
+	case next.Search:
+		at.scope.sweepSoon()
+		return true, nil
 	case next.Check:
 		id, _ := arm.Parse(step.ID)
 		return false, a.checkRemnant(ctx, at.scope, id)

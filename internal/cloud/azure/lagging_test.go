@@ -26,7 +26,7 @@ func TestRemovalWhileListsLag(t *testing.T) {
 		t.Errorf("the removal took %s", took)
 	}
 	calls := s.ByClass()
-	if n := calls["GET nic list"] + calls["GET disk list"]; n > 2 {
+	if n := calls["GET nic list"] + calls["GET disk list"]; n > 4 {
 		t.Errorf("%d lists: %v", n, calls)
 	}
 	if n := calls["GET nic"] + calls["GET disk"]; n < 1 || n > 4 {

@@ -29,7 +29,9 @@ type scope struct {
 	sweeping  sweeping
 	public    bool // public IPs of machines may be there
 	remnants  map[string]remnant
-	gone      map[string]time.Time // disks of VMs that we removed, by name, and when
+	used      map[string]bool // VMs that an adapter or disk belongs to, by name
+	// When the last sweep began, and the last one whose lists were read.
+	sweepBegan, swept time.Time
 	// The watch: when each list is due, and whether all machines are to be woken because one failed.
 	vmsDue, addressesDue, sweepDue time.Time
 	failed, told                   bool
@@ -99,7 +101,7 @@ func (l *lists) scope(group arm.ID) *scope {
 	if l.scopes[group.Key()] == nil {
 		l.scopes[group.Key()] = &scope{
 			group: group, key: group.Key(), power: l.powers[subscription], vms: map[string]vmRecord{}, addresses: map[string][]string{},
-			remnants: map[string]remnant{}, gone: map[string]time.Time{}, refused: map[string]*cloud.Error{},
+			remnants: map[string]remnant{}, refused: map[string]*cloud.Error{},
 		}
 	}
 	return l.scopes[group.Key()]

@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -121,9 +122,10 @@ type resource struct {
 	}
 }
 
-func (r resource) attached() bool {
-	return r.ManagedBy != "" || r.Properties.VirtualMachine.ID != "" || r.Properties.IPConfiguration.ID != ""
-}
+// user is the VM that an adapter or disk belongs to; empty if there is none.
+func (r resource) user() string { return cmp.Or(r.ManagedBy, r.Properties.VirtualMachine.ID) }
+
+func (r resource) attached() bool { return r.user() != "" || r.Properties.IPConfiguration.ID != "" }
 
 // public says that an adapter has a public IP.
 func (r resource) public() bool {

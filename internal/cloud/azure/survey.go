@@ -3,6 +3,7 @@ package azure
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -31,7 +32,8 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 		s.Seen = r.sight(*m, at.scope.power.get(r.key), r.addresses(at.scope.addresses))
 		s.Seen.VM.Size = a.sizeOfVM(*r, *m)
 	}
-	s.Left, s.Refused = at.scope.left(*m), at.scope.refusal()
+	s.Left, s.Refused, s.Hidden = at.scope.left(*m), at.scope.refusal(), at.scope.hidden()
+	s.Swept, s.Used = at.scope.swept, at.scope.used[strings.ToLower(m.Name)]
 	at.scope.mu.Unlock()
 	if left := w.separate.left(); left != nil {
 		s.Left = left

@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -61,34 +62,32 @@ func namesOf(m cloud.Machine) []string {
 	return all
 }
 
-// rememberedFor is how long we look for what was made with a VM that we removed and has no tags. A restart forgets it.
-const rememberedFor = 2 * time.Hour
-
-// remember keeps the names of what was made with a VM that this process removed: without tags, nothing else says whose it is once
-// the machine is gone.
-func (a *account) remember(m cloud.Machine) {
-	id, ok := arm.ReadProviderID(m.ProviderID)
-	if !ok || !a.ledger.recall(m).del.Accepted {
-		return
-	}
-	now, s := a.now(), a.lists.scope(id.Parent())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.DeleteFunc(s.gone, func(_ string, since time.Time) bool { return now.Sub(since) > rememberedFor })
-	for _, name := range namesOf(m) {
-		s.gone[name] = now
-	}
+// sweeping is what a sweep has read already while it waits for its next list. A list that was read is not nil.
+type sweeping struct {
+	began                   time.Time
+	adapters, disks, public []resource
 }
 
-// sweeping is what a sweep has read already while it waits for its next list. A list that was read is not nil.
-type sweeping struct{ adapters, disks, public []resource }
+// searchEvery is how often machines that are removed may have the lists asked for.
+const searchEvery = time.Minute
+
+// sweepSoon has the watch ask for the lists, for all machines that wait for them.
+func (s *scope) sweepSoon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at := s.sweepBegan.Add(searchEvery); s.sweepDue.After(at) {
+		s.sweepDue = at
+	}
+}
 
 // listRemnants looks for adapters, disks and public IPs that nothing uses, and returns the keys of the machines that got other
 // addresses. If one of the lists must wait for its turn, those before it are not asked for again.
 func (a *account) listRemnants(ctx context.Context, s *scope) (keys []cloud.Key, err error) {
 	s.mu.Lock()
 	at := s.sweeping
-	s.sweeping = sweeping{}
+	if s.sweeping = (sweeping{}); at.adapters == nil {
+		at.began, s.sweepBegan = a.now(), a.now()
+	}
 	s.mu.Unlock()
 	read := func(what string, into *[]resource, list func(context.Context, arm.ID) ([]resource, answer)) bool {
 		if *into != nil {
@@ -123,6 +122,11 @@ func (a *account) listRemnants(ctx context.Context, s *scope) (keys []cloud.Key,
 		}
 	} // what else went wrong is told, and stops the sweep of nothing else
 	s.takeRemnants(at, a.now())
+	if err == nil {
+		s.mu.Lock()
+		s.swept = at.began
+		s.mu.Unlock()
+	}
 	return keys, nil
 }
 
@@ -141,8 +145,11 @@ func (s *scope) hasPublic(adapters []resource) bool {
 func (s *scope) takeRemnants(at sweeping, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := map[string]remnant{}
+	found, used := map[string]remnant{}, map[string]bool{}
 	for _, one := range slices.Concat(at.adapters, at.disks, at.public) {
+		if vm, ok := arm.Parse(one.user()); ok {
+			used[strings.Clone(strings.ToLower(vm.Name()))] = true
+		}
 		id, ok := arm.Parse(one.ID)
 		if !ok || one.attached() {
 			continue
@@ -153,7 +160,7 @@ func (s *scope) takeRemnants(at sweeping, now time.Time) {
 		}
 		found[id.Key()] = r
 	}
-	s.remnants = found
+	s.remnants, s.used = found, used
 }
 
 // What is done for all machines of a group, so that none is told at once if the identity may not do it.
@@ -194,6 +201,11 @@ func (s *scope) refusal() *cloud.Error {
 		return s.refused[what]
 	}
 	return nil
+}
+
+// hidden says that the identity may not list what a deletion may leave.
+func (s *scope) hidden() *cloud.Error {
+	return cmp.Or(s.refused[adapterList], s.refused[diskList], s.refused[publicList])
 }
 
 // left is the remnant of a machine that is to be looked at first.
@@ -241,10 +253,6 @@ func (a *account) stale(s *scope) (all []remnant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.remnants {
-		if now.Sub(r.Since) >= oldEnough && s.removed(r, now) {
-			all = append(all, r)
-			continue
-		}
 		vm, ok := arm.ReadProviderID(r.mark.ProviderID)
 		if !ok || vm.Parent().Key() != s.group.Key() || now.Sub(r.Since) < oldEnough {
 			continue
@@ -256,19 +264,6 @@ func (a *account) stale(s *scope) (all []remnant) {
 	return all
 }
 
-// removed says that something without tags was made with a VM that this process removed lately.
-func (s *scope) removed(r remnant, now time.Time) bool {
-	if r.mark.ProviderID != "" {
-		return false
-	}
-	for name, since := range s.gone {
-		if r.named(name) && now.Sub(since) < rememberedFor {
-			return true
-		}
-	}
-	return false
-}
-
 func (a *account) removeRemnant(ctx context.Context, s *scope, id arm.ID) error {
 	answer := a.calls.deleteResource(ctx, id)
 	s.heed(removalOf(id), answer)
@@ -278,5 +273,6 @@ func (a *account) removeRemnant(ctx context.Context, s *scope, id arm.ID) error 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.remnants, id.Key())
+	s.swept = time.Time{} // it may have had a public IP
 	return nil
 }

@@ -33,6 +33,7 @@ const (
 	View   Act = "ask why the VM failed"
 	Create Act = "create the VM"
 	Remove Act = "remove the VM"
+	Search Act = "search for what a deletion left" // by lists that all machines of the group share
 	Check  Act = "look whether a deletion left it"
 	Sweep  Act = "remove what a deletion left"
 )
@@ -212,55 +213,6 @@ func (s Survey) making() string {
 		return "Azure is making the VM"
 	}
 	return "Azure is making the VM; CPUs and memory of its size are unknown: " + s.SizesUnknown.Message
-}
-
-// toRemove makes sure that there is no VM, that none can appear, and that nothing of one is left.
-func toRemove(m cloud.Machine, s Survey) Step {
-	switch {
-	case s.GroupMissed.Times >= 3 && s.GroupMissed.Last.Sub(s.GroupMissed.First) >= groupGone:
-		return fail(cloud.ErrNotFound)
-	case s.Seen != nil && s.Seen.Ours:
-		return s.remove()
-	case s.Seen == nil && s.Put.Answer == Accepted && !s.Counts(m, s.Now): // nothing but our VM can have the name
-		return s.remove()
-	case s.mayExist(m) && !s.proven():
-		return s.look("waiting until Azure has removed the VM")
-	case s.Left != nil:
-		return s.clear(*s.Left)
-	}
-	return fail(cloud.ErrNotFound)
-}
-
-// clear waits for what may still go by itself, and then removes it.
-func (s Survey) clear(left Remnant) Step {
-	if s.Now.Sub(left.Since) >= remnant {
-		return Step{Act: Sweep, ID: left.ID, VM: await("removing what is left of the VM").VM}
-	}
-	step := await("waiting until Azure has removed the disk and adapters of the VM")
-	if !s.Now.Before(left.LookAt()) {
-		step.Act, step.ID = Check, left.ID
-	}
-	return step
-}
-
-// remove deletes the VM, again only after a while; a VM that another request made since is another one. A VM that Azure does not
-// show yet is deleted, too.
-func (s Survey) remove() Step {
-	told := await("Azure is removing the VM")
-	pause := again
-	if s.Delete.Err != nil {
-		pause = max(s.Delete.Err.After, Apart)
-	}
-	switch recent := s.Delete.At.After(s.Put.At) && s.Now.Sub(s.Delete.At) < pause; {
-	case s.Seen != nil && s.Seen.State == Deleting && s.Delete.Accepted:
-		return told
-	case recent && s.Delete.Err != nil:
-		return fail(s.Delete.Err)
-	case recent:
-		return told
-	}
-	told.Act = Remove
-	return told
 }
 
 // retreat removes a VM that Azure could not place.

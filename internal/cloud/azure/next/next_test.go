@@ -8,7 +8,6 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
 
@@ -16,81 +15,14 @@ import (
 type fact func(*cloud.Machine, *Survey)
 
 var (
-	noon     = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	firstTry = request.Choice{Size: "D2"}
-	errPut   = cloud.Errorf(cloud.Exhausted, "Quota", "the quota is used up")
-	errShut  = cloud.Errorf(cloud.Exhausted, "Closed", "all sizes are closed")
-	off      = cloud.Stopped
-	errGone  = cloud.Errorf(cloud.Denied, "Locked", "the group is locked")
+	noon      = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	firstTry  = request.Choice{Size: "D2"}
+	errPut    = cloud.Errorf(cloud.Exhausted, "Quota", "the quota is used up")
+	errShut   = cloud.Errorf(cloud.Exhausted, "Closed", "all sizes are closed")
+	errHidden = cloud.Errorf(cloud.Denied, "Forbidden", "disks may not be listed")
+	off       = cloud.Stopped
+	errGone   = cloud.Errorf(cloud.Denied, "Locked", "the group is locked")
 )
-
-func ago(d time.Duration) time.Time { return noon.Add(-d) }
-
-// Facts about the machine. Without one it was made after this process began.
-func existed(m *cloud.Machine, _ *Survey)       { m.Existed = true }
-func settled(m *cloud.Machine, _ *Survey)       { m.Settled = true }
-func noSpec(m *cloud.Machine, _ *Survey)        { m.Spec.Azure = nil }
-func older(m *cloud.Machine, s *Survey)         { m.Created = s.Opened.Add(-time.Hour) }
-func justOpened(m *cloud.Machine, s *Survey)    { s.Opened = ago(time.Minute); older(m, s) }
-func unlisted(_ *cloud.Machine, s *Survey)      { s.Listed = time.Time{} }
-func stranger(_ *cloud.Machine, s *Survey)      { s.Seen = &Sight{State: Succeeded, Power: On} }
-func powersAwaited(_ *cloud.Machine, s *Survey) { s.PowersAwaited = true }
-func ran(_ *cloud.Machine, s *Survey)           { s.Ran = true }
-func closed(_ *cloud.Machine, s *Survey)        { s.Choice, s.Closed = nil, errShut }
-func deleteFails(_ *cloud.Machine, s *Survey)   { s.Delete = Delete{At: ago(time.Second), Err: errGone} }
-
-func evictable(_ *cloud.Machine, s *Survey)   { s.Seen.Evictable = true }
-func sizesDue(_ *cloud.Machine, s *Survey)    { s.SizesDue = true }
-func sizeKnown(_ *cloud.Machine, s *Survey)   { s.Seen.VM.Size.CPUs = 4 }
-func firstClosed(_ *cloud.Machine, s *Survey) { s.Closed = errShut }
-
-func taken(_ *cloud.Machine, s *Survey) {
-	s.Put = Put{At: ago(time.Second), Answer: Refused, Took: true}
-}
-
-func vm(state ProvisioningState, power Power) fact {
-	return func(_ *cloud.Machine, s *Survey) { s.Seen = &Sight{Ours: true, State: state, Power: power} }
-}
-
-func put(answer Answer, since time.Duration) fact {
-	return func(_ *cloud.Machine, s *Survey) { s.Put = Put{At: ago(since), Answer: answer} }
-}
-
-func refusedUntil(d time.Duration) fact {
-	return func(_ *cloud.Machine, s *Survey) {
-		s.Put = Put{At: ago(time.Minute), Answer: Refused, Err: errPut, NotBefore: noon.Add(d)}
-	}
-}
-
-func deleted(accepted bool, since time.Duration) fact {
-	return func(_ *cloud.Machine, s *Survey) { s.Delete = Delete{At: ago(since), Accepted: accepted} }
-}
-
-func because(code string) fact {
-	return func(_ *cloud.Machine, s *Survey) {
-		verdict := fault.Judge(fault.Answer{Code: code})
-		s.View = &verdict
-	}
-}
-
-func looked(since time.Duration) fact {
-	return func(_ *cloud.Machine, s *Survey) { s.Looked = ago(since) }
-}
-
-// missed: looks that count found nothing; the last was just now.
-func missed(times int, over time.Duration) fact {
-	return func(_ *cloud.Machine, s *Survey) {
-		s.Missed, s.Looked = Missed{Times: times, First: ago(over), Last: noon}, noon
-	}
-}
-
-func noGroup(times int, over time.Duration) fact {
-	return func(_ *cloud.Machine, s *Survey) { s.GroupMissed = Missed{Times: times, First: ago(over), Last: noon} }
-}
-
-func left(since time.Duration) fact {
-	return func(_ *cloud.Machine, s *Survey) { s.Left = &Remnant{ID: "nic", Since: ago(since)} }
-}
 
 func TestDecide(t *testing.T) {
 	for _, test := range []struct {
@@ -237,14 +169,24 @@ func TestDecide(t *testing.T) {
 		},
 		{name: "looked once", want: Gone, facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute), missed(1, 0)}},
 		{
-			name: "looked twice", want: Gone, facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute), missed(2, Apart)},
-			err: cloud.ErrNotFound,
+			name: "looked twice: what is left?", want: Gone,
+			facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute), missed(2, Apart)}, act: Search,
 		},
+		{
+			name: "looked twice, and lists show nothing", want: Gone,
+			facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute), missed(2, Apart), swept}, err: cloud.ErrNotFound,
+		},
+		{name: "lists of before show nothing", want: Gone, facts: []fact{older, missed(2, Apart), func(_ *cloud.Machine, s *Survey) {
+			s.Swept = ago(Apart)
+		}}, act: Search},
+		{name: "lists show what the VM still has", want: Gone, facts: []fact{older, missed(2, Apart), swept, used}, act: Search},
+		{name: "they do so for long", want: Gone, facts: []fact{older, missed(2, lag), swept, used}, err: cloud.ErrNotFound},
+		{name: "lists are forbidden", want: Gone, facts: []fact{older, missed(2, Apart), hidden}, err: errHidden},
 		{name: "a machine that never sent a request blocks nothing", want: Gone, err: cloud.ErrNotFound},
 		{name: "nor does one whose request was refused", want: Gone, facts: []fact{refusedUntil(time.Hour)}, err: cloud.ErrNotFound},
 		{name: "an earlier process may have sent one a moment ago", want: Gone, facts: []fact{justOpened}, act: Look},
 		{name: "an earlier process may have sent one long ago", want: Gone, facts: []fact{older}, act: Look},
-		{name: "it had not", want: Gone, facts: []fact{older, missed(2, time.Minute)}, err: cloud.ErrNotFound},
+		{name: "it had not", want: Gone, facts: []fact{older, missed(2, time.Minute), swept}, err: cloud.ErrNotFound},
 		{name: "a list that fails is not a group that is gone", want: Gone, facts: []fact{older, noGroup(2, time.Hour)}, act: Look},
 		{name: "three times at once is not, either", want: Gone, facts: []fact{older, noGroup(3, time.Minute)}, act: Look},
 		{
@@ -297,6 +239,7 @@ func TestEverySurvey(t *testing.T) {
 		{nothing, missed(1, 0), missed(2, time.Minute)},
 		{nothing, because("AllocationFailed"), because("OSProvisioningTimedOut")},
 		{nothing, left(time.Hour)},
+		{nothing, swept},
 		{nothing, closed},
 	}
 	count := 0
@@ -343,6 +286,8 @@ func broken(m cloud.Machine, s Survey, want Goal, step Step) string {
 		return "gone, although something is there"
 	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && s.mayExist(m) && !s.proven():
 		return "gone without proof"
+	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && s.mayExist(m) && s.Seen == nil && !s.searched():
+		return "gone before it is known whether something is left"
 	case step.Act == "" && step.Err == nil && !ours && step.VM.State != cloud.Creating:
 		return fmt.Sprintf("a VM that is not there is %s", step.VM.State)
 	}

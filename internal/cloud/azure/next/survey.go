@@ -36,6 +36,11 @@ type Survey struct {
 	// Left is the adapter or disk with the machine's mark, among those that no VM uses, that is to be looked at first; nil if the
 	// lists have none.
 	Left *Remnant
+	// Swept is when the lists of adapters and disks last began, and Used says that they show one as the VM's. Hidden says that the
+	// identity lacks the right to them; nil if it has it.
+	Swept  time.Time
+	Used   bool
+	Hidden *cloud.Error
 	// GroupMissed are the answers that the group does not exist, while the subscription answers.
 	GroupMissed Missed
 

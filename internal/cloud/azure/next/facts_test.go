@@ -1,0 +1,83 @@
+package next
+
+import (
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+)
+
+func ago(d time.Duration) time.Time { return noon.Add(-d) }
+
+// Facts about the machine. Without one it was made after this process began.
+func existed(m *cloud.Machine, _ *Survey)       { m.Existed = true }
+func settled(m *cloud.Machine, _ *Survey)       { m.Settled = true }
+func noSpec(m *cloud.Machine, _ *Survey)        { m.Spec.Azure = nil }
+func older(m *cloud.Machine, s *Survey)         { m.Created = s.Opened.Add(-time.Hour) }
+func justOpened(m *cloud.Machine, s *Survey)    { s.Opened = ago(time.Minute); older(m, s) }
+func unlisted(_ *cloud.Machine, s *Survey)      { s.Listed = time.Time{} }
+func stranger(_ *cloud.Machine, s *Survey)      { s.Seen = &Sight{State: Succeeded, Power: On} }
+func powersAwaited(_ *cloud.Machine, s *Survey) { s.PowersAwaited = true }
+func ran(_ *cloud.Machine, s *Survey)           { s.Ran = true }
+func closed(_ *cloud.Machine, s *Survey)        { s.Choice, s.Closed = nil, errShut }
+func deleteFails(_ *cloud.Machine, s *Survey)   { s.Delete = Delete{At: ago(time.Second), Err: errGone} }
+
+func evictable(_ *cloud.Machine, s *Survey)   { s.Seen.Evictable = true }
+func sizesDue(_ *cloud.Machine, s *Survey)    { s.SizesDue = true }
+func sizeKnown(_ *cloud.Machine, s *Survey)   { s.Seen.VM.Size.CPUs = 4 }
+func firstClosed(_ *cloud.Machine, s *Survey) { s.Closed = errShut }
+
+func taken(_ *cloud.Machine, s *Survey) {
+	s.Put = Put{At: ago(time.Second), Answer: Refused, Took: true}
+}
+
+func vm(state ProvisioningState, power Power) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.Seen = &Sight{Ours: true, State: state, Power: power} }
+}
+
+func put(answer Answer, since time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.Put = Put{At: ago(since), Answer: answer} }
+}
+
+func refusedUntil(d time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) {
+		s.Put = Put{At: ago(time.Minute), Answer: Refused, Err: errPut, NotBefore: noon.Add(d)}
+	}
+}
+
+func deleted(accepted bool, since time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.Delete = Delete{At: ago(since), Accepted: accepted} }
+}
+
+func because(code string) fact {
+	return func(_ *cloud.Machine, s *Survey) {
+		verdict := fault.Judge(fault.Answer{Code: code})
+		s.View = &verdict
+	}
+}
+
+func looked(since time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.Looked = ago(since) }
+}
+
+// missed: looks that count found nothing; the last was just now.
+func missed(times int, over time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) {
+		s.Missed, s.Looked = Missed{Times: times, First: ago(over), Last: noon}, noon
+	}
+}
+
+func noGroup(times int, over time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.GroupMissed = Missed{Times: times, First: ago(over), Last: noon} }
+}
+
+// swept: the lists of adapters and disks are from just now.
+func swept(_ *cloud.Machine, s *Survey) { s.Swept = noon }
+
+func used(_ *cloud.Machine, s *Survey) { s.Used = true }
+
+func hidden(_ *cloud.Machine, s *Survey) { s.Hidden = errHidden }
+
+func left(since time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.Left = &Remnant{ID: "nic", Since: ago(since)} }
+}

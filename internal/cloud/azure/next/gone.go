@@ -1,0 +1,70 @@
+package next
+
+import (
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// toRemove makes sure that there is no VM, that none can appear, and that nothing of one is left.
+func toRemove(m cloud.Machine, s Survey) Step {
+	switch {
+	case s.GroupMissed.Times >= 3 && s.GroupMissed.Last.Sub(s.GroupMissed.First) >= groupGone:
+		return fail(cloud.ErrNotFound)
+	case s.Seen != nil && s.Seen.Ours:
+		return s.remove()
+	case s.Seen == nil && s.Put.Answer == Accepted && !s.Counts(m, s.Now): // nothing but our VM can have the name
+		return s.remove()
+	case s.mayExist(m) && !s.proven():
+		return s.look("waiting until Azure has removed the VM")
+	case s.Left != nil:
+		return s.clear(*s.Left)
+	case s.mayExist(m) && s.Seen == nil && !s.searched():
+		return s.search()
+	}
+	return fail(cloud.ErrNotFound)
+}
+
+// searched says that what the deletion left would have shown: the lists of adapters and disks are newer than the first look that
+// found no VM. Some of it has no tags, so that nobody would know whose it is once the machine is gone. What they show as still in
+// use is waited for as long as a list may lag.
+func (s Survey) searched() bool {
+	return s.Swept.After(s.Missed.First) && (!s.Used || s.Now.Sub(s.Missed.First) >= lag)
+}
+
+func (s Survey) search() Step {
+	if s.Hidden != nil {
+		return fail(s.Hidden)
+	}
+	return Step{Act: Search, VM: await("looking whether Azure left disks or adapters of the VM").VM}
+}
+
+// clear waits for what may still go by itself, and then removes it.
+func (s Survey) clear(left Remnant) Step {
+	if s.Now.Sub(left.Since) >= remnant {
+		return Step{Act: Sweep, ID: left.ID, VM: await("removing what is left of the VM").VM}
+	}
+	step := await("waiting until Azure has removed the disk and adapters of the VM")
+	if !s.Now.Before(left.LookAt()) {
+		step.Act, step.ID = Check, left.ID
+	}
+	return step
+}
+
+// remove deletes the VM, again only after a while; a VM that another request made since is another one. A VM that Azure does not
+// show yet is deleted, too.
+func (s Survey) remove() Step {
+	told := await("Azure is removing the VM")
+	pause := again
+	if s.Delete.Err != nil {
+		pause = max(s.Delete.Err.After, Apart)
+	}
+	switch recent := s.Delete.At.After(s.Put.At) && s.Now.Sub(s.Delete.At) < pause; {
+	case s.Seen != nil && s.Seen.State == Deleting && s.Delete.Accepted:
+		return told
+	case recent && s.Delete.Err != nil:
+		return fail(s.Delete.Err)
+	case recent:
+		return told
+	}
+	told.Act = Remove
+	return told
+}
