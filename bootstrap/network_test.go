@@ -113,12 +113,13 @@ func TestWarnings(t *testing.T) {
 		{"no daemon in VXLAN", inNetwork("Overlay", "WinOverlay", mine), []string{"WinOverlay has no daemon", nsx}},
 		{
 			"Open vSwitch", inNetwork("Transparent", "Antrea", dualStack),
-			[]string{"forged transmits", "Prepare-AntreaAgent.ps1", "nested virtualization"},
+			[]string{"such as Open vSwitch", "Prepare-AntreaAgent.ps1", "nested virtualization"},
 		},
 		{
 			"Open vSwitch with Hyper-V", inNetwork("Transparent", "Antrea", dualStack, withNested(infrav1.NestedVirtualizationEnabled)),
-			[]string{"forged transmits", "Prepare-AntreaAgent.ps1"},
+			[]string{"such as Open vSwitch", "Prepare-AntreaAgent.ps1"},
 		},
+		{"a CNI that is not known", inNetwork("Transparent", ""), []string{"such as Open vSwitch", "forged transmits"}},
 		{"no DSR", inNetwork("Overlay", "Flannel", mine, withDSR("Disabled")), []string{nsx, "without DSR"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

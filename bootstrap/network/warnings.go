@@ -108,8 +108,12 @@ var modeWarnings = []struct {
 	},
 	{
 		func(net *Network) bool { return net.mode == bootstrapv1.NetworkTransparent },
-		"Transparent leaves the network to the CNI: it or the image must provide its driver, such as Open vSwitch, " +
-			"and the port group of vSphere must allow forged transmits and MAC changes",
+		"Transparent leaves the network to the CNI: it or the image must provide its driver, such as Open vSwitch",
+	},
+	{
+		// Antrea sends what pods say with the MAC of the node's adapter, in tunnels and without (antrea-io/antrea pull request 3516).
+		func(net *Network) bool { return net.mode == bootstrapv1.NetworkTransparent && net.cni == "" },
+		"if this CNI sends packets with MAC addresses of pods, the port group of vSphere must allow forged transmits and MAC changes",
 	},
 	{
 		func(net *Network) bool { return net.cni == bootstrapv1.CNIAntrea },

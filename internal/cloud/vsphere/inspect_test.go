@@ -259,7 +259,10 @@ func TestInspectTemplate(t *testing.T) {
 	devices := []types.BaseVirtualDevice{&types.VirtualDisk{CapacityInBytes: 1}, &types.VirtualTPM{}}
 	v.Update(ref, types.PropertyChange{Name: "config.hardware.device", Val: devices},
 		types.PropertyChange{Name: "snapshot", Val: &types.VirtualMachineSnapshotInfo{}})
-	wantOnly(t, inspectedBy(t, v, v.Credentials(), spec), "user data", "disks", "encryption", "snapshots")
+	found = inspectedBy(t, v, v.Credentials(), spec)
+	wantOnly(t, found, "user data", "disks", "snapshots")
+	wantFinding(t, found, "encryption", inspect.OK, "so will each VM")
+	wantFinding(t, found, "privileges on image.template", inspect.OK, "Cryptographer.Clone")
 }
 
 // TestInspectClock: clocks may differ by half a minute. The calls of a run need a moment, in which the vCenter's goes on.

@@ -77,8 +77,7 @@ func (d devices) drives() (Result, string) {
 
 func (d devices) encryption() (Result, string) {
 	if d.encrypted {
-		return Warning, "the template is encrypted, or has a virtual TPM: a clone of it takes privileges of Cryptographer, which are " +
-			"not in docs/vcenter.md: use a template without both"
+		return OK, "the template is encrypted, or has a virtual TPM, and so will each VM: the hosts must reach the key provider"
 	}
 	return OK, "the template is not encrypted and has no virtual TPM"
 }

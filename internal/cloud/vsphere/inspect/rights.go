@@ -84,7 +84,7 @@ func (r *inspection) held(ctx context.Context, targets []target) (granted, error
 		current, _ := found[manager]["currentSession"].(types.UserSession)
 		answer, err := methods.HasPrivilegeOnEntities(ctx, c, &types.HasPrivilegeOnEntities{
 			This: *c.ServiceContent.AuthorizationManager, Entity: refs, SessionId: current.Key,
-			PrivId: append(privileges.All(), privileges.CloneVM),
+			PrivId: append(privileges.All(), privileges.CloneVM, privileges.CloneEncrypted),
 		})
 		if err != nil {
 			return nil, err
@@ -151,6 +151,9 @@ func (r *inspection) needed(on string) (all []string) {
 			privilege = privileges.CloneVM
 		}
 		all = append(all, privilege)
+	}
+	if on == privileges.Template && r.facts.devices.encrypted {
+		all = append(all, privileges.CloneEncrypted)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -58,6 +58,11 @@ func TestRightsOnSource(t *testing.T) {
 	expect.Same(t, "a template", []string{deployTemplate}, r.needed(privileges.Template))
 	r.facts.isVM = true
 	expect.Same(t, "a VM", []string{privileges.CloneVM}, r.needed(privileges.Template))
+	r.facts.devices.encrypted = true
+	expect.Same(t, "an encrypted VM", []string{privileges.CloneEncrypted, privileges.CloneVM}, r.needed(privileges.Template))
+	if slices.Contains(r.needed(privileges.Folder), privileges.CloneEncrypted) {
+		t.Error("the folder of the VMs takes what only the template does")
+	}
 	folder := r.needed(privileges.Folder)
 	expect.Same(t, "each once, in order", slices.Compact(slices.Sorted(slices.Values(folder))), folder)
 	if slices.Contains(folder, privileges.CloneVM) {

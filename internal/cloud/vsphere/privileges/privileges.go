@@ -90,6 +90,10 @@ var Needs = []Need{
 // CloneVM is taken instead of DeployTemplate on a VM that is not a template. The roles of the page lack it.
 const CloneVM = "VirtualMachine.Provisioning.Clone"
 
+// CloneEncrypted is taken as well on a source that is encrypted or has a virtual TPM (vSphere security guide, "Cryptographic
+// Operations Privileges"). The roles of the page lack it.
+const CloneEncrypted = "Cryptographer.Clone"
+
 // All privileges that an account needs, each once.
 func All() (all []string) {
 	for _, need := range Needs {
