@@ -91,7 +91,7 @@ func TestWarnings(t *testing.T) {
 		{"VXLAN on Azure", inNetwork("Overlay", "Calico", onAzure), nil},
 		{"VXLAN with a port of its own", inNetwork("Overlay", "OVNKubernetes", withVXLANPort(9898)), nil},
 		{"VXLAN by Flannel", inNetwork("Overlay", "Flannel", mine, withKubeProxy), []string{nsx}},
-		{"no exceptions", inNetwork("L2Bridge", "Flannel"), []string{"one subnet", "exceptionCIDRs is left out"}},
+		{"no exceptions", inNetwork("L2Bridge", "Flannel"), []string{"one subnet"}},
 		{"the subnet is known", inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("10.20.0.5/24"))), []string{"one subnet"}},
 		{"no exceptions in VXLAN", inNetwork("Overlay", "Flannel"), []string{nsx}},
 		{"one subnet", inNetwork("L2Bridge", "Flannel", mine), []string{"all nodes must be in one subnet"}},
@@ -225,7 +225,9 @@ func TestExceptions(t *testing.T) {
 		change change
 		want   string
 	}{
-		{"pods and services", inNetwork("L2Bridge", "Flannel"), both},
+		{"the machine's by DHCP", inNetwork("L2Bridge", "Flannel"), both + " <machineSubnet>"},
+		{"the machine's by DHCP on Azure", inNetwork("L2Bridge", "WinBridge", onAzure), both + " <machineSubnet>"},
+		{"the machine's by DHCP beside VXLAN", inNetwork("Overlay", "WinOverlay"), both},
 		{"more", inNetwork("L2Bridge", "Flannel", exceptions("192.168.0.0/24")), both + " 192.168.0.0/24"},
 		{"the machine's", inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("192.168.7.5/22"))), both + " 192.168.4.0/22"},
 		{
@@ -236,7 +238,7 @@ func TestExceptions(t *testing.T) {
 			"another adapter's",
 			inNetwork("L2Bridge", "Flannel", withInterface("node"),
 				withAdapters(vmAdapter{}, numbered(staticAdapter("10.20.0.5/24"), 2))),
-			both,
+			both + " <machineSubnet>",
 		},
 		{"the machine's beside VXLAN", inNetwork("Overlay", "Flannel", withAdapters(staticAdapter("10.20.0.5/24"))), both},
 		{"the broadest", inNetwork("L2Bridge", "Flannel", exceptions("10.0.0.0/16", "10.0.0.0/8", "10.0.0.0/24")), "10.0.0.0/8"},
@@ -249,6 +251,7 @@ func TestExceptions(t *testing.T) {
 			plan := expect.Got(json.Marshal(render(t, plainInput(t, test.change)).Plan()))(t)
 			text := strings.ReplaceAll(string(plan), `\"`, `"`)
 			want := `"Exceptions":["` + strings.ReplaceAll(test.want, " ", `","`) + `"]`
+			want = strings.ReplaceAll(want, "<machineSubnet>", `",{"fact":"machineSubnet"},"`)
 			if _, found, _ := strings.Cut(text, `"Exceptions":`); !strings.Contains(text, want) {
 				t.Errorf("no %s, but %.120s", want, found)
 			}

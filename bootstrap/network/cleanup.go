@@ -77,7 +77,7 @@ func (net *Network) everyBoot() []plan.Step {
 	if net.base != "" {
 		steps = append(steps, net.restored("-before-cni")...)
 	}
-	return optional(slices.Concat(steps, net.vSwitch(), net.nodeAddress(), net.ownNetwork(), net.files()))
+	return optional(slices.Concat(steps, net.vSwitch(), net.measureSubnet(), net.nodeAddress(), net.ownNetwork(), net.files()))
 }
 
 // checkKubeletStart refuses a delayed start where everyBoot starts the kubelet.

@@ -95,7 +95,7 @@ func (net *Network) plugin() plan.Tree {
 		name = "win-overlay"
 		reachNode = endpointPolicy("ProviderAddress", map[string]any{"ProviderAddress": inJSON(net.hostAddress())})
 	}
-	policies := []any{endpointPolicy("OutBoundNAT", map[string]any{"Exceptions": anys(net.exceptions.texts())})}
+	policies := []any{endpointPolicy("OutBoundNAT", map[string]any{"Exceptions": net.exceptionTexts()})}
 	for _, services := range net.services.four().texts() {
 		policies = append(policies, endpointPolicy("SDNRoute", map[string]any{"DestinationPrefix": services, "NeedEncap": true}))
 	}

@@ -1,7 +1,7 @@
 // Package network is spec.network: what a CNI needs on a Windows node in each mode, and the addresses of its adapters.
 //
-// profiles.go is the table of modes and CNIs that work together. read.go, ports.go, cidr.go and adapters.go read and
-// refuse; network.go, names.go, files.go and cleanup.go write the steps.
+// profiles.go is the table of modes and CNIs that work together. read.go, exceptions.go, ports.go, cidr.go and adapters.go read
+// and refuse; network.go, names.go, files.go and cleanup.go write the steps.
 package network
 
 import (
@@ -16,7 +16,8 @@ import (
 func (net *Network) Steps() step.Part {
 	p := step.Part{EveryBoot: net.everyBoot(), AfterBoot: net.afterBoot()}
 	p.Add(step.PhaseNetwork, slices.Concat(net.patchLevel(), net.useFeatures(), net.cleanup(), net.answersARP(), net.openPorts())...)
-	p.Add(step.PhaseNetwork, slices.Concat(net.nameAdapters(), net.vSwitch(), net.nodeAddress())...)
+	p.Add(step.PhaseNetwork, slices.Concat(net.nameAdapters(), net.vSwitch())...)
+	p.Add(step.PhaseNetwork, slices.Concat(net.measureSubnet(), net.nodeAddress())...)
 	p.Add(step.PhaseKubelet, net.lookForPrograms()...)
 	switch {
 	case net.hybrid:

@@ -291,39 +291,6 @@ func (net *Network) checkRanges() error {
 	return nil
 }
 
-// readExceptions: only IPv4 addresses are translated, so exceptions are IPv4 as well.
-func (net reading) readExceptions() error {
-	const field = fieldNetwork + ".exceptionCIDRs"
-	extra, err := readCIDRs(field, net.Spec.ExceptionCIDRs)
-	if err != nil {
-		return err
-	}
-	if len(extra.four()) < len(extra) {
-		return step.Invalid(field, "%s has IPv6 CIDRs, which are never translated; use IPv4 only", extra)
-	}
-	if net.azureOnly && len(extra) == 0 {
-		return step.Invalid(field,
-			"must not be empty, because pods of %s have addresses of the virtual network: packets to pods of other nodes "+
-				"would leave with the node's address; list all ranges of the virtual network, such as 10.0.0.0/8", net.cni)
-	}
-	net.ownExceptions = len(extra) > 0
-	net.exceptions = slices.Concat(net.pods.four(), net.services.four(), net.machineSubnet(), extra).broadest()
-	return nil
-}
-
-// machineSubnet is the subnet of the node's own adapter, if pools give its addresses. It is no exception in a VXLAN:
-// outside of it there is no route to a pod's own address.
-func (net *Network) machineSubnet() ranges {
-	if net.overlay() {
-		return nil
-	}
-	var subnet ranges
-	for _, address := range net.adapters.ofFirst() {
-		subnet = append(subnet, address.Masked())
-	}
-	return subnet.four()
-}
-
 func (net reading) readDNS() error {
 	if !net.written() {
 		return nil

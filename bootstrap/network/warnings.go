@@ -91,13 +91,6 @@ var modeWarnings = []struct {
 			"the pod CIDRs",
 	},
 	{
-		func(net *Network) bool {
-			return net.written() && !net.overlay() && !net.ownExceptions && len(net.machineSubnet()) == 0
-		},
-		"exceptionCIDRs is left out: machines outside of the cluster's own CIDRs see the node's address instead of the pod's; " +
-			"add their subnet if they must see the pod's",
-	},
-	{
 		func(net *Network) bool { return net.cni == bootstrapv1.CNIWinBridge },
 		"WinBridge has no daemon: you must provide the host endpoint that is the pods' gateway (the second address of the pod CIDR), " +
 			"and the routes between nodes",

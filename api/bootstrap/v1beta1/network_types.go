@@ -76,8 +76,8 @@ type Network struct {
 	// exceptionCIDRs are IPv4 destinations that see a pod's own address and not
 	// the node's, such as 10.10.0.0/16. AzureCNI needs all ranges of the virtual
 	// network here. Not for Calico, OVNKubernetes, Transparent and None. Always
-	// included: pods, Services and, except in Overlay, the subnet of the machine's
-	// address from a pool.
+	// included: pods, Services and, except in Overlay, the machine's subnet. If
+	// DHCP brings its address, the subnet is included only without exceptionCIDRs.
 	//
 	// +optional
 	// +listType=set

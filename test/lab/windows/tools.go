@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -182,6 +184,7 @@ type PortRange struct{ Start, Count int }
 
 var (
 	showPorts = regexp.MustCompile(`^interface (ipv[46]) show dynamicport (tcp|udp)$`)
+	showRange = regexp.MustCompile(`^interface ipv4 show addresses name=(.+)$`)
 	setPorts  = regexp.MustCompile(`^interface (ipv[46]) set dynamicport (tcp|udp) start=(\d+) num=(\d+)$`)
 )
 
@@ -194,6 +197,9 @@ func netshTool(_ context.Context, call *Call) int {
 		call.Print("\nProtocol %s Dynamic Port Range\n---------------------------------", found[2])
 		call.Print("Start Port      : %d\nNumber of Ports : %d\n", ports.Start, ports.Count)
 		return 0
+	}
+	if found := showRange.FindStringSubmatch(line); found != nil {
+		return m.showRange(call, found[1])
 	}
 	if line == "advfirewall set allprofiles state off" {
 		m.state.FirewallOff = true
@@ -210,6 +216,25 @@ func netshTool(_ context.Context, call *Call) int {
 	}
 	m.state.DynamicPorts[found[1]+" "+found[2]] = PortRange{Start: start, Count: count}
 	return m.kept()
+}
+
+// showRange prints the addresses of an adapter, in German.
+func (m *Machine) showRange(call *Call, name string) int {
+	at := slices.IndexFunc(m.state.Adapters, func(a Adapter) bool { return !a.Hidden && strings.EqualFold(a.Name, name) })
+	if at < 0 {
+		return call.Fail("Die Syntax für den Dateinamen, Verzeichnisnamen oder die Datenträgerbezeichnung ist falsch.")
+	}
+	adapter := m.state.Adapters[at]
+	call.Print("\r\nKonfiguration der Schnittstelle \"%s\"\r\n", adapter.Name)
+	for _, address := range m.state.Addresses {
+		prefix, err := netip.ParsePrefix(address.Address)
+		if address.Index == adapter.Index && err == nil && prefix.Addr().Is4() {
+			mask := net.IP(net.CIDRMask(prefix.Bits(), 32))
+			call.Print("    IP-Adresse:                           %s\r\n", prefix.Addr())
+			call.Print("    Subnetzpräfix:                        %s (Maske %s)\r\n", prefix.Masked(), mask)
+		}
+	}
+	return 0
 }
 
 func tzutilTool(_ context.Context, call *Call) int {
