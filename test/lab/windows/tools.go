@@ -225,7 +225,7 @@ func (m *Machine) showRange(call *Call, name string) int {
 		return call.Fail("Die Syntax für den Dateinamen, Verzeichnisnamen oder die Datenträgerbezeichnung ist falsch.")
 	}
 	adapter := m.state.Adapters[at]
-	call.Print("\r\nKonfiguration der Schnittstelle \"%s\"\r\n", adapter.Name)
+	call.Print("\r\nSchnittstelle \"%s\"\r\n", adapter.Name)
 	for _, address := range m.state.Addresses {
 		prefix, err := netip.ParsePrefix(address.Address)
 		if address.Index == adapter.Index && err == nil && prefix.Addr().Is4() {

@@ -49,7 +49,7 @@ func TestDevices(t *testing.T) {
 
 		"plain":     {encryption, []types.BaseVirtualDevice{disk(1, nil)}, nil, OK, ""},
 		"TPM":       {encryption, []types.BaseVirtualDevice{&types.VirtualTPM{}}, nil, OK, "the hosts must reach the key provider"},
-		"encrypted": {encryption, nil, map[string]any{"config.keyId": types.CryptoKeyId{}}, OK, "the hosts must reach the key provider"},
+		"encrypted": {encryption, nil, map[string]any{"config.keyId": types.CryptoKeyId{}}, OK, "must reach the key provider"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := map[string]any{"config.hardware.device": types.ArrayOfVirtualDevice{VirtualDevice: c.devices}}
