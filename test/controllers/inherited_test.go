@@ -1,6 +1,8 @@
 package controllers
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"path/filepath"
 	"testing"
@@ -11,11 +13,14 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -98,12 +103,13 @@ func refused(t *testing.T, m *world.Machine, reason, text string) {
 }
 
 // TestInherited has a machine wait for its place and for its rights, one after the other, and tell each. Then its VM is made with
-// one PUT, stays where it is whatever the AzureCluster says later, and goes although the AzureCluster is gone.
+// one PUT, stays where it is whatever the AzureCluster says later, also if its guest fails, and goes although the AzureCluster is
+// gone.
 func TestInherited(t *testing.T) {
 	i := newInherited(t)
 	i.pauseCluster(t, true)
 	options := i.options()
-	options.Azure = i.provider(t)
+	options.Azure, options.GuestReports = i.provider(t), true
 	i.process = i.Run(t, options)
 	m := i.NewMachine("m")
 	m.Windows.Spec = infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
@@ -125,9 +131,32 @@ func TestInherited(t *testing.T) {
 	i.with(t, identity, map[string]any{"list": []any{i.Name}}, "allowedNamespaces")
 	m.Await(t, "rights", world.Windows("CloudReachable True CloudReachable"))
 
+	i.fail(t, m)
 	expect.OK(t, i.Client.Delete(t.Context(), i.cluster))
 	m.End(t)
 	i.sent(t, placed.ComputerName)
+}
+
+// fail has the guest fail when it has told Azure long since that it is ready.
+func (i *inherited) fail(t *testing.T, m *world.Machine) {
+	t.Helper()
+	state := m.Load(t)
+	wait.Eventually(t, "the guest's word to Azure", func(context.Context) error {
+		var told string
+		i.azure.Change(func(in *armsim.Inside) {
+			told = doc.Text(in.World.Find(armsim.VMID(state.Windows.Status.ComputerName)).Body, "properties", "provisioningState")
+		})
+		if told != "Succeeded" {
+			return errors.New("the VM is " + told)
+		}
+		return nil
+	})
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: guests.Namespace, Name: state.Config.Status.GuestReport}}
+	world.Change(t, i.Client, object, func(o *corev1.ConfigMap) {
+		o.Data = map[string]string{guests.Key: `{"version":1,"state":"Failed","reason":"TokenRejected","message":"no answer"}`}
+	})
+	m.Await(t, "the guest's failure", world.Windows("BootstrapSucceeded False TokenRejected"),
+		world.Windows("Ready False TokenRejected"), world.Windows("VMRunning True Running"))
 }
 
 // waitForPlace corrects the AzureCluster step by step.

@@ -152,11 +152,10 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 		return false, a.checkRemnant(ctx, at.scope, id)
 	case next.Sweep:
 		id, _ := arm.Parse(step.ID)
-		err := a.removeRemnant(ctx, at.scope, id)
-		if err == nil {
-			a.dropAdapter(m, id)
+		if a.ledger.recall(m).separate.has(id) {
+			return true, a.removeAdapter(ctx, m, at, id)
 		}
-		return true, err
+		return true, a.removeRemnant(ctx, at.scope, id)
 	}
 	return true, step.Err
 }

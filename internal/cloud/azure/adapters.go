@@ -43,6 +43,10 @@ func (s separate) left() *next.Remnant {
 	return &next.Remnant{ID: s.made[0].id.String()}
 }
 
+func (s separate) has(id arm.ID) bool {
+	return slices.ContainsFunc(s.made, func(one asked) bool { return one.id.Key() == id.Key() })
+}
+
 func (s separate) of(id arm.ID) asked {
 	for _, one := range s.made {
 		if one.id.Key() == id.Key() {
@@ -235,7 +239,26 @@ func (a *account) holdAdapters(m cloud.Machine, err *cloud.Error) error {
 	return err
 }
 
-// dropAdapter forgets an adapter that Azure removes.
+// removeAdapter removes an adapter that this process asked for and no VM has. A look comes first: if the answer to the request
+// was lost, a stranger may have been faster.
+func (a *account) removeAdapter(ctx context.Context, m cloud.Machine, at place, id arm.ID) error {
+	found, answer := a.calls.getResource(ctx, id)
+	switch {
+	case answer.effect() == fault.Gone && a.now().Sub(a.ledger.recall(m).separate.at) < adapterAgain:
+		return nil // Azure may not show it yet
+	case answer.effect() == fault.Gone:
+	case answer.verdict != nil:
+		return answer.err()
+	case found.of(m, at.vm):
+		if err := a.removeRemnant(ctx, at.scope, id); err != nil {
+			return err
+		}
+	}
+	a.dropAdapter(m, id)
+	return nil
+}
+
+// dropAdapter forgets an adapter that is not there, or that Azure removes, or that is a stranger's.
 func (a *account) dropAdapter(m cloud.Machine, id arm.ID) {
 	a.ledger.note(m, a.now(), func(w *work) { w.separate.made = w.separate.without(id) })
 }
