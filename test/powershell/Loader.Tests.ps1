@@ -27,7 +27,7 @@ function New-Object(`$TypeName, `$ArgumentList) {
 }
 function Get-Acl(`$LiteralPath) {
     if (-not (Test-Path `$LiteralPath)) { throw 'no such folder' }
-    [pscustomobject]@{ Sddl = '$Access' }
+    [pscustomobject]@{} | Add-Member ScriptMethod GetSecurityDescriptorSddlForm { '$Access' } -PassThru
 }
 function Stop-ScheduledTask { [CmdletBinding()] param(`$TaskName) Write-Log 'stop' }
 function New-ScheduledTaskAction(`$Execute, `$Argument) { "`$Execute `$Argument" }
@@ -66,7 +66,7 @@ Describe 'loader' {
         Get-Content "$TestDrive/out-u1.txt" | Should -Be 'S3CRET'
         Test-Path "$root.done" | Should -BeTrue
         Test-Path $staging | Should -BeFalse
-        @(Get-ChildItem "$root-*") | Should -BeNullOrEmpty -Because 'the folder got its name'
+        @(Get-ChildItem "$root.*" | Where-Object Name -Match '\.[0-9a-f]{32}$') | Should -BeNullOrEmpty -Because 'the folder got its name'
         [IO.File]::ReadAllText("$root/agent.ps1") | Should -Be $agent
         Get-Content -Raw "$root/plan.json" | Should -Not -Match 'steps'
     }
@@ -163,6 +163,14 @@ Describe 'loader' {
         $got.Text | Should -Not -Match 'S3CRET'
         Test-Path $staging | Should -BeFalse
         Test-Path "$TestDrive/r5" | Should -BeFalse
+    }
+    It 'ends with 1 and a word where the agent beside it is damaged, and leaves its folder to the next command' {
+        $staging = New-Staging 'u10' 'm'
+        Set-Content "$staging/agent.ps1" 'function {'
+        $got = Invoke-Loader $staging "$TestDrive/r9" 'idle'
+        $got.Code | Should -Be 1
+        $got.Text | Should -Match '(?s)^CAPWIN state=Failed phase=loader reason=LoaderFailed.*CAPWIN the folder of the loader is in use'
+        Test-Path "$TestDrive/r9" | Should -BeFalse
     }
     It 'removes no folder that cloudbase-init has not made' {
         $staging = New-Staging 'u8' 'k'

@@ -26,7 +26,7 @@ Describe '<Name>' -ForEach $script:Files {
         [regex]::Matches((Get-Content -Raw "$Here/$Name"), 'AddScript\((.+?)(?:, \$)') | ForEach-Object { $_.Groups[1].Value } | Where-Object { $_ -notin '[IO.File]::ReadAllText($PSCommandPath)', '$call' } | Should -BeNullOrEmpty
         # "&" only on the dispatch table and on scriptblocks of this file
         $called = @($commands | Where-Object { $_.InvocationOperator -eq 'Ampersand' } | ForEach-Object { $_.CommandElements[0].Extent.Text })
-        $called | Where-Object { $_ -notin '$act', '$Condition' } | Should -BeNullOrEmpty
+        $called | Where-Object { $_ -notin '$act', '$Condition', '$Do' } | Should -BeNullOrEmpty
     }
 }
 

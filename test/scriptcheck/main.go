@@ -17,8 +17,8 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "afc8419b75b0a8c7d1e010b05fdd911cf2def6ff416e01babc6ff3fc33238d8e",
-	"bootstrap/scripts/loader.ps1":     "c766c82b9a3b6e93bf7788887fc3beea6a7e76f96e8032206453bfffb370ca2e",
+	"the packed agent":                 "6d8d288fa2b16c60a69c4f8fa8b43d392448bd4a47fa21cd2dc5484a96b4ed63",
+	"bootstrap/scripts/loader.ps1":     "e85618e697db1c3ebd69d9bdc77486ba99d435879ac487875bc3e0949834ef11",
 	"bootstrap/windows/datadrive.ps1":  "19a1b6a02ce7d9cea168b4060a42b8d4024051e61c08199031c426eefee1824d",
 	"bootstrap/windows/gmsaplugin.ps1": "61a057e7a52e1263116a988cfd23d7576243fd9115e07b8a7711ab2fb77dbfef",
 	"bootstrap/windows/domainjoin.ps1": "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
@@ -28,7 +28,7 @@ var pins = map[string]string{
 const (
 	longestLine     = 150
 	longestFunction = 40
-	mostLines       = 1671
+	mostLines       = 1711
 	mostBytes       = 29_000
 )
 
@@ -68,8 +68,8 @@ func check(root string) ([]string, error) {
 	for _, one := range all {
 		problems = append(problems, plain(one)...)
 		problems = append(problems, functions(one)...)
+		lines += strings.Count(one.text, "\n")
 		if !strings.HasPrefix(one.name, "bootstrap/windows/") { // what lies there is a plan's data itself
-			lines += strings.Count(one.text, "\n")
 			problems = append(problems, language.words(one)...)
 		}
 	}
