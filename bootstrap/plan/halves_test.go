@@ -49,18 +49,18 @@ var stepHalves = []struct{ refused, taken, want string }{
 	},
 
 	{
-		do("report", `"when":{"fact":"osbuild","is":"1"}`),
-		do("report", `"when":{"fact":"osBuild","is":"1"}`),
+		do("reboot", `"if":"always","when":{"fact":"osbuild","is":"1"}`),
+		do("reboot", `"if":"always","when":{"fact":"osBuild","is":"1"}`),
 		"fact 'osbuild' is not known",
 	},
 	{
-		do("report", `"when":{"fact":"cpu","below":"1"}`),
-		do("report", `"when":{"fact":"cpus","below":"1"}`),
+		do("reboot", `"if":"always","when":{"fact":"cpu","below":"1"}`),
+		do("reboot", `"if":"always","when":{"fact":"cpus","below":"1"}`),
 		"fact 'cpu' is not known",
 	},
 	{
-		do("report", `"when":{"fact":"osUBR","isNot":""}`),
-		do("report", `"when":{"fact":"osUbr","isNot":""}`),
+		do("reboot", `"if":"always","when":{"fact":"osUBR","isNot":""}`),
+		do("reboot", `"if":"always","when":{"fact":"osUbr","isNot":""}`),
 		"fact 'osUBR' is not known",
 	},
 	{
@@ -72,24 +72,24 @@ var stepHalves = []struct{ refused, taken, want string }{
 		do("check", `"fact":"managementIP","atLeast":"1","say":[{"fact":"managementIP"}]`),
 		do("check", `"fact":"diskFreeMiB","atLeast":"1","say":[{"fact":"diskFreeMiB"}]`), "fact 'managementIP' is not known",
 	},
-	{do("report", `"when":{"fact":"cpus"}`), do("report", `"when":{"fact":"cpus","atLeast":"1"}`), "must be compared"},
+	{do("reboot", `"if":"always","when":{"fact":"cpus"}`), do("reboot", `"if":"always","when":{"fact":"cpus","atLeast":"1"}`), "must be compared"},
 	{
-		do("report", `"when":{"fact":"cpus","isNot":[{"fact":"x"}]}`), do("report", `"when":{"fact":"cpus","isNot":[{"fact":"cpus"}]}`),
+		do("reboot", `"if":"always","when":{"fact":"cpus","isNot":[{"fact":"x"}]}`), do("reboot", `"if":"always","when":{"fact":"cpus","isNot":[{"fact":"cpus"}]}`),
 		"fact 'x' is not known",
 	},
 	{
-		do("report", `"when":{"fact":"cpus","atLeast":[{"fact":"x"}]}`),
-		do("report", `"when":{"fact":"cpus","is":""}`),
+		do("reboot", `"if":"always","when":{"fact":"cpus","atLeast":[{"fact":"x"}]}`),
+		do("reboot", `"if":"always","when":{"fact":"cpus","is":""}`),
 		"fact 'x' is not known",
 	},
 	{
-		do("report", `"when":{"fact":"cpus","below":[{"fact":"x"}]}`),
-		do("report", `"when":{"fact":"cpus","is":""}`),
+		do("reboot", `"if":"always","when":{"fact":"cpus","below":[{"fact":"x"}]}`),
+		do("reboot", `"if":"always","when":{"fact":"cpus","is":""}`),
 		"fact 'x' is not known",
 	},
-	{do("report", `"timeoutSeconds":-1`), do("report", `"timeoutSeconds":0`), "timeoutSeconds must not be negative"},
-	{do("report", `"attempts":-1`), do("report", `"attempts":0`), "attempts must not be negative"},
-	{do("report", `"delaySeconds":-1`), do("report", `"delaySeconds":0`), "delaySeconds must not be negative"},
+	{do("reboot", `"if":"always","timeoutSeconds":-1`), do("reboot", `"if":"always","timeoutSeconds":0`), "timeoutSeconds must not be negative"},
+	{do("reboot", `"if":"always","attempts":-1`), do("reboot", `"if":"always","attempts":0`), "attempts must not be negative"},
+	{do("reboot", `"if":"always","delaySeconds":-1`), do("reboot", `"if":"always","delaySeconds":0`), "delaySeconds must not be negative"},
 
 	{
 		do("run", `"argv":["a.exe"],"quiet":true,"diagnose":[{"match":"a","reason":"A","message":"m"}]`),
@@ -100,13 +100,13 @@ var stepHalves = []struct{ refused, taken, want string }{
 	{do("run", `"argv":["a.exe"],"undo":[]`), do("run", `"argv":["a.exe"],"undo":["b.exe"]`), "undo is empty"},
 	{do("script", `"path":"C:\\a.ps1x"`), do("script", `"path":"C:\\a.cmd"`), "must end in .ps1 or .cmd"},
 	{
-		do("waitFor", `"for":"tcp","host":"h","port":65536,"say":"s"`),
-		do("waitFor", `"for":"tcp","host":"h","port":65535,"say":"s"`),
+		do("waitFor", `"for":"https","host":"h","port":65536,"say":"s"`),
+		do("waitFor", `"for":"https","host":"h","port":65535,"say":"s"`),
 		"65535",
 	},
 	{
-		do("waitFor", `"for":"tcp","host":"h","port":0,"say":"s"`),
-		do("waitFor", `"for":"tcp","host":"h","port":1,"say":"s"`),
+		do("waitFor", `"for":"https","host":"h","port":0,"say":"s"`),
+		do("waitFor", `"for":"https","host":"h","port":1,"say":"s"`),
 		"65535",
 	},
 	{
@@ -128,8 +128,8 @@ var stepHalves = []struct{ refused, taken, want string }{
 		"path, ca and insecure belong to https",
 	},
 	{
-		do("waitFor", `"for":"tcp","host":"h","port":1,"insecure":true,"say":"s"`),
-		do("waitFor", `"for":"tcp","host":"h","port":1,"say":"s"`),
+		do("waitFor", `"for":"clock","host":"h","port":1,"withinSeconds":1,"insecure":true,"say":"s"`),
+		do("waitFor", `"for":"clock","host":"h","port":1,"withinSeconds":1,"say":"s"`),
 		"path, ca and insecure belong to https",
 	},
 	{do("pageFile", `"sizeMiB":-1`), do("pageFile", `"sizeMiB":0`), "must be a number from 0"},

@@ -85,9 +85,9 @@ type WaitFor struct {
 	Common
 	// For is what is waited for.
 	For Condition `json:"for"`
-	// Host of tcp and https.
+	// Host of https and clock.
 	Host Value `json:"host,omitempty"`
-	// Port of tcp and https.
+	// Port of https and clock.
 	Port Value `json:"port,omitempty"`
 	// Path that https asks for; /healthz when absent. The answer must be 200, 401 or 403.
 	Path Value `json:"path,omitempty"`
@@ -97,7 +97,7 @@ type WaitFor struct {
 	WithinSeconds int `json:"withinSeconds,omitempty"`
 	// Insecure accepts any certificate, where an answer counts and not an identity.
 	Insecure bool `json:"insecure,omitempty"`
-	// Target of the other conditions: a file, the name of a pipe or a service, or an address of this machine.
+	// Target of the other conditions: a file, the name of a pipe, or an address of this machine.
 	Target Value `json:"target,omitempty"`
 	// Say is the sentence for what did not answer. How long the step waited, and what it saw last, follow it.
 	Say Value `json:"say,omitempty"`
@@ -108,21 +108,12 @@ type Condition string
 
 // The conditions of WaitFor.
 const (
-	ForTCP            Condition = "tcp"
-	ForHTTPS          Condition = "https"
-	ForClock          Condition = "clock"
-	ForFile           Condition = "file"
-	ForPipe           Condition = "pipe"
-	ForServiceRunning Condition = "serviceRunning"
-	ForAddress        Condition = "address"
+	ForHTTPS   Condition = "https"
+	ForClock   Condition = "clock"
+	ForFile    Condition = "file"
+	ForPipe    Condition = "pipe"
+	ForAddress Condition = "address"
 )
-
-// SendReport sends the report now. It is also sent at the start of each phase, before a reboot and at the end. It never fails.
-//
-// Already so: it changes nothing.
-type SendReport struct {
-	Common
-}
 
 func (s *Run) check(c *checker) {
 	c.argv("argv", s.Argv)
@@ -169,12 +160,11 @@ func (s *Check) check(c *checker) {
 }
 
 func (s *WaitFor) check(c *checker) {
-	c.oneOf("for", string(s.For), string(ForTCP), string(ForHTTPS), string(ForClock), string(ForFile), string(ForPipe),
-		string(ForServiceRunning), string(ForAddress))
-	remote := s.For == ForTCP || s.For == ForHTTPS || s.For == ForClock
-	c.must(remote == (s.Host != nil), "host", "belongs to tcp, https and clock, and only to them")
-	c.must(remote == (s.Port != nil), "port", "belongs to tcp, https and clock, and only to them")
-	c.must(remote == (s.Target == nil), "target", "belongs to all but tcp, https and clock")
+	c.oneOf("for", string(s.For), string(ForHTTPS), string(ForClock), string(ForFile), string(ForPipe), string(ForAddress))
+	remote := s.For == ForHTTPS || s.For == ForClock
+	c.must(remote == (s.Host != nil), "host", "belongs to https and clock, and only to them")
+	c.must(remote == (s.Port != nil), "port", "belongs to https and clock, and only to them")
+	c.must(remote == (s.Target == nil), "target", "belongs to all but https and clock")
 	c.must((s.For == ForClock) == (s.WithinSeconds > 0), "withinSeconds", "belongs to clock, where it must be 1 or more")
 	c.must(s.For == ForHTTPS || s.Path == nil && s.CA == nil && !s.Insecure, "path", "path, ca and insecure belong to https")
 	c.must(!s.Insecure || s.CA == nil, "insecure", "contradicts ca")
@@ -190,5 +180,3 @@ func (s *WaitFor) check(c *checker) {
 	}
 	c.say(s.Say, "")
 }
-
-func (*SendReport) check(*checker) {}

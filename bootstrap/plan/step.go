@@ -80,7 +80,6 @@ var kinds = []struct {
 	{"fact", &Fact{}},
 	{"check", &Check{}},
 	{"waitFor", &WaitFor{}},
-	{"report", &SendReport{}},
 	{"firewall", &Firewall{}},
 	{"feature", &Feature{}},
 	{"reboot", &Reboot{}},

@@ -13,7 +13,7 @@ var goodSteps = map[string]string{
 	"file with text":    do("file", `"path":"C:\\k\\a.txt","text":["cpus=",{"fact":"cpus"}],"access":"admin"`),
 	"file with content": do("file", `"path":["C:\\k\\",{"fact":"computerName"},".txt"],"content":"AP8=","access":"inherit"`),
 	"empty file":        do("file", `"path":"C:\\k\\a.txt","text":""`),
-	"all of a step": do("report", `"reason":"NoReport","timeoutSeconds":5,"attempts":2,"delaySeconds":0,"optional":true,`+
+	"all of a step": do("reboot", `"if":"always","reason":"NoReport","timeoutSeconds":5,"attempts":2,"delaySeconds":0,"optional":true,`+
 		`"when":{"fact":"osBuild","atLeast":"17763","below":["2",{"fact":"cpus"}]}`),
 	"directory":       do("directory", `"path":"C:\\run","access":"admin"`),
 	"remove":          do("remove", `"paths":["C:\\a b\\c"],"patterns":["C:\\a\\*.tm?"]`),
@@ -30,15 +30,14 @@ var goodSteps = map[string]string{
 	"run": do("run", `"argv":["C:\\k\\kubeadm.exe","join"],"okExitCodes":[0,1],"rebootExitCodes":[3010],"environment":{"A":"b"},`+
 		`"directory":"C:\\k","diagnose":[{"match":"a|b","reason":"AB","message":"m"}],"creates":"C:\\f","undo":["shutdown.exe","/a"]`),
 	"script": do("script", `"path":"C:\\run\\pre.PS1"`),
-	"waitFor tcp": do("waitFor", `"for":"tcp","host":[{"fact":"computerName"}],"port":"6443",`+
+	"waitFor its host": do("waitFor", `"for":"https","host":[{"fact":"computerName"}],"port":"6443",`+
 		`"say":"the API server does not answer"`),
 	"waitFor https": do("waitFor", `"for":"https","host":"h","port":"443","path":"/readyz","ca":"AAAA","say":"h is another one"`),
 	"waitFor no CA": do("waitFor", `"for":"https","host":"h","port":"443","insecure":true,"say":"h does not answer"`),
 	"waitFor clock": do("waitFor",
 		`"for":"clock","host":"h","port":"443","withinSeconds":300,"say":["wrong by ",{"fact":"clockOffset"}]`),
-	"waitFor file":    do("waitFor", `"for":"file","target":"C:\\f","say":"C:\\f is missing"`),
-	"waitFor pipe":    do("waitFor", `"for":"pipe","target":"containerd-containerd","say":"containerd does not answer"`),
-	"waitFor service": do("waitFor", `"for":"serviceRunning","target":"kubelet","say":"the kubelet does not run"`),
+	"waitFor file": do("waitFor", `"for":"file","target":"C:\\f","say":"C:\\f is missing"`),
+	"waitFor pipe": do("waitFor", `"for":"pipe","target":"containerd-containerd","say":"containerd does not answer"`),
 	"waitFor address": do("waitFor", `"for":"address","target":"10.0.0.5",`+
 		`"say":["build ",{"fact":"osBuild"}," does not take 10.0.0.5"]`),
 	"check": do("check", `"fact":"memoryMiB","atLeast":"4096",`+
@@ -65,7 +64,6 @@ var goodSteps = map[string]string{
 	"reservations": do("reservations", `"path":"C:\\p.yaml","access":"admin","patch":{"a":null,"b":[1,true]},`+
 		`"rules":[{"set":"c.d","fact":"cpus","rows":[{"below":"8","value":"1"},{"value":{"e":2}}]}]`),
 	"collectLogs": do("collectLogs", `"path":"C:\\l.zip","patterns":["C:\\var\\log\\*"],"events":["System"],"maxMiB":5`),
-	"report":      do("report", ""),
 }
 
 func TestGoodSteps(t *testing.T) {
@@ -80,8 +78,8 @@ func TestGoodSteps(t *testing.T) {
 			expect.Same(t, "the JSON of the plan", normal(t, []byte(planOf(text))), normal(t, encoded))
 		})
 	}
-	if len(kinds) != 27 {
-		t.Errorf("%d of 27 kinds have a good step: %v", len(kinds), kinds)
+	if all := len(plan.Kinds()); len(kinds) != all {
+		t.Errorf("%d of %d kinds have a good step: %v", len(kinds), all, kinds)
 	}
 }
 
@@ -92,15 +90,15 @@ func TestBadSteps(t *testing.T) {
 	address := func(fields string) string { return do("address", `"mac":"a","addresses":["a"],`+fields) }
 	check := func(say string) string { return do("check", `"fact":"cpus","is":"1","say":`+say) }
 	for _, test := range []struct{ name, step, want string }{
-		{"no name", `{"do":"report"}`, `name "" must be letters`},
-		{"name of two lines", `{"do":"report","name":"a\nb"}`, "must be letters"},
-		{"reason of two words", do("report", `"reason":"Not good"`), `reason "Not good" must be a name`},
-		{"negative time", do("report", `"timeoutSeconds":-1`), "timeoutSeconds must not be negative"},
-		{"negative attempts", do("report", `"attempts":-1`), "attempts must not be negative"},
-		{"negative delay", do("report", `"delaySeconds":-1`), "delaySeconds must not be negative"},
-		{"when of nothing", do("report", `"when":{"fact":"","is":"a"}`), "when.fact is missing"},
-		{"when without a question", do("report", `"when":{"fact":"cpus"}`), "when.fact must be compared"},
-		{"when by unknown fact", do("report", `"when":{"fact":"cpus","is":[{"fact":"later"}]}`), later},
+		{"no name", `{"do":"reboot","if":"always"}`, `name "" must be letters`},
+		{"name of two lines", `{"do":"reboot","if":"always","name":"a\nb"}`, "must be letters"},
+		{"reason of two words", do("reboot", `"if":"always","reason":"Not good"`), `reason "Not good" must be a name`},
+		{"negative time", do("reboot", `"if":"always","timeoutSeconds":-1`), "timeoutSeconds must not be negative"},
+		{"negative attempts", do("reboot", `"if":"always","attempts":-1`), "attempts must not be negative"},
+		{"negative delay", do("reboot", `"if":"always","delaySeconds":-1`), "delaySeconds must not be negative"},
+		{"when of nothing", do("reboot", `"if":"always","when":{"fact":"","is":"a"}`), "when.fact is missing"},
+		{"when without a question", do("reboot", `"if":"always","when":{"fact":"cpus"}`), "when.fact must be compared"},
+		{"when by unknown fact", do("reboot", `"if":"always","when":{"fact":"cpus","is":[{"fact":"later"}]}`), later},
 		{"relative path", do("file", `"path":"k\\a"`), "path \"k\\\\a\" must be an absolute path"},
 		{"no path", do("file", `"path":null`), "must be an absolute path"},
 		{"slashes", do("file", `"path":"C:/k/a"`), "must be an absolute path"},
@@ -165,20 +163,20 @@ func TestBadSteps(t *testing.T) {
 		{"fact that tells itself", do("fact", `"argv":["a.exe"],"match":"a","set":"later","say":[{"fact":"later"}]`), "say " + later},
 		{"NUL in a sentence", check(`"a\u0000"`), "say holds a NUL"},
 		{"wait for the moon", do("waitFor", `"for":"moon","target":"x"`), `for "moon" must be one of`},
-		{"tcp without host", do("waitFor", `"for":"tcp","port":"1"`), "host belongs to tcp, https and clock"},
-		{"tcp without port", do("waitFor", `"for":"tcp","host":"h"`), "port belongs to tcp, https and clock"},
+		{"https without host", do("waitFor", `"for":"https","port":"1"`), "host belongs to https and clock"},
+		{"https without port", do("waitFor", `"for":"https","host":"h"`), "port belongs to https and clock"},
 		{"clock without a bound", do("waitFor", `"for":"clock","host":"h","port":"1","say":"s"`), "withinSeconds belongs to clock"},
 		{
-			"tcp with a bound", do("waitFor", `"for":"tcp","host":"h","port":"1","withinSeconds":1,"say":"s"`),
+			"https with a bound", do("waitFor", `"for":"https","host":"h","port":"1","withinSeconds":1,"say":"s"`),
 			"withinSeconds belongs to clock",
 		},
-		{"always in the bootstrap", do("report", `"always":true`), "always belongs to steps of everyBoot"},
-		{"tcp with target", do("waitFor", `"for":"tcp","host":"h","port":"1","target":"x"`), "target belongs to all but"},
-		{"tcp with path", do("waitFor", `"for":"tcp","host":"h","port":"1","path":"/"`), "path, ca and insecure belong to https"},
+		{"always in the bootstrap", do("reboot", `"if":"always","always":true`), "always belongs to steps of everyBoot"},
+		{"https with target", do("waitFor", `"for":"https","host":"h","port":"1","target":"x"`), "target belongs to all but"},
+		{"clock with path", do("waitFor", `"for":"clock","host":"h","port":"1","path":"/"`), "path, ca and insecure belong to https"},
 		{"file without target", do("waitFor", `"for":"file"`), "target"},
 		{"file anywhere", do("waitFor", `"for":"file","target":"f"`), "must be an absolute path"},
-		{"port by name", do("waitFor", `"for":"tcp","host":"h","port":"https"`), `"https" must be a number from 1 to 65535`},
-		{"port 0", do("waitFor", `"for":"tcp","host":"h","port":0`), `"0" must be a number from 1 to 65535`},
+		{"port by name", do("waitFor", `"for":"https","host":"h","port":"https"`), `"https" must be a number from 1 to 65535`},
+		{"port 0", do("waitFor", `"for":"https","host":"h","port":0`), `"0" must be a number from 1 to 65535`},
 		{"CA and none", do("waitFor", `"for":"https","host":"h","port":"1","ca":"AAAA","insecure":true`), "insecure contradicts ca"},
 		{"no rules", do("firewall", `"rules":[]`), "rules is empty"},
 		{"rule without name", do("firewall", `"rules":[{"name":"","protocol":"TCP","ports":["1"]}]`), "rules.name is missing"},
@@ -305,7 +303,7 @@ func TestGoodPlans(t *testing.T) {
 		{"secret in a phase", "the plan is emptied when the bootstrap is over", func(p *plan.Plan) {
 			p.Redact = []string{"0123456789"}
 			p.Phases[0].Steps[0].(*plan.File).Text = plan.Text("0123456789")
-			p.EveryBoot = []plan.Phase{{Name: "boot", Steps: []plan.Step{&plan.SendReport{Common: plan.Common{Name: "r"}}}}}
+			p.EveryBoot = []plan.Phase{{Name: "boot", Steps: []plan.Step{&plan.Reboot{Common: plan.Common{Name: "r"}, If: plan.RebootPending}}}}
 		}},
 		{"fact of an earlier step", "steps find facts", func(p *plan.Plan) {
 			find := do("fact", `"argv":["a.exe"],"match":"a","set":"found","say":"it is lost"`)

@@ -102,7 +102,7 @@ var invalidVectors = map[string]string{
 	"05-file-parts":                   "content is given twice",
 	"06-file-unknown-fact":            "fact 'nope' is not known here",
 	"22-run-fails":                    "redact has a text of 6 characters",
-	"36-waitfor-unknown":              `for "moon" must be one of tcp`,
+	"36-waitfor-unknown":              `for "moon" must be one of https`,
 	"65-reservations-no-row":          "must be given in every row but the last",
 	"85-script-path-of-parts":         "content is given twice",
 	"94-everyboot-keeps-the-plan":     "redact has a text of 6 characters",

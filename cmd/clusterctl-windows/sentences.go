@@ -37,7 +37,6 @@ var sentences = map[plan.Kind]func(plan.Step) string{
 	"hnsCleanup":         forKind(sayHNSCleanup),
 	"reservations":       forKind(sayReservations),
 	"collectLogs":        forKind(sayCollectLogs),
-	"report":             forKind(sayReport),
 }
 
 // forKind turns the function of one kind into one of any step.
@@ -145,10 +144,9 @@ func codes(all []int) string {
 }
 
 var conditions = map[plan.Condition]string{
-	plan.ForFile:           "the file %s exists",
-	plan.ForPipe:           "the pipe %s answers",
-	plan.ForServiceRunning: "the service %s runs",
-	plan.ForAddress:        "the machine has the address %s",
+	plan.ForFile:    "the file %s exists",
+	plan.ForPipe:    "the pipe %s answers",
+	plan.ForAddress: "the machine has the address %s",
 }
 
 func sayWaitFor(s *plan.WaitFor) string {
@@ -171,5 +169,3 @@ func sayWaitFor(s *plan.WaitFor) string {
 	}
 	return text
 }
-
-func sayReport(*plan.SendReport) string { return "reports its progress" }

@@ -6,7 +6,7 @@ BeforeAll {
     function New-Staging([string]$Uid, [string]$Name, [int]$Wait = 20, [switch]$Hold) {
         $b64 = [Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes('S3CRET'))
         $plan = @{ version = 1; waitSeconds = $Wait; machine = @{ uid = $Uid; name = 'm'; node = 'n' }; report = @(); redact = @('S3CRET')
-            phases = @(@{ name = 'one'; steps = @(@{ do = 'file'; name = 'f'; path = "$TestDrive/out-$Uid.txt"; content = $b64 }, @{ do = 'report'; name = 'r' }) })
+            phases = @(@{ name = 'one'; steps = @(@{ do = 'file'; name = 'f'; path = "$TestDrive/out-$Uid.txt"; content = $b64 }) })
         }
         if ($Hold) { $plan.hold = $true }
         Set-Content "$TestDrive/$Name.json" (ConvertTo-Json $plan -Depth 9)

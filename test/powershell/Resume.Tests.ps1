@@ -12,7 +12,7 @@ BeforeAll {
             world = @{
                 files = @{ 'C:\AzureData\CustomData.bin' = 'x'; 'C:\x\old.json' = 'y' }
                 services = @{ kubelet = @{ state = 'Stopped' } }; registry = @{ 'HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\kubelet' = @{ ImagePath = 'C:\k\nssm.exe'; Start = 2 } }
-                features = @{ Containers = 'Available' }; featureReboot = $true; tcp = @{ 'api:6443' = 4 }
+                features = @{ Containers = 'Available' }; featureReboot = $true; tls = @{ 'api:6443' = 4 }
                 commands = @(@{ argv = @('kubeadm.exe', 'join'); out = 'joined'; writes = @{ 'C:\etc\kubernetes\kubelet.conf' = 'k' } }, @{ argv = @('kubeadm.exe', 'version'); out = 'v1.36.3' }, @{ argv = @('kubeadm.exe', 'reset') })
             }
             plan = @{
@@ -27,7 +27,7 @@ BeforeAll {
                             @{ do = 'pageFile'; name = 'pf'; sizeMiB = '8192' }
                             @{ do = 'reboot'; name = 'rb'; if = 'pending' }) }
                     @{ name = 'join'; steps = @(
-                            @{ do = 'waitFor'; name = 'api'; for = 'tcp'; host = 'api'; port = 6443; say = 'the API server does not answer' }
+                            @{ do = 'waitFor'; name = 'api'; for = 'https'; host = 'api'; port = 6443; say = 'the API server does not answer' }
                             @{ do = 'fact'; name = 'v'; argv = @('kubeadm.exe', 'version'); match = 'v([\d.]+)'; set = 'kubeadm'; say = 'kubeadm does not tell its version' }
                             @{ do = 'check'; name = 'c'; fact = 'kubeadm'; atLeast = '1.36'; say = 'kubeadm is too old' }
                             @{ do = 'service'; name = 's'; service = 'kubelet'; command = @('C:\k\kubelet.exe', '--windows-service') }
@@ -101,7 +101,7 @@ Describe 'resume' {
         $base = "$TestDrive/undo"
         $vector = New-Vector
         $vector.plan.phases = @($vector.plan.phases[1])
-        $vector.world.tcp = @{ 'api:6443' = $true }
+        $vector.world.tls = @{ 'api:6443' = $true }
         $vector.world.commands[0].Remove('writes')
         Save-World (Initialize-World $vector $base) $base
         $null = & $Shell -NoProfile -File "$PSScriptRoot/child.ps1" -Base $base -KillAt 6 -Moment before

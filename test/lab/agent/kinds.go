@@ -27,7 +27,6 @@ var acts = map[plan.Kind]act{
 	"fact":         slow((*run).fact),
 	"check":        quick((*run).check),
 	"waitFor":      slow((*run).waitFor),
-	"report":       slow((*run).sendReport),
 
 	"registry":           quick((*run).registry),
 	"environment":        quick((*run).environment),
@@ -97,9 +96,4 @@ func (r *run) aside(ctx context.Context, seconds int, do func() error) error {
 		return err
 	}
 	return &failure{message: fmt.Sprintf("Windows has not answered for %d s", seconds), reason: "StepHung"}
-}
-
-func (r *run) sendReport(ctx context.Context, _ *plan.SendReport) error {
-	r.report(ctx)
-	return nil
 }

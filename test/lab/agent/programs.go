@@ -198,8 +198,6 @@ func (r *run) probe(step *plan.WaitFor, target string, port int) (probe, error) 
 		return answers, err
 	}
 	switch step.For {
-	case plan.ForTCP:
-		return func(ctx context.Context) (bool, error) { return look(r.machine.TCPAnswers(ctx, target, port)) }, nil
 	case plan.ForHTTPS:
 		return func(ctx context.Context) (bool, error) { return look(r.machine.HTTPSAnswers(ctx, server)) }, nil
 	case plan.ForClock:
@@ -209,8 +207,6 @@ func (r *run) probe(step *plan.WaitFor, target string, port int) (probe, error) 
 		return func(context.Context) (bool, error) { return r.machine.FileExists(target), nil }, nil
 	case plan.ForPipe:
 		return func(context.Context) (bool, error) { return r.machine.PipeAnswers(target) }, nil
-	case plan.ForServiceRunning:
-		return r.serviceIs(target, windows.Running), nil
 	case plan.ForAddress:
 		return func(context.Context) (bool, error) { return r.hasAddress(target) }, nil
 	}

@@ -34,7 +34,6 @@ type world struct {
 	Services         map[string]*windows.Service `json:"services"`
 	Facts            map[string]string           `json:"facts"`
 	Commands         []*command                  `json:"commands"`
-	TCP              map[string]any              `json:"tcp"`
 	TLS              map[string]any              `json:"tls"`
 	Pipes            []string                    `json:"pipes"`
 	Adapters         []worldAdapter              `json:"adapters"`
@@ -263,11 +262,6 @@ func (c *command) run(ctx context.Context, call *windows.Call) int {
 		return -1
 	}
 	return c.Exit
-}
-
-// TCP is part of windows.Network.
-func (s *stage) TCP(_ context.Context, host string, port int) (bool, string) {
-	return s.answers(s.world.TCP[fmt.Sprintf("%s:%d", host, port)]), ""
 }
 
 // HTTPS is part of windows.Network.

@@ -16,9 +16,8 @@ import (
 	"time"
 )
 
-// Network is the world outside of the machine. TCP and HTTPS say whether the other side answers, and if not, what was seen.
+// Network is the world outside of the machine. HTTPS says whether the other side answers, and if not, what was seen.
 type Network interface {
-	TCP(ctx context.Context, host string, port int) (answers bool, seen string)
 	HTTPS(ctx context.Context, server Server) (answers bool, seen string)
 	// Date is that of an HTTPS server; no answer, or one without a date, is the zero time.
 	Date(ctx context.Context, server Server) time.Time
@@ -34,15 +33,6 @@ type Server struct {
 	Insecure   bool
 	// Time at which its certificate must be valid; HTTPSAnswers fills it in.
 	Time time.Time
-}
-
-// TCPAnswers is the door to Network.TCP.
-func (m *Machine) TCPAnswers(ctx context.Context, host string, port int) (answers bool, seen string, err error) {
-	if err := m.pass("Test-Tcp"); err != nil {
-		return false, "", err
-	}
-	answers, seen = m.Network.TCP(ctx, host, port)
-	return answers, seen, nil
 }
 
 // HTTPSAnswers is the door to Network.HTTPS.
@@ -105,16 +95,6 @@ func (n RealNetwork) dial(ctx context.Context, network, address string) (net.Con
 	}
 	dialer := net.Dialer{Timeout: patience}
 	return dialer.DialContext(ctx, network, address)
-}
-
-// TCP is part of Network.
-func (n RealNetwork) TCP(ctx context.Context, host string, port int) (answers bool, seen string) {
-	conn, err := n.dial(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-	if err != nil {
-		return false, err.Error()
-	}
-	_ = conn.Close()
-	return true, ""
 }
 
 // HTTPS is part of Network. 401 and 403 are answers of a server that is there.
