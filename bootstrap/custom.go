@@ -226,10 +226,7 @@ func (s customScript) write() *plan.File {
 	return write
 }
 
-func (s customScript) run(reason string) *plan.Script {
-	return &plan.Script{
-		Common:  plan.Common{Name: "run-" + s.name, Reason: reason, TimeoutSeconds: s.seconds},
-		Path:    plan.Text(s.path),
-		Program: plan.Program{RebootExitCodes: []int{step.ExitReboot}, Quiet: s.content.Secret},
-	}
+func (s customScript) run(reason string) *plan.Run {
+	common := plan.Common{Name: "run-" + s.name, Reason: reason, TimeoutSeconds: s.seconds}
+	return step.Script(common, s.path, plan.Program{RebootExitCodes: []int{step.ExitReboot}, Quiet: s.content.Secret})
 }

@@ -110,9 +110,6 @@ func (g *ground) take(one plan.Step) {
 		}
 	case *plan.Reservations:
 		g.use("writes", step.Path.String())
-	case *plan.Script:
-		g.use("runs", step.Path.String())
-		g.program(step.Program)
 	case *plan.Run:
 		if strings.HasSuffix(step.Argv[0].String(), "VMwareToolboxCmd.exe") {
 			g.use("writes", `C:\ProgramData\VMware\VMware Tools\tools.conf`)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // places is what of a plan never comes from a user.
@@ -17,7 +18,7 @@ type places struct {
 }
 
 // interpreters read an argument as a program.
-var interpreters = []string{"cmd.exe", "powershell.exe", `C:\k\kubectl.exe`}
+var interpreters = []string{"cmd.exe", step.PowerShell, `C:\k\kubectl.exe`}
 
 // placesOf all golden plans: between them they use all that the renderer has.
 func placesOf(tb testing.TB) places {
@@ -52,8 +53,8 @@ func (known places) read(p *plan.Plan, tell func(map[string]bool, string)) {
 	}
 	for _, phase := range slices.Concat(p.Phases, p.EveryBoot) {
 		tell(known.phases, phase.Name)
-		for _, step := range phase.Steps {
-			known.step(step, tell)
+		for _, one := range phase.Steps {
+			known.step(one, tell)
 		}
 	}
 }
@@ -96,5 +97,10 @@ func (known places) command(argv []plan.Value, tell func(map[string]bool, string
 	if !slices.Contains(interpreters, argv[0].String()) {
 		return
 	}
-	tell(known.interpreted, strings.Join(shown(argv), "\n"))
+	line := shown(argv)
+	// A script of the user has the user's name, in a folder of ours.
+	if last := len(line) - 1; slices.Contains([]string{"-File", "/c"}, line[last-1]) && strings.HasPrefix(line[last], step.OwnDirectory) {
+		line = line[:last]
+	}
+	tell(known.interpreted, strings.Join(line, "\n"))
 }

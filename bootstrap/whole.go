@@ -97,10 +97,11 @@ func placesOf(p *plan.Plan) []place {
 				add(one.Path)
 			case *plan.Remove:
 				add(slices.Concat(one.Paths, one.Patterns)...)
-			case *plan.Script:
-				add(one.Path, one.Creates)
 			case *plan.Run:
 				add(one.Creates)
+				if script := step.ScriptOf(one); script != "" {
+					add(plan.Text(script))
+				}
 			case *plan.Directory:
 				all = append(all, place{one.Path.String(), true})
 			}

@@ -132,12 +132,6 @@ func (c *checker) windowsPath(field string, value Value, text string) {
 	c.must(!DeviceName.MatchString(text), field, "%q names a device of Windows, such as NUL or COM1", value)
 }
 
-func (c *checker) hasSuffix(field string, value Value, suffixes ...string) {
-	text := strings.ToLower(value.sample())
-	matches := func(suffix string) bool { return strings.HasSuffix(text, suffix) }
-	c.must(slices.ContainsFunc(suffixes, matches), field, "%q must end in %s", value, strings.Join(suffixes, " or "))
-}
-
 // argv is a program and its arguments.
 func (c *checker) argv(field string, argv []Value) {
 	c.list(field, argv)
@@ -153,7 +147,7 @@ func (c *checker) program(field string, program Value) {
 		return
 	}
 	c.path(field, program)
-	c.hasSuffix(field, program, ".exe")
+	c.must(strings.HasSuffix(strings.ToLower(text), ".exe"), field, "%q must end in .exe", program)
 }
 
 // expression must mean the same to .NET and Go. It does when Go reads it and it sets no flags.

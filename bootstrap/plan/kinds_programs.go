@@ -12,17 +12,7 @@ type Run struct {
 	Program
 }
 
-// Script runs a .ps1 or .cmd from the disk, without arguments. Everything else is as for run.
-//
-// Already so: the file Creates exists.
-type Script struct {
-	Common
-	// Path of the script.
-	Path Value `json:"path"`
-	Program
-}
-
-// Program is what Run and Script share.
+// Program is how a program runs, and what its end means.
 type Program struct {
 	// OkExitCodes is [0] when empty.
 	OkExitCodes []int `json:"okExitCodes,omitempty"`
@@ -117,12 +107,6 @@ const (
 
 func (s *Run) check(c *checker) {
 	c.argv("argv", s.Argv)
-	s.Program.check(c)
-}
-
-func (s *Script) check(c *checker) {
-	c.path("path", s.Path)
-	c.hasSuffix("path", s.Path, ".ps1", ".cmd")
 	s.Program.check(c)
 }
 

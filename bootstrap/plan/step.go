@@ -76,7 +76,6 @@ var kinds = []struct {
 	{"service", &Service{}},
 	{"serviceState", &ServiceState{}},
 	{"run", &Run{}},
-	{"script", &Script{}},
 	{"fact", &Fact{}},
 	{"check", &Check{}},
 	{"waitFor", &WaitFor{}},

@@ -29,7 +29,6 @@ var goodSteps = map[string]string{
 	"serviceState": do("serviceState", `"service":"kubelet","state":"restarted"`),
 	"run": do("run", `"argv":["C:\\k\\kubeadm.exe","join"],"okExitCodes":[0,1],"rebootExitCodes":[3010],"environment":{"A":"b"},`+
 		`"directory":"C:\\k","diagnose":[{"match":"a|b","reason":"AB","message":"m"}],"creates":"C:\\f","undo":["shutdown.exe","/a"]`),
-	"script": do("script", `"path":"C:\\run\\pre.PS1"`),
 	"waitFor its host": do("waitFor", `"for":"https","host":[{"fact":"computerName"}],"port":"6443",`+
 		`"say":"the API server does not answer"`),
 	"waitFor https": do("waitFor", `"for":"https","host":"h","port":"443","path":"/readyz","ca":"AAAA","say":"h is another one"`),
@@ -149,7 +148,6 @@ func TestBadSteps(t *testing.T) {
 		{"expression of one language", diagnose(`"match":"(?i)a","reason":"A","message":"m"`), "diagnose.match"},
 		{"diagnosis without reason", diagnose(`"match":"a","reason":"","message":"m"`), "diagnose.reason"},
 		{"diagnosis without message", diagnose(`"match":"a","reason":"A","message":""`), "diagnose.message is missing"},
-		{"script of another kind", do("script", `"path":"C:\\a.vbs"`), "must end in .ps1 or .cmd"},
 		{"fact name", do("fact", `"argv":["a.exe"],"match":"a","set":"A b"`), `"A b" is not a valid name of a fact`},
 		{"fact without match", do("fact", `"argv":["a.exe"],"match":"","set":"a"`), "match"},
 		{"check without question", do("check", `"fact":"cpus"`), "fact must be compared"},

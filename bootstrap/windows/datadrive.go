@@ -69,12 +69,9 @@ func (d dataDrive) addTo(p *step.Part) {
 	}
 	p.Add(step.PhaseWindows,
 		step.PrivateFile("data-drive-script", step.ReasonDataDriveFailed, driveScriptFile, []byte(driveScript)),
-		&plan.Script{
-			Common: plan.Common{
-				Name: "data-drive", Reason: step.ReasonDataDriveFailed, TimeoutSeconds: 300, Attempts: 3, DelaySeconds: &pause,
-			},
-			Path: plan.Text(driveScriptFile), Program: plan.Program{Environment: environment},
-		},
+		step.Script(plan.Common{
+			Name: "data-drive", Reason: step.ReasonDataDriveFailed, TimeoutSeconds: 300, Attempts: 3, DelaySeconds: &pause,
+		}, driveScriptFile, plan.Program{Environment: environment}),
 		step.Directory("data-folder", dataFolder(d.letter), plan.AccessAdmin))
 	p.Add(step.PhaseWindows, d.enough()...)
 }

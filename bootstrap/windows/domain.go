@@ -89,13 +89,9 @@ func (d domain) addTo(p *step.Part) {
 	member.Secret = true
 	p.Add(step.PhaseWindows, member,
 		step.PrivateFile("domain-script", step.ReasonDomainJoinFailed, domainScriptFile, []byte(domainScript)),
-		&plan.Script{
-			Common: plan.Common{
-				Name: "domain-join", Reason: step.ReasonDomainJoinFailed, TimeoutSeconds: 300, Attempts: 3, DelaySeconds: &pause,
-			},
-			Path:    plan.Text(domainScriptFile),
-			Program: plan.Program{RebootExitCodes: []int{step.ExitReboot}},
-		},
+		step.Script(plan.Common{
+			Name: "domain-join", Reason: step.ReasonDomainJoinFailed, TimeoutSeconds: 300, Attempts: 3, DelaySeconds: &pause,
+		}, domainScriptFile, plan.Program{RebootExitCodes: []int{step.ExitReboot}}),
 		&plan.Remove{Common: plan.Common{Name: "domain-forgotten", Reason: step.ReasonDomainJoinFailed}, Paths: plan.Texts(domainFile)})
 	p.Erase = append(p.Erase, plan.Texts(domainFile)...)
 	p.Redact = append(p.Redact, d.redact...)

@@ -70,10 +70,8 @@ func (g gmsaPlugin) addTo(p *step.Part) {
 			Say: plan.Text("Windows does not list its gMSA plug-ins"),
 		},
 		script,
-		&plan.Script{
-			Common: missing("gmsa-plugin"), Path: plan.Text(gmsaScriptFile),
-			Program: plan.Program{Environment: map[string]plan.Value{"CAPWIN_CLASS": plan.Text(class)}},
-		},
+		step.Script(missing("gmsa-plugin"), gmsaScriptFile,
+			plan.Program{Environment: map[string]plan.Value{"CAPWIN_CLASS": plan.Text(class)}}),
 		&plan.Fact{
 			Common: missing("gmsa-plugin-in-effect"), Argv: query, Match: regexp.QuoteMeta(class), Set: listed,
 			Say: plan.Text("Windows does not list the gMSA plug-in " + class),

@@ -142,11 +142,8 @@ func reasonOf(step plan.Step) string {
 }
 
 func diagnoses(step plan.Step) []plan.Diagnosis {
-	switch step := step.(type) {
-	case *plan.Run:
-		return step.Diagnose
-	case *plan.Script:
-		return step.Diagnose
+	if run, ok := step.(*plan.Run); ok {
+		return run.Diagnose
 	}
 	return nil
 }

@@ -19,7 +19,6 @@ var sentences = map[plan.Kind]func(plan.Step) string{
 	"service":            forKind(sayService),
 	"serviceState":       forKind(sayServiceState),
 	"run":                forKind(sayRun),
-	"script":             forKind(sayScript),
 	"waitFor":            forKind(sayWaitFor),
 	"check":              forKind(sayCheck),
 	"fact":               forKind(sayFact),
@@ -121,11 +120,6 @@ func sayFact(s *plan.Fact) string {
 
 func sayRun(s *plan.Run) string { return "runs " + commandLine(s.Argv) + sayProgram(s.Program) }
 
-func sayScript(s *plan.Script) string {
-	return "runs the script " + s.Path.String() + sayProgram(s.Program)
-}
-
-// sayProgram describes what Run and Script have in common.
 func sayProgram(p plan.Program) string {
 	quiet := ""
 	if p.Quiet {

@@ -9,6 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 //go:embed probe.ps1
@@ -38,9 +39,8 @@ func probePlan(run, canary string) ([]byte, error) {
 		}
 	}
 	script := func(name string, seconds int) plan.Step {
-		return &plan.Script{
-			Common: plan.Common{Name: "run-" + name, TimeoutSeconds: seconds, Optional: true}, Path: plan.Text(probeFolder + `\` + name),
-		}
+		common := plan.Common{Name: "run-" + name, TimeoutSeconds: seconds, Optional: true}
+		return step.Script(common, probeFolder+`\`+name, plan.Program{})
 	}
 	p := &plan.Plan{
 		Version: plan.Version, DeadlineSeconds: 1800, Redact: []string{canary},

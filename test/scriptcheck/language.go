@@ -39,7 +39,6 @@ var allowed = map[string]string{
 	"-noprofile":       "how PowerShell is started",
 	"-executionpolicy": "how PowerShell is started",
 	"-file":            "how PowerShell is started",
-	"bypass":           "how PowerShell is started",
 	"copy":             "English",
 	"hns":              "the service that makes networks",
 	"powershell":       "the language of the scripts",
@@ -52,7 +51,6 @@ var allowed = map[string]string{
 
 	`c:\run\cluster-api`: "the folder of the sentinel",
 
-	"cmd.exe":     "runs a .cmd for the kind script",
 	"config":      "a verb of sc.exe",
 	"enabled":     "a firewall rule, or DHCP, is",
 	"failure":     "a verb of sc.exe, and English",

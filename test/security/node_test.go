@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/agent"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -67,8 +68,12 @@ func (n *node) run(golden string) plan.Report {
 	var steps []plan.Step
 	for _, phase := range p.Phases {
 		for _, one := range phase.Steps {
+			run, runs := one.(*plan.Run)
 			switch one.(type) {
-			case *plan.File, *plan.Directory, *plan.Remove, *plan.Script:
+			case *plan.File, *plan.Directory, *plan.Remove, *plan.Run:
+				if runs && step.ScriptOf(run) == "" {
+					continue
+				}
 				act := &plan.Run{Common: plan.Common{Name: "mallory"}, Argv: plan.Texts("mallory.exe")}
 				steps = append(steps, one, act)
 			}
@@ -272,9 +277,9 @@ func scriptsOf(t *testing.T) []string {
 	p := expect.Got(plan.Decode(text))(t)
 	var paths []string
 	for _, phase := range p.Phases {
-		for _, step := range phase.Steps {
-			if script, ok := step.(*plan.Script); ok {
-				paths = append(paths, script.Path.String())
+		for _, one := range phase.Steps {
+			if run, ok := one.(*plan.Run); ok && step.ScriptOf(run) != "" {
+				paths = append(paths, step.ScriptOf(run))
 			}
 		}
 	}

@@ -23,7 +23,6 @@ var acts = map[plan.Kind]act{
 	"service":      slow((*run).service),
 	"serviceState": slow((*run).serviceState),
 	"run":          slow((*run).runStep),
-	"script":       slow((*run).script),
 	"fact":         slow((*run).fact),
 	"check":        quick((*run).check),
 	"waitFor":      slow((*run).waitFor),

@@ -40,21 +40,9 @@ func (r *run) tool(ctx context.Context, argv []string, ok ...int) error {
 	return nil
 }
 
+// runStep is done when the file that the program creates is there, or when it ends as wanted.
 func (r *run) runStep(ctx context.Context, step *plan.Run) error {
-	return r.runProgram(ctx, step.Common, texts(step.Argv), step.Program)
-}
-
-func (r *run) script(ctx context.Context, step *plan.Script) error {
-	path := step.Path.String()
-	argv := []string{"cmd.exe", "/d", "/c", path}
-	if strings.HasSuffix(strings.ToLower(path), ".ps1") {
-		argv = []string{"powershell.exe", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", path}
-	}
-	return r.runProgram(ctx, step.Common, argv, step.Program)
-}
-
-// runProgram is done when the file that the program creates is there, or when it ends as wanted.
-func (r *run) runProgram(ctx context.Context, base plan.Common, argv []string, program plan.Program) error {
+	program, argv := step.Program, texts(step.Argv)
 	if program.Creates != nil && r.machine.FileExists(program.Creates.String()) {
 		return nil
 	}
@@ -65,12 +53,12 @@ func (r *run) runProgram(ctx context.Context, base plan.Common, argv []string, p
 	for name, value := range program.Environment {
 		env[name] = value.String()
 	}
-	limit := orElse(base.TimeoutSeconds, 600)
+	limit := orElse(step.TimeoutSeconds, 600)
 	done, err := r.program(ctx, argv, limit, env, program.Directory)
 	if err != nil {
 		return err
 	}
-	if err := r.keepOutput(base.Name, done); err != nil {
+	if err := r.keepOutput(step.Name, done); err != nil {
 		return err
 	}
 	switch {

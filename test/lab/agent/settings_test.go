@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
@@ -46,7 +47,7 @@ func settled(t *testing.T, golden string) *vector {
 			{Argv: []string{`C:\Program Files\VMware\VMware Tools\VMwareToolboxCmd.exe`}},
 			domainJoin(),
 			{Argv: []string{"certutil.exe"}},
-			{Argv: []string{"powershell.exe"}},
+			{Argv: []string{step.PowerShell}},
 			{Argv: []string{"cmd.exe"}},
 			{Argv: []string{ctrPath}},
 		}...),
@@ -109,8 +110,8 @@ func (w *world) program(argv ...string) *command {
 
 // domainJoin is the script's first run; the machine is a member after the restart, and it is not run again.
 func domainJoin() *command {
-	const script = `powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File C:\run\capwin\domain-join.ps1`
-	return &command{Argv: strings.Fields(script), Exit: 3010, Times: new(1)}
+	const script = `-NoProfile -NonInteractive -ExecutionPolicy Bypass -File C:\run\capwin\domain-join.ps1`
+	return &command{Argv: append([]string{step.PowerShell}, strings.Fields(script)...), Exit: 3010, Times: new(1)}
 }
 
 // settledOn is a stage that has lived, with a containerd that listens after every start of the machine.
@@ -147,7 +148,7 @@ func TestEverySettingIsCarriedOut(t *testing.T) {
 				t.Fatalf("%s of %s/%s: %s %s, reboots %d, warnings %q", report.State, report.Phase.Name, report.Step, report.Reason,
 					report.Message, report.Reboots, report.Warnings)
 			}
-			s.checkOrder("feature.install", `run ["powershell.exe"`, `run ["cmd.exe"`, `"pull"`, `"join"`, `run ["powershell.exe"`)
+			s.checkOrder("feature.install", `powershell.exe","-NoProfile"`, `run ["cmd.exe"`, `"pull"`, `"join"`, `powershell.exe","-NoProfile"`)
 			s.checkSettings()
 		})
 	}
@@ -222,7 +223,7 @@ func TestSettingsFailByTheirNames(t *testing.T) {
 		"HypervisorNotRunning": func(w *world) { w.program("sc.exe", "query", "vid").Out = "  STATE : 1  STOPPED\n" },
 		"GmsaPluginFailed":     func(w *world) { delete(w.Registry, pluginKey) },
 		"FeatureFailed":        func(w *world) { w.FeatureFails = true },
-		"PreJoinScriptFailed":  func(w *world) { w.program("powershell.exe").Exit = 1 },
+		"PreJoinScriptFailed":  func(w *world) { w.program(step.PowerShell).Exit = 1 },
 		"CsiProxyFailed":       func(w *world) { delete(w.Files, `C:\k\csi-proxy.exe`) },
 		"NodeNotRegistered": func(w *world) {
 			const missing = `Error from server (NotFound): nodes "blue-win-x7k2p" not found`
@@ -230,9 +231,9 @@ func TestSettingsFailByTheirNames(t *testing.T) {
 		},
 		"TimeFailed": func(w *world) { w.Commands = append(w.Commands, &command{Argv: []string{"tzutil.exe"}, Exit: 1}) },
 		"PostJoinScriptFailed": func(w *world) {
-			w.program("powershell.exe").Exit = 1
+			w.program(step.PowerShell).Exit = 1
 			join := slices.Index(w.Commands, w.program(domainJoin().Argv...))
-			w.Commands = slices.Insert(w.Commands, join+1, &command{Argv: []string{"powershell.exe"}, Times: new(1)})
+			w.Commands = slices.Insert(w.Commands, join+1, &command{Argv: []string{step.PowerShell}, Times: new(1)})
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {

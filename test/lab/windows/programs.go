@@ -179,7 +179,7 @@ func (m *Machine) ofWindows(name string) bool {
 	if strings.ContainsAny(name, `\/`) {
 		return m.FileExists(name)
 	}
-	return m.FileExists(system32+`\`+name) || m.FileExists(system32+`\WindowsPowerShell\v1.0\`+name)
+	return m.FileExists(system32 + `\` + name)
 }
 
 // onDisk looks in the folders of PATH for a bare name.
