@@ -124,12 +124,10 @@ func (g *ground) take(one plan.Step) {
 	case *plan.WaitFor:
 		g.named(step.Target.String())
 	case *plan.Registry:
-		g.named(step.Value.String())
-	case *plan.Environment:
-		for name, value := range step.Variables {
-			if strings.EqualFold(name, "path") {
-				g.problems = append(g.problems, g.step+" changes PATH")
-			}
+		if strings.EqualFold(step.ValueName, "path") {
+			g.problems = append(g.problems, g.step+" changes PATH")
+		}
+		for _, value := range append(step.Values, step.Value) {
 			g.named(value.String())
 		}
 	case *plan.Remove:

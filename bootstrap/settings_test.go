@@ -249,12 +249,7 @@ func TestProxyLogin(t *testing.T) {
 		source(&in, "secret/a/username", c.user)
 		source(&in, "secret/a/password", c.password)
 		p := render(t, in).Plan()
-		for _, name := range []string{"proxy", "containerd-proxy", "kubelet-proxy"} {
-			variables := stepOf[*plan.Environment](t, p, name).Variables
-			if got := variables["HTTPS_PROXY"].String(); got != "http://"+c.url+"proxy:3128" {
-				t.Errorf("%s: %s has the URL %s", c.user, name, got)
-			}
-		}
+		expect.Same(t, c.user, proxyOf("HTTPS_PROXY", "http://"+c.url+"proxy:3128"), proxyIn(t, p, "HTTPS_PROXY"))
 		if got := strings.Join(p.Redact[2:], " "); got != c.hidden {
 			t.Errorf("%s: %q is hidden, want %q", c.user, got, c.hidden)
 		}
@@ -265,9 +260,24 @@ func TestNoProxy(t *testing.T) {
 	p := render(t, plainInput(t, withClusterNetwork, withProxy)).Plan()
 	want := "localhost,127.0.0.1,::1,169.254.169.254,168.63.129.16,.svc,.cluster.local," +
 		"blue-win-x7k2p,10.0.0.10,10.244.0.0/16,10.96.0.0/12,.example.com,10.0.0.0/8"
-	for _, name := range []string{"proxy", "containerd-proxy", "kubelet-proxy"} {
-		if got := stepOf[*plan.Environment](t, p, name).Variables["NO_PROXY"].String(); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
+	expect.Same(t, "NO_PROXY", proxyOf("NO_PROXY", want), proxyIn(t, p, "NO_PROXY"))
+}
+
+// proxyOf is a variable of the machine, of containerd and of the kubelet.
+func proxyOf(name, value string) []string {
+	return []string{value, name + "=" + value, name + "=" + value}
+}
+
+// proxyIn finds it in a plan.
+func proxyIn(t *testing.T, p *plan.Plan, name string) []string {
+	t.Helper()
+	found := []string{stepOf[*plan.Registry](t, p, "proxy-"+strings.ReplaceAll(name, "_", "-")).Value.String()}
+	for _, service := range []string{"containerd", "kubelet"} {
+		for _, value := range stepOf[*plan.Registry](t, p, service+"-proxy").Values {
+			if strings.HasPrefix(value.String(), name+"=") {
+				found = append(found, value.String())
+			}
 		}
 	}
+	return found
 }

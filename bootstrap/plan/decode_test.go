@@ -103,7 +103,7 @@ func TestDecodeTakesAnEmptiedPlan(t *testing.T) {
 }
 
 func TestEncodeIsDeterministic(t *testing.T) {
-	p := decode(t, planOf(goodSteps["environment"], goodSteps["reservations"], goodSteps["hnsNetwork"]))
+	p := decode(t, planOf(goodSteps["run"], goodSteps["reservations"], goodSteps["hnsNetwork"]))
 	first := expect.Got(p.Encode())(t)
 	for range 20 {
 		if again, _ := p.Encode(); !bytes.Equal(first, again) {

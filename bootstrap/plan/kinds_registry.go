@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Registry sets one value.
+// Registry sets one value. A variable of the machine's environment counts for the programs of later steps, too.
 //
 // Already so: the value exists with the same type and content.
 type Registry struct {

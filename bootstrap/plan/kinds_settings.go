@@ -1,16 +1,5 @@
 package plan
 
-// Environment sets variables of services, or of the machine when it names no service.
-//
-// Already so: each variable of the machine has its value; each service has this list of variables, sorted by name.
-type Environment struct {
-	Common
-	// Variables by name.
-	Variables map[string]Value `json:"variables"`
-	// Services that get these variables, and no others of their own.
-	Services []string `json:"services,omitempty"`
-}
-
 // Service makes a Windows service, or changes an existing one in place, no matter what made it. It stops and replaces a wrapper
 // (nssm), and starts or stops nothing else.
 //
@@ -142,14 +131,6 @@ type DefenderExclusions struct {
 	Folders []Value `json:"folders,omitempty"`
 	// Processes by the path or name of their program. What they open is not scanned.
 	Processes []Value `json:"processes,omitempty"`
-}
-
-func (s *Environment) check(c *checker) {
-	c.must(len(s.Variables) > 0, "variables", "is empty")
-	c.variables("variables", s.Variables)
-	for _, service := range s.Services {
-		c.service("services", service)
-	}
 }
 
 func (s *Service) check(c *checker) {

@@ -72,7 +72,6 @@ var kinds = []struct {
 	{"reservations", &Reservations{}},
 	{"collectLogs", &CollectLogs{}},
 	{"registry", &Registry{}},
-	{"environment", &Environment{}},
 	{"service", &Service{}},
 	{"serviceState", &ServiceState{}},
 	{"run", &Run{}},

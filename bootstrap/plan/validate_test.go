@@ -22,8 +22,6 @@ var goodSteps = map[string]string{
 	"registry number": registry(`"type":"DWord","value":"-2147483648"`),
 	"registry long":   registry(`"type":"QWord","value":"9223372036854775807"`),
 	"registry fact":   registry(`"type":"DWord","value":[{"fact":"cpus"}]`),
-	"environment": do("environment", `"variables":{"HTTP_PROXY":"http://p","EMPTY":"","ProgramFiles(x86)":"x"},`+
-		`"services":["kubelet"]`),
 	"service": do("service", `"service":"kubelet","command":["C:\\k\\kubelet.exe","--a=b c"],`+
 		`"start":"delayed-auto","dependsOn":["containerd"],"restartSeconds":[10,0]`),
 	"serviceState": do("serviceState", `"service":"kubelet","state":"restarted"`),
@@ -126,10 +124,8 @@ func TestBadSteps(t *testing.T) {
 		{"registry large", registry(`"value":"4294967296","type":"DWord"`), "must be a number"},
 		{"registry larger", registry(`"value":"9223372036854775808","type":"QWord"`), "must be a number"},
 		{"registry null", registry(`"value":null`), "must be one value"},
-		{"no variables", do("environment", `"variables":{}`), "variables is empty"},
-		{"odd variable", do("environment", `"variables":{"A=B":"c"}`), `"A=B" is not a valid name of a variable`},
-		{"variables by case", do("environment", `"variables":{"Path":"a","PATH":"b"}`), "is used twice, in another case"},
-		{"variable of a service", do("environment", `"variables":{"A":"b"},"services":["a\\b"]`), "is not a valid name of a service"},
+		{"odd variable", do("run", `"argv":["a.exe"],"environment":{"A=B":"c"}`), `"A=B" is not a valid name of a variable`},
+		{"variables by case", do("run", `"argv":["a.exe"],"environment":{"Path":"a","PATH":"b"}`), "is used twice, in another case"},
 		{"service name", do("service", `"service":"a b","command":["C:\\a.exe"]`), `"a b" is not a valid name of a service`},
 		{"no command", do("service", `"service":"a","command":[]`), "command is empty"},
 		{"relative command", do("service", `"service":"a","command":["bin\\a.exe"]`), "must be an absolute path"},
@@ -247,7 +243,8 @@ func TestBadPlans(t *testing.T) {
 	noKey := plan.Channel{Do: plan.ChannelGuestInfo, Program: plan.Text("rpctool.exe")}
 	noProgram := plan.Channel{Do: plan.ChannelGuestInfo, Program: plan.Text("rpctool"), Key: "k"}
 	inTwo := plan.Parts(plan.Text(secret[:9]), plan.Text(secret[9:]))
-	asName := &plan.Environment{Common: plan.Common{Name: "e"}, Variables: map[string]plan.Value{secret: plan.Text("")}}
+	asName := &plan.Run{Common: plan.Common{Name: "e"}, Argv: plan.Texts("a.exe")}
+	asName.Environment = map[string]plan.Value{secret: plan.Text("")}
 	for _, test := range []struct {
 		name, want string
 		change     func(*plan.Plan)

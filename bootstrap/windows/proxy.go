@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"maps"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -109,15 +110,29 @@ func (x proxy) addTo(p *step.Part) {
 	if len(x.variables) == 0 {
 		return
 	}
-	set := func(name string, services ...string) plan.Step {
-		return &plan.Environment{
-			Common: plan.Common{Name: name, Reason: step.ReasonProxyFailed}, Variables: x.variables, Services: services,
-		}
+	var all []plan.Value
+	for _, name := range slices.Sorted(maps.Keys(x.variables)) {
+		value := x.variables[name]
+		p.Add(step.PhaseWindows, &plan.Registry{
+			Common: plan.Common{Name: "proxy-" + strings.ReplaceAll(name, "_", "-"), Reason: step.ReasonProxyFailed},
+			Key:    machineVariables, ValueName: name, Value: value,
+		})
+		all = append(all, plan.Parts(plan.Text(name+"="), value))
 	}
-	p.Add(step.PhaseWindows, set("proxy"))
-	p.Add(step.PhaseContainer, set("containerd-proxy", "containerd"))
-	p.Add(step.PhaseJoin, set("kubelet-proxy", "kubelet"))
+	p.Add(step.PhaseContainer, serviceVariables("containerd", all))
+	p.Add(step.PhaseJoin, serviceVariables("kubelet", all))
 	p.Redact = append(p.Redact, x.redact...)
+}
+
+const machineVariables = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`
+
+// serviceVariables are all that a service has of its own.
+func serviceVariables(service string, all []plan.Value) plan.Step {
+	return &plan.Registry{
+		Common:    plan.Common{Name: service + "-proxy", Reason: step.ReasonProxyFailed},
+		Key:       `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\` + service,
+		ValueName: "Environment", Type: plan.RegistryMultiString, Values: all,
+	}
 }
 
 // checkProxy does not show a URL that may hold a password.

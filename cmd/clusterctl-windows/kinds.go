@@ -68,14 +68,6 @@ func sayRegistry(s *plan.Registry) string {
 	return fmt.Sprintf("sets the registry value %s of %s to the %s %s", name, s.Key, cmp.Or(s.Type, plan.RegistryString), value)
 }
 
-func sayEnvironment(s *plan.Environment) string {
-	whose := "the machine"
-	if len(s.Services) > 0 {
-		whose = "the services " + strings.Join(s.Services, ", ")
-	}
-	return "sets variables of " + whose + ": " + assignments(s.Variables)
-}
-
 func sayService(s *plan.Service) string {
 	var restarts []string
 	for _, pause := range s.RestartSeconds {

@@ -56,19 +56,18 @@ func hide(stored guest) (guest, error) {
 // login matches user and password in a URL.
 var login = regexp.MustCompile(`://[^/]*@`)
 
-// hideStep hides the content of a file with secrets, and logins in URLs of variables.
+// hideStep hides the content of a file with secrets, and logins in URLs of values.
 func hideStep(step plan.Step) {
 	switch step := step.(type) {
 	case *plan.File:
 		if step.Secret {
 			step.Text, step.Content = plan.Text(masked), nil
 		}
-	case *plan.Environment:
-		for name, value := range step.Variables {
+	case *plan.Registry:
+		for _, value := range append(step.Values, step.Value) {
 			for i := range value {
 				value[i].Text = login.ReplaceAllString(value[i].Text, "://"+masked+"@")
 			}
-			step.Variables[name] = value
 		}
 	}
 }

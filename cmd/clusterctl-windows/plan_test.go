@@ -93,7 +93,7 @@ func TestSeconds(t *testing.T) {
 
 func TestTextsOfSeveralLinesStayOnOne(t *testing.T) {
 	p := &plan.Plan{Phases: []plan.Phase{{Name: "p", Steps: []plan.Step{
-		&plan.Environment{Variables: map[string]plan.Value{"MORE": plan.Text("a\r\nb")}},
+		&plan.Run{Argv: plan.Texts("a.exe"), Program: plan.Program{Environment: map[string]plan.Value{"MORE": plan.Text("a\r\nb")}}},
 	}}}}
 	if got := tell(p); !strings.Contains(got, `MORE=a\nb.`) {
 		t.Errorf("got %s", got)

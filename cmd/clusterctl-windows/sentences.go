@@ -15,7 +15,6 @@ var sentences = map[plan.Kind]func(plan.Step) string{
 	"directory":          forKind(sayDirectory),
 	"remove":             forKind(sayRemove),
 	"registry":           forKind(sayRegistry),
-	"environment":        forKind(sayEnvironment),
 	"service":            forKind(sayService),
 	"serviceState":       forKind(sayServiceState),
 	"run":                forKind(sayRun),

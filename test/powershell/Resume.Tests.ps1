@@ -22,7 +22,7 @@ BeforeAll {
                             @{ do = 'directory'; name = 'd'; path = 'C:\var\lib\kubelet'; access = 'admin' }
                             @{ do = 'file'; name = 'f'; path = 'C:\k\join.yaml'; content = $b64; access = 'admin' }
                             @{ do = 'registry'; name = 'r'; key = 'HKEY_LOCAL_MACHINE\SOFTWARE\a'; valueName = 'v'; value = '1' }
-                            @{ do = 'environment'; name = 'e'; variables = @{ HTTP_PROXY = 'http://p' } }
+                            @{ do = 'registry'; name = 'e'; key = 'HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\Session Manager\Environment'; valueName = 'HTTP_PROXY'; value = 'http://p' }
                             @{ do = 'feature'; name = 'ft'; features = @('Containers') }
                             @{ do = 'pageFile'; name = 'pf'; sizeMiB = '8192' }
                             @{ do = 'reboot'; name = 'rb'; if = 'pending' }) }

@@ -28,7 +28,6 @@ var acts = map[plan.Kind]act{
 	"waitFor":      slow((*run).waitFor),
 
 	"registry":           quick((*run).registry),
-	"environment":        quick((*run).environment),
 	"firewall":           quick((*run).firewall),
 	"feature":            quick((*run).feature),
 	"reboot":             quick((*run).rebootStep),

@@ -4,38 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
-
-// environment sets variables of services, or of the machine.
-func (r *run) environment(step *plan.Environment) error {
-	names := slices.Sorted(maps.Keys(step.Variables))
-	lines := make([]string, 0, len(names))
-	for _, name := range names {
-		lines = append(lines, name+"="+step.Variables[name].String())
-	}
-	for _, service := range step.Services {
-		key := windows.ServicesKey + `\` + service
-		if err := r.setOnce(key, "Environment", windows.MultiString(lines...)); err != nil {
-			return err
-		}
-	}
-	if len(step.Services) > 0 {
-		return nil
-	}
-	for _, name := range names {
-		key := windows.ControlKey + `\Session Manager\Environment`
-		if err := r.setOnce(key, name, windows.Text(step.Variables[name].String())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // service makes a service or changes it in place, because one that is deleted cannot always be made again before a reboot.
 func (r *run) service(ctx context.Context, step *plan.Service) error {
