@@ -47,6 +47,7 @@ var allowed = map[string]string{
 
 	"0.0.0.0":  "where the default route leads",
 	"actions=": "an option of sc.exe",
+	"binpath=": "an option of sc.exe",
 	`c:\run`:   "above the sentinel",
 
 	`c:\run\cluster-api`: "the folder of the sentinel",
