@@ -3,6 +3,7 @@ package cost
 import (
 	"bufio"
 	"crypto/tls"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -39,10 +40,15 @@ func (s *stage) scraper() string {
 }
 
 // metric is the sum of all series of the infrastructure manager with this name and this label; 0 while it does not answer.
-func (s *stage) metric(name, label string) (sum float64) {
+func (s *stage) metric(name, label string) float64 {
 	s.t.Helper()
 	i := slices.IndexFunc(s.managers, func(m servers.Manager) bool { return m.Component == servers.Infrastructure })
-	request := expect.Got(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.managers[i].Metrics, http.NoBody))(s.t)
+	return s.metricAt(s.managers[i].Metrics, name, label)
+}
+
+func (s *stage) metricAt(url, name, label string) (sum float64) {
+	s.t.Helper()
+	request := expect.Got(http.NewRequestWithContext(s.t.Context(), http.MethodGet, url, http.NoBody))(s.t)
 	request.Header.Set("Authorization", "Bearer "+s.scrape)
 	anyCertificate := &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // because a manager signs its own
@@ -65,6 +71,19 @@ func (s *stage) metric(name, label string) (sum float64) {
 // looks at machines that have ended.
 func (s *stage) looks() int {
 	return int(s.metric("controller_runtime_reconcile_total", `controller="windowsmachine"`))
+}
+
+// awaitCore waits until Cluster API's core manager has looked at all machines: on few processors it would keep ours from theirs.
+func (s *stage) awaitCore() {
+	s.t.Helper()
+	s.await("Cluster API's look at each machine", func() string {
+		looks := int(s.metricAt(shared.Management.CoreMetrics, "controller_runtime_reconcile_total", `controller="machine"`))
+		queued := int(s.metricAt(shared.Management.CoreMetrics, "workqueue_depth", `name="machine"`))
+		if looks < s.machines || queued > 0 {
+			return fmt.Sprintf("%d looks at %d machines, %d wait", looks, s.machines, queued)
+		}
+		return ""
+	})
 }
 
 // queued are the machines that wait for a look.

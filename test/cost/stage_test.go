@@ -95,9 +95,15 @@ func (s *stage) awaitAll(what string, count int, good func(*infrav1.WindowsMachi
 
 func (s *stage) list() []infrav1.WindowsMachine {
 	s.t.Helper()
-	var all infrav1.WindowsMachineList
-	expect.OK(s.t, s.Client.List(s.t.Context(), &all, client.InNamespace(s.Name)))
-	return all.Items
+	var all []infrav1.WindowsMachine
+	page := infrav1.WindowsMachineList{}
+	for begun := false; !begun || page.Continue != ""; begun = true { // a busy server has no time for thousands in one answer
+		next := client.Continue(page.Continue)
+		page = infrav1.WindowsMachineList{}
+		expect.OK(s.t, s.Client.List(s.t.Context(), &page, client.InNamespace(s.Name), client.Limit(500), next))
+		all = append(all, page.Items...)
+	}
+	return all
 }
 
 func is(condition, status string) func(*infrav1.WindowsMachine) bool {

@@ -93,7 +93,8 @@ func (s *stage) stand(count int, each func(n int)) {
 		world.Together(count, each)
 		made = time.Now()
 	}))
-	s.t.Logf("%d copies in Kubernetes took %.1f s, and %.1f s until all others ran again", count, made.Sub(began).Seconds(),
+	s.awaitCore()
+	s.t.Logf("%d copies in Kubernetes took %.1f s, and %.1f s until Cluster API knew them", count, made.Sub(began).Seconds(),
 		time.Since(made).Seconds())
 }
 

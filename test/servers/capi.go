@@ -104,6 +104,9 @@ func (m *Management) prepare(p provider, ca []byte, certificates string) (server
 		return server{}, nil, err
 	}
 	webhooks, health, diagnostics := ports[0], ports[1], ports[2]
+	if p == providers[0] {
+		m.CoreMetrics = "http://" + address(diagnostics) + "/metrics"
+	}
 	endpoint := webhookEndpoint{url: "https://" + address(webhooks), ca: ca}
 	if err := endpoint.patch(rendered.Objects); err != nil {
 		return server{}, nil, err

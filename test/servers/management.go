@@ -35,6 +35,8 @@ type Management struct {
 	Config *rest.Config
 	// KubeconfigFile does the same for programs.
 	KubeconfigFile string
+	// CoreMetrics is where Cluster API's core manager shows its metrics to everyone.
+	CoreMetrics string
 
 	ownersGuarded bool
 	binaries      Binaries
