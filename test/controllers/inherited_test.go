@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -123,6 +124,7 @@ func TestInherited(t *testing.T) {
 	expect.Same(t, "identity", want, placed.Azure.Identity)
 	expect.Same(t, "location", armsim.Location, placed.Azure.Location)
 
+	i.loseStatus(t, m, placed.Azure)
 	i.with(t, i.cluster, map[string]any{"vnet": map[string]any{"name": "other", "resourceGroup": "other"}}, "networkSpec")
 	i.look(t, m)
 	expect.Same(t, "place after a change of the AzureCluster", placed.Azure, m.Load(t).Windows.Status.Azure)
@@ -135,6 +137,15 @@ func TestInherited(t *testing.T) {
 	expect.OK(t, i.Client.Delete(t.Context(), i.cluster))
 	m.End(t)
 	i.sent(t, placed.ComputerName)
+}
+
+// loseStatus takes the status of the machine, as a move does: it is built anew.
+func (i *inherited) loseStatus(t *testing.T, m *world.Machine, was *infrav1.AzurePlacement) {
+	t.Helper()
+	world.ChangeStatus(t, i.Client, m.Load(t).Windows, func(o *infrav1.WindowsMachine) { o.Status = infrav1.WindowsMachineStatus{} })
+	m.Await(t, "the status after a move", world.Windows("Ready True Running"), func(s world.State) string {
+		return cmp.Diff(was, s.Windows.Status.Azure)
+	})
 }
 
 // fail has the guest fail when it has told Azure long since that it is ready.

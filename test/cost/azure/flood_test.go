@@ -9,6 +9,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/buckets"
 )
 
+// The front door takes so many writes of a principal at once, and so many a second then.
+const atDoor, perSecondAtDoor = 200, 10
+
 // perSecond is how many requests for VMs compute takes from a subscription when its bucket is empty.
 const perSecond = 500. / 60
 
@@ -52,6 +55,11 @@ func (s *stage) flood(n int, limit time.Duration, meanwhile func()) {
 	s.t.Logf("%d requests took %s of the moved clock, %.1f s of ours, %.4f CPU seconds each: %d of %d calls got a 429; %v", n, took,
 		time.Since(begin).Seconds(), (worked()-cpu)/float64(n), refused, calls, s.ByClass())
 	s.atMost("seconds until all are requested", limit.Seconds(), took.Seconds())
+	floor := float64(n-atDoor) / perSecondAtDoor
+	s.t.Logf("the front door allows %.0f seconds", floor)
+	if took.Seconds() < floor {
+		s.t.Errorf("all were requested after %s, for which the buckets of the front door have no room", took)
+	}
 	s.atMost("429s of 100 calls", 1, 100*float64(refused)/float64(calls))
 	if made := len(s.Names(armsim.Group, "Microsoft.Compute/virtualMachines")); made != n {
 		s.t.Errorf("there are %d VMs, want %d", made, n)
