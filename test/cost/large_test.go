@@ -100,6 +100,7 @@ func (s *stage) resume() {
 	for _, component := range servers.Components {
 		expect.OK(s.t, shared.Management.Resume(s.t.Context(), component))
 	}
+	s.paused = false
 	s.await("a look at each machine", func() string {
 		looks, queued := s.looks(), s.queued()
 		if looks < s.machines || queued > 0 {
@@ -112,6 +113,7 @@ func (s *stage) resume() {
 // pause our managers. Their leases would keep the next ones from beginning for minutes.
 func (s *stage) pause() {
 	s.t.Helper()
+	s.paused = true
 	for _, component := range servers.Components {
 		expect.OK(s.t, shared.Management.Pause(component))
 		home := client.InNamespace("capwin-" + component + "-system")

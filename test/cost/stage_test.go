@@ -35,6 +35,7 @@ type stage struct {
 	vcenter  *vcenter.Owner
 	managers []servers.Manager
 	machines int
+	paused   bool   // our managers do not run
 	scrape   string // the token that reads metrics
 }
 
@@ -65,7 +66,9 @@ func (s *stage) await(what string, missing func() string) {
 	defer next.Stop()
 	for is := missing(); is != ""; is = missing() {
 		for _, component := range servers.Components {
-			expect.OK(s.t, shared.Management.Ended(component))
+			if !s.paused {
+				expect.OK(s.t, shared.Management.Ended(component))
+			}
 		}
 		select {
 		case <-next.C:
