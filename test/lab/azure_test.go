@@ -33,6 +33,12 @@ var azureModes = []mode{
 		configuration: "10-azure.conflist", network: "azure", external: "ext", kind: "L2Bridge", proxied: true,
 		booted: true,
 	},
+	{
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemon: cni.AzureVNet,
+		programs:      []string{"azure-vnet", "azure-vnet-ipam", "azure-vnet-ipamv6"},
+		configuration: "10-azure.conflist", network: "azure", external: "ext", kind: "L2Bridge", proxied: true,
+		booted: true, dual: true,
+	},
 }
 
 const azureToken = "azure0.0123456789abcdef"
@@ -61,7 +67,12 @@ func (j *joins) assertAzureModes(ctx context.Context) {
 }
 
 // azureName is that of a mode's machine.
-func azureName(m mode) string { return "az-" + strings.ToLower(string(m.mode)) }
+func azureName(m mode) string {
+	if m.dual {
+		return "az-dual"
+	}
+	return "az-" + strings.ToLower(string(m.mode))
+}
 
 // playAzure lets a guest live with the user data of its mode until the test ends.
 func (j *joins) playAzure(ctx context.Context, m mode, address string) {
@@ -100,6 +111,11 @@ func (j *joins) azureInput(ctx context.Context, m mode, name string) bootstrap.I
 		ClusterCA: j.lab.Workload.CA, Token: azureToken,
 	}
 	j.must(j.lab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: lab.ClusterName}, in.Cluster))
+	if m.dual {
+		ranges := &in.Cluster.Spec.ClusterNetwork
+		ranges.Pods.CIDRBlocks = append(ranges.Pods.CIDRBlocks, "fd00:10:244::/56")
+		ranges.Services.CIDRBlocks = append(ranges.Services.CIDRBlocks, "fd00:10:96::/112")
+	}
 	return in
 }
 
@@ -113,7 +129,11 @@ func (j *joins) assertAzure(ctx context.Context, m mode, starts int) {
 		"network nat of NAT", "route 0.0.0.0/0 via 198.51.101.1", "route 168.63.129.16/32 via 198.51.101.1",
 		"route 169.254.169.254/32 via 198.51.101.1",
 	}
-	j.until(m.pool()+" to join", func() (any, bool) {
+	if m.dual {
+		wanted = append(wanted, "a pod has fd00:10:244::9")
+		slices.Sort(wanted)
+	}
+	j.until(name+" to join", func() (any, bool) {
 		report, err := j.report(name)
 		if err != nil || report.State != plan.StateSucceeded {
 			return []any{report, err}, false
@@ -141,6 +161,11 @@ func (j *joins) azureEnd(name string) []string {
 	lines := append(hnsLines(state), j.filesOf(name)...)
 	for _, route := range state.Routes {
 		lines = append(lines, "route "+route.To+" via "+route.Via)
+	}
+	for _, item := range state.HNS {
+		if six := item["IPv6Address"]; six != nil {
+			lines = append(lines, fmt.Sprintf("a pod has %v", six))
+		}
 	}
 	slices.Sort(lines)
 	return lines

@@ -27,8 +27,8 @@ type mode struct {
 	pods bool
 	// proxied modes have kube-proxy's configuration, those with a vip an address for it.
 	proxied, vip bool
-	// booted modes are put in order at every boot.
-	booted bool
+	// booted modes are put in order at every boot. dual: the pods have IPv6 as well.
+	booted, dual bool
 	// stale tells that what another CNI has left in the image is not ours to remove.
 	stale bool
 	// pooled nodes have the address of a pool, a name server and a route of the spec.

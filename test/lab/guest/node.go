@@ -41,14 +41,14 @@ func (n *node) live(ctx context.Context, client kubernetes.Interface) error {
 			return err
 		}
 	}
-	if err := n.power.guest.cni()(n.call.Machine); err != nil {
-		n.call.Fail("E0101 the pod of the CNI fails: %v", err)
-	}
 	beat := time.Duration(n.config.NodeLeaseDurationSeconds) * time.Second / 4
 	every := cmp.Or(n.config.NodeStatusReportFrequency.Duration, 5*time.Minute)
-	var renewed, reported time.Time
-	for told := ""; ; {
+	var renewed, reported, again time.Time
+	for told, failing := "", true; ; {
 		now := clock.Now()
+		if failing && !now.Before(again) {
+			failing, again = !n.startCNI(), now.Add(podBackOff)
+		}
 		if wanted := n.readiness().Reason; told != wanted || now.Sub(reported) >= every {
 			if n.report(ctx, client) == nil {
 				told, reported = wanted, now
@@ -64,6 +64,18 @@ func (n *node) live(ctx context.Context, client kubernetes.Interface) error {
 			return err
 		}
 	}
+}
+
+// podBackOff is after which time a kubelet first starts a pod again that has failed; later it waits longer.
+const podBackOff = 10 * time.Second
+
+// startCNI starts the pod of the CNI, and says whether it runs.
+func (n *node) startCNI() bool {
+	err := n.power.guest.cni()(n.call.Machine)
+	if err != nil {
+		n.call.Fail("E0101 the pod of the CNI fails: %v", err)
+	}
+	return err == nil
 }
 
 // register creates the Node, or takes the one that is there.

@@ -29,8 +29,8 @@ func cmdTool(ctx context.Context, call *Call) int {
 	return b.level
 }
 
-// batch is a batch file, or a command line, that runs. It knows `rem`, `echo`, `echo TEXT>FILE`, `del`, `rd /s`, `set`,
-// `exit /b`, programs and %VARIABLES%.
+// batch is a batch file, or a command line, that runs. It knows `rem`, `echo`, `echo TEXT>FILE`, `copy`, `del`, `rd /s`,
+// `set`, `exit /b`, programs and %VARIABLES%.
 type batch struct {
 	call *Call
 	// file says that it is one: there, a variable that is not set is nothing.
@@ -52,6 +52,8 @@ func (b *batch) line(ctx context.Context, line string) {
 			b.level = code
 		}
 		b.over = true
+	case "copy":
+		b.copy(SplitArguments(rest))
 	case "del":
 		b.remove(strings.Fields(rest))
 	case "rd":
@@ -61,6 +63,24 @@ func (b *batch) line(ctx context.Context, line string) {
 	default:
 		b.start(ctx, line)
 	}
+}
+
+// copy is `copy /y FROM TO` of one file.
+func (b *batch) copy(args []string) {
+	if len(args) != 3 || !strings.EqualFold(args[0], "/y") {
+		b.level = b.call.Fail("The syntax of the command is incorrect.\r")
+		return
+	}
+	text, err := b.call.Machine.ReadFile(args[1])
+	if err != nil {
+		b.level = b.call.Fail("The system cannot find the file specified.\r")
+		return
+	}
+	if err := b.call.Machine.Put(args[2], text); err != nil {
+		b.level = b.call.Fail("Access is denied.\r")
+		return
+	}
+	b.call.Print("        1 file(s) copied.\r")
 }
 
 // remove is `del`: what is not there is said, and is no failure.

@@ -60,6 +60,15 @@ func TestBatch(t *testing.T) {
 	if done := run(t, m, "cmd.exe", "/d", "/c", "echo", "%nothing%"); done.Stdout != "%nothing%\r\n" {
 		t.Errorf("a variable of a command line that is not set: %q", done.Stdout)
 	}
+	if done := run(t, m, "cmd.exe", "/d", "/c", "copy", "/y", `C:\out.txt`, `C:\copied.txt`); done.ExitCode != 0 {
+		t.Errorf("copy: %+v", done)
+	}
+	if text, err := m.ReadFile(`C:\copied.txt`); err != nil || string(text) != "one\r\n" {
+		t.Errorf("the copy holds %q (%v)", text, err)
+	}
+	if done := run(t, m, "cmd.exe", "/d", "/c", "copy", "/y", `C:\nowhere.txt`, `C:\copied.txt`); done.ExitCode != 1 {
+		t.Errorf("copy of what is not there: %+v", done)
+	}
 	if done := run(t, m, "cmd.exe", "/d", "/c", "echo", "10.244.1.0/24"); done.Stdout != "10.244.1.0/24\r\n" {
 		t.Errorf("echo: %q", done.Stdout)
 	}
