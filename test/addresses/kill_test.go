@@ -24,22 +24,23 @@ func TestKilled(t *testing.T) {
 	s.SetCredentials(t, datacenter.Credentials())
 	s.pool(t, "nodes", "10.27.0.", "99")
 	var names []string
-	for i, effect := range ofOne {
-		for _, after := range []bool{false, true} {
-			plan := world.Plan{Effect: effect, After: after}
-			name := fmt.Sprintf("killed-%d-%t", i, after)
-			names = append(names, name+"-0-0")
-			t.Run(plan.String(), func(t *testing.T) { s.liveAndDie(t, name, plan) })
+	for _, after := range []bool{false, true} {
+		var plans []world.Plan
+		for _, effect := range ofOne {
+			plans = append(plans, world.Plan{Effect: effect, After: after})
 		}
+		name := fmt.Sprintf("killed-%t", after)
+		names = append(names, name+"-0-0")
+		t.Run(fmt.Sprint(plans), func(t *testing.T) { s.liveAndDie(t, name, plans) })
 	}
 	for _, name := range names {
 		s.released(t, name)
 	}
 }
 
-// liveAndDie is the life of a machine, whose controllers are killed once.
-func (s *stage) liveAndDie(t *testing.T, name string, plan world.Plan) {
-	run := world.Succeed(t, plan, func(gate *world.Gate) (*world.Process, error) {
+// liveAndDie is the life of a machine, whose controllers are killed again and again.
+func (s *stage) liveAndDie(t *testing.T, name string, plans []world.Plan) {
+	run := world.Succeed(t, plans, func(gate *world.Gate) (*world.Process, error) {
 		return s.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate})
 	})
 	m := s.machine(name, "nodes")
@@ -54,6 +55,6 @@ func (s *stage) liveAndDie(t *testing.T, name string, plan world.Plan) {
 	}
 	run.End()
 	if !run.Hit() {
-		t.Error("the process was not killed: there is no such effect")
+		t.Error("a process was not killed: there is no such effect")
 	}
 }

@@ -25,7 +25,7 @@ func TestBystander(t *testing.T) {
 	at := newPlace(t)
 	var bystander *run
 	t.Run("bystander", func(t *testing.T) {
-		bystander = begin(t, at, false, world.Plan{})
+		bystander = begin(t, at, false)
 		bystander.claimed(t)
 		bystander.joined(t)
 	})
@@ -47,7 +47,7 @@ func TestBystander(t *testing.T) {
 		})
 	}
 	t.Run("end", func(t *testing.T) {
-		begin(t, at, false, world.Plan{}).machine.End(t)
+		begin(t, at, false).machine.End(t)
 		bystander.machine.End(t)
 	})
 }

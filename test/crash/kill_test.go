@@ -103,7 +103,7 @@ func (m *managers) end(t *testing.T) {
 
 // TestSteady looks again and again at a machine with which all is well: it must cost the vCenter and Kubernetes nothing.
 func TestSteady(t *testing.T) {
-	r := begin(t, newPlace(t), false, world.Plan{})
+	r := begin(t, newPlace(t), false)
 	r.claimed(t)
 	r.joined(t)
 	p := r.Process()

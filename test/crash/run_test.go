@@ -38,7 +38,7 @@ type controllers interface {
 	Process() *world.Process
 	// Effects lists what was changed in the machine's place.
 	Effects() []string
-	// Hit says whether what was planned came about.
+	// Hit says whether all that was planned came about.
 	Hit() bool
 }
 
@@ -68,9 +68,9 @@ func (r *run) seen(t *testing.T) {
 	})
 }
 
-// begin makes the machine, and starts the process once Cluster API has seen the machine: from then on what our controllers do
+// begin makes the machine, and starts the first process once Cluster API has seen the machine: from then on what our controllers do
 // follows from what the test does.
-func begin(t *testing.T, at place, slow bool, plan world.Plan) *run {
+func begin(t *testing.T, at place, slow bool, plans ...world.Plan) *run {
 	t.Helper()
 	r := newRun(t, at, slow)
 	var fronts []*vcenter.Door
@@ -79,7 +79,7 @@ func begin(t *testing.T, at place, slow bool, plan world.Plan) *run {
 			f.Close()
 		}
 	})
-	r.controllers = world.Succeed(t, plan, func(gate *world.Gate) (*world.Process, error) {
+	r.controllers = world.Succeed(t, plans, func(gate *world.Gate) (*world.Process, error) {
 		f := front(r.vcenter, gate)
 		fronts = append(fronts, f)
 		r.namespace.SetCredentials(t, f.Credentials())

@@ -79,14 +79,14 @@ func (j *joins) guest(pool string) *guest.Simulated {
 // machine is the one of a pool; nil until it is there.
 func (j *joins) machine(ctx context.Context, pool string) *infrav1.WindowsMachine {
 	j.Helper()
-	return j.byPool(ctx)[pool]
+	return j.byPool(ctx, client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: pool})[pool]
 }
 
-// byPool is all machines: there is one of each pool.
-func (j *joins) byPool(ctx context.Context) map[string]*infrav1.WindowsMachine {
+// byPool is all machines, or those that are asked for: there is one of each pool.
+func (j *joins) byPool(ctx context.Context, which ...client.ListOption) map[string]*infrav1.WindowsMachine {
 	j.Helper()
 	machines := map[string]*infrav1.WindowsMachine{}
-	for _, m := range j.machines(ctx) {
+	for _, m := range j.machines(ctx, which...) {
 		machines[m.Labels[clusterv1.MachineDeploymentNameLabel]] = &m
 	}
 	return machines

@@ -151,9 +151,9 @@ func (s *story) until(what string, look func() (seen any, good bool), show func(
 	good = true
 }
 
-func (s *story) machines(ctx context.Context) []infrav1.WindowsMachine {
+func (s *story) machines(ctx context.Context, which ...client.ListOption) []infrav1.WindowsMachine {
 	var list infrav1.WindowsMachineList
-	s.must(s.lab.Client.List(ctx, &list))
+	s.must(s.lab.Client.List(ctx, &list, which...))
 	return list.Items
 }
 

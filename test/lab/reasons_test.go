@@ -53,20 +53,18 @@ func (j *joins) assertReasons(ctx context.Context) {
 			j.Errorf("%s is provoked nowhere", reason)
 		}
 	}
-	var waits []string
+	waits := slices.Clone(j.table)
 	j.until("all pools to say something", func() (any, bool) {
-		waits = nil
 		machines := j.byPool(ctx)
-		for _, p := range j.table {
-			j.startAgain(ctx, p, machines[p.pool()])
-			if m := machines[p.pool()]; m == nil || !p.over(m) || !p.soft && !j.onMachine(ctx, m) {
-				waits = append(waits, p.pool())
-			}
-		}
-		return waits, len(waits) == 0
+		waits = slices.DeleteFunc(waits, func(p provoked) bool {
+			m := machines[p.pool()]
+			j.startAgain(ctx, p, m)
+			return m != nil && p.over(m) && (p.soft || j.onMachine(ctx, m))
+		})
+		return pools(waits), len(waits) == 0
 	}, func() {
 		machines := j.byPool(ctx)
-		for _, pool := range waits {
+		for _, pool := range pools(waits) {
 			if m := machines[pool]; m != nil {
 				j.showGuest(m.Status.ComputerName)
 				j.Logf("%s: %s %+v", pool, m.Status.Phase, m.Status.Bootstrap)
@@ -82,6 +80,13 @@ func (j *joins) assertReasons(ctx context.Context) {
 			j.Errorf("kubectl does not show %s: %s", p.reason, line)
 		}
 	}
+}
+
+func pools(all []provoked) (names []string) {
+	for _, p := range all {
+		names = append(names, p.pool())
+	}
+	return names
 }
 
 // startAgain restarts a guest whose later starts are to fail, once it has joined.

@@ -13,10 +13,13 @@ import (
 // Patience is how long a test waits for what should take a second, on a machine that is busy with other tests.
 const Patience = 2 * time.Minute
 
-// The pause between two questions begins short, for what a simulator does, and gets longer, for what a cluster does.
+// The pause between two questions begins short, for what a simulator does, and gets longer, for what a cluster does. A question that
+// took long gets a longer one: those who wait would take the processors from what they wait for.
 const (
 	shortest = time.Millisecond
 	longest  = 32 * time.Millisecond
+	patient  = 4 // times as long as the question took
+	atMost   = time.Second / 2
 )
 
 // Eventually waits until ask returns nil. It ends the test with the last error of ask when that takes too long.
@@ -44,6 +47,7 @@ func Until(t testing.TB, what string, look func() (seen any, good bool)) {
 func Poll(ctx context.Context, ask func(context.Context) error) error {
 	var missing error
 	for pause := shortest; ; pause = min(2*pause, longest) {
+		begin := time.Now()
 		err := ask(ctx)
 		if err == nil || errors.As(err, &final{}) {
 			return err
@@ -55,7 +59,7 @@ func Poll(ctx context.Context, ask func(context.Context) error) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", ctx.Err(), missing)
-		case <-time.After(pause):
+		case <-time.After(max(pause, min(patient*time.Since(begin), atMost))):
 		}
 	}
 }

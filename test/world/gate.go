@@ -145,6 +145,13 @@ func (g *Gate) Effects() []string {
 	return slices.Clone(g.history)
 }
 
+// counted is how often what was changed.
+func (g *Gate) counted() map[string]int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.counts)
+}
+
 // Reads says how often what was read.
 func (g *Gate) Reads() map[string]int {
 	g.mu.Lock()

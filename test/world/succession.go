@@ -10,11 +10,12 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// Succession is one process after another: the first has a plan, and when one was killed the next begins.
+// Succession is one process after another: each of the first has a plan, and when one was killed the next begins.
 type Succession struct {
 	// End stops what runs. A process that fails to stop is an error: something in it hangs.
 	End func()
 
+	plans []Plan
 	start func(*Gate) (*Process, error)
 
 	mu        sync.Mutex
@@ -24,18 +25,26 @@ type Succession struct {
 	kept      sync.WaitGroup
 }
 
-// Succeed starts the first process. The last one ends with the test.
-func Succeed(t *testing.T, plan Plan, start func(*Gate) (*Process, error)) *Succession {
+// Succeed starts the first process; each has the next of the plans. What they do is counted together: the second Login is #2,
+// whoever does it. The last process ends with the test.
+func Succeed(t *testing.T, plans []Plan, start func(*Gate) (*Process, error)) *Succession {
 	t.Helper()
-	s := &Succession{start: start}
+	s := &Succession{plans: plans, start: start}
 	s.End = sync.OnceFunc(func() { s.end(t) })
-	expect.OK(t, s.launch(plan))
+	expect.OK(t, s.launch())
 	t.Cleanup(s.End)
 	return s
 }
 
-func (s *Succession) launch(plan Plan) error {
-	p, err := s.start(&Gate{Plan: plan})
+func (s *Succession) launch() error {
+	gate := &Gate{}
+	if n := len(s.processes); n < len(s.plans) {
+		gate.Plan = s.plans[n]
+	}
+	if n := len(s.processes); n > 0 {
+		gate.counts = s.processes[n-1].Gate.counted()
+	}
+	p, err := s.start(gate)
 	if err != nil {
 		return err
 	}
@@ -45,7 +54,7 @@ func (s *Succession) launch(plan Plan) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !s.over {
-			s.failed = errors.Join(s.failed, s.launch(Plan{}))
+			s.failed = errors.Join(s.failed, s.launch())
 		}
 	})
 	return nil
@@ -80,8 +89,16 @@ func (s *Succession) Effects() []string {
 	return effects
 }
 
-// Hit says whether the plan was carried out.
-func (s *Succession) Hit() bool { return s.all()[0].Gate.Hit() }
+// Hit says whether all plans were carried out.
+func (s *Succession) Hit() bool {
+	hits := 0
+	for _, p := range s.all() {
+		if p.Gate.Hit() {
+			hits++
+		}
+	}
+	return hits == len(s.plans)
+}
 
 func (s *Succession) all() []*Process {
 	s.mu.Lock()
