@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -95,7 +96,10 @@ func (o *office) start(t *testing.T) {
 	t.Helper()
 	at := <-o.places
 	defer func() { o.places <- at }()
-	o.process = at.Run(t, world.Options{VSphere: vsphere.Provider{}, Everywhere: true, Faults: o.faults})
+	// Credentials are read twice in the shortest life.
+	o.process = at.Run(t, world.Options{
+		VSphere: vsphere.Provider{}, Everywhere: true, Faults: o.faults, ReadSecrets: time.Second / 5,
+	})
 }
 
 // live lives a life in which calls fail.
@@ -238,7 +242,7 @@ func TestFaultsAtStart(t *testing.T) {
 		planned["management GET "+kind+" #1"] = world.ReadFaults[i%len(world.ReadFaults)]
 	}
 	o.faults.Begin(at.Name, planned)
-	o.process = at.Run(t, world.Options{VSphere: vsphere.Provider{}, Faults: o.faults})
+	o.process = at.Run(t, world.Options{VSphere: vsphere.Provider{}, Faults: o.faults, ReadSecrets: time.Second / 5})
 	wait.Until(t, "all reads to have failed", func() (any, bool) {
 		left := o.faults.Left(at.Name)
 		return left, len(left) == 0

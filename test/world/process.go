@@ -49,7 +49,7 @@ type Options struct {
 	Speed int
 	// TrustSecret is for how long a bootstrap Secret is not read again.
 	TrustSecret time.Duration
-	// ReadSecrets is how often the Secrets with credentials are read; a moment when zero.
+	// ReadSecrets is how often the Secrets with credentials are read; each second when zero.
 	ReadSecrets time.Duration
 	// GuestReports has guests in Azure report to the workload cluster.
 	GuestReports bool
@@ -62,7 +62,7 @@ type Options struct {
 	Faults *Faults
 }
 
-const readSecrets = 200 * time.Millisecond
+const readSecrets = time.Second
 
 // Process is our two controllers at work, each as the account of its component, in one namespace.
 type Process struct {

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { world.Main(m, &shared, 1) }
 const tenants = 5
 
 // each is how many machines a tenant has. The ratio of two runs says as much for few, and `make bench-hostile` has more.
-var each = flag.Int("each", 4, "machines of each honest tenant")
+var each = flag.Int("each", 2, "machines of each honest tenant")
 
 // TestCrowd compares a quiet run with one among hostile parties, in the same processes: it must end, cost at most twice the looks
 // and calls, and restart nothing. Times and memory are printed (`make bench-hostile`), because the machine may have other work.
