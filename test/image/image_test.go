@@ -43,8 +43,9 @@ func TestRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the manager for every platform")
 	}
-	first := makeRelease(t, root)
-	second := makeRelease(t, copySource(t))
+	tools := buildTools(t)
+	first := tools.release(t, root)
+	second := tools.release(t, copySource(t))
 	expect.Same(t, "files of a second release", hashes(t, first), hashes(t, second))
 
 	o := opened{t: t, dir: filepath.Join(first, "image"), used: map[string]bool{}}
@@ -69,28 +70,39 @@ func TestRelease(t *testing.T) {
 	wantNamedByDigest(t, first, layout.Manifests[0].Digest)
 }
 
-// makeRelease runs both programs as make does.
-func makeRelease(t *testing.T, from string) (out string) {
+// tools are the programs that `make release` runs, by their folders.
+type tools map[string]string
+
+func buildTools(t *testing.T) tools {
+	t.Helper()
+	all := tools{}
+	for _, program := range []string{"./config/image", "./config/release"} {
+		all[program] = filepath.Join(t.TempDir(), "program")
+		build := exec.Command("go", "build", "-o", all[program], program)
+		build.Dir = root
+		if output, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build %s: %v\n%s", program, err, output)
+		}
+	}
+	return all
+}
+
+func (all tools) run(t *testing.T, program string, arguments ...string) {
+	t.Helper()
+	if output, err := exec.Command(all[program], arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", program, err, output)
+	}
+}
+
+// release runs both programs as make does.
+func (all tools) release(t *testing.T, from string) (out string) {
 	t.Helper()
 	out = t.TempDir()
-	goRun(t, "./config/image", "-source", from, "-version", version, "-revision", revision, "-out", out)
-	goRun(t, "./config/release", "-source", root, "-version", version, "-image", image, "-out", filepath.Join(out, "repository"),
+	all.run(t, "./config/image", "-source", from, "-version", version, "-revision", revision, "-out", out)
+	all.run(t, "./config/release", "-source", root, "-version", version, "-image", image, "-out", filepath.Join(out, "repository"),
 		"-built", out, "-revision", revision, "-builder", builder)
 	expect.OK(t, os.Remove(filepath.Join(out, "repository", "clusterctl.yaml"))) // has the paths of this machine
 	return out
-}
-
-func goRun(t *testing.T, program string, arguments ...string) {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "program")
-	build := exec.Command("go", "build", "-o", binary, program)
-	build.Dir = root
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", program, err, output)
-	}
-	if output, err := exec.Command(binary, arguments...).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", program, err, output)
-	}
 }
 
 // copySource is the source in another folder, whose name must not be in the image.
