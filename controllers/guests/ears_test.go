@@ -26,7 +26,8 @@ type voice struct {
 	mu      sync.Mutex
 	watches int
 	ended   int
-	fails   error // how the next watch ends, if not well
+	fails   error         // how the next watch ends, if not well
+	slow    time.Duration // how long a watch takes to end
 	say     func(watch.EventType, *corev1.ConfigMap)
 	ends    chan struct{} // ends one watch
 }
@@ -43,6 +44,7 @@ func (v *voice) Follow(
 	case <-ctx.Done():
 	case <-ends:
 	}
+	pass(v.slow)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.ended++
@@ -168,12 +170,39 @@ func TestStrangers(t *testing.T) {
 	}
 	who, news := h.take(watch.Added, said("mine", long), time.Now())
 	expect.Same(t, "news for "+who.Name, true, news && who == mine)
+	_, news = h.take(watch.Modified, said("mine", ""), time.Now())
+	expect.Same(t, "news of an object that was emptied", false, news)
 	for i := range 2 * maxStrange / cloud.MaxReport {
 		h.take(watch.Modified, said(fmt.Sprintf("more-%d", i), "short"), time.Now())
 		h.take(watch.Deleted, said(fmt.Sprintf("more-%d", i), ""), time.Now())
 	}
 	expect.Same(t, "bytes when all are gone", 0, h.strange)
 	expect.Same(t, "objects", 1, len(h.objects))
+}
+
+// TestRoomForStrangers is used to the last byte.
+func TestRoomForStrangers(t *testing.T) {
+	for over, want := range map[int]int{0: 1, 1: 0} {
+		h := &hearing{objects: map[string]*object{}, strange: maxStrange - len("name") - len("text") + over}
+		h.take(watch.Added, said("name", "text"), time.Now())
+		expect.Same(t, fmt.Sprint("objects, ", over, " bytes over"), want, len(h.objects))
+		expect.Same(t, "left out", 1-want, h.refused)
+	}
+}
+
+// TestEnd: the manager waits until all watches have ended, and begins none after that.
+func TestEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &voice{slow: time.Second}
+		ears, end := listening(t, v)
+		one := cloud.Key{Namespace: "a", Name: "one"}
+		ears.Report(client.ObjectKey{Name: "c"}, "win-1.a", one)
+		synctest.Wait()
+		end()
+		expect.Same(t, "watches that ended", 1, v.ended)
+		ears.Report(client.ObjectKey{Name: "other"}, "win-1.a", one)
+		expect.Same(t, "clusters", 1, len(ears.clusters))
+	})
 }
 
 // TestLeftOutIsLogged: the log says once for a watch how many reports it had no room for, and nothing if it had room for all.

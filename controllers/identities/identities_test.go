@@ -36,7 +36,10 @@ type api struct {
 	client.Client
 	mu        sync.Mutex
 	asked     []string
+	at        []time.Time // of what was asked
 	forbidden string
+	hangs     string // until the caller gives up
+	hung      []time.Duration
 }
 
 func newAPI(objects ...client.Object) *api {
@@ -54,7 +57,15 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, o client.Object, op
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.asked = append(a.asked, kind+" "+key.String())
+	a.asked, a.at = append(a.asked, kind+" "+key.String()), append(a.at, time.Now())
+	if kind == a.hangs {
+		began := time.Now()
+		a.mu.Unlock()
+		<-ctx.Done()
+		a.mu.Lock()
+		a.hung = append(a.hung, time.Since(began))
+		return ctx.Err()
+	}
 	if kind == a.forbidden {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: kind}, key.Name, nil)
 	}
@@ -183,24 +194,30 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// wakes feeds a queue, and says which machines were woken since it was asked last.
+func wakes(t *testing.T, k *Keeper) (woken func() []string) {
+	t.Helper()
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+	t.Cleanup(queue.ShutDown)
+	expect.OK(t, k.Feed(t.Context(), queue))
+	return func() (names []string) {
+		synctest.Wait()
+		for queue.Len() > 0 {
+			request, _ := queue.Get()
+			names = append(names, request.Name)
+			queue.Done(request)
+		}
+		slices.Sort(names)
+		return names
+	}
+}
+
 // TestChanges: each object is read every 10 seconds, however many machines ask; a change wakes them all, and what stays does not.
 func TestChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(identityOf(map[string]any{}), proof("one"), team(nil))
 		k := started(t, a)
-		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
-		defer queue.ShutDown()
-		expect.OK(t, k.Feed(t.Context(), queue))
-		woken := func() (names []string) {
-			synctest.Wait()
-			for queue.Len() > 0 {
-				request, _ := queue.Get()
-				names = append(names, request.Name)
-				queue.Done(request)
-			}
-			slices.Sort(names)
-			return names
-		}
+		woken := wakes(t, k)
 		m2 := types.NamespacedName{Namespace: "team", Name: "m2"}
 		for _, m := range []types.NamespacedName{m1, m2} {
 			_ = expect.Got(settled(k, azure.Provider{}, Use{Machine: m, Identity: blue}))(t)
@@ -248,6 +265,59 @@ func TestForgotten(t *testing.T) {
 		defer k.mu.Unlock()
 		expect.Same(t, "known for nobody", 0, len(k.known))
 	})
+}
+
+// TestPace: what is asked for is read one after the other, 200 ms apart. A reading that hangs is given up after 10 s.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI()
+		k, began := started(t, a), time.Now()
+		for _, name := range []string{"one", "two", "three"} {
+			_, _ = k.ask(object{secret, types.NamespacedName{Namespace: owner, Name: name}}, m1)
+		}
+		pass(time.Second)
+		var after []time.Duration
+		for _, at := range a.at {
+			after = append(after, at.Sub(began))
+		}
+		expect.Same(t, "times", []time.Duration{0, 200 * time.Millisecond, 400 * time.Millisecond}, after)
+		a.hangs = "Secret"
+		pass(20 * time.Second)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		expect.Same(t, "time of one that hangs", 10*time.Second, a.hung[0])
+	})
+}
+
+// TestForbiddenThenMissing: machines are woken when it turns out that what they may read now does not exist.
+func TestForbiddenThenMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI()
+		a.forbidden = kindOf
+		k := started(t, a)
+		woken := wakes(t, k)
+		_, err := settled(k, azure.Provider{}, mine)
+		expect.Says(t, "identity", err, "may not read")
+		expect.Same(t, "woken by the first answer", []string{"m1"}, woken())
+		a.mu.Lock()
+		a.forbidden = ""
+		a.mu.Unlock()
+		pass(every + time.Second)
+		expect.Same(t, "woken by the next answer", []string{"m1"}, woken())
+	})
+}
+
+// TestKeptForHalfAnHour: what was asked for half an hour ago is kept, and forgotten a moment later.
+func TestKeptForHalfAnHour(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	asked := map[types.NamespacedName]time.Time{m1: now.Add(-30 * time.Minute)}
+	k := &Keeper{Now: func() time.Time { return now }, known: map[object]*reading{{identity, blue}: {asked: asked, due: now}}}
+	first, wait := k.next()
+	expect.Same(t, "whose turn it is", identity+" "+blue.String(), first.kind+" "+first.String())
+	expect.Same(t, "wait", time.Duration(0), wait)
+	now = now.Add(1)
+	k.next()
+	expect.Same(t, "kept", 0, len(k.known))
 }
 
 // TestWithoutSecret: an identity that needs no proof has none, and no Secret is read for it.

@@ -84,9 +84,13 @@ func certificate(t *testing.T, bits int) []byte {
 // A CA is one certificate or more, and none that takes long to check.
 func TestReadCertificates(t *testing.T) {
 	good := certificate(t, maxKeyBits)
+	signer := expect.Got(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	curve := expect.Got(x509.CreateCertificate(rand.Reader, &x509.Certificate{}, &x509.Certificate{SerialNumber: big.NewInt(1)},
+		signer.Public(), signer))(t)
 	for name, c := range map[string]struct{ data, want string }{
 		"one":           {string(good), ""},
 		"two":           {string(good) + string(good), ""},
+		"of a curve":    {string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: curve})), ""},
 		"none":          {"", "has no certificate in PEM"},
 		"text":          {"text", "has no certificate in PEM"},
 		"something":     {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "has something that is not a certificate"},
@@ -146,11 +150,15 @@ func TestWhoGivesUp(t *testing.T) {
 type crowd struct {
 	client.Client
 	nodes, asked int
+	fails        error
 }
 
 // List implements client.Reader.
 func (c *crowd) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	c.asked++
+	if c.fails != nil {
+		return c.fails
+	}
 	found, _ := list.(*corev1.NodeList)
 	for i := range c.nodes {
 		node := corev1.Node{}
@@ -172,6 +180,16 @@ func TestNodesOfACrowd(t *testing.T) {
 		expect.Same(t, "Nodes", 3, len(expect.Got(k.nodes.list(t.Context(), api))(t)))
 	}
 	expect.Same(t, "readings", 1, api.asked)
+	k.nodes.forget()
+	api.fails = errors.New("no answer")
+	for range 2 {
+		_, err := k.nodes.list(t.Context(), api)
+		expect.Says(t, "Nodes that cannot be read", err, "no answer")
+	}
+	expect.Same(t, "readings, of which two failed", 3, api.asked)
+	api.asked, api.fails = 1, nil
+	expect.Got(k.nodes.list(t.Context(), api))(t)
+	api.asked = 1
 	k.drop(nil)
 	expect.Got(k.nodes.list(t.Context(), api))(t)
 	expect.Same(t, "readings after a new connection", 2, api.asked)

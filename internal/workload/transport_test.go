@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ type answers struct {
 	kind     string // of the body; JSON if empty
 	encoding string
 	body     string
+	cut      bool // the connection breaks within the body
 	closed   int
 }
 
@@ -32,7 +34,11 @@ func (a *answers) RoundTrip(*http.Request) (*http.Response, error) {
 	if a.encoding != "" {
 		header.Set("Content-Encoding", a.encoding)
 	}
-	return &http.Response{Status: "a status", StatusCode: a.status, Header: header, Body: a.open(a.body)}, nil
+	body := a.open(a.body)
+	if a.cut {
+		body = counted{io.MultiReader(body, iotest.ErrReader(io.ErrUnexpectedEOF)), &a.closed}
+	}
+	return &http.Response{Status: "a status", StatusCode: a.status, Header: header, Body: body}, nil
 }
 
 // counted is a body that notes when it is closed.
@@ -89,6 +95,7 @@ func TestAnswers(t *testing.T) {
 		"not known":           {answers{status: 401, body: no}, "", "does not accept the credentials"},
 		"an error":            {answers{status: 500, body: no}, said, ""},
 		"a load balancer":     {answers{status: 500, kind: html, body: "<h1>no</h1>"}, "", "cannot be reached: a status"},
+		"cut off":             {answers{status: 200, body: good, cut: true}, "", "cannot be reached: unexpected EOF"},
 		"the longest object":  {answers{status: 200, body: long(maxObject)}, long(maxObject), ""},
 		"too long an object":  {answers{status: 200, body: long(maxObject + 1)}, "", "answers with more than 256 KiB"},
 		"too long a refusal":  {answers{status: 403, body: long(maxRefusal + 1)}, "", "answers with more than 16 KiB"},
@@ -151,6 +158,16 @@ func TestCallThatIsNotMade(t *testing.T) {
 	}
 	expect.Same(t, "bodies closed", 2, a.closed)
 	expect.Same(t, "calls under way", 0, free.calls)
+}
+
+// A call that has ended makes room for the next one of its namespace.
+func TestCallsOneAfterTheOther(t *testing.T) {
+	g := guarded{next: &answers{status: 200, body: "{}"}, line: newLine(), namespace: newGate()}
+	for range mostOfNamespace + 1 {
+		request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://a", http.NoBody))(t)
+		expect.OK(t, expect.Got(g.RoundTrip(request))(t).Body.Close())
+	}
+	expect.Same(t, "calls under way", 0, len(g.namespace.passing))
 }
 
 // Connections are few, and those that are idle do not stay.
