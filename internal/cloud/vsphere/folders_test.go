@@ -3,9 +3,12 @@ package vsphere
 import (
 	"context"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
@@ -30,6 +33,34 @@ func TestUntilMore(t *testing.T) {
 	close(more)
 	<-ctx.Done()
 	expect.Same(t, "why it ends", true, errors.Is(context.Cause(ctx), errMoreFolders))
+}
+
+// unheard is a vCenter that answers each call with an error.
+type unheard struct{ err error }
+
+// RoundTrip implements soap.RoundTripper.
+func (u unheard) RoundTrip(context.Context, soap.HasFault, soap.HasFault) error { return u.err }
+
+// The watch follows folders where the account may not see the whole vCenter, and for no other reason.
+func TestMayNotSeeAll(t *testing.T) {
+	refusal := func(fault types.AnyType) error {
+		body := &soap.Fault{}
+		body.Detail.Fault = fault
+		return soap.WrapSoapFault(body)
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no right":   {refusal(types.NoPermission{}), true},
+		"no session": {refusal(types.NotAuthenticated{}), false},
+		"no answer":  {io.ErrUnexpectedEOF, false},
+	} {
+		var manager types.ManagedObjectReference
+		w := &watcher{client: &vim25.Client{RoundTripper: unheard{c.err}, ServiceContent: types.ServiceContent{ViewManager: &manager}}}
+		expect.Same(t, name+": an error", true, w.addView(t.Context(), manager) != nil)
+		expect.Same(t, name+": may not see all", c.want, w.refused)
+	}
 }
 
 // Without a folder the watch waits for one, or for its end, and says why it has none.

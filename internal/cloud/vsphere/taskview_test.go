@@ -84,6 +84,9 @@ func TestSuspectsAreFollowed(t *testing.T) {
 	expect.Same(t, "a doubt that is remembered", true, a.ledger.recall(m).unsure)
 	a.clones.Forget(m)
 	finds(rivalClones, true)
+	s := survey{asked: map[question]int{}, memory: work{unsure: true}}
+	expect.OK(t, a.findOut(t.Context(), v.machine("other"), earlierClones, &s))
+	expect.Same(t, "a doubt that was there", true, s.memory.unsure)
 }
 
 // TestLookByReference: a VM that was seen before is read, and not looked for.

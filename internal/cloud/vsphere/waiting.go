@@ -43,7 +43,7 @@ func (w *waiting) await(m cloud.Machine, now time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	left := w.begun.Add(firstSnapshot).Sub(now)
-	if w.begun.IsZero() || left <= 0 {
+	if left <= 0 { // also when none is running
 		return nil
 	}
 	w.add(m.Key)

@@ -169,7 +169,8 @@ func TestRecover(t *testing.T) {
 // TestCut: the end of a long text is left out, and what remains can be decoded, wherever the limit falls.
 func TestCut(t *testing.T) {
 	for name, letter := range map[string]string{
-		"letter": "x", "character": "\u20ac", "entity": "&#34;", "the longest entity": "&#x10FFFF;", "name": "&quot;",
+		"letter": "x", "character": "\u20ac", "letter with an accent": "\u00e1",
+		"entity": "&#34;", "the longest entity": "&#x10FFFF;", "name": "&quot;",
 	} {
 		for shift := range 12 {
 			s, err := sifted("<x><y>"+strings.Repeat("x", shift)+strings.Repeat(letter, maxText/len(letter)+100)+"</y><z>z</z></x>", 4096)

@@ -87,3 +87,10 @@ func TestReadGivenUp(t *testing.T) {
 	}
 	expect.Same(t, "calls", []string{"*methods.RetrievePropertiesExBody", "*methods.CancelRetrievePropertiesExBody"}, p.calls)
 }
+
+// TestLongestList: a list has at most as many objects as a vCenter can have.
+func TestLongestList(t *testing.T) {
+	page := &types.RetrieveResult{Objects: []types.ObjectContent{{}}}
+	expect.OK(t, Objects{}.add(page, maxObjects, false))
+	expect.Same(t, "one more", true, errors.Is(Objects{}.add(page, maxObjects+1, false), ErrTooLarge))
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
@@ -100,6 +101,10 @@ func TestWords(t *testing.T) {
 			}
 		})
 	}
+	for length, want := range map[int]string{maxServer: "vvv)", maxServer + 1: "...)"} {
+		err := at(strings.Repeat("v", length)).Told(t.Context(), "m", false, Classify(context.DeadlineExceeded))
+		expect.Says(t, "a long name", err, want)
+	}
 	long := at(strings.Repeat("v", 10_000)).Told(t.Context(), "m", false, failedTask(strings.Repeat("x", 10_000), generic))
 	if n := len(long.Error()); n > 1024 {
 		t.Errorf("a server decides that people read %d bytes", n)
@@ -151,6 +156,7 @@ func TestWordsStay(t *testing.T) {
 	for range 5 { // what no fault stands behind is not told for each machine
 		_ = s.Told(ctx, "c", false, Classify(context.DeadlineExceeded))
 	}
+	_ = s.Told(ctx, "d", false, notBefore(time.Minute, errUnasked, locked(1))) // nor what the account waits for
 	if len(lines) != 4 || slices.Contains(lines, "") {
 		t.Errorf("lines: %v", lines)
 	}
