@@ -15,6 +15,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/scrape"
 )
 
 // TestLife has a machine from its first look to its last one: what its status says, and when it is looked at again.
@@ -39,7 +40,9 @@ func TestLife(t *testing.T) {
 			Name: name, ID: m.Spec.ProviderID, Owner: lifeKey, ProviderID: m.Spec.ProviderID, On: true, Ran: true,
 			UserData: []byte("x"), Given: true, Cluster: cloud.ClusterMark{Name: "blue"},
 		}, vm)
+		before := scrape.Now(t)
 		look("silent", "True Running", time.Minute)
+		expect.Same(t, "VMs that are measured", 1.0, measuresSince(t, before)[`vm_creation_seconds{cloud="azure"}`][0])
 		if told := <-s.told.Events; !strings.HasPrefix(told, "Normal Running ") {
 			t.Errorf("the event is %q", told)
 		}
@@ -107,6 +110,12 @@ func TestLifeWaits(t *testing.T) {
 		"paused":                  {[]change{pause}, "Unknown Paused", 0, "", "was paused"},
 		"paused, deleted":         {[]change{pause, going, held}, "Unknown Paused", 0, infrav1.PhaseDeleting, "was paused"},
 		"deleted, held by others": {[]change{going}, "False Deleting", 0, infrav1.PhaseDeleting, "the VM is deleted"},
+		"a Machine that has another": {
+			[]change{func(_ *infrav1.WindowsMachine, m *clusterv1.Machine, _ *clusterv1.Cluster) {
+				m.Spec.InfrastructureRef.Name = "other"
+			}},
+			"False OwnerNotSupported", 2 * time.Minute, infrav1.PhaseFailed, "core",
+		},
 		"no image": {
 			[]change{func(m *infrav1.WindowsMachine, _ *clusterv1.Machine, _ *clusterv1.Cluster) {
 				m.Spec.Azure.Image.ID = ""
@@ -198,7 +207,7 @@ func TestLifeWithoutCredentials(t *testing.T) {
 		result, m := s.look(t)
 		expect.Same(t, "next look", ctrl.Result{}, result)
 		expect.Same(t, "cloud", "False CredentialsMissing", short(m, infrav1.CloudReachableCondition))
-		<-time.After(time.Hour)
+		<-time.After(time.Minute)
 		expect.Same(t, "sessions without the Secret", 0, s.cloud.Sessions())
 	})
 }
