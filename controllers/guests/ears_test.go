@@ -176,8 +176,12 @@ func TestStrangers(t *testing.T) {
 		h.take(watch.Modified, said(fmt.Sprintf("more-%d", i), "short"), time.Now())
 		h.take(watch.Deleted, said(fmt.Sprintf("more-%d", i), ""), time.Now())
 	}
+	for _, name := range []string{"unknown", "mine"} {
+		h.take(watch.Deleted, said(name, ""), time.Now())
+	}
 	expect.Same(t, "bytes when all are gone", 0, h.strange)
 	expect.Same(t, "objects", 1, len(h.objects))
+	expect.Same(t, "that of a machine, which may still ask", mine, h.objects["mine"].machine)
 }
 
 // TestRoomForStrangers is used to the last byte.

@@ -1,0 +1,102 @@
+package azure
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+)
+
+// azureCluster reads one that says all.
+func azureCluster(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	of := &unstructured.Unstructured{}
+	expect.OK(t, yaml.Unmarshal(expect.Got(os.ReadFile("placement/testdata/azurecluster.yaml"))(t), &of.Object))
+	return of
+}
+
+// TestPlaceInTheStatus: what an AzureCluster says goes through the status of a machine without a loss.
+func TestPlaceInTheStatus(t *testing.T) {
+	m := &infrav1.WindowsMachine{}
+	m.Spec.Azure = &infrav1.AzureVM{}
+	from := azureCluster(t)
+	at := expect.Got(Provider{}.Resolve(m, from))(t)
+	expect.Same(t, "identity", infrav1.AzureIdentity{Namespace: "identities", Name: "clusters"}, at.Identity)
+	want := expect.Got(placement.Resolve(m.Spec.Azure, "", from))(t)
+	got := expect.Got(placementOf(cloud.Machine{Place: cloud.Place{Azure: at}}))(t)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	expect.Same(t, "no tags", true, tagsOf[string](map[string]string(nil)) == nil)
+
+	_, err := Provider{}.Resolve(m, nil)
+	expect.Says(t, "a spec that says nothing, without an AzureCluster", err, "spec.azure.subscriptionID is not set")
+	expect.OK(t, unstructured.SetNestedField(from.Object, "Secret", "spec", "identityRef", "kind"))
+	_, err = Provider{}.Resolve(m, from)
+	expect.Says(t, "an identity of another kind", err, "names no AzureClusterIdentity")
+}
+
+// TestIdentifyRefuses a machine that the API server has not seen yet, and one that is nowhere.
+func TestIdentifyRefuses(t *testing.T) {
+	m := &infrav1.WindowsMachine{}
+	m.Spec.Azure = &infrav1.AzureVM{}
+	_, err := Provider{}.Identify(m)
+	expect.Says(t, "without a UID", err, "has not given the machine a UID yet")
+	m.UID = "uid"
+	_, err = Provider{}.Identify(m)
+	expect.Says(t, "without a place", err, "spec.azure.subscriptionID is not set")
+}
+
+// TestIdentityOf: a machine names its credentials, and one of another cloud none of ours.
+func TestIdentityOf(t *testing.T) {
+	m := &infrav1.WindowsMachine{}
+	expect.Same(t, "another cloud's", infrav1.IdentityReference{}, Provider{}.IdentityOf(m))
+	ref := infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "azure"}
+	m.Spec.Azure = &infrav1.AzureVM{IdentityRef: ref}
+	expect.Same(t, "ours", ref, Provider{}.IdentityOf(m))
+}
+
+// TestConnect opens an account without a call: the clock and the ticks are the given ones, or real ones.
+func TestConnect(t *testing.T) {
+	secret := map[string][]byte{
+		"tenantID": []byte(armsim.Tenant), "clientID": []byte(armsim.ClientID), "clientSecret": []byte("a secret"),
+	}
+	opened := func(p Provider) *account {
+		t.Helper()
+		got := expect.Got(p.Connect(secret))(t).(*account)
+		t.Cleanup(func() { expect.Fine(t, got.Close(t.Context())) })
+		return got
+	}
+	real := opened(Provider{})
+	expect.Same(t, "opened a moment ago", true, time.Since(real.opened) < time.Hour)
+	expect.Same(t, "tenant", armsim.Tenant, real.Tenant())
+	real.calls.who.tenant = "organizations"
+	expect.Same(t, "tenant without an ID", "", real.Tenant())
+
+	ticks := make(chan time.Time)
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	given := opened(Provider{
+		Now: func() time.Time { return noon }, Ticks: func() (<-chan time.Time, func()) { return ticks, func() {} },
+	})
+	expect.Same(t, "opened by its clock", noon, given.opened)
+	got, _ := given.ticks()
+	expect.Same(t, "its ticks", true, got == (<-chan time.Time)(ticks))
+
+	name := expect.Got(Provider{}.Principal(secret))(t)
+	expect.Same(t, "principal has the client", true, strings.Contains(name, armsim.ClientID))
+	delete(secret, "clientID")
+	_, err := Provider{}.Connect(secret)
+	expect.Says(t, "no client", err, "clientID")
+	_, err = Provider{}.Principal(secret)
+	expect.Says(t, "the principal of no client", err, "clientID")
+}
