@@ -222,7 +222,11 @@ func TestLeftOutIsLogged(t *testing.T) {
 		synctest.Wait()
 		ears.Report(client.ObjectKey{Name: "c"}, "win-1.a", cloud.Key{Name: "one"})
 		long := strings.Repeat("x", cloud.MaxReport)
-		for _, c := range []struct{ strangers, lines int }{{1, 0}, {maxStrange/cloud.MaxReport + 2, 1}, {1, 1}} {
+		room := 0
+		for size := 0; size <= maxStrange; room++ {
+			size += len(fmt.Sprint(room)) + len(long)
+		}
+		for _, c := range []struct{ strangers, lines int }{{room - 1, 0}, {room, 1}, {1, 1}} {
 			synctest.Wait()
 			for i := range c.strangers {
 				v.say(watch.Added, said(fmt.Sprint(i), long))

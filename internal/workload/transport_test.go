@@ -165,7 +165,9 @@ func TestCallsOneAfterTheOther(t *testing.T) {
 	g := guarded{next: &answers{status: 200, body: "{}"}, line: newLine(), namespace: newGate()}
 	for range mostOfNamespace + 1 {
 		request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://a", http.NoBody))(t)
-		expect.OK(t, expect.Got(g.RoundTrip(request))(t).Body.Close())
+		response, err := g.RoundTrip(request)
+		expect.OK(t, err)
+		expect.OK(t, response.Body.Close())
 	}
 	expect.Same(t, "calls under way", 0, len(g.namespace.passing))
 }
