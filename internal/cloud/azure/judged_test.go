@@ -1,0 +1,135 @@
+package azure
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// TestJudge: an image is one of Windows, in the region, and of a generation that the spec and a size can start.
+func TestJudge(t *testing.T) {
+	trusted := &infrav1.AzureVM{}
+	trusted.SecurityProfile.SecurityType = infrav1.AzureTrustedLaunch
+	for name, c := range map[string]struct {
+		spec       *infrav1.AzureVM
+		generation string
+		regions    []string
+		want       cloud.Result
+		says       string
+	}{
+		"of no generation":         {&infrav1.AzureVM{}, "", nil, cloud.CheckOK, "exists"},
+		"in the region":            {&infrav1.AzureVM{}, "V2", []string{"East US", "West Europe"}, cloud.CheckOK, "is of"},
+		"elsewhere":                {&infrav1.AzureVM{}, "V2", []string{"East US"}, cloud.CheckFailed, "is not in westeurope"},
+		"of V1":                    {&infrav1.AzureVM{}, "v1", nil, cloud.CheckOK, "is of generation v1"},
+		"of V1, with trust wanted": {trusted, "v1", nil, cloud.CheckFailed, "is of generation V1, with which"},
+		"of V2, with trust wanted": {trusted, "V2", nil, cloud.CheckOK, "is of generation V2"},
+	} {
+		var of shownImage
+		of.Properties.HyperVGeneration = c.generation
+		for _, region := range c.regions {
+			of.Properties.PublishingProfile.TargetRegions = append(of.Properties.PublishingProfile.TargetRegions,
+				struct{ Name string }{region})
+		}
+		i := &inspection{spec: c.spec, where: placement.Placement{Location: "westeurope"}}
+		got, text := i.judge(of, source{}, nil)
+		expect.Same(t, name, c.want, got)
+		expect.Same(t, name+": "+text, true, strings.Contains(text, c.says))
+	}
+}
+
+// TestTightest: of the quotas that count, that of which least is left; one without a name is none.
+func TestTightest(t *testing.T) {
+	quota := func(name string, used, limit int64) usage {
+		u := usage{CurrentValue: used, Limit: limit}
+		u.Name.Value = name
+		return u
+	}
+	all := []usage{quota("", 9, 9), quota("cores", 10, 20), quota("Family", 0, 9), quota("other", 9, 9)}
+	for name, c := range map[string]struct {
+		names []string
+		want  string
+		known bool
+	}{
+		"the tighter":      {[]string{"cores", "family"}, "Family", true},
+		"of no family":     {[]string{"cores", ""}, "cores", true},
+		"what is not told": {[]string{"spot", ""}, "", false},
+	} {
+		least, known := tightest(all, c.names)
+		expect.Same(t, name, c.want, least.Name.Value)
+		expect.Same(t, name+": known", c.known, known)
+	}
+}
+
+// TestProbe: when the time of what is closed is over, one machine tries and the others wait for two minutes.
+func TestProbe(t *testing.T) {
+	var c closures
+	of := request.Choice{Size: "Standard_D4s_v5"}
+	full := fault.Judge(fault.Answer{Code: "AllocationFailed"})
+	c.shut(blueGroup, "westeurope", of, full, blueNoon)
+	over := blueNoon.Add(full.Error.After)
+	for _, step := range []struct {
+		who  string
+		at   time.Time
+		open bool
+	}{
+		{"one", over.Add(-1), false},
+		{"one", over, true},
+		{"two", over, false},
+		{"two", over.Add(probing - 1), false},
+		{"one", over.Add(1), true},
+		{"two", over.Add(probing), true},
+		{"one", over.Add(probing), false},
+	} {
+		err := c.probe(blueGroup, "westeurope", of, step.who, step.at)
+		expect.Same(t, step.who+" after "+step.at.Sub(over).String(), step.open, err == nil)
+	}
+	expect.Same(t, "what was never closed", true, c.probe(blueGroup, "eastus", of, "one", over) == nil)
+}
+
+// TestSawIsNoted: what is known of a VM that is there is written once, and again when any of it changes.
+func TestSawIsNoted(t *testing.T) {
+	m, view := blueMachine(), &fault.Verdict{}
+	for name, c := range map[string]struct {
+		change func(*work)
+		power  next.Power
+		noted  bool
+	}{
+		"nothing new":            {func(*work) {}, next.On, false},
+		"off, and ran before":    {func(*work) {}, next.Stopped, false},
+		"seen for the first":     {func(w *work) { w.was = false }, next.On, true},
+		"runs for the first":     {func(w *work) { w.ran = false }, next.On, true},
+		"was missed":             {func(w *work) { w.missed.Times = 1 }, next.On, true},
+		"had failed":             {func(w *work) { w.view = view }, next.On, true},
+		"its request was lost":   {func(w *work) { w.lost = blueNoon }, next.On, true},
+		"its adapters are known": {func(w *work) { w.separate.made = []asked{{}} }, next.On, true},
+	} {
+		a := &account{now: func() time.Time { return blueNoon }}
+		w := work{was: true, ran: true}
+		c.change(&w)
+		s := &next.Survey{Now: blueNoon, Seen: &next.Sight{State: next.Succeeded, Power: c.power}, Missed: w.missed, View: w.view}
+		a.saw(m, s, w)
+		expect.Same(t, name, c.noted, a.ledger.recall(m).was)
+		expect.Same(t, name+": it ran", true, s.Ran)
+		expect.Same(t, name+": it is not missed", next.Missed{}, s.Missed)
+		expect.Same(t, name+": its failure is over", true, s.View == nil)
+		expect.Same(t, name+": its request was accepted", !w.lost.IsZero(), s.Put.Answer == next.Accepted)
+	}
+}
+
+// TestSizesOnTheirWay: who needs a list that another machine has asked for waits for it only if none is known.
+func TestSizesOnTheirWay(t *testing.T) {
+	a := &account{now: func() time.Time { return blueNoon }}
+	_, waits := asLater(a.listSizes(t.Context(), &shelf{asking: true}))
+	expect.Same(t, "waits for the first list", true, waits)
+	known := &shelf{asking: true, began: blueNoon, sizes: skus.Sizes{}}
+	expect.OK(t, a.listSizes(t.Context(), known))
+}
