@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +43,16 @@ func TestTellsWhoWasTurnedAway(t *testing.T) {
 				later(longestPause)
 				pass(t, l, nil)
 			}
+		}},
+		"another kubeconfig, after a failure and an answer": {want: 2, does: func(t *testing.T, l *line) {
+			pass(t, l, nil)
+			expect.OK(t, l.enter(t.Context()))
+			expect.OK(t, l.enter(t.Context()))
+			l.leave(t.Context(), errAway)
+			l.leave(t.Context(), nil)
+			expect.Says(t, "a look", l.open(), away)
+			l.retry()
+			pass(t, l, nil)
 		}},
 		"it is still away": {want: 0, does: func(t *testing.T, l *line) {
 			for range 5 {
@@ -105,7 +116,14 @@ func TestTellsOfNodes(t *testing.T) {
 			expect.Same(t, "hints", want, told)
 			later(fresh)
 		}
-		read(&slow{takes: patience / 2}, 50, 0)
+		began := time.Now()
+		var callers sync.WaitGroup
+		for range 50 {
+			callers.Go(func() { _, _ = n.list(t.Context(), &slow{takes: patience / 2}) })
+		}
+		callers.Wait()
+		expect.Same(t, "time of all callers", patience/2, time.Since(began))
+		later(fresh)
 		read(&slow{takes: 3 * time.Second}, 1, 0)
 		read(&slow{takes: 3 * time.Second}, 50, 1)
 		read(&slow{takes: 3 * time.Second, ends: errAway}, 50, 1)

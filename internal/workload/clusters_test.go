@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -30,11 +31,15 @@ type management struct {
 	client.Reader
 	kubeconfig string
 	reads      int
+	fails      error
 }
 
 // Get implements client.Reader.
 func (m *management) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 	m.reads++
+	if m.fails != nil {
+		return m.fails
+	}
 	secret, ok := o.(*corev1.Secret)
 	if !ok || key.String() != "tenant/prod-kubeconfig" || m.kubeconfig == "" {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
@@ -72,17 +77,29 @@ func TestReread(t *testing.T) {
 		if same := expect.Got(get())(t); same != first {
 			t.Error("the connection was made anew although the kubeconfig is the same")
 		}
+		closed, k := 0, c.clusters[key]
+		shut := k.close
+		k.close = func() { closed++; shut() }
 		m.kubeconfig = text("https://127.0.0.2", ca)
 		later(reread)
 		if other := expect.Got(get())(t); other == first {
 			t.Error("the changed kubeconfig is not used")
 		}
+		expect.Same(t, "old connections closed", 1, closed)
 		expect.Same(t, "reads", 6, m.reads)
 		expect.OK(t, c.clusters[key].line.enter(t.Context()))
 		c.clusters[key].line.leave(t.Context(), errAway)
 		m.kubeconfig = ""
 		later(rereadFailed)
 		says("does not exist")
+		m.kubeconfig = text("https://127.0.0.2", ca)
+		later(rereadFailed)
+		if back := expect.Got(get())(t); back == nil {
+			t.Error("a kubeconfig that is there again is not used")
+		}
+		m.fails = errors.New("etcd is away")
+		later(reread)
+		says("get kubeconfig: etcd is away")
 	})
 }
 
@@ -153,7 +170,8 @@ func TestControlPlane(t *testing.T) {
 		callers.Go(func() {
 			nodes, err := c.ControlPlane(t.Context(), key)
 			expect.Fine(t, err)
-			if len(nodes) != 1 || nodes[0].Name != "n" || len(nodes[0].Labels) > 0 || len(nodes[0].Status.Conditions) != 1 {
+			if len(nodes) != 1 || nodes[0].Name != "n" || len(nodes[0].Labels) > 0 || len(nodes[0].Status.Conditions) != 1 ||
+				nodes[0].Status.NodeInfo.KubeletVersion != "v1.36.3" {
 				t.Errorf("nodes are %+v", nodes)
 			}
 		})

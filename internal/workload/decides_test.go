@@ -138,6 +138,8 @@ func TestWhoGivesUp(t *testing.T) {
 	for name, enter := range map[string]func(context.Context) error{"line": l.enter, "gate": g.enter} {
 		expect.Same(t, name, true, errors.Is(enter(gone), context.Canceled))
 	}
+	_, err := (&nodes{}).await(gone, make(chan struct{}))
+	expect.Same(t, "a reading", true, errors.Is(err, context.Canceled))
 	synctest.Test(t, func(t *testing.T) {
 		n := &nodes{reading: make(chan struct{})}
 		_, err := n.await(t.Context(), n.reading)
@@ -166,6 +168,18 @@ func (c *crowd) List(_ context.Context, list client.ObjectList, _ ...client.List
 		found.Items = append(found.Items, node)
 	}
 	return nil
+}
+
+// What was read serves all for four seconds.
+func TestNodesGetOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, api := &nodes{tell: func() {}}, &crowd{nodes: 1}
+		for after, want := range []int{1, 1, 1, 1, 2} {
+			expect.Got(n.list(t.Context(), api))(t)
+			expect.Same(t, fmt.Sprint("readings after ", after, " s"), want, api.asked)
+			later(time.Second)
+		}
+	})
 }
 
 // More Nodes than were asked for are no answer. What was read of a cluster is forgotten with the connection to it.

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +37,18 @@ func TestLongestReport(t *testing.T) {
 		expect.OK(t, err)
 		expect.Same(t, "bytes told", fmt.Sprint([]int{most, 1}), fmt.Sprint(told))
 	}
+}
+
+// TestEventPace: 5,000 events are read at once, and 200 a second after that.
+func TestEventPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, told := time.Now(), 0
+		err := readEvents(t.Context(), strings.NewReader(strings.Repeat(event("ADDED", "x"), 5400)),
+			func(watch.EventType, *corev1.ConfigMap) { told++ })
+		expect.OK(t, err)
+		expect.Same(t, "events", 5400, told)
+		expect.Same(t, "time", 2*time.Second, time.Since(began).Round(time.Second/10))
+	})
 }
 
 // TestFollowEnds: who stops listening is told of no event after the one that is told of just then.
@@ -67,6 +81,7 @@ func TestFollow(t *testing.T) {
 				if r.URL.Path != "/api/v1/namespaces/reports/configmaps" || r.URL.Query().Get("watch") != "true" {
 					t.Errorf("asked for %s", r.URL)
 				}
+				expect.Same(t, "what is understood", "application/json", r.Header.Get("Accept"))
 				w.WriteHeader(test.status)
 				_, _ = w.Write([]byte(test.body)) // the client may have gone
 			})

@@ -161,6 +161,8 @@ func TestSound(t *testing.T) {
 		`"` + "\n" + `"`:                        false,
 		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth):     true,
 		strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1): false,
+		"[" + strings.Repeat("[],", maxDepth) + "{}]":                     true,
+		"[" + strings.Repeat("{},", maxDepth) + "[]]":                     true,
 		"[[[" + strings.Repeat("{},", maxObjects-4) + "{}]]]":             true,
 		"[[[" + strings.Repeat("{},", maxObjects-3) + "{}]]]":             false,
 		"[[[" + strings.Repeat("0,", maxValues) + "0]]]":                  true,

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -41,6 +42,29 @@ func TestPauses(t *testing.T) {
 			}
 			l.leave(t.Context(), errAway)
 		}
+	})
+}
+
+// A call that its caller gave up says nothing of the cluster, and of calls that fail together one counts.
+func TestFailuresThatDoNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLine()
+		pass(t, l, nil)
+		gone, leave := context.WithCancel(t.Context())
+		expect.OK(t, l.enter(gone))
+		leave()
+		l.leave(gone, errAway)
+		expect.OK(t, l.open())
+		for range mostCalls {
+			expect.OK(t, l.enter(t.Context()))
+		}
+		for range mostCalls {
+			l.leave(t.Context(), errAway)
+		}
+		later(firstPause - 1)
+		expect.Says(t, "a look before the first pause is over", l.open(), away)
+		later(1)
+		expect.OK(t, l.open())
 	})
 }
 

@@ -64,14 +64,13 @@ func newMapper() meta.RESTMapper {
 	return mapper
 }
 
-// httpClient makes the only client that ever gets the credentials of a kubeconfig, and what closes its connections.
+// httpClient makes the only client that ever gets the credentials of a kubeconfig, and what closes its connections. It follows no
+// redirect: guarded refuses the answer.
 func httpClient(a access, userAgent string, l *line, namespace *gate) (web *http.Client, shut func()) {
 	wire := transport(a)
 	return &http.Client{
 		Transport: guarded{next: wire, line: l, namespace: namespace, token: a.token, userAgent: userAgent},
 		Timeout:   callTime,
-		// The answer itself is returned, and guarded refuses it.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, wire.CloseIdleConnections
 }
 

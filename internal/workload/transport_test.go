@@ -177,6 +177,7 @@ func TestTransport(t *testing.T) {
 	wire := transport(access{})
 	expect.Same(t, "connections", []int{mostCalls, 2}, []int{wire.MaxConnsPerHost, wire.MaxIdleConnsPerHost})
 	expect.Same(t, "time of an idle one", time.Minute, wire.IdleConnTimeout)
+	expect.Same(t, "packed answers, HTTP/2", []bool{false, false}, []bool{!wire.DisableCompression, wire.ForceAttemptHTTP2})
 	expect.Same(t, "time to make one", 3*time.Second, wire.TLSHandshakeTimeout)
 	expect.Same(t, "bytes of headers", int64(64<<10), wire.MaxResponseHeaderBytes)
 }

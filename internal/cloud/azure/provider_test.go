@@ -77,20 +77,20 @@ func TestConnect(t *testing.T) {
 		t.Cleanup(func() { expect.Fine(t, got.Close(t.Context())) })
 		return got
 	}
-	real := opened(Provider{})
-	expect.Same(t, "opened a moment ago", true, time.Since(real.opened) < time.Hour)
-	expect.Same(t, "tenant", armsim.Tenant, real.Tenant())
-	real.calls.who.tenant = "organizations"
-	expect.Same(t, "tenant without an ID", "", real.Tenant())
+	plain := opened(Provider{})
+	expect.Same(t, "opened a moment ago", true, time.Since(plain.opened) < time.Hour)
+	expect.Same(t, "tenant", armsim.Tenant, plain.Tenant())
+	plain.calls.who.tenant = "organizations"
+	expect.Same(t, "tenant without an ID", "", plain.Tenant())
 
-	ticks := make(chan time.Time)
+	var ticks <-chan time.Time = make(chan time.Time)
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	given := opened(Provider{
 		Now: func() time.Time { return noon }, Ticks: func() (<-chan time.Time, func()) { return ticks, func() {} },
 	})
 	expect.Same(t, "opened by its clock", noon, given.opened)
 	got, _ := given.ticks()
-	expect.Same(t, "its ticks", true, got == (<-chan time.Time)(ticks))
+	expect.Same(t, "its ticks", true, got == ticks)
 
 	name := expect.Got(Provider{}.Principal(secret))(t)
 	expect.Same(t, "principal has the client", true, strings.Contains(name, armsim.ClientID))
