@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -91,6 +92,21 @@ func TestConsoleForgotten(t *testing.T) {
 	})
 }
 
+// TestConsoleOfOneLine: a single line is told, too.
+func TestConsoleOfOneLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLife(t)
+		s.look(t)
+		s.cloud.Update(s.cloud.Names()[0], func(vm *fake.VM) {
+			vm.Report, vm.Console = reported("Failed", "3/5 join", atEnd), []string{"no disk"}
+		})
+		s.looks(t, 5)
+		if told := s.quotes(); len(told) != 1 || !strings.HasSuffix(told[0], ": no disk") {
+			t.Errorf("the events are %q", told)
+		}
+	})
+}
+
 // TestConsoleNotRead: why a console was not read is told once, and an account that has to wait for its turn is asked again.
 func TestConsoleNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -124,6 +140,7 @@ func TestConsoleDue(t *testing.T) {
 		"a silence that was told":     {silent, silent, nil, false},
 		"a failure, in a moment":      {works, silent, func(f *facts) { f.windows.Status.Bootstrap = failedNow }, false},
 		"a VM of which nothing comes": {works, silent, func(f *facts) { f.vm = nil }, false},
+		"a machine that goes":         {works, silent, func(f *facts) { f.windows.DeletionTimestamp = new(metav1.Now()) }, false},
 		"a Node":                      {works, silent, func(f *facts) { f.machine.Status.NodeRef = withNode }, false},
 	} {
 		f := &facts{before: machineWith(c.was), windows: machineWith(c.now), machine: &clusterv1.Machine{}, vm: &cloud.VM{}, now: begin}
