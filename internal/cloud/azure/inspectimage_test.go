@@ -162,6 +162,12 @@ func TestInspectQuota(t *testing.T) {
 			without("Microsoft.Resources/subscriptions/providers/read"), "provider Microsoft.Compute", cloud.CheckWarning,
 			"cannot be checked: Azure refuses the action Microsoft.Resources/subscriptions/providers/read",
 		},
+		"sizes are not shown": {
+			without("Microsoft.Compute/skus/read"), "size Standard_D4s_v5", cloud.CheckWarning, "cannot be checked: Azure refuses",
+		},
+		"VMs of the group are not shown": {
+			without("Microsoft.Compute/virtualMachines/read"), "resource group", cloud.CheckWarning, "cannot be checked: Azure refuses",
+		},
 		"the versions of the image are not answered": {func(s *stage, vm *infrav1.AzureVM) {
 			vm.Image.ID = armsim.GalleryImage
 			s.refuseOnce(" versions", storms["503"])

@@ -143,6 +143,6 @@ func (l *ledger) requested(providerID string, now time.Time) bool {
 	if w == nil {
 		return false
 	}
-	asked := func(at time.Time) bool { return !at.IsZero() && now.Sub(at) < oldEnough }
+	asked := func(at time.Time) bool { return now.Sub(at) < oldEnough } // not at zero
 	return asked(w.put.At) || asked(w.separate.at)
 }

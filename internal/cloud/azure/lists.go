@@ -178,7 +178,7 @@ func (a *account) listVMs(ctx context.Context, s *scope) ([]cloud.Key, error) {
 // missGroup counts the answers that the group does not exist, those at once only once, and only while the subscription answers.
 func (a *account) missGroup(ctx context.Context, s *scope, now time.Time) {
 	s.mu.Lock()
-	again := s.missed.Times == 0 || now.Sub(s.missed.Last) >= whileBusy
+	again := now.Sub(s.missed.Last) >= whileBusy // also the first time
 	s.mu.Unlock()
 	if !again || !a.answers(ctx, s.power, now) {
 		return
@@ -191,7 +191,7 @@ func (a *account) missGroup(ctx context.Context, s *scope, now time.Time) {
 // answers says that Azure lets us in and knows the subscription.
 func (a *account) answers(ctx context.Context, p *powers, now time.Time) bool {
 	p.mu.Lock()
-	lately := !p.heard.IsZero() && now.Sub(p.heard) < whileBusy
+	lately := now.Sub(p.heard) < whileBusy
 	p.mu.Unlock()
 	return lately || a.calls.knows(ctx, p.subscription)
 }
