@@ -119,7 +119,8 @@ func TestConnectAs(t *testing.T) {
 			named, &infrav1.AzurePlacement{Cloud: "China", Identity: theirs}, "AzureClusterIdentity ns/own", "own", "China", "",
 		},
 		"of the place": {
-			infrav1.IdentityReference{}, &infrav1.AzurePlacement{Cloud: "China", Identity: theirs},
+			infrav1.IdentityReference{},
+			&infrav1.AzurePlacement{Cloud: "China", Identity: theirs},
 			"AzureClusterIdentity identities/theirs", "theirs", "China", "",
 		},
 		"the manager's own": {infrav1.IdentityReference{}, nil, "", "", "", "is for nobody"},
