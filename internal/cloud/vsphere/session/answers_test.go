@@ -38,6 +38,7 @@ func TestSieve(t *testing.T) {
 
 		"a ! in a value": {`<a b="!"/>`, nil},
 		"an instruction": {"<?a > <!-- ?><b/>", nil},
+		"quotes, no tag": {`<a></a '><?b "?><!-- ' " -->`, ErrForeign},
 		"= in values":    {strings.Repeat(`<a b="`+many+`" c='`+many+"'/>", maxParts/len(many)), nil},
 
 		"depth":          {nested(maxDepth), nil},

@@ -21,8 +21,9 @@ import (
 type pages struct {
 	soap.RoundTripper
 	missing []types.MissingProperty
-	fails   int  // the call that has no answer
-	none    bool // a list has no page
+	size    int32 // that was asked for
+	fails   int   // the call that has no answer
+	none    bool  // a list has no page
 	calls   []string
 }
 
@@ -32,7 +33,7 @@ func (p *pages) RoundTrip(ctx context.Context, request, answer soap.HasFault) er
 		return io.ErrUnexpectedEOF
 	}
 	if list, ok := request.(*methods.RetrievePropertiesExBody); ok {
-		list.Req.Options.MaxObjects = 2
+		p.size, list.Req.Options.MaxObjects = list.Req.Options.MaxObjects, 2
 	}
 	err := p.RoundTripper.RoundTrip(ctx, request, answer)
 	if list, ok := answer.(*methods.RetrievePropertiesExBody); ok && list.Res != nil && list.Res.Returnval != nil {
@@ -58,6 +59,7 @@ func (p *pages) names(t *testing.T) (Objects, error) {
 func TestReadInPages(t *testing.T) {
 	var p pages
 	expect.Same(t, "objects", 7, len(expect.Got(p.names(t))(t)))
+	expect.Same(t, "objects of a page", int32(1000), p.size)
 	more := "*methods.ContinueRetrievePropertiesExBody"
 	expect.Same(t, "calls", []string{"*methods.RetrievePropertiesExBody", more, more, more}, p.calls)
 }

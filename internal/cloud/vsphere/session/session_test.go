@@ -163,6 +163,8 @@ func TestRefusedPassword(t *testing.T) {
 	if h := s.Health(); !h.Broken || h.Cause == nil {
 		t.Errorf("Health = %+v, want the refusal as its cause", h)
 	}
+	refused, _ := errors.AsType[*cloud.Error](ask(t, s))
+	expect.Same(t, "time of the next try", 300*time.Second, refused.After)
 	clock.Add(int64(afterRefusal.Seconds()) - 1)
 	try()
 	if calls := v.Count(); calls["Login"] != 1 {

@@ -82,6 +82,9 @@ func TestWords(t *testing.T) {
 		"network": {
 			failedTask("x", &types.CannotAccessNetwork{}), cloud.Transient, infrav1.CloudTaskFailedReason, `says: "x"`,
 		},
+		"a system's error": {
+			failedTask("x", &types.SystemError{Reason: "why"}), cloud.Transient, infrav1.CloudUnreachableReason, `says: "x why"`,
+		},
 		"file": {failedTask("x", &types.FileLocked{}), cloud.Transient, infrav1.CloudTaskFailedReason, `says: "x"`},
 		"quotes and signs": {
 			failedTask("a \"b\"\x1b[31m\u202e", generic), cloud.Transient, infrav1.CloudTaskFailedReason, `says: "a 'b' [31m `,
