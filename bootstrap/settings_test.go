@@ -1,6 +1,7 @@
 package bootstrap_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -232,6 +233,29 @@ func TestSecretsOfSettings(t *testing.T) {
 			if strings.Contains(string(data), hidden) && (!isFile || file.Access != plan.AccessAdmin) {
 				t.Errorf("%s: %s/%s shows a secret", golden.name, phase, step.Base().Name)
 			}
+		}
+	}
+}
+
+// A word of the plan is no secret: reports would hide it everywhere, and it stands in what stays on the node.
+func TestSecretIsAWordOfThePlan(t *testing.T) {
+	networked := inNetwork("Overlay", "Flannel")
+	for _, test := range []struct {
+		password string
+		change   change
+		refused  bool
+	}{
+		{"kubernetes", networked, true}, {"containerd", networked, true}, {"kubernetes, and more", networked, false},
+		{"kubernetes", all(), false}, {"default route", all(), true},
+	} {
+		in := plainInput(t, test.change, containerd(`registries: [{host: harbor.example.com, credentialsRef: {name: harbor}}]`))
+		source(&in, "secret/harbor/username", "node")
+		source(&in, "secret/harbor/password", test.password)
+		_, err := bootstrap.Render(in)
+		invalid, _ := errors.AsType[*bootstrap.InvalidError](err)
+		refused := invalid != nil && strings.Contains(err.Error(), "use another value, such as a longer password")
+		if refused != test.refused || !refused && err != nil {
+			t.Errorf("%q: %v, want refused %t", test.password, err, test.refused)
 		}
 	}
 }

@@ -15,6 +15,11 @@ func (n *node) finish(p *plan.Plan, in Input) ([]byte, error) {
 	if err := n.custom.checkPlaces(p); err != nil {
 		return nil, err
 	}
+	if p.ShowsSecret() { // by chance: nothing of a Secret goes there
+		return nil, step.Invalid("WindowsBootstrapConfig spec",
+			"a value of a Secret, such as a password, is also a word in the steps that the node runs at each start, such as kubernetes; "+
+				"use another value, such as a longer password")
+	}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("plan of %s: %w", n.machine.Name, err)
 	}

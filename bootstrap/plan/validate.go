@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -33,7 +34,7 @@ func (p *Plan) Validate() error {
 	c.phases(p.Phases)
 	c.everyBoot = true
 	c.phases(p.EveryBoot)
-	c.secrets(p.EveryBoot, p.Redact)
+	c.must(!p.ShowsSecret(), "everyBoot", "holds a value of redact: it would stay on the disk in plain text")
 	return errors.Join(c.problems...)
 }
 
@@ -104,19 +105,15 @@ func (c *checker) channel(channel Channel) {
 	}
 }
 
-// secrets must not stand in what runs at every boot: it stays on the disk in clear, without the list of secrets.
-func (c *checker) secrets(phases []Phase, secrets []string) {
-	data, err := json.Marshal(phases)
+// ShowsSecret tells whether a value of redact stands in what runs at every boot: that stays on the disk in clear, without the list
+// of secrets.
+func (p *Plan) ShowsSecret() bool {
+	data, err := json.Marshal(p.EveryBoot)
 	var tree any
 	if err == nil {
 		err = json.Unmarshal(data, &tree)
 	}
-	if err != nil {
-		c.problems = append(c.problems, err)
-	}
-	for _, secret := range secrets {
-		c.must(secret == "" || !holds(tree, secret), "everyBoot", "holds a value of redact: it would stay on the disk in plain text")
-	}
+	return err != nil || slices.ContainsFunc(p.Redact, func(secret string) bool { return secret != "" && holds(tree, secret) })
 }
 
 // holds looks for a secret in a tree of JSON: in texts, in names, in what base64 hides, and across the parts of a value.
