@@ -245,8 +245,11 @@ func TestSecretIsAWordOfThePlan(t *testing.T) {
 		change   change
 		refused  bool
 	}{
-		{"kubernetes", networked, true}, {"containerd", networked, true}, {"kubernetes, and more", networked, false},
-		{"kubernetes", all(), false}, {"default route", all(), true},
+		{"kubernetes", networked, true},
+		{"containerd", networked, true},
+		{"kubernetes, and more", networked, false},
+		{"kubernetes", all(), false},
+		{"default route", all(), true},
 	} {
 		in := plainInput(t, test.change, containerd(`registries: [{host: harbor.example.com, credentialsRef: {name: harbor}}]`))
 		source(&in, "secret/harbor/username", "node")

@@ -105,8 +105,8 @@ func (c *checker) channel(channel Channel) {
 	}
 }
 
-// ShowsSecret tells whether a value of redact stands in what runs at every boot: that stays on the disk in clear, without the list
-// of secrets.
+// ShowsSecret tells whether a value of redact stands in what runs at every boot: that stays on the disk in clear, without the
+// list of secrets.
 func (p *Plan) ShowsSecret() bool {
 	data, err := json.Marshal(p.EveryBoot)
 	var tree any
