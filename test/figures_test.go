@@ -86,7 +86,7 @@ var figures = map[string]string{
 	"internal/cloud/azure.patience":               "1h0m0s",
 	"internal/cloud/azure.probing":                "2m0s",
 	"internal/cloud/azure.doubtsAfter":            "1h0m0s",
-	"internal/cloud/azure.searchEvery":            "1m0s",
+	"internal/cloud/azure.searchEvery":            "30s",
 	"internal/cloud/azure.sizesAgain":             "5m0s",
 	"internal/cloud/azure.sizesFor":               "24h0m0s",
 	"internal/cloud/azure.sweepEvery":             "10m0s",

@@ -269,5 +269,5 @@ func TestCrashes(t *testing.T) {
 		}
 	}
 	fmt.Fprintf(os.Stderr, "crashes: %d\n", crashes)
-	expect.Same(t, "crashes", 390, crashes)
+	expect.Same(t, "crashes", 386, crashes)
 }

@@ -69,7 +69,7 @@ type sweeping struct {
 }
 
 // searchEvery is how often machines that are removed may have the lists asked for.
-const searchEvery = time.Minute
+const searchEvery = 30 * time.Second
 
 // sweepSoon has the watch ask for the lists, for all machines that wait for them.
 func (s *scope) sweepSoon() {
