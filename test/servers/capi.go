@@ -123,6 +123,9 @@ func (m *Management) prepare(p provider, ca []byte, certificates string) (server
 			"--health-addr=" + address(health),
 			"--diagnostics-address=" + address(diagnostics),
 			"--insecure-diagnostics=true",
+			// With its defaults it takes minutes to know thousands of machines.
+			"--kube-api-qps=500",
+			"--kube-api-burst=500",
 			// The definitions are new, and nothing was written with older ones. Each migration would write the definition.
 			"--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
 		}),
