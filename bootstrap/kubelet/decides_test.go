@@ -149,3 +149,18 @@ func TestMinors(t *testing.T) {
 		expect.Same(t, line, want, knownMinors(line))
 	}
 }
+
+// TestLabelsOfANode: one thing that is wrong with a label is enough.
+func TestLabelsOfANode(t *testing.T) {
+	for _, c := range []struct{ name, value, wrong string }{
+		{"example.com/pool", "a", ""},
+		{"a b", "", "is not valid"},
+		{"pool", "a b", "is not valid"},
+		{"kubernetes.io/arch", "amd64", "must not set the label"},
+		{"node.kubernetes.io/pool", "a", ""},
+	} {
+		pairs, err := readLabels(map[string]bootstrapv1.LabelValue{c.name: bootstrapv1.LabelValue(c.value)})
+		expect.Says(t, c.name+"="+c.value, err, c.wrong)
+		expect.Same(t, c.name+"="+c.value, c.wrong == "", len(pairs) == 1)
+	}
+}

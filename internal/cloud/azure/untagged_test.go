@@ -14,7 +14,7 @@ import (
 // TestUntagged has a cloud whose api-version has no tags for what is made with a VM: its request is accepted without them, and
 // what the cascade leaves is known by its name: the deletion ends when nothing is left. A stranger's adapter stays.
 func TestUntagged(t *testing.T) {
-	for _, version := range []string{"2024-07-01", "2024-11-01"} {
+	for _, version := range []string{"2023-09-01", "2024-07-01", "2024-11-01"} {
 		t.Run(version, func(t *testing.T) {
 			s := newStage(t)
 			a, m := s.watched(), s.machine("m")

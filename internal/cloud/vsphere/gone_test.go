@@ -45,10 +45,13 @@ func TestGroundsAreBounded(t *testing.T) {
 func TestNowhereIsAskedOnce(t *testing.T) {
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
-	expect.OK(t, a.nowhere(t.Context(), m))
-	v.Count()
-	expect.OK(t, a.nowhere(t.Context(), m))
-	compare(t, "of the second machine", v, map[string]int{})
+	for _, folder := range []string{m.Spec.VSphere.Folder, "no-such-folder"} {
+		m.Spec.VSphere.Folder = folder
+		expect.OK(t, a.nowhere(t.Context(), m))
+		v.Count()
+		expect.OK(t, a.nowhere(t.Context(), m))
+		compare(t, "of the second machine of "+folder, v, map[string]int{})
+	}
 }
 
 // TestNowhereToBeSeen: where not even the datacenter is found, the root must be seen.
