@@ -32,7 +32,8 @@ func TestLeavesSomething(t *testing.T) {
 	}{
 		"enough": {exact(), Size{MemoryMiB: 8192}, ""},
 		"a MiB too little": {
-			exact(), Size{MemoryMiB: 8191},
+			exact(),
+			Size{MemoryMiB: 8191},
 			"leave 2047Mi of the VM's 8191 MiB of memory to pods, less than 2Gi; use a VM of 8192 MiB",
 		},
 		"little is accepted":   {low, Size{MemoryMiB: 6145}, ""},

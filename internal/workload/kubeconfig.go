@@ -228,7 +228,7 @@ var userRules = []rule[*clientcmdapi.AuthInfo]{
 
 func goodServer(text string) bool {
 	server, err := url.Parse(text)
-	return err == nil && server.Scheme == "https" && server.Hostname() != "" && server.User == nil && server.Opaque == "" &&
+	return err == nil && server.Scheme == "https" && server.Hostname() != "" && server.User == nil &&
 		server.RawQuery == "" && !server.ForceQuery && server.Fragment == ""
 }
 

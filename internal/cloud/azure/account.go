@@ -330,7 +330,7 @@ func (a *account) remove(ctx context.Context, m cloud.Machine, at place) error {
 	if _, waits := asLater(answer.err()); waits {
 		return answer.err()
 	}
-	del := next.Delete{At: sent, Accepted: answer.status == http.StatusAccepted && answer.verdict == nil}
+	del := next.Delete{At: sent, Accepted: answer.status == http.StatusAccepted}
 	if answer.verdict != nil && answer.effect() != fault.Gone && answer.effect() != fault.GroupGone {
 		del.Err = answer.verdict.Error
 	}

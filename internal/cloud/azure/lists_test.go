@@ -234,4 +234,8 @@ func TestRequestThatWaits(t *testing.T) {
 	}
 	expect.OK(t, err)
 	expect.Same(t, "a request in its turn", next.Accepted, a.ledger.recall(m).put.Answer)
+	s.silenced(a, limiter.DeleteVM)
+	_, waits = asLater(a.Delete(t.Context(), m))
+	expect.Same(t, "a deletion waits for its turn", true, waits)
+	expect.Same(t, "a deletion", next.Delete{}, a.ledger.recall(m).del)
 }

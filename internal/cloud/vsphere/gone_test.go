@@ -62,6 +62,11 @@ func TestNowhereToBeSeen(t *testing.T) {
 	expect.OK(t, v.account().nowhere(t.Context(), m))
 	v.Deny("RetrievePropertiesEx", "System.View")
 	wantRefused(t, v.account().nowhere(t.Context(), m))
+	a := v.account()
+	watched(t, a)
+	m.Existed = true
+	_, err := a.byName(t.Context(), m)
+	wantRefused(t, err)
 }
 
 // TestBackAfterItWasGone: a VM that shows up soon after its machine was let go is removed all the same.
