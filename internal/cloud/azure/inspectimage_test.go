@@ -162,6 +162,7 @@ func TestInspectQuota(t *testing.T) {
 			without("Microsoft.Resources/subscriptions/providers/read"), "provider Microsoft.Compute", cloud.CheckWarning,
 			"cannot be checked: Azure refuses the action Microsoft.Resources/subscriptions/providers/read",
 		},
+		"the subscription is shown": {cores(4), "subscription", cloud.CheckOK, "is visible"},
 		"sizes are not shown": {
 			without("Microsoft.Compute/skus/read"), "size Standard_D4s_v5", cloud.CheckWarning, "cannot be checked: Azure refuses",
 		},

@@ -53,15 +53,16 @@ func TestTightest(t *testing.T) {
 		u.Name.Value = name
 		return u
 	}
-	all := []usage{quota("", 9, 9), quota("cores", 10, 20), quota("Family", 0, 9), quota("other", 9, 9)}
+	all := []usage{quota("", 9, 9), quota("cores", 10, 20), quota("Family", 0, 9), quota("tight", 5, 10), quota("wide", 0, 12)}
 	for name, c := range map[string]struct {
 		names []string
 		want  string
 		known bool
 	}{
-		"the tighter":      {[]string{"cores", "family"}, "Family", true},
-		"of no family":     {[]string{"cores", ""}, "cores", true},
-		"what is not told": {[]string{"spot", ""}, "", false},
+		"the tighter":       {[]string{"cores", "family"}, "Family", true},
+		"the one used more": {[]string{"tight", "wide"}, "tight", true},
+		"of no family":      {[]string{"cores", ""}, "cores", true},
+		"what is not told":  {[]string{"spot", ""}, "", false},
 	} {
 		least, known := tightest(all, c.names)
 		expect.Same(t, name, c.want, least.Name.Value)
@@ -132,4 +133,40 @@ func TestSizesOnTheirWay(t *testing.T) {
 	expect.Same(t, "waits for the first list", true, waits)
 	known := &shelf{asking: true, began: blueNoon, sizes: skus.Sizes{}}
 	expect.OK(t, a.listSizes(t.Context(), known))
+}
+
+// TestBusyMachines: a request and a deletion are expected to do something for an hour, unless the one was refused or its VM ran.
+func TestBusyMachines(t *testing.T) {
+	put := func(ago time.Duration, answer next.Answer) next.Put {
+		return next.Put{At: blueNoon.Add(-ago), Answer: answer}
+	}
+	for name, c := range map[string]struct {
+		of   work
+		want bool
+	}{
+		"nothing":          {work{}, false},
+		"made":             {work{put: put(patience-1, next.Accepted)}, true},
+		"lost":             {work{put: put(1, next.Lost)}, true},
+		"made long ago":    {work{put: put(patience, next.Accepted)}, false},
+		"refused":          {work{put: put(1, next.Refused)}, false},
+		"it ran":           {work{put: put(1, next.Accepted), ran: true}, false},
+		"removed":          {work{del: next.Delete{At: blueNoon.Add(1 - patience)}}, true},
+		"removed long ago": {work{del: next.Delete{At: blueNoon.Add(-patience)}}, false},
+	} {
+		expect.Same(t, name, c.want, c.of.busy(blueNoon))
+	}
+}
+
+// TestHealthOfCalls: an account has a session once Azure has let it in, until it is closed.
+func TestHealthOfCalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		of   *calls
+		want int
+	}{
+		"never heard": {&calls{}, 0},
+		"heard":       {&calls{heard: blueNoon}, 1},
+		"closed":      {&calls{heard: blueNoon, closed: true}, 0},
+	} {
+		expect.Same(t, name, c.want, c.of.health().Sessions)
+	}
 }
