@@ -79,10 +79,22 @@ func TestLimitsOfAmounts(t *testing.T) {
 		said string
 		want string
 	}{
-		{cores, "768", "768"}, {cores, "768001m", ""}, {cores, "0", "0"}, {cores, "-1m", ""}, {cores, "1500m", "1500m"},
-		{memory, "1Mi", "1Mi"}, {memory, "1023Ki", ""}, {memory, "24Ti", "24Ti"}, {memory, "25769803777Ki", ""}, {memory, "5%", ""},
-		{storage, "64Ti", "64Ti"}, {storage, "65Ti", ""},
-		{freeMemory, "1%", "1%"}, {freeMemory, "99%", "99%"}, {freeMemory, "100%", ""}, {freeMemory, "0%", ""},
+		{cores, "768", "768"},
+		{cores, "768001m", ""},
+		{cores, "0", "0"},
+		{cores, "-1m", ""},
+		{cores, "1500m", "1500m"},
+		{memory, "1Mi", "1Mi"},
+		{memory, "1023Ki", ""},
+		{memory, "24Ti", "24Ti"},
+		{memory, "25769803777Ki", ""},
+		{memory, "5%", ""},
+		{storage, "64Ti", "64Ti"},
+		{storage, "65Ti", ""},
+		{freeMemory, "1%", "1%"},
+		{freeMemory, "99%", "99%"},
+		{freeMemory, "100%", ""},
+		{freeMemory, "0%", ""},
 	} {
 		text, ok := c.of.canonical(c.said)
 		expect.Same(t, c.said, c.want, text)
