@@ -104,10 +104,6 @@ func (g *ground) take(one plan.Step) {
 		if root := containerdRoot.FindStringSubmatch(step.Text.String()); root != nil {
 			g.use("moves containerd to", root[1])
 		}
-	case *plan.PageFile:
-		if step.Drive != "" {
-			g.use("moves the page file to a drive with", step.Drive+`:\containerd\root`)
-		}
 	case *plan.Reservations:
 		g.use("writes", step.Path.String())
 	case *plan.Run:
@@ -124,6 +120,10 @@ func (g *ground) take(one plan.Step) {
 	case *plan.WaitFor:
 		g.named(step.Target.String())
 	case *plan.Registry:
+		if step.ValueName == "PagingFiles" && !strings.ContainsAny(step.Values[0].String()[:1], "C?") {
+			g.use("moves the page file to a drive with", step.Values[0].String()[:1]+`:\containerd\root`)
+			return
+		}
 		if strings.EqualFold(step.ValueName, "path") {
 			g.problems = append(g.problems, g.step+" changes PATH")
 		}

@@ -131,11 +131,6 @@ var stepHalves = []struct{ refused, taken, want string }{
 		do("waitFor", `"for":"clock","host":"h","port":1,"withinSeconds":1,"say":"s"`),
 		"path, ca and insecure belong to https",
 	},
-	{do("pageFile", `"sizeMiB":-1`), do("pageFile", `"sizeMiB":0`), "must be a number from 0"},
-	{do("pageFile", `"sizeMiB":16777217`), do("pageFile", `"sizeMiB":16777216`), "must be a number from 0"},
-	{do("pageFile", `"sizeMiB":0,"drive":"C"`), do("pageFile", `"sizeMiB":0,"drive":"D"`), "must be a letter"},
-	{do("pageFile", `"sizeMiB":0,"drive":"["`), do("pageFile", `"sizeMiB":0,"drive":"Z"`), "must be a letter"},
-	{do("pageFile", `"sizeMiB":0,"drive":"DD"`), do("pageFile", `"sizeMiB":0,"drive":""`), "must be a letter"},
 	{registry(`"type":"DWord","value":"2147483648"`), registry(`"type":"DWord","value":"2147483647"`), "must be a number"},
 	{registry(`"type":"DWord","value":"-2147483649"`), registry(`"type":"DWord","value":"-2147483648"`), "must be a number"},
 	{

@@ -86,7 +86,7 @@ type Feature struct {
 // Already so: no reboot is pending, where If is pending.
 type Reboot struct {
 	Common
-	// If is always, or pending: only when Windows or an earlier step wants a reboot.
+	// If is always, or pending: only when Windows wants a reboot.
 	If string `json:"if"`
 }
 
@@ -108,17 +108,6 @@ type LocalUser struct {
 	Groups []Value `json:"groups,omitempty"`
 	// SSHKeys are all keys of the user. When it is empty, the keys of the user stay.
 	SSHKeys []Value `json:"sshKeys,omitempty"`
-}
-
-// PageFile sets size and drive of the page file. A change makes a reboot pending.
-//
-// Already so: the registry has both. Then no reboot becomes pending.
-type PageFile struct {
-	Common
-	// SizeMiB of the file; 0 lets Windows manage it.
-	SizeMiB Value `json:"sizeMiB"`
-	// Drive is the letter of the drive, D to Z; without it the file is on C:, or, if Windows manages it, where Windows wants.
-	Drive string `json:"drive,omitempty"`
 }
 
 // DefenderExclusions excludes folders and programs from Microsoft Defender. It fails where there is no Defender: make it
@@ -166,11 +155,6 @@ func (s *LocalUser) check(c *checker) {
 	c.must(userName.MatchString(s.User), "user", "%q is not a name that Windows takes for a user", s.User)
 	c.values("groups", s.Groups)
 	c.values("sshKeys", s.SSHKeys)
-}
-
-func (s *PageFile) check(c *checker) {
-	c.number("sizeMiB", s.SizeMiB, 0, 1<<24)
-	c.must(s.Drive == "" || len(s.Drive) == 1 && s.Drive >= "D" && s.Drive <= "Z", "drive", "must be a letter from D to Z")
 }
 
 func (s *DefenderExclusions) check(c *checker) {

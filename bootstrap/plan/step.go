@@ -82,7 +82,6 @@ var kinds = []struct {
 	{"feature", &Feature{}},
 	{"reboot", &Reboot{}},
 	{"localUser", &LocalUser{}},
-	{"pageFile", &PageFile{}},
 	{"defenderExclusions", &DefenderExclusions{}},
 	{"adapter", &Adapter{}},
 	{"address", &Address{}},

@@ -1,7 +1,8 @@
 package windows
 
 import (
-	"strconv"
+	"cmp"
+	"fmt"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -10,7 +11,7 @@ import (
 
 const (
 	pageFileField = windowsField + ".pageFile"
-	memoryKey     = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management`
+	memoryKey     = `SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management`
 	// The limits of sizeMiB in the API.
 	leastPageFileMiB, mostPageFileMiB = 1024, 1048576
 )
@@ -51,19 +52,47 @@ var pageFilePolicies = map[bootstrapv1.PageFilePolicy]bool{
 // page file together. A change needs a reboot, which happens before the node joins.
 func (f pageFile) addTo(p *step.Part) {
 	if f.change {
-		p.Add(step.PhaseWindows,
-			&plan.PageFile{
-				Common: plan.Common{
-					Name: "page-file", Reason: step.ReasonPageFileFailed, Attempts: 3,
-				},
-				SizeMiB: plan.Text(strconv.Itoa(f.sizeMiB)), Drive: f.drive,
-			},
-			&plan.Reboot{Common: plan.Common{Name: "page-file-reboot", Reason: step.ReasonPageFileFailed}, If: plan.RebootPending})
+		p.Add(step.PhaseWindows, f.set()...)
 	}
 	p.Add(step.PhaseWindows, &plan.Fact{
 		Common: plan.Common{Name: "page-file-there", Reason: step.ReasonPageFileMissing, Attempts: 3},
-		Argv:   plan.Texts("reg.exe", "query", memoryKey, "/v", "PagingFiles"),
-		Match:  `PagingFiles\s+REG_MULTI_SZ\s+(\S.*\S)`, Set: "pageFiles",
+		Argv:   askPageFile, Match: pageFileMatch, Set: "pageFiles",
 		Say: plan.Text("Windows has no page file"),
 	})
+}
+
+const pageFileMatch = `PagingFiles\s+REG_MULTI_SZ\s+(\S.*\S)`
+
+var askPageFile = plan.Texts("reg.exe", "query", `HKLM\`+memoryKey, "/v", "PagingFiles")
+
+// set keeps what was there before as a fact, so that the reboot is not lost if the machine stops right after the change.
+func (f pageFile) set() []plan.Step {
+	const before = "pageFilesBefore"
+	common := func(name string) plan.Common {
+		return plan.Common{
+			Name: name, Reason: step.ReasonPageFileFailed, When: &plan.Test{Fact: before, IsNot: plan.Text(f.line())},
+		}
+	}
+	asked := plan.Common{Name: "page-file-before", Reason: step.ReasonPageFileFailed, Attempts: 3}
+	change := common("page-file")
+	change.Attempts = 3
+	return []plan.Step{
+		&plan.Fact{
+			Common: asked, Argv: askPageFile, Match: pageFileMatch + "|$", Set: before,
+			Say: plan.Text("Windows does not tell its page file"),
+		},
+		&plan.Registry{
+			Common: change, Key: `HKEY_LOCAL_MACHINE\` + memoryKey, ValueName: "PagingFiles",
+			Type: plan.RegistryMultiString, Values: plan.Texts(f.line()),
+		},
+		&plan.Reboot{Common: common("page-file-reboot"), If: plan.RebootAlways},
+	}
+}
+
+// line is the page file as Windows' registry has it. Where Windows decides on the drive, too, there is no size.
+func (f pageFile) line() string {
+	if f.sizeMiB == 0 && f.drive == "" {
+		return `?:\pagefile.sys`
+	}
+	return fmt.Sprintf(`%s:\pagefile.sys %d %d`, cmp.Or(f.drive, "C"), f.sizeMiB, f.sizeMiB)
 }

@@ -107,7 +107,7 @@ func sayFeature(s *plan.Feature) string {
 
 func sayReboot(s *plan.Reboot) string {
 	if s.If == plan.RebootPending {
-		return "reboots if Windows or an earlier step needs it"
+		return "reboots if Windows needs it"
 	}
 	return "reboots"
 }
@@ -120,13 +120,6 @@ func sayLocalUser(s *plan.LocalUser) string {
 	}
 	return fmt.Sprintf("creates the user %s with a random password%s, and with %d %s", s.User,
 		clause(", in the groups ", values(s.Groups)), len(s.SSHKeys), keys)
-}
-
-func sayPageFile(s *plan.PageFile) string {
-	if s.SizeMiB.String() == "0" {
-		return "lets Windows manage the page file; a change needs a reboot"
-	}
-	return "sets the page file to " + s.SizeMiB.String() + " MiB; a change needs a reboot"
 }
 
 func sayDefenderExclusions(s *plan.DefenderExclusions) string {

@@ -25,7 +25,6 @@ var sentences = map[plan.Kind]func(plan.Step) string{
 	"feature":            forKind(sayFeature),
 	"reboot":             forKind(sayReboot),
 	"localUser":          forKind(sayLocalUser),
-	"pageFile":           forKind(sayPageFile),
 	"defenderExclusions": forKind(sayDefenderExclusions),
 	"adapter":            forKind(sayAdapter),
 	"address":            forKind(sayAddress),

@@ -24,8 +24,8 @@ BeforeAll {
                             @{ do = 'registry'; name = 'r'; key = 'HKEY_LOCAL_MACHINE\SOFTWARE\a'; valueName = 'v'; value = '1' }
                             @{ do = 'registry'; name = 'e'; key = 'HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\Session Manager\Environment'; valueName = 'HTTP_PROXY'; value = 'http://p' }
                             @{ do = 'feature'; name = 'ft'; features = @('Containers') }
-                            @{ do = 'pageFile'; name = 'pf'; sizeMiB = '8192' }
-                            @{ do = 'reboot'; name = 'rb'; if = 'pending' }) }
+                            @{ do = 'registry'; name = 'pf'; key = 'HKEY_LOCAL_MACHINE\SOFTWARE\a'; valueName = 'pages'; value = '8192' }
+                            @{ do = 'reboot'; name = 'rb'; if = 'always' }) }
                     @{ name = 'join'; steps = @(
                             @{ do = 'waitFor'; name = 'api'; for = 'https'; host = 'api'; port = 6443; say = 'the API server does not answer' }
                             @{ do = 'fact'; name = 'v'; argv = @('kubeadm.exe', 'version'); match = 'v([\d.]+)'; set = 'kubeadm'; say = 'kubeadm does not tell its version' }

@@ -234,7 +234,6 @@ func (r *run) reboot(ctx context.Context) error {
 		s.Step++
 	}
 	s.Reboots++
-	s.Pending = false
 	s.State = plan.StateRebooting
 	if err := r.machine.MarkBoot(); err != nil {
 		return err

@@ -135,7 +135,7 @@ func TestWatcherTellsEnds(t *testing.T) {
 		"24-run-retries":       {{"run", failed}, {"run", failed}, {"run", changed}},
 		"30-run-optional":      {{"run", failed}, {"file", changed}},
 		"46-reboot-always":     {{"reboot", changed}, {"file", changed}},
-		"48-pagefile-reboot":   {{"pageFile", changed}, {"reboot", changed}},
+		"48-pagefile-reboot":   {{"fact", changed}, {"registry", changed}, {"reboot", changed}},
 		"79-two-phases":        {{"run", changed}, {"run", changed}},
 	} {
 		w := watch(t, readVector(t, "../../../bootstrap/plan/vectors/"+name+".json"))

@@ -35,8 +35,10 @@ const longPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid
    "valueName":"HTTP_PROXY","value":"http://p:3128"},
   {"do":"firewall","name":"ports","rules":[{"name":"capwin-kubelet","protocol":"TCP","ports":["10250"]}]},
   {"do":"localUser","name":"user","user":"capi","groups":["S-1-5-32-544"],"sshKeys":["ssh-ed25519 AAAA x"]},
-  {"do":"pageFile","name":"pages","sizeMiB":"8192"},
-  {"do":"reboot","name":"pages-reboot","if":"pending"},
+  {"do":"fact","name":"pages-before","argv":["pages.exe"],"match":"size (\\d+)|$","set":"pages","say":"no pages"},
+  {"do":"registry","name":"pages","key":"HKEY_LOCAL_MACHINE\\SOFTWARE\\a","valueName":"pages","value":"8192",
+   "when":{"fact":"pages","isNot":"8192"}},
+  {"do":"reboot","name":"pages-reboot","if":"always","when":{"fact":"pages","isNot":"8192"}},
   {"do":"feature","name":"containers","features":["Containers"]}]},
  {"name":"join","steps":[
   {"do":"service","name":"service","service":"kubelet","restartSeconds":[10],
@@ -56,6 +58,7 @@ func longVector() *vector {
 		Addresses: []worldAddress{{Index: 9, Address: "10.0.0.5/24"}}, ManagementIP: "10.0.0.5", FeatureReboot: true,
 		Commands: []*command{
 			{Argv: []string{"rpctool.exe"}},
+			{Argv: []string{"pages.exe"}},
 			{Argv: []string{"kubeadm.exe", "version"}, Out: "v1.36.3"},
 			{Argv: []string{"kubeadm.exe", "reset"}, Writes: map[string]string{`C:\reset`: "done"}},
 			{Argv: []string{"kubeadm.exe", "join"}, Exit: 1, Times: new(1)},

@@ -32,7 +32,6 @@ var acts = map[plan.Kind]act{
 	"feature":            quick((*run).feature),
 	"reboot":             quick((*run).rebootStep),
 	"localUser":          quick((*run).localUser),
-	"pageFile":           quick((*run).pageFile),
 	"defenderExclusions": quick((*run).defenderExclusions),
 	"adapter":            quick((*run).nameAdapter),
 	"address":            quick((*run).address),

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
@@ -99,7 +98,7 @@ const (
 )
 
 func (r *run) rebootStep(step *plan.Reboot) error {
-	wanted := r.state.Pending || step.If == plan.RebootAlways
+	wanted := step.If == plan.RebootAlways
 	for _, key := range []string{rebootPending, `\WindowsUpdate\Auto Update\RebootRequired`} {
 		there, err := r.machine.HasRegistryKey(servicing + key)
 		if err != nil {
@@ -147,28 +146,6 @@ func password() string {
 	random := make([]byte, 48)
 	_, _ = rand.Read(random) // never fails
 	return "aA1!" + base64.StdEncoding.EncodeToString(random)
-}
-
-func (r *run) pageFile(step *plan.PageFile) error {
-	size, err := number(step.SizeMiB, 32)
-	if err != nil {
-		return err
-	}
-	wanted := `?:\pagefile.sys`
-	if size > 0 || step.Drive != "" {
-		wanted = fmt.Sprintf(`%s:\pagefile.sys %d %d`, cmp.Or(step.Drive, "C"), size, size)
-	}
-	key := windows.ControlKey + `\Session Manager\Memory Management`
-	have, _, err := r.machine.ReadRegistry(key, "PagingFiles")
-	if err != nil || len(have.List) == 1 && strings.EqualFold(have.List[0], wanted) {
-		return err
-	}
-	// Noted before the change that needs the reboot: an end in between must not lose it.
-	r.state.Pending = true
-	if err := r.save(); err != nil {
-		return err
-	}
-	return r.machine.WriteRegistry(key, "PagingFiles", windows.MultiString(wanted))
 }
 
 func (r *run) defenderExclusions(step *plan.DefenderExclusions) error {

@@ -78,7 +78,6 @@ type state struct {
 	Attempts     int               `json:"attempts"` // failed ones of the step
 	Tries        int               `json:"tries"`    // begun ones, those that were cut short included
 	Reboots      int               `json:"reboots"`
-	Pending      bool              `json:"pending"` // a step made a reboot necessary
 	Elapsed      int               `json:"elapsed"`
 	PhaseElapsed int               `json:"phaseElapsed"`
 	Durations    map[string]int    `json:"durations"`
@@ -93,7 +92,7 @@ func (s *state) over() bool { return s.State == plan.StateSucceeded || s.State =
 func (s *state) forBoot(phases int, boot *plan.ReportBoot) *state {
 	other := *s
 	other.Phase, other.Step, other.Attempts, other.Tries, other.PhaseElapsed = 0, 0, 0, 0, 0
-	other.Phases, other.Durations, other.Pending, other.Boot = phases, map[string]int{}, false, boot
+	other.Phases, other.Durations, other.Boot = phases, map[string]int{}, boot
 	other.Facts, other.Warnings = maps.Clone(s.Facts), slices.Clone(s.Warnings)
 	return &other
 }
