@@ -5,8 +5,7 @@ $ErrorActionPreference = 'Stop'
 $wanted = Get-Content -LiteralPath 'C:\run\capwin\domain-join.json' -Raw -Encoding UTF8 | ConvertFrom-Json
 $computer = Get-CimInstance -ClassName Win32_ComputerSystem
 if ($computer.PartOfDomain -and $computer.Domain -eq $wanted.domain) { exit 0 }
-$password = New-Object System.Security.SecureString
-foreach ($char in $wanted.password.ToCharArray()) { $password.AppendChar($char) }
+$password = (New-Object System.Net.NetworkCredential('', $wanted.password)).SecurePassword
 $join = @{
     DomainName = $wanted.domain
     Credential = New-Object System.Management.Automation.PSCredential($wanted.username, $password)
