@@ -106,22 +106,43 @@ func (net *Network) openPorts() []plan.Step {
 	if net.mode != "" {
 		steps = append(steps, net.moveDynamicPorts()...)
 	}
-	rules := []plan.FirewallRule{openRule("kubelet", "TCP", kubeletPort)}
+	rules := []opening{{"kubelet", "TCP", kubeletPort}}
 	if net.mode != "" && net.mode != bootstrapv1.NetworkNone {
 		nodePorts := showPorts(net.nodePorts)
-		rules = append(rules, openRule("nodeports-tcp", "TCP", nodePorts), openRule("nodeports-udp", "UDP", nodePorts),
-			openRule("kube-proxy-health", "TCP", proxyHealthPort))
+		rules = append(rules, opening{"nodeports-tcp", "TCP", nodePorts}, opening{"nodeports-udp", "UDP", nodePorts},
+			opening{"kube-proxy-health", "TCP", proxyHealthPort})
 	}
 	rules = append(rules, net.ports...)
 	if net.cni == bootstrapv1.CNIOVNKubernetes {
-		rules = append(rules, openRule("vxlan", "UDP", fmt.Sprint(net.vxlanPort)))
+		rules = append(rules, opening{"vxlan", "UDP", fmt.Sprint(net.vxlanPort)})
 	}
 	for _, rule := range net.firewall {
-		rules = append(rules, openRule(rule.Name, rule.Protocol, showPorts(rule.Ports)))
+		rules = append(rules, opening{rule.Name, rule.Protocol, showPorts(rule.Ports)})
 	}
-	return append(steps, &plan.Firewall{
-		Common: plan.Common{Name: "network-firewall", Reason: step.ReasonNetworkSettingsFailed, Attempts: 3}, Rules: rules,
-	})
+	for i, rule := range rules {
+		steps = append(steps, rule.steps(fmt.Sprintf("firewall-%d-", i+1))...)
+	}
+	return steps
+}
+
+// opening is a rule of the firewall that lets everybody reach ports.
+type opening struct{ name, protocol, ports string }
+
+// steps make the rule anew, because netsh would add a second one of the same name. It ends with 1 where there is none to delete.
+func (o opening) steps(name string) []plan.Step {
+	netsh := func(verb string, ok []int, arguments ...string) plan.Step {
+		argv := slices.Concat([]string{"netsh.exe", "advfirewall", "firewall", verb, "rule", "name=capwin-" + o.name}, arguments)
+		return &plan.Run{
+			Common: plan.Common{
+				Name: name + verb, Reason: step.ReasonNetworkSettingsFailed, Attempts: 3, TimeoutSeconds: 60,
+			},
+			Argv: plan.Texts(argv...), Program: plan.Program{OkExitCodes: ok},
+		}
+	}
+	return []plan.Step{
+		netsh("delete", []int{0, 1}),
+		netsh("add", nil, "dir=in", "action=allow", "protocol="+o.protocol, "localport="+o.ports),
+	}
 }
 
 // moveDynamicPorts sets, for each family and protocol, the ports that Windows gives to connections. It does no harm to set them
@@ -141,10 +162,6 @@ func (net *Network) moveDynamicPorts() []plan.Step {
 		}
 	}
 	return steps
-}
-
-func openRule(name, protocol, ports string) plan.FirewallRule {
-	return plan.FirewallRule{Name: "capwin-" + name, Protocol: protocol, Ports: plan.Texts(ports)}
 }
 
 func showPorts(ports bootstrapv1.Ports) string {

@@ -41,7 +41,7 @@ type profile struct {
 	// programs of the CNI that nobody brings later, and features of Windows that it uses.
 	programs, features []string
 	// ports are those that the CNI's own daemons use.
-	ports []plan.FirewallRule
+	ports []opening
 }
 
 // sourceVIP is where the address comes from that kube-proxy needs for itself in an overlay; empty in other modes.
@@ -76,7 +76,7 @@ var profiles = []profile{
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", base: "External", booted: true,
 		features: []string{"RemoteAccess", "Routing", "RSAT-RemoteAccess-PowerShell"},
-		ports:    []plan.FirewallRule{openRule("bgp", "TCP", bgpPort)},
+		ports:    []opening{{"bgp", "TCP", bgpPort}},
 	},
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, hnsNetwork: "cbr0", external: "External", booted: true,
@@ -92,11 +92,11 @@ var profiles = []profile{
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, hnsNetwork: "flannel.%d", base: "flannel.%d", booted: true,
 		file: "10-flannel.conf", config: flannelConfig, sourceVIP: vipReserved,
-		ports: []plan.FirewallRule{openRule("vxlan", "UDP", vxlanPort)},
+		ports: []opening{{"vxlan", "UDP", vxlanPort}},
 	},
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", base: "External", booted: true,
-		sourceVIP: vipOfCNI, ports: []plan.FirewallRule{openRule("vxlan", "UDP", vxlanPort)},
+		sourceVIP: vipOfCNI, ports: []opening{{"vxlan", "UDP", vxlanPort}},
 	},
 	// The hybrid overlay makes its base network itself, and finds it again after a reboot. Its port is a setting: see openPorts.
 	{
@@ -107,12 +107,12 @@ var profiles = []profile{
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, hnsNetwork: "vxlan0", external: "External", booted: true,
 		file: "10-win-overlay.conf", config: hostLocalConfig, own: true, sourceVIP: vipReserved,
-		programs: []string{"win-overlay", "host-local"}, ports: []plan.FirewallRule{openRule("vxlan", "UDP", vxlanPort)},
+		programs: []string{"win-overlay", "host-local"}, ports: []opening{{"vxlan", "UDP", vxlanPort}},
 	},
 	{
 		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, dual: true, booted: true,
 		features: []string{"Hyper-V", "Hyper-V-PowerShell"},
-		ports:    []plan.FirewallRule{openRule("geneve", "UDP", genevePort)},
+		ports:    []opening{{"geneve", "UDP", genevePort}},
 	},
 	{mode: bootstrapv1.NetworkTransparent, dual: true},
 	{mode: bootstrapv1.NetworkNone, dual: true},

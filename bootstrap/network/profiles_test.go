@@ -26,7 +26,7 @@ func TestNeedsAreDocumented(t *testing.T) {
 func (p profile) needs() string {
 	var ports []string
 	for _, rule := range p.ports {
-		ports = append(ports, rule.Protocol+" "+rule.Ports[0].String())
+		ports = append(ports, rule.protocol+" "+rule.ports)
 	}
 	if p.cni == bootstrapv1.CNIOVNKubernetes {
 		ports = append(ports, "UDP `vxlanPort`")

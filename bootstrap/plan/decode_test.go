@@ -38,7 +38,7 @@ func decode(t *testing.T, text string) *plan.Plan {
 // Nothing may pass by being ignored: what is not understood whole is refused, with the place and the name of it.
 func TestDecodeRefuses(t *testing.T) {
 	const first = "phase main, step 1"
-	openToAll := do("firewall", `"rules":[{"name":"r","protocol":"TCP","ports":["1"],"deny":true}]`)
+	openToAll := do("run", `"argv":["a.exe"],"diagnose":[{"match":"a","reason":"A","message":"m","deny":true}]`)
 	but := func(old, text string) string {
 		return strings.Replace(planOf(goodSteps["file with text"]), old, text, 1)
 	}
@@ -67,7 +67,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"unknown kind", planOf(goodSteps["reboot"], do("magic", "")), "phase main, step 2", "step kind 'magic' is unknown"},
 		{"missing field", planOf(do("run", "")), first, "step 's' (run) lacks 'argv'"},
 		{"unknown field of a step", planOf(do("reboot", `"if":"always","path":"C:\\a"`)), first, `step 's' (reboot): unknown field "path"`},
-		{"unknown field deep inside", planOf(openToAll), first, `unknown field "rules[0].deny"`},
+		{"unknown field deep inside", planOf(openToAll), first, `unknown field "diagnose[0].deny"`},
 		{"unknown field of a registry step", planOf(do("registry", `"key":"k","value":"v","hive":"x"`)), first, `unknown field "hive"`},
 		{"field of a step twice", planOf(do("reboot", `"if":"always","name":"t"`)), first, `duplicate field "name"`},
 		{"value of another type", planOf(do("file", `"path":true`)), first, "a value must be a string or a list of parts, not true"},

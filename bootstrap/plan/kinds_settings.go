@@ -49,28 +49,6 @@ const (
 	ServiceRestarted = "restarted"
 )
 
-// Firewall opens ports to the outside. TimeoutSeconds is 300 when 0.
-//
-// Already so: an enabled rule of this name describes the same protocol, ports and addresses. Any other rule of the name is
-// replaced.
-type Firewall struct {
-	Common
-	// Rules that let traffic in.
-	Rules []FirewallRule `json:"rules"`
-}
-
-// FirewallRule lets remote addresses reach ports.
-type FirewallRule struct {
-	// Name of the rule.
-	Name string `json:"name"`
-	// Protocol is TCP or UDP.
-	Protocol string `json:"protocol"`
-	// Ports, or ranges of them: 30000-32767.
-	Ports []Value `json:"ports"`
-	// Remote addresses that are let in; all of them when empty.
-	Remote []Value `json:"remote,omitempty"`
-}
-
 // Feature installs Windows features. Where they want a reboot, it reboots and looks again. TimeoutSeconds
 // is 1800 when 0.
 //
@@ -135,16 +113,6 @@ func (s *Service) check(c *checker) {
 func (s *ServiceState) check(c *checker) {
 	c.service("service", s.Service)
 	c.oneOf("state", s.State, ServiceRunning, ServiceStopped, ServiceRestarted)
-}
-
-func (s *Firewall) check(c *checker) {
-	c.must(len(s.Rules) > 0, "rules", "is empty")
-	for _, rule := range s.Rules {
-		c.must(rule.Name != "", "rules.name", "is missing")
-		c.oneOf("rules.protocol", rule.Protocol, "TCP", "UDP")
-		c.list("rules.ports", rule.Ports)
-		c.values("rules.remote", rule.Remote)
-	}
 }
 
 func (s *Feature) check(c *checker) { c.list("features", s.Features) }

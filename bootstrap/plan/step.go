@@ -78,7 +78,6 @@ var kinds = []struct {
 	{"fact", &Fact{}},
 	{"check", &Check{}},
 	{"waitFor", &WaitFor{}},
-	{"firewall", &Firewall{}},
 	{"feature", &Feature{}},
 	{"reboot", &Reboot{}},
 	{"localUser", &LocalUser{}},

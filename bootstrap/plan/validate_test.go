@@ -41,8 +41,6 @@ var goodSteps = map[string]string{
 		`"say":["Windows sees ",{"fact":"memoryMiB"}," MiB on ",{"fact":"cpus"}," CPUs"]`),
 	"fact": do("fact", `"argv":["C:\\k\\kubeadm.exe","version"],"match":"v([0-9.]+)",`+
 		`"set":"kubeadm","say":"kubeadm does not tell its version"`),
-	"firewall": do("firewall", `"rules":[{"name":"r","protocol":"TCP",`+
-		`"ports":["10250","30000-32767"],"remote":["10.0.0.0/8"]}]`),
 	"feature":            do("feature", `"features":["Containers"]`),
 	"reboot":             do("reboot", `"if":"pending"`),
 	"localUser":          do("localUser", `"user":"ops","groups":["S-1-5-32-544"],"sshKeys":["ssh-ed25519 AAAA"]`),
@@ -171,10 +169,6 @@ func TestBadSteps(t *testing.T) {
 		{"port by name", do("waitFor", `"for":"https","host":"h","port":"https"`), `"https" must be a number from 1 to 65535`},
 		{"port 0", do("waitFor", `"for":"https","host":"h","port":0`), `"0" must be a number from 1 to 65535`},
 		{"CA and none", do("waitFor", `"for":"https","host":"h","port":"1","ca":"AAAA","insecure":true`), "insecure contradicts ca"},
-		{"no rules", do("firewall", `"rules":[]`), "rules is empty"},
-		{"rule without name", do("firewall", `"rules":[{"name":"","protocol":"TCP","ports":["1"]}]`), "rules.name is missing"},
-		{"rule of ICMP", do("firewall", `"rules":[{"name":"a","protocol":"ICMP","ports":["1"]}]`), "rules.protocol"},
-		{"rule without ports", do("firewall", `"rules":[{"name":"a","protocol":"TCP","ports":[]}]`), "rules.ports is empty"},
 		{"no features", do("feature", `"features":[]`), "features is empty"},
 		{"reboot sometimes", do("reboot", `"if":"maybe"`), `if "maybe" must be one of pending, always`},
 		{"user name", do("localUser", `"user":"a/b"`), "is not a name that Windows takes"},

@@ -41,10 +41,12 @@ func TestPlansHalfByHalf(t *testing.T) {
 func TestSecretsInLists(t *testing.T) {
 	const secret = "0123456789"
 	rule := func(remote string) plan.Step {
-		return &plan.Firewall{Common: plan.Common{Name: "f"}, Rules: []plan.FirewallRule{
-			{Name: "a", Protocol: "TCP", Ports: plan.Texts("1", "2"), Remote: plan.Texts("10.0.0.0/8", remote)},
-			{Name: "b", Protocol: "UDP", Ports: plan.Texts("3")},
-		}}
+		return &plan.Address{
+			Common: plan.Common{Name: "f"}, MAC: plan.Text("a"), Addresses: plan.Texts("10.0.0.5/24"),
+			Routes: []plan.Hop{
+				{To: plan.Text("10.0.0.0/8"), Via: plan.Text(remote)}, {To: plan.Text("10.1.0.0/16"), Via: plan.Text("10.0.0.3")},
+			},
+		}
 	}
 	for remote, found := range map[string]bool{"10.1.0.0/16": false, secret: true} {
 		p := decode(t, planOf(goodSteps["file with text"]))

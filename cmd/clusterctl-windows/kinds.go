@@ -92,15 +92,6 @@ func sayServiceState(s *plan.ServiceState) string {
 	return fmt.Sprintf(words, s.Service)
 }
 
-func sayFirewall(s *plan.Firewall) string {
-	var rules []string
-	for _, rule := range s.Rules {
-		from := cmp.Or(values(rule.Remote), "anywhere")
-		rules = append(rules, fmt.Sprintf("%s %s from %s (%s)", rule.Protocol, values(rule.Ports), from, rule.Name))
-	}
-	return "opens the firewall for " + strings.Join(rules, "; ")
-}
-
 func sayFeature(s *plan.Feature) string {
 	return "installs the Windows features " + values(s.Features) + ", and reboots if they need it"
 }

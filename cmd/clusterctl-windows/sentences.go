@@ -21,7 +21,6 @@ var sentences = map[plan.Kind]func(plan.Step) string{
 	"waitFor":            forKind(sayWaitFor),
 	"check":              forKind(sayCheck),
 	"fact":               forKind(sayFact),
-	"firewall":           forKind(sayFirewall),
 	"feature":            forKind(sayFeature),
 	"reboot":             forKind(sayReboot),
 	"localUser":          forKind(sayLocalUser),

@@ -156,8 +156,8 @@ func (j *joins) ofTheNetwork() []provoked {
 		fails("network", step.ReasonStaleNetworks, "0x800706ba").
 			in(throwing("Send-HnsCall", "HNS failed with error: the RPC server is unavailable (0x800706ba)")).
 			with(l2bridge),
-		fails("network", step.ReasonNetworkSettingsFailed, "service").
-			in(throwing("New-NetFirewallRule", "the service cannot be started, because it is disabled")).
+		fails("network", step.ReasonNetworkSettingsFailed, "netsh.exe").exits(1).
+			in(image(func(s *windows.State) { s.Services["mpssvc"] = &windows.Service{State: windows.Stopped} })).
 			with(l2bridge),
 		fails("network", step.ReasonNetworkNotReady, "External").in(faulty(guest.Faults{NoDHCP: true})).
 			with(l2bridge),

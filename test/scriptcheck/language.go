@@ -46,6 +46,9 @@ var allowed = map[string]string{
 	"application": "part of the type of JSON",
 
 	"0.0.0.0":  "where the default route leads",
+	"add":      "English",
+	"delete":   "English",
+	"rule":     "English",
 	"actions=": "an option of sc.exe",
 	"binpath=": "an option of sc.exe",
 	`c:\run`:   "above the sentinel",
@@ -53,7 +56,7 @@ var allowed = map[string]string{
 	`c:\run\cluster-api`: "the folder of the sentinel",
 
 	"config":      "a verb of sc.exe",
-	"enabled":     "a firewall rule, or DHCP, is",
+	"enabled":     "DHCP is",
 	"failure":     "a verb of sc.exe, and English",
 	"failureflag": "a verb of sc.exe",
 	"get":         "part of PowerShell's names",
@@ -64,11 +67,9 @@ var allowed = map[string]string{
 	"join":        "an operator of PowerShell",
 	"list":        "English",
 	"logs":        "the folder of the output of programs",
-	"memory":      "a key of Windows' registry",
 	"net":         "a namespace of .NET",
 	"node":        "a field of a plan's machine, and of a tree",
 	"none":        "English",
-	"pagingfiles": "the page file in Windows' registry",
 	"reset=":      "an option of sc.exe",
 	"root":        "a parameter of the scripts",
 	"sc.exe":      "makes services, for the kind service",
@@ -86,10 +87,9 @@ var engineReasons = []string{
 	step.ReasonFactsUnavailable, step.ReasonStepHung, step.ReasonInternalError,
 }
 
-// ownPaths are the interpreter's: its folders, the sentinel that Cluster API knows, and Windows' page file.
+// ownPaths are the interpreter's: its folders, and the sentinel that Cluster API knows.
 var ownPaths = []string{
 	`C:\ProgramData\capwin`, `C:\ProgramData\capwin\logs`, `C:\run\cluster-api\bootstrap-success.complete`,
-	`C:\pagefile.sys`, `?:\pagefile.sys`,
 }
 
 var (

@@ -33,7 +33,7 @@ const longPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid
   {"do":"registry","name":"number","key":"HKEY_LOCAL_MACHINE\\SOFTWARE\\a","valueName":"n","type":"DWord","value":"7"},
   {"do":"registry","name":"proxy","key":"HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Environment",
    "valueName":"HTTP_PROXY","value":"http://p:3128"},
-  {"do":"firewall","name":"ports","rules":[{"name":"capwin-kubelet","protocol":"TCP","ports":["10250"]}]},
+  {"do":"run","name":"ports","argv":["netsh.exe","interface","ipv4","set","dynamicport","tcp","start=34000","num=31536"]},
   {"do":"localUser","name":"user","user":"capi","groups":["S-1-5-32-544"],"sshKeys":["ssh-ed25519 AAAA x"]},
   {"do":"fact","name":"pages-before","argv":["pages.exe"],"match":"size (\\d+)|$","set":"pages","say":"no pages"},
   {"do":"registry","name":"pages","key":"HKEY_LOCAL_MACHINE\\SOFTWARE\\a","valueName":"pages","value":"8192",

@@ -28,7 +28,6 @@ var acts = map[plan.Kind]act{
 	"waitFor":      slow((*run).waitFor),
 
 	"registry":           quick((*run).registry),
-	"firewall":           quick((*run).firewall),
 	"feature":            quick((*run).feature),
 	"reboot":             quick((*run).rebootStep),
 	"localUser":          quick((*run).localUser),
@@ -65,7 +64,7 @@ func (r *run) do(ctx context.Context, step plan.Step) error {
 
 // asideSeconds are the kinds that call Windows inside of the agent's process, and how long Windows may take for one.
 var asideSeconds = map[plan.Kind]int{
-	"waitFor": 300, "firewall": 300, "feature": 1800, "localUser": 300, "defenderExclusions": 300, "adapter": 300, "address": 300,
+	"waitFor": 300, "feature": 1800, "localUser": 300, "defenderExclusions": 300, "adapter": 300, "address": 300,
 	"route": 300, "hnsNetwork": 180, "hnsEndpoint": 180, "hnsCleanup": 180,
 }
 

@@ -66,13 +66,15 @@ func TestNetworkReasons(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ door, golden, reason string }{
 		{"Send-HnsCall", "network-overlay-calico", "StaleNetworksNotRemoved"},
-		{"New-NetFirewallRule", "network-overlay-ovn", "NetworkSettingsFailed"},
+		{"mpssvc", "network-overlay-ovn", "NetworkSettingsFailed"},
 		{"New-NetRoute", "network-azure-overlay-winoverlay", "NetworkNotReady"},
 		{`C:\k\kubectl.exe`, "network-overlay-winoverlay", "PodCidrMissing"},
 		{"New-NetIPAddress", "network-none-static", "AddressesNotSet"},
 	} {
 		v := networkWorld(mustRead(t, test.golden))
-		if strings.HasSuffix(test.door, ".exe") {
+		if test.door == "mpssvc" {
+			v.World.Services["mpssvc"] = &windows.Service{State: windows.Stopped}
+		} else if strings.HasSuffix(test.door, ".exe") {
 			v.World.Commands = slices.DeleteFunc(v.World.Commands, func(c *command) bool { return c.Argv[0] == test.door })
 			v.World.Commands = append(v.World.Commands, registered(), &command{Argv: []string{test.door}, Out: "[]"})
 		} else {

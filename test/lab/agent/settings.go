@@ -3,44 +3,12 @@ package agent
 import (
 	"crypto/rand"
 	"encoding/base64"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
-
-// firewall describes in each rule what it opens, so that a change is seen.
-func (r *run) firewall(step *plan.Firewall) error {
-	for _, wanted := range step.Rules {
-		rule := windows.FirewallRule{
-			Name: wanted.Name, Protocol: wanted.Protocol, Ports: texts(wanted.Ports), Remote: []string{"Any"},
-		}
-		if len(wanted.Remote) > 0 {
-			rule.Remote = texts(wanted.Remote)
-		}
-		ports, remote := strings.Join(rule.Ports, ","), strings.Join(rule.Remote, ",")
-		rule.Description = fmt.Sprintf("capwin %s %s from %s", rule.Protocol, ports, remote)
-		if err := r.setRule(rule); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *run) setRule(rule windows.FirewallRule) error {
-	have, err := r.machine.FirewallDescription(rule.Name)
-	if err != nil || have == rule.Description {
-		return err
-	}
-	if have != "" {
-		if err := r.machine.RemoveFirewallRule(rule.Name); err != nil {
-			return err
-		}
-	}
-	return r.machine.AddFirewallRule(rule)
-}
 
 // feature installs what is missing, and looks again after a reboot.
 func (r *run) feature(step *plan.Feature) error {

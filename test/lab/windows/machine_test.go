@@ -93,7 +93,7 @@ func TestFolderKeepsTheMachine(t *testing.T) {
 	m := expect.Got(New(dir))(t)
 	expect.OK(t, errors.Join(
 		m.WriteRegistry(`HKEY_LOCAL_MACHINE\SOFTWARE\a`, "n", DWord(7)), m.EnableTask("t"), m.MarkBoot(),
-		m.AddFirewallRule(FirewallRule{Name: "r", Description: "d"}), m.AddRoute(3, "0.0.0.0/0", "10.0.0.1"),
+		m.AddRoute(3, "0.0.0.0/0", "10.0.0.1"),
 	))
 	m = expect.Got(New(dir))(t)
 	value, ok, err := m.ReadRegistry(`hkey_local_machine\software\A`, "N")

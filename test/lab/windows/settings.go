@@ -30,37 +30,8 @@ func (m *Machine) ComputerName() string {
 	return held(m, func() string { return m.state.ComputerName })
 }
 
-// FirewallRule is an inbound rule that allows.
-type FirewallRule struct {
-	Name, Protocol string
-	Ports, Remote  []string
-	Description    string
-}
-
-// FirewallDescription is the description of an enabled rule, or "".
-func (m *Machine) FirewallDescription(name string) (string, error) {
-	return ask(m, "Get-NetFirewallRule", func() (string, error) { return m.state.Firewall[name], nil })
-}
-
-// RemoveFirewallRule removes a rule.
-func (m *Machine) RemoveFirewallRule(name string) error {
-	return m.through("Remove-NetFirewallRule", func() error {
-		delete(m.state.Firewall, name)
-		return m.changed("firewall.remove %s", name)
-	})
-}
-
 // FirewallOn tells whether rules are asked at all.
 func (m *Machine) FirewallOn() bool { return held(m, func() bool { return !m.state.FirewallOff }) }
-
-// AddFirewallRule adds a rule.
-func (m *Machine) AddFirewallRule(rule FirewallRule) error {
-	return m.through("New-NetFirewallRule", func() error {
-		m.state.Firewall[rule.Name] = rule.Description
-		ports, remote := strings.Join(rule.Ports, ","), strings.Join(rule.Remote, ",")
-		return m.changed("firewall.add %s Inbound Allow %s %s %s", rule.Name, rule.Protocol, ports, remote)
-	})
-}
 
 // FeatureFaults say how the installation of Windows features goes wrong.
 type FeatureFaults struct{ NeedsReboot, NeverDone, Fails bool }

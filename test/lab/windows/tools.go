@@ -201,6 +201,9 @@ func netshTool(_ context.Context, call *Call) int {
 	if found := showRange.FindStringSubmatch(line); found != nil {
 		return m.showRange(call, found[1])
 	}
+	if strings.HasPrefix(line, "advfirewall firewall ") {
+		return m.firewallRule(call, line)
+	}
 	if line == "advfirewall set allprofiles state off" {
 		m.state.FirewallOff = true
 		return m.kept()
@@ -215,6 +218,31 @@ func netshTool(_ context.Context, call *Call) int {
 		return call.Fail("The parameter is incorrect.")
 	}
 	m.state.DynamicPorts[found[1]+" "+found[2]] = PortRange{Start: start, Count: count}
+	return m.kept()
+}
+
+var (
+	deleteRule = regexp.MustCompile(`^advfirewall firewall delete rule name=(\S+)$`)
+	addRule    = regexp.MustCompile(`^advfirewall firewall add rule name=(\S+) dir=in action=allow protocol=(tcp|udp) localport=(\S+)$`)
+)
+
+// firewallRule is netsh, whose rules may have the same name; here they may not. It needs the firewall's service.
+func (m *Machine) firewallRule(call *Call, line string) int {
+	if service := m.state.Services["mpssvc"]; service != nil && service.State == Stopped {
+		return call.Fail("An error occurred while attempting to contact the Windows Defender Firewall service.")
+	}
+	if found := deleteRule.FindStringSubmatch(line); found != nil {
+		if _, ok := m.state.Firewall[found[1]]; !ok {
+			return call.Fail("No rules match the specified criteria.")
+		}
+		delete(m.state.Firewall, found[1])
+		return m.kept()
+	}
+	found := addRule.FindStringSubmatch(line)
+	if found == nil || m.state.Firewall[found[1]] != "" {
+		return call.Fail("The following command was not found, or makes a second rule of a name: %s.", line)
+	}
+	m.state.Firewall[found[1]] = "capwin " + strings.ToUpper(found[2]) + " " + found[3] + " from Any"
 	return m.kept()
 }
 
