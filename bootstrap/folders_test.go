@@ -120,8 +120,10 @@ func (g *ground) take(one plan.Step) {
 	case *plan.WaitFor:
 		g.named(step.Target.String())
 	case *plan.Registry:
-		if step.ValueName == "PagingFiles" && !strings.ContainsAny(step.Values[0].String()[:1], "C?") {
-			g.use("moves the page file to a drive with", step.Values[0].String()[:1]+`:\containerd\root`)
+		if step.ValueName == "PagingFiles" { // which Windows makes and guards itself
+			if drive := step.Values[0].String()[:1]; !strings.Contains("C?", drive) {
+				g.use("moves the page file to a drive with", drive+`:\containerd\root`)
+			}
 			return
 		}
 		if strings.EqualFold(step.ValueName, "path") {

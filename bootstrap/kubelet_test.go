@@ -252,7 +252,8 @@ func TestTaints(t *testing.T) {
 
 func TestKubeletService(t *testing.T) {
 	labels := withLabels("b=2", "a=1")
-	service := stepOf[*plan.Service](t, render(t, plainInput(t, labels)).Plan(), "kubelet-service")
+	p := render(t, plainInput(t, labels)).Plan()
+	service := stepOf[*plan.Service](t, p, "kubelet-service")
 	command := shown(service.Command)
 	for _, test := range []struct{ arg, reason string }{
 		{"--windows-service", "without it Windows can not stop the kubelet in order"},
@@ -273,9 +274,8 @@ func TestKubeletService(t *testing.T) {
 		t.Errorf("command %q does not run the kubelet in the log runner", command)
 	}
 	expect.Same(t, "what the service waits for", plan.Texts("containerd"), service.DependsOn)
-	if len(service.RestartSeconds) == 0 {
-		t.Error("the service must restart")
-	}
+	restarts := stepOf[*plan.Run](t, p, "kubelet-restarts").Argv
+	expect.Same(t, "after 15 minutes, what happens at failures", "restart/10000/restart/30000/restart/60000", restarts[len(restarts)-1].String())
 }
 
 // A log runner exits at a flag it does not know, and the kubelet with it.

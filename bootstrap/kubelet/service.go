@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -18,11 +19,11 @@ func (k *Kubelet) Steps() step.Part {
 // service replaces whatever service the image has and stops the kubelet; kubeadm starts it when its configuration
 // exists. The credentials of an earlier join are removed, so that an image made of a node does not pass for one.
 func (k *Kubelet) service() []plan.Step {
-	return []plan.Step{
+	return slices.Concat([]plan.Step{
 		&plan.Service{
 			Common:  plan.Common{Name: "kubelet-service", Reason: step.ReasonKubeletServiceFailed, Attempts: 3},
 			Service: "kubelet", Command: k.command(), Start: k.Start,
-			DependsOn: plan.Texts("containerd"), RestartSeconds: []int{10, 30, 60},
+			DependsOn: plan.Texts("containerd"),
 		},
 		&plan.ServiceState{
 			Common:  plan.Common{Name: "kubelet-stopped", Reason: step.ReasonKubeletServiceFailed, Attempts: 3},
@@ -33,7 +34,7 @@ func (k *Kubelet) service() []plan.Step {
 			Paths:  plan.Texts(step.Kubeconfig, step.BootstrapKubeconfig, step.KubernetesDirectory+`\pki\ca.crt`, step.KubeletKeys),
 		},
 		step.Directory("kubelet-keys", step.KubeletKeys, plan.AccessAdmin),
-	}
+	}, step.Restarts("kubelet", step.ReasonKubeletServiceFailed))
 }
 
 // Readdressed is the service with the address that DHCP has given at this boot. The bootstrap starts it, not Windows.

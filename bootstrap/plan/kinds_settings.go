@@ -3,7 +3,7 @@ package plan
 // Service makes a Windows service, or changes an existing one in place, no matter what made it. It stops and replaces a wrapper
 // (nssm), and starts or stops nothing else.
 //
-// Already so: command line, start and dependencies in the registry are equal. The failure actions are always written.
+// Already so: command line, start and dependencies in the registry are equal.
 type Service struct {
 	Common
 	// Service is the name of the service.
@@ -14,8 +14,6 @@ type Service struct {
 	Start Start `json:"start,omitempty"`
 	// DependsOn are the services that Windows starts before it. All other dependencies are removed.
 	DependsOn []Value `json:"dependsOn,omitempty"`
-	// RestartSeconds before the first, the second and later restarts after a failure. They are left as they are when empty.
-	RestartSeconds []int `json:"restartSeconds,omitempty"`
 }
 
 // Start is when a service starts.
@@ -105,9 +103,6 @@ func (s *Service) check(c *checker) {
 	c.argv("command", s.Command)
 	c.oneOf("start", string(s.Start), "", string(StartAuto), string(StartDelayedAuto), string(StartDemand), string(StartDisabled))
 	c.values("dependsOn", s.DependsOn)
-	for _, seconds := range s.RestartSeconds {
-		c.must(seconds >= 0, "restartSeconds", "must not be negative")
-	}
 }
 
 func (s *ServiceState) check(c *checker) {

@@ -23,7 +23,7 @@ var goodSteps = map[string]string{
 	"registry long":   registry(`"type":"QWord","value":"9223372036854775807"`),
 	"registry fact":   registry(`"type":"DWord","value":[{"fact":"cpus"}]`),
 	"service": do("service", `"service":"kubelet","command":["C:\\k\\kubelet.exe","--a=b c"],`+
-		`"start":"delayed-auto","dependsOn":["containerd"],"restartSeconds":[10,0]`),
+		`"start":"delayed-auto","dependsOn":["containerd"]`),
 	"serviceState": do("serviceState", `"service":"kubelet","state":"restarted"`),
 	"run": do("run", `"argv":["C:\\k\\kubeadm.exe","join"],"okExitCodes":[0,1],"rebootExitCodes":[3010],"environment":{"A":"b"},`+
 		`"directory":"C:\\k","diagnose":[{"match":"a|b","reason":"AB","message":"m"}],"creates":"C:\\f","undo":["shutdown.exe","/a"]`),
@@ -128,7 +128,6 @@ func TestBadSteps(t *testing.T) {
 		{"relative command", do("service", `"service":"a","command":["bin\\a.exe"]`), "must be an absolute path"},
 		{"no program", do("service", `"service":"a","command":["C:\\a.bat"]`), "must end in .exe"},
 		{"start", service(`"start":"boot"`), `start "boot" must be one of`},
-		{"restart", service(`"restartSeconds":[-1]`), "restartSeconds must not be negative"},
 		{"state", do("serviceState", `"service":"a","state":"paused"`), `state "paused" must be one of running, stopped, restarted`},
 		{"state of nothing", do("serviceState", `"service":"","state":"running"`), `"" is not a valid name of a service`},
 		{"empty argv", do("run", `"argv":[]`), "argv is empty"},

@@ -50,8 +50,9 @@ func (c csiProxy) addTo(p *step.Part) {
 		&plan.Service{
 			Common: common("csi-proxy-service"), Service: "csiproxy",
 			Command: plan.Texts(path, "-windows-service", "-log_file="+step.CSIProxyLogs+`\csi-proxy.log`, "-logtostderr=false"),
-			Start:   plan.StartAuto, RestartSeconds: []int{10, 30, 60},
-		},
-		&plan.ServiceState{Common: common("csi-proxy-running"), Service: "csiproxy", State: plan.ServiceRunning},
-	)
+			Start:   plan.StartAuto,
+		})
+	p.Add(step.PhaseKubelet, step.Restarts("csiproxy", step.ReasonCSIProxyFailed)...)
+	p.Add(step.PhaseKubelet,
+		&plan.ServiceState{Common: common("csi-proxy-running"), Service: "csiproxy", State: plan.ServiceRunning})
 }

@@ -69,12 +69,7 @@ func sayRegistry(s *plan.Registry) string {
 }
 
 func sayService(s *plan.Service) string {
-	var restarts []string
-	for _, pause := range s.RestartSeconds {
-		restarts = append(restarts, seconds(pause))
-	}
-	settings := string(cmp.Or(s.Start, plan.StartAuto)) +
-		clause(", after ", values(s.DependsOn)) + clause(", restarted after ", strings.Join(restarts, ", "))
+	settings := string(cmp.Or(s.Start, plan.StartAuto)) + clause(", after ", values(s.DependsOn))
 	return fmt.Sprintf("creates or changes the Windows service %s (start %s) to run %s", s.Service, settings, commandLine(s.Command))
 }
 

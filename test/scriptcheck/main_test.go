@@ -75,7 +75,7 @@ func TestWholeFind(t *testing.T) {
 		{"place of a blob", formats(bare + "@@HASH@@"), "nothing was put in"},
 		{"MIME", formats(bare + "Content-Type: multipart/mixed"), "MIME"},
 		{"data as code", words("Invoke-Expression $x"), "data as code"},
-		{"exception without use", (&language{}).unused(), `"failureflag"`},
+		{"exception without use", (&language{}).unused(), `"imagepath"`},
 	} {
 		if !strings.Contains(fmt.Sprint(test.got), test.want) {
 			t.Errorf("%s: %q, want %q", test.name, test.got, test.want)

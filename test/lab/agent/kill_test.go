@@ -41,7 +41,7 @@ const longPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid
   {"do":"reboot","name":"pages-reboot","if":"always","when":{"fact":"pages","isNot":"8192"}},
   {"do":"feature","name":"containers","features":["Containers"]}]},
  {"name":"join","steps":[
-  {"do":"service","name":"service","service":"kubelet","restartSeconds":[10],
+  {"do":"service","name":"service","service":"kubelet",
    "command":["C:\\k\\kubelet.exe","--windows-service"]},
   {"do":"hnsNetwork","name":"net","request":{"Name":"External","Type":"L2Bridge"}},
   {"do":"fact","name":"version","argv":["kubeadm.exe","version"],"match":"v([\\d.]+)","set":"kubeadm"},

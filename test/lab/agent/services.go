@@ -20,12 +20,10 @@ func (r *run) service(ctx context.Context, step *plan.Service) error {
 	if err != nil {
 		return err
 	}
-	if !strings.EqualFold(have.depends, wanted.depends) || have.image != wanted.image || have.start != wanted.start {
-		if err := r.configure(ctx, step.Service, have, wanted); err != nil {
-			return err
-		}
+	if strings.EqualFold(have.depends, wanted.depends) && have.image == wanted.image && have.start == wanted.start {
+		return nil
 	}
-	return r.failureActions(ctx, step)
+	return r.configure(ctx, step.Service, have, wanted)
 }
 
 // settings of a service, as the registry has them. An empty image means that there is no service.
@@ -76,21 +74,6 @@ func (r *run) configure(ctx context.Context, name string, have, wanted settings)
 		argv = append(argv, "depend=", "/") // which removes them
 	}
 	return r.tool(ctx, argv, 0)
-}
-
-func (r *run) failureActions(ctx context.Context, step *plan.Service) error {
-	if len(step.RestartSeconds) == 0 {
-		return nil
-	}
-	actions := make([]string, 0, len(step.RestartSeconds))
-	for _, seconds := range step.RestartSeconds {
-		actions = append(actions, fmt.Sprintf("restart/%d", seconds*1000))
-	}
-	argv := []string{"sc.exe", "failure", step.Service, "reset=", "900", "actions=", strings.Join(actions, "/")}
-	if err := r.tool(ctx, argv, 0); err != nil {
-		return err
-	}
-	return r.tool(ctx, []string{"sc.exe", "failureflag", step.Service, "1"}, 0)
 }
 
 func (r *run) serviceState(ctx context.Context, step *plan.ServiceState) error {
