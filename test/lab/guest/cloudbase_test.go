@@ -263,7 +263,8 @@ func TestFaults(t *testing.T) {
 			"no network",
 			Faults{Unreachable: true},
 			`{"do":"waitFor","name":"w","for":"https","host":"127.0.0.1","port":1,"insecure":true,"timeoutSeconds":1,"say":"no answer"}`,
-			failed("WaitForFailed", "no answer after 1 s (dial tcp 127.0.0.1:1: connectex: "+errCut.Error()+")"),
+			failed("WaitForFailed",
+				`no answer after 1 s (Get "https://127.0.0.1:1/healthz": dial tcp 127.0.0.1:1: connectex: `+errCut.Error()+")"),
 		},
 		{
 			"an unknown program",
