@@ -43,6 +43,7 @@ const longPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid
  {"name":"join","steps":[
   {"do":"service","name":"service","service":"kubelet",
    "command":["C:\\k\\kubelet.exe","--windows-service"]},
+  {"do":"run","name":"restarts","argv":["sc.exe","failure","kubelet","reset=","900","actions=","restart/10000"]},
   {"do":"hnsNetwork","name":"net","request":{"Name":"External","Type":"L2Bridge"}},
   {"do":"fact","name":"version","argv":["kubeadm.exe","version"],"match":"v([\\d.]+)","set":"kubeadm"},
   {"do":"run","name":"join","argv":["kubeadm.exe","join"],"creates":"C:\\etc\\kubelet.conf","attempts":2,
