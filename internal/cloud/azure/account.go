@@ -169,7 +169,7 @@ func (a *account) firstList(ctx context.Context, s *scope) error {
 		}
 	}
 	a.pollPowers(ctx, s.power)
-	if s.power.awaited() {
+	if s.awaitsPowers() {
 		return &cloud.Error{Kind: cloud.Later, Message: "waiting for Azure's list of power states", After: time.Second}
 	}
 	return nil

@@ -22,6 +22,7 @@ type scope struct {
 
 	mu        sync.Mutex
 	listing   bool
+	powered   bool                // Azure has answered whether VMs run since we know the group, whatever it said
 	vms       map[string]vmRecord // by name
 	listed    time.Time           // when the last good list began
 	missed    next.Missed         // answers that the group does not exist
@@ -46,8 +47,6 @@ type powers struct {
 	mu  sync.Mutex
 	of  map[string]next.Power
 	due time.Time
-	// answered says that Azure has answered once, whatever it said.
-	answered bool
 	// heard is when the list last succeeded, and refused says that the identity lacks the right to it.
 	heard   time.Time
 	refused *cloud.Error
@@ -59,11 +58,10 @@ func (p *powers) refusal() *cloud.Error {
 	return p.refused
 }
 
-// awaited says that Azure has not answered yet: then it is not known of any VM whether it runs.
-func (p *powers) awaited() bool {
+func (p *powers) askAgain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.answered
+	p.due = time.Time{}
 }
 
 func (p *powers) get(key string) next.Power {
@@ -99,12 +97,20 @@ func (l *lists) scope(group arm.ID) *scope {
 		l.powers[subscription] = &powers{subscription: subscription, of: map[string]next.Power{}}
 	}
 	if l.scopes[group.Key()] == nil {
+		l.powers[subscription].askAgain() // what the last list said of VMs in other groups was not kept
 		l.scopes[group.Key()] = &scope{
 			group: group, key: group.Key(), power: l.powers[subscription], vms: map[string]vmRecord{}, addresses: map[string][]string{},
 			remnants: map[string]remnant{}, refused: map[string]*cloud.Error{},
 		}
 	}
 	return l.scopes[group.Key()]
+}
+
+// awaitsPowers says that it is not known yet of any VM of the group whether it runs.
+func (s *scope) awaitsPowers() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.powered
 }
 
 func (s *scope) unlisted() bool {
@@ -252,9 +258,10 @@ func (a *account) listPowers(ctx context.Context, p *powers) ([]cloud.Key, error
 	}
 	p.mu.Unlock()
 	var keys []cloud.Key
-	known := map[string]bool{}
+	known, all := map[string]bool{}, true
 	for _, s := range a.lists.all() {
 		s.mu.Lock()
+		all = all && !s.listed.IsZero()
 		for _, r := range s.vms {
 			known[r.key] = true
 			if s.power == p && changed[r.key] {
@@ -265,7 +272,7 @@ func (a *account) listPowers(ctx context.Context, p *powers) ([]cloud.Key, error
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.DeleteFunc(p.of, func(key string, _ next.Power) bool { return !known[key] })
+	maps.DeleteFunc(p.of, func(key string, _ next.Power) bool { return all && !known[key] })
 	return keys, nil
 }
 

@@ -10,16 +10,20 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
 
-// held lets no list of power states through before it is opened, and says when one waits.
+// held lets nothing through that it holds before it is opened, and says when one waits.
 type held struct {
 	policy.Transporter
+	holds       func(*http.Request) bool
 	waits, open chan struct{}
 }
 
+func ofPowers(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "statusOnly") }
+
 func (h held) Do(r *http.Request) (*http.Response, error) {
-	if strings.Contains(r.URL.RawQuery, "statusOnly") {
+	if h.holds(r) {
 		h.waits <- struct{}{}
 		<-h.open
 	}
@@ -32,7 +36,7 @@ func TestRestartTellsNoRunningVMOff(t *testing.T) {
 	s := newStage(t)
 	m := s.machine("m")
 	s.run(s.watched(), m)
-	gate := held{waits: make(chan struct{}), open: make(chan struct{})}
+	gate := held{holds: ofPowers, waits: make(chan struct{}), open: make(chan struct{})}
 	s.through = func(d *door) policy.Transporter { gate.Transporter = d; return gate }
 	a := s.watched()
 	scope := a.lists.scope(homeOf(m).Parent())
@@ -49,4 +53,47 @@ func TestRestartTellsNoRunningVMOff(t *testing.T) {
 	close(gate.open)
 	<-listed
 	expect.Same(t, "state", cloud.Running, expect.Got(a.Observe(t.Context(), m))(t).State)
+}
+
+// TestPowersBeforeVMs has a machine wait for the second page of the first list of VMs, while the watch gets the power states of
+// the subscription: they are kept, although it is not known yet that these VMs are ours.
+func TestPowersBeforeVMs(t *testing.T) {
+	s := newStage(t)
+	s.Change(func(in *armsim.Inside) { in.Faults.PageSize = 1 })
+	first, second, before := s.machine("first"), s.machine("second"), s.watched()
+	s.run(before, first)
+	s.run(before, second)
+	another := func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/virtualMachines") && strings.Contains(r.URL.RawQuery, "oken") && !ofPowers(r)
+	}
+	gate := held{holds: another, waits: make(chan struct{}), open: make(chan struct{})}
+	s.through = func(d *door) policy.Transporter { gate.Transporter = d; return gate }
+	a := s.watched()
+	told := make(chan cloud.VM)
+	go func() {
+		vm, err := a.Observe(t.Context(), first)
+		expect.Fine(t, err)
+		told <- vm
+	}()
+	<-gate.waits
+	a.poll(t.Context())
+	close(gate.open)
+	vm := <-told
+	expect.Same(t, "state and what is told", string(cloud.Running), string(vm.State)+vm.Detail)
+}
+
+// TestAnotherGroupAfterARestart has a new process learn of a second resource group when the power states are known: they are
+// asked for again before anything is told of its VMs.
+func TestAnotherGroupAfterARestart(t *testing.T) {
+	s := newStage(t)
+	s.AddGroup(armsim.Subscription, "others")
+	here, there := s.machine("here"), s.machineIn("others", "there")
+	before := s.watched()
+	s.run(before, here)
+	s.run(before, there)
+	a := s.watched()
+	for _, m := range []cloud.Machine{here, there} {
+		vm := expect.Got(a.Observe(t.Context(), m))(t)
+		expect.Same(t, m.Name, string(cloud.Running), string(vm.State)+vm.Detail)
+	}
 }

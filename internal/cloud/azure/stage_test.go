@@ -133,7 +133,13 @@ func (s *stage) spec() infrav1.WindowsMachineSpec {
 // machine is one that was made just now.
 func (s *stage) machine(name string) cloud.Machine {
 	s.t.Helper()
+	return s.machineIn(armsim.Group, name)
+}
+
+func (s *stage) machineIn(group, name string) cloud.Machine {
+	s.t.Helper()
 	o := &infrav1.WindowsMachine{Spec: s.spec()}
+	o.Spec.Azure.ResourceGroup = group
 	o.Namespace, o.Name, o.UID = "default", name, types.UID("uid of "+name)
 	identity := expect.Got(Provider{}.Identify(o))(s.t)
 	o.Spec.ProviderID = identity.ProviderID

@@ -25,7 +25,7 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 		Now: now, Opened: a.opened, Looked: w.looked, Missed: w.missed, View: w.view, Put: w.put, Delete: w.del,
 	}
 	at.scope.mu.Lock()
-	s.Listed, s.GroupMissed, s.PowersAwaited = at.scope.listed, at.scope.missed, at.scope.power.awaited()
+	s.Listed, s.GroupMissed, s.PowersAwaited = at.scope.listed, at.scope.missed, !at.scope.powered
 	at.scope.public = at.scope.public || request.HasPublic(m.Spec.Azure)
 	r := at.scope.latest(m.Name, w.look)
 	if r != nil {

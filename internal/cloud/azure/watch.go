@@ -104,8 +104,8 @@ func (s *scope) tellable(now time.Time) bool {
 }
 
 func (a *account) pollPowers(ctx context.Context, p *powers) []cloud.Key {
-	busy := false
-	for _, s := range a.lists.all() {
+	busy, scopes := false, a.lists.all()
+	for _, s := range scopes {
 		busy = busy || s.power == p && a.busy(s)
 	}
 	now := a.now()
@@ -120,10 +120,13 @@ func (a *account) pollPowers(ctx context.Context, p *powers) []cloud.Key {
 	}
 	keys, err := a.listPowers(ctx, p) // without it, power is unknown or as before
 	a.postpone(&p.mu, &p.due, err)
-	if _, waits := asLater(err); !waits {
-		p.mu.Lock()
-		p.answered = true
-		p.mu.Unlock()
+	if _, waits := asLater(err); waits {
+		return keys
+	}
+	for _, s := range scopes {
+		s.mu.Lock()
+		s.powered = s.powered || s.power == p
+		s.mu.Unlock()
 	}
 	return keys
 }
