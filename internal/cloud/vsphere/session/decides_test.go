@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
@@ -146,4 +147,18 @@ func TestAt(t *testing.T) {
 	for want, got := range map[string]any{"a": "a", "": ""} {
 		expect.Same(t, "server", got, At(t.Context(), want).Value(serverKey{}))
 	}
+	c := &vim25.Client{}
+	c.ServiceContent.About.InstanceUuid = "a"
+	for want, good := range map[string]bool{"a": true, "": true, "b": false} {
+		expect.Same(t, "the server is "+want, good, expected(At(t.Context(), want), c) == nil)
+	}
+}
+
+// TestToldAsItIs: a fault that nobody has classified is passed on.
+func TestToldAsItIs(t *testing.T) {
+	fault := &soap.Fault{String: "no"}
+	fault.Detail.Fault = types.NoPermission{}
+	raw := soap.WrapSoapFault(fault)
+	expect.Same(t, "the vCenter answered", true, Answered(raw))
+	expect.Same(t, "it is told as it is", true, errors.Is(at("vc").Told(t.Context(), "m", false, raw), raw))
 }
