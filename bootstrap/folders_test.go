@@ -121,7 +121,7 @@ func (g *ground) take(one plan.Step) {
 		g.named(step.Target.String())
 	case *plan.Registry:
 		if step.ValueName == "PagingFiles" { // which Windows makes and guards itself
-			if drive := step.Values[0].String()[:1]; !strings.Contains("C?", drive) {
+			if drive := step.Values[0].String()[:1]; drive != "C" && drive != "?" {
 				g.use("moves the page file to a drive with", drive+`:\containerd\root`)
 			}
 			return

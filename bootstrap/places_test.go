@@ -99,7 +99,8 @@ func (known places) command(argv []plan.Value, tell func(map[string]bool, string
 	}
 	line := shown(argv)
 	// A script of the user has the user's name, in a folder of ours.
-	if last := len(line) - 1; slices.Contains([]string{"-File", "/c"}, line[last-1]) && strings.HasPrefix(line[last], step.OwnDirectory) {
+	last := len(line) - 1
+	if slices.Contains([]string{"-File", "/c"}, line[last-1]) && strings.HasPrefix(line[last], step.OwnDirectory) {
 		line = line[:last]
 	}
 	tell(known.interpreted, strings.Join(line, "\n"))

@@ -5,6 +5,9 @@ import (
 	"testing"
 )
 
+// reboot is a step of few words, for what all steps have.
+func reboot(fields string) string { return do("reboot", `"if":"always",`+fields) }
+
 // stepHalves are rules of steps, half by half: what is refused, and the nearest to it that is taken.
 var stepHalves = []struct{ refused, taken, want string }{
 	{
@@ -49,18 +52,18 @@ var stepHalves = []struct{ refused, taken, want string }{
 	},
 
 	{
-		do("reboot", `"if":"always","when":{"fact":"osbuild","is":"1"}`),
-		do("reboot", `"if":"always","when":{"fact":"osBuild","is":"1"}`),
+		reboot(`"when":{"fact":"osbuild","is":"1"}`),
+		reboot(`"when":{"fact":"osBuild","is":"1"}`),
 		"fact 'osbuild' is not known",
 	},
 	{
-		do("reboot", `"if":"always","when":{"fact":"cpu","below":"1"}`),
-		do("reboot", `"if":"always","when":{"fact":"cpus","below":"1"}`),
+		reboot(`"when":{"fact":"cpu","below":"1"}`),
+		reboot(`"when":{"fact":"cpus","below":"1"}`),
 		"fact 'cpu' is not known",
 	},
 	{
-		do("reboot", `"if":"always","when":{"fact":"osUBR","isNot":""}`),
-		do("reboot", `"if":"always","when":{"fact":"osUbr","isNot":""}`),
+		reboot(`"when":{"fact":"osUBR","isNot":""}`),
+		reboot(`"when":{"fact":"osUbr","isNot":""}`),
 		"fact 'osUBR' is not known",
 	},
 	{
@@ -72,24 +75,24 @@ var stepHalves = []struct{ refused, taken, want string }{
 		do("check", `"fact":"managementIP","atLeast":"1","say":[{"fact":"managementIP"}]`),
 		do("check", `"fact":"diskFreeMiB","atLeast":"1","say":[{"fact":"diskFreeMiB"}]`), "fact 'managementIP' is not known",
 	},
-	{do("reboot", `"if":"always","when":{"fact":"cpus"}`), do("reboot", `"if":"always","when":{"fact":"cpus","atLeast":"1"}`), "must be compared"},
+	{reboot(`"when":{"fact":"cpus"}`), reboot(`"when":{"fact":"cpus","atLeast":"1"}`), "must be compared"},
 	{
-		do("reboot", `"if":"always","when":{"fact":"cpus","isNot":[{"fact":"x"}]}`), do("reboot", `"if":"always","when":{"fact":"cpus","isNot":[{"fact":"cpus"}]}`),
+		reboot(`"when":{"fact":"cpus","isNot":[{"fact":"x"}]}`), reboot(`"when":{"fact":"cpus","isNot":[{"fact":"cpus"}]}`),
 		"fact 'x' is not known",
 	},
 	{
-		do("reboot", `"if":"always","when":{"fact":"cpus","atLeast":[{"fact":"x"}]}`),
-		do("reboot", `"if":"always","when":{"fact":"cpus","is":""}`),
+		reboot(`"when":{"fact":"cpus","atLeast":[{"fact":"x"}]}`),
+		reboot(`"when":{"fact":"cpus","is":""}`),
 		"fact 'x' is not known",
 	},
 	{
-		do("reboot", `"if":"always","when":{"fact":"cpus","below":[{"fact":"x"}]}`),
-		do("reboot", `"if":"always","when":{"fact":"cpus","is":""}`),
+		reboot(`"when":{"fact":"cpus","below":[{"fact":"x"}]}`),
+		reboot(`"when":{"fact":"cpus","is":""}`),
 		"fact 'x' is not known",
 	},
-	{do("reboot", `"if":"always","timeoutSeconds":-1`), do("reboot", `"if":"always","timeoutSeconds":0`), "timeoutSeconds must not be negative"},
-	{do("reboot", `"if":"always","attempts":-1`), do("reboot", `"if":"always","attempts":0`), "attempts must not be negative"},
-	{do("reboot", `"if":"always","delaySeconds":-1`), do("reboot", `"if":"always","delaySeconds":0`), "delaySeconds must not be negative"},
+	{reboot(`"timeoutSeconds":-1`), reboot(`"timeoutSeconds":0`), "timeoutSeconds must not be negative"},
+	{reboot(`"attempts":-1`), reboot(`"attempts":0`), "attempts must not be negative"},
+	{reboot(`"delaySeconds":-1`), reboot(`"delaySeconds":0`), "delaySeconds must not be negative"},
 
 	{
 		do("run", `"argv":["a.exe"],"quiet":true,"diagnose":[{"match":"a","reason":"A","message":"m"}]`),

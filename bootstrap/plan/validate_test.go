@@ -13,7 +13,7 @@ var goodSteps = map[string]string{
 	"file with text":    do("file", `"path":"C:\\k\\a.txt","text":["cpus=",{"fact":"cpus"}],"access":"admin"`),
 	"file with content": do("file", `"path":["C:\\k\\",{"fact":"computerName"},".txt"],"content":"AP8=","access":"inherit"`),
 	"empty file":        do("file", `"path":"C:\\k\\a.txt","text":""`),
-	"all of a step": do("reboot", `"if":"always","reason":"NoReport","timeoutSeconds":5,"attempts":2,"delaySeconds":0,"optional":true,`+
+	"all of a step": reboot(`"reason":"NoReport","timeoutSeconds":5,"attempts":2,"delaySeconds":0,"optional":true,` +
 		`"when":{"fact":"osBuild","atLeast":"17763","below":["2",{"fact":"cpus"}]}`),
 	"directory":       do("directory", `"path":"C:\\run","access":"admin"`),
 	"remove":          do("remove", `"paths":["C:\\a b\\c"],"patterns":["C:\\a\\*.tm?"]`),
@@ -86,13 +86,13 @@ func TestBadSteps(t *testing.T) {
 	for _, test := range []struct{ name, step, want string }{
 		{"no name", `{"do":"reboot","if":"always"}`, `name "" must be letters`},
 		{"name of two lines", `{"do":"reboot","if":"always","name":"a\nb"}`, "must be letters"},
-		{"reason of two words", do("reboot", `"if":"always","reason":"Not good"`), `reason "Not good" must be a name`},
-		{"negative time", do("reboot", `"if":"always","timeoutSeconds":-1`), "timeoutSeconds must not be negative"},
-		{"negative attempts", do("reboot", `"if":"always","attempts":-1`), "attempts must not be negative"},
-		{"negative delay", do("reboot", `"if":"always","delaySeconds":-1`), "delaySeconds must not be negative"},
-		{"when of nothing", do("reboot", `"if":"always","when":{"fact":"","is":"a"}`), "when.fact is missing"},
-		{"when without a question", do("reboot", `"if":"always","when":{"fact":"cpus"}`), "when.fact must be compared"},
-		{"when by unknown fact", do("reboot", `"if":"always","when":{"fact":"cpus","is":[{"fact":"later"}]}`), later},
+		{"reason of two words", reboot(`"reason":"Not good"`), `reason "Not good" must be a name`},
+		{"negative time", reboot(`"timeoutSeconds":-1`), "timeoutSeconds must not be negative"},
+		{"negative attempts", reboot(`"attempts":-1`), "attempts must not be negative"},
+		{"negative delay", reboot(`"delaySeconds":-1`), "delaySeconds must not be negative"},
+		{"when of nothing", reboot(`"when":{"fact":"","is":"a"}`), "when.fact is missing"},
+		{"when without a question", reboot(`"when":{"fact":"cpus"}`), "when.fact must be compared"},
+		{"when by unknown fact", reboot(`"when":{"fact":"cpus","is":[{"fact":"later"}]}`), later},
 		{"relative path", do("file", `"path":"k\\a"`), "path \"k\\\\a\" must be an absolute path"},
 		{"no path", do("file", `"path":null`), "must be an absolute path"},
 		{"slashes", do("file", `"path":"C:/k/a"`), "must be an absolute path"},
@@ -160,7 +160,7 @@ func TestBadSteps(t *testing.T) {
 			"https with a bound", do("waitFor", `"for":"https","host":"h","port":"1","withinSeconds":1,"say":"s"`),
 			"withinSeconds belongs to clock",
 		},
-		{"always in the bootstrap", do("reboot", `"if":"always","always":true`), "always belongs to steps of everyBoot"},
+		{"always in the bootstrap", reboot(`"always":true`), "always belongs to steps of everyBoot"},
 		{"https with target", do("waitFor", `"for":"https","host":"h","port":"1","target":"x"`), "target belongs to all but"},
 		{"clock with path", do("waitFor", `"for":"clock","host":"h","port":"1","path":"/"`), "path, ca and insecure belong to https"},
 		{"file without target", do("waitFor", `"for":"file"`), "target"},
@@ -289,7 +289,7 @@ func TestGoodPlans(t *testing.T) {
 		{"secret in a phase", "the plan is emptied when the bootstrap is over", func(p *plan.Plan) {
 			p.Redact = []string{"0123456789"}
 			p.Phases[0].Steps[0].(*plan.File).Text = plan.Text("0123456789")
-			p.EveryBoot = []plan.Phase{{Name: "boot", Steps: []plan.Step{&plan.Reboot{Common: plan.Common{Name: "r"}, If: plan.RebootPending}}}}
+			p.EveryBoot = decode(t, planOf(reboot(`"optional":true`))).Phases
 		}},
 		{"fact of an earlier step", "steps find facts", func(p *plan.Plan) {
 			find := do("fact", `"argv":["a.exe"],"match":"a","set":"found","say":"it is lost"`)

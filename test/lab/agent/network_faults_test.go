@@ -72,12 +72,13 @@ func TestNetworkReasons(t *testing.T) {
 		{"New-NetIPAddress", "network-none-static", "AddressesNotSet"},
 	} {
 		v := networkWorld(mustRead(t, test.golden))
-		if test.door == "mpssvc" {
+		switch {
+		case test.door == "mpssvc":
 			v.World.Services["mpssvc"] = &windows.Service{State: windows.Stopped}
-		} else if strings.HasSuffix(test.door, ".exe") {
+		case strings.HasSuffix(test.door, ".exe"):
 			v.World.Commands = slices.DeleteFunc(v.World.Commands, func(c *command) bool { return c.Argv[0] == test.door })
 			v.World.Commands = append(v.World.Commands, registered(), &command{Argv: []string{test.door}, Out: "[]"})
-		} else {
+		default:
 			v.World.Throws = map[string]string{test.door: "broken here"}
 		}
 		if report := lived(t, v).end(); report.Reason != test.reason {

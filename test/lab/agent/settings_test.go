@@ -148,7 +148,8 @@ func TestEverySettingIsCarriedOut(t *testing.T) {
 				t.Fatalf("%s of %s/%s: %s %s, reboots %d, warnings %q", report.State, report.Phase.Name, report.Step, report.Reason,
 					report.Message, report.Reboots, report.Warnings)
 			}
-			s.checkOrder("feature.install", `powershell.exe","-NoProfile"`, `run ["cmd.exe"`, `"pull"`, `"join"`, `powershell.exe","-NoProfile"`)
+			const script = `powershell.exe","-NoProfile"`
+			s.checkOrder("feature.install", script, `run ["cmd.exe"`, `"pull"`, `"join"`, script)
 			s.checkSettings()
 		})
 	}

@@ -223,7 +223,8 @@ func netshTool(_ context.Context, call *Call) int {
 
 var (
 	deleteRule = regexp.MustCompile(`^advfirewall firewall delete rule name=(\S+)$`)
-	addRule    = regexp.MustCompile(`^advfirewall firewall add rule name=(\S+) dir=in action=allow protocol=(tcp|udp) localport=(\S+)$`)
+	addRule    = regexp.MustCompile(
+		`^advfirewall firewall add rule name=(\S+) dir=in action=allow protocol=(tcp|udp) localport=(\S+)$`)
 )
 
 // firewallRule is netsh, whose rules may have the same name; here they may not. It needs the firewall's service.
@@ -239,7 +240,7 @@ func (m *Machine) firewallRule(call *Call, line string) int {
 		return m.kept()
 	}
 	found := addRule.FindStringSubmatch(line)
-	if found == nil || m.state.Firewall[found[1]] != "" {
+	if len(found) == 0 || m.state.Firewall[found[1]] != "" {
 		return call.Fail("The following command was not found, or makes a second rule of a name: %s.", line)
 	}
 	m.state.Firewall[found[1]] = "capwin " + strings.ToUpper(found[2]) + " " + found[3] + " from Any"
