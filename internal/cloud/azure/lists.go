@@ -308,17 +308,6 @@ func (s *scope) takeAddresses(adapters []resource) (changed []cloud.Key) {
 	return changed
 }
 
-func (r vmRecord) addresses(of map[string][]string) (all []string) {
-	for _, adapter := range r.adapters {
-		all = append(all, of[adapter]...)
-	}
-	return all
-}
-
-func (r vmRecord) addressed(of map[string][]string) bool {
-	return slices.ContainsFunc(r.adapters, func(adapter string) bool { return len(of[adapter]) > 0 })
-}
-
 // lacksAddress says that a VM of ours runs and its address is not known.
 func (s *scope) lacksAddress() bool {
 	s.mu.Lock()

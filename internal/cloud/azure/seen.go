@@ -102,6 +102,17 @@ func (r vmRecord) belongs(m cloud.Machine) bool {
 	return r.mark.Key == m.Key && r.mark.ProviderID != "" && r.mark.ProviderID == m.ProviderID
 }
 
+func (r vmRecord) addresses(of map[string][]string) (all []string) {
+	for _, adapter := range r.adapters {
+		all = append(all, of[adapter]...)
+	}
+	return all
+}
+
+func (r vmRecord) addressed(of map[string][]string) bool {
+	return slices.ContainsFunc(r.adapters, func(adapter string) bool { return len(of[adapter]) > 0 })
+}
+
 // sight is what is decided from.
 func (r vmRecord) sight(m cloud.Machine, power next.Power, addresses []string) *next.Sight {
 	s := &next.Sight{
