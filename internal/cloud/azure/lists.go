@@ -40,36 +40,6 @@ type scope struct {
 	refused map[string]*cloud.Error
 }
 
-// powers are the power states of a subscription, by the VM's key.
-type powers struct {
-	subscription string
-
-	mu  sync.Mutex
-	of  map[string]next.Power
-	due time.Time
-	// heard is when the list last succeeded, and refused says that the identity lacks the right to it.
-	heard   time.Time
-	refused *cloud.Error
-}
-
-func (p *powers) refusal() *cloud.Error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.refused
-}
-
-func (p *powers) askAgain() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.due = time.Time{}
-}
-
-func (p *powers) get(key string) next.Power {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.of[key]
-}
-
 // lists are the scopes of an account: it learns them from the calls that it gets.
 type lists struct {
 	mu     sync.Mutex
@@ -228,52 +198,6 @@ func (r vmRecord) appendKey(keys []cloud.Key) []cloud.Key {
 		return keys
 	}
 	return append(keys, r.mark.Key)
-}
-
-// listPowers lists the power states of a subscription, and returns the keys of the machines whose VMs changed. A VM that the list
-// lacks keeps its state until that of VMs lacks it, too.
-func (a *account) listPowers(ctx context.Context, p *powers) ([]cloud.Key, error) {
-	vms, answer := a.calls.listStatus(ctx, p.subscription)
-	if answer.verdict != nil {
-		if answer.verdict.Lacks != "" {
-			p.mu.Lock()
-			p.refused = answer.verdict.Error
-			p.mu.Unlock()
-		}
-		return nil, answer.err()
-	}
-	changed := map[string]bool{}
-	p.mu.Lock()
-	p.heard, p.refused = a.now(), nil
-	for _, vm := range vms {
-		id, ok := arm.Parse(vm.ID)
-		if !ok || vm.Properties == nil || vm.Properties.InstanceView == nil {
-			continue
-		}
-		key := id.Key()
-		if power := powerOf(vm.Properties.InstanceView.Statuses); p.of[key] != power {
-			p.of[key] = power
-			changed[key] = true
-		}
-	}
-	p.mu.Unlock()
-	var keys []cloud.Key
-	known, all := map[string]bool{}, true
-	for _, s := range a.lists.all() {
-		s.mu.Lock()
-		all = all && !s.listed.IsZero()
-		for _, r := range s.vms {
-			known[r.key] = true
-			if s.power == p && changed[r.key] {
-				keys = r.appendKey(keys)
-			}
-		}
-		s.mu.Unlock()
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.of, func(key string, _ next.Power) bool { return all && !known[key] })
-	return keys, nil
 }
 
 // listAddresses lists the addresses of a scope's adapters, and returns the keys of the machines that got others.
