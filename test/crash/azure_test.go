@@ -39,12 +39,17 @@ var effectsInAzure = []string{
 	"management PATCH windowsmachines finalizers #1",
 }
 
-// plansInAzure are where the processes of a life are killed. That all that follows from calls of Azure is tried without Kubernetes, in
-// internal/cloud/azure; here it is what lies between Azure and Kubernetes.
+// plansInAzure are where the processes of a life are killed. That all that follows from calls of Azure is tried without
+// Kubernetes, in internal/cloud/azure; here it is what lies between Azure and Kubernetes.
 var plansInAzure = [][]world.Plan{
-	{{Effect: "management PATCH windowsmachines providerID #1", After: true}, {Effect: "azure PUT vm #1"}, {Effect: "azure DELETE vm #1"}},
 	{
-		{Effect: "azure PUT vm #1", After: true}, {Effect: "azure DELETE vm #1", After: true},
+		{Effect: "management PATCH windowsmachines providerID #1", After: true},
+		{Effect: "azure PUT vm #1"},
+		{Effect: "azure DELETE vm #1"},
+	},
+	{
+		{Effect: "azure PUT vm #1", After: true},
+		{Effect: "azure DELETE vm #1", After: true},
 		{Effect: "management PATCH windowsmachines finalizers #1"},
 	},
 }

@@ -68,8 +68,8 @@ func (r *run) seen(t *testing.T) {
 	})
 }
 
-// begin makes the machine, and starts the first process once Cluster API has seen the machine: from then on what our controllers do
-// follows from what the test does.
+// begin makes the machine, and starts the first process once Cluster API has seen the machine: from then on what our controllers
+// do follows from what the test does.
 func begin(t *testing.T, at place, slow bool, plans ...world.Plan) *run {
 	t.Helper()
 	r := newRun(t, at, slow)
