@@ -94,7 +94,7 @@ type items[T any] []T
 // UnmarshalJSON implements json.Unmarshaler.
 func (i *items[T]) UnmarshalJSON(text []byte) error {
 	from := json.NewDecoder(bytes.NewReader(text))
-	if begin, err := from.Token(); err != nil || begin != json.Delim('[') {
+	if begin, err := from.Token(); begin != json.Delim('[') {
 		return err // null is no items
 	}
 	for from.More() {

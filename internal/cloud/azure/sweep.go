@@ -116,10 +116,11 @@ func (a *account) listRemnants(ctx context.Context, s *scope) (keys []cloud.Key,
 	if !read(diskList, &at.disks, a.calls.listDisks) {
 		return keys, err
 	}
-	if s.hasPublic(at.adapters) && !read(publicList, &at.public, a.calls.listPublic) {
-		if _, waits := asLater(err); waits {
-			return keys, err
-		}
+	if s.hasPublic(at.adapters) {
+		read(publicList, &at.public, a.calls.listPublic)
+	}
+	if _, waits := asLater(err); waits {
+		return keys, err
 	} // what else went wrong is told, and stops the sweep of nothing else
 	s.takeRemnants(at, a.now())
 	if err == nil {

@@ -1,0 +1,263 @@
+package azure
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+var blueNIC = blueGroup.Adapter("win-1-node")
+
+// shownAdapter is an adapter as Azure shows it, slow, with the marks of the machine.
+func shownAdapter(state string) string {
+	r := resource{ID: blueNIC.String(), Tags: arm.Tags(blueMachine(), nil)}
+	r.Properties.ProvisioningState = state
+	text, _ := json.Marshal(r)
+	return string(text)
+}
+
+// said is a status and a body.
+type said struct {
+	status int
+	text   string
+}
+
+// nicAnswers are those for one adapter: what Azure answers to each method, and what was sent.
+type nicAnswers struct {
+	answers map[string]said
+	sent    map[string]int
+	creates int
+}
+
+func (n *nicAnswers) answer(r *http.Request) (int, string) {
+	n.sent[r.Method]++
+	if r.Header.Get("If-None-Match") != "" {
+		n.creates++
+	}
+	return n.answers[r.Method].status, n.answers[r.Method].text
+}
+
+// TestMakeAdapter: what comes of each answer to a look at an adapter and to a request for it, and what is remembered of it.
+func TestMakeAdapter(t *testing.T) {
+	id, busy := blueNIC, said{http.StatusTooManyRequests, faultBody("RetryableError")}
+	of := func(state string) said { return said{http.StatusOK, shownAdapter(state)} }
+	none, done, no := said{http.StatusNotFound, gone}, said{http.StatusOK, "{}"}, said{http.StatusForbidden, denied}
+	bad, late := said{http.StatusBadRequest, denied}, &asked{accepted: blueNoon.Add(-adapterAgain)}
+	ago := func(d time.Duration) time.Time { return blueNoon.Add(-d) }
+	for name, c := range map[string]struct {
+		get, put said
+		was      *asked
+		silent   bool // the request has to wait for its turn
+		fast     bool
+		ready    bool
+		puts     int
+		creates  int
+		says     string
+		held     time.Duration // until it is told again; zero if it is not
+		made     int
+		accepted bool
+	}{
+		"ready":          {get: of("Succeeded"), ready: true, made: 1},
+		"Azure works":    {get: of("Updating"), made: 1},
+		"a look fails":   {get: no, says: "no"},
+		"a stranger's":   {get: said{http.StatusOK, "{}"}, says: "does not belong to this machine", held: takenFor},
+		"of other speed": {get: of("Succeeded"), put: done, fast: true, puts: 1, made: 1, accepted: true},
+		"failed":         {get: of("Failed"), put: done, puts: 1, made: 1, accepted: true},
+		"failed twice": {
+			get: of("Failed"), was: &asked{again: ago(time.Second)}, made: 1, says: "twice", held: adapterAgain - time.Second,
+		},
+		"none yet":              {get: none, was: &asked{accepted: ago(adapterAgain - 1)}, made: 1, accepted: true},
+		"none any more":         {get: none, put: done, was: late, puts: 1, creates: 1, made: 1, accepted: true},
+		"none":                  {get: none, put: done, puts: 1, creates: 1, made: 1, accepted: true},
+		"somebody was faster":   {get: none, put: said{http.StatusPreconditionFailed, "{}"}, puts: 1, creates: 1},
+		"refused":               {get: none, put: bad, puts: 1, creates: 1, says: "no", held: -1},
+		"refused again":         {get: of("Failed"), put: bad, puts: 1, says: "no", held: -1, made: 1},
+		"the answer is lost":    {get: none, put: said{http.StatusBadGateway, "{}"}, puts: 1, creates: 1, says: "Bad Gateway", made: 1},
+		"Azure works on it":     {get: none, put: busy, puts: 1, creates: 1, says: "waiting until Azure has made", made: 1},
+		"its turn comes later":  {get: none, silent: true, says: "this account's turn"},
+		"its turn, to mend one": {get: of("Failed"), silent: true, says: "this account's turn", made: 1},
+	} {
+		n := &nicAnswers{map[string]said{http.MethodGet: c.get, http.MethodPut: c.put}, map[string]int{}, 0}
+		a, m := blueAccount(t, says(n.answer)), blueMachine()
+		if c.was != nil {
+			c.was.id = id
+			a.ledger.note(m, blueNoon, func(w *work) { w.separate.made = []asked{*c.was} })
+		}
+		if c.silent {
+			silence(a, limiter.WriteNetwork)
+		}
+		ready, err := a.makeAdapter(t.Context(), m, place{vm: blueVM}, id, wanted{map[string]any{}, c.fast})
+		expect.Same(t, name+": ready", c.ready, ready)
+		expect.Says(t, name, err, c.says)
+		expect.Same(t, name+": requests", []int{c.puts, c.creates}, []int{n.sent[http.MethodPut], n.creates})
+		got := a.ledger.recall(m).separate
+		expect.Same(t, name+": remembered", c.made, len(got.made))
+		expect.Same(t, name+": accepted", c.accepted, !got.of(id).accepted.IsZero())
+		expect.Same(t, name+": what is told", c.held != 0, got.err != nil)
+		if c.held > 0 {
+			expect.Same(t, name+": until", blueNoon.Add(c.held), got.notBefore)
+		}
+		if c.held == 0 {
+			expect.Same(t, name+": no time", time.Time{}, got.notBefore)
+		}
+		if c.made > 0 && (c.puts > 0 || c.ready || c.get == of("Updating")) {
+			expect.Same(t, name+": needed since and at", []time.Time{blueNoon, blueNoon}, []time.Time{got.since, got.at})
+		}
+		if name == "failed" {
+			expect.Same(t, name+": again", blueNoon, got.of(id).again)
+		}
+	}
+}
+
+// TestNoteAdapter: it is remembered since when adapters were needed, and when one last was.
+func TestNoteAdapter(t *testing.T) {
+	now, m := blueNoon, blueMachine()
+	a := &account{now: func() time.Time { return now }}
+	a.noteAdapter(m, blueNIC, func(one *asked) { one.accepted = now })
+	now = now.Add(time.Minute)
+	a.noteAdapter(m, blueNIC, nil)
+	a.noteAdapter(m, blueGroup.Adapter("two"), nil)
+	got := a.ledger.recall(m).separate
+	expect.Same(t, "since, and at", []time.Time{blueNoon, now}, []time.Time{got.since, got.at})
+	expect.Same(t, "adapters", 2, len(got.made))
+	expect.Same(t, "what is known stays", blueNoon, got.of(blueNIC).accepted)
+	expect.Same(t, "it has them", true, got.has(blueNIC) && !got.has(blueGroup.Adapter("three")))
+	expect.Same(t, "the first is left", blueNIC.String(), got.left().ID)
+	a.dropAdapter(m, blueNIC)
+	expect.Same(t, "the other is left", blueGroup.Adapter("two").String(), a.ledger.recall(m).separate.left().ID)
+	expect.Same(t, "none is left", true, separate{}.left() == nil)
+}
+
+// TestRemoveAdapter: an adapter that this process asked for is removed if it is the machine's, and forgotten if there is none.
+func TestRemoveAdapter(t *testing.T) {
+	none, no := said{http.StatusNotFound, gone}, said{http.StatusForbidden, denied}
+	ours, done := said{http.StatusOK, shownAdapter("Succeeded")}, said{http.StatusAccepted, ""}
+	for name, c := range map[string]struct {
+		get, remove said
+		asked       time.Duration // ago
+		removals    int
+		says        string
+		made        int
+	}{
+		"ours":                   {get: ours, remove: done, removals: 1},
+		"ours, and it is kept":   {get: ours, remove: no, removals: 1, says: "no", made: 1},
+		"a stranger's":           {get: said{http.StatusOK, "{}"}},
+		"not there yet":          {get: none, asked: adapterAgain - 1, made: 1},
+		"not there":              {get: none, asked: adapterAgain},
+		"it cannot be looked at": {get: no, says: "no", made: 1},
+	} {
+		n := &nicAnswers{map[string]said{http.MethodGet: c.get, http.MethodDelete: c.remove}, map[string]int{}, 0}
+		a, m := blueAccount(t, says(n.answer)), blueMachine()
+		a.ledger.note(m, blueNoon, func(w *work) {
+			w.separate.made, w.separate.at = []asked{{id: blueNIC}}, blueNoon.Add(-c.asked)
+		})
+		at := place{vm: blueVM, scope: a.lists.scope(blueGroup)}
+		over, err := a.do(t.Context(), m, at, next.Step{Act: next.Sweep, ID: blueNIC.String()})
+		expect.Says(t, name, err, c.says)
+		expect.Same(t, name+": it is over", true, over)
+		expect.Same(t, name+": removals", c.removals, n.sent[http.MethodDelete])
+		expect.Same(t, name+": remembered", c.made, len(a.ledger.recall(m).separate.made))
+	}
+}
+
+// TestCheckRemnant: what is gone or in use is no remnant, and any other was looked at.
+func TestCheckRemnant(t *testing.T) {
+	for name, c := range map[string]struct {
+		get    said
+		says   string
+		left   bool
+		looked time.Time
+	}{
+		"there":                  {get: said{http.StatusOK, "{}"}, left: true, looked: blueNoon},
+		"gone":                   {get: said{http.StatusNotFound, gone}},
+		"in use":                 {get: said{http.StatusOK, `{"managedBy":"x"}`}},
+		"its group is gone":      {get: said{http.StatusNotFound, faultBody("ResourceGroupNotFound")}, says: "no", left: true},
+		"it cannot be looked at": {get: said{http.StatusForbidden, denied}, says: "no", left: true},
+	} {
+		n := &nicAnswers{map[string]said{http.MethodGet: c.get}, map[string]int{}, 0}
+		a := blueAccount(t, says(n.answer))
+		s := a.lists.scope(blueGroup)
+		s.remnants[blueNIC.Key()] = remnant{id: blueNIC}
+		expect.Says(t, name, a.checkRemnant(t.Context(), s, blueNIC), c.says)
+		r, left := s.remnants[blueNIC.Key()]
+		expect.Same(t, name+": it is left", c.left, left)
+		expect.Same(t, name+": looked at", c.looked, r.Looked)
+		delete(s.remnants, blueNIC.Key())
+		_ = a.checkRemnant(t.Context(), s, blueNIC)
+		expect.Same(t, name+": what no list has", 0, len(s.remnants))
+	}
+}
+
+// TestAdaptersThatAreHeld: while it is not time to try again, what was told is told again, without a call.
+func TestAdaptersThatAreHeld(t *testing.T) {
+	why := cloud.Errorf(cloud.Transient, "Other", "why")
+	for name, c := range map[string]struct {
+		notBefore time.Time
+		calls     int
+		says      string
+	}{
+		"too soon": {blueNoon.Add(1), 0, "why"}, "in time": {blueNoon, 1, "no"},
+	} {
+		n := &nicAnswers{map[string]said{http.MethodGet: {http.StatusForbidden, denied}}, map[string]int{}, 0}
+		a, m := blueAccount(t, says(n.answer)), blueMachine()
+		a.ledger.note(m, blueNoon, func(w *work) { w.separate.err, w.separate.notBefore = why, c.notBefore })
+		want := request.Want{Machine: m, Placement: placement.Placement{Group: blueGroup, Subnets: []string{"one"}}}
+		expect.Says(t, name, a.makeAdapters(t.Context(), m, place{vm: blueVM}, want), c.says)
+		expect.Same(t, name+": calls", c.calls, n.sent[http.MethodGet])
+	}
+}
+
+// TestAttach: adapters that a VM has now are no remnants.
+func TestAttach(t *testing.T) {
+	s := (&lists{}).scope(blueGroup)
+	s.remnants[blueNIC.Key()], s.remnants["other"] = remnant{}, remnant{}
+	s.attach([]asked{{id: blueNIC}})
+	_, other := s.remnants["other"]
+	expect.Same(t, "one of another name is left alone", true, other && len(s.remnants) == 1)
+}
+
+// TestPutOf: what a request's answer says of it.
+func TestPutOf(t *testing.T) {
+	verdict := func(effect fault.Effect) *fault.Verdict {
+		err := cloud.Errorf(cloud.Transient, "Other", "no")
+		err.After = time.Minute
+		return &fault.Verdict{Effect: effect, Error: err}
+	}
+	later := blueNoon.Add(time.Minute)
+	for name, c := range map[string]struct {
+		of        answer
+		want      next.Answer
+		notBefore time.Time
+		took      bool
+	}{
+		"accepted":   {answer{}, next.Accepted, time.Time{}, false},
+		"lost":       {answer{verdict: verdict(""), lost: true}, next.Lost, time.Time{}, false},
+		"refused":    {answer{verdict: verdict("")}, next.Refused, later, false},
+		"taken":      {answer{verdict: verdict(fault.Taken)}, next.Refused, later, true},
+		"no room":    {answer{verdict: verdict(fault.ClosesSize)}, next.Refused, blueNoon, false},
+		"no quota":   {answer{verdict: verdict(fault.ClosesFamily)}, next.Refused, blueNoon, false},
+		"not inline": {answer{verdict: verdict(fault.Inline)}, next.Refused, later, false},
+	} {
+		put := putOf(c.of, blueNoon)
+		expect.Same(t, name, next.Put{At: blueNoon, Answer: c.want, NotBefore: c.notBefore, Took: c.took, Err: put.Err}, put)
+		expect.Same(t, name+": why", c.want == next.Refused, put.Err != nil)
+		if c.of.verdict == nil {
+			continue
+		}
+		a := &account{}
+		over, err := a.refused(c.of)
+		expect.Same(t, name+": another request follows", c.took || c.of.verdict.Another(), !over)
+		expect.Same(t, name+": an error", over, err != nil)
+		expect.Same(t, name+": adapters come first", name == "not inline", a.refusesInline.Load())
+	}
+}

@@ -1,0 +1,177 @@
+package azure
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+)
+
+// silence has the account's calls of a class wait for a minute.
+func silence(a *account, class limiter.Class) {
+	scope := limiter.Scope{Principal: "blue", Subscription: armsim.Subscription}
+	_ = a.calls.limit.Ask(scope, class, "test")
+	a.calls.limit.Done(scope, class, limiter.Said{Silence: time.Minute})
+}
+
+// TestPollVMs: the watch tells of all machines of a group first and after an error, and of those that changed otherwise.
+func TestPollVMs(t *testing.T) {
+	good := said{http.StatusOK, `{"value":[]}`}
+	for name, c := range map[string]struct {
+		answer       said
+		listed       time.Duration // ago; none if zero
+		told, failed bool
+		due          time.Duration
+		silent       bool
+		calls        int
+		woken        string
+		tells, fails bool
+		next         time.Duration // until it is due; zero if that is any pause
+	}{
+		"not due":            {answer: good, due: 1, next: 1},
+		"the first list":     {answer: good, calls: 1, woken: "asked", tells: true},
+		"listed just now":    {answer: good, listed: time.Second, woken: "asked m", tells: true},
+		"listed before":      {answer: good, listed: idlePowers, calls: 1, woken: "asked", tells: true},
+		"told before":        {answer: good, listed: time.Second, told: true, calls: 1, woken: "m", tells: true},
+		"after an error":     {answer: good, listed: time.Second, told: true, failed: true, calls: 1, woken: "asked", tells: true},
+		"an error":           {answer: said{http.StatusForbidden, denied}, told: true, calls: 1, tells: true, fails: true},
+		"an error at first":  {answer: said{http.StatusForbidden, denied}, calls: 1, fails: true},
+		"its turn comes yet": {silent: true, told: true, tells: true, fails: true, next: time.Minute},
+	} {
+		calls := 0
+		a := blueAccount(t, says(func(*http.Request) (int, string) { calls++; return c.answer.status, c.answer.text }))
+		s := a.lists.scope(blueGroup)
+		s.told, s.failed, s.vmsDue = c.told, c.failed, blueNoon.Add(c.due)
+		if c.listed > 0 {
+			s.listed = blueNoon.Add(-c.listed)
+		}
+		s.vms["m"] = vmRecord{name: "m", mark: blueMark(), original: true}
+		other := cloud.Machine{Key: cloud.Key{Name: "asked"}, Identity: cloud.Identity{ProviderID: arm.ProviderID(blueGroup.VM("o"))}}
+		a.ledger.note(other, blueNoon, func(*work) {})
+		if c.silent {
+			silence(a, limiter.ListVMs)
+		}
+		expect.Same(t, name+": woken", c.woken, names(a.pollVMs(t.Context(), s)))
+		expect.Same(t, name+": calls", c.calls, calls)
+		expect.Same(t, name+": told, failed", []bool{c.tells, c.fails}, []bool{s.told, s.failed})
+		if c.next > 0 {
+			expect.Same(t, name+": due", true, s.vmsDue.Sub(blueNoon) > c.next-time.Second && s.vmsDue.Sub(blueNoon) <= c.next)
+		} else {
+			expect.Same(t, name+": due at "+s.vmsDue.String(), true, around(s.vmsDue, idleList))
+		}
+	}
+}
+
+// TestFirstList: a machine waits for the first list of its group and for the first answer on powers, whatever that is.
+func TestFirstList(t *testing.T) {
+	for name, c := range map[string]struct {
+		listed, powered bool
+		vms, powers     int // the statuses
+		silent          bool
+		says            string
+		calls           int
+	}{
+		"all is answered":         {vms: 200, powers: 200, calls: 2},
+		"VMs are not":             {vms: 403, powers: 200, says: "no", calls: 1},
+		"VMs are listed":          {listed: true, powers: 200, calls: 1},
+		"powers are not answered": {vms: 200, powers: 403, calls: 2},
+		"powers wait":             {listed: true, powers: 200, silent: true, says: "waiting for Azure's list of power states"},
+	} {
+		calls := 0
+		a := blueAccount(t, says(func(r *http.Request) (int, string) {
+			calls++
+			if status := map[bool]int{true: c.powers, false: c.vms}[ofPowers(r)]; status != http.StatusOK {
+				return status, denied
+			}
+			return http.StatusOK, "{}"
+		}))
+		s := a.lists.scope(blueGroup)
+		if c.listed {
+			s.listed = blueNoon
+		}
+		if c.silent {
+			silence(a, limiter.ListVMs)
+		}
+		over, err := a.do(t.Context(), blueMachine(), place{vm: blueVM, scope: s}, next.Step{Act: next.List})
+		expect.Says(t, name, err, c.says)
+		expect.Same(t, name+": it is over", false, over)
+		expect.Same(t, name+": calls", c.calls, calls)
+		if later, waits := asLater(err); waits {
+			expect.Same(t, name+": again", time.Second, later.After)
+		}
+	}
+}
+
+// TestAnswers: a group can be missed only where Azure lets us in and knows the subscription, which it said lately or is asked.
+func TestAnswers(t *testing.T) {
+	shown := `{"value":[{"subscriptionId":"` + armsim.Subscription + `"}]}`
+	for name, c := range map[string]struct {
+		heard  time.Duration // ago
+		missed time.Duration // ago; never if zero
+		text   string
+		calls  int
+		times  int
+	}{
+		"heard lately":         {whileBusy - 1, 0, "{}", 0, 1},
+		"heard before":         {whileBusy, 0, shown, 1, 1},
+		"not known":            {whileBusy, 0, "{}", 1, 0},
+		"missed at once":       {0, whileBusy - 1, shown, 0, 1},
+		"missed and not again": {time.Hour, whileBusy - 1, shown, 0, 1},
+		"missed again":         {0, whileBusy, shown, 0, 2},
+	} {
+		calls := 0
+		a := blueAccount(t, says(func(*http.Request) (int, string) { calls++; return http.StatusOK, c.text }))
+		s := a.lists.scope(blueGroup)
+		s.power.heard = blueNoon.Add(-c.heard)
+		if c.missed > 0 {
+			s.missed = missedOnce(next.Missed{}, blueNoon.Add(-c.missed))
+		}
+		a.missGroup(t.Context(), s, blueNoon)
+		expect.Same(t, name+": calls", c.calls, calls)
+		expect.Same(t, name+": times", c.times, s.missed.Times)
+	}
+}
+
+// TestPollRest: a sweep removes what it finds of machines that are gone, and addresses are asked for while one lacks.
+func TestPollRest(t *testing.T) {
+	marked := resource{ID: blueNIC.String(), Tags: arm.Tags(blueMachine(), nil)}
+	tags := expect.Got(json.Marshal(marked))(t)
+	for name, c := range map[string]struct {
+		sweep, lacks bool
+		status       int
+		want         map[string]int
+	}{
+		"nothing is due":            {false, false, 200, map[string]int{}},
+		"a sweep":                   {true, false, 200, map[string]int{"GET": 2, "DELETE": 1}},
+		"a sweep that fails":        {true, false, 403, map[string]int{"GET": 1}},
+		"addresses":                 {false, true, 200, map[string]int{"GET": 1}},
+		"addresses that are hidden": {false, true, 403, map[string]int{"GET": 1}},
+	} {
+		sent := map[string]int{}
+		a := blueAccount(t, says(func(r *http.Request) (int, string) {
+			sent[r.Method]++
+			if c.status != http.StatusOK {
+				return c.status, denied
+			}
+			return http.StatusOK, `{"value":[` + string(tags) + "]}"
+		}))
+		s := a.lists.scope(blueGroup)
+		s.sweepDue = blueNoon.Add(map[bool]time.Duration{true: 0, false: 1}[c.sweep])
+		s.remnants[blueNIC.Key()] = remnant{id: blueNIC, mark: blueMark(), Remnant: next.Remnant{Since: blueNoon.Add(-oldEnough)}}
+		if c.lacks {
+			s.vms["a"] = vmRecord{key: "a", mark: blueMark(), original: true}
+			s.power.of["a"] = next.On
+		}
+		a.pollRest(t.Context(), s)
+		expect.Same(t, name, c.want, sent)
+		expect.Same(t, name+": the next sweep", c.sweep, around(s.sweepDue, sweepEvery))
+		expect.Same(t, name+": the next addresses", c.lacks, around(s.addressesDue, whileBusy))
+	}
+}
