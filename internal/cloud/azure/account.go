@@ -150,14 +150,13 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 	case next.Check:
 		id, _ := arm.Parse(step.ID)
 		return false, a.checkRemnant(ctx, at.scope, id)
-	case next.Sweep:
+	default: // next.Sweep
 		id, _ := arm.Parse(step.ID)
 		if a.ledger.recall(m).separate.has(id) {
 			return true, a.removeAdapter(ctx, m, at, id)
 		}
 		return true, a.removeRemnant(ctx, at.scope, id)
 	}
-	return true, step.Err
 }
 
 // firstList lists the VMs and their power states for all who wait: a VM that ran before a restart must not be told of as one that

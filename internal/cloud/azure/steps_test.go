@@ -1,0 +1,332 @@
+package azure
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+)
+
+// TestWhoseMachine: a machine of another tenant or cloud, and one that is nowhere in Azure, is refused without a call.
+func TestWhoseMachine(t *testing.T) {
+	calls := 0
+	a := blueAccount(t, says(func(*http.Request) (int, string) { calls++; return http.StatusForbidden, denied }))
+	for name, c := range map[string]struct {
+		server, id string
+		says       string
+		calls      int
+	}{
+		"another server's": {"other", arm.ProviderID(blueVM), "in another tenant or cloud", 0},
+		"nowhere":          {a.server(), "vsphere://x", "is not valid for Azure", 0},
+		"ours":             {a.server(), arm.ProviderID(blueVM), "no", 1},
+		"not made yet":     {"", arm.ProviderID(blueVM), "no", 1},
+	} {
+		calls = 0
+		m := blueMachine()
+		m.Server, m.ProviderID = c.server, c.id
+		_, err := a.Observe(t.Context(), m)
+		expect.Says(t, name, err, c.says)
+		expect.Same(t, name+": calls", c.calls, calls)
+	}
+	expect.Same(t, "server", blueEndpoint+"/"+armsim.Tenant, a.server())
+}
+
+// TestServer: an account asks once whether it is let in, and tells why it is not.
+func TestServer(t *testing.T) {
+	calls, status := 0, http.StatusForbidden
+	a := blueAccount(t, says(func(*http.Request) (int, string) { calls++; return status, denied }))
+	_, err := a.Server(t.Context(), cloud.Key{})
+	expect.Says(t, "refused", err, "no")
+	status = http.StatusOK
+	for range 2 {
+		expect.Same(t, "server", a.server(), expect.Got(a.Server(t.Context(), cloud.Key{}))(t))
+	}
+	expect.Same(t, "calls", 2, calls)
+	expect.Same(t, "it has told of all", false, a.Health().Synced)
+	a.lists.scope(blueGroup).told = true
+	expect.Same(t, "it has told of all now", true, a.Health().Synced)
+}
+
+// TestSearchIsAStep that ends what is done for a machine now: the lists are asked for by the watch.
+func TestSearchIsAStep(t *testing.T) {
+	a := blueAccount(t, says(func(*http.Request) (int, string) { return http.StatusOK, "{}" }))
+	for name, c := range map[string]struct{ began, due, want time.Duration }{
+		"not lately": {-searchEvery - 1, time.Hour, -1}, "lately": {-time.Second, time.Hour, searchEvery - time.Second},
+		"it is due": {-time.Second, time.Second, time.Second},
+	} {
+		s := a.lists.scope(blueGroup)
+		s.sweepBegan, s.sweepDue = blueNoon.Add(c.began), blueNoon.Add(c.due)
+		over, err := a.do(t.Context(), blueMachine(), place{vm: blueVM, scope: s}, next.Step{Act: next.Search})
+		expect.OK(t, err)
+		expect.Same(t, name+": it is over", true, over)
+		expect.Same(t, name+": due", c.want, s.sweepDue.Sub(blueNoon))
+	}
+}
+
+// TestRemove: a removal is accepted with a 202 alone, and one of what is not there is no error.
+func TestRemove(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer   said
+		accepted bool
+		says     string
+	}{
+		"accepted":           {said{http.StatusAccepted, ""}, true, ""},
+		"nothing there":      {said{http.StatusNoContent, ""}, false, ""},
+		"it is gone":         {said{http.StatusNotFound, gone}, false, ""},
+		"its group is gone":  {said{http.StatusNotFound, faultBody("ResourceGroupNotFound")}, false, ""},
+		"refused":            {said{http.StatusForbidden, denied}, false, "no"},
+		"the answer is lost": {said{http.StatusBadGateway, ""}, false, "Bad Gateway"},
+	} {
+		a := blueAccount(t, says(func(*http.Request) (int, string) { return c.answer.status, c.answer.text }))
+		s := a.lists.scope(blueGroup)
+		over, err := a.do(t.Context(), blueMachine(), place{vm: blueVM, scope: s}, next.Step{Act: next.Remove})
+		expect.Says(t, name, err, c.says)
+		expect.Same(t, name+": it is over", true, over)
+		del := a.ledger.recall(blueMachine()).del
+		expect.Same(t, name+": at", blueNoon, del.At)
+		expect.Same(t, name+": accepted", c.accepted, del.Accepted)
+		expect.Same(t, name+": why", c.says != "", del.Err != nil)
+	}
+}
+
+// TestBeforeARequest: where it goes must be known, what is closed stays closed, and where the cloud heeds no precondition a look
+// comes first.
+func TestBeforeARequest(t *testing.T) {
+	shown := `{"id":"` + blueVM.String() + `"}`
+	full := fault.Judge(fault.Answer{Code: "AllocationFailed"})
+	for name, c := range map[string]struct {
+		version string
+		look    said
+		nowhere bool
+		closed  bool
+		says    string
+		over    bool
+		want    map[string]int
+	}{
+		"a cloud that heeds it": {version: preconditioned, over: true, want: map[string]int{"PUT": 1}},
+		"one that may not": {
+			version: "2024-02-29", look: said{http.StatusNotFound, gone}, over: true, want: map[string]int{"GET": 1, "PUT": 1},
+		},
+		"a VM is there": {version: "2022-08-01", look: said{http.StatusOK, shown}, want: map[string]int{"GET": 1}},
+		"it cannot be looked at": {
+			version: "2022-08-01", look: said{http.StatusForbidden, denied}, says: "no", want: map[string]int{"GET": 1},
+		},
+		"no place":                  {version: tagged, nowhere: true, says: "is not set", over: true, want: map[string]int{}},
+		"no room for it meanwhile":  {version: tagged, closed: true, says: "AllocationFailed", over: true, want: map[string]int{}},
+		"a cloud of tags and times": {version: tagged, over: true, want: map[string]int{"PUT": 1}},
+	} {
+		sent := map[string]int{}
+		a := blueAccount(t, says(func(r *http.Request) (int, string) {
+			sent[r.Method]++
+			if r.Method == http.MethodGet {
+				return c.look.status, c.look.text
+			}
+			return http.StatusCreated, "{}"
+		}))
+		a.calls.who.computeVersion = c.version
+		m := placed()
+		if c.nowhere {
+			m.Spec.Azure = &infrav1.AzureVM{}
+		}
+		choice := request.Choice{Size: "Standard_D4s_v5"}
+		if c.closed {
+			a.closures.shut(blueGroup, locationOf(m), choice, full, blueNoon)
+		}
+		over, err := a.create(t.Context(), m, place{vm: blueVM, scope: a.lists.scope(blueGroup)}, choice)
+		expect.Says(t, name, err, c.says)
+		if err == nil || c.over {
+			expect.Same(t, name+": it is over", c.over, over)
+		}
+		expect.Same(t, name+": calls", c.want, sent)
+		expect.Same(t, name+": a request is remembered", c.want["PUT"] == 1, a.ledger.recall(m).put.Answer == next.Accepted)
+	}
+}
+
+// placed is a machine whose spec says all.
+func placed() cloud.Machine {
+	m := blueMachine()
+	m.Spec = (&stage{}).spec()
+	m.UserData = cloud.UserData("#ps1").Read
+	return m
+}
+
+// TestLookAtIt: what each answer to a look leaves in the ledger.
+func TestLookAtIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer said
+		says   string
+		looked bool
+		seen   bool
+		missed int
+		groups int
+	}{
+		"there":               {said{http.StatusOK, `{"id":"` + blueVM.String() + `"}`}, "", true, true, 0, 0},
+		"another thing":       {said{http.StatusOK, `{"id":"x"}`}, "", true, false, 1, 0},
+		"gone":                {said{http.StatusNotFound, gone}, "", true, false, 1, 0},
+		"its group is gone":   {said{http.StatusNotFound, faultBody("ResourceGroupNotFound")}, "", true, false, 0, 1},
+		"cannot be looked at": {said{http.StatusForbidden, denied}, "no", false, false, 0, 0},
+	} {
+		a := blueAccount(t, says(func(*http.Request) (int, string) { return c.answer.status, c.answer.text }))
+		m := blueMachine()
+		m.Created = blueNoon.Add(-time.Hour)
+		a.opened = blueNoon.Add(-2 * time.Hour)
+		s := a.lists.scope(blueGroup)
+		s.power.heard = blueNoon
+		expect.Says(t, name, a.look(t.Context(), m, place{vm: blueVM, scope: s}), c.says)
+		w := a.ledger.recall(m)
+		expect.Same(t, name+": looked", c.looked, w.looked.Equal(blueNoon))
+		expect.Same(t, name+": seen", c.seen, w.look.record != nil)
+		expect.Same(t, name+": missed", c.missed, w.missed.Times)
+		expect.Same(t, name+": another look", c.missed > 0, w.lookAt.Equal(blueNoon.Add(next.Apart)))
+		expect.Same(t, name+": its group is missed", c.groups, s.missed.Times)
+	}
+	once := missedOnce(next.Missed{}, blueNoon)
+	twice := missedOnce(once, blueNoon.Add(1))
+	expect.Same(t, "missed once", next.Missed{Times: 1, First: blueNoon, Last: blueNoon}, once)
+	expect.Same(t, "missed twice", next.Missed{Times: 2, First: blueNoon, Last: blueNoon.Add(1)}, twice)
+}
+
+// TestViewOfAFailure: that there is no room for a VM closes its size for all.
+func TestViewOfAFailure(t *testing.T) {
+	const text = `{"statuses":[{"code":"ProvisioningState/failed/AllocationFailed","message":"full"}]}`
+	choice := request.Choice{Size: "Standard_D4s_v5", Zone: "1"}
+	for name, c := range map[string]struct {
+		answer      said
+		known       bool
+		says        string
+		view, close bool
+	}{
+		"a VM of a size":     {said{http.StatusOK, text}, true, "", true, true},
+		"one of none":        {said{http.StatusOK, text}, false, "", true, false},
+		"not to be asked of": {said{http.StatusForbidden, denied}, true, "no", false, false},
+	} {
+		a := blueAccount(t, says(func(*http.Request) (int, string) { return c.answer.status, c.answer.text }))
+		m, s := blueMachine(), a.lists.scope(blueGroup)
+		if c.known {
+			s.vms[m.Name] = vmRecord{size: choice.Size, zone: choice.Zone}
+		}
+		expect.Says(t, name, a.view(t.Context(), m, place{vm: blueVM, scope: s}), c.says)
+		expect.Same(t, name+": why", c.view, a.ledger.recall(m).view != nil)
+		shut := a.closures.why(blueGroup, locationOf(m), choice, "another", blueNoon)
+		expect.Same(t, name+": closed", c.close, shut != nil)
+	}
+}
+
+// TestLatest: of a list and a look, the later tells; the list if they are of the same time.
+func TestLatest(t *testing.T) {
+	s := &scope{vms: map[string]vmRecord{"win-1": {zone: "list"}}, listed: blueNoon}
+	for name, c := range map[string]struct {
+		of   look
+		want string
+	}{
+		"no look": {look{}, "list"}, "an earlier look": {look{at: blueNoon.Add(-1), record: &vmRecord{zone: "look"}}, "list"},
+		"at the same time": {look{at: blueNoon, record: &vmRecord{zone: "look"}}, "list"},
+		"a later look":     {look{at: blueNoon.Add(1), record: &vmRecord{zone: "look"}}, "look"},
+	} {
+		expect.Same(t, name, c.want, s.latest("win-1", c.of).zone)
+	}
+	expect.Same(t, "a later look that found none", true, s.latest("win-1", look{at: blueNoon.Add(1)}) == nil)
+	expect.Same(t, "another name", true, s.latest("win-2", look{}) == nil)
+}
+
+// TestLastWordsOfNone: a machine that has no VM here, or one without a boot log, has said nothing.
+func TestLastWordsOfNone(t *testing.T) {
+	calls := 0
+	const signed = `{"serialConsoleLogBlobUri":"x"}`
+	a := blueAccount(t, says(func(*http.Request) (int, string) { calls++; return http.StatusOK, signed }))
+	a.calls.who.bootLog = func(context.Context, string) ([]byte, error) { return []byte("CAPWIN x\n"), nil }
+	for name, c := range map[string]struct {
+		change func(*cloud.Machine)
+		lines  int
+	}{
+		"ours":             {func(m *cloud.Machine) { m.Server = a.server() }, 1},
+		"of no server":     {func(*cloud.Machine) {}, 1},
+		"another server's": {func(m *cloud.Machine) { m.Server = "other" }, 0},
+		"without an ID":    {func(m *cloud.Machine) { m.ProviderID = "x" }, 0},
+		"another cloud's":  {func(m *cloud.Machine) { m.Spec.Azure = nil }, 0},
+		"without a log":    {func(m *cloud.Machine) { m.Spec.Azure.BootDiagnostics.Type = infrav1.AzureBootDisabled }, 0},
+	} {
+		calls = 0
+		m := blueMachine()
+		c.change(&m)
+		expect.Same(t, name, c.lines, len(expect.Got(a.LastWords(t.Context(), m))(t)))
+		expect.Same(t, name+": calls", c.lines, calls)
+	}
+}
+
+// TestEverySecond has the watch look once a second.
+func TestEverySecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		ticks, stop := everySecond()
+		defer stop()
+		expect.Same(t, "the first look", time.Second, (<-ticks).Sub(began))
+	})
+}
+
+// TestCallsAtOnce: how many calls may be under way, and what is told to who comes when there are too many.
+func TestCallsAtOnce(t *testing.T) {
+	broken := cloud.Errorf(cloud.Transient, "Other", "broken")
+	for name, c := range map[string]struct {
+		of   *calls
+		says string
+	}{
+		"the first":             {&calls{}, ""},
+		"a second, not let in":  {&calls{count: 1}, "other calls of this account"},
+		"the last of many":      {&calls{heard: blueNoon, count: atOnce - 1}, ""},
+		"one too many":          {&calls{heard: blueNoon, count: atOnce}, "other calls of this account"},
+		"a second, no answer":   {&calls{heard: blueNoon, silent: 1, count: 1}, "other calls of this account"},
+		"the first, no answer":  {&calls{heard: blueNoon, silent: 1}, ""},
+		"broken":                {&calls{broken: broken, until: blueNoon.Add(1)}, "broken"},
+		"broken, and it is due": {&calls{broken: broken, until: blueNoon}, ""},
+		"somebody tries":        {&calls{broken: broken, until: blueNoon, count: 1}, "broken"},
+		"closed":                {&calls{closed: true}, "the account is closed"},
+	} {
+		c.of.now = func() time.Time { return blueNoon }
+		before := c.of.count
+		err := c.of.open()
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+		expect.Same(t, name+": under way", err == nil, c.of.count == before+1)
+	}
+}
+
+// TestBrokenFor: a refused token breaks an account at once, and three calls without an answer do.
+func TestBrokenFor(t *testing.T) {
+	of := func(kind cloud.Kind, after time.Duration) *cloud.Error {
+		return &cloud.Error{Kind: kind, Message: "no", After: after}
+	}
+	for name, c := range map[string]struct {
+		errs  []*cloud.Error
+		until time.Duration
+	}{
+		"denied":            {[]*cloud.Error{of(cloud.Denied, 0)}, deniedAt},
+		"throttled":         {[]*cloud.Error{of(cloud.Throttled, time.Minute)}, time.Minute},
+		"throttled shortly": {[]*cloud.Error{of(cloud.Throttled, 1)}, brokenAt},
+		"silent twice":      {[]*cloud.Error{of(cloud.Transient, 0), of(cloud.Transient, 0)}, 0},
+		"silent thrice":     {[]*cloud.Error{of(cloud.Transient, 0), of(cloud.Transient, 0), of(cloud.Transient, 0)}, brokenAt},
+	} {
+		calls := &calls{now: func() time.Time { return blueNoon }}
+		for _, err := range c.errs {
+			expect.Same(t, name+": may have been carried out", false, calls.unanswered(err).lost)
+		}
+		expect.Same(t, name, c.until > 0, calls.broken != nil)
+		if c.until > 0 {
+			expect.Same(t, name+": until", blueNoon.Add(c.until), calls.until)
+		}
+		calls.accepted()
+		expect.Same(t, name+": and then let in", true, calls.broken == nil && calls.silent == 0 && calls.heard.Equal(blueNoon))
+	}
+}
