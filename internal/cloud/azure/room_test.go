@@ -1,0 +1,280 @@
+package azure
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+)
+
+// TestFamilies: which sizes share a quota, and which are the same.
+func TestFamilies(t *testing.T) {
+	of := func(size, zone string) request.Choice { return request.Choice{Size: size, Zone: zone} }
+	for name, c := range map[string]struct {
+		one, other   string
+		family, size bool
+	}{
+		"the same":          {"Standard_D4s_v5", "standard_d4S_v5", true, true},
+		"another size":      {"Standard_D4s_v5", "Standard_D8s_v5", true, false},
+		"another version":   {"Standard_D4s_v5", "Standard_D4s_v6", false, false},
+		"another family":    {"Standard_D4s_v5", "Standard_D4as_v5", false, false},
+		"constrained CPUs":  {"Standard_M8-4ms", "Standard_M16ms", true, false},
+		"without a version": {"Standard_A1", "Basic_A1", false, false},
+	} {
+		one, other := of(c.one, "1"), of(c.other, "1")
+		expect.Same(t, name+": family", c.family, familyOf(blueGroup, "r", one) == familyOf(blueGroup, "R", other))
+		expect.Same(t, name+": size", c.size, sizeOf(blueGroup, "r", one) == sizeOf(blueGroup, "R", other))
+	}
+	expect.Same(t, "another zone", false, sizeOf(blueGroup, "r", of("a", "1")) == sizeOf(blueGroup, "r", of("a", "2")))
+	expect.Same(t, "another region", false, familyOf(blueGroup, "r", of("a", "")) == familyOf(blueGroup, "s", of("a", "")))
+}
+
+// TestOpened: a VM that runs opens what it was asked for after that was closed.
+func TestOpened(t *testing.T) {
+	choice, same := request.Choice{Size: "Standard_D4s_v5"}, request.Choice{Size: "Standard_D8s_v5"}
+	quota, room := fault.Verdict{Effect: fault.ClosesFamily}, fault.Verdict{Effect: fault.ClosesSize}
+	for name, c := range map[string]struct {
+		of          fault.Verdict
+		asked       time.Duration
+		opens, also bool // also the other size
+	}{
+		"asked for later":            {room, 1, true, true},
+		"asked for at the same time": {room, 0, false, true},
+		"of a family, later":         {quota, 1, true, true},
+		"of a family, before":        {quota, -1, false, false},
+		"nothing was closed":         {fault.Verdict{}, 1, true, true},
+	} {
+		a, m := &account{now: func() time.Time { return blueNoon }}, blueMachine()
+		c.of.Error = cloud.Errorf(cloud.Exhausted, "Other", "full")
+		c.of.Error.After = time.Hour
+		a.closures.shut(blueGroup, locationOf(m), choice, c.of, blueNoon)
+		put := next.Put{At: blueNoon.Add(c.asked), Answer: next.Accepted}
+		s := &next.Survey{Now: blueNoon, Seen: &next.Sight{State: next.Succeeded, Power: next.On}, Put: put}
+		a.ledger.note(m, blueNoon, func(w *work) { w.put, w.choice = put, choice })
+		why := func(of request.Choice) bool {
+			return a.closures.why(blueGroup, locationOf(m), of, "another", blueNoon) == nil
+		}
+		a.saw(m, s, a.ledger.recall(m))
+		expect.Same(t, name+": open", c.opens, why(choice))
+		expect.Same(t, name+": another size", c.also, why(same))
+	}
+}
+
+// TestChoose: the first size that suits and is open; else that there is no room is told before what does not suit.
+func TestChoose(t *testing.T) {
+	full := fault.Judge(fault.Answer{Code: "AllocationFailed"})
+	known := skus.Sizes{"one": {Name: "one"}, "two": {Name: "two"}}
+	old := blueNoon.Add(-doubtsAfter)
+	for name, c := range map[string]struct {
+		sizes   []string
+		known   skus.Sizes
+		full    []string
+		choice  string
+		says    string
+		due     bool
+		unknown bool
+	}{
+		"the first": {sizes: []string{"one", "two"}, known: known, choice: "one"},
+		"the first is full": {
+			sizes: []string{"one", "two"}, known: known, full: []string{"one"}, choice: "two", says: "AllocationFailed",
+		},
+		"the first is not offered": {sizes: []string{"odd", "two"}, known: known, choice: "two"},
+		"none is offered":          {sizes: []string{"odd"}, known: known, says: "not offered", due: true},
+		"all are full":             {sizes: []string{"one"}, known: known, full: []string{"one"}, says: "AllocationFailed"},
+		"one is full, one not there": {
+			sizes: []string{"odd", "one"}, known: known, full: []string{"one"}, says: "AllocationFailed", due: true,
+		},
+		"nothing is known":            {sizes: []string{"odd"}, choice: "odd", unknown: true},
+		"nothing is known, it is out": {sizes: []string{"odd"}, full: []string{"odd"}, says: "AllocationFailed", unknown: true},
+	} {
+		a, m := &account{now: func() time.Time { return blueNoon }}, blueMachine()
+		m.Spec.Azure = &infrav1.AzureVM{Location: "eastus", VMSize: c.sizes[0], FallbackVMSizes: c.sizes[1:]}
+		shelf := a.sizes.shelf(blueGroup.Subscription, "eastus")
+		shelf.sizes, shelf.began, shelf.why = c.known, old, cloud.Errorf(cloud.Transient, "Other", "why")
+		for _, size := range c.full {
+			a.closures.shut(blueGroup, "eastus", request.Choice{Size: size}, full, blueNoon)
+		}
+		s := &next.Survey{Now: blueNoon}
+		a.choose(blueGroup, m, s)
+		got, says := "", ""
+		if s.Choice != nil {
+			got = s.Choice.Size
+		}
+		if s.Closed != nil {
+			says = s.Closed.Message
+		}
+		expect.Same(t, name, c.choice, got)
+		expect.Same(t, name+": told is "+says, true, strings.Contains(says, c.says) && (says == "") == (c.says == ""))
+		expect.Same(t, name+": the list is due", c.due, s.SizesDue)
+		expect.Same(t, name+": sizes are unknown", c.unknown, s.SizesUnknown != nil)
+	}
+	s := &next.Survey{}
+	(&account{}).choose(blueGroup, cloud.Machine{}, s)
+	expect.Same(t, "a machine of another cloud has no choice", true, s.Choice == nil && s.Closed == nil)
+}
+
+// TestListSizes: a list that is had tells sizes and is good from when it began; one that is not is asked for again later.
+func TestListSizes(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer    said
+		notBefore time.Duration
+		known     int
+	}{
+		"had":       {said{http.StatusOK, `{"value":[{"resourceType":"virtualMachines","name":"one"}]}`}, 0, 1},
+		"refused":   {said{http.StatusForbidden, denied}, sizesAgain, 0},
+		"throttled": {said{http.StatusTooManyRequests, `{"error":{"message":"try again after '900' seconds"}}`}, 15 * time.Minute, 0},
+	} {
+		a := blueAccount(t, says(func(*http.Request) (int, string) { return c.answer.status, c.answer.text }))
+		s := a.sizes.shelf(armsim.Subscription, "eastus")
+		expect.OK(t, a.listSizes(t.Context(), s))
+		expect.Same(t, name+": sizes", c.known, len(s.sizes))
+		expect.Same(t, name+": it is asked for", false, s.asking)
+		expect.Same(t, name+": began", c.known > 0, s.began.Equal(blueNoon))
+		expect.Same(t, name+": why", c.known == 0, s.why != nil)
+		if c.notBefore > 0 {
+			expect.Same(t, name+": again", blueNoon.Add(c.notBefore), s.notBefore)
+		}
+	}
+}
+
+// blueInspection is one whose calls are answered so.
+func blueInspection(t *testing.T, answer says, spec *infrav1.AzureVM) *inspection {
+	t.Helper()
+	where := placement.Placement{Group: blueGroup, Location: "West Europe"}
+	return &inspection{calls: blueAccount(t, answer).calls, spec: spec, where: where}
+}
+
+// TestQuota: what is told of a quota, and of a size without one.
+func TestQuota(t *testing.T) {
+	const ok, failed = cloud.CheckOK, cloud.CheckFailed
+	long := strings.Repeat("f", 64)
+	of := func(family string, cpus int64) skus.Size { return skus.Size{Family: family, CPUs: cpus} }
+	for name, c := range map[string]struct {
+		size   skus.Size
+		spot   bool
+		result cloud.Result
+		says   string
+	}{
+		"room":          {of(long, 3), false, ok, "3 of 10 cores of " + long + " are used: there is room for 2"},
+		"just room":     {of(long, 7), false, ok, "room for 1 more VMs"},
+		"none":          {of(long, 8), false, failed, "3 of 10 cores of " + long + " are used, and a VM needs 8"},
+		"a longer name": {of(long+"f", 5), false, ok, "2 of 9 cores of " + long[:61] + "... are used"},
+		"none longer":   {of(long+"f", 8), false, failed, "cores of " + long[:61] + "... are used, and"},
+		"of no family":  {of("other", 20), false, failed, "0 of 19 cores of cores are used"},
+		"no CPUs":       {of(long, 0), false, cloud.CheckWarning, "lists no quota"},
+		"no quota":      {of(long, 1), true, cloud.CheckWarning, "lists no quota"},
+	} {
+		usage := func(name string, used, limit int) string {
+			return fmt.Sprintf(`{"name":{"value":%q},"currentValue":%d,"limit":%d}`, name, used, limit)
+		}
+		text := `{"value":[` + usage("cores", 0, 19) + "," + usage(long, 3, 10) + "," + usage(long+"f", 2, 9) + "]}"
+		spec := &infrav1.AzureVM{}
+		if c.spot {
+			spec.Priority = infrav1.AzurePrioritySpot
+		}
+		i := blueInspection(t, func(*http.Request) (int, string) { return http.StatusOK, text }, spec)
+		i.quota(t.Context(), []skus.Size{c.size})
+		expect.Same(t, name+": findings", 1, len(i.found))
+		expect.Same(t, name+": "+i.found[0].Text, true, i.found[0].Result == c.result && strings.Contains(i.found[0].Text, c.says))
+	}
+	i := blueInspection(t, func(*http.Request) (int, string) { return http.StatusOK, "{}" }, &infrav1.AzureVM{})
+	i.quota(t.Context(), nil)
+	expect.Same(t, "findings without a size", 0, len(i.found))
+}
+
+// TestLookAtAnImage: a gallery without versions has no image, and a version is looked at below its image.
+func TestLookAtAnImage(t *testing.T) {
+	const image, body = "/g", `{"properties":{"hyperVGeneration":"V2","publishingProfile":{"targetRegions":[{"name":"eastus"}]}}}`
+	of := func(version string, market bool) source {
+		return source{image: image, version: version, market: market}
+	}
+	for name, c := range map[string]struct {
+		from     source
+		versions said
+		version  string
+		calls    string
+		fails    bool
+	}{
+		"no versions": {of("", false), said{}, "", "/g", false},
+		"a version":   {of("1", false), said{}, "1", "/g /g/versions/1", false},
+		"the latest": {
+			of("Latest", false),
+			said{http.StatusOK, `{"value":[{"name":"1.9"},{"name":"1.10"}]}`},
+			"1.10",
+			"/g /g/versions /g/versions/1.10", false,
+		},
+		"the latest of none":   {of("latest", false), said{http.StatusOK, "{}"}, "", "/g /g/versions", false},
+		"versions are hidden":  {of("latest", false), said{http.StatusForbidden, denied}, "", "/g /g/versions", true},
+		"the latest of market": {of("latest", true), said{http.StatusOK, "[]"}, "", "/g/versions", false},
+	} {
+		var paths []string
+		i := blueInspection(t, func(r *http.Request) (int, string) {
+			paths = append(paths, r.URL.Path)
+			if strings.HasSuffix(r.URL.Path, "/versions") {
+				return c.versions.status, c.versions.text
+			}
+			return http.StatusOK, body
+		}, &infrav1.AzureVM{})
+		shown, version, a := i.lookAt(t.Context(), c.from)
+		expect.Same(t, name+": version", c.version, version)
+		expect.Same(t, name+": calls", c.calls, strings.Join(paths, " "))
+		expect.Same(t, name+": fails", c.fails, a.verdict != nil)
+		expect.Same(t, name+": generation", !c.from.market, shown.Properties.HyperVGeneration == "V2")
+		if version != "" {
+			expect.Same(t, name+": regions", 1, len(shown.Properties.PublishingProfile.TargetRegions))
+		}
+	}
+	none := blueInspection(t, func(*http.Request) (int, string) { return http.StatusOK, "{}" }, &infrav1.AzureVM{
+		Image: infrav1.AzureImage{ID: armsim.GalleryImage},
+	})
+	none.image(t.Context(), nil)
+	expect.Same(t, "a gallery without versions", cloud.CheckFailed, none.found[0].Result)
+	expect.Same(t, "it says "+none.found[0].Text, true, strings.Contains(none.found[0].Text, "latest does not exist"))
+}
+
+// TestInspectSubnet: a subnet that is not there, and one whose group is not.
+func TestInspectSubnet(t *testing.T) {
+	subnet := blueGroup.Subnet("net", "nodes").String()
+	for name, c := range map[string]struct {
+		answer said
+		result cloud.Result
+		says   string
+	}{
+		"there":             {said{http.StatusOK, "{}"}, cloud.CheckOK, "nodes exists"},
+		"gone":              {said{http.StatusNotFound, gone}, cloud.CheckFailed, "does not exist"},
+		"its group is gone": {said{http.StatusNotFound, faultBody("ResourceGroupNotFound")}, cloud.CheckFailed, "does not exist"},
+		"hidden":            {said{http.StatusForbidden, denied}, cloud.CheckWarning, "cannot be checked"},
+	} {
+		i := blueInspection(t, func(*http.Request) (int, string) { return c.answer.status, c.answer.text }, &infrav1.AzureVM{})
+		i.subnet(t.Context(), "subnet 1", subnet)
+		expect.Same(t, name+": "+i.found[0].Text, true, i.found[0].Result == c.result && strings.Contains(i.found[0].Text, c.says))
+	}
+}
+
+// TestEvictable: a VM may lose its place and stay if it is a spot VM that Azure deallocates.
+func TestEvictable(t *testing.T) {
+	for name, c := range map[string]struct {
+		priority, policy string
+		want             bool
+	}{
+		"deallocated": {"spot", "deallocate", true}, "removed": {"Spot", "Delete", false}, "regular": {"Regular", "Deallocate", false},
+	} {
+		var of vm
+		expect.OK(t, json.Unmarshal(fmt.Appendf(nil, `{"id":%q,"properties":{"priority":%q,"evictionPolicy":%q}}`,
+			blueVM.String(), c.priority, c.policy), &of))
+		r, ok := recordOf(of)
+		expect.Same(t, name, c.want, ok && r.evictable)
+	}
+}
