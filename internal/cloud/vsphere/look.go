@@ -33,7 +33,7 @@ const (
 func (a *account) look(ctx context.Context, m cloud.Machine, last types.ManagedObjectReference) (found, error) {
 	f, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (found, error) {
 		f, err := readOwner(ctx, c, m, last, true)
-		if err == nil && f.what == nothing {
+		if f.what == nothing {
 			f, err = byID(ctx, c, m)
 		}
 		return f, err

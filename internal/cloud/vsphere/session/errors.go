@@ -196,7 +196,7 @@ func (q quoted) Unwrap() error { return q.error }
 
 // detail is the one thing in a fault that tells people what to change, and that is the same each time.
 func detail(err error) string {
-	if f, ok := faultOf[*types.NotAuthenticated](err); ok && f != nil {
+	if Is[*types.NotAuthenticated](err) {
 		return ""
 	}
 	if f, ok := faultOf[types.BaseNoPermission](err); ok {

@@ -122,9 +122,6 @@ func giveBack(ctx context.Context, c *vim25.Client, token string) {
 // ended: the vCenter does not let such a call fail.
 func denied(missing []types.MissingProperty) error {
 	for _, p := range missing {
-		if p.Fault.Fault == nil {
-			continue
-		}
 		if err := soap.WrapVimFault(p.Fault.Fault); Is[types.BaseNoPermission](err) {
 			return err
 		}

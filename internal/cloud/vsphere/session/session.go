@@ -269,8 +269,7 @@ func (s *Session) Close(ctx context.Context) error {
 // login opens a session at a server, or at any if it is empty. It sends the password only to the server that the endpoint trusts.
 func (e endpoint) login(
 	ctx context.Context, server string, heed func(http.RoundTripper) http.RoundTripper,
-) (client *vim25.Client, err error) {
-	defer Recover(&err)
+) (*vim25.Client, error) {
 	transport := soap.NewClient(&url.URL{Scheme: "https", Host: e.server, Path: vim25.Path}, false)
 	http1 := transport.DefaultTransport()
 	http1.TLSClientConfig = e.tls.Clone()
@@ -284,7 +283,8 @@ func (e endpoint) login(
 	transport.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	transport.UserAgent = "capwin"
 
-	if client, err = newClient(ctx, transport); err != nil {
+	client, err := newClient(ctx, transport)
+	if err != nil {
 		transport.CloseIdleConnections()
 		return nil, err
 	}
@@ -302,7 +302,7 @@ func (e endpoint) login(
 	return client, nil
 }
 
-// newClient asks the server what it is.
+// newClient asks the server what it is. This call alone is made before the client is careful.
 func newClient(ctx context.Context, transport *soap.Client) (client *vim25.Client, err error) {
 	defer Recover(&err)
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)

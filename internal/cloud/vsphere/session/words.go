@@ -44,11 +44,11 @@ func (s *Session) Told(ctx context.Context, machine string, done bool, err error
 	answered := Answered(err)
 	err = s.speak(err)
 	told, ok := errors.AsType[*cloud.Error](err)
-	if !ok || !answered {
+	if !ok || !answered { // also when the account waits, which is told once for all machines
 		return err
 	}
 	first, again := s.stories.tell(machine, story{told.Reason, told.Message, lasting(told.Message)})
-	if !again && Asked(err) { // otherwise it is the account that waits, which is told once for all machines
+	if !again {
 		logr.FromContextOrDiscard(ctx).Info("the vCenter refused", "machine", machine, "reason", told.Reason,
 			"message", told.Message, "cause", told.Err.Error())
 	}

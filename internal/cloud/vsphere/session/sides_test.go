@@ -1,0 +1,256 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+)
+
+// TestProbe: a vCenter that refuses a probe has answered, and one whose probe was given up has not failed to.
+func TestProbe(t *testing.T) {
+	for name, c := range map[string]struct {
+		givenUp       bool
+		fails         error
+		before, after bool
+	}{
+		"it answers":               {false, nil, true, false},
+		"it refuses":               {false, soap.WrapVimFault(&types.NoPermission{}), true, false},
+		"no answer":                {false, io.ErrUnexpectedEOF, false, true},
+		"given up":                 {true, io.ErrUnexpectedEOF, false, false},
+		"given up while it is out": {true, nil, true, true},
+	} {
+		s := (&inProcess{fails: c.fails}).loggedIn()
+		if c.before {
+			s.breaker.trip(s.now(), io.ErrUnexpectedEOF)
+		}
+		s.breaker.probing = true
+		ctx, end := context.WithCancel(t.Context())
+		if c.givenUp {
+			end()
+		}
+		s.probe(ctx)
+		end()
+		expect.Same(t, name+": broken", c.after, s.Broken())
+		expect.Same(t, name+": the probe goes on", false, s.breaker.probing)
+	}
+}
+
+// TestTrip: when the breaker opens, the requests in flight end, and the first cause stays for as long as it is open.
+func TestTrip(t *testing.T) {
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	first := errors.New("the first cause")
+	b := breaker{every: new(probeEvery)}
+	flight, land := b.begin(t.Context())
+	landed, end := b.begin(t.Context())
+	end()
+	expect.Same(t, "requests that ended, requests in flight", []bool{true, false}, []bool{landed.Err() != nil, flight.Err() != nil})
+	b.trip(noon, first)
+	expect.Same(t, "in flight when it opens", true, flight.Err() != nil)
+	land()
+	b.trip(noon.Add(time.Second), io.ErrUnexpectedEOF)
+	expect.Same(t, "the first cause", true, errors.Is(b.refusal(), first))
+	for after, want := range map[time.Duration]time.Duration{
+		0: probeEvery, time.Second: probeEvery - time.Second, probeEvery: probeEvery / 100, time.Hour: probeEvery / 100,
+	} {
+		expect.Same(t, fmt.Sprint("next probe, seen after ", after), want, b.due(noon.Add(after)))
+	}
+	expect.Same(t, "a probe too early", false, b.mayProbe(noon.Add(probeEvery-1), false))
+	expect.Same(t, "a probe in time", true, b.mayProbe(noon.Add(probeEvery), false))
+	b.probed()
+	expect.Same(t, "another one at once", false, b.mayProbe(noon.Add(2*probeEvery-1), false))
+	b.restore()
+	expect.Same(t, "a probe of one that answers", false, b.mayProbe(noon.Add(time.Hour), false))
+}
+
+// TestGivenUp: a request that its caller gives up is none that had no answer; one whose time is over is.
+func TestGivenUp(t *testing.T) {
+	canceled, end := context.WithCancel(t.Context())
+	end()
+	late, end := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer end()
+	for want, ctx := range []context.Context{canceled, late} {
+		b := breaker{every: new(probeEvery)}
+		request := expect.Got(http.NewRequestWithContext(ctx, http.MethodPost, "https://vcenter", http.NoBody))(t)
+		answer, err := heeded{refuses{io.ErrUnexpectedEOF}, &b, time.Now}.RoundTrip(request)
+		if answer != nil {
+			expect.OK(t, answer.Body.Close())
+		}
+		expect.Same(t, "an error", true, err != nil)
+		expect.Same(t, "requests without an answer", want, b.silent)
+	}
+}
+
+// TestHealth: what is told of a session, of which silence is worse than a refusal.
+func TestHealth(t *testing.T) {
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	refusal, silence := errors.New("refused"), errors.New("silent")
+	for name, c := range map[string]struct {
+		client     *vim25.Client
+		err, cause error
+		sessions   int
+		says       string
+	}{
+		"new":               {nil, nil, nil, 0, ""},
+		"in":                {&vim25.Client{}, nil, nil, 1, ""},
+		"refused":           {nil, refusal, nil, 0, "refused"},
+		"silent":            {&vim25.Client{}, nil, silence, 1, "silent"},
+		"refused, then out": {nil, refusal, silence, 0, "silent"},
+	} {
+		s := at("vc.example.com")
+		s.client, s.err, s.breaker.cause, s.breaker.heard = c.client, c.err, c.cause, noon
+		h := s.Health()
+		expect.Same(t, name+": sessions", c.sessions, h.Sessions)
+		expect.Same(t, name+": broken", c.says != "", h.Broken)
+		expect.Says(t, name, h.Cause, c.says)
+		expect.Same(t, name+": server and time", "vc.example.com 12", fmt.Sprint(h.Server, " ", h.Heard.Hour()))
+	}
+}
+
+// TestKnownNeedsNoWait: who has no time left gets what is known at once, and else the reason that it is over.
+func TestKnownNeedsNoWait(t *testing.T) {
+	over, end := context.WithCancel(t.Context())
+	end()
+	s := (&inProcess{}).loggedIn()
+	client := expect.Got(s.login(over))(t)
+	expect.Same(t, "the client", true, client == s.client)
+	s.forget((&inProcess{}).client())
+	expect.Same(t, "the client after another was forgotten", true, client == s.client)
+	s.forget(client)
+	expect.Same(t, "the client after it was forgotten", true, s.client == nil)
+	s.closed = true
+	_, err := s.login(over)
+	expect.Same(t, "closed", true, errors.Is(err, errClosed))
+
+	_, err = open(t, vcenter.New(t).Credentials()).login(over)
+	expect.Same(t, "it is over", true, errors.Is(err, context.Canceled))
+}
+
+// TestEndsAgain: a session that ends as soon as it is made is tried once more, and no more.
+func TestEndsAgain(t *testing.T) {
+	v := vcenter.New(t)
+	calls := 0
+	_, err := Do(t.Context(), open(t, v.Credentials()), func(context.Context, *vim25.Client) (bool, error) {
+		calls++
+		return false, soap.WrapVimFault(&types.NotAuthenticated{})
+	})
+	cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
+	expect.Same(t, "calls and logins", []int{2, 2}, []int{calls, v.Calls()["Login"]})
+}
+
+// TestAnsweredAtLast: a vCenter that was silent and refuses the login, or is another one, answers.
+func TestAnsweredAtLast(t *testing.T) {
+	v := vcenter.New(t)
+	for name, c := range map[string]struct {
+		password, server string
+		want             error
+	}{
+		"refused": {"wrong", "", errUnasked}, "another server": {vcenter.Password, noSuchServer, cloud.ErrOtherServer},
+		"it lets us in": {vcenter.Password, "", nil},
+	} {
+		s := open(t, with(v.Credentials(), "password", c.password))
+		s.server = c.server
+		s.breaker.trip(s.now(), io.ErrUnexpectedEOF)
+		client, err := s.try(t.Context())
+		expect.Same(t, name+": the error", true, errors.Is(err, c.want))
+		expect.Same(t, name+": a client", c.want == nil, client != nil)
+		expect.Same(t, name+": it does not answer", false, s.Broken())
+	}
+}
+
+// TestLeaveTwice: a place is given back once.
+func TestLeaveTwice(t *testing.T) {
+	s := (&inProcess{}).loggedIn()
+	freed := 0
+	s.Freed = func() { freed++ }
+	for _, enters := range []bool{true, false} {
+		ctx, leave := s.Visit(t.Context())
+		if enters {
+			expect.OK(t, s.Enter(ctx))
+		}
+		leave()
+		leave()
+		expect.Same(t, "places taken, places that became free", []int{0, 1}, []int{s.limit.taken, freed})
+	}
+}
+
+// TestLastByte: a text is cut at the byte that is too much, also when it ends there, but not inside a character or an entity.
+func TestLastByte(t *testing.T) {
+	for name, c := range map[string]struct {
+		end, more string
+		kept      int
+	}{
+		"the last byte": {"x", "", 0}, "one more": {"x", "x", 0}, "two more": {"x", "xx", 0},
+		"a character":     {"x", "\x80\x80x", 2},
+		"no character":    {"x", strings.Repeat("\x80", 40), maxEntity},
+		"an entity":       {"&", "#1;xx", 3},
+		"no entity":       {"&", strings.Repeat("x", 40), maxEntity},
+		"the next entity": {"x", "&#1;", 0},
+	} {
+		text := strings.Repeat("x", maxText-1) + c.end
+		for _, piece := range []int{512, maxText + len("<x>"), maxText + len("<x>") + 1, 1 << 20} {
+			s, err := sifted("<x>"+text+c.more+"</x><y>y</y>", piece)
+			expect.OK(t, err)
+			expect.Same(t, name, maxText+c.kept, s.out.Len()-len("<x></x><y>y</y>"))
+		}
+	}
+}
+
+// TestDepth: each way to end an element ends one.
+func TestDepth(t *testing.T) {
+	for answer, want := range map[string]int{
+		"<a>": 1, "<a></a>": 0, "<a/>": 0, "<a></a/>": 0, "<a b='/'>": 1, "<?a/?>": 0, "<a></>": 0,
+	} {
+		s, err := sifted(answer, 512)
+		expect.OK(t, err)
+		expect.Same(t, answer, want, s.depth)
+	}
+}
+
+// TestSameWordsOtherReason: what is told is new if its reason is, and a story that is told again is the first one.
+func TestSameWordsOtherReason(t *testing.T) {
+	var s stories
+	for n, c := range []struct {
+		reason, lasting string
+		again           bool
+	}{{"A", "try #", false}, {"A", "try #", true}, {"B", "try #", false}, {"B", "#", false}, {"B", "#", true}} {
+		_, again := s.tell("m", story{c.reason, fmt.Sprint(n), c.lasting})
+		expect.Same(t, fmt.Sprint("told before, ", n), c.again, again)
+	}
+}
+
+// TestWordsEnd: a fault that says as much as is shown is shown whole, and what it says beside that is seen to be missing. What
+// it says of a session that ended is no news to people.
+func TestWordsEnd(t *testing.T) {
+	for more, want := range map[string]string{"": "x", "y": "..."} {
+		said := words(failedTask(strings.Repeat("x", maxWords), &types.SystemError{Reason: more}))
+		expect.Same(t, "bytes", maxWords, len(said))
+		expect.Same(t, "its end, with "+more, true, strings.HasSuffix(said, want))
+	}
+	expect.Same(t, "an ended session", "", words(refusedCall("Not authenticated.", &types.NotAuthenticated{})))
+}
+
+// TestPauses: a task that failed is tried again after a while, and what was refused at once may be tried at once.
+func TestPauses(t *testing.T) {
+	for want, fault := range map[time.Duration]types.BaseMethodFault{
+		30 * time.Second: &types.GenericVmConfigFault{}, 0: &types.SystemError{},
+	} {
+		known, _ := errors.AsType[*cloud.Error](failedTask("x", fault))
+		expect.Same(t, "pause", want, known.After)
+	}
+	expect.Same(t, "outcome of what is not there", "transient", outcome(t.Context(), cloud.ErrNotFound))
+}

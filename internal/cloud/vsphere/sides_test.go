@@ -1,0 +1,298 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+func taskOf(n int) types.ManagedObjectReference {
+	return types.ManagedObjectReference{Type: "Task", Value: fmt.Sprint("task-", n)}
+}
+
+func vmOf(n int) types.ManagedObjectReference {
+	return types.ManagedObjectReference{Type: "VirtualMachine", Value: fmt.Sprint("vm-", n)}
+}
+
+func plainMachine(t *testing.T) cloud.Machine {
+	t.Helper()
+	return machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+}
+
+// TestReached: a VM is reached if it can be read and is connected. What a vCenter says instead is cut.
+func TestReached(t *testing.T) {
+	long := types.VirtualMachineConnectionState(strings.Repeat("x", 33))
+	for _, c := range []struct {
+		id    string
+		state types.VirtualMachineConnectionState
+		says  string
+	}{
+		{"x", types.VirtualMachineConnectionStateConnected, ""},
+		{"", types.VirtualMachineConnectionStateConnected, "(connected)"},
+		{"x", types.VirtualMachineConnectionStateOrphaned, "(orphaned)"},
+		{"x", long[1:], "(" + string(long[1:]) + ")"},
+		{"x", long, "(" + string(long[4:]) + "...)"},
+	} {
+		expect.Says(t, "a VM that is "+string(c.state), reached(&sighting{id: c.id, connection: c.state}), c.says)
+	}
+}
+
+// noFilter is a vCenter that notes what it is asked for, and makes no filter.
+type noFilter struct{ calls []string }
+
+// RoundTrip is part of soap.RoundTripper.
+func (n *noFilter) RoundTrip(_ context.Context, request, answer soap.HasFault) error {
+	n.calls = append(n.calls, strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", request), "*methods."), "Body"))
+	switch a := answer.(type) {
+	case *methods.CreateContainerViewBody:
+		a.Res = &types.CreateContainerViewResponse{Returnval: vmOf(1)}
+	case *methods.CreateFilterBody:
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+func (n *noFilter) client() *vim25.Client {
+	return &vim25.Client{RoundTripper: n, ServiceContent: types.ServiceContent{ViewManager: &types.ManagedObjectReference{}}}
+}
+
+// TestUnfiltered: VMs of which no changes would be told are not followed, and their view is removed with the watcher.
+func TestUnfiltered(t *testing.T) {
+	var n noFilter
+	w := &watcher{client: n.client()}
+	err := w.addView(t.Context(), vmOf(0))
+	expect.Same(t, "it says why", true, errors.Is(err, io.ErrUnexpectedEOF))
+	w.free(t.Context())
+	expect.Same(t, "calls", []string{"CreateContainerView", "CreateFilter", "DestroyPropertyCollector", "DestroyView"}, n.calls)
+}
+
+// TestLeftWatchers: watchers that were left are removed in the session that they were made in, once.
+func TestLeftWatchers(t *testing.T) {
+	var here, elsewhere noFilter
+	now := here.client()
+	a := &account{left: []*watcher{{client: elsewhere.client()}, {client: now}}}
+	for range 2 {
+		a.freeLeft(t.Context(), now)
+	}
+	expect.Same(t, "calls here", []string{"DestroyPropertyCollector"}, here.calls)
+	expect.Same(t, "calls elsewhere", 0, len(elsewhere.calls))
+}
+
+// TestWatchedAndAfter: while a watch runs, a place that is free wakes who waits for it. What holds only then ends with it.
+func TestWatchedAndAfter(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	ctx, end := context.WithCancel(t.Context())
+	keys, ended := make(chan cloud.Key, 10), make(chan error, 1)
+	go func() { ended <- a.Watch(ctx, keys) }()
+	over := func() (any, bool) {
+		a.waiting.mu.Lock()
+		defer a.waiting.mu.Unlock()
+		return a.waiting.begun, a.waiting.wake != nil && a.waiting.begun.IsZero()
+	}
+	wait.Until(t, "the list of all VMs", func() (any, bool) { _, done := over(); return nil, done && a.inventory.isSynced() })
+	wantLater(t, a.waiting.note(m.Key, &cloud.Error{Kind: cloud.Later, After: time.Second}))
+	a.waiting.freed()
+	expect.Same(t, "woken", m.Key, <-keys)
+	a.ledger.note(m, func(w *work) { w.neverRan, w.job.watched = true, true })
+	end()
+	expect.OK(t, <-ended)
+	expect.Same(t, "a list of tasks", true, a.view.Load() == nil)
+	expect.Same(t, "up to date", false, a.Health().Synced)
+	expect.Same(t, "who is woken", true, a.waiting.wake == nil)
+	w := a.ledger.recall(m)
+	expect.Same(t, "what is believed of the machine", []bool{false, false}, []bool{w.neverRan, w.job.watched})
+	expect.Same(t, "watched", false, a.watching.Load())
+}
+
+// TestBrokenBetweenFolders: a vCenter that is silent is not asked for one folder after the other.
+func TestBrokenBetweenFolders(t *testing.T) {
+	v := newAway(t)
+	a := lateConnect(t, v.door.Credentials())
+	v.shut.Store(true)
+	a.session.Check(t.Context())
+	for n := range 2 {
+		a.folders.note(&infrav1.VSphereVM{Folder: fmt.Sprint(n)})
+	}
+	err := a.addFolders(t.Context(), &watcher{}, errMoreFolders)
+	expect.Same(t, "it says that the vCenter is silent", true, session.Silent(err))
+}
+
+// TestLateUntil: a request of a process before us may arrive for a machine that is older than this process and has no VM.
+func TestLateUntil(t *testing.T) {
+	for name, c := range map[string]struct {
+		created time.Time
+		existed bool
+		seen    types.ManagedObjectReference
+		late    bool
+	}{
+		"older":             {created: noon.Add(-1), late: true},
+		"of that moment":    {created: noon},
+		"younger":           {created: noon.Add(1)},
+		"it had a VM":       {created: noon.Add(-1), existed: true},
+		"its VM was seen":   {created: noon.Add(-1), seen: vmOf(1)},
+		"old, and has both": {created: noon.Add(-1), existed: true, seen: vmOf(1)},
+	} {
+		a, m := &account{opened: noon, now: func() time.Time { return noon }}, plainMachine(t)
+		m.Created, m.Existed = c.created, c.existed
+		a.ledger.note(m, func(w *work) { w.object = c.seen })
+		s := expect.Got(a.gather(t.Context(), m))(t)
+		expect.Same(t, name, c.late, s.lateUntil.Equal(noon.Add(lateRequest)))
+		expect.Same(t, name+": it ran", c.existed, s.ran)
+	}
+}
+
+// TestSaw: since when a VM is off counts for one that never ran, from the first time on that it is seen.
+func TestSaw(t *testing.T) {
+	const on, off = types.VirtualMachinePowerStatePoweredOn, types.VirtualMachinePowerStatePoweredOff
+	for name, c := range map[string]struct {
+		what  sight
+		power types.VirtualMachinePowerState
+		ran   bool
+		idle  time.Time
+		want  time.Time
+		runs  bool
+	}{
+		"off":              {ours, off, false, time.Time{}, noon, false},
+		"off for long":     {ours, off, false, noon.Add(-1), noon.Add(-1), false},
+		"off after it ran": {ours, off, true, time.Time{}, time.Time{}, true},
+		"on":               {ours, on, false, time.Time{}, time.Time{}, true},
+		"another's":        {stranger, on, false, time.Time{}, time.Time{}, false},
+	} {
+		var a account
+		m, s := plainMachine(t), survey{now: noon}
+		a.ledger.note(m, func(w *work) { w.idle, w.made, w.ran = c.idle, noon, c.ran })
+		a.saw(m, &s, found{c.what, &sighting{ref: vmOf(1), power: c.power}})
+		w := a.ledger.recall(m)
+		expect.Same(t, name+": off since", true, w.idle.Equal(c.want))
+		expect.Same(t, name+": it ran", c.runs, w.ran)
+		expect.Same(t, name+": its VM is known, and a clone's is awaited", []bool{c.what == ours, c.what != ours},
+			[]bool{w.object == vmOf(1), !w.made.IsZero()})
+	}
+}
+
+// TestStruck: a machine is known to be gone for a minute, unless something is begun for it.
+func TestStruck(t *testing.T) {
+	var l ledger
+	m := plainMachine(t)
+	expect.Same(t, "wanted no more, first and then", []bool{true, false}, []bool{l.abandon(m), l.abandon(m)})
+	l.strike(m, noon)
+	for at, want := range map[time.Time]bool{noon: true, noon.Add(keepGone - 1): true, noon.Add(keepGone): false} {
+		expect.Same(t, "gone at "+at.String(), want, l.struck(m, at))
+	}
+	l.begin(m, job{act: cloning})
+	expect.Same(t, "gone when something was begun", false, l.struck(m, noon))
+}
+
+// TestPostpone: each failure doubles the pause, up to five minutes.
+func TestPostpone(t *testing.T) {
+	w := work{}
+	for n, seconds := range []float64{30, 60, 120, 240, 300, 300} {
+		w.postpone(io.ErrUnexpectedEOF, noon)
+		expect.Same(t, fmt.Sprint("pause after failure ", n+1), seconds, w.notBefore.Sub(noon).Seconds())
+		expect.Same(t, "failures", n+1, w.failures)
+	}
+	w.failures = 1000
+	w.postpone(io.ErrUnexpectedEOF, noon)
+	expect.Same(t, "pause after many failures", 300*time.Second, w.notBefore.Sub(noon))
+}
+
+// TestSettled: a task that has ended is forgotten, and no other one; a VM is forgotten once it is known to be destroyed.
+func TestSettled(t *testing.T) {
+	for name, c := range map[string]struct {
+		job     job
+		current types.ManagedObjectReference
+		left    act
+		object  bool
+	}{
+		"destroyed":            {job{act: destroying, task: taskOf(1), state: types.TaskInfoStateSuccess}, taskOf(1), "", false},
+		"ended, nobody knows":  {job{act: destroying, state: types.TaskInfoStateSuccess, forgotten: true}, taskOf(0), erasing, true},
+		"not destroyed":        {failedWith(destroying, &types.NoPermission{}), taskOf(1), erasing, true},
+		"another is under way": {job{act: destroying, task: taskOf(1), state: types.TaskInfoStateSuccess}, taskOf(2), erasing, false},
+	} {
+		var l ledger
+		m := plainMachine(t)
+		l.note(m, func(w *work) { w.job, w.object = job{act: erasing, task: c.current}, vmOf(1) })
+		_ = l.settle(m, c.job, noon)
+		w := l.recall(m)
+		expect.Same(t, name+": what is under way", c.left, w.job.act)
+		expect.Same(t, name+": its VM is known", c.object, w.object == vmOf(1))
+	}
+}
+
+// TestJobs: what is known of a task by its state and its fault.
+func TestJobs(t *testing.T) {
+	fault := &types.LocalizedMethodFault{Fault: &types.NoPermission{}}
+	for name, c := range map[string]struct {
+		job                    job
+		fails, did, under, end bool
+	}{
+		"none":                {job{}, false, false, false, false},
+		"runs":                {job{act: destroying, state: types.TaskInfoStateRunning}, false, true, true, false},
+		"runs, after a fault": {job{act: destroying, state: types.TaskInfoStateRunning, fault: fault}, false, true, true, false},
+		"failed":              {job{act: destroying, state: types.TaskInfoStateError, fault: fault}, true, false, false, true},
+		"failed without one":  {job{act: destroying, state: types.TaskInfoStateError}, false, true, false, true},
+		"done":                {job{act: destroying, state: types.TaskInfoStateSuccess}, false, true, false, true},
+		"forgotten":           {job{act: destroying, state: types.TaskInfoStateSuccess, forgotten: true}, false, false, false, true},
+		"another act":         {job{act: cloning, state: types.TaskInfoStateSuccess}, false, false, false, true},
+	} {
+		expect.Same(t, name, []bool{c.fails, c.did, c.under, c.end},
+			[]bool{c.job.err() != nil, c.job.did(destroying), c.job.underWay(), c.job.ended()})
+	}
+}
+
+// TestNewsOfTasks: a task that ends or leaves the list wakes its machine; of what is under way the list is made.
+func TestNewsOfTasks(t *testing.T) {
+	m := plainMachine(t)
+	state := func(s types.TaskInfoState) []types.PropertyChange {
+		return []types.PropertyChange{{Name: "info.state", Val: s}}
+	}
+	const runs, ended = types.TaskInfoStateRunning, types.TaskInfoStateSuccess
+	for name, c := range map[string]struct {
+		news    types.ObjectUpdate
+		wakes   int
+		watched bool
+		listed  int
+	}{
+		"it ends":      {types.ObjectUpdate{Obj: taskOf(1), ChangeSet: state(ended)}, 1, true, 0},
+		"it runs":      {types.ObjectUpdate{Obj: taskOf(1), ChangeSet: state(runs)}, 0, true, 1},
+		"it leaves":    {types.ObjectUpdate{Obj: taskOf(1), Kind: types.ObjectUpdateKindLeave}, 1, false, 1},
+		"another ends": {types.ObjectUpdate{Obj: taskOf(2), ChangeSet: state(ended)}, 0, true, 1},
+	} {
+		var l ledger
+		l.begin(m, job{act: destroying, task: taskOf(1)})
+		l.note(machineOf(t, "idle", infrav1.WindowsMachineSpec{}), func(w *work) { w.job.task = taskOf(2) })
+		l.markWatched(clones.Tasks{taskOf(1): true})
+		expect.Same(t, name+": machines that are woken", c.wakes, len(l.update(c.news)))
+		expect.Same(t, name+": followed", c.watched, l.recall(m).job.watched)
+		expect.Same(t, name+": tasks under way", c.listed, len(l.tasks()))
+		l.markWatched(clones.Tasks{taskOf(3): true})
+		expect.Same(t, name+": followed when others are", false, l.recall(m).job.watched)
+	}
+}
+
+// TestWayOut: the way out is told where the place is not found, and nowhere else.
+func TestWayOut(t *testing.T) {
+	for reason, want := range map[string]bool{infrav1.PlacementNotFoundReason: true, infrav1.SpecInvalidReason: false} {
+		err := withWayOut(cloud.Errorf(cloud.Invalid, reason, "x"))
+		expect.Same(t, reason, want, strings.Contains(err.Error(), infrav1.MachineFinalizer))
+	}
+	expect.Same(t, "no error of a cloud", true, errors.Is(withWayOut(io.ErrUnexpectedEOF), io.ErrUnexpectedEOF))
+	expect.OK(t, withWayOut(nil))
+}
