@@ -69,6 +69,16 @@ func TestNowhereToBeSeen(t *testing.T) {
 	wantRefused(t, err)
 }
 
+// TestGoneIsForgotten: what was found out about the clones of a machine is kept no longer than the machine.
+func TestGoneIsForgotten(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	expect.Same(t, "gone", true, v.isGone(a)(m))
+	v.Count()
+	expect.Got(a.clones.Rivals(t.Context(), m, time.Time{}))(t)
+	expect.Same(t, "the vCenter is asked anew", true, sum(v.Count()) > 0)
+}
+
 // TestBackAfterItWasGone: a VM that shows up soon after its machine was let go is removed all the same.
 func TestBackAfterItWasGone(t *testing.T) {
 	v := newStage(t)

@@ -124,6 +124,8 @@ func TestLongDetail(t *testing.T) {
 	long := strings.Repeat("x", maxDetail+1)
 	cut := strings.Repeat("x", maxDetail-3) + "..."
 	expect.Same(t, "a privilege", " "+cut, lacking(&types.NoPermission{PrivilegeId: long}))
+	expect.Same(t, "a datastore", " ("+cut+")", detail(soap.WrapVimFault(&types.NoDiskSpace{Datastore: long})))
+	expect.Same(t, "a property", " ("+cut+")", detail(soap.WrapVimFault(&types.InvalidArgument{InvalidProperty: long})))
 	on := &types.ManagedObjectReference{Value: long[:maxDetail]}
 	expect.Same(t, "a privilege and an object", " "+cut+" on  "+cut[1:],
 		lacking(&types.NoPermission{PrivilegeId: long, Object: on}))

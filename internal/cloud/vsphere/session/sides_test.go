@@ -254,3 +254,18 @@ func TestPauses(t *testing.T) {
 	}
 	expect.Same(t, "outcome of what is not there", "transient", outcome(t.Context(), cloud.ErrNotFound))
 }
+
+// TestOthersDoNotProbe: while one waits for the vCenter, a caller asks nothing, and gets the error. Which server it was at is
+// known all the same.
+func TestOthersDoNotProbe(t *testing.T) {
+	p := &inProcess{}
+	s := p.loggedIn()
+	s.server = noSuchServer
+	s.breaker.trip(s.now().Add(-probeEvery), io.ErrUnexpectedEOF)
+	s.breaker.await(1)
+	expect.Same(t, "silent", true, Silent(s.ready(t.Context())))
+	expect.Same(t, "probes", time.Duration(0), p.may)
+	expect.Same(t, "server", noSuchServer, expect.Got(s.Server(t.Context()))(t))
+	s.breaker.await(-1)
+	expect.OK(t, s.ready(t.Context()))
+}

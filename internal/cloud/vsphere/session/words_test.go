@@ -201,6 +201,7 @@ func TestStoryEnds(t *testing.T) {
 		"it is fine":  {true, nil, 0},
 		"it is gone":  {false, cloud.ErrNotFound, 0},
 		"it was gone": {true, cloud.ErrNotFound, 0},
+		"a sentence":  {false, &cloud.Error{Message: "gone", Err: cloud.ErrNotFound}, 0},
 	} {
 		expect.Says(t, "error", s.Told(t.Context(), "vsphere://x", false, fails), "1st")
 		if err := s.Told(t.Context(), "vsphere://x", end.done, end.err); err != end.err { //nolint:errorlint // the same one
