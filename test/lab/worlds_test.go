@@ -156,7 +156,7 @@ func (j *joins) ofTheNetwork() []provoked {
 		fails("network", step.ReasonStaleNetworks, "0x800706ba").
 			in(throwing("Send-HnsCall", "HNS failed with error: the RPC server is unavailable (0x800706ba)")).
 			with(l2bridge),
-		fails("network", step.ReasonNetworkSettingsFailed, "netsh.exe").exits(1).
+		fails("network", step.ReasonNetworkSettingsFailed, "Windows Defender Firewall service").exits(1).
 			in(image(func(s *windows.State) { s.Services["mpssvc"] = &windows.Service{State: windows.Stopped} })).
 			with(l2bridge),
 		fails("network", step.ReasonNetworkNotReady, "External").in(faulty(guest.Faults{NoDHCP: true})).
