@@ -269,3 +269,18 @@ func TestOthersDoNotProbe(t *testing.T) {
 	s.breaker.await(-1)
 	expect.OK(t, s.ready(t.Context()))
 }
+
+// TestNoCallElsewhere: a caller who means one server makes no call at another one.
+func TestNoCallElsewhere(t *testing.T) {
+	s := (&inProcess{}).loggedIn()
+	s.client.ServiceContent.About.InstanceUuid = "a"
+	for server, text := range map[string]string{"a": "", "": "", "b": "another vCenter answers"} {
+		calls := 0
+		_, err := Do(At(t.Context(), server), s, func(context.Context, *vim25.Client) (bool, error) {
+			calls++
+			return true, nil
+		})
+		expect.Says(t, "for "+server, err, text)
+		expect.Same(t, "calls are made for "+server, text == "", calls == 1)
+	}
+}

@@ -132,7 +132,10 @@ func TestTimes(t *testing.T) {
 	expect.OK(t, s.Close(t.Context()))
 	expect.Same(t, "a logout", 15*time.Second, p.may)
 	expect.Same(t, "who finds no place looks again", time.Second, errBusy.After)
-	expect.OK(t, s.Close(t.Context())) // a second time
+	expect.Same(t, "sessions after it", 0, s.Health().Sessions)
+	p.may = 0
+	expect.OK(t, s.Close(t.Context()))
+	expect.Same(t, "a second logout", time.Duration(0), p.may)
 }
 
 // last is the way of a request that ends there, and notes how long it may take.
