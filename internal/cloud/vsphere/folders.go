@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 // maxFolders is how many folders an account that may not see the whole vCenter is watched in. Specs name folders, and a tenant
@@ -75,7 +74,7 @@ func (a *account) addFolders(ctx context.Context, w *watcher, why error) error {
 		if err == nil {
 			err = w.addView(ctx, at)
 		}
-		if !session.Answered(err) && a.session.Broken() {
+		if a.session.Broken() {
 			return err
 		}
 	}

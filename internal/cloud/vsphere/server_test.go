@@ -51,6 +51,19 @@ func TestOtherServer(t *testing.T) {
 	}
 }
 
+// TestInventoryOfAnother: what the watch has seen is not told to a machine of another vCenter.
+func TestInventoryOfAnother(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	running(t, a, m)
+	watched(t, a)
+	m.Server = expect.Got(a.Server(t.Context(), m.Key))(t)
+	expect.Same(t, "state", cloud.Running, expect.Got(a.Observe(t.Context(), m))(t).State)
+	m.Server = "another"
+	_, err := a.Observe(t.Context(), m)
+	expect.Says(t, "Observe", err, "another vCenter answers")
+}
+
 // TestServerWakes: a machine that has no VM, and came no further than the question which server it is at, is woken when the
 // vCenter is back.
 func TestServerWakes(t *testing.T) {

@@ -196,7 +196,11 @@ func TestStruck(t *testing.T) {
 	for at, want := range map[time.Time]bool{noon: true, noon.Add(keepGone - 1): true, noon.Add(keepGone): false} {
 		expect.Same(t, "gone at "+at.String(), want, l.struck(m, at))
 	}
+	l.note(m, func(w *work) { w.unsure, w.made = true, noon })
 	l.begin(m, job{act: cloning})
+	w := l.recall(m)
+	expect.Same(t, "doubts of a clone before", []bool{false, true}, []bool{w.unsure, w.made.IsZero()})
+	expect.Same(t, "machines", []cloud.Key{m.Key}, l.machines())
 	expect.Same(t, "gone when something was begun", false, l.struck(m, noon))
 }
 

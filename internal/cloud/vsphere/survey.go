@@ -68,7 +68,7 @@ func (a *account) findOut(ctx context.Context, m cloud.Machine, q question, s *s
 		a.saw(m, s, f)
 	case whetherItRan:
 		s.ran, err = a.everRan(ctx, s.vm.ref)
-		a.ledger.note(m, func(w *work) { w.ran, w.neverRan = w.ran || s.ran, err == nil && !s.ran && s.synced })
+		a.ledger.note(m, func(w *work) { w.ran, w.neverRan = s.ran, err == nil && !s.ran && s.synced })
 	case earlierClones:
 		var ended bool
 		s.earlier, ended, err = a.clones.Earlier(ctx, m)

@@ -53,7 +53,7 @@ func (a *account) keepWatching(ctx context.Context, keys *outbox) error {
 	for {
 		err := a.watchPages(ctx, keys)
 		woken := a.waiting.over(false)
-		broken := a.session.Broken() && ctx.Err() == nil
+		broken := a.session.Broken()
 		if broken || errors.Is(err, cloud.ErrOtherServer) {
 			woken = slices.Concat(woken, a.inventory.all(), a.ledger.machines())
 		}

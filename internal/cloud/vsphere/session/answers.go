@@ -152,7 +152,7 @@ func (s *sieve) text(c byte) bool {
 	}
 	s.size++
 	inside := s.entity || c&0xC0 == 0x80 // an entity, or a character of several bytes
-	s.cut = s.cut || s.size > maxText && !inside || s.size > maxText+maxEntity
+	s.cut = s.size > maxText && !inside || s.size > maxText+maxEntity
 	s.entity = c == '&' || s.entity && c != ';'
 	return !s.cut
 }

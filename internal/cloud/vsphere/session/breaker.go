@@ -46,7 +46,7 @@ func (s *Session) Check(ctx context.Context) { s.probe(ctx) }
 func (s *Session) Await(ctx context.Context) {
 	s.breaker.await(1)
 	defer s.breaker.await(-1)
-	for s.Broken() && ctx.Err() == nil {
+	for s.Broken() {
 		select {
 		case <-ctx.Done():
 			return

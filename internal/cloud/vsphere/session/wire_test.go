@@ -198,6 +198,16 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// TestTooLargeOnTheWire: what is too large is no answer.
+func TestTooLargeOnTheWire(t *testing.T) {
+	request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://vcenter", http.NoBody))(t)
+	answer, err := bounded{answers(strings.Repeat("<x>", maxDepth+1))}.RoundTrip(request)
+	if answer != nil {
+		expect.OK(t, answer.Body.Close())
+	}
+	expect.Same(t, "too large", true, answer == nil && is(ErrTooLarge)(err))
+}
+
 // endless is a vCenter whose list has no end.
 type endless struct{ calls []string }
 
