@@ -300,3 +300,29 @@ func TestWayOut(t *testing.T) {
 	expect.Same(t, "no error of a cloud", true, errors.Is(withWayOut(io.ErrUnexpectedEOF), io.ErrUnexpectedEOF))
 	expect.OK(t, withWayOut(nil))
 }
+
+// TestSeenByTheWatch: a VM that ran and is off, as the watch says, is destroyed without another question.
+func TestSeenByTheWatch(t *testing.T) {
+	s := has(findsVM(types.VirtualMachinePowerStatePoweredOff), ran(true))
+	s.asked[whatIsThere] = 0
+	expect.Same(t, "next", "start: destroying vm-1", outcome(next(plainMachine(t), s, wantGone)))
+}
+
+// TestAllArrived: what is known of clones will do from the moment on that no request for the VM may arrive any more.
+func TestAllArrived(t *testing.T) {
+	early, late := noon.Add(-lateRequest), noon.Add(1)
+	for name, c := range map[string]struct {
+		lost, until, want time.Time
+	}{
+		"nothing was lost":              {},
+		"an answer, long ago":           {lost: early, want: noon},
+		"an answer, a moment ago":       {lost: early.Add(1)},
+		"of a process before":           {until: noon, want: noon},
+		"of a process just before":      {until: late},
+		"an answer before that process": {lost: early.Add(-1), until: noon, want: noon},
+		"an answer after that process":  {lost: early, until: noon.Add(-1), want: noon},
+	} {
+		s := survey{now: noon, lateUntil: c.until, memory: work{answerLost: c.lost}}
+		expect.Same(t, name, true, s.allArrived().Equal(c.want))
+	}
+}
