@@ -117,6 +117,7 @@ func TestHostileConsole(t *testing.T) {
 		}
 	}
 	expect.Same(t, "the same line many times", 1, len(lastWords(strings.Repeat("CAPWIN x\n", 50))))
+	expect.Same(t, "a line with two marks", []string{"CAPWIN x SAC y"}, lastWords("a SAC b CAPWIN x SAC y\n"))
 }
 
 // TestConsoleThatDoesNotCome: no error has the address, whose signature opens the log to anybody.

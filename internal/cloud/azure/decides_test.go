@@ -105,6 +105,9 @@ func TestWhoseItIs(t *testing.T) {
 	}
 	m.Spec.Azure = nil
 	expect.Same(t, "names without a spec", []string{"win-1-os"}, namesOf(m))
+	m.Spec.Azure = &infrav1.AzureVM{}
+	expect.Same(t, "names of a VM with one adapter", 2, len(namesOf(m)))
+	expect.Same(t, "the group of what is not in Azure", "", scopeOf("x"))
 }
 
 // TestLedgerOfManyMachines: those that nobody asked for in a day are forgotten, once there are very many.

@@ -129,6 +129,7 @@ func TestInspectWithoutAccess(t *testing.T) {
 	if len(found) != 1 || found[0].Check != "login" || found[0].Result != cloud.CheckFailed || found[0].Text == "" {
 		t.Errorf("found %+v", found)
 	}
+	expect.Same(t, "connections that are left", 0, int(s.open.Load()))
 	spec := s.spec().Azure
 	spec.ResourceGroup = ""
 	_, err := Provider{login: s.login}.Inspect(t.Context(), s.credentials(), spec, nil)

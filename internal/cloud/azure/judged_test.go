@@ -54,6 +54,7 @@ func TestTightest(t *testing.T) {
 		return u
 	}
 	all := []usage{quota("", 9, 9), quota("cores", 10, 20), quota("Family", 0, 9), quota("tight", 5, 10), quota("wide", 0, 12)}
+	all = append(all, quota("five", 0, 5))
 	for name, c := range map[string]struct {
 		names []string
 		want  string
@@ -63,6 +64,7 @@ func TestTightest(t *testing.T) {
 		"the one used more": {[]string{"tight", "wide"}, "tight", true},
 		"of no family":      {[]string{"cores", ""}, "cores", true},
 		"what is not told":  {[]string{"spot", ""}, "", false},
+		"the first of two":  {[]string{"tight", "five"}, "tight", true},
 	} {
 		least, known := tightest(all, c.names)
 		expect.Same(t, name, c.want, least.Name.Value)
@@ -119,6 +121,8 @@ func TestSawIsNoted(t *testing.T) {
 		s := &next.Survey{Now: blueNoon, Seen: &next.Sight{State: next.Succeeded, Power: c.power}, Missed: w.missed, View: w.view}
 		a.saw(m, s, w)
 		expect.Same(t, name, c.noted, a.ledger.recall(m).was)
+		noted := a.ledger.recall(m)
+		expect.Same(t, name+": nothing is open", true, noted.lost.IsZero() && len(noted.separate.made) == 0)
 		expect.Same(t, name+": it ran", true, s.Ran)
 		expect.Same(t, name+": it is not missed", next.Missed{}, s.Missed)
 		expect.Same(t, name+": its failure is over", true, s.View == nil)

@@ -54,7 +54,7 @@ func TestOpened(t *testing.T) {
 		"asked for at the same time": {room, 0, false, true},
 		"of a family, later":         {quota, 1, true, true},
 		"of a family, before":        {quota, -1, false, false},
-		"nothing was closed":         {fault.Verdict{}, 1, true, true},
+		"nothing was closed":         {fault.Verdict{}, -1, true, true},
 	} {
 		a, m := &account{now: func() time.Time { return blueNoon }}, blueMachine()
 		c.of.Error = cloud.Errorf(cloud.Exhausted, "Other", "full")
@@ -136,8 +136,12 @@ func TestListSizes(t *testing.T) {
 		"refused":   {said{http.StatusForbidden, denied}, sizesAgain, 0},
 		"throttled": {said{http.StatusTooManyRequests, `{"error":{"message":"try again after '900' seconds"}}`}, 15 * time.Minute, 0},
 	} {
-		a := blueAccount(t, says(func(*http.Request) (int, string) { return c.answer.status, c.answer.text }))
-		s := a.sizes.shelf(armsim.Subscription, "eastus")
+		var s *shelf
+		a := blueAccount(t, says(func(*http.Request) (int, string) {
+			expect.Same(t, name+": it is under way", true, s.asking)
+			return c.answer.status, c.answer.text
+		}))
+		s = a.sizes.shelf(armsim.Subscription, "eastus")
 		expect.OK(t, a.listSizes(t.Context(), s))
 		expect.Same(t, name+": sizes", c.known, len(s.sizes))
 		expect.Same(t, name+": it is asked for", false, s.asking)

@@ -1,0 +1,226 @@
+package azure
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// TestAfterARequest: what each answer to a request leaves in the ledger, and whether another request may follow at once.
+func TestAfterARequest(t *testing.T) {
+	choice := request.Choice{Size: "Standard_D4s_v5"}
+	for name, c := range map[string]struct {
+		answer        said
+		silent, blank bool // the request waits for its turn, or has no user data
+		says          string
+		over          bool
+		want          next.Answer
+		lost, took    bool
+		adapters      int
+		closed        bool
+	}{
+		"accepted": {answer: said{http.StatusCreated, "{}"}, over: true, want: next.Accepted},
+		"taken":    {answer: said{http.StatusPreconditionFailed, "{}"}, want: next.Refused, took: true, adapters: 1},
+		"no room": {
+			answer: said{http.StatusConflict, faultBody("SkuNotAvailable")}, want: next.Refused, adapters: 1, closed: true,
+		},
+		"refused":        {answer: said{http.StatusForbidden, denied}, says: "no", over: true, want: next.Refused, adapters: 1},
+		"lost":           {answer: said{http.StatusBadGateway, ""}, says: "Bad", over: true, want: next.Lost, lost: true, adapters: 1},
+		"not its turn":   {silent: true, says: "this account's turn", over: true, adapters: 1},
+		"no user data":   {blank: true, says: "no user data", over: true, adapters: 1},
+		"not its format": {answer: said{http.StatusBadRequest, denied}, says: "no", over: true, want: next.Refused, adapters: 1},
+	} {
+		a, m := blueAccount(t, says(func(*http.Request) (int, string) { return c.answer.status, c.answer.text })), placed()
+		if c.silent {
+			silence(a, limiter.PutVM)
+		}
+		if c.blank {
+			m.UserData = func(context.Context) (cloud.UserData, error) { return nil, errors.New("no user data") }
+		}
+		s := a.lists.scope(blueGroup)
+		s.remnants[blueNIC.Key()] = remnant{}
+		missed := next.Missed{Times: 1}
+		a.ledger.note(m, blueNoon, func(w *work) {
+			w.looked, w.ran, w.missed, w.view, w.separate.made = blueNoon, true, missed, &fault.Verdict{}, []asked{{id: blueNIC}}
+		})
+		over, err := a.create(t.Context(), m, place{vm: blueVM, scope: s}, choice)
+		expect.Says(t, name, err, c.says)
+		expect.Same(t, name+": it is over", c.over, over)
+		w := a.ledger.recall(m)
+		expect.Same(t, name+": answer", c.want, w.put.Answer)
+		expect.Same(t, name+": it is lost", c.lost, w.lost.Equal(blueNoon))
+		expect.Same(t, name+": it is looked at anew", c.took, w.looked.IsZero())
+		expect.Same(t, name+": adapters", c.adapters, len(w.separate.made))
+		expect.Same(t, name+": what was left", c.adapters, len(s.remnants))
+		sent := c.want != ""
+		expect.Same(t, name+": what was before is over", sent, !w.ran && w.missed.Times == 0 && w.view == nil && w.choice == choice)
+		expect.Same(t, name+": closed", c.closed, a.closures.why(blueGroup, locationOf(m), choice, "x", blueNoon) != nil)
+	}
+}
+
+// TestStepsGoOn: after a look, a view, a check and a list of sizes it is decided again.
+func TestStepsGoOn(t *testing.T) {
+	for _, act := range []next.Act{next.Sizes, next.Look, next.View, next.Check} {
+		paths := ""
+		a := blueAccount(t, says(func(r *http.Request) (int, string) { paths += r.URL.Path; return http.StatusOK, "{}" }))
+		at := place{vm: blueVM, scope: a.lists.scope(blueGroup)}
+		over, err := a.do(t.Context(), placed(), at, next.Step{Act: act, ID: blueNIC.String()})
+		expect.OK(t, err)
+		expect.Same(t, string(act)+": it is over", false, over)
+		want := map[next.Act]string{
+			next.Sizes: "/skus", next.Look: "/win-1", next.View: "/instanceView", next.Check: "/win-1-node",
+		}[act]
+		expect.Same(t, string(act)+": asks for "+paths, true, strings.HasSuffix(paths, want))
+	}
+}
+
+// TestGathered: what a look at a machine's VM teaches of the machine and of its group.
+func TestGathered(t *testing.T) {
+	for name, c := range map[string]struct {
+		seen, ours, public, wants bool
+	}{
+		"nothing": {}, "ours": {seen: true, ours: true}, "a stranger's": {seen: true}, "a public address before": {public: true},
+		"a public address": {wants: true},
+	} {
+		a, m := &account{now: func() time.Time { return blueNoon }, calls: &calls{}}, placed()
+		s := a.lists.scope(blueGroup)
+		s.public = c.public
+		if c.wants {
+			m.Spec.Azure.NetworkInterfaces[0].PublicIP = infrav1.AzureEnabled
+		}
+		if c.seen {
+			s.vms[m.Name] = vmRecord{key: blueVM.Key()}
+		}
+		if c.ours {
+			s.vms[m.Name] = vmRecord{key: blueVM.Key(), mark: blueMark(), adapters: []string{"nic"}}
+			s.power.of[blueVM.Key()], s.addresses["nic"] = next.On, []string{"10.0.0.9"}
+		}
+		got := a.gather(&m, place{vm: blueVM, scope: s})
+		expect.Same(t, name+": it is seen", c.seen, got.Seen != nil)
+		expect.Same(t, name+": it existed, and ran", []bool{c.ours, c.ours}, []bool{m.Existed, got.Ran})
+		expect.Same(t, name+": it has an address", c.ours, got.Seen != nil && len(got.Seen.VM.Addresses) == 3)
+		expect.Same(t, name+": public addresses may be there", c.public || c.wants, s.public)
+	}
+}
+
+// TestMarked: the VMs of machines are told of, but for copies, and whether these are all.
+func TestMarked(t *testing.T) {
+	a := &account{}
+	s := a.lists.scope(blueGroup)
+	s.vms["win-1"], s.vms["copy"] = vmRecord{mark: blueMark(), original: true}, vmRecord{mark: blueMark()}
+	for _, told := range []bool{false, true} {
+		s.told = told
+		a.watching.Store(true)
+		all, known := a.Marked()
+		expect.Same(t, "marked", []cloud.Marked{blueMark()}, all)
+		expect.Same(t, "these are all", told, known)
+	}
+	a.untold()
+	expect.Same(t, "it is told", false, s.told)
+}
+
+// TestSweepInParts: a list that fails ends a sweep, and addresses that are known by then are told.
+func TestSweepInParts(t *testing.T) {
+	shown := `{"value":[{"id":"` + blueNIC.String() +
+		`","properties":{"ipConfigurations":[{"properties":{"privateIPAddress":"10.0.0.9"}}]}}]}`
+	for name, c := range map[string]struct {
+		fails string
+		says  string
+		woken string
+		swept bool
+	}{
+		"adapters": {"/networkInterfaces", "no", "", false}, "disks": {"/disks", "no", "m", false}, "none": {"-", "", "m", true},
+	} {
+		a := blueAccount(t, says(func(r *http.Request) (int, string) {
+			if strings.HasSuffix(r.URL.Path, c.fails) {
+				return http.StatusForbidden, denied
+			}
+			return http.StatusOK, shown
+		}))
+		s := a.lists.scope(blueGroup)
+		s.vms["a"] = vmRecord{mark: blueMark(), original: true, adapters: []string{blueNIC.Key()}}
+		keys, err := a.listRemnants(t.Context(), s)
+		expect.Says(t, name, err, c.says)
+		expect.Same(t, name+": woken", c.woken, names(keys))
+		expect.Same(t, name+": swept", c.swept, s.swept.Equal(blueNoon))
+		expect.Same(t, name+": began", blueNoon, s.sweepBegan)
+	}
+}
+
+// TestListsThatWait for their turn are due when it comes.
+func TestListsThatWait(t *testing.T) {
+	a := blueAccount(t, says(func(*http.Request) (int, string) { return http.StatusOK, "{}" }))
+	s := a.lists.scope(blueGroup)
+	s.vms["a"] = vmRecord{key: "a", mark: blueMark(), original: true}
+	s.power.of["a"], s.sweepDue = next.On, blueNoon.Add(time.Hour)
+	silence(a, limiter.ListNetwork)
+	silence(a, limiter.ListVMs)
+	a.pollRest(t.Context(), s)
+	a.pollPowers(t.Context(), s.power)
+	for what, at := range map[string]time.Time{"addresses": s.addressesDue, "powers": s.power.due} {
+		after := at.Sub(blueNoon)
+		expect.Same(t, what+" are due after "+after.String(), true, after > 59*time.Second && after <= time.Minute)
+	}
+	expect.Same(t, "powers are known", false, s.powered)
+}
+
+// TestOneAtATime: while a list is under way, who needs it waits.
+func TestOneAtATime(t *testing.T) {
+	var a *account
+	var s *scope
+	calls := 0
+	a = blueAccount(t, says(func(r *http.Request) (int, string) {
+		calls++
+		_, err := a.listVMs(r.Context(), s)
+		expect.Says(t, "another list", err, "waiting for Azure's list of VMs")
+		return http.StatusOK, "{}"
+	}))
+	s = a.lists.scope(blueGroup)
+	_, err := a.listVMs(t.Context(), s)
+	expect.OK(t, err)
+	expect.Same(t, "a list is under way", false, s.listing)
+	expect.Same(t, "lists", 1, calls)
+}
+
+// TestSilenceOfAzure: three calls without an answer break an account, whose health says why.
+func TestSilenceOfAzure(t *testing.T) {
+	c := &calls{now: func() time.Time { return blueNoon }}
+	for n := 1; n <= silences; n++ {
+		got := c.unanswered(io.EOF)
+		expect.Same(t, "its cause", true, errors.Is(got.err(), io.EOF) && got.lost)
+		expect.Same(t, "it is broken", n == silences, c.health().Broken)
+	}
+	c.close()
+	err := c.open()
+	expect.Same(t, "it is closed", true, err != nil && strings.Contains(err.Message, "closed"))
+}
+
+// TestIdentifyAgain: what spec.providerID says is the identity, if it is a VM's of a computer's name.
+func TestIdentifyAgain(t *testing.T) {
+	m := &infrav1.WindowsMachine{}
+	m.Spec.ProviderID = arm.ProviderID(blueVM)
+	expect.Same(t, "identity", blueMachine().Identity, expect.Got(Provider{}.Identify(m))(t))
+	m.Spec.ProviderID = "vsphere://x"
+	_, err := Provider{}.Identify(m)
+	expect.Says(t, "another cloud's", err, "is not valid for Azure")
+	before := len(arm.ProviderID(blueGroup.VM("")))
+	for over, cut := range []bool{false, true} {
+		m.Spec.ProviderID = arm.ProviderID(blueGroup.VM(strings.Repeat("x", 256-before+over)))
+		_, err = Provider{}.Identify(m)
+		expect.Says(t, "no computer's name", err, "does not end with the name of a Windows computer")
+		expect.Same(t, "it is cut", cut, err != nil && strings.Contains(err.Error(), "..."))
+	}
+}
