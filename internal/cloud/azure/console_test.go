@@ -140,4 +140,8 @@ func TestConsoleThatDoesNotCome(t *testing.T) {
 	if s.Names(armsim.Group, compute.VM)[0] != m.Name {
 		t.Error("the VM is gone")
 	}
+	for over, cut := range []bool{false, true} {
+		text := unreadable(errors.New(strings.Repeat("x", lineLength+over))).Message
+		expect.Same(t, "a long cause is cut: "+text, cut, strings.Contains(text, "..."))
+	}
 }

@@ -49,6 +49,8 @@ func TestCloudOfAPlace(t *testing.T) {
 	if refused, ok := errors.AsType[*cloud.Error](err); !ok || !strings.Contains(refused.Message, "NoCloud") {
 		t.Errorf("a cloud that is not known: %v", err)
 	}
+	managed := Provider{}.As(cloud.Grant{Proof: "ManagedIdentity", ClientID: armsim.ClientID, TenantID: armsim.Tenant}).(Provider)
+	expect.Same(t, "the tenant of a managed identity", armsim.Tenant, expect.Got(managed.signIn(nil))(t).tenant)
 }
 
 // TestAllowRefuses who has no right to the manager's own identity, and an identity that cannot be read or may not be used.

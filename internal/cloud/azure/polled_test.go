@@ -3,6 +3,7 @@ package azure
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -142,17 +143,20 @@ func TestAnswers(t *testing.T) {
 // TestPollRest: a sweep removes what it finds of machines that are gone, and addresses are asked for while one lacks.
 func TestPollRest(t *testing.T) {
 	marked := resource{ID: blueNIC.String(), Tags: arm.Tags(blueMachine(), nil)}
+	marked.Properties.IPConfigurations = slices.Grow(marked.Properties.IPConfigurations, 1)[:1]
+	marked.Properties.IPConfigurations[0].Properties.PrivateIPAddress = "10.0.0.9"
 	tags := expect.Got(json.Marshal(marked))(t)
 	for name, c := range map[string]struct {
 		sweep, lacks bool
 		status       int
 		want         map[string]int
+		woken        string
 	}{
-		"nothing is due":            {false, false, 200, map[string]int{}},
-		"a sweep":                   {true, false, 200, map[string]int{"GET": 2, "DELETE": 1}},
-		"a sweep that fails":        {true, false, 403, map[string]int{"GET": 1}},
-		"addresses":                 {false, true, 200, map[string]int{"GET": 1}},
-		"addresses that are hidden": {false, true, 403, map[string]int{"GET": 1}},
+		"nothing is due":            {false, false, 200, map[string]int{}, ""},
+		"a sweep":                   {true, false, 200, map[string]int{"GET": 2, "DELETE": 1}, "m"},
+		"a sweep that fails":        {true, false, 403, map[string]int{"GET": 1}, ""},
+		"addresses":                 {false, true, 200, map[string]int{"GET": 1}, "m"},
+		"addresses that are hidden": {false, true, 403, map[string]int{"GET": 1}, ""},
 	} {
 		sent := map[string]int{}
 		a := blueAccount(t, says(func(r *http.Request) (int, string) {
@@ -165,11 +169,11 @@ func TestPollRest(t *testing.T) {
 		s := a.lists.scope(blueGroup)
 		s.sweepDue = blueNoon.Add(map[bool]time.Duration{true: 0, false: 1}[c.sweep])
 		s.remnants[blueNIC.Key()] = remnant{id: blueNIC, mark: blueMark(), Remnant: next.Remnant{Since: blueNoon.Add(-oldEnough)}}
+		s.vms["a"] = vmRecord{key: "a", mark: blueMark(), original: true, adapters: []string{blueNIC.Key()}}
 		if c.lacks {
-			s.vms["a"] = vmRecord{key: "a", mark: blueMark(), original: true}
 			s.power.of["a"] = next.On
 		}
-		a.pollRest(t.Context(), s)
+		expect.Same(t, name+": woken", c.woken, names(a.pollRest(t.Context(), s)))
 		expect.Same(t, name, c.want, sent)
 		expect.Same(t, name+": the next sweep", c.sweep, around(s.sweepDue, sweepEvery))
 		expect.Same(t, name+": the next addresses", c.lacks, around(s.addressesDue, whileBusy))

@@ -79,6 +79,7 @@ func TestConnect(t *testing.T) {
 	}
 	plain := opened(Provider{})
 	expect.Same(t, "opened a moment ago", true, time.Since(plain.opened) < time.Hour)
+	expect.Same(t, "time of a call", callTimeout, plain.calls.timeout)
 	expect.Same(t, "tenant", armsim.Tenant, plain.Tenant())
 	plain.calls.who.tenant = "organizations"
 	expect.Same(t, "tenant without an ID", "", plain.Tenant())

@@ -121,7 +121,7 @@ func (a *account) pollPowers(ctx context.Context, p *powers) []cloud.Key {
 	keys, err := a.listPowers(ctx, p) // without it, power is unknown or as before
 	a.postpone(&p.mu, &p.due, err)
 	if _, waits := asLater(err); waits {
-		return keys
+		return nil
 	}
 	for _, s := range scopes {
 		s.mu.Lock()
