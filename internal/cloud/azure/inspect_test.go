@@ -51,9 +51,12 @@ func TestInspect(t *testing.T) {
 		says   string
 		bad    int // findings that are not ok
 	}{
-		"all well": {without(), "rights in the group", ok, "has the actions", 0},
-		"the size": {without(), "size Standard_D4s_v5", ok, "4 CPUs, 16384 MiB", 0},
-		"an owner": {func(*stage, *infrav1.AzureVM) {}, "rights on subnet 1", ok, "has the actions", 0},
+		"all well":  {without(), "rights in the group", ok, "has the actions", 0},
+		"the login": {without(), "login", ok, "accepts the credentials for tenant " + armsim.Tenant, 0},
+		"the group": {without(), "resource group", ok, armsim.Group + " has 0 VMs", 0},
+		"the guest": {without(), "inside the image", cloud.CheckSkipped, "cannot be seen from outside", 0},
+		"the size":  {without(), "size Standard_D4s_v5", ok, "4 CPUs, 16384 MiB", 0},
+		"an owner":  {func(*stage, *infrav1.AzureVM) {}, "rights on subnet 1", ok, "has the actions", 0},
 		"an action less": {
 			without("Microsoft.Compute/disks/delete"), "rights in the group", failed,
 			"lacks Microsoft.Compute/disks/delete on /subscriptions/", 1,

@@ -191,6 +191,11 @@ func TestLookAtIt(t *testing.T) {
 		expect.Same(t, name+": another look", c.missed > 0, w.lookAt.Equal(blueNoon.Add(next.Apart)))
 		expect.Same(t, name+": its group is missed", c.groups, s.missed.Times)
 	}
+	a := blueAccount(t, says(func(*http.Request) (int, string) { return http.StatusNotFound, gone }))
+	a.ledger.note(blueMachine(), blueNoon, func(w *work) { w.put = next.Put{At: blueNoon, Answer: next.Accepted} })
+	expect.OK(t, a.look(t.Context(), blueMachine(), place{vm: blueVM, scope: a.lists.scope(blueGroup)}))
+	w := a.ledger.recall(blueMachine())
+	expect.Same(t, "missed just after a request, which does not count", true, w.missed.Times == 0 && w.looked.Equal(blueNoon))
 	once := missedOnce(next.Missed{}, blueNoon)
 	twice := missedOnce(once, blueNoon.Add(1))
 	expect.Same(t, "missed once", next.Missed{Times: 1, First: blueNoon, Last: blueNoon}, once)
