@@ -189,8 +189,10 @@ func TestOneAtATime(t *testing.T) {
 		return http.StatusOK, "{}"
 	}))
 	s = a.lists.scope(blueGroup)
+	s.missed = next.Missed{Times: 2}
 	_, err := a.listVMs(t.Context(), s)
 	expect.OK(t, err)
+	expect.Same(t, "a group with a list is missed", next.Missed{}, s.missed)
 	expect.Same(t, "a list is under way", false, s.listing)
 	expect.Same(t, "lists", 1, calls)
 }

@@ -282,3 +282,18 @@ func TestEvictable(t *testing.T) {
 		expect.Same(t, name, c.want, ok && r.evictable)
 	}
 }
+
+// TestPowerOf: the first power state that decides, among the statuses of a VM; a state of another kind is none.
+func TestPowerOf(t *testing.T) {
+	for text, want := range map[string]next.Power{
+		"PowerState/running": next.On, "x powerstate/STOPPED": next.Stopped, "PowerState/starting": "", "": "",
+		"ProvisioningState/succeeded PowerState/deallocated": next.Deallocated, "otherstate/running": "",
+		"PowerState/stopping PowerState/stopped": next.Stopped,
+	} {
+		var all []status
+		for code := range strings.SplitSeq(text, " ") {
+			all = append(all, status{Code: code})
+		}
+		expect.Same(t, text, want, powerOf(all))
+	}
+}
