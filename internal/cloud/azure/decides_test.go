@@ -249,6 +249,8 @@ func TestStale(t *testing.T) {
 		s.remnants["nic"] = remnant{mark: c.mark, Remnant: next.Remnant{Since: blueNoon.Add(-c.age)}}
 		s.vms[c.vm] = vmRecord{}
 		expect.Same(t, name, c.want, len(a.stale(s)))
+		a.ledger.note(blueMachine(), blueNoon, func(w *work) { w.put.At = blueNoon })
+		expect.Same(t, name+", and its VM was just asked for", 0, len(a.stale(s)))
 	}
 }
 
