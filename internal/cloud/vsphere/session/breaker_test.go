@@ -263,7 +263,7 @@ func TestLostSessionIsProbed(t *testing.T) {
 	expect.OK(t, ask(t, s))
 	v.Owner(t).EndSessions()
 	s.breaker.trip(s.now().Add(-probeEvery), http.ErrHandlerTimeout)
-	expect.OK(t, ask(t, s))
+	expect.OK(t, s.ready(t.Context()))
 	expect.Same(t, "sessions", 1, len(v.Owner(t).Sessions()))
 }
 

@@ -80,7 +80,7 @@ func TestLoginLeavesNothing(t *testing.T) {
 		to, w := expect.Got(parseEndpoint(c.credentials))(t), &wire{}
 		client, err := to.login(t.Context(), c.server, w.heed)
 		expect.Same(t, name+": as it should", true, c.fails(err))
-		expect.Same(t, name+": a client", err == nil, client != nil)
+		expect.Same(t, name+": a client, which says who we are", err == nil, client != nil && client.UserAgent == "capwin")
 		expect.Same(t, name+": open connections", err == nil, w.open.Load() == 1)
 		w.CloseIdleConnections()
 		expect.Same(t, name+": open connections after it", int32(0), w.open.Load())
