@@ -179,8 +179,6 @@ func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
 	s.mu.Unlock()
 	defer s.trying.Done()
 
-	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
-	defer cancel()
 	client, err := s.to.login(ctx, server, func(t http.RoundTripper) http.RoundTripper { return heeded{t, &s.breaker, s.now} })
 
 	s.mu.Lock()
@@ -270,6 +268,8 @@ func (s *Session) Close(ctx context.Context) error {
 func (e endpoint) login(
 	ctx context.Context, server string, heed func(http.RoundTripper) http.RoundTripper,
 ) (*vim25.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
 	transport := soap.NewClient(&url.URL{Scheme: "https", Host: e.server, Path: vim25.Path}, false)
 	http1 := transport.DefaultTransport()
 	http1.TLSClientConfig = e.tls.Clone()

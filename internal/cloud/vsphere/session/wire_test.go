@@ -30,6 +30,19 @@ const noSuchServer = "00000000-0000-0000-0000-000000000000"
 type wire struct {
 	*http.Transport
 	open atomic.Int32
+	may  time.Duration // that the last request may take
+}
+
+type timed struct {
+	http.RoundTripper
+	by *wire
+}
+
+// RoundTrip is part of http.RoundTripper.
+func (d timed) RoundTrip(r *http.Request) (*http.Response, error) {
+	at, _ := r.Context().Deadline()
+	d.by.may = time.Until(at)
+	return d.RoundTripper.RoundTrip(r)
 }
 
 type connection struct {
@@ -54,7 +67,7 @@ func (w *wire) heed(way http.RoundTripper) http.RoundTripper {
 		w.open.Add(1)
 		return connection{conn, sync.OnceFunc(func() { w.open.Add(-1) })}, nil
 	}
-	return way
+	return timed{way, w}
 }
 
 // TestLoginLeavesNothing: a login that fails leaves no connection to a server that is of no use, and each has the same limits.
@@ -71,17 +84,19 @@ func TestLoginLeavesNothing(t *testing.T) {
 		credentials map[string][]byte
 		server      string
 		fails       func(error) bool
+		most        time.Duration
 	}{
-		"it lets us in":    {v.Credentials(), "", func(err error) bool { return err == nil }},
-		"a wrong password": {with(v.Credentials(), "password", "wrong"), "", Is[types.BaseInvalidLogin]},
-		"another server":   {v.Credentials(), noSuchServer, is(cloud.ErrOtherServer)},
-		"half a vCenter":   {host.Credentials(), "", is(ErrForeign)},
+		"it lets us in":    {v.Credentials(), "", func(err error) bool { return err == nil }, 15 * time.Second},
+		"a wrong password": {with(v.Credentials(), "password", "wrong"), "", Is[types.BaseInvalidLogin], 15 * time.Second},
+		"another server":   {v.Credentials(), noSuchServer, is(cloud.ErrOtherServer), 5 * time.Second},
+		"half a vCenter":   {host.Credentials(), "", is(ErrForeign), 5 * time.Second},
 	} {
 		to, w := expect.Got(parseEndpoint(c.credentials))(t), &wire{}
 		client, err := to.login(t.Context(), c.server, w.heed)
 		expect.Same(t, name+": as it should", true, c.fails(err))
 		expect.Same(t, name+": a client, which says who we are", err == nil, client != nil && client.UserAgent == "capwin")
 		expect.Same(t, name+": open connections", err == nil, w.open.Load() == 1)
+		expect.Same(t, name+": in time", true, w.may > c.most/2 && w.may <= c.most)
 		w.CloseIdleConnections()
 		expect.Same(t, name+": open connections after it", int32(0), w.open.Load())
 		expect.Same(t, name+": limits", []int64{4, 4, 240, 64 << 10}, []int64{
