@@ -291,6 +291,13 @@ func TestNewsOfTasks(t *testing.T) {
 	}
 }
 
+// TestOthersAreNotOurs: a VM without a mark is no machine's.
+func TestOthersAreNotOurs(t *testing.T) {
+	i := fresh()
+	i.update(appeared("vm-1", types.ObjectUpdateKindEnter, map[string]any{"name": "x"}))
+	expect.Same(t, "machines' VMs", 0, len(i.ours))
+}
+
 // TestWayOut: the way out is told where the place is not found, and nowhere else.
 func TestWayOut(t *testing.T) {
 	for reason, want := range map[string]bool{infrav1.PlacementNotFoundReason: true, infrav1.SpecInvalidReason: false} {

@@ -87,7 +87,7 @@ func TestClassify(t *testing.T) {
 		t.Error("Classify changes what is no error of vCenter")
 	}
 	own := cloud.Errorf(cloud.Throttled, "", "x")
-	if got := Classify(own); !errors.Is(got, own) {
+	if got := Classify(own); !errors.Is(got, own) || kindOf(got) != cloud.Throttled {
 		t.Errorf("Classify = %v, want the error that was classified already", got)
 	}
 }

@@ -151,6 +151,8 @@ func TestTimes(t *testing.T) {
 	p.may = 0
 	expect.OK(t, s.Close(t.Context()))
 	expect.Same(t, "a second logout", time.Duration(0), p.may)
+	silent := (&inProcess{fails: io.ErrUnexpectedEOF}).loggedIn()
+	expect.Says(t, "a logout without an answer", silent.Close(t.Context()), "does not answer")
 }
 
 // last is the way of a request that ends there, and notes how long it may take.
