@@ -54,9 +54,10 @@ func (n *Network) Copy(of *world.Resource, texts []func(string) string) {
 	}
 }
 
-// Attach binds a NIC to its VM.
+// Attach binds a NIC to its VM. One that was reserved for that VM has got it, and is an ordinary one again [I].
 func (n *Network) Attach(nic, vm doc.ID, primary bool) {
 	r := n.World.Find(nic)
+	delete(n.reserved, r.ID.Key())
 	doc.Set(r.Body, doc.Object{"id": vm.String()}, "properties", "virtualMachine")
 	doc.Set(r.Body, primary, "properties", "primary")
 	n.World.Touch(r)
