@@ -84,13 +84,11 @@ func certificate(t *testing.T, bits int) []byte {
 // A CA is one certificate or more, and none that takes long to check.
 func TestReadCertificates(t *testing.T) {
 	good := certificate(t, maxKeyBits)
-	signer := expect.Got(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	curve := expect.Got(x509.CreateCertificate(rand.Reader, &x509.Certificate{}, &x509.Certificate{SerialNumber: big.NewInt(1)},
-		signer.Public(), signer))(t)
+	curve, _ := aPair(t)
 	for name, c := range map[string]struct{ data, want string }{
 		"one":           {string(good), ""},
 		"two":           {string(good) + string(good), ""},
-		"of a curve":    {string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: curve})), ""},
+		"of a curve":    {string(curve), ""},
 		"none":          {"", "has no certificate in PEM"},
 		"text":          {"text", "has no certificate in PEM"},
 		"something":     {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "has something that is not a certificate"},

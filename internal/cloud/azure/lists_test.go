@@ -160,23 +160,6 @@ func TestGroupThatIsMissed(t *testing.T) {
 	expect.Says(t, "who comes meanwhile", err, "waiting for Azure's list of VMs")
 }
 
-// silenced has the account's calls of a class wait for a minute.
-func (s *stage) silenced(a *account, class limiter.Class) {
-	scope := limiter.Scope{Principal: a.calls.who.name, Subscription: armsim.Subscription}
-	_ = a.calls.limit.Ask(scope, class, "test")
-	a.calls.limit.Done(scope, class, limiter.Said{Silence: time.Minute})
-}
-
-// callsOf are the calls of a class so far.
-func (s *stage) callsOf(class string) (n int) {
-	for _, call := range s.Calls() {
-		if call.Class == class {
-			n++
-		}
-	}
-	return n
-}
-
 // TestSweepThatWaits: a sweep whose next list has to wait goes on with it, and is due when its turn comes.
 func TestSweepThatWaits(t *testing.T) {
 	s := newStage(t)
@@ -186,7 +169,7 @@ func TestSweepThatWaits(t *testing.T) {
 	expect.OK(t, err)
 	began := s.Now()
 	at.sweeping = sweeping{began: began, adapters: []resource{}}
-	s.silenced(a, limiter.ListNetwork)
+	silence(a, limiter.ListNetwork)
 	a.pollRest(t.Context(), at)
 	expect.Same(t, "due in a minute", true, at.sweepDue.Sub(s.Now()) <= time.Minute)
 	expect.Same(t, "what was read is kept", true, at.sweeping.adapters != nil && at.sweeping.disks == nil)
@@ -194,8 +177,8 @@ func TestSweepThatWaits(t *testing.T) {
 	s.Advance(time.Minute + time.Second)
 	a.pollRest(t.Context(), at)
 	expect.Same(t, "swept since the first list", began, at.swept)
-	expect.Same(t, "lists of adapters", 0, s.callsOf("nic list"))
-	expect.Same(t, "lists of disks", 1, s.callsOf("disk list"))
+	expect.Same(t, "lists of adapters", 0, s.ByClass()["GET nic list"])
+	expect.Same(t, "lists of disks", 1, s.ByClass()["GET disk list"])
 	expect.Same(t, "nothing is kept", true, at.sweeping.adapters == nil)
 }
 
@@ -218,7 +201,7 @@ func TestAddressesThatAreHidden(t *testing.T) {
 func TestRequestThatWaits(t *testing.T) {
 	s := newStage(t)
 	a, m := s.account(), s.machine("m")
-	s.silenced(a, limiter.PutVM)
+	silence(a, limiter.PutVM)
 	var err error
 	for range 5 {
 		_, err = a.Ensure(t.Context(), m)
@@ -234,7 +217,7 @@ func TestRequestThatWaits(t *testing.T) {
 	}
 	expect.OK(t, err)
 	expect.Same(t, "a request in its turn", next.Accepted, a.ledger.recall(m).put.Answer)
-	s.silenced(a, limiter.DeleteVM)
+	silence(a, limiter.DeleteVM)
 	_, waits = asLater(a.Delete(t.Context(), m))
 	expect.Same(t, "a deletion waits for its turn", true, waits)
 	expect.Same(t, "a deletion", next.Delete{}, a.ledger.recall(m).del)

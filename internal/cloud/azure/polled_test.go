@@ -17,7 +17,7 @@ import (
 
 // silence has the account's calls of a class wait for a minute.
 func silence(a *account, class limiter.Class) {
-	scope := limiter.Scope{Principal: "blue", Subscription: armsim.Subscription}
+	scope := limiter.Scope{Principal: a.calls.who.name, Subscription: armsim.Subscription}
 	_ = a.calls.limit.Ask(scope, class, "test")
 	a.calls.limit.Done(scope, class, limiter.Said{Silence: time.Minute})
 }
