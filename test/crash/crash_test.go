@@ -145,18 +145,29 @@ func TestCrash(t *testing.T) {
 // crashPlans say where the processes of each life are killed. What is far apart in the list follows one upon the other, whatever
 // two controllers do at the same time.
 func crashPlans(effects []string) (all [][]world.Plan) {
-	lives := (len(effects) + crashesOfALife - 1) / crashesOfALife
+	ofALife := crashesOfALife
 	if *everyFault {
-		lives = len(effects)
+		ofALife = 1
 	}
 	for _, after := range []bool{false, true} {
-		some := make([][]world.Plan, lives)
-		for i, effect := range effects {
-			some[i%lives] = append(some[i%lives], world.Plan{Effect: effect, After: after})
+		for _, some := range deal(effects, ofALife) {
+			var plans []world.Plan
+			for _, effect := range some {
+				plans = append(plans, world.Plan{Effect: effect, After: after})
+			}
+			all = append(all, plans)
 		}
-		all = append(all, some...)
 	}
 	return all
+}
+
+// deal spreads what is to be tried over lives, so that neighbours come to different ones.
+func deal(all []string, ofALife int) [][]string {
+	lives := make([][]string, (len(all)+ofALife-1)/ofALife)
+	for i, one := range all {
+		lives[i%len(lives)] = append(lives[i%len(lives)], one)
+	}
+	return lives
 }
 
 // reference is a run without a crash: it says what the effects are.

@@ -185,12 +185,12 @@ func plans(calls []string) (all []map[string]world.Fault) {
 		}
 		return all
 	}
-	lives := (len(calls) + faultsOfALife - 1) / faultsOfALife
-	for range lives {
-		all = append(all, map[string]world.Fault{})
-	}
-	for i, call := range calls {
-		all[i%lives][call] = kinds(call)[i%len(kinds(call))]
+	for _, some := range deal(calls, faultsOfALife) {
+		planned := map[string]world.Fault{}
+		for _, call := range some {
+			planned[call] = kinds(call)[slices.Index(calls, call)%len(kinds(call))]
+		}
+		all = append(all, planned)
 	}
 	return all
 }
