@@ -178,21 +178,18 @@ func hasNetwork(m *windows.Machine, name string) (bool, error) {
 }
 
 func makeNetwork(m *windows.Machine, name, kind string, more map[string]any) error {
-	request := map[string]any{"Name": name, "Type": kind}
-	maps.Copy(request, more)
-	text, err := json.Marshal(request)
-	if err == nil {
-		_, err = m.HNSCall("POST", "/networks", string(text))
-	}
-	return err
+	return makeItem(m, "/networks", map[string]any{"Name": name, "Type": kind}, more)
 }
 
 func makeEndpoint(m *windows.Machine, name string, more map[string]any) error {
-	request := map[string]any{"Name": name}
+	return makeItem(m, "/endpoints", map[string]any{"Name": name}, more)
+}
+
+func makeItem(m *windows.Machine, path string, request, more map[string]any) error {
 	maps.Copy(request, more)
 	text, err := json.Marshal(request)
 	if err == nil {
-		_, err = m.HNSCall("POST", "/endpoints", string(text))
+		_, err = m.HNSCall("POST", path, string(text))
 	}
 	return err
 }
