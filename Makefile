@@ -39,7 +39,8 @@ GO_TEST := GOGC=400 $(if $(ROOM_IN_MEMORY),GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=$(RO
 # much longer that nothing is won.
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # What takes longest begins first, or it runs alone in the end.
-LONGEST := ./test/lab ./test/security ./test/crash ./test/controllers ./test/addresses
+LONGEST := ./test/lab ./test/security ./test/controllers ./test/crash ./test/addresses ./test/admission ./internal/cloud/vsphere \
+	./test/lab/guest ./test/security/crowd ./test/release ./test/image
 
 .PHONY: test
 test: servers ## Run all tests
