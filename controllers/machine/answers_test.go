@@ -37,9 +37,9 @@ func (a answers) Observe(context.Context, cloud.Machine) (cloud.VM, error) {
 
 func (a answers) Server(context.Context, cloud.Key) (string, error) { return a.server, a.err }
 
-func (a answers) Delete(context.Context, cloud.Machine) error {
+func (a answers) Delete(context.Context, cloud.Machine) (cloud.VM, error) {
 	*a.did = append(*a.did, "Delete")
-	return a.err
+	return a.vm, a.err
 }
 
 // TestProvision says what each answer of a cloud means for a machine, with and without a VM before.
@@ -102,22 +102,30 @@ func TestProvision(t *testing.T) {
 // TestRemove goes on only when the cloud says that nothing is left.
 func TestRemove(t *testing.T) {
 	for name, c := range map[string]struct {
+		left string
 		err  error
 		want phase.Stop
 	}{
-		"nothing left": {cloud.ErrNotFound, phase.Stop{}},
+		"nothing left": {err: cloud.ErrNotFound},
 		"asked for": {
-			nil, phase.Stop{Reason: infrav1.DeletingReason, Message: "VM m-abc is being deleted", After: 5 * time.Second},
+			want: phase.Stop{Reason: infrav1.DeletingReason, Message: "VM m-abc is being deleted", After: 5 * time.Second},
+		},
+		"something left": {
+			left: "a disk", want: phase.Stop{
+				Reason: infrav1.DeletingReason, Message: "VM m-abc is being deleted: a disk", After: 5 * time.Second,
+			},
 		},
 		"away": {
-			cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "away"),
+			"", cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "away"),
 			phase.Stop{Reason: infrav1.CloudUnreachableReason, Message: "Secret cloud: away", BackOff: true},
 		},
-		"an error": {errPhase, phase.Stop{Reason: clusterv1.InternalErrorReason, Err: errPhase}},
+		"an error": {"", errPhase, phase.Stop{Reason: clusterv1.InternalErrorReason, Err: errPhase}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var did []string
-			f := world(func(f *facts) { f.cloud, f.account = answers{err: c.err, did: &did}, "Secret cloud" })
+			f := world(func(f *facts) {
+				f.cloud, f.account = answers{vm: cloud.VM{Detail: c.left}, err: c.err, did: &did}, "Secret cloud"
+			})
 			got := phase.Of((&Reconciler{}).remove(t.Context(), f))
 			if got.Err != nil && c.want.Err != nil {
 				got.Err, c.want.Err = nil, nil

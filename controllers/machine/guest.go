@@ -41,8 +41,11 @@ func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
 	if vm.Report == "" || slices.Contains(ends, toldState(heard)) {
 		vm.Report = heard
 	}
-	if vm.State == cloud.Creating && (hadVM(f) || toldState(vm.Report) != "") {
+	if told := toldState(vm.Report) != ""; vm.State == cloud.Creating && (hadVM(f) || told) {
 		vm.State = cloud.Running
+		if told {
+			vm.Detail = vm.Doubt
+		}
 	}
 	return &vm
 }

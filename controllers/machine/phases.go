@@ -247,12 +247,15 @@ func placeOf(f *facts) cloud.Place {
 
 // remove asks the cloud to remove the VM until nothing is left of it.
 func (r *Reconciler) remove(ctx context.Context, f *facts) error {
-	err := f.cloud.Delete(ctx, f.cloudMachine())
+	left, err := f.cloud.Delete(ctx, f.cloudMachine())
 	if errors.Is(err, cloud.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return f.ofCloud(err)
+	}
+	if left.Detail != "" {
+		return phase.Poll(infrav1.DeletingReason, "VM %s is being deleted: %s", f.identity.Name, left.Detail)
 	}
 	return phase.Poll(infrav1.DeletingReason, "VM %s is being deleted", f.identity.Name)
 }

@@ -35,7 +35,7 @@ func (text rumour) Follow(
 }
 
 // TestGuestsWord: a VM whose guest has told anything that we understand runs, and so does one that ran once, whatever Azure says
-// of its making. What is no report makes nothing run.
+// of its making. What is no report makes nothing run. What Azure is doing is of no interest any more, but why it cannot know is.
 func TestGuestsWord(t *testing.T) {
 	had := func(f *facts) { f.windows.Status.Initialization.Provisioned = new(true) }
 	const report = `{"version":1,"uid":"u","state":"Running","phase":{"index":1,"of":8,"name":"prepare"}}`
@@ -45,13 +45,14 @@ func TestGuestsWord(t *testing.T) {
 		vm     cloud.State
 		object string
 		reason string
+		detail string
 	}{
 		"nothing yet":        {object: "m.token0", reason: infrav1.ProvisioningReason},
-		"a report":           {told: report, object: "m.token0"},
+		"a report":           {told: report, object: "m.token0", detail: "no right"},
 		"no report":          {told: "{", object: "m.token0", reason: infrav1.ProvisioningReason},
 		"another's object":   {told: report, object: "m.token1", reason: infrav1.ProvisioningReason},
 		"no object":          {told: report, reason: infrav1.ProvisioningReason},
-		"it ran once":        {object: "m.token0", facts: had},
+		"it ran once":        {object: "m.token0", facts: had, detail: "being made"},
 		"a report, it stops": {told: report, object: "m.token0", vm: cloud.Stopped, reason: infrav1.VMNotRunningReason},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +63,11 @@ func TestGuestsWord(t *testing.T) {
 			if c.facts != nil {
 				c.facts(f)
 			}
-			expect.Same(t, "reason", c.reason, listening(t, f, c.told, cloud.VM{State: c.vm}).Reason)
+			vm := cloud.VM{State: c.vm, Detail: "being made", Doubt: "no right"}
+			expect.Same(t, "reason", c.reason, listening(t, f, c.told, vm).Reason)
+			if f.vm.State == cloud.Running {
+				expect.Same(t, "detail", c.detail, detailOf(f))
+			}
 		})
 	}
 }

@@ -30,9 +30,9 @@ type Cloud interface {
 	// once, when the machine is settled. A settled machine gets no VM, and its VM is not switched on.
 	Ensure(ctx context.Context, m Machine) (VM, error)
 
-	// Delete asks the cloud to remove the VM and everything that Ensure made for it. It returns nil while something is left
-	// or may still appear, such as the VM of a request that is under way, and ErrNotFound once that is ruled out.
-	Delete(ctx context.Context, m Machine) error
+	// Delete asks the cloud to remove the VM and everything that Ensure made for it. It reports how far it got while something
+	// is left or may still appear, such as the VM of a request that is under way, and ErrNotFound once that is ruled out.
+	Delete(ctx context.Context, m Machine) (VM, error)
 }
 
 // Account is a user at a server.
@@ -154,6 +154,9 @@ type VM struct {
 
 	// Detail tells people what the cloud is doing, or what is wrong with a VM that runs. It must not change while that lasts.
 	Detail string
+
+	// Doubt is why the cloud cannot say of a VM whether it runs, if that lasts: people are told, although a guest may say that it does.
+	Doubt string
 
 	// Addresses are the cloud's and the guest's, FailureDomain is where the VM runs, and ImageVersion is of what the cloud made it.
 	Addresses                   []clusterv1.MachineAddress

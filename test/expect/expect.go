@@ -48,3 +48,6 @@ func Says(t testing.TB, what string, err error, text string) {
 		t.Errorf("%s: the error is %v, want %q", what, err, text)
 	}
 }
+
+// ErrorOf is the error of a call whose value does not matter.
+func ErrorOf[V any](_ V, err error) error { return err }

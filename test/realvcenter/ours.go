@@ -180,7 +180,7 @@ func (m *machine) make(ctx context.Context, t times) error {
 // remove has the product remove the VM, and waits until it says that nothing is left.
 func (m *machine) remove(ctx context.Context, pause time.Duration) error {
 	err := until(ctx, pause, 0, func(ctx context.Context) (bool, error) {
-		err := m.by.Delete(ctx, m.Machine)
+		_, err := m.by.Delete(ctx, m.Machine)
 		if err == nil || mayPass(err) {
 			return false, nil
 		}

@@ -112,7 +112,7 @@ func TestOtherCredentials(t *testing.T) {
 		if server, err := mine.Server(t.Context(), cloud.Key{}); err == nil {
 			t.Errorf("it is told the server %q", server)
 		}
-		if deleted := mine.Delete(t.Context(), m); deleted == nil || errors.Is(deleted, cloud.ErrNotFound) {
+		if _, deleted := mine.Delete(t.Context(), m); deleted == nil || errors.Is(deleted, cloud.ErrNotFound) {
 			t.Errorf("Delete = %v", deleted)
 		}
 		expect.Got(c.Observe(t.Context(), m))(t)

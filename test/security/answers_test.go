@@ -218,7 +218,7 @@ func (b *bystander) spoiled(t *testing.T, method string, spoil func(answer strin
 		}
 	}
 	for range 3 {
-		_ = c.Delete(t.Context(), m)
+		_, _ = c.Delete(t.Context(), m)
 	}
 	b.unharmed(t)
 	return verdict

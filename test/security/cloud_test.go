@@ -95,7 +95,7 @@ func (b *bystander) unharmed(t *testing.T) {
 		return []any{vm, err}, err == nil && vm.State == cloud.Running
 	})
 	wait.Until(t, "the machine of another namespace to be gone", func() (any, bool) {
-		err := c.Delete(t.Context(), m)
+		_, err := c.Delete(t.Context(), m)
 		return err, errors.Is(err, cloud.ErrNotFound)
 	})
 }

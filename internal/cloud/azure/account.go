@@ -50,15 +50,15 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 }
 
 // Delete asks for the VM's removal once, and then makes sure that nothing is left and none can appear.
-func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
+func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
 	if a.isGone(m) {
-		return cloud.ErrNotFound
+		return cloud.VM{}, cloud.ErrNotFound
 	}
-	_, err := a.pursue(ctx, m, next.Gone)
+	vm, err := a.pursue(ctx, m, next.Gone)
 	if errors.Is(err, cloud.ErrNotFound) {
 		a.ledger.bury(m, a.now())
 	}
-	return err
+	return vm, err
 }
 
 // isGone says that it was proven lately that nothing is left of a machine, which takes calls and time: who deletes it may have to

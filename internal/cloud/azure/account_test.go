@@ -60,12 +60,12 @@ func TestRefusedRemovalIsTold(t *testing.T) {
 			return &armsim.Refusal{Status: http.StatusConflict, Code: "ScopeLocked", Message: "The scope is locked."}
 		}
 	})
-	expect.OK(t, a.Delete(t.Context(), m))
+	expect.Got(a.Delete(t.Context(), m))(t)
 	s.live(a, 2*time.Minute)
 	s.sweepNow(a)
 	for range 60 {
 		s.live(a, 30*time.Second)
-		if err := a.Delete(t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
+		if _, err := a.Delete(t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
 			t.Fatal("nothing is left")
 		} else if _, waits := asLater(err); err != nil && !waits {
 			return

@@ -51,7 +51,7 @@ func (s *stage) run(a *account, m cloud.Machine) {
 func (s *stage) gone(a *account, m cloud.Machine) {
 	s.t.Helper()
 	for range 400 {
-		if err := a.Delete(s.t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
+		if _, err := a.Delete(s.t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
 			return
 		} else if err != nil {
 			s.t.Fatal(err)
@@ -182,11 +182,11 @@ func TestGoneStaysGone(t *testing.T) {
 	s.Forget()
 	gone := m
 	gone.Existed = true // as its status says since it ran
-	if err := a.Delete(t.Context(), gone); !errors.Is(err, cloud.ErrNotFound) || len(s.Calls()) > 0 {
+	if _, err := a.Delete(t.Context(), gone); !errors.Is(err, cloud.ErrNotFound) || len(s.Calls()) > 0 {
 		t.Errorf("Delete = %v after %d calls, want that nothing is left after none", err, len(s.Calls()))
 	}
 	s.run(a, m)
-	if err := a.Delete(t.Context(), m); err != nil {
+	if _, err := a.Delete(t.Context(), m); err != nil {
 		t.Errorf("Delete = %v of a VM that is there again", err)
 	}
 	s.gone(a, m)
@@ -198,7 +198,7 @@ func TestSweep(t *testing.T) {
 	a, m := s.watched(), s.machine("m")
 	s.run(a, m)
 	s.Change(func(in *armsim.Inside) { in.Network.Leave = true })
-	expect.OK(t, a.Delete(t.Context(), m))
+	expect.Got(a.Delete(t.Context(), m))(t)
 	s.live(a, 5*time.Minute)
 	if left := s.Names(armsim.Group, network.NIC); len(left) != 1 {
 		t.Fatalf("%q are left, want the adapter", left)
@@ -215,7 +215,7 @@ func TestAGroupThatIsGoneBlocksNoDeletion(t *testing.T) {
 	a, m, never := s.watched(), s.machine("m"), s.machine("never")
 	s.run(a, m)
 	s.DeleteGroup(armsim.Group)
-	if err := a.Delete(t.Context(), never); !errors.Is(err, cloud.ErrNotFound) {
+	if _, err := a.Delete(t.Context(), never); !errors.Is(err, cloud.ErrNotFound) {
 		t.Errorf("Delete = %v, want that there is nothing", err)
 	}
 	s.gone(a, m)

@@ -9,6 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
 )
 
 // TestNextSizeAfterARefusal has Azure refuse the first size at once, which makes nothing: the next size is asked for in the same
@@ -77,4 +78,7 @@ func TestNextSizeAfterAFailure(t *testing.T) {
 	wantCalls(t, s.OfVM(m.Name), map[string]int{"PUT vm": 2, "GET vm view": 1, "DELETE vm": 1, "GET vm": 2})
 	expect.Same(t, "the earlier VM was seen to run", true, told)
 	t.Logf("it runs after %s, looked at %d times", s.Now().Sub(began), looked)
+	expect.Same(t, "adapters, with the one that Azure keeps", 3, len(s.Names(armsim.Group, network.NIC)))
+	s.live(a, 40*time.Minute)
+	expect.Same(t, "adapters, later", 2, len(s.Names(armsim.Group, network.NIC)))
 }

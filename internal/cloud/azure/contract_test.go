@@ -145,7 +145,7 @@ func (p patient) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error) 
 	return p.await(m, func() (cloud.VM, error) { return p.account.Ensure(ctx, m) })
 }
 
-func (p patient) Delete(ctx context.Context, m cloud.Machine) error {
+func (p patient) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
 	p.stage.pass(20 * time.Second)
 	return p.account.Delete(ctx, m)
 }

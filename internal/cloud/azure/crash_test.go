@@ -157,7 +157,7 @@ func (l *mortal) removed() { l.removedWith(45 * time.Second) }
 func (l *mortal) removedWith(step time.Duration) {
 	l.t.Helper()
 	l.until("the VM is gone", step, func() bool {
-		return errors.Is(l.account.Delete(l.t.Context(), l.m), cloud.ErrNotFound)
+		return errors.Is(expect.ErrorOf(l.account.Delete(l.t.Context(), l.m)), cloud.ErrNotFound)
 	})
 }
 

@@ -229,24 +229,27 @@ func TestHasPublic(t *testing.T) {
 	}
 }
 
-// TestStale: a remnant is removed with its machine if that is of this group, old enough, and has no VM.
+// TestStale: a remnant is removed if it is of this group, old enough, and of no use to its VM.
 func TestStale(t *testing.T) {
+	disk := blueGroup.Disk("win-1-os")
 	for name, c := range map[string]struct {
 		mark cloud.Marked
+		id   arm.ID
 		age  time.Duration
 		vm   string
 		want int
 	}{
-		"old enough":      {blueMark(), oldEnough, "", 1},
-		"too young":       {blueMark(), oldEnough - 1, "", 0},
-		"its VM is there": {blueMark(), oldEnough, "win-1", 0},
-		"another VM is":   {blueMark(), oldEnough, "win-2", 1},
-		"a stranger's":    {cloud.Marked{}, oldEnough, "", 0},
-		"another group's": {cloud.Marked{ProviderID: arm.ProviderID(otherGroup.VM("win-1"))}, oldEnough, "", 0},
+		"old enough":       {blueMark(), disk, oldEnough, "", 1},
+		"too young":        {blueMark(), disk, oldEnough - 1, "", 0},
+		"its VM is there":  {blueMark(), disk, oldEnough, "win-1", 0},
+		"an adapter of it": {blueMark(), blueNIC, oldEnough, "win-1", 1},
+		"another VM is":    {blueMark(), disk, oldEnough, "win-2", 1},
+		"a stranger's":     {cloud.Marked{}, disk, oldEnough, "", 0},
+		"another group's":  {cloud.Marked{ProviderID: arm.ProviderID(otherGroup.VM("win-1"))}, disk, oldEnough, "", 0},
 	} {
 		a := &account{now: func() time.Time { return blueNoon }}
 		s := a.lists.scope(blueGroup)
-		s.remnants["nic"] = remnant{mark: c.mark, Remnant: next.Remnant{Since: blueNoon.Add(-c.age)}}
+		s.remnants["one"] = remnant{id: c.id, mark: c.mark, Remnant: next.Remnant{Since: blueNoon.Add(-c.age)}}
 		s.vms[c.vm] = vmRecord{}
 		expect.Same(t, name, c.want, len(a.stale(s)))
 		a.ledger.note(blueMachine(), blueNoon, func(w *work) { w.put.At = blueNoon })

@@ -66,7 +66,7 @@ func (s *stage) removal(a *account, m cloud.Machine) time.Duration {
 	s.t.Helper()
 	began, swept := s.Now(), false
 	for range 400 {
-		if err := a.Delete(s.t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
+		if _, err := a.Delete(s.t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
 			return s.Now().Sub(began)
 		} else if err != nil {
 			s.t.Fatal(err)

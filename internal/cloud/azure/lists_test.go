@@ -218,7 +218,7 @@ func TestRequestThatWaits(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "a request in its turn", next.Accepted, a.ledger.recall(m).put.Answer)
 	silence(a, limiter.DeleteVM)
-	_, waits = asLater(a.Delete(t.Context(), m))
+	_, waits = asLater(expect.ErrorOf(a.Delete(t.Context(), m)))
 	expect.Same(t, "a deletion waits for its turn", true, waits)
 	expect.Same(t, "a deletion", next.Delete{}, a.ledger.recall(m).del)
 }

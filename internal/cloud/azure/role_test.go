@@ -107,7 +107,7 @@ func (s *stage) life(a *account) (told map[string]bool, missing []string) {
 		in.Compute.Faults.Failing, in.Network.Leave, in.Compute.Faults.LeaveDisks = "", true, true
 	})
 	until("the end of a VM", 20*time.Minute, func() bool {
-		err := a.Delete(s.t.Context(), goes)
+		_, err := a.Delete(s.t.Context(), goes)
 		note(cloud.VM{}, err)
 		return errors.Is(err, cloud.ErrNotFound)
 	})

@@ -68,7 +68,7 @@ func newFleet(t *testing.T) *fleet {
 	if _, err := f.account.Ensure(t.Context(), f.making); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.account.Delete(t.Context(), f.going); err != nil {
+	if _, err := f.account.Delete(t.Context(), f.going); err != nil {
 		t.Fatal(err)
 	}
 	s.Forget()
@@ -95,7 +95,7 @@ func (f *fleet) look() (left []string) {
 		if f.gone[m.Key.Name] {
 			continue
 		}
-		err := f.account.Delete(ctx, m)
+		_, err := f.account.Delete(ctx, m)
 		f.gone[m.Key.Name] = errors.Is(err, cloud.ErrNotFound)
 		if !f.gone[m.Key.Name] {
 			left = append(left, fmt.Sprintf("%s: %v", m.Key.Name, err))

@@ -248,7 +248,7 @@ func (a *account) sweep(ctx context.Context, s *scope) error {
 	return errors.Join(errs...)
 }
 
-// stale are the remnants with marks of a VM of this group that is not there and was not asked for lately.
+// stale are the remnants with marks of a VM of this group that was not asked for lately and has no use for them.
 func (a *account) stale(s *scope) (all []remnant) {
 	now := a.now()
 	s.mu.Lock()
@@ -258,11 +258,18 @@ func (a *account) stale(s *scope) (all []remnant) {
 		if !ok || vm.Parent().Key() != s.group.Key() || now.Sub(r.Since) < oldEnough {
 			continue
 		}
-		if _, there := s.vms[strings.ToLower(vm.Name())]; !there && !a.ledger.requested(r.mark.ProviderID, now) {
+		if s.useless(r, vm) && !a.ledger.requested(r.mark.ProviderID, now) {
 			all = append(all, r)
 		}
 	}
 	return all
+}
+
+// useless says that a VM is not there, or will not take back what it does not have: the adapter that it had before it was made
+// again in another size. A disk that somebody took from it for a while may hold his data.
+func (s *scope) useless(r remnant, vm arm.ID) bool {
+	_, there := s.vms[strings.ToLower(vm.Name())]
+	return !there || !r.id.Is("Microsoft.Compute/disks")
 }
 
 func (a *account) removeRemnant(ctx context.Context, s *scope, id arm.ID) error {

@@ -1,6 +1,7 @@
 package cloudtest
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"slices"
@@ -233,7 +234,7 @@ func stranger(w world) {
 func deleteNothing(w world) {
 	c, m := w.process(), w.machine("m")
 	for range 2 {
-		if err := c.Delete(w.t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
+		if _, err := c.Delete(w.t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
 			w.t.Errorf("Delete = %v, want ErrNotFound", describe(err))
 		}
 	}
@@ -269,7 +270,7 @@ func deleteWhileCreating(w world) {
 func (w world) wantNotYetGone(c cloud.Cloud, m cloud.Machine) {
 	w.t.Helper()
 	for range 3 {
-		if err := c.Delete(w.t.Context(), m); err != nil {
+		if _, err := c.Delete(w.t.Context(), m); err != nil {
 			w.t.Errorf("Delete = %v while a request is under way, want nil", describe(err))
 		}
 	}
@@ -301,11 +302,9 @@ func servers(w world) {
 func elsewhere(w world) {
 	c, m := w.process(), w.machine("m")
 	m.Server = "another"
-	observe := func() error { _, err := c.Observe(w.t.Context(), m); return err }
-	ensure := func() error { _, err := c.Ensure(w.t.Context(), m); return err }
-	for _, ask := range []func() error{observe, ensure, func() error { return c.Delete(w.t.Context(), m) }} {
+	for _, ask := range []func(context.Context, cloud.Machine) (cloud.VM, error){c.Observe, c.Ensure, c.Delete} {
 		var err error
-		wait.Until(w.t, "an answer", func() (any, bool) { err = ask(); return err, kind(err) != cloud.Later })
+		wait.Until(w.t, "an answer", func() (any, bool) { _, err = ask(w.t.Context(), m); return err, kind(err) != cloud.Later })
 		WantError(w.t, err, cloud.Transient, infrav1.CloudUnreachableReason)
 	}
 	w.wantVMs()
@@ -337,8 +336,9 @@ func (w world) wantSame(c cloud.Cloud, m cloud.Machine, kind cloud.Kind, reason 
 	for range 2 {
 		_, observed := c.Observe(w.t.Context(), m)
 		_, ensured := c.Ensure(w.t.Context(), m)
+		_, deleted := c.Delete(w.t.Context(), m)
 		_, asked := c.Server(w.t.Context(), cloud.Key{})
-		for _, err := range []error{asked, observed, ensured, c.Delete(w.t.Context(), m)} {
+		for _, err := range []error{asked, observed, ensured, deleted} {
 			WantError(w.t, err, kind, reason)
 			messages = append(messages, err.Error())
 		}

@@ -166,7 +166,7 @@ func (w world) erase(c cloud.Cloud, m cloud.Machine) cloud.VM {
 func (w world) remove(c cloud.Cloud, m cloud.Machine) {
 	w.t.Helper()
 	wait.Until(w.t, "Delete to say that nothing is left", func() (any, bool) {
-		err := c.Delete(w.t.Context(), m)
+		_, err := c.Delete(w.t.Context(), m)
 		if err != nil && !errors.Is(err, cloud.ErrNotFound) && !passes(err) {
 			w.t.Fatalf("delete: %v", describe(err))
 		}

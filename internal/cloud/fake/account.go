@@ -209,25 +209,25 @@ func (w *World) failure(size string) error {
 	return nil
 }
 
-func (a *account) Delete(_ context.Context, m cloud.Machine) error {
+func (a *account) Delete(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 	w := a.world
 	defer w.mu.Unlock()
 	if err := a.enter("delete"); err != nil {
-		return err
+		return cloud.VM{}, err
 	}
 	if err := a.elsewhere(m); err != nil {
-		return err
+		return cloud.VM{}, err
 	}
 	delete(a.failed, m.ProviderID)
 	if w.underWay(Create, a.at(m.Name)).is(m) || w.underWay(Remove, a.at(m.Name)).is(m) {
-		return nil
+		return cloud.VM{}, nil
 	}
 	if vm := w.vms[a.at(m.Name)]; vm.is(m) {
 		w.count("remove")
 		w.ask(&request{Remove, *vm})
-		return nil
+		return cloud.VM{}, nil
 	}
-	return cloud.ErrNotFound
+	return cloud.VM{}, cloud.ErrNotFound
 }
 
 // LastWords is part of cloud.Console.

@@ -45,19 +45,19 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 }
 
 // Delete switches the VM off, destroys it, and then makes sure that none can appear.
-func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
+func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
 	if a.ledger.struck(m, a.now()) && a.inventory.lacks(m) {
-		return cloud.ErrNotFound
+		return cloud.VM{}, cloud.ErrNotFound
 	}
 	if a.ledger.abandon(m) {
 		a.clones.Forget(m)
 	}
-	_, err := a.inTurn(ctx, m, wantGone)
+	vm, err := a.inTurn(ctx, m, wantGone)
 	if errors.Is(err, cloud.ErrNotFound) {
 		a.ledger.strike(m, a.now())
 		a.clones.Forget(m)
 	}
-	return withWayOut(err)
+	return vm, withWayOut(err)
 }
 
 // Server returns the vCenter's instance UUID, which is the same under all its names and stays when its certificate changes.

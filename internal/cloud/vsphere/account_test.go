@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -33,7 +34,7 @@ func running(t *testing.T, a *account, m cloud.Machine) {
 func deleted(t *testing.T, a *account, m cloud.Machine) {
 	t.Helper()
 	wait.Until(t, "the VM to go", func() (any, bool) {
-		err := a.Delete(t.Context(), m)
+		_, err := a.Delete(t.Context(), m)
 		if err != nil && !errors.Is(err, cloud.ErrNotFound) {
 			t.Fatal(err)
 		}
@@ -141,7 +142,7 @@ func TestUnreachableVMIsNotGone(t *testing.T) {
 	before := v.Count()
 	for _, s := range []types.VirtualMachineConnectionState{"disconnected", "inaccessible", "orphaned", "invalid"} {
 		state(s)
-		cloudtest.WantError(t, a.Delete(t.Context(), m), cloud.Transient, infrav1.CloudUnreachableReason)
+		cloudtest.WantError(t, expect.ErrorOf(a.Delete(t.Context(), m)), cloud.Transient, infrav1.CloudUnreachableReason)
 	}
 	if calls := v.Count(); calls["PowerOffVM_Task"]+calls["Destroy_Task"] != 0 {
 		t.Errorf("calls %v, want nothing done (before: %v)", calls, before)
@@ -158,7 +159,7 @@ func TestUnreadableVMIsNotGone(t *testing.T) {
 	ref := v.VM(m.Name).Reference()
 	v.Update(ref, types.PropertyChange{Name: "config.instanceUuid", Val: ""})
 	for name, a := range map[string]*account{"seen before": a, "not seen before": v.account()} {
-		if err := a.Delete(t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
+		if _, err := a.Delete(t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
 			t.Errorf("%s: the VM is said to be gone", name)
 		}
 		if vm, err := a.Ensure(t.Context(), m); vm.State == cloud.Running || errors.Is(err, cloud.ErrNotFound) {
@@ -185,9 +186,9 @@ func TestLostRequest(t *testing.T) {
 	_, err = a.Ensure(t.Context(), m)
 	cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
 	clock.Add(int64(lateRequest.Seconds()) - 1)
-	v.Must(a.Delete(t.Context(), m))
+	v.Must(expect.ErrorOf(a.Delete(t.Context(), m)))
 	clock.Add(1)
-	if err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
+	if _, err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
 		t.Errorf("Delete = %v, want ErrNotFound", err)
 	}
 }
@@ -222,9 +223,9 @@ func TestHiddenPlaceIsNotGone(t *testing.T) {
 	m := v.machine("m")
 	m.Spec.VSphere.Folder = "no-such-folder"
 	m.Existed = true
-	cloudtest.WantError(t, v.account().Delete(t.Context(), m), cloud.Invalid, infrav1.PlacementNotFoundReason)
+	cloudtest.WantError(t, expect.ErrorOf(v.account().Delete(t.Context(), m)), cloud.Invalid, infrav1.PlacementNotFoundReason)
 	m.Existed = false
-	if err := v.account().Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
+	if _, err := v.account().Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
 		t.Errorf("Delete = %v, want ErrNotFound: a machine with a typo never had a VM and must not stay for ever", err)
 	}
 }
@@ -236,7 +237,7 @@ func TestUnmarkedVMIsNotGone(t *testing.T) {
 	running(t, a, m)
 	v.SetExtra(m.Name, markOwner, "")
 	for name, a := range map[string]*account{"seen before": a, "not seen before": v.account()} {
-		if err := a.Delete(t.Context(), m); err != nil {
+		if _, err := a.Delete(t.Context(), m); err != nil {
 			t.Errorf("%s: Delete = %v, want nil: the machine must not be let go", name, err)
 		}
 		if vm, err := a.Ensure(t.Context(), m); err != nil || vm.State == cloud.Running {

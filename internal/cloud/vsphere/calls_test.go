@@ -89,7 +89,7 @@ func TestCalls(t *testing.T) {
 	compare(t, "while nothing changes", v, map[string]int{})
 
 	driven(t, keys, m, func() bool {
-		err := a.Delete(t.Context(), m)
+		_, err := a.Delete(t.Context(), m)
 		if err != nil && !errors.Is(err, cloud.ErrNotFound) {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestCalls(t *testing.T) {
 		t.Errorf("deleting: calls %v, want 2 tasks and 8 calls at most", deleted)
 	}
 	for range 3 {
-		if err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
+		if _, err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
 			t.Fatalf("Delete = %v, want %v", err, cloud.ErrNotFound)
 		}
 	}

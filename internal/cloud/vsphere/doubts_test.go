@@ -118,7 +118,7 @@ func TestTasksPlaceGone(t *testing.T) {
 				watched(t, a)
 			}
 			v.Count()
-			err := a.Delete(t.Context(), m)
+			_, err := a.Delete(t.Context(), m)
 			t.Logf("Delete = %v, calls %v", err, v.Count())
 			switch {
 			case c.lets && !errors.Is(err, cloud.ErrNotFound):

@@ -112,7 +112,7 @@ func TestErasingUnderWay(t *testing.T) {
 		if vm := expect.Got(a.Observe(t.Context(), m))(t); vm.State != cloud.Running || !vm.UserData {
 			t.Errorf("Observe = %+v while the user data are being taken away", vm)
 		}
-		if err := a.Delete(t.Context(), m); err != nil {
+		if _, err := a.Delete(t.Context(), m); err != nil {
 			t.Errorf("Delete = %v while another task is under way", err)
 		}
 	}

@@ -86,6 +86,6 @@ func TestBackAfterItWasGone(t *testing.T) {
 	running(t, a, m)
 	watched(t, a)
 	a.ledger.strike(m, a.now())
-	expect.OK(t, a.Delete(t.Context(), m))
+	expect.Got(a.Delete(t.Context(), m))(t)
 	expect.Same(t, "what is done", switchingOff, a.ledger.recall(m).job.act)
 }

@@ -23,7 +23,7 @@ func TestEveryCallHasAName(t *testing.T) {
 		settled := m
 		settled.Existed, settled.Settled = true, true
 		driven(t, keys, m, func() bool { return !expect.Got(a.Ensure(t.Context(), settled))(t).UserData })
-		driven(t, keys, m, func() bool { return errors.Is(a.Delete(t.Context(), m), cloud.ErrNotFound) })
+		driven(t, keys, m, func() bool { return errors.Is(expect.ErrorOf(a.Delete(t.Context(), m)), cloud.ErrNotFound) })
 	})
 	expect.OK(t, a.Close(context.WithoutCancel(t.Context())))
 

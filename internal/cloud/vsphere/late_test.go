@@ -52,10 +52,10 @@ func TestLateAnswerOfDestroy(t *testing.T) {
 	keys := watched(t, a)
 	t.Cleanup(v.HoldMethod("ModifyListView").Release)
 	driven(t, keys, m, func() bool {
-		expect.OK(t, a.Delete(t.Context(), m))
+		expect.Got(a.Delete(t.Context(), m))(t)
 		return a.ledger.recall(m).job.act == destroying
 	})
-	if err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
+	if _, err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
 		t.Errorf("Delete = %v, want ErrNotFound", err)
 	}
 }

@@ -36,7 +36,7 @@ func TestLimitedUserProvesNothing(t *testing.T) {
 		task := expect.Got(object.NewCommon(v.Client, folder).Rename(t.Context(), "something-else"))(t)
 		v.Must(task.Wait(t.Context()))
 		other.Spec.VSphere.Folder = "something-else"
-		err := limitedOn(v, m, other).Delete(t.Context(), m)
+		_, err := limitedOn(v, m, other).Delete(t.Context(), m)
 		cloudtest.WantError(t, err, cloud.Invalid, infrav1.PlacementNotFoundReason)
 	})
 }

@@ -59,7 +59,7 @@ func settledAndErased(t *testing.T, a *account, m cloud.Machine) (failed error) 
 func goneFor(t *testing.T, a *account, m cloud.Machine) (failed error) {
 	t.Helper()
 	wait.Until(t, "the VM to go", func() (any, bool) {
-		err := a.Delete(t.Context(), m)
+		_, err := a.Delete(t.Context(), m)
 		if !errors.Is(err, cloud.ErrNotFound) {
 			failed = err
 		}

@@ -63,7 +63,7 @@ func TestRefusedReads(t *testing.T) {
 	_, err = b.Observe(t.Context(), m)
 	wantRefused(t, err)
 	b.ledger.begin(m, job{act: switchingOff, task: types.ManagedObjectReference{Type: "Task", Value: "task-1"}})
-	wantRefused(t, b.Delete(t.Context(), m))
+	wantRefused(t, expect.ErrorOf(b.Delete(t.Context(), m)))
 	expect.Same(t, "its task", switchingOff, b.ledger.recall(m).job.act)
 }
 

@@ -41,8 +41,8 @@ func TestOtherServer(t *testing.T) {
 		cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
 		_, err = a.Ensure(t.Context(), other)
 		cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
-		cloudtest.WantError(t, a.Delete(t.Context(), m), cloud.Transient, infrav1.CloudUnreachableReason)
-		expect.Says(t, "Delete", a.Delete(t.Context(), m), "another vCenter")
+		cloudtest.WantError(t, expect.ErrorOf(a.Delete(t.Context(), m)), cloud.Transient, infrav1.CloudUnreachableReason)
+		expect.Says(t, "Delete", expect.ErrorOf(a.Delete(t.Context(), m)), "another vCenter")
 	}
 	expect.Same(t, "server", server, expect.Got(a.Server(t.Context(), m.Key))(t))
 	expect.Same(t, "passwords sent", 0, second.Count()["Login"])

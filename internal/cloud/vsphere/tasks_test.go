@@ -62,7 +62,7 @@ func (v *stage) runs(a *account) func(cloud.Machine) bool {
 
 func (v *stage) isGone(a *account) func(cloud.Machine) bool {
 	return func(m cloud.Machine) bool {
-		err := a.Delete(v.t.Context(), m)
+		_, err := a.Delete(v.t.Context(), m)
 		if err != nil && !errors.Is(err, cloud.ErrNotFound) {
 			v.t.Fatal(err)
 		}

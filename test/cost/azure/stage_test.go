@@ -188,7 +188,7 @@ func (s *stage) run(m cloud.Machine) (bool, error) {
 
 // remove comes back every 5 seconds, as the controller does.
 func (s *stage) remove(m cloud.Machine) (bool, error) {
-	err := s.account.Delete(s.t.Context(), m)
+	_, err := s.account.Delete(s.t.Context(), m)
 	if err == nil {
 		err = &cloud.Error{Kind: cloud.Later, Message: "soon", After: 5 * time.Second}
 	}

@@ -75,12 +75,12 @@ func (s *story) scale(replicas int32) func(context.Context) error {
 	}
 }
 
-// fill leaves Azure without room for the first size of the pool: its next machine gets the second.
+// fill has Azure refuse the first size of the pool, for want of room: its next machine gets the second.
 func (s *story) fill(ctx context.Context) error {
 	s.lab.Azure.Change(func(w *armsim.Inside) {
 		w.Compute.Faults.Full = func(size, _ string) string {
 			if size == lab.AzureSize {
-				return "AllocationFailed"
+				return "SkuNotAvailable"
 			}
 			return ""
 		}
@@ -186,7 +186,7 @@ func (s *story) summary() {
 	first := started[len(started)-1].Took + s.took[0].took
 	s.screen.printf("  %-69s %6.1f s\n", "from nothing to two Ready nodes in each cloud", first.Seconds())
 	s.calls("calls to the vCenter, for 3 machines made and removed", s.lab.VCenter.Calls())
-	s.calls("calls to Azure, for 4 machines, one of them made twice", s.lab.Azure.ByClass())
+	s.calls("calls to Azure, for 4 machines, one of them in its second size", s.lab.Azure.ByClass())
 }
 
 // calls prints how often each method was called.

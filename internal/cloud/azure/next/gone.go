@@ -1,7 +1,15 @@
 package next
 
 import (
+	"path"
+
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// What is told of a removal; few sentences, as each new one is a write.
+const (
+	removing  = "Azure is removing the VM"
+	searching = "the VM is gone; looking whether Azure left disks or adapters of it"
 )
 
 // toRemove makes sure that there is no VM, that none can appear, and that nothing of one is left.
@@ -14,7 +22,7 @@ func toRemove(m cloud.Machine, s Survey) Step {
 	case s.Seen == nil && s.Put.Answer == Accepted && !s.Counts(m, s.Now): // nothing but our VM can have the name
 		return s.remove()
 	case s.mayExist(m) && !s.proven():
-		return s.look("waiting until Azure has removed the VM")
+		return s.look(removing)
 	case s.Left != nil:
 		return s.clear(*s.Left)
 	case s.mayExist(m) && s.Seen == nil && !s.searched():
@@ -34,15 +42,15 @@ func (s Survey) search() Step {
 	if s.Hidden != nil {
 		return fail(s.Hidden)
 	}
-	return Step{Act: Search, VM: await("looking whether Azure left disks or adapters of the VM").VM}
+	return Step{Act: Search, VM: await(searching).VM}
 }
 
 // clear waits for what may still go by itself, and then removes it.
 func (s Survey) clear(left Remnant) Step {
+	step := await("the VM is gone, but Azure left " + path.Base(left.ID) + "; it is removed when nothing has used it for 10 minutes")
 	if s.Now.Sub(left.Since) >= remnant {
-		return Step{Act: Sweep, ID: left.ID, VM: await("removing what is left of the VM").VM}
+		return Step{Act: Sweep, ID: left.ID, VM: step.VM}
 	}
-	step := await("waiting until Azure has removed the disk and adapters of the VM")
 	if !s.Now.Before(left.LookAt()) {
 		step.Act, step.ID = Check, left.ID
 	}
@@ -52,7 +60,7 @@ func (s Survey) clear(left Remnant) Step {
 // remove deletes the VM, again only after a while; a VM that another request made since is another one. A VM that Azure does not
 // show yet is deleted, too.
 func (s Survey) remove() Step {
-	told := await("Azure is removing the VM")
+	told := await(removing)
 	pause := again
 	if s.Delete.Err != nil {
 		pause = max(s.Delete.Err.After, Apart)

@@ -129,7 +129,7 @@ func withVM(m cloud.Machine, s Survey, want Goal) Step {
 	case vm.State == Creating:
 		return tell(vm, cloud.Creating, s.making())
 	}
-	return tell(vm, cloud.Creating, s.silence())
+	return s.silence()
 }
 
 // going tells of a VM that Azure is removing: because it had no room for it, or for somebody else.
@@ -137,7 +137,7 @@ func (s Survey) going() Step {
 	if s.removedSince(s.Put.At) {
 		return await(noRoom)
 	}
-	return await("Azure is removing the VM")
+	return await(removing)
 }
 
 // deallocated tells why a VM has no place. Of an eviction, Azure's model of a VM says no more than of a deallocation by hand. But
@@ -153,12 +153,14 @@ func deallocated(vm *Sight) Step {
 	return step
 }
 
-// silence is what is told of a VM whose power state is not known.
-func (s Survey) silence() string {
+// silence tells of a VM whose power state is not known.
+func (s Survey) silence() Step {
 	if s.Refused == nil {
-		return "Azure does not say whether the VM runs"
+		return tell(s.Seen, cloud.Creating, "Azure does not say whether the VM runs")
 	}
-	return "it is not known whether the VM runs: " + s.Refused.Message
+	step := tell(s.Seen, cloud.Creating, "it is not known whether the VM runs: "+s.Refused.Message)
+	step.VM.Doubt = step.VM.Detail
+	return step
 }
 
 // unsized says that the size of the VM is not known and may be asked for.

@@ -1,6 +1,7 @@
 package next
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -68,8 +69,12 @@ func TestAVMThatDoesNotRunIsTold(t *testing.T) {
 			vm(Succeeded, Deallocated), evictable,
 		},
 	} {
-		if got := decided(Report, facts...).VM.Detail; got != detail {
-			t.Errorf("told is %q, want %q", got, detail)
+		got := decided(Report, facts...).VM
+		if got.Detail != detail {
+			t.Errorf("told is %q, want %q", got.Detail, detail)
+		}
+		if lasts := strings.Contains(detail, "no right"); got.Doubt != map[bool]string{true: detail}[lasts] {
+			t.Errorf("told of one whose guest is at work is %q", got.Doubt)
 		}
 	}
 }
