@@ -149,14 +149,11 @@ type Machine struct {
 
 // VM is what a cloud reports about a VM.
 type VM struct {
-	// State of the VM.
-	State State
+	State State // whether it runs
 
-	// Detail tells people what the cloud is doing, or what is wrong with a VM that runs. It must not change while that lasts.
-	Detail string
-
-	// Doubt is why the cloud cannot say of a VM whether it runs, if that lasts: people are told, although a guest may say that it does.
-	Doubt string
+	// Detail tells people what the cloud is doing, or what is wrong with a VM that runs. It must not change while that lasts. Doubt
+	// is why the cloud cannot say whether the VM runs, which people are told even if its guest says that it does.
+	Detail, Doubt string
 
 	// Addresses are the cloud's and the guest's, FailureDomain is where the VM runs, and ImageVersion is of what the cloud made it.
 	Addresses                   []clusterv1.MachineAddress

@@ -57,6 +57,12 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 		a.ledger.strike(m, a.now())
 		a.clones.Forget(m)
 	}
+	switch act(vm.Detail) {
+	case switchingOff, destroying: // takes a moment, and to tell it would be a write for each machine
+		vm.Detail = ""
+	case cloning:
+		vm.Detail = "the vCenter is still cloning it"
+	}
 	return vm, withWayOut(err)
 }
 
