@@ -215,6 +215,30 @@ func TestHalfMadeWatcher(t *testing.T) {
 	expect.Same(t, "tries", 5, calls["CreatePropertyCollector"])
 }
 
+// TestEachFilterCounts: a watch that is not told of VMs, or not of tasks, is not made. It would miss what happens.
+func TestEachFilterCounts(t *testing.T) {
+	for n, what := range []string{"tasks", "VMs"} {
+		v := newStage(t)
+		var filters atomic.Int32
+		door := v.Open(func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+			if method == "CreateFilter" {
+				v.Deny(method, "")
+				if int(filters.Add(1)) == n+1 {
+					v.Deny(method, "System.View")
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+		t.Cleanup(door.Close)
+		_, err := lateConnect(t, door.Credentials()).newWatcher(t.Context())
+		wantRefused(t, err)
+		expect.Same(t, "filters before it is given up for want of "+what, n+1, int(filters.Load()))
+		calls := v.Calls()
+		expect.Same(t, "collectors that are left", calls["CreatePropertyCollector"], calls["DestroyPropertyCollector"])
+		expect.Same(t, "views that are left", calls["CreateContainerView"]+calls["CreateListView"], calls["DestroyView"])
+	}
+}
+
 // TestLimitedUser: one who may not see the root folder is told of the VMs in the folders that specs name, also of those that are
 // named later.
 func TestLimitedUser(t *testing.T) {
