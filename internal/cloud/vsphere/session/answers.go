@@ -107,10 +107,12 @@ const (
 	inInstruction
 )
 
-// Write is part of io.Writer.
-func (s *sieve) Write(p []byte) (int, error) {
+// Write is part of io.Writer. What is written with an error is of no use.
+func (s *sieve) Write(p []byte) (int, error) { return len(p), s.sift(p) }
+
+func (s *sieve) sift(p []byte) error {
 	if s.read += len(p); s.read > maxRead {
-		return 0, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxRead)
+		return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxRead)
 	}
 	for i := 0; i < len(p); i++ {
 		if s.cut { // until the text ends
@@ -121,14 +123,10 @@ func (s *sieve) Write(p []byte) (int, error) {
 			i += left
 		}
 		c, keep := p[i], true
-		var err error
 		if s.state == inText {
 			keep = s.text(c)
-		} else {
-			err = s.tag(c)
-		}
-		if err != nil {
-			return i, err
+		} else if err := s.tag(c); err != nil {
+			return err
 		}
 		if keep {
 			s.out.WriteByte(c)
@@ -137,11 +135,11 @@ func (s *sieve) Write(p []byte) (int, error) {
 	}
 	switch {
 	case s.out.Len() > maxKept:
-		return 0, fmt.Errorf("%w: more than %d bytes that count", ErrTooLarge, maxKept)
+		return fmt.Errorf("%w: more than %d bytes that count", ErrTooLarge, maxKept)
 	case s.parts > maxParts:
-		return 0, fmt.Errorf("%w: more than %d elements and attributes", ErrTooLarge, maxParts)
+		return fmt.Errorf("%w: more than %d elements and attributes", ErrTooLarge, maxParts)
 	}
-	return len(p), nil
+	return nil
 }
 
 // text says whether a byte of a text is kept. A text is not cut inside a character.

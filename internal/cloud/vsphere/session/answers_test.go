@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 	"github.com/vmware/govmomi/vim25/xml"
@@ -165,6 +167,10 @@ func TestRecover(t *testing.T) {
 	if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "an answer") {
 		t.Errorf("error = %v", err)
 	}
+	s := (&inProcess{}).loggedIn()
+	_, err = Do(t.Context(), s, func(context.Context, *vim25.Client) (any, error) { panic("an answer") })
+	cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
+	expect.Same(t, "places that are taken", 0, s.limit.taken)
 }
 
 // TestCut: the end of a long text is left out, and what remains can be decoded, wherever the limit falls.

@@ -106,6 +106,16 @@ func TestLoginLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestCloseLeavesNothing: a session that ends leaves no connection, or a manager would keep one for each Secret it ever had.
+func TestCloseLeavesNothing(t *testing.T) {
+	s, w := open(t, vcenter.New(t).Credentials()), &wire{}
+	s.client = expect.Got(s.to.login(t.Context(), "", w.heed))(t)
+	expect.OK(t, askOnce(t, s))
+	expect.Same(t, "open connections", int32(1), w.open.Load())
+	expect.OK(t, s.Close(t.Context()))
+	expect.Same(t, "open connections after the end", int32(0), w.open.Load())
+}
+
 // inProcess is a vCenter that notes how long its last call may take.
 type inProcess struct {
 	fails error
