@@ -16,8 +16,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -165,14 +167,16 @@ func TestControlPlane(t *testing.T) {
 		asked.Store(r)
 		showNode(w, r)
 	})
+	want := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	want.Status.NodeInfo.KubeletVersion = "v1.36.3"
+	want.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	var callers sync.WaitGroup
 	for range 50 {
 		callers.Go(func() {
 			nodes, err := c.ControlPlane(t.Context(), key)
 			expect.Fine(t, err)
-			if len(nodes) != 1 || nodes[0].Name != "n" || len(nodes[0].Labels) > 0 || len(nodes[0].Status.Conditions) != 1 ||
-				nodes[0].Status.NodeInfo.KubeletVersion != "v1.36.3" {
-				t.Errorf("nodes are %+v", nodes)
+			if diff := cmp.Diff([]corev1.Node{want}, nodes); diff != "" {
+				t.Errorf("nodes (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -103,9 +103,10 @@ func TestReadCertificates(t *testing.T) {
 
 // A kubeconfig is read up to its longest, to the byte.
 func TestLongestKubeconfig(t *testing.T) {
+	const tooLong = "is too long; write a kubeconfig of at most 256 KiB"
 	for length, want := range map[int]bool{maxKubeconfig: false, maxKubeconfig + 1: true} {
 		_, _, err := current([]byte(strings.Repeat("\n", length)))
-		expect.Same(t, fmt.Sprint(length, " bytes are too long"), want, err != nil && strings.Contains(err.Error(), "is too long"))
+		expect.Same(t, fmt.Sprint(length, " bytes are too long"), want, err != nil && strings.Contains(err.Error(), tooLong))
 	}
 }
 

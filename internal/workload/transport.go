@@ -35,13 +35,9 @@ const (
 // newClient makes a client that knows what we read and write without asking the server for its kinds. It speaks JSON, of which
 // one can tell before it is decoded how large it will be.
 func newClient(server string, web *http.Client, qps float32, burst int) (client.Client, error) {
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
-	}
 	config := &rest.Config{Host: server, QPS: qps, Burst: burst, WarningHandler: rest.NoWarnings{}}
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	return client.New(config, client.Options{Scheme: scheme, Mapper: newMapper(), HTTPClient: web})
+	return client.New(config, client.Options{Mapper: newMapper(), HTTPClient: web})
 }
 
 // newMapper has the kinds of Clusters' own objects, and those that give guests a place for their reports.
