@@ -54,6 +54,13 @@ func TestTellsWhoWasTurnedAway(t *testing.T) {
 			l.retry()
 			pass(t, l, nil)
 		}},
+		"another kubeconfig, after which nobody was turned away": {want: 1, does: func(t *testing.T, l *line) {
+			pass(t, l, errAway)
+			later(longestPause)
+			pass(t, l, nil)
+			l.retry()
+			pass(t, l, nil)
+		}},
 		"it is still away": {want: 0, does: func(t *testing.T, l *line) {
 			for range 5 {
 				pass(t, l, errAway)

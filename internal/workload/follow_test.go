@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,9 +16,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 func event(kind, report string) string {
@@ -86,7 +88,11 @@ func TestFollow(t *testing.T) {
 				_, _ = w.Write([]byte(test.body)) // the client may have gone
 			})
 			var told []string
-			err := clusters.Follow(t.Context(), client.ObjectKey{Namespace: "tenant", Name: "prod"}, "reports",
+			var wire net.Conn
+			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+				GotConn: func(c httptrace.GotConnInfo) { wire = c.Conn },
+			})
+			err := clusters.Follow(ctx, key, "reports",
 				func(what watch.EventType, object *corev1.ConfigMap) {
 					told = append(told, fmt.Sprint(what, " ", object.Name, " ", object.Data["report"]))
 				})
@@ -94,6 +100,19 @@ func TestFollow(t *testing.T) {
 			if (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
 				t.Errorf("it ends with %v, wanted %q", err, test.wrong)
 			}
+			wait.Until(t, "the end of its connection", func() (any, bool) {
+				err := wire.SetDeadline(time.Time{})
+				return err, errors.Is(err, net.ErrClosed)
+			})
 		})
 	}
+}
+
+// TestFollowRefused: with a kubeconfig that is refused nothing is asked, and the one who listens learns why.
+func TestFollowRefused(t *testing.T) {
+	clusters, calls := workloadCluster(t, showNode)
+	clusters.Live = &management{kubeconfig: text("http://127.0.0.1", aCA(t))}
+	err := clusters.Follow(t.Context(), key, "reports", func(watch.EventType, *corev1.ConfigMap) { t.Error("an event was told") })
+	expect.Says(t, "Follow", err, "cluster.server is not an https URL")
+	expect.Same(t, "calls", int32(0), calls.Load())
 }

@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -88,6 +89,34 @@ func TestFailedCloneIsToldAndTriedAgain(t *testing.T) {
 		running(t, a, m)
 		deleted(t, a, m)
 	}
+}
+
+// TestWordsUntilItRuns: the words of the first failure stay while only a number in them changes from try to try. They end with a
+// VM that runs: what fails later has words of its own.
+func TestWordsUntilItRuns(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	var later atomic.Int64
+	began := time.Now()
+	a.now = func() time.Time { return began.Add(time.Duration(later.Load())) }
+	fails := func(host int, want string) {
+		t.Helper()
+		later.Add(int64(time.Hour))
+		v.FailClones(&types.GenericVmConfigFault{Reason: fmt.Sprintf("host-%d is busy", host)})
+		var err error
+		wait.Until(t, "Ensure to tell why", func() (seen any, good bool) {
+			seen, err = a.Ensure(t.Context(), m)
+			return seen, err != nil
+		})
+		expect.Says(t, fmt.Sprintf("failure on host %d", host), err, want)
+	}
+	fails(1, "host-1 is busy")
+	fails(2, "host-1 is busy")
+	v.FailClones(nil)
+	later.Add(int64(time.Hour))
+	running(t, a, m)
+	v.Remove(m.Name)
+	fails(3, "host-3 is busy")
 }
 
 func TestFailedCloneCanBeDeleted(t *testing.T) {

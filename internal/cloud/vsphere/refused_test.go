@@ -109,6 +109,7 @@ func TestNoUserData(t *testing.T) {
 	m.UserData = large.Read
 	_, err = v.account().Ensure(t.Context(), m)
 	cloudtest.WantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
+	expect.Says(t, "what is too much", err, "can read only 60000")
 	expect.Same(t, "clones", 0, v.Calls()["CloneVM_Task"])
 }
 

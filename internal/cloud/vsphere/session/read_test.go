@@ -94,5 +94,5 @@ func TestReadGivenUp(t *testing.T) {
 func TestLongestList(t *testing.T) {
 	page := &types.RetrieveResult{Objects: []types.ObjectContent{{}}}
 	expect.OK(t, Objects{}.add(page, maxObjects, false))
-	expect.Same(t, "one more", true, errors.Is(Objects{}.add(page, maxObjects+1, false), ErrTooLarge))
+	expect.Says(t, "one more", Objects{}.add(page, maxObjects+1, false), "too large: more than 50000 objects")
 }
