@@ -140,6 +140,22 @@ func TestNodeIP(t *testing.T) {
 			inNetwork("L2Bridge", "Flannel", twoByDHCP, withInterface("storage")), "<nodeAddress>",
 		},
 		{"both by DHCP", "Windows' default route tells of IPv4 only", inNetwork("None", "", dualStack), ""},
+		{
+			"both by DHCP, and no cloud provider", "the kubelet would look up the node's name, which may have addresses of pods",
+			all(inNetwork("None", "", dualStack), kubelet("cloudProvider: None")), "<nodeAddress>",
+		},
+		{
+			"IPv6 alone, and no cloud provider", "Windows' default route tells of IPv4 only",
+			all(inNetwork("None", "", withRanges([]string{"fd00:1::/56"}, []string{"fd00:2::/112"})), kubelet("cloudProvider: None")), "",
+		},
+		{
+			"the first family is DHCP's", "a cloud provider leaves out what the kubelet is not told",
+			inNetwork("None", "", dualStack, withAdapters(staticAdapter("fd00::5/64"), byDHCP)), "",
+		},
+		{
+			"the second family is DHCP's", "the first is the node's",
+			inNetwork("None", "", dualStack, withAdapters(staticAdapter("10.0.0.5/24"))), "10.0.0.5",
+		},
 		{"two adapters", "the cluster says nothing of its pods", two, "10.0.0.5"},
 		{"pods of IPv4", "IPv6 is of no use to them", inNetwork("None", "", two), "10.0.0.5"},
 		{"pods of both", "the pods' first family is the Node's", inNetwork("None", "", dualStack, two), "10.0.0.5,fd00::5"},
@@ -270,9 +286,11 @@ func TestAddressesRefused(t *testing.T) {
 }
 
 func TestAddressWarnings(t *testing.T) {
-	const byCNI, noIPv4 = "this provider makes no vSwitch in this mode", "its pools have no IPv4"
-	const byCloud = "the first of several adapters gets its address by DHCP"
-	static := withAdapters(staticAdapter("10.0.0.5/24"))
+	const byCNI, noIPv4 = "this provider makes no vSwitch in this mode", "its pools have no IPv4 address, the first family of"
+	const byRoute, byCloud = "so the Node shows the address of Windows' default route", "so the cloud provider chooses which address"
+	const noIPv6 = "its pools have no IPv6 address, so the Node shows IPv4 only"
+	static, both := withAdapters(staticAdapter("10.0.0.5/24")), withAdapters(staticAdapter("10.0.0.5/24", "fd00::5/64"))
+	six := withAdapters(staticAdapter("fd00::5/64"))
 	for name, test := range map[string]struct {
 		change change
 		want   []string
@@ -284,9 +302,16 @@ func TestAddressWarnings(t *testing.T) {
 		"another's, transparent":  {inNetwork("Transparent", "", static), []string{byCNI}},
 		"no mode":                 {inNetwork("None", "", static), []string{byCNI}},
 		"another's vSwitch, DHCP": {inNetwork("Transparent", "", withAdapters(byDHCP)), nil},
-		"two by DHCP":             {withAdapters(byDHCP, byDHCP), []string{byCloud}},
-		"the first by DHCP":       {withAdapters(byDHCP, staticAdapter("10.0.0.5/24")), []string{byCNI, byCloud}},
-		"the first is IPv6":       {withAdapters(staticAdapter("fd00::5/64")), []string{byCNI, noIPv4}},
+		"two by DHCP":             {withAdapters(byDHCP, byDHCP), []string{byRoute}},
+		"behind a vSwitch, DHCP":  {inNetwork("L2Bridge", "Flannel", twoByDHCP), nil},
+		"before a vSwitch, DHCP":  {inNetwork("L2Bridge", "Flannel", twoByDHCP, withInterface("storage")), []string{byRoute}},
+		"two families by DHCP":    {inNetwork("None", "", dualStack, twoByDHCP), []string{byCloud}},
+		"the user's address":      {all(twoByDHCP, withArg("node-ip", "0.0.0.0")), nil},
+		"the first by DHCP":       {withAdapters(byDHCP, staticAdapter("10.0.0.5/24")), []string{byCNI, byRoute}},
+		"both families of pools":  {inNetwork("None", "", dualStack, both), []string{byCNI}},
+		"the first of two":        {inNetwork("None", "", dualStack, static), []string{byCNI, noIPv6}},
+		"the second of two":       {inNetwork("None", "", dualStack, six), []string{byCNI, noIPv4}},
+		"the first is IPv6":       {six, []string{byCNI, noIPv4}},
 		"the second is by DHCP":   {withAdapters(staticAdapter("10.0.0.5/24"), byDHCP), []string{byCNI}},
 	} {
 		got := slices.DeleteFunc(render(t, plainInput(t, test.change)).Warnings(), func(warning string) bool {

@@ -128,6 +128,9 @@ func (k *Kubelet) readService(spec bootstrapv1.Kubelet) error {
 // HasNodeIP tells that the user has set the flag.
 func (k *Kubelet) HasNodeIP() bool { return hasFlag(k.Flags, "node-ip") }
 
+// HasCloudProvider tells that a cloud provider says which addresses the Node has.
+func (k *Kubelet) HasCloudProvider() bool { return hasFlag(k.Flags, "cloud-provider") }
+
 // readFlags reads flags that have no field in the configuration: first ours, then the user's.
 func readFlags(spec bootstrapv1.Kubelet, minor uint64) ([]Flag, error) {
 	var flags []Flag

@@ -13,8 +13,7 @@ import (
 const factNodeAddress = "nodeAddress"
 
 // NodeIP is the kubelet's --node-ip. Without it a kubelet may take the gateway of its pods for the node's address
-// (microsoft/SDN issues 269 and 315). Addresses of pools are known; else it is that of our vSwitch or of the default route. It is
-// empty if only Windows knows one of the two families of the pods.
+// (microsoft/SDN issues 269 and 315). Addresses of pools are known; else it is that of our vSwitch or of the default route.
 func (net *Network) NodeIP() plan.Value {
 	if net.addressGiven {
 		return nil
@@ -22,7 +21,7 @@ func (net *Network) NodeIP() plan.Value {
 	if known := net.pooledIP(); known != "" {
 		return plan.Text(known)
 	}
-	if len(net.podFamilies) > 1 || !net.podFamilies[0] {
+	if !net.oneIsEnough() {
 		return nil
 	}
 	if net.external != "" && (net.adapter == nil || net.adapter.number == 1) {
@@ -31,13 +30,25 @@ func (net *Network) NodeIP() plan.Value {
 	return plan.FromFact(factNodeAddress)
 }
 
-// pooledIP has one address of the first adapter for each family of the pods, in their order.
+// oneIsEnough tells whether an IPv4 address, which is all that the node can measure, is what the Node has to show. A cloud
+// provider leaves out all addresses that the kubelet does not name (k8s.io/cloud-provider v0.36.3, node/helpers/address.go), so
+// with two families it is better asked alone. A kubelet without one shows a single address in any case, and would look up the
+// node's name for it (kubernetes v1.36.3, pkg/kubelet/nodestatus/setters.go).
+func (net *Network) oneIsEnough() bool {
+	return slices.Contains(net.podFamilies, true) && (len(net.podFamilies) == 1 || net.noCloudProvider)
+}
+
+// pooledIP has one address of the first adapter for each family of the pods, in their order. Without one of the first family
+// there is none: the Node would show an address of the second alone.
 func (net *Network) pooledIP() string {
 	var chosen []string
-	for _, four := range net.podFamilies {
+	for i, four := range net.podFamilies {
 		of := func(p netip.Prefix) bool { return p.Addr().Is4() == four }
-		if i := slices.IndexFunc(net.adapters.ofFirst(), of); i >= 0 {
-			chosen = append(chosen, net.adapters.ofFirst()[i].Addr().String())
+		switch at := slices.IndexFunc(net.adapters.ofFirst(), of); {
+		case at >= 0:
+			chosen = append(chosen, net.adapters.ofFirst()[at].Addr().String())
+		case i == 0:
+			return ""
 		}
 	}
 	return strings.Join(chosen, ",")

@@ -42,8 +42,8 @@ type Input struct {
 	MaxPods      int
 	DelayedStart bool
 	DSRByDefault bool
-	// AddressGiven: the user has set the kubelet's node-ip.
-	AddressGiven bool
+	// AddressGiven: the user has set the kubelet's node-ip. NoCloudProvider: only the kubelet says which addresses the Node has.
+	AddressGiven, NoCloudProvider bool
 	// Nested: the VM surely has nested virtualization.
 	Nested bool
 }
@@ -55,8 +55,8 @@ type Network struct {
 	nodeName string
 	adapters Adapters
 	onAzure  bool
-	// addressGiven: the user has set the kubelet's node-ip.
-	addressGiven bool
+	// addressGiven: the user has set the kubelet's node-ip. noCloudProvider: only the kubelet says which addresses the Node has.
+	addressGiven, noCloudProvider bool
 	// maxPods of the kubelet. nested: the VM surely has nested virtualization.
 	maxPods int
 	nested  bool
@@ -94,7 +94,7 @@ type Network struct {
 func Read(in Input) (*Network, error) {
 	net := &Network{
 		nodeName: in.NodeName, adapters: in.Adapters, onAzure: in.OnAzure, addressGiven: in.AddressGiven,
-		maxPods: in.MaxPods, nested: in.Nested,
+		noCloudProvider: in.NoCloudProvider, maxPods: in.MaxPods, nested: in.Nested,
 		podFamilies: familiesOf(in.ClusterNetwork.Pods),
 	}
 	spec := in.Spec

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
 // Warnings are about what works only if others do their part, which cannot be checked here.
@@ -54,24 +55,44 @@ func (net *Network) addressesOfPods() string {
 		have, net.maxPods)
 }
 
-// firstAdapter warns about the adapter whose address the Node shows.
+// firstAdapter warns about the adapter whose address the Node shows, unless the user has chosen it.
 func (net *Network) firstAdapter() string {
-	addresses := net.adapters.ofFirst()
+	switch addresses := net.adapters.ofFirst(); {
+	case net.addressGiven:
+		return ""
+	case len(addresses) > 0:
+		return net.poolsLack(addresses)
+	case len(net.adapters) < 2 || net.onAzure:
+		return ""
+	}
+	const byDHCP = ": the first of several adapters gets its address by DHCP, so "
+	ip := net.NodeIP()
 	switch {
-	case len(addresses) == 0 && len(net.adapters) > 1 && !net.onAzure:
-		return ": the first of several adapters gets its address by DHCP, so the cloud provider chooses which address the Node shows"
-	case len(addresses) == 0:
-		return ""
+	case ip == nil:
+		return byDHCP + "the cloud provider chooses which address the Node shows"
+	case slices.Contains(ip, plan.Part{Fact: factNodeAddress}):
+		return byDHCP + "the Node shows the address of Windows' default route; let only the first adapter have a gateway, or use " +
+			"addressesFromPools"
 	}
-	primary := net.podFamilies[0]
-	if slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr().Is4() == primary }) {
-		return ""
+	return ""
+}
+
+// poolsLack says which family of the pods has no address among those of pools.
+func (net *Network) poolsLack(addresses []netip.Prefix) string {
+	lacks := func(four bool) bool {
+		return !slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr().Is4() == four })
 	}
-	family := map[bool]string{true: "IPv4", false: "IPv6"}[primary]
-	return fmt.Sprintf(
-		"[0]: its pools have no %s address, the first family of the pods; the node must get one by DHCP or router "+
-			"advertisements",
-		family)
+	name := map[bool]string{true: "IPv4", false: "IPv6"}
+	first, last := net.podFamilies[0], net.podFamilies[len(net.podFamilies)-1]
+	switch {
+	case lacks(first):
+		return fmt.Sprintf("[0]: its pools have no %s address, the first family of the pods; the node must get one by DHCP or router "+
+			"advertisements", name[first])
+	case lacks(last):
+		return fmt.Sprintf("[0]: its pools have no %s address, so the Node shows %s only; use a pool of each family",
+			name[last], name[first])
+	}
+	return ""
 }
 
 var modeWarnings = []struct {
