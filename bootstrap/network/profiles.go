@@ -98,11 +98,12 @@ var profiles = []profile{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", base: "External", booted: true,
 		sourceVIP: vipOfCNI, ports: []opening{{"vxlan", "UDP", vxlanPort}},
 	},
-	// The hybrid overlay makes its base network itself, and finds it again after a reboot. Its port is a setting: see openPorts.
+	// The hybrid overlay makes its base network itself, and finds it again after a reboot. Its port is a setting: see openPorts. The
+	// plug-ins are not its own: OpenShift's operator brings them (see hybrid.go).
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes, hnsNetwork: "OVNKubernetesHybridOverlayNetwork",
 		base: "BaseOVNKubernetesHybridOverlayNetwork", sourceVIP: vipMade, hybrid: true,
-		file: "10-ovn-hybrid-overlay.conf", config: hybridConfig,
+		file: "10-ovn-hybrid-overlay.conf", config: hybridConfig, programs: []string{"win-overlay", "host-local"},
 	},
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, hnsNetwork: "vxlan0", external: "External", booted: true,

@@ -68,6 +68,7 @@ var modes = []mode{
 	},
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes, daemon: cni.HybridOverlay,
+		programs:      []string{"win-overlay", "host-local"},
 		configuration: "10-ovn-hybrid-overlay.conf", ours: true, network: "OVNKubernetesHybridOverlayNetwork",
 		theirs: "BaseOVNKubernetesHybridOverlayNetwork", kind: "Overlay", endpoints: []string{"VIPEndpoint"}, proxied: true,
 	},

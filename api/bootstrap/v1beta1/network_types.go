@@ -28,7 +28,8 @@ type Network struct {
 	// WinBridge or AzureCNI in L2Bridge; Flannel, Calico, OVNKubernetes or
 	// WinOverlay in Overlay; Antrea or none in Transparent; none in None.
 	// docs/networks.md says what each needs. The image must have the programs of
-	// WinBridge, WinOverlay and AzureCNI; a DaemonSet brings those of the others.
+	// WinBridge, WinOverlay, OVNKubernetes and AzureCNI; a DaemonSet brings those
+	// of the others.
 	//
 	// +optional
 	CNI CNI `json:"cni,omitempty"`

@@ -133,6 +133,7 @@ func TestCNIProgramIsMissing(t *testing.T) {
 	for golden, program := range map[string]string{
 		"network-l2bridge-winbridge": "win-bridge", "network-overlay-winoverlay": "host-local",
 		"network-azure-l2bridge-azurecni": "azure-vnet-ipam", "network-azure-l2bridge-dual-stack": "azure-vnet-ipamv6",
+		"network-overlay-ovn": "win-overlay", "network-overlay-ovn-kube-proxy": "host-local",
 	} {
 		v := networkWorld(mustRead(t, golden))
 		path := `C:\opt\cni\bin\` + program + ".exe"
