@@ -28,6 +28,17 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/version"
 )
 
+const usage = `Checks in a real vCenter what no simulator proves, and writes a report that can be sent to us.
+
+It logs in, says what it will do, and asks. After a yes it makes one VM, or two with a limited user, and removes them
+at the end. It ends with 1 if a check does not hold or a VM is left. docs/realvcenter.md has the config file and tells
+what each check means.
+
+  go run ./test/realvcenter -list                      print the checks; connects to nothing
+  go run ./test/realvcenter -config realvcenter.yaml   ask, check, remove, report
+
+`
+
 func main() {
 	o := options{out: os.Stdout, times: patientTimes}
 	file := flag.String("config", "realvcenter.yaml", "file with the vCenter, its user, and where VMs are made")
@@ -39,6 +50,10 @@ func main() {
 	flag.StringVar(&o.dir, "report", ".", "folder for the report")
 	flag.DurationVar(&o.times.guest, "guest", o.times.guest, "how long Windows may take to start and report")
 	printVersion := flag.Bool("version", false, "print the version of this program")
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), usage)
+		flag.PrintDefaults()
+	}
 	flag.Parse()
 	if *printVersion {
 		fmt.Println(version.Line("realvcenter"))

@@ -199,11 +199,16 @@ func TestLeftovers(t *testing.T) {
 	expect.Same(t, "others' VMs", len(before)-1, len(s.VMs()))
 }
 
-// Without a yes nothing is made and nothing is written.
+// Without a yes nothing is made and nothing is written. All that changes a VM is a task.
 func TestAsksFirst(t *testing.T) {
-	s := newStage(t)
+	var changes atomic.Int32
+	s := newStage(t, func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(method, "_Task") {
+			changes.Add(1)
+		}
+		next.ServeHTTP(w, r)
+	})
 	s.yes, s.ask = false, func(context.Context, string) bool { return false }
-	s.Count()
 	_, err := run(t.Context(), s.options)
 	if err == nil || !is(err, errNotAgreed) {
 		t.Errorf("run ended with %v", err)
@@ -214,7 +219,10 @@ func TestAsksFirst(t *testing.T) {
 		}
 	}
 	expect.Same(t, "files", 0, len(expect.Got(filepath.Glob(filepath.Join(s.dir, "*")))(t)))
-	s.noneLeft(t, "after a no")
+	expect.Same(t, "changes after a no", 0, int(changes.Load()))
+	s.yes = true
+	expect.Got(run(t.Context(), s.options))(t)
+	expect.Same(t, "changes are seen after a yes", true, changes.Load() > 0)
 }
 
 // A vCenter that restarts: sessions end, and the VM is found again.
