@@ -45,7 +45,7 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere/clones", may: []string{"internal/cloud"}},
 	{folder: "internal/cloud/vsphere/inspect", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/privileges"},
-	{folder: "internal/cloud/azure", may: []string{"api", "internal/cloud"}},
+	{folder: "internal/cloud/azure", may: []string{"api", "internal/cloud", "internal/metrics"}},
 	{folder: "internal/cloud/azure/arm", may: []string{"internal/cloud"}},
 	{folder: "internal/cloud/azure/placement", may: []string{"api", "internal/cloud", "internal/cloud/azure/arm"}},
 	{folder: "internal/cloud/azure/fault", may: []string{"api", "internal/cloud"}},

@@ -65,9 +65,14 @@ type Use struct {
 	Cloud             string
 }
 
-// Holder stands for the use of an identity where that of a Secret has the Secret's name: no Secret is called so.
+// Holder stands for the use of an identity where that of a Secret has the Secret's name: no Secret is called so. People read it
+// in metrics and in the log.
 func (u Use) Holder() cloud.Key {
-	return cloud.Key{Namespace: u.Machine.Namespace, Name: "identity " + u.Identity.String() + " " + u.Cloud}
+	name := u.String()
+	if u.Cloud != "" {
+		name += " in " + u.Cloud
+	}
+	return cloud.Key{Namespace: u.Machine.Namespace, Name: name}
 }
 
 // String is for people.

@@ -42,8 +42,8 @@ const (
 		"does not run, or Prometheus cannot read its metrics."
 	bootstrapDown = "CapwinManagerDown{manager=bootstrap}: The bootstrap manager of Cluster API Provider Windows does not run, " +
 		"or Prometheus cannot read its metrics."
-	unreachable = "CapwinAccountUnreachable{account=ns/vc, cloud=vsphere}: The vsphere account of Secret ns/vc gets no answer."
-	notSynced   = "CapwinAccountNotSynced{account=ns/vc, cloud=vsphere}: The vsphere account of Secret ns/vc answers, but does " +
+	unreachable = "CapwinAccountUnreachable{account=ns/vc, cloud=vsphere}: The vsphere account ns/vc gets no answer."
+	notSynced   = "CapwinAccountNotSynced{account=ns/vc, cloud=vsphere}: The vsphere account ns/vc answers, but does " +
 		"not tell of changes."
 	refused = "CapwinSessionsRefused{cloud=vsphere}: A vsphere server answers, but opens no session for an account."
 )
@@ -54,6 +54,8 @@ func counter(series, each string) string { return "\n\t" + series + " 0+" + each
 func calls(method, outcome, each string) string {
 	return counter(fmt.Sprintf(`capwin_cloud_call_seconds_count{cloud="vsphere",method=%q,outcome=%q}`, method, outcome), each)
 }
+
+func inAzure(series string) string { return strings.ReplaceAll(series, "vsphere", "azure") }
 
 // logins are the calls that open sessions, as values.
 func logins(outcome, values string) string {
@@ -110,8 +112,13 @@ var stories = map[string]story{
 	},
 
 	"a wrong password": {managers + calls("Login", "denied", "0.2"), 20, []string{
-		"CapwinCredentialsRejected{cloud=vsphere, method=Login}: A vsphere server rejects a user name or password.",
+		"CapwinCredentialsRejected{cloud=vsphere, method=Login}: The credentials of an account are rejected in vsphere.",
 	}},
+	"a client secret that has expired": {managers + inAzure(calls("Login", "denied", "0.2")), 20, []string{
+		"CapwinCredentialsRejected{cloud=azure, method=Login}: The credentials of an account are rejected in azure.",
+	}},
+	"Entra ID gives no tokens":                {managers + inAzure(calls("Login", "transient", "1")), 20, nil},
+	"a call that Azure's role does not allow": {managers + inAzure(calls("PutVM", "denied", "1")), 30, nil},
 	"another certificate": {managers + calls("RetrieveServiceContent", "denied", "0.2"), 20, []string{
 		"CapwinCredentialsRejected{cloud=vsphere, method=RetrieveServiceContent}: The certificate of a vsphere server is not the " +
 			"one that its Secret trusts.",
@@ -149,7 +156,7 @@ var stories = map[string]story{
 	"one machine fails": {managers + "\n\t" + `capwin_bootstrap_failures_total{reason="GuestSilent"} 0x10 1x600`, 30, nil},
 
 	"VMs are made slowly": {managers + created(1, 1), 90, []string{
-		"CapwinVMCreationSlow{cloud=vsphere}: A VM in vsphere takes 54m 0s from its machine to its start.",
+		"CapwinVMCreationSlow{cloud=vsphere}: A VM in vsphere takes 54m 0s from its user data to its start.",
 	}},
 	"one VM of twenty is made slowly": {managers + created(19, 1), 90, nil},
 	"no VM is made":                   {managers + created(0, 0), 90, nil},

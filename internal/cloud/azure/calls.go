@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	armruntime "github.com/Azure/azure-sdk-for-go/sdk/azcore/arm/runtime"
 	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
@@ -22,6 +21,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
 )
 
 // The api-versions of our calls. A cloud may have another one for compute.
@@ -117,7 +117,7 @@ func (a answer) effect() fault.Effect {
 func failed(err *cloud.Error) answer { return answer{verdict: &fault.Verdict{Error: err}} }
 
 // send makes a call, or says why it was not made or did not succeed.
-func (c *calls) send(ctx context.Context, q call) answer {
+func (c *calls) send(ctx context.Context, q call) (a answer) {
 	if err := c.open(); err != nil {
 		return failed(err)
 	}
@@ -137,7 +137,9 @@ func (c *calls) send(ctx context.Context, q call) answer {
 			return answer{unsent: err}
 		}
 	}
+	began := time.Now()
 	got, err := c.exchange(ctx, q, content)
+	defer func() { tally(ctx, methodOf(q.class, err), began, a) }()
 	if err != nil {
 		return c.unanswered(err)
 	}
@@ -301,15 +303,30 @@ func (c *calls) close() {
 	}
 }
 
-// principal is who calls Azure, and where.
-type principal struct {
-	credential azcore.TokenCredential
-	cloud      azcloud.Configuration
-	transport  policy.Transporter
-	// name is equal for equal principals with equal proofs. It is a secret.
-	name, tenant string
-	// bootLog reads the end of a boot log.
-	bootLog func(ctx context.Context, address string) ([]byte, error)
-	// computeVersion is the cloud's own api-version for VMs; empty for the usual one.
-	computeVersion string
+// noToken is the method of a call that was not sent, because there was no token for it.
+const noToken = "Login"
+
+// methodOf is the label of a call: the class in which Azure counts it, too.
+func methodOf(class limiter.Class, err error) string {
+	if _, refused := errors.AsType[*cloud.Error](err); refused {
+		return noToken
+	}
+	return string(class)
+}
+
+// tally tells the metrics how a call ended.
+func tally(ctx context.Context, method string, began time.Time, a answer) {
+	metrics.Call("azure", method, outcome(ctx, a), time.Since(began))
+}
+
+// outcome is how a call ended: well, as a kind of error, or because we needed it no longer. That something is gone is what many
+// calls ask for.
+func outcome(ctx context.Context, a answer) string {
+	switch {
+	case a.verdict == nil, a.effect() == fault.Gone:
+		return metrics.OK
+	case errors.Is(ctx.Err(), context.Canceled):
+		return metrics.Canceled
+	}
+	return strings.ToLower(string(a.verdict.Error.Kind))
 }

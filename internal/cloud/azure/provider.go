@@ -24,8 +24,13 @@
 package azure
 
 import (
+	"context"
 	"regexp"
 	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -135,4 +140,17 @@ func open(who principal, now func() time.Time) (*account, error) {
 func homeOf(m cloud.Machine) arm.ID {
 	id, _ := arm.ReadProviderID(m.ProviderID)
 	return id
+}
+
+// principal is who calls Azure, and where.
+type principal struct {
+	credential azcore.TokenCredential
+	cloud      azcloud.Configuration
+	transport  policy.Transporter
+	// name is equal for equal principals with equal proofs. It is a secret.
+	name, tenant string
+	// bootLog reads the end of a boot log.
+	bootLog func(ctx context.Context, address string) ([]byte, error)
+	// computeVersion is the cloud's own api-version for VMs; empty for the usual one.
+	computeVersion string
 }
