@@ -197,5 +197,6 @@ func (s *stage) reportMemory() {
 	for _, m := range s.managers {
 		peak := expect.Got(shared.Management.PeakMemory(m.Component))(s.t)
 		s.t.Logf("peak memory of the %s manager: %d MiB; wanted: at most 256 with 5,000 machines", m.Component, peak>>20)
+		s.atMost("MiB of memory of the "+m.Component+" manager", 256, peak>>20)
 	}
 }

@@ -194,6 +194,7 @@ func (s *stage) hang() {
 	_, most := held.Now()
 	s.t.Logf("while a vCenter with %d machines hung, a machine of another one waited %.2f s; at most %d calls hung at once",
 		s.machines, time.Since(begin).Seconds(), most)
+	s.atMost("calls that hung at once, with the wait for changes", 4, most)
 	held.Release()
 	s.machines -= some
 	s.awaitAll("end of these machines", s.machines, func(*infrav1.WindowsMachine) bool { return true })
