@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -136,6 +137,22 @@ func TestTellsOfNodes(t *testing.T) {
 		read(&slow{takes: 3 * time.Second, ends: errAway}, 50, 1)
 		read(&slow{takes: patience / 2}, 1, 2)
 		read(&slow{takes: patience / 2}, 1, 2)
+	})
+}
+
+// A reading that fails has failed for all who wait for it.
+func TestFailedReadingOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n nodes
+		var callers sync.WaitGroup
+		for range 50 {
+			callers.Go(func() {
+				if _, err := n.list(t.Context(), &slow{takes: patience / 2, ends: errAway}); !errors.Is(err, errAway) {
+					t.Errorf("error = %v", err)
+				}
+			})
+		}
+		callers.Wait()
 	})
 }
 

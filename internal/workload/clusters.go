@@ -202,10 +202,7 @@ func (c *Clusters) read(ctx context.Context, key client.ObjectKey, k *cluster) e
 	}
 	k.drop(nil)
 	k.digest = digest
-	k.err = c.connect(kubeconfig, k)
-	if refusal, ok := errors.AsType[*RefusedError](k.err); ok {
-		refusal.secret = name
-	}
+	k.err = c.connect(kubeconfig, name, k)
 	return nil
 }
 
@@ -216,9 +213,9 @@ func (c *Clusters) kubeconfig(ctx context.Context, key client.ObjectKey) ([]byte
 	return secret.Data[kubeconfigKey], err
 }
 
-// connect makes a client from a kubeconfig. Nothing is sent yet.
-func (c *Clusters) connect(kubeconfig []byte, k *cluster) error {
-	access, err := c.vetOne(kubeconfig)
+// connect makes a client from the kubeconfig in a Secret. Nothing is sent yet.
+func (c *Clusters) connect(kubeconfig []byte, secret string, k *cluster) error {
+	access, err := c.vetOne(kubeconfig, secret)
 	if err != nil {
 		return err
 	}
@@ -229,11 +226,15 @@ func (c *Clusters) connect(kubeconfig []byte, k *cluster) error {
 	return err
 }
 
-// vetOne vets one kubeconfig at a time, because a text that is made for it takes some memory.
-func (c *Clusters) vetOne(kubeconfig []byte) (access, error) {
+// vetOne vets one kubeconfig at a time, because a text that is made for it takes some memory. A refusal names its Secret.
+func (c *Clusters) vetOne(kubeconfig []byte, secret string) (access, error) {
 	c.vetting.Lock()
 	defer c.vetting.Unlock()
-	return vet(kubeconfig)
+	good, err := vet(kubeconfig)
+	if refusal, ok := errors.AsType[*RefusedError](err); ok {
+		refusal.secret = secret
+	}
+	return good, err
 }
 
 // drop closes the connection and notes why there is none.

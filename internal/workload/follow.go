@@ -35,7 +35,7 @@ func (c *Clusters) Follow(
 	if err != nil {
 		return fmt.Errorf("get kubeconfig: %w", err)
 	}
-	access, err := c.vetOne(kubeconfig)
+	access, err := c.vetOne(kubeconfig, key.Name+kubeconfigSuffix)
 	if err != nil {
 		return err
 	}

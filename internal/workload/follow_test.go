@@ -108,11 +108,16 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowRefused: with a kubeconfig that is refused nothing is asked, and the one who listens learns why.
+// TestFollowRefused: with a kubeconfig that is refused, or cannot be read, nothing is asked, and the one who listens learns why.
 func TestFollowRefused(t *testing.T) {
 	clusters, calls := workloadCluster(t, showNode)
-	clusters.Live = &management{kubeconfig: text("http://127.0.0.1", aCA(t))}
-	err := clusters.Follow(t.Context(), key, "reports", func(watch.EventType, *corev1.ConfigMap) { t.Error("an event was told") })
-	expect.Says(t, "Follow", err, "cluster.server is not an https URL")
+	for why, live := range map[string]*management{
+		"the kubeconfig in Secret prod-kubeconfig is refused: ": {kubeconfig: text("http://127.0.0.1", aCA(t))},
+		"get kubeconfig: etcd is away":                          {fails: errors.New("etcd is away")},
+	} {
+		clusters.Live = live
+		err := clusters.Follow(t.Context(), key, "reports", func(watch.EventType, *corev1.ConfigMap) { t.Error("an event was told") })
+		expect.Says(t, "Follow", err, why)
+	}
 	expect.Same(t, "calls", int32(0), calls.Load())
 }

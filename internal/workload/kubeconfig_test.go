@@ -130,6 +130,8 @@ func TestEntries(t *testing.T) {
 		_, _, err := current([]byte(text))
 		expect.Says(t, text[:20], err, "has too many entries; write only the context, the cluster and the user that are needed")
 	}
+	_, _, err := current([]byte(strings.Repeat("\n", maxMarks)))
+	expect.Same(t, fmt.Sprint(maxMarks, " entries are too many"), false, err == nil || strings.Contains(err.Error(), "too many"))
 }
 
 // What a server says of a refusal reaches conditions.
