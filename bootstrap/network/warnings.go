@@ -112,6 +112,15 @@ var modeWarnings = []struct {
 			"the pod CIDRs",
 	},
 	{
+		// See hostgw_windows.go and node-service.ps1, which profiles.go names.
+		func(net *Network) bool {
+			nameless := net.cni == bootstrapv1.CNIFlannel || net.cni == bootstrapv1.CNICalico
+			return nameless && net.mode == bootstrapv1.NetworkL2Bridge && len(net.adapters) > 1
+		},
+		"this CNI does not tell HNS which adapter its network is for, so HNS may take any adapter that is free; " +
+			"use a machine with one adapter, or mode Overlay",
+	},
+	{
 		func(net *Network) bool { return net.cni == bootstrapv1.CNIWinBridge },
 		"WinBridge has no daemon: you must provide the host endpoint that is the pods' gateway (the second address of the pod CIDR), " +
 			"and the routes between nodes",
