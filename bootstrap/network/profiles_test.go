@@ -1,7 +1,9 @@
 package network
 
 import (
+	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -20,6 +22,49 @@ func TestNeedsAreDocumented(t *testing.T) {
 		want = append(want, p.needs())
 	}
 	expect.Same(t, "the table of docs/networks.md", strings.Join(want, "\n"), table)
+}
+
+// The table before it says what the bootstrap makes for each pair, and when.
+func TestMakesAreDocumented(t *testing.T) {
+	page := string(expect.Got(os.ReadFile("../../docs/networks.md"))(t))
+	_, table, _ := strings.Cut(page, "| CNI configuration that the bootstrap writes |\n| --- | --- | --- | --- | --- | --- |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var want, got []string
+	for _, p := range profiles {
+		want = append(want, p.makes())
+	}
+	for line := range strings.SplitSeq(table, "\n") {
+		got = append(got, made(strings.Split(strings.Trim(line, "| "), " | ")))
+	}
+	expect.Same(t, "the first table of docs/networks.md", want, got)
+}
+
+// makes of a pair: its clouds, the network before the join, the pods' network, the file, and what comes later.
+func (p profile) makes() string {
+	clouds := "both"
+	switch {
+	case p.azureOnly:
+		clouds = "Azure"
+	case p.mode == bootstrapv1.NetworkTransparent:
+		clouds = "vSphere"
+	}
+	// What needs the Node's pod CIDR. Flannel's VXLAN needs it for kube-proxy alone.
+	later := p.config != nil && (p.own || p.hybrid || p.taken != "" || p.sourceVIP == vipReserved)
+	return fmt.Sprintln(p.mode, p.cni, clouds, p.external, strings.ReplaceAll(p.hnsNetwork, "%d", "VNI"), p.own, p.file, later)
+}
+
+// made is the same of the cells of the page, whose names are in quotes.
+func made(cells []string) string {
+	name := func(cell int) string {
+		found := regexp.MustCompile("^(?:network )?`([^`]+)`").FindStringSubmatch(cells[cell])
+		return append(found, "", "")[1]
+	}
+	clouds := cells[2]
+	if strings.HasPrefix(clouds, "vSphere, Azure") {
+		clouds = "both"
+	}
+	return fmt.Sprintln(name(0), name(1), clouds, name(3), name(4), strings.Contains(cells[4], "created by the bootstrap"), name(5),
+		strings.Contains(cells[5], "after the join"))
 }
 
 // needs of a pair, as a row.
