@@ -17,7 +17,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -189,6 +191,32 @@ func TestControlPlane(t *testing.T) {
 	call := []string{r.Method, r.URL.Path, r.URL.Query().Get("limit"), r.UserAgent(), r.Header.Get("Authorization"), r.Proto}
 	expect.Same(t, "call", "GET /api/v1/nodes 20 us Bearer t HTTP/1.1", strings.Join(call, " "))
 	expect.Same(t, "what is understood", "application/json", r.Header.Get("Accept"))
+}
+
+// All kinds that we read and write in a cluster are known without asking it, also those that only guests' reports need.
+func TestKinds(t *testing.T) {
+	var asked []string
+	c, _ := workloadCluster(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		w.WriteHeader(http.StatusNotFound)
+	})
+	api := expect.Got(c.GetClient(t.Context(), key))(t)
+	const core, rights, policies = "/api/v1/", "/apis/rbac.authorization.k8s.io/v1/", "/apis/admissionregistration.k8s.io/v1/"
+	for path, kind := range map[string]client.Object{
+		core + "namespaces/a/secrets/b":                  &corev1.Secret{},
+		core + "namespaces/a/configmaps/b":               &corev1.ConfigMap{},
+		rights + "namespaces/a/roles/b":                  &rbacv1.Role{},
+		rights + "namespaces/a/rolebindings/b":           &rbacv1.RoleBinding{},
+		core + "nodes/b":                                 &corev1.Node{},
+		core + "namespaces/b":                            &corev1.Namespace{},
+		policies + "validatingadmissionpolicies/b":       &admissionv1.ValidatingAdmissionPolicy{},
+		policies + "validatingadmissionpolicybindings/b": &admissionv1.ValidatingAdmissionPolicyBinding{},
+	} {
+		asked = nil
+		err := api.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "b"}, kind)
+		expect.Same(t, path+" is asked for", true, apierrors.IsNotFound(err))
+		expect.Same(t, "calls", []string{path}, asked)
+	}
 }
 
 // A cluster that fails is not asked again by each of its machines.

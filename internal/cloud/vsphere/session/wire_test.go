@@ -80,6 +80,10 @@ func TestLoginLeavesNothing(t *testing.T) {
 		_, _ = io.WriteString(w, search.ReplaceAllString(answer.Body.String(), ""))
 	})
 	t.Cleanup(host.Close)
+	hollow := v.Open(func(_ string, _ http.Handler, w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body/></s:Envelope>`)
+	})
+	t.Cleanup(hollow.Close)
 	for name, c := range map[string]struct {
 		credentials map[string][]byte
 		server      string
@@ -90,6 +94,7 @@ func TestLoginLeavesNothing(t *testing.T) {
 		"a wrong password": {with(v.Credentials(), "password", "wrong"), "", Is[types.BaseInvalidLogin], 15 * time.Second},
 		"another server":   {v.Credentials(), noSuchServer, is(cloud.ErrOtherServer), 5 * time.Second},
 		"half a vCenter":   {host.Credentials(), "", is(ErrForeign), 5 * time.Second},
+		"a hollow answer":  {hollow.Credentials(), "", is(ErrForeign), 5 * time.Second},
 	} {
 		to, w := expect.Got(parseEndpoint(c.credentials))(t), &wire{}
 		client, err := to.login(t.Context(), c.server, w.heed)
