@@ -19,6 +19,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
 // sifted writes an answer in pieces of a length, as it may arrive.
@@ -279,6 +280,19 @@ func TestPrincipal(t *testing.T) {
 		credentials[c.key] = []byte(c.value)
 		if got := expect.Got(Principal(credentials))(t); (got == want) != c.same {
 			t.Errorf("%s: the same account is %t, want %t", name, got == want, c.same)
+		}
+	}
+	trusting := func(ca string) string {
+		credentials := good()
+		delete(credentials, "thumbprint")
+		credentials["ca.crt"] = []byte(ca)
+		return expect.Got(Principal(credentials))(t)
+	}
+	own := string(authorized(vcenter.New(t))["ca.crt"])
+	expect.Same(t, "a CA and its line end", trusting(otherCA), trusting(otherCA+"\n"))
+	for what, one := range map[string]string{"another CA": trusting(own), "a thumbprint": want} {
+		if one == trusting(otherCA) {
+			t.Errorf("%s is the same account", what)
 		}
 	}
 	_, err := Principal(map[string][]byte{})
