@@ -220,7 +220,7 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 
 // ask has the cloud make the VM. It only looks if the VM was there once, or if none may be made any more.
 func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
-	m := f.cloudMachine()
+	m, ctx := f.cloudMachine(), f.logged(ctx)
 	if hadVM(f) || leaving(f) {
 		return r.afterwards(ctx, f, m)
 	}
@@ -247,7 +247,7 @@ func placeOf(f *facts) cloud.Place {
 
 // remove asks the cloud to remove the VM until nothing is left of it.
 func (r *Reconciler) remove(ctx context.Context, f *facts) error {
-	left, err := f.cloud.Delete(ctx, f.cloudMachine())
+	left, err := f.cloud.Delete(f.logged(ctx), f.cloudMachine())
 	if errors.Is(err, cloud.ErrNotFound) {
 		return nil
 	}

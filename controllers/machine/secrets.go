@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -159,6 +160,11 @@ func (f *facts) ofCloud(err error) error {
 		stop.Message = f.account + ": " + stop.Message
 	}
 	return err
+}
+
+// logged has what a cloud logs say which account it is.
+func (f *facts) logged(ctx context.Context) context.Context {
+	return ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("account", f.account))
 }
 
 // sameServer notes the server of the account, which hold writes down, and stops if it is another one than that of the VM: a VM

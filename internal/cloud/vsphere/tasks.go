@@ -63,7 +63,7 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 		return a.notStarted(m, what, err)
 	}
 	j := job{act: what, task: task.Reference(), vm: vm, begun: a.now(), told: told, state: types.TaskInfoStateQueued}
-	logr.FromContextOrDiscard(ctx).Info("started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.task.Value)
+	logr.FromContextOrDiscard(ctx).Info("Started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.task.Value)
 	a.ledger.begin(m, j)
 	a.follow()
 	return nil
