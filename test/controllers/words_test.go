@@ -19,6 +19,7 @@ import (
 // TestWordsOfAVCenter: people read what a vCenter says of a failure, and which one it is, in the condition, in an event and, with
 // the Secret, in the log; where credentials may be the cause, they read of the Secret everywhere.
 func TestWordsOfAVCenter(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		fail         func(*vcenter.VCenter)
 		reason, says string

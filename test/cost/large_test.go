@@ -172,8 +172,8 @@ func (s *stage) awaitOne(name string, good func(*infrav1.WindowsMachine) bool) {
 	})
 }
 
-// hang lets the vCenter answer nothing, removes half of its machines or 500 of them, and measures how long machines of another one
-// wait.
+// hang lets the vCenter answer nothing, removes half of its machines or 500 of them, and measures how long machines of another
+// one wait.
 func (s *stage) hang() {
 	s.t.Helper()
 	other := newStage(s.t, 5)
@@ -196,8 +196,8 @@ func (s *stage) hang() {
 		waited = append(waited, fmt.Sprintf("%.2f s", time.Since(begin).Seconds()))
 	}
 	_, most := held.Now()
-	s.t.Logf("while a vCenter with %d machines hung, machines of another one waited %s; at most %d calls hung at once; wanted: less "+
-		"than 1 s", s.machines, strings.Join(waited, ", "), most)
+	s.t.Logf("while a vCenter with %d machines hung, machines of another one waited %s; wanted: less than 1 s; at most %d calls "+
+		"hung at once", s.machines, strings.Join(waited, ", "), most)
 	s.atMost("calls that hung at once, with the wait for changes", 4, most)
 	held.Release()
 	s.machines -= some
