@@ -47,6 +47,10 @@ var networkGoldens = []goldenCase{
 		"network-azure-l2bridge-azurecni-kube-proxy", "Direct Server Return needs no routes to Services",
 		inNetwork("L2Bridge", "AzureCNI", onAzure, vnet, withKubeProxy),
 	},
+	{
+		"network-azure-l2bridge-azurecni-several", "azure-vnet is told the adapter",
+		inNetwork("L2Bridge", "AzureCNI", vnet, onAzureWith("node", "storage")),
+	},
 	{"network-azure-l2bridge-dual-stack", "AzureCNI has IPv6 too", inNetwork("L2Bridge", "AzureCNI", onAzure, vnet, dualStack)},
 	{"network-azure-l2bridge-flannel", "probes of load balancers", inNetwork("L2Bridge", "Flannel", onAzure, withKubeProxy)},
 	{"network-azure-l2bridge-calico", "route tables are the user's", inNetwork("L2Bridge", "Calico", onAzure)},

@@ -50,6 +50,11 @@ func azureVNetConfig(net *Network) plan.Tree {
 	if net.returnsDirectly() {
 		plugin["windowsSettings"] = map[string]any{"enableLoopbackDSR": true} // a pod reaches itself by its Service
 	}
+	if len(net.adapters) > 1 {
+		// The adapter of the subnet has a vSwitch, and azure-vnet does not name such a one to HNS, which may then take another
+		// (Azure/azure-container-networking, network/network_windows.go and pull request 4439).
+		plugin["adapterName"] = net.adapter.name
+	}
 	if net.pods.dual() {
 		plugin["ipv6Mode"] = "ipv6nat" // without it azure-vnet asks for IPv4 only (cni/network/invoker_azure.go)
 	}

@@ -96,7 +96,12 @@ var mends = []struct {
 	},
 	{
 		name: "HNS picks any adapter that is free", golden: "network-l2bridge-flannel", daemon: cni.HostGW, world: withSecondAdapter,
-		without: withoutAdapterName, wrong: otherAdapter, symptom: "External is on Ethernet1",
+		without: withoutAdapterName, wrong: notOn("Ethernet0 2", "External"), symptom: "External is on Ethernet1",
+	},
+	{
+		name: "azure-vnet names none that has a vSwitch", golden: "network-azure-l2bridge-azurecni-several", daemon: cni.AzureVNet,
+		world: withSecondAdapter, without: editedFile("cni-configuration", `"adapterName":"node",`), wrong: notOn("node", "azure"),
+		symptom: "azure is on Ethernet1",
 	},
 }
 

@@ -96,11 +96,14 @@ func ghosts(s *stage) string {
 	return ""
 }
 
-func otherAdapter(s *stage) string {
-	for _, network := range expect.Got(s.machine.HNSCall("GET", "/networks", ""))(s.t) {
-		if network["Name"] == "External" && network["NetworkAdapterName"] != "Ethernet0 2" {
-			return fmt.Sprintf("External is on %v", network["NetworkAdapterName"])
+// notOn tells that a network is on another adapter than this one.
+func notOn(adapter, name string) func(s *stage) string {
+	return func(s *stage) string {
+		for _, network := range expect.Got(s.machine.HNSCall("GET", "/networks", ""))(s.t) {
+			if network["Name"] == name && network["NetworkAdapterName"] != adapter {
+				return fmt.Sprintf("%s is on %v", name, network["NetworkAdapterName"])
+			}
 		}
+		return ""
 	}
-	return ""
 }

@@ -131,10 +131,11 @@ func Antrea(m *windows.Machine) error {
 
 // AzureVNet is what azure-vnet does for the first pod (Azure/azure-container-networking, network/network_windows.go and
 // cni/network/invoker_azure.go): mode is not read since 8e8a5fde5, IPv6 is asked for only with ipv6Mode, and its state lies where
-// containerd runs. Without the MAC for remote ARP nobody outside answers its pods.
+// containerd runs. Without the MAC for remote ARP nobody outside answers its pods. To HNS it names the
+// adapter of its configuration: that of the subnet is a vEthernet, which it leaves out (pull request 813).
 func AzureVNet(m *windows.Machine) error {
 	var list struct {
-		Plugins []struct{ IPv6Mode string }
+		Plugins []struct{ IPv6Mode, AdapterName string }
 	}
 	text, err := m.ReadFile(Folder + `\10-azure.conflist`)
 	if err == nil {
@@ -160,7 +161,11 @@ func AzureVNet(m *windows.Machine) error {
 		}
 		pod["IPv6Address"] = "fd00:10:244::9"
 	}
-	return errors.Join(makeNetwork(m, "azure", "L2Bridge", nil), runPod(m, "azure", pod),
+	var adapter map[string]any
+	if name := list.Plugins[0].AdapterName; name != "" {
+		adapter = map[string]any{"NetworkAdapterName": name}
+	}
+	return errors.Join(makeNetwork(m, "azure", "L2Bridge", adapter), runPod(m, "azure", pod),
 		m.Put(`C:\Windows\System32\azure-vnet.json`, []byte(`{}`)))
 }
 
