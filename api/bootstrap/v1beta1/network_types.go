@@ -20,6 +20,7 @@ type Network struct {
 	// L2Bridge (in the nodes' network, or in an Azure virtual network), Overlay
 	// (in a VXLAN), Transparent (the CNI owns the network, as Antrea does), or
 	// None (ports and firewall rules only). All other fields of network need it.
+	// There is no L2Tunnel: azure-vnet makes an L2Bridge since 2024.
 	//
 	// +optional
 	Mode NetworkMode `json:"mode,omitempty"`
