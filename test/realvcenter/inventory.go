@@ -37,7 +37,7 @@ var instanceID = check{
 			return decide(seen, "", "the vCenter tells no instance UUID, or the product another one")
 		}
 		if r.config.EarlierReport == "" {
-			return outcome{notChecked, "the UUID is there; to compare it, restore the vCenter and run again with earlierReport", seen}
+			return outcome{notChecked, "the UUID is there; if this vCenter is restored one day, run again with earlierReport", seen}
 		}
 		before, err := readEarlier(r.config.EarlierReport)
 		if err != nil {

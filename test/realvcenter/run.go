@@ -121,7 +121,8 @@ func (r *runner) agreed(ctx context.Context, question string) bool {
 // announce says what will be done, before anything is.
 func (r *runner) announce(chosen []check, left []*machine) {
 	at := r.config.VSphere
-	r.say("vCenter %s, run %s. Checks:", r.report.Versions["vCenter"], r.id)
+	r.say("vCenter %s, version %s, as user %s; run %s. Checks:",
+		r.config.Server, r.report.Versions["vCenter"], r.config.Username, r.id)
 	describeAll(r.out, chosen)
 	r.say("These VMs will be made in folder %q of datacenter %q, from template %q, and removed at the end:",
 		at.Folder, at.Datacenter, at.Image.Template)

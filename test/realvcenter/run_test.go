@@ -213,7 +213,7 @@ func TestAsksFirst(t *testing.T) {
 	if err == nil || !is(err, errNotAgreed) {
 		t.Errorf("run ended with %v", err)
 	}
-	for _, said := range []string{"clone-identity", vcenter.Template, vcenter.Folder} {
+	for _, said := range []string{"clone-identity", vcenter.Template, vcenter.Folder, s.config.Server, vcenter.Username} {
 		if !strings.Contains(s.said.String(), said) {
 			t.Errorf("%q is not said before the question", said)
 		}
