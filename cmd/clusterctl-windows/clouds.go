@@ -28,9 +28,9 @@ func identify(windows *infrav1.WindowsMachine) (cloud.Identity, error) {
 }
 
 // metadata returns the cloud-init metadata that names the computer, or nil if the cloud names it in another way.
-func metadata(m *machine) ([]byte, error) {
+func metadata(m *machine) []byte {
 	if m.windows.Spec.VSphere == nil {
-		return nil, nil
+		return nil
 	}
 	return vsphere.Metadata(cloud.Machine{Identity: m.identity, Key: client.ObjectKeyFromObject(m.windows), Spec: m.windows.Spec})
 }

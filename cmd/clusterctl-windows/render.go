@@ -37,10 +37,6 @@ func render(m *machine, o options, s streams) error {
 
 // guestFiles returns all files before any of them is written, so that an error leaves the folder unchanged.
 func guestFiles(m *machine, showSecrets bool) ([]file, error) {
-	names, err := metadata(m)
-	if err != nil {
-		return nil, err
-	}
 	view, aboutPlan, aboutData := m.shown, "the plan, secrets masked",
 		fmt.Sprintf("secrets masked; with them, about %d KiB", (len(m.guest.userData)+1023)/1024)
 	if showSecrets {
@@ -52,7 +48,7 @@ func guestFiles(m *machine, showSecrets bool) ([]file, error) {
 	}
 	return []file{
 		{"userdata", aboutData, view.userData},
-		{"metadata", "the computer's name", names},
+		{"metadata", "the computer's name", metadata(m)},
 		{"node.json", aboutPlan, readable},
 	}, nil
 }

@@ -72,15 +72,11 @@ func guestinfo(m cloud.Machine, data cloud.UserData) ([]types.BaseOptionValue, e
 			"the packed user data has %d bytes, but a vSphere guest can read only %d: put less into the files and commands of the "+
 				"bootstrap configuration", len(userData), maxUserData)
 	}
-	metadata, err := Metadata(m)
-	if err != nil {
-		return nil, err
-	}
 	var all []types.BaseOptionValue
 	for _, o := range []struct{ key, value string }{
 		{userDataKey, userData},
 		{userDataEncodingKey, "gzip+base64"},
-		{"guestinfo.metadata", base64.StdEncoding.EncodeToString(metadata)},
+		{"guestinfo.metadata", base64.StdEncoding.EncodeToString(Metadata(m))},
 		{"guestinfo.metadata.encoding", "base64"},
 		{markOwner, m.Key.String()},
 		{markProviderID, m.ProviderID},
@@ -95,8 +91,9 @@ func guestinfo(m cloud.Machine, data cloud.UserData) ([]types.BaseOptionValue, e
 }
 
 // Metadata returns what cloudbase-init reads in the guest as guestinfo.metadata, unpacked.
-func Metadata(m cloud.Machine) ([]byte, error) {
-	return json.Marshal(map[string]string{"instance-id": idOf(m), "local-hostname": m.Name})
+func Metadata(m cloud.Machine) []byte {
+	text, _ := json.Marshal(map[string]string{"instance-id": idOf(m), "local-hostname": m.Name}) // JSON has a form for any text
+	return text
 }
 
 // writers are used again, because a new one takes a megabyte.

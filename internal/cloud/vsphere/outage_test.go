@@ -82,6 +82,16 @@ func newAway(t *testing.T) *away {
 	return v
 }
 
+// TestSessionIsLeft: who ends an account while its vCenter is away learns that the session stays there for a while.
+func TestSessionIsLeft(t *testing.T) {
+	v := newAway(t)
+	a := lateConnect(t, v.door.Credentials())
+	wantAbsent(t, a, v.machine("m"))
+	v.shut.Store(true)
+	expect.Says(t, "the end", a.Close(t.Context()), "the vCenter does not answer")
+	expect.Same(t, "sessions that we use", 0, a.Health().Sessions)
+}
+
 // TestOutage: each machine is woken when the vCenter goes, to tell of it, and when it is back. Between these they ask nothing,
 // and say the same.
 func TestOutage(t *testing.T) {
