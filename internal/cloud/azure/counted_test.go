@@ -2,6 +2,7 @@ package azure
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -55,7 +56,7 @@ func TestCallsAreCounted(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCounted: what a wrong secret, silence and our own end make of calls.
+// TestRefusalsAreCounted: what a wrong secret, silence, statuses and our own end make of calls.
 func TestRefusalsAreCounted(t *testing.T) {
 	s := newStage(t)
 	ask := func(what string, want map[string]float64, change func(map[string][]byte), ctx context.Context) {
@@ -76,6 +77,14 @@ func TestRefusalsAreCounted(t *testing.T) {
 	}, t.Context())
 	s.through = func(d *door) policy.Transporter { return silentAt{d, "/subscriptions"} }
 	ask("without an answer", map[string]float64{"GetVM transient": 1, "ListVMs transient": 1}, as, t.Context())
+	for status, want := range map[int]map[string]float64{
+		http.StatusTooManyRequests: {"GetVM throttled": 1, "ListVMs throttled": 1},
+		http.StatusForbidden:       {"GetVM denied": 1, "ListVMs denied": 1},
+		http.StatusNotFound:        {"GetVM ok": 1, "ListVMs ok": 1}, // that it is gone is an answer
+	} {
+		s.through = func(d *door) policy.Transporter { return saysAt{d, status} }
+		ask(http.StatusText(status), want, as, t.Context())
+	}
 	over, end := context.WithTimeout(t.Context(), time.Minute)
 	s.through = func(d *door) policy.Transporter { return endsAt{d, end} }
 	ask("that we end", map[string]float64{"GetVM canceled": 1, "ListVMs canceled": 1}, as, over)
@@ -93,6 +102,23 @@ func (s silentAt) Do(r *http.Request) (*http.Response, error) {
 		return nil, context.DeadlineExceeded
 	}
 	return s.door.Do(r)
+}
+
+// saysAt is a way on which all calls but those for tokens get a status.
+type saysAt struct {
+	*door
+	status int
+}
+
+// Do is part of policy.Transporter.
+func (s saysAt) Do(r *http.Request) (*http.Response, error) {
+	answer, err := s.door.Do(r)
+	if err == nil && !strings.Contains(r.URL.Path, armsim.Tenant) {
+		code := map[int]string{http.StatusForbidden: "AuthorizationFailed", http.StatusNotFound: "ResourceNotFound"}[s.status]
+		_ = answer.Body.Close()
+		answer.StatusCode, answer.Body = s.status, io.NopCloser(strings.NewReader(`{"error":{"code":"`+code+`"}}`))
+	}
+	return answer, err
 }
 
 // endsAt is a way on which our own end comes before the answer.
