@@ -131,6 +131,23 @@ func TestOutage(t *testing.T) {
 	expect.Same(t, "watches that were left", 0, len(a.left))
 }
 
+// TestWatchEndsInAnOutage: who is told to end while the vCenter is away does not wait until it is back.
+func TestWatchEndsInAnOutage(t *testing.T) {
+	v := newAway(t)
+	a := lateConnect(t, v.door.Credentials())
+	wantAbsent(t, a, v.machine("m"))
+	ctx, end := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- a.Watch(ctx, make(chan cloud.Key)) }()
+	wait.Until(t, "the watch to know all VMs", func() (any, bool) { return nil, a.Health().Synced })
+	v.shut.Store(true)
+	v.door.CloseClientConnections()
+	wait.Until(t, "the vCenter to count as away", func() (any, bool) { return nil, a.session.Broken() })
+	end()
+	wait.Until(t, "the watch to end", func() (any, bool) { return nil, len(over) == 1 })
+	expect.OK(t, <-over)
+}
+
 // TestCut: a wait that got no answer has the vCenter asked once whether it answers at all; one that was refused, or that ends
 // while the vCenter does not answer, does not.
 func TestCut(t *testing.T) {

@@ -89,6 +89,28 @@ func TestSuspectsAreFollowed(t *testing.T) {
 	expect.Same(t, "a doubt that was there", true, s.memory.unsure)
 }
 
+// TestSuspectIsNotPolled: once the vCenter tells of its end, a clone that may make a machine's VM costs no more calls.
+func TestSuspectIsNotPolled(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	view := v.viewOf(a)
+	defer v.BeginClone(vcenter.Username, vcenter.Template)()
+	looks := func(what string, asks bool) {
+		t.Helper()
+		v.Count()
+		running, _, err := a.clones.Earlier(t.Context(), m)
+		expect.OK(t, err)
+		expect.Same(t, what+": it may make the VM", true, running)
+		if calls := v.Count(); (len(calls) > 0) != asks {
+			t.Errorf("%s: calls are %v", what, calls)
+		}
+	}
+	looks("at first", true)
+	looks("when it is polled", true)
+	view.listAll(t.Context(), a)
+	looks("when it is followed", false)
+}
+
 // TestLookByReference: a VM that was seen before is read, and not looked for.
 func TestLookByReference(t *testing.T) {
 	v := newStage(t)
