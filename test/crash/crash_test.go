@@ -31,11 +31,13 @@ func TestMain(m *testing.M) { world.Main(m, &shared, atOnce) }
 type place struct {
 	*world.Namespace
 	vcenter *vcenter.VCenter
+	// gate is that of the life that is lived here, for one process that lives all of them.
+	gate *atomic.Pointer[world.Gate]
 }
 
 func newPlace(t *testing.T) place {
 	t.Helper()
-	return place{shared.Namespace(t, world.Start{}), vcenter.New(t)}
+	return place{Namespace: shared.Namespace(t, world.Start{}), vcenter: vcenter.New(t)}
 }
 
 // scenario is a way that a machine's life may take.

@@ -13,8 +13,9 @@ import (
 
 // front is a door of the vCenter for one process alone: its address is in the Secret of the process's namespace. All that the
 // process asks of the vCenter passes the process's gate here, so that requests are cut off where a crash would cut them off.
-func front(v *vcenter.Owner, gate *world.Gate) *vcenter.Door {
+func front(v *vcenter.Owner, gateOf func() *world.Gate) *vcenter.Door {
 	return v.Open(func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		gate := gateOf()
 		name := "vcenter " + method
 		if !changes(method) {
 			if gate.Read(name) != nil {

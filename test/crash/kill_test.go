@@ -61,7 +61,7 @@ type managers struct {
 
 func (m *managers) start(t *testing.T, plan world.Plan) {
 	gate := &world.Gate{Plan: plan}
-	f := front(m.run.vcenter, gate)
+	f := front(m.run.vcenter, func() *world.Gate { return gate })
 	m.run.namespace.SetCredentials(t, f.Credentials())
 	log := &bytes.Buffer{}
 	manager := exec.Command(m.program,

@@ -80,7 +80,7 @@ func begin(t *testing.T, at place, slow bool, plans ...world.Plan) *run {
 		}
 	})
 	r.controllers = world.Succeed(t, plans, func(gate *world.Gate) (*world.Process, error) {
-		f := front(r.vcenter, gate)
+		f := front(r.vcenter, func() *world.Gate { return gate })
 		fronts = append(fronts, f)
 		r.namespace.SetCredentials(t, f.Credentials())
 		return r.namespace.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate})
