@@ -41,11 +41,12 @@ func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
 	if vm.Report == "" || slices.Contains(ends, toldState(heard)) {
 		vm.Report = heard
 	}
-	if told := toldState(vm.Report) != ""; vm.State == cloud.Creating && (hadVM(f) || told) {
+	switch {
+	case vm.State != cloud.Creating:
+	case toldState(vm.Report) != "":
+		vm.State, vm.Detail = cloud.Running, vm.Doubt
+	case hadVM(f):
 		vm.State = cloud.Running
-		if told {
-			vm.Detail = vm.Doubt
-		}
 	}
 	return &vm
 }
