@@ -139,7 +139,7 @@ func (c *calls) send(ctx context.Context, q call) (a answer) {
 	}
 	began := time.Now()
 	got, err := c.exchange(ctx, q, content)
-	defer func() { tally(ctx, methodOf(q.class, err), began, a) }()
+	defer func() { metrics.Call("azure", methodOf(q.class, err), outcome(ctx, a), time.Since(began)) }()
 	if err != nil {
 		return c.unanswered(err)
 	}
@@ -312,11 +312,6 @@ func methodOf(class limiter.Class, err error) string {
 		return noToken
 	}
 	return string(class)
-}
-
-// tally tells the metrics how a call ended.
-func tally(ctx context.Context, method string, began time.Time, a answer) {
-	metrics.Call("azure", method, outcome(ctx, a), time.Since(began))
 }
 
 // outcome is how a call ended: well, as a kind of error, or because we needed it no longer. That something is gone is what many

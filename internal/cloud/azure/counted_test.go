@@ -2,7 +2,6 @@ package azure
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,17 +15,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/scrape"
 )
 
-// callsSince are the calls that were counted since a scrape, by method and outcome.
-func callsSince(t *testing.T, before scrape.Samples) map[string]float64 {
-	t.Helper()
-	counted := map[string]float64{}
-	for series, n := range scrape.Since(t, before, "capwin_cloud_call_seconds_count") {
-		label := strings.NewReplacer(`capwin_cloud_call_seconds_count{cloud="azure",method="`, "", `",outcome="`, " ", `"}`, "")
-		counted[label.Replace(series)] = n
-	}
-	return counted
-}
-
 // TestCallsAreCounted: the metrics have each call of a machine's life, as Azure has it.
 func TestCallsAreCounted(t *testing.T) {
 	s := newStage(t)
@@ -35,7 +23,7 @@ func TestCallsAreCounted(t *testing.T) {
 	s.Forget()
 	s.run(a, m)
 	s.gone(a, m)
-	counted, whole, asked := callsSince(t, before), 0, 0
+	counted, whole, asked := scrape.Calls(t, before, "azure"), 0, 0
 	for _, n := range counted {
 		whole += int(n)
 	}
@@ -69,69 +57,41 @@ func TestRefusalsAreCounted(t *testing.T) {
 		if _, observed := a.Observe(ctx, s.machine("m")); err == nil && observed == nil {
 			t.Error("no error " + what)
 		}
-		expect.Same(t, "calls "+what, want, callsSince(t, before))
+		expect.Same(t, "calls "+what, want, scrape.Calls(t, before, "azure"))
 	}
 	as := func(map[string][]byte) {}
+	ending := func(end func(*http.Request) (*http.Response, error)) {
+		s.through = func(d *door) policy.Transporter { return instead{d, end} }
+	}
 	ask("with a wrong secret", map[string]float64{"Login denied": 1}, func(c map[string][]byte) {
 		c["secret"] = []byte("wrong")
 	}, t.Context())
-	s.through = func(d *door) policy.Transporter { return silentAt{d, "/subscriptions"} }
+	ending(func(*http.Request) (*http.Response, error) { return nil, context.DeadlineExceeded })
 	ask("without an answer", map[string]float64{"GetVM transient": 1, "ListVMs transient": 1}, as, t.Context())
 	for status, want := range map[int]map[string]float64{
 		http.StatusTooManyRequests: {"GetVM throttled": 1, "ListVMs throttled": 1},
 		http.StatusForbidden:       {"GetVM denied": 1, "ListVMs denied": 1},
 		http.StatusNotFound:        {"GetVM ok": 1, "ListVMs ok": 1}, // that it is gone is an answer
 	} {
-		s.through = func(d *door) policy.Transporter { return saysAt{d, status} }
+		code := map[int]string{http.StatusForbidden: "AuthorizationFailed", http.StatusNotFound: "ResourceNotFound"}[status]
+		ending(says(func(*http.Request) (int, string) { return status, `{"error":{"code":"` + code + `"}}` }).Do)
 		ask(http.StatusText(status), want, as, t.Context())
 	}
 	over, end := context.WithTimeout(t.Context(), time.Minute)
-	s.through = func(d *door) policy.Transporter { return endsAt{d, end} }
+	ending(func(r *http.Request) (*http.Response, error) { end(); return nil, r.Context().Err() })
 	ask("that we end", map[string]float64{"GetVM canceled": 1, "ListVMs canceled": 1}, as, over)
 }
 
-// silentAt is a way on which calls of a path get no answer.
-type silentAt struct {
+// instead is a way on which all calls but those for tokens end in another way.
+type instead struct {
 	*door
-	path string
+	end func(*http.Request) (*http.Response, error)
 }
 
 // Do is part of policy.Transporter.
-func (s silentAt) Do(r *http.Request) (*http.Response, error) {
-	if strings.HasPrefix(r.URL.Path, s.path) {
-		return nil, context.DeadlineExceeded
+func (i instead) Do(r *http.Request) (*http.Response, error) {
+	if strings.Contains(r.URL.Path, armsim.Tenant) {
+		return i.door.Do(r)
 	}
-	return s.door.Do(r)
-}
-
-// saysAt is a way on which all calls but those for tokens get a status.
-type saysAt struct {
-	*door
-	status int
-}
-
-// Do is part of policy.Transporter.
-func (s saysAt) Do(r *http.Request) (*http.Response, error) {
-	answer, err := s.door.Do(r)
-	if err == nil && !strings.Contains(r.URL.Path, armsim.Tenant) {
-		code := map[int]string{http.StatusForbidden: "AuthorizationFailed", http.StatusNotFound: "ResourceNotFound"}[s.status]
-		_ = answer.Body.Close()
-		answer.StatusCode, answer.Body = s.status, io.NopCloser(strings.NewReader(`{"error":{"code":"`+code+`"}}`))
-	}
-	return answer, err
-}
-
-// endsAt is a way on which our own end comes before the answer.
-type endsAt struct {
-	*door
-	end context.CancelFunc
-}
-
-// Do is part of policy.Transporter.
-func (e endsAt) Do(r *http.Request) (*http.Response, error) {
-	if strings.Contains(r.URL.Path, armsim.Tenant) { // a token
-		return e.door.Do(r)
-	}
-	e.end()
-	return nil, r.Context().Err()
+	return i.end(r)
 }

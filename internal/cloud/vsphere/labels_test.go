@@ -27,16 +27,16 @@ func TestEveryCallHasAName(t *testing.T) {
 	})
 	expect.OK(t, a.Close(context.WithoutCancel(t.Context())))
 
-	calls := scrape.Since(t, before, "capwin_cloud_call_seconds_count")
+	calls := scrape.Calls(t, before, "vsphere")
 	for _, method := range []string{
 		"Login", "CreateFilter", "CloneVM_Task", "PowerOffVM_Task", "ReconfigVM_Task", "Destroy_Task", "Logout",
 	} {
-		if calls[`capwin_cloud_call_seconds_count{cloud="vsphere",method="`+method+`",outcome="ok"}`] == 0 {
+		if calls[method+" ok"] == 0 {
 			t.Errorf("%s was not counted", method)
 		}
 	}
-	for series, count := range calls {
-		if strings.Contains(series, `method="other"`) {
+	for name, count := range calls {
+		if strings.HasPrefix(name, "other ") {
 			t.Errorf("%g calls have no name", count)
 		}
 	}

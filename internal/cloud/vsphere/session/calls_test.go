@@ -15,17 +15,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
-// callsSince are the calls that were counted since a scrape, by method and outcome.
-func callsSince(t *testing.T, before scrape.Samples) map[string]float64 {
-	t.Helper()
-	calls := map[string]float64{}
-	for series, n := range scrape.Since(t, before, "capwin_cloud_call_seconds_count") {
-		label := strings.NewReplacer(`capwin_cloud_call_seconds_count{cloud="vsphere",method="`, "", `",outcome="`, " ", `"}`, "")
-		calls[label.Replace(series)] = n
-	}
-	return calls
-}
-
 func TestCallsAreCounted(t *testing.T) {
 	v := vcenter.New(t)
 	before := scrape.Now(t)
@@ -35,20 +24,21 @@ func TestCallsAreCounted(t *testing.T) {
 	expect.OK(t, s.Close(t.Context()))
 	expect.Same(t, "calls of a session", map[string]float64{
 		"RetrieveServiceContent ok": 1, "Login ok": 1, "CurrentTime ok": 2, "Logout ok": 1,
-	}, callsSince(t, before))
+	}, scrape.Calls(t, before, "vsphere"))
 
 	before = scrape.Now(t)
 	if ask(t, open(t, with(authorized(v), "password", "wrong"))) == nil {
 		t.Error("a wrong password is accepted")
 	}
 	expect.Same(t, "calls with a wrong password", map[string]float64{"RetrieveServiceContent ok": 1, "Login denied": 1},
-		callsSince(t, before))
+		scrape.Calls(t, before, "vsphere"))
 
 	before = scrape.Now(t)
 	if ask(t, open(t, with(v.Credentials(), "thumbprint", strings.Repeat("00", 32)))) == nil {
 		t.Error("another certificate is accepted")
 	}
-	expect.Same(t, "calls with another certificate", map[string]float64{"RetrieveServiceContent denied": 1}, callsSince(t, before))
+	expect.Same(t, "calls with another certificate", map[string]float64{"RetrieveServiceContent denied": 1},
+		scrape.Calls(t, before, "vsphere"))
 }
 
 // TestCanceledCall: a call that we end ourselves is no fault of the vCenter.
@@ -65,7 +55,7 @@ func TestCanceledCall(t *testing.T) {
 	if err == nil {
 		t.Error("a call that was canceled has an answer")
 	}
-	expect.Same(t, "calls", map[string]float64{"CurrentTime canceled": 1}, callsSince(t, before))
+	expect.Same(t, "calls", map[string]float64{"CurrentTime canceled": 1}, scrape.Calls(t, before, "vsphere"))
 }
 
 // TestMethodsAreOurs: no server and no new version of the library makes a label.
