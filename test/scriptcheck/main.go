@@ -17,7 +17,7 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "50bb56d328e868ca068e135ba3cf949c648153f824e1d481ed2c411a73ed4c84",
+	"the packed agent":                 "f4730350020481fe996771c8d85cefc39eb21344899524fe02626d0cd3c6fbd8",
 	"bootstrap/scripts/loader.ps1":     "c34ed5a24118f80c6908902aad2addbb63992b161dbb69051a591fe223ec7750",
 	"bootstrap/windows/datadrive.ps1":  "19a1b6a02ce7d9cea168b4060a42b8d4024051e61c08199031c426eefee1824d",
 	"bootstrap/windows/gmsaplugin.ps1": "61a057e7a52e1263116a988cfd23d7576243fd9115e07b8a7711ab2fb77dbfef",
