@@ -153,11 +153,11 @@ type played struct {
 
 func (s *stage) withCNI(daemon cni.Daemon) *played {
 	c := &played{stage: s, daemon: daemon}
-	scripted := s.machine.Intercept
-	s.machine.Intercept = func(call *windows.Call) windows.Program {
+	scripted := s.Machine.Intercept
+	s.Machine.Intercept = func(call *windows.Call) windows.Program {
 		line := strings.Join(call.Argv, " ")
 		if strings.HasPrefix(line, kubeadmPath+" join") {
-			s.effect("joined behind " + s.externalID())
+			s.Effect("joined behind " + s.externalID())
 		}
 		if line == "sc.exe start kubelet" {
 			c.run()
@@ -169,7 +169,7 @@ func (s *stage) withCNI(daemon cni.Daemon) *played {
 
 func (c *played) run() {
 	c.failed = ""
-	if err := c.daemon(c.machine); err != nil {
+	if err := c.daemon(c.Machine); err != nil {
 		c.failed = err.Error()
 	}
 }
@@ -177,8 +177,8 @@ func (c *played) run() {
 // startAgain is a later start of Windows, which starts the kubelet itself unless the plan does.
 func (c *played) startAgain() {
 	c.t.Helper()
-	expect.OK(c.t, c.machine.Boot())
-	start, _, err := c.machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "Start")
+	expect.OK(c.t, c.Machine.Boot())
+	start, _, err := c.Machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "Start")
 	expect.OK(c.t, err)
 	if start.Number == 2 {
 		c.run()
@@ -192,7 +192,7 @@ func (c *played) wrong(more func(*stage) string) string {
 	if c.failed != "" {
 		c.run()
 	}
-	all := []string{c.failed, cni.NotReady(c.machine)}
+	all := []string{c.failed, cni.NotReady(c.Machine)}
 	report := c.end()
 	if report.State != plan.StateSucceeded || report.Boot != nil && report.Boot.State != plan.StateSucceeded {
 		all = append(all, report.Message, fmt.Sprint(report.Boot))
