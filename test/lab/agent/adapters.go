@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -61,7 +60,7 @@ func (r *run) realAdapter(mac string) (windows.Adapter, error) {
 
 func withMAC(adapters []windows.Adapter, mac string) []windows.Adapter {
 	return slices.DeleteFunc(adapters, func(a windows.Adapter) bool {
-		return !strings.EqualFold(notHex.ReplaceAllString(a.MAC, ""), mac)
+		return !windows.Same(notHex.ReplaceAllString(a.MAC, ""), mac)
 	})
 }
 
@@ -93,7 +92,7 @@ func (r *run) adapter(mac string) (windows.Adapter, error) {
 	}
 	var found *windows.Adapter
 	for i, one := range all {
-		same := strings.EqualFold(notHex.ReplaceAllString(one.MAC, ""), wanted)
+		same := windows.Same(notHex.ReplaceAllString(one.MAC, ""), wanted)
 		if same && (found == nil || one.Virtual && !found.Virtual) {
 			found = &all[i]
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
 // resolved is a copy of a step with the facts put in: every Value is a text, and no Tree has a fact. A step that needs an
@@ -116,8 +117,8 @@ func (r *run) holds(test plan.Test) (bool, error) {
 		wanted plan.Value
 		holds  func(found, wanted string) bool
 	}{
-		{test.Is, strings.EqualFold},
-		{test.IsNot, func(f, w string) bool { return !strings.EqualFold(f, w) }},
+		{test.Is, windows.Same},
+		{test.IsNot, func(f, w string) bool { return !windows.Same(f, w) }},
 		{test.AtLeast, func(f, w string) bool { return compareVersions(f, w) >= 0 }},
 		{test.Below, func(f, w string) bool { return compareVersions(f, w) < 0 }},
 	} {
@@ -146,7 +147,7 @@ func (r *run) sentence(say plan.Value) string {
 
 // same says whether Windows takes two texts for the same: case does not matter in paths, addresses and names.
 func same(one string) func(string) bool {
-	return func(other string) bool { return strings.EqualFold(one, other) }
+	return func(other string) bool { return windows.Same(one, other) }
 }
 
 // compareVersions compares dotted numbers. A leading v and all from the first other character on are ignored.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"sort"
@@ -45,7 +44,7 @@ func sameCase(folder, part string) string {
 		return part
 	}
 	for _, entry := range entries {
-		if strings.EqualFold(entry.Name(), part) {
+		if Same(entry.Name(), part) {
 			return entry.Name()
 		}
 	}
@@ -276,17 +275,6 @@ func (m *Machine) Match(pattern string) ([]string, error) {
 	}
 	sort.Strings(found)
 	return found, nil
-}
-
-// Like is PowerShell's -like: *, ? and [] without regard to case.
-func Like(text, mask string) bool {
-	fits, err := path.Match(strings.ToLower(escapeSlash(mask)), strings.ToLower(escapeSlash(text)))
-	return err == nil && fits
-}
-
-// path.Match gives the two slashes a meaning that names of networks and files do not have.
-func escapeSlash(text string) string {
-	return strings.NewReplacer("/", "\x01", `\`, "\x02").Replace(text)
 }
 
 // Base is the last segment of a path.
