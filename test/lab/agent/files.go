@@ -79,6 +79,9 @@ func (r *run) protectFolder(path, sddl string) error {
 	if err := r.noLink(path); err != nil {
 		return err
 	}
+	if err := r.machine.MakeAbove(path); err != nil {
+		return err
+	}
 	if err := r.machine.MakeDirectory(path); err != nil {
 		return err
 	}

@@ -92,6 +92,9 @@ func (m *Machine) DirectoryExists(name string) bool {
 // nor its access. An empty sddl inherits.
 func (m *Machine) WriteFile(name string, content []byte, sddl string) error {
 	return m.through("Save-File", func() error {
+		if err := m.makeAbove(name); err != nil {
+			return err
+		}
 		if err := m.anew(name, sddl); err != nil {
 			return err
 		}
@@ -168,6 +171,22 @@ func (m *Machine) Append(name string, content []byte) error {
 	}
 	_, err = file.Write(content)
 	return errors.Join(err, file.Close())
+}
+
+// MakeAbove makes the folders above a file or folder, without an effect. They stay when the rest fails.
+func (m *Machine) MakeAbove(name string) error {
+	return held(m, func() error { return m.makeAbove(name) })
+}
+
+func (m *Machine) makeAbove(name string) error {
+	host, err := m.HostPath(name)
+	if err == nil {
+		err = m.onDrive(name)
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(host), 0o700)
+	}
+	return err
 }
 
 // MakeDirectory makes a folder that is not there.
