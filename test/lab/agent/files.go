@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -197,6 +198,7 @@ func (r *run) collectLogs(ctx context.Context, step *plan.CollectLogs) error {
 	if err != nil {
 		return err
 	}
+	paths = slices.DeleteFunc(paths, same(step.Path.String())) // it is never a log itself
 	var packed bytes.Buffer
 	logs := &logZip{run: r, zip: zip.NewWriter(&packed), left: orElse(step.MaxMiB, 10) * mebibyte}
 	for _, event := range step.Events {
