@@ -41,16 +41,16 @@ func (r *run) realAdapter(mac string) (windows.Adapter, error) {
 		return windows.Adapter{}, err
 	}
 	found := slices.DeleteFunc(slices.Clone(all), func(a windows.Adapter) bool { return a.Virtual })
-	why := failf("no adapter has the MAC %s", mac)
+	why := failf("no adapter has the default route")
 	switch {
 	case mac != "":
-		found = withMAC(found, mac)
+		found, why = withMAC(found, mac), failf("no adapter has the MAC %s", mac)
 	case len(found) > 1:
 		best, err := r.defaultRoute()
 		if err != nil {
 			return windows.Adapter{}, err
 		}
-		found, why = ofRoute(all, found, best.Index), failf("no adapter has the default route")
+		found = ofRoute(all, found, best.Index)
 	}
 	if len(found) == 0 {
 		return windows.Adapter{}, why

@@ -154,8 +154,9 @@ func same(one string) func(string) bool {
 func compareVersions(left, right string) int {
 	a, b := versionParts(left), versionParts(right)
 	for i := range max(len(a), len(b)) {
-		if difference := part(a, i) - part(b, i); difference != 0 {
-			return int(max(-1, min(1, difference)))
+		one, other := part(a, i), part(b, i)
+		if order := cmp.Or(len(one)-len(other), strings.Compare(one, other)); order != 0 {
+			return order
 		}
 	}
 	return 0
@@ -170,14 +171,10 @@ func versionParts(text string) []string {
 	return strings.Split(text, ".")
 }
 
-// part is 0 for a missing part.
-func part(parts []string, i int) int64 {
+// part is a number without leading zeros, of any length: of two such texts the longer one is the larger number. A missing part is 0.
+func part(parts []string, i int) string {
 	if i >= len(parts) {
-		return 0
+		return ""
 	}
-	number, err := strconv.ParseInt(parts[i], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return number
+	return strings.TrimLeft(parts[i], "0")
 }
