@@ -23,4 +23,6 @@ type Expectation struct {
 	Gone       []string          `json:"gone"`
 	Exists     []string          `json:"exists"`
 	KeepsSteps bool              `json:"keepsSteps"`
+
+	ReportFacts *plan.ReportFacts `json:"reportFacts"`
 }
