@@ -1,6 +1,9 @@
 package plan
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Access says whose a file or folder is, and who may use it.
 type Access string
@@ -89,6 +92,22 @@ type ReservationRow struct {
 	Below string `json:"below,omitempty"`
 	// Value is what the field is set to: a tree.
 	Value any `json:"value"`
+}
+
+// UnmarshalJSON reads the value as a leaf of a tree.
+func (r *ReservationRow) UnmarshalJSON(data []byte) error {
+	var read struct {
+		Below string          `json:"below"`
+		Value json.RawMessage `json:"value"`
+	}
+	if err := decodeStrict(data, &read); err != nil {
+		return err
+	}
+	*r = ReservationRow{Below: read.Below}
+	if len(read.Value) == 0 {
+		return nil
+	}
+	return decodeTree(read.Value, &r.Value)
 }
 
 // CollectLogs writes the newest parts of logs into one zip, at most 2 MiB of each file, without secrets.

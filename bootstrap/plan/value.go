@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -147,6 +148,15 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 
 // Tree is a JSON object in which a leaf {"fact": name} stands for the fact's value.
 type Tree map[string]any
+
+// UnmarshalJSON keeps all digits of a number.
+func (t *Tree) UnmarshalJSON(data []byte) error { return decodeTree(data, (*map[string]any)(t)) }
+
+func decodeTree(data []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	return decoder.Decode(into)
+}
 
 // FactLeaf is a leaf of a Tree that only the node knows.
 func FactLeaf(name string) map[string]any { return map[string]any{"fact": name} }

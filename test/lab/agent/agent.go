@@ -236,7 +236,7 @@ func (r *run) reboot(ctx context.Context) error {
 	s.Reboots++
 	s.State = plan.StateRebooting
 	if err := r.machine.MarkBoot(); err != nil {
-		return err
+		return cannotRestart(err)
 	}
 	if err := r.save(); err != nil {
 		return err
@@ -248,5 +248,15 @@ func (r *run) reboot(ctx context.Context) error {
 func (r *run) shutdown(ctx context.Context) error {
 	r.log("reboot")
 	// 1115 and 1190: another restart is in progress, or is scheduled.
-	return r.tool(ctx, []string{"shutdown.exe", "/r", "/t", "5", "/f", "/d", "p:2:4"}, 0, 1115, 1190)
+	err := r.tool(ctx, []string{"shutdown.exe", "/r", "/t", "5", "/f", "/d", "p:2:4"}, 0, 1115, 1190)
+	if err != nil {
+		return cannotRestart(err)
+	}
+	return nil
+}
+
+func cannotRestart(err error) error {
+	problem := asFailure(err)
+	problem.reason, problem.message = "RebootFailed", "the machine cannot be restarted: "+problem.message
+	return problem
 }

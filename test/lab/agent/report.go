@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -160,15 +161,12 @@ func (r *run) sendWith(ctx context.Context, values []plan.Value) error {
 func (r *run) reportText() (string, error) {
 	s := r.state
 	report := plan.Report{
-		Version: plan.Version, UID: s.UID, State: s.State, Reason: s.Reason, Message: s.Message,
-		Phase: plan.ReportPhase{Index: min(s.Phase+1, s.Phases), Of: s.Phases, Name: s.PhaseName},
-		Step:  s.StepName, ExitCode: s.ExitCode, Reboots: s.Reboots, Elapsed: s.Elapsed,
+		Version: plan.Version, UID: s.UID, State: s.State, Reason: r.protect(s.Reason, 63), Message: s.Message,
+		Phase: plan.ReportPhase{Index: min(s.Phase+1, s.Phases), Of: s.Phases, Name: r.protect(s.PhaseName, 100)},
+		Step:  r.protect(s.StepName, 100), ExitCode: s.ExitCode, Reboots: s.Reboots, Elapsed: s.Elapsed,
 		LastLines: s.LastLines, Warnings: s.Warnings, Durations: s.Durations,
-		Facts: plan.ReportFacts{
-			OS:        r.facts[plan.FactOSBuild] + "." + r.facts[plan.FactOSUBR],
-			MemoryMiB: r.facts[plan.FactMemoryMiB], CPUs: r.facts[plan.FactCPUs], Updated: r.facts[plan.FactUpdated],
-		},
-		At: r.stamp(), Boot: s.Boot,
+		Facts: r.reportFacts(),
+		At:    r.stamp(), Boot: s.Boot,
 	}
 	if r.boot == nil {
 		report.Elapsed = r.elapsed()
@@ -180,6 +178,20 @@ func (r *run) reportText() (string, error) {
 		text, err = r.encode(report)
 	}
 	return text, err
+}
+
+// reportFacts are those of the last report where Windows was not asked: at a start after the end.
+func (r *run) reportFacts() plan.ReportFacts {
+	var last plan.Report
+	if text, err := r.machine.ReadFile(Root + `\report.json`); len(r.facts) == 0 && err == nil {
+		_ = json.Unmarshal(text, &last) // a report that is damaged has no facts
+		return last.Facts
+	}
+	short := func(name string) string { return r.protect(r.facts[name], 64) }
+	return plan.ReportFacts{
+		OS: short(plan.FactOSBuild) + "." + short(plan.FactOSUBR), MemoryMiB: short(plan.FactMemoryMiB), CPUs: short(plan.FactCPUs),
+		Updated: short(plan.FactUpdated),
+	}
 }
 
 // encode writes ASCII, whatever the names in a plan are made of.
@@ -230,7 +242,8 @@ func (r *run) markedFailure() string {
 
 func (r *run) sendConsole(port string) error {
 	s := r.state
-	step := notInName.ReplaceAllString(s.StepName, "-")
-	line := fmt.Sprintf("CAPWIN uid=%s phase=%d/%d step=%s state=%s reason=%s", s.UID, s.Phase+1, s.Phases, step, s.State, s.Reason)
+	step := notInName.ReplaceAllString(r.protect(s.StepName, 100), "-")
+	line := fmt.Sprintf("CAPWIN uid=%s phase=%d/%d step=%s state=%s reason=%s",
+		s.UID, min(s.Phase+1, s.Phases), s.Phases, step, s.State, r.protect(s.Reason, 63))
 	return r.machine.WriteSerial(port, line)
 }

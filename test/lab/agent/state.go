@@ -99,19 +99,23 @@ func (s *state) forBoot(phases int, boot *plan.ReportBoot) *state {
 
 // readState takes the state of this plan, or begins.
 func (r *run) readState() *state {
-	begin := &state{
-		Version: 1, UID: r.head.Machine.UID, State: plan.StateRunning, LastLines: []string{}, Warnings: []string{},
-		Durations: map[string]int{}, Facts: map[string]string{},
-	}
+	uid := r.head.Machine.UID
 	text, err := r.machine.ReadFile(Root + `\state.json`)
 	if err != nil {
-		return begin
+		return newState(uid)
 	}
-	found := *begin
-	if json.Unmarshal(text, &found) != nil || found.UID != r.head.Machine.UID {
-		return begin
+	found := newState("")
+	if json.Unmarshal(text, found) != nil || found.UID != uid {
+		return newState(uid)
 	}
-	return &found
+	return found
+}
+
+func newState(uid string) *state {
+	return &state{
+		Version: 1, UID: uid, State: plan.StateRunning, LastLines: []string{}, Warnings: []string{},
+		Durations: map[string]int{}, Facts: map[string]string{},
+	}
 }
 
 // save writes the state of the bootstrap; everyBoot writes only its result.
