@@ -8,7 +8,7 @@ function ConvertTo-RealTree($Node, [string]$Base, [bool]$IsPath) {
     if ($Node -is [hashtable]) {
         $map = @{}
         foreach ($key in @($Node.PSBase.Keys)) {
-            $path = $key -in 'path', 'paths', 'patterns', 'erase', 'creates' -or ($key -eq 'target' -and $Node['for'] -eq 'file')
+            $path = $key -in 'path', 'paths', 'patterns', 'erase', 'creates', 'logins' -or ($key -eq 'target' -and $Node['for'] -eq 'file')
             $map[$key] = ConvertTo-RealTree $Node[$key] $Base $path
         }
         return $map
