@@ -41,7 +41,7 @@ func TestLogsLeaveOutTheirZip(t *testing.T) {
 	t.Parallel()
 	v := of(`"report":[]`, `{"do":"collectLogs","name":"l","path":"C:\\k\\logs.zip","patterns":["C:\\k\\*"]}`)
 	v.World.Files = map[string]string{`C:\k\a.log`: "a", `C:\k\Logs.zip`: "old"}
-	content := expect.Got(lived(t, v).machine.ReadFile(`C:\k\logs.zip`))(t)
+	content := expect.Got(lived(t, v).Machine.ReadFile(`C:\k\logs.zip`))(t)
 	packed := expect.Got(zip.NewReader(bytes.NewReader(content), int64(len(content))))(t)
 	if len(packed.File) != 1 || packed.File[0].Name != "k/a.log" {
 		t.Errorf("the zip has %d files, the first is %s", len(packed.File), packed.File[0].Name)
