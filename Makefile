@@ -18,6 +18,8 @@ KEEP    ?=
 TRIES   ?= 1000000
 MADE     ?= 500
 STANDING ?= 5000
+TWINS    ?= 5000
+SEED     ?= $(shell date -u +%Y%m%d)
 
 export CGO_ENABLED ?= 0
 
@@ -96,6 +98,10 @@ bench-azure: servers ## Measure what 1, 50, 1,000 and 5,000 machines cost in the
 .PHONY: test-powershell
 test-powershell: ## Run vectors and function tests on the scripts of a node (skipped without pwsh and Pester 5)
 	@./test/powershell/run.sh
+
+.PHONY: test-twins
+test-twins: ## Carry out TWINS plans of the seed SEED by the scripts of a node and by the lab, and compare (skipped without pwsh)
+	TWINS=$(TWINS) SEED=$(SEED) $(GO_TEST) ./test/twins -count=1 -run '^TestTwins$$' -v -timeout 3h
 
 .PHONY: servers
 servers: ## Get the real servers for tests and demo; this takes minutes the first time

@@ -2,6 +2,9 @@ package twins
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -87,12 +90,15 @@ func (d *differ) same(lab, node string) bool {
 	if lab == node {
 		return true
 	}
-	if strings.HasPrefix(lab, "{") && d.sameJSON(lab, node) {
+	if at := jsonIn.FindStringIndex(lab); at != nil && strings.HasPrefix(node, lab[:at[1]-1]) && d.sameJSON(lab[at[1]-1:], node[at[1]-1:]) {
 		return true
 	}
 	slashes := strings.NewReplacer(`\\`, "/", `\`, "/")
 	return strings.Contains(node, d.base) && slashes.Replace(lab) == slashes.Replace(strings.ReplaceAll(node, d.base+"/C", "C:"))
 }
+
+// jsonIn finds JSON in the texts that have some: files, arguments of programs, requests to HNS.
+var jsonIn = regexp.MustCompile(`^(run |hns [A-Z]+ [^ ]+ )?[{\[]`)
 
 // sameJSON: objects have no order.
 func (d *differ) sameJSON(lab, node string) bool {
@@ -106,18 +112,26 @@ func (d *differ) sameJSON(lab, node string) bool {
 	return err == nil && len(inner.found) == 0
 }
 
+// telling are the fields of a report that say most.
+var telling = []string{"state", "reason", "message", "warnings", "step", "exitCode", "lastLines"}
+
 func (d *differ) trees(where string, lab, node tree) {
-	for name := range sortedKeys(lab) {
-		other, ok := node[name]
-		if !ok {
-			d.add(where+"."+name, lab[name], absent{})
+	names := maps.Clone(lab)
+	maps.Copy(names, node)
+	for _, name := range slices.Concat(telling, slices.Sorted(maps.Keys(names))) {
+		if _, there := names[name]; !there {
 			continue
 		}
-		d.compare(where+"."+name, lab[name], other)
-	}
-	for name := range sortedKeys(node) {
-		if _, ok := lab[name]; !ok {
-			d.add(where+"."+name, absent{}, node[name])
+		delete(names, name)
+		mine, inLab := lab[name]
+		other, onNode := node[name]
+		switch {
+		case inLab && onNode:
+			d.compare(where+"."+name, mine, other)
+		case inLab:
+			d.add(where+"."+name, mine, absent{})
+		default:
+			d.add(where+"."+name, absent{}, other)
 		}
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -50,6 +52,12 @@ func (o Outcome) readDisk(folder string) error {
 		return o.readFile(path, real, files, zips)
 	})
 	o["files"], o["zips"], o["folders"] = files, zips, folders
+	if kept, ok := o["plan"].(tree); ok {
+		maps.DeleteFunc(kept, func(_ string, value any) bool {
+			list, isList := value.([]any)
+			return value == nil || isList && len(list) == 0 // null and an empty list are as good as none
+		})
+	}
 	return err
 }
 
@@ -61,9 +69,6 @@ func (o Outcome) readFile(path, real string, files, zips tree) error {
 	switch {
 	case own[path] != "":
 		o[own[path]] = jsonOrText(content)
-		if kept, ok := o["plan"].(tree); ok && kept["deadlineSeconds"] == nil {
-			delete(kept, "deadlineSeconds") // null is as good as none
-		}
 	case path == root+"agent.log":
 		o["log"] = lines(content)
 	case strings.HasSuffix(path, ".zip"):
@@ -130,7 +135,21 @@ func effects(all []string) []any {
 			made = append(made, strings.TrimRight(line, " "))
 		}
 	}
+	sortRemovals(made)
 	return made
+}
+
+// sortRemovals: NTFS lists what is in a folder by its names, the file system of this host does not.
+func sortRemovals(effects []any) {
+	removal := func(i int) bool { return i < len(effects) && strings.HasPrefix(effects[i].(string), "remove ") }
+	for i := 0; i < len(effects); i++ {
+		end := i
+		for removal(end) {
+			end++
+		}
+		slices.SortFunc(effects[i:end], func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+		i = end
+	}
 }
 
 func lines(content []byte) []any {

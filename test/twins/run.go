@@ -20,7 +20,7 @@ func NewPair(node *Node, dir string) *Pair { return &Pair{node: node, dir: dir} 
 type Verdict struct {
 	Case      *Case
 	Lab, Node Outcome
-	// New are differences that are not known.
+	// New are differences that are not known, Known the names of those that are.
 	New   []Difference
 	Known []string
 }
@@ -56,4 +56,10 @@ func (v *Verdict) judge(base string) {
 			v.New = append(v.New, d)
 		}
 	}
+}
+
+// String is what a person needs to see a difference again.
+func (v *Verdict) String() string {
+	shown := fmt.Sprintf("seed %d, plan %d, %d differences; the first: %v", v.Case.Seed, v.Case.Number, len(v.New), v.New[0])
+	return fmt.Sprintf("%s\n  plan: %s\n  world: %s\n  culture: %q", shown, encode(v.Case.Plan), encode(v.Case.World), v.Case.Culture)
 }

@@ -3,6 +3,7 @@ Carries out plans as long as standard input names some, one line of JSON each: {
 machine is written to the file "out"; the files of its disk stay below base. Then standard output says "done".
 -Tests is the folder of world.ps1.
 #>
+#requires -Version 7.5
 param([string]$Tests)
 . "$Tests/world.ps1"
 
