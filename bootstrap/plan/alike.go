@@ -27,9 +27,9 @@ const (
 var (
 	printable = regexp.MustCompile(`^[\x20-\x7e]+$`)
 	// wholeNumber is what Windows PowerShell keeps as it is: more digits become a float. So do 1e3 and 1.0 elsewhere.
-	wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,27})$`)
-	fraction    = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,9})\.[0-9]{0,3}[1-9]$`)
-	valueNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
+	wholeNumber = regexp.MustCompile(`^(0|-?[1-9]\d{0,27})$`)
+	fraction    = regexp.MustCompile(`^-?(0|[1-9]\d{0,9})\.\d{0,3}[1-9]$`)
+	valueNumber = regexp.MustCompile(`^(0|-?[1-9]\d{0,17})$`)
 )
 
 // name must be one that PowerShell does not have for itself, and differ from the others in more than case.
@@ -100,7 +100,7 @@ func (c *checker) node(field string, node any) {
 func (c *checker) object(field string, node map[string]any) {
 	others := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(node)) {
-		c.must(strings.ToLower(name) != "fact", field, "%q beside other names, or with no text, is half a fact", name)
+		c.must(!strings.EqualFold(name, "fact"), field, "%q beside other names, or with no text, is half a fact", name)
 		c.must(printable.MatchString(name), field, "%q must be printable ASCII, and not empty", name)
 		c.name(field, name, others)
 		c.node(field+"."+name, node[name])
@@ -172,8 +172,8 @@ func decodeTree(data []byte, into any) error {
 	return decoder.Decode(into)
 }
 
-// Readable says whether PowerShell takes a text for JSON at all. Of a plan that it does not take an interpreter knows nothing, not
-// even where to report.
+// Readable says whether PowerShell takes a text for JSON at all. Of a plan that it does not take an interpreter knows nothing,
+// not even where to report.
 func Readable(data []byte) bool {
 	return kjson.UnmarshalCaseSensitivePreserveInts(data, new(any)) == nil && readable(json.NewDecoder(bytes.NewReader(data))) == nil
 }

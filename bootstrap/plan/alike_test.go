@@ -67,7 +67,7 @@ var alikeHalves = []struct{ refused, taken, want string }{
 	{user(`"é"`), user(`"e"`), "must be printable ASCII"},
 	{say(`" a"`), say(`"a "`), "say begins with a blank"},
 	{say(`["\u00a0",{"fact":"cpus"}]`), say(`[{"fact":"cpus"}," a"]`), "say begins with a blank"},
-	{variable(`"valueName":"","value":"a"`), variable(`"valueName":"A","value":"a"`), `valueName "" is not a valid name of a variable`},
+	{variable(`"valueName":"","value":"a"`), variable(`"valueName":"A","value":"a"`), `valueName "" is not a valid name`},
 	{variable(`"valueName":"A","value":"1","type":"DWord"`), variable(`"valueName":"A","value":"1"`), "String or ExpandString"},
 }
 
@@ -96,7 +96,8 @@ func rules(sets ...string) string {
 	for _, set := range sets {
 		all = append(all, `{"set":"`+set+`","fact":"cpus","rows":[{"value":1}]}`)
 	}
-	return do("reservations", `"path":"C:\\a","patch":{"p":{"q":{"deep":1},"f":{"fact":"cpus"}}},"rules":[`+strings.Join(all, ",")+`]`)
+	patch := `"patch":{"p":{"q":{"deep":1},"f":{"fact":"cpus"}}}`
+	return do("reservations", `"path":"C:\\a",`+patch+`,"rules":[`+strings.Join(all, ",")+`]`)
 }
 
 func logs(event string) string { return do("collectLogs", `"path":"C:\\a","events":["`+event+`"]`) }
@@ -130,6 +131,9 @@ func TestNamesThatPowerShellCannotRead(t *testing.T) {
 		}
 		return made
 	}
+	replace := func(body plan.Tree) []plan.Channel {
+		return []plan.Channel{{Do: plan.ChannelReplace, Argv: plan.Texts("a.exe"), Logins: plan.Texts(`C:\a`), Body: body}}
+	}
 	for _, test := range []struct {
 		want   string
 		change func(*plan.Plan)
@@ -138,11 +142,11 @@ func TestNamesThatPowerShellCannotRead(t *testing.T) {
 		{`request.c "b" is used already, in another case: "B"`, func(p *plan.Plan) { network(p)["c"] = []any{of("B", "b")} }},
 		{`request.c "PSAdapted" is a name`, func(p *plan.Plan) { network(p)["c"] = map[string]any{"PSAdapted": 1} }},
 		{`report.body "psextended" is a name`, func(p *plan.Plan) {
-			p.Report = []plan.Channel{{Do: plan.ChannelReplace, Argv: plan.Texts("a.exe"), Logins: plan.Texts(`C:\a`), Body: of("psextended")}}
+			p.Report = replace(of("psextended"))
 		}},
 		{`report.body.a fact 'later' is not known`, func(p *plan.Plan) {
 			body := plan.Tree{"a": plan.FactLeaf("later"), "b": plan.FactLeaf(plan.FactReport), "c": plan.FactLeaf(plan.FactSMBIOS)}
-			p.Report = []plan.Channel{{Do: plan.ChannelReplace, Argv: plan.Texts("a.exe"), Logins: plan.Texts(`C:\a`), Body: body}}
+			p.Report = replace(body)
 		}},
 		{`environment "a" is used already, in another case: "A"`, func(p *plan.Plan) {
 			p.Phases[0].Steps = append(p.Phases[0].Steps, &plan.Run{
@@ -178,8 +182,13 @@ func TestDecodeOfNamesThatPowerShellCannotRead(t *testing.T) {
 		request string
 		refused bool
 	}{
-		{`{"a":[{"psobject":1}]}`, true}, {`{"a":{"PSTypeNames":1}}`, true}, {`{"a":{"":1}}`, true}, {`{"a":{"b":1,"B":2}}`, true},
-		{`{"a":[{"b":1},{"B":2}]}`, false}, {`{"a":{"b":{"c":1},"C":2}}`, false}, {`{"a":"psobject"}`, false},
+		{`{"a":[{"psobject":1}]}`, true},
+		{`{"a":{"PSTypeNames":1}}`, true},
+		{`{"a":{"":1}}`, true},
+		{`{"a":{"b":1,"B":2}}`, true},
+		{`{"a":[{"b":1},{"B":2}]}`, false},
+		{`{"a":{"b":{"c":1},"C":2}}`, false},
+		{`{"a":"psobject"}`, false},
 	} {
 		text := planOf(do("hnsNetwork", `"request":`+test.request))
 		_, err := plan.Decode([]byte(text))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,13 +156,6 @@ func (c *checker) program(field string, program Value) {
 	}
 	c.path(field, program)
 	c.must(strings.HasSuffix(strings.ToLower(text), ".exe"), field, "%q must end in .exe", program)
-}
-
-// expression must mean the same to .NET and Go. It does when Go reads it and it sets no flags.
-func (c *checker) expression(field, expression string) {
-	_, err := syntax.Parse(expression, syntax.Perl)
-	c.must(err == nil && expression != "" && !strings.Contains(expression, "(?"), field,
-		"%q must be a plain regular expression", expression)
 }
 
 // variables must differ in more than case, which Windows ignores in their names.
