@@ -14,6 +14,9 @@ import (
 // Facts are what WMI tells about the machine, by the names of the plan.
 func (m *Machine) Facts() (map[string]string, error) {
 	return ask(m, "Get-CimInstance", func() (map[string]string, error) {
+		if err := m.enter("Read-Registry"); err != nil {
+			return nil, err // WMI does not know the number of the update
+		}
 		ubr, _ := m.state.value(VersionKey, "UBR") // "" where there is none
 		return map[string]string{
 			plan.FactOSBuild: m.Hardware.OSBuild, plan.FactOSUBR: ubr.String(),

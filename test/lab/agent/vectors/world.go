@@ -127,7 +127,9 @@ func (w *World) hardware() (windows.Hardware, error) {
 // furnish sets what the world says of Windows.
 func (w *World) furnish(s *windows.State) {
 	s.ComputerName = cmp.Or(w.Facts["computerName"], "WIN-1")
+	s.Registry = map[string]windows.RegistryKey{}
 	for key, values := range w.Registry {
+		s.Registry[key] = windows.RegistryKey{} // a key may be all that there is
 		for name, value := range values {
 			s.SetValue(key, name, registryValue(value))
 		}
