@@ -134,9 +134,23 @@ func readNode(out, base string) (Outcome, error) {
 	if err := o.readDisk(base + "/C"); err != nil {
 		return nil, err
 	}
+	o.renameEntries(base)
 	o["access"] = o.nodeAccess(base)
 	delete(o, "acl")
 	return o, nil
+}
+
+// renameEntries: entries of a zip are called by the paths of files, which lie below base here.
+func (o Outcome) renameEntries(base string) {
+	for _, packed := range o["zips"].(tree) {
+		entries, _ := packed.(tree)
+		for name := range sortedKeys(entries) {
+			if inside, ok := strings.CutPrefix(name, strings.TrimPrefix(base, "/")+"/C/"); ok {
+				entries[inside] = entries[name]
+				delete(entries, name)
+			}
+		}
+	}
 }
 
 // nodeAccess are those of files and folders that are there: the stand-ins remember others, too.
