@@ -1,9 +1,6 @@
 package plan
 
-import (
-	"encoding/json"
-	"strings"
-)
+import "encoding/json"
 
 // Access says whose a file or folder is, and who may use it.
 type Access string
@@ -154,13 +151,14 @@ func (s *Reservations) check(c *checker) {
 	c.access(s.Access)
 	c.tree("patch", map[string]any(s.Patch))
 	c.must(len(s.Rules) > 0, "rules", "is empty: a file that is the same on every machine is a step of kind file")
+	c.ways(s.Patch, s.Rules)
 	for _, rule := range s.Rules {
 		c.must(rule.Set != "", "rules.set", "is missing")
-		c.way("rules.set", s.Patch, rule.Set)
 		c.fact("rules.fact", rule.Fact)
 		c.must(len(rule.Rows) > 0, "rules.rows", "is empty")
 		for i, row := range rule.Rows {
 			c.must(row.Value != nil, "rules.rows.value", "is missing")
+			c.tree("rules.rows.value", row.Value)
 			last := i == len(rule.Rows)-1
 			c.must(last == (row.Below == ""), "rules.rows.below", "must be given in every row but the last, which takes the rest")
 		}
@@ -171,24 +169,13 @@ func (c *checker) access(access Access) {
 	c.oneOf("access", string(access), "", string(AccessAdmin), string(AccessInherit))
 }
 
-// way of a dotted name through a tree: it may meet objects only, or nothing yet.
-func (c *checker) way(field string, tree map[string]any, dotted string) {
-	keys := strings.Split(dotted, ".")
-	for _, key := range keys[:len(keys)-1] {
-		next, isObject := tree[key].(map[string]any)
-		_, isFact := leafFact(next)
-		c.must(tree[key] == nil || isObject && !isFact, field, "goes through %s, which is not an object in patch", key)
-		tree = next
-	}
-}
-
 func (s *CollectLogs) check(c *checker) {
 	c.path("path", s.Path)
-	c.must(s.MaxMiB >= 0, "maxMiB", "must not be negative")
+	c.within("maxMiB", s.MaxMiB, 1024)
 	for _, pattern := range s.Patterns {
 		c.pattern("patterns", pattern)
 	}
 	for _, event := range s.Events {
-		c.must(event != "", "events", "has an empty name")
+		c.must(eventLog.MatchString(event), "events", "%q is not a valid name of an event log", event)
 	}
 }

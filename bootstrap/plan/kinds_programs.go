@@ -1,6 +1,9 @@
 package plan
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Run runs a program, and succeeds by its exit code. TimeoutSeconds is 600 when 0; after that all its processes are ended.
 //
@@ -112,6 +115,9 @@ func (s *Run) check(c *checker) {
 
 func (p *Program) check(c *checker) {
 	c.variables("environment", p.Environment)
+	for _, code := range slices.Concat(p.OkExitCodes, p.RebootExitCodes) {
+		c.must(code >= math.MinInt32 && code <= math.MaxInt32, "okExitCodes", "%d must be a number of 32 bits with a sign", code)
+	}
 	if p.Directory != "" {
 		c.path("directory", Text(p.Directory))
 	}
@@ -132,9 +138,9 @@ func (p *Program) check(c *checker) {
 func (s *Fact) check(c *checker) {
 	c.argv("argv", s.Argv)
 	c.expression("match", s.Match)
-	c.must(factName.MatchString(s.Set), "set", "%q is not a valid name of a fact", s.Set)
+	c.must(s.Set != "", "set", "is missing: the name of the fact")
 	c.say(s.Say, "")
-	c.facts[s.Set] = true
+	c.sets("set", s.Set)
 }
 
 func (s *Check) check(c *checker) {
@@ -149,6 +155,7 @@ func (s *WaitFor) check(c *checker) {
 	c.must(remote == (s.Host != nil), "host", "belongs to https and clock, and only to them")
 	c.must(remote == (s.Port != nil), "port", "belongs to https and clock, and only to them")
 	c.must(remote == (s.Target == nil), "target", "belongs to all but https and clock")
+	c.within("withinSeconds", s.WithinSeconds, week)
 	c.must((s.For == ForClock) == (s.WithinSeconds > 0), "withinSeconds", "belongs to clock, where it must be 1 or more")
 	c.must(s.For == ForHTTPS || s.Path == nil && s.CA == nil && !s.Insecure, "path", "path, ca and insecure belong to https")
 	c.must(!s.Insecure || s.CA == nil, "insecure", "contradicts ca")

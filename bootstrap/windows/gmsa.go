@@ -66,7 +66,7 @@ func (g gmsaPlugin) addTo(p *step.Part) {
 			Say: plan.Text("the gMSA plug-in " + class + " is not installed"),
 		},
 		&plan.Fact{
-			Common: common("gmsa-plugin-listed"), Argv: query, Match: `(` + regexp.QuoteMeta(class) + `|$)`, Set: listed,
+			Common: common("gmsa-plugin-listed"), Argv: query, Match: `(` + regexp.QuoteMeta(class) + `|\z)`, Set: listed,
 			Say: plan.Text("Windows does not list its gMSA plug-ins"),
 		},
 		script,

@@ -78,7 +78,7 @@ func (f pageFile) set() []plan.Step {
 	change.Attempts = 3
 	return []plan.Step{
 		&plan.Fact{
-			Common: asked, Argv: askPageFile, Match: pageFileMatch + "|$", Set: before,
+			Common: asked, Argv: askPageFile, Match: pageFileMatch + `|\z`, Set: before,
 			Say: plan.Text("Windows does not tell its page file"),
 		},
 		&plan.Registry{

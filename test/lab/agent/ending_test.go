@@ -29,7 +29,8 @@ func TestConsoleAfterTheEnd(t *testing.T) {
 func TestReportOfLongNames(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 9000)
-	s := lived(t, of(`"report":[]`, `{"do":"check","name":"`+long+`","reason":"`+long+`","fact":"cpus","is":"0","say":["",{"fact":"cpus"}]}`))
+	check := `{"do":"check","name":"` + long + `","reason":"` + long + `","fact":"cpus","is":"0","say":[{"fact":"cpus"}]}`
+	s := lived(t, of(`"report":[]`, check))
 	text := expect.Got(s.machine.ReadFile(Root + `\report.json`))(t)
 	if len(text) > 1000 {
 		t.Errorf("the report has %d bytes: %s", len(text), text)

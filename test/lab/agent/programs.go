@@ -127,8 +127,8 @@ func find(expression, text string) ([]string, error) {
 	return groups, nil
 }
 
-// asNet is a text of as many bytes that Go matches as .NET matches the text itself, where expressions have ASCII only: a vertical tab
-// is a blank, a long s is not an s, and what is beyond the first plane of Unicode counts as two characters.
+// asNet is a text of as many bytes that Go matches as .NET matches the text itself, where expressions have ASCII only: a vertical
+// tab is a blank, a long s is not an s, and what is beyond the first plane of Unicode counts as two characters.
 func asNet(text string) string {
 	const letter = "\u05d0" // of two bytes, without case
 	var same strings.Builder

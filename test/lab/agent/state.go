@@ -29,7 +29,7 @@ type head struct {
 func readHead(text []byte) head {
 	var fields map[string]json.RawMessage
 	read := head{Version: json.RawMessage("null")}
-	if json.Unmarshal(text, &fields) != nil {
+	if !plan.Readable(text) || json.Unmarshal(text, &fields) != nil {
 		return read
 	}
 	for name, into := range map[string]any{

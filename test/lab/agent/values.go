@@ -171,7 +171,8 @@ func versionParts(text string) []string {
 	return strings.Split(text, ".")
 }
 
-// part is a number without leading zeros, of any length: of two such texts the longer one is the larger number. A missing part is 0.
+// part is a number without leading zeros, of any length: of two such texts the longer one is the larger number. A missing part
+// is 0.
 func part(parts []string, i int) string {
 	if i >= len(parts) {
 		return ""
