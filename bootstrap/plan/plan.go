@@ -37,6 +37,8 @@ type Plan struct {
 	Phases []Phase `json:"phases"`
 	// EveryBoot runs at each start of the machine after a success. It stays on the disk in clear and must hold no secret.
 	EveryBoot []Phase `json:"everyBoot,omitempty"`
+	// Ended says that the interpreter has emptied this plan: without its state, nothing of it is carried out again.
+	Ended bool `json:"ended,omitempty"`
 }
 
 // Machine says whose plan this is.

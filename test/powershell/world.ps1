@@ -37,7 +37,7 @@ function Initialize-World($Vector, [string]$Base) {
     $access = @{}
     foreach ($path in @(if ($world['acl']) { $world['acl'].Keys })) { $access[(ConvertTo-RealTree $path $Base $true)] = $world['acl'][$path] }
     $world['acl'] = $access
-    $plan = if ($Vector.ContainsKey('planText')) { $Vector['planText'] } else { ConvertTo-Json (ConvertTo-RealTree $Vector['plan'] $Base $false) -Depth 20 -Compress }
+    $plan = if ($Vector.ContainsKey('planText')) { $Vector['planText'] } else { ConvertTo-Json (ConvertTo-RealTree $Vector['plan'] $Base $false) -Depth 100 -Compress }
     [IO.File]::WriteAllText("$root/plan.json", $plan)
     $world
 }

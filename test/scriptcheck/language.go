@@ -54,6 +54,8 @@ var allowed = map[string]string{
 
 	`c:\run\cluster-api`: "the folder of the sentinel",
 
+	`hkey_local_machine\system\currentcontrolset\control\session manager\environment`: "the variables of the machine",
+
 	"config":    "a verb of sc.exe",
 	"enabled":   "DHCP is",
 	"failure":   "a verb of sc.exe, and English",

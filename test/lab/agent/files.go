@@ -238,7 +238,7 @@ type logZip struct {
 }
 
 func (l *logZip) add(name, text string) error {
-	clean := l.run.hide(text)
+	clean := strings.Join(l.run.safeLines(text), "\n")
 	if len(clean) > l.left {
 		return nil
 	}

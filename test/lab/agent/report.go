@@ -22,19 +22,9 @@ var (
 	notInName    = regexp.MustCompile(`[^\w.-]`)
 )
 
-// hide takes the secrets of the plan out of a text, and everything that looks like a join token.
-func (r *run) hide(text string) string {
-	for _, secret := range r.head.Redact {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "[redacted]")
-		}
-	}
-	return joinToken.ReplaceAllString(text, "[redacted]")
-}
-
 // protect makes one line of printable ASCII, without secrets, of a limited length.
 func (r *run) protect(text string, limit int) string {
-	clean := notPrintable.ReplaceAllString(r.hideLines(text), " ")
+	clean := notPrintable.ReplaceAllString(r.hide(text), " ")
 	if len(clean) > limit {
 		return clean[:limit-3] + "..."
 	}
@@ -43,9 +33,7 @@ func (r *run) protect(text string, limit int) string {
 
 // lastLines are the last 20 lines that are not blank, 200 characters each.
 func (r *run) lastLines(text string) []string {
-	lines := slices.DeleteFunc(lineEnd.Split(r.hideLines(text), -1), func(line string) bool {
-		return strings.TrimSpace(line) == "" || r.isShown(line)
-	})
+	lines := slices.DeleteFunc(r.safeLines(text), func(line string) bool { return strings.TrimSpace(line) == "" })
 	lines = lines[max(0, len(lines)-20):]
 	for i, line := range lines {
 		lines[i] = r.protect(line, 200)
@@ -56,14 +44,14 @@ func (r *run) lastLines(text string) []string {
 // warn keeps a warning once, at most 20 of them.
 func (r *run) warn(message string) {
 	text := r.protect(message, 300)
-	r.log("warning: %s", text)
+	r.log("warning: %s", message)
 	if len(r.state.Warnings) < 20 && !slices.Contains(r.state.Warnings, text) {
 		r.state.Warnings = append(r.state.Warnings, text)
 	}
 }
 
 func (r *run) log(format string, args ...any) {
-	line := r.stamp() + " " + fmt.Sprintf(format, args...) + "\r\n"
+	line := r.stamp() + " " + r.protect(fmt.Sprintf(format, args...), 2000) + "\r\n"
 	_ = r.machine.Append(Root+`\agent.log`, []byte(line)) // a log that cannot be written must not end a bootstrap
 }
 
@@ -79,7 +67,7 @@ func (r *run) reportTo(ctx context.Context, tries int) {
 		err = r.machine.Keep(Root+`\report.json`, []byte(text))
 	}
 	if err != nil {
-		r.log("report: %s", r.protect(err.Error(), 300))
+		r.log("report: %s", err)
 		return
 	}
 	for _, channel := range r.head.Report {
@@ -93,7 +81,7 @@ func (r *run) sendTo(ctx context.Context, channel plan.Channel, text string, tri
 		if err == nil {
 			return
 		}
-		r.log("report %s: %s", channel.Do, r.protect(err.Error(), 300))
+		r.log("report %s: %s", channel.Do, err)
 		if try >= tries || r.machine.Clock.Sleep(ctx, 10*time.Second) != nil {
 			return
 		}
@@ -201,7 +189,7 @@ func (r *run) encode(report plan.Report) (string, error) {
 		return "", err
 	}
 	var text strings.Builder
-	for _, char := range r.hide(plain) {
+	for _, char := range plain {
 		switch {
 		case char < 0x80:
 			text.WriteRune(char)
