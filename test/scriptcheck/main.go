@@ -19,7 +19,7 @@ import (
 var pins = map[string]string{
 	"the packed agent":                 "f4730350020481fe996771c8d85cefc39eb21344899524fe02626d0cd3c6fbd8",
 	"bootstrap/scripts/loader.ps1":     "c34ed5a24118f80c6908902aad2addbb63992b161dbb69051a591fe223ec7750",
-	"bootstrap/windows/datadrive.ps1":  "19a1b6a02ce7d9cea168b4060a42b8d4024051e61c08199031c426eefee1824d",
+	"bootstrap/windows/datadrive.ps1":  "922f77fe788fff42619ee523b39c64e267505d9fae8bbb31594ee90d903146b7",
 	"bootstrap/windows/gmsaplugin.ps1": "61a057e7a52e1263116a988cfd23d7576243fd9115e07b8a7711ab2fb77dbfef",
 	"bootstrap/windows/domainjoin.ps1": "9695fe4d3afee58ce771f641f54febc19c4a5c0907273b050547e732a219e3ee",
 }

@@ -43,7 +43,7 @@ func (p *power) powershell(ctx context.Context, call *windows.Call) int {
 	if strings.Contains(string(text), "RtlAdjustPrivilege") && strings.Contains(string(text), `CCG\COMClasses'`) {
 		return p.listPlugin(call)
 	}
-	if strings.Contains(string(text), "Initialize-Disk -Number $number") {
+	if strings.Contains(string(text), "Initialize-Disk -Number $disk.Number") {
 		return p.prepareDrive(call)
 	}
 	found := literalPath.FindStringSubmatch(string(text))
