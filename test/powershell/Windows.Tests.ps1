@@ -172,3 +172,77 @@ Describe 'datadrive.ps1' {
         $Disks[1].acts.Count | Should -Be $acts
     }
 }
+
+Describe 'domainjoin.ps1' {
+    BeforeAll {
+        $script:Secret = 'p\u00e4ss "w0rd" $(x) `n'
+        # Windows names the new domain at once. It keeps a volatile key until the next start.
+        function Get-CimInstance {
+            [CmdletBinding()] param($ClassName)
+            Enter-Point "Get-CimInstance $ClassName"
+            [pscustomobject]@{ PartOfDomain = $Member.of -ne 'WORKGROUP'; Domain = $Member.of }
+            Exit-Point
+        }
+        function Add-Computer {
+            [CmdletBinding()] param($DomainName, $Credential, [switch]$Force, $OUPath)
+            Enter-Point 'Add-Computer'
+            if ($Member.of -eq $DomainName) { throw 'the computer is in that domain already' }
+            $Member.joins += "$DomainName $($Credential.UserName) $($Credential.GetNetworkCredential().Password) [$OUPath] $Force"
+            $Member.of = $DomainName
+            Exit-Point
+        }
+        function New-Object { $Member.told += "$(@($args | ForEach-Object { $_ }))"; Microsoft.PowerShell.Utility\New-Object @args }
+        $script:Hive = [pscustomobject]@{}
+        $Hive | Add-Member ScriptMethod OpenSubKey { param($Key) if ($Member.keys -contains $Key) { 'a key' } }
+        $Hive | Add-Member ScriptMethod CreateSubKey { param($Key, $Writable, $Options)
+            Enter-Point 'CreateSubKey'
+            "$Writable $Options" | Should -Be 'True Volatile'
+            if ($Member.keys -notcontains $Key) { $Member.keys += $Key }
+            [IO.MemoryStream]::new()
+            Exit-Point
+        }
+        function Reset-Member([string]$Of = 'WORKGROUP') {
+            $script:Member = @{ of = $Of; joins = @(); keys = @(); told = '' }
+            Copy-Script 'domainjoin.ps1' @(, @('[Microsoft.Win32.Registry]::LocalMachine', '$Hive'))
+            $wanted = @{ domain = 'corp.example.com'; organizationalUnit = 'OU=N\, x,DC=a'; username = 'CORP\joiner'; password = $Secret }
+            [IO.File]::WriteAllText("$Folder/domain-join.json", (ConvertTo-Json $wanted))
+            Reset-Point
+        }
+        function Invoke-Join { Invoke-Script 'domainjoin.ps1' }
+        function Restart-Member { $Member.keys = @() }
+    }
+
+    It 'joins once, and is a member after a restart' {
+        Reset-Member
+        foreach ($time in 1..2) { (Invoke-Join).code | Should -Be 3010 }
+        Restart-Member
+        (Invoke-Join).code | Should -Be 0
+        $Member.joins -join ';' | Should -BeExactly "corp.example.com CORP\joiner $Secret [OU=N\, x,DC=a] True"
+    }
+    It 'gives no command the password, which a policy would log' {
+        Reset-Member
+        (Invoke-Join).code | Should -Be 3010
+        $Member.told | Should -Not -Match 'w0rd'
+    }
+    It 'wants no restart of a member that it did not join' {
+        Reset-Member 'Corp.Example.com'
+        (Invoke-Join).code | Should -Be 0
+        "$($Member.joins)" | Should -Be ''
+    }
+    It 'joins a member of another domain' { Reset-Member 'other.example.com'; (Invoke-Join).code | Should -Be 3010 }
+    It 'comes to the same end after every half' {
+        Reset-Member
+        $null = Invoke-Join
+        $commands = $Point.count
+        foreach ($how in 'before', 'after', 'refused') {
+            foreach ($at in 1..$commands) {
+                Reset-Member
+                Reset-Point $at $how
+                (Invoke-Join).code | Should -Be 1 -Because "$how $at"
+                Reset-Point
+                (Invoke-Join).code | Should -Be 3010 -Because "$how $at"
+                $Member.joins.Count | Should -Be 1 -Because "$how $at"
+            }
+        }
+    }
+}

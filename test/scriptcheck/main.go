@@ -21,7 +21,7 @@ var pins = map[string]string{
 	"bootstrap/scripts/loader.ps1":     "c34ed5a24118f80c6908902aad2addbb63992b161dbb69051a591fe223ec7750",
 	"bootstrap/windows/datadrive.ps1":  "922f77fe788fff42619ee523b39c64e267505d9fae8bbb31594ee90d903146b7",
 	"bootstrap/windows/gmsaplugin.ps1": "61a057e7a52e1263116a988cfd23d7576243fd9115e07b8a7711ab2fb77dbfef",
-	"bootstrap/windows/domainjoin.ps1": "9695fe4d3afee58ce771f641f54febc19c4a5c0907273b050547e732a219e3ee",
+	"bootstrap/windows/domainjoin.ps1": "960de05252de4418659c68c893cbea19563e201aef55f63a12a54f3d83dd3d7f",
 }
 
 // What a reader can take in, and how long user data may be without a plan.
