@@ -246,3 +246,127 @@ Describe 'domainjoin.ps1' {
         }
     }
 }
+
+Describe 'gmsaplugin.ps1' {
+    BeforeAll {
+        class TestNative {
+            static [int]$Answer
+            static [int] RtlAdjustPrivilege([int]$Privilege, [bool]$On, [bool]$Thread, [ref]$Before) { return [TestNative]::Answer }
+        }
+        function Add-Type { [TestNative] }
+        # A descriptor changes the parts that were set, as RegistrySecurity does.
+        function New-Security {
+            $made = [pscustomobject]@{ owner = ''; dacl = '' }
+            $made | Add-Member ScriptMethod SetOwner { param($Sid) $this.owner = $Sid }
+            $made | Add-Member ScriptMethod SetSecurityDescriptorSddlForm { param($Sddl, $Parts)
+                $found = [regex]::Match($Sddl, '^O:([A-Z]+)(D:(.*))?$')
+                if (-not $found.Success) { throw 'The SDDL form of a security descriptor object is invalid.' }
+                if ("$Parts" -match 'Owner') { $this.owner = $found.Groups[1].Value }
+                if ("$Parts" -match 'Access') { $this.dacl = $found.Groups[3].Value }
+            }
+            $made | Add-Member ScriptMethod GetSecurityDescriptorSddlForm { param($Parts) "O:$($this.owner)D:$($this.dacl)" }
+            $made | Add-Member ScriptMethod AddAccessRule { param($Rule) $this.dacl += $Rule }
+            $made
+        }
+        function New-Object([string]$TypeName, $ArgumentList) {
+            switch ($TypeName) {
+                'Security.Principal.SecurityIdentifier' { return 'SY' }
+                'Security.AccessControl.RegistrySecurity' { return New-Security }
+                'Security.AccessControl.RegistryAccessRule' { return "(A;;$($ArgumentList[1]);;;$($ArgumentList[0]))" }
+            }
+            Microsoft.PowerShell.Utility\New-Object $TypeName $ArgumentList
+        }
+        # SYSTEM may read. The privilege to take ownership opens the key for that; its owner may change the access; and who may make
+        # keys stands in the access.
+        function Test-Right([string]$Right) {
+            switch ($Right) {
+                'ReadPermissions' { $true }
+                'TakeOwnership' { $true }
+                'ChangePermissions' { $Classes.owner -eq 'SY' }
+                'CreateSubKey' { $Classes.dacl -match '\(A;;CreateSubKey;;;SY\)' }
+            }
+        }
+        function Open-TestKey($Rights) {
+            Enter-Point "OpenSubKey $Rights"
+            if (-not $Classes.there) { return }
+            foreach ($right in $Rights -split ', ') { if (-not (Test-Right $right)) { throw 'Requested registry access is not allowed.' } }
+            $key = [pscustomobject]@{ rights = $Rights }
+            $key | Add-Member ScriptMethod GetAccessControl { param($Parts)
+                $now = New-Security
+                $now.owner, $now.dacl = $Classes.owner, $Classes.dacl
+                $now
+            }
+            $key | Add-Member ScriptMethod SetAccessControl { param($Security)
+                Enter-Point "SetAccessControl $($this.rights)"
+                if ($Security.dacl) { if ($this.rights -notmatch 'Change') { throw 'denied' }; $Classes.dacl = $Security.dacl }
+                if ($Security.owner) { if ($this.rights -notmatch 'Take') { throw 'denied' }; $Classes.owner = $Security.owner }
+                Exit-Point
+            }
+            $key | Add-Member ScriptMethod CreateSubKey { param($Name, $Check)
+                Enter-Point 'CreateSubKey'
+                $Classes.keys += $Name
+                Exit-Point
+            }
+            $key
+            Exit-Point
+        }
+        $script:Hive = [pscustomobject]@{}
+        $Hive | Add-Member ScriptMethod OpenSubKey { param($Name, $Mode, $Rights) Open-TestKey $Rights }
+        function Reset-List {
+            $script:Classes = @{ there = $true; owner = 'TI'; dacl = 'PAI(A;CI;KA;;;TI)(A;CI;KR;;;SY)'; keys = @() }
+            $script:Origin = "$($Classes.owner) $($Classes.dacl)"
+            [TestNative]::Answer = 0
+            Copy-Script 'gmsaplugin.ps1' @(
+                , @('[Microsoft.Win32.Registry]::LocalMachine', '$Hive')
+                , @('[Security.AccessControl.RegistryRights]$Rights', '[string]$Rights')
+                , @('[Security.AccessControl.AccessControlSections]', '[string]')
+            )
+            Reset-Point
+        }
+        function Invoke-Plugin { Invoke-Script 'gmsaplugin.ps1' }
+        function Assert-Back($Because) {
+            "$($Classes.owner) $($Classes.dacl)" | Should -Be $Origin -Because $Because
+            @(Get-ChildItem $Folder -Filter 'gmsa-plugin.*').Count | Should -Be 0 -Because $Because
+        }
+        $env:CAPWIN_CLASS = '{CCC2A336-D7F3-4818-A213-272B7924213E}'
+    }
+    AfterAll { $env:CAPWIN_CLASS = $null }
+
+    It 'lists the plug-in, and puts owner and access back, twice' {
+        Reset-List
+        foreach ($time in 1..2) {
+            $done = Invoke-Plugin
+            $done.code | Should -Be 0 -Because $done.text
+            Assert-Back "run $time"
+        }
+        $Classes.keys | Select-Object -Unique | Should -Be $env:CAPWIN_CLASS
+    }
+    It 'fails without the list, and without the privilege' {
+        Reset-List
+        $Classes.there = $false
+        (Invoke-Plugin).text | Should -BeLike '*CCG\COMClasses does not exist; the feature Containers makes it'
+        Reset-List
+        [TestNative]::Answer = -1073741727
+        (Invoke-Plugin).text | Should -Be 'privilege 9 is not to be had: -1073741727'
+        Assert-Back 'no privilege'
+    }
+    It 'puts those of before back, whenever it was ended or refused' {
+        Reset-List
+        $null = Invoke-Plugin
+        $commands = $Point.count
+        $commands | Should -BeGreaterThan 7
+        foreach ($how in 'before', 'after', 'refused') {
+            foreach ($at in 1..$commands) {
+                Reset-List
+                Reset-Point $at $how
+                $null = Invoke-Plugin
+                $where = "$how $at $($Point.names[$at - 1])"
+                Reset-Point
+                $done = Invoke-Plugin
+                $done.code | Should -Be 0 -Because "$where`: $($done.text)"
+                $Classes.keys | Should -Contain $env:CAPWIN_CLASS -Because $where
+                Assert-Back $where
+            }
+        }
+    }
+}

@@ -20,7 +20,7 @@ var pins = map[string]string{
 	"the packed agent":                 "f4730350020481fe996771c8d85cefc39eb21344899524fe02626d0cd3c6fbd8",
 	"bootstrap/scripts/loader.ps1":     "c34ed5a24118f80c6908902aad2addbb63992b161dbb69051a591fe223ec7750",
 	"bootstrap/windows/datadrive.ps1":  "922f77fe788fff42619ee523b39c64e267505d9fae8bbb31594ee90d903146b7",
-	"bootstrap/windows/gmsaplugin.ps1": "61a057e7a52e1263116a988cfd23d7576243fd9115e07b8a7711ab2fb77dbfef",
+	"bootstrap/windows/gmsaplugin.ps1": "186f0bcf0e6582369b6af44ded3cdd1c4b8997f9c599c232499311965df647bd",
 	"bootstrap/windows/domainjoin.ps1": "960de05252de4418659c68c893cbea19563e201aef55f63a12a54f3d83dd3d7f",
 }
 
