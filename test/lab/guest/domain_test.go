@@ -18,7 +18,8 @@ func TestMemberAfterRestart(t *testing.T) {
 	expect.OK(t, m.Put(folder+"domain-join.ps1", script))
 	expect.OK(t, m.Put(folder+"domain-join.json", []byte(`{"domain": "corp.example.com", "username": "joiner", "password": "p"}`)))
 	join := func() int {
-		return p.powershell(t.Context(), &windows.Call{Machine: m, Argv: []string{"powershell.exe", "-File", folder + "domain-join.ps1"}})
+		argv := []string{"powershell.exe", "-File", folder + "domain-join.ps1"}
+		return p.powershell(t.Context(), &windows.Call{Machine: m, Argv: argv})
 	}
 	expect.OK(t, m.Boot())
 	for range 2 {
