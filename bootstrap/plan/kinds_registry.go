@@ -2,7 +2,6 @@ package plan
 
 import (
 	"encoding/json"
-	"strings"
 )
 
 // Registry sets one value. A variable of the machine's environment counts for the programs of later steps, too.
@@ -65,7 +64,7 @@ func (s *Registry) UnmarshalJSON(data []byte) error {
 }
 
 func (s *Registry) check(c *checker) {
-	c.must(strings.HasPrefix(s.Key, `HKEY_LOCAL_MACHINE\`), "key", "%q must begin with HKEY_LOCAL_MACHINE\\", s.Key)
+	c.machineKey("key", s.Key)
 	c.oneOf("type", string(s.Type), "", string(RegistryString), string(RegistryExpandString), string(RegistryDWord),
 		string(RegistryQWord), string(RegistryMultiString))
 	switch s.Type {

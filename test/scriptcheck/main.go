@@ -17,7 +17,7 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "f4730350020481fe996771c8d85cefc39eb21344899524fe02626d0cd3c6fbd8",
+	"the packed agent":                 "8f7c07025040a9ce772e1efd39ed34981396ddee7b2137d40ddd0a600873444e",
 	"bootstrap/scripts/loader.ps1":     "c34ed5a24118f80c6908902aad2addbb63992b161dbb69051a591fe223ec7750",
 	"bootstrap/windows/datadrive.ps1":  "922f77fe788fff42619ee523b39c64e267505d9fae8bbb31594ee90d903146b7",
 	"bootstrap/windows/gmsaplugin.ps1": "186f0bcf0e6582369b6af44ded3cdd1c4b8997f9c599c232499311965df647bd",
