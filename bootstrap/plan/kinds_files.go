@@ -13,8 +13,9 @@ const (
 	AccessInherit Access = "inherit"
 )
 
-// File creates a file, or replaces it, and creates the folders above it. Owner and access are set at creation, under a random
-// name; then the file gets its own name. A reader never sees half a file. With access admin the step does not follow links.
+// File creates a file, or replaces it, and creates the folders above it. The folders stay when the rest fails. Owner and access
+// are set at creation, under a random name; then the file gets its own name. A reader never sees half a file. With access admin
+// the step does not follow links.
 //
 // Already so: the content has the same SHA-256, and with access admin the same owner and access.
 type File struct {
@@ -31,8 +32,8 @@ type File struct {
 	Secret bool `json:"secret,omitempty"`
 }
 
-// Directory creates a folder and the folders above it. With access admin or guarded, Administrators own it, even if it existed
-// before, and the step fails if a link is in its path.
+// Directory creates a folder and the folders above it. The folders above stay when the rest fails. With access admin or guarded,
+// Administrators own it, even if it existed before, and the step fails if a link is in its path, before it creates anything.
 //
 // Already so: it exists. Owner and access are compared on their own.
 type Directory struct {
@@ -75,7 +76,7 @@ type Reservations struct {
 // ReservationRule sets one field of the file by the value of a fact.
 type ReservationRule struct {
 	// Set is the field, dotted: systemReserved.memory. Missing objects on the way are made; another value on the way is a
-	// failure.
+	// failure. A name on the way differs from all others of its object, those of patch and of other rules, in more than case.
 	Set string `json:"set"`
 	// Fact that decides. It is compared as a version.
 	Fact string `json:"fact"`
@@ -107,7 +108,8 @@ func (r *ReservationRow) UnmarshalJSON(data []byte) error {
 	return decodeTree(read.Value, &r.Value)
 }
 
-// CollectLogs writes the newest parts of logs into one zip, at most 2 MiB of each file, without secrets.
+// CollectLogs writes the newest parts of logs into one zip, at most 2 MiB of each file, without secrets. The zip itself is never
+// one of the logs; when the step fails, the one that was there stays.
 //
 // Already so: never. The zip is written each time.
 type CollectLogs struct {
@@ -118,7 +120,7 @@ type CollectLogs struct {
 	Patterns []Value `json:"patterns,omitempty"`
 	// Events are logs of Windows' event log.
 	Events []string `json:"events,omitempty"`
-	// MaxMiB of all logs, unpacked; 10 when 0.
+	// MaxMiB of all logs, unpacked, at most 1024; 10 when 0.
 	MaxMiB int `json:"maxMiB,omitempty"`
 }
 

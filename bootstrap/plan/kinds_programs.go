@@ -17,7 +17,7 @@ type Run struct {
 
 // Program is how a program runs, and what its end means.
 type Program struct {
-	// OkExitCodes is [0] when empty.
+	// OkExitCodes is [0] when empty. An exit code is a number of 32 bits with a sign, as .NET has it: 0xC0000005 is -1073741819.
 	OkExitCodes []int `json:"okExitCodes,omitempty"`
 	// RebootExitCodes mean success after a reboot.
 	RebootExitCodes []int `json:"rebootExitCodes,omitempty"`
@@ -38,7 +38,7 @@ type Program struct {
 
 // Diagnosis turns what a program wrote into a reason.
 type Diagnosis struct {
-	// Match is a regular expression that means the same to .NET and Go. Case does not matter.
+	// Match is a regular expression. Case does not matter.
 	Match string `json:"match"`
 	// Reason of the failure.
 	Reason string `json:"reason"`
@@ -56,7 +56,8 @@ type Fact struct {
 	Argv []Value `json:"argv,omitempty"`
 	// Registry is what is read in place of a program.
 	Registry *RegistryText `json:"registry,omitempty"`
-	// Match finds the answer in the text, without regard to case: its first group, or all that it matches, trimmed.
+	// Match finds the answer in the text, without regard to case: its first group, or all that it matches where it has none,
+	// trimmed. The text of a program is what it wrote to standard output, a line feed, and what it wrote to standard error.
 	Match string `json:"match"`
 	// Set is the name of the fact.
 	Set string `json:"set"`

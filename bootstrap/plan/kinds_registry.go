@@ -6,7 +6,8 @@ import (
 	"encoding/json"
 )
 
-// Registry sets one value. A variable of the machine's environment counts for the programs of later steps, too.
+// Registry sets one value. A variable of the machine's environment, which is a String or an ExpandString, counts for the programs
+// of later steps, too.
 //
 // Already so: the value exists with the same type and content.
 type Registry struct {

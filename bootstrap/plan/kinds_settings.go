@@ -82,7 +82,7 @@ type LocalUser struct {
 	User string `json:"user"`
 	// Groups by SID, because Windows translates their names.
 	Groups []Value `json:"groups,omitempty"`
-	// SSHKeys are all keys of the user. When it is empty, the keys of the user stay.
+	// SSHKeys are all keys of the user, in ASCII. When it is empty, the keys of the user stay.
 	SSHKeys []Value `json:"sshKeys,omitempty"`
 }
 

@@ -83,7 +83,7 @@ var allowed = map[string]string{
 // engineReasons are given by the interpreter itself.
 var engineReasons = []string{
 	step.ReasonPlanNotUnderstood, step.ReasonBootstrapTimeout, step.ReasonTooManyReboots,
-	step.ReasonFactsUnavailable, step.ReasonStepHung, step.ReasonInternalError,
+	step.ReasonFactsUnavailable, step.ReasonRebootFailed, step.ReasonStepHung, step.ReasonInternalError,
 }
 
 // ownPaths are the interpreter's: its folders, and the sentinel that Cluster API knows.

@@ -10,8 +10,8 @@ import (
 // .NET does. Nothing is left out: a soft hyphen counts, an accent of its own counts.
 func Same(one, other string) bool { return upper(one) == upper(other) }
 
-// upper is simple upper-casing of Unicode, but that .NET leaves ı and ſ, whose upper case is ASCII, as they are (OrdinalCasing.cs of
-// dotnet/runtime; tried over all characters of the first plane).
+// upper is simple upper-casing of Unicode, but that .NET leaves ı and ſ, whose upper case is ASCII, as they are (OrdinalCasing.cs
+// of dotnet/runtime; tried over all characters of the first plane).
 func upper(text string) string {
 	return strings.Map(func(char rune) rune {
 		if char == 'ı' || char == 'ſ' {
