@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -135,8 +136,7 @@ func readCommand() *plan.Fact {
 	}
 }
 
-// commandLine joins arguments as a service step does, by the rules of CommandLineToArgvW. Our arguments have no
-// quotes, and those with a fact no blanks.
+// commandLine joins arguments as a service step does, by the rules of CommandLineToArgvW. Those with a fact have no blanks.
 func commandLine(argv []plan.Value) plan.Value {
 	var line plan.Value
 	for i, one := range argv {
@@ -151,12 +151,17 @@ func commandLine(argv []plan.Value) plan.Value {
 	return joined(line)
 }
 
+// mustQuote is what the scripts' Join-Argument quotes, too: other blanks than these are none to Windows.
+const mustQuote = " \t\r\n\f\v\""
+
+var slashesBeforeQuote = regexp.MustCompile(`(\\*)"`)
+
 func quoted(one string) string {
-	if one != "" && !strings.ContainsAny(one, " \t") {
+	if one != "" && !strings.ContainsAny(one, mustQuote) {
 		return one
 	}
-	text := strings.TrimRight(one, `\`)
-	return `"` + text + strings.Repeat(`\`, 2*(len(one)-len(text))) + `"`
+	text := slashesBeforeQuote.ReplaceAllString(one, `$1$1\"`)
+	return `"` + text + text[len(strings.TrimRight(text, `\`)):] + `"`
 }
 
 // joined has one part for texts that follow each other.

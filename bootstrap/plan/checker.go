@@ -52,6 +52,10 @@ func (c *checker) reason(field, reason string) {
 	c.must(reasonName.MatchString(reason), field, "%q must be a name such as JoinFailed", reason)
 }
 
+func (c *checker) machineKey(field, key string) {
+	c.must(strings.HasPrefix(key, `HKEY_LOCAL_MACHINE\`), field, "%q must begin with HKEY_LOCAL_MACHINE\\", key)
+}
+
 func (c *checker) service(field, name string) {
 	c.must(serviceName.MatchString(name), field, "%q is not a valid name of a service", name)
 }

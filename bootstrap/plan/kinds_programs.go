@@ -46,20 +46,32 @@ type Diagnosis struct {
 	Message string `json:"message"`
 }
 
-// Fact runs a program and keeps its answer as a fact. Its exit code does not matter. TimeoutSeconds is 60 when 0.
+// Fact keeps an answer as a fact: of a program, whose exit code does not matter, or of the registry. TimeoutSeconds is that of the
+// program, 60 when 0.
 //
-// Already so: never. The program runs each time.
+// Already so: never. Who answers is asked each time.
 type Fact struct {
 	Common
 	// Argv is the program and its arguments.
-	Argv []Value `json:"argv"`
-	// Match finds the answer in the output, without regard to case: its first group, or all that it matches where it has none,
-	// trimmed. The output is what the program wrote to standard output, a line feed, and what it wrote to standard error.
+	Argv []Value `json:"argv,omitempty"`
+	// Registry is what is read in place of a program.
+	Registry *RegistryText `json:"registry,omitempty"`
+	// Match finds the answer in the text, without regard to case: its first group, or all that it matches where it has none,
+	// trimmed. The text of a program is what it wrote to standard output, a line feed, and what it wrote to standard error.
 	Match string `json:"match"`
 	// Set is the name of the fact.
 	Set string `json:"set"`
-	// Say is the sentence for a program that did not answer.
+	// Say is the sentence for a text without the answer.
 	Say Value `json:"say,omitempty"`
+}
+
+// RegistryText is a value of the registry as text: a number in digits, the texts of a list with line feeds in between, and a text
+// with variables (ExpandString) as it was written. One that is not there is the empty text.
+type RegistryText struct {
+	// Key in full: HKEY_LOCAL_MACHINE\...
+	Key string `json:"key"`
+	// ValueName is empty for the key's default value.
+	ValueName string `json:"valueName,omitempty"`
 }
 
 // Check fails when a fact is not as wanted.
@@ -137,7 +149,12 @@ func (p *Program) check(c *checker) {
 }
 
 func (s *Fact) check(c *checker) {
-	c.argv("argv", s.Argv)
+	c.must((s.Argv == nil) != (s.Registry == nil), "argv", "or registry must be given, and not both")
+	if s.Registry != nil {
+		c.machineKey("registry.key", s.Registry.Key)
+	} else {
+		c.argv("argv", s.Argv)
+	}
 	c.expression("match", s.Match)
 	c.must(s.Set != "", "set", "is missing: the name of the fact")
 	c.say(s.Say, "")

@@ -1,8 +1,9 @@
 package plan
 
+import "strings"
+
 import (
 	"encoding/json"
-	"strings"
 )
 
 // Registry sets one value. A variable of the machine's environment, which is a String or an ExpandString, counts for the programs
@@ -69,7 +70,7 @@ func (s *Registry) UnmarshalJSON(data []byte) error {
 const environmentKey = `\session manager\environment`
 
 func (s *Registry) check(c *checker) {
-	c.must(strings.HasPrefix(s.Key, `HKEY_LOCAL_MACHINE\`), "key", "%q must begin with HKEY_LOCAL_MACHINE\\", s.Key)
+	c.machineKey("key", s.Key)
 	c.oneOf("type", string(s.Type), "", string(RegistryString), string(RegistryExpandString), string(RegistryDWord),
 		string(RegistryQWord), string(RegistryMultiString))
 	if strings.HasSuffix(strings.ToLower(s.Key), environmentKey) {

@@ -39,6 +39,8 @@ var goodSteps = map[string]string{
 		`"say":["build ",{"fact":"osBuild"}," does not take 10.0.0.5"]`),
 	"check": do("check", `"fact":"memoryMiB","atLeast":"4096",`+
 		`"say":["Windows sees ",{"fact":"memoryMiB"}," MiB on ",{"fact":"cpus"}," CPUs"]`),
+	"fact of the registry": do("fact",
+		`"registry":{"key":"HKEY_LOCAL_MACHINE\\SOFTWARE\\a","valueName":"v"},"match":".+","set":"v","say":"no v"`),
 	"fact": do("fact", `"argv":["C:\\k\\kubeadm.exe","version"],"match":"v([0-9.]+)",`+
 		`"set":"kubeadm","say":"kubeadm does not tell its version"`),
 	"feature":            do("feature", `"features":["Containers"]`),
@@ -109,6 +111,15 @@ func TestBadSteps(t *testing.T) {
 		{"share", do("file", `"path":"\\\\host\\c$\\a"`), "must be an absolute path"},
 		{"access", do("file", `"path":"C:\\a","access":"public"`), `access "public" must be one of admin, inherit`},
 		{"content twice", do("file", `"path":"C:\\a","text":"a","content":"YQ=="`), "content is given twice"},
+		{"fact of nothing", do("fact", `"match":"a","set":"b","say":"c"`), "argv or registry must be given, and not both"},
+		{
+			"fact of both", do("fact", `"argv":["a.exe"],"registry":{"key":"HKEY_LOCAL_MACHINE\\a"},"match":"a","set":"b","say":"c"`),
+			"argv or registry must be given, and not both",
+		},
+		{
+			"fact of another hive", do("fact", `"registry":{"key":"HKLM\\a"},"match":"a","set":"b","say":"c"`),
+			`registry.key "HKLM\\a" must begin with HKEY_LOCAL_MACHINE`,
+		},
 		{"fact that no step sets", do("file", `"path":"C:\\a","text":[{"fact":"later"}]`), "text " + later},
 		{"NUL", do("file", `"path":"C:\\a","text":"a\u0000"`), "text holds a NUL"},
 		{"directory access", do("directory", `"path":"C:\\a","access":"x"`), "must be one of"},

@@ -149,19 +149,29 @@ func asNet(text string) string {
 }
 
 func (r *run) fact(ctx context.Context, step *plan.Fact) error {
-	done, err := r.program(ctx, texts(step.Argv), orElse(step.TimeoutSeconds, 60), nil, "")
+	text, code, err := r.answer(ctx, step)
 	if err != nil {
 		return err
 	}
-	found, err := find(step.Match, done.Text())
+	found, err := find(step.Match, text)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		return &failure{message: r.sentence(step.Say), text: done.Text(), exitCode: done.ExitCode}
+		return &failure{message: r.sentence(step.Say), text: text, exitCode: code}
 	}
 	r.setFact(step.Set, strings.TrimSpace(found[min(1, len(found)-1)]))
 	return nil
+}
+
+// answer is what a program writes, or a value of the registry.
+func (r *run) answer(ctx context.Context, step *plan.Fact) (text string, exitCode int, err error) {
+	if step.Registry != nil {
+		text, err = r.machine.RegistryText(step.Registry.Key, step.Registry.ValueName)
+		return text, 0, err
+	}
+	done, err := r.program(ctx, texts(step.Argv), orElse(step.TimeoutSeconds, 60), nil, "")
+	return done.Text(), done.ExitCode, err
 }
 
 func (r *run) check(step *plan.Check) error {

@@ -76,6 +76,19 @@ func (m *Machine) RegistryKeys(key string) ([]string, error) {
 	})
 }
 
+// RegistryText is a value as text: numbers in digits, variables of an ExpandString as they were written; the texts of a list have
+// line feeds in between. One that is not there is empty.
+func (m *Machine) RegistryText(key, name string) (string, error) {
+	value, _, err := m.ReadRegistry(key, name)
+	switch value.Type {
+	case "MultiString":
+		return strings.Join(value.List, "\n"), err
+	case "":
+		return "", err
+	}
+	return value.String(), err
+}
+
 // WriteRegistry writes one value, and makes the key if it is missing.
 func (m *Machine) WriteRegistry(key, name string, value RegistryValue) error {
 	return m.through("Write-Registry", func() error {
