@@ -76,7 +76,7 @@ func (k *Kubelet) Restarted() []plan.Step {
 }
 
 // commandWithoutAddress finds what comes before the last flag, which is ours, or all if somebody has removed that.
-const commandWithoutAddress = `ImagePath\s+REG_[A-Z_]+\s+(\S.*?)( --node-ip=[0-9.]+)?[\r\n]`
+const commandWithoutAddress = `^(.+?)( --node-ip=[0-9.]+)?\z`
 
 func (k *Kubelet) nodeIPFlag(before string) plan.Value {
 	return joined(plan.Parts(plan.Text(before+"--node-ip="), k.NodeIP))
@@ -130,8 +130,10 @@ const factImagePath = "kubeletImagePath"
 func readCommand() *plan.Fact {
 	return &plan.Fact{
 		Common: plan.Common{Name: "kubelet-command", Reason: step.ReasonKubeletArgsNotApplied, Attempts: 3},
-		Argv:   plan.Texts("reg.exe", "query", `HKLM\SYSTEM\CurrentControlSet\Services\kubelet`, "/v", "ImagePath"),
-		Match:  `ImagePath\s+REG_[A-Z_]+\s+(\S.*\S)`, Set: factImagePath,
+		Registry: &plan.RegistryText{
+			Key: `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\kubelet`, ValueName: "ImagePath",
+		},
+		Match: ".+", Set: factImagePath,
 		Say: plan.Text("Windows does not show the command line of the service kubelet"),
 	}
 }

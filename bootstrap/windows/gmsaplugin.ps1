@@ -3,10 +3,9 @@
 # that a later run, too, knows those of before.
 Set-StrictMode -Version 2
 $ErrorActionPreference = 'Stop'
-$list = 'SYSTEM\CurrentControlSet\Control\CCG\COMClasses'
+$list, $before = 'SYSTEM\CurrentControlSet\Control\CCG\COMClasses', $false
 $call = '[DllImport("ntdll.dll")] public static extern int RtlAdjustPrivilege(int privilege, bool on, bool thread, out bool before);'
 $native = Add-Type -MemberDefinition $call -Name Native -Namespace Privileges -PassThru
-$before = $false
 foreach ($privilege in 9, 18) { # take ownership, and give it to others
     $status = $native::RtlAdjustPrivilege($privilege, $true, $false, [ref]$before)
     if ($status -ne 0) { throw "privilege $privilege is not to be had: $status" }
@@ -23,6 +22,7 @@ function Set-List([string]$Sddl, [Security.AccessControl.AccessControlSections]$
 }
 $file, $both = (Join-Path $PSScriptRoot 'gmsa-plugin.sddl'), [Security.AccessControl.AccessControlSections]'Owner, Access'
 if (-not [IO.File]::Exists($file)) {
+    if ([Microsoft.Win32.Registry]::LocalMachine.OpenSubKey("$list\$env:CAPWIN_CLASS")) { exit 0 } # listed
     $old = (Open-List 'ReadPermissions').GetAccessControl($both).GetSecurityDescriptorSddlForm($both)
     $text = New-Object IO.StreamWriter([IO.File]::Create("$file.new", 4096, 'WriteThrough'))
     $text.Write($old); $text.Dispose(); [IO.File]::Move("$file.new", $file)

@@ -311,7 +311,10 @@ Describe 'gmsaplugin.ps1' {
             Exit-Point
         }
         $script:Hive = [pscustomobject]@{}
-        $Hive | Add-Member ScriptMethod OpenSubKey { param($Name, $Mode, $Rights) Open-TestKey $Rights }
+        $Hive | Add-Member ScriptMethod OpenSubKey { param($Name, $Mode, $Rights)
+            if ($Rights) { return Open-TestKey $Rights }
+            if ($Classes.keys -contains ($Name -split '\\')[-1]) { 'a key' }
+        }
         function Reset-List {
             $script:Classes = @{ there = $true; owner = 'TI'; dacl = 'PAI(A;CI;KA;;;TI)(A;CI;KR;;;SY)'; keys = @() }
             $script:Origin = "$($Classes.owner) $($Classes.dacl)"
@@ -339,7 +342,14 @@ Describe 'gmsaplugin.ps1' {
             $done.code | Should -Be 0 -Because $done.text
             Assert-Back "run $time"
         }
-        $Classes.keys | Select-Object -Unique | Should -Be $env:CAPWIN_CLASS
+        $Classes.keys | Should -Be $env:CAPWIN_CLASS
+    }
+    It 'leaves a list alone that has the plug-in' {
+        Reset-List
+        $Classes.keys = @($env:CAPWIN_CLASS)
+        (Invoke-Plugin).code | Should -Be 0
+        @($Point.names | Where-Object { $_ -match 'Set|Create' }).Count | Should -Be 0
+        Assert-Back 'listed'
     }
     It 'fails without the list, and without the privilege' {
         Reset-List

@@ -55,6 +55,7 @@ var allowed = map[string]string{
 	`c:\run\cluster-api`: "the folder of the sentinel",
 
 	`hkey_local_machine\system\currentcontrolset\control\session manager\environment`: "the variables of the machine",
+	`hkey_local_machine\software\microsoft\windows nt\currentversion`:                 "what Windows tells of itself",
 
 	"config":    "a verb of sc.exe",
 	"enabled":   "DHCP is",
