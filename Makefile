@@ -19,6 +19,7 @@ TRIES   ?= 1000000
 MADE     ?= 500
 STANDING ?= 5000
 TWINS    ?= 5000
+FIRST    ?= 0
 SEED     ?= $(shell date -u +%Y%m%d)
 
 export CGO_ENABLED ?= 0
@@ -101,7 +102,7 @@ test-powershell: ## Run vectors and function tests on the scripts of a node (ski
 
 .PHONY: test-twins
 test-twins: ## Carry out TWINS plans of the seed SEED by the scripts of a node and by the lab, and compare (skipped without pwsh)
-	TWINS=$(TWINS) SEED=$(SEED) $(GO_TEST) ./test/twins -count=1 -run '^TestTwins$$' -v -timeout 3h
+	TWINS=$(TWINS) SEED=$(SEED) FIRST=$(FIRST) $(GO_TEST) ./test/twins -count=1 -run '^TestTwins$$' -v -timeout 3h
 
 .PHONY: servers
 servers: ## Get the real servers for tests and demo; this takes minutes the first time

@@ -11,8 +11,9 @@ import (
 
 // Campaign carries out many cases, each on both sides.
 type Campaign struct {
-	Seed  uint64
-	Count int
+	Seed uint64
+	// First is the number of the first case.
+	First, Count int
 	// Nodes are PowerShells, one for each processor; Dirs are where the machines of each lie.
 	Nodes []*Node
 	Dirs  []string
@@ -37,7 +38,7 @@ func (c *Campaign) Run() {
 		all.Go(func() { c.work(NewPair(node, c.Dirs[i]), numbers) })
 	}
 	for number := range c.Count {
-		numbers <- number
+		numbers <- c.First + number
 	}
 	close(numbers)
 	all.Wait()

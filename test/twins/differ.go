@@ -37,7 +37,7 @@ func shown(value any) string {
 
 // order in which a person wants to hear of differences: what was done, then what was told.
 var order = []string{
-	"died", "report", "effects", "state", "started", "files", "access", "zips", "console", "plan", "object", "log",
+	"died", "report", "effects", "state", "started", "files", "folders", "access", "zips", "console", "plan", "object", "log",
 }
 
 // differences of two outcomes. In texts of the node, base is the folder of its disk.
@@ -98,7 +98,7 @@ func (d *differ) same(lab, node string) bool {
 }
 
 // jsonIn finds JSON in the texts that have some: files, arguments of programs, requests to HNS.
-var jsonIn = regexp.MustCompile(`^(run |hns [A-Z]+ [^ ]+ )?[{\[]`)
+var jsonIn = regexp.MustCompile(`^(run |hns [A-Z]+ [^ ]+ |info-set [^ ]+ )?[{\[]`)
 
 // sameJSON: objects have no order.
 func (d *differ) sameJSON(lab, node string) bool {

@@ -87,12 +87,16 @@ func collectLogs(g *generator) tree {
 
 const environmentKey = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`
 
+// names of values in the registry.
+var names = []string{"TWIN_A", "TWIN_B", "Twin_C", "number", "list"}
+
+func (g *generator) key() string {
+	return pick(g, environmentKey, `HKEY_LOCAL_MACHINE\SOFTWARE\capwin test`, `HKEY_LOCAL_MACHINE\SOFTWARE\ünï [k]`)
+}
+
 func registry(g *generator) tree {
-	step := tree{
-		"key":   pick(g, environmentKey, `HKEY_LOCAL_MACHINE\SOFTWARE\capwin test`, `HKEY_LOCAL_MACHINE\SOFTWARE\ünï [k]`),
-		"value": g.value(),
-	}
-	g.add(step, 90, "valueName", pick(g, "TWIN_A", "TWIN_B", "Twin_C", "number", "list"))
+	step := tree{"key": g.key(), "value": g.value()}
+	g.add(step, 90, "valueName", pick(g, names...))
 	switch kind := pick(g, "", "String", "ExpandString", "DWord", "QWord", "MultiString"); kind {
 	case "":
 	case "DWord", "QWord":

@@ -34,7 +34,14 @@ var expressions = []string{
 func (g *generator) expression() string { return pick(g, expressions...) }
 
 func fact(g *generator) tree {
-	step := tree{"argv": g.argv(), "match": g.expression(), "say": g.say()}
+	step := tree{"match": g.expression(), "say": g.say()}
+	if g.chance(25) {
+		from := tree{"key": g.key()}
+		g.add(from, 90, "valueName", pick(g, names...))
+		step["registry"] = from
+	} else {
+		step["argv"] = g.argv()
+	}
 	step["set"] = g.set()
 	return step
 }

@@ -79,7 +79,7 @@ func (o Outcome) accessOf(machine *windows.Machine) (tree, error) {
 func list(texts []string) []any {
 	made := make([]any, 0, len(texts))
 	for _, text := range texts {
-		made = append(made, stamp.ReplaceAllString(text, "NOW"))
+		made = append(made, timeless(text))
 	}
 	return made
 }

@@ -28,7 +28,7 @@ var own = map[string]string{
 
 // apart are files that one of the two machines has by itself. What a program has written is scripted; how it is kept, the suites of
 // either side look at.
-var apart = []string{root + "agent.lock", root + `temp\`, root + `logs\`, `C:\Windows\System32\`, `C:\serial\`}
+var apart = []string{root + "agent.lock", root + "temp", root + "logs", `C:\Windows`, `C:\serial`, `C:\Users\`}
 
 // readDisk adds what is on the disk of a machine, which lies in folder.
 func (o Outcome) readDisk(folder string) error {
@@ -70,7 +70,8 @@ func (o Outcome) readFile(path, real string, files, zips tree) error {
 	case own[path] != "":
 		o[own[path]] = jsonOrText(content)
 	case path == root+"agent.log":
-		o["log"] = lines(content)
+		// Only the lab writes that the deadline has passed between two attempts; the report of both says it.
+		o["log"] = slices.DeleteFunc(lines(content), func(line any) bool { return deadline.MatchString(line.(string)) })
 	case strings.HasSuffix(path, ".zip"):
 		zips[path] = unzip(content)
 	default:
@@ -81,7 +82,7 @@ func (o Outcome) readFile(path, real string, files, zips tree) error {
 
 func isApart(path string) bool {
 	for _, prefix := range apart {
-		if path == prefix || strings.HasPrefix(path, prefix) {
+		if strings.HasPrefix(path, prefix) {
 			return true
 		}
 	}
@@ -109,14 +110,29 @@ func unzip(content []byte) any {
 	return entries
 }
 
-var stamp = regexp.MustCompile(`[0-9]{8}T[0-9]{6}Z`)
+var (
+	stamp    = regexp.MustCompile(`[0-9]{8}T[0-9]{6}Z`)
+	deadline = regexp.MustCompile(`^the deadline of [0-9]+ s has passed$`)
+	// durations is what a report in a line of a log tells, in the order of a table of the script.
+	durations = regexp.MustCompile(`"durations":\{[^{}]*\}`)
+)
 
-// text is a file's content without the time of the day, which is real on one side.
+// timeless is a text without the time of the day, which is real on one side, and with its durations in order.
+func timeless(text string) string {
+	text = durations.ReplaceAllStringFunc(text, func(all string) string {
+		inside := strings.Split(strings.TrimSuffix(strings.TrimPrefix(all, `"durations":{`), "}"), ",")
+		slices.Sort(inside)
+		return `"durations":{` + strings.Join(inside, ",") + "}"
+	})
+	return stamp.ReplaceAllString(text, "NOW")
+}
+
+// text is a file's content.
 func text(content []byte) string {
 	if !utf8.Valid(content) {
 		return "bytes " + hex.EncodeToString(content)
 	}
-	return stamp.ReplaceAllString(string(content), "NOW")
+	return timeless(string(content))
 }
 
 func jsonOrText(content []byte) any {
@@ -131,7 +147,7 @@ func jsonOrText(content []byte) any {
 func effects(all []string) []any {
 	made := []any{}
 	for _, one := range all {
-		for line := range strings.SplitSeq(stamp.ReplaceAllString(one, "NOW"), "\n") {
+		for line := range strings.SplitSeq(timeless(one), "\n") {
 			made = append(made, strings.TrimRight(line, " "))
 		}
 	}

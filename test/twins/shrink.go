@@ -17,9 +17,18 @@ type shrinker struct {
 	tries int
 }
 
-var numbered = regexp.MustCompile(`\[[0-9]+\]|\b[0-9]+\b`)
+var numbered = regexp.MustCompile(`\[[0-9]+\]|\b[0-9]+\b|[0-9a-f]{32}`)
 
-func place(d Difference) string { return numbered.ReplaceAllString(d.Where, "") }
+// place is where a difference is, without the numbers of steps and files, and whether one side has nothing there.
+func place(d Difference) string {
+	at := numbered.ReplaceAllString(d.Where, "")
+	for side, value := range map[string]any{" (not in the lab)": d.Lab, " (not on the node)": d.Node} {
+		if value == (absent{}) {
+			at += side
+		}
+	}
+	return at
+}
 
 // Shrink has at most so many tries.
 func Shrink(v *Verdict, run func(c *Case) (*Verdict, error), tries int) (*Verdict, error) {

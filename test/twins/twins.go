@@ -65,8 +65,8 @@ func realTree(node any, base string, isPath bool) any {
 		}
 		return made
 	case string:
-		if rest, ok := strings.CutPrefix(node, `C:\`); ok && isPath {
-			return base + "/C/" + strings.ReplaceAll(rest, `\`, "/")
+		if isPath {
+			return strings.ReplaceAll(strings.Replace(node, `C:\`, base+"/C/", 1), `\`, "/")
 		}
 	}
 	return node

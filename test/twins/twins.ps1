@@ -24,6 +24,7 @@ function Invoke-Twin($Job) {
     $thread = [Threading.Thread]::CurrentThread
     $culture = $thread.CurrentCulture
     $result = [ordered]@{ died = $false; why = ''; effects = @(); acl = @{}; console = ''; started = @() }
+    $got = $null
     try {
         [Console]::SetOut($said)
         if ($Job.culture) { $thread.CurrentCulture = $Job.culture }
@@ -38,7 +39,7 @@ function Invoke-Twin($Job) {
         $thread.CurrentCulture = $culture
         Restore-Environment $before
     }
-    $result.console = $said.ToString()
+    $result.console = if ($got -and $got.world['console']) { @($got.world['console']) -join "`n" } else { $said.ToString() }
     [IO.File]::WriteAllText($Job.out, (ConvertTo-Json $result -Depth 8 -Compress))
 }
 

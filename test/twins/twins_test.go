@@ -14,13 +14,13 @@ import (
 // knownLength is how many differences are known. It only becomes smaller.
 const knownLength = 2
 
-// TestTwins carries out as many plans as the variable TWINS says, of the seed SEED: make test-twins.
+// TestTwins carries out as many plans as the variable TWINS says, of the seed SEED, from FIRST on: make test-twins.
 func TestTwins(t *testing.T) {
 	count := variable(t, "TWINS")
 	if count == 0 {
 		t.Skip("TWINS says how many plans both interpreters are to carry out: make test-twins")
 	}
-	c := &Campaign{Seed: uint64(variable(t, "SEED")), Count: count, Small: 6}
+	c := &Campaign{Seed: uint64(variable(t, "SEED")), First: variable(t, "FIRST"), Count: count, Small: 6}
 	for range runtime.NumCPU() {
 		c.Nodes, c.Dirs = append(c.Nodes, startNode(t, "../..")), append(c.Dirs, t.TempDir())
 	}
@@ -51,6 +51,9 @@ func (c *Campaign) tell(t *testing.T) {
 		} else {
 			told[at] = true
 			t.Error(v)
+			if c.Count == 1 {
+				t.Logf("in the lab:\n%v\non the node:\n%v", v.Lab, v.Node)
+			}
 		}
 	}
 }

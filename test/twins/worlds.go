@@ -61,14 +61,19 @@ func (g *generator) files() tree {
 	return made
 }
 
-// oldState is the state of another bootstrap, or of an earlier life of this one.
+// oldState is the state of another bootstrap, of this one on another machine, or of an earlier life of this one.
 func (g *generator) oldState() string {
+	machine, state := "SMBIOS-1", pick(g, "Running", "Rebooting", "Failed")
+	if g.chance(30) {
+		machine, state = "SMBIOS-2", "Running"
+	}
 	return encode(tree{
-		"version": number1, "uid": pick(g, "uid-1", "uid-0"), "state": pick(g, "Running", "Rebooting", "Failed"), "reason": "", "message": "",
+		"machine": tree{"osBuild": "20348", "osUbr": "", "memoryMiB": "1", "cpus": "1", "computerName": "OLD", "smbios": machine},
+		"version": number1, "uid": pick(g, "uid-1", "uid-0"), "state": state, "reason": "", "message": "",
 		"exitCode": digits(0), "lastLines": []any{}, "warnings": []any{"an old warning"}, "phase": digits(0), "phases": number1,
 		"phaseName": "main", "step": digits(g.IntN(2)), "stepName": "s1", "attempts": digits(g.IntN(2)), "tries": digits(1), "reboots": digits(1),
 		"elapsed": digits(pick(g, 0, 25)), "phaseElapsed": digits(0), "durations": tree{"old": digits(3)}, "facts": tree{"oldFact": "x"},
-		"smbios": pick(g, "SMBIOS-1", "SMBIOS-1", "SMBIOS-2"),
+		"smbios": machine,
 	})
 }
 
@@ -108,6 +113,7 @@ func (g *generator) registryKeys() tree {
 	if g.chance(30) {
 		made[`HKEY_LOCAL_MACHINE\SOFTWARE\capwin test`] = tree{"number": digits(g.IntN(3)), "list": []any{"a", g.text()}, "TWIN_B": g.text()}
 	}
+	g.add(made, 70, `HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows NT\CurrentVersion`, tree{"UBR": digits(2700)})
 	if g.chance(20) {
 		made[pick(g, `HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing\RebootPending`,
 			`HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows\CurrentVersion\WindowsUpdate\Auto Update\RebootRequired`)] = tree{}
