@@ -53,7 +53,9 @@ func differences(lab, node Outcome, base string) []Difference {
 }
 
 type differ struct {
-	base  string
+	base string
+	// where the comparison is.
+	where string
 	found []Difference
 }
 
@@ -74,6 +76,7 @@ func (d *differ) compare(where string, lab, node any) {
 			return
 		}
 	case string:
+		d.where = where
 		if other, ok := node.(string); ok && d.same(lab, other) {
 			return
 		}
@@ -94,7 +97,8 @@ func (d *differ) same(lab, node string) bool {
 		return true
 	}
 	slashes := strings.NewReplacer(`\\`, "/", `\`, "/")
-	return strings.Contains(node, d.base) && slashes.Replace(lab) == slashes.Replace(strings.ReplaceAll(node, d.base+"/C", "C:"))
+	inPlan := strings.HasPrefix(d.where, "plan.") // where a path may have several parts
+	return (inPlan || strings.Contains(node, d.base)) && slashes.Replace(lab) == slashes.Replace(strings.ReplaceAll(node, d.base+"/C", "C:"))
 }
 
 // jsonIn finds JSON in the texts that have some: files, arguments of programs, requests to HNS.

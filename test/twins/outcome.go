@@ -33,6 +33,7 @@ var apart = []string{root + "agent.lock", root + "temp", root + "logs", `C:\Wind
 // readDisk adds what is on the disk of a machine, which lies in folder.
 func (o Outcome) readDisk(folder string) error {
 	files, zips, folders := tree{}, tree{}, []any{}
+	o["log"] = []any{}
 	err := filepath.WalkDir(folder, func(real string, entry fs.DirEntry, err error) error {
 		if err != nil || real == folder {
 			return err

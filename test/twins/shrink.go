@@ -107,6 +107,13 @@ func (at way) mayGo() bool {
 	return len(at) <= 3 || at[1] == "commands" && at[3] != "argv"
 }
 
+// free are fields whose texts may be any.
+var free = []any{"text", "content", "out", "err", "say", "argv", "undo", "command", "value", "message", "environment", "redact", "files"}
+
+func (at way) isFree() bool {
+	return at.mayGo() && slices.ContainsFunc(free, func(name any) bool { return slices.Contains(at, name) })
+}
+
 // places are all parts at a depth, in order.
 func places(c *Case, depth int) []way {
 	var found []way
@@ -194,7 +201,7 @@ func (s *shrinker) shorten() error {
 			return nil
 		}
 		for _, at := range all {
-			if !at.mayGo() {
+			if !at.isFree() {
 				continue
 			}
 			for _, smaller := range smallerTexts(valueAt(s.best.Case, at)) {

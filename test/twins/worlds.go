@@ -138,12 +138,16 @@ func (g *generator) furnishNetwork(w tree) {
 	routes := []any{tree{"index": digits(9), "to": "0.0.0.0/0", "via": pick(g, "10.0.0.1", "10.0.0.2"), "metric": digits(pick(g, 0, 20))}}
 	if g.chance(50) {
 		second := tree{"index": digits(12), "mac": macB, "name": "Ethernet"}
-		g.add(second, 20, "hidden", true)
 		g.add(second, 20, "mac", macA)
-		g.add(second, 20, "virtual", true)
 		adapters = append(adapters, second)
-		routes = append(routes, tree{"index": digits(12), "to": "0.0.0.0/0", "via": "10.7.0.1", "metric": digits(pick(g, 5, 50))})
-		addresses = append(addresses, tree{"index": digits(12), "address": "fd00::5/64", "origin": pick(g, "Manual", "RouterAdvertisement")})
+		if g.chance(25) {
+			second["hidden"] = true // one that is gone has neither routes nor addresses
+		} else {
+			g.add(second, 25, "virtual", true)
+			routes = append(routes, tree{"index": digits(12), "to": "0.0.0.0/0", "via": "10.7.0.1", "metric": digits(pick(g, 5, 50))})
+			origin := pick(g, "Manual", "RouterAdvertisement")
+			addresses = append(addresses, tree{"index": digits(12), "address": "fd00::5/64", "origin": origin})
+		}
 	}
 	if g.chance(15) {
 		addresses = append(addresses, tree{"index": digits(9), "address": "192.0.2.1/32", "after": digits(20)})
