@@ -55,7 +55,7 @@ func (r *run) family(index int, six bool, wanted []string, mtu int, servers []st
 
 // removeOthers removes the addresses of a family that are not wanted, and returns those that are.
 func (r *run) removeOthers(index int, six bool, wanted []string) (have []string, err error) {
-	all, err := r.machine.NetAddresses()
+	all, err := r.machine.AllAddresses()
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (r *run) dns(index int, wanted []string) error {
 	}
 	// Windows lists these site-local ones where there is no IPv6 server.
 	have = slices.DeleteFunc(slices.Clone(have), func(one string) bool { return strings.HasPrefix(strings.ToLower(one), "fec0:") })
-	if len(wanted) == 0 || slices.EqualFunc(have, wanted, windows.Same) {
+	if len(wanted) == 0 || slices.EqualFunc(have, windows.ByFamily(wanted), windows.Same) {
 		return nil
 	}
 	return r.machine.SetDNSServers(index, wanted)

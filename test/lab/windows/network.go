@@ -154,6 +154,11 @@ func (m *Machine) NetInterface(index int, family string) (Interface, error) {
 	})
 }
 
+// AllAddresses lists the addresses, also those that cannot be used yet.
+func (m *Machine) AllAddresses() ([]Address, error) {
+	return ask(m, "Get-NetIPAddress", func() ([]Address, error) { return slices.Clone(m.state.Addresses), nil })
+}
+
 // NetAddresses lists the addresses that can be used now.
 func (m *Machine) NetAddresses() ([]Address, error) {
 	return ask(m, "Get-NetIPAddress", func() ([]Address, error) {
@@ -215,9 +220,14 @@ func (m *Machine) RemoveRoute(index int, to, via string) error {
 	})
 }
 
-// DNSServers are those of an interface.
+// DNSServers are those of an interface, which has a list for each family.
 func (m *Machine) DNSServers(index int) ([]string, error) {
-	return ask(m, "Get-DnsClientServerAddress", func() ([]string, error) { return m.state.DNS[index], nil })
+	return ask(m, "Get-DnsClientServerAddress", func() ([]string, error) { return ByFamily(m.state.DNS[index]), nil })
+}
+
+// ByFamily has the IPv4 addresses first. The order within a family stays.
+func ByFamily(addresses []string) []string {
+	return slices.Concat(without(addresses, IPv6), without(addresses, func(one string) bool { return !IPv6(one) }))
 }
 
 // SetDNSServers replaces those of an interface.
