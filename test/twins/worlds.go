@@ -63,7 +63,7 @@ func (g *generator) files() tree {
 
 // oldState is the state of another bootstrap, of this one on another machine, or of an earlier life of this one.
 func (g *generator) oldState() string {
-	machine, state := "SMBIOS-1", pick(g, "Running", "Rebooting", "Failed")
+	machine, state := "SMBIOS-1", pick(g, "Running", "Rebooting")
 	if g.chance(30) {
 		machine, state = "SMBIOS-2", "Running"
 	}
