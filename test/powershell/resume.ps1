@@ -84,7 +84,8 @@ function Copy-World($Node) {
     }
     if ($Node -is [array]) {
         $copy = [object[]]@(foreach ($item in $Node) { Copy-World $item })
-        return , $(if ($Node -is [string[]]) { [string[]]$copy } else { $copy })
+        if ($Node -is [string[]]) { return , [string[]]$copy }
+        return , $copy
     }
     $Node
 }

@@ -1,4 +1,4 @@
-# Time, what is done aside, facts of the machine and its tasks.
+# Time, what is done aside, and facts of the machine.
 Set-StrictMode -Version 2
 $ErrorActionPreference = 'Stop'
 
@@ -39,19 +39,4 @@ function Get-StubDrive([uint64]$Free, [string]$Filter) {
     if (-not $Filter) { return $drives }
     if ($Filter -notmatch "^DeviceID *= *'([A-Z]:)'$") { Write-StubError 'Invalid query ' 'HRESULT 0x80041017' 'InvalidArgument'; return }
     $drives | Where-Object { $_.DeviceID -eq $Matches[1] }
-}
-
-function Get-StubTask([string]$Name) {
-    if ($World.tasks.ContainsKey($Name)) { return $true }
-    Write-StubError 'The system cannot find the file specified.' 'HRESULT 0x80070002'
-    $false
-}
-
-function Disable-ScheduledTask {
-    [CmdletBinding()] param([string]$TaskName)
-    Enter-Stub 'Disable-ScheduledTask'
-    if (-not (Get-StubTask $TaskName)) { return }
-    $World.tasks[$TaskName] = 'Disabled'
-    Add-Effect "task.disable $TaskName"
-    [pscustomobject]@{ TaskName = $TaskName; State = 'Disabled' }
 }
