@@ -79,10 +79,6 @@ Describe 'files' {
         }
         finally { $env:TEMP, $env:TMP = $was }
     }
-    It 'looks for bare names among the programs of Windows alone' {
-        Find-Program '/bin/sh' | Should -Be '/bin/sh'
-        { Find-Program 'pwsh' } | Should -Throw
-    }
     It 'removes a link, not what it points to' {
         $null = New-Item -ItemType Directory -Force -Path "$TestDrive/target", "$TestDrive/tree"
         [IO.File]::WriteAllText("$TestDrive/target/keep", 'x')
@@ -96,5 +92,61 @@ Describe 'files' {
         $got.Failed | Should -BeTrue
         $got.Seconds | Should -BeGreaterThan 4
         $got.Seconds | Should -BeLessThan 15
+    }
+}
+
+Describe 'files on a disk of Windows' {
+    BeforeAll {
+        . "$PSScriptRoot/disk.ps1"
+        [IO.File]::WriteAllText("$TestDrive/disk.ps1", (Get-DiskText (Get-PackedText '') "$TestDrive/System32"))
+        . "$TestDrive/disk.ps1" -Root "$TestDrive/root" -NoRun
+        New-State
+        function New-ReadOnly([string]$Path) {
+            $null = [IO.Directory]::CreateDirectory([IO.Path]::GetDirectoryName($Path))
+            [IO.File]::WriteAllText($Path, 'old')
+            [IO.File]::SetAttributes($Path, 'ReadOnly')
+        }
+    }
+    BeforeEach {
+        [WindowsFile]::Held = @{}
+        [WindowsFile]::Calls.Clear()
+    }
+    It 'removes a file that is read only' {
+        New-ReadOnly "$TestDrive/w/a.txt"
+        Clear-Path "$TestDrive/w/a.txt"
+        Test-Path "$TestDrive/w/a.txt" | Should -BeFalse
+    }
+    It 'makes a file anew, and writes over one of its own, that is read only' {
+        New-ReadOnly "$TestDrive/w/b.txt"
+        Save-File "$TestDrive/w/b.txt" ([byte[]](65)) ''
+        [IO.File]::ReadAllText("$TestDrive/w/b.txt") | Should -Be 'A'
+        New-ReadOnly "$TestDrive/w/state.json"
+        Save-Text "$TestDrive/w/state.json" 'new'
+        [IO.File]::ReadAllText("$TestDrive/w/state.json") | Should -Be 'new'
+    }
+    It 'looks for bare names among the programs of Windows alone' {
+        $null = [IO.Directory]::CreateDirectory("$TestDrive/System32")
+        [IO.File]::WriteAllText("$TestDrive/System32/sc.exe", '')
+        Find-Program '/bin/sh' | Should -Be '/bin/sh'
+        Find-Program 'sc.exe' | Should -Be "$TestDrive/System32/sc.exe"
+        { Find-Program 'pwsh' } | Should -Throw 'The system cannot find the file specified: pwsh'
+    }
+    It 'moves where there is no file, and replaces where there is one' {
+        Save-Text "$TestDrive/w/new.json" 'one'
+        Save-Text "$TestDrive/w/new.json" 'two'
+        [IO.File]::ReadAllText("$TestDrive/w/new.json") | Should -Be 'two'
+        @([WindowsFile]::Calls -match '^(move|replace)' -replace ' .*') -join ' ' | Should -Be 'move replace'
+    }
+    It 'writes a file that another holds for moments' {
+        Save-Text "$TestDrive/w/held.json" 'one'
+        [WindowsFile]::Held["$TestDrive/w/held.json"] = 3
+        Save-Text "$TestDrive/w/held.json" 'two'
+        [IO.File]::ReadAllText("$TestDrive/w/held.json") | Should -Be 'two'
+    }
+    It 'gives up on a file that stays held, and says why' {
+        [IO.File]::WriteAllText("$TestDrive/w/stays.txt", 'one')
+        [WindowsFile]::Held["$TestDrive/w/stays.txt"] = 1000
+        { Save-File "$TestDrive/w/stays.txt" ([byte[]](65)) '' } | Should -Throw '*being used by another process*'
+        [IO.File]::ReadAllText("$TestDrive/w/stays.txt") | Should -Be 'one'
     }
 }

@@ -111,7 +111,7 @@ $TakeCopies = {
         $Copies.Worlds[$name] = Copy-World $World
     }
     Copy-Item -Path function:Save-Text -Destination function:Save-RealText
-    Copy-Item -Path function:Move-OverFile -Destination function:Move-RealFile
+    Copy-Item -Path function:Move-OverFile -Destination function:Move-StubFile
     function Save-Text([string]$Path, [string]$Text) {
         $mine = $Path -like '*state.json'
         if ($mine) { Add-Copy 'before' }
@@ -120,7 +120,7 @@ $TakeCopies = {
     }
     function Move-OverFile([string]$From, [string]$To, [bool]$Anew) {
         if ($To -like '*state.json') { Add-Copy 'made' }
-        Move-RealFile $From $To $Anew
+        Move-StubFile $From $To $Anew
     }
     function Add-Effect([string]$Text) {
         $World.effects = @($World.effects) + $Text

@@ -20,33 +20,23 @@ if (-not (Test-Path function:Save-RealFile)) {
     Copy-Item -Path function:Save-File -Destination function:Save-RealFile
     Copy-Item -Path function:Add-Folder -Destination function:Save-RealFolder
     Copy-Item -Path function:Clear-Path -Destination function:Clear-RealPath
-}
-
-# Another program holds the file so often, without sharing it: neither can it be replaced nor removed.
-function Assert-NotHeld([string]$Path) {
-    $held = if ($World['held']) { $World['held'] } else { @{} }
-    $name = ConvertTo-WorldPath $Path
-    if ([int]$held[$name] -le 0) { return }
-    $held[$name]--
-    throw (New-Object IO.IOException "The process cannot access the file '$name' because it is being used by another process.")
+    Copy-Item -Path function:Move-OverFile -Destination function:Move-RealFile
 }
 
 function Save-File([string]$Path, [byte[]]$Bytes, [string]$Sddl) {
     if (Test-OwnFile $Path) { Save-RealFile $Path $Bytes $Sddl; return }
     Enter-Stub 'Save-File'
-    Assert-NotHeld $Path
     Save-RealFile $Path $Bytes $Sddl
-    Move-Access $Path
     Add-Effect ('file {0} {1} {2}' -f (ConvertTo-WorldPath $Path), (Get-Digest $Bytes).Substring(0, 12), $Bytes.Length)
 }
 
-# The access that a file was made with comes along when the file gets its name; without one it is that of the folder.
-function Move-Access([string]$Path) {
-    $World.acl.Remove($Path)
-    foreach ($made in @($World.acl.Keys | Where-Object { $_.StartsWith("$Path.") -and $_ -like '*.capwin-new' })) {
-        if (-not [IO.File]::Exists($made)) { $World.acl[$Path] = $World.acl[$made] }
-        $World.acl.Remove($made)
-    }
+# The access that a file was made with comes along when the file gets its name; one that is replaced keeps its own.
+function Move-OverFile([string]$From, [string]$To, [bool]$Anew) {
+    $kept = -not $Anew -and [IO.File]::Exists($To)
+    Move-RealFile $From $To $Anew
+    if (-not $kept) { $World.acl.Remove($To) }
+    if (-not $kept -and $World.acl.ContainsKey($From)) { $World.acl[$To] = $World.acl[$From] }
+    $World.acl.Remove($From)
 }
 
 function Add-Folder([string]$Path, [string]$Sddl) {
@@ -57,7 +47,6 @@ function Add-Folder([string]$Path, [string]$Sddl) {
 
 function Clear-Path([string]$Path) {
     Enter-Stub 'Clear-Path'
-    Assert-NotHeld $Path
     if (Test-There $Path) { Add-Effect "remove $(ConvertTo-WorldPath $Path)" }
     Clear-RealPath $Path
     foreach ($known in @($World.acl.Keys)) { if ($known -eq $Path -or $known.StartsWith("$Path/")) { $World.acl.Remove($known) } }
