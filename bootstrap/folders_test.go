@@ -176,7 +176,7 @@ func (g *ground) command(argv []plan.Value) {
 
 // ofSystem32 are the programs that plans run by their names.
 var ofSystem32 = []string{
-	"sc.exe", "reg.exe", "route.exe", "certutil.exe", "cmd.exe", "w32tm.exe", "curl.exe", "netsh.exe", "tzutil.exe",
+	"sc.exe", "route.exe", "certutil.exe", "cmd.exe", "w32tm.exe", "curl.exe", "netsh.exe", "tzutil.exe",
 }
 
 // pathInText is a path somewhere in an argument.

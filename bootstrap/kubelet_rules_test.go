@@ -101,6 +101,12 @@ func TestKubeletRefusals(t *testing.T) {
 		},
 		{"gate of 1.37", gates, at("v1.36.3", withGate("DefaultPodSysctls", "Enabled")), "(it is known in: 1.37 and later)"},
 		{"log elsewhere", logs + ".directory", kubelet(`log: {directory: 'D:\logs'}`), `"D:\\logs" is not a plain path on drive C:`},
+		{"log not in ASCII", logs + ".directory", kubelet(`log: {directory: 'C:\für alle'}`), "is not printable ASCII without percent"},
+		{"log in a variable", logs + ".directory", kubelet(`log: {directory: 'C:\%OS%\a'}`), "use a name such as C:\\logs\\kubelet"},
+		{
+			"argument in a variable", args, kubelet(`extraArgs: [{name: image-credential-provider-bin-dir, value: 'C:\%OS%'}]`),
+			"is not printable ASCII without double quotes, percent signs",
+		},
 		{"log among keys", logs + ".directory", kubelet(`log: {directory: 'C:\etc\kubernetes\logs'}`), "is reserved for the bootstrap"},
 		{"sysctls", config, at("v1.37.1", withConfig(`{"defaultPodSysctls": {"net.ipv4.tcp_syncookies": "1"}}`)), "defaultPodSysctls"},
 		{

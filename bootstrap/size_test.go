@@ -80,6 +80,22 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// mostUserData is what the user data of any golden plan may have; clouds take 60,000 bytes and more.
+const mostUserData = 45_740
+
+func TestLargestUserData(t *testing.T) {
+	largest, of := 0, ""
+	for _, golden := range goldens {
+		if size := len(render(t, plainInput(t, golden.change)).Bytes()); size > largest {
+			largest, of = size, golden.name
+		}
+	}
+	t.Logf("the largest user data of a golden plan has %d bytes (%s), at most %d are allowed", largest, of, mostUserData)
+	if largest > mostUserData {
+		t.Errorf("%s: %d bytes of user data, more than %d: what made it so large?", of, largest, mostUserData)
+	}
+}
+
 // The largest contents that are rendered, and some that are refused.
 func BenchmarkRenderSizes(b *testing.B) {
 	for _, size := range sizes {

@@ -59,15 +59,14 @@ func knownWindows() []plan.Step {
 				" or later"),
 		},
 		&plan.Fact{
-			Common: sound("windows-server", step.ReasonWindowsNotSupported, nil),
-			Argv:   plan.Texts("reg.exe", "query", windowsVersion, "/v", "InstallationType"),
-			Match:  `InstallationType\s+REG_SZ\s+(Server.*)`, Set: "windowsServer",
+			Common:   sound("windows-server", step.ReasonWindowsNotSupported, nil),
+			Registry: &plan.RegistryText{Key: windowsVersion, ValueName: "InstallationType"}, Match: "^Server.*", Set: "windowsServer",
 			Say: plan.Text("Windows does not say that it is a server; Kubernetes supports Windows Server only"),
 		},
 	}
 }
 
-const windowsVersion = `HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion`
+const windowsVersion = `HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows NT\CurrentVersion`
 
 // lastUpdate tells when Windows got its last update: every cumulative update writes a new kernel. curl shows the time of a file
 // in the same words on every Windows (lib/file.c), which cmd.exe and forfiles.exe do not.

@@ -8,6 +8,6 @@ import (
 
 func TestTheAPIKnowsTheSameNames(t *testing.T) {
 	apirules.Check(t, "../../config/crd/bases", map[string]string{
-		"feature gate": "gate.name == '" + logQueryGate + "'",
+		"feature gate": "gate.name == '" + logQueryGate + "'", "arguments": apirules.Matches(plainArgument),
 	})
 }

@@ -81,8 +81,15 @@ var takenFlags = map[string]struct {
 	"vmodule": {regexp.MustCompile(`^[A-Za-z0-9_*]+=\d{1,2}(,[A-Za-z0-9_*]+=\d{1,2})*$`), "pairs such as kubelet_node_status=4"},
 }
 
-// windowsPath is absolute, in printable ASCII, without characters that Windows does not allow in names.
-var windowsPath = regexp.MustCompile(`^[A-Za-z]:[\\/][^\x00-\x1f"*:<>?|\x7f-\x{10ffff}]*$`)
+// plainArgument is what an argument of the kubelet's service may hold. Windows keeps the command line as a text in which it
+// replaces %NAME% (CreateService makes ImagePath a REG_EXPAND_SZ), programs have their own rules for quotes, and what is not
+// ASCII would depend on code pages.
+//
+//nolint:gocritic // because the range from & to ~ is meant
+var plainArgument = regexp.MustCompile(`^([!#$&-~]([ !#$&-~]*[!#$&-~])?)?$`)
+
+// windowsPath is absolute, without characters that Windows does not allow in names.
+var windowsPath = regexp.MustCompile(`^[A-Za-z]:[\\/][^*:<>?|]*$`)
 
 // readArgs reads the flags of the user, sorted by name.
 func readArgs(args []bootstrapv1.KubeletArg, minor uint64) ([]Flag, error) {
@@ -134,6 +141,11 @@ func checkArg(name, value string, minor uint64) error {
 	}
 	if !ok {
 		return step.Invalid(argsField, "%s has no use on a Windows node; remove it", name)
+	}
+	if !plainArgument.MatchString(value) {
+		return step.Invalid(argsField,
+			"value %q of %s is not printable ASCII without double quotes, percent signs and blanks at its ends; use %s",
+			value, name, taken.write)
 	}
 	device := taken.values == windowsPath && plan.DeviceName.MatchString(strings.ReplaceAll(value, "/", `\`))
 	if device || !taken.values.MatchString(value) {

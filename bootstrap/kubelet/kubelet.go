@@ -200,6 +200,10 @@ func readLogDirectory(said string) (string, error) {
 	if said == "" {
 		return step.KubeletLogs, nil
 	}
+	if !plainArgument.MatchString(said) {
+		return "", step.Invalid(kubeletField+".log.directory", "%q is not printable ASCII without percent signs, "+
+			"and the path is an argument of the kubelet's service; use a name such as C:\\logs\\kubelet", said)
+	}
 	return said, step.CheckPath(kubeletField+".log.directory", said)
 }
 

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -75,7 +76,7 @@ func (k *Kubelet) Restarted() []plan.Step {
 }
 
 // commandWithoutAddress finds what comes before the last flag, which is ours, or all if somebody has removed that.
-const commandWithoutAddress = `ImagePath\s+REG_[A-Z_]+\s+(\S.*?)( --node-ip=[0-9.]+)?[\r\n]`
+const commandWithoutAddress = `^(.+?)( --node-ip=[0-9.]+)?\z`
 
 func (k *Kubelet) nodeIPFlag(before string) plan.Value {
 	return joined(plan.Parts(plan.Text(before+"--node-ip="), k.NodeIP))
@@ -129,14 +130,15 @@ const factImagePath = "kubeletImagePath"
 func readCommand() *plan.Fact {
 	return &plan.Fact{
 		Common: plan.Common{Name: "kubelet-command", Reason: step.ReasonKubeletArgsNotApplied, Attempts: 3},
-		Argv:   plan.Texts("reg.exe", "query", `HKLM\SYSTEM\CurrentControlSet\Services\kubelet`, "/v", "ImagePath"),
-		Match:  `ImagePath\s+REG_[A-Z_]+\s+(\S.*\S)`, Set: factImagePath,
+		Registry: &plan.RegistryText{
+			Key: `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\kubelet`, ValueName: "ImagePath",
+		},
+		Match: ".+", Set: factImagePath,
 		Say: plan.Text("Windows does not show the command line of the service kubelet"),
 	}
 }
 
-// commandLine joins arguments as a service step does, by the rules of CommandLineToArgvW. Our arguments have no
-// quotes, and those with a fact no blanks.
+// commandLine joins arguments as a service step does, by the rules of CommandLineToArgvW. Those with a fact have no blanks.
 func commandLine(argv []plan.Value) plan.Value {
 	var line plan.Value
 	for i, one := range argv {
@@ -151,12 +153,17 @@ func commandLine(argv []plan.Value) plan.Value {
 	return joined(line)
 }
 
+// mustQuote is what the scripts' Join-Argument quotes, too: other blanks than these are none to Windows.
+const mustQuote = " \t\r\n\f\v\""
+
+var slashesBeforeQuote = regexp.MustCompile(`(\\*)"`)
+
 func quoted(one string) string {
-	if one != "" && !strings.ContainsAny(one, " \t") {
+	if one != "" && !strings.ContainsAny(one, mustQuote) {
 		return one
 	}
-	text := strings.TrimRight(one, `\`)
-	return `"` + text + strings.Repeat(`\`, 2*(len(one)-len(text))) + `"`
+	text := slashesBeforeQuote.ReplaceAllString(one, `$1$1\"`)
+	return `"` + text + text[len(strings.TrimRight(text, `\`)):] + `"`
 }
 
 // joined has one part for texts that follow each other.

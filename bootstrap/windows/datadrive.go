@@ -68,6 +68,11 @@ func (d dataDrive) addTo(p *step.Part) {
 		environment["CAPWIN_FORMAT"] = plan.Text(string(bootstrapv1.DataDriveIfEmpty))
 	}
 	p.Add(step.PhaseWindows,
+		// An image may have been made of a node.
+		&plan.Remove{
+			Common: plan.Common{Name: "data-drive-not-chosen", Reason: step.ReasonDataDriveFailed, Attempts: 3},
+			Paths:  plan.Texts(step.OwnDirectory+`\data-drive.seen`, step.OwnDirectory+`\data-drive.ours`),
+		},
 		step.PrivateFile("data-drive-script", step.ReasonDataDriveFailed, driveScriptFile, []byte(driveScript)),
 		step.Script(plan.Common{
 			Name: "data-drive", Reason: step.ReasonDataDriveFailed, TimeoutSeconds: 300, Attempts: 3, DelaySeconds: &pause,

@@ -9,10 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-const (
-	comClasses = `HKLM\SOFTWARE\Classes\CLSID\`
-	ccgClasses = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\`
-)
+const comClasses = `HKEY_LOCAL_MACHINE\SOFTWARE\Classes\CLSID\`
 
 const gmsaScriptFile = step.OwnDirectory + `\gmsa-plugin.ps1`
 
@@ -39,8 +36,8 @@ func readGMSAPlugin(in Input) (setting, error) {
 	return gmsaPlugin("{" + strings.ToUpper(id) + "}"), nil
 }
 
-// addTo lets Container Credential Guard call a plug-in. It lists the plug-in in a key that belongs to TrustedInstaller, in which
-// SYSTEM may not write without taking it, unless its installer has done so already (image-builder, ansible/windows/roles/gmsa,
+// addTo lets Container Credential Guard call a plug-in. The script lists the plug-in in a key that belongs to TrustedInstaller, in
+// which SYSTEM may not write without taking it, unless its installer has done so already (image-builder, ansible/windows/roles/gmsa,
 // does the same). How its class is registered with COM differs from plug-in to plug-in and is left to their installers.
 func (g gmsaPlugin) addTo(p *step.Part) {
 	class := string(g)
@@ -50,31 +47,13 @@ func (g gmsaPlugin) addTo(p *step.Part) {
 	common := func(name string) plan.Common {
 		return plan.Common{Name: name, Reason: step.ReasonGMSAPluginFailed, Attempts: 3}
 	}
-	const listed = "gmsaPluginListed"
-	query := plan.Texts("reg.exe", "query", strings.TrimSuffix(ccgClasses, `\`))
-	missing := func(name string) plan.Common {
-		of := common(name)
-		of.When = &plan.Test{Fact: listed, IsNot: plan.Text(class)}
-		return of
-	}
-	script := step.PrivateFile("gmsa-plugin-script", step.ReasonGMSAPluginFailed, gmsaScriptFile, []byte(gmsaScript))
-	script.Common = missing(script.Name)
 	p.Add(step.PhaseKubelet,
 		&plan.Fact{
-			Common: common("gmsa-plugin-installed"), Argv: plan.Texts("reg.exe", "query", comClasses+class+`\InprocServer32`, "/ve"),
-			Match: `REG_[A-Z_]*SZ\s+([^(\s].*\S)`, Set: "gmsaPlugin", // a value that is not set is shown in parentheses
+			Common:   common("gmsa-plugin-installed"),
+			Registry: &plan.RegistryText{Key: comClasses + class + `\InprocServer32`}, Match: ".+", Set: "gmsaPlugin",
 			Say: plan.Text("the gMSA plug-in " + class + " is not installed"),
 		},
-		&plan.Fact{
-			Common: common("gmsa-plugin-listed"), Argv: query, Match: `(` + regexp.QuoteMeta(class) + `|$)`, Set: listed,
-			Say: plan.Text("Windows does not list its gMSA plug-ins"),
-		},
-		script,
-		step.Script(missing("gmsa-plugin"), gmsaScriptFile,
-			plan.Program{Environment: map[string]plan.Value{"CAPWIN_CLASS": plan.Text(class)}}),
-		&plan.Fact{
-			Common: missing("gmsa-plugin-in-effect"), Argv: query, Match: regexp.QuoteMeta(class), Set: listed,
-			Say: plan.Text("Windows does not list the gMSA plug-in " + class),
-		},
-	)
+		step.PrivateFile("gmsa-plugin-script", step.ReasonGMSAPluginFailed, gmsaScriptFile, []byte(gmsaScript)),
+		step.Script(common("gmsa-plugin"), gmsaScriptFile,
+			plan.Program{Environment: map[string]plan.Value{"CAPWIN_CLASS": plan.Text(class)}}))
 }

@@ -55,15 +55,13 @@ func (f pageFile) addTo(p *step.Part) {
 		p.Add(step.PhaseWindows, f.set()...)
 	}
 	p.Add(step.PhaseWindows, &plan.Fact{
-		Common: plan.Common{Name: "page-file-there", Reason: step.ReasonPageFileMissing, Attempts: 3},
-		Argv:   askPageFile, Match: pageFileMatch, Set: "pageFiles",
+		Common:   plan.Common{Name: "page-file-there", Reason: step.ReasonPageFileMissing, Attempts: 3},
+		Registry: pageFiles, Match: ".+", Set: "pageFiles",
 		Say: plan.Text("Windows has no page file"),
 	})
 }
 
-const pageFileMatch = `PagingFiles\s+REG_MULTI_SZ\s+(\S.*\S)`
-
-var askPageFile = plan.Texts("reg.exe", "query", `HKLM\`+memoryKey, "/v", "PagingFiles")
+var pageFiles = &plan.RegistryText{Key: `HKEY_LOCAL_MACHINE\` + memoryKey, ValueName: "PagingFiles"}
 
 // set keeps what was there before as a fact, so that the reboot is not lost if the machine stops right after the change.
 func (f pageFile) set() []plan.Step {
@@ -78,7 +76,7 @@ func (f pageFile) set() []plan.Step {
 	change.Attempts = 3
 	return []plan.Step{
 		&plan.Fact{
-			Common: asked, Argv: askPageFile, Match: pageFileMatch + "|$", Set: before,
+			Common: asked, Registry: pageFiles, Match: `((.|\n)*)`, Set: before,
 			Say: plan.Text("Windows does not tell its page file"),
 		},
 		&plan.Registry{

@@ -112,7 +112,11 @@ func clause(words, text string) string {
 func sayCheck(s *plan.Check) string { return "continues only if " + question(s.Test) }
 
 func sayFact(s *plan.Fact) string {
-	return fmt.Sprintf("runs %s and stores what matches %s as <%s>", commandLine(s.Argv), s.Match, s.Set)
+	asks := "runs " + commandLine(s.Argv)
+	if s.Registry != nil {
+		asks = "reads " + s.Registry.Key + clause(": ", s.Registry.ValueName)
+	}
+	return fmt.Sprintf("%s and stores what matches %s as <%s>", asks, s.Match, s.Set)
 }
 
 func sayRun(s *plan.Run) string { return "runs " + commandLine(s.Argv) + sayProgram(s.Program) }

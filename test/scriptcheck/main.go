@@ -17,11 +17,11 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "f4730350020481fe996771c8d85cefc39eb21344899524fe02626d0cd3c6fbd8",
-	"bootstrap/scripts/loader.ps1":     "c34ed5a24118f80c6908902aad2addbb63992b161dbb69051a591fe223ec7750",
-	"bootstrap/windows/datadrive.ps1":  "19a1b6a02ce7d9cea168b4060a42b8d4024051e61c08199031c426eefee1824d",
-	"bootstrap/windows/gmsaplugin.ps1": "61a057e7a52e1263116a988cfd23d7576243fd9115e07b8a7711ab2fb77dbfef",
-	"bootstrap/windows/domainjoin.ps1": "9695fe4d3afee58ce771f641f54febc19c4a5c0907273b050547e732a219e3ee",
+	"the packed agent":                 "2af4a4b7c48a2fef094d9453df2814475b86569d37d711faaa68523828f487d9",
+	"bootstrap/scripts/loader.ps1":     "69d585c14bac61b9611a3ae2b8a5cb082fad913672d0851c5c6cf3d8863318e6",
+	"bootstrap/windows/datadrive.ps1":  "922f77fe788fff42619ee523b39c64e267505d9fae8bbb31594ee90d903146b7",
+	"bootstrap/windows/gmsaplugin.ps1": "6a6d9fb8192fcf7d56e87a5a6c962362cbdb413e5ca82c2b6a3c3907894011ff",
+	"bootstrap/windows/domainjoin.ps1": "960de05252de4418659c68c893cbea19563e201aef55f63a12a54f3d83dd3d7f",
 }
 
 // What a reader can take in, and how long user data may be without a plan.

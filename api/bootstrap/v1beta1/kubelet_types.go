@@ -161,12 +161,12 @@ type KubeletArg struct {
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[a-z]([a-z0-9-]*[a-z0-9])?$')`,message=`must be the name of a flag without dashes in front and without its value, such as vmodule`
 	Name string `json:"name,omitempty"`
 
-	// value of the flag, such as kubelet=4: printable ASCII without double quotes.
-	// It may be empty.
+	// value of the flag, such as kubelet=4: printable ASCII without double quotes
+	// and percent signs. It may be empty.
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([!#-~]([ !#-~]*[!#-~])?)?$')`,message=`must be printable ASCII without double quotes and without blanks at its ends`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([!#$&-~]([ !#$&-~]*[!#$&-~])?)?$')`,message=`must be printable ASCII without double quotes, percent signs, which Windows would replace, and blanks at its ends`
 	Value *string `json:"value,omitempty"`
 }
 
@@ -197,14 +197,16 @@ type KubeletLog struct {
 	// +kubebuilder:validation:Maximum=10
 	Verbosity *int32 `json:"verbosity,omitempty"`
 
-	// directory of the log files on drive C:, such as C:\logs\kubelet. Folders of
-	// the bootstrap are refused. Default: C:\var\log\kubelet.
+	// directory of the log files on drive C:, such as C:\logs\kubelet, in
+	// printable ASCII without percent signs. Folders of the bootstrap are refused.
+	// Default: C:\var\log\kubelet.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])+$') && !self.matches(r'(?i)\\(con|prn|aux|nul|(com|lpt)[1-9\x{b9}\x{b2}\x{b3}]|con(in|out)\$) *(\.[^\\]*)?(\\|$)')`,message=`must be a full path on drive C: with backslashes, such as C:\logs\kubelet, without wildcards, "..", short names such as PROGRA~1, names that end in a dot or blank, and devices such as NUL`
 	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\var\lib\kubelet\instance-config.yaml', r'c:\var\lib\kubelet\kubeadm-flags.env', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd', r'c:\k\kubeadm.exe', r'c:\k\kubectl.exe', r'c:\k\kubelet.exe', r'c:\k\kube-log-runner.exe', r'c:\etc\cni\net.d', r'c:\opt\cni\bin', r'c:\var\lib\kube-proxy\config.conf', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf', r'c:\documents and settings', r'c:\users\all users', r'c:\users\default user', r'c:\programdata\application data'].exists(place, self.lowerAscii() == place || self.lowerAscii().startsWith(place + '\\'))`,message="this path is reserved for the bootstrap and the programs of the node; use another one"
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([!#$&-~]([ !#$&-~]*[!#$&-~])?)?$')`,message=`must be printable ASCII without percent signs, because the path is an argument of the kubelet's service; use a name such as C:\logs\kubelet`
 	Directory string `json:"directory,omitempty"`
 
 	// maxSizeMiB is the size at which the kubelet begins a new log file. It needs

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -112,29 +113,65 @@ func diagnose(program plan.Program, name string, limit int, done windows.Result)
 	return problem
 }
 
-// find matches without regard to case.
+// find matches without regard to case, as the node does: with ECMAScript, IgnoreCase and CultureInvariant of .NET.
 func find(expression, text string) ([]string, error) {
 	compiled, err := regexp.Compile("(?i)" + expression)
 	if err != nil {
 		return nil, fmt.Errorf("the expression '%s' is wrong: %w", expression, err)
 	}
-	return compiled.FindStringSubmatch(text), nil
+	at := compiled.FindStringSubmatchIndex(asNet(text))
+	var groups []string
+	for i := 0; i < len(at); i += 2 {
+		groups = append(groups, text[max(0, at[i]):max(0, at[i+1])]) // a group that takes no part is empty
+	}
+	return groups, nil
+}
+
+// asNet is a text of as many bytes that Go matches as .NET matches the text itself, where expressions have ASCII only: a vertical
+// tab is a blank, a long s is not an s, and what is beyond the first plane of Unicode counts as two characters.
+func asNet(text string) string {
+	const letter = "\u05d0" // of two bytes, without case
+	var same strings.Builder
+	for i, char := range text {
+		switch {
+		case char == '\v':
+			same.WriteByte('\f')
+		case char == 'ſ':
+			same.WriteString(letter)
+		case char > 0xffff:
+			same.WriteString(letter + letter)
+		default:
+			_, size := utf8.DecodeRuneInString(text[i:]) // of what is not UTF-8, one byte
+			same.WriteString(text[i : i+size])
+		}
+	}
+	return same.String()
 }
 
 func (r *run) fact(ctx context.Context, step *plan.Fact) error {
-	done, err := r.program(ctx, texts(step.Argv), orElse(step.TimeoutSeconds, 60), nil, "")
+	text, code, err := r.answer(ctx, step)
 	if err != nil {
 		return err
 	}
-	found, err := find(step.Match, done.Text())
+	found, err := find(step.Match, text)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		return &failure{message: r.sentence(step.Say), text: done.Text(), exitCode: done.ExitCode}
+		return &failure{message: r.sentence(step.Say), text: text, exitCode: code}
 	}
 	r.setFact(step.Set, strings.TrimSpace(found[min(1, len(found)-1)]))
 	return nil
+}
+
+// answer is what a program writes, or a value of the registry.
+func (r *run) answer(ctx context.Context, step *plan.Fact) (text string, exitCode int, err error) {
+	if step.Registry != nil {
+		text, err = r.machine.RegistryText(step.Registry.Key, step.Registry.ValueName)
+		return text, 0, err
+	}
+	done, err := r.program(ctx, texts(step.Argv), orElse(step.TimeoutSeconds, 60), nil, "")
+	return done.Text(), done.ExitCode, err
 }
 
 func (r *run) check(step *plan.Check) error {

@@ -32,7 +32,7 @@ func settled(t *testing.T, golden string) *vector {
 		},
 		Registry: map[string]map[string]any{
 			windows.ServicesKey + `\kubelet`: {"ImagePath": `C:\a.exe`}, memoryKey: managedPageFile, pluginKey: {"": `C:\plugin.dll`},
-			listedKey: {"": ""}, windows.VersionKey: {"InstallationType": "Server"},
+			windows.VersionKey: {"InstallationType": "Server"},
 		},
 		Features: map[string]string{"Containers": "Installed", "Hyper-V": "Available"}, FeatureReboot: true,
 		Adapters:  []worldAdapter{{Index: 9, MAC: "00-50-56-00-00-01", Name: "Ethernet0"}},
@@ -75,9 +75,6 @@ func registered() *command {
 
 // pluginKey is where the gMSA plug-in of the golden plan is in COM, once it is installed.
 const pluginKey = `HKEY_LOCAL_MACHINE\SOFTWARE\Classes\CLSID\{CCC2A336-D7F3-4818-A213-272B7924213E}\InprocServer32`
-
-// listedKey says that Windows knows the plug-in; test/lab has a machine that does not.
-const listedKey = windows.ControlKey + `\CCG\COMClasses\{CCC2A336-D7F3-4818-A213-272B7924213E}`
 
 // imagePrograms are those of an image that say what they are: one with all that 1.36 needs.
 func imagePrograms() []*command {
@@ -234,7 +231,8 @@ func TestSettingsFailByTheirNames(t *testing.T) {
 		"PostJoinScriptFailed": func(w *world) {
 			w.program(step.PowerShell).Exit = 1
 			join := slices.Index(w.Commands, w.program(domainJoin().Argv...))
-			w.Commands = slices.Insert(w.Commands, join+1, &command{Argv: []string{step.PowerShell}, Times: new(1)})
+			before := &command{Argv: []string{step.PowerShell}, Times: new(2)} // the script before the join, and the gMSA plug-in
+			w.Commands = slices.Insert(w.Commands, join+1, before)
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {

@@ -24,7 +24,7 @@ var (
 // needsRestart is how programs on Windows say that they are done after a restart.
 const needsRestart = 3010
 
-var literalPath = regexp.MustCompile(`-LiteralPath '([^']+)'`)
+var fileBeside = regexp.MustCompile(`Join-Path \$PSScriptRoot '([^']+)'`)
 
 // powershell is powershell.exe -File FILE. Of all scripts it plays four: the loader of this release, and those that join a
 // domain, list a gMSA plug-in and make a data drive, known by their commands.
@@ -43,14 +43,14 @@ func (p *power) powershell(ctx context.Context, call *windows.Call) int {
 	if strings.Contains(string(text), "RtlAdjustPrivilege") && strings.Contains(string(text), `CCG\COMClasses'`) {
 		return p.listPlugin(call)
 	}
-	if strings.Contains(string(text), "Initialize-Disk -Number $number") {
+	if strings.Contains(string(text), "Initialize-Disk -Number $disk.Number") {
 		return p.prepareDrive(call)
 	}
-	found := literalPath.FindStringSubmatch(string(text))
+	found := fileBeside.FindStringSubmatch(string(text))
 	if found == nil || !strings.Contains(string(text), "Add-Computer @join") {
 		return call.Fail("the lab's PowerShell does not play %s", script)
 	}
-	member, err := p.joinDomain(found[1])
+	member, err := p.joinDomain(strings.TrimSuffix(script, windows.Base(script)) + found[1])
 	if err != nil {
 		return call.Fail("Add-Computer : Computer '%s' failed to join domain '%s' from its current workgroup 'WORKGROUP' "+
 			"with following error message: %v",
@@ -79,7 +79,8 @@ func (p *power) listPlugin(call *windows.Call) int {
 	return 0
 }
 
-// joinDomain says whether the machine was a member before.
+// joinDomain says whether the machine was a member when it was started. Windows names the new domain at once
+// (Win32_ComputerSystem asks the policy of LSA, which the join has changed), but is its member after a restart.
 func (p *power) joinDomain(file string) (member bool, err error) {
 	text, err := p.machine.ReadFile(file)
 	if err != nil {
@@ -96,7 +97,9 @@ func (p *power) joinDomain(file string) (member bool, err error) {
 		return false, errNoEntry
 	}
 	return member, p.machine.Setup(func(s *windows.State) {
-		member = s.Domain == wanted.Domain
-		s.Domain = wanted.Domain
+		if s.Domain != wanted.Domain {
+			s.Domain, s.DomainBoot = wanted.Domain, s.Boots
+		}
+		member = s.DomainBoot < s.Boots
 	})
 }

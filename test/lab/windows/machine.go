@@ -76,12 +76,14 @@ type Hardware struct {
 
 // State is what survives a reboot. Case zero is a machine on which nothing was ever set.
 type State struct {
-	ComputerName string            `json:"computerName"`
-	Domain       string            `json:"domain,omitempty"`
-	Boots        int               `json:"boots"`
-	TimeZone     string            `json:"timeZone"`
-	Features     map[string]string `json:"features"`
-	Firewall     map[string]string `json:"firewall"`
+	ComputerName string `json:"computerName"`
+	Domain       string `json:"domain,omitempty"`
+	// DomainBoot is the boot at which the machine has joined it.
+	DomainBoot int               `json:"domainBoot,omitempty"`
+	Boots      int               `json:"boots"`
+	TimeZone   string            `json:"timeZone"`
+	Features   map[string]string `json:"features"`
+	Firewall   map[string]string `json:"firewall"`
 	// FirewallOff: no rule is asked.
 	FirewallOff bool             `json:"firewallOff,omitempty"`
 	Users       map[string]*User `json:"users"`

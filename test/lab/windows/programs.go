@@ -125,7 +125,7 @@ func (m *Machine) announce(command Command) error {
 func reads(argv []string) bool {
 	line := strings.ToLower(strings.Join(argv, " "))
 	for _, mask := range []string{
-		"tzutil.exe /g*", "netsh.exe interface * show *", "wevtutil.exe qe *", "sc.exe query *", "reg.exe query *",
+		"tzutil.exe /g*", "netsh.exe interface * show *", "wevtutil.exe qe *", "sc.exe query *",
 	} {
 		if Like(line, mask) {
 			return true

@@ -66,14 +66,17 @@ func (m *Machine) ReadRegistry(key, name string) (value RegistryValue, ok bool, 
 	return value, ok, nil
 }
 
-// RegistryKeys are those right below a key, sorted.
-func (m *Machine) RegistryKeys(key string) ([]string, error) {
-	return ask(m, "Read-Registry", func() ([]string, error) {
-		return without(slices.Sorted(maps.Keys(m.state.Registry)), func(have string) bool {
-			at := strings.LastIndexByte(have, '\\')
-			return at <= 0 || !strings.EqualFold(have[:at], key)
-		}), nil
-	})
+// RegistryText is a value as text: numbers in digits, variables of an ExpandString as they were written; the texts of a list have
+// line feeds in between. One that is not there is empty.
+func (m *Machine) RegistryText(key, name string) (string, error) {
+	value, _, err := m.ReadRegistry(key, name)
+	switch value.Type {
+	case "MultiString":
+		return strings.Join(value.List, "\n"), err
+	case "":
+		return "", err
+	}
+	return value.String(), err
 }
 
 // WriteRegistry writes one value, and makes the key if it is missing.

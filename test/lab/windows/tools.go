@@ -17,7 +17,7 @@ import (
 func (m *Machine) installTools() {
 	for name, program := range map[string]Program{
 		"sc.exe": scTool, "netsh.exe": netshTool, "tzutil.exe": tzutilTool, "w32tm.exe": w32tmTool,
-		"shutdown.exe": shutdownTool, "wevtutil.exe": wevtutilTool, "reg.exe": regTool, "cmd.exe": cmdTool,
+		"shutdown.exe": shutdownTool, "wevtutil.exe": wevtutilTool, "cmd.exe": cmdTool,
 		"certutil.exe": certutilTool, "curl.exe": curlTool,
 		"net.exe": netTool, "route.exe": routeTool,
 	} {

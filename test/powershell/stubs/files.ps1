@@ -13,6 +13,11 @@ function ConvertTo-WorldPath([string]$Path) {
     if ($rest -match '^[A-Z]/') { $rest.Substring(0, 1) + ':\' + $rest.Substring(2).Replace('/', '\') } else { $Path }
 }
 
+# As the scripts do it, but faster.
+function Get-Digest([byte[]]$Bytes) {
+    [BitConverter]::ToString([Security.Cryptography.SHA256]::HashData($Bytes)).Replace('-', '').ToLowerInvariant()
+}
+
 function Test-OwnFile([string]$Path) { $Path.StartsWith($Agent.Root) }
 function Test-There([string]$Path) { [IO.File]::Exists($Path) -or [IO.Directory]::Exists($Path) }
 

@@ -9,15 +9,25 @@ function Assert-BaseKey([string]$Key) {
 }
 
 # A list comes as one object. JSON has but one kind of whole number: without a type it is a DWord.
-function Read-Registry([string]$Key, [string]$Name) {
+function Read-Registry([string]$Key, [string]$Name, [switch]$Kind) {
     Enter-Stub 'Read-Registry'
     Assert-BaseKey $Key
     if (-not $World.registry.ContainsKey($Key)) { return $null }
     $value = $World.registry[$Key][$Name]
+    if ($Kind -and $null -ne $value) { return Get-StubKind $value $World.registry[$Key]["$Name#type"] }
     if ($value -is [array]) { return , [string[]]$value }
     if ($value -is [long] -and $World.registry[$Key]["$Name#type"] -ne 'QWord') { return [int]$value }
     $value
 }
+
+function Get-StubKind($Value, [string]$Type) {
+    if ($Type) { return $Type }
+    if ($Value -is [array]) { return 'MultiString' }
+    if ($Value -is [string]) { 'String' } else { 'DWord' }
+}
+
+# The doors above do not ask for it.
+function Open-RegistryKey([string]$Key) { throw "$Key`: no stand-in of a door asks for it" }
 
 function Write-Registry([string]$Key, [string]$Name, $Value, [string]$Type) {
     Enter-Stub 'Write-Registry'
