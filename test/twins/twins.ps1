@@ -31,7 +31,7 @@ function Invoke-Twin($Job) {
         $got = Invoke-World $vector $Job.base
         $result.effects = [string[]]@($got.effects)
         $result.acl = $got.world.acl
-        if ($got.world['seen']) { $result.started = @($got.world['seen']) } else { $result.Remove('started') }
+        if ($got.world['sights']) { $result.started = @($got.world['sights']) } else { $result.Remove('started') }
     }
     catch { $result.died = $true; $result.why = "$_ $($_.ScriptStackTrace)" }
     finally {

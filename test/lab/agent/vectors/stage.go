@@ -105,12 +105,20 @@ func (s *Stage) startLater() error {
 	if err := s.Clock.Sleep(context.Background(), 100000*time.Second); err != nil {
 		return err
 	}
-	stale := func(state *windows.State) { state.HNS = append(state.HNS, s.World.Stale...) }
-	if err := s.Machine.Setup(stale); err != nil || s.Has("task.disable "+s.agent.Task) {
+	if err := s.Machine.Setup(s.bringBack); err != nil || s.Has("task.disable "+s.agent.Task) {
 		return err
 	}
 	_, err := s.Start()
 	return err
+}
+
+// bringBack adds what is stale, unless it is there.
+func (s *Stage) bringBack(state *windows.State) {
+	for _, item := range s.World.Stale {
+		if !slices.ContainsFunc(state.HNS, func(have map[string]any) bool { return have["ID"] == item["ID"] }) {
+			state.HNS = append(state.HNS, item)
+		}
+	}
 }
 
 // Start is one life of the agent; it says whether the machine starts once more.
