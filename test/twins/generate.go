@@ -14,6 +14,8 @@ type generator struct {
 	steps int
 	// later says that the steps at hand are those of everyBoot.
 	later bool
+	// hidden are the texts of redact, which programs and Windows tell more often than others.
+	hidden []string
 	// hns says that the machine has networks of HNS, and no adapters: what becomes of an adapter below a vSwitch is another test's.
 	hns bool
 	// Refused counts the steps that were left out.
@@ -32,6 +34,9 @@ func generate(seed uint64, number int) (*Case, *generator) {
 		facts: []string{"osBuild", "osUbr", "memoryMiB", "cpus", "computerName", "smbios"},
 	}
 	g.hns = g.chance(40)
+	for range g.IntN(3) {
+		g.hidden = append(g.hidden, pick(g, secrets...))
+	}
 	g.world = g.makeWorld()
 	g.plan = tree{
 		"version": number1,
@@ -65,6 +70,9 @@ func (g *generator) phase(list string) {
 
 func (g *generator) step(phase tree) {
 	kind := kinds[g.IntN(len(kinds))]
+	if g.chance(8) {
+		kind = kinds[programKind] // what programs write is told in more ways than anything else
+	}
 	before, steps := g.facts, phase["steps"].([]any)
 	g.steps++
 	step := kind.make(g)
@@ -95,7 +103,7 @@ func (g *generator) common(step tree) {
 	if g.chance(20) {
 		step["delaySeconds"] = digits(pick(g, 0, 1, 7, 40))
 	}
-	if g.chance(55) {
+	if g.chance(65) {
 		step["optional"] = true
 	}
 	if g.chance(12) {
@@ -110,7 +118,7 @@ func (g *generator) common(step tree) {
 func (g *generator) head() {
 	g.may(35, "deadlineSeconds", func() any { return digits(pick(g, 1, 8, 30, 60, 100, 300, 1800)) })
 	g.may(30, "maxReboots", func() any { return digits(pick(g, 1, 2, 5)) })
-	g.may(35, "redact", func() any { return g.list(1, 3, func() any { return g.secret() }) })
+	g.may(100, "redact", func() any { return list(g.hidden) })
 	g.may(45, "erase", func() any { return g.list(1, 3, func() any { return g.pattern() }) })
 	g.may(45, "report", func() any { return g.list(1, 2, func() any { return g.channel() }) })
 	g.may(35, "logs", func() any {

@@ -31,6 +31,9 @@ var kinds = []struct {
 	{"hnsCleanup", hnsCleanup},
 }
 
+// programKind is where run is.
+const programKind = 8
+
 func file(g *generator) tree {
 	step := tree{"path": g.path()}
 	switch {

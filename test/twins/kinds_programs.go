@@ -50,7 +50,7 @@ func (g *generator) say() any {
 	if g.chance(40) {
 		return g.parts("say ")
 	}
-	return "say " + g.text()
+	return "say " + pick(g, g.text(), g.secret())
 }
 
 // test compares a fact.

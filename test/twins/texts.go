@@ -27,6 +27,8 @@ var plain = []string{"a", "b", "value", "Value", "kubelet", "4", "8192", "20348"
 
 func (g *generator) text() string {
 	switch {
+	case !g.later && g.chance(4):
+		return g.secret()
 	case g.chance(45):
 		return pick(g, plain...)
 	case g.chance(80):
@@ -64,14 +66,19 @@ var secrets = []string{
 	"ABCDEFGH", "12345678", "aaaaaaaa", "İıK\u212asecret", "nul\u0000nul-nul", "longest-secret-of-all-" + strings.Repeat("z", 60),
 }
 
-func (g *generator) secret() string { return pick(g, secrets...) }
+func (g *generator) secret() string {
+	if len(g.hidden) > 0 && g.chance(70) {
+		return pick(g, g.hidden...)
+	}
+	return pick(g, secrets...)
+}
 
 // output is what a program prints.
 func (g *generator) output() string {
 	lines := make([]string, 0, 4)
 	for range g.IntN(5) {
 		switch {
-		case g.chance(20):
+		case g.chance(30):
 			lines = append(lines, pick(g, "", "token ", "+ ")+g.secret())
 		case g.chance(10):
 			lines = append(lines, "kubeadm join --token abcdef.0123456789abcdef")

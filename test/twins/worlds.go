@@ -1,6 +1,9 @@
 package twins
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // makeWorld makes a machine on which some of what the steps ask for is there.
 func (g *generator) makeWorld() tree {
@@ -26,7 +29,7 @@ func (g *generator) makeWorld() tree {
 }
 
 func (g *generator) commands() []any {
-	commands := g.list(1, 4, func() any { return g.command() })
+	commands := g.list(1, 5, func() any { return g.command() })
 	for _, program := range programs {
 		commands = append(commands, tree{"argv": []any{program}, "out": g.output()})
 	}
@@ -38,7 +41,7 @@ func (g *generator) commands() []any {
 // command is a program that works seldom as it should. What it is asked for decides, or nothing.
 func (g *generator) command() tree {
 	command := tree{"argv": []any{pick(g, programs...)}, "out": g.output(), "err": g.output()}
-	g.add(command, 50, "exit", digits(pick(g, 1, 3, 5, 3010, 255)))
+	g.add(command, 60, "exit", digits(pick(g, 1, 3, 5, 3010, 255)))
 	g.add(command, 30, "seconds", digits(pick(g, 1, 2, 10, 40, 100)))
 	g.add(command, 50, "times", digits(pick(g, 1, 2, 3)))
 	g.add(command, 8, "hangs", true)
@@ -108,7 +111,7 @@ func (g *generator) registryKeys() tree {
 		made[`HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\`+name] = key
 	}
 	if g.chance(40) {
-		made[environmentKey] = tree{"TWIN_A": g.text(), "TWIN_D": "old"}
+		made[environmentKey] = tree{"TWIN_A": strings.ReplaceAll(g.text(), "\x00", "0"), "TWIN_D": "old"} // no variable has a NUL
 	}
 	if g.chance(30) {
 		made[`HKEY_LOCAL_MACHINE\SOFTWARE\capwin test`] = tree{"number": digits(g.IntN(3)), "list": []any{"a", g.text()}, "TWIN_B": g.text()}
@@ -218,7 +221,7 @@ var aside = []string{
 func (g *generator) faults() {
 	switch {
 	case g.chance(30):
-		g.world["throws"] = tree{g.door(doors): pick(g, "broken here", "Zugriff verweigert: ü", "a\nb", "[x] 'y'")}
+		g.world["throws"] = tree{g.door(doors): pick(g, "broken here", "Zugriff verweigert: ü", "a\nb", "[x] 'y'", "no "+g.secret())}
 		g.add(g.world, 70, "throwTimes", json.Number(pick(g, "1", "2")))
 	case g.chance(15):
 		g.world["hangs"] = tree{g.door(aside): json.Number(pick(g, "1", "2", "9"))}

@@ -150,11 +150,17 @@ func (s *Stage) Effect(effect string) {
 		defer s.OnEffect(effect)
 	}
 	for line := range strings.SplitSeq(effect, "\n") {
-		if strings.HasPrefix(line, "keep ") || strings.Contains(line, s.agent.Root) && !strings.HasPrefix(line, "run ") {
+		if strings.HasPrefix(line, "keep ") || isOfFile(line) && strings.Contains(line, s.agent.Root) {
 			continue
 		}
 		s.Effects = append(s.Effects, shortReport(line))
 	}
+}
+
+// isOfFile: other effects may name the agent's folder, too.
+func isOfFile(line string) bool {
+	kind, _, _ := strings.Cut(line, " ")
+	return slices.Contains([]string{"file", "directory", "remove", "acl"}, kind)
 }
 
 func shortReport(line string) string {
