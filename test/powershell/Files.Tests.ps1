@@ -1,4 +1,7 @@
 # Files, values and JSON, for real.
+Set-StrictMode -Version 2
+$ErrorActionPreference = 'Stop'
+
 BeforeAll {
     # The folder that stands where the file should takes 5 s to be given up; meanwhile the others run.
     . "$PSScriptRoot/real.ps1"
@@ -100,6 +103,7 @@ Describe 'files on a disk of Windows' {
         . "$PSScriptRoot/disk.ps1"
         [IO.File]::WriteAllText("$TestDrive/disk.ps1", (Get-DiskText (Get-PackedText '') "$TestDrive/System32"))
         . "$TestDrive/disk.ps1" -Root "$TestDrive/root" -NoRun
+        function Start-Sleep([int]$Milliseconds) { $null = $Milliseconds }
         New-State
         function New-ReadOnly([string]$Path) {
             $null = [IO.Directory]::CreateDirectory([IO.Path]::GetDirectoryName($Path))

@@ -33,7 +33,7 @@ BeforeAll {
 Describe 'a text that is told' {
     BeforeEach { New-State "user`r`n key: correct horse`r`n" }
     It 'has no exact secret and no token, and is ASCII' {
-        $got = Protect-Text "a s3cret value b abcdef.0123456789abcdef`r`n$([char]0xe9)`e[1m" 200
+        $got = Protect-Text "a s3cret value b abcdef.0123456789abcdef`r`n$([char]0xe9)$([char]27)[1m" 200
         $got | Should -Not -Match 's3cret|abcdef\.'
         $got | Should -Match '^[\x20-\x7e]*$'
     }
@@ -129,14 +129,14 @@ Describe 'the zip of logs' {
         New-State "key: correct horse battery"
         $logs = "$TestDrive/logs"
         $null = New-Item -ItemType Directory -Force $logs
-        Set-Content "$logs/a.log" 'tok abcdef.0123456789abcdef s3cret value'
-        Set-Content "$logs/b.log" "x`n+ `$key = 'correct hor ...`nthe key: correct`n   horse battery`nend"
+        Set-Content -Path "$logs/a.log" -Value 'tok abcdef.0123456789abcdef s3cret value'
+        Set-Content -Path "$logs/b.log" -Value "x`n+ `$key = 'correct hor ...`nthe key: correct`n   horse battery`nend"
         [IO.File]::WriteAllText("$logs/wide.log", "begin`r`nkey: correct horse battery`r`n", [Text.UnicodeEncoding]::new($false, $false))
         [IO.File]::WriteAllText("$logs/marked.log", "begin`r`nkey: correct horse battery`r`n", [Text.Encoding]::Unicode)
-        Set-Content "$logs/01-02-join.quiet.out.log" 'what only administrators may read'
-        Set-Content "$logs/big.log" ('x' * 1500KB)
-        Set-Content "$logs/big2.log" ('y' * 1500KB)
-        Set-Content "$logs/tail.log" ("key: correct horse battery" + ('.' * (2MB - 12)) + "`nlast")
+        Set-Content -Path "$logs/01-02-join.quiet.out.log" -Value 'what only administrators may read'
+        Set-Content -Path "$logs/big.log" -Value ('x' * 1500KB)
+        Set-Content -Path "$logs/big2.log" -Value ('y' * 1500KB)
+        Set-Content -Path "$logs/tail.log" -Value ("key: correct horse battery" + ('.' * (2MB - 12)) + "`nlast")
         foreach ($i in 1, 2) { Invoke-CollectLogsStep @{ path = "$logs/l.zip"; patterns = @("$logs/*"); maxMiB = 2 } }
         $script:Zip = Read-Zip "$logs/l.zip"
     }

@@ -20,7 +20,7 @@ function Get-KnownDifference {
 function Read-Vector([string]$File) {
     $vector = Read-Table $File
     foreach ($name in 'gone', 'exists') { if (-not $vector['expect'][$name]) { $vector['expect'][$name] = @() } }
-    foreach ($name in 'facts', 'durations', 'reportFacts', 'json') { if (-not $vector['expect'][$name]) { $vector['expect'][$name] = @{} } }
+    foreach ($name in 'facts', 'reportFacts', 'durations', 'json') { if (-not $vector['expect'][$name]) { $vector['expect'][$name] = @{} } }
     if (-not $vector['world']) { $vector['world'] = @{} }
     $vector
 }
@@ -55,11 +55,11 @@ function Compare-End($Vector, $Got, [string]$Base) {
     Compare-Lines 'effect' $Got.effects $want['effects']
     Compare-Value 'sentinel' $Got.sentinel $want['sentinel']
     foreach ($name in $want['facts'].PSBase.Keys) { Compare-Value "fact $name" $Got.state['facts'][$name] $want['facts'][$name] }
+    foreach ($name in $want['reportFacts'].PSBase.Keys) {
+        Compare-Value "fact $name of the report" $report['facts'][$name] $want['reportFacts'][$name]
+    }
     foreach ($name in $want['durations'].PSBase.Keys) {
         Compare-Value "duration $name" $report['durations'][$name] $want['durations'][$name]
-    }
-    foreach ($name in $want['reportFacts'].PSBase.Keys) {
-        Compare-Value "reported fact $name" $report['facts'][$name] $want['reportFacts'][$name]
     }
     if ($report['boot'] -or $want['boot']) { Compare-Boot $report['boot'] $want['boot'] }
     Compare-Disk $want $Got $Base
@@ -103,8 +103,9 @@ function Find-AgainProblem([string]$File, [string]$Base) {
     $second = Invoke-World @{ world = $world } $Base -Again
     Compare-Value 'state of the second run' $second.state['state'] 'Succeeded'
     foreach ($effect in $second.effects) {
-        $allowed = @($AgainAllowed | Where-Object { $effect -like $_ }).Count -and -not @($AgainRefused | Where-Object { $effect -like $_ }).Count
-        if (-not $allowed) { "the second run: $effect" }
+        $allowed = @($AgainAllowed | Where-Object { $effect -like $_ }).Count
+        $refused = @($AgainRefused | Where-Object { $effect -like $_ }).Count
+        if (-not $allowed -or $refused) { "the second run: $effect" }
     }
 }
 
@@ -136,7 +137,9 @@ function Test-MayThrow($Vector, $Report, [string]$Command) {
     if ($Command -in $MayThrow -or @($Report['warnings']) -match 'broken here') { return $true }
     if ($Report['boot'] -and $Report['boot']['message'] -match 'broken here') { return $true }
     # A lease that cannot be removed is gone.
-    if ($Command -eq 'Remove-NetIPAddress') { return @($Vector['world']['addresses'] | Where-Object { $_['origin'] -eq 'Dhcp' }).Count -gt 0 }
+    if ($Command -eq 'Remove-NetIPAddress') {
+        return @($Vector['world']['addresses'] | Where-Object { $_['origin'] -eq 'Dhcp' }).Count -gt 0
+    }
     # In these, programs are channels alone.
     $Command -eq 'Invoke-Program' -and $Vector['name'] -match 'report-(guestinfo|replace)'
 }

@@ -100,6 +100,7 @@ function Start-Boot($World) {
     $World['marker'] = $World['shutdown'] = 0
     $World['pipes'] = @()
     $World['effects'] = @($World['effects']) + 'boot'
+    if (-not $World['features']) { return } # the agent has not begun
     foreach ($name in @($World['features'].Keys)) {
         if ($World['features'][$name] -eq 'InstallPending' -and -not $World['featureNeverDone']) { $World['features'][$name] = 'Installed' }
     }

@@ -20,7 +20,7 @@ import (
 // pinned is the number of vectors, succeeding that of those which end well: none is skipped, none is lost.
 const (
 	pinned     = 321
-	succeeding = 180
+	succeeding = 183
 )
 
 // expectation is what a vector says of the end.

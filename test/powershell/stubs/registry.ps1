@@ -14,19 +14,20 @@ function Read-Registry([string]$Key, [string]$Name, [switch]$Kind) {
     Assert-BaseKey $Key
     if (-not $World.registry.ContainsKey($Key)) { return $null }
     $value = $World.registry[$Key][$Name]
-    if ($Kind -and $null -ne $value) { return Get-Kind $value $World.registry[$Key]["$Name#type"] }
+    if ($Kind -and $null -ne $value) { return Get-StubKind $value $World.registry[$Key]["$Name#type"] }
     if ($value -is [array]) { return , [string[]]$value }
     if ($value -is [long] -and $World.registry[$Key]["$Name#type"] -ne 'QWord') { return [int]$value }
     $value
 }
 
-function Get-Kind($Value, [string]$Type) {
+function Get-StubKind($Value, [string]$Type) {
     if ($Type) { return $Type }
-    if ($Value -is [array]) { 'MultiString' } elseif ($Value -is [string]) { 'String' } else { 'DWord' }
+    if ($Value -is [array]) { return 'MultiString' }
+    if ($Value -is [string]) { 'String' } else { 'DWord' }
 }
 
-# The doors above are all that opens a key.
-function Open-RegistryKey([string]$Key) { throw "$Key is opened past the stand-ins" }
+# The doors above do not ask for it.
+function Open-RegistryKey([string]$Key) { throw "$Key`: no stand-in of a door asks for it" }
 
 function Write-Registry([string]$Key, [string]$Name, $Value, [string]$Type) {
     Enter-Stub 'Write-Registry'
