@@ -38,11 +38,11 @@ func smbNames() plan.Step {
 	}
 }
 
-// hostsPort keeps Windows from sending from UDP port 65330, which Azure reserves for the host: an answer to it, such as of DNS, never
-// comes (Azure Virtual Network FAQ; Azure/AKS issue 2988). AKS excludes it in its images in the same way (Azure/AgentBaker issue
-// 1913, vhdbuilder/packer/configure-windows-vhd.ps1). netsh fails where the range is there already, and where a program has just
-// bound the port (Azure/AgentBaker pull request 1943): that is a warning, because the node lacks nothing else. Its words are
-// translated, its numbers are not.
+// hostsPort keeps Windows from sending from UDP port 65330, which Azure reserves for the host: an answer to it, such as of DNS,
+// never comes (Azure Virtual Network FAQ; Azure/AKS issue 2988). AKS excludes it in its images in the same way
+// (Azure/AgentBaker issue 1913, vhdbuilder/packer/configure-windows-vhd.ps1). netsh fails where the range is there already, and
+// where a program has just bound the port (Azure/AgentBaker pull request 1943): that is a warning, because the node lacks
+// nothing else. Its words are translated, its numbers are not.
 func hostsPort() []plan.Step {
 	const excluded = "excludedHostPort"
 	common := func(name string, when *plan.Test) plan.Common {

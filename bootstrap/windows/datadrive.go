@@ -57,8 +57,10 @@ func ContainerdRoot(drive bootstrapv1.DataDrive) string {
 	return ""
 }
 
-// addTo comes before all that uses the drive. Windows lets users make folders on it, so containerd's belongs to administrators
-// before it is used, as containerd itself would make it (CreateTopLevelDirectories of its cmd/containerd/server/server.go).
+// addTo comes before all that uses the drive. The script keeps the id of its disk in the bootstrap's own folder, which each
+// bootstrap makes anew: an image may have been made of a node. Windows lets users make folders on it, so containerd's belongs
+// to administrators before it is used, as containerd itself would make it (CreateTopLevelDirectories of its
+// cmd/containerd/server/server.go).
 func (d dataDrive) addTo(p *step.Part) {
 	if d.letter == "" {
 		return
@@ -68,11 +70,6 @@ func (d dataDrive) addTo(p *step.Part) {
 		environment["CAPWIN_FORMAT"] = plan.Text(string(bootstrapv1.DataDriveIfEmpty))
 	}
 	p.Add(step.PhaseWindows,
-		// An image may have been made of a node.
-		&plan.Remove{
-			Common: plan.Common{Name: "data-drive-not-chosen", Reason: step.ReasonDataDriveFailed, Attempts: 3},
-			Paths:  plan.Texts(step.OwnDirectory+`\data-drive.seen`, step.OwnDirectory+`\data-drive.ours`),
-		},
 		step.PrivateFile("data-drive-script", step.ReasonDataDriveFailed, driveScriptFile, []byte(driveScript)),
 		step.Script(plan.Common{
 			Name: "data-drive", Reason: step.ReasonDataDriveFailed, TimeoutSeconds: 300, Attempts: 3, DelaySeconds: &pause,

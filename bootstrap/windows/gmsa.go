@@ -36,9 +36,10 @@ func readGMSAPlugin(in Input) (setting, error) {
 	return gmsaPlugin("{" + strings.ToUpper(id) + "}"), nil
 }
 
-// addTo lets Container Credential Guard call a plug-in. The script lists the plug-in in a key that belongs to TrustedInstaller, in
-// which SYSTEM may not write without taking it, unless its installer has done so already (image-builder, ansible/windows/roles/gmsa,
-// does the same). How its class is registered with COM differs from plug-in to plug-in and is left to their installers.
+// addTo lets Container Credential Guard call a plug-in. The script lists the plug-in in a key that belongs to TrustedInstaller,
+// in which SYSTEM may not write without taking it, unless its installer has done so already (image-builder,
+// ansible/windows/roles/gmsa, does the same). How its class is registered with COM differs from plug-in to plug-in and is left
+// to their installers.
 func (g gmsaPlugin) addTo(p *step.Part) {
 	class := string(g)
 	if class == "" {

@@ -59,8 +59,8 @@ func netshTool(_ context.Context, call *Call) int {
 	return m.kept()
 }
 
-// excludePorts shows, in German, the ports that Windows gives to nobody who asks for any port, or adds some. One that is in a range
-// already cannot be excluded again.
+// excludePorts shows, in German, the ports that Windows gives to nobody who asks for any port, or adds some. One that is in a
+// range already cannot be excluded again.
 func (m *Machine) excludePorts(call *Call, of, first, count string) int {
 	if first == "" {
 		call.Print("\r\nPortausschlussbereiche für das Protokoll \"%s\"\r\n\r\nStartport    Endport\r\n----------    --------\r\n", of)
