@@ -76,7 +76,7 @@ func (k *Kubelet) Restarted() []plan.Step {
 }
 
 // commandWithoutAddress finds what comes before the last flag, which is ours, or all if somebody has removed that.
-const commandWithoutAddress = `^(.+?)( --node-ip=[0-9.]+)?$`
+const commandWithoutAddress = `^(.+?)( --node-ip=[0-9.]+)?\z`
 
 func (k *Kubelet) nodeIPFlag(before string) plan.Value {
 	return joined(plan.Parts(plan.Text(before+"--node-ip="), k.NodeIP))

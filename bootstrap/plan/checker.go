@@ -2,17 +2,20 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // checker collects what is wrong with a plan, for the kinds that look at their fields. It knows which texts Windows takes.
 type checker struct {
 	where string
 	facts map[string]bool
+	// factNames has those of the plan, by their small letters.
+	factNames map[string]string
 	// everyBoot says that the steps at hand are those of every boot.
 	everyBoot bool
 	problems  []error
@@ -24,6 +27,7 @@ var (
 	factName    = regexp.MustCompile(`^[a-z][A-Za-z0-9]{0,62}$`)
 	userName    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,19}$`)
 	serviceName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,80}$`)
+	eventLog    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._/%()-]{0,254}$`)
 	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.()-]*$`)
 	drive       = regexp.MustCompile(`^[A-Za-z]:\\`)
 	// DeviceName finds a part of a path that Windows takes for a device, whatever stands behind its first dot.
@@ -67,6 +71,8 @@ func (c *checker) sets(field, name string) {
 		return
 	}
 	c.must(factName.MatchString(name), field, "%q is not a valid name of a fact", name)
+	c.must(!given[name], field, "%q is a fact that interpreters set themselves", name)
+	c.name(field, name, c.factNames)
 	c.facts[name] = true
 }
 
@@ -81,7 +87,9 @@ func (c *checker) value(field string, value Value) {
 
 // say is the sentence of a failure. It may have facts that are known, and the one that the step itself looks at.
 func (c *checker) say(say Value, looked string) {
-	c.must(say.sample() != "", "say", "is missing: the sentence about the failure")
+	text := say.sample()
+	c.must(text != "", "say", "is missing: the sentence about the failure")
+	c.must(text == strings.TrimLeftFunc(text, unicode.IsSpace), "say", "begins with a blank")
 	for _, part := range say {
 		if part.Fact != "" && part.Fact != looked {
 			c.fact("say", part.Fact)
@@ -154,21 +162,13 @@ func (c *checker) program(field string, program Value) {
 	c.must(strings.HasSuffix(strings.ToLower(text), ".exe"), field, "%q must end in .exe", program)
 }
 
-// expression must mean the same to .NET and Go. It does when Go reads it and it sets no flags.
-func (c *checker) expression(field, expression string) {
-	_, err := syntax.Parse(expression, syntax.Perl)
-	c.must(err == nil && expression != "" && !strings.Contains(expression, "(?"), field,
-		"%q must be a plain regular expression", expression)
-}
-
 // variables must differ in more than case, which Windows ignores in their names.
 func (c *checker) variables(field string, variables map[string]Value) {
-	seen := map[string]bool{}
-	for name, value := range variables {
+	others := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		c.must(variable.MatchString(name), field, "%q is not a valid name of a variable", name)
-		c.must(!seen[strings.ToLower(name)], field, "%q is used twice, in another case", name)
-		seen[strings.ToLower(name)] = true
-		c.value(field, value)
+		c.name(field, name, others)
+		c.value(field, variables[name])
 	}
 }
 
@@ -189,27 +189,4 @@ func (c *checker) number(field string, value Value, least, most int64) {
 	}
 	number, err := strconv.ParseInt(value.sample(), 10, 64)
 	c.must(err == nil && number >= least && number <= most, field, "%q must be a number from %d to %d", value, least, most)
-}
-
-// tree must have names that differ in more than case, which PowerShell ignores.
-func (c *checker) tree(field string, node any) {
-	switch node := node.(type) {
-	case map[string]any:
-		if name, ok := leafFact(node); ok {
-			c.fact(field, name)
-			return
-		}
-		seen := map[string]bool{}
-		for name, child := range node {
-			lower := strings.ToLower(name)
-			c.must(lower != "fact", field, "%q beside other names, or with no text, is half a fact", name)
-			c.must(name != "" && !seen[lower], field, "%q is empty, or used twice in another case", name)
-			seen[lower] = true
-			c.tree(field+"."+name, child)
-		}
-	case []any:
-		for _, child := range node {
-			c.tree(field, child)
-		}
-	}
 }

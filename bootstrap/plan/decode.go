@@ -71,7 +71,7 @@ func checkVersion(data []byte) error {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &read); err != nil {
 		return &Error{Message: fmt.Sprintf("no JSON object: %v", err)}
 	}
-	if read.Version == nil {
+	if read.Version == nil || !Readable(data) {
 		read.Version = ""
 	}
 	if fmt.Sprint(read.Version) != fmt.Sprint(Version) {

@@ -70,7 +70,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"unknown field deep inside", planOf(openToAll), first, `unknown field "diagnose[0].deny"`},
 		{"unknown field of a registry step", planOf(do("registry", `"key":"k","value":"v","hive":"x"`)), first, `unknown field "hive"`},
 		{"field of a step twice", planOf(reboot(`"name":"t"`)), first, `duplicate field "name"`},
-		{"value of another type", planOf(do("file", `"path":true`)), first, "a value must be a string or a list of parts, not true"},
+		{"value of another type", planOf(do("file", `"path":true`)), first, "a whole number of at most 18 digits, not true"},
 		{"part of another type", planOf(do("file", `"path":["a",{"env":"b"}]`)), first, `a part must be a string or {"fact": name}`},
 		{"part with more", planOf(do("file", `"path":[{"fact":"a","else":"b"}]`)), first, "a part must be"},
 		{"list of another type", planOf(do("registry", `"key":"k","type":"MultiString","value":"one"`)), first, "cannot unmarshal"},

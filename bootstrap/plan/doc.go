@@ -7,13 +7,48 @@
 // # Values and facts
 //
 // A value is a string, or a list of parts, each a string or {"fact": name}. Strings are never scanned for placeholders:
-// what only the node knows stands there as a fact. Where a value is expected, a number stands for its digits. In a tree,
-// which is a JSON object of any shape, a leaf {"fact": name} stands for the value of the fact.
+// what only the node knows stands there as a fact. Where a value is expected, a whole number of at most 18 digits stands for
+// its digits. In a tree, which is a JSON object of any shape, a leaf {"fact": name} stands for the value of the fact. A tree has
+// at most 50 objects and lists in each other. Its numbers are whole, of at most 28 digits, all of which are kept, or have one to
+// four decimals.
 //
 // A step whose values need an unknown fact fails before it changes anything; a test (when, check) takes an unknown fact for
-// the empty text. Texts are compared without regard to case. Versions are compared by their dotted numbers: a leading v and
-// everything from the first other character on are ignored, missing parts are 0. Facts that steps find are kept over kills,
-// reboots and later starts.
+// the empty text. Facts that steps find are kept over kills, reboots and later starts.
+//
+// # Names and texts
+//
+// Names of facts, phases and variables, and those in a tree, are printable ASCII and differ from each other in more than case.
+// None is psobject, psbase, psadapted, psextended or pstypenames, in any case: PowerShell has these for itself. A plan with such
+// a name in its JSON, with an empty one, or with two in one object that differ only in case, cannot be read: it is
+// PlanNotUnderstood, and no channel hears of it. No step sets a fact that interpreters set themselves.
+//
+// Texts are compared without regard to case, and so are paths, addresses and names: character by character, each in the simple
+// upper case of Unicode; ı and ſ stay as they are. All characters count, NUL, a soft hyphen or an accent of its own as well.
+// Versions are compared by their dotted numbers, of any length: a leading v and everything from the first other character on,
+// which may be a line end, are ignored, missing parts are 0.
+//
+// Kinds, fields and words such as "running" are written as here. A plan that has them in another case, or a value of another
+// type, is not one of this language, though the node may carry it out.
+//
+// # Patterns and expressions
+//
+// In a pattern of files, and in a name of hnsCleanup, * stands for any text and ? for one character (of UTF-16). All other
+// characters stand for themselves, brackets and backquotes as well, without regard to case.
+//
+// A regular expression (match) is printable ASCII, and finds its text anywhere, without regard to case. It may have:
+//
+//   - characters, of which \ . + * ? ( ) | [ ] { } ^ $ stand behind a backslash; / and - may, too
+//   - . for any character but a line feed, \n, \r, \t
+//   - \d for 0 to 9, \s for a blank, tab, vertical tab, form feed, line feed or carriage return, \D and \S for all others
+//   - [...] and [^...] of these, of ranges of letters or digits such as a-f, and of a minus at the begin or end
+//   - ( ) and |
+//   - * + ? {2} {2,} {2,3}, each also with a ? behind it, of what cannot be empty
+//   - ^ for the begin and \z for the end of the text, which is behind the last line end
+//
+// All others mean something else to Go or .NET, and Validate refuses them. .NET matches with the options ECMAScript, IgnoreCase
+// and CultureInvariant: the sign of Kelvin is a k, and no other letter beyond ASCII is the same as one of ASCII; what lies
+// beyond the first plane of Unicode counts as two characters. A group that takes no part in a match is empty. An expression that
+// has not matched within 10 s does not match.
 //
 // # Sentences
 //
@@ -23,7 +58,8 @@
 //	["the image has kubeadm ", {"fact": "kubeadmVersion"}, ", the Machine wants 1.35"]
 //
 // Interpreters fill in what was measured, without secrets, as one line of printable ASCII of at most 200 characters. A fact
-// that is unknown or blank is shown as "unknown". A report keeps 1000 characters of the whole message, and 300 of a warning.
+// that is unknown or blank is shown as "unknown". A sentence does not begin with a blank. A report keeps 1000 characters of the
+// whole message, 300 of a warning, 100 of the name of a phase or step, 63 of a reason and 64 of a fact, in printable ASCII.
 //
 // # What becomes of a step
 //
@@ -38,6 +74,7 @@
 //   - BootstrapTimeout: deadlineSeconds have passed, which bound every program of a step and every wait
 //   - TooManyReboots: a step asks for more reboots than maxReboots allows
 //   - FactsUnavailable: Windows did not provide the facts of the machine in five attempts
+//   - RebootFailed: a step asks for a reboot, and Windows cannot be told to restart
 //   - InternalError: a failure without a reason
 //
 // One more reason of theirs is the step's failure, which attempts and "optional" apply to:
@@ -50,8 +87,8 @@
 //
 // The state is on the disk before every attempt and after every phase. After a kill the interrupted step is made again,
 // which is why each kind says what counts as "already so" (paths, addresses and names are compared without regard to case,
-// as Windows does, contents with it). The interrupted attempt does not count as failed. Time is counted in whole seconds,
-// while the interpreter runs, by a clock that nothing can set: down time does not count.
+// as Windows does, contents with it; lists by their number and one by one). The interrupted attempt does not count as failed.
+// Time is counted in whole seconds, while the interpreter runs, by a clock that nothing can set: down time does not count.
 //
 // A step may ask for a reboot and then for the next step, or for itself again. The interpreter writes the state, then a key
 // that lives until the next start of the machine, then it calls shutdown. While the key is there, the reboot has not
@@ -63,6 +100,9 @@
 // the task that starts the interpreter. After a failure: write the state, collect the logs, delete what erase names, empty
 // the plan, send the report, disable the task. Each of these may be done twice. This report is the last one, so it is tried
 // three times, with 10 seconds in between.
+//
+// A later start after the end, which there is where the task could not be disabled, sends the report again and disables the task.
+// It does not ask Windows for the facts of the machine: the report has those of the last one.
 //
 // Logs, reports and the reboot come after the steps and are not bound by the deadline: each of their programs has a minute.
 //

@@ -1,5 +1,7 @@
 package plan
 
+import "strings"
+
 // The facts that are known before the first step, and those that a kind sets by itself.
 const (
 	// FactOSBuild is the build of Windows: 20348.
@@ -36,4 +38,19 @@ func startFacts() map[string]bool {
 		FactOSBuild: true, FactOSUBR: true, FactMemoryMiB: true, FactCPUs: true, FactDiskFreeMiB: true,
 		FactComputerName: true, FactSMBIOS: true,
 	}
+}
+
+// given are the facts that no step may set by name.
+var given = map[string]bool{
+	FactOSBuild: true, FactOSUBR: true, FactMemoryMiB: true, FactCPUs: true, FactDiskFreeMiB: true, FactComputerName: true,
+	FactSMBIOS: true, FactManagementIP: true, FactClockOffset: true, FactReport: true, FactObject: true, FactLogin: true,
+}
+
+// factNames are all of them, by their small letters.
+func factNames() map[string]string {
+	names := map[string]string{strings.ToLower(FactUpdated): FactUpdated}
+	for name := range given {
+		names[strings.ToLower(name)] = name
+	}
+	return names
 }

@@ -1,6 +1,6 @@
 package plan
 
-import "strings"
+import "encoding/json"
 
 // Access says whose a file or folder is, and who may use it.
 type Access string
@@ -13,8 +13,9 @@ const (
 	AccessInherit Access = "inherit"
 )
 
-// File creates a file, or replaces it, and creates the folders above it. Owner and access are set at creation, under a random
-// name; then the file gets its own name. A reader never sees half a file. With access admin the step does not follow links.
+// File creates a file, or replaces it, and creates the folders above it. The folders stay when the rest fails. Owner and access
+// are set at creation, under a random name; then the file gets its own name. A reader never sees half a file. With access admin
+// the step does not follow links.
 //
 // Already so: the content has the same SHA-256, and with access admin the same owner and access.
 type File struct {
@@ -31,8 +32,8 @@ type File struct {
 	Secret bool `json:"secret,omitempty"`
 }
 
-// Directory creates a folder and the folders above it. With access admin or guarded, Administrators own it, even if it existed
-// before, and the step fails if a link is in its path.
+// Directory creates a folder and the folders above it. The folders above stay when the rest fails. With access admin or guarded,
+// Administrators own it, even if it existed before, and the step fails if a link is in its path, before it creates anything.
 //
 // Already so: it exists. Owner and access are compared on their own.
 type Directory struct {
@@ -75,7 +76,7 @@ type Reservations struct {
 // ReservationRule sets one field of the file by the value of a fact.
 type ReservationRule struct {
 	// Set is the field, dotted: systemReserved.memory. Missing objects on the way are made; another value on the way is a
-	// failure.
+	// failure. A name on the way differs from all others of its object, those of patch and of other rules, in more than case.
 	Set string `json:"set"`
 	// Fact that decides. It is compared as a version.
 	Fact string `json:"fact"`
@@ -91,7 +92,24 @@ type ReservationRow struct {
 	Value any `json:"value"`
 }
 
-// CollectLogs writes the newest parts of logs into one zip, at most 2 MiB of each file, without secrets.
+// UnmarshalJSON reads the value as a leaf of a tree.
+func (r *ReservationRow) UnmarshalJSON(data []byte) error {
+	var read struct {
+		Below string          `json:"below"`
+		Value json.RawMessage `json:"value"`
+	}
+	if err := decodeStrict(data, &read); err != nil {
+		return err
+	}
+	*r = ReservationRow{Below: read.Below}
+	if len(read.Value) == 0 {
+		return nil
+	}
+	return decodeTree(read.Value, &r.Value)
+}
+
+// CollectLogs writes the newest parts of logs into one zip, at most 2 MiB of each file, without secrets. The zip itself is never
+// one of the logs; when the step fails, the one that was there stays.
 //
 // Already so: never. The zip is written each time.
 type CollectLogs struct {
@@ -102,7 +120,7 @@ type CollectLogs struct {
 	Patterns []Value `json:"patterns,omitempty"`
 	// Events are logs of Windows' event log.
 	Events []string `json:"events,omitempty"`
-	// MaxMiB of all logs, unpacked; 10 when 0.
+	// MaxMiB of all logs, unpacked, at most 1024; 10 when 0.
 	MaxMiB int `json:"maxMiB,omitempty"`
 }
 
@@ -135,13 +153,14 @@ func (s *Reservations) check(c *checker) {
 	c.access(s.Access)
 	c.tree("patch", map[string]any(s.Patch))
 	c.must(len(s.Rules) > 0, "rules", "is empty: a file that is the same on every machine is a step of kind file")
+	c.ways(s.Patch, s.Rules)
 	for _, rule := range s.Rules {
 		c.must(rule.Set != "", "rules.set", "is missing")
-		c.way("rules.set", s.Patch, rule.Set)
 		c.fact("rules.fact", rule.Fact)
 		c.must(len(rule.Rows) > 0, "rules.rows", "is empty")
 		for i, row := range rule.Rows {
 			c.must(row.Value != nil, "rules.rows.value", "is missing")
+			c.tree("rules.rows.value", row.Value)
 			last := i == len(rule.Rows)-1
 			c.must(last == (row.Below == ""), "rules.rows.below", "must be given in every row but the last, which takes the rest")
 		}
@@ -152,24 +171,13 @@ func (c *checker) access(access Access) {
 	c.oneOf("access", string(access), "", string(AccessAdmin), string(AccessInherit))
 }
 
-// way of a dotted name through a tree: it may meet objects only, or nothing yet.
-func (c *checker) way(field string, tree map[string]any, dotted string) {
-	keys := strings.Split(dotted, ".")
-	for _, key := range keys[:len(keys)-1] {
-		next, isObject := tree[key].(map[string]any)
-		_, isFact := leafFact(next)
-		c.must(tree[key] == nil || isObject && !isFact, field, "goes through %s, which is not an object in patch", key)
-		tree = next
-	}
-}
-
 func (s *CollectLogs) check(c *checker) {
 	c.path("path", s.Path)
-	c.must(s.MaxMiB >= 0, "maxMiB", "must not be negative")
+	c.within("maxMiB", s.MaxMiB, 1024)
 	for _, pattern := range s.Patterns {
 		c.pattern("patterns", pattern)
 	}
 	for _, event := range s.Events {
-		c.must(event != "", "events", "has an empty name")
+		c.must(eventLog.MatchString(event), "events", "%q is not a valid name of an event log", event)
 	}
 }

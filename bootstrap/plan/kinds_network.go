@@ -126,8 +126,10 @@ func (s *Address) check(c *checker) {
 func (s *Route) check(c *checker) { c.list("destinations", s.Destinations) }
 
 func (s *HNSNetwork) check(c *checker) {
-	c.must(s.Request["Name"] != nil, "request.Name", "is missing")
-	c.must(s.Request["Type"] != nil || s.Wait, "request.Type", "is missing")
+	c.text("request.Name", s.Request["Name"])
+	if !s.Wait {
+		c.text("request.Type", s.Request["Type"])
+	}
 	c.tree("request", map[string]any(s.Request))
 	c.facts[FactManagementIP] = true
 	c.sets("setSubnet", s.SetSubnet)

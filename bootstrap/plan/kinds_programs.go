@@ -1,6 +1,9 @@
 package plan
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Run runs a program, and succeeds by its exit code. TimeoutSeconds is 600 when 0; after that all its processes are ended.
 //
@@ -14,7 +17,7 @@ type Run struct {
 
 // Program is how a program runs, and what its end means.
 type Program struct {
-	// OkExitCodes is [0] when empty.
+	// OkExitCodes is [0] when empty. An exit code is a number of 32 bits with a sign, as .NET has it: 0xC0000005 is -1073741819.
 	OkExitCodes []int `json:"okExitCodes,omitempty"`
 	// RebootExitCodes mean success after a reboot.
 	RebootExitCodes []int `json:"rebootExitCodes,omitempty"`
@@ -35,7 +38,7 @@ type Program struct {
 
 // Diagnosis turns what a program wrote into a reason.
 type Diagnosis struct {
-	// Match is a regular expression that means the same to .NET and Go. Case does not matter.
+	// Match is a regular expression. Case does not matter.
 	Match string `json:"match"`
 	// Reason of the failure.
 	Reason string `json:"reason"`
@@ -53,7 +56,8 @@ type Fact struct {
 	Argv []Value `json:"argv,omitempty"`
 	// Registry is what is read in place of a program.
 	Registry *RegistryText `json:"registry,omitempty"`
-	// Match finds the answer in the text, without regard to case: its first group, or all that it matches, trimmed.
+	// Match finds the answer in the text, without regard to case: its first group, or all that it matches where it has none,
+	// trimmed. The text of a program is what it wrote to standard output, a line feed, and what it wrote to standard error.
 	Match string `json:"match"`
 	// Set is the name of the fact.
 	Set string `json:"set"`
@@ -62,7 +66,7 @@ type Fact struct {
 }
 
 // RegistryText is a value of the registry as text: a number in digits, the texts of a list with line feeds in between, and a text
-// with variables (ExpandString) with what they stand for. One that is not there is the empty text.
+// with variables (ExpandString) as it was written. One that is not there is the empty text.
 type RegistryText struct {
 	// Key in full: HKEY_LOCAL_MACHINE\...
 	Key string `json:"key"`
@@ -124,6 +128,9 @@ func (s *Run) check(c *checker) {
 
 func (p *Program) check(c *checker) {
 	c.variables("environment", p.Environment)
+	for _, code := range slices.Concat(p.OkExitCodes, p.RebootExitCodes) {
+		c.must(code >= math.MinInt32 && code <= math.MaxInt32, "okExitCodes", "%d must be a number of 32 bits with a sign", code)
+	}
 	if p.Directory != "" {
 		c.path("directory", Text(p.Directory))
 	}
@@ -149,9 +156,9 @@ func (s *Fact) check(c *checker) {
 		c.argv("argv", s.Argv)
 	}
 	c.expression("match", s.Match)
-	c.must(factName.MatchString(s.Set), "set", "%q is not a valid name of a fact", s.Set)
+	c.must(s.Set != "", "set", "is missing: the name of the fact")
 	c.say(s.Say, "")
-	c.facts[s.Set] = true
+	c.sets("set", s.Set)
 }
 
 func (s *Check) check(c *checker) {
@@ -166,6 +173,7 @@ func (s *WaitFor) check(c *checker) {
 	c.must(remote == (s.Host != nil), "host", "belongs to https and clock, and only to them")
 	c.must(remote == (s.Port != nil), "port", "belongs to https and clock, and only to them")
 	c.must(remote == (s.Target == nil), "target", "belongs to all but https and clock")
+	c.within("withinSeconds", s.WithinSeconds, week)
 	c.must((s.For == ForClock) == (s.WithinSeconds > 0), "withinSeconds", "belongs to clock, where it must be 1 or more")
 	c.must(s.For == ForHTTPS || s.Path == nil && s.CA == nil && !s.Insecure, "path", "path, ca and insecure belong to https")
 	c.must(!s.Insecure || s.CA == nil, "insecure", "contradicts ca")

@@ -1,10 +1,13 @@
 package plan
 
+import "strings"
+
 import (
 	"encoding/json"
 )
 
-// Registry sets one value. A variable of the machine's environment counts for the programs of later steps, too.
+// Registry sets one value. A variable of the machine's environment, which is a String or an ExpandString, counts for the programs
+// of later steps, too.
 //
 // Already so: the value exists with the same type and content.
 type Registry struct {
@@ -63,10 +66,18 @@ func (s *Registry) UnmarshalJSON(data []byte) error {
 	return decodeStrict(read.Value, &s.Value)
 }
 
+// environmentKey is the end of the key with the machine's environment.
+const environmentKey = `\session manager\environment`
+
 func (s *Registry) check(c *checker) {
 	c.machineKey("key", s.Key)
 	c.oneOf("type", string(s.Type), "", string(RegistryString), string(RegistryExpandString), string(RegistryDWord),
 		string(RegistryQWord), string(RegistryMultiString))
+	if strings.HasSuffix(strings.ToLower(s.Key), environmentKey) {
+		c.must(variable.MatchString(s.ValueName), "valueName", "%q is not a valid name of a variable", s.ValueName)
+		c.must(s.Type == "" || s.Type == RegistryString || s.Type == RegistryExpandString, "type",
+			"%q must be String or ExpandString for a variable", s.Type)
+	}
 	switch s.Type {
 	case RegistryMultiString:
 		c.must(s.Value == nil, "value", "must be a list for a MultiString")

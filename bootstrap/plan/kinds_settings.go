@@ -82,7 +82,7 @@ type LocalUser struct {
 	User string `json:"user"`
 	// Groups by SID, because Windows translates their names.
 	Groups []Value `json:"groups,omitempty"`
-	// SSHKeys are all keys of the user. When it is empty, the keys of the user stay.
+	// SSHKeys are all keys of the user, in ASCII. When it is empty, the keys of the user stay.
 	SSHKeys []Value `json:"sshKeys,omitempty"`
 }
 
@@ -118,6 +118,9 @@ func (s *LocalUser) check(c *checker) {
 	c.must(userName.MatchString(s.User), "user", "%q is not a name that Windows takes for a user", s.User)
 	c.values("groups", s.Groups)
 	c.values("sshKeys", s.SSHKeys)
+	for _, key := range s.SSHKeys {
+		c.must(printable.MatchString(key.sample()), "sshKeys", "%q must be printable ASCII, and not empty", key)
+	}
 }
 
 func (s *DefenderExclusions) check(c *checker) {

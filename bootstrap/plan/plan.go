@@ -15,13 +15,14 @@ type Plan struct {
 	// Machine says whose plan this is.
 	Machine Machine `json:"machine"`
 
-	// DeadlineSeconds bounds the whole bootstrap, without the time of reboots; 1800 when 0.
+	// DeadlineSeconds bounds the whole bootstrap, without the time of reboots; 1800 when 0. Like all seconds of a plan, they are
+	// at most a week: 604800.
 	DeadlineSeconds int `json:"deadlineSeconds,omitempty"`
 	// WaitSeconds is how long the loader waits, over all boots, for a first result before it lets cloudbase-init go on; 60 when 0.
 	WaitSeconds int `json:"waitSeconds,omitempty"`
 	// Hold is that the loader waits on after a failure and while Windows restarts: only success ends its wait early.
 	Hold bool `json:"hold,omitempty"`
-	// MaxReboots that steps may ask for; 5 when 0.
+	// MaxReboots that steps may ask for, at most 100; 5 when 0.
 	MaxReboots int `json:"maxReboots,omitempty"`
 
 	// Report lists the channels by which the node reports its progress. A channel that fails adds a line to the log.
@@ -37,6 +38,8 @@ type Plan struct {
 	Phases []Phase `json:"phases"`
 	// EveryBoot runs at each start of the machine after a success. It stays on the disk in clear and must hold no secret.
 	EveryBoot []Phase `json:"everyBoot,omitempty"`
+	// Ended says that the interpreter has emptied this plan: without its state, nothing of it is carried out again.
+	Ended bool `json:"ended,omitempty"`
 }
 
 // Machine says whose plan this is.

@@ -31,7 +31,7 @@ type Common struct {
 	Reason string `json:"reason,omitempty"`
 	// TimeoutSeconds bounds a wait, the run of a program or the calls into Windows; each kind has its own default.
 	TimeoutSeconds int `json:"timeoutSeconds,omitempty"`
-	// Attempts that the step has; 1 when 0.
+	// Attempts that the step has, at most 100; 1 when 0.
 	Attempts int `json:"attempts,omitempty"`
 	// DelaySeconds between two attempts; 5 when absent.
 	DelaySeconds *int `json:"delaySeconds,omitempty"`

@@ -12,11 +12,12 @@ import (
 // Validate returns everything that is wrong with a plan, by phase, step and field. A renderer must call it; an interpreter
 // need not.
 func (p *Plan) Validate() error {
-	c := &checker{facts: startFacts()}
+	c := &checker{facts: startFacts(), factNames: factNames()}
 	c.must(p.Version == Version, "version", "%d is not %d", p.Version, Version)
 	c.must(p.Machine.UID != "" && p.Machine.Name != "" && p.Machine.Node != "", "machine", "must have uid, name and node")
-	c.must(p.DeadlineSeconds >= 0 && p.WaitSeconds >= 0 && p.MaxReboots >= 0, "deadlineSeconds",
-		"deadlineSeconds, waitSeconds and maxReboots must not be negative")
+	c.within("deadlineSeconds", p.DeadlineSeconds, week)
+	c.within("waitSeconds", p.WaitSeconds, week)
+	c.within("maxReboots", p.MaxReboots, 100)
 	for _, channel := range p.Report {
 		c.channel(channel)
 	}
@@ -39,11 +40,12 @@ func (p *Plan) Validate() error {
 }
 
 func (c *checker) phases(phases []Phase) {
-	names := map[string]bool{}
+	names, others := map[string]bool{}, map[string]string{}
 	for _, phase := range phases {
 		c.where = "phase " + phase.Name
 		c.must(lineName.MatchString(phase.Name), "name", "%q must be letters, digits, '.' and '-', 63 at most", phase.Name)
 		c.must(!names[phase.Name], "name", "%q is used twice", phase.Name)
+		c.name("name", phase.Name, others)
 		names[phase.Name] = true
 		steps := map[string]bool{}
 		for _, step := range phase.Steps {
@@ -63,9 +65,11 @@ func (c *checker) common(base *Common) {
 	if base.Reason != "" {
 		c.reason("reason", base.Reason)
 	}
-	c.must(base.TimeoutSeconds >= 0, "timeoutSeconds", "must not be negative")
-	c.must(base.Attempts >= 0, "attempts", "must not be negative")
-	c.must(base.DelaySeconds == nil || *base.DelaySeconds >= 0, "delaySeconds", "must not be negative")
+	c.within("timeoutSeconds", base.TimeoutSeconds, week)
+	c.within("attempts", base.Attempts, 100)
+	if base.DelaySeconds != nil {
+		c.within("delaySeconds", *base.DelaySeconds, week)
+	}
 	c.must(!base.Always || c.everyBoot, "always", "belongs to steps of everyBoot")
 	if base.When != nil {
 		c.test("when.", *base.When)
@@ -100,9 +104,17 @@ func (c *checker) channel(channel Channel) {
 	for _, pattern := range channel.Erase {
 		c.pattern("report.erase", pattern)
 	}
+	c.body(channel.Body)
 	if channel.Program != nil {
 		c.program("report.program", channel.Program)
 	}
+}
+
+// body may have the report, and facts that are known before the first step.
+func (c *checker) body(body Tree) {
+	c.facts[FactReport] = true
+	c.tree("report.body", body)
+	delete(c.facts, FactReport)
 }
 
 // ShowsSecret tells whether a value of redact stands in what runs at every boot: that stays on the disk in clear, without the

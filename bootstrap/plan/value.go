@@ -93,7 +93,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]Part(v))
 }
 
-// UnmarshalJSON also takes a number, which stands for its digits: a port is easier to read that way.
+// UnmarshalJSON also takes a whole number, which stands for its digits: a port is easier to read that way.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	switch {
 	case string(data) == "null":
@@ -116,11 +116,10 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 		*v = Text(text)
 		return nil
 	}
-	var number json.Number
-	if err := json.Unmarshal(data, &number); err != nil {
-		return fmt.Errorf("a value must be a string or a list of parts, not %s", data)
+	if !valueNumber.Match(data) {
+		return fmt.Errorf("a value must be a string, a list of parts or a whole number of at most 18 digits, not %s", data)
 	}
-	*v = Text(number.String())
+	*v = Text(string(data))
 	return nil
 }
 
@@ -147,6 +146,9 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 
 // Tree is a JSON object in which a leaf {"fact": name} stands for the fact's value.
 type Tree map[string]any
+
+// UnmarshalJSON keeps all digits of a number.
+func (t *Tree) UnmarshalJSON(data []byte) error { return decodeTree(data, (*map[string]any)(t)) }
 
 // FactLeaf is a leaf of a Tree that only the node knows.
 func FactLeaf(name string) map[string]any { return map[string]any{"fact": name} }

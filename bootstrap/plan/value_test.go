@@ -102,3 +102,17 @@ func TestTreeResolve(t *testing.T) {
 		}
 	}
 }
+
+// A tree goes from the plan into a file or an object: a number that Go or JavaScript would round keeps its digits.
+func TestTreesKeepDigits(t *testing.T) {
+	const tree = `{"a":9007199254740993,"b":[123456789012345678901234567]}`
+	text := `{"version":1,"machine":{"namespace":"","name":"m","uid":"u","node":"n","cluster":""},` +
+		`"report":[{"do":"replace","body":` + tree + `}],"phases":[{"name":"main","steps":[` +
+		`{"do":"reservations","path":"C:\\a","patch":` + tree + `,"rules":[` +
+		`{"set":"c","fact":"cpus","rows":[{"value":` + tree + `}]}]},` +
+		`{"do":"hnsNetwork","request":` + tree + `}]}]}`
+	encoded := string(expect.Got(decode(t, text).Encode())(t))
+	if encoded != text {
+		t.Errorf("%s became\n%s", text, encoded)
+	}
+}

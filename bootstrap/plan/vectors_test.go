@@ -133,8 +133,8 @@ func TestVectorsValidate(t *testing.T) {
 	}
 }
 
-// What the README says of a vector must be of one that is there, and each has a number of its own. test/lab/agent counts them:
-// a lost one is seen.
+// What the README says of a vector must be of one that is there, and each has a number of its own. test/lab/agent counts them: a
+// lost one is seen.
 func TestVectorsReadme(t *testing.T) {
 	text := expect.Got(os.ReadFile("vectors/README.md"))(t)
 	vectors := readVectors(t)

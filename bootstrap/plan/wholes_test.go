@@ -10,7 +10,7 @@ import (
 
 // Each half of what concerns a plan as a whole.
 func TestPlansHalfByHalf(t *testing.T) {
-	const negative, nameless = "must not be negative", "machine must have uid, name and node"
+	const negative, nameless = "-1 must be 0 to", "machine must have uid, name and node"
 	for _, test := range []struct {
 		want   string
 		change func(*plan.Plan)

@@ -119,15 +119,17 @@ func (f frame) cut(userData []byte) (blob []byte, found bool) {
 	return blob, begins && ends
 }
 
-// Loader is what PowerShell is started on.
-func Loader() string { return loader }
+// Loader is what PowerShell is started on, and Agent is the interpreter, as they stand on a node.
+var (
+	Loader = sync.OnceValue(func() string { return Bare(loader) })
+	Agent  = sync.OnceValue(func() string { return Bare(agent + "\n" + steps) })
+)
 
-// Agent is the interpreter as it stands on a node: one script of trimmed lines, without comments and blank lines. Lines of
-// here-strings stay as they are.
-var Agent = sync.OnceValue(func() string {
+// Bare is a script of trimmed lines, without comments and blank lines. Lines of here-strings stay as they are.
+func Bare(script string) string {
 	var packed strings.Builder
 	here, comment := false, false
-	for line := range strings.Lines(agent + "\n" + steps) {
+	for line := range strings.Lines(script) {
 		line = strings.TrimRight(line, "\r\n")
 		if here {
 			here = !strings.HasPrefix(line, "'@")
@@ -143,7 +145,7 @@ var Agent = sync.OnceValue(func() string {
 		here = strings.HasSuffix(line, "@'")
 	}
 	return packed.String()
-})
+}
 
 // blobLine is the length of a blob's lines, which editors can take, without the blanks before them.
 const (

@@ -17,16 +17,28 @@ func read(t *testing.T, path string) []byte {
 }
 
 // Packing must take nothing but comments, blank lines and blanks around lines.
-func TestAgentKeepsAllCode(t *testing.T) {
+func TestPackingKeepsAllCode(t *testing.T) {
+	keepsAllCode(t, scripts.Loader(), "loader.ps1")
+	keepsAllCode(t, scripts.Agent(), "agent.ps1", "steps.ps1")
+	for _, ofPlans := range []string{"../windows/datadrive.ps1", "../windows/domainjoin.ps1", "../windows/gmsaplugin.ps1"} {
+		keepsAllCode(t, scripts.Bare(string(read(t, ofPlans))), ofPlans)
+	}
+	// The only lines that keep their blanks are those of here-strings, where blanks are data.
+	if !strings.Contains(scripts.Agent(), "\n    [MarshalAs(UnmanagedType.LPWStr)] string method") {
+		t.Error("a here-string has lost its blanks")
+	}
+}
+
+func keepsAllCode(t *testing.T, packed string, names ...string) {
+	t.Helper()
 	var code []string
-	for _, name := range []string{"agent.ps1", "steps.ps1"} {
+	for _, name := range names {
 		for line := range strings.Lines(string(read(t, name))) {
 			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
 				code = append(code, line)
 			}
 		}
 	}
-	packed := scripts.Agent()
 	begin, end := "<#", "#>"
 	inComment := false
 	for _, line := range code {
@@ -38,10 +50,6 @@ func TestAgentKeepsAllCode(t *testing.T) {
 	}
 	if strings.Contains(packed, begin) || strings.Contains(packed, "\n\n") {
 		t.Error("comments or blank lines are left")
-	}
-	// The only lines that keep their blanks are those of here-strings, where blanks are data.
-	if !strings.Contains(packed, "\n    [MarshalAs(UnmanagedType.LPWStr)] string method") {
-		t.Error("a here-string has lost its blanks")
 	}
 }
 

@@ -58,6 +58,7 @@ const (
 	ReasonBootstrapTimeout  = "BootstrapTimeout"
 	ReasonTooManyReboots    = "TooManyReboots"
 	ReasonFactsUnavailable  = "FactsUnavailable"
+	ReasonRebootFailed      = "RebootFailed"
 	ReasonStepHung          = "StepHung"
 	ReasonInternalError     = "InternalError"
 )
@@ -79,5 +80,5 @@ var reasons = []string{
 	ReasonContainerdConfigIgnored, ReasonImagePullFailed, ReasonCSIProxyFailed, ReasonDomainJoinFailed, ReasonGMSAPluginFailed,
 	ReasonContainerdTooOld, ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonCNIProgramMissing,
 	ReasonDataDriveFailed, ReasonPlanNotUnderstood, ReasonBootstrapTimeout,
-	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonStepHung, ReasonInternalError,
+	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonRebootFailed, ReasonStepHung, ReasonInternalError,
 }

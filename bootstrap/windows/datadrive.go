@@ -6,6 +6,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
@@ -70,7 +71,7 @@ func (d dataDrive) addTo(p *step.Part) {
 		environment["CAPWIN_FORMAT"] = plan.Text(string(bootstrapv1.DataDriveIfEmpty))
 	}
 	p.Add(step.PhaseWindows,
-		step.PrivateFile("data-drive-script", step.ReasonDataDriveFailed, driveScriptFile, []byte(driveScript)),
+		step.PrivateFile("data-drive-script", step.ReasonDataDriveFailed, driveScriptFile, []byte(scripts.Bare(driveScript))),
 		step.Script(plan.Common{
 			Name: "data-drive", Reason: step.ReasonDataDriveFailed, TimeoutSeconds: 300, Attempts: 3, DelaySeconds: &pause,
 		}, driveScriptFile, plan.Program{Environment: environment}),

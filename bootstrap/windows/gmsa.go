@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
@@ -54,7 +55,7 @@ func (g gmsaPlugin) addTo(p *step.Part) {
 			Registry: &plan.RegistryText{Key: comClasses + class + `\InprocServer32`}, Match: ".+", Set: "gmsaPlugin",
 			Say: plan.Text("the gMSA plug-in " + class + " is not installed"),
 		},
-		step.PrivateFile("gmsa-plugin-script", step.ReasonGMSAPluginFailed, gmsaScriptFile, []byte(gmsaScript)),
+		step.PrivateFile("gmsa-plugin-script", step.ReasonGMSAPluginFailed, gmsaScriptFile, []byte(scripts.Bare(gmsaScript))),
 		step.Script(common("gmsa-plugin"), gmsaScriptFile,
 			plan.Program{Environment: map[string]plan.Value{"CAPWIN_CLASS": plan.Text(class)}}))
 }

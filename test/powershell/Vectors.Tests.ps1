@@ -36,6 +36,7 @@ Describe 'vector <Name>' -ForEach $script:Vectors {
         $got.sentinel | Should -Be ($got.report.state -eq 'Succeeded')
         foreach ($name in @(if ($expect['facts']) { $expect.facts.Keys })) { $got.state.facts[$name] | Should -Be $expect.facts[$name] }
         foreach ($name in @(if ($expect['durations']) { $expect.durations.Keys })) { $got.report.durations[$name] | Should -Be $expect.durations[$name] }
+        foreach ($name in @(if ($expect['reportFacts']) { $expect.reportFacts.Keys })) { $got.report.facts[$name] | Should -Be $expect.reportFacts[$name] }
         foreach ($path in @($expect.gone)) { if ($path) { Test-Path -LiteralPath (ConvertTo-Path $base $path) | Should -BeFalse } }
         foreach ($path in @($expect.exists)) { if ($path) { Test-Path -LiteralPath (ConvertTo-Path $base $path) | Should -BeTrue } }
         foreach ($path in @(if ($expect['json']) { $expect.json.Keys })) {

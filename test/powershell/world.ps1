@@ -8,7 +8,7 @@ function ConvertTo-RealTree($Node, [string]$Base, [bool]$IsPath) {
     if ($Node -is [hashtable]) {
         $map = @{}
         foreach ($key in @($Node.PSBase.Keys)) {
-            $path = $key -in 'path', 'paths', 'patterns', 'erase', 'creates' -or ($key -eq 'target' -and $Node['for'] -eq 'file')
+            $path = $key -in 'path', 'paths', 'patterns', 'erase', 'creates', 'logins' -or ($key -eq 'target' -and $Node['for'] -eq 'file')
             $map[$key] = ConvertTo-RealTree $Node[$key] $Base $path
         }
         return $map
@@ -37,7 +37,7 @@ function Initialize-World($Vector, [string]$Base) {
     $access = @{}
     foreach ($path in @(if ($world['acl']) { $world['acl'].Keys })) { $access[(ConvertTo-RealTree $path $Base $true)] = $world['acl'][$path] }
     $world['acl'] = $access
-    $plan = if ($Vector.ContainsKey('planText')) { $Vector['planText'] } else { ConvertTo-Json (ConvertTo-RealTree $Vector['plan'] $Base $false) -Depth 20 -Compress }
+    $plan = if ($Vector.ContainsKey('planText')) { $Vector['planText'] } else { ConvertTo-Json (ConvertTo-RealTree $Vector['plan'] $Base $false) -Depth 100 -Compress }
     [IO.File]::WriteAllText("$root/plan.json", $plan)
     $world
 }

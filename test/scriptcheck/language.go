@@ -54,6 +54,9 @@ var allowed = map[string]string{
 
 	`c:\run\cluster-api`: "the folder of the sentinel",
 
+	`hkey_local_machine\system\currentcontrolset\control\session manager\environment`: "the variables of the machine",
+	`hkey_local_machine\software\microsoft\windows nt\currentversion`:                 "what Windows tells of itself",
+
 	"config":    "a verb of sc.exe",
 	"enabled":   "DHCP is",
 	"failure":   "a verb of sc.exe, and English",
@@ -81,7 +84,7 @@ var allowed = map[string]string{
 // engineReasons are given by the interpreter itself.
 var engineReasons = []string{
 	step.ReasonPlanNotUnderstood, step.ReasonBootstrapTimeout, step.ReasonTooManyReboots,
-	step.ReasonFactsUnavailable, step.ReasonStepHung, step.ReasonInternalError,
+	step.ReasonFactsUnavailable, step.ReasonRebootFailed, step.ReasonStepHung, step.ReasonInternalError,
 }
 
 // ownPaths are the interpreter's: its folders, and the sentinel that Cluster API knows.

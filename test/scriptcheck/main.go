@@ -17,8 +17,8 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "8f7c07025040a9ce772e1efd39ed34981396ddee7b2137d40ddd0a600873444e",
-	"bootstrap/scripts/loader.ps1":     "c34ed5a24118f80c6908902aad2addbb63992b161dbb69051a591fe223ec7750",
+	"the packed agent":                 "e5d2155ff148f6a38eca3238b8acaded5f3af08e8d96b0d908e1b6759edb69f6",
+	"bootstrap/scripts/loader.ps1":     "69d585c14bac61b9611a3ae2b8a5cb082fad913672d0851c5c6cf3d8863318e6",
 	"bootstrap/windows/datadrive.ps1":  "922f77fe788fff42619ee523b39c64e267505d9fae8bbb31594ee90d903146b7",
 	"bootstrap/windows/gmsaplugin.ps1": "6a6d9fb8192fcf7d56e87a5a6c962362cbdb413e5ca82c2b6a3c3907894011ff",
 	"bootstrap/windows/domainjoin.ps1": "960de05252de4418659c68c893cbea19563e201aef55f63a12a54f3d83dd3d7f",

@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -42,16 +41,16 @@ func (r *run) realAdapter(mac string) (windows.Adapter, error) {
 		return windows.Adapter{}, err
 	}
 	found := slices.DeleteFunc(slices.Clone(all), func(a windows.Adapter) bool { return a.Virtual })
-	why := failf("no adapter has the MAC %s", mac)
+	why := failf("no adapter has the default route")
 	switch {
 	case mac != "":
-		found = withMAC(found, mac)
+		found, why = withMAC(found, mac), failf("no adapter has the MAC %s", mac)
 	case len(found) > 1:
 		best, err := r.defaultRoute()
 		if err != nil {
 			return windows.Adapter{}, err
 		}
-		found, why = ofRoute(all, found, best.Index), failf("no adapter has the default route")
+		found = ofRoute(all, found, best.Index)
 	}
 	if len(found) == 0 {
 		return windows.Adapter{}, why
@@ -61,7 +60,7 @@ func (r *run) realAdapter(mac string) (windows.Adapter, error) {
 
 func withMAC(adapters []windows.Adapter, mac string) []windows.Adapter {
 	return slices.DeleteFunc(adapters, func(a windows.Adapter) bool {
-		return !strings.EqualFold(notHex.ReplaceAllString(a.MAC, ""), mac)
+		return !windows.Same(notHex.ReplaceAllString(a.MAC, ""), mac)
 	})
 }
 
@@ -93,7 +92,7 @@ func (r *run) adapter(mac string) (windows.Adapter, error) {
 	}
 	var found *windows.Adapter
 	for i, one := range all {
-		same := strings.EqualFold(notHex.ReplaceAllString(one.MAC, ""), wanted)
+		same := windows.Same(notHex.ReplaceAllString(one.MAC, ""), wanted)
 		if same && (found == nil || one.Virtual && !found.Virtual) {
 			found = &all[i]
 		}

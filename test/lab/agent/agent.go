@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -43,9 +45,9 @@ type run struct {
 	boot *plan.ReportBoot
 	// problem is what the last probe of a wait saw.
 	problem string
-	// secrets are lines that are never told, secretFiles says that some of them are a file's.
-	secrets      []secretLine
-	secretFiles  bool
+	// secrets are never told; see secrets.go.
+	secrets      []*regexp.Regexp
+	redact       []string
 	started      time.Time
 	startElapsed int
 }
@@ -82,13 +84,8 @@ func (r *run) carryOut(ctx context.Context) error {
 		return err
 	case r.state.State == plan.StateRebooting && marked:
 		return r.shutdown(ctx)
-	case r.hasEveryBoot() && !marked:
-		return r.everyBoot(ctx)
 	case r.state.over():
-		if err := r.forget(); err != nil {
-			return err
-		}
-		return r.finish(ctx)
+		return r.startAgain(ctx, marked)
 	}
 	r.state.State = plan.StateRunning
 	if err := r.phases(ctx, r.plan.Phases); err != nil || r.restart != "" {
@@ -97,19 +94,36 @@ func (r *run) carryOut(ctx context.Context) error {
 	return r.succeed(ctx)
 }
 
+// startAgain is a start after the end.
+func (r *run) startAgain(ctx context.Context, marked bool) error {
+	if err := r.forget(); err != nil {
+		return err
+	}
+	if r.hasEveryBoot() && !marked {
+		return r.everyBoot(ctx)
+	}
+	return r.finish(ctx)
+}
+
 // load reads plan, state and facts. A plan that it does not understand ends the bootstrap before anything is changed.
 func (r *run) load(ctx context.Context) error {
-	text, _ := r.machine.ReadFile(Root + `\plan.json`) // decode refuses a missing plan, too
+	text, err := r.machine.ReadFile(Root + `\plan.json`)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err // decode refuses a missing plan
+	}
 	r.head = readHead(text)
-	r.state = r.readState()
+	if r.state, err = r.readState(); err != nil {
+		return err
+	}
 	r.startElapsed = r.state.Elapsed
+	r.readSecrets(nil)
 	if r.state.over() {
 		return nil
 	}
 	if err := r.decode(text); err != nil {
 		return err
 	}
-	r.readSecrets()
+	r.readSecrets(r.plan.Phases)
 	r.state.Phases = max(r.state.Phases, len(r.plan.Phases))
 	if err := r.findFacts(ctx); err != nil {
 		return err
@@ -188,7 +202,7 @@ func (r *run) step(ctx context.Context, step plan.Step) error {
 			return ctx.Err()
 		}
 		problem = asFailure(err)
-		r.log("%s", r.protect(problem.message, 2000))
+		r.log("%s", problem.message)
 		s.Attempts++
 		if problem.final || s.Attempts >= limit {
 			break
@@ -236,7 +250,7 @@ func (r *run) reboot(ctx context.Context) error {
 	s.Reboots++
 	s.State = plan.StateRebooting
 	if err := r.machine.MarkBoot(); err != nil {
-		return err
+		return cannotRestart(err)
 	}
 	if err := r.save(); err != nil {
 		return err
@@ -248,5 +262,15 @@ func (r *run) reboot(ctx context.Context) error {
 func (r *run) shutdown(ctx context.Context) error {
 	r.log("reboot")
 	// 1115 and 1190: another restart is in progress, or is scheduled.
-	return r.tool(ctx, []string{"shutdown.exe", "/r", "/t", "5", "/f", "/d", "p:2:4"}, 0, 1115, 1190)
+	err := r.tool(ctx, []string{"shutdown.exe", "/r", "/t", "5", "/f", "/d", "p:2:4"}, 0, 1115, 1190)
+	if err != nil {
+		return cannotRestart(err)
+	}
+	return nil
+}
+
+func cannotRestart(err error) error {
+	problem := asFailure(err)
+	problem.reason, problem.message = "RebootFailed", "the machine cannot be restarted: "+problem.message
+	return problem
 }

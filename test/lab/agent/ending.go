@@ -36,8 +36,8 @@ func (r *run) succeed(ctx context.Context) error {
 func (r *run) fail(ctx context.Context, err error) error {
 	problem := asFailure(err)
 	s := r.state
-	if r.boot != nil {
-		r.log("%s", r.protect(problem.message, 2000)) // the bootstrap stays what it was, and the next start tries again
+	if s == nil || r.boot != nil {
+		r.log("%s", problem.message) // the bootstrap stays what it was, and the next start tries again
 		return nil
 	}
 	s.State = plan.StateFailed
@@ -61,13 +61,14 @@ func (r *run) fail(ctx context.Context, err error) error {
 	return r.finish(ctx)
 }
 
-// finish reports, and disables the task unless everyBoot needs it.
+// finish reports, and disables the task unless everyBoot needs it, or what could not be erased.
 func (r *run) finish(ctx context.Context) error {
 	r.lastReport(ctx)
+	left := r.head.Erase
 	for _, channel := range r.head.Report {
-		r.erase(channel.Erase)
+		left = append(left, r.erase(channel.Erase)...)
 	}
-	if ctx.Err() != nil || r.hasEveryBoot() {
+	if ctx.Err() != nil || len(left) > 0 || r.hasEveryBoot() {
 		return ctx.Err()
 	}
 	if err := r.aside(ctx, 60, func() error { return r.machine.DisableTask(TaskName) }); err != nil {
@@ -78,8 +79,10 @@ func (r *run) finish(ctx context.Context) error {
 
 // forget erases the copies of the user data, and all of the plan that reports and everyBoot do not need.
 func (r *run) forget() error {
-	r.erase(r.head.Erase)
-	rest := kept{Version: r.head.Version, Machine: r.head.Machine, Report: r.head.Report, Phases: []string{}}
+	r.head.Erase = r.erase(r.head.Erase)
+	rest := kept{
+		Version: r.head.Version, Machine: r.head.Machine, Report: r.head.Report, Erase: r.head.Erase, Phases: []string{}, Ended: true,
+	}
 	if r.head.keepsEveryBoot() && r.state.State != plan.StateFailed {
 		rest.EveryBoot, rest.DeadlineSeconds = r.head.EveryBoot, r.head.DeadlineSeconds
 	}
@@ -90,17 +93,40 @@ func (r *run) forget() error {
 	return r.machine.Keep(Root+`\plan.json`, text)
 }
 
-// erase goes on where a path cannot be removed.
-func (r *run) erase(patterns []plan.Value) {
-	paths, err := r.match(patterns)
+// erase goes on where a pattern cannot be, and gives back those of what is still there.
+func (r *run) erase(patterns []plan.Value) []plan.Value {
+	left := []plan.Value{}
+	for _, pattern := range patterns {
+		if err := patiently(func() error { return r.eraseOne(pattern) }); err != nil {
+			r.warn("erase: " + err.Error())
+			left = append(left, pattern)
+		}
+	}
+	return left
+}
+
+func (r *run) eraseOne(pattern plan.Value) error {
+	paths, err := r.match([]plan.Value{pattern})
 	if err != nil {
-		r.warn("erase: " + err.Error())
+		return err
 	}
 	for _, path := range paths {
 		if err := r.machine.Remove(path); err != nil {
-			r.warn("erase: " + err.Error())
+			return err
 		}
 	}
+	return nil
+}
+
+// patiently tries as often as the node does while a scanner holds a file; what that costs there, 5 s, is no time of the lab's clock.
+func patiently(do func() error) error {
+	var err error
+	for range 25 {
+		if err = do(); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 func (r *run) hasEveryBoot() bool {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -77,6 +78,9 @@ func (r *run) directory(step *plan.Directory) error {
 // protectFolder looks for links before and after: none may have come meanwhile.
 func (r *run) protectFolder(path, sddl string) error {
 	if err := r.noLink(path); err != nil {
+		return err
+	}
+	if err := r.machine.MakeAbove(path); err != nil {
 		return err
 	}
 	if err := r.machine.MakeDirectory(path); err != nil {
@@ -194,6 +198,7 @@ func (r *run) collectLogs(ctx context.Context, step *plan.CollectLogs) error {
 	if err != nil {
 		return err
 	}
+	paths = slices.DeleteFunc(paths, same(step.Path.String())) // it is never a log itself
 	var packed bytes.Buffer
 	logs := &logZip{run: r, zip: zip.NewWriter(&packed), left: orElse(step.MaxMiB, 10) * mebibyte}
 	for _, event := range step.Events {
@@ -233,7 +238,7 @@ type logZip struct {
 }
 
 func (l *logZip) add(name, text string) error {
-	clean := l.run.hide(text)
+	clean := strings.Join(l.run.safeLines(text), "\n")
 	if len(clean) > l.left {
 		return nil
 	}

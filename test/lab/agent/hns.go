@@ -51,10 +51,10 @@ func (r *run) addNetwork(request map[string]any) error {
 	}
 	there := false
 	for _, network := range networks {
-		if network["Name"] != request["Name"] {
+		if !windows.Same(text(network, "Name"), text(request, "Name")) {
 			continue
 		}
-		if network["Type"] == request["Type"] {
+		if windows.Same(text(network, "Type"), text(request, "Type")) {
 			there = true
 			continue
 		}
@@ -120,7 +120,7 @@ func (r *run) addEndpoint(name, on string) error {
 
 func (r *run) hnsItem(path, name string) (map[string]any, error) {
 	items, err := r.machine.HNSCall("GET", path, "")
-	at := slices.IndexFunc(items, func(item map[string]any) bool { return item["Name"] == name })
+	at := slices.IndexFunc(items, func(item map[string]any) bool { return windows.Same(text(item, "Name"), name) })
 	if at < 0 {
 		return nil, err
 	}

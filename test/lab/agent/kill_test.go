@@ -35,7 +35,7 @@ const longPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid
    "valueName":"HTTP_PROXY","value":"http://p:3128"},
   {"do":"run","name":"ports","argv":["netsh.exe","interface","ipv4","set","dynamicport","tcp","start=34000","num=31536"]},
   {"do":"localUser","name":"user","user":"capi","groups":["S-1-5-32-544"],"sshKeys":["ssh-ed25519 AAAA x"]},
-  {"do":"fact","name":"pages-before","argv":["pages.exe"],"match":"size (\\d+)|$","set":"pages","say":"no pages"},
+  {"do":"fact","name":"pages-before","argv":["pages.exe"],"match":"size (\\d+)|\\z","set":"pages","say":"no pages"},
   {"do":"registry","name":"pages","key":"HKEY_LOCAL_MACHINE\\SOFTWARE\\a","valueName":"pages","value":"8192",
    "when":{"fact":"pages","isNot":"8192"}},
   {"do":"reboot","name":"pages-reboot","if":"always","when":{"fact":"pages","isNot":"8192"}},

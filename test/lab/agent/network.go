@@ -148,7 +148,7 @@ func (r *run) clearRoutes(index int, to, via string) (there bool, err error) {
 		return false, err
 	}
 	all = slices.DeleteFunc(all, func(one windows.Route) bool { return one.Index != index })
-	if slices.ContainsFunc(all, func(one windows.Route) bool { return strings.EqualFold(one.Via, via) }) {
+	if slices.ContainsFunc(all, func(one windows.Route) bool { return windows.Same(one.Via, via) }) {
 		return true, nil
 	}
 	for _, old := range all {
@@ -166,7 +166,7 @@ func (r *run) dns(index int, wanted []string) error {
 	}
 	// Windows lists these site-local ones where there is no IPv6 server.
 	have = slices.DeleteFunc(slices.Clone(have), func(one string) bool { return strings.HasPrefix(strings.ToLower(one), "fec0:") })
-	if len(wanted) == 0 || slices.EqualFunc(have, wanted, strings.EqualFold) {
+	if len(wanted) == 0 || slices.EqualFunc(have, wanted, windows.Same) {
 		return nil
 	}
 	return r.machine.SetDNSServers(index, wanted)
@@ -201,6 +201,6 @@ func (r *run) hasAddress(address string) (bool, error) {
 	all, err := r.machine.NetAddresses()
 	return slices.ContainsFunc(all, func(one windows.Address) bool {
 		text, _, _ := strings.Cut(one.Address, "/")
-		return strings.EqualFold(text, address)
+		return windows.Same(text, address)
 	}), err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -112,13 +113,39 @@ func diagnose(program plan.Program, name string, limit int, done windows.Result)
 	return problem
 }
 
-// find matches without regard to case.
+// find matches without regard to case, as the node does: with ECMAScript, IgnoreCase and CultureInvariant of .NET.
 func find(expression, text string) ([]string, error) {
 	compiled, err := regexp.Compile("(?i)" + expression)
 	if err != nil {
 		return nil, fmt.Errorf("the expression '%s' is wrong: %w", expression, err)
 	}
-	return compiled.FindStringSubmatch(text), nil
+	at := compiled.FindStringSubmatchIndex(asNet(text))
+	var groups []string
+	for i := 0; i < len(at); i += 2 {
+		groups = append(groups, text[max(0, at[i]):max(0, at[i+1])]) // a group that takes no part is empty
+	}
+	return groups, nil
+}
+
+// asNet is a text of as many bytes that Go matches as .NET matches the text itself, where expressions have ASCII only: a vertical
+// tab is a blank, a long s is not an s, and what is beyond the first plane of Unicode counts as two characters.
+func asNet(text string) string {
+	const letter = "\u05d0" // of two bytes, without case
+	var same strings.Builder
+	for i, char := range text {
+		switch {
+		case char == '\v':
+			same.WriteByte('\f')
+		case char == 'ſ':
+			same.WriteString(letter)
+		case char > 0xffff:
+			same.WriteString(letter + letter)
+		default:
+			_, size := utf8.DecodeRuneInString(text[i:]) // of what is not UTF-8, one byte
+			same.WriteString(text[i : i+size])
+		}
+	}
+	return same.String()
 }
 
 func (r *run) fact(ctx context.Context, step *plan.Fact) error {

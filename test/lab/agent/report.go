@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -21,19 +22,9 @@ var (
 	notInName    = regexp.MustCompile(`[^\w.-]`)
 )
 
-// hide takes the secrets of the plan out of a text, and everything that looks like a join token.
-func (r *run) hide(text string) string {
-	for _, secret := range r.head.Redact {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "[redacted]")
-		}
-	}
-	return joinToken.ReplaceAllString(text, "[redacted]")
-}
-
 // protect makes one line of printable ASCII, without secrets, of a limited length.
 func (r *run) protect(text string, limit int) string {
-	clean := notPrintable.ReplaceAllString(r.hideLines(text), " ")
+	clean := notPrintable.ReplaceAllString(r.hide(text), " ")
 	if len(clean) > limit {
 		return clean[:limit-3] + "..."
 	}
@@ -42,9 +33,7 @@ func (r *run) protect(text string, limit int) string {
 
 // lastLines are the last 20 lines that are not blank, 200 characters each.
 func (r *run) lastLines(text string) []string {
-	lines := slices.DeleteFunc(lineEnd.Split(r.hideLines(text), -1), func(line string) bool {
-		return strings.TrimSpace(line) == "" || r.isShown(line)
-	})
+	lines := slices.DeleteFunc(r.safeLines(text), func(line string) bool { return strings.TrimSpace(line) == "" })
 	lines = lines[max(0, len(lines)-20):]
 	for i, line := range lines {
 		lines[i] = r.protect(line, 200)
@@ -55,14 +44,14 @@ func (r *run) lastLines(text string) []string {
 // warn keeps a warning once, at most 20 of them.
 func (r *run) warn(message string) {
 	text := r.protect(message, 300)
-	r.log("warning: %s", text)
+	r.log("warning: %s", message)
 	if len(r.state.Warnings) < 20 && !slices.Contains(r.state.Warnings, text) {
 		r.state.Warnings = append(r.state.Warnings, text)
 	}
 }
 
 func (r *run) log(format string, args ...any) {
-	line := r.stamp() + " " + fmt.Sprintf(format, args...) + "\r\n"
+	line := r.stamp() + " " + r.protect(fmt.Sprintf(format, args...), 2000) + "\r\n"
 	_ = r.machine.Append(Root+`\agent.log`, []byte(line)) // a log that cannot be written must not end a bootstrap
 }
 
@@ -78,7 +67,7 @@ func (r *run) reportTo(ctx context.Context, tries int) {
 		err = r.machine.Keep(Root+`\report.json`, []byte(text))
 	}
 	if err != nil {
-		r.log("report: %s", r.protect(err.Error(), 300))
+		r.log("report: %s", err)
 		return
 	}
 	for _, channel := range r.head.Report {
@@ -92,7 +81,7 @@ func (r *run) sendTo(ctx context.Context, channel plan.Channel, text string, tri
 		if err == nil {
 			return
 		}
-		r.log("report %s: %s", channel.Do, r.protect(err.Error(), 300))
+		r.log("report %s: %s", channel.Do, err)
 		if try >= tries || r.machine.Clock.Sleep(ctx, 10*time.Second) != nil {
 			return
 		}
@@ -160,15 +149,12 @@ func (r *run) sendWith(ctx context.Context, values []plan.Value) error {
 func (r *run) reportText() (string, error) {
 	s := r.state
 	report := plan.Report{
-		Version: plan.Version, UID: s.UID, State: s.State, Reason: s.Reason, Message: s.Message,
-		Phase: plan.ReportPhase{Index: min(s.Phase+1, s.Phases), Of: s.Phases, Name: s.PhaseName},
-		Step:  s.StepName, ExitCode: s.ExitCode, Reboots: s.Reboots, Elapsed: s.Elapsed,
+		Version: plan.Version, UID: s.UID, State: s.State, Reason: r.protect(s.Reason, 63), Message: s.Message,
+		Phase: plan.ReportPhase{Index: min(s.Phase+1, s.Phases), Of: s.Phases, Name: r.protect(s.PhaseName, 100)},
+		Step:  r.protect(s.StepName, 100), ExitCode: s.ExitCode, Reboots: s.Reboots, Elapsed: s.Elapsed,
 		LastLines: s.LastLines, Warnings: s.Warnings, Durations: s.Durations,
-		Facts: plan.ReportFacts{
-			OS:        r.facts[plan.FactOSBuild] + "." + r.facts[plan.FactOSUBR],
-			MemoryMiB: r.facts[plan.FactMemoryMiB], CPUs: r.facts[plan.FactCPUs], Updated: r.facts[plan.FactUpdated],
-		},
-		At: r.stamp(), Boot: s.Boot,
+		Facts: r.reportFacts(),
+		At:    r.stamp(), Boot: s.Boot,
 	}
 	if r.boot == nil {
 		report.Elapsed = r.elapsed()
@@ -182,6 +168,20 @@ func (r *run) reportText() (string, error) {
 	return text, err
 }
 
+// reportFacts are those of the last report where Windows was not asked: at a start after the end.
+func (r *run) reportFacts() plan.ReportFacts {
+	var last plan.Report
+	if text, err := r.machine.ReadFile(Root + `\report.json`); len(r.facts) == 0 && err == nil {
+		_ = json.Unmarshal(text, &last) // a report that is damaged has no facts
+		return last.Facts
+	}
+	short := func(name string) string { return r.protect(r.facts[name], 64) }
+	return plan.ReportFacts{
+		OS: short(plan.FactOSBuild) + "." + short(plan.FactOSUBR), MemoryMiB: short(plan.FactMemoryMiB), CPUs: short(plan.FactCPUs),
+		Updated: short(plan.FactUpdated),
+	}
+}
+
 // encode writes ASCII, whatever the names in a plan are made of.
 func (r *run) encode(report plan.Report) (string, error) {
 	plain, err := windows.PlainJSON(report)
@@ -189,7 +189,7 @@ func (r *run) encode(report plan.Report) (string, error) {
 		return "", err
 	}
 	var text strings.Builder
-	for _, char := range r.hide(plain) {
+	for _, char := range plain {
 		switch {
 		case char < 0x80:
 			text.WriteRune(char)
@@ -230,7 +230,8 @@ func (r *run) markedFailure() string {
 
 func (r *run) sendConsole(port string) error {
 	s := r.state
-	step := notInName.ReplaceAllString(s.StepName, "-")
-	line := fmt.Sprintf("CAPWIN uid=%s phase=%d/%d step=%s state=%s reason=%s", s.UID, s.Phase+1, s.Phases, step, s.State, s.Reason)
+	step := notInName.ReplaceAllString(r.protect(s.StepName, 100), "-")
+	line := fmt.Sprintf("CAPWIN uid=%s phase=%d/%d step=%s state=%s reason=%s",
+		s.UID, min(s.Phase+1, s.Phases), s.Phases, step, s.State, r.protect(s.Reason, 63))
 	return r.machine.WriteSerial(port, line)
 }

@@ -1,60 +1,89 @@
 package agent
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// secretLine is a line of a secret, and what is left of it without blanks and without what is not ASCII.
-type secretLine struct{ text, dense string }
-
 var (
 	lineEnds  = regexp.MustCompile(`[\r\n]+`)
+	blanks    = regexp.MustCompile(`[\x00-\x20]+`)
 	notDense  = regexp.MustCompile(`[^\x21-\x7e]+`)
-	shownLine = regexp.MustCompile(`^\s*\+ `)
+	shownLine = regexp.MustCompile(`^\s*\+ |CategoryInfo`)
 )
 
-// shortestSecret: a shorter line would also hide plain words.
-const shortestSecret = 8
+const (
+	// shortestSecret: a shorter line would also hide plain words.
+	shortestSecret = 8
+	// foreign stands in a secret for what is not ASCII.
+	foreign = "\x00"
+)
 
-// readSecrets takes the lines of all secrets of the plan and of its secret files.
-func (r *run) readSecrets() {
-	texts := r.plan.Redact
-	for _, phase := range r.plan.Phases {
+// readSecrets takes the lines of all secrets of the plan and of its secret files, the longest first: one may be a part of another.
+func (r *run) readSecrets(phases []plan.Phase) {
+	r.redact = slices.Clone(r.head.Redact)
+	longestFirst := func(a, b string) int { return cmp.Compare(len(b), len(a)) }
+	slices.SortStableFunc(r.redact, longestFirst)
+	texts := append(slices.Clone(r.redact), secretFiles(phases)...)
+	var lines []string
+	for _, text := range texts {
+		for _, line := range lineEnds.Split(text, -1) {
+			line = strings.Trim(notDense.ReplaceAllString(blanks.ReplaceAllString(line, ""), foreign), foreign)
+			if len(strings.ReplaceAll(line, foreign, "")) >= shortestSecret {
+				lines = append(lines, line)
+			}
+		}
+	}
+	slices.SortStableFunc(lines, longestFirst)
+	r.secrets = nil
+	for _, line := range slices.Compact(lines) {
+		r.secrets = append(r.secrets, shownAs(line))
+	}
+}
+
+func secretFiles(phases []plan.Phase) []string {
+	var texts []string
+	for _, phase := range phases {
 		for _, step := range phase.Steps {
 			if file, ok := step.(*plan.File); ok && file.Secret {
-				r.secretFiles = true
 				texts = append(texts, file.Text.String()+string(file.Content))
 			}
 		}
 	}
-	for _, text := range texts {
-		for _, line := range lineEnds.Split(text, -1) {
-			line = strings.TrimSpace(line)
-			if dense := notDense.ReplaceAllString(line, ""); len(dense) >= shortestSecret {
-				r.secrets = append(r.secrets, secretLine{line, dense})
-			}
-		}
-	}
+	return texts
 }
 
-// hideLines hides secrets in what is told: also where a console has wrapped one, or has written it in its own code page; then all
-// of the text is hidden.
-func (r *run) hideLines(text string) string {
-	clean := r.hide(text)
-	for _, secret := range r.secrets {
-		clean = strings.ReplaceAll(clean, secret.text, "[redacted]")
-	}
-	dense := notDense.ReplaceAllString(clean, "")
-	for _, secret := range r.secrets {
-		if strings.Contains(dense, secret.dense) {
-			return "[redacted]"
+// shownAs finds a line also where a console has wrapped it, or has written it in its own code page.
+func shownAs(line string) *regexp.Regexp {
+	var parts []string
+	for _, char := range line {
+		part := regexp.QuoteMeta(string(char))
+		if string(char) == foreign {
+			part = `[\s\S]{0,4}`
 		}
+		parts = append(parts, part)
 	}
-	return clean
+	return regexp.MustCompile(strings.Join(parts, `[^\x21-\x7e]*`))
 }
 
-// isShown says that PowerShell shows a line that failed, behind a plus and cut: it may be part of a secret script.
-func (r *run) isShown(line string) bool { return r.secretFiles && shownLine.MatchString(line) }
+// hide takes secrets out of what is told, and all that looks like a join token.
+func (r *run) hide(text string) string {
+	for _, secret := range r.secrets {
+		text = secret.ReplaceAllString(text, "[redacted]")
+	}
+	for _, secret := range r.redact {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	return joinToken.ReplaceAllString(text, "[redacted]")
+}
+
+// safeLines leaves out the lines in which PowerShell shows, cut, what has failed: they may be part of a secret script.
+func (r *run) safeLines(text string) []string {
+	return slices.DeleteFunc(lineEnd.Split(r.hide(text), -1), shownLine.MatchString)
+}

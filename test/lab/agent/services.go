@@ -20,7 +20,7 @@ func (r *run) service(ctx context.Context, step *plan.Service) error {
 	if err != nil {
 		return err
 	}
-	if strings.EqualFold(have.depends, wanted.depends) && have.image == wanted.image && have.start == wanted.start {
+	if windows.Same(have.depends, wanted.depends) && have.image == wanted.image && have.start == wanted.start {
 		return nil
 	}
 	return r.configure(ctx, step.Service, have, wanted)

@@ -20,7 +20,8 @@ func (r *run) feature(step *plan.Feature) error {
 	var unknown, missing []string
 	pending := false
 	for _, name := range names {
-		switch have[name] {
+		name, state, _ := windows.Named(have, name)
+		switch state {
 		case "":
 			unknown = append(unknown, name)
 		case "Installed":

@@ -3,8 +3,10 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -19,6 +21,7 @@ type head struct {
 	Report          []plan.Channel
 	Redact          []string
 	Erase           []plan.Value
+	Ended           bool
 	Logs            *plan.CollectLogs
 	EveryBoot       json.RawMessage
 }
@@ -26,12 +29,12 @@ type head struct {
 func readHead(text []byte) head {
 	var fields map[string]json.RawMessage
 	read := head{Version: json.RawMessage("null")}
-	if json.Unmarshal(text, &fields) != nil {
+	if !plan.Readable(text) || json.Unmarshal(text, &fields) != nil {
 		return read
 	}
 	for name, into := range map[string]any{
 		"machine": &read.Machine, "deadlineSeconds": &read.DeadlineSeconds, "report": &read.Report, "redact": &read.Redact,
-		"erase": &read.Erase, "logs": &read.Logs,
+		"erase": &read.Erase, "logs": &read.Logs, "ended": &read.Ended,
 	} {
 		if field := fields[name]; field != nil {
 			_ = json.Unmarshal(field, into) // Decode tells what is wrong; this takes what can be read
@@ -55,7 +58,9 @@ type kept struct {
 	Version         json.RawMessage `json:"version"`
 	Machine         plan.Machine    `json:"machine"`
 	Report          []plan.Channel  `json:"report"`
+	Erase           []plan.Value    `json:"erase"`
 	Phases          []string        `json:"phases"`
+	Ended           bool            `json:"ended"`
 	DeadlineSeconds int             `json:"deadlineSeconds,omitempty"`
 	EveryBoot       json.RawMessage `json:"everyBoot,omitempty"`
 }
@@ -97,21 +102,29 @@ func (s *state) forBoot(phases int, boot *plan.ReportBoot) *state {
 	return &other
 }
 
-// readState takes the state of this plan, or begins.
-func (r *run) readState() *state {
-	begin := &state{
-		Version: 1, UID: r.head.Machine.UID, State: plan.StateRunning, LastLines: []string{}, Warnings: []string{},
+// readState takes the state of this plan, or begins. What cannot be read is not missing. How a bootstrap has ended was in the state:
+// to begin again with the emptied plan would tell of a success.
+func (r *run) readState() (*state, error) {
+	uid := r.head.Machine.UID
+	text, err := r.machine.ReadFile(Root + `\state.json`)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	found := newState("")
+	if err == nil && json.Unmarshal(text, found) == nil && found.UID == uid {
+		return found, nil
+	}
+	if r.head.Ended {
+		return nil, errors.New("the plan has been carried out, and its state is lost")
+	}
+	return newState(uid), nil
+}
+
+func newState(uid string) *state {
+	return &state{
+		Version: 1, UID: uid, State: plan.StateRunning, LastLines: []string{}, Warnings: []string{},
 		Durations: map[string]int{}, Facts: map[string]string{},
 	}
-	text, err := r.machine.ReadFile(Root + `\state.json`)
-	if err != nil {
-		return begin
-	}
-	found := *begin
-	if json.Unmarshal(text, &found) != nil || found.UID != r.head.Machine.UID {
-		return begin
-	}
-	return &found
 }
 
 // save writes the state of the bootstrap; everyBoot writes only its result.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
 // resolved is a copy of a step with the facts put in: every Value is a text, and no Tree has a fact. A step that needs an
@@ -116,8 +117,8 @@ func (r *run) holds(test plan.Test) (bool, error) {
 		wanted plan.Value
 		holds  func(found, wanted string) bool
 	}{
-		{test.Is, strings.EqualFold},
-		{test.IsNot, func(f, w string) bool { return !strings.EqualFold(f, w) }},
+		{test.Is, windows.Same},
+		{test.IsNot, func(f, w string) bool { return !windows.Same(f, w) }},
 		{test.AtLeast, func(f, w string) bool { return compareVersions(f, w) >= 0 }},
 		{test.Below, func(f, w string) bool { return compareVersions(f, w) < 0 }},
 	} {
@@ -146,15 +147,16 @@ func (r *run) sentence(say plan.Value) string {
 
 // same says whether Windows takes two texts for the same: case does not matter in paths, addresses and names.
 func same(one string) func(string) bool {
-	return func(other string) bool { return strings.EqualFold(one, other) }
+	return func(other string) bool { return windows.Same(one, other) }
 }
 
 // compareVersions compares dotted numbers. A leading v and all from the first other character on are ignored.
 func compareVersions(left, right string) int {
 	a, b := versionParts(left), versionParts(right)
 	for i := range max(len(a), len(b)) {
-		if difference := part(a, i) - part(b, i); difference != 0 {
-			return int(max(-1, min(1, difference)))
+		one, other := part(a, i), part(b, i)
+		if order := cmp.Or(len(one)-len(other), strings.Compare(one, other)); order != 0 {
+			return order
 		}
 	}
 	return 0
@@ -169,14 +171,11 @@ func versionParts(text string) []string {
 	return strings.Split(text, ".")
 }
 
-// part is 0 for a missing part.
-func part(parts []string, i int) int64 {
+// part is a number without leading zeros, of any length: of two such texts the longer one is the larger number. A missing part
+// is 0.
+func part(parts []string, i int) string {
 	if i >= len(parts) {
-		return 0
+		return ""
 	}
-	number, err := strconv.ParseInt(parts[i], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return number
+	return strings.TrimLeft(parts[i], "0")
 }

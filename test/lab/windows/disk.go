@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"sort"
@@ -45,7 +44,7 @@ func sameCase(folder, part string) string {
 		return part
 	}
 	for _, entry := range entries {
-		if strings.EqualFold(entry.Name(), part) {
+		if Same(entry.Name(), part) {
 			return entry.Name()
 		}
 	}
@@ -93,6 +92,9 @@ func (m *Machine) DirectoryExists(name string) bool {
 // nor its access. An empty sddl inherits.
 func (m *Machine) WriteFile(name string, content []byte, sddl string) error {
 	return m.through("Save-File", func() error {
+		if err := m.makeAbove(name); err != nil {
+			return err
+		}
 		if err := m.anew(name, sddl); err != nil {
 			return err
 		}
@@ -169,6 +171,22 @@ func (m *Machine) Append(name string, content []byte) error {
 	}
 	_, err = file.Write(content)
 	return errors.Join(err, file.Close())
+}
+
+// MakeAbove makes the folders above a file or folder, without an effect. They stay when the rest fails.
+func (m *Machine) MakeAbove(name string) error {
+	return held(m, func() error { return m.makeAbove(name) })
+}
+
+func (m *Machine) makeAbove(name string) error {
+	host, err := m.HostPath(name)
+	if err == nil {
+		err = m.onDrive(name)
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(host), 0o700)
+	}
+	return err
 }
 
 // MakeDirectory makes a folder that is not there.
@@ -276,17 +294,6 @@ func (m *Machine) Match(pattern string) ([]string, error) {
 	}
 	sort.Strings(found)
 	return found, nil
-}
-
-// Like is PowerShell's -like: *, ? and [] without regard to case.
-func Like(text, mask string) bool {
-	fits, err := path.Match(strings.ToLower(escapeSlash(mask)), strings.ToLower(escapeSlash(text)))
-	return err == nil && fits
-}
-
-// path.Match gives the two slashes a meaning that names of networks and files do not have.
-func escapeSlash(text string) string {
-	return strings.NewReplacer("/", "\x01", `\`, "\x02").Replace(text)
 }
 
 // Base is the last segment of a path.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -211,18 +210,6 @@ func (m *Machine) variable(env map[string]string, name string) (value string, ok
 	defer m.mu.Unlock()
 	found, ok := m.state.value(ControlKey+`\Session Manager\Environment`, name)
 	return found.Text, ok
-}
-
-var inPercents = regexp.MustCompile(`%[^%]+%`)
-
-// replaceVariables leaves names that no variable has, as Windows does.
-func (m *Machine) replaceVariables(text string) string {
-	return inPercents.ReplaceAllStringFunc(text, func(name string) string {
-		if value, ok := m.variable(nil, strings.Trim(name, "%")); ok {
-			return value
-		}
-		return name
-	})
 }
 
 // environment is what a program sees: the machine's variables, and over them its own.

@@ -66,15 +66,13 @@ func (m *Machine) ReadRegistry(key, name string) (value RegistryValue, ok bool, 
 	return value, ok, nil
 }
 
-// RegistryText is a value as text, as .NET reads it (Registry.GetValue): numbers in digits, variables of an ExpandString
-// replaced; the texts of a list have line feeds in between. One that is not there is empty.
+// RegistryText is a value as text: numbers in digits, variables of an ExpandString as they were written; the texts of a list have
+// line feeds in between. One that is not there is empty.
 func (m *Machine) RegistryText(key, name string) (string, error) {
 	value, _, err := m.ReadRegistry(key, name)
 	switch value.Type {
 	case "MultiString":
 		return strings.Join(value.List, "\n"), err
-	case "ExpandString":
-		return m.replaceVariables(value.Text), err
 	case "":
 		return "", err
 	}

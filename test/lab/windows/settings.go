@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,13 +35,27 @@ func (m *Machine) FirewallOn() bool { return held(m, func() bool { return !m.sta
 // FeatureFaults say how the installation of Windows features goes wrong.
 type FeatureFaults struct{ NeedsReboot, NeverDone, Fails bool }
 
-// Features gives the install state of those of names that exist.
+// Features gives the install state of those of names that exist, by the names that Windows has for them.
 func (m *Machine) Features(names []string) (map[string]string, error) {
 	return ask(m, "Get-WindowsFeature", func() (map[string]string, error) {
-		found := maps.Clone(m.state.Features)
-		maps.DeleteFunc(found, func(name, _ string) bool { return !slices.Contains(names, name) })
+		found := map[string]string{}
+		for _, wanted := range names {
+			if name, state, ok := Named(m.state.Features, wanted); ok {
+				found[name] = state
+			}
+		}
 		return found, nil
 	})
+}
+
+// Named looks up what Windows calls by a name, in whatever case somebody wrote it.
+func Named[V any](all map[string]V, wanted string) (name string, found V, ok bool) {
+	for name, one := range all {
+		if Same(name, wanted) {
+			return name, one, true
+		}
+	}
+	return wanted, found, false
 }
 
 // InstallFeatures says whether it went well and whether Windows must be started again.
@@ -73,7 +86,10 @@ type User struct {
 
 // LocalUser is the SID of a local account, or "".
 func (m *Machine) LocalUser(name string) (string, error) {
-	return ask(m, "Get-LocalUser", func() (string, error) { return cmp.Or(m.state.Users[name], &User{}).SID, nil })
+	return ask(m, "Get-LocalUser", func() (string, error) {
+		_, user, _ := Named(m.state.Users, name)
+		return cmp.Or(user, &User{}).SID, nil
+	})
 }
 
 // never is how PowerShell shows that neither password nor account expire.
@@ -91,8 +107,8 @@ func (m *Machine) AddLocalUser(name, password string) (string, error) {
 // AddGroupMember makes a user a member of a group, unless it is one.
 func (m *Machine) AddGroupMember(sid, name string) error {
 	return m.through("Add-LocalGroupMember", func() error {
-		user := m.state.Users[name]
-		if user == nil {
+		_, user, ok := Named(m.state.Users, name)
+		if !ok {
 			return fmt.Errorf("principal %s was not found", name)
 		}
 		if slices.Contains(user.Groups, sid) {
