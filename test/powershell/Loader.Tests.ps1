@@ -1,52 +1,12 @@
-# Go's user data -> loader -> task -> agent, with the Windows commands recorded.
+# Go's user data -> loader -> task -> agent.
 BeforeAll {
-    . "$PSScriptRoot/world.ps1"
-    $script:Shell = (Get-Process -Id $PID).Path
-    # The folder that cloudbase-init makes of user data, with agent.ps1, loader.ps1 and plan.json in it.
-    function New-Staging([string]$Uid, [string]$Name, [int]$Wait = 20, [switch]$Hold) {
-        $b64 = [Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes('S3CRET'))
-        $plan = @{ version = 1; waitSeconds = $Wait; machine = @{ uid = $Uid; name = 'm'; node = 'n' }; report = @(); redact = @('S3CRET')
-            phases = @(@{ name = 'one'; steps = @(@{ do = 'file'; name = 'f'; path = "$TestDrive/out-$Uid.txt"; content = $b64 }) })
-        }
-        if ($Hold) { $plan.hold = $true }
-        Set-Content "$TestDrive/$Name.json" (ConvertTo-Json $plan -Depth 9)
-        & go run -C $PSScriptRoot ./userdata "$TestDrive/$Name.json" "$TestDrive/capwin-$Name"
-        if ($LASTEXITCODE) { throw "user data: exit code $LASTEXITCODE" }
-        "$TestDrive/capwin-$Name"
-    }
-    # Runs the loader in a process where the commands of Windows write to a log, as does whether its folder and a root are
-    # there at each of them; the "task" starts the agent that the loader has put into the root. Access is what -Access says.
-    function Invoke-Loader([string]$Staging, [string]$Root, [string]$Task = 'run', [string]$Access = 'O:BAG:SYD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)') {
-        $driver = @"
-`$Log = '$Root.log'
-function Write-Log(`$Text) { Add-Content `$Log "`$Text staging=`$(Test-Path '$Staging')" }
-# DirectorySecurity is of Windows; a mode of Unix takes its place in CreateDirectory.
-function New-Object(`$TypeName, `$ArgumentList) {
-    if (`$TypeName -ne 'Security.AccessControl.DirectorySecurity') { return Microsoft.PowerShell.Utility\New-Object `$TypeName `$ArgumentList }
-    [IO.UnixFileMode]448 | Add-Member ScriptMethod SetSecurityDescriptorSddlForm { param(`$s, `$what) Write-Log "access root=`$(Test-Path '$Root') `$s" } -PassThru
-}
-function Get-Acl(`$LiteralPath) {
-    if (-not (Test-Path `$LiteralPath)) { throw 'no such folder' }
-    [pscustomobject]@{} | Add-Member ScriptMethod GetSecurityDescriptorSddlForm { '$Access' } -PassThru
-}
-function Stop-ScheduledTask { [CmdletBinding()] param(`$TaskName) Write-Log 'stop' }
-function New-ScheduledTaskAction(`$Execute, `$Argument) { "`$Execute `$Argument" }
-function New-ScheduledTaskTrigger([switch]`$AtStartup) { "startup=`$AtStartup" }
-function New-ScheduledTaskPrincipal(`$UserId, `$LogonType, `$RunLevel) { "`$UserId `$LogonType `$RunLevel" }
-function New-ScheduledTaskSettingsSet([timespan]`$ExecutionTimeLimit, `$Priority, `$MultipleInstances, [switch]`$AllowStartIfOnBatteries, [switch]`$DontStopIfGoingOnBatteries, `$RestartCount, `$RestartInterval) { "limit=`$ExecutionTimeLimit" }
-function Register-ScheduledTask(`$TaskName, [switch]`$Force, `$Action, `$Trigger, `$Principal, `$Settings) { Write-Log "register `$TaskName|`$Action|`$Trigger|`$Principal|`$Settings" }
-function Start-ScheduledTask(`$TaskName) {
-    Write-Log 'start'
-    if ('$Task' -eq 'run') { Start-Process '$Shell' -ArgumentList '-NoProfile', '-File', '$Root.task.ps1' -RedirectStandardOutput '$Root.o' -RedirectStandardError '$Root.e' }
-}
-& '$Staging/loader.ps1' -Root '$Root'
-exit `$LASTEXITCODE
-"@
-        Set-Content "$Root.task.ps1" "`$World = @{ base = '$TestDrive/base' }; . '$Root/agent.ps1' -Root '$Root' -Sentinel '$Root.done' -NoRun; . '$PSScriptRoot/stubs.ps1'; Invoke-Agent"
-        Set-Content "$Root.driver.ps1" $driver
-        if (Test-Path "$Root.log") { Remove-Item "$Root.log" }
-        $text = & $Shell -NoProfile -File "$Root.driver.ps1"
-        @{ Text = @($text) -join "`n"; Code = $LASTEXITCODE; Log = @(if (Test-Path "$Root.log") { Get-Content "$Root.log" }) }
+    $script:LoaderBase = "$TestDrive"
+    . "$PSScriptRoot/loading.ps1"
+    & go build -C $PSScriptRoot -o "$TestDrive/userdata" ./userdata
+    if ($LASTEXITCODE) { throw "go build: exit code $LASTEXITCODE" }
+    function Set-Kept([string]$Root, [string]$File, [string]$Text) {
+        $null = [IO.Directory]::CreateDirectory($Root)
+        [IO.File]::WriteAllText("$Root/$File", $Text)
     }
 }
 
@@ -58,15 +18,17 @@ Describe 'loader' {
         $got = Invoke-Loader $staging $root
         $got.Text | Should -Be 'CAPWIN uid=u1 state=Succeeded phase=one reason='
         $got.Code | Should -Be 0
-        $got.Log[0] | Should -Be 'stop staging=True'
-        $got.Log[1] | Should -Be 'access root=False O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA) staging=True' -Because 'access is there before the folder'
-        $got.Log[2] | Should -Match 'register capwin-agent\|.*powershell.exe -NoProfile -NonInteractive -ExecutionPolicy RemoteSigned -File ".*r1.agent.ps1"\|startup=True\|S-1-5-18 ServiceAccount Highest\|limit=00:00:00'
-        $got.Log[2] | Should -Match 'staging=False$' -Because 'the plan does not stand there while anything else happens'
-        $got.Log[3] | Should -Be 'start staging=False'
+        $access = 'access root=False O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA) staging=True'
+        $got.Log[0] | Should -Be $access -Because 'access is there before the folder'
+        $got.Log[1] | Should -Be 'task.register capwin-agent staging=False' -Because 'the plan does not stand there meanwhile'
+        $got.Log[2] | Should -Be 'task.start capwin-agent staging=False'
+        $command = 'powershell.exe -NoProfile -NonInteractive -ExecutionPolicy RemoteSigned -File ".*r1.agent.ps1"'
+        $how = '\|startup=True\|S-1-5-18 ServiceAccount Highest\|limit=00:00:00 priority=4 instances=IgnoreNew battery=True,True'
+        $got.Registered | Should -Match "^capwin-agent\|.*$command$how"
         Get-Content "$TestDrive/out-u1.txt" | Should -Be 'S3CRET'
         Test-Path "$root.done" | Should -BeTrue
         Test-Path $staging | Should -BeFalse
-        @(Get-ChildItem "$root.*" | Where-Object Name -Match '\.[0-9a-f]{32}$') | Should -BeNullOrEmpty -Because 'the folder got its name'
+        @(Get-ChildItem "$root.*" | Where-Object { $_.Name -match '\.[0-9a-f]{32}$' }) | Should -BeNullOrEmpty -Because 'the folder got its name'
         [IO.File]::ReadAllText("$root/agent.ps1") | Should -Be $agent
         Get-Content -Raw "$root/plan.json" | Should -Not -Match 'steps'
     }
@@ -78,37 +40,35 @@ Describe 'loader' {
         Get-Content -Raw "$root/plan.json" | Should -Not -Match 'steps'
         Test-Path "$TestDrive/capwin-a" | Should -BeFalse
     }
-    It 'begins anew for another machine' {
+    It 'begins anew for another machine, whose task is there' {
         $root = "$TestDrive/r1"
         $got = Invoke-Loader (New-Staging 'u2' 'b') $root
         $got.Text | Should -Be 'CAPWIN uid=u2 state=Succeeded phase=one reason='
-        $got.Log[0] | Should -Be 'stop staging=True'
+        $got.Log[0] | Should -Be 'task.stop capwin-agent staging=True'
         (Get-Content -Raw "$root/state.json" | ConvertFrom-Json).uid | Should -Be 'u2'
     }
-    It 'begins anew where a user of Windows has made the folder: <name>' -ForEach @(
-        @{ name = 'their own'; access = 'O:S-1-5-21-1-2-3-1001G:DUD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)' }
-        @{ name = 'open'; access = 'O:BAG:SYD:AI(A;OICI;FA;;;SY)(A;OICIID;FA;;;BU)' }
+    It 'begins anew where a user of Windows has made the folder: <Name>' -ForEach @(
+        @{ Name = 'their own'; Access = 'O:S-1-5-21-1-2-3-1001G:DUD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)' }
+        @{ Name = 'open'; Access = 'O:BAG:SYD:AI(A;OICI;FA;;;SY)(A;OICIID;FA;;;BU)' }
     ) {
         $root = "$TestDrive/r2"
-        $null = New-Item -ItemType Directory -Force $root
-        Set-Content "$root/plan.json" '{"version":1,"machine":{"uid":"u5"}}'
-        Set-Content "$root/agent.ps1" 'throw "not ours"'
-        $got = Invoke-Loader (New-Staging 'u5' 'h') $root 'run' $access
+        Set-Kept $root 'plan.json' '{"version":1,"machine":{"uid":"u5"}}'
+        Set-Kept $root 'agent.ps1' 'throw "not ours"'
+        $got = Invoke-Loader (New-Staging 'u5' 'h') $root 'run' $Access
         $got.Text | Should -Be 'CAPWIN uid=u5 state=Succeeded phase=one reason='
-        $got.Log[1] | Should -Match '^access root=True O:BAD:PAI'
+        @($got.Log -match '^access root=.* O:BAD:PAI').Count | Should -Be 1
         Get-Content -Raw "$root/agent.ps1" | Should -Not -Match 'not ours'
     }
-    It 'begins anew where what is kept is <name>' -ForEach @(
-        @{ name = 'damaged'; text = '{"version":1,"mach' }, @{ name = 'of no machine'; text = '{"version":1,"machine":null}' }
+    It 'begins anew where what is kept is <Name>' -ForEach @(
+        @{ Name = 'damaged'; Text = '{"version":1,"mach' }, @{ Name = 'of no machine'; Text = '{"version":1,"machine":null}' }
     ) {
         $root = "$TestDrive/r4"
-        $null = New-Item -ItemType Directory -Force $root
-        Set-Content "$root/plan.json" $text
+        Set-Kept $root 'plan.json' $Text
         (Invoke-Loader (New-Staging 'u6' 'i') $root).Text | Should -Be 'CAPWIN uid=u6 state=Succeeded phase=one reason='
         Remove-Item -Recurse $root
     }
     It 'writes the files anew' {
-        $staging = New-Staging 'u7' 'j'
+        $staging = New-Staging 'u7' 'j' 0
         chmod 0444 "$staging/plan.json" "$staging/agent.ps1"
         $null = Invoke-Loader $staging "$TestDrive/r6" 'idle'
         (Get-Item "$TestDrive/r6/agent.ps1").UnixMode | Should -Match '^-rw' -Because 'a file that is moved would keep its access'
@@ -117,46 +77,45 @@ Describe 'loader' {
     It 'waits no longer than the plan says, with its own folder gone' {
         $root = "$TestDrive/r3"
         $clock = [Diagnostics.Stopwatch]::StartNew()
-        $got = Invoke-Loader (New-Staging 'u3' 'c' 2) $root 'idle'
+        $got = Invoke-Loader (New-Staging 'u3' 'c' 1) $root 'idle'
         $got.Text | Should -Be 'CAPWIN uid=u3 state=Running phase= reason='
         $got.Code | Should -Be 0
         $clock.Elapsed.TotalSeconds | Should -BeLessThan 15
-        $got.Log[-1] | Should -Be 'start staging=False'
+        $got.Log[-1] | Should -Be 'task.start capwin-agent staging=False'
     }
-    It 'waits <least> s and less than <most> s: <state> after <elapsed> s of 30, hold is <hold>' -ForEach @(
-        @{ state = 'Failed'; elapsed = 20; hold = $true; least = 9; most = 25 }
-        @{ state = 'Rebooting'; elapsed = 20; hold = $true; least = 9; most = 25 }
-        @{ state = 'Running'; elapsed = 20; hold = $false; least = 9; most = 25 }
-        @{ state = 'Succeeded'; elapsed = 5; hold = $true; least = 0; most = 20 }
-        @{ state = 'Failed'; elapsed = 5; hold = $false; least = 0; most = 20 }
-        @{ state = 'Rebooting'; elapsed = 5; hold = $false; least = 0; most = 20 }
-        @{ state = 'Running'; elapsed = 40; hold = $true; least = 0; most = 20 }
+    It 'waits <Least> s and less than <Most> s: <State> after <Elapsed> s of 30, hold is <Hold>' -ForEach @(
+        @{ State = 'Failed'; Elapsed = 29; Hold = $true; Least = 0.9; Most = 15 }
+        @{ State = 'Rebooting'; Elapsed = 29; Hold = $true; Least = 0.9; Most = 15 }
+        @{ State = 'Running'; Elapsed = 29; Hold = $false; Least = 0.9; Most = 15 }
+        @{ State = 'Succeeded'; Elapsed = 5; Hold = $true; Least = 0; Most = 20 }
+        @{ State = 'Failed'; Elapsed = 5; Hold = $false; Least = 0; Most = 20 }
+        @{ State = 'Rebooting'; Elapsed = 5; Hold = $false; Least = 0; Most = 20 }
+        @{ State = 'Running'; Elapsed = 40; Hold = $true; Least = 0; Most = 20 }
     ) {
-        $root = "$TestDrive/r8-$state-$elapsed-$hold"
-        $null = New-Item -ItemType Directory -Force $root
-        Set-Content "$root/plan.json" '{"version":1,"machine":{"uid":"u9"}}'
-        Set-Content "$root/state.json" (ConvertTo-Json @{ uid = 'u9'; state = $state; phaseName = 'join'; reason = 'r'; elapsed = $elapsed })
-        $staging = New-Staging 'u9' 'l' 30 -Hold:$hold
+        $root = "$TestDrive/r8-$State-$Elapsed-$Hold"
+        Set-Kept $root 'plan.json' '{"version":1,"machine":{"uid":"u9"}}'
+        Set-Kept $root 'state.json' (ConvertTo-Json @{ uid = 'u9'; state = $State; phaseName = 'join'; reason = 'r'; elapsed = $Elapsed })
+        $staging = New-Staging 'u9' 'l' 30 -Hold:$Hold
         $clock = [Diagnostics.Stopwatch]::StartNew()
         $got = Invoke-Loader $staging $root 'idle'
-        $got.Text | Should -Be "CAPWIN uid=u9 state=$state phase=join reason=r"
+        $got.Text | Should -Be "CAPWIN uid=u9 state=$State phase=join reason=r"
         $got.Code | Should -Be 0
-        $clock.Elapsed.TotalSeconds | Should -BeGreaterOrEqual $least
-        $clock.Elapsed.TotalSeconds | Should -BeLessThan $most
-        @($got.Log -like 'start*').Count | Should -Be ([int]($state -in 'Running', 'Rebooting'))
+        $clock.Elapsed.TotalSeconds | Should -BeGreaterOrEqual $Least
+        $clock.Elapsed.TotalSeconds | Should -BeLessThan $Most
+        @($got.Log -like 'task.start*').Count | Should -Be ([int]($State -in 'Running', 'Rebooting'))
     }
     It 'goes on with a task that was not started' {
         $root = "$TestDrive/r3"
         $got = Invoke-Loader (New-Staging 'u3' 'c' 20) $root
         $got.Text | Should -Be 'CAPWIN uid=u3 state=Succeeded phase=one reason='
-        $got.Log | Should -Contain 'start staging=False'
-        $got.Log | Should -Not -Contain 'stop staging=True'
+        $got.Log | Should -Contain 'task.start capwin-agent staging=False'
+        @($got.Log -like 'task.stop*').Count | Should -Be 0
     }
-    It 'ends with 1 and a word, and leaves nothing, for a plan that is <name>' -ForEach @(
-        @{ name = 'damaged'; text = '{"redact":["S3CRET"' }, @{ name = 'not a plan'; text = '[]' }, @{ name = 'of no machine'; text = '{"machine":null}' }
+    It 'ends with 1 and a word, and leaves nothing, for a plan that is <Name>' -ForEach @(
+        @{ Name = 'damaged'; Text = '{"redact":["S3CRET"' }, @{ Name = 'not a plan'; Text = '[]' }, @{ Name = 'of no machine'; Text = '{"machine":null}' }
     ) {
         $staging = New-Staging 'u4' 'd'
-        Set-Content "$staging/plan.json" $text
+        [IO.File]::WriteAllText("$staging/plan.json", $Text)
         $got = Invoke-Loader $staging "$TestDrive/r5" 'idle'
         $got.Code | Should -Be 1
         $got.Text | Should -Match '^CAPWIN state=Failed phase=loader reason=LoaderFailed'
@@ -166,16 +125,24 @@ Describe 'loader' {
     }
     It 'ends with 1 and a word where the agent beside it is damaged, and leaves its folder to the next command' {
         $staging = New-Staging 'u10' 'm'
-        Set-Content "$staging/agent.ps1" 'function {'
+        [IO.File]::WriteAllText("$staging/agent.ps1", 'function {')
         $got = Invoke-Loader $staging "$TestDrive/r9" 'idle'
         $got.Code | Should -Be 1
         $got.Text | Should -Match '(?s)^CAPWIN state=Failed phase=loader reason=LoaderFailed.*CAPWIN the folder of the loader is in use'
         Test-Path "$TestDrive/r9" | Should -BeFalse
     }
     It 'removes no folder that cloudbase-init has not made' {
-        $staging = New-Staging 'u8' 'k'
-        Rename-Item $staging 'copy'
+        $staging = New-Staging 'u8' 'k' 0
+        Rename-Item -Path $staging -NewName 'copy'
         (Invoke-Loader "$TestDrive/copy" "$TestDrive/r7" 'idle').Code | Should -Be 0
         Test-Path "$TestDrive/copy/loader.ps1" | Should -BeTrue
+    }
+    It 'tells what the task has done meanwhile, each in a process of its own' {
+        $staging = New-Staging 'u11' 'n'
+        $text = "`$LoaderBase = '$TestDrive'; . '$PSScriptRoot/loading.ps1'; `$got = Invoke-Loader '$staging' '$TestDrive/r10' 'process'"
+        [IO.File]::WriteAllText("$TestDrive/driver.ps1", "$text; `$got.Text; exit `$got.Code")
+        & $env:PWSH -NoProfile -NonInteractive -File "$TestDrive/driver.ps1" | Should -Be 'CAPWIN uid=u11 state=Succeeded phase=one reason='
+        $LASTEXITCODE | Should -Be 0
+        Get-Content "$TestDrive/out-u11.txt" | Should -Be 'S3CRET'
     }
 }

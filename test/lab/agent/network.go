@@ -82,7 +82,7 @@ func (r *run) configureInterface(index int, six bool, mtu int, servers []string)
 	if six {
 		family = "IPv6"
 	}
-	now, err := r.machine.NetInterface(index)
+	now, err := r.machine.NetInterface(index, family)
 	if err != nil {
 		return err
 	}

@@ -198,6 +198,7 @@ func (w *world) furnishNetwork(s *windows.State) {
 		s.Adapters = append(s.Adapters, windows.Adapter{
 			Index: a.Index, MAC: a.MAC, Name: a.Name, Virtual: a.Virtual, Hidden: a.Hidden,
 			DHCP: a.DHCP == nil || *a.DHCP, MTU: cmp.Or(a.MTU, 1500),
+			DHCP6: a.DHCP == nil || *a.DHCP, MTU6: cmp.Or(a.MTU, 1500),
 		})
 		s.DNS[a.Index] = w.DNS
 	}

@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,10 +20,24 @@ type Adapter struct {
 	Virtual bool   `json:"virtual,omitempty"`
 	// Hidden is one that is no longer present. It keeps its name.
 	Hidden bool `json:"hidden,omitempty"`
-	// DHCP is for IPv4; no network here has DHCPv6.
-	DHCP bool `json:"dhcp"`
-	MTU  int  `json:"mtu"`
+	// DHCP and MTU are IPv4's, the others IPv6's: each family has an interface of its own. No network here has DHCPv6, but Windows
+	// asks for it.
+	DHCP  bool `json:"dhcp"`
+	MTU   int  `json:"mtu"`
+	DHCP6 bool `json:"dhcp6,omitempty"`
+	MTU6  int  `json:"mtu6,omitempty"`
 }
+
+// Interface is what a family of an adapter has.
+type Interface struct {
+	DHCP bool
+	MTU  int
+}
+
+const (
+	familyIPv6 = "IPv6"
+	usualMTU   = 1500
+)
 
 // Address is an address of an interface. It is Preferred from the time Preferred on.
 type Address struct {
@@ -80,12 +95,24 @@ func (m *Machine) RenameAdapter(index int, name string) error {
 
 // SetDHCP turns DHCP off for a family of an interface.
 func (m *Machine) SetDHCP(index int, family string) error {
-	return m.setInterface(index, func(a *Adapter) { a.DHCP = false }, "interface.dhcp %d %s Disabled", index, family)
+	return m.setInterface(index, func(a *Adapter) {
+		if family == familyIPv6 {
+			a.DHCP6 = false
+			return
+		}
+		a.DHCP = false
+	}, "interface.dhcp %d %s Disabled", index, family)
 }
 
 // SetMTU sets the largest packet of an interface.
 func (m *Machine) SetMTU(index int, family string, mtu int) error {
-	return m.setInterface(index, func(a *Adapter) { a.MTU = mtu }, "interface.mtu %d %s %d", index, family, mtu)
+	return m.setInterface(index, func(a *Adapter) {
+		if family == familyIPv6 {
+			a.MTU6 = mtu
+			return
+		}
+		a.MTU = mtu
+	}, "interface.mtu %d %s %d", index, family, mtu)
 }
 
 func (m *Machine) setInterface(index int, set func(*Adapter), effect string, args ...any) error {
@@ -107,14 +134,17 @@ func (m *Machine) adapter(index int) (*Adapter, error) {
 	return &m.state.Adapters[at], nil
 }
 
-// NetInterface is an interface as it is now.
-func (m *Machine) NetInterface(index int) (Adapter, error) {
-	return ask(m, "Get-NetIPInterface", func() (Adapter, error) {
+// NetInterface is a family's interface of an adapter as it is now.
+func (m *Machine) NetInterface(index int, family string) (Interface, error) {
+	return ask(m, "Get-NetIPInterface", func() (Interface, error) {
 		adapter, err := m.adapter(index)
 		if err != nil {
-			return Adapter{}, err
+			return Interface{}, err
 		}
-		return *adapter, nil
+		if family == familyIPv6 {
+			return Interface{DHCP: adapter.DHCP6, MTU: cmp.Or(adapter.MTU6, usualMTU)}, nil
+		}
+		return Interface{DHCP: adapter.DHCP, MTU: adapter.MTU}, nil
 	})
 }
 

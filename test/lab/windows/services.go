@@ -30,6 +30,7 @@ const (
 	errNotActive        = 1062
 	errProcessAborted   = 1067
 	errServiceExists    = 1073
+	errNoDependency     = 1075
 	errServiceNotExist  = 1060
 	errMarkedForDelete  = 1072
 	errInvalidArguments = 1639
@@ -155,15 +156,32 @@ func (m *Machine) start(ctx context.Context, name string) int {
 }
 
 func (m *Machine) startOnPaper(name string) int {
-	return m.withService(name, func(service *Service) int {
-		if service.State == Running {
-			return errAlreadyRunning
+	return m.withService(name, func(service *Service) int { return m.paperStart(name, service) })
+}
+
+// paperStart starts what the service depends on first, as the service manager does. It needs mu.
+func (m *Machine) paperStart(name string, service *Service) int {
+	if service.State != Stopped {
+		return errAlreadyRunning
+	}
+	key := ServicesKey + `\` + name
+	if start, ok := m.state.value(key, "Start"); ok && start.Number == 4 {
+		return errDisabled
+	}
+	depends, _ := m.state.value(key, "DependOnService")
+	for _, name := range depends.List {
+		other := m.service(name)
+		if other == nil {
+			return errNoDependency
 		}
-		if !service.Broken {
-			service.State = Running
+		if m.paperStart(name, other); other.State != Running && other.State != StartPending {
+			return errDependent
 		}
-		return 0
-	})
+	}
+	if !service.Broken {
+		service.State = Running
+	}
+	return 0
 }
 
 // withService answers with an error of Windows where there is no such service.
