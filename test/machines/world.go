@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -81,15 +80,11 @@ func awaited(p *plan.Plan) []any {
 	return names
 }
 
-var classID = regexp.MustCompile(`(?i)\{[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\}`)
-
 // classOf is the class ID of the plan's gMSA plug-in, or "".
 func classOf(p *plan.Plan) string {
-	for _, fact := range stepsOf[*plan.Fact](p) {
-		for _, argument := range fact.Argv {
-			if found := classID.FindString(argument.String()); found != "" {
-				return found
-			}
+	for _, run := range stepsOf[*plan.Run](p) {
+		if class := run.Environment["CAPWIN_CLASS"]; class != nil {
+			return class.String()
 		}
 	}
 	return ""
