@@ -94,8 +94,20 @@ bench-azure: servers ## Measure what 1, 50, 1,000 and 5,000 machines cost in the
 	go test ./test/cost -run TestStandingInAzure -count=1 -v -timeout 1h -args -inazure=5000
 
 .PHONY: test-powershell
-test-powershell: ## Run vectors and function tests on the scripts of a node (skipped without pwsh and Pester 5)
+test-powershell: ## Hold the scripts of a node against the vectors on a real PowerShell; JOBS=2 processes, SLOWEST=1 lists tests
 	@./test/powershell/run.sh
+
+.PHONY: test-mutants
+test-mutants: ## Put a fault for each row of test/powershell's README into a copy of the scripts, and fail if one is not seen
+	@./test/powershell/mutants.sh
+
+# What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
+NIGHTLY := test-mutants
+
+.PHONY: nightly
+nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed
+	@failed=; for target in $(NIGHTLY); do echo "== make $$target"; $(MAKE) --no-print-directory $$target || failed="$$failed $$target"; done; \
+	[[ -z $$failed ]] || { echo "failed:$$failed"; exit 1; }
 
 .PHONY: servers
 servers: ## Get the real servers for tests and demo; this takes minutes the first time
@@ -114,7 +126,7 @@ lint: ## Run the linters of .golangci.yml, and the check of the scripts that nod
 	go run ./test/scriptcheck
 
 .PHONY: verify
-verify: verify-generate verify-crds lint test ## Check everything that a merge needs; CI runs this
+verify: verify-generate verify-crds lint test test-powershell ## Check everything that a merge needs; CI runs this
 
 .PHONY: verify-generate
 verify-generate: ## Fail if generated files are not up to date

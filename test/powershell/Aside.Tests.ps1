@@ -1,4 +1,7 @@
 # What is done aside, by the agent as it is packed: one file, which a second thread reads again.
+Set-StrictMode -Version 2
+$ErrorActionPreference = 'Stop'
+
 BeforeAll {
     . "$PSScriptRoot/real.ps1"
     # Kinds of steps for these tests. A gate is opened by the test; done is set when the step ends, in whatever way.

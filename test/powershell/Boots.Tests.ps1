@@ -1,11 +1,16 @@
 # The steps of every boot, ended by force after each effect and around the one write of the state.
+Set-StrictMode -Version 2
+$ErrorActionPreference = 'Stop'
+
 BeforeDiscovery {
     . "$PSScriptRoot/resume.ps1"
     $count = New-CopySet ''
     $folder = Join-Path ([IO.Path]::GetTempPath()) "capwin-$([Guid]::NewGuid())"
     $null = Invoke-LaterStart $folder $count
     [IO.Directory]::Delete($folder, $true)
-    $points = foreach ($moment in @($count.Counts.Keys | Sort-Object)) { foreach ($at in 1..$count.Counts[$moment]) { @{ Point = "$moment-$at" } } }
+    $points = foreach ($moment in @($count.Counts.Keys | Sort-Object)) {
+        foreach ($at in 1..$count.Counts[$moment]) { @{ Point = "$moment-$at" } }
+    }
 }
 BeforeAll {
     . "$PSScriptRoot/resume.ps1"

@@ -1,4 +1,7 @@
 # Files, values and JSON, for real.
+Set-StrictMode -Version 2
+$ErrorActionPreference = 'Stop'
+
 BeforeAll {
     # The folder that stands where the file should takes 5 s to be given up; meanwhile the others run.
     . "$PSScriptRoot/real.ps1"

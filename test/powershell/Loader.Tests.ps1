@@ -1,4 +1,7 @@
 # Go's user data -> loader -> task -> agent.
+Set-StrictMode -Version 2
+$ErrorActionPreference = 'Stop'
+
 BeforeAll {
     $script:LoaderBase = "$TestDrive"
     . "$PSScriptRoot/loading.ps1"
@@ -28,7 +31,8 @@ Describe 'loader' {
         Get-Content "$TestDrive/out-u1.txt" | Should -Be 'S3CRET'
         Test-Path "$root.done" | Should -BeTrue
         Test-Path $staging | Should -BeFalse
-        @(Get-ChildItem "$root.*" | Where-Object { $_.Name -match '\.[0-9a-f]{32}$' }) | Should -BeNullOrEmpty -Because 'the folder got its name'
+        $left = @(Get-ChildItem "$root.*" | Where-Object { $_.Name -match '\.[0-9a-f]{32}$' })
+        $left | Should -BeNullOrEmpty -Because 'the folder got its name'
         [IO.File]::ReadAllText("$root/agent.ps1") | Should -Be $agent
         Get-Content -Raw "$root/plan.json" | Should -Not -Match 'steps'
     }
@@ -112,7 +116,8 @@ Describe 'loader' {
         @($got.Log -like 'task.stop*').Count | Should -Be 0
     }
     It 'ends with 1 and a word, and leaves nothing, for a plan that is <Name>' -ForEach @(
-        @{ Name = 'damaged'; Text = '{"redact":["S3CRET"' }, @{ Name = 'not a plan'; Text = '[]' }, @{ Name = 'of no machine'; Text = '{"machine":null}' }
+        @{ Name = 'damaged'; Text = '{"redact":["S3CRET"' }, @{ Name = 'not a plan'; Text = '[]' }
+        @{ Name = 'of no machine'; Text = '{"machine":null}' }
     ) {
         $staging = New-Staging 'u4' 'd'
         [IO.File]::WriteAllText("$staging/plan.json", $Text)

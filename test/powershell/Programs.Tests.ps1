@@ -1,4 +1,7 @@
 # Programs, for real: exit codes, streams, time limits, quoting.
+Set-StrictMode -Version 2
+$ErrorActionPreference = 'Stop'
+
 BeforeAll {
     . "$PSScriptRoot/real.ps1"
     # The programs of these tests are on PATH, where the agent does not look.
@@ -15,6 +18,10 @@ BeforeAll {
         $clock = [Diagnostics.Stopwatch]::StartNew()
         $done = Invoke-Program @('sh', '-c', 'echo done; sleep 40 & exit 0') 60
         @{ Done = $done; Seconds = $clock.Elapsed.TotalSeconds }
+    }
+    function New-RandomText($Random) {
+        $alphabet = [char[]]' "\\\abc''&|<>^%!;,()$`*?{}=/'
+        -join @(for ($left = $Random.Next(0, 9); $left -gt 0; $left--) { $alphabet[$Random.Next($alphabet.Length)] })
     }
     function Invoke-Shell([string]$Text, [int]$Limit = 60) { Invoke-Program @('sh', '-c', $Text) $Limit }
 }
@@ -36,6 +43,7 @@ Describe 'programs' {
         $done.TimedOut | Should -BeTrue
         $done.Text | Should -Match 'begun'
         $clock.Elapsed.TotalSeconds | Should -BeLessThan 9
+        # Silent: that none is there is what is wanted.
         @(Get-Process -Name sleep -ErrorAction SilentlyContinue | Where-Object { $_.CommandLine -match "313.$PID" }).Count | Should -Be 0
     }
     It 'gives a program that asks an end of input' { (Invoke-Shell 'read x; echo "got:$x"' 10).Text | Should -Match 'got:' }
@@ -51,9 +59,8 @@ Describe 'programs' {
     }
     It 'hands arguments over unchanged: 300 random ones' {
         $random = New-Object Random 7
-        $alphabet = [char[]]' "\\\abc''&|<>^%!;,()$`*?{}=/'
         foreach ($round in 1..30) {
-            $argv = @(foreach ($i in 1..10) { -join @(for ($k = 0; $k -lt $random.Next(0, 9); $k++) { $alphabet[$random.Next($alphabet.Length)] }) })
+            $argv = @(foreach ($at in 1..10) { New-RandomText $random })
             $done = Invoke-Program (@('sh', '-c', 'for a; do printf "[%s]\n" "$a"; done', 'sh') + $argv)
             $done.Text.TrimEnd("`n") | Should -BeExactly (@($argv | ForEach-Object { "[$_]" }) -join "`n") -Because "round $round"
         }

@@ -1,4 +1,7 @@
 # The agent is ended by force before, in and after every write of its state; then it starts again.
+Set-StrictMode -Version 2
+$ErrorActionPreference = 'Stop'
+
 BeforeDiscovery {
     . "$PSScriptRoot/resume.ps1"
     $count = New-CopySet ''
@@ -127,7 +130,8 @@ Describe 'resume' {
         $base = "$TestDrive/killed"
         $world = Initialize-World (New-OnePhase @{ do = 'run'; name = 'x'; argv = @('kubeadm.exe', 'join') }) $base
         $lock = "$(Get-Root $base)/agent.lock"
-        $open = "`$file = [IO.File]::Open('$lock', 'OpenOrCreate', 'ReadWrite', 'None'); [Console]::Out.WriteLine('held'); [Console]::ReadLine()"
+        $open = "`$file = [IO.File]::Open('$lock', 'OpenOrCreate', 'ReadWrite', 'None'); "
+        $open += "[Console]::Out.WriteLine('held'); [Console]::ReadLine()"
         $start = New-Object Diagnostics.ProcessStartInfo $env:PWSH
         $start.Arguments = "-NoProfile -NonInteractive -Command `"$open`""
         $start.RedirectStandardInput = $start.RedirectStandardOutput = $true

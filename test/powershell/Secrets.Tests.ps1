@@ -1,4 +1,7 @@
 # What is told, written and collected holds no secret.
+Set-StrictMode -Version 2
+$ErrorActionPreference = 'Stop'
+
 BeforeAll { . "$PSScriptRoot/real.ps1" }
 
 Describe 'secrets' {

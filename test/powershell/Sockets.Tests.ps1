@@ -1,4 +1,7 @@
 # Sockets and TLS against openssl's server, and what a server says.
+Set-StrictMode -Version 2
+$ErrorActionPreference = 'Stop'
+
 BeforeAll {
     . "$PSScriptRoot/real.ps1"
     function New-Answer([string]$Text) {
@@ -41,6 +44,7 @@ BeforeAll {
     }
 }
 
+# Silent: without openssl these are skipped.
 Describe 'sockets' -Skip:(-not (Get-Command openssl -ErrorAction SilentlyContinue)) {
     BeforeAll {
         $key = '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'
@@ -48,7 +52,8 @@ Describe 'sockets' -Skip:(-not (Get-Command openssl -ErrorAction SilentlyContinu
             Invoke-Openssl (@('req', '-x509', '-keyout', "$ca.key", '-out', "$ca.pem", '-days', '2', '-subj', "/CN=kubernetes-$ca") + $key)
         }
         Invoke-Openssl (@('req', '-keyout', 's.key', '-out', 's.csr', '-subj', '/CN=kube-apiserver') + $key)
-        Invoke-Openssl @('x509', '-req', '-in', 's.csr', '-CA', 'good.pem', '-CAkey', 'good.key', '-CAcreateserial', '-out', 's.pem', '-days', '2')
+        $by = '-CA', 'good.pem', '-CAkey', 'good.key', '-CAcreateserial'
+        Invoke-Openssl (@('x509', '-req', '-in', 's.csr', '-out', 's.pem', '-days', '2') + $by)
         $script:Der = @{}
         foreach ($ca in 'good', 'bad') { $Der[$ca] = (Get-Content "$TestDrive/$ca.pem" | Where-Object { $_ -notlike '-*' }) -join '' }
         $script:Server = Start-Server '-tls1_2'

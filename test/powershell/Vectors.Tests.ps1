@@ -1,5 +1,8 @@
 # Every vector, or one share of them.
 param([int]$Share = 0, [int]$Of = 1)
+Set-StrictMode -Version 2
+$ErrorActionPreference = 'Stop'
+
 BeforeDiscovery {
     . "$PSScriptRoot/vectors.ps1"
     $known = @(Get-KnownDifference)

@@ -1,5 +1,5 @@
 # Sourced: finds a PowerShell 7 with Pester 5, $PWSH or pwsh on PATH, and exports it as PWSH; ends with a sentence where it is none.
-# Without one, $PWSH is empty.
+# Without one, $PWSH is empty. $work is a folder with a queue in it, which goes at the end.
 PWSH=${PWSH:-$(command -v pwsh || true)}
 export PWSH POWERSHELL_TELEMETRY_OPTOUT=1 POWERSHELL_UPDATECHECK=Off NO_COLOR=1
 # Measured: without profiles of its own and without a thread for garbage .NET needs a third less time for these many small runs.
@@ -16,3 +16,9 @@ if [[ -n $PWSH ]]; then
   [[ ${BASH_REMATCH[1]} -ge 7 ]] || fail "$PWSH is PowerShell ${BASH_REMATCH[1]}, and these tests need 7; set PWSH to it"
   [[ ${BASH_REMATCH[2]} -ge 5 ]] || fail "$PWSH has no Pester 5; run there: Install-Module Pester -MinimumVersion 5.0 -Scope CurrentUser"
 fi
+
+# Scripts flush each file that they write. In memory, where there is room for it, that takes no time.
+work=$(mktemp -d -p "$([[ $(df --output=avail -B1M /dev/shm 2>/dev/null | tail -1) -ge 500 ]] && echo /dev/shm || echo "${TMPDIR:-/tmp}")")
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/queue"
+export TMPDIR=$work

@@ -18,7 +18,8 @@ function New-LoaderPlan([string]$Uid, [int]$Wait, [bool]$Hold) {
 # The folder that cloudbase-init makes of user data, with agent.ps1, loader.ps1 and plan.json in it.
 function New-Staging([string]$Uid, [string]$Name, [int]$Wait = 20, [switch]$Hold) {
     [IO.File]::WriteAllText("$LoaderBase/$Name.json", (New-LoaderPlan $Uid $Wait $Hold))
-    & "$LoaderBase/userdata" "$LoaderBase/$Name.json" "$LoaderBase/capwin-$Name"
+    $program = "$LoaderBase/userdata"
+    & $program "$LoaderBase/$Name.json" "$LoaderBase/capwin-$Name"
     if ($LASTEXITCODE) { throw "user data: exit code $LASTEXITCODE" }
     if ($env:CAPWIN_SCRIPTS) { Copy-Script "$LoaderBase/capwin-$Name" }
     "$LoaderBase/capwin-$Name"
@@ -45,7 +46,9 @@ function Invoke-Loader([string]$Staging, [string]$Root, [string]$Task = 'run', [
     . "$PSScriptRoot/stubs/tasks.ps1"
     # DirectorySecurity is of Windows; a mode of Unix takes its place in CreateDirectory.
     function New-Object($TypeName, $ArgumentList) {
-        if ($TypeName -ne 'Security.AccessControl.DirectorySecurity') { return Microsoft.PowerShell.Utility\New-Object $TypeName $ArgumentList }
+        if ($TypeName -ne 'Security.AccessControl.DirectorySecurity') {
+            return Microsoft.PowerShell.Utility\New-Object $TypeName $ArgumentList
+        }
         $mode = [IO.UnixFileMode]448
         $tell = { param($Text) Add-Effect "access root=$([IO.Directory]::Exists($Root)) $Text" }
         $mode | Add-Member -MemberType ScriptMethod -Name SetSecurityDescriptorSddlForm -Value $tell -PassThru
@@ -59,7 +62,8 @@ function Invoke-Loader([string]$Staging, [string]$Root, [string]$Task = 'run', [
         $acl = [pscustomobject]@{ Sddl = $Access }
         $acl | Add-Member -MemberType ScriptMethod -Name GetSecurityDescriptorSddlForm -Value { $this.Sddl } -PassThru
     }
-    $text = & "$Staging/loader.ps1" -Root $Root
+    $loader = "$Staging/loader.ps1"
+    $text = & $loader -Root $Root
     @{ Text = @($text) -join "`n"; Code = $LASTEXITCODE; Log = @($log); Registered = $World.registered }
 }
 

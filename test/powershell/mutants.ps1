@@ -120,7 +120,8 @@ try {
     if (-not $Queue) { Write-Map; return }
     $mutants = @(Read-Mutant)
     $lines = for ($at = 0; $at -lt $mutants.Count; $at++) { Invoke-Mutant $mutants[$at] $at }
-    if (-not $Rows) { foreach ($row in Get-Row | Where-Object { $_ -notin @($mutants | ForEach-Object { $_.row }) }) { $lines += "BARE $row" } }
+    $known = @($mutants | ForEach-Object { $_.row })
+    if (-not $Rows) { $lines += @(Get-Row | Where-Object { $_ -notin $known } | ForEach-Object { "BARE $_" }) }
     [IO.File]::WriteAllLines($Result, [string[]]@($lines))
 }
 finally { if ([IO.Directory]::Exists($Folder)) { [IO.Directory]::Delete($Folder, $true) } }

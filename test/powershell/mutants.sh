@@ -9,11 +9,6 @@ if [[ -z $PWSH ]]; then
   exit 0
 fi
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir "$work/queue"
-export TMPDIR=$work
-
 begin=$SECONDS
 "$PWSH" -NoProfile -NonInteractive -File "$here/mutants.ps1" -Map "$work/map"
 pids=()

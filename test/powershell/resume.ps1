@@ -54,8 +54,10 @@ function New-JoinStep {
 # A machine that has finished its bootstrap; the stale networks come back at every start.
 function New-BootVector {
     $vector = New-ResumeVector
-    $networks = @{ kind = 'networks'; ID = '7'; Name = 'Calico'; Type = 'Overlay' }, @{ kind = 'networks'; ID = '8'; Name = 'cbr0'; Type = 'L2Bridge' }
-    $vector.world.stale = $networks
+    $vector.world.stale = @(
+        @{ kind = 'networks'; ID = '7'; Name = 'Calico'; Type = 'Overlay' }
+        @{ kind = 'networks'; ID = '8'; Name = 'cbr0'; Type = 'L2Bridge' }
+    )
     $vector.world.commands = @($vector.world.commands) + @{ argv = @('fix.exe') }
     $vector.plan.phases = @(@{ name = 'main'; steps = @(@{ do = 'file'; name = 'f'; path = 'C:\k\join.yaml'; content = 'c2VjcmV0' }) })
     $always = @(

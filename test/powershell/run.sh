@@ -10,11 +10,6 @@ if [[ -z $PWSH ]]; then
   exit 0
 fi
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir "$work/queue"
-export TMPDIR=$work
-
 begin=$SECONDS
 pids=()
 jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN)}

@@ -100,8 +100,9 @@ function Find-AgainProblem([string]$File, [string]$Base) {
     $second = Invoke-World @{ world = $world } $Base -Again
     Compare-Value 'state of the second run' $second.state['state'] 'Succeeded'
     foreach ($effect in $second.effects) {
-        $allowed = @($AgainAllowed | Where-Object { $effect -like $_ }).Count -and -not @($AgainRefused | Where-Object { $effect -like $_ }).Count
-        if (-not $allowed) { "the second run: $effect" }
+        $allowed = @($AgainAllowed | Where-Object { $effect -like $_ }).Count
+        $refused = @($AgainRefused | Where-Object { $effect -like $_ }).Count
+        if (-not $allowed -or $refused) { "the second run: $effect" }
     }
 }
 
@@ -133,7 +134,9 @@ function Test-MayThrow($Vector, $Report, [string]$Command) {
     if ($Command -in $MayThrow -or @($Report['warnings']) -match 'broken here') { return $true }
     if ($Report['boot'] -and $Report['boot']['message'] -match 'broken here') { return $true }
     # A lease that cannot be removed is gone.
-    if ($Command -eq 'Remove-NetIPAddress') { return @($Vector['world']['addresses'] | Where-Object { $_['origin'] -eq 'Dhcp' }).Count -gt 0 }
+    if ($Command -eq 'Remove-NetIPAddress') {
+        return @($Vector['world']['addresses'] | Where-Object { $_['origin'] -eq 'Dhcp' }).Count -gt 0
+    }
     # In these, programs are channels alone.
     $Command -eq 'Invoke-Program' -and $Vector['name'] -match 'report-(guestinfo|replace)'
 }

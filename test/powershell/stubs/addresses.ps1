@@ -8,6 +8,10 @@ function Write-NoMatch([string]$Class, [string]$Query) {
     Write-StubError $text 'CmdletizationQuery_NotFound'
 }
 
+function Write-NoAddress([int]$Index, [string]$Text) {
+    Write-NoMatch 'MSFT_NetIPAddress' "((InterfaceIndex = $Index)) AND ((IPAddress LIKE '$Text'))"
+}
+
 function Assert-Interface([int]$Index) {
     if (Test-Interface $Index) { return $true }
     Write-StubError 'Element not found.' 'Windows System Error 1168'
@@ -25,7 +29,7 @@ function Get-NetIPAddress {
     [CmdletBinding()] param([int]$InterfaceIndex, [string]$AddressFamily, [string]$IPAddress)
     Enter-Stub 'Get-NetIPAddress'
     $found = @($World.addresses | Where-Object { Test-StubAddress $_ $InterfaceIndex $AddressFamily $IPAddress })
-    if (-not $found) { Write-NoMatch 'MSFT_NetIPAddress' "((InterfaceIndex = $InterfaceIndex)) AND ((IPAddress LIKE '$IPAddress'))"; return }
+    if (-not $found) { Write-NoAddress $InterfaceIndex $IPAddress; return }
     foreach ($one in $found) {
         $text, $prefix = $one['address'] -split '/'
         $state = if ($one['after'] -and $World.clock -lt $one['after']) { 'Tentative' } else { 'Preferred' }
@@ -59,7 +63,7 @@ function Remove-NetIPAddress {
         $World.addresses = @($World.addresses | Where-Object { $_ -notin $gone -or $_['origin'] -ne 'Dhcp' })
         throw
     }
-    if (-not $gone) { Write-NoMatch 'MSFT_NetIPAddress' "((InterfaceIndex = $InterfaceIndex)) AND ((IPAddress LIKE '$IPAddress'))"; return }
+    if (-not $gone) { Write-NoAddress $InterfaceIndex $IPAddress; return }
     if (-not $PSCmdlet.ShouldProcess($IPAddress)) { return }
     $World.addresses = @($World.addresses | Where-Object { $_ -notin $gone })
     Add-Effect "address.remove $InterfaceIndex $IPAddress"

@@ -10,7 +10,8 @@ function Write-NoObject([string]$Class, [string]$Property, $Value) {
 
 # Worlds without adapters have the interfaces that their routes and addresses name.
 function Test-Interface([int]$Index) {
-    $named = if (@($World.adapters).Count) { $World.adapters | Where-Object { -not $_['hidden'] } } else { @($World.routes) + $World.addresses }
+    $named = @($World.routes) + $World.addresses
+    if (@($World.adapters).Count) { $named = $World.adapters | Where-Object { -not $_['hidden'] } }
     @($named | Where-Object { $_['index'] -eq $Index }).Count -gt 0
 }
 

@@ -23,7 +23,8 @@ function Get-Service {
         $this.Seen
     }
     $one | Add-Member -MemberType ScriptProperty -Name Status -Value $status
-    $one | Add-Member -MemberType ScriptProperty -Name DependentServices -Value { , [object[]]@(Get-StubDependent $this.Name @()) } -PassThru
+    $dependents = { , [object[]]@(Get-StubDependent $this.Name @()) }
+    $one | Add-Member -MemberType ScriptProperty -Name DependentServices -Value $dependents -PassThru
 }
 
 function Read-StubStatus([string]$Name) {

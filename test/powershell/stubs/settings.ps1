@@ -21,7 +21,8 @@ function Install-WindowsFeature {
         Write-StubError $text 'NameDoesNotExist' 'InvalidArgument'
         return [pscustomobject]@{ Success = $false; RestartNeeded = 'No' }
     }
-    if ($World.registry.ContainsKey('HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing\RebootPending')) {
+    $current = 'HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows\CurrentVersion'
+    if ($World.registry.ContainsKey("$current\Component Based Servicing\RebootPending")) {
         $text = 'The request to add or remove features on the specified server failed. The server must be restarted first.'
         Write-StubError $text 'DISMAPI_Error__Failed_Reboot_Required' 'InvalidOperation'
         return [pscustomobject]@{ Success = $false; RestartNeeded = 'Yes' }

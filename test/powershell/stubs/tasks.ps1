@@ -59,8 +59,8 @@ function New-ScheduledTaskSettingsSet {
         [ValidateSet('Parallel', 'Queue', 'IgnoreNew')][string]$MultipleInstances, [switch]$AllowStartIfOnBatteries,
         [switch]$DontStopIfGoingOnBatteries, [int]$RestartCount, [timespan]$RestartInterval
     )
-    "limit=$ExecutionTimeLimit priority=$Priority instances=$MultipleInstances battery=$AllowStartIfOnBatteries,$DontStopIfGoingOnBatteries" +
-    " restarts=$RestartCount,$RestartInterval"
+    "limit=$ExecutionTimeLimit priority=$Priority instances=$MultipleInstances" +
+    " battery=$AllowStartIfOnBatteries,$DontStopIfGoingOnBatteries restarts=$RestartCount,$RestartInterval"
 }
 
 function Register-ScheduledTask {
