@@ -133,7 +133,7 @@ func (s *stage) ending() ending {
 	all["state.json"] = s.lasting()
 	world := s.world()
 	for _, part := range []string{
-		"registry", "services", "features", "users", "defender", "adapters", "addresses", "routes", "dns", "acl", "hns", "task", "tasks", "rootAccess",
+		"registry", "services", "features", "users", "defender", "adapters", "addresses", "routes", "dns", "acl", "hns", "registered", "tasks", "rootAccess",
 	} {
 		text := string(expect.Got(json.MarshalIndent(world[part], "", " "))(s.t))
 		all[part] = strings.ReplaceAll(text, s.base, "")

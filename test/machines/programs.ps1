@@ -3,7 +3,9 @@ The programs of a node's image, as far as plans start them, over the stand-ins o
 from the registry, the files, the services, and from $World.node, which the Go side makes of the plan. It is a table: what the program
 prints, its exit code, and what it does to the machine, which happens only when nothing has failed before.
 #>
-$NodeServices = 'HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services'
+Set-StrictMode -Version 2
+$ErrorActionPreference = 'Stop'
+$ClassList = 'HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\CCG\COMClasses'
 
 function Get-Answer([string[]]$Argv) {
     $name = ($Argv[0] -split '[\\/]')[-1]
@@ -16,12 +18,11 @@ function Get-Answer([string[]]$Argv) {
         'kubectl.exe' { Get-KubectlAnswer $tail }
         'rpctool.exe' { @{ do = { param($x) Send-Wire $x }; with = $Argv[1] } }
         'VMwareToolboxCmd.exe' { @{ } }
-        'certutil.exe' { if (Test-NodeFile $tail[-1]) { @{ out = 'completed successfully' } } else { @{ exit = 2; out = 'ERROR_FILE_NOT_FOUND' } } }
+        'certutil.exe' { @{ exit = $(if (Test-NodeFile $tail[-1]) { 0 } else { 2 }); out = 'CertUtil: -addstore command' } }
         'tzutil.exe' { @{ } }
-        'w32tm.exe' { if (Test-ServiceRuns 'w32time') { @{ } } else { @{ exit = 1; out = 'The service has not been started. (0x80070426)' } } }
+        'w32tm.exe' { @{ exit = $(if (Test-ServiceRuns 'w32time') { 0 } else { 1 }); out = 'The service has (not) been started.' } }
         'netsh.exe' { Get-NetshAnswer ($tail -join ' ') }
         'route.exe' { @{ out = Get-RouteTable } }
-        'reg.exe' { Get-RegAnswer $tail }
         'curl.exe' { @{ out = "Content-Length: 1`r`nLast-Modified: $($World.node.updated)`r`n" } }
         'cmd.exe' { Get-CmdAnswer ($tail | Select-Object -Skip 2) }
         'powershell.exe' { Get-ScriptAnswer $tail }
@@ -43,7 +44,7 @@ function Write-NodeFile([string]$Path, [string]$Text) {
 # Preflight refuses what another join has left and a kubelet that runs. The kubelet makes its certificate after the start.
 function Get-KubeadmAnswer([string[]]$Tail) {
     if ($Tail[0] -ne 'join') { return @{ out = "v$($World.node.version)`n" } }
-    $left = @('C:\etc\kubernetes\kubelet.conf', 'C:\etc\kubernetes\bootstrap-kubelet.conf', 'C:\etc\kubernetes\pki\ca.crt' | Where-Object { Test-NodeFile $_ })
+    $left = @('kubelet.conf', 'bootstrap-kubelet.conf', 'pki\ca.crt' | Where-Object { Test-NodeFile "C:\etc\kubernetes\$_" })
     if (Test-ServiceRuns 'kubelet') { $left += 'Port 10250 is in use' }
     if (-not (Test-NodeFile $Tail[2])) { $left += "no $($Tail[2])" }
     if ($left) { return @{ exit = 1; err = "[preflight] Some fatal errors occurred:`n$($left -join "`n")" } }
@@ -76,7 +77,8 @@ function Add-CniNetwork {
 }
 
 function Get-ContainerdAnswer([string[]]$Tail) {
-    if ($Tail[0] -eq '--version') { return @{ out = "containerd github.com/containerd/containerd/v2 v$($World.node.containerd) 0123456`n" } }
+    $version = "containerd github.com/containerd/containerd/v2 v$($World.node.containerd) 0123456`n"
+    if ($Tail[0] -eq '--version') { return @{ out = $version } }
     @{ out = Get-ContainerdDump }
 }
 
@@ -88,16 +90,24 @@ function Get-ContainerdDump {
     foreach ($file in @(ConvertTo-RealPath 'C:\Program Files\containerd\config.toml') + @($dropIns | Where-Object { $_ })) {
         $table = ''
         foreach ($line in [IO.File]::ReadAllLines($file)) {
-            if ($line -match '^\s*\[(.+)\]\s*$') { $table = $Matches[1]; if (-not $all.Contains($table)) { $all[$table] = [ordered]@{} } }
+            if ($line -match '^\s*\[(.+)\]\s*$') {
+                $table = $Matches[1]
+                if (-not $all.Contains($table)) { $all[$table] = [ordered]@{} }
+            }
             elseif ($line -match '^\s*([^#\s][^=]*?)\s*=\s*(.*)$') { $all[$table][$Matches[1]] = $Matches[2] }
         }
     }
-    (@(foreach ($table in $all.Keys) { if ($table) { "  [$table]" }; foreach ($key in $all[$table].Keys) { "    $key = $($all[$table][$key])" } }) -join "`n") + "`n"
+    $lines = foreach ($table in $all.Keys) {
+        if ($table) { "  [$table]" }
+        foreach ($key in $all[$table].Keys) { "    $key = $($all[$table][$key])" }
+    }
+    ($lines -join "`n") + "`n"
 }
 
 function Get-CtrAnswer([string[]]$Tail) {
     $image = $Tail[-1] -creplace '^name=='
-    if ($Tail -contains 'pull') { return @{ out = "done: $image"; do = { param($x) $World.node.images = @($World.node.images) + $x }; with = $image } }
+    $pull = { param($x) $World.node.images = @($World.node.images) + $x }
+    if ($Tail -contains 'pull') { return @{ out = "done: $image"; do = $pull; with = $image } }
     $line = if ($image -in @($World.node.images)) { "$image`tapplication/vnd.oci.image.index.v1+json`tsha256:0123`n" }
     @{ out = "REF`tTYPE`tDIGEST`tSIZE`tPLATFORMS`tLABELS`t`n$line" }
 }
@@ -105,7 +115,8 @@ function Get-CtrAnswer([string[]]$Tail) {
 function Get-KubectlAnswer([string[]]$Tail) {
     $login = $Tail[[array]::IndexOf($Tail, '--kubeconfig') + 1]
     if (-not (Test-NodeFile $login)) { return @{ exit = 1; err = "error: stat ${login}: no such file or directory" } }
-    if ($Tail -contains 'replace') { return @{ do = { param($x) Send-Wire ([IO.File]::ReadAllText($x)) }; with = $Tail[[array]::IndexOf($Tail, '-f') + 1] } }
+    $replace = { param($x) Send-Wire ([IO.File]::ReadAllText($x)) }
+    if ($Tail -contains 'replace') { return @{ do = $replace; with = $Tail[[array]::IndexOf($Tail, '-f') + 1] } }
     if ($Tail[-1] -like '*podCIDRs*') { return @{ out = '["10.244.3.0/24"]' } }
     @{ out = "registered=$($World.node.name)" }
 }
@@ -113,11 +124,14 @@ function Get-KubectlAnswer([string[]]$Tail) {
 function Get-NetshAnswer([string]$Line) {
     if ($Line -match 'firewall delete rule name=(\S+)') {
         $rule = $Matches[1]
-        if (-not $World.node.firewall.ContainsKey($rule)) { return @{ exit = 1; out = 'No rules match the specified criteria.' } }
+        $none = @{ exit = 1; out = 'No rules match the specified criteria.' }
+        if (-not $World.node.firewall.ContainsKey($rule)) { return $none }
         return @{ do = { param($x) $World.node.firewall.Remove($x) }; with = $rule }
     }
-    if ($Line -match 'firewall add rule name=(\S+) (.*)') { return @{ do = { param($x) $World.node.firewall[$x[1]] = $x[2] }; with = $Matches } }
-    if ($Line -like 'interface ipv4 show addresses *') { return @{ out = "`r`n    Subnetzpraefix:   10.0.0.0/24 (Maske 255.255.255.0)`r`n" } }
+    $add = { param($x) $World.node.firewall[$x[1]] = $x[2] }
+    if ($Line -match 'firewall add rule name=(\S+) (.*)') { return @{ do = $add; with = $Matches } }
+    $subnet = "`r`n    Subnetzpraefix:   10.0.0.0/24 (Maske 255.255.255.0)`r`n"
+    if ($Line -like 'interface ipv4 show addresses *') { return @{ out = $subnet } }
     @{ do = { param($x) $World.node.ports[$x] = $true }; with = $Line }
 }
 
@@ -130,31 +144,18 @@ function Get-RouteTable {
     "`r`n$($text -join "`r`n")`r`n"
 }
 
-# reg.exe, as test/lab/windows plays it: the value of a name, that without a name, the keys below.
-function Get-RegAnswer([string[]]$Tail) {
-    $key = $Tail[1] -replace '^HKLM\\', 'HKEY_LOCAL_MACHINE\'
-    $name = if ($Tail[2] -eq '/ve') { '' } else { $Tail[3] }
-    $none = @{ exit = 1; err = 'ERROR: The system was unable to find the specified registry key or value.' }
-    if ($Tail.Count -eq 2) {
-        $below = @($World.registry.Keys | Where-Object { $_ -like "$key\*" })
-        if ($below) { return @{ out = "`r`n$($below -join "`r`n")`r`n" } } else { return $none }
-    }
-    if (-not $World.registry.ContainsKey($key) -or -not $World.registry[$key].ContainsKey($name)) { return $none }
-    $value = $World.registry[$key][$name]
-    $kind = if ($value -is [array]) { 'REG_MULTI_SZ' } elseif ($value -isnot [string]) { 'REG_DWORD' } elseif ($name -eq 'ImagePath') { 'REG_EXPAND_SZ' } else { 'REG_SZ' }
-    @{ out = "`r`n$key`r`n    $(if ($name) { $name } else { '(Default)' })    $kind    $(@($value) -join '\0')`r`n`r`n" }
-}
-
 function Get-CmdAnswer([string[]]$Words) {
     if ($Words[0] -eq 'echo') { return @{ out = "$($Words[1..($Words.Count - 1)] -join ' ')`r`n" } }
-    if ($Words[0] -eq 'copy') { return @{ do = { param($x) Write-NodeFile $x[3] ([IO.File]::ReadAllText((ConvertTo-RealPath $x[2]))) }; with = $Words } }
+    $copy = { param($x) Write-NodeFile $x[3] ([IO.File]::ReadAllText((ConvertTo-RealPath $x[2]))) }
+    if ($Words[0] -eq 'copy') { return @{ do = $copy; with = $Words } }
     if ($Words -contains 'del') { return @{ do = { param($x) Invoke-Undo $x }; with = $Words } }
     Get-BatchAnswer $Words[0]
 }
 
 function Invoke-Undo([string[]]$Words) {
     if ($Words -contains 'stop') { $World.services['kubelet']['state'] = 'Stopped' }
-    foreach ($path in @($Words | Where-Object { $_ -like 'C:\etc\*' -and (Test-NodeFile $_) })) { [IO.File]::Delete((ConvertTo-RealPath $path)) }
+    $files = @($Words | Where-Object { $_ -like 'C:\etc\*' -and (Test-NodeFile $_) })
+    foreach ($path in $files) { [IO.File]::Delete((ConvertTo-RealPath $path)) }
 }
 
 function Get-ScriptAnswer([string[]]$Tail) {
@@ -163,7 +164,7 @@ function Get-ScriptAnswer([string[]]$Tail) {
     switch (($file -split '\\')[-1]) {
         'data-drive.ps1' { return @{ out = "free 110000 MiB`r`n" } }
         'domain-join.ps1' { return @{ exit = $(if ($World.node['member']) { 0 } else { 3010 }); do = { $World.node.member = $true } } }
-        'gmsa-plugin.ps1' { return @{ do = { $World.registry["HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\$($World.node.class)"] = @{ '' = '' } } } }
+        'gmsa-plugin.ps1' { return @{ do = { param($x) $World.registry[$x] = @{ '' = '' } }; with = "$ClassList\$($World.node.class)" } }
     }
     Get-BatchAnswer $file
 }

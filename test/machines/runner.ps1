@@ -1,8 +1,9 @@
 <#
 One of a few long-lived processes that live the lives of many machines, each start of each in a fresh scope. A job is a line of JSON
-on the standard input: { base, act, starts }. base is the folder of the machine with its world.json; act is load for the
-loader, restart for the agent, boot for Windows and the agent; then Windows starts so often. The answer is a line, too.
+on the standard input: { base, act, starts }. base is the folder of the machine with its world.json; act is load for the loader, restart
+for the agent, boot for Windows and the agent; then Windows starts so often. The answer is a line, too.
 #>
+Set-StrictMode -Version 2
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/life.ps1"
 
@@ -29,4 +30,4 @@ function Invoke-Part($World, $Job) {
     for ($start = 0; $start -lt $Job.starts; $start++) { Start-Again $World }
 }
 
-while ($line = [Console]::In.ReadLine()) { Invoke-Job ($line | ConvertFrom-Json -AsHashtable) }
+while ($line = [Console]::In.ReadLine()) { Invoke-Job ($line | ConvertFrom-Json) }

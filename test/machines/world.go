@@ -38,8 +38,8 @@ func World(m Machine) map[string]any {
 		"tls":       serversOf(p),
 		"hns":       leftovers(),
 		"stale":     staleOf(p), "managementIP": "10.0.0.5",
-		"featureReboot": true,
-		"calls":         table{}, "effects": []any{}, "wire": []any{}, "console": []any{}, "said": []any{}, "acl": table{}, "tasks": table{},
+		"featureReboot": true, "registered": "",
+		"calls": table{}, "effects": []any{}, "wire": []any{}, "console": []any{}, "said": []any{}, "acl": table{}, "tasks": table{},
 		"node": nodeOf(p),
 	}
 }
