@@ -51,6 +51,10 @@ var mends = []struct {
 		without: dropped("metadata-routes-behind-cni"), wrong: noMetadata, symptom: "no route to 169.254.169.254/32",
 	},
 	{
+		name: "Azure keeps a port of UDP for its hosts", golden: "network-azure-overlay-calico", daemon: cni.Calico("Overlay"),
+		without: dropped("azure-port-excluded"), wrong: lostAnswers, symptom: "no answer comes to UDP port 65330",
+	},
+	{
 		name: "Calico's BGP restarts a router", golden: "network-l2bridge-calico", daemon: cni.Calico("L2Bridge"),
 		without: dropped("router", "router-running"), symptom: "Restart-Service : Service RemoteAccess cannot be started",
 	},
@@ -254,6 +258,18 @@ func editedFile(name, text string) func(*plan.Plan) {
 			}
 		}
 	}
+}
+
+// lostAnswers are those to a port of the host that Windows itself has used.
+func lostAnswers(s *stage) string {
+	lost := ""
+	expect.OK(s.t, s.Machine.Setup(func(all *windows.State) {
+		ports := windows.PortRange{Start: 65330, Count: 1}
+		if !slices.Contains(all.ExcludedPorts["ipv4 udp"], ports) {
+			lost = "no answer comes to UDP port 65330"
+		}
+	}))
+	return lost
 }
 
 func withSecondAdapter(w *world) {

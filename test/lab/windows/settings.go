@@ -69,9 +69,12 @@ func (m *Machine) InstallFeatures(names []string) (success, reboot bool, err err
 		return false, false, err
 	}
 	for _, name := range names {
-		m.state.Features[name] = "Installed"
-		if m.FeatureFaults.NeedsReboot {
+		switch {
+		case m.FeatureFaults.Fails:
+		case m.FeatureFaults.NeedsReboot:
 			m.state.Features[name] = "InstallPending"
+		default:
+			m.state.Features[name] = "Installed"
 		}
 	}
 	err = m.changed("feature.install %s", strings.Join(names, ","))
