@@ -18,9 +18,6 @@ KEEP    ?=
 TRIES   ?= 1000000
 MADE     ?= 500
 STANDING ?= 5000
-TWINS    ?= 5000
-FIRST    ?= 0
-SEED     ?= $(shell date -u +%Y%m%d)
 
 export CGO_ENABLED ?= 0
 
@@ -101,8 +98,8 @@ test-powershell: ## Hold the scripts of a node against the vectors on a real Pow
 	@./test/powershell/run.sh
 
 .PHONY: test-twins
-test-twins: ## Carry out TWINS plans of the seed SEED by the scripts of a node and by the lab, and compare (skipped without pwsh)
-	TWINS=$(TWINS) SEED=$(SEED) FIRST=$(FIRST) $(GO_TEST) ./test/twins -count=1 -run '^TestTwins$$' -v -timeout 3h
+test-twins: ## Carry out 5,000 generated plans, or TWINS of the seed SEED, by the scripts of a node and by the lab, and compare
+	@./test/twins/run.sh
 
 .PHONY: test-machines-short
 test-machines-short: ## Live the lives of 126 rendered machines on a real PowerShell, a tenth of them with faults, by the day's SEED

@@ -120,7 +120,7 @@ func startNode(t *testing.T, repository string) *Node {
 	t.Helper()
 	shell := PowerShell()
 	if shell == "" {
-		t.Skip("left out: plans by both interpreters (no pwsh on PATH, and PWSH is not set)")
+		t.Skip("left out: there is no PowerShell 7 (no pwsh on PATH, and PWSH is not set)")
 	}
 	node := expect.Got(StartNode(shell, expect.Got(filepath.Abs(repository))(t)))(t)
 	t.Cleanup(func() { expect.Fine(t, node.Close()) })
