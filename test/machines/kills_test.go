@@ -48,7 +48,8 @@ func (c *campaign) kill(l *life, number int) {
 	} else {
 		l.goTo(l.starts()[point.start-1], map[string]any{"killAt": point.moment})
 	}
-	command := pwsh(c.t, c.shell, "child.ps1", "-Base", l.base, "-Part", map[bool]string{true: "load", false: "start"}[point.start == 0])
+	part := map[bool]string{true: "load", false: "start"}[point.start == 0]
+	command := pwsh(c.t, c.shell, "child.ps1", "-Base", l.base, "-Part", part)
 	if out, err := command.CombinedOutput(); err == nil || command.ProcessState.ExitCode() >= 0 {
 		c.t.Errorf("%s, %s: it was not killed: %v %s", l.machine.Name, point, err, out)
 		return
@@ -133,7 +134,8 @@ func (s *stage) ending() ending {
 	all["state.json"] = s.lasting()
 	world := s.world()
 	for _, part := range []string{
-		"registry", "services", "features", "users", "defender", "adapters", "addresses", "routes", "dns", "acl", "hns", "registered", "tasks", "rootAccess",
+		"registry", "services", "features", "users", "defender", "adapters", "addresses", "routes", "dns", "acl", "hns",
+		"registered", "tasks", "rootAccess",
 	} {
 		text := string(expect.Got(json.MarshalIndent(world[part], "", " "))(s.t))
 		all[part] = strings.ReplaceAll(text, s.base, "")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // errEnough ends a shrinking that has tried often enough.
@@ -21,13 +22,14 @@ var numbered = regexp.MustCompile(`\[[0-9]+\]|\b[0-9]+\b|[0-9a-f]{32}`)
 
 // place is where a difference is, without the numbers of steps and files, and whether one side has nothing there.
 func place(d Difference) string {
-	at := numbered.ReplaceAllString(d.Where, "")
+	var at strings.Builder
+	at.WriteString(numbered.ReplaceAllString(d.Where, ""))
 	for side, value := range map[string]any{" (not in the lab)": d.Lab, " (not on the node)": d.Node} {
 		if value == (absent{}) {
-			at += side
+			at.WriteString(side)
 		}
 	}
-	return at
+	return at.String()
 }
 
 // Shrink has at most so many tries.
