@@ -123,6 +123,9 @@ function Invoke-WorldOnce($World, [string]$Root, [string]$Sentinel, [scriptblock
     . "$NodePlan/steps.ps1"
     . "$PSScriptRoot/stubs.ps1"
     if ($More) { . $More }
+    foreach ($name in Get-StubVariable) {
+        [Environment]::SetEnvironmentVariable($name, (@($World['registry'][$EnvironmentKey][$name]) -join ' '))
+    }
     $shown = [Console]::Out
     $console = New-Object IO.StringWriter
     [Console]::SetOut($console)

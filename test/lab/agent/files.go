@@ -83,7 +83,7 @@ func (r *run) protectFolder(path, sddl string) error {
 	if err := r.machine.MakeAbove(path); err != nil {
 		return err
 	}
-	if err := r.machine.MakeDirectory(path); err != nil {
+	if err := r.machine.MakeOwnDirectory(path, sddl); err != nil {
 		return err
 	}
 	if err := r.machine.Protect(path, sddl); err != nil {

@@ -50,6 +50,12 @@ function Write-Registry([string]$Key, [string]$Name, $Value, [string]$Type) {
     Add-Effect ('registry.set {0} {1} {2} {3}' -f $Key, $Name, $Type, (@($Value) -join '|')).TrimEnd()
 }
 
+# The names of the machine's variables, which a process has from its start.
+function Get-StubVariable {
+    $key = $World.registry[$EnvironmentKey]
+    foreach ($name in @(if ($key) { $key.PSBase.Keys })) { if ($name -and $name -notlike '*#type') { $name } }
+}
+
 function Test-RegistryKey([string]$Key) { Enter-Stub 'Test-RegistryKey'; $World.registry.ContainsKey($Key) }
 
 # Keys below go along; nothing is said of a key that is not there.
