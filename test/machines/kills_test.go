@@ -8,20 +8,32 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// momentKinds take turns, so that none is left to chance.
-var momentKinds = []string{
-	"before the write of", "in the write of", "before the move to", "in the move to", "after the move to", "before ", "after ",
-	"in kubeadm join",
+// momentKinds take turns, so that none is left to chance: how its name begins, and in which starts.
+var momentKinds = []struct {
+	name string
+	in   func(l *life, start int) bool
+}{
+	{"before the write of", ofAgent}, {"in the write of", ofAgent}, {"before the move to", ofAgent}, {"in the move to", ofAgent},
+	{"after the move to", ofAgent}, {"before ", ofAgent}, {"after ", ofAgent}, {"in kubeadm join", ofAgent},
+	{"", ofLoader}, {"", ofLaterStart},
 }
+
+func ofAgent(_ *life, start int) bool { return start > 0 }
+
+func ofLoader(_ *life, start int) bool { return start == 0 }
+
+func ofLaterStart(l *life, start int) bool { return start > l.reboots+1 }
 
 // killPoint is a moment of a start: start 0 is the loader's, the others are the agent's.
 type killPoint struct {
@@ -46,9 +58,8 @@ func (c *campaign) kill(l *life, number int) {
 	} else {
 		l.goTo(l.starts()[point.start-1], map[string]any{"killAt": point.moment})
 	}
-	part := map[bool]string{true: "load", false: "start"}[point.start == 0]
-	command := pwsh(c.t, c.shell, "child.ps1", "-Base", l.base, "-Part", part)
-	if out, err := command.CombinedOutput(); err == nil || command.ProcessState.ExitCode() >= 0 {
+	command := pwsh(c.t, c.shell, "child.ps1", "-Base", l.base, "-Part", map[bool]string{true: "load", false: "start"}[point.start == 0])
+	if out, err := command.Output(); !killed(command) {
 		c.t.Errorf("%s, %s: it was not killed: %v %s", l.machine.Name, point, err, out)
 		return
 	}
@@ -57,26 +68,37 @@ func (c *campaign) kill(l *life, number int) {
 	c.goOn(l, point, number)
 }
 
+func killed(command *exec.Cmd) bool {
+	if command.ProcessState == nil {
+		return false
+	}
+	status, ok := command.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
 // starts are the places before each start of the agent.
 func (l *life) starts() []savedPlace {
 	return slices.DeleteFunc(slices.Clone(l.places), func(at savedPlace) bool { return at.Step >= 0 })
 }
 
-// point is a moment of the kind whose turn it is, in some start; of the next kind where there is none.
+// point is a moment of the kind whose turn it is, in some start; of the next kind where there is none. Each name has the same chance:
+// state.json is written a hundred times.
 func (l *life) point(c *campaign, number int) killPoint {
 	random := c.random(fmt.Sprintf("%s kill %d", l.machine.Name, number))
 	for turn := range momentKinds {
+		points := map[string][]killPoint{}
 		kind := momentKinds[(number+turn)%len(momentKinds)]
-		var points []killPoint
 		for start, moments := range l.moments {
 			for i, name := range moments {
-				if strings.HasPrefix(name, kind) && !strings.HasPrefix(name, "before the opening") {
-					points = append(points, killPoint{start, i + 1, name})
+				// What the loader opens after its agent has run is in no process of the agent's.
+				if kind.in(l, start) && strings.HasPrefix(name, kind.name) && (start == 0 || !strings.HasPrefix(name, "before the opening")) {
+					points[name] = append(points[name], killPoint{start, i + 1, name})
 				}
 			}
 		}
-		if len(points) > 0 {
-			return points[random.IntN(len(points))]
+		if names := slices.Sorted(maps.Keys(points)); len(names) > 0 {
+			these := points[names[random.IntN(len(names))]]
+			return these[random.IntN(len(these))]
 		}
 	}
 	panic("a life without moments")
@@ -132,9 +154,9 @@ func (s *stage) ending() ending {
 	})
 	all["state.json"] = s.lasting()
 	world := s.world()
+	s.dropGone(world)
 	for _, part := range []string{
-		"registry", "services", "features", "users", "defender", "adapters", "addresses", "routes", "dns", "acl", "hns",
-		"registered", "tasks", "rootAccess",
+		"registry", "services", "features", "users", "defender", "adapters", "addresses", "routes", "dns", "acl", "hns", "registered", "tasks", "rootAccess",
 	} {
 		text := string(expect.Got(json.MarshalIndent(world[part], "", " "))(s.t))
 		all[part] = strings.ReplaceAll(text, s.base, "")
@@ -148,6 +170,16 @@ func (s *stage) ending() ending {
 	node["ran"] = slices.Sorted(maps.Keys(once)) // a script that was cut short runs again
 	all["node"] = string(expect.Got(json.MarshalIndent(node, "", " "))(s.t))
 	return all
+}
+
+// dropGone takes away the access of what is gone: the stand-ins do not see .NET delete what an end in the middle has left.
+func (s *stage) dropGone(world map[string]any) {
+	access, _ := world["acl"].(map[string]any)
+	for path := range access {
+		if _, err := os.Lstat(path); err != nil {
+			delete(access, path)
+		}
+	}
 }
 
 // lasting is the state without times, and without what a step has tried.
