@@ -24,7 +24,7 @@ function Send-HnsCall([string]$Method, [string]$Path, [string]$Body) {
     if ($Method -ne 'GET') { Add-Effect "hns $Method $Path $Body".Trim() }
     $answer = @{ Success = $true }
     if ($output) { $answer.Output = $output }
-    ConvertTo-Json $answer -Depth 6 -Compress
+    ConvertTo-Json $answer -Depth 100 -Compress
 }
 
 function New-StubItem([string]$Kind, $Item) {
