@@ -136,21 +136,17 @@ func (c *campaign) each(count int, do func(int)) {
 	group.Wait()
 }
 
-// run has a worker do a job. One that has ended is replaced.
-func (c *campaign) run(one job, keep func(place) bool) error {
+// run has a worker do a job, which is for something. A worker that has ended is replaced.
+func (c *campaign) run(what string, one job, keep func(place) bool) error {
 	w := <-c.workers
 	err := w.do(one, keep)
+	c.count(what+" ms", w.spent)
 	if err != nil {
 		_ = w.command.Process.Kill()
 		w = newWorker(c.t, c.shell)
 	}
 	c.workers <- w
 	return err
-}
-
-// spend adds the time since begin to what it went into.
-func (c *campaign) spend(what string, begin time.Time) {
-	c.count(what+" ms", int(time.Since(begin).Milliseconds()))
 }
 
 func (c *campaign) count(what string, n int) {
@@ -172,7 +168,7 @@ func (c *campaign) sum(all []Machine, took time.Duration) {
 	fmt.Printf("test-machines: %d machines lived, %d in processes of their own; "+
 		"%d of %d fields of golden plans used by generated ones; "+
 		"%d run steps failed; %d throws (%d ended Succeeded, %d Failed); %d kills; leaks %d; %.0f s, %.1f minutes\n"+
-		"test-machines: of each processor's time, %d s in lives, %d in failures, %d in throws, %d in kills, %d in processes\n",
+		"test-machines: of the processors' time, %d s went into lives, %d into failures, %d into throws, %d into kills, %d into processes\n",
 		c.counts["lives"], c.counts["processes"], len(used), len(wanted), c.counts["failures"], c.counts["throws"],
 		c.counts["throws Succeeded"], c.counts["throws Failed"], c.counts["kills"], c.counts["leaks"], took.Seconds(), took.Minutes(),
 		c.seconds("lives"), c.seconds("failures"), c.seconds("throws"), c.seconds("kills"), c.seconds("processes"))
@@ -181,4 +177,4 @@ func (c *campaign) sum(all []Machine, took time.Duration) {
 // base is the folder of a machine, and what is beside it.
 func (c *campaign) base(m Machine, what string) string { return filepath.Join(c.folder, m.Name+what) }
 
-func (c *campaign) seconds(what string) int { return c.counts[what+" ms"] / 1000 / cap(c.workers) }
+func (c *campaign) seconds(what string) int { return c.counts[what+" ms"] / 1000 }

@@ -6,7 +6,6 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
@@ -61,7 +60,6 @@ func (l *life) failureOf(number int, step *plan.Run) failure {
 }
 
 func (l *life) failOnce(c *campaign, number int, step *plan.Run) {
-	defer c.spend("failures", time.Now())
 	l.t.Helper()
 	at, f := l.places[number], l.failureOf(number, step)
 	what := "the step " + step.Name + " fails"
@@ -69,7 +67,7 @@ func (l *life) failOnce(c *campaign, number int, step *plan.Run) {
 		"failAt": map[string]any{"boot": at.Boot, "phase": at.Phase, "step": at.Step, "exit": f.exit, "out": f.text, "err": ""},
 		"spill":  l.secrets.Spill(),
 	})
-	if err := c.run(job{Base: s.base, Act: "restart", Starts: 0}, nil); err != nil {
+	if err := c.run("failures", job{Base: s.base, Act: "restart", Starts: 0}, nil); err != nil {
 		c.t.Errorf("%s, %s: %v", l.machine.Name, what, err)
 		return
 	}

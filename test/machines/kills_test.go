@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,7 +36,6 @@ func (k killPoint) String() string {
 // kill starts the loader or the agent in a process of its own, and ends it by SIGKILL at a moment. It starts again until it ends:
 // for every other kill Windows starts first, as after a loss of power. The end has to be that of a life without.
 func (c *campaign) kill(l *life, number int) {
-	defer c.spend("kills", time.Now())
 	c.t.Helper()
 	point := l.point(c, number)
 	if point.start == 0 {
@@ -55,6 +53,7 @@ func (c *campaign) kill(l *life, number int) {
 		return
 	}
 	c.count("kills", 1)
+	c.count("kills ms", processed(command))
 	c.goOn(l, point, number)
 }
 
@@ -100,7 +99,7 @@ func (c *campaign) goOn(l *life, point killPoint, number int) {
 		next.Starts -= later
 	}
 	l.write(world)
-	if err := c.run(next, nil); err != nil {
+	if err := c.run("kills", next, nil); err != nil {
 		c.t.Errorf("%s, %s: %v", l.machine.Name, point, err)
 		return
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -51,13 +50,12 @@ func (c *campaign) liveAndFail(m Machine, kills []int) {
 
 // live is a life without faults.
 func (c *campaign) live(m Machine, keep bool) *life {
-	defer c.spend("lives", time.Now())
 	c.t.Helper()
 	l := &life{stage: newStage(c.t, m, c.base(m, ""))}
 	world := l.world()
 	world["places"], world["trace"] = keep, keep
 	l.write(world)
-	err := c.run(job{Base: l.base, Act: "load", Starts: laterStarts}, l.keep)
+	err := c.run("lives", job{Base: l.base, Act: "load", Starts: laterStarts}, l.keep)
 	if err != nil {
 		c.t.Errorf("%s: %v", m.Name, err)
 		return l
@@ -147,13 +145,13 @@ func (l *life) readMoments() {
 
 // liveInProcesses is a life in which each start is a process of its own, as on a node.
 func (c *campaign) liveInProcesses(m Machine) {
-	defer c.spend("processes", time.Now())
 	s := newStage(c.t, m, c.base(m, ".processes"))
 	start := func(part string) {
 		command := pwsh(c.t, c.shell, "child.ps1", "-Base", s.base, "-Part", part)
 		if out, err := command.Output(); err != nil {
 			c.t.Errorf("%s in processes, %s: %v %s", m.Name, part, err, out)
 		}
+		c.count("processes ms", processed(command))
 	}
 	start("load")
 	for range 10 {

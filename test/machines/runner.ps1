@@ -10,8 +10,11 @@ $ErrorActionPreference = 'Stop'
 # Nothing else that is written can be taken for an answer.
 function Send-Word([string]$Word, $Content) { [Console]::Out.WriteLine("@@$Word " + (ConvertTo-Json $Content -Depth 5 -Compress)) }
 
+function Get-Processed { [Diagnostics.Process]::GetCurrentProcess().TotalProcessorTime.TotalMilliseconds }
+
 function Invoke-Job($Job) {
     $World = Read-World $Job.base
+    $begin = Get-Processed
     $problem = ''
     $MomentTrace.Clear()
     :PlaceStops foreach ($once in 1) {
@@ -19,7 +22,7 @@ function Invoke-Job($Job) {
     }
     [IO.File]::WriteAllText("$($Job.base)/world.json", (ConvertTo-Json $World -Depth 20 -Compress))
     if ($World['trace']) { [IO.File]::WriteAllLines("$($Job.base)/moments", $MomentTrace) }
-    Send-Word 'DONE' @{ error = $problem }
+    Send-Word 'DONE' @{ error = $problem; milliseconds = [int]((Get-Processed) - $begin) }
 }
 
 function Invoke-Part($World, $Job) {

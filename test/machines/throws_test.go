@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
@@ -36,7 +35,6 @@ func (l *life) before(command string, call int) (savedPlace, bool) {
 }
 
 func (l *life) throwOnce(c *campaign, command string, call int) {
-	defer c.spend("throws", time.Now())
 	l.t.Helper()
 	what := fmt.Sprintf("call %d of %s throws", call, command)
 	secret := "none"
@@ -82,7 +80,7 @@ func (c *campaign) reach(l *life, what string, next job) (ended, reached bool) {
 		return ended
 	}
 	for range 1 + laterStarts {
-		if err := c.run(next, asBefore); err != nil {
+		if err := c.run("throws", next, asBefore); err != nil {
 			c.t.Errorf("%s, %s: %v", l.machine.Name, what, err)
 			return true, false
 		}
@@ -122,7 +120,7 @@ func (s *stage) checkThrow(c *campaign, what string) {
 		s.t.Errorf("%s, %s: InternalError %q", s.machine.Name, what, end.Message)
 	}
 	// What could not be erased or disabled has its turn at the next start.
-	if err := c.run(job{Base: s.base, Starts: 1}, nil); err != nil {
+	if err := c.run("throws", job{Base: s.base, Starts: 1}, nil); err != nil {
 		s.t.Errorf("%s, %s, the next start: %v", s.machine.Name, what, err)
 	}
 	if again := s.state(); again.State != end.State || again.Reason != end.Reason {

@@ -22,6 +22,8 @@ type worker struct {
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
+	// spent is how many milliseconds of a processor the last job took.
+	spent int
 }
 
 // job is what a worker does with the machine in a folder: load starts the loader first, go goes on; then Windows starts so often.
@@ -44,7 +46,8 @@ func pwsh(t *testing.T, shell, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), shell,
 		append([]string{"-NoProfile", "-NonInteractive", "-File", script}, args...)...)
-	command.Env = append(os.Environ(), "DOTNET_TieredPGO=0", "DOTNET_TieredCompilation=0", "DOTNET_gcConcurrent=0")
+	command.Env = append(os.Environ(), "DOTNET_TieredPGO=0", "DOTNET_TieredCompilation=0", "DOTNET_gcConcurrent=0",
+		"DOTNET_GCgen0size=0x4000000")
 	command.Stderr = os.Stderr
 	return command
 }
@@ -59,7 +62,7 @@ func newWorker(t *testing.T, shell string) *worker {
 		_ = in.Close()
 		_ = command.Wait()
 	})
-	return &worker{command, in, bufio.NewReaderSize(out, 1<<20)}
+	return &worker{command: command, in: in, out: bufio.NewReaderSize(out, 1<<20)}
 }
 
 // do runs a job. At each place it waits for keep, which says whether to go on.
@@ -86,13 +89,24 @@ func (w *worker) do(one job, keep func(place) bool) error {
 				return err
 			}
 		case "@@DONE":
-			var done struct{ Error string }
-			if err := json.Unmarshal([]byte(content), &done); err != nil || done.Error == "" {
-				return err
-			}
-			return fmt.Errorf("the runner: %s", done.Error)
+			return w.ended(content)
 		}
 	}
+}
+
+func (w *worker) ended(content string) error {
+	var done struct {
+		Error        string
+		Milliseconds int
+	}
+	if err := json.Unmarshal([]byte(content), &done); err != nil {
+		return err
+	}
+	w.spent = done.Milliseconds
+	if done.Error != "" {
+		return fmt.Errorf("the runner: %s", done.Error)
+	}
+	return nil
 }
 
 func (w *worker) send(one job) error {
@@ -101,4 +115,9 @@ func (w *worker) send(one job) error {
 		_, err = w.in.Write(append(line, '\n'))
 	}
 	return err
+}
+
+// processed is how many milliseconds of a processor a process took.
+func processed(command *exec.Cmd) int {
+	return int((command.ProcessState.UserTime() + command.ProcessState.SystemTime()).Milliseconds())
 }

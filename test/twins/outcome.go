@@ -149,7 +149,9 @@ func effects(all []string) []any {
 	made := []any{}
 	for _, one := range all {
 		for line := range strings.SplitSeq(timeless(one), "\n") {
-			made = append(made, strings.TrimRight(line, " "))
+			if line = strings.TrimRight(line, " "); line != "" {
+				made = append(made, line)
+			}
 		}
 	}
 	sortRemovals(made)

@@ -194,6 +194,9 @@ const mebibyte = 1 << 20
 
 // collectLogs packs the newest part of each text log and event log into one zip, with the secrets hidden.
 func (r *run) collectLogs(ctx context.Context, step *plan.CollectLogs) error {
+	if err := r.machine.MakeAbove(step.Path.String()); err != nil {
+		return err
+	}
 	paths, err := r.match(step.Patterns)
 	if err != nil {
 		return err

@@ -28,11 +28,6 @@ if (-not (Test-Path function:Save-RealFile)) {
     Copy-Item -Path function:Move-OverFile -Destination function:Move-RealFile
 }
 
-function Get-Digest([byte[]]$Bytes) {
-    $sha = [Security.Cryptography.SHA256]::Create()
-    try { [BitConverter]::ToString($sha.ComputeHash($Bytes)).Replace('-', '').ToLowerInvariant() } finally { $sha.Dispose() }
-}
-
 function Save-File([string]$Path, [byte[]]$Bytes, [string]$Sddl) {
     if (Test-OwnFile $Path) { Save-RealFile $Path $Bytes $Sddl; return }
     Enter-Stub 'Save-File'

@@ -3,18 +3,13 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/base64"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/machines"
 )
 
 func main() {
@@ -33,40 +28,18 @@ func writeFiles(planFile, folder string) error {
 	if err != nil {
 		return err
 	}
-	var config struct {
-		//nolint:tagliatelle // because cloud-config calls it so
-		WriteFiles []struct {
-			Path    string `json:"path"`
-			Content string `json:"content"`
-		} `json:"write_files"`
-	}
-	if err := yaml.Unmarshal(scripts.UserData(plan), &config); err != nil {
+	files, err := machines.Unpack(scripts.UserData(plan))
+	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	for _, file := range config.WriteFiles {
-		content, err := unpack(file.Content)
-		if err != nil {
-			return fmt.Errorf("unpack %s: %w", file.Path, err)
-		}
-		name := file.Path[strings.LastIndex(file.Path, `\`)+1:]
+	for path, content := range files {
+		name := path[strings.LastIndex(path, `\`)+1:]
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func unpack(content string) ([]byte, error) {
-	packed, err := base64.StdEncoding.DecodeString(content) // which skips line ends
-	if err != nil {
-		return nil, err
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(reader)
 }
