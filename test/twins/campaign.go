@@ -111,7 +111,8 @@ func (v *Verdict) met() map[string]bool {
 		"succeeded": report["state"] == "Succeeded", "failed": report["state"] == "Failed",
 		"timed out": strings.Contains(told, "the deadline of"), "hung": strings.Contains(told, "Windows has not answered"),
 		"threw": v.threw(told), "rebooted": strings.Contains(effects, "shutdown.exe"), "started later": later && boot,
-		"hid secrets": strings.Contains(told, "[redacted]"), "warned": strings.Contains(encode(report), `"warnings":["`), "Turkish": v.Case.Culture != "",
+		"hid secrets": strings.Contains(told, "[redacted]"), "warned": strings.Contains(encode(report), `"warnings":["`),
+		"Turkish":        v.Case.Culture != "",
 		"collected logs": len(v.Lab["zips"].(tree)) > 0,
 	}
 }

@@ -93,21 +93,24 @@ func (d *differ) same(lab, node string) bool {
 	if lab == node {
 		return true
 	}
-	if at := jsonIn.FindStringIndex(lab); at != nil && strings.HasPrefix(node, lab[:at[1]-1]) && d.sameJSON(lab[at[1]-1:], node[at[1]-1:]) {
+	before := beforeJSON.FindString(lab)
+	if strings.HasPrefix(node, before) && d.sameJSON(lab[len(before):], node[len(before):]) {
 		return true
 	}
 	slashes := strings.NewReplacer(`\\`, "/", `\`, "/")
 	inPlan := strings.HasPrefix(d.where, "plan.") // where a path may have several parts
-	return (inPlan || strings.Contains(node, d.base)) && slashes.Replace(lab) == slashes.Replace(strings.ReplaceAll(node, d.base+"/C", "C:"))
+	inside := strings.ReplaceAll(node, d.base+"/C", "C:")
+	return (inPlan || inside != node) && slashes.Replace(lab) == slashes.Replace(inside)
 }
 
-// jsonIn finds JSON in the texts that have some: files, arguments of programs, requests to HNS.
-var jsonIn = regexp.MustCompile(`^(run |hns [A-Z]+ [^ ]+ |info-set [^ ]+ )?[{\[]`)
+// beforeJSON stands before the JSON in the texts that have some: arguments of programs, requests to HNS, reports. Files have
+// nothing.
+var beforeJSON = regexp.MustCompile(`^(run |hns [A-Z]+ [^ ]+ |info-set [^ ]+ )?`)
 
 // sameJSON: objects have no order.
 func (d *differ) sameJSON(lab, node string) bool {
 	mine, err := decode([]byte(lab))
-	if err != nil {
+	if err != nil || !strings.HasPrefix(lab, "{") && !strings.HasPrefix(lab, "[") {
 		return false
 	}
 	other, err := decode([]byte(node))

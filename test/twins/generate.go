@@ -30,7 +30,7 @@ func Generate(seed uint64, number int) *Case {
 
 func generate(seed uint64, number int) (*Case, *generator) {
 	g := &generator{
-		Rand:  rand.New(rand.NewPCG(seed, uint64(number))),
+		Rand:  rand.New(rand.NewPCG(seed, uint64(max(0, number)))),
 		facts: []string{"osBuild", "osUbr", "memoryMiB", "cpus", "computerName", "smbios"},
 	}
 	g.hns = g.chance(40)
@@ -79,7 +79,7 @@ func (g *generator) step(phase tree) {
 	step["do"], step["name"] = kind.name, fmt.Sprintf("s%d", g.steps)
 	g.common(step)
 	phase["steps"] = append(steps, step)
-	if check(g.plan) != nil {
+	if !allowed(g.plan) {
 		phase["steps"], g.facts = steps, before
 		g.Refused++
 	}
@@ -134,7 +134,7 @@ func (g *generator) may(percent int, field string, value func() any) {
 	}
 	before, had := g.plan[field]
 	g.plan[field] = value()
-	if check(g.plan) == nil {
+	if allowed(g.plan) {
 		return
 	}
 	if g.Refused++; had {

@@ -75,7 +75,8 @@ func (g *generator) rule() tree {
 		return tree{"below": pick(g, "4096", "8192", "16", "1.9", "x", "v4"), "value": g.node(1)}
 	})
 	return tree{
-		"set": pick(g, "systemReserved.memory", "systemReserved.cpu", "kind", "a.b.c", "nested.new", "deep"), "fact": pick(g, g.facts...),
+		"set": pick(g, "systemReserved.memory", "systemReserved.cpu", "kind", "a.b.c", "nested.new", "deep"), "fact": pick(g,
+			g.facts...),
 		"rows": append(rows, tree{"value": g.node(1)}),
 	}
 }

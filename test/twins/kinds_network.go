@@ -43,7 +43,10 @@ func hnsNetwork(g *generator) tree {
 	request := tree{"Name": pick[any](g, networks[g.IntN(len(networks))], tree{"fact": pick(g, g.facts...)})}
 	request["Type"] = pick(g, "Overlay", "overlay", "L2Bridge")
 	if g.chance(40) {
-		request["Subnets"] = []any{tree{"AddressPrefix": pick[any](g, "10.4.0.0/16", tree{"fact": pick(g, g.facts...)}), "GatewayAddress": "10.4.0.1"}}
+		request["Subnets"] = []any{tree{
+			"AddressPrefix":  pick[any](g, "10.4.0.0/16", tree{"fact": pick(g, g.facts...)}),
+			"GatewayAddress": "10.4.0.1",
+		}}
 	}
 	g.add(request, 20, pick(g, "Policies", "DNSSuffix", "x"), g.node(1))
 	step := tree{"request": request}
@@ -56,7 +59,8 @@ func hnsNetwork(g *generator) tree {
 }
 
 func hnsEndpoint(g *generator) tree {
-	step := tree{"network": pick[any](g, networks[g.IntN(len(networks))], g.value()), "endpoint": pick(g, "Calico_ep", "calico_EP", "ep ü")}
+	step := tree{"network": pick[any](g, networks[g.IntN(len(networks))], g.value()), "endpoint": pick(g, "Calico_ep",
+		"calico_EP", "ep ü")}
 	if g.chance(40) {
 		step["set"] = g.set()
 	}

@@ -61,8 +61,10 @@ func seen(call *windows.Call) tree {
 func (o Outcome) accessOf(machine *windows.Machine) (tree, error) {
 	found := tree{}
 	paths := append([]any{}, o["folders"].([]any)...)
-	for path := range o["files"].(tree) {
-		paths = append(paths, path)
+	for path, content := range o["files"].(tree) {
+		if content != aLink { // whose access is that of what it leads to
+			paths = append(paths, path)
+		}
 	}
 	for _, path := range paths {
 		sddl, err := machine.Access(path.(string))

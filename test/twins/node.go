@@ -48,8 +48,8 @@ func StartNode(shell, repository string) (*Node, error) {
 
 func (n *Node) start() error {
 	n.errors = &bytes.Buffer{}
-	n.command = exec.Command(n.shell, "-NoProfile", "-NonInteractive", "-File", filepath.Join(n.repository, "test/twins/twins.ps1"),
-		"-Tests", filepath.Join(n.repository, "test/powershell"))
+	n.command = exec.Command(n.shell, "-NoProfile", "-NonInteractive", "-File", n.repository+"/test/twins/twins.ps1",
+		"-Tests", n.repository+"/test/powershell")
 	n.command.Stderr = n.errors
 	in, err := n.command.StdinPipe()
 	if err != nil {
@@ -106,9 +106,12 @@ func (n *Node) ask(job string) error {
 		}
 		return nil
 	case <-time.After(longest):
-		_ = n.command.Process.Kill()
-		<-done
-		_ = n.command.Wait() // it was killed
+		killed := n.command.Process.Kill()
+		answered := <-done
+		ended := n.command.Wait()
+		if killed != nil || answered == nil || ended == nil {
+			return fmt.Errorf("end the PowerShell: %w", errors.Join(killed, answered, ended))
+		}
 		return errNoEnd
 	}
 }
@@ -164,8 +167,8 @@ func (o Outcome) nodeAccess(base string) tree {
 	}
 	found := tree{}
 	acl, _ := o["acl"].(tree)
-	for real, sddl := range acl {
-		path := `C:\` + strings.ReplaceAll(strings.TrimPrefix(real, base+"/C/"), "/", `\`)
+	for host, sddl := range acl {
+		path := `C:\` + strings.ReplaceAll(strings.TrimPrefix(host, base+"/C/"), "/", `\`)
 		if there[path] && sddl != windows.Inherited {
 			found[path] = sddl
 		}

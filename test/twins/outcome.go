@@ -26,19 +26,19 @@ var own = map[string]string{
 	root + "report.json": "report", root + "state.json": "state", root + "plan.json": "plan", root + "object.json": "object",
 }
 
-// apart are files that one of the two machines has by itself. What a program has written is scripted; how it is kept, the suites of
-// either side look at.
+// apart are files that one of the two machines has by itself. What a program has written is scripted; how it is kept, the
+// suites of either side look at.
 var apart = []string{root + "agent.lock", root + "temp", root + "logs", `C:\Windows`, `C:\serial`, `C:\Users\`}
 
 // readDisk adds what is on the disk of a machine, which lies in folder.
 func (o Outcome) readDisk(folder string) error {
 	files, zips, folders := tree{}, tree{}, []any{}
 	o["log"] = []any{}
-	err := filepath.WalkDir(folder, func(real string, entry fs.DirEntry, err error) error {
-		if err != nil || real == folder {
+	err := filepath.WalkDir(folder, func(host string, entry fs.DirEntry, err error) error {
+		if err != nil || host == folder {
 			return err
 		}
-		path := `C:\` + strings.ReplaceAll(strings.TrimPrefix(real, folder+"/"), "/", `\`)
+		path := `C:\` + strings.ReplaceAll(strings.TrimPrefix(host, folder+"/"), "/", `\`)
 		if isApart(path) {
 			return nil
 		}
@@ -47,10 +47,10 @@ func (o Outcome) readDisk(folder string) error {
 			return nil
 		}
 		if entry.Type()&fs.ModeSymlink != 0 {
-			files[path] = "a link"
+			files[path] = aLink
 			return nil
 		}
-		return o.readFile(path, real, files, zips)
+		return o.readFile(path, host, files, zips)
 	})
 	o["files"], o["zips"], o["folders"] = files, zips, folders
 	if kept, ok := o["plan"].(tree); ok {
@@ -62,8 +62,10 @@ func (o Outcome) readDisk(folder string) error {
 	return err
 }
 
-func (o Outcome) readFile(path, real string, files, zips tree) error {
-	content, err := os.ReadFile(real)
+const aLink = "a link"
+
+func (o Outcome) readFile(path, host string, files, zips tree) error {
+	content, err := os.ReadFile(host)
 	if err != nil {
 		return err
 	}
@@ -71,8 +73,7 @@ func (o Outcome) readFile(path, real string, files, zips tree) error {
 	case own[path] != "":
 		o[own[path]] = jsonOrText(content)
 	case path == root+"agent.log":
-		// Only the lab writes that the deadline has passed between two attempts; the report of both says it.
-		o["log"] = slices.DeleteFunc(lines(content), func(line any) bool { return deadline.MatchString(line.(string)) })
+		o["log"] = lines(content)
 	case strings.HasSuffix(path, ".zip"):
 		zips[path] = unzip(content)
 	default:
@@ -112,8 +113,7 @@ func unzip(content []byte) any {
 }
 
 var (
-	stamp    = regexp.MustCompile(`[0-9]{8}T[0-9]{6}Z`)
-	deadline = regexp.MustCompile(`^the deadline of [0-9]+ s has passed$`)
+	stamp = regexp.MustCompile(`\d{8}T\d{6}Z`)
 	// durations is what a report in a line of a log tells, in the order of a table of the script.
 	durations = regexp.MustCompile(`"durations":\{[^{}]*\}`)
 )

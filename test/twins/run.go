@@ -61,5 +61,6 @@ func (v *Verdict) judge(base string) {
 // String is what a person needs to see a difference again.
 func (v *Verdict) String() string {
 	shown := fmt.Sprintf("seed %d, plan %d, %d differences; the first: %v", v.Case.Seed, v.Case.Number, len(v.New), v.New[0])
-	return fmt.Sprintf("%s\n  plan: %s\n  world: %s\n  culture: %q", shown, encode(v.Case.Plan), encode(v.Case.World), v.Case.Culture)
+	return fmt.Sprintf("%s\n  plan: %s\n  world: %s\n  culture: %q", shown, encode(v.Case.Plan), encode(v.Case.World),
+		v.Case.Culture)
 }

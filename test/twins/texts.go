@@ -10,14 +10,18 @@ const number1 = json.Number("1")
 
 func digits(number int) json.Number { return json.Number(strconv.Itoa(number)) }
 
-// hostile are texts that one of two programs may read otherwise: quotes and brackets of PowerShell, characters that .NET takes for
-// blanks, letters whose case depends on a language or on a table, numbers that are none, and characters of several bytes.
+// hostile are texts that one of two programs may read otherwise: quotes and brackets of PowerShell, characters that .NET takes
+// for blanks, letters whose case depends on a language or on a table, numbers that are none, and characters of several bytes.
 var hostile = []string{
 	"", " ", " both ends ", "ünïcödé", "日本語", "a\u0085b", "a\u00a0b", "\u00a0", "x\u2028y", "\u3000wide", "tab\there", "two\nlines",
-	"cr\r\nlf", "end\n", "\nbegin", "İstanbul", "ıslak", "TITLE", "title", "\u212aelvin", "kelvin", "ſharp", "sharp", "straße", "strasse",
-	"Σίσυφος", "e\u0301", "é", "soft\u00adhyphen", "softhyphen", "zero\u200bwidth", "bell\u0007", "it's", "‘curly’", "“quotes”", "`tick`",
-	`say "hi"`, `"`, `""`, "[a]b", "[", "]", "[*", "*", "?", "$(throw 1)", "${env:TEMP}", "$x", "%TEMP%", "{", "}", "{0}", "@{a=1}", "(", ")",
-	`back\slash`, `trail\`, `two\\`, `q\"`, "#comment", ";rm", "a|b", "a/b", "a&b", "<tag>", "!", "^", "~", "-flag", "--a=b c", "//x",
+	"cr\r\nlf", "end\n", "\nbegin", "İstanbul", "ıslak", "TITLE", "title", "\u212aelvin", "kelvin", "ſharp", "sharp", "straße",
+	"strasse",
+	"Σίσυφος", "e\u0301", "é", "soft\u00adhyphen", "softhyphen", "zero\u200bwidth", "bell\u0007", "it's", "‘curly’", "“quotes”",
+	"`tick`",
+	`say "hi"`, `"`, `""`, "[a]b", "[", "]", "[*", "*", "?", "$(throw 1)", "${env:TEMP}", "$x", "%TEMP%", "{", "}", "{0}",
+	"@{a=1}", "(", ")",
+	`back\slash`, `trail\`, `two\\`, `q\"`, "#comment", ";rm", "a|b", "a/b", "a&b", "<tag>", "!", "^", "~", "-flag", "--a=b c",
+	"//x",
 	"null", "true", "0", "-0", "007", "1.50", "1e3", "0x10", "9223372036854775808", "18446744073709551616", "99999999999999999999.1",
 	"v1.36.2", "1.9", "1.10", "V2", "20348.2700", "1..2", ".", "v", "😀", "a😀b", "\ufeffmark", "\ufffd", "\u007f",
 }
@@ -127,7 +131,8 @@ func (g *generator) pattern() any {
 
 // keys of objects: also those that PowerShell or JSON may take for something else.
 var keys = []string{
-	"a", "b", "Name", "keys", "Count", "length", "item", "values", "é", "x.y", "a b", "$x", "0", "true", "psobject", "İ", "ı", "i", "PSBase",
+	"a", "b", "Name", "keys", "Count", "length", "item", "values", "é", "x.y", "a b", "$x", "0", "true", "psobject", "İ", "ı",
+	"i", "PSBase",
 	"system", "fact2", "@odata", "__type", "'", `"`, "[0]", "\u212a",
 }
 
@@ -147,12 +152,12 @@ func (g *generator) node(depth int) any {
 		}
 		return g.tree(depth - 1)
 	}
-	switch {
-	case g.chance(15):
+	switch g.IntN(7) {
+	case 0:
 		return tree{"fact": pick(g, g.facts...)}
-	case g.chance(15):
+	case 1:
 		return json.Number(pick(g, "0", "-1", "3", "2.5", "9007199254740993", "9223372036854775807", "1000000"))
-	case g.chance(15):
+	case 2:
 		return pick[any](g, true, false, nil)
 	}
 	return g.text()

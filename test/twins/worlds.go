@@ -74,8 +74,10 @@ func (g *generator) oldState() string {
 		"machine": tree{"osBuild": "20348", "osUbr": "", "memoryMiB": "1", "cpus": "1", "computerName": "OLD", "smbios": machine},
 		"version": number1, "uid": pick(g, "uid-1", "uid-0"), "state": state, "reason": "", "message": "",
 		"exitCode": digits(0), "lastLines": []any{}, "warnings": []any{"an old warning"}, "phase": digits(0), "phases": number1,
-		"phaseName": "main", "step": digits(g.IntN(2)), "stepName": "s1", "attempts": digits(g.IntN(2)), "tries": digits(1), "reboots": digits(1),
-		"elapsed": digits(pick(g, 0, 25)), "phaseElapsed": digits(0), "durations": tree{"old": digits(3)}, "facts": tree{"oldFact": "x"},
+		"phaseName": "main", "step": digits(g.IntN(2)), "stepName": "s1", "attempts": digits(g.IntN(2)), "tries": digits(1),
+		"reboots": digits(1),
+		"elapsed": digits(pick(g, 0, 25)), "phaseElapsed": digits(0), "durations": tree{"old": digits(3)},
+		"facts":  tree{"oldFact": "x"},
 		"smbios": machine,
 	})
 }
@@ -103,7 +105,8 @@ func (g *generator) registryKeys() tree {
 		if !g.chance(60) {
 			continue
 		}
-		key := tree{"ImagePath": pick(g, `C:\k\a.exe`, `C:\k\nssm.exe`, `"C:\Program Files\b c\b.exe" a`), "Start": digits(pick(g, 2, 3, 4))}
+		key := tree{"ImagePath": pick(g, `C:\k\a.exe`, `C:\k\nssm.exe`, `"C:\Program Files\b c\b.exe" a`), "Start": digits(pick(g,
+			2, 3, 4))}
 		if i > 0 && g.chance(40) { // a ring of services would never stop
 			key["DependOnService"] = []any{services[g.IntN(i)]}
 		}
@@ -114,7 +117,10 @@ func (g *generator) registryKeys() tree {
 		made[environmentKey] = tree{"TWIN_A": strings.ReplaceAll(g.text(), "\x00", "0"), "TWIN_D": "old"} // no variable has a NUL
 	}
 	if g.chance(30) {
-		made[`HKEY_LOCAL_MACHINE\SOFTWARE\capwin test`] = tree{"number": digits(g.IntN(3)), "list": []any{"a", g.text()}, "TWIN_B": g.text()}
+		made[`HKEY_LOCAL_MACHINE\SOFTWARE\capwin test`] = tree{
+			"number": digits(g.IntN(3)), "list": []any{"a", g.text()},
+			"TWIN_B": g.text(),
+		}
 	}
 	g.add(made, 70, `HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows NT\CurrentVersion`, tree{"UBR": digits(2700)})
 	if g.chance(20) {
@@ -137,8 +143,10 @@ func (g *generator) furnishNetwork(w tree) {
 	g.add(first, 50, "dhcp", false)
 	g.add(first, 20, "mtu", digits(1400))
 	adapters := []any{first}
-	addresses := []any{tree{"index": digits(9), "address": pick(g, "10.0.0.5/24", "10.0.0.7/24"), "origin": pick(g, "Manual", "Dhcp")}}
-	routes := []any{tree{"index": digits(9), "to": "0.0.0.0/0", "via": pick(g, "10.0.0.1", "10.0.0.2"), "metric": digits(pick(g, 0, 20))}}
+	addresses := []any{tree{"index": digits(9), "address": pick(g, "10.0.0.5/24", "10.0.0.7/24"), "origin": pick(g, "Manual",
+		"Dhcp")}}
+	routes := []any{tree{"index": digits(9), "to": "0.0.0.0/0", "via": pick(g, "10.0.0.1", "10.0.0.2"), "metric": digits(pick(g,
+		0, 20))}}
 	if g.chance(50) {
 		second := tree{"index": digits(12), "mac": macB, "name": "Ethernet"}
 		g.add(second, 20, "mac", macA)
@@ -200,9 +208,11 @@ func (g *generator) access(w tree) {
 
 // doors are the commands and calls of Windows that may fail or never answer, by the names that both interpreters' machines have.
 var doors = []string{
-	"Save-File", "Add-Folder", "Clear-Path", "New-OwnFile", "Get-Acl", "Set-Acl", "Read-Registry", "Write-Registry", "Test-RegistryKey",
+	"Save-File", "Add-Folder", "Clear-Path", "New-OwnFile", "Get-Acl", "Set-Acl", "Read-Registry", "Write-Registry",
+	"Test-RegistryKey",
 	"Clear-RegistryKey", "Write-BootMarker", "Get-CimInstance", "Disable-ScheduledTask", "Get-Service", "Invoke-Program", "sc.exe",
-	"shutdown.exe", "wevtutil.exe", `C:\k\a.exe`, `C:\k\kubectl.exe`, "Test-TlsServer", "Get-ClockOffset", "Test-Pipe", "Get-NetAdapter",
+	"shutdown.exe", "wevtutil.exe", `C:\k\a.exe`, `C:\k\kubectl.exe`, "Test-TlsServer", "Get-ClockOffset", "Test-Pipe",
+	"Get-NetAdapter",
 	"Rename-NetAdapter", "Get-NetIPInterface", "Set-NetIPInterface", "Get-NetIPAddress", "New-NetIPAddress", "Remove-NetIPAddress",
 	"Get-NetRoute", "New-NetRoute", "Remove-NetRoute", "Get-DnsClientServerAddress", "Set-DnsClientServerAddress", "Send-HnsCall",
 	"Get-WindowsFeature", "Install-WindowsFeature", "Get-LocalUser", "New-LocalUser", "Add-LocalGroupMember", "Add-UserProfile",
@@ -217,7 +227,8 @@ var aside = []string{
 	"Get-MpPreference", "Add-MpPreference", "Test-TlsServer", "Get-ClockOffset", "Test-Pipe", "Disable-ScheduledTask",
 }
 
-// faults make one door fail, or one never answer: how often two doors are asked before one of them fails is no part of the language.
+// faults make one door fail, or one never answer: how often two doors are asked before one of them fails is no part of the
+// language.
 func (g *generator) faults() {
 	switch {
 	case g.chance(30):

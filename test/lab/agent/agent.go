@@ -196,6 +196,9 @@ func (r *run) step(ctx context.Context, step plan.Step) error {
 	}
 	var problem *failure
 	for {
+		if err := r.checkDeadline(); err != nil {
+			return err
+		}
 		err := r.attempt(ctx, step, limit)
 		if err == nil || ctx.Err() != nil {
 			s.Attempts, s.Tries = 0, 0
@@ -222,9 +225,6 @@ func (r *run) step(ctx context.Context, step plan.Step) error {
 
 // attempt writes down that it has begun: after a kill, the step is made again.
 func (r *run) attempt(ctx context.Context, step plan.Step, limit int) error {
-	if err := r.checkDeadline(); err != nil {
-		return err
-	}
 	s := r.state
 	s.Tries++
 	if err := r.save(); err != nil {

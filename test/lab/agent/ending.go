@@ -162,7 +162,7 @@ func (r *run) everyBoot(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	own.Warnings, own.Facts = r.state.Warnings, r.state.Facts
+	own.Warnings, own.Facts, own.Machine = r.state.Warnings, r.state.Facts, r.state.Machine
 	r.state = own
 	return r.finishEveryBoot(ctx)
 }
@@ -201,7 +201,7 @@ func (r *run) always(ctx context.Context) {
 		if !step.Base().Always {
 			continue
 		}
-		s.StepName = step.Base().Name
+		s.StepName, s.Attempts, s.Tries = step.Base().Name, 0, 0 // the deadline may have left those of another step
 		if err := r.step(ctx, step); err != nil && ctx.Err() == nil {
 			r.warn(s.StepName + ": " + asFailure(err).message)
 		}

@@ -240,7 +240,9 @@ type logZip struct {
 	left int
 }
 
+// add reads a text as .NET does: without a mark, and with U+FFFD for what is no text.
 func (l *logZip) add(name, text string) error {
+	text = strings.TrimPrefix(string([]rune(text)), "\ufeff")
 	clean := strings.Join(l.run.safeLines(text), "\n")
 	if len(clean) > l.left {
 		return nil

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -168,17 +167,12 @@ func (r *run) reportText() (string, error) {
 	return text, err
 }
 
-// reportFacts are those of the last report where Windows was not asked: at a start after the end.
+// reportFacts are those that Windows told last: it may not answer, and is not asked at a start after the end.
 func (r *run) reportFacts() plan.ReportFacts {
-	var last plan.Report
-	if text, err := r.machine.ReadFile(Root + `\report.json`); len(r.facts) == 0 && err == nil {
-		_ = json.Unmarshal(text, &last) // a report that is damaged has no facts
-		return last.Facts
-	}
-	short := func(name string) string { return r.protect(r.facts[name], 64) }
+	short := func(name string) string { return r.protect(r.state.Machine[name], 64) }
 	return plan.ReportFacts{
 		OS: short(plan.FactOSBuild) + "." + short(plan.FactOSUBR), MemoryMiB: short(plan.FactMemoryMiB), CPUs: short(plan.FactCPUs),
-		Updated: short(plan.FactUpdated),
+		Updated: r.protect(r.state.Facts[plan.FactUpdated], 64),
 	}
 }
 

@@ -88,6 +88,7 @@ type state struct {
 	Durations    map[string]int    `json:"durations"`
 	Facts        map[string]string `json:"facts"`
 	SMBIOS       string            `json:"smbios"`
+	Machine      map[string]string `json:"machine"` // what Windows told last of the machine
 	Boot         *plan.ReportBoot  `json:"boot,omitempty"`
 }
 
@@ -123,7 +124,7 @@ func (r *run) readState() (*state, error) {
 func newState(uid string) *state {
 	return &state{
 		Version: 1, UID: uid, State: plan.StateRunning, LastLines: []string{}, Warnings: []string{},
-		Durations: map[string]int{}, Facts: map[string]string{},
+		Durations: map[string]int{}, Facts: map[string]string{}, Machine: map[string]string{},
 	}
 }
 
@@ -167,7 +168,7 @@ func (r *run) findFacts(ctx context.Context) error {
 		err := r.aside(ctx, 60, func() error {
 			facts, err := r.machine.Facts()
 			if err == nil {
-				r.facts = facts
+				r.facts, r.state.Machine = facts, maps.Clone(facts)
 			}
 			return err
 		})

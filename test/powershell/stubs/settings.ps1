@@ -29,6 +29,7 @@ function Install-WindowsFeature {
     }
     Add-Effect "feature.install $($Name -join ',')"
     $state, $restart = if ($World['featureReboot']) { 'InstallPending', 'Yes' } else { 'Installed', 'No' }
+    if ($World['featureFails']) { $state = 'Available' }
     foreach ($one in $Name) { if ($World.features[$one] -ne 'Installed') { $World.features[$one] = $state } }
     [pscustomobject]@{ Success = -not $World['featureFails']; RestartNeeded = $restart }
 }

@@ -1,5 +1,5 @@
-// Package vectors reads the cases of bootstrap/plan/vectors and plays their worlds on the simulated Windows, for any interpreter of
-// plans that lives on such a machine.
+// Package vectors reads the cases of bootstrap/plan/vectors and plays their worlds on the simulated Windows, for any interpreter
+// of plans that lives on such a machine.
 package vectors
 
 import (
