@@ -97,6 +97,10 @@ bench-azure: servers ## Measure what 1, 50, 1,000 and 5,000 machines cost in the
 test-powershell: ## Hold the scripts of a node against the vectors on a real PowerShell; JOBS=2 processes, SLOWEST=1 lists tests
 	@./test/powershell/run.sh
 
+.PHONY: test-twins
+test-twins: ## Carry out 5,000 generated plans, or TWINS of the seed SEED, by the scripts of a node and by the lab, and compare
+	@./test/twins/run.sh
+
 .PHONY: test-machines-short
 test-machines-short: ## Live the lives of 126 rendered machines on a real PowerShell, a tenth of them with faults, by the day's SEED
 	@./test/machines/run.sh part
@@ -110,7 +114,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-machines
+NIGHTLY := test-mutants test-twins test-machines
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed

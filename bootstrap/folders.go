@@ -19,7 +19,7 @@ func (n *node) folders() step.Part {
 	var p step.Part
 	p.Add(step.PhasePrepare, guards(all)...)
 	p.Add(step.PhasePrepare, &plan.Remove{
-		Common: plan.Common{Name: "foreign-files", Reason: step.ReasonNodeFilesFailed, Attempts: 3},
+		Common: plan.Common{Name: "foreign-files", Reason: step.ReasonNodeFilesFailed},
 		Paths:  plan.Texts(madeAnew...),
 	})
 	for _, one := range all {

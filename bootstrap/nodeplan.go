@@ -46,6 +46,8 @@ func nodePlan(n *node) *plan.Plan {
 	if boot := n.everyBoot(parts); len(boot) > 0 {
 		p.EveryBoot = []plan.Phase{{Name: "every-boot", Steps: boot}}
 	}
+	retrySettings(p.Phases)
+	retrySettings(p.EveryBoot)
 	return p
 }
 

@@ -114,3 +114,29 @@ func placesOf(p *plan.Plan) []place {
 	}
 	return all
 }
+
+// settingAttempts is how often a setting is tried.
+const settingAttempts = 3
+
+// retrySettings lets no single refusal of Windows end a bootstrap: a scanner holds a file for a moment, the servicing of
+// features is busy. It is safe for kinds that find what they have done before.
+func retrySettings(phases []plan.Phase) {
+	for _, phase := range phases {
+		for _, one := range phase.Steps {
+			if isSetting(one) {
+				one.Base().Attempts = max(one.Base().Attempts, settingAttempts)
+			}
+		}
+	}
+}
+
+// isSetting says whether a step only asks Windows or sets something in it, and waits for nobody.
+func isSetting(one plan.Step) bool {
+	switch one := one.(type) {
+	case *plan.Directory, *plan.File, *plan.Remove, *plan.Reservations, *plan.Registry, *plan.Feature, *plan.DefenderExclusions:
+		return true
+	case *plan.Fact:
+		return one.Registry != nil
+	}
+	return false
+}

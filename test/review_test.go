@@ -18,7 +18,7 @@ import (
 const reviewPage = "docs/windows-review.md"
 
 // reviewed are the numbers of the requirements, from and to. None may be lost, and none is used twice.
-var reviewed = [][2]int{{1, 15}, {20, 46}, {60, 87}, {100, 110}, {120, 131}, {140, 149}}
+var reviewed = [][2]int{{1, 15}, {20, 46}, {60, 87}, {100, 110}, {120, 132}, {140, 149}}
 
 // TestWindowsReview holds the table of what a Windows node needs against the repository: what a row names is there.
 func TestWindowsReview(t *testing.T) {

@@ -30,7 +30,7 @@ var rooms = []room{
 	{folder: "bootstrap", may: []string{"api", "bootstrap"}},
 	{folder: "bootstrap/network", may: []string{"api", "bootstrap/step", "bootstrap/plan"}},
 	{folder: "bootstrap/kubelet", may: []string{"api", "bootstrap/step", "bootstrap/plan"}},
-	{folder: "bootstrap/windows", may: []string{"api", "bootstrap/step", "bootstrap/plan"}},
+	{folder: "bootstrap/windows", may: []string{"api", "bootstrap/step", "bootstrap/plan", "bootstrap/scripts"}},
 	{folder: "bootstrap/containerd", may: []string{"api", "bootstrap/step", "bootstrap/plan"}},
 	{folder: "bootstrap/step", may: []string{"api", "bootstrap/plan"}},
 	{folder: "bootstrap/plan"},

@@ -31,7 +31,7 @@ func (k *Kubelet) service() []plan.Step {
 			Service: "kubelet", State: plan.ServiceStopped,
 		},
 		&plan.Remove{
-			Common: plan.Common{Name: "leftovers", Reason: step.ReasonNodeFilesFailed, Attempts: 3},
+			Common: plan.Common{Name: "leftovers", Reason: step.ReasonNodeFilesFailed},
 			Paths:  plan.Texts(step.Kubeconfig, step.BootstrapKubeconfig, step.KubernetesDirectory+`\pki\ca.crt`, step.KubeletKeys),
 		},
 		step.Directory("kubelet-keys", step.KubeletKeys, plan.AccessAdmin),
@@ -129,7 +129,7 @@ const factImagePath = "kubeletImagePath"
 
 func readCommand() *plan.Fact {
 	return &plan.Fact{
-		Common: plan.Common{Name: "kubelet-command", Reason: step.ReasonKubeletArgsNotApplied, Attempts: 3},
+		Common: plan.Common{Name: "kubelet-command", Reason: step.ReasonKubeletArgsNotApplied},
 		Registry: &plan.RegistryText{
 			Key: `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\kubelet`, ValueName: "ImagePath",
 		},

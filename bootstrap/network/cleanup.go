@@ -118,7 +118,7 @@ func cleanHNS(networks, endpoints []string) *plan.HNSCleanup {
 
 func removeFiles(more []plan.Value) plan.Step {
 	return &plan.Remove{
-		Common: plan.Common{Name: "stale-network-files", Reason: step.ReasonStaleNetworks, Attempts: 3},
+		Common: plan.Common{Name: "stale-network-files", Reason: step.ReasonStaleNetworks},
 		Paths:  append(plan.Texts(staleFiles...), more...), Patterns: plan.Texts(stalePatterns...),
 	}
 }

@@ -156,6 +156,7 @@ func (net *Network) moveDynamicPorts() []plan.Step {
 			steps = append(steps, &plan.Run{
 				Common: plan.Common{
 					Name: "dynamic-ports-" + family + "-" + protocol, Reason: step.ReasonNetworkSettingsFailed, TimeoutSeconds: 60,
+					Attempts: 3,
 				},
 				Argv: plan.Texts("netsh.exe", "interface", family, "set", "dynamicport", protocol, start, count),
 			})

@@ -46,8 +46,8 @@ type Diagnosis struct {
 	Message string `json:"message"`
 }
 
-// Fact keeps an answer as a fact: of a program, whose exit code does not matter, or of the registry. TimeoutSeconds is that of the
-// program, 60 when 0.
+// Fact keeps an answer as a fact: of a program, whose exit code does not matter, or of the registry. TimeoutSeconds is that of
+// the program, 60 when 0.
 //
 // Already so: never. Who answers is asked each time.
 type Fact struct {

@@ -1,9 +1,8 @@
 package plan
 
-import "strings"
-
 import (
 	"encoding/json"
+	"strings"
 )
 
 // Registry sets one value. A variable of the machine's environment, which is a String or an ExpandString, counts for the programs

@@ -121,12 +121,12 @@ func (f frame) cut(userData []byte) (blob []byte, found bool) {
 
 // Loader is what PowerShell is started on, and Agent is the interpreter, as they stand on a node.
 var (
-	Loader = sync.OnceValue(func() string { return bare(loader) })
-	Agent  = sync.OnceValue(func() string { return bare(agent + "\n" + steps) })
+	Loader = sync.OnceValue(func() string { return Bare(loader) })
+	Agent  = sync.OnceValue(func() string { return Bare(agent + "\n" + steps) })
 )
 
-// bare is a script of trimmed lines, without comments and blank lines. Lines of here-strings stay as they are.
-func bare(script string) string {
+// Bare is a script of trimmed lines, without comments and blank lines. Lines of here-strings stay as they are.
+func Bare(script string) string {
 	var packed strings.Builder
 	here, comment := false, false
 	for line := range strings.Lines(script) {

@@ -20,6 +20,9 @@ func read(t *testing.T, path string) []byte {
 func TestPackingKeepsAllCode(t *testing.T) {
 	keepsAllCode(t, scripts.Loader(), "loader.ps1")
 	keepsAllCode(t, scripts.Agent(), "agent.ps1", "steps.ps1")
+	for _, ofPlans := range []string{"../windows/datadrive.ps1", "../windows/domainjoin.ps1", "../windows/gmsaplugin.ps1"} {
+		keepsAllCode(t, scripts.Bare(string(read(t, ofPlans))), ofPlans)
+	}
 	// The only lines that keep their blanks are those of here-strings, where blanks are data.
 	if !strings.Contains(scripts.Agent(), "\n    [MarshalAs(UnmanagedType.LPWStr)] string method") {
 		t.Error("a here-string has lost its blanks")

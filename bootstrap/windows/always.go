@@ -6,13 +6,15 @@ import (
 )
 
 // always is what every machine gets, whatever the spec says.
-type always struct{ vmwareTools bool }
+type always struct{ onAzure bool }
 
-func readAlways(in Input) (setting, error) { return always{vmwareTools: !in.OnAzure}, nil }
+func readAlways(in Input) (setting, error) { return always{in.OnAzure}, nil }
 
 func (a always) addTo(p *step.Part) {
 	p.Add(step.PhaseWindows, smbNames())
-	if a.vmwareTools {
+	if a.onAzure {
+		p.Add(step.PhaseWindows, hostsPort()...)
+	} else {
 		p.Add(step.PhaseWindows, vmwareTools()...)
 	}
 }
@@ -20,7 +22,7 @@ func (a always) addTo(p *step.Part) {
 // folders: VMware Tools obeys what lies in its folder. It has files there that it protects itself, and runs for users, too, who
 // must read there.
 func (a always) folders() []step.Folder {
-	if !a.vmwareTools {
+	if a.onAzure {
 		return nil
 	}
 	return []step.Folder{{Name: "vmware-tools-folder", Path: step.ToolsFolder, Access: plan.AccessGuarded}}
@@ -33,6 +35,33 @@ func smbNames() plan.Step {
 		Common: plan.Common{Name: "smb-names", Reason: step.ReasonNetworkSettingsFailed},
 		Key:    `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\hns\State`, ValueName: "EnableCompartmentNamespace",
 		Type: plan.RegistryDWord, Value: plan.Text("1"),
+	}
+}
+
+// hostsPort keeps Windows from sending from UDP port 65330, which Azure reserves for the host: an answer to it, such as of DNS,
+// never comes (Azure Virtual Network FAQ; Azure/AKS issue 2988). AKS excludes it in its images in the same way
+// (Azure/AgentBaker issue 1913, vhdbuilder/packer/configure-windows-vhd.ps1). netsh fails where the range is there already, and
+// where a program has just bound the port (Azure/AgentBaker pull request 1943): that is a warning, because the node lacks
+// nothing else. Its words are translated, its numbers are not.
+func hostsPort() []plan.Step {
+	const excluded = "excludedHostPort"
+	common := func(name string, when *plan.Test) plan.Common {
+		return plan.Common{
+			Name: name, Reason: step.ReasonNetworkSettingsFailed, Optional: true, TimeoutSeconds: 60, Attempts: 3, When: when,
+		}
+	}
+	udp := func(verb string, more ...string) []plan.Value {
+		return plan.Texts(append([]string{"netsh.exe", "interface", "ipv4", verb, "excludedportrange", "protocol=udp"}, more...)...)
+	}
+	return []plan.Step{
+		&plan.Fact{
+			Common: common("azure-port", nil), Argv: udp("show"), Match: `(65330 +65330|\z)`, Set: excluded,
+			Say: plan.Text("Windows does not tell which ports it excludes"),
+		},
+		&plan.Run{
+			Common: common("azure-port-excluded", &plan.Test{Fact: excluded, Is: plan.Text("")}),
+			Argv:   udp("add", "startport=65330", "numberofports=1", "store=persistent"),
+		},
 	}
 }
 

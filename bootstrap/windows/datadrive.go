@@ -6,6 +6,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
@@ -57,8 +58,10 @@ func ContainerdRoot(drive bootstrapv1.DataDrive) string {
 	return ""
 }
 
-// addTo comes before all that uses the drive. Windows lets users make folders on it, so containerd's belongs to administrators
-// before it is used, as containerd itself would make it (CreateTopLevelDirectories of its cmd/containerd/server/server.go).
+// addTo comes before all that uses the drive. The script keeps the id of its disk in the bootstrap's own folder, which each
+// bootstrap makes anew: an image may have been made of a node. Windows lets users make folders on it, so containerd's belongs
+// to administrators before it is used, as containerd itself would make it (CreateTopLevelDirectories of its
+// cmd/containerd/server/server.go).
 func (d dataDrive) addTo(p *step.Part) {
 	if d.letter == "" {
 		return
@@ -68,12 +71,7 @@ func (d dataDrive) addTo(p *step.Part) {
 		environment["CAPWIN_FORMAT"] = plan.Text(string(bootstrapv1.DataDriveIfEmpty))
 	}
 	p.Add(step.PhaseWindows,
-		// An image may have been made of a node.
-		&plan.Remove{
-			Common: plan.Common{Name: "data-drive-not-chosen", Reason: step.ReasonDataDriveFailed, Attempts: 3},
-			Paths:  plan.Texts(step.OwnDirectory+`\data-drive.seen`, step.OwnDirectory+`\data-drive.ours`),
-		},
-		step.PrivateFile("data-drive-script", step.ReasonDataDriveFailed, driveScriptFile, []byte(driveScript)),
+		step.PrivateFile("data-drive-script", step.ReasonDataDriveFailed, driveScriptFile, []byte(scripts.Bare(driveScript))),
 		step.Script(plan.Common{
 			Name: "data-drive", Reason: step.ReasonDataDriveFailed, TimeoutSeconds: 300, Attempts: 3, DelaySeconds: &pause,
 		}, driveScriptFile, plan.Program{Environment: environment}),

@@ -8,6 +8,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
@@ -88,7 +89,7 @@ func (d domain) addTo(p *step.Part) {
 	member := step.PrivateFile("domain", step.ReasonDomainJoinFailed, domainFile, d.text)
 	member.Secret = true
 	p.Add(step.PhaseWindows, member,
-		step.PrivateFile("domain-script", step.ReasonDomainJoinFailed, domainScriptFile, []byte(domainScript)),
+		step.PrivateFile("domain-script", step.ReasonDomainJoinFailed, domainScriptFile, []byte(scripts.Bare(domainScript))),
 		step.Script(plan.Common{
 			Name: "domain-join", Reason: step.ReasonDomainJoinFailed, TimeoutSeconds: 300, Attempts: 3, DelaySeconds: &pause,
 		}, domainScriptFile, plan.Program{RebootExitCodes: []int{step.ExitReboot}}),

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
@@ -36,9 +37,10 @@ func readGMSAPlugin(in Input) (setting, error) {
 	return gmsaPlugin("{" + strings.ToUpper(id) + "}"), nil
 }
 
-// addTo lets Container Credential Guard call a plug-in. The script lists the plug-in in a key that belongs to TrustedInstaller, in
-// which SYSTEM may not write without taking it, unless its installer has done so already (image-builder, ansible/windows/roles/gmsa,
-// does the same). How its class is registered with COM differs from plug-in to plug-in and is left to their installers.
+// addTo lets Container Credential Guard call a plug-in. The script lists the plug-in in a key that belongs to TrustedInstaller,
+// in which SYSTEM may not write without taking it, unless its installer has done so already (image-builder,
+// ansible/windows/roles/gmsa, does the same). How its class is registered with COM differs from plug-in to plug-in and is left
+// to their installers.
 func (g gmsaPlugin) addTo(p *step.Part) {
 	class := string(g)
 	if class == "" {
@@ -53,7 +55,7 @@ func (g gmsaPlugin) addTo(p *step.Part) {
 			Registry: &plan.RegistryText{Key: comClasses + class + `\InprocServer32`}, Match: ".+", Set: "gmsaPlugin",
 			Say: plan.Text("the gMSA plug-in " + class + " is not installed"),
 		},
-		step.PrivateFile("gmsa-plugin-script", step.ReasonGMSAPluginFailed, gmsaScriptFile, []byte(gmsaScript)),
+		step.PrivateFile("gmsa-plugin-script", step.ReasonGMSAPluginFailed, gmsaScriptFile, []byte(scripts.Bare(gmsaScript))),
 		step.Script(common("gmsa-plugin"), gmsaScriptFile,
 			plan.Program{Environment: map[string]plan.Value{"CAPWIN_CLASS": plan.Text(class)}}))
 }

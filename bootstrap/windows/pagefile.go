@@ -55,7 +55,7 @@ func (f pageFile) addTo(p *step.Part) {
 		p.Add(step.PhaseWindows, f.set()...)
 	}
 	p.Add(step.PhaseWindows, &plan.Fact{
-		Common:   plan.Common{Name: "page-file-there", Reason: step.ReasonPageFileMissing, Attempts: 3},
+		Common:   plan.Common{Name: "page-file-there", Reason: step.ReasonPageFileMissing},
 		Registry: pageFiles, Match: ".+", Set: "pageFiles",
 		Say: plan.Text("Windows has no page file"),
 	})
@@ -71,16 +71,14 @@ func (f pageFile) set() []plan.Step {
 			Name: name, Reason: step.ReasonPageFileFailed, When: &plan.Test{Fact: before, IsNot: plan.Text(f.line())},
 		}
 	}
-	asked := plan.Common{Name: "page-file-before", Reason: step.ReasonPageFileFailed, Attempts: 3}
-	change := common("page-file")
-	change.Attempts = 3
+	asked := plan.Common{Name: "page-file-before", Reason: step.ReasonPageFileFailed}
 	return []plan.Step{
 		&plan.Fact{
 			Common: asked, Registry: pageFiles, Match: `((.|\n)*)`, Set: before,
 			Say: plan.Text("Windows does not tell its page file"),
 		},
 		&plan.Registry{
-			Common: change, Key: `HKEY_LOCAL_MACHINE\` + memoryKey, ValueName: "PagingFiles",
+			Common: common("page-file"), Key: `HKEY_LOCAL_MACHINE\` + memoryKey, ValueName: "PagingFiles",
 			Type: plan.RegistryMultiString, Values: plan.Texts(f.line()),
 		},
 		&plan.Reboot{Common: common("page-file-reboot"), If: plan.RebootAlways},

@@ -119,7 +119,7 @@ func (c *campaign) share(count int) int {
 
 // random is for one purpose, the same in each run with this seed, in whatever order goroutines ask.
 func (c *campaign) random(purpose string) *rand.Rand {
-	return rand.New(rand.NewPCG(c.seed, uint64(draw(purpose, 1<<31)))) //nolint:gosec // because a seed must give the same run
+	return rand.New(rand.NewPCG(c.seed, uint64(draw(purpose, 1<<31))))
 }
 
 // each does so many things, as many at a time as there are workers.
@@ -165,7 +165,8 @@ func (c *campaign) sum(all []Machine, took time.Duration) {
 		}
 		maps.Copy(into, expect.Got(fieldsOf(m.Plan))(c.t))
 	}
-	fmt.Printf("test-machines: %d machines lived, %d in processes of their own; %d of %d fields of golden plans used by generated ones; "+
+	fmt.Printf("test-machines: %d machines lived, %d in processes of their own; "+
+		"%d of %d fields of golden plans used by generated ones; "+
 		"%d run steps failed; %d throws (%d ended Succeeded, %d Failed); %d kills; leaks %d; %.0f s, %.1f minutes\n"+
 		"test-machines: of the processors' time, %d s went into lives, %d into failures, %d into throws, %d into kills, %d into processes\n",
 		c.counts["lives"], c.counts["processes"], len(used), len(wanted), c.counts["failures"], c.counts["throws"],

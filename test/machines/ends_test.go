@@ -63,7 +63,8 @@ func (s *stage) checkKept(goesOn bool, problem func(string, ...any)) {
 		return
 	}
 	if string(kept["phases"]) != "[]" || kept["redact"] != nil || (kept["everyBoot"] != nil) != goesOn {
-		problem("the plan is not emptied: phases %.40s, redact %.10s, everyBoot %.40s", kept["phases"], kept["redact"], kept["everyBoot"])
+		problem("the plan is not emptied: phases %.40s, redact %.10s, everyBoot %.40s",
+			kept["phases"], kept["redact"], kept["everyBoot"])
 	}
 	if s.read(root+"agent.ps1") != scripts.Agent() {
 		problem("the agent is not the packed one")
@@ -113,7 +114,7 @@ func (s *stage) leaks(world map[string]any) []string {
 		}
 	}
 	s.walk("C/ProgramData/capwin", func(path string) {
-		name := strings.TrimPrefix(path, filepath.Join(s.base, "C/ProgramData/capwin"))
+		name := strings.TrimPrefix(path, filepath.Join(s.base, "C", "ProgramData", "capwin"))
 		switch {
 		case name == "/logs.zip":
 			s.unzip(path, look)
@@ -138,7 +139,7 @@ func (s *stage) unzip(path string, look func(where, text string)) {
 		s.t.Errorf("%s: %v", path, err)
 		return
 	}
-	defer archive.Close()
+	defer func() { expect.OK(s.t, archive.Close()) }()
 	for _, entry := range archive.File {
 		content := expect.Got(entry.Open())(s.t)
 		look("logs.zip "+entry.Name, string(expect.Got(io.ReadAll(content))(s.t)))

@@ -87,7 +87,8 @@ func (s *stage) checkFailure(what string, boot bool, step *plan.Run, f failure) 
 	names := func(text string) bool { return strings.Contains(text, program) && strings.Contains(text, "exit code") }
 	switch {
 	case step.Optional:
-		if !slices.ContainsFunc(end.Warnings, func(text string) bool { return strings.HasPrefix(text, step.Name+": ") && names(text) }) {
+		told := func(text string) bool { return strings.HasPrefix(text, step.Name+": ") && names(text) }
+		if !slices.ContainsFunc(end.Warnings, told) {
 			s.t.Errorf("%s, %s: no warning of %s in %q", s.machine.Name, what, program, end.Warnings)
 		}
 	case boot:

@@ -32,7 +32,7 @@ type draft struct {
 // Generated are machines that are drawn, always the same ones: each network of each cloud in turn, with as many other traits as a
 // machine can have. The certificates are those of bootstrap/testdata below root.
 func Generated(root string) ([]Machine, error) {
-	ca, err := os.ReadFile(filepath.Join(root, "bootstrap/testdata/ca.crt"))
+	ca, err := os.ReadFile(filepath.Join(root, "bootstrap", "testdata", "ca.crt"))
 	if err != nil {
 		return nil, err
 	}

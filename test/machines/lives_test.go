@@ -2,6 +2,7 @@ package machines
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,9 +114,7 @@ func (l *life) goTo(at savedPlace, changes map[string]any) *stage {
 	expect.OK(l.t, os.CopyFS(l.base, os.DirFS(at.folder)))
 	world := l.world()
 	world["places"], world["trace"] = false, false
-	for name, value := range changes {
-		world[name] = value
-	}
+	maps.Copy(world, changes)
 	l.write(world)
 	return l.stage
 }

@@ -1,7 +1,8 @@
-// Package machines lives whole lives of rendered machines by the scripts that nodes run, in a PowerShell and the stand-ins' world of
-// test/powershell: all golden plans, and machines that a generator renders. The user data of each is unpacked as cloudbase-init
-// does it, the loader is started on it, its task starts the packed agent, and Windows starts again until the bootstrap has ended,
-// and twice after. Then programs fail, commands throw, and the power goes. `make test-machines` runs all of it.
+// Package machines lives whole lives of rendered machines by the scripts that nodes run, in a PowerShell and the stand-ins'
+// world of test/powershell: all golden plans, and machines that a generator renders. The user data of each is unpacked as
+// cloudbase-init does it, the loader is started on it, its task starts the packed agent, and Windows starts again until the
+// bootstrap has ended, and twice after. Then programs fail, commands throw, and the power goes. `make test-machines` runs all
+// of it.
 package machines
 
 import (
@@ -34,7 +35,7 @@ func (Machine) GoString() string { return "[hidden]" }
 
 // Golden are the machines of all golden plans below root, which is that of the repository.
 func Golden(root string) ([]Machine, error) {
-	files, err := filepath.Glob(filepath.Join(root, "bootstrap/testdata/golden/*.json"))
+	files, err := filepath.Glob(filepath.Join(root, "bootstrap", "testdata", "golden", "*.json"))
 	if err != nil {
 		return nil, err
 	}

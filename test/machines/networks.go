@@ -16,11 +16,27 @@ type network struct {
 
 // networks are every mode with every CNI on each cloud that it may be on.
 var networks = []network{
-	{"L2Bridge", "Flannel", false}, {"L2Bridge", "AzureCNI", true}, {"Overlay", "Calico", false}, {"Overlay", "Flannel", true},
-	{"Overlay", "OVNKubernetes", false}, {"L2Bridge", "Calico", true}, {"Overlay", "WinOverlay", false}, {"Overlay", "OVNKubernetes", true},
-	{"Transparent", "Antrea", false}, {"L2Bridge", "WinBridge", true}, {"L2Bridge", "WinBridge", false}, {"None", "", true},
-	{"L2Bridge", "Calico", false}, {"Overlay", "WinOverlay", true}, {"Overlay", "Flannel", false}, {"Overlay", "Calico", true},
-	{"None", "", false}, {"L2Bridge", "Flannel", true}, {"Transparent", "", false}, {"", "", true}, {"", "", false},
+	{"L2Bridge", "Flannel", false},
+	{"L2Bridge", "AzureCNI", true},
+	{"Overlay", "Calico", false},
+	{"Overlay", "Flannel", true},
+	{"Overlay", "OVNKubernetes", false},
+	{"L2Bridge", "Calico", true},
+	{"Overlay", "WinOverlay", false},
+	{"Overlay", "OVNKubernetes", true},
+	{"Transparent", "Antrea", false},
+	{"L2Bridge", "WinBridge", true},
+	{"L2Bridge", "WinBridge", false},
+	{"None", "", true},
+	{"L2Bridge", "Calico", false},
+	{"Overlay", "WinOverlay", true},
+	{"Overlay", "Flannel", false},
+	{"Overlay", "Calico", true},
+	{"None", "", false},
+	{"L2Bridge", "Flannel", true},
+	{"Transparent", "", false},
+	{"", "", true},
+	{"", "", false},
 }
 
 func (n network) apply(d *draft) error {

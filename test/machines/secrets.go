@@ -63,8 +63,8 @@ func (s *Secrets) note(line string) {
 	})
 }
 
-// publicText is all that anybody may read: the scripts, the world, the image, and the plan without what is secret in it, as JSON and
-// as the texts in it.
+// publicText is all that anybody may read: the scripts, the world, the image, and the plan without what is secret in it, as JSON
+// and as the texts in it.
 func publicText(m Machine) (string, error) {
 	open, err := withoutSecrets(m.Plan)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// throw has each command that the machine uses throw once: at its first call, and at a later one. Of a part of the throws, one of both.
+// throw has each command that the machine uses throw once: at its first call, and at a later one. Of a part of the throws, one
+// of both.
 func (c *campaign) throw(l *life) {
 	random := c.random(l.machine.Name)
 	for _, command := range slices.Sorted(maps.Keys(l.calls)) {
@@ -63,12 +64,13 @@ func (l *life) throwOnce(c *campaign, command string, call int) {
 		l.checkThrow(c, what)
 	} else {
 		c.count("throws "+string(plan.StateSucceeded), 1)
-		l.checkLeaks(c, what, slices.DeleteFunc(l.leaks(l.world()), func(leak string) bool { return strings.HasPrefix(leak, "/plan.json: ") }))
+		inPlan := func(leak string) bool { return strings.HasPrefix(leak, "/plan.json: ") }
+		l.checkLeaks(c, what, slices.DeleteFunc(l.leaks(l.world()), inPlan))
 	}
 }
 
-// reach goes on until the command has thrown, also in a later start, and the start that it threw in has ended, or is again where the
-// life without faults was: what comes then is known.
+// reach goes on until the command has thrown, also in a later start, and the start that it threw in has ended, or is again where
+// the life without faults was: what comes then is known.
 func (c *campaign) reach(l *life, what string, next job) (ended, reached bool) {
 	c.t.Helper()
 	ended = true
@@ -122,7 +124,8 @@ func (s *stage) checkThrow(c *campaign, what string) {
 		s.t.Errorf("%s, %s, the next start: %v", s.machine.Name, what, err)
 	}
 	if again := s.state(); again.State != end.State || again.Reason != end.Reason {
-		s.t.Errorf("%s, %s: it ends %s %s, and after the next start %s %s", s.machine.Name, what, end.State, end.Reason, again.State, again.Reason)
+		s.t.Errorf("%s, %s: it ends %s %s, and after the next start %s %s",
+			s.machine.Name, what, end.State, end.Reason, again.State, again.Reason)
 	}
 	s.checkEnd(c, what)
 }

@@ -43,7 +43,8 @@ var traits = []trait{
 	{"labels", "", labels},
 	{"discovery", "", discovery},
 
-	{"kube-proxy", "", says("network: {kubeProxy: {configFile: Managed}}", "network: {kubeProxy: {configFile: Managed, dsr: Disabled}}")},
+	{"kube-proxy", "", says("network: {kubeProxy: {configFile: Managed}}",
+		"network: {kubeProxy: {configFile: Managed, dsr: Disabled}}")},
 	{"ports", "", says(`network: {nodePorts: {first: 20000, last: 20999}, dynamicPorts: {first: 40000, last: 60000}}`)},
 	{"firewall", "", says(`network: {firewall: [{name: metrics, protocol: TCP, ports: {first: 9182}},
 		{name: games, protocol: UDP, ports: {first: 7000, last: 7100}}]}`)},
@@ -56,25 +57,31 @@ var traits = []trait{
 		{name: image-credential-provider-config, value: 'C:\k\providers.yaml'}]}`)},
 	{"log", "", says(`kubelet: {log: {directory: 'C:\Kubernetes Logs\kubelet', verbosity: 4, maxSizeMiB: 20, maxAgeHours: 24}}`,
 		`kubelet: {log: {directory: 'C:\Logs\kubelet of the node'}}`)},
-	{"priority", "", says("kubelet: {priorityClass: High, start: AutomaticDelayed}", "kubelet: {priorityClass: AboveNormal}")},
-	{"log query", "", says("kubelet: {systemLogQuery: Enabled, serverCertificates: ClusterSigned}", "kubelet: {systemLogQuery: Enabled}")},
+	{"priority", "", says("kubelet: {priorityClass: High, start: AutomaticDelayed}",
+		"kubelet: {priorityClass: AboveNormal}")},
+	{"log query", "", says("kubelet: {systemLogQuery: Enabled, serverCertificates: ClusterSigned}",
+		"kubelet: {systemLogQuery: Enabled}")},
 	{"no cloud provider", "", says("kubelet: {cloudProvider: None}")},
-	{"kubelet's fields", "", says(`kubelet: {configuration: {clusterDomain: green.local, containerLogMaxSize: 20Mi, evictionSoft: {memory.available: 1Gi},
-		evictionSoftGracePeriod: {memory.available: 90s}}}`)},
+	{"kubelet's fields", "", says(`kubelet: {configuration: {clusterDomain: green.local, containerLogMaxSize: 20Mi,
+		evictionSoft: {memory.available: 1Gi}, evictionSoftGracePeriod: {memory.available: 90s}}}`)},
 	{"reservations", "", says(`reservations: {system: {cpu: '1', memory: 3Gi, ephemeralStorage: 10Gi}, kube: {memory: 1Gi}}`,
-		`reservations: {system: {memory: 1Gi}, kube: {memory: 512Mi}, eviction: {memoryAvailable: 5%, imagefsAvailable: 10Gi}, lowMemoryPolicy: Allow}`)},
+		`reservations: {system: {memory: 1Gi}, kube: {memory: 512Mi}, eviction: {memoryAvailable: 5%, imagefsAvailable: 10Gi},
+		lowMemoryPolicy: Allow}`)},
 
 	{"files", "", files},
 	{"scripts", "", scriptsOfUser},
-	{"scripts at each start", "", says(`custom: {everyBoot: [{name: routes, content: "route add"}, {name: tidy, type: Cmd, content: "rem x\r\n", timeoutSeconds: 60}]}`)},
+	{"scripts at each start", "", says(`custom: {everyBoot: [{name: routes, content: "route add"},
+		{name: tidy, type: Cmd, content: "rem x\r\n", timeoutSeconds: 60}]}`)},
 
 	{"proxy", "", proxy},
 	{"trust", "", trust},
 	{"time", "", says("windows: {timeZone: W. Europe Standard Time, ntpServers: [time.example.com, 10.0.0.2]}")},
-	{"page file", "", says("windows: {pageFile: {policy: Managed}}", "windows: {pageFile: {policy: Fixed, sizeMiB: 8192}}")},
+	{"page file", "", says("windows: {pageFile: {policy: Managed}}",
+		"windows: {pageFile: {policy: Fixed, sizeMiB: 8192}}")},
 	{"data drive", "", says("windows: {dataDrive: {letter: D, format: IfEmpty}}", "windows: {dataDrive: {letter: E}}")},
 	{"users", "", users},
-	{"features", "", says(`windows: {features: [Containers, NFS-Client], defenderExclusions: {folders: ['C:\data'], processes: [app.exe]}}`)},
+	{"features", "", says(`windows: {features: [Containers, NFS-Client],
+		defenderExclusions: {folders: ['C:\data'], processes: [app.exe]}}`)},
 	{"csi-proxy", "", says(`windows: {csiProxy: {path: 'C:\k\csi-proxy.exe'}}`)},
 	{"domain", "", domain},
 	{"gMSA plug-in", "", says("windows: {gmsaPlugin: {classID: ccc2a336-d7f3-4818-a213-272b7924213e}}")},
@@ -93,8 +100,9 @@ func labels(d *draft) error {
 }
 
 func discovery(d *draft) error {
+	ca := base64.StdEncoding.EncodeToString([]byte(d.ca))
 	d.source("secret/discovery/value", fmt.Sprintf(`{"kind": "Config", "apiVersion": "v1", "clusters": [{"name": "", "cluster": {
-		"server": "https://inside.example.com:8443", "certificate-authority-data": %q}}]}`, base64.StdEncoding.EncodeToString([]byte(d.ca))))
+		"server": "https://inside.example.com:8443", "certificate-authority-data": %q}}]}`, ca))
 	return d.spec("discovery: {kubeconfigFrom: {secret: {name: discovery, key: value}}}")
 }
 
@@ -115,7 +123,8 @@ func scriptsOfUser(d *draft) error {
 	return d.spec(`custom: {
 		preJoin: [{name: reboot, content: "exit 3010"},
 			{name: drivers, type: Cmd, contentFrom: {configMap: {name: app, key: drivers}}, timeoutSeconds: 900}],
-		postJoin: [{name: agent, type: PowerShell, contentFrom: {secret: {name: app, key: register}}}, {name: plain, content: "exit"}]}`)
+		postJoin: [{name: agent, type: PowerShell, contentFrom: {secret: {name: app, key: register}}},
+			{name: plain, content: "exit"}]}`)
 }
 
 func proxy(d *draft) error {

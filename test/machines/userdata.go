@@ -63,14 +63,14 @@ func HostPath(base, path string) string {
 // Put writes a file of the machine.
 func Put(base, path string, content []byte) error {
 	host := HostPath(base, path)
-	if err := os.MkdirAll(filepath.Dir(host), 0o755); err != nil { //nolint:gosec // because the machine's own access is played
+	if err := os.MkdirAll(filepath.Dir(host), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(host, content, 0o600)
 }
 
-// Stage puts the files of user data where cloudbase-init does, and tells the folder. The plan alone is changed: PowerShell on Linux
-// knows no drives, so the paths of files in it lead below base.
+// Stage puts the files of user data where cloudbase-init does, and tells the folder. The plan alone is changed: PowerShell on
+// Linux knows no drives, so the paths of files in it lead below base.
 func Stage(base string, userData []byte) (folder string, err error) {
 	files, err := Unpack(userData)
 	if err != nil {

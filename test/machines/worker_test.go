@@ -40,7 +40,8 @@ type place struct {
 	Name        string
 }
 
-// pwsh starts a script. Measured: .NET that compiles once and for all, and collects garbage in no thread of its own, needs half the time.
+// pwsh starts a script. Measured: .NET that compiles once and for all, and collects garbage in no thread of its own, needs half
+// the time.
 func pwsh(t *testing.T, shell, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), shell,

@@ -101,7 +101,7 @@ func registryOf(p *plan.Plan, nssm bool) table {
 		servicesKey + `\containerd`: table{
 			"ImagePath": `"C:\Program Files\containerd\containerd.exe" --run-service`, "Start": 2,
 		},
-		servicesKey + `\w32time`:                          table{"Start": 3, "ImagePath": `C:\Windows\system32\svchost.exe -k LocalService`},
+		servicesKey + `\w32time`:                          table{"Start": 3, "ImagePath": `C:\Windows\svchost.exe -k LocalService`},
 		controlKey + `\Session Manager\Memory Management`: table{"PagingFiles": []any{`?:\pagefile.sys`}},
 		controlKey + `\CCG\COMClasses`:                    table{"": ""},
 		versionKey:                                        table{"UBR": 4000, "InstallationType": "Server Core"},

@@ -103,6 +103,7 @@ Describe 'files on a disk of Windows' {
         . "$PSScriptRoot/disk.ps1"
         [IO.File]::WriteAllText("$TestDrive/disk.ps1", (Get-DiskText (Get-PackedText '') "$TestDrive/System32"))
         . "$TestDrive/disk.ps1" -Root "$TestDrive/root" -NoRun
+        function Start-Sleep([int]$Milliseconds) { $null = $Milliseconds }
         New-State
         function New-ReadOnly([string]$Path) {
             $null = [IO.Directory]::CreateDirectory([IO.Path]::GetDirectoryName($Path))

@@ -84,9 +84,9 @@ Describe 'a state that is lost' {
         Invoke-Start $world $base
         if (Test-Path "$base/done") { Remove-Item "$base/done" }
         switch ($how) {
-            'damaged' { Set-Content "$root/state.json" '{"uid":"u","state":"Fai' }
+            'damaged' { Set-Content -Path "$root/state.json" -Value '{"uid":"u","state":"Fai' }
             'removed' { Remove-Item "$root/state.json" }
-            default { Set-Content "$root/state.json" '{"uid":"other","state":"Running"}' }
+            default { Set-Content -Path "$root/state.json" -Value '{"uid":"other","state":"Running"}' }
         }
         Start-Later $world
         $world.effects = @()
@@ -102,7 +102,7 @@ Describe 'a state that is lost' {
         $world = New-Machine $base
         $root = "$base/C/ProgramData/capwin"
         Invoke-Start $world $base
-        foreach ($name in 'state.json', 'plan.json') { Move-Item "$root/$name" "$root/$name.$('0' * 32).capwin-new" }
+        foreach ($name in 'state.json', 'plan.json') { Move-Item -Path "$root/$name" -Destination "$root/$name.$('0' * 32).capwin-new" }
         Start-Later $world
         $world.effects = @()
         Invoke-Start $world $base
@@ -114,7 +114,7 @@ Describe 'a state that is lost' {
         $base = "$TestDrive/again"
         $world = New-Machine $base
         $root = "$base/C/ProgramData/capwin"
-        Set-Content "$root/state.json" '{"uid":"u","sta'
+        Set-Content -Path "$root/state.json" -Value '{"uid":"u","sta'
         Invoke-Start $world $base
         (Get-Content -Raw "$root/state.json" | ConvertFrom-Json).state | Should -Be 'Succeeded'
     }
@@ -127,13 +127,13 @@ Describe 'what cannot be erased' {
         $base = "$TestDrive/erase-$late"
         $world = New-Machine $base
         $root = "$base/C/ProgramData/capwin"
-        $plan = Get-Content -Raw "$root/plan.json" | ConvertFrom-Json -AsHashtable
+        $plan = Read-Table "$root/plan.json"
         $plan.Remove('everyBoot')
         $null = New-Item -ItemType Directory "$base/C/secret"
-        Set-Content "$base/C/secret/token" 'x'
+        Set-Content -Path "$base/C/secret/token" -Value 'x'
         $channel = @{ do = 'replace'; argv = @('kubectl.exe'); logins = @(); body = @{}; erase = @("$base/C/secret/tok*") }
         if ($late) { $plan.report = @($channel) } else { $plan.erase = @("$base/C/secret/tok*") }
-        Set-Content "$root/plan.json" (ConvertTo-Json $plan -Depth 9)
+        Set-Content -Path "$root/plan.json" -Value (ConvertTo-Json $plan -Depth 9)
         $world.throws = @{ 'Clear-Path' = 'in use' }
         Invoke-Start $world $base
         (Get-Content -Raw "$root/state.json" | ConvertFrom-Json).state | Should -Be 'Succeeded'
@@ -150,11 +150,11 @@ Describe 'what cannot be erased' {
         $base = "$TestDrive/part"
         $world = New-Machine $base
         $null = New-Item -ItemType Directory "$base/C/secret"
-        Set-Content "$base/C/secret/token.$('a' * 32).capwin-new" 'x'
+        Set-Content -Path "$base/C/secret/token.$('a' * 32).capwin-new" -Value 'x'
         $root = "$base/C/ProgramData/capwin"
-        $plan = Get-Content -Raw "$root/plan.json" | ConvertFrom-Json -AsHashtable
+        $plan = Read-Table "$root/plan.json"
         $plan.erase = @("$base/C/secret/token")
-        Set-Content "$root/plan.json" (ConvertTo-Json $plan -Depth 9)
+        Set-Content -Path "$root/plan.json" -Value (ConvertTo-Json $plan -Depth 9)
         Invoke-Start $world $base
         @(Get-ChildItem "$base/C/secret") | Should -BeNullOrEmpty
     }
@@ -164,11 +164,11 @@ Describe 'what cannot be erased' {
         $base = "$TestDrive/other"
         $world = New-Machine $base '99'
         $null = New-Item -ItemType Directory "$base/C/secret"
-        Set-Content "$base/C/secret/token" 'x'
+        Set-Content -Path "$base/C/secret/token" -Value 'x'
         $root = "$base/C/ProgramData/capwin"
-        $plan = Get-Content -Raw "$root/plan.json" | ConvertFrom-Json -AsHashtable
+        $plan = Read-Table "$root/plan.json"
         $plan.erase = @($pattern, "$base/C/secret/token")
-        Set-Content "$root/plan.json" (ConvertTo-Json $plan -Depth 9)
+        Set-Content -Path "$root/plan.json" -Value (ConvertTo-Json $plan -Depth 9)
         Invoke-Start $world $base
         Test-Path "$base/C/secret/token" | Should -BeFalse
         Get-Content -Raw "$root/report.json" | Should -Match "erase: fact 'none' is not known"

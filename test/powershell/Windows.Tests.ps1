@@ -1,5 +1,8 @@
 # The scripts that a plan writes to the node: bootstrap/windows. Each runs as it is, but for the types that only Windows has, among
 # stand-ins for its commands: to the end, ended at every command, refused at every command, and again.
+Set-StrictMode -Version 2
+$ErrorActionPreference = 'Stop'
+
 BeforeAll {
     Set-StrictMode -Version 2
     $ErrorActionPreference = 'Stop'
@@ -21,8 +24,10 @@ BeforeAll {
     }
     # Output and exit code; what it throws is the exit code 1 and a sentence, as of powershell.exe -File.
     function Invoke-Script([string]$Name, $Arguments = @()) {
-        $global:LASTEXITCODE = 0
-        try { $out = & "$Folder/$Name" @Arguments; @{ code = $LASTEXITCODE; text = "$out" } }
+        $file = "$Folder/$Name"
+        # A script that ends without exit leaves the exit code of the program before it.
+        Set-Variable -Scope Global -Name LASTEXITCODE -Value 0
+        try { $out = & $file @Arguments; @{ code = $LASTEXITCODE; text = "$out" } }
         catch { @{ code = 1; text = $_.Exception.Message } }
     }
 }
@@ -193,8 +198,8 @@ Describe 'domainjoin.ps1' {
         }
         function New-Object { $Member.told += "$(@($args | ForEach-Object { $_ }))"; Microsoft.PowerShell.Utility\New-Object @args }
         $script:Hive = [pscustomobject]@{}
-        $Hive | Add-Member ScriptMethod OpenSubKey { param($Key) if ($Member.keys -contains $Key) { 'a key' } }
-        $Hive | Add-Member ScriptMethod CreateSubKey { param($Key, $Writable, $Options)
+        $Hive | Add-Member -MemberType ScriptMethod -Name OpenSubKey -Value { param($Key) if ($Member.keys -contains $Key) { 'a key' } }
+        $Hive | Add-Member -MemberType ScriptMethod -Name CreateSubKey -Value { param($Key, $Writable, $Options)
             Enter-Point 'CreateSubKey'
             "$Writable $Options" | Should -Be 'True Volatile'
             if ($Member.keys -notcontains $Key) { $Member.keys += $Key }
@@ -257,15 +262,17 @@ Describe 'gmsaplugin.ps1' {
         # A descriptor changes the parts that were set, as RegistrySecurity does.
         function New-Security {
             $made = [pscustomobject]@{ owner = ''; dacl = '' }
-            $made | Add-Member ScriptMethod SetOwner { param($Sid) $this.owner = $Sid }
-            $made | Add-Member ScriptMethod SetSecurityDescriptorSddlForm { param($Sddl, $Parts)
+            $made | Add-Member -MemberType ScriptMethod -Name SetOwner -Value { param($Sid) $this.owner = $Sid }
+            $made | Add-Member -MemberType ScriptMethod -Name SetSecurityDescriptorSddlForm -Value { param($Sddl, $Parts)
                 $found = [regex]::Match($Sddl, '^O:([A-Z]+)(D:(.*))?$')
                 if (-not $found.Success) { throw 'The SDDL form of a security descriptor object is invalid.' }
                 if ("$Parts" -match 'Owner') { $this.owner = $found.Groups[1].Value }
                 if ("$Parts" -match 'Access') { $this.dacl = $found.Groups[3].Value }
             }
-            $made | Add-Member ScriptMethod GetSecurityDescriptorSddlForm { param($Parts) "O:$($this.owner)D:$($this.dacl)" }
-            $made | Add-Member ScriptMethod AddAccessRule { param($Rule) $this.dacl += $Rule }
+            $made | Add-Member -MemberType ScriptMethod -Name GetSecurityDescriptorSddlForm -Value {
+                param($Parts) "O:$($this.owner)D:$($this.dacl)"
+            }
+            $made | Add-Member -MemberType ScriptMethod -Name AddAccessRule -Value { param($Rule) $this.dacl += $Rule }
             $made
         }
         function New-Object([string]$TypeName, $ArgumentList) {
@@ -291,18 +298,18 @@ Describe 'gmsaplugin.ps1' {
             if (-not $Classes.there) { return }
             foreach ($right in $Rights -split ', ') { if (-not (Test-Right $right)) { throw 'Requested registry access is not allowed.' } }
             $key = [pscustomobject]@{ rights = $Rights }
-            $key | Add-Member ScriptMethod GetAccessControl { param($Parts)
+            $key | Add-Member -MemberType ScriptMethod -Name GetAccessControl -Value { param($Parts)
                 $now = New-Security
                 $now.owner, $now.dacl = $Classes.owner, $Classes.dacl
                 $now
             }
-            $key | Add-Member ScriptMethod SetAccessControl { param($Security)
+            $key | Add-Member -MemberType ScriptMethod -Name SetAccessControl -Value { param($Security)
                 Enter-Point "SetAccessControl $($this.rights)"
                 if ($Security.dacl) { if ($this.rights -notmatch 'Change') { throw 'denied' }; $Classes.dacl = $Security.dacl }
                 if ($Security.owner) { if ($this.rights -notmatch 'Take') { throw 'denied' }; $Classes.owner = $Security.owner }
                 Exit-Point
             }
-            $key | Add-Member ScriptMethod CreateSubKey { param($Name, $Check)
+            $key | Add-Member -MemberType ScriptMethod -Name CreateSubKey -Value { param($Name, $Check)
                 Enter-Point 'CreateSubKey'
                 $Classes.keys += $Name
                 Exit-Point
@@ -311,7 +318,7 @@ Describe 'gmsaplugin.ps1' {
             Exit-Point
         }
         $script:Hive = [pscustomobject]@{}
-        $Hive | Add-Member ScriptMethod OpenSubKey { param($Name, $Mode, $Rights)
+        $Hive | Add-Member -MemberType ScriptMethod -Name OpenSubKey -Value { param($Name, $Mode, $Rights)
             if ($Rights) { return Open-TestKey $Rights }
             if ($Classes.keys -contains ($Name -split '\\')[-1]) { 'a key' }
         }

@@ -1,6 +1,6 @@
 # A disk as Windows has it, for the calls that the scripts make on files: what is read only cannot be removed or replaced, and what
 # another program holds can be neither removed, moved, replaced nor opened. Linux allows all of that. The scripts are loaded with
-# [IO.File] read as [WindowsFile], and do not sleep between two attempts.
+# [IO.File] read as [WindowsFile].
 Set-StrictMode -Version 2
 $ErrorActionPreference = 'Stop'
 
@@ -51,6 +51,5 @@ class WindowsFile {
 
 # The text of the scripts for that disk, whose programs of Windows are in a folder.
 function Get-DiskText([string]$Text, [string]$Programs) {
-    $disk = $Text.Replace('[IO.File]::', '[WindowsFile]::').Replace('[Threading.Thread]::Sleep(200)', '$null = 200')
-    $disk.Replace('[Environment]::SystemDirectory', "'$Programs'")
+    $Text.Replace('[IO.File]::', '[WindowsFile]::').Replace('[Environment]::SystemDirectory', "'$Programs'")
 }

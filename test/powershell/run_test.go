@@ -26,7 +26,7 @@ func TestFind(t *testing.T) {
 		found                      bool
 	}{
 		{name: "none", reason: "nothing fails where there is no PowerShell", want: "LEFT OUT: ", found: true},
-		{name: "another program", reason: "it takes a PowerShell's arguments, and is none", answer: "cat: invalid option", want: notOne},
+		{name: "another program", reason: "it takes the arguments, and is none", answer: "cat: invalid option", want: notOne},
 		{name: "one that never stops", reason: "what it writes is not read to an end", answer: "`yes`", want: notOne},
 		{name: "Windows PowerShell", reason: "nodes have it, but Linux does not", answer: "PowerShell 5 5", want: old},
 		{name: "no Pester", reason: "PowerShell brings none", answer: "PowerShell 7 0", want: noPester},

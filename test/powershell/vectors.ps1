@@ -20,7 +20,7 @@ function Get-KnownDifference {
 function Read-Vector([string]$File) {
     $vector = Read-Table $File
     foreach ($name in 'gone', 'exists') { if (-not $vector['expect'][$name]) { $vector['expect'][$name] = @() } }
-    foreach ($name in 'facts', 'durations', 'json') { if (-not $vector['expect'][$name]) { $vector['expect'][$name] = @{} } }
+    foreach ($name in 'facts', 'reportFacts', 'durations', 'json') { if (-not $vector['expect'][$name]) { $vector['expect'][$name] = @{} } }
     if (-not $vector['world']) { $vector['world'] = @{} }
     $vector
 }
@@ -55,6 +55,9 @@ function Compare-End($Vector, $Got, [string]$Base) {
     Compare-Lines 'effect' $Got.effects $want['effects']
     Compare-Value 'sentinel' $Got.sentinel $want['sentinel']
     foreach ($name in $want['facts'].PSBase.Keys) { Compare-Value "fact $name" $Got.state['facts'][$name] $want['facts'][$name] }
+    foreach ($name in $want['reportFacts'].PSBase.Keys) {
+        Compare-Value "fact $name of the report" $report['facts'][$name] $want['reportFacts'][$name]
+    }
     foreach ($name in $want['durations'].PSBase.Keys) {
         Compare-Value "duration $name" $report['durations'][$name] $want['durations'][$name]
     }

@@ -69,7 +69,7 @@ function Initialize-World($Vector, [string]$Base) {
 
 function ConvertTo-PlanText($Vector, [string]$Base) {
     if ($Vector.ContainsKey('planText')) { return $Vector['planText'] }
-    ConvertTo-Json (ConvertTo-RealTree $Vector['plan'] $Base $false) -Depth 60 -Compress
+    ConvertTo-Json (ConvertTo-RealTree $Vector['plan'] $Base $false) -Depth 100 -Compress
 }
 
 function Invoke-World {
@@ -100,6 +100,7 @@ function Start-Boot($World) {
     $World['marker'] = $World['shutdown'] = 0
     $World['pipes'] = @()
     $World['effects'] = @($World['effects']) + 'boot'
+    if (-not $World['features']) { return } # the agent has not begun
     foreach ($name in @($World['features'].Keys)) {
         if ($World['features'][$name] -eq 'InstallPending' -and -not $World['featureNeverDone']) { $World['features'][$name] = 'Installed' }
     }
@@ -122,6 +123,9 @@ function Invoke-WorldOnce($World, [string]$Root, [string]$Sentinel, [scriptblock
     . "$NodePlan/steps.ps1"
     . "$PSScriptRoot/stubs.ps1"
     if ($More) { . $More }
+    foreach ($name in Get-StubVariable) {
+        [Environment]::SetEnvironmentVariable($name, (@($World['registry'][$EnvironmentKey][$name]) -join ' '))
+    }
     $shown = [Console]::Out
     $console = New-Object IO.StringWriter
     [Console]::SetOut($console)

@@ -45,10 +45,10 @@ func TestAddressOfTheNodeChanges(t *testing.T) {
 				if !strings.HasSuffix(command, " --node-ip="+address) || strings.Count(command, "node-ip") > 1 {
 					t.Errorf("with %s the kubelet is %s", address, command)
 				}
-				if state := expect.Got(s.machine.ServiceState("kubelet"))(t); state != windows.Running {
+				if state := expect.Got(s.Machine.ServiceState("kubelet"))(t); state != windows.Running {
 					t.Errorf("with %s the kubelet is %s", address, state)
 				}
-				if restarted := s.has(`run ["sc.exe","stop","kubelet"]`); !booted && restarted != changes {
+				if restarted := s.Has(`run ["sc.exe","stop","kubelet"]`); !booted && restarted != changes {
 					t.Errorf("the address becomes %s: the kubelet was started again %t", address, restarted)
 				}
 			}
@@ -67,7 +67,7 @@ func TestAddressChangesNothingElse(t *testing.T) {
 		s := lived(t, v)
 		s.mustSucceed()
 		first, _, _ := strings.Cut(s.kubeletCommand(), " --node-ip=")
-		expect.OK(t, s.machine.WriteRegistry(windows.ServicesKey+`\kubelet`, "ImagePath", windows.Text(first+change.have)))
+		expect.OK(t, s.Machine.WriteRegistry(windows.ServicesKey+`\kubelet`, "ImagePath", windows.Text(first+change.have)))
 		s.startWith("10.0.0.6")
 		expect.Same(t, "the command line", first+change.want, s.kubeletCommand())
 	}
@@ -75,7 +75,7 @@ func TestAddressChangesNothingElse(t *testing.T) {
 
 func (s *stage) kubeletCommand() string {
 	s.t.Helper()
-	value, _, err := s.machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "ImagePath")
+	value, _, err := s.Machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "ImagePath")
 	expect.OK(s.t, err)
 	return value.Text
 }
@@ -83,8 +83,8 @@ func (s *stage) kubeletCommand() string {
 // startWith starts the machine once more, after DHCP has given it an address.
 func (s *stage) startWith(address string) {
 	s.t.Helper()
-	s.machine.ManagementIP = address
-	expect.OK(s.t, s.machine.Setup(func(state *windows.State) {
+	s.Machine.ManagementIP = address
+	expect.OK(s.t, s.Machine.Setup(func(state *windows.State) {
 		at := slices.IndexFunc(state.Addresses, func(a windows.Address) bool { return a.Origin == "Dhcp" })
 		state.Addresses[at].Address = address + "/24"
 		for _, item := range state.HNS {
@@ -93,8 +93,8 @@ func (s *stage) startWith(address string) {
 			}
 		}
 	}))
-	expect.OK(s.t, s.machine.Boot())
-	s.effects = nil
+	expect.OK(s.t, s.Machine.Boot())
+	s.Effects = nil
 	s.start()
 	if report := s.end(); report.Boot == nil || report.Boot.State != plan.StateSucceeded || len(report.Warnings) > 0 {
 		s.t.Fatalf("boot: %+v %q", report.Boot, report.Warnings)

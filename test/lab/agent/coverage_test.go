@@ -72,7 +72,7 @@ type ending struct {
 func watch(t *testing.T, v *vector) *watcher {
 	t.Helper()
 	w := &watcher{s: newStage(t, v)}
-	w.s.onEffect = w.effect
+	w.s.OnEffect = w.effect
 	w.s.live()
 	return w
 }

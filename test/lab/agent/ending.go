@@ -118,7 +118,8 @@ func (r *run) eraseOne(pattern plan.Value) error {
 	return nil
 }
 
-// patiently tries as often as the node does while a scanner holds a file; what that costs there, 5 s, is no time of the lab's clock.
+// patiently tries as often as the node does while a scanner holds a file. What that costs there, 5 s, is no time of the lab's
+// clock.
 func patiently(do func() error) error {
 	var err error
 	for range 25 {

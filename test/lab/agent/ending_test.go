@@ -19,7 +19,7 @@ func of(fields, steps string) *vector {
 func TestConsoleAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	s := lived(t, of(`"report":[{"do":"console"}]`, `{"do":"file","name":"f","path":"C:\\k\\a","text":"a"}`))
-	lines := strings.Fields(string(expect.Got(s.machine.ReadFile(`C:\serial\console.log`))(t)))
+	lines := strings.Fields(string(expect.Got(s.Machine.ReadFile(`C:\serial\console.log`))(t)))
 	want := []string{"CAPWIN", "uid=u", "phase=1/1", "step=f", "state=Running", "reason="}
 	want = append(want, "CAPWIN", "uid=u", "phase=1/1", "step=", "state=Succeeded", "reason=")
 	expect.Same(t, "the lines", want, lines)
@@ -31,7 +31,7 @@ func TestReportOfLongNames(t *testing.T) {
 	long := strings.Repeat("é", 9000)
 	check := `{"do":"check","name":"` + long + `","reason":"` + long + `","fact":"cpus","is":"0","say":[{"fact":"cpus"}]}`
 	s := lived(t, of(`"report":[]`, check))
-	text := expect.Got(s.machine.ReadFile(Root + `\report.json`))(t)
+	text := expect.Got(s.Machine.ReadFile(Root + `\report.json`))(t)
 	if len(text) > 1000 {
 		t.Errorf("the report has %d bytes: %s", len(text), text)
 	}
@@ -42,7 +42,7 @@ func TestLogsLeaveOutTheirZip(t *testing.T) {
 	t.Parallel()
 	v := of(`"report":[]`, `{"do":"collectLogs","name":"l","path":"C:\\k\\logs.zip","patterns":["C:\\k\\*"]}`)
 	v.World.Files = map[string]string{`C:\k\a.log`: "a", `C:\k\Logs.zip`: "old"}
-	content := expect.Got(lived(t, v).machine.ReadFile(`C:\k\logs.zip`))(t)
+	content := expect.Got(lived(t, v).Machine.ReadFile(`C:\k\logs.zip`))(t)
 	packed := expect.Got(zip.NewReader(bytes.NewReader(content), int64(len(content))))(t)
 	if len(packed.File) != 1 || packed.File[0].Name != "k/a.log" {
 		t.Errorf("the zip has %d files, the first is %s", len(packed.File), packed.File[0].Name)

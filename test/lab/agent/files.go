@@ -83,7 +83,7 @@ func (r *run) protectFolder(path, sddl string) error {
 	if err := r.machine.MakeAbove(path); err != nil {
 		return err
 	}
-	if err := r.machine.MakeDirectory(path); err != nil {
+	if err := r.machine.MakeOwnDirectory(path, sddl); err != nil {
 		return err
 	}
 	if err := r.machine.Protect(path, sddl); err != nil {
@@ -194,6 +194,9 @@ const mebibyte = 1 << 20
 
 // collectLogs packs the newest part of each text log and event log into one zip, with the secrets hidden.
 func (r *run) collectLogs(ctx context.Context, step *plan.CollectLogs) error {
+	if err := r.machine.MakeAbove(step.Path.String()); err != nil {
+		return err
+	}
 	paths, err := r.match(step.Patterns)
 	if err != nil {
 		return err

@@ -138,8 +138,8 @@ func (k *killer) live(how way) end {
 			panic(errKilled)
 		}
 	}
-	k.onEffect = count
-	k.machine.OnDoor = func(door string) {
+	k.OnEffect = count
+	k.Machine.OnDoor = func(door string) {
 		verb, _, _ := strings.Cut(door, "-")
 		if verb != "Get" && verb != "Read" && verb != "Test" { // which change nothing
 			count(door)
@@ -151,10 +151,10 @@ func (k *killer) live(how way) end {
 				k.t.Fatalf("killed at point %d, %s: no end", k.at, k.where)
 			}
 			killed := k.life()
-			if !killed && !k.machine.RebootAsked() {
+			if !killed && !k.Machine.RebootAsked() {
 				break
 			}
-			if k.machine.RebootAsked() || how == powerLoss {
+			if k.Machine.RebootAsked() || how == powerLoss {
 				k.powerCycle()
 			}
 		}
@@ -172,14 +172,14 @@ func (k *killer) life() (killed bool) {
 		}
 		killed = killed || k.killed && k.seen == k.at
 	}()
-	expect.OK(k.t, Run(context.Background(), k.machine))
+	expect.OK(k.t, Run(context.Background(), k.Machine))
 	return false
 }
 
 func (k *killer) powerCycle() {
 	k.t.Helper()
-	expect.OK(k.t, k.machine.Boot())
-	expect.OK(k.t, k.machine.Setup(func(s *windows.State) {
+	expect.OK(k.t, k.Machine.Boot())
+	expect.OK(k.t, k.Machine.Setup(func(s *windows.State) {
 		if !slices.ContainsFunc(s.HNS, func(item map[string]any) bool { return item["Name"] == "Calico" }) {
 			s.HNS = append(s.HNS, map[string]any{"kind": "networks", "ID": "stale", "Name": "Calico", "Type": "Overlay"})
 		}
@@ -188,17 +188,17 @@ func (k *killer) powerCycle() {
 
 func (k *killer) end() end {
 	k.t.Helper()
-	k.machine.OnDoor, k.onEffect = nil, nil
+	k.Machine.OnDoor, k.OnEffect = nil, nil
 	var last state
 	k.read(Root+`\state.json`, &last)
 	got := end{
 		State: last.State, Reason: last.Reason, Reboots: last.Reboots, Facts: last.Facts,
-		Files: k.files(), Services: map[string]string{}, TaskLeft: !k.has("task.disable " + TaskName),
+		Files: k.files(), Services: map[string]string{}, TaskLeft: !k.Has("task.disable " + TaskName),
 	}
 	if last.Boot != nil {
 		got.Boot = last.Boot.State
 	}
-	expect.OK(k.t, k.machine.Setup(func(s *windows.State) {
+	expect.OK(k.t, k.Machine.Setup(func(s *windows.State) {
 		got.Registry, got.Firewall, got.Users = maps.Clone(s.Registry), maps.Clone(s.Firewall), maps.Clone(s.Users)
 		for name, service := range s.Services {
 			got.Services[name] = service.ImagePath
@@ -214,7 +214,7 @@ func (k *killer) end() end {
 func (k *killer) files() map[string]string {
 	k.t.Helper()
 	found := map[string]string{}
-	root := expect.Got(k.machine.HostPath(`C:\`))(k.t)
+	root := expect.Got(k.Machine.HostPath(`C:\`))(k.t)
 	expect.OK(k.t, filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || strings.Contains(path, "/ProgramData/capwin/") {
 			return err
@@ -238,7 +238,7 @@ func TestEveryDoorFails(t *testing.T) {
 		}
 		doors := map[string]bool{}
 		s := newStage(t, readVector(t, file))
-		s.machine.OnDoor = func(door string) { doors[door] = true }
+		s.Machine.OnDoor = func(door string) { doors[door] = true }
 		s.live()
 		delete(doors, "keep")
 		for door := range doors {
@@ -258,11 +258,11 @@ func failDoor(t *testing.T, file, door string) {
 	v.World.Throws, v.World.ThrowTimes = map[string]string{door: "broken here"}, nil
 	s := newStage(t, v)
 	told := ""
-	s.heard = func(err error) { told += err.Error() }
+	s.Heard = func(err error) { told += err.Error() }
 	s.live()
 	report := s.end()
 	if report.State == plan.StateFailed {
-		if report.Reason == "" || !strings.Contains(report.Message, "broken here") || s.machine.FileExists(Sentinel) {
+		if report.Reason == "" || !strings.Contains(report.Message, "broken here") || s.Machine.FileExists(Sentinel) {
 			t.Errorf("%s, %s fails: %s %q", v.Name, door, report.Reason, report.Message)
 		}
 		return

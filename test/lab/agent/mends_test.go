@@ -51,6 +51,10 @@ var mends = []struct {
 		without: dropped("metadata-routes-behind-cni"), wrong: noMetadata, symptom: "no route to 169.254.169.254/32",
 	},
 	{
+		name: "Azure keeps a port of UDP for its hosts", golden: "network-azure-overlay-calico", daemon: cni.Calico("Overlay"),
+		without: dropped("azure-port-excluded"), wrong: lostAnswers, symptom: "no answer comes to UDP port 65330",
+	},
+	{
 		name: "Calico's BGP restarts a router", golden: "network-l2bridge-calico", daemon: cni.Calico("L2Bridge"),
 		without: dropped("router", "router-running"), symptom: "Restart-Service : Service RemoteAccess cannot be started",
 	},
@@ -153,11 +157,11 @@ type played struct {
 
 func (s *stage) withCNI(daemon cni.Daemon) *played {
 	c := &played{stage: s, daemon: daemon}
-	scripted := s.machine.Intercept
-	s.machine.Intercept = func(call *windows.Call) windows.Program {
+	scripted := s.Machine.Intercept
+	s.Machine.Intercept = func(call *windows.Call) windows.Program {
 		line := strings.Join(call.Argv, " ")
 		if strings.HasPrefix(line, kubeadmPath+" join") {
-			s.effect("joined behind " + s.externalID())
+			s.Effect("joined behind " + s.externalID())
 		}
 		if line == "sc.exe start kubelet" {
 			c.run()
@@ -169,7 +173,7 @@ func (s *stage) withCNI(daemon cni.Daemon) *played {
 
 func (c *played) run() {
 	c.failed = ""
-	if err := c.daemon(c.machine); err != nil {
+	if err := c.daemon(c.Machine); err != nil {
 		c.failed = err.Error()
 	}
 }
@@ -177,8 +181,8 @@ func (c *played) run() {
 // startAgain is a later start of Windows, which starts the kubelet itself unless the plan does.
 func (c *played) startAgain() {
 	c.t.Helper()
-	expect.OK(c.t, c.machine.Boot())
-	start, _, err := c.machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "Start")
+	expect.OK(c.t, c.Machine.Boot())
+	start, _, err := c.Machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "Start")
 	expect.OK(c.t, err)
 	if start.Number == 2 {
 		c.run()
@@ -192,7 +196,7 @@ func (c *played) wrong(more func(*stage) string) string {
 	if c.failed != "" {
 		c.run()
 	}
-	all := []string{c.failed, cni.NotReady(c.machine)}
+	all := []string{c.failed, cni.NotReady(c.Machine)}
 	report := c.end()
 	if report.State != plan.StateSucceeded || report.Boot != nil && report.Boot.State != plan.StateSucceeded {
 		all = append(all, report.Message, fmt.Sprint(report.Boot))
@@ -254,6 +258,18 @@ func editedFile(name, text string) func(*plan.Plan) {
 			}
 		}
 	}
+}
+
+// lostAnswers are those to a port of the host that Windows itself has used.
+func lostAnswers(s *stage) string {
+	lost := ""
+	expect.OK(s.t, s.Machine.Setup(func(all *windows.State) {
+		ports := windows.PortRange{Start: 65330, Count: 1}
+		if !slices.Contains(all.ExcludedPorts["ipv4 udp"], ports) {
+			lost = "no answer comes to UDP port 65330"
+		}
+	}))
+	return lost
 }
 
 func withSecondAdapter(w *world) {

@@ -55,7 +55,7 @@ func (r *run) family(index int, six bool, wanted []string, mtu int, servers []st
 
 // removeOthers removes the addresses of a family that are not wanted, and returns those that are.
 func (r *run) removeOthers(index int, six bool, wanted []string) (have []string, err error) {
-	all, err := r.machine.NetAddresses()
+	all, err := r.machine.AllAddresses()
 	if err != nil {
 		return nil, err
 	}
@@ -159,17 +159,20 @@ func (r *run) clearRoutes(index int, to, via string) (there bool, err error) {
 	return false, nil
 }
 
+// dns compares the servers of each family: those of a family without a wanted one stay.
 func (r *run) dns(index int, wanted []string) error {
 	have, err := r.machine.DNSServers(index)
 	if err != nil {
 		return err
 	}
-	// Windows lists these site-local ones where there is no IPv6 server.
-	have = slices.DeleteFunc(slices.Clone(have), func(one string) bool { return strings.HasPrefix(strings.ToLower(one), "fec0:") })
-	if len(wanted) == 0 || slices.EqualFunc(have, wanted, windows.Same) {
-		return nil
+	for _, six := range []bool{false, true} {
+		other := func(one string) bool { return windows.IPv6(one) != six }
+		some := slices.DeleteFunc(slices.Clone(wanted), other)
+		if len(some) > 0 && !slices.EqualFunc(slices.DeleteFunc(slices.Clone(have), other), some, windows.Same) {
+			return r.machine.SetDNSServers(index, wanted)
+		}
 	}
-	return r.machine.SetDNSServers(index, wanted)
+	return nil
 }
 
 // route sends destinations the way of the default route, wherever a vSwitch has moved it.

@@ -55,7 +55,7 @@ func TestPatchLevels(t *testing.T) {
 func (s *stage) networkFacts() string {
 	s.t.Helper()
 	facts := ""
-	expect.OK(s.t, s.machine.Setup(func(state *windows.State) {
+	expect.OK(s.t, s.Machine.Setup(func(state *windows.State) {
 		facts = asJSON(s.t, []any{state.HNS, state.Firewall, state.DynamicPorts})
 	}))
 	return facts
@@ -105,7 +105,7 @@ func TestVSwitchOnTheDefaultRoute(t *testing.T) {
 		s := lived(t, v)
 		s.mustSucceed()
 		at := -1
-		expect.OK(t, s.machine.Setup(func(state *windows.State) {
+		expect.OK(t, s.Machine.Setup(func(state *windows.State) {
 			at = slices.IndexFunc(state.HNS, func(item map[string]any) bool {
 				return item["Name"] == network && item["NetworkAdapterName"] == "Ethernet0 2" && item["ManagementIP"] == "10.0.0.5"
 			})

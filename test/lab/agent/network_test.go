@@ -131,11 +131,11 @@ func (s *stage) cniComes(golden []byte) {
 			}
 		}
 	}
-	scripted := s.machine.Intercept
-	s.machine.Intercept = func(call *windows.Call) windows.Program {
+	scripted := s.Machine.Intercept
+	s.Machine.Intercept = func(call *windows.Call) windows.Program {
 		line := strings.Join(call.Argv, " ")
 		if strings.HasPrefix(line, kubeadmPath+" join") || line == "sc.exe start kubelet" {
-			expect.OK(s.t, s.machine.Setup(func(state *windows.State) {
+			expect.OK(s.t, s.Machine.Setup(func(state *windows.State) {
 				for name := range awaited {
 					if slices.ContainsFunc(state.HNS, func(item map[string]any) bool { return item["Name"] == name }) {
 						continue
@@ -162,7 +162,7 @@ func (s *stage) startAgain(golden []byte, end string) {
 	s.t.Helper()
 	p := expect.Got(plan.Decode(golden))(s.t)
 	if len(p.EveryBoot) == 0 {
-		if !s.has("task.disable " + TaskName) {
+		if !s.Has("task.disable " + TaskName) {
 			s.t.Error("the task is left without work")
 		}
 		return
@@ -171,7 +171,7 @@ func (s *stage) startAgain(golden []byte, end string) {
 		if p.EveryBoot[0].Steps[0].Base().Name == "kubelet-waits" {
 			s.put(`C:\var\lib\cni\networks\x\10.244.3.7`, "old")
 		}
-		expect.OK(s.t, s.machine.Boot())
+		expect.OK(s.t, s.Machine.Boot())
 		s.cniWasHere(p.EveryBoot[0])
 		s.start()
 		report := s.end()
@@ -195,7 +195,7 @@ func (s *stage) cniWasHere(boot plan.Phase) {
 		}
 		found = true
 		name := cleanup.Networks[0].String()
-		expect.OK(s.t, s.machine.Setup(func(state *windows.State) {
+		expect.OK(s.t, s.Machine.Setup(func(state *windows.State) {
 			state.HNS = append(state.HNS,
 				network("cni", name, "10.0.0.5"), map[string]any{"kind": "endpoints", "ID": "cni-ep", "Name": "abc_" + name})
 		}))
@@ -210,7 +210,7 @@ func (s *stage) networkEnd() string {
 	s.t.Helper()
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	expect.OK(s.t, s.machine.Setup(func(state *windows.State) {
+	expect.OK(s.t, s.Machine.Setup(func(state *windows.State) {
 		for _, item := range state.HNS {
 			shown := maps.Clone(item)
 			delete(shown, "ID")
@@ -232,7 +232,7 @@ func (s *stage) networkEnd() string {
 		add("router %s", state.Services["RemoteAccess"].State)
 		add("firewall is off: %t", state.FirewallOff)
 	}))
-	start, _, err := s.machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "Start")
+	start, _, err := s.Machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "Start")
 	expect.OK(s.t, err)
 	add("kubelet is started by Windows: %t", start.Number == 2)
 	for _, folder := range []string{
@@ -247,7 +247,7 @@ func (s *stage) networkEnd() string {
 // filesBelow a folder with their contents. One that programs read as JSON must be JSON.
 func (s *stage) filesBelow(folder string) []string {
 	s.t.Helper()
-	root := expect.Got(s.machine.HostPath(folder))(s.t)
+	root := expect.Got(s.Machine.HostPath(folder))(s.t)
 	var lines []string
 	expect.OK(s.t, filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		if os.IsNotExist(err) || err == nil && entry.IsDir() {

@@ -23,7 +23,8 @@ const (
 	foreign = "\x00"
 )
 
-// readSecrets takes the lines of all secrets of the plan and of its secret files, the longest first: one may be a part of another.
+// readSecrets takes the lines of all secrets of the plan and of its secret files, the longest first: one may be a part of
+// another.
 func (r *run) readSecrets(phases []plan.Phase) {
 	r.redact = slices.Clone(r.head.Redact)
 	longestFirst := func(a, b string) int { return cmp.Compare(len(b), len(a)) }

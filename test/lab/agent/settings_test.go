@@ -100,8 +100,8 @@ func imagePrograms() []*command {
 	}
 }
 
-// program is that of the world for this command line.
-func (w *world) program(argv ...string) *command {
+// programOf is that of the world for this command line.
+func programOf(w *world, argv ...string) *command {
 	return w.Commands[slices.IndexFunc(w.Commands, func(c *command) bool { return slices.Equal(c.Argv, argv) })]
 }
 
@@ -116,8 +116,8 @@ func settledOn(t *testing.T, v *vector) *stage {
 	t.Helper()
 	s := newStage(t, v)
 	for s.start() {
-		s.boot()
-		s.machine.OpenPipe("containerd-containerd")
+		expect.OK(s.t, s.Boot())
+		s.Machine.OpenPipe("containerd-containerd")
 	}
 	return s
 }
@@ -131,7 +131,7 @@ func (s *stage) end() plan.Report {
 
 func (s *stage) text(path string) string {
 	s.t.Helper()
-	return string(expect.Got(s.machine.ReadFile(path))(s.t))
+	return string(expect.Got(s.Machine.ReadFile(path))(s.t))
 }
 
 // Every setting at once must be carried out, in an order in which each finds what it needs.
@@ -157,9 +157,9 @@ func (s *stage) checkOrder(words ...string) {
 	s.t.Helper()
 	at := 0
 	for _, word := range words {
-		found := slices.IndexFunc(s.effects[at:], func(effect string) bool { return strings.Contains(effect, word) })
+		found := slices.IndexFunc(s.Effects[at:], func(effect string) bool { return strings.Contains(effect, word) })
 		if found < 0 {
-			s.t.Fatalf("no %s after effect %d of:\n%s", word, at, strings.Join(s.effects, "\n"))
+			s.t.Fatalf("no %s after effect %d of:\n%s", word, at, strings.Join(s.Effects, "\n"))
 		}
 		at += found
 	}
@@ -185,7 +185,7 @@ func (s *stage) checkSettings() {
 			s.t.Errorf("%s is still there", path)
 		}
 	}
-	all := strings.Join(s.effects, "\n")
+	all := strings.Join(s.Effects, "\n")
 	for _, want := range []string{
 		`run ["certutil.exe","-f","-addstore","Root","C:\\run\\capwin\\certificates\\company-2.crt"]`,
 		`restart/10000/restart/30000/restart/60000`,
@@ -204,33 +204,33 @@ func (s *stage) checkSettings() {
 func TestSettingsFailByTheirNames(t *testing.T) {
 	t.Parallel()
 	for reason, change := range map[string]func(w *world){
-		"ImageVersionMismatch": func(w *world) { w.program(kubeadmPath, "version").Out = "v1.35.1\n" },
+		"ImageVersionMismatch": func(w *world) { programOf(w, kubeadmPath, "version").Out = "v1.35.1\n" },
 		"ContainerdTooOld": func(w *world) {
-			w.program(containerdPath, "--version").Out = "containerd github.com/containerd/containerd v1.7.24 0123456\n"
+			programOf(w, containerdPath, "--version").Out = "containerd github.com/containerd/containerd v1.7.24 0123456\n"
 		},
-		"ContainerdConfigIgnored": func(w *world) { w.program(containerdPath, "config", "dump").Out = "version = 4\n" },
+		"ContainerdConfigIgnored": func(w *world) { programOf(w, containerdPath, "config", "dump").Out = "version = 4\n" },
 		"PauseImageMissing": func(w *world) {
-			w.program(ctrPath, "--namespace", "k8s.io", "images", "list", "name==registry.example.com/pause:3.10.2").Out = imagesHead
-			w.program(ctrPath).Exit = 1
+			programOf(w, ctrPath, "--namespace", "k8s.io", "images", "list", "name==registry.example.com/pause:3.10.2").Out = imagesHead
+			programOf(w, ctrPath).Exit = 1
 		},
-		"TrustFailed": func(w *world) { w.program("certutil.exe").Exit = 5 },
+		"TrustFailed": func(w *world) { programOf(w, "certutil.exe").Exit = 5 },
 		"DomainJoinFailed": func(w *world) {
-			join := w.program(domainJoin().Argv...)
+			join := programOf(w, domainJoin().Argv...)
 			join.Exit, join.Times = 1, nil
 		},
-		"HypervisorNotRunning": func(w *world) { w.program("sc.exe", "query", "vid").Out = "  STATE : 1  STOPPED\n" },
+		"HypervisorNotRunning": func(w *world) { programOf(w, "sc.exe", "query", "vid").Out = "  STATE : 1  STOPPED\n" },
 		"GmsaPluginFailed":     func(w *world) { delete(w.Registry, pluginKey) },
 		"FeatureFailed":        func(w *world) { w.FeatureFails = true },
-		"PreJoinScriptFailed":  func(w *world) { w.program(step.PowerShell).Exit = 1 },
+		"PreJoinScriptFailed":  func(w *world) { programOf(w, step.PowerShell).Exit = 1 },
 		"CsiProxyFailed":       func(w *world) { delete(w.Files, `C:\k\csi-proxy.exe`) },
 		"NodeNotRegistered": func(w *world) {
 			const missing = `Error from server (NotFound): nodes "blue-win-x7k2p" not found`
-			*w.program(registered().Argv...) = command{Argv: []string{kubectlPath}, Out: missing, Exit: 1}
+			*programOf(w, registered().Argv...) = command{Argv: []string{kubectlPath}, Out: missing, Exit: 1}
 		},
 		"TimeFailed": func(w *world) { w.Commands = append(w.Commands, &command{Argv: []string{"tzutil.exe"}, Exit: 1}) },
 		"PostJoinScriptFailed": func(w *world) {
-			w.program(step.PowerShell).Exit = 1
-			join := slices.Index(w.Commands, w.program(domainJoin().Argv...))
+			programOf(w, step.PowerShell).Exit = 1
+			join := slices.Index(w.Commands, programOf(w, domainJoin().Argv...))
 			before := &command{Argv: []string{step.PowerShell}, Times: new(2)} // the script before the join, and the gMSA plug-in
 			w.Commands = slices.Insert(w.Commands, join+1, before)
 		},
@@ -254,7 +254,7 @@ func TestSettingsFailByTheirNames(t *testing.T) {
 func TestSettingsThatOnlyWarn(t *testing.T) {
 	t.Parallel()
 	v := settled(t, "everything")
-	v.World.program(ctrPath).Exit = 1
+	programOf(&v.World, ctrPath).Exit = 1
 	delete(v.World.Services, "VMTools")
 	s := settledOn(t, v)
 	if report := s.end(); report.State != plan.StateSucceeded || len(report.Warnings) != 3 {

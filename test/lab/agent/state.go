@@ -102,8 +102,8 @@ func (s *state) forBoot(phases int, boot *plan.ReportBoot) *state {
 	return &other
 }
 
-// readState takes the state of this plan, or begins. What cannot be read is not missing. How a bootstrap has ended was in the state:
-// to begin again with the emptied plan would tell of a success.
+// readState takes the state of this plan, or begins. What cannot be read is not missing. How a bootstrap has ended was in the
+// state: to begin again with the emptied plan would tell of a success.
 func (r *run) readState() (*state, error) {
 	uid := r.head.Machine.UID
 	text, err := r.machine.ReadFile(Root + `\state.json`)

@@ -14,19 +14,19 @@ import (
 
 // cutConnections: after the join, somebody removed the network through whose vSwitch the kubelet talks.
 func cutConnections(s *stage) string {
-	at := slices.IndexFunc(s.effects, func(e string) bool { return strings.HasPrefix(e, "joined behind id-") })
+	at := slices.IndexFunc(s.Effects, func(e string) bool { return strings.HasPrefix(e, "joined behind id-") })
 	if at < 0 {
 		return ""
 	}
-	removal := "hns DELETE /networks/" + strings.TrimPrefix(s.effects[at], "joined behind ")
-	if slices.ContainsFunc(s.effects[at:], func(e string) bool { return strings.TrimSpace(e) == removal }) {
+	removal := "hns DELETE /networks/" + strings.TrimPrefix(s.Effects[at], "joined behind ")
+	if slices.ContainsFunc(s.Effects[at:], func(e string) bool { return strings.TrimSpace(e) == removal }) {
 		return "the vSwitch of the node's connections was removed after the join"
 	}
 	return ""
 }
 
 func (s *stage) externalID() string {
-	for _, network := range expect.Got(s.machine.HNSCall("GET", "/networks", ""))(s.t) {
+	for _, network := range expect.Got(s.Machine.HNSCall("GET", "/networks", ""))(s.t) {
 		if network["Name"] == "External" {
 			return fmt.Sprint(network["ID"])
 		}
@@ -37,7 +37,7 @@ func (s *stage) externalID() string {
 // cutOff: an adapter with the pool's address has no way out.
 func cutOff(s *stage) string {
 	why := ""
-	expect.OK(s.t, s.machine.Setup(func(state *windows.State) {
+	expect.OK(s.t, s.Machine.Setup(func(state *windows.State) {
 		for _, adapter := range state.Adapters {
 			if !adapter.Virtual {
 				continue
@@ -58,7 +58,7 @@ func cutOff(s *stage) string {
 
 func noMetadata(s *stage) string {
 	for _, to := range []string{"169.254.169.254/32", "168.63.129.16/32"} {
-		if routes := expect.Got(s.machine.NetRoutes(to))(s.t); len(routes) == 0 {
+		if routes := expect.Got(s.Machine.NetRoutes(to))(s.t); len(routes) == 0 {
 			return "no route to " + to
 		}
 	}
@@ -68,7 +68,7 @@ func noMetadata(s *stage) string {
 // noSourceVIP is what kube-proxy says (pkg/proxy/winkernel/proxier.go of v1.36.3).
 func noSourceVIP(s *stage) string {
 	var config struct{ Winkernel struct{ SourceVip string } }
-	if text, err := s.machine.ReadFile(`C:\var\lib\kube-proxy\config.conf`); err == nil {
+	if text, err := s.Machine.ReadFile(`C:\var\lib\kube-proxy\config.conf`); err == nil {
 		expect.OK(s.t, json.Unmarshal(text, &config))
 	}
 	if config.Winkernel.SourceVip == "" {
@@ -78,7 +78,7 @@ func noSourceVIP(s *stage) string {
 }
 
 func onlyIPv4(s *stage) string {
-	endpoints := expect.Got(s.machine.HNSCall("GET", "/endpoints", ""))(s.t)
+	endpoints := expect.Got(s.Machine.HNSCall("GET", "/endpoints", ""))(s.t)
 	if slices.ContainsFunc(endpoints, func(e map[string]any) bool { return e["IPv6Address"] != nil }) {
 		return ""
 	}
@@ -87,9 +87,9 @@ func onlyIPv4(s *stage) string {
 
 // ghosts are endpoints of pods that ended when Windows did.
 func ghosts(s *stage) string {
-	for _, endpoint := range expect.Got(s.machine.HNSCall("GET", "/endpoints", ""))(s.t) {
+	for _, endpoint := range expect.Got(s.Machine.HNSCall("GET", "/endpoints", ""))(s.t) {
 		name := fmt.Sprint(endpoint["Name"])
-		if strings.HasPrefix(name, "pod") && !strings.HasPrefix(name, fmt.Sprintf("pod%d_", s.machine.Boots())) {
+		if strings.HasPrefix(name, "pod") && !strings.HasPrefix(name, fmt.Sprintf("pod%d_", s.Machine.Boots())) {
 			return fmt.Sprintf("endpoint %s has no pod", name)
 		}
 	}
@@ -99,7 +99,7 @@ func ghosts(s *stage) string {
 // notOn tells that a network is on another adapter than this one.
 func notOn(adapter, name string) func(s *stage) string {
 	return func(s *stage) string {
-		for _, network := range expect.Got(s.machine.HNSCall("GET", "/networks", ""))(s.t) {
+		for _, network := range expect.Got(s.Machine.HNSCall("GET", "/networks", ""))(s.t) {
 			if network["Name"] == name && network["NetworkAdapterName"] != adapter {
 				return fmt.Sprintf("%s is on %v", name, network["NetworkAdapterName"])
 			}

@@ -19,34 +19,9 @@ import (
 
 // pinned is the number of vectors, succeeding that of those which end well: none is skipped, none is lost.
 const (
-	pinned     = 318
-	succeeding = 180
+	pinned     = 332
+	succeeding = 196
 )
-
-// expectation is what a vector says of the end.
-type expectation struct {
-	State      string            `json:"state"`
-	Reason     string            `json:"reason"`
-	Message    string            `json:"message"`
-	ExitCode   int               `json:"exitCode"`
-	Reboots    int               `json:"reboots"`
-	Phase      plan.ReportPhase  `json:"phase"`
-	Step       string            `json:"step"`
-	Elapsed    int               `json:"elapsed"`
-	LastLines  []string          `json:"lastLines"`
-	Warnings   []string          `json:"warnings"`
-	Sentinel   bool              `json:"sentinel"`
-	Effects    []string          `json:"effects"`
-	Facts      map[string]string `json:"facts"`
-	Durations  map[string]int    `json:"durations"`
-	Boot       *plan.ReportBoot  `json:"boot"`
-	JSON       map[string]any    `json:"json"`
-	Gone       []string          `json:"gone"`
-	Exists     []string          `json:"exists"`
-	KeepsSteps bool              `json:"keepsSteps"`
-
-	ReportFacts *plan.ReportFacts `json:"reportFacts"`
-}
 
 func vectorFiles(t *testing.T) []string {
 	t.Helper()
@@ -101,8 +76,8 @@ func (s *stage) outcome(want expectation) expectation {
 	got := expectation{
 		State: string(report.State), Reason: report.Reason, Message: report.Message, ExitCode: report.ExitCode,
 		Reboots: report.Reboots, Phase: report.Phase, Step: report.Step, Elapsed: report.Elapsed,
-		LastLines: report.LastLines, Warnings: report.Warnings, Effects: s.effects, KeepsSteps: want.KeepsSteps,
-		Sentinel: s.machine.FileExists(Sentinel),
+		LastLines: report.LastLines, Warnings: report.Warnings, Effects: s.Effects, KeepsSteps: want.KeepsSteps,
+		Sentinel: s.Machine.FileExists(Sentinel),
 	}
 	for name := range want.Facts {
 		put(&got.Facts, name, end.Facts[name])
@@ -145,13 +120,13 @@ func put[V any](into *map[string]V, name string, value V) {
 }
 
 func (s *stage) there(path string) bool {
-	return s.machine.FileExists(path) || s.machine.DirectoryExists(path)
+	return s.Machine.FileExists(path) || s.Machine.DirectoryExists(path)
 }
 
 // checkKeptPlan: what is left of the plan has no phases, and no steps but those of everyBoot.
 func (s *stage) checkKeptPlan(steps bool) {
 	s.t.Helper()
-	text := expect.Got(s.machine.ReadFile(Root + `\plan.json`))(s.t)
+	text := expect.Got(s.Machine.ReadFile(Root + `\plan.json`))(s.t)
 	if !steps && bytes.Contains(text, []byte(`"steps"`)) {
 		s.t.Errorf("the plan that is kept has steps: %s", text)
 	}
@@ -180,7 +155,7 @@ func TestSecondRunChangesNothing(t *testing.T) {
 		tried++
 		s := lived(t, v)
 		s.again(readVector(t, file))
-		for _, effect := range s.effects {
+		for _, effect := range s.Effects {
 			if !fits(effect, allowed) || fits(effect, never) {
 				t.Errorf("%s: the second run did: %s", v.Name, effect)
 			}
@@ -194,12 +169,12 @@ func TestSecondRunChangesNothing(t *testing.T) {
 // again runs the same plan on the machine it has left, as if nothing were known of the first run.
 func (s *stage) again(v *vector) {
 	s.t.Helper()
-	s.effects, s.world.Commands, s.world.Starts = nil, v.World.Commands, 0
-	expect.OK(s.t, s.machine.Boot())
+	s.Effects, s.World.Commands, s.World.Starts = nil, v.World.Commands, 0
+	expect.OK(s.t, s.Machine.Boot())
 	for _, pipe := range v.World.Pipes {
-		s.machine.OpenPipe(pipe)
+		s.Machine.OpenPipe(pipe)
 	}
-	file, err := s.machine.HostPath(Root + `\state.json`)
+	file, err := s.Machine.HostPath(Root + `\state.json`)
 	if err == nil {
 		err = os.Remove(file) // not by a door: that of this machine may be broken
 	}

@@ -190,7 +190,10 @@ func (m *Machine) makeAbove(name string) error {
 }
 
 // MakeDirectory makes a folder that is not there.
-func (m *Machine) MakeDirectory(name string) error {
+func (m *Machine) MakeDirectory(name string) error { return m.MakeOwnDirectory(name, "") }
+
+// MakeOwnDirectory makes a folder that is not there, with owner and access from the first moment. An empty sddl inherits.
+func (m *Machine) MakeOwnDirectory(name, sddl string) error {
 	return m.through("Add-Folder", func() error {
 		if m.DirectoryExists(name) {
 			return nil
@@ -206,7 +209,11 @@ func (m *Machine) MakeDirectory(name string) error {
 			return fmt.Errorf("create %s: %w", name, err)
 		}
 		m.tell("directory %s", name)
-		return nil
+		if sddl == "" {
+			return nil
+		}
+		m.state.ACLs[m.realKey(name)] = sddl
+		return m.changed("acl %s %s", name, sddl)
 	})
 }
 

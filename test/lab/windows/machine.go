@@ -99,13 +99,15 @@ type State struct {
 	// VolumesMiB is what is free on each; those that are not listed are large.
 	VolumesMiB map[string]int `json:"volumesMiB,omitempty"`
 	// ACLs are the owners and access of paths in small letters, where they are not Inherited. Links are junctions.
-	ACLs         map[string]string      `json:"acls"`
-	Links        map[string]string      `json:"links,omitempty"`
-	Tasks        map[string]bool        `json:"tasks"`
-	DynamicPorts map[string]PortRange   `json:"dynamicPorts"`
-	NextID       int                    `json:"nextID"`
-	Registry     map[string]RegistryKey `json:"-"`
-	Services     map[string]*Service    `json:"-"`
+	ACLs         map[string]string    `json:"acls"`
+	Links        map[string]string    `json:"links,omitempty"`
+	Tasks        map[string]bool      `json:"tasks"`
+	DynamicPorts map[string]PortRange `json:"dynamicPorts"`
+	// ExcludedPorts are those that Windows gives to nobody who asks for any port.
+	ExcludedPorts map[string][]PortRange `json:"excludedPorts,omitempty"`
+	NextID        int                    `json:"nextID"`
+	Registry      map[string]RegistryKey `json:"-"`
+	Services      map[string]*Service    `json:"-"`
 }
 
 // volatile is what a reboot takes away.

@@ -47,6 +47,12 @@ type Address struct {
 	Preferred time.Time `json:"preferred,omitzero"`
 }
 
+// has says whether it is this address, given without a prefix length. Windows ignores the case of digits.
+func (a Address) has(text string) bool {
+	have, _, _ := strings.Cut(a.Address, "/")
+	return strings.EqualFold(have, text)
+}
+
 // IPv6 says to which family an address belongs.
 func IPv6(address string) bool { return strings.Contains(address, ":") }
 
@@ -148,6 +154,11 @@ func (m *Machine) NetInterface(index int, family string) (Interface, error) {
 	})
 }
 
+// AllAddresses lists the addresses, also those that cannot be used yet.
+func (m *Machine) AllAddresses() ([]Address, error) {
+	return ask(m, "Get-NetIPAddress", func() ([]Address, error) { return slices.Clone(m.state.Addresses), nil })
+}
+
 // NetAddresses lists the addresses that can be used now.
 func (m *Machine) NetAddresses() ([]Address, error) {
 	return ask(m, "Get-NetIPAddress", func() ([]Address, error) {
@@ -163,19 +174,27 @@ func without[V any](list []V, drop func(V) bool) []V {
 // AddAddress adds an address with its prefix length.
 func (m *Machine) AddAddress(index int, address string) error {
 	return m.through("New-NetIPAddress", func() error {
+		text, _, _ := strings.Cut(address, "/")
+		if slices.ContainsFunc(m.state.Addresses, func(a Address) bool { return a.Index == index && a.has(text) }) {
+			return errors.New("Instance MSFT_NetIPAddress already exists") //nolint:staticcheck // because Windows says it so
+		}
 		m.state.Addresses = append(m.state.Addresses, Address{Index: index, Address: address, Origin: "Manual"})
 		return m.changed("address.add %d %s", index, address)
 	})
 }
 
-// RemoveAddress removes an address, given without its prefix length.
+// RemoveAddress removes an address, given without its prefix length. A lease that cannot be removed has gone by itself.
 func (m *Machine) RemoveAddress(index int, address string) error {
-	return m.through("Remove-NetIPAddress", func() error {
-		m.state.Addresses = slices.DeleteFunc(m.state.Addresses, func(a Address) bool {
-			return a.Index == index && strings.HasPrefix(a.Address, address+"/")
-		})
-		return m.changed("address.remove %d %s", index, address)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	refused := m.enter("Remove-NetIPAddress")
+	m.state.Addresses = slices.DeleteFunc(m.state.Addresses, func(a Address) bool {
+		return a.Index == index && a.has(address) && (refused == nil || a.Origin == "Dhcp")
 	})
+	if refused != nil {
+		return refused
+	}
+	return m.changed("address.remove %d %s", index, address)
 }
 
 // NetRoutes lists the routes to a destination.
@@ -198,19 +217,6 @@ func (m *Machine) RemoveRoute(index int, to, via string) error {
 	return m.through("Remove-NetRoute", func() error {
 		m.state.Routes = slices.DeleteFunc(m.state.Routes, func(r Route) bool { return r.Index == index && r.To == to && r.Via == via })
 		return m.changed("route.remove %d %s %s", index, to, via)
-	})
-}
-
-// DNSServers are those of an interface.
-func (m *Machine) DNSServers(index int) ([]string, error) {
-	return ask(m, "Get-DnsClientServerAddress", func() ([]string, error) { return m.state.DNS[index], nil })
-}
-
-// SetDNSServers replaces those of an interface.
-func (m *Machine) SetDNSServers(index int, servers []string) error {
-	return m.through("Set-DnsClientServerAddress", func() error {
-		m.state.DNS[index] = servers
-		return m.changed("dns.set %d %s", index, strings.Join(servers, ","))
 	})
 }
 

@@ -14,6 +14,9 @@ import (
 // Facts are what WMI tells about the machine, by the names of the plan.
 func (m *Machine) Facts() (map[string]string, error) {
 	return ask(m, "Get-CimInstance", func() (map[string]string, error) {
+		if err := m.enter("Read-Registry"); err != nil {
+			return nil, err // WMI does not know the number of the update
+		}
 		ubr, _ := m.state.value(VersionKey, "UBR") // "" where there is none
 		return map[string]string{
 			plan.FactOSBuild: m.Hardware.OSBuild, plan.FactOSUBR: ubr.String(),
@@ -66,9 +69,12 @@ func (m *Machine) InstallFeatures(names []string) (success, reboot bool, err err
 		return false, false, err
 	}
 	for _, name := range names {
-		m.state.Features[name] = "Installed"
-		if m.FeatureFaults.NeedsReboot {
+		switch {
+		case m.FeatureFaults.Fails:
+		case m.FeatureFaults.NeedsReboot:
 			m.state.Features[name] = "InstallPending"
+		default:
+			m.state.Features[name] = "Installed"
 		}
 	}
 	err = m.changed("feature.install %s", strings.Join(names, ","))

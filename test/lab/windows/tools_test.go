@@ -127,3 +127,27 @@ func TestDoomedService(t *testing.T) {
 		t.Errorf("exit code %d", done.ExitCode)
 	}
 }
+
+// A port is excluded once, and shown in numbers.
+func TestExcludedPorts(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	netsh := func(words string) Result {
+		return run(t, m, append([]string{"netsh.exe", "interface", "ipv4"}, strings.Fields(words)...)...)
+	}
+	const add = "add excludedportrange protocol=udp startport=65330 numberofports=1 store=persistent"
+	expect.Same(t, "the first time", 0, netsh(add).ExitCode)
+	expect.OK(t, m.Boot())
+	if again := netsh(add); again.ExitCode != 1 || !strings.Contains(again.Stderr, "used by another process") {
+		t.Errorf("the second time: %d %s", again.ExitCode, again.Stderr)
+	}
+	if shown := netsh("show excludedportrange protocol=udp"); !strings.Contains(shown.Stdout, " 65330       65330     *") {
+		t.Errorf("shown is %s", shown.Stdout)
+	}
+	if other := netsh("show excludedportrange protocol=tcp"); strings.Contains(other.Stdout, "65330") {
+		t.Errorf("of TCP is shown %s", other.Stdout)
+	}
+	for _, wrong := range []string{"startport=0 numberofports=1", "startport=65535 numberofports=2", "startport=1"} {
+		expect.Same(t, wrong, 1, netsh("add excludedportrange protocol=udp "+wrong).ExitCode)
+	}
+}

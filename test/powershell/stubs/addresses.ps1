@@ -28,7 +28,9 @@ function Test-StubAddress($One, [int]$Index, [string]$Family, [string]$Text) {
 function Get-NetIPAddress {
     [CmdletBinding()] param([int]$InterfaceIndex, [string]$AddressFamily, [string]$IPAddress)
     Enter-Stub 'Get-NetIPAddress'
-    $found = @($World.addresses | Where-Object { Test-StubAddress $_ $InterfaceIndex $AddressFamily $IPAddress })
+    # An address that is asked for and empty is none's.
+    $none = $PSBoundParameters.ContainsKey('IPAddress') -and -not $IPAddress
+    $found = @($World.addresses | Where-Object { -not $none -and (Test-StubAddress $_ $InterfaceIndex $AddressFamily $IPAddress) })
     if (-not $found) { Write-NoAddress $InterfaceIndex $IPAddress; return }
     foreach ($one in $found) {
         $text, $prefix = $one['address'] -split '/'
@@ -44,7 +46,8 @@ function New-NetIPAddress {
     [CmdletBinding()] param([int]$InterfaceIndex, [string]$IPAddress, [byte]$PrefixLength)
     Enter-Stub 'New-NetIPAddress'
     if (-not (Assert-Interface $InterfaceIndex)) { return }
-    if (@($World.addresses | Where-Object { Test-StubAddress $_ 0 '' $IPAddress }).Count) {
+    # Of the same interface: learn.microsoft.com/windows/win32/api/netioapi/nf-netioapi-createunicastipaddressentry.
+    if (@($World.addresses | Where-Object { Test-StubAddress $_ $InterfaceIndex '' $IPAddress }).Count) {
         Write-StubError 'Instance MSFT_NetIPAddress already exists' 'Windows System Error 87' 'InvalidArgument'
         return
     }

@@ -13,6 +13,11 @@ function ConvertTo-WorldPath([string]$Path) {
     if ($rest -match '^[A-Z]/') { $rest.Substring(0, 1) + ':\' + $rest.Substring(2).Replace('/', '\') } else { $Path }
 }
 
+# As the scripts do it, but faster.
+function Get-Digest([byte[]]$Bytes) {
+    [BitConverter]::ToString([Security.Cryptography.SHA256]::HashData($Bytes)).Replace('-', '').ToLowerInvariant()
+}
+
 function Test-OwnFile([string]$Path) { $Path.StartsWith($Agent.Root) }
 function Test-There([string]$Path) { [IO.File]::Exists($Path) -or [IO.Directory]::Exists($Path) }
 
@@ -21,11 +26,6 @@ if (-not (Test-Path function:Save-RealFile)) {
     Copy-Item -Path function:Add-Folder -Destination function:Save-RealFolder
     Copy-Item -Path function:Clear-Path -Destination function:Clear-RealPath
     Copy-Item -Path function:Move-OverFile -Destination function:Move-RealFile
-}
-
-function Get-Digest([byte[]]$Bytes) {
-    $sha = [Security.Cryptography.SHA256]::Create()
-    try { [BitConverter]::ToString($sha.ComputeHash($Bytes)).Replace('-', '').ToLowerInvariant() } finally { $sha.Dispose() }
 }
 
 function Save-File([string]$Path, [byte[]]$Bytes, [string]$Sddl) {

@@ -2,7 +2,14 @@
 Set-StrictMode -Version 2
 $ErrorActionPreference = 'Stop'
 
-function Start-Sleep { param([int]$Seconds) Enter-Stub 'Start-Sleep'; $World.clock += $Seconds }
+# What is tried again within a second does not count.
+function Start-Sleep {
+    param([int]$Seconds, [int]$Milliseconds)
+    if ($Milliseconds) { return }
+    Enter-Stub 'Start-Sleep'
+    $World.clock += $Seconds
+}
+
 function Get-Elapsed { $Agent.StartElapsed + $World.clock - $World.started }
 
 # What is aside runs here and now; one that hangs is left when its time is over.

@@ -6,6 +6,7 @@ function Invoke-Program([string[]]$Argv, [int]$Limit = 60, [string]$Log, $Enviro
     Enter-Stub 'Invoke-Program'
     Enter-Stub $Argv[0]
     Add-ProgramEffect $Argv $Environment
+    Add-Sight $Argv $Environment $Directory
     if ($Log) {
         $null = [IO.Directory]::CreateDirectory([IO.Path]::GetDirectoryName($Log))
         [IO.File]::WriteAllText("$Log.out.log", $Argv -join ' ')
@@ -35,6 +36,15 @@ function Add-ProgramEffect([string[]]$Argv, $Environment) {
     foreach ($name in @($Environment.PSBase.Keys | Sort-Object)) { Add-Effect "  env $name=$(Resolve-Value $Environment[$name])" }
 }
 
+# What a program sees of how it was started: of its environment, the machine's variables and those that it was given.
+function Add-Sight([string[]]$Argv, $Environment, [string]$Directory) {
+    $variables = @{}
+    foreach ($name in Get-StubVariable) { $variables[$name] = [string][Environment]::GetEnvironmentVariable($name) }
+    foreach ($name in @(if ($Environment) { $Environment.PSBase.Keys })) { $variables[$name] = Resolve-Value $Environment[$name] }
+    $sight = @{ argv = @($Argv | ForEach-Object { ConvertTo-WorldPath $_ }); env = $variables; dir = $Directory }
+    $World['sights'] = @(if ($World['sights']) { $World['sights'] }) + $sight
+}
+
 # A rule counts where its words begin the command line, and so often as it says.
 function Test-Rule($Rule, [string[]]$Argv) {
     $words = @($Rule['argv'])
@@ -47,7 +57,10 @@ function Test-Rule($Rule, [string[]]$Argv) {
 function Invoke-Rule($Rule, [int]$Limit) {
     if ($null -ne $Rule['times']) { $Rule['times']-- }
     foreach ($path in @(if ($Rule['writes']) { $Rule['writes'].Keys })) {
-        Save-RealFile (ConvertTo-RealPath $path) ([Text.Encoding]::UTF8.GetBytes($Rule['writes'][$path])) ''
+        # A program writes into a file that is there, and leaves its owner and access.
+        $real = ConvertTo-RealPath $path
+        $null = [IO.Directory]::CreateDirectory([IO.Path]::GetDirectoryName($real))
+        [IO.File]::WriteAllText($real, $Rule['writes'][$path])
     }
     if ($Rule['argv'][0] -eq 'shutdown.exe') { $World.shutdown = 1 }
     $most = Get-TimeLimit $Limit

@@ -9,15 +9,25 @@ function Assert-BaseKey([string]$Key) {
 }
 
 # A list comes as one object. JSON has but one kind of whole number: without a type it is a DWord.
-function Read-Registry([string]$Key, [string]$Name) {
+function Read-Registry([string]$Key, [string]$Name, [switch]$Kind) {
     Enter-Stub 'Read-Registry'
     Assert-BaseKey $Key
     if (-not $World.registry.ContainsKey($Key)) { return $null }
     $value = $World.registry[$Key][$Name]
+    if ($Kind -and $null -ne $value) { return Get-StubKind $value $World.registry[$Key]["$Name#type"] }
     if ($value -is [array]) { return , [string[]]$value }
     if ($value -is [long] -and $World.registry[$Key]["$Name#type"] -ne 'QWord') { return [int]$value }
     $value
 }
+
+function Get-StubKind($Value, [string]$Type) {
+    if ($Type) { return $Type }
+    if ($Value -is [array]) { return 'MultiString' }
+    if ($Value -is [string]) { 'String' } else { 'DWord' }
+}
+
+# The doors above do not ask for it.
+function Open-RegistryKey([string]$Key) { throw "$Key`: no stand-in of a door asks for it" }
 
 function Write-Registry([string]$Key, [string]$Name, $Value, [string]$Type) {
     Enter-Stub 'Write-Registry'
@@ -37,7 +47,13 @@ function Write-Registry([string]$Key, [string]$Name, $Value, [string]$Type) {
     if (-not $World.registry.ContainsKey($Key)) { $World.registry[$Key] = @{} }
     $World.registry[$Key][$Name] = $Value
     $World.registry[$Key]["$Name#type"] = $Type
-    Add-Effect ('registry.set {0} {1} {2} {3}' -f $Key, $Name, $Type, (@($Value) -join '|'))
+    Add-Effect ('registry.set {0} {1} {2} {3}' -f $Key, $Name, $Type, (@($Value) -join '|')).TrimEnd()
+}
+
+# The names of the machine's variables, which a process has from its start.
+function Get-StubVariable {
+    $key = $World.registry[$EnvironmentKey]
+    foreach ($name in @(if ($key) { $key.PSBase.Keys })) { if ($name -and $name -notlike '*#type') { $name } }
 }
 
 function Test-RegistryKey([string]$Key) { Enter-Stub 'Test-RegistryKey'; $World.registry.ContainsKey($Key) }

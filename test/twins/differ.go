@@ -1,0 +1,155 @@
+package twins
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Difference is one place where two outcomes differ.
+type Difference struct {
+	Where     string
+	Lab, Node any
+}
+
+// String shows both sides.
+func (d Difference) String() string {
+	return fmt.Sprintf("%s\n  lab:  %s\n  node: %s", d.Where, shown(d.Lab), shown(d.Node))
+}
+
+type absent struct{}
+
+func shown(value any) string {
+	if value == (absent{}) {
+		return "(nothing)"
+	}
+	text := fmt.Sprintf("%+q", value)
+	if _, ok := value.(string); !ok {
+		text = encode(value)
+	}
+	if len(text) > 600 {
+		text = text[:600] + "..."
+	}
+	return text
+}
+
+// order in which a person wants to hear of differences: what was done, then what was told.
+var order = []string{
+	"died", "report", "effects", "state", "started", "files", "folders", "access", "zips", "console", "plan", "object", "log",
+}
+
+// differences of two outcomes. In texts of the node, base is the folder of its disk.
+func differences(lab, node Outcome, base string) []Difference {
+	d := &differ{base: base}
+	for _, part := range order {
+		if part == "started" && node[part] == nil {
+			continue
+		}
+		d.compare(part, lab[part], node[part])
+	}
+	return d.found
+}
+
+type differ struct {
+	base string
+	// where the comparison is.
+	where string
+	found []Difference
+}
+
+func (d *differ) add(where string, lab, node any) {
+	d.found = append(d.found, Difference{where, lab, node})
+}
+
+func (d *differ) compare(where string, lab, node any) {
+	switch lab := lab.(type) {
+	case tree:
+		if other, ok := node.(tree); ok {
+			d.trees(where, lab, other)
+			return
+		}
+	case []any:
+		if other, ok := node.([]any); ok {
+			d.lists(where, lab, other)
+			return
+		}
+	case string:
+		d.where = where
+		if other, ok := node.(string); ok && d.same(lab, other) {
+			return
+		}
+	default:
+		if lab == node {
+			return
+		}
+	}
+	d.add(where, lab, node)
+}
+
+// same: a path of the node's disk has slashes.
+func (d *differ) same(lab, node string) bool {
+	if lab == node {
+		return true
+	}
+	if at := jsonIn.FindStringIndex(lab); at != nil && strings.HasPrefix(node, lab[:at[1]-1]) && d.sameJSON(lab[at[1]-1:], node[at[1]-1:]) {
+		return true
+	}
+	slashes := strings.NewReplacer(`\\`, "/", `\`, "/")
+	inPlan := strings.HasPrefix(d.where, "plan.") // where a path may have several parts
+	return (inPlan || strings.Contains(node, d.base)) && slashes.Replace(lab) == slashes.Replace(strings.ReplaceAll(node, d.base+"/C", "C:"))
+}
+
+// jsonIn finds JSON in the texts that have some: files, arguments of programs, requests to HNS.
+var jsonIn = regexp.MustCompile(`^(run |hns [A-Z]+ [^ ]+ |info-set [^ ]+ )?[{\[]`)
+
+// sameJSON: objects have no order.
+func (d *differ) sameJSON(lab, node string) bool {
+	mine, err := decode([]byte(lab))
+	if err != nil {
+		return false
+	}
+	other, err := decode([]byte(node))
+	inner := &differ{base: d.base}
+	inner.compare("", mine, other)
+	return err == nil && len(inner.found) == 0
+}
+
+// telling are the fields of a report that say most.
+var telling = []string{"state", "reason", "message", "warnings", "step", "exitCode", "lastLines"}
+
+func (d *differ) trees(where string, lab, node tree) {
+	names := maps.Clone(lab)
+	maps.Copy(names, node)
+	for _, name := range slices.Concat(telling, slices.Sorted(maps.Keys(names))) {
+		if _, there := names[name]; !there {
+			continue
+		}
+		delete(names, name)
+		mine, inLab := lab[name]
+		other, onNode := node[name]
+		switch {
+		case inLab && onNode:
+			d.compare(where+"."+name, mine, other)
+		case inLab:
+			d.add(where+"."+name, mine, absent{})
+		default:
+			d.add(where+"."+name, absent{}, other)
+		}
+	}
+}
+
+func (d *differ) lists(where string, lab, node []any) {
+	for i := range max(len(lab), len(node)) {
+		at := fmt.Sprintf("%s[%d]", where, i)
+		switch {
+		case i >= len(lab):
+			d.add(at, absent{}, node[i])
+		case i >= len(node):
+			d.add(at, lab[i], absent{})
+		default:
+			d.compare(at, lab[i], node[i])
+		}
+	}
+}
