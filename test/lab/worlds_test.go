@@ -277,7 +277,7 @@ func (j *joins) ofTheSettings() []provoked {
 			with(settings(bootstrapv1.Windows{Users: []bootstrapv1.LocalUser{{Name: "ops", SSHAuthorizedKeys: []string{publicKey}}}})),
 		fails("kubelet", step.ReasonCSIProxyFailed, `C:\k\csi-proxy.exe`).
 			with(settings(bootstrapv1.Windows{CSIProxy: bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`}})),
-		fails("kubelet", step.ReasonGMSAPluginFailed, "the gMSA plug-in").exits(1).
+		fails("kubelet", step.ReasonGMSAPluginFailed, "the gMSA plug-in").
 			with(settings(bootstrapv1.Windows{GMSAPlugin: bootstrapv1.GMSAPlugin{ClassID: "CCC2A336-D7F3-4818-A213-272B7924213E"}})),
 		fails("windows", step.ReasonDomainJoinFailed, "domain").exits(1).
 			with(settings(bootstrapv1.Windows{Domain: bootstrapv1.Domain{
@@ -309,6 +309,16 @@ func (j *joins) ofTheAgent() []provoked {
 		fails("windows", step.ReasonTooManyReboots, "features").in(func(g *guest.Simulated) {
 			g.Faults.Features = windows.FeatureFaults{NeedsReboot: true, NeverDone: true}
 			g.Image = func(s *windows.State) { s.Features["Web-Server"] = "Available" }
+		}).with(bootstrapSpec{Windows: bootstrapv1.Windows{Features: []string{"Web-Server"}}}),
+		fails("windows", step.ReasonRebootFailed, "the machine cannot be restarted").exits(5).in(func(g *guest.Simulated) {
+			g.Faults.Features = windows.FeatureFaults{NeedsReboot: true}
+			g.Image = func(s *windows.State) { s.Features["Web-Server"] = "Available" }
+			g.Faults.Instead = func(call *windows.Call) windows.Program {
+				if windows.Base(call.Argv[0]) != "shutdown.exe" {
+					return nil
+				}
+				return func(context.Context, *windows.Call) int { return 5 }
+			}
 		}).with(bootstrapSpec{Windows: bootstrapv1.Windows{Features: []string{"Web-Server"}}}),
 		// The clock hurries: two attempts of 360 s are 36 s.
 		fails("windows", step.ReasonStepHung, "Windows has not answered for 360 s").

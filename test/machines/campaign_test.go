@@ -168,7 +168,8 @@ func (c *campaign) sum(all []Machine, took time.Duration) {
 	fmt.Printf("test-machines: %d machines lived, %d in processes of their own; "+
 		"%d of %d fields of golden plans used by generated ones; "+
 		"%d run steps failed; %d throws (%d ended Succeeded, %d Failed); %d kills; leaks %d; %.0f s, %.1f minutes\n"+
-		"test-machines: of the processors' time, %d s went into lives, %d into failures, %d into throws, %d into kills, %d into processes\n",
+		"test-machines: of the processors' time, %d s went into lives, %d into failures, %d into throws, %d into kills, "+
+		"%d into processes\n",
 		c.counts["lives"], c.counts["processes"], len(used), len(wanted), c.counts["failures"], c.counts["throws"],
 		c.counts["throws Succeeded"], c.counts["throws Failed"], c.counts["kills"], c.counts["leaks"], took.Seconds(), took.Minutes(),
 		c.seconds("lives"), c.seconds("failures"), c.seconds("throws"), c.seconds("kills"), c.seconds("processes"))

@@ -24,9 +24,16 @@ var momentKinds = []struct {
 	name string
 	in   func(l *life, start int) bool
 }{
-	{"before the write of", ofAgent}, {"in the write of", ofAgent}, {"before the move to", ofAgent}, {"in the move to", ofAgent},
-	{"after the move to", ofAgent}, {"before ", ofAgent}, {"after ", ofAgent}, {"in kubeadm join", ofAgent},
-	{"", ofLoader}, {"", ofLaterStart},
+	{"before the write of", ofAgent},
+	{"in the write of", ofAgent},
+	{"before the move to", ofAgent},
+	{"in the move to", ofAgent},
+	{"after the move to", ofAgent},
+	{"before ", ofAgent},
+	{"after ", ofAgent},
+	{"in kubeadm join", ofAgent},
+	{"", ofLoader},
+	{"", ofLaterStart},
 }
 
 func ofAgent(_ *life, start int) bool { return start > 0 }
@@ -58,7 +65,8 @@ func (c *campaign) kill(l *life, number int) {
 	} else {
 		l.goTo(l.starts()[point.start-1], map[string]any{"killAt": point.moment})
 	}
-	command := pwsh(c.t, c.shell, "child.ps1", "-Base", l.base, "-Part", map[bool]string{true: "load", false: "start"}[point.start == 0])
+	part := map[bool]string{true: "load", false: "start"}[point.start == 0]
+	command := pwsh(c.t, c.shell, "child.ps1", "-Base", l.base, "-Part", part)
 	if out, err := command.Output(); !killed(command) {
 		c.t.Errorf("%s, %s: it was not killed: %v %s", l.machine.Name, point, err, out)
 		return
@@ -81,8 +89,8 @@ func (l *life) starts() []savedPlace {
 	return slices.DeleteFunc(slices.Clone(l.places), func(at savedPlace) bool { return at.Step >= 0 })
 }
 
-// point is a moment of the kind whose turn it is, in some start; of the next kind where there is none. Each name has the same chance:
-// state.json is written a hundred times.
+// point is a moment of the kind whose turn it is, in some start; of the next kind where there is none. Each name has the same
+// chance: state.json is written a hundred times.
 func (l *life) point(c *campaign, number int) killPoint {
 	random := c.random(fmt.Sprintf("%s kill %d", l.machine.Name, number))
 	for turn := range momentKinds {
@@ -156,7 +164,8 @@ func (s *stage) ending() ending {
 	world := s.world()
 	s.dropGone(world)
 	for _, part := range []string{
-		"registry", "services", "features", "users", "defender", "adapters", "addresses", "routes", "dns", "acl", "hns", "registered", "tasks", "rootAccess",
+		"registry", "services", "features", "users", "defender", "adapters", "addresses", "routes", "dns", "acl", "hns",
+		"registered", "tasks", "rootAccess",
 	} {
 		text := string(expect.Got(json.MarshalIndent(world[part], "", " "))(s.t))
 		all[part] = strings.ReplaceAll(text, s.base, "")

@@ -10,7 +10,8 @@ import (
 
 func secretMachine() Machine {
 	return Machine{Name: "a", Plan: &plan.Plan{
-		Version: plan.Version, Machine: plan.Machine{Namespace: "a", Name: "b", UID: "c", Node: "d", Cluster: "e"}, Report: []plan.Channel{}, Redact: []string{"abcdef.0123456789abcdef", "0123456789abcdef"},
+		Version: plan.Version, Machine: plan.Machine{Namespace: "a", Name: "b", UID: "c", Node: "d", Cluster: "e"},
+		Report: []plan.Channel{}, Redact: []string{"abcdef.0123456789abcdef", "0123456789abcdef"},
 		Phases: []plan.Phase{{Name: "one", Steps: []plan.Step{
 			&plan.File{Path: plan.Text(`C:\a`), Text: plan.Text("version = 3\nkey = 'r4nd0m-\u00e9-t3xt'\n"), Secret: true},
 			&plan.File{Path: plan.Text(`C:\b`), Text: plan.Text("version = 3\ntoken: abcdef.0123456789abcdef\n")},
