@@ -3,6 +3,7 @@ package agent
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strings"
 
@@ -91,7 +92,7 @@ func (r *run) localUser(step *plan.LocalUser) error {
 		return err
 	}
 	for _, group := range texts(step.Groups) {
-		if err := r.machine.AddGroupMember(group, step.User); err != nil {
+		if err := r.machine.AddGroupMember(group, step.User); err != nil && !errors.Is(err, windows.ErrMemberExists) {
 			return err
 		}
 	}

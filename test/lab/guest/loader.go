@@ -53,11 +53,8 @@ func (p *power) load(ctx context.Context, call *windows.Call, folder string) (ma
 	}
 	uid := wanted.Machine.UID
 	kept := p.read("plan.json")
-	access, err := p.machine.Access(agent.Root)
-	if err != nil {
-		return "", err
-	}
-	if access != rootAccess || kept == nil || kept.Machine.UID != uid {
+	access, err := p.machine.Access(agent.Root) // an error where there is none
+	if err != nil || access != rootAccess || kept == nil || kept.Machine.UID != uid {
 		if err := p.furnishRoot(folder, text); err != nil {
 			return "", err
 		}

@@ -92,7 +92,7 @@ func (m *Machine) DirectoryExists(name string) bool {
 // nor its access. An empty sddl inherits.
 func (m *Machine) WriteFile(name string, content []byte, sddl string) error {
 	return m.through("Save-File", func() error {
-		if err := m.makeAbove(name); err != nil {
+		if err := errors.Join(m.unheld(name), m.makeAbove(name)); err != nil {
 			return err
 		}
 		if err := m.anew(name, sddl); err != nil {
@@ -224,7 +224,7 @@ func (m *Machine) Remove(name string) error {
 			return nil
 		}
 		host, err := m.HostPath(name)
-		if err != nil {
+		if err := errors.Join(err, m.unheld(name)); err != nil {
 			return err
 		}
 		if err := os.RemoveAll(host); err != nil {
@@ -236,6 +236,16 @@ func (m *Machine) Remove(name string) error {
 		m.tell("remove %s", name)
 		return nil
 	})
+}
+
+// unheld fails for a file that somebody has locked, and for a folder with one: Windows neither replaces nor deletes it.
+func (m *Machine) unheld(name string) error {
+	for held := range m.locks {
+		if within(held, name) {
+			return fmt.Errorf("the process cannot access the file '%s' because it is being used by another process", held)
+		}
+	}
+	return nil
 }
 
 // Discard removes a file without an effect, as Put has made it.
@@ -274,6 +284,9 @@ func (m *Machine) Access(name string) (string, error) {
 func (m *Machine) access(name string) (string, error) {
 	if err := m.enter("Get-Acl"); err != nil {
 		return "", err
+	}
+	if !m.exists(name) {
+		return "", fmt.Errorf("cannot find path '%s' because it does not exist", name)
 	}
 	return cmp.Or(m.state.ACLs[m.realKey(name)], Inherited), nil
 }

@@ -91,6 +91,7 @@ func TestFolderKeepsTheMachine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	m := expect.Got(New(dir))(t)
+	expect.OK(t, m.Setup(func(s *State) { s.Adapters = []Adapter{{Index: 3, Name: "Ethernet"}} }))
 	expect.OK(t, errors.Join(
 		m.WriteRegistry(`HKEY_LOCAL_MACHINE\SOFTWARE\a`, "n", DWord(7)), m.EnableTask("t"), m.MarkBoot(),
 		m.AddRoute(3, "0.0.0.0/0", "10.0.0.1"),

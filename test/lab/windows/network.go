@@ -3,11 +3,9 @@ package windows
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -169,118 +167,6 @@ func (m *Machine) NetAddresses() ([]Address, error) {
 // without is a list without some of its items, which stay in the list itself.
 func without[V any](list []V, drop func(V) bool) []V {
 	return slices.DeleteFunc(slices.Clone(list), drop)
-}
-
-// AddAddress adds an address with its prefix length.
-func (m *Machine) AddAddress(index int, address string) error {
-	return m.through("New-NetIPAddress", func() error {
-		text, _, _ := strings.Cut(address, "/")
-		if slices.ContainsFunc(m.state.Addresses, func(a Address) bool { return a.Index == index && a.has(text) }) {
-			return errors.New("Instance MSFT_NetIPAddress already exists") //nolint:staticcheck // because Windows says it so
-		}
-		m.state.Addresses = append(m.state.Addresses, Address{Index: index, Address: address, Origin: "Manual"})
-		return m.changed("address.add %d %s", index, address)
-	})
-}
-
-// RemoveAddress removes an address, given without its prefix length. A lease that cannot be removed has gone by itself.
-func (m *Machine) RemoveAddress(index int, address string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	refused := m.enter("Remove-NetIPAddress")
-	m.state.Addresses = slices.DeleteFunc(m.state.Addresses, func(a Address) bool {
-		return a.Index == index && a.has(address) && (refused == nil || a.Origin == "Dhcp")
-	})
-	if refused != nil {
-		return refused
-	}
-	return m.changed("address.remove %d %s", index, address)
-}
-
-// NetRoutes lists the routes to a destination.
-func (m *Machine) NetRoutes(to string) ([]Route, error) {
-	return ask(m, "Get-NetRoute", func() ([]Route, error) {
-		return without(m.state.Routes, func(r Route) bool { return !strings.EqualFold(r.To, to) }), nil
-	})
-}
-
-// AddRoute adds a route.
-func (m *Machine) AddRoute(index int, to, via string) error {
-	return m.through("New-NetRoute", func() error {
-		m.state.Routes = append(m.state.Routes, Route{Index: index, To: to, Via: via})
-		return m.changed("route.add %d %s %s", index, to, via)
-	})
-}
-
-// RemoveRoute removes a route.
-func (m *Machine) RemoveRoute(index int, to, via string) error {
-	return m.through("Remove-NetRoute", func() error {
-		m.state.Routes = slices.DeleteFunc(m.state.Routes, func(r Route) bool { return r.Index == index && r.To == to && r.Via == via })
-		return m.changed("route.remove %d %s %s", index, to, via)
-	})
-}
-
-// HNSCall is the host network service: GET, POST and DELETE of /networks, /endpoints and /policylists, with JSON both ways, and
-// POST of /endpoints/ID/attach, which gives the host the endpoint's address.
-func (m *Machine) HNSCall(method, path, body string) ([]map[string]any, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Send-HnsCall"); err != nil {
-		return nil, err
-	}
-	kind, id, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	switch method {
-	case "GET":
-	case "DELETE":
-		m.remove(func(item map[string]any) bool { return item["ID"] == id })
-	case "POST":
-		if code := m.post(kind, id, body); code != "" {
-			return nil, fmt.Errorf("HNS %s %s: %s", method, path, code)
-		}
-	default:
-		return nil, fmt.Errorf("HNS %s %s: 0x80070057", method, path)
-	}
-	items := without(m.state.HNS, func(item map[string]any) bool { return item["kind"] != kind })
-	if method == "GET" {
-		return items, nil
-	}
-	return items, m.changed("hns %s %s %s", method, path, body)
-}
-
-// post makes an item or attaches the host to one, or tells the code with which HNS refuses that.
-func (m *Machine) post(kind, id, body string) string {
-	item := map[string]any{}
-	if json.Unmarshal([]byte(body), &item) != nil {
-		return "0x80070057"
-	}
-	if id != "" {
-		return m.attach(strings.TrimSuffix(id, "/attach"))
-	}
-	if kind == "networks" {
-		if code := m.place(item); code != "" {
-			return code
-		}
-	}
-	m.state.NextID++
-	item["ID"], item["kind"] = "id-"+strconv.Itoa(m.state.NextID), kind
-	if kind == "endpoints" {
-		item["IPAddress"] = fmt.Sprintf("192.0.2.%d", m.state.NextID)
-	}
-	m.state.HNS = append(m.state.HNS, item)
-	return ""
-}
-
-// hostEndpoint is the interface of all endpoints that the host is attached to.
-const hostEndpoint = 1000
-
-func (m *Machine) attach(id string) string {
-	at := slices.IndexFunc(m.state.HNS, func(item map[string]any) bool { return item["ID"] == id && item["kind"] == "endpoints" })
-	if at < 0 {
-		return "0x803b0002" // HCN_E_ENDPOINT_NOT_FOUND
-	}
-	address := fmt.Sprint(m.state.HNS[at]["IPAddress"]) + "/32"
-	m.state.Addresses = append(m.state.Addresses, Address{Index: hostEndpoint, Address: address, Origin: "Manual"})
-	return ""
 }
 
 // OpenPipe and ClosePipe are for programs that listen on a named pipe.

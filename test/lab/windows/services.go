@@ -201,7 +201,12 @@ func (m *Machine) accept(ctx context.Context, all *sync.WaitGroup, name string) 
 		return code
 	}
 	for _, other := range depends {
-		if code := m.accept(ctx, all, other); code != 0 && code != errAlreadyRunning {
+		code := m.accept(ctx, all, other)
+		if code == errServiceNotExist {
+			m.setService(name, Stopped, errNoDependency)
+			return errNoDependency
+		}
+		if code != 0 && code != errAlreadyRunning {
 			m.setService(name, Stopped, errDependent)
 			return errDependent
 		}
@@ -312,6 +317,8 @@ func (m *Machine) stop(name string) int {
 		switch {
 		case service.State == Stopped && cancel == nil:
 			return errNotActive
+		case service.SettlesAfter > 0:
+			return errCannotAccept
 		case len(m.dependents(name)) > 0:
 			return errDependentsRun
 		case service.Stubborn:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,6 +69,16 @@ func (m *Machine) InstallFeatures(names []string) (success, reboot bool, err err
 	if err := m.enter("Install-WindowsFeature"); err != nil {
 		return false, false, err
 	}
+	if _, due := m.state.key(restartDue); due {
+		return false, false, errors.New("the server requires a restart before features can be installed")
+	}
+	for i, name := range names {
+		known, _, ok := Named(m.state.Features, name)
+		if !ok {
+			return false, false, fmt.Errorf("the target of the specified cmdlet cannot be the role, role service or feature %s", name)
+		}
+		names[i] = known
+	}
 	for _, name := range names {
 		switch {
 		case m.FeatureFaults.Fails:
@@ -95,27 +106,45 @@ func (m *Machine) LocalUser(name string) (string, error) {
 	})
 }
 
+// longestUser is what names of local users may have.
+const longestUser = 20
+
 // never is how PowerShell shows that neither password nor account expire.
 const never = "True"
 
 // AddLocalUser makes an account whose password does not expire, and gives its SID.
 func (m *Machine) AddLocalUser(name, password string) (string, error) {
 	return ask(m, "New-LocalUser", func() (string, error) {
+		if _, _, there := Named(m.state.Users, name); there {
+			return "", fmt.Errorf("user %s already exists", name)
+		}
+		if len(name) > longestUser {
+			return "", fmt.Errorf("the name %s is longer than %d characters", name, longestUser)
+		}
 		user := &User{SID: "S-1-5-21-1-2-3-" + strconv.Itoa(1001+len(m.state.Users))}
 		m.state.Users[name] = user
 		return user.SID, m.changed("user.add %s password=%d %s %s", name, len(password), never, never)
 	})
 }
 
-// AddGroupMember makes a user a member of a group, unless it is one.
+// ErrMemberExists is told of who is a member already.
+var ErrMemberExists = errors.New("MemberExists")
+
+// builtIn are the SIDs of groups that every Windows Server has: Administrators, Users, ...
+var builtIn = regexp.MustCompile(`^S-1-5-32-5[4-8]\d$`)
+
+// AddGroupMember makes a user a member of a built-in group.
 func (m *Machine) AddGroupMember(sid, name string) error {
 	return m.through("Add-LocalGroupMember", func() error {
 		_, user, ok := Named(m.state.Users, name)
 		if !ok {
 			return fmt.Errorf("principal %s was not found", name)
 		}
+		if !builtIn.MatchString(sid) {
+			return fmt.Errorf("group %s was not found", sid)
+		}
 		if slices.Contains(user.Groups, sid) {
-			return nil
+			return fmt.Errorf("%s is a member of %s: %w", name, sid, ErrMemberExists)
 		}
 		user.Groups = append(user.Groups, sid)
 		return m.changed("group.add %s %s", sid, name)
@@ -180,6 +209,9 @@ func (m *Machine) EnableTask(name string) error {
 // DisableTask keeps the task from starting again.
 func (m *Machine) DisableTask(name string) error {
 	return m.through("Disable-ScheduledTask", func() error {
+		if _, there := m.state.Tasks[name]; !there {
+			return errors.New("the system cannot find the file specified: the task " + name)
+		}
 		m.state.Tasks[name] = false
 		return m.changed("task.disable %s", name)
 	})

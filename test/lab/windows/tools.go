@@ -103,14 +103,13 @@ func (m *Machine) configure(create bool, name string, options []string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	have := m.service(name)
-	if create && have != nil {
-		return errServiceExists
-	}
-	if !create && have == nil {
-		return errServiceNotExist
-	}
-	if have != nil && have.Doomed {
+	switch {
+	case have != nil && have.Doomed:
 		return errMarkedForDelete
+	case create && have != nil:
+		return errServiceExists
+	case !create && have == nil:
+		return errServiceNotExist
 	}
 	if len(options)%2 != 0 {
 		return errInvalidArguments
@@ -118,6 +117,9 @@ func (m *Machine) configure(create bool, name string, options []string) int {
 	if have == nil {
 		have = &Service{State: Stopped}
 		m.state.Services[name] = have
+		for _, usual := range [][2]string{{"start=", "demand"}, {"obj=", "LocalSystem"}} {
+			m.setOption(have, ServicesKey+`\`+name, usual[0], usual[1])
+		}
 	}
 	for i := 0; i < len(options); i += 2 {
 		if code := m.setOption(have, ServicesKey+`\`+name, options[i], options[i+1]); code != 0 {
@@ -214,9 +216,16 @@ func w32tmTool(_ context.Context, call *Call) int {
 	return call.Fail("The command %s is unknown.", strings.Join(call.Argv[1:], " "))
 }
 
+// errShutdownScheduled is ERROR_SHUTDOWN_IS_SCHEDULED.
+const errShutdownScheduled = 1190
+
 func shutdownTool(_ context.Context, call *Call) int {
 	if len(call.Argv) < 2 || call.Argv[1] != "/r" {
 		return call.Fail("Usage: shutdown /r [/t xxx] [/f] [/d [p|u:]xx:yy]")
+	}
+	if call.Machine.RebootAsked() {
+		call.Fail("A system shutdown has already been scheduled.(1190)")
+		return errShutdownScheduled
 	}
 	call.Machine.AskReboot()
 	return 0

@@ -52,7 +52,11 @@ func New(dir string, v *Vector, agent Agent) (*Stage, error) {
 		NeedsReboot: v.World.FeatureReboot, NeverDone: v.World.FeatureNeverDone, Fails: v.World.FeatureFails,
 	}
 	machine.Intercept, machine.OnEffect = s.scripted, s.Effect
-	if err := machine.Setup(v.World.furnish); err != nil {
+	furnish := func(s *windows.State) {
+		v.World.furnish(s)
+		s.Tasks = map[string]bool{agent.Task: true}
+	}
+	if err := machine.Setup(furnish); err != nil {
 		return nil, err
 	}
 	return s, s.fill(v)

@@ -1,0 +1,98 @@
+package windows
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// HNSCall is the host network service: GET, POST and DELETE of /networks, /endpoints and /policylists, with JSON both ways, and
+// POST of /endpoints/ID/attach, which gives the host the endpoint's address.
+func (m *Machine) HNSCall(method, path, body string) ([]map[string]any, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Send-HnsCall"); err != nil {
+		return nil, err
+	}
+	kind, id, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	switch method {
+	case "GET":
+	case "DELETE":
+		if code := m.missing(kind, id); code != "" {
+			return nil, fmt.Errorf("HNS %s %s: %s", method, path, code)
+		}
+		m.remove(func(item map[string]any) bool { return item["ID"] == id })
+	case "POST":
+		if code := m.post(kind, id, body); code != "" {
+			return nil, fmt.Errorf("HNS %s %s: %s", method, path, code)
+		}
+	default:
+		return nil, fmt.Errorf("HNS %s %s: 0x80070057", method, path)
+	}
+	items := without(m.state.HNS, func(item map[string]any) bool { return item["kind"] != kind })
+	if method == "GET" {
+		return items, nil
+	}
+	return items, m.changed("hns %s %s %s", method, path, body)
+}
+
+// post makes an item or attaches the host to one, or tells the code with which HNS refuses that.
+func (m *Machine) post(kind, id, body string) string {
+	item := map[string]any{}
+	if json.Unmarshal([]byte(body), &item) != nil {
+		return "0x80070057"
+	}
+	if id != "" {
+		return m.attach(strings.TrimSuffix(id, "/attach"))
+	}
+	if kind == "networks" {
+		if m.named(kind, item["Name"]) {
+			return "0x803b0010" // HCN_E_NETWORK_ALREADY_EXISTS
+		}
+		if code := m.place(item); code != "" {
+			return code
+		}
+	}
+	m.state.NextID++
+	item["ID"], item["kind"] = "id-"+strconv.Itoa(m.state.NextID), kind
+	if kind == "endpoints" {
+		item["IPAddress"] = fmt.Sprintf("192.0.2.%d", m.state.NextID)
+	}
+	m.state.HNS = append(m.state.HNS, item)
+	return ""
+}
+
+// hostEndpoint is the interface of all endpoints that the host is attached to.
+const hostEndpoint = 1000
+
+func (m *Machine) attach(id string) string {
+	at := slices.IndexFunc(m.state.HNS, func(item map[string]any) bool { return item["ID"] == id && item["kind"] == "endpoints" })
+	if at < 0 {
+		return "0x803b0002" // HCN_E_ENDPOINT_NOT_FOUND
+	}
+	address := fmt.Sprint(m.state.HNS[at]["IPAddress"]) + "/32"
+	if slices.ContainsFunc(m.state.Addresses, func(a Address) bool { return a.Index == hostEndpoint && a.Address == address }) {
+		return "0x803b0014" // HCN_E_ENDPOINT_ALREADY_ATTACHED
+	}
+	m.state.Addresses = append(m.state.Addresses, Address{Index: hostEndpoint, Address: address, Origin: "Manual"})
+	return ""
+}
+
+func (m *Machine) named(kind string, name any) bool {
+	return slices.ContainsFunc(m.state.HNS, func(item map[string]any) bool {
+		return item["kind"] == kind && Same(fmt.Sprint(item["Name"]), fmt.Sprint(name))
+	})
+}
+
+// notThere are HCN_E_NETWORK_NOT_FOUND and HCN_E_ENDPOINT_NOT_FOUND.
+var notThere = map[string]string{"networks": "0x803b0001", "endpoints": "0x803b0002"}
+
+// missing is why an item cannot be deleted.
+func (m *Machine) missing(kind, id string) string {
+	if slices.ContainsFunc(m.state.HNS, func(item map[string]any) bool { return item["kind"] == kind && item["ID"] == id }) {
+		return ""
+	}
+	return notThere[kind]
+}
