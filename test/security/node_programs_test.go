@@ -98,8 +98,8 @@ func programAttacks() []attack {
 				Access: plan.AccessAdmin, Secret: true,
 			}
 			report := n.carryOut(planOf(file, &plan.Run{Common: plan.Common{Name: "r"}, Argv: plan.Texts(`C:\k\a.exe`)}))
-			expect.Same(t, "last lines", "[[redacted]]", fmt.Sprint(report.LastLines))
-			return "the whole output is left out"
+			expect.Same(t, "last lines", "[bad key: [redacted]]", fmt.Sprint(report.LastLines))
+			return "the secret is left out"
 		}},
 	}
 }
