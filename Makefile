@@ -101,6 +101,10 @@ test-powershell: ## Hold the scripts of a node against the vectors on a real Pow
 test-twins: ## Carry out 5,000 generated plans, or TWINS of the seed SEED, by the scripts of a node and by the lab, and compare
 	@./test/twins/run.sh
 
+.PHONY: test-twins-short
+test-twins-short: ## Carry out 200 of these plans, by the day's SEED
+	@TWINS=200 ./test/twins/run.sh
+
 .PHONY: test-machines-short
 test-machines-short: ## Live the lives of 126 rendered machines on a real PowerShell, a tenth of them with faults, by the day's SEED
 	@./test/machines/run.sh part
@@ -138,7 +142,7 @@ lint: ## Run the linters of .golangci.yml, and the check of the scripts that nod
 	go run ./test/scriptcheck
 
 .PHONY: verify
-verify: verify-generate verify-crds lint test test-powershell test-machines-short ## Check everything that a merge needs; CI runs this
+verify: verify-generate verify-crds lint test test-powershell test-twins-short test-machines-short ## Check everything that a merge needs; CI runs this
 
 .PHONY: verify-generate
 verify-generate: ## Fail if generated files are not up to date
