@@ -5,11 +5,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 go=${TMPDIR:-/tmp}
-source "$here/../powershell/find.sh"
-if [[ -z $PWSH ]]; then
-  echo "LEFT OUT: the lives of machines by the scripts that nodes run, because there is no PowerShell 7 (no pwsh on PATH, and PWSH is not set)"
-  exit 0
-fi
+source "$here/../powershell/find.sh" "the lives of machines by the scripts that nodes run"
 cd "$here"
 TMPDIR=$go go test -vet=off -c -o "$work/machines.test" .
 "$work/machines.test" -test.run '^TestMachines$' -test.timeout 5h -lives="${1:-part}" -seed="${SEED:-0}"

@@ -22,8 +22,8 @@ type trait struct {
 	apply       func(*draft) error
 }
 
-// says is a trait of words alone.
-func says(texts ...string) func(*draft) error {
+// oneSpecOf is a trait of words alone.
+func oneSpecOf(texts ...string) func(*draft) error {
 	return func(d *draft) error { return d.spec(pick(d.random, texts...)) }
 }
 
@@ -38,59 +38,59 @@ var traits = []trait{
 	}},
 	{"reports", "", func(d *draft) error { d.Reports = true; return nil }},
 	{"now", "", func(d *draft) error { d.Now = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC); return nil }},
-	{"cloud config", azure, says("node: {cloudConfigFile: Managed}")},
-	{"deadline", "", says("bootstrapDeadlineSeconds: 3600", "bootstrapDeadlineSeconds: 5400")},
+	{"cloud config", azure, oneSpecOf("node: {cloudConfigFile: Managed}")},
+	{"deadline", "", oneSpecOf("bootstrapDeadlineSeconds: 3600", "bootstrapDeadlineSeconds: 5400")},
 	{"labels", "", labels},
 	{"discovery", "", discovery},
 
-	{"kube-proxy", "", says("network: {kubeProxy: {configFile: Managed}}",
+	{"kube-proxy", "", oneSpecOf("network: {kubeProxy: {configFile: Managed}}",
 		"network: {kubeProxy: {configFile: Managed, dsr: Disabled}}")},
-	{"ports", "", says(`network: {nodePorts: {first: 20000, last: 20999}, dynamicPorts: {first: 40000, last: 60000}}`)},
-	{"firewall", "", says(`network: {firewall: [{name: metrics, protocol: TCP, ports: {first: 9182}},
+	{"ports", "", oneSpecOf(`network: {nodePorts: {first: 20000, last: 20999}, dynamicPorts: {first: 40000, last: 60000}}`)},
+	{"firewall", "", oneSpecOf(`network: {firewall: [{name: metrics, protocol: TCP, ports: {first: 9182}},
 		{name: games, protocol: UDP, ports: {first: 7000, last: 7100}}]}`)},
-	{"pods' names", "", says("network: {clusterDNS: 10.96.0.53}")},
-	{"adapter of pods", vSphere, says("network: {interface: Ethernet0 2}")},
+	{"pods' names", "", oneSpecOf("network: {clusterDNS: 10.96.0.53}")},
+	{"adapter of pods", vSphere, oneSpecOf("network: {interface: Ethernet0 2}")},
 
-	{"pods", "", says("kubelet: {maxPods: 250}", "kubelet: {maxPods: 50}")},
-	{"arguments", "", says(`kubelet: {extraArgs: [{name: vmodule, value: kubelet_node_status=4},
+	{"pods", "", oneSpecOf("kubelet: {maxPods: 250}", "kubelet: {maxPods: 50}")},
+	{"arguments", "", oneSpecOf(`kubelet: {extraArgs: [{name: vmodule, value: kubelet_node_status=4},
 		{name: image-credential-provider-bin-dir, value: 'C:\Program Files\providers\'},
 		{name: image-credential-provider-config, value: 'C:\k\providers.yaml'}]}`)},
-	{"log", "", says(`kubelet: {log: {directory: 'C:\Kubernetes Logs\kubelet', verbosity: 4, maxSizeMiB: 20, maxAgeHours: 24}}`,
+	{"log", "", oneSpecOf(`kubelet: {log: {directory: 'C:\Kubernetes Logs\kubelet', verbosity: 4, maxSizeMiB: 20, maxAgeHours: 24}}`,
 		`kubelet: {log: {directory: 'C:\Logs\kubelet of the node'}}`)},
-	{"priority", "", says("kubelet: {priorityClass: High, start: AutomaticDelayed}",
+	{"priority", "", oneSpecOf("kubelet: {priorityClass: High, start: AutomaticDelayed}",
 		"kubelet: {priorityClass: AboveNormal}")},
-	{"log query", "", says("kubelet: {systemLogQuery: Enabled, serverCertificates: ClusterSigned}",
+	{"log query", "", oneSpecOf("kubelet: {systemLogQuery: Enabled, serverCertificates: ClusterSigned}",
 		"kubelet: {systemLogQuery: Enabled}")},
-	{"no cloud provider", "", says("kubelet: {cloudProvider: None}")},
-	{"kubelet's fields", "", says(`kubelet: {configuration: {clusterDomain: green.local, containerLogMaxSize: 20Mi,
+	{"no cloud provider", "", oneSpecOf("kubelet: {cloudProvider: None}")},
+	{"kubelet's fields", "", oneSpecOf(`kubelet: {configuration: {clusterDomain: green.local, containerLogMaxSize: 20Mi,
 		evictionSoft: {memory.available: 1Gi}, evictionSoftGracePeriod: {memory.available: 90s}}}`)},
-	{"reservations", "", says(`reservations: {system: {cpu: '1', memory: 3Gi, ephemeralStorage: 10Gi}, kube: {memory: 1Gi}}`,
+	{"reservations", "", oneSpecOf(`reservations: {system: {cpu: '1', memory: 3Gi, ephemeralStorage: 10Gi}, kube: {memory: 1Gi}}`,
 		`reservations: {system: {memory: 1Gi}, kube: {memory: 512Mi}, eviction: {memoryAvailable: 5%, imagefsAvailable: 10Gi},
 		lowMemoryPolicy: Allow}`)},
 
 	{"files", "", files},
 	{"scripts", "", scriptsOfUser},
-	{"scripts at each start", "", says(`custom: {everyBoot: [{name: routes, content: "route add"},
+	{"scripts at each start", "", oneSpecOf(`custom: {everyBoot: [{name: routes, content: "route add"},
 		{name: tidy, type: Cmd, content: "rem x\r\n", timeoutSeconds: 60}]}`)},
 
 	{"proxy", "", proxy},
 	{"trust", "", trust},
-	{"time", "", says("windows: {timeZone: W. Europe Standard Time, ntpServers: [time.example.com, 10.0.0.2]}")},
-	{"page file", "", says("windows: {pageFile: {policy: Managed}}",
+	{"time", "", oneSpecOf("windows: {timeZone: W. Europe Standard Time, ntpServers: [time.example.com, 10.0.0.2]}")},
+	{"page file", "", oneSpecOf("windows: {pageFile: {policy: Managed}}",
 		"windows: {pageFile: {policy: Fixed, sizeMiB: 8192}}")},
-	{"data drive", "", says("windows: {dataDrive: {letter: D, format: IfEmpty}}", "windows: {dataDrive: {letter: E}}")},
+	{"data drive", "", oneSpecOf("windows: {dataDrive: {letter: D, format: IfEmpty}}", "windows: {dataDrive: {letter: E}}")},
 	{"users", "", users},
-	{"features", "", says(`windows: {features: [Containers, NFS-Client],
+	{"features", "", oneSpecOf(`windows: {features: [Containers, NFS-Client],
 		defenderExclusions: {folders: ['C:\data'], processes: [app.exe]}}`)},
-	{"csi-proxy", "", says(`windows: {csiProxy: {path: 'C:\k\csi-proxy.exe'}}`)},
+	{"csi-proxy", "", oneSpecOf(`windows: {csiProxy: {path: 'C:\k\csi-proxy.exe'}}`)},
 	{"domain", "", domain},
-	{"gMSA plug-in", "", says("windows: {gmsaPlugin: {classID: ccc2a336-d7f3-4818-a213-272b7924213e}}")},
+	{"gMSA plug-in", "", oneSpecOf("windows: {gmsaPlugin: {classID: ccc2a336-d7f3-4818-a213-272b7924213e}}")},
 
 	{"registries", "", registries},
-	{"images", "", says(`containerd: {pauseImage: 'registry.example.com/pause:3.10.2', prepullImages: [
+	{"images", "", oneSpecOf(`containerd: {pauseImage: 'registry.example.com/pause:3.10.2', prepullImages: [
 		'mcr.microsoft.com/windows/nanoserver:ltsc2022', 'localhost:5000/app:1']}`)},
 	{"drop-ins", "", dropIns},
-	{"Hyper-V", "", says("containerd: {hyperVIsolation: Enabled}")},
+	{"Hyper-V", "", oneSpecOf("containerd: {hyperVIsolation: Enabled}")},
 }
 
 func labels(d *draft) error {

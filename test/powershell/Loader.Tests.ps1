@@ -142,6 +142,37 @@ Describe 'loader' {
         (Invoke-Loader "$TestDrive/copy" "$TestDrive/r7" 'idle').Code | Should -Be 0
         Test-Path "$TestDrive/copy/loader.ps1" | Should -BeTrue
     }
+    It 'waits for a plan that another holds, and begins nothing anew: that of <Name>' -ForEach @(
+        @{ Name = 'the root' }, @{ Name = 'its folder' }
+    ) {
+        $root = "$TestDrive/held-$Name"
+        Set-Kept $root 'plan.json' '{"version":1,"machine":{"uid":"u12"}}'
+        Set-Kept $root 'state.json' '{"uid":"u12","state":"Succeeded","phaseName":"join","reason":""}'
+        $staging = New-Staging 'u12' "held-$Name"
+        $folder = if ($Name -eq 'the root') { $root } else { $staging }
+        $moments = @{ held = [IO.File]::Open("$folder/plan.json", 'Open', 'Read', 'None'); count = 0 }
+        function Start-Sleep([int]$Seconds, [int]$Milliseconds) {
+            $null = $Seconds, $Milliseconds
+            if (++$moments.count -eq 20) { $moments.held.Dispose() }
+        }
+        (Invoke-Loader $staging $root 'idle').Text | Should -Be 'CAPWIN uid=u12 state=Succeeded phase=join reason='
+        $moments.count | Should -Be 20
+        Get-Content -Raw "$root/plan.json" | Should -Be '{"version":1,"machine":{"uid":"u12"}}'
+    }
+    It 'ends with 1 and leaves the root alone, when the plan there is held for long: it may be of this machine' {
+        $root = "$TestDrive/held"
+        Set-Kept $root 'plan.json' '{"version":1,"machine":{"uid":"u13"}}'
+        Set-Kept $root 'state.json' '{"uid":"u13","state":"Succeeded"}'
+        $staging = New-Staging 'u13' 'held'
+        $held = [IO.File]::Open("$root/plan.json", 'Open', 'Read', 'None')
+        function Start-Sleep([int]$Seconds, [int]$Milliseconds) { $null = $Seconds, $Milliseconds }
+        try { $got = Invoke-Loader $staging $root 'idle' } finally { $held.Dispose() }
+        $got.Code | Should -Be 1
+        $got.Text | Should -Match '^CAPWIN state=Failed phase=loader reason=LoaderFailed'
+        $got.Log | Should -BeNullOrEmpty
+        Get-Content -Raw "$root/state.json" | Should -Be '{"uid":"u13","state":"Succeeded"}'
+        Test-Path $staging | Should -BeFalse
+    }
     It 'tells what the task has done meanwhile, each in a process of its own' {
         $staging = New-Staging 'u11' 'n'
         $text = "`$LoaderBase = '$TestDrive'; . '$PSScriptRoot/loading.ps1'; `$got = Invoke-Loader '$staging' '$TestDrive/r10' 'process'"

@@ -4,11 +4,7 @@
 # nothing fails. SLOWEST=1 lists what took longest.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-source "$here/find.sh"
-if [[ -z $PWSH ]]; then
-  echo "LEFT OUT: the tests of the scripts that nodes run, because there is no PowerShell 7 (no pwsh on PATH, and PWSH is not set)"
-  exit 0
-fi
+source "$here/find.sh" "the tests of the scripts that nodes run"
 
 begin=$SECONDS
 pids=()

@@ -52,13 +52,13 @@ func (c *Command) run(ctx context.Context, call *windows.Call) int {
 
 // HTTPS is part of windows.Network.
 func (s *Stage) HTTPS(_ context.Context, server windows.Server) (bool, string) {
-	answer, _ := of(s.World.TLS, server)
+	answer, _ := atServer(s.World.TLS, server)
 	return s.answers(answer), ""
 }
 
 // Date is part of windows.Network: the machine's own date is right here, the server's is ahead or behind.
 func (s *Stage) Date(_ context.Context, server windows.Server) time.Time {
-	clock, known := of(s.World.Clocks, server)
+	clock, known := atServer(s.World.Clocks, server)
 	if !known || !server.Insecure {
 		return time.Time{}
 	}
@@ -73,8 +73,8 @@ func (s *Stage) Date(_ context.Context, server windows.Server) time.Time {
 	return s.Machine.Time().Add(-time.Duration(clock.Ahead)*time.Second - more)
 }
 
-// of is what a world has for a server. Names of hosts have no case.
-func of[V any](servers map[string]V, server windows.Server) (found V, ok bool) {
+// atServer is what a world has for a server. Names of hosts have no case.
+func atServer[V any](servers map[string]V, server windows.Server) (found V, ok bool) {
 	for name, one := range servers {
 		if strings.EqualFold(name, fmt.Sprintf("%s:%d", server.Host, server.Port)) {
 			return one, true
