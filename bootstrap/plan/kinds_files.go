@@ -109,7 +109,7 @@ func (r *ReservationRow) UnmarshalJSON(data []byte) error {
 }
 
 // CollectLogs writes the newest parts of logs into one zip, at most 2 MiB of each file, without secrets. The zip itself is never
-// one of the logs; when the step fails, the one that was there stays.
+// one of the logs, nor is what is left of a file that was being written; when the step fails, the one that was there stays.
 //
 // Already so: never. The zip is written each time.
 type CollectLogs struct {

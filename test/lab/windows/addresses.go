@@ -3,6 +3,7 @@ package windows
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -69,12 +70,21 @@ func (m *Machine) AddRoute(index int, to, via string) error {
 		if err := m.interfaceOf(index); err != nil {
 			return err
 		}
+		if !isPrefix(to) {
+			return fmt.Errorf("Invalid parameter DestinationPrefix %s.", to) //nolint:staticcheck // because Windows says it so
+		}
 		if m.hasRoute(index, to, via) {
 			return errors.New("Instance MSFT_NetRoute already exists") //nolint:staticcheck // because Windows says it so
 		}
 		m.state.Routes = append(m.state.Routes, Route{Index: index, To: to, Via: via})
 		return m.changed("route.add %d %s %s", index, to, via)
 	})
+}
+
+// isPrefix says whether a destination has its form, without bits behind its length.
+func isPrefix(to string) bool {
+	prefix, err := netip.ParsePrefix(to)
+	return err == nil && prefix == prefix.Masked()
 }
 
 // RemoveRoute removes a route.

@@ -134,7 +134,7 @@ func reads(argv []string) bool {
 	return false
 }
 
-// PlainJSON is JSON as PowerShell writes it: <, > and & stand for themselves.
+// PlainJSON is JSON as PowerShell 7 writes it: <, > and & stand for themselves, and U+0085 does not, as all ends of lines.
 func PlainJSON(value any) (string, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -142,7 +142,7 @@ func PlainJSON(value any) (string, error) {
 	if err := encoder.Encode(value); err != nil {
 		return "", err
 	}
-	return strings.TrimSuffix(out.String(), "\n"), nil
+	return strings.ReplaceAll(strings.TrimSuffix(out.String(), "\n"), "\u0085", `\u0085`), nil
 }
 
 // Find is the program that Windows would start for argv[0]: a bare name is looked for on PATH.

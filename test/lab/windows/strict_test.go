@@ -35,6 +35,9 @@ func TestAsStrictAsWindows(t *testing.T) {
 		"route-there, elsewhere": {withAdapter, func(m *Machine) error {
 			return m.AddRoute(4, "::/0", "fd00::1")
 		}, "Element not found."},
+		"route-form": {withAdapter, func(m *Machine) error {
+			return m.AddRoute(3, "10.1.0.5/16", "10.0.0.1")
+		}, "Invalid parameter DestinationPrefix 10.1.0.5/16."},
 		"route-missing": {withAdapter, func(m *Machine) error {
 			return m.RemoveRoute(3, "::/0", "fd00::1")
 		}, "no MSFT_NetRoute objects"},

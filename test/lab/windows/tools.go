@@ -253,6 +253,6 @@ func wevtutilTool(_ context.Context, call *Call) int {
 	if len(call.Argv) < 3 || call.Argv[1] != "qe" {
 		return call.Fail("Unknown command. The parameter is incorrect.")
 	}
-	call.Print("Event[0]\n  Log Name: %s\n  Computer: %s\n", call.Argv[2], call.Machine.ComputerName())
+	call.Print("Event[0]\n  Log Name: %s\n  Computer: %s", call.Argv[2], call.Machine.ComputerName())
 	return 0
 }

@@ -81,8 +81,10 @@ function Test-StubRoute($One, [int]$Index, [string]$To, [string]$Via) {
 function Get-NetRoute {
     [CmdletBinding()] param([int]$InterfaceIndex, [string]$DestinationPrefix)
     Enter-Stub 'Get-NetRoute'
+    $asked = $PSBoundParameters.ContainsKey('DestinationPrefix')
     $found = @($World.routes | Where-Object { Test-StubRoute $_ $InterfaceIndex $DestinationPrefix '' })
-    if (-not $found -and $DestinationPrefix) { Write-NoObject 'MSFT_NetRoute' 'DestinationPrefix' $DestinationPrefix; return }
+    if ($asked -and -not $DestinationPrefix) { $found = @() }
+    if (-not $found -and $asked) { Write-NoObject 'MSFT_NetRoute' 'DestinationPrefix' $DestinationPrefix; return }
     foreach ($one in $found) {
         [pscustomobject]@{
             ifIndex = [int]$one['index']; NextHop = $one['via']; RouteMetric = [int]$one['metric']; InterfaceMetric = 10
@@ -95,6 +97,10 @@ function New-NetRoute {
     [CmdletBinding()] param([int]$InterfaceIndex, [string]$DestinationPrefix, [string]$NextHop)
     Enter-Stub 'New-NetRoute'
     if (-not (Assert-Interface $InterfaceIndex)) { return }
+    if (-not [Net.IPNetwork]::TryParse($DestinationPrefix, [ref][Net.IPNetwork]::new([Net.IPAddress]::Any, 0))) { # nor bits behind it
+        Write-StubError "Invalid parameter DestinationPrefix $DestinationPrefix." 'Windows System Error 87' 'InvalidArgument'
+        return
+    }
     if (@($World.routes | Where-Object { Test-StubRoute $_ $InterfaceIndex $DestinationPrefix $NextHop }).Count) {
         Write-StubError 'Instance MSFT_NetRoute already exists' 'Windows System Error 87' 'InvalidArgument'
         return
