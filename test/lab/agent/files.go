@@ -224,7 +224,9 @@ func (r *run) collectLogs(ctx context.Context, step *plan.CollectLogs) error {
 			continue
 		}
 		entry := strings.TrimLeft(strings.ReplaceAll(path[2:], `\`, "/"), "/")
-		if err := logs.add(entry, string(content[max(0, len(content)-2*mebibyte):])); err != nil {
+		// .NET reads a text without its mark, and with U+FFFD for what is no text.
+		text := string([]rune(string(content[max(0, len(content)-2*mebibyte):])))
+		if err := logs.add(entry, strings.TrimPrefix(text, "\ufeff")); err != nil {
 			return err
 		}
 	}
@@ -241,9 +243,7 @@ type logZip struct {
 	left int
 }
 
-// add reads a text as .NET does: without a mark, and with U+FFFD for what is no text.
 func (l *logZip) add(name, text string) error {
-	text = strings.TrimPrefix(string([]rune(text)), "\ufeff")
 	clean := strings.Join(l.run.safeLines(text), "\n")
 	if len(clean) > l.left {
 		return nil

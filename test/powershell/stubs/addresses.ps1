@@ -93,11 +93,17 @@ function Get-NetRoute {
     }
 }
 
+# A network without bits behind its length. .NET takes a number alone for an address.
+function Test-StubPrefix([string]$Text) {
+    $network = [Net.IPNetwork]::new([Net.IPAddress]::Any, 0)
+    $Text -match '^(\d+\.\d+\.\d+\.\d+|[0-9a-f.]*:[0-9a-f:.]*)/' -and [Net.IPNetwork]::TryParse($Text, [ref]$network)
+}
+
 function New-NetRoute {
     [CmdletBinding()] param([int]$InterfaceIndex, [string]$DestinationPrefix, [string]$NextHop)
     Enter-Stub 'New-NetRoute'
     if (-not (Assert-Interface $InterfaceIndex)) { return }
-    if (-not [Net.IPNetwork]::TryParse($DestinationPrefix, [ref][Net.IPNetwork]::new([Net.IPAddress]::Any, 0))) { # nor bits behind it
+    if (-not (Test-StubPrefix $DestinationPrefix)) {
         Write-StubError "Invalid parameter DestinationPrefix $DestinationPrefix." 'Windows System Error 87' 'InvalidArgument'
         return
     }

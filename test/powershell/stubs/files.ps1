@@ -46,14 +46,16 @@ function Move-OverFile([string]$From, [string]$To, [bool]$Anew) {
 
 function Add-Folder([string]$Path, [string]$Sddl) {
     Enter-Stub 'Add-Folder'
-    if (-not [IO.Directory]::Exists($Path)) { Add-Effect "directory $(ConvertTo-WorldPath $Path)" }
+    $there = [IO.Directory]::Exists($Path)
     Save-RealFolder $Path $Sddl
+    if (-not $there) { Add-Effect "directory $(ConvertTo-WorldPath $Path)" }
 }
 
 function Clear-Path([string]$Path) {
     Enter-Stub 'Clear-Path'
-    if (Test-There $Path) { Add-Effect "remove $(ConvertTo-WorldPath $Path)" }
+    $there = Test-There $Path
     Clear-RealPath $Path
+    if ($there) { Add-Effect "remove $(ConvertTo-WorldPath $Path)" }
     foreach ($known in @($World.acl.Keys)) { if ($known -eq $Path -or $known.StartsWith("$Path/")) { $World.acl.Remove($known) } }
 }
 
