@@ -77,7 +77,8 @@ func (d *differ) compare(where string, lab, node any) {
 		}
 	case string:
 		d.where = where
-		if other, ok := node.(string); ok && d.same(lab, other) {
+		other, ok := node.(string)
+		if ok && (d.same(lab, other) || d.reports(where, lab, other)) {
 			return
 		}
 	default:
@@ -86,6 +87,21 @@ func (d *differ) compare(where string, lab, node any) {
 		}
 	}
 	d.add(where, lab, node)
+}
+
+// reports are compared field by field also where they are an argument of a program.
+func (d *differ) reports(where, lab, node string) bool {
+	before := beforeJSON.FindString(lab)
+	if !strings.HasPrefix(before, "info-set ") || !strings.HasPrefix(node, before) {
+		return false
+	}
+	mine, err := decode([]byte(lab[len(before):]))
+	other, otherErr := decode([]byte(node[len(before):]))
+	if err != nil || otherErr != nil {
+		return false
+	}
+	d.compare(where, mine, other)
+	return true
 }
 
 // same: a path of the node's disk has slashes.

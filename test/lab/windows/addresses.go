@@ -71,7 +71,7 @@ func (m *Machine) AddRoute(index int, to, via string) error {
 			return err
 		}
 		if !isPrefix(to) {
-			return fmt.Errorf("Invalid parameter DestinationPrefix %s.", to) //nolint:staticcheck // because Windows says it so
+			return fmt.Errorf("Invalid parameter DestinationPrefix %s.", to) //nolint:staticcheck,revive // because Windows says it so
 		}
 		if m.hasRoute(index, to, via) {
 			return errors.New("Instance MSFT_NetRoute already exists") //nolint:staticcheck // because Windows says it so

@@ -46,16 +46,16 @@ function Move-OverFile([string]$From, [string]$To, [bool]$Anew) {
 
 function Add-Folder([string]$Path, [string]$Sddl) {
     Enter-Stub 'Add-Folder'
-    $there = [IO.Directory]::Exists($Path)
-    Save-RealFolder $Path $Sddl
-    if (-not $there) { Add-Effect "directory $(ConvertTo-WorldPath $Path)" }
+    if ([IO.Directory]::Exists($Path)) { return }
+    Add-Effect "directory $(ConvertTo-WorldPath $Path)"
+    try { Save-RealFolder $Path $Sddl }
+    finally { if (-not [IO.Directory]::Exists($Path)) { $World.effects = @($World.effects | Select-Object -SkipLast 1) } }
 }
 
 function Clear-Path([string]$Path) {
     Enter-Stub 'Clear-Path'
-    $there = Test-There $Path
+    if (Test-There $Path) { Add-Effect "remove $(ConvertTo-WorldPath $Path)" }
     Clear-RealPath $Path
-    if ($there) { Add-Effect "remove $(ConvertTo-WorldPath $Path)" }
     foreach ($known in @($World.acl.Keys)) { if ($known -eq $Path -or $known.StartsWith("$Path/")) { $World.acl.Remove($known) } }
 }
 
