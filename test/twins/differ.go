@@ -89,20 +89,22 @@ func (d *differ) compare(where string, lab, node any) {
 	d.add(where, lab, node)
 }
 
-// reports are compared field by field also where they are an argument of a program.
+// reports are compared field by field also where they are an argument of a program, or in the log of one that failed.
 func (d *differ) reports(where, lab, node string) bool {
-	before := beforeJSON.FindString(lab)
-	if !strings.HasPrefix(before, "info-set ") || !strings.HasPrefix(node, before) {
+	mine, other := withReport.FindStringSubmatch(lab), withReport.FindStringSubmatch(node)
+	if mine == nil || other == nil || mine[1] != other[1] || mine[3] != other[3] {
 		return false
 	}
-	mine, err := decode([]byte(lab[len(before):]))
-	other, otherErr := decode([]byte(node[len(before):]))
+	inLab, err := decode([]byte(mine[2]))
+	onNode, otherErr := decode([]byte(other[2]))
 	if err != nil || otherErr != nil {
 		return false
 	}
-	d.compare(where, mine, other)
+	d.compare(where, inLab, onNode)
 	return true
 }
+
+var withReport = regexp.MustCompile(`(?s)^(.*info-set [^ ]+ )({.*})(.*)$`)
 
 // same: a path of the node's disk has slashes.
 func (d *differ) same(lab, node string) bool {
