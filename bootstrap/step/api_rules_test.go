@@ -1,7 +1,6 @@
 package step
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +11,12 @@ import (
 func TestTheAPIKnowsTheSameNames(t *testing.T) {
 	apirules.Check(t, "../../config/crd/bases", map[string]string{
 		"paths": apirules.Matches(PlainPath), "names": apirules.Matches(goodName),
-		"devices": "!" + apirules.Matches(plan.DeviceName),
-		"places":  strings.ToLower("[r'"+strings.Join(slices.Concat(ownPlaces, otherNames), "', r'")+"']") + ".exists(",
+		"devices":                "!" + apirules.Matches(plan.DeviceName),
+		"places of the join":     listed(joinPlaces),
+		"places of the programs": listed(programPlaces), "links of Windows": listed(otherNames),
 	})
+}
+
+func listed(places []string) string {
+	return strings.ToLower("[r'"+strings.Join(places, "', r'")+"']") + ".exists("
 }

@@ -88,10 +88,17 @@ const (
 var PlainPath = regexp.MustCompile(`^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])+$`)
 
 // ownPlaces belong to us, to kubeadm, to the agent, or to programs of the node; users must not write there.
-var ownPlaces = []string{
+var ownPlaces = slices.Concat(joinPlaces, programPlaces)
+
+// joinPlaces are of the bootstrap, kubeadm and containerd. The API has a rule for them, and one for the others.
+var joinPlaces = []string{
 	JoinDirectory, OwnDirectory, KubernetesDirectory, KubeletKeys, KubeletDirectory + `\config.yaml`,
 	KubeletDirectory + `\instance-config.yaml`, KubeletDirectory + `\kubeadm-flags.env`,
 	`C:\ProgramData\capwin`, SentinelDirectory, CertsDirectory, ContainerdFolder,
+}
+
+// programPlaces are of the node's programs, network and clouds.
+var programPlaces = []string{
 	KubeadmProgram, kubectlProgram, KubeletProgram, LogProgram, CNIFolder, CNIPrograms, KubeProxyFile,
 	AzureConfigFile, ToolsConfFile,
 }

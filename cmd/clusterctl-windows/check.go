@@ -142,7 +142,7 @@ func nameToCheck(o *objects.Set, given string) (string, error) {
 
 // findLogin returns the data of the Secret that the spec refers to, or else what the variables say.
 func findLogin(o *objects.Set, m *machine, of checked) (map[string][]byte, error) {
-	ref := of.provider.IdentityOf(m.windows)
+	ref := m.windows.Spec.IdentityRef
 	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: ref.Name}
 	if ref.Name == "" || ref.Kind == infrav1.IdentityAzureCluster {
 		return loginOfVariables(of, "the identity of the machine is not a Secret: ")

@@ -11,10 +11,10 @@ import (
 // azurePool is a pool whose spec says all of its place.
 func azurePool(t *testing.T) string {
 	t.Helper()
-	_, vSphere, _ := strings.Cut(readText(t, gitFile), "      vsphere:\n")
+	_, vSphere, _ := strings.Cut(readText(t, gitFile), "      identityRef:\n")
 	vSphere, _, _ = strings.Cut(vSphere, "---\n")
-	return changed(t, gitFile, "      vsphere:\n"+vSphere, `      azure:
-        identityRef: {kind: Secret, name: azure}
+	return changed(t, gitFile, "      identityRef:\n"+vSphere, `      identityRef: {kind: Secret, name: azure}
+      azure:
         subscriptionID: `+armsim.Subscription+`
         resourceGroup: `+armsim.Group+`
         location: `+armsim.Location+`
@@ -89,7 +89,7 @@ func TestCheckAzureVariables(t *testing.T) {
 	t.Setenv("AZURE_TENANT_ID", armsim.Tenant)
 	t.Setenv("AZURE_CLIENT_ID", "")
 	t.Setenv("AZURE_CLIENT_SECRET", "")
-	own := strings.Replace(azurePool(t), "        identityRef: {kind: Secret, name: azure}\n", "", 1)
+	own := strings.Replace(azurePool(t), "      identityRef: {kind: Secret, name: azure}\n", "", 1)
 	for input, says := range map[string]string{
 		azurePool(t): "kubectl get secret azure -n default -o yaml with another -f, or set AZURE_CLIENT_ID, AZURE_CLIENT_SECRET\n",
 		own:          "the identity of the machine is not a Secret: set AZURE_CLIENT_ID, AZURE_CLIENT_SECRET\n",

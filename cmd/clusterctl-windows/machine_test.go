@@ -99,7 +99,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"two clouds": {
 			"a rule of the API server", changed(t, machineFile, "    vsphere:\n",
-				"    azure:\n      identityRef: {kind: Secret, name: identity}\n"+azureFields("      ")+"    vsphere:\n"), machineName,
+				"    azure:\n"+azureFields("      ")+"    vsphere:\n"), machineName,
 			vm + `: spec: set exactly one of spec.vsphere and spec.azure`,
 		},
 		"out of range": {
@@ -177,9 +177,8 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		"a label that a kubelet may not have": {
 			"a rule of the API server", changed(t, machineFile, "example.com/pool: blue", "kubernetes.io/os: blue"), machineName,
 			"WindowsBootstrapConfig team-a/" + machineName + ": spec.node.labels: " +
-				"label kubernetes.io/os: a kubelet must not set this label of kubernetes.io or k8s.io on its own " +
-				"node; set it in metadata.labels of " +
-				"the Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/",
+				"a kubelet must not set labels of kubernetes.io and k8s.io on its own node, but for those under node.kubernetes.io/; " +
+				"use such a name, or set them in metadata.labels of the Machine, from where Cluster API copies them to the node",
 		},
 	}
 }

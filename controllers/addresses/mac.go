@@ -142,7 +142,8 @@ func sameDatacenter(other, windows *infrav1.WindowsMachine) bool {
 		return false
 	}
 	server := other.Annotations[infrav1.ServerAnnotation]
-	return server == windows.Annotations[infrav1.ServerAnnotation] && server != "" || server == "" && a.IdentityRef == b.IdentityRef
+	return server == windows.Annotations[infrav1.ServerAnnotation] && server != "" ||
+		server == "" && other.Spec.IdentityRef == windows.Spec.IdentityRef
 }
 
 // keepsMAC says whether the other of two machines keeps the MAC: it does if it may have its VM, or if it is older and stays.

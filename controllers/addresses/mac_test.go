@@ -22,7 +22,7 @@ import (
 // withMAC is a machine of which more is known with each change.
 func withMAC(name string, changes ...func(*infrav1.WindowsMachine)) *infrav1.WindowsMachine {
 	m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(1000, 0)}}
-	m.Spec.VSphere = &infrav1.VSphereVM{IdentityRef: infrav1.IdentityReference{Name: "vcenter"}, Datacenter: "DC0"}
+	m.Spec.IdentityRef.Name, m.Spec.VSphere = "vcenter", &infrav1.VSphereVM{Datacenter: "DC0"}
 	m.Spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{
 		{Name: "first", Network: "dhcp"}, {Name: "second", Network: "nodes"},
 	}
@@ -43,7 +43,7 @@ func TestHasMAC(t *testing.T) {
 	}
 	moved := func(m *infrav1.WindowsMachine) { m.Status.NetworkInterfaces = m.Status.NetworkInterfaces[1:] }
 	elsewhere := func(m *infrav1.WindowsMachine) { m.Spec.VSphere.NetworkInterfaces[1].Network = "storage" }
-	withoutIdentity := func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "" }
+	withoutIdentity := func(m *infrav1.WindowsMachine) { m.Spec.IdentityRef.Name = "" }
 	at := func(server string) func(*infrav1.WindowsMachine) {
 		return func(m *infrav1.WindowsMachine) { m.Annotations = map[string]string{infrav1.ServerAnnotation: server} }
 	}
@@ -79,7 +79,7 @@ func TestHasMAC(t *testing.T) {
 
 // TestSameDatacenter has machines of which it is not known yet on which server their VMs will be.
 func TestSameDatacenter(t *testing.T) {
-	another := func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "another" }
+	another := func(m *infrav1.WindowsMachine) { m.Spec.IdentityRef.Name = "another" }
 	expect.Same(t, "with the same Secret", true, sameDatacenter(withMAC("a"), withMAC("b")))
 	expect.Same(t, "with another Secret", false, sameDatacenter(withMAC("a"), withMAC("b", another)))
 }

@@ -70,7 +70,7 @@ func newKeeping(t *testing.T) *keeping {
 		Live: k.api, Client: k.api, Events: k.events, Now: func() time.Time { return k.clock },
 		secretOf: func(m *infrav1.WindowsMachine) (name types.NamespacedName) {
 			if m.Spec.VSphere != nil {
-				name = types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.VSphere.IdentityRef.Name}
+				name = types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.IdentityRef.Name}
 			}
 			return name
 		},
@@ -145,7 +145,7 @@ func vcenter(namespace string) types.NamespacedName {
 // machine names a Secret.
 func machine(name string, secret types.NamespacedName, changes ...func(*infrav1.WindowsMachine)) *infrav1.WindowsMachine {
 	m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: name, UID: types.UID(name)}}
-	m.Spec.VSphere = &infrav1.VSphereVM{IdentityRef: infrav1.IdentityReference{Name: secret.Name}}
+	m.Spec.IdentityRef.Name, m.Spec.VSphere = secret.Name, &infrav1.VSphereVM{}
 	for _, change := range changes {
 		change(m)
 	}

@@ -88,7 +88,7 @@ func identityStage(t *testing.T) (r *Reconciler, world *fake.World, clouds *[]st
 // identified is a machine with an identity in its spec, and what its status says of its place.
 func identified(ref infrav1.IdentityReference, at *infrav1.AzurePlacement) *facts {
 	f := world(placed(""))
-	f.windows.Spec.Azure.IdentityRef, f.windows.Status.Azure = ref, at
+	f.windows.Spec.IdentityRef, f.windows.Status.Azure = ref, at
 	return f
 }
 

@@ -83,9 +83,8 @@ func newLife(t *testing.T, change ...func(*infrav1.WindowsMachine, *clusterv1.Ma
 		Namespace: "ns", Name: "m", UID: "uid-m", OwnerReferences: []metav1.OwnerReference{owned},
 		CreationTimestamp: metav1.NewTime(time.Now().Add(-time.Hour)),
 	}}
-	windows.Spec.Azure = &infrav1.AzureVM{
-		Image: infrav1.AzureImage{ID: fake.Image}, IdentityRef: infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "cloud"},
-	}
+	windows.Spec.IdentityRef = infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "cloud"}
+	windows.Spec.Azure = &infrav1.AzureVM{Image: infrav1.AzureImage{ID: fake.Image}}
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core", UID: "uid"}}
 	machine.Spec.ClusterName, machine.Spec.Bootstrap.DataSecretName = "blue", new("data")
 	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{

@@ -28,8 +28,8 @@ import (
 
 // secretOf names the Secret with the credentials of a machine; the zero value if there is none.
 func (r *Reconciler) secretOf(windows *infrav1.WindowsMachine) (secret client.ObjectKey) {
-	if provider := r.provider(windows); provider != nil && provider.IdentityOf(windows).Kind == infrav1.IdentitySecret {
-		secret = client.ObjectKey{Namespace: windows.Namespace, Name: provider.IdentityOf(windows).Name}
+	if ref := windows.Spec.IdentityRef; ref.Kind == infrav1.IdentitySecret && r.provider(windows) != nil {
+		secret = client.ObjectKey{Namespace: windows.Namespace, Name: ref.Name}
 	}
 	return secret
 }
@@ -37,7 +37,7 @@ func (r *Reconciler) secretOf(windows *infrav1.WindowsMachine) (secret client.Ob
 // connect gets the account of the machine's identity. The identity may change at any time, also while the machine is deleted.
 func (r *Reconciler) connect(_ context.Context, f *facts) error {
 	key, provider := r.secretOf(f.windows), r.provider(f.windows)
-	if ref := provider.IdentityOf(f.windows); ref.Kind != infrav1.IdentitySecret {
+	if ref := f.windows.Spec.IdentityRef; ref.Kind != infrav1.IdentitySecret {
 		return r.connectAs(f, provider, ref)
 	}
 	secret, err := r.Credentials.Of(key, client.ObjectKeyFromObject(f.windows))

@@ -42,7 +42,8 @@ func TestCloudOfANewerAPI(t *testing.T) {
 // Values that came to the API after this release are not taken for one that it knows.
 func TestIdentityOfANewerAPI(t *testing.T) {
 	newer := &infrav1.WindowsMachine{}
-	newer.Spec.Azure = &infrav1.AzureVM{IdentityRef: infrav1.IdentityReference{Kind: "AzureClusterIdentity", Name: "team"}}
+	newer.Spec.IdentityRef = infrav1.IdentityReference{Kind: "AzureClusterIdentity", Name: "team"}
+	newer.Spec.Azure = &infrav1.AzureVM{}
 	r := &Reconciler{Azure: fake.Provider{}}
 	wantStop(t, r.connect(t.Context(), &facts{windows: newer}), infrav1.SpecInvalidReason,
 		`identityRef has the kind "AzureClusterIdentity", which this release of the manager does not know`)
@@ -214,11 +215,11 @@ func TestSecretOf(t *testing.T) {
 	if got := r.secretOf(m); got != none {
 		t.Errorf("of a cloud that is not known: %s", got)
 	}
-	m.Spec.Azure = &infrav1.AzureVM{IdentityRef: infrav1.IdentityReference{Kind: "Other", Name: "cloud"}}
+	m.Spec.IdentityRef, m.Spec.Azure = infrav1.IdentityReference{Kind: "Other", Name: "cloud"}, &infrav1.AzureVM{}
 	if got := r.secretOf(m); got != none {
 		t.Errorf("of another kind: %s", got)
 	}
-	m.Spec.Azure.IdentityRef.Kind = infrav1.IdentitySecret
+	m.Spec.IdentityRef.Kind = infrav1.IdentitySecret
 	if got := r.secretOf(m); got != (types.NamespacedName{Namespace: "ns", Name: "cloud"}) {
 		t.Errorf("of a Secret: %s", got)
 	}

@@ -90,9 +90,6 @@ type Provider interface {
 	// Check says what the spec lacks that a VM needs and the API allows to be left out, as an Invalid error. It MUST be pure.
 	Check(m *infrav1.WindowsMachine) error
 
-	// IdentityOf names the credentials of the machine's account; the zero value if the spec does not.
-	IdentityOf(m *infrav1.WindowsMachine) infrav1.IdentityReference
-
 	// Principal names the server, the user and the proof that these credentials are, and nothing else that they may hold: equal
 	// ones are the same account. It MUST be pure. The answer is a secret.
 	Principal(credentials map[string][]byte) (string, error)

@@ -8,7 +8,7 @@ import (
 
 // azureSpec has every field but those of azureVariants.
 const (
-	azureSpec = `{azure: {identityRef: {kind: Secret, name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
+	azureSpec = `{identityRef: {kind: Secret, name: identity}, azure: {subscriptionID: 11111111-2222-3333-4444-555555555555,
 	  resourceGroup: group, location: westeurope, zones: ["1", "2"], vmSize: Standard_D4s_v5,
 	  fallbackVMSizes: [Standard_D4as_v5], image: {id: ` + azureImage + `, setup: CloudbaseInit},
 	  osDisk: {sizeGiB: 128, type: Premium_LRS, caching: ReadOnly, diskEncryptionSetID: ` + encryptionSet + `,
@@ -121,7 +121,6 @@ func idOf(field, right, what string) (row struct{ field, right, message, other s
 }
 
 var azureLimits = slices.Concat(
-	identityLimits("spec.azure.identityRef"),
 	[]limit{
 		longest("spec.azure.subscriptionID", guid, guid+"1", 36),
 		atMost("spec.azure.resourceGroup", 90),

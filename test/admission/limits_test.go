@@ -38,9 +38,9 @@ var limits = map[string][]limit{
 }
 
 var machineLimits = slices.Concat(
-	[]limit{required("spec.vsphere.identityRef"), required("spec.vsphere.datacenter")},
-	identityLimits("spec.vsphere.identityRef"),
 	[]limit{
+		oneOf("spec.identityRef.kind", "Secret", "ConfigMap"), atMost("spec.identityRef.name", 253),
+		required("spec.vsphere.datacenter"),
 		atMost("spec.vsphere.datacenter", 1024),
 		atMost("spec.vsphere.image.template", 1024), oneOf("spec.vsphere.image.setup", "CloudbaseInit", "cloudbase-init"),
 		atMost("spec.vsphere.folder", 1024),
@@ -57,12 +57,6 @@ var machineLimits = slices.Concat(
 	},
 	azureLimits,
 )
-
-func identityLimits(field string) []limit {
-	return []limit{
-		oneOf(field+".kind", "Secret", "ConfigMap"), atMost(field+".name", 253),
-	}
-}
 
 const guid = "11111111-2222-3333-4444-555555555555"
 

@@ -20,13 +20,7 @@ var machineRules = slices.Concat(
 		named("spec.vsphere.folder", "nodes or /dc1/vm/nodes"),
 		named("spec.vsphere.resourcePool", "nodes or /dc1/host/cluster1/Resources/nodes"),
 		named("spec.vsphere.datastore", "ssd1 or /dc1/datastore/ssd1"),
-		secretName("spec.vsphere.identityRef.name"), secretName("spec.azure.identityRef.name"),
-		wholeIdentity("spec.vsphere.identityRef"), wholeIdentity("spec.azure.identityRef"), onlySecrets,
-		{
-			at: "spec.vsphere.identityRef", field: "spec.vsphere.identityRef", message: wholeIdentity("").message,
-			accepted: edits("spec.vsphere.identityRef", map[string]any{"kind": "Secret", "name": "a"}),
-			refused:  edits("spec.vsphere.identityRef", map[string]any{}),
-		},
+		identityName, wholeIdentity, secretOfVCenter, onlySecrets,
 	},
 	azureRules,
 )
@@ -42,30 +36,41 @@ func named(field, examples string) rule {
 }
 
 // wholeIdentity has both fields or, where it is optional, none.
-func wholeIdentity(field string) rule {
-	return rule{
-		at: field, field: field, message: "set kind and name, such as kind Secret and name vcenter",
-		accepted: edits(field, map[string]any{"kind": "Secret", "name": "a"}),
-		refused:  edits(field, map[string]any{"kind": "Secret"}, map[string]any{"name": "a"}),
-	}
+var wholeIdentity = rule{
+	at: "spec.identityRef", field: "spec.identityRef", message: "set kind and name, such as kind Secret and name vcenter",
+	accepted: edits("spec.identityRef", map[string]any{"kind": "Secret", "name": "a"}),
+	refused:  edits("spec.identityRef", map[string]any{"kind": "Secret"}, map[string]any{"name": "a"}),
+}
+
+// secretOfVCenter: nothing else can say which vCenter it is. In Azure the AzureCluster may.
+var secretOfVCenter = rule{
+	at: "spec", field: "spec.identityRef",
+	message: "a VM in a vCenter needs a Secret with the login; set kind Secret and name, such as vcenter",
+	accepted: []map[string]any{
+		{"spec.identityRef": map[string]any{"kind": "Secret", "name": "a"}},
+		{"spec": parse(azureSpec), "spec.identityRef": absent},
+		{"spec": parse(azureSpec), "spec.identityRef": map[string]any{}},
+	},
+	refused: edits("spec.identityRef", map[string]any{}, absent),
 }
 
 // onlySecrets: vCenters know no other identity.
 var onlySecrets = rule{
-	at: "spec.vsphere.identityRef", field: "spec.vsphere.identityRef.kind",
-	message:  "must be Secret: a vCenter's login is kept in nothing else",
-	accepted: edits("spec.vsphere.identityRef", map[string]any{"kind": "Secret", "name": "a"}),
-	refused:  edits("spec.vsphere.identityRef", map[string]any{"kind": "AzureClusterIdentity", "name": "a"}),
+	at: "spec", field: "spec.identityRef.kind",
+	message: "must be Secret: a vCenter's login is kept in nothing else",
+	accepted: []map[string]any{
+		{"spec.identityRef": map[string]any{"kind": "Secret", "name": "a"}},
+		{"spec": parse(azureSpec), "spec.identityRef": map[string]any{"kind": "AzureClusterIdentity", "name": "a"}},
+	},
+	refused: edits("spec.identityRef", map[string]any{"kind": "AzureClusterIdentity", "name": "a"}),
 }
 
-func secretName(field string) rule {
-	return rule{
-		at: field, field: field,
-		message: "must be the name of an object: lowercase letters, digits, '-' and '.', beginning and ending with a letter or " +
-			"digit, such as vcenter",
-		accepted: edits(field, "a", "vcenter-2.team-a"),
-		refused:  edits(field, "", "Vcenter", "A B/..", "../../x", "-a", "a.", "a..b", "a_b", "team/vcenter", "a\n"),
-	}
+var identityName = rule{
+	at: "spec.identityRef.name", field: "spec.identityRef.name",
+	message: "must be the name of an object: lowercase letters, digits, '-' and '.', beginning and ending with a letter or " +
+		"digit, such as vcenter",
+	accepted: edits("spec.identityRef.name", "a", "vcenter-2.team-a"),
+	refused:  edits("spec.identityRef.name", "", "Vcenter", "A B/..", "../../x", "-a", "a.", "a..b", "a_b", "team/vcenter", "a\n"),
 }
 
 var oneCloud = rule{
@@ -139,11 +144,11 @@ var otherCloud = rule{
 }
 
 var editedVM = rule{
-	at: "spec", field: "spec.vsphere.cpus", changes: true, message: "a VM cannot be edited; " + replaceMachines,
+	at: "spec", field: "spec.vsphere", changes: true, message: "a VM cannot be edited; " + replaceMachines,
 	accepted: []map[string]any{
 		{"spec.vsphere.cpus": int64(4)},
 		{"spec.vsphere.image.setup": absent}, // it is the default
-		{"spec.vsphere.identityRef.name": "another"},
+		{"spec.identityRef.name": "another"},
 	},
 	refused: []map[string]any{{"spec.vsphere.cpus": int64(8)}, {"spec.vsphere.cpus": absent}},
 }

@@ -14,8 +14,8 @@ var mistakes = map[string][]mistake{
 		{"spec.vsphere.memoryMiB", `33`, `8192`, "greater than or equal to 4096"},
 		{"spec.vsphere.memoryMiB", `10001`, `10000`, "must be a multiple of 4"},
 
-		{"spec.vsphere.identityRef.name", `A B/..`, `vcenter`, "must be the name of an object"},
-		{"spec.vsphere.identityRef.kind", `VSphereClusterIdentity`, `Secret`, `supported values: "Secret"`},
+		{"spec.identityRef.name", `A B/..`, `vcenter`, "must be the name of an object"},
+		{"spec.identityRef.kind", `VSphereClusterIdentity`, `Secret`, `supported values: "Secret"`},
 		{"spec.vsphere.datacenter", `" "`, `dc1`, "without blanks at its ends"},
 		{"spec.vsphere.datastore", `"ssd1 "`, `ssd1`, "without blanks at its ends"},
 		{"spec.vsphere.folder", `"nodes\n"`, `nodes`, "without control characters"},
@@ -48,8 +48,8 @@ var mistakes = map[string][]mistake{
 		{"spec.vsphere.networkInterfaces[].routes[].to", `0.0.0.0/0`, `10.9.0.0/16`, "the default route comes from the gateway"},
 		{"spec.vsphere.networkInterfaces[].routes[].via", `gateway`, `10.0.0.9`, "must be an IP address"},
 		{"spec.vsphere.networkInterfaces[].routes[].via", `"fd00::9"`, `10.0.0.9`, "must both be IPv4 or both IPv6"},
-		{"spec.vsphere.identityRef", `vcenter`, `{kind: Secret, name: vcenter}`, "must be of type object"},
-		{"spec.vsphere.identityRef", `{name: vcenter}`, `{kind: Secret, name: vcenter}`, "set kind and name"},
+		{"spec.identityRef", `vcenter`, `{kind: Secret, name: vcenter}`, "must be of type object"},
+		{"spec.identityRef", `{name: vcenter}`, `{kind: Secret, name: vcenter}`, "set kind and name"},
 
 		{"spec.azure.subscriptionID", `my subscription`, guid, "must be the ID of a subscription"},
 		{"spec.azure.resourceGroup", `group.`, `group`, "must be the name of a resource group"},

@@ -149,6 +149,14 @@ var networkRules = []rule{
 			{"None", "Antrea"},
 			{"Transparent", "Flannel"},
 			{"Transparent", "OVNKubernetes"},
+		}.with(nil),
+	},
+	{
+		at: "spec.network", field: "spec.network.cni",
+		message: "mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, " +
+			"or Overlay with Flannel, Calico, OVNKubernetes or WinOverlay",
+		accepted: slices.Concat(withNetwork, antrea, bare).with(nil),
+		refused: pairs{
 			{"L2Bridge", ""},
 			{"L2Bridge", "OVNKubernetes"},
 			{"L2Bridge", "Antrea"},

@@ -12,8 +12,8 @@ import (
 
 // Specs with every field, each with a valid value.
 const (
-	vsphereSpec = `{providerID: "vsphere://11111111-2222-3333-4444-555555555555", vsphere: {
-	  identityRef: {kind: Secret, name: vcenter}, datacenter: dc, image: {template: win2022, setup: CloudbaseInit}, 
+	vsphereSpec = `{providerID: "vsphere://11111111-2222-3333-4444-555555555555",
+	  identityRef: {kind: Secret, name: vcenter}, vsphere: {datacenter: dc, image: {template: win2022, setup: CloudbaseInit}, 
 	  folder: nodes, resourcePool: pool, datastore: store,
 	  networkInterfaces: [{name: node, network: VM Network, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
 	  kind: InClusterIPPool, name: nodes}], nameservers: [10.0.0.2], routes: [{to: 10.9.0.0/16, via: 10.0.0.9}], mtu: 1450}],

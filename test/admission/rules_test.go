@@ -36,7 +36,7 @@ var rules = map[string][]rule{
 			},
 			refused: []map[string]any{{"spec.providerID": vmTwo}, {"spec.providerID": absent}},
 		},
-		otherCloud, editedVM,
+		otherCloud, editedVM, otherOrder,
 	}),
 	"WindowsMachineTemplate": slices.Concat(machineRules, adapterRules, []rule{
 		inTemplate(identity), inTemplate(azureIdentity),
@@ -112,15 +112,22 @@ func TestConfigIsMendedBeforeItIsRendered(t *testing.T) {
 
 var configRules = slices.Concat(networkRules, []rule{
 	{
-		at: "spec.node.labels", field: "spec.node.labels", message: "the key of a label " + nameOf("pool"),
+		at: "spec.node.labels", field: "spec.node.labels",
+		message:  "the key of a label must be a name of at most 63 letters, digits, '-', '_' and '.', such as pool or example.com/pool",
 		accepted: labelled("pool", "example.com/A_b.c", "a", long(253)+"/"+long(63)),
-		refused: labelled("", "Example.com/a", "-a", "a.", "a/b/c", "/a", "a/", "a b", "a..b/c", long(64), long(254)+"/a",
-			"kubernetes.io/a b"),
+		refused:  labelled("", "-a", "a.", "a/", "a b", long(64), "kubernetes.io/a b"),
 	},
 	{
 		at: "spec.node.labels", field: "spec.node.labels",
-		message: "a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of the " +
-			"Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/",
+		message:  "what is before '/' in the key of a label must be a DNS name in lower case, such as example.com/pool",
+		accepted: labelled("pool", "example.com/A_b.c", "a", long(253)+"/"+long(63)),
+		refused:  labelled("Example.com/a", "a/b/c", "/a", "a..b/c", long(254)+"/a"),
+	},
+	{
+		at: "spec.node.labels", field: "spec.node.labels",
+		message: "a kubelet must not set labels of kubernetes.io and k8s.io on its own node, but for those under " +
+			"node.kubernetes.io/; use such a name, or set them in metadata.labels of the Machine, from where Cluster API copies " +
+			"them to the node",
 		accepted: labelled(
 			"pool", "example.com/pool", "node.kubernetes.io/pool", "my.node.kubernetes.io/pool",
 			"kubelet.kubernetes.io/pool", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",

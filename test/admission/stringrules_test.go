@@ -169,8 +169,8 @@ var programStrings = []rule{
 
 var scriptTime = rule{
 	at: "spec", field: "spec.custom",
-	message: "the timeoutSeconds of all scripts (300 where left out) must add up to less than bootstrapDeadlineSeconds " +
-		"(1800 if left out); lower timeoutSeconds, or raise bootstrapDeadlineSeconds",
+	message: "the timeoutSeconds of all scripts (default 300) must add up to less than bootstrapDeadlineSeconds " +
+		"(default 1800); lower them, or raise it",
 	accepted: []map[string]any{
 		{"spec.custom": absent, "spec.bootstrapDeadlineSeconds": int64(300)},
 		{"spec.custom": map[string]any{"files": []any{file("a")}}, "spec.bootstrapDeadlineSeconds": int64(300)},

@@ -106,9 +106,8 @@ func order(t *testing.T, name string, userData source) cloud.Machine {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-of-" + name)},
 	}
 	object.Spec.VSphere = &infrav1.VSphereVM{
-		IdentityRef: infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "vcenter"},
-		Image:       infrav1.VSphereImage{Template: vcenter.Template},
-		Datacenter:  vcenter.Datacenter, Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool, CPUs: 4, MemoryMiB: 8192,
+		Image:      infrav1.VSphereImage{Template: vcenter.Template},
+		Datacenter: vcenter.Datacenter, Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool, CPUs: 4, MemoryMiB: 8192,
 	}
 	identity := expect.Got(vsphere.Provider{}.Identify(object))(t)
 	object.Spec.ProviderID, object.Status.ComputerName = identity.ProviderID, identity.Name

@@ -93,7 +93,7 @@ var healthPools = map[string]pool{
 	},
 	"unpaid": {
 		reason: "a new Machine lacks the same credentials", made: 1, ends: "Unknown WaitingForGuest",
-		change:   func(m *world.Machine) { m.Windows.Spec.Azure.IdentityRef.Name = "nobody" },
+		change:   func(m *world.Machine) { m.Windows.Spec.IdentityRef.Name = "nobody" },
 		sentence: "InfrastructureReady: ",
 	},
 	"off": {

@@ -29,7 +29,7 @@ func (s *stage) secret(t *testing.T, name string, data map[string][]byte) *corev
 // identify points the machine at another Secret.
 func (s *stage) identify(t *testing.T, m *world.Machine, secret string) {
 	t.Helper()
-	world.Change(t, s.Client, m.Load(t).Windows, func(w *infrav1.WindowsMachine) { w.Spec.Azure.IdentityRef.Name = secret })
+	world.Change(t, s.Client, m.Load(t).Windows, func(w *infrav1.WindowsMachine) { w.Spec.IdentityRef.Name = secret })
 }
 
 func message(condition, want string) func(world.State) string {

@@ -30,7 +30,7 @@ type config struct {
 	// Limited is a user with the role that our managers are to have, and nothing else.
 	Limited *user `json:"limited,omitempty"`
 
-	// VSphere says where VMs are made, as spec.vsphere of a WindowsMachine does. It needs no identityRef.
+	// VSphere says where VMs are made, as spec.vsphere of a WindowsMachine does.
 	VSphere infrav1.VSphereVM `json:"vsphere"`
 	// NoWindows says that the template is not Windows with cloudbase-init: no check waits for its guest.
 	NoWindows bool `json:"noWindows,omitempty"`

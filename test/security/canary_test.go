@@ -211,7 +211,7 @@ func (a *aviary) startWrong(t *testing.T) []*world.Machine {
 		all = append(all, m)
 	}
 	for _, name := range []string{"wrong-password", "wrong-server"} {
-		add(name, func(m *world.Machine) { m.Windows.Spec.VSphere.IdentityRef.Name = name })
+		add(name, func(m *world.Machine) { m.Windows.Spec.IdentityRef.Name = name })
 	}
 	secret := func(name, key string) bootstrapv1.ContentSource {
 		return bootstrapv1.ContentSource{Secret: bootstrapv1.KeyReference{Name: name, Key: key}}

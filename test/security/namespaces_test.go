@@ -45,8 +45,8 @@ func TestNamespaces(t *testing.T) {
 	for _, path := range slices.Sorted(maps.Keys(ofConfigs)) {
 		attempt(t, a.config(path))
 	}
-	attempt(t, a.machine("vsphere.identityRef", "Ready False CredentialsMissing"),
-		a.machine("azure.identityRef", "Ready False CredentialsMissing"),
+	attempt(t, a.machine("identityRef of vsphere", "Ready False CredentialsMissing"),
+		a.machine("identityRef of azure", "Ready False CredentialsMissing"),
 		a.machine("vsphere.networkInterfaces[].addressesFromPools[]", "Ready False WaitingForIPAddress"))
 	attempt(t, a.ofClusterAPI()...)
 	attempt(t, a.owners(t)...)

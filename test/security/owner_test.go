@@ -30,7 +30,7 @@ func ownedBy(machine *clusterv1.Machine, uid types.UID) []metav1.OwnerReference 
 func (s *fakeStage) victim(t *testing.T) (*world.Machine, world.State) {
 	t.Helper()
 	m := s.machine("victim")
-	m.Windows.Spec.Azure.IdentityRef.Name = "not-yet"
+	m.Windows.Spec.IdentityRef.Name = "not-yet"
 	m.Create(t)
 	return m, m.Await(t, "user data", world.DataSecretNamed, world.Tokens(1))
 }
@@ -178,7 +178,7 @@ func othersConfig(t *testing.T) string {
 	s := newFakeStage(t)
 	victim := s.machine("victim")
 	victim.Config.Spec.Reservations.System.CPU = "1"
-	victim.Windows.Spec.Azure.IdentityRef.Name = "not-yet"
+	victim.Windows.Spec.IdentityRef.Name = "not-yet"
 	victim.Create(t)
 	victim.Await(t, "user data", world.DataSecretNamed)
 	evil := s.machine("evil")

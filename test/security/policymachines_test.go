@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
 func (s *thief) updateMachines(t *testing.T) {
@@ -17,7 +18,7 @@ func (s *thief) updateMachines(t *testing.T) {
 	s.make(t, machine)
 	tryMetadata(t, s, machine, "a machine", "own-machines")
 	attempt(t, s.refused("own-machines", "moves a machine to another login", change(machine, func(m *infrav1.WindowsMachine) {
-		m.Spec.VSphere.IdentityRef.Name = "another"
+		m.Spec.IdentityRef.Name = "another"
 	})))
 	s.allowed(t, "identity, server and finalizer", change(machine, func(m *infrav1.WindowsMachine) {
 		m.Spec.ProviderID = "vsphere://42064d55-dcf3-6be7-3ac7-e1a4d3b70bd4"
@@ -29,9 +30,9 @@ func (s *thief) updateMachines(t *testing.T) {
 func (s *thief) windows(name string) *infrav1.WindowsMachine {
 	return &infrav1.WindowsMachine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
-		Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{
-			IdentityRef: infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "cloud"}, Datacenter: "dc0",
-		}},
+		Spec: infrav1.WindowsMachineSpec{
+			IdentityRef: world.SecretIdentity("cloud"), VSphere: &infrav1.VSphereVM{Datacenter: "dc0"},
+		},
 	}
 }
 

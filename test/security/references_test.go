@@ -37,10 +37,10 @@ var (
 		"windows.trustedCertificates[].contentFrom.configMap": `{windows: {trustedCertificates: [{name: a, contentFrom: CONFIGMAP}]}}`,
 	}
 	ofMachines = map[string]string{
-		"vsphere.identityRef": `{vsphere: {identityRef: {kind: Secret, name: theirs NS}, datacenter: dc0, image: {template: a}}}`,
-		"azure.identityRef": `{azure: {identityRef: {kind: Secret, name: theirs NS}, resourceGroup: a, location: westeurope,
+		"identityRef of vsphere": `{identityRef: {kind: Secret, name: theirs NS}, vsphere: {datacenter: dc0, image: {template: a}}}`,
+		"identityRef of azure": `{identityRef: {kind: Secret, name: theirs NS}, azure: {resourceGroup: a, location: westeurope,
 			subscriptionID: 00000000-0000-0000-0000-000000000000, vmSize: a, image: {id: ` + fake.Image + `}}}`,
-		"vsphere.networkInterfaces[].addressesFromPools[]": `{vsphere: {identityRef: {kind: Secret, name: cloud}, datacenter: dc0,
+		"vsphere.networkInterfaces[].addressesFromPools[]": `{identityRef: {kind: Secret, name: cloud}, vsphere: {datacenter: dc0,
 			image: {template: a}, networkInterfaces: [{name: node, network: a,
 			addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: theirs NS}]}]}}`,
 	}

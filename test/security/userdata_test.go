@@ -49,9 +49,8 @@ func newEstate(t *testing.T) *estate {
 }
 
 func machineSpec() infrav1.WindowsMachineSpec {
-	return infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{
-		IdentityRef: infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: world.Credentials},
-		Datacenter:  vcenter.Datacenter, Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool,
+	return infrav1.WindowsMachineSpec{IdentityRef: world.SecretIdentity(world.Credentials), VSphere: &infrav1.VSphereVM{
+		Datacenter: vcenter.Datacenter, Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool,
 		Image: infrav1.VSphereImage{Template: vcenter.Template}, CPUs: 4, MemoryMiB: 8192,
 	}}
 }

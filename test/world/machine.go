@@ -36,11 +36,13 @@ type Machine struct {
 func (n *Namespace) NewMachine(name string) *Machine {
 	object := metav1.ObjectMeta{Namespace: n.Name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: ClusterName}}
 	m := &Machine{Key: client.ObjectKey{Namespace: n.Name, Name: name}, namespace: n}
-	m.Windows = &infrav1.WindowsMachine{ObjectMeta: *object.DeepCopy(), Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{
-		IdentityRef: infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: Credentials},
-		Image:       infrav1.VSphereImage{Template: "windows-2022-v1.36.3"},
-		Datacenter:  "DC0", Folder: "windows", ResourcePool: "DC0_C0/Resources",
-	}}}
+	m.Windows = &infrav1.WindowsMachine{ObjectMeta: *object.DeepCopy(), Spec: infrav1.WindowsMachineSpec{
+		IdentityRef: SecretIdentity(Credentials),
+		VSphere: &infrav1.VSphereVM{
+			Image:      infrav1.VSphereImage{Template: "windows-2022-v1.36.3"},
+			Datacenter: "DC0", Folder: "windows", ResourcePool: "DC0_C0/Resources",
+		},
+	}}
 	m.Config = &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: *object.DeepCopy()}
 	m.Core = &clusterv1.Machine{ObjectMeta: *object.DeepCopy(), Spec: clusterv1.MachineSpec{
 		ClusterName:       ClusterName,
@@ -51,10 +53,14 @@ func (n *Namespace) NewMachine(name string) *Machine {
 	return m
 }
 
+// SecretIdentity refers to a Secret with credentials.
+func SecretIdentity(name string) infrav1.IdentityReference {
+	return infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: name}
+}
+
 // OnFake is the spec of a machine in the fake cloud.
 func OnFake() infrav1.WindowsMachineSpec {
-	return infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
-		IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: Credentials},
+	return infrav1.WindowsMachineSpec{IdentityRef: SecretIdentity(Credentials), Azure: &infrav1.AzureVM{
 		SubscriptionID: "00000000-0000-0000-0000-000000000000", ResourceGroup: "windows", Location: "westeurope",
 		VMSize: "Standard_D4s_v5", Image: infrav1.AzureImage{ID: fake.Image},
 	}}
@@ -62,8 +68,7 @@ func OnFake() infrav1.WindowsMachineSpec {
 
 // InAzure is the spec of a machine in the simulated Azure, with a Secret as its identity.
 func InAzure(identity string) infrav1.WindowsMachineSpec {
-	return infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
-		IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: identity},
+	return infrav1.WindowsMachineSpec{IdentityRef: SecretIdentity(identity), Azure: &infrav1.AzureVM{
 		SubscriptionID: armsim.Subscription, ResourceGroup: armsim.Group, Location: armsim.Location, VMSize: "Standard_D4s_v5",
 		Image:             infrav1.AzureImage{ID: armsim.GalleryImage + "/versions/1.36.3"},
 		NetworkInterfaces: []infrav1.AzureNetworkInterface{{Name: "node", Subnet: infrav1.AzureSubnet{ID: armsim.SubnetID}}},

@@ -4,7 +4,7 @@ package v1beta1
 // Exactly one of id, computeGallery, communityGallery and marketplace says
 // which.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.id), has(self.computeGallery) && (has(self.computeGallery.gallery) || has(self.computeGallery.name) || has(self.computeGallery.version) || has(self.computeGallery.subscriptionID) || has(self.computeGallery.resourceGroup)), has(self.communityGallery) && (has(self.communityGallery.gallery) || has(self.communityGallery.name) || has(self.communityGallery.version)), has(self.marketplace) && (has(self.marketplace.publisher) || has(self.marketplace.offer) || has(self.marketplace.sku) || has(self.marketplace.version))].filter(c, c).size() <= 1",message="set one of id, computeGallery, communityGallery and marketplace, not several"
+// +kubebuilder:validation:XValidation:rule="[has(self.id), has(self.computeGallery) && has(self.computeGallery.name), has(self.communityGallery) && has(self.communityGallery.name), has(self.marketplace) && has(self.marketplace.sku)].filter(c, c).size() <= 1",message="set one of id, computeGallery, communityGallery and marketplace, not several"
 type AzureImage struct {
 	// id is the resource ID of an image, or of an image or image version in a
 	// gallery, such as
@@ -40,6 +40,7 @@ type AzureImage struct {
 	// WindowsBootstrapConfig. Default: CloudbaseInit.
 	//
 	// +optional
+	// +kubebuilder:default=CloudbaseInit
 	Setup ImageSetup `json:"setup,omitempty"`
 }
 

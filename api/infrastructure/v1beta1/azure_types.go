@@ -12,12 +12,6 @@ package v1beta1
 // +kubebuilder:validation:XValidation:rule="!has(self.osDisk) || !has(self.osDisk.securityEncryptionType) || (has(self.securityProfile) && has(self.securityProfile.securityType) && self.securityProfile.securityType == 'ConfidentialVM')",message="securityEncryptionType is only for a confidential VM; set securityProfile.securityType ConfidentialVM, or remove it",fieldPath=".osDisk.securityEncryptionType"
 // +kubebuilder:validation:XValidation:rule="!has(self.osDisk) || !has(self.osDisk.securityEncryptionType) || self.osDisk.securityEncryptionType != 'DiskWithVMGuestState' || !has(self.securityProfile) || !(has(self.securityProfile.encryptionAtHost) && self.securityProfile.encryptionAtHost == 'Enabled' || has(self.securityProfile.secureBoot) && self.securityProfile.secureBoot == 'Disabled')",message="DiskWithVMGuestState needs secureBoot and excludes encryptionAtHost; remove both from securityProfile",fieldPath=".osDisk.securityEncryptionType"
 type AzureVM struct {
-	// identityRef names the identity with which the VM is managed. A new one must
-	// have the same tenant and subscription. Mutable.
-	//
-	// +optional
-	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
-
 	// subscriptionID is the ID of the subscription in which the VM is made and
 	// paid for, such as 11111111-2222-3333-4444-555555555555. Immutable.
 	//
@@ -77,6 +71,7 @@ type AzureVM struct {
 	// Immutable.
 	//
 	// +optional
+	// +kubebuilder:default={}
 	Image AzureImage `json:"image,omitempty,omitzero"`
 
 	// osDisk has the settings of the disk with Windows. Default: the size of the

@@ -5,16 +5,6 @@ package v1beta1
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryMiB) || self.memoryMiB < 4096 || self.memoryMiB % 4 == 0",message="memoryMiB must be a multiple of 4, as vSphere requires",fieldPath=".memoryMiB"
 // +kubebuilder:validation:XValidation:rule="!has(self.coresPerSocket) || self.coresPerSocket < 1 || (has(self.cpus) && self.cpus % self.coresPerSocket == 0)",message="cpus must be set, to a multiple of coresPerSocket, such as cpus 8 with coresPerSocket 4",fieldPath=".coresPerSocket"
 type VSphereVM struct {
-	// identityRef names the Secret with the vCenter and the login, such as {kind:
-	// Secret, name: vcenter}. Its keys are server (host or host:port), username,
-	// password, and either ca.crt (PEM) or thumbprint (SHA-256 of the vCenter's
-	// certificate). A new Secret must be for the vCenter that has the VM. Mutable.
-	//
-	// +required
-	// +kubebuilder:validation:XValidation:rule="has(self.kind) || has(self.name)",message="set kind and name, such as kind Secret and name vcenter"
-	// +kubebuilder:validation:XValidation:rule="!has(self.kind) || self.kind == 'Secret'",message="must be Secret: a vCenter's login is kept in nothing else",fieldPath=".kind"
-	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
-
 	// datacenter in which the VM is made, by name or inventory path, such as dc1
 	// or /europe/dc1. Immutable.
 	//
@@ -29,6 +19,7 @@ type VSphereVM struct {
 	// Immutable.
 	//
 	// +optional
+	// +kubebuilder:default={}
 	Image VSphereImage `json:"image,omitempty,omitzero"`
 
 	// folder for the VM, by name or inventory path, such as nodes or
@@ -131,6 +122,7 @@ type VSphereImage struct {
 	// WindowsBootstrapConfig. Default: CloudbaseInit.
 	//
 	// +optional
+	// +kubebuilder:default=CloudbaseInit
 	Setup ImageSetup `json:"setup,omitempty"`
 }
 

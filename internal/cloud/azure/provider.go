@@ -4,7 +4,7 @@
 // when it is missing or failed. Which machine a VM belongs to is written on it; what this process remembers only saves calls, or
 // makes it more careful. To follow one machine, read:
 //
-//	provider.go    Identify, Check, IdentityOf, Connect: the door
+//	provider.go    Identify, Check, Connect: the door
 //	account.go     Observe, Ensure, Delete: gather, decide, do; Server
 //	survey.go      gather: what is known of a machine; seen.go is what is read of a VM
 //	next/          decide: all rules, from what is known to the next step
@@ -94,14 +94,6 @@ func (Provider) Check(m *infrav1.WindowsMachine) error {
 		return cloud.Missing("spec.azure.image")
 	}
 	return nil
-}
-
-// IdentityOf names the credentials that the spec refers to.
-func (Provider) IdentityOf(m *infrav1.WindowsMachine) (ref infrav1.IdentityReference) {
-	if m.Spec.Azure != nil {
-		ref = m.Spec.Azure.IdentityRef
-	}
-	return ref
 }
 
 // Principal is cloud, tenant, client and proof.

@@ -57,15 +57,6 @@ func TestIdentifyRefuses(t *testing.T) {
 	expect.Says(t, "without a place", err, "spec.azure.subscriptionID is not set")
 }
 
-// TestIdentityOf: a machine names its credentials, and one of another cloud none of ours.
-func TestIdentityOf(t *testing.T) {
-	m := &infrav1.WindowsMachine{}
-	expect.Same(t, "another cloud's", infrav1.IdentityReference{}, Provider{}.IdentityOf(m))
-	ref := infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "azure"}
-	m.Spec.Azure = &infrav1.AzureVM{IdentityRef: ref}
-	expect.Same(t, "ours", ref, Provider{}.IdentityOf(m))
-}
-
 // TestConnect opens an account without a call: the clock and the ticks are the given ones, or real ones.
 func TestConnect(t *testing.T) {
 	secret := map[string][]byte{

@@ -58,14 +58,6 @@ func (Provider) Check(m *infrav1.WindowsMachine) error {
 	return nil
 }
 
-// IdentityOf names the Secret that the spec refers to.
-func (Provider) IdentityOf(m *infrav1.WindowsMachine) (ref infrav1.IdentityReference) {
-	if m.Spec.Azure != nil {
-		ref = m.Spec.Azure.IdentityRef
-	}
-	return ref
-}
-
 // Principal is the password at a server of this world.
 func (p Provider) Principal(credentials map[string][]byte) (string, error) {
 	if len(credentials["password"]) == 0 {

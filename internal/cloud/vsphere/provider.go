@@ -4,7 +4,7 @@
 // machine a VM belongs to is written on the VM; what this process remembers only saves calls, or makes it more careful. To
 // follow one machine, read:
 //
-//	provider.go    Identify, Check, IdentityOf, Connect: the door
+//	provider.go    Identify, Check, Connect: the door
 //	account.go     Observe, Ensure, Delete: gather, decide, do; Server
 //	survey.go      gather: what is known of a machine, and the answers to our questions
 //	next.go        decide: all rules, from what is known to the next step
@@ -80,14 +80,6 @@ func (Provider) Check(m *infrav1.WindowsMachine) error {
 		return cloud.Missing("spec.vsphere.image.template")
 	}
 	return nil
-}
-
-// IdentityOf names the Secret that the spec refers to.
-func (Provider) IdentityOf(m *infrav1.WindowsMachine) (ref infrav1.IdentityReference) {
-	if m.Spec.VSphere != nil {
-		ref = m.Spec.VSphere.IdentityRef
-	}
-	return ref
 }
 
 // Principal is the server, the user, the password and the certificates that are trusted.

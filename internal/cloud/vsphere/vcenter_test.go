@@ -26,7 +26,6 @@ func newStage(t *testing.T) *stage {
 // spec that the vCenter can carry out.
 func (s *stage) spec() infrav1.WindowsMachineSpec {
 	return infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{
-		IdentityRef:  infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "vcenter"},
 		Datacenter:   vcenter.Datacenter,
 		Image:        infrav1.VSphereImage{Template: vcenter.Template},
 		Folder:       vcenter.Folder,

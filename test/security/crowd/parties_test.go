@@ -112,7 +112,7 @@ func (p *party) write(t *testing.T, object client.Object) {
 func (p *party) machine(t *testing.T, name, secret string) {
 	t.Helper()
 	m := p.NewMachine(name)
-	m.Windows.Spec.VSphere.IdentityRef.Name = secret
+	m.Windows.Spec.IdentityRef.Name = secret
 	m.Core.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: new(ownData)}
 	m.CreateWithoutConfig(t)
 }

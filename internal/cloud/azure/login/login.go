@@ -61,7 +61,7 @@ type Principal struct {
 // Open makes a principal. Errors are of type *cloud.Error.
 func Open(r Request) (*Principal, error) {
 	if r.Grant.Proof == "" {
-		return nil, missing("the machine names no credentials: set spec.azure.identityRef")
+		return nil, missing("the machine names no credentials: set spec.identityRef")
 	}
 	in, err := r.read()
 	if err != nil {

@@ -62,7 +62,7 @@ func Own(by cloud.Asker, allowed *Allowed) (Grant, error) {
 	if !allows(allowed, by) {
 		return Grant{}, deny(infrav1.CredentialsMissingReason,
 			"the machine names no identity, and the manager may not use its own for "+
-				"namespace %s: set spec.azure.identityRef, or allow the namespace with the manager's flags", by.Namespace)
+				"namespace %s: set spec.identityRef, or allow the namespace with the manager's flags", by.Namespace)
 	}
 	return Grant{Proof: Manager}, nil
 }
