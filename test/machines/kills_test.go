@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -168,7 +169,7 @@ func (s *stage) ending() ending {
 		"registered", "tasks", "rootAccess",
 	} {
 		text := string(expect.Got(json.MarshalIndent(world[part], "", " "))(s.t))
-		all[part] = strings.ReplaceAll(text, s.base, "")
+		all[part] = numbered(strings.ReplaceAll(text, s.base, ""))
 	}
 	node, _ := world["node"].(map[string]any)
 	ran, _ := node["ran"].([]any)
@@ -180,6 +181,19 @@ func (s *stage) ending() ending {
 	all["node"] = string(expect.Got(json.MarshalIndent(node, "", " "))(s.t))
 	return all
 }
+
+// numbered are the ids of HNS in the order in which they stand there: what is made once more has another one.
+func numbered(text string) string {
+	found := map[string]string{}
+	return hnsID.ReplaceAllStringFunc(text, func(id string) string {
+		if found[id] == "" {
+			found[id] = fmt.Sprintf(`"id %d"`, len(found)+1)
+		}
+		return found[id]
+	})
+}
+
+var hnsID = regexp.MustCompile(`"id-\d+"`)
 
 // dropGone takes away the access of what is gone: the stand-ins do not see .NET delete what an end in the middle has left.
 func (s *stage) dropGone(world map[string]any) {

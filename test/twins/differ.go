@@ -104,7 +104,7 @@ func (d *differ) reports(where, lab, node string) bool {
 	return true
 }
 
-var withReport = regexp.MustCompile(`(?s)^(.*info-set [^ ]+ )({.*})(.*)$`)
+var withReport = regexp.MustCompile(`(?s)^(.*info-set [^ ]+ )({.*})([^}]*)$`)
 
 // same: a path of the node's disk has slashes.
 func (d *differ) same(lab, node string) bool {

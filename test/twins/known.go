@@ -20,17 +20,18 @@ var knownDifferences = []known{
 		func(d Difference, _ *Verdict) bool {
 			mine, inLab := d.Lab.(string)
 			other, onNode := d.Node.(string)
-			return inLab && onNode && ofGo.MatchString(mine) && ofNet.MatchString(other)
+			return inLab && onNode && ofGo.MatchString(mine) && ofNet.MatchString(behindPost.ReplaceAllString(other, ""))
 		},
 	},
 }
 
 var notKnown = regexp.MustCompile(`fact '\w+' is not known`)
 
-// ofGo and ofNet are words of the two about files.
+// ofGo and ofNet are words of the two about files, also at the end of a report to Azure's host agent.
 var (
-	ofGo  = regexp.MustCompile(`not a directory|is a directory|no such file|not empty|file exists|does not exist|is incorrect`)
-	ofNet = regexp.MustCompile(`^(\w+: )*(Exception calling |Access to the path |Could not find |Cannot |The )`)
+	behindPost = regexp.MustCompile(`^post [^ ]+ capwin1\|([^|]*\|)*`)
+	ofGo       = regexp.MustCompile(`not a directory|is a directory|no such file|not empty|file exists|does not exist|is incorrect`)
+	ofNet      = regexp.MustCompile(`^(\w+: )*(Exception calling |Access to the path |Could not find |Cannot |The )`)
 )
 
 // knownAs is the name of the known difference that this is, or "".

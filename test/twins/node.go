@@ -168,7 +168,7 @@ func (o Outcome) nodeAccess(base string) tree {
 	found := tree{}
 	acl, _ := o["acl"].(tree)
 	for host, sddl := range acl {
-		path := `C:\` + strings.ReplaceAll(strings.TrimPrefix(host, base+"/C/"), "/", `\`)
+		path := `C:\` + strings.ReplaceAll(strings.TrimPrefix(filepath.Clean(host), base+"/C/"), "/", `\`)
 		if there[path] && sddl != windows.Inherited {
 			found[path] = sddl
 		}

@@ -40,11 +40,12 @@ type WindowsMachineSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	ProviderID string `json:"providerID,omitempty"`
 
-	// identityRef names the object with the rights to manage the VM. vsphere needs a
-	// Secret with server, username, password, and ca.crt or thumbprint (SHA-256).
-	// azure takes a Secret or an AzureClusterIdentity. Default in Azure: the identity
-	// of the AzureCluster, or else the manager's own. A new one must have the same
-	// vCenter, or the same tenant and subscription. Mutable.
+	// identityRef names the object with the rights to manage the VM. vsphere needs
+	// a Secret with server, username, password, and ca.crt or thumbprint
+	// (SHA-256). azure takes a Secret or an AzureClusterIdentity. Default in
+	// Azure: the identity of the AzureCluster, or else the manager's own. A new
+	// one must have the same vCenter, or the same tenant and subscription.
+	// Mutable.
 	//
 	// +optional
 	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`

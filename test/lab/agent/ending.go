@@ -22,7 +22,7 @@ func (r *run) succeed(ctx context.Context) error {
 			r.warn("boot marker: " + err.Error())
 		}
 	}
-	if err := r.machine.WriteFile(Sentinel, []byte("success\n"), ""); err != nil {
+	if err := patiently(func() error { return r.machine.WriteFile(Sentinel, []byte("success\n"), "") }); err != nil {
 		return err
 	}
 	r.state.State = plan.StateSucceeded

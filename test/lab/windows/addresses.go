@@ -64,6 +64,9 @@ func (m *Machine) NetRoutes(to string) ([]Route, error) {
 	})
 }
 
+// manualCost is the metric that Windows gives a route without one, 256, and an interface's.
+const manualCost = 256 + 10
+
 // AddRoute adds a route.
 func (m *Machine) AddRoute(index int, to, via string) error {
 	return m.through("New-NetRoute", func() error {
@@ -76,7 +79,7 @@ func (m *Machine) AddRoute(index int, to, via string) error {
 		if m.hasRoute(index, to, via) {
 			return errors.New("Instance MSFT_NetRoute already exists") //nolint:staticcheck // because Windows says it so
 		}
-		m.state.Routes = append(m.state.Routes, Route{Index: index, To: to, Via: via})
+		m.state.Routes = append(m.state.Routes, Route{Index: index, To: to, Via: via, Cost: manualCost})
 		return m.changed("route.add %d %s %s", index, to, via)
 	})
 }

@@ -95,6 +95,9 @@ func (m *Machine) WriteFile(name string, content []byte, sddl string) error {
 		if err := errors.Join(m.unheld(name), m.makeAbove(name)); err != nil {
 			return err
 		}
+		if strings.HasSuffix(name, `\`) {
+			return errors.Join(m.makeAbove(name+"new"), fmt.Errorf("write %s: is a directory", name))
+		}
 		if err := m.anew(name, sddl); err != nil {
 			return err
 		}

@@ -105,7 +105,8 @@ func TestFolderKeepsTheMachine(t *testing.T) {
 		t.Errorf("the volatile key is there after a boot (%v)", err)
 	}
 	routes, err := m.NetRoutes("0.0.0.0/0")
-	if difference := cmp.Diff([]Route{{Index: 3, To: "0.0.0.0/0", Via: "10.0.0.1"}}, routes); err != nil || difference != "" {
+	want := []Route{{Index: 3, To: "0.0.0.0/0", Via: "10.0.0.1", Cost: manualCost}}
+	if difference := cmp.Diff(want, routes); err != nil || difference != "" {
 		t.Errorf("%v %s", err, difference)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "registry.json")); err != nil {

@@ -111,7 +111,7 @@ function New-NetRoute {
         Write-StubError 'Instance MSFT_NetRoute already exists' 'Windows System Error 87' 'InvalidArgument'
         return
     }
-    $World.routes = @($World.routes) + @{ index = $InterfaceIndex; to = $DestinationPrefix; via = $NextHop }
+    $World.routes = @($World.routes) + @{ index = $InterfaceIndex; to = $DestinationPrefix; via = $NextHop; metric = 256 }
     Add-Effect "route.add $InterfaceIndex $DestinationPrefix $NextHop"
     [pscustomobject]@{ DestinationPrefix = $DestinationPrefix; PolicyStore = 'ActiveStore' }
     [pscustomobject]@{ DestinationPrefix = $DestinationPrefix; PolicyStore = 'PersistentStore' }

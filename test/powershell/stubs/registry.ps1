@@ -47,7 +47,7 @@ function Write-Registry([string]$Key, [string]$Name, $Value, [string]$Type) {
     if (-not $World.registry.ContainsKey($Key)) { $World.registry[$Key] = @{} }
     $World.registry[$Key][$Name] = $Value
     $World.registry[$Key]["$Name#type"] = $Type
-    Add-Effect ('registry.set {0} {1} {2} {3}' -f $Key, $Name, $Type, (@($Value) -join '|')).TrimEnd()
+    Add-Effect ('registry.set {0} {1} {2} {3}' -f $Key, $Name, $Type, (@($Value) -join '|')).TrimEnd(' ')
 }
 
 # The names of the machine's variables, which a process has from its start.
