@@ -28,6 +28,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 )
 
 const managerName = "capwin-manager"
@@ -73,6 +74,7 @@ type managerFlags struct {
 	azureClouds     string
 	azureCloud      string
 	azureNamespaces []string
+	azureIdentities []string
 }
 
 func newFlags(fs *pflag.FlagSet) *managerFlags {
@@ -138,9 +140,12 @@ func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
 func (f *managerFlags) addAzureFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.azureClouds, "azure-clouds", "", "File with clouds beside those of Microsoft that machines in Azure may name.")
 	fs.StringVar(&f.azureCloud, "azure-cloud", "",
-		"Cloud of Secrets without the key cloud and of identities, where no AzureCluster says another; empty means AzurePublicCloud.")
+		"Cloud of identities, and of Secrets without the key cloud where no AzureCluster says another; empty means AzurePublicCloud.")
 	fs.StringSliceVar(&f.azureNamespaces, "azure-namespaces", nil,
 		"Namespaces whose machines may use the manager's own identity in Azure; empty means none.")
+	fs.StringSliceVar(&f.azureIdentities, "azure-identities", nil,
+		"Entries CLIENTID=NAMESPACE or CLIENTID@CLOUD=NAMESPACE: machines of the namespace (* is all) may use an AzureClusterIdentity "+
+			"with this client id that the manager proves by itself, with its token or its node; empty means none.")
 }
 
 // azure is the provider of machines in Azure.
@@ -153,7 +158,17 @@ func (f *managerFlags) azure() (azure.Provider, error) {
 		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not known; use one of %s",
 			f.azureCloud, strings.Join(book.Names(), ", "))
 	}
-	return azure.Provider{Book: book, Cloud: f.azureCloud, Namespaces: f.azureNamespaces}, nil
+	loans, err := placement.ReadLoans(f.azureIdentities)
+	if err != nil {
+		return azure.Provider{}, fmt.Errorf("--azure-identities: %w", err)
+	}
+	for _, name := range loans.Clouds() {
+		if _, known := book.Named(name); !known {
+			return azure.Provider{}, fmt.Errorf("--azure-identities: the cloud %s is not known; use one of %s",
+				name, strings.Join(book.Names(), ", "))
+		}
+	}
+	return azure.Provider{Book: book, Cloud: f.azureCloud, Namespaces: f.azureNamespaces, Loans: loans}, nil
 }
 
 // wanted checks the flags and returns the providers to run.

@@ -97,11 +97,20 @@ func TestFlagsOfAzure(t *testing.T) {
 	const at = ", resourceManagerEndpoint: https://arm.example.com, authority: https://login.example.com}]"
 	own, taken := file("own", "clouds: [{name: Own"+at), file("taken", "clouds: [{name: AzureChinaCloud"+at)
 	empty, broken := file("empty", ""), file("broken", "clouds: [{name: Own, endpoint: x}]")
+	const guid, other = "11111111-2222-3333-4444-555555555555", "21111111-2222-3333-4444-555555555555"
 	const microsoft = "AzurePublicCloud, AzureUSGovernmentCloud, AzureChinaCloud"
 	for _, c := range []struct{ arguments, cloud, namespaces, refused string }{
 		{arguments: ""},
 		{arguments: "--azure-cloud=AzureChinaCloud --azure-namespaces=a,b", cloud: "AzureChinaCloud", namespaces: "a b"},
 		{arguments: "--azure-clouds=" + own + " --azure-cloud=Own", cloud: "Own"},
+		{arguments: "--azure-identities="},
+		{arguments: "--azure-identities=" + guid + "=team-a," + guid + "=team-b," + other + "@AzureChinaCloud=*"},
+		{arguments: "--azure-identities=*=team-a", refused: `--azure-identities: "*=team-a" would lend every identity`},
+		{arguments: "--azure-identities=" + guid, refused: `--azure-identities: "` + guid + `" is not of the form CLIENTID=NAMESPACE`},
+		{
+			arguments: "--azure-identities=" + guid + "@Own=team-a",
+			refused:   "--azure-identities: the cloud Own is not known; use one of " + microsoft,
+		},
 		{arguments: "--azure-cloud=Own", refused: "--azure-cloud=Own is not known; use one of " + microsoft},
 		{
 			arguments: "--azure-clouds=" + own + " --azure-cloud=own",

@@ -23,6 +23,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -325,10 +326,12 @@ func TestWithoutSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := identityOf(map[string]any{"list": []any{"team"}})
 		spec, _ := o.Object["spec"].(map[string]any)
-		spec["type"] = "WorkloadIdentity"
+		const client = "99999999-0000-4000-8000-000000000009"
+		spec["type"], spec["clientID"] = "WorkloadIdentity", client
 		delete(spec, "clientSecret")
 		a := newAPI(o, team(nil))
-		rights := expect.Got(settled(started(t, a), azure.Provider{}, mine))(t)
+		lent := azure.Provider{Loans: placement.Loans{{ClientID: client, Namespace: "team"}}}
+		rights := expect.Got(settled(started(t, a), lent, mine))(t)
 		expect.Same(t, "proof", 0, len(rights.Data))
 		a.mu.Lock()
 		defer a.mu.Unlock()

@@ -49,6 +49,8 @@ type Grant struct {
 	Secret Key
 	// Cloud is the one to log in to; empty for the manager's usual one.
 	Cloud string
+	// AskedBy and AskedCloud say who asked for a proof of others, and for which cloud.
+	AskedBy, AskedCloud string
 }
 
 // Place is what a cloud that inherits is told of where a VM goes.

@@ -48,7 +48,7 @@ func (p Provider) Inspect(
 	if err != nil {
 		return nil, err
 	}
-	p.grant.Cloud = otherCloud(string(where.Cloud))
+	p.grant.Cloud = placement.OtherCloud(string(where.Cloud))
 	who, err := p.signIn(credentials)
 	if err != nil {
 		return nil, err

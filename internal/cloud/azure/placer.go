@@ -70,7 +70,7 @@ func (p Provider) Allow(by cloud.Asker, identity *unstructured.Unstructured) (cl
 	if identity != nil {
 		var of placement.Identity
 		if of, err = placement.ReadIdentity(identity); err == nil {
-			grant, err = placement.Use(by, of)
+			grant, err = placement.Use(by, of, p.Loans)
 		}
 	}
 	if err != nil {
@@ -78,17 +78,9 @@ func (p Provider) Allow(by cloud.Asker, identity *unstructured.Unstructured) (cl
 	}
 	return cloud.Grant{
 		Proof: string(grant.Proof), ClientID: grant.ClientID, TenantID: grant.TenantID,
-		Secret: cloud.Key{Namespace: grant.SecretNamespace, Name: grant.SecretName}, Cloud: otherCloud(by.Cloud),
+		Secret: cloud.Key{Namespace: grant.SecretNamespace, Name: grant.SecretName}, Cloud: grant.Cloud,
+		AskedBy: grant.AskedBy, AskedCloud: grant.AskedCloud,
 	}, nil
-}
-
-// otherCloud is the cloud of an AzureCluster if that says which. The public one is its default, and so says nothing: the
-// manager's usual cloud may be another.
-func otherCloud(name string) string {
-	if name == string(infrav1.AzurePublicCloud) {
-		return ""
-	}
-	return name
 }
 
 // As is the provider with the rights of a grant.
@@ -108,6 +100,7 @@ func (p Provider) signIn(secret map[string][]byte) (principal, error) {
 		grant = placement.Grant{
 			Proof: placement.Proof(p.grant.Proof), ClientID: p.grant.ClientID, TenantID: p.grant.TenantID,
 			SecretNamespace: p.grant.Secret.Namespace, SecretName: p.grant.Secret.Name,
+			AskedBy: p.grant.AskedBy, AskedCloud: p.grant.AskedCloud,
 		}
 	}
 	who, err := login.Open(login.Request{Grant: grant, Secret: secret, Cloud: cmp.Or(p.grant.Cloud, p.Cloud), Book: p.Book})

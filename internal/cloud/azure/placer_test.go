@@ -24,10 +24,9 @@ func TestCloudOfAPlace(t *testing.T) {
 		"": "login.microsoftonline.com", infrav1.AzurePublicCloud: "login.microsoftonline.com",
 		infrav1.AzureUSGovernmentCloud: "login.microsoftonline.us", infrav1.AzureChinaCloud: "login.chinacloudapi.cn",
 	} {
-		p := Provider{Namespaces: []string{"team"}}
-		grant := expect.Got(p.Allow(cloud.Asker{Namespace: "team", Cloud: string(place)}, nil))(t)
-		grant.Proof = "ClientSecret"
-		who := expect.Got(p.As(grant).(Provider).signIn(secret))(t)
+		p := Provider{}
+		grant := expect.Got(p.Allow(cloud.Asker{Namespace: "team", Cloud: string(place)}, servicePrincipal("team")))(t)
+		who := expect.Got(p.As(grant).(Provider).signIn(map[string][]byte{"clientSecret": []byte("a secret")}))(t)
 		if !strings.Contains(who.cloud.ActiveDirectoryAuthorityHost, host) {
 			t.Errorf("%q logs in at %s, want %s", place, who.cloud.ActiveDirectoryAuthorityHost, host)
 		}

@@ -95,7 +95,10 @@ func (m *Machine) WriteFile(name string, content []byte, sddl string) error {
 		if err := errors.Join(m.unheld(name), m.makeAbove(name)); err != nil {
 			return err
 		}
-		if strings.HasSuffix(name, `\`) {
+		if strings.HasSuffix(name, `\`) { // the new file is beside what it cannot replace
+			if sddl != "" {
+				m.tell("acl %s %s", name, sddl)
+			}
 			return errors.Join(m.makeAbove(name+"new"), fmt.Errorf("write %s: is a directory", name))
 		}
 		if err := m.anew(name, sddl); err != nil {

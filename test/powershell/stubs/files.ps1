@@ -46,10 +46,10 @@ function Move-OverFile([string]$From, [string]$To, [bool]$Anew) {
 
 function Add-Folder([string]$Path, [string]$Sddl) {
     Enter-Stub 'Add-Folder'
-    if ([IO.Directory]::Exists($Path)) { return }
-    Add-Effect "directory $(ConvertTo-WorldPath $Path)"
+    $new = -not [IO.Directory]::Exists($Path)
+    if ($new) { Add-Effect "directory $(ConvertTo-WorldPath $Path)" }
     try { Save-RealFolder $Path $Sddl }
-    finally { if (-not [IO.Directory]::Exists($Path)) { $World.effects = @($World.effects | Select-Object -SkipLast 1) } }
+    finally { if ($new -and -not [IO.Directory]::Exists($Path)) { $World.effects = @($World.effects | Select-Object -SkipLast 1) } }
 }
 
 function Clear-Path([string]$Path) {

@@ -182,7 +182,7 @@ func use(t *testing.T, kind, client string) placement.Grant {
 	return expect.Got(placement.Use(byTeam, placement.Identity{
 		Namespace: "identities", Name: "one", Type: kind, ClientID: client, TenantID: armsim.Tenant, SecretName: "proof",
 		Allowed: &placement.Allowed{},
-	}))(t)
+	}, placement.Loans{{ClientID: client, Namespace: byTeam.Namespace}}))(t)
 }
 
 func certificateOf(public crypto.PublicKey, signer crypto.Signer) ([]byte, error) {

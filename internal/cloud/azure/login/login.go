@@ -101,6 +101,9 @@ func (r Request) read() (input, error) {
 	if !ok {
 		return input{}, unknownCloud(r.Cloud, r.Book)
 	}
+	if err := r.Grant.In(at.Name); err != nil {
+		return input{}, err
+	}
 	in, err := r.own(at)
 	in.cloud = at
 	return in, err

@@ -66,6 +66,11 @@ func (r Request) fromSecret() (input, error) {
 	if in.cloud, err = s.cloud(r.Cloud, r.Book); err != nil {
 		return input{}, err
 	}
+	if !s.has(keyCloud) && !s.has(keyEndpoint) { // else who offers the proof has said where it belongs
+		if err := r.Grant.In(in.cloud.Name); err != nil {
+			return input{}, err
+		}
+	}
 	return in, s.proof(&in, r.Grant)
 }
 

@@ -39,8 +39,8 @@ func TestLongWords(t *testing.T) {
 		_, noGroup := group(&infrav1.AzureVM{SubscriptionID: x(224 + over), ResourceGroup: "g"}, "", cluster{})
 		foreign := someIdentity("ServicePrincipal", &Allowed{})
 		foreign.SecretNamespace = x(63 + over)
-		_, elsewhere := Use(byTeam, foreign)
-		_, unknown := Use(byTeam, someIdentity(x(64+over), &Allowed{}))
+		_, elsewhere := Use(byTeam, foreign, nil)
+		_, unknown := Use(byTeam, someIdentity(x(64+over), &Allowed{}), nil)
 		for what, err := range map[string]error{
 			"group": noGroup, "namespace of a Secret": elsewhere, "type": unknown,
 			"edge zone": cluster{}.check(&unstructured.Unstructured{}, x(64+over)),

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -50,6 +51,11 @@ type Grant struct {
 	ClientID, TenantID string
 	// SecretNamespace and SecretName name the Secret with the proof; they are empty for an ambient one.
 	SecretNamespace, SecretName string
+	// Cloud is where the identity is; empty for the manager's usual one.
+	Cloud string
+	// AskedBy and AskedCloud are the asker's namespace and the cloud that its AzureCluster names. They count for a proof of
+	// others: it is not sent there for that reason.
+	AskedBy, AskedCloud string
 }
 
 // OwnSecret grants a Secret of the asker's own namespace.
@@ -64,11 +70,20 @@ func Own(by cloud.Asker, allowed *Allowed) (Grant, error) {
 			"the machine names no identity, and the manager may not use its own for "+
 				"namespace %s: set spec.identityRef, or allow the namespace with the manager's flags", by.Namespace)
 	}
-	return Grant{Proof: Manager}, nil
+	return Grant{Proof: Manager, AskedBy: by.Namespace, AskedCloud: OtherCloud(by.Cloud)}, nil
 }
 
-// Use grants an AzureClusterIdentity, or says why not.
-func Use(by cloud.Asker, i Identity) (Grant, error) {
+// OtherCloud is the cloud of an AzureCluster if that says which. The public one is its default, and so says nothing: the
+// manager's usual cloud may be another.
+func OtherCloud(name string) string {
+	if name == string(infrav1.AzurePublicCloud) {
+		return ""
+	}
+	return name
+}
+
+// Use grants an AzureClusterIdentity, or says why not. What its author writes grants no proof of the manager's: loans do.
+func Use(by cloud.Asker, i Identity, loans Loans) (Grant, error) {
 	name := i.Namespace + "/" + i.Name
 	switch {
 	case i.Missing:
@@ -89,7 +104,7 @@ func Use(by cloud.Asker, i Identity) (Grant, error) {
 		return Grant{}, deny(infrav1.CredentialsRejectedReason, "AzureClusterIdentity %s reads a file of its manager, which is not "+
 			"supported: use a Secret or the type WorkloadIdentity", name)
 	}
-	return i.grant(name)
+	return i.grant(name, by, loans)
 }
 
 // proofs are those of the types of an AzureClusterIdentity.
@@ -101,13 +116,26 @@ var proofs = map[string]Proof{
 	"ServicePrincipalCertificate": Certificate,
 }
 
-func (i Identity) grant(name string) (Grant, error) {
+func (i Identity) grant(name string, by cloud.Asker, loans Loans) (Grant, error) {
 	g := Grant{Proof: proofs[i.Type], ClientID: i.ClientID, TenantID: i.TenantID}
+	loan, lent := loans.to(i.ClientID, by.Namespace)
+	if i.Namespace == by.Namespace && !g.Proof.Ambient() {
+		g.Cloud = OtherCloud(by.Cloud)
+	} else {
+		g.Cloud, g.AskedBy, g.AskedCloud = loan.Cloud, by.Namespace, OtherCloud(by.Cloud)
+	}
 	switch {
 	case g.Proof == "":
 		return Grant{}, deny(infrav1.CredentialsRejectedReason, "AzureClusterIdentity %s has the type %q, which is not known: use "+
 			"WorkloadIdentity, UserAssignedMSI, ServicePrincipal, ManualServicePrincipal or ServicePrincipalCertificate",
 			name, cloud.Clean(i.Type, 64))
+	case g.Proof.Ambient() && !clientID.MatchString(i.ClientID):
+		return Grant{}, deny(infrav1.CredentialsRejectedReason,
+			"AzureClusterIdentity %s has a clientID that is none: write an id such as %s", name, example)
+	case g.Proof.Ambient() && !lent:
+		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s is proved by the manager itself, and the "+
+			"operator has not lent its client to namespace %s: add the entry %s to the manager's flag --azure-identities, or use a Secret",
+			name, by.Namespace, Loan{ClientID: strings.ToLower(i.ClientID), Namespace: by.Namespace})
 	case g.Proof.Ambient():
 		return g, nil
 	case i.SecretName == "":
@@ -120,6 +148,24 @@ func (i Identity) grant(name string) (Grant, error) {
 	}
 	g.SecretNamespace, g.SecretName = i.Namespace, i.SecretName
 	return g, nil
+}
+
+// In refuses a cloud that the asker's AzureCluster does not name, if it names one, for a proof of others. at is where the
+// identity logs in.
+func (g Grant) In(at string) error {
+	switch {
+	case g.AskedCloud == "" || g.AskedCloud == at:
+		return nil
+	case g.Proof == Manager:
+		return deny(infrav1.CredentialsMissingReason,
+			"the AzureCluster of namespace %s is in %s, and the manager's own identity in %s: set spec.identityRef to an identity there",
+			g.AskedBy, g.AskedCloud, at)
+	}
+	client := cloud.Clean(g.ClientID, len(example))
+	return deny(infrav1.CredentialsMissingReason,
+		"the AzureCluster of namespace %s is in %s, and client %s was not lent there: if it is there, add the entry %s to the "+
+			"manager's flag --azure-identities, or the key cloud to the Secret that proves it", g.AskedBy, g.AskedCloud, client,
+		Loan{ClientID: strings.ToLower(client), Cloud: g.AskedCloud, Namespace: g.AskedBy})
 }
 
 // At refuses to send an ambient proof to an endpoint that a user chose. chosen says whether the endpoint stands in the

@@ -13,8 +13,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
+const aClient = "aaaaaaaa-1111-4222-8333-444444444444"
+
 var (
-	byTeam = cloud.Asker{Namespace: "team", Labels: map[string]string{"azure": "allowed"}}
+	lentToTeam = Loans{{ClientID: aClient, Namespace: "team"}}
+	byTeam     = cloud.Asker{Namespace: "team", Labels: map[string]string{"azure": "allowed"}}
 	// allowances are the shapes of allowedNamespaces, and whether each lets byTeam in.
 	allowances = []struct {
 		name    string
@@ -42,7 +45,7 @@ var (
 
 func someIdentity(kind string, allowed *Allowed) Identity {
 	return Identity{
-		Namespace: "identities", Name: "clusters", Type: kind, ClientID: "client", TenantID: "tenant",
+		Namespace: "identities", Name: "clusters", Type: kind, ClientID: aClient, TenantID: "tenant",
 		SecretNamespace: "identities", SecretName: "proof", Allowed: allowed,
 	}
 }
@@ -62,7 +65,7 @@ func TestLabelsUnread(t *testing.T) {
 		"the labels are read":             {false, &Allowed{Selector: helps}, true, false},
 		"the namespace is named, as well": {true, &Allowed{List: []string{"team"}, Selector: helps}, false, false},
 	} {
-		_, err := Use(cloud.Asker{Namespace: "team", Unread: test.unread}, someIdentity("WorkloadIdentity", test.allowed))
+		_, err := Use(cloud.Asker{Namespace: "team", Unread: test.unread}, someIdentity("WorkloadIdentity", test.allowed), lentToTeam)
 		says := err != nil && strings.Contains(err.Error(), "does not allow namespace team")
 		hint := err != nil && strings.Contains(err.Error(), "may not read Namespaces")
 		if says != test.says || hint != test.hint {
@@ -95,12 +98,15 @@ func TestWhoMayUseAnIdentity(t *testing.T) {
 				identity.Namespace, identity.SecretNamespace = home, home
 				want := Grant{}
 				if allowance.in && kind.proof != "" {
-					want = Grant{Proof: kind.proof, ClientID: "client", TenantID: "tenant"}
+					want = Grant{Proof: kind.proof, ClientID: aClient, TenantID: "tenant", AskedBy: "team"}
 				}
 				if want.Proof != "" && kind.secret {
 					want.SecretNamespace, want.SecretName = home, "proof"
 				}
-				got, err := Use(byTeam, identity)
+				if want.Proof != "" && kind.secret && home == byTeam.Namespace {
+					want.AskedBy = "" // the proof is the asker's own
+				}
+				got, err := Use(byTeam, identity, lentToTeam)
 				if diff := cmp.Diff(want, got); diff != "" || (err == nil) != (want.Proof != "") {
 					t.Errorf("%s: %v\n%s", name, err, diff)
 				}
@@ -138,7 +144,7 @@ func TestIdentityThatCannotBeUsed(t *testing.T) {
 	} {
 		identity := someIdentity("ServicePrincipal", &Allowed{})
 		test.change(&identity)
-		got, err := Use(byTeam, identity)
+		got, err := Use(byTeam, identity, lentToTeam)
 		var told *cloud.Error
 		if !errors.As(err, &told) || told.Kind != cloud.Denied || told.Reason != test.reason ||
 			got != (Grant{}) || !strings.Contains(told.Message, test.says) {
@@ -147,7 +153,7 @@ func TestIdentityThatCannotBeUsed(t *testing.T) {
 	}
 	identity := someIdentity("ServicePrincipal", &Allowed{})
 	identity.SecretNamespace = ""
-	if got, err := Use(byTeam, identity); err != nil || got.SecretNamespace != "identities" {
+	if got, err := Use(byTeam, identity, lentToTeam); err != nil || got.SecretNamespace != "identities" {
 		t.Errorf("a Secret without a namespace is in the identity's: %v, %v", got, err)
 	}
 }

@@ -1,0 +1,94 @@
+package placement
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+)
+
+// Loans are the operator's word: which namespaces may use which of the identities that the manager proves by itself, with its
+// token or the managed identities of its node. No object that a tenant may write lends one.
+type Loans []Loan
+
+// Loan lends the identity of a client to a namespace, or to all of them, which is "*". Cloud is where the identity is; empty for
+// the manager's usual one.
+type Loan struct{ ClientID, Cloud, Namespace string }
+
+// everyNamespace stands for all namespaces in an entry.
+const everyNamespace = "*"
+
+// ReadLoans reads entries of the form CLIENTID[@CLOUD]=NAMESPACE.
+func ReadLoans(entries []string) (Loans, error) {
+	var all Loans
+	for _, entry := range entries {
+		loan, err := readLoan(strings.TrimSpace(entry))
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range all {
+			if other.ClientID == loan.ClientID && other.Cloud != loan.Cloud {
+				return nil, fmt.Errorf("%q: client %s is in another cloud in an entry before; an identity is in one cloud, so name the "+
+					"same in each of its entries", entry, loan.ClientID)
+			}
+		}
+		all = append(all, loan)
+	}
+	return all, nil
+}
+
+func readLoan(entry string) (Loan, error) {
+	who, namespace, whole := strings.Cut(entry, "=")
+	client, at, withCloud := strings.Cut(who, "@")
+	loan := Loan{ClientID: strings.ToLower(client), Cloud: at, Namespace: namespace}
+	switch {
+	case !whole || withCloud && at == "":
+		return loan, fmt.Errorf("%q is not of the form CLIENTID=NAMESPACE or CLIENTID@CLOUD=NAMESPACE, such as %s=team-a",
+			entry, example)
+	case client == everyNamespace:
+		return loan, fmt.Errorf("%q would lend every identity that trusts the manager; name one client id in each entry", entry)
+	case !clientID.MatchString(client):
+		return loan, fmt.Errorf("%q does not begin with a client id such as %s", entry, example)
+	case namespace != everyNamespace && len(validation.ValidateNamespaceName(namespace, false)) > 0:
+		return loan, fmt.Errorf("%q lends to %q, which is no name of a namespace; use one such as team-a, or * for all",
+			entry, namespace)
+	}
+	return loan, nil
+}
+
+const example = "00000000-0000-0000-0000-000000000000"
+
+var clientID = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+
+// Clouds are those that the entries name.
+func (l Loans) Clouds() []string {
+	var all []string
+	for _, loan := range l {
+		if loan.Cloud != "" {
+			all = append(all, loan.Cloud)
+		}
+	}
+	return all
+}
+
+// to is the entry by which a namespace may use the identity of a client.
+func (l Loans) to(client, namespace string) (Loan, bool) {
+	at := slices.IndexFunc(l, func(loan Loan) bool {
+		return strings.EqualFold(loan.ClientID, client) && (loan.Namespace == namespace || loan.Namespace == everyNamespace)
+	})
+	if at < 0 {
+		return Loan{}, false
+	}
+	return l[at], true
+}
+
+// String is the entry.
+func (l Loan) String() string {
+	at := l.ClientID
+	if l.Cloud != "" {
+		at += "@" + l.Cloud
+	}
+	return at + "=" + l.Namespace
+}
