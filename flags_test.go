@@ -104,6 +104,7 @@ func TestFlagsOfAzure(t *testing.T) {
 		{arguments: "--azure-cloud=AzureChinaCloud --azure-namespaces=a,b", cloud: "AzureChinaCloud", namespaces: "a b"},
 		{arguments: "--azure-clouds=" + own + " --azure-cloud=Own", cloud: "Own"},
 		{arguments: "--azure-identities="},
+		{arguments: `--azure-identities=""`},
 		{arguments: "--azure-identities=" + guid + "=team-a," + guid + "=team-b," + other + "@AzureChinaCloud=*"},
 		{arguments: "--azure-identities=*=team-a", refused: `--azure-identities: "*=team-a" would lend every identity`},
 		{arguments: "--azure-identities=" + guid, refused: `--azure-identities: "` + guid + `" is not of the form CLIENTID=NAMESPACE`},

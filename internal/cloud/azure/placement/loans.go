@@ -24,6 +24,9 @@ const everyNamespace = "*"
 func ReadLoans(entries []string) (Loans, error) {
 	var all Loans
 	for _, entry := range entries {
+		if entry == "" {
+			continue
+		}
 		loan, err := readLoan(strings.TrimSpace(entry))
 		if err != nil {
 			return nil, err
