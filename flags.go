@@ -28,7 +28,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 )
 
 const managerName = "capwin-manager"
@@ -158,17 +157,11 @@ func (f *managerFlags) azure() (azure.Provider, error) {
 		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not known; use one of %s",
 			f.azureCloud, strings.Join(book.Names(), ", "))
 	}
-	loans, err := placement.ReadLoans(f.azureIdentities)
+	p, err := azure.Provider{Book: book, Cloud: f.azureCloud, Namespaces: f.azureNamespaces}.Lend(f.azureIdentities)
 	if err != nil {
 		return azure.Provider{}, fmt.Errorf("--azure-identities: %w", err)
 	}
-	for _, name := range loans.Clouds() {
-		if _, known := book.Named(name); !known {
-			return azure.Provider{}, fmt.Errorf("--azure-identities: the cloud %s is not known; use one of %s",
-				name, strings.Join(book.Names(), ", "))
-		}
-	}
-	return azure.Provider{Book: book, Cloud: f.azureCloud, Namespaces: f.azureNamespaces, Loans: loans}, nil
+	return p, nil
 }
 
 // wanted checks the flags and returns the providers to run.

@@ -83,7 +83,11 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Credentials: &credentials.Keeper{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
 		},
-		Identities:  others,
+		Identities: others,
+		Held: &credentials.Keeper{
+			Kind: identities.Kind, Read: others.Read,
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
+		},
 		Accounts:    register,
 		Changed:     changed,
 		Ears:        ears,
@@ -109,10 +113,15 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, cl
 	}).SetupWithManager(ctx, mgr, controllerOptions(flags.configConcurrency))
 }
 
-// controllerOptions bounds the back-off, so that after an outage of an hour no object waits another quarter of an hour.
+// longestPass ends a reconcile whose call is never answered, as of an API server behind a proxy that has lost it. The slowest pass
+// of a cloud has a login and three more calls, each with a limit of its own: a shorter time would end what goes on.
+const longestPass = 2 * time.Minute
+
+// controllerOptions bounds a pass, and the back-off, so that after an outage of an hour no object waits another quarter of an hour.
 func controllerOptions(concurrency int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: concurrency,
+		ReconciliationTimeout:   longestPass,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](50*time.Millisecond, time.Minute),
 	}
 }

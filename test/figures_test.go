@@ -156,6 +156,7 @@ var figures = map[string]string{
 	"internal/workload.reread":                    "3m0s",
 	"internal/workload.rereadFailed":              "10s",
 	"internal/workload.unused":                    "15m0s",
+	"longestPass":                                 "2m0s",
 	"minTokenTTL":                                 "1m0s",
 	"newFlags":                                    "10m0s",
 }

@@ -13,6 +13,7 @@
 //     One that is being deleted serves these machines until then. Free ends that for a machine, before the machine itself is let
 //     go. A Secret that is being deleted goes only when each of its last machines is gone or has RemovedAnnotation.
 //   - The Secrets of a namespace hold at most MaxKept bytes. What is more is refused.
+//   - An AzureClusterIdentity of the machine's namespace, and its Secret, are held in the same way.
 package credentials
 
 import (
@@ -34,8 +35,11 @@ import (
 // MaxKept is how many bytes of Secrets are kept for one namespace.
 const MaxKept = 4 << 20
 
-// Keeper keeps Secrets. Setup starts it.
+// Keeper keeps Secrets, or other objects that name one. Setup starts it.
 type Keeper struct {
+	// Kind is what it keeps, and Read reads one; empty for Secrets. Only a Secret has data.
+	Kind string
+	Read func(ctx context.Context, name types.NamespacedName) (client.Object, error)
 	// Live reads from the API server itself: Secrets are never cached. Client writes.
 	Live   client.Reader
 	Client client.Client
@@ -83,6 +87,16 @@ func (k *Keeper) Of(name, machine types.NamespacedName) (Secret, error) {
 		return Secret{}, phase.ErrAwaited
 	}
 	return s.Secret, nil
+}
+
+// Follow takes over which Secret a machine uses now, where that does not stand in the machine alone. Before Setup, none is.
+func (k *Keeper) Follow(windows *infrav1.WindowsMachine) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.secretOf == nil {
+		return
+	}
+	k.change(client.ObjectKeyFromObject(windows), k.useOf(windows))
 }
 
 // Free says that a machine needs its Secret no more, because nothing is left of its VM. Where the finalizer is to be taken off

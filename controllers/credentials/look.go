@@ -50,9 +50,7 @@ func (k *Keeper) Setup(ctx context.Context, mgr ctrl.Manager, secretOf func(*inf
 
 func (k *Keeper) saw(object any) {
 	if windows, ok := object.(*infrav1.WindowsMachine); ok {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.change(client.ObjectKeyFromObject(windows), k.useOf(windows))
+		k.Follow(windows)
 	}
 }
 
@@ -105,11 +103,10 @@ func (k *Keeper) run(ctx context.Context) {
 func (k *Keeper) look(ctx context.Context, name types.NamespacedName) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var got corev1.Secret
-	err := k.Live.Get(ctx, name, &got)
+	got, data, err := k.read(ctx, name)
 	var unheld error
 	if err == nil {
-		unheld = k.hold(ctx, &got)
+		unheld = k.hold(ctx, got)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -122,7 +119,7 @@ func (k *Keeper) look(ctx context.Context, name types.NamespacedName) {
 	case err != nil:
 		k.fail(ctx, name, s, err)
 	default:
-		k.take(s, name.Namespace, Secret{Exists: true, Going: !got.DeletionTimestamp.IsZero(), Data: got.Data})
+		k.take(s, name.Namespace, Secret{Exists: true, Going: !got.GetDeletionTimestamp().IsZero(), Data: data})
 		k.tell(ctx, name, s)
 	}
 	for machine := range s.waiting {
@@ -134,24 +131,36 @@ func (k *Keeper) look(ctx context.Context, name types.NamespacedName) {
 	}
 }
 
+func (k *Keeper) read(ctx context.Context, name types.NamespacedName) (client.Object, map[string][]byte, error) {
+	if k.Read != nil {
+		got, err := k.Read(ctx, name)
+		return got, nil, err
+	}
+	var got corev1.Secret
+	err := k.Live.Get(ctx, name, &got)
+	return &got, got.Data, err
+}
+
+func (k *Keeper) kind() string { return cmp.Or(k.Kind, "Secret") }
+
 // hold puts our finalizer on a Secret or takes it off. Another client may change the Secret as well: then the patch is refused,
 // and the finalizers of others stay as they are.
-func (k *Keeper) hold(ctx context.Context, got *corev1.Secret) error {
+func (k *Keeper) hold(ctx context.Context, got client.Object) error {
 	name, change := client.ObjectKeyFromObject(got), k.changeOf(got)
 	if change == nil {
 		return nil
 	}
-	before := got.DeepCopy()
+	before := got.DeepCopyObject().(client.Object)
 	change(got, infrav1.CredentialsFinalizer)
 	err := k.Client.Patch(ctx, got, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
 		if !apierrors.IsConflict(err) {
-			ctrl.LoggerFrom(ctx).Error(err, "Cannot change the finalizer of a Secret", "secret", name)
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot change the finalizer of credentials", "kind", k.kind(), "secret", name)
 		}
-		return fmt.Errorf("patch finalizers of secret %s: %w", name.Name, err)
+		return fmt.Errorf("patch finalizers of %s %s: %w", k.kind(), name.Name, err)
 	}
 	held := controllerutil.ContainsFinalizer(got, infrav1.CredentialsFinalizer)
-	ctrl.LoggerFrom(ctx).Info("Changed the finalizer of a Secret", "secret", name, "held", held)
+	ctrl.LoggerFrom(ctx).Info("Changed the finalizer of credentials", "kind", k.kind(), "secret", name, "held", held)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.secrets[name].held = held
@@ -160,17 +169,17 @@ func (k *Keeper) hold(ctx context.Context, got *corev1.Secret) error {
 
 // changeOf is what must be done to the finalizer; nil if it is as it must be. While we do it, the Secret counts as held: a
 // machine that is let go waits for it.
-func (k *Keeper) changeOf(got *corev1.Secret) func(client.Object, string) bool {
+func (k *Keeper) changeOf(got client.Object) func(client.Object, string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.secrets[client.ObjectKeyFromObject(got)]
 	s.held = controllerutil.ContainsFinalizer(got, infrav1.CredentialsFinalizer)
 	switch needed := s.needed(); {
-	case !got.DeletionTimestamp.IsZero() && s.anyUnsure():
+	case !got.GetDeletionTimestamp().IsZero() && s.anyUnsure():
 		return nil // and none is put on what is being deleted
 	case s.held && !needed:
 		return controllerutil.RemoveFinalizer
-	case !s.held && needed && got.DeletionTimestamp.IsZero(): // else the API server takes no new finalizers
+	case !s.held && needed && got.GetDeletionTimestamp().IsZero(): // else the API server takes no new finalizers
 		s.held = true
 		return controllerutil.AddFinalizer
 	}
@@ -197,7 +206,7 @@ func (k *Keeper) take(s *secret, namespace string, read Secret) {
 func (k *Keeper) fail(ctx context.Context, name types.NamespacedName, s *secret, err error) {
 	err = fmt.Errorf("get credentials: %w", err)
 	if s.known {
-		ctrl.LoggerFrom(ctx).Error(err, "A Secret cannot be read; what was known of it stands", "secret", name)
+		ctrl.LoggerFrom(ctx).Error(err, "Credentials cannot be read; what was known of them stands", "kind", k.kind(), "secret", name)
 		return
 	}
 	if s.err == nil {
@@ -231,11 +240,11 @@ func (k *Keeper) tell(ctx context.Context, name types.NamespacedName, s *secret)
 		}
 	}
 	first := slices.MinFunc(machines, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
-	ctrl.LoggerFrom(ctx).Info("A Secret is being deleted and waits for its machines", "secret", name, "machines", len(machines))
+	ctrl.LoggerFrom(ctx).Info("Credentials are being deleted and wait for their machines", "kind", k.kind(), "secret", name, "machines", len(machines))
 	about := &infrav1.WindowsMachine{}
 	about.Namespace, about.Name, about.UID = first.Namespace, first.Name, s.users[first].uid
 	k.Events.Eventf(about, nil, corev1.EventTypeWarning, infrav1.CredentialsBeingDeletedReason, "Reconcile",
-		"Secret %s is being deleted; it stays until the VMs that cannot be removed without it are gone (machines: %d)", name.Name,
+		"%s %s is being deleted; it stays until the VMs that cannot be removed without it are gone (machines: %d)", k.kind(), name.Name,
 		len(machines))
 }
 

@@ -8,14 +8,16 @@
 //     forbidden would keep the whole manager from starting.
 //   - When one has changed, all machines that asked for it are woken.
 //   - While one cannot be read, what was known of it stands. One that was never readable is told with the right that is missing.
-//   - What nobody has asked for in half an hour is forgotten.
+//   - Where the identity or its Secret is gone, the rights that were good before stand for machines that are being deleted. One that
+//     is there and does not allow the namespace any more ends them at once.
+//   - What nobody has asked for in half an hour is forgotten, and it all is when the manager ends.
 //
-// The Secret of an AzureClusterIdentity gets no finalizer of ours: it belongs to who offers the identity. Without it, machines
-// wait with CredentialsMissing.
+// What is in a machine's own namespace is also held, by the room credentials. What is elsewhere belongs to who offers it.
 package identities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -56,13 +58,16 @@ type Rights struct {
 	// Provider is the cloud with these rights, and Data what its account is made of.
 	Provider cloud.Provider
 	Data     map[string][]byte
+	// Going says that the identity or its Secret is being deleted, and waits for machines.
+	Going bool
 }
 
 // Use is a machine and the identity it asks for; without a name, it asks for the manager's own. Cloud is the one that its place
-// is in, if that says so.
+// is in, if that says so. Holds says that it may have a VM, and Deleting that it wants to be rid of that.
 type Use struct {
 	Machine, Identity types.NamespacedName
 	Cloud             string
+	Holds, Deleting   bool
 }
 
 // Holder stands for the use of an identity where that of a Secret has the Secret's name: no Secret is called so. People read it
@@ -80,13 +85,22 @@ func (u Use) String() string {
 	if u.Identity.Name == "" {
 		return "the manager's own identity"
 	}
-	return kindOf + " " + u.Identity.String()
+	return Kind + " " + u.Identity.String()
 }
 
-const kindOf = "AzureClusterIdentity"
+// Kind is that of identities.
+const Kind = string(infrav1.IdentityAzureCluster)
 
 // Of says whose rights a machine has.
 func (k *Keeper) Of(p cloud.Placer, use Use) (Rights, error) {
+	rights, err := k.of(p, use)
+	if use.Identity.Name == "" || errors.Is(err, phase.ErrAwaited) {
+		return rights, err
+	}
+	return k.standing(use, rights, err)
+}
+
+func (k *Keeper) of(p cloud.Placer, use Use) (Rights, error) {
 	if use.Identity.Name == "" {
 		grant, err := p.Allow(cloud.Asker{Namespace: use.Machine.Namespace, Cloud: use.Cloud}, nil)
 		return Rights{Provider: p.As(grant)}, phase.Cloud(err)
@@ -96,14 +110,14 @@ func (k *Keeper) Of(p cloud.Placer, use Use) (Rights, error) {
 		return Rights{}, err
 	}
 	if identity == nil {
-		return Rights{}, missing("%s does not exist; create it, or set identityRef to another identity", use)
+		return Rights{}, notFound{missing("%s does not exist; create it, or set identityRef to another identity", use)}
 	}
 	// The labels count only where a selector wants them. Who may not read them has none.
 	namespace, err := k.ask(object{namespace, types.NamespacedName{Name: use.Machine.Namespace}}, use.Machine)
 	if err != nil && phase.Of(err).Reason != infrav1.CredentialsMissingReason {
 		return Rights{}, err
 	}
-	by := cloud.Asker{Namespace: use.Machine.Namespace, Unread: err != nil, Cloud: use.Cloud}
+	by := cloud.Asker{Namespace: use.Machine.Namespace, Unread: err != nil, Cloud: use.Cloud, Holds: use.Holds}
 	if namespace != nil {
 		by.Labels = namespace.GetLabels()
 	}
@@ -111,24 +125,55 @@ func (k *Keeper) Of(p cloud.Placer, use Use) (Rights, error) {
 	if err != nil {
 		return Rights{}, phase.Cloud(err)
 	}
-	data, err := k.proof(grant.Secret, use)
-	return Rights{Provider: p.As(grant), Data: data}, err
+	rights := Rights{Provider: p.As(grant), Going: !identity.GetDeletionTimestamp().IsZero()}
+	return rights, k.prove(&rights, grant.Secret, use)
 }
 
-// proof is what the identity's Secret holds, if it has one.
-func (k *Keeper) proof(name cloud.Key, use Use) (map[string][]byte, error) {
+// Read reads an AzureClusterIdentity from the API server, for who holds it.
+func (k *Keeper) Read(ctx context.Context, name types.NamespacedName) (client.Object, error) {
+	return getIdentity(ctx, k.Live, name)
+}
+
+// Proof names the Secret of an identity, in its own namespace; the zero value if it has none.
+func (k *Keeper) Proof(name, machine types.NamespacedName) (types.NamespacedName, error) {
+	got, err := k.ask(object{identity, name}, machine)
+	of, ok := got.(*unstructured.Unstructured)
+	if err != nil || !ok {
+		return types.NamespacedName{}, err
+	}
+	secret, _, err := unstructured.NestedString(of.Object, "spec", "clientSecret", "name")
+	if err != nil || secret == "" { // a value of another type names none
+		return types.NamespacedName{}, nil
+	}
+	return types.NamespacedName{Namespace: name.Namespace, Name: secret}, nil
+}
+
+// prove adds what the identity's Secret holds, if it has one.
+func (k *Keeper) prove(rights *Rights, name cloud.Key, use Use) error {
 	if name.Name == "" {
-		return nil, nil
+		return nil
 	}
 	got, err := k.ask(object{secret, name}, use.Machine)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if got == nil {
-		return nil, missing("Secret %s of %s does not exist; create it in namespace %s", name.Name, use, name.Namespace)
+		return notFound{missing("Secret %s of %s does not exist; create it in namespace %s", name.Name, use, name.Namespace)}
 	}
-	return got.(*corev1.Secret).Data, nil
+	if going := !got.GetDeletionTimestamp().IsZero(); going && !use.Holds {
+		return phase.Wait(phase.Credentials, infrav1.CredentialsBeingDeletedReason, "Secret %s of %s is being deleted, and stays only "+
+			"for the machines that may have a VM: create it again when it is gone", name.Name, use)
+	} else if going {
+		rights.Going = true
+	}
+	rights.Data = got.(*corev1.Secret).Data
+	return nil
 }
+
+// notFound is why there are no rights: the identity or its Secret is not there. Who has taken them away has left both.
+type notFound struct{ error }
+
+func (n notFound) Unwrap() error { return n.error }
 
 func missing(format string, args ...any) error {
 	return phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason, format, args...)
@@ -147,14 +192,19 @@ const (
 	secret    = "secret"
 )
 
+// getIdentity reads an AzureClusterIdentity in the version of the contract.
+func getIdentity(ctx context.Context, from client.Reader, name types.NamespacedName) (client.Object, error) {
+	ref := clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: Kind, Name: name.Name}
+	return external.GetObjectFromContractVersionedRef(ctx, from, ref, name.Namespace)
+}
+
 // read asks the API server for an object; nil is one that does not exist.
 func (o object) read(ctx context.Context, from client.Reader) (client.Object, error) {
 	var got client.Object
 	var err error
 	switch o.kind {
 	case identity:
-		ref := clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kindOf, Name: o.Name}
-		got, err = external.GetObjectFromContractVersionedRef(ctx, from, ref, o.Namespace)
+		got, err = getIdentity(ctx, from, o.NamespacedName)
 	case namespace:
 		labels := &metav1.PartialObjectMetadata{}
 		labels.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

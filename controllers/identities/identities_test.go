@@ -23,7 +23,6 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -78,7 +77,7 @@ func identityOf(allowed map[string]any) *unstructured.Unstructured {
 		"type": "ServicePrincipal", "tenantID": "t", "clientID": "c", "allowedNamespaces": allowed,
 		"clientSecret": map[string]any{"name": "proof", "namespace": owner},
 	}}}
-	o.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1beta1", Kind: kindOf})
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1beta1", Kind: Kind})
 	o.SetNamespace(owner)
 	o.SetName(blue.Name)
 	return o
@@ -160,7 +159,7 @@ func TestOf(t *testing.T) {
 			objects: []client.Object{identityOf(list), proof("s"), labeled},
 		},
 		{
-			name: "may not be read", use: mine, forbidden: kindOf,
+			name: "may not be read", use: mine, forbidden: Kind,
 			objects: []client.Object{identityOf(list), proof("s"), labeled},
 			want:    "the manager may not read identity identities/blue; give its account that right",
 		},
@@ -294,7 +293,7 @@ func TestPace(t *testing.T) {
 func TestForbiddenThenMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI()
-		a.forbidden = kindOf
+		a.forbidden = Kind
 		k := started(t, a)
 		woken := wakes(t, k)
 		_, err := settled(k, azure.Provider{}, mine)
@@ -330,7 +329,7 @@ func TestWithoutSecret(t *testing.T) {
 		spec["type"], spec["clientID"] = "WorkloadIdentity", client
 		delete(spec, "clientSecret")
 		a := newAPI(o, team(nil))
-		lent := azure.Provider{Loans: placement.Loans{{ClientID: client, Namespace: "team"}}}
+		lent := expect.Got(azure.Provider{}.Lend([]string{client + "=team"}))(t)
 		rights := expect.Got(settled(started(t, a), lent, mine))(t)
 		expect.Same(t, "proof", 0, len(rights.Data))
 		a.mu.Lock()

@@ -3,6 +3,7 @@ package identities
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 const (
@@ -32,6 +34,27 @@ type reading struct {
 	state  string        // another one is told to the machines
 	due    time.Time
 	asked  map[types.NamespacedName]time.Time
+	good   map[cloud.Key]Rights // of an identity: those of each use that were good last
+}
+
+// standing remembers rights that are good, and gives them to a machine that is being deleted where they are gone.
+func (k *Keeper) standing(use Use, rights Rights, err error) (Rights, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	r := k.known[object{identity, use.Identity}]
+	good, had := r.good[use.Holder()]
+	gone, _ := errors.AsType[notFound](err)
+	switch {
+	case err == nil && r.good == nil:
+		r.good = map[cloud.Key]Rights{use.Holder(): rights}
+	case err == nil:
+		r.good[use.Holder()] = rights
+	case gone.error == nil:
+		delete(r.good, use.Holder())
+	case had && use.Deleting:
+		return good, nil
+	}
+	return rights, err
 }
 
 // ask returns what was read of an object; nil is one that does not exist.

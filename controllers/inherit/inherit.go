@@ -4,6 +4,7 @@
 //     Cluster API's contract, and only if it is of the kind that the cloud understands. A spec that says all needs no object.
 //   - The answer is that of the first look. The caller writes it down, and later changes of the object do not move the machine.
 //   - What is not there yet is a wait, never a guess.
+//   - Rights are asked for when a machine is deleted that has lost what was written down.
 package inherit
 
 import (
@@ -36,6 +37,28 @@ func Place(
 	object, err := read(ctx, reader, p, cluster)
 	if err != nil {
 		return nil, err
+	}
+	at, err := p.Resolve(m, object)
+	return at, phase.Cloud(err)
+}
+
+// Rights says with whose rights a machine is managed whose place is not known, because its status was lost: what the Cluster's
+// infrastructure says of them. Where it is of another kind, or there is no Cluster any more, it says nothing.
+func Rights(
+	ctx context.Context, reader client.Reader, p cloud.Placer, m *infrav1.WindowsMachine, cluster *clusterv1.Cluster,
+) (*infrav1.AzurePlacement, error) {
+	if cluster == nil || !ofKind(p, cluster) {
+		return &infrav1.AzurePlacement{}, nil
+	}
+	ref := cluster.Spec.InfrastructureRef
+	object, err := external.GetObjectFromContractVersionedRef(ctx, reader, ref, cluster.Namespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason,
+			"%s %s of Cluster %s, which says with whose rights the VM was made, does not exist; create it again, or set identityRef",
+			ref.Kind, ref.Name, cluster.Name)
+	case err != nil:
+		return nil, fmt.Errorf("get %s of cluster: %w", ref.Kind, err)
 	}
 	at, err := p.Resolve(m, object)
 	return at, phase.Cloud(err)

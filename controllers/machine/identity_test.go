@@ -15,6 +15,7 @@ import (
 	kubefake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -76,6 +77,7 @@ func identityStage(t *testing.T) (r *Reconciler, world *fake.World, clouds *[]st
 	r = &Reconciler{Azure: lending{placing{fake.Provider{World: world}, &asked}, clouds}}
 	r.Accounts = &accounts.Register{Changed: make(chan cloud.Key, 100), Now: time.Now}
 	r.Identities = &identities.Keeper{Live: live, Now: time.Now}
+	r.Credentials = &credentials.Keeper{}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 2)
 	go func() { over <- r.Accounts.Start(ctx) }()
@@ -200,7 +202,7 @@ func TestHolderOfASecret(t *testing.T) {
 		"": "azure", infrav1.AzurePublicCloud: "azure", infrav1.AzureChinaCloud: "azure in AzureChinaCloud",
 	} {
 		f := identified(infrav1.IdentityReference{}, &infrav1.AzurePlacement{Cloud: of})
-		_, holder := inItsCloud(f.windows, azure.Provider{}, secret)
+		_, holder := inItsCloud(f.windows.Status.Azure, azure.Provider{}, secret)
 		expect.Same(t, "holder in "+string(of), cloud.Key{Namespace: "ns", Name: want}, holder)
 	}
 }

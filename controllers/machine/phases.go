@@ -281,11 +281,6 @@ func removed(f *facts) bool { return f.windows.Annotations[infrav1.RemovedAnnota
 
 func deletionOf(f *facts) string { return f.windows.DeletionTimestamp.UTC().Format(time.RFC3339) }
 
-// freeSecret lets the credentials go, if this was the last machine that needed them.
-func (r *Reconciler) freeSecret(_ context.Context, f *facts) error {
-	return r.Credentials.Free(f.windows)
-}
-
 // release lets the object go.
 func (r *Reconciler) release(ctx context.Context, f *facts) error {
 	before := f.windows.DeepCopy()

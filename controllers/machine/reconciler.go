@@ -8,6 +8,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -60,8 +61,9 @@ type Reconciler struct {
 	VSphere, Azure cloud.Provider
 	// Credentials keeps the Secrets that the spec of machines names.
 	Credentials *credentials.Keeper
-	// Identities keeps those that are no Secret of the machine's namespace.
+	// Identities keeps those that are no Secret of the machine's namespace, and Held holds those of them that are in it.
 	Identities *identities.Keeper
+	Held       *credentials.Keeper
 	// Accounts keeps the connections to the clouds. Changed gets the keys of machines whose VM changed.
 	Accounts *accounts.Register
 	Changed  <-chan cloud.Key
@@ -92,7 +94,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err := r.Pools.FreeStrays(mgr, controller.Options{RateLimiter: options.RateLimiter}); err != nil {
 		return fmt.Errorf("watch ipaddresses: %w", err)
 	}
-	if err := r.Credentials.Setup(ctx, mgr, r.secretOf); err != nil {
+	if err := errors.Join(r.Credentials.Setup(ctx, mgr, r.secretOf), r.Held.Setup(ctx, mgr, r.ownIdentityOf)); err != nil {
 		return fmt.Errorf("watch credentials: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
@@ -105,6 +107,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WatchesRawSource(r.hints(r.Ears.Heard)).
 		WatchesRawSource(linux.Waiting{Reader: r.Client, List: &infrav1.WindowsMachineList{}, Needs: r.waits}.When(r.Answering)).
 		WatchesRawSource(source.Func(r.Credentials.Feed)).
+		WatchesRawSource(source.Func(r.Held.Feed)).
 		WatchesRawSource(source.Func(r.Identities.Feed)).
 		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
 		WithOptions(options).
@@ -169,7 +172,8 @@ type facts struct {
 	identity   cloud.Identity
 	interfaces []infrav1.MachineNetworkInterface
 	account    string
-	going      bool // the Secret of the account is being deleted
+	going      bool                    // the Secret of the account is being deleted
+	recalled   *infrav1.AzurePlacement // of a machine that lost its status
 	cloud      cloud.Cloud
 	vm         *cloud.VM
 
@@ -240,8 +244,9 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	case deleting(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
 		return nil
 	case deleting(f):
-		return phase.Run(ctx, f, phase.Unless(removed, r.identify, r.connect, r.sameServer, r.remove, r.freeAddresses, r.noteRemoved),
-			r.freeSecret, r.release)
+		return lastResort(phase.Run(ctx, f,
+			phase.Unless(removed, r.identify, r.recall, r.connect, r.sameServer, r.remove, r.freeAddresses, r.noteRemoved),
+			r.freeSecret, r.release))
 	default:
 		return phase.Run(ctx, f, r.owned, r.place, r.identify, phase.Unless(hadVM, r.complete), r.recordIdentity, r.claimAddresses,
 			r.noteTenant, phase.Unless(hadVM, r.ready), r.connect, r.sameServer, phase.Unless(hadVM, r.distinct), r.hold,

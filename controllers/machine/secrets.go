@@ -26,8 +26,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// secretOf names the Secret with the credentials of a machine; the zero value if there is none.
+// secretOf names the Secret of its namespace by which a machine is managed; the zero value if there is none. That of an
+// AzureClusterIdentity is known once the identity was read.
 func (r *Reconciler) secretOf(windows *infrav1.WindowsMachine) (secret client.ObjectKey) {
+	if own := r.ownIdentityOf(windows); own.Name != "" {
+		secret, _ = r.Identities.Proof(own, client.ObjectKeyFromObject(windows))
+		return secret
+	}
 	if ref := windows.Spec.IdentityRef; ref.Kind == infrav1.IdentitySecret && r.provider(windows) != nil {
 		secret = client.ObjectKey{Namespace: windows.Namespace, Name: ref.Name}
 	}
@@ -44,7 +49,7 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 	if err != nil {
 		return err
 	}
-	provider, holder := inItsCloud(f.windows, provider, key)
+	provider, holder := inItsCloud(cmp.Or(f.windows.Status.Azure, f.recalled), provider, key)
 	if !secret.Exists {
 		r.Accounts.Gone(provider, holder)
 	}
@@ -59,9 +64,9 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 // inItsCloud is the provider in the cloud that the machine's place is in, if that says so, and who uses the account: machines in
 // several clouds may name one Secret that does not say where its principal is. The public cloud is an AzureCluster's default, and
 // so leaves it to the manager.
-func inItsCloud(m *infrav1.WindowsMachine, p cloud.Provider, secret client.ObjectKey) (cloud.Provider, cloud.Key) {
+func inItsCloud(at *infrav1.AzurePlacement, p cloud.Provider, secret client.ObjectKey) (cloud.Provider, cloud.Key) {
 	placer, ok := p.(cloud.Placer)
-	if at := m.Status.Azure; ok && at != nil && at.Cloud != "" && at.Cloud != infrav1.AzurePublicCloud {
+	if ok && at != nil && at.Cloud != "" && at.Cloud != infrav1.AzurePublicCloud {
 		return placer.As(cloud.Grant{Cloud: string(at.Cloud)}), cloud.Key{
 			Namespace: secret.Namespace, Name: secret.Name + " in " + string(at.Cloud),
 		}
@@ -77,8 +82,11 @@ func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.Id
 		return phase.Stall(infrav1.SpecInvalidReason,
 			"identityRef has the kind %q, which this release of the manager does not know; set identityRef to a Secret", ref.Kind)
 	}
-	use := identities.Use{Machine: client.ObjectKeyFromObject(f.windows)}
-	at := f.windows.Status.Azure
+	use := identities.Use{
+		Machine: client.ObjectKeyFromObject(f.windows), Deleting: deleting(f),
+		Holds: hadVM(f) || controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer),
+	}
+	at := cmp.Or(f.windows.Status.Azure, f.recalled)
 	if at != nil {
 		use.Cloud = string(at.Cloud)
 	}
@@ -95,7 +103,10 @@ func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.Id
 		}
 		return err
 	}
-	f.account = use.String()
+	if r.ownIdentityOf(f.windows).Name != "" {
+		r.Credentials.Follow(f.windows) // the identity, which names the Secret, is known now
+	}
+	f.account, f.going = use.String(), rights.Going
 	f.cloud, err = r.Accounts.Get(rights.Provider, use.Holder(), rights.Data)
 	return f.ofCloud(err)
 }
@@ -121,8 +132,7 @@ func noCredentials(f *facts, key client.ObjectKey, secret credentials.Secret) er
 	case !secret.Exists && deleting(f):
 		return phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason,
 			"Secret %s with the cloud's credentials does not exist, but the VM cannot be deleted without it; "+
-				"create it again, set identityRef to another Secret for the same server, or delete the VM by hand and then remove the "+
-				"finalizer %s", key.Name, infrav1.MachineFinalizer)
+				"create it again, or set identityRef to another Secret for the same server", key.Name)
 	case !secret.Exists:
 		return phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason,
 			"Secret %s with the cloud's credentials does not exist; create it in namespace %s, or set identityRef to another Secret",

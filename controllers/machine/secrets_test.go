@@ -67,7 +67,7 @@ func TestCloudOfASecret(t *testing.T) {
 		if of != "" {
 			m.Status.Azure = &infrav1.AzurePlacement{Cloud: of}
 		}
-		provider, holder := inItsCloud(m, azure.Provider{}, secret)
+		provider, holder := inItsCloud(m.Status.Azure, azure.Provider{}, secret)
 		var account cloud.Cloud
 		wait.Eventually(t, "the register", func(context.Context) (err error) {
 			account, err = register.Get(provider, holder, data)

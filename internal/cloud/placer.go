@@ -17,7 +17,8 @@ type Placer interface {
 	Inherits() schema.GroupKind
 
 	// Resolve says where the machine's VM goes. The object is nil if the Cluster has none of that kind. What spec.providerID says
-	// holds over all else. A Transient error is about an object that lacks something yet.
+	// holds over all else. A Transient error is about an object that lacks something yet. Of a machine that is being deleted it
+	// says only with whose rights it is managed: identity and cloud.
 	Resolve(m *infrav1.WindowsMachine, infrastructure *unstructured.Unstructured) (*infrav1.AzurePlacement, error)
 
 	// Allow says whose credentials a machine may use: those of an identity object, or the manager's own if identity is nil.
@@ -35,6 +36,8 @@ type Asker struct {
 	Labels    map[string]string
 	// Unread says that the manager may not read the labels.
 	Unread bool
+	// Holds says that the machine may have a VM: an identity that is being deleted serves it until that is gone.
+	Holds bool
 	// Cloud is the one that the machine's place is in, if that says so.
 	Cloud string
 }

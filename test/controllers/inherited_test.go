@@ -45,19 +45,29 @@ type inherited struct {
 // newInherited has an AzureCluster that says nothing of its network, and whose identity does not exist.
 func newInherited(t *testing.T) *inherited {
 	t.Helper()
+	return newInheritedFrom(t, false)
+}
+
+// newInheritedFrom has the identity in a namespace of its own, or in that of the machines.
+func newInheritedFrom(t *testing.T, own bool) *inherited {
+	t.Helper()
 	t.Parallel()
 	if shared == nil {
 		t.Skip("needs real servers")
 	}
 	expect.OK(t, servers.InstallCAPZ(t.Context(), shared.Management))
-	i := &inherited{azure: armsim.Hurry(t, 30), offers: "inherited-offers"}
+	i := &inherited{azure: armsim.Hurry(t, 30)}
 	i.cluster = ofCAPZ("AzureCluster", world.ClusterName, map[string]any{
 		"subscriptionID": armsim.Subscription, "resourceGroup": armsim.Group, "location": armsim.Location,
-		"identityRef": map[string]any{"kind": "AzureClusterIdentity", "name": "blue", "namespace": i.offers},
+		"identityRef": map[string]any{"kind": "AzureClusterIdentity", "name": "blue", "namespace": "later"},
 	})
 	i.cluster.Object["status"] = map[string]any{"ready": true}
 	i.stage = newStage(t, world.Start{Infrastructure: i.cluster})
-	expect.OK(t, i.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.offers}}))
+	if i.offers = i.Name; !own {
+		i.offers += "-offers"
+		expect.OK(t, i.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.offers}}))
+	}
+	i.with(t, i.cluster, i.offers, "identityRef", "namespace")
 	return i
 }
 

@@ -187,7 +187,7 @@ func (a *Audit) add(c ownComponent, event auditEvent) {
 	}
 	refused := taken.String() + " (" + event.RequestURI + ")"
 	switch {
-	case c.refusedByATest(event.ResponseStatus.Message):
+	case c.refusedByATest(event.ResponseStatus.Message) || event.ofAnEnd():
 	case event.ResponseStatus.Code != http.StatusForbidden && taken.Resource != "":
 		a.take(taken, event)
 	case event.ResponseStatus.Code == http.StatusForbidden && !slices.Contains(a.Refused, refused):
@@ -199,6 +199,11 @@ func (a *Audit) add(c ownComponent, event auditEvent) {
 func (c ownComponent) refusedByATest(message string) bool {
 	const by = ": ValidatingAdmissionPolicy '"
 	return strings.Contains(message, by) && !strings.Contains(message, by+c.deployment.GetNamespace()+"-")
+}
+
+// ofAnEnd says whether it is an event about what is in a namespace that is being deleted. Nothing new is made in one.
+func (e auditEvent) ofAnEnd() bool {
+	return e.ObjectRef.Resource == "events" && strings.Contains(e.ResponseStatus.Message, "because it is being terminated")
 }
 
 func (a *Audit) take(taken Permission, event auditEvent) {

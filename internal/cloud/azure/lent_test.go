@@ -22,7 +22,6 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
@@ -135,14 +134,14 @@ func TestNothingIsLent(t *testing.T) {
 	p, l := lender(t)
 	theirs := map[string][]byte{"clientSecret": []byte("THEIR-SECRET")}
 	const flag = " to the manager's flag --azure-identities"
-	lent := func(entries ...string) placement.Loans { return expect.Got(placement.ReadLoans(entries))(t) }
+	lent := func(entries ...string) []string { return entries }
 	tried, gained := 0, 0
 	for _, attack := range []struct {
 		name     string
 		by       cloud.Asker
 		identity *unstructured.Unstructured
 		secret   map[string][]byte
-		loans    placement.Loans
+		loans    []string
 		says     string
 	}{
 		{name: "the manager's own", by: cloud.Asker{Namespace: "attacker"}, says: "may not use its own for namespace attacker"},
@@ -211,8 +210,7 @@ func TestNothingIsLent(t *testing.T) {
 			says: "does not allow namespace team",
 		},
 	} {
-		p.Loans = attack.loans
-		err := use(t, p, attack.by, attack.identity, attack.secret)
+		err := use(t, expect.Got(p.Lend(attack.loans))(t), attack.by, attack.identity, attack.secret)
 		tried++
 		heard := l.since()
 		if len(heard) > 0 {
@@ -229,7 +227,7 @@ func TestNothingIsLent(t *testing.T) {
 // TestLent: what the operator has lent is used, and only where it was lent.
 func TestLent(t *testing.T) {
 	p, l := lender(t)
-	p.Loans = expect.Got(placement.ReadLoans([]string{strings.ToUpper(theirClient) + "@Sovereign=team"}))(t)
+	p = expect.Got(p.Lend([]string{strings.ToUpper(theirClient) + "@Sovereign=team"}))(t)
 	theirs := map[string][]byte{"clientSecret": []byte("THEIR-SECRET")}
 	there := map[string][]byte{"clientSecret": []byte("THEIR-SECRET"), "cloud": []byte("Sovereign")}
 	for _, c := range []struct {

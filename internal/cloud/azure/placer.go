@@ -2,6 +2,8 @@ package azure
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,6 +24,9 @@ func (Provider) Inherits() schema.GroupKind {
 
 // Resolve fills in from the AzureCluster what the spec leaves out.
 func (Provider) Resolve(m *infrav1.WindowsMachine, azureCluster *unstructured.Unstructured) (*infrav1.AzurePlacement, error) {
+	if !m.DeletionTimestamp.IsZero() {
+		return rightsOf(azureCluster)
+	}
 	where, err := placement.Resolve(m.Spec.Azure, m.Spec.ProviderID, azureCluster)
 	if err != nil {
 		return nil, err
@@ -37,6 +42,18 @@ func (Provider) Resolve(m *infrav1.WindowsMachine, azureCluster *unstructured.Un
 		Tags:     tagsOf[infrav1.AzureTagValue](where.Tags),
 		Identity: infrav1.AzureIdentity{Namespace: identity.Namespace, Name: identity.Name},
 	}, nil
+}
+
+// rightsOf is what an AzureCluster, which may have lost all else, says of a machine that lost its status.
+func rightsOf(azureCluster *unstructured.Unstructured) (*infrav1.AzurePlacement, error) {
+	identity, err := placement.IdentityOf(azureCluster)
+	if err != nil {
+		return nil, err
+	}
+	at, err := placement.CloudOf(azureCluster)
+	return &infrav1.AzurePlacement{
+		Cloud: at, Identity: infrav1.AzureIdentity{Namespace: identity.Namespace, Name: identity.Name},
+	}, err
 }
 
 // placementOf is where the VM goes, as its status says; a spec that says all needs no status.
@@ -64,13 +81,28 @@ func tagsOf[T, S ~string](tags map[string]S) map[string]T {
 	return all
 }
 
+// Lend has namespaces use identities that the manager proves by itself, as the operator's entries say.
+func (p Provider) Lend(entries []string) (Provider, error) {
+	loans, err := placement.ReadLoans(entries)
+	if err != nil {
+		return p, err
+	}
+	for _, name := range loans.Clouds() {
+		if _, known := p.Book.Named(name); !known {
+			return p, fmt.Errorf("the cloud %s is not known; use one of %s", name, strings.Join(p.Book.Names(), ", "))
+		}
+	}
+	p.loans = loans
+	return p, nil
+}
+
 // Allow says whose credentials a machine may use.
 func (p Provider) Allow(by cloud.Asker, identity *unstructured.Unstructured) (cloud.Grant, error) {
 	grant, err := placement.Own(by, &placement.Allowed{List: append([]string{}, p.Namespaces...)})
 	if identity != nil {
 		var of placement.Identity
 		if of, err = placement.ReadIdentity(identity); err == nil {
-			grant, err = placement.Use(by, of, p.Loans)
+			grant, err = placement.Use(by, of, p.loans)
 		}
 	}
 	if err != nil {

@@ -44,14 +44,14 @@ type Provider struct {
 	// Book has the clouds, and Cloud is the name of the one for the manager's own proofs; empty for the public one.
 	Book  clouds.Book
 	Cloud string
-	// Namespaces are those that may use the manager's own identity, and Loans who may use the others that it proves by itself.
+	// Namespaces are those that may use the manager's own identity.
 	Namespaces []string
-	Loans      placement.Loans
 	// Now is the clock and Ticks is when a watch looks at what is due, with a way to stop; both of benchmarks, nil for the real
 	// ones.
 	Now   func() time.Time
 	Ticks func() (<-chan time.Time, func())
 
+	loans placement.Loans // who may use the others that the manager proves by itself
 	grant cloud.Grant
 	login func(secret map[string][]byte) (principal, error) // of tests
 }

@@ -63,6 +63,22 @@ func read(object *unstructured.Unstructured) (cluster, error) {
 	return c, c.check(object, zone)
 }
 
+// CloudOf is the cloud that an AzureCluster names.
+func CloudOf(object *unstructured.Unstructured) (infrav1.AzureCloud, error) {
+	r := reader{of: object.Object}
+	c := cluster{name: object.GetNamespace() + "/" + object.GetName()}
+	c.environment = infrav1.AzureCloud(first(r.text("spec", "azureEnvironment"), string(infrav1.AzurePublicCloud)))
+	return c.environment, c.checkCloud()
+}
+
+func (c cluster) checkCloud() error {
+	if slices.Contains(environments, c.environment) {
+		return nil
+	}
+	return refuse("AzureCluster %s is in the cloud %q, which is not known: spec.azureEnvironment must be one of %v",
+		c.name, cloud.Clean(string(c.environment), 64), environments)
+}
+
 // check refuses what no VM can be placed by.
 func (c cluster) check(object *unstructured.Unstructured, edgeZone string) error {
 	_, paused := object.GetAnnotations()[clusterv1.PausedAnnotation]
@@ -73,9 +89,9 @@ func (c cluster) check(object *unstructured.Unstructured, edgeZone string) error
 	case edgeZone != "":
 		return refuse("AzureCluster %s is in the edge zone %q, which is not supported: use a cluster in a region",
 			c.name, cloud.Clean(edgeZone, 64))
-	case !slices.Contains(environments, c.environment):
-		return refuse("AzureCluster %s is in the cloud %q, which is not known: spec.azureEnvironment must be one of %v",
-			c.name, cloud.Clean(string(c.environment), 64), environments)
+	}
+	if err := c.checkCloud(); err != nil {
+		return err
 	}
 	if wrong := arm.CheckTags(c.tags); wrong != "" {
 		return refuse("spec.additionalTags of AzureCluster %s: %s", c.name, wrong)

@@ -88,8 +88,9 @@ func Use(by cloud.Asker, i Identity, loans Loans) (Grant, error) {
 	switch {
 	case i.Missing:
 		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s does not exist: create it", name)
-	case i.BeingDeleted:
-		return Grant{}, deny(infrav1.CredentialsBeingDeletedReason, "AzureClusterIdentity %s is being deleted: create it again", name)
+	case i.BeingDeleted && !by.Holds:
+		return Grant{}, deny(infrav1.CredentialsBeingDeletedReason, "AzureClusterIdentity %s is being deleted, and stays only for the "+
+			"machines that may have a VM: create it again when it is gone, or set identityRef to another", name)
 	case !allows(i.Allowed, by) && by.Unread && i.Allowed != nil && i.Allowed.Selector != nil:
 		return Grant{}, deny(infrav1.CredentialsMissingReason,
 			"AzureClusterIdentity %s does not allow namespace %s by its name, and its selector cannot be tried, because the manager may "+
