@@ -113,11 +113,12 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, cl
 	}).SetupWithManager(ctx, mgr, controllerOptions(flags.configConcurrency))
 }
 
-// longestPass ends a reconcile whose call is never answered, as of an API server behind a proxy that has lost it. The slowest pass
-// of a cloud has a login and three more calls, each with a limit of its own: a shorter time would end what goes on.
+// longestPass ends a reconcile whose call is never answered, as of an API server behind a proxy that has lost it. The slowest
+// pass of a cloud has a login and three more calls, each with a limit of its own: a shorter time would end what goes on.
 const longestPass = 2 * time.Minute
 
-// controllerOptions bounds a pass, and the back-off, so that after an outage of an hour no object waits another quarter of an hour.
+// controllerOptions bounds a pass, and the back-off, so that after an outage of an hour no object waits another quarter of an
+// hour.
 func controllerOptions(concurrency int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: concurrency,

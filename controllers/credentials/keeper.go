@@ -68,8 +68,9 @@ type Keeper struct {
 
 // Secret is what a Secret held when it was last read.
 type Secret struct {
-	// Exists says that it is there, and Going that it is being deleted and waits for machines.
-	Exists, Going bool
+	// Exists says that it is there, and Going that it is being deleted and waits for machines. Unheld is one that nothing may hold,
+	// because of its type or its namespace.
+	Exists, Going, Unheld bool
 	// Data must not be changed.
 	Data map[string][]byte
 }

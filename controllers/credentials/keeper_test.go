@@ -111,7 +111,7 @@ func (k *keeping) woken() []string {
 func (k *keeping) put(t *testing.T, name types.NamespacedName, password string) {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
-	secret.Data = map[string][]byte{"password": []byte(password)}
+	secret.Data = map[string][]byte{"clientSecret": []byte(password)}
 	expect.OK(t, k.api.Create(t.Context(), secret))
 }
 
@@ -172,7 +172,7 @@ func TestFirstUse(t *testing.T) {
 	k.pass(t, time.Millisecond)
 	expect.Same(t, "woken", []string{"known", "unknown"}, k.woken())
 	got := expect.Got(k.of(unknown))(t)
-	expect.Same(t, "kept", Secret{Exists: true, Data: map[string][]byte{"password": []byte("one")}}, got)
+	expect.Same(t, "kept", Secret{Exists: true, Data: map[string][]byte{"clientSecret": []byte("one")}}, got)
 	expect.Same(t, "reads", []read{{0, vcenter("a")}}, k.reads)
 }
 
@@ -190,7 +190,7 @@ func TestChange(t *testing.T) {
 	k.pass(t, 3*every)
 	expect.Same(t, "woken by nothing", []string{}, k.woken())
 	for what, change := range map[string]func(){
-		"another password": func() { k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Data["password"] = []byte("two") }) },
+		"another password": func() { k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Data["clientSecret"] = []byte("two") }) },
 		"absence": func() {
 			k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Finalizers = nil })
 			expect.OK(t, k.api.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "vcenter"}}))

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/cluster-api/util/labels"
@@ -119,7 +120,9 @@ func (k *Keeper) look(ctx context.Context, name types.NamespacedName) {
 	case err != nil:
 		k.fail(ctx, name, s, err)
 	default:
-		k.take(s, name.Namespace, Secret{Exists: true, Going: !got.GetDeletionTimestamp().IsZero(), Data: data})
+		k.take(s, name.Namespace, Secret{
+			Exists: true, Going: !got.GetDeletionTimestamp().IsZero(), Unheld: !ofUsers(got), Data: data,
+		})
 		k.tell(ctx, name, s)
 	}
 	for machine := range s.waiting {
@@ -179,12 +182,30 @@ func (k *Keeper) changeOf(got client.Object) func(client.Object, string) bool {
 		return nil // and none is put on what is being deleted
 	case s.held && !needed:
 		return controllerutil.RemoveFinalizer
-	case !s.held && needed && got.GetDeletionTimestamp().IsZero(): // else the API server takes no new finalizers
+	case !s.held && needed && holdable(got):
 		s.held = true
 		return controllerutil.AddFinalizer
 	}
 	return nil
 }
+
+// holdable is what the policy own-finalizers lets us hold: credentials, and no new finalizers on what is being deleted.
+func holdable(o client.Object) bool {
+	secret, ok := o.(*corev1.Secret)
+	has := func(key string) bool { return !ok || secret.Data[key] != nil }
+	return o.GetDeletionTimestamp().IsZero() && ofUsers(o) &&
+		(has("server") && has("username") && has("password") || has("clientSecret") || has("certificate"))
+}
+
+// ofUsers says that an object is none of the cluster's own, and a Secret none that has a meaning to others.
+func ofUsers(o client.Object) bool {
+	secret, ok := o.(*corev1.Secret)
+	return !slices.Contains(ofTheCluster, o.GetNamespace()) &&
+		(!ok || cmp.Or(secret.Type, corev1.SecretTypeOpaque) == corev1.SecretTypeOpaque)
+}
+
+// ofTheCluster are namespaces of Kubernetes itself.
+var ofTheCluster = []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
 
 // take takes over what was read, and wakes all machines of the Secret if it is new.
 func (k *Keeper) take(s *secret, namespace string, read Secret) {
@@ -240,7 +261,8 @@ func (k *Keeper) tell(ctx context.Context, name types.NamespacedName, s *secret)
 		}
 	}
 	first := slices.MinFunc(machines, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
-	ctrl.LoggerFrom(ctx).Info("Credentials are being deleted and wait for their machines", "kind", k.kind(), "secret", name, "machines", len(machines))
+	ctrl.LoggerFrom(ctx).Info("Credentials are being deleted and wait for their machines", "kind", k.kind(), "secret", name,
+		"machines", len(machines))
 	about := &infrav1.WindowsMachine{}
 	about.Namespace, about.Name, about.UID = first.Namespace, first.Name, s.users[first].uid
 	k.Events.Eventf(about, nil, corev1.EventTypeWarning, infrav1.CredentialsBeingDeletedReason, "Reconcile",

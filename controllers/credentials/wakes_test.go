@@ -48,7 +48,7 @@ func TestWakes(t *testing.T) {
 // set writes another password.
 func (k *keeping) set(t *testing.T, name types.NamespacedName, password string) {
 	t.Helper()
-	k.change(t, name, func(s *corev1.Secret) { s.Data["password"] = []byte(password) })
+	k.change(t, name, func(s *corev1.Secret) { s.Data["clientSecret"] = []byte(password) })
 }
 
 // TestWakeTimes has the figures: 5000 machines of a namespace at once, 100 a second after that, and none waits for long.

@@ -8,8 +8,8 @@
 //     forbidden would keep the whole manager from starting.
 //   - When one has changed, all machines that asked for it are woken.
 //   - While one cannot be read, what was known of it stands. One that was never readable is told with the right that is missing.
-//   - Where the identity or its Secret is gone, the rights that were good before stand for machines that are being deleted. One that
-//     is there and does not allow the namespace any more ends them at once.
+//   - Where the identity or its Secret is gone, the rights that were good before stand for machines that are being deleted. One
+//     that is there and does not allow the namespace any more ends them at once.
 //   - What nobody has asked for in half an hour is forgotten, and it all is when the manager ends.
 //
 // What is in a machine's own namespace is also held, by the room credentials. What is elsewhere belongs to who offers it.
@@ -110,7 +110,7 @@ func (k *Keeper) of(p cloud.Placer, use Use) (Rights, error) {
 		return Rights{}, err
 	}
 	if identity == nil {
-		return Rights{}, notFound{missing("%s does not exist; create it, or set identityRef to another identity", use)}
+		return Rights{}, notFoundError{missing("%s does not exist; create it, or set identityRef to another identity", use)}
 	}
 	// The labels count only where a selector wants them. Who may not read them has none.
 	namespace, err := k.ask(object{namespace, types.NamespacedName{Name: use.Machine.Namespace}}, use.Machine)
@@ -141,11 +141,10 @@ func (k *Keeper) Proof(name, machine types.NamespacedName) (types.NamespacedName
 	if err != nil || !ok {
 		return types.NamespacedName{}, err
 	}
-	secret, _, err := unstructured.NestedString(of.Object, "spec", "clientSecret", "name")
-	if err != nil || secret == "" { // a value of another type names none
-		return types.NamespacedName{}, nil
+	if secret, _, _ := unstructured.NestedString(of.Object, "spec", "clientSecret", "name"); secret != "" {
+		return types.NamespacedName{Namespace: name.Namespace, Name: secret}, nil
 	}
-	return types.NamespacedName{Namespace: name.Namespace, Name: secret}, nil
+	return types.NamespacedName{}, nil // a value of another type names none, too
 }
 
 // prove adds what the identity's Secret holds, if it has one.
@@ -158,7 +157,7 @@ func (k *Keeper) prove(rights *Rights, name cloud.Key, use Use) error {
 		return err
 	}
 	if got == nil {
-		return notFound{missing("Secret %s of %s does not exist; create it in namespace %s", name.Name, use, name.Namespace)}
+		return notFoundError{missing("Secret %s of %s does not exist; create it in namespace %s", name.Name, use, name.Namespace)}
 	}
 	if going := !got.GetDeletionTimestamp().IsZero(); going && !use.Holds {
 		return phase.Wait(phase.Credentials, infrav1.CredentialsBeingDeletedReason, "Secret %s of %s is being deleted, and stays only "+
@@ -170,10 +169,10 @@ func (k *Keeper) prove(rights *Rights, name cloud.Key, use Use) error {
 	return nil
 }
 
-// notFound is why there are no rights: the identity or its Secret is not there. Who has taken them away has left both.
-type notFound struct{ error }
+// notFoundError is why there are no rights: the identity or its Secret is not there. Who has taken them away has left both.
+type notFoundError struct{ error }
 
-func (n notFound) Unwrap() error { return n.error }
+func (n notFoundError) Unwrap() error { return n.error }
 
 func missing(format string, args ...any) error {
 	return phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason, format, args...)

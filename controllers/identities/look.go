@@ -43,7 +43,7 @@ func (k *Keeper) standing(use Use, rights Rights, err error) (Rights, error) {
 	defer k.mu.Unlock()
 	r := k.known[object{identity, use.Identity}]
 	good, had := r.good[use.Holder()]
-	gone, _ := errors.AsType[notFound](err)
+	gone, _ := errors.AsType[notFoundError](err)
 	switch {
 	case err == nil && r.good == nil:
 		r.good = map[cloud.Key]Rights{use.Holder(): rights}

@@ -9,8 +9,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// ownIdentityOf names the AzureClusterIdentity of its own namespace by which a machine is managed, the spec's or the AzureCluster's;
-// the zero value if there is none.
+// ownIdentityOf names the AzureClusterIdentity of its own namespace by which a machine is managed, the spec's or the
+// AzureCluster's; the zero value if there is none.
 func (r *Reconciler) ownIdentityOf(windows *infrav1.WindowsMachine) client.ObjectKey {
 	if _, ok := r.provider(windows).(cloud.Placer); !ok {
 		return client.ObjectKey{}

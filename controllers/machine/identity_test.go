@@ -68,7 +68,7 @@ func identityStage(t *testing.T) (r *Reconciler, world *fake.World, clouds *[]st
 		o.SetName(name)
 		own = o
 		proof := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "proof"}}
-		proof.Data = map[string][]byte{"password": []byte("secret"), "server": []byte(name)}
+		proof.Data = map[string][]byte{"clientSecret": []byte("secret"), "server": []byte(name)}
 		objects = append(objects, o, proof)
 	}
 	live := kubefake.NewClientBuilder().WithObjects(objects...).Build()

@@ -99,7 +99,7 @@ func newLife(t *testing.T, change ...func(*infrav1.WindowsMachine, *clusterv1.Ma
 	data := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data"}, Type: corev1.SecretTypeOpaque}
 	data.Data = map[string][]byte{"value": []byte("x")}
 	password := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cloud"}}
-	password.Data = map[string][]byte{"password": []byte("secret"), "server": []byte("first")}
+	password.Data = map[string][]byte{"clientSecret": []byte("secret"), "server": []byte("first")}
 	node := corev1.Node{}
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	s := &lifeStage{phaseStage: newPhaseStage(t, windows, machine, cluster, data, password), cloud: &fake.World{}}

@@ -197,6 +197,8 @@ func TestNoCredentials(t *testing.T) {
 		"there, machine goes":          {there, []func(*facts){isDeleting, held}, ""},
 		"not there":                    {credentials.Secret{}, nil, infrav1.CredentialsMissingReason},
 		"not there, machine goes":      {credentials.Secret{}, []func(*facts){isDeleting, held}, infrav1.CredentialsMissingReason},
+		"of another type":              {credentials.Secret{Exists: true, Unheld: true}, nil, infrav1.CredentialsRejectedReason},
+		"of another type, held before": {credentials.Secret{Exists: true, Unheld: true}, []func(*facts){held}, ""},
 		"going":                        {going, nil, infrav1.CredentialsBeingDeletedReason},
 		"going, there may be a VM":     {going, []func(*facts){held}, ""},
 		"going, there was a VM":        {going, []func(*facts){had}, ""},

@@ -44,7 +44,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"wrong credentials": {
 			reason: "other ones in the same Secret make another connection",
-			spoil:  credentials(map[string][]byte{"password": []byte("x")}),
+			spoil:  credentials(map[string][]byte{"clientSecret": []byte("x")}),
 			want:   []string{"Ready False CredentialsRejected", "CloudReachable False CredentialsRejected", "Stalled False NotStalled"},
 			mend:   func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
 		},

@@ -129,7 +129,7 @@ func TestCredentialsChange(t *testing.T) {
 		reason string
 		change func()
 	}{
-		{"False CredentialsRejected", func() { s.SetCredentials(t, map[string][]byte{"password": []byte("wrong")}) }},
+		{"False CredentialsRejected", func() { s.SetCredentials(t, map[string][]byte{"clientSecret": []byte("wrong")}) }},
 		{"True CloudReachable", func() { s.SetCredentials(t, password) }},
 		{"False CredentialsMissing", func() {
 			s.tearOut(t, s.credentials())
@@ -165,12 +165,13 @@ func TestCredentialsAreNotRead(t *testing.T) {
 // TestAccountIsNamed: who has many Secrets sees which one is meant.
 func TestAccountIsNamed(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, world.Start{Credentials: map[string][]byte{"password": []byte("x"), "server": []byte("vcenter1.example.com")}})
+	wrong := map[string][]byte{"clientSecret": []byte("x"), "server": []byte("vcenter1.example.com")}
+	s := newStage(t, world.Start{Credentials: wrong})
 	s.start(t)
 	m := s.machine("m")
 	m.Create(t)
 	m.Await(t, "refusal", world.Windows("Ready False CredentialsRejected"),
 		message(infrav1.ReadyCondition, "Secret cloud (vcenter1.example.com): the password is wrong"))
-	s.SetCredentials(t, map[string][]byte{"password": []byte("x"), "server": []byte("admin:pass@vcenter1.example.com")})
+	s.SetCredentials(t, map[string][]byte{"clientSecret": []byte("x"), "server": []byte("admin:pass@vcenter1.example.com")})
 	m.Await(t, "refusal", message(infrav1.ReadyCondition, "Secret cloud: the password is wrong"))
 }

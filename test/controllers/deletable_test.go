@@ -19,7 +19,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// deletion is a machine with a running VM whose rights come from an AzureClusterIdentity and its Secret, by way of the AzureCluster.
+// deletion is a machine with a running VM whose rights come from an AzureClusterIdentity and its Secret.
 type deletion struct {
 	*inherited
 	m        *world.Machine
@@ -194,7 +194,9 @@ func TestEveryMachineCanBeDeleted(t *testing.T) {
 func (d *deletion) loseStatusAndDelete(t *testing.T) {
 	t.Helper()
 	d.restart(t, func() {
-		world.ChangeStatus(t, d.Client, d.m.Load(t).Windows, func(o *infrav1.WindowsMachine) { o.Status = infrav1.WindowsMachineStatus{} })
+		world.ChangeStatus(t, d.Client, d.m.Load(t).Windows, func(o *infrav1.WindowsMachine) {
+			o.Status = infrav1.WindowsMachineStatus{}
+		})
 		d.m.Delete(t)
 	})
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // second are credentials for another server of the cloud, which has no VM of ours.
-var second = map[string][]byte{"password": []byte("secret"), "server": []byte("second")}
+var second = map[string][]byte{"clientSecret": []byte("secret"), "server": []byte("second")}
 
 // secret makes a Secret with credentials.
 func (s *stage) secret(t *testing.T, name string, data map[string][]byte) *corev1.Secret {
@@ -59,7 +59,7 @@ func TestIdentityOfAnotherServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := ready(t)
 			s.secret(t, "second", second)
-			s.secret(t, "renewed", map[string][]byte{"password": []byte("secret"), "comment": []byte("another user's")})
+			s.secret(t, "renewed", map[string][]byte{"clientSecret": []byte("secret"), "comment": []byte("another user's")})
 			m, state := s.running(t)
 			vm := state.Windows.Status.ComputerName
 			wrong := func() {

@@ -24,7 +24,7 @@ var shared *world.World
 func TestMain(m *testing.M) { world.Main(m, &shared, 8) }
 
 // password is what the fake cloud wants.
-var password = map[string][]byte{"password": []byte("secret")}
+var password = map[string][]byte{"clientSecret": []byte("secret")}
 
 // stage is what a test plays on: a namespace, a cloud of its own, a clock and, once started, our controllers.
 type stage struct {

@@ -130,7 +130,7 @@ func bootsRestored(t *testing.T) string {
 	m, before := s.victim(t)
 	world.Change(t, s.Client, before.Data, func(data *corev1.Secret) { data.OwnerReferences = nil })
 	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "not-yet"}}
-	credentials.Data = map[string][]byte{"password": []byte("secret")}
+	credentials.Data = map[string][]byte{"clientSecret": []byte("secret")}
 	expect.OK(t, s.Client.Create(t.Context(), credentials))
 	m.Touch(t, before.Windows, "again")
 	m.Await(t, "running VM", world.Windows("Ready True Running"))

@@ -27,7 +27,7 @@ type fakeStage struct {
 func newFakeStage(t *testing.T) *fakeStage {
 	t.Helper()
 	s := &fakeStage{
-		Namespace: shared.Namespace(t, world.Start{Credentials: map[string][]byte{"password": []byte("secret")}}),
+		Namespace: shared.Namespace(t, world.Start{Credentials: map[string][]byte{"clientSecret": []byte("secret")}}),
 		cloud:     &fake.World{}, clock: &stillClock{at: time.Now()},
 	}
 	s.process = s.Run(t, world.Options{Azure: fake.Provider{World: s.cloud}, Now: s.clock.now})

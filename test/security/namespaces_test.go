@@ -116,7 +116,7 @@ type attacker struct {
 func newAttacker(t *testing.T, victim *world.Namespace) *attacker {
 	t.Helper()
 	a := &attacker{victim: victim, cloud: &fake.World{}}
-	a.Namespace = shared.Namespace(t, world.Start{Credentials: map[string][]byte{"password": []byte("secret")}})
+	a.Namespace = shared.Namespace(t, world.Start{Credentials: map[string][]byte{"clientSecret": []byte("secret")}})
 	a.process = a.Run(t, world.Options{
 		VSphere: vsphere.Provider{}, Azure: fake.Provider{World: a.cloud}, Now: time.Now, Beside: []string{victim.Name},
 	})

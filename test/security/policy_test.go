@@ -43,6 +43,7 @@ func TestPolicies(t *testing.T) {
 		i.createClaims(t)
 		i.updateAddresses(t)
 		i.holdCredentials(t)
+		i.holdIdentities(t)
 		i.writeEvents(t, "WindowsMachine", infrav1.GroupVersion.String())
 		i.tellClusters(t, infrav1.OrphanedVMReason)
 		i.leaveItsRole(t)

@@ -5,12 +5,16 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
 // ours is a bootstrap Secret as the manager writes it.
@@ -141,11 +145,12 @@ func (s *thief) secret(t *testing.T, change func(*corev1.Secret)) *corev1.Secret
 
 // holdCredentials has the infrastructure manager's account do more to a Secret than hold it and let it go.
 func (s *thief) holdCredentials(t *testing.T) {
-	secret := &corev1.Secret{ObjectMeta: s.meta(), Data: map[string][]byte{"password": []byte("p")}}
+	login := map[string][]byte{"server": []byte("s"), "username": []byte("u"), "password": []byte("p")}
+	secret := &corev1.Secret{ObjectMeta: s.meta(), Data: login}
 	s.make(t, secret)
 	// To compare much must not cost more than the API server allows a policy.
-	large := &corev1.Secret{ObjectMeta: s.meta(), Data: map[string][]byte{}}
-	for i := range 32 {
+	large := &corev1.Secret{ObjectMeta: s.meta(), Data: map[string][]byte{"clientSecret": []byte("c")}}
+	for i := range 31 {
 		large.Data[string(rune('a'+i%26))+"-"+string(rune('a'+i/26))] = bytes.Repeat([]byte("x"), 31<<10)
 	}
 	s.make(t, large)
@@ -157,7 +162,8 @@ func (s *thief) holdCredentials(t *testing.T) {
 		"holds a Secret as it holds addresses": with(infrav1.AddressFinalizer),
 		"holds a Secret as it holds machines":  with(infrav1.MachineFinalizer),
 		"writes a password":                    func(o *corev1.Secret) { o.Data["password"] = []byte("q") },
-		"adds a key to a Secret":               func(o *corev1.Secret) { o.Data["server"] = []byte("evil.example.com") },
+		"writes a server":                      func(o *corev1.Secret) { o.Data["server"] = []byte("evil.example.com") },
+		"adds a key to a Secret":               func(o *corev1.Secret) { o.Data["thumbprint"] = []byte("evil") },
 		"empties a Secret":                     func(o *corev1.Secret) { o.Data = nil },
 		"makes a Secret immutable":             func(o *corev1.Secret) { o.Immutable = new(true) },
 		"writes data while it holds a Secret": func(o *corev1.Secret) {
@@ -170,8 +176,109 @@ func (s *thief) holdCredentials(t *testing.T) {
 	hold := with(infrav1.CredentialsFinalizer)
 	s.allowed(t, "its finalizer on a Secret", change(secret, hold))
 	s.allowed(t, "its finalizer on a Secret of 1 MiB", change(large, hold))
-	held := &corev1.Secret{ObjectMeta: s.meta()}
-	held.Finalizers = append(held.Finalizers, infrav1.CredentialsFinalizer)
+	for tries, o := range map[string]*corev1.Secret{
+		"holds a token of a service account": {Type: "example.com/token", Data: login},
+		"holds a password of a node":         {Type: corev1.SecretTypeBasicAuth, Data: login},
+		"holds a kubeconfig":                 {Data: map[string][]byte{"value": []byte("k")}},
+		"holds a Secret of half a login":     {Data: map[string][]byte{"username": []byte("u"), "password": []byte("p")}},
+		"holds an empty Secret":              {},
+	} {
+		o.ObjectMeta = s.meta()
+		s.make(t, o)
+		attempt(t, s.refused("own-finalizers", tries, change(o, hold)))
+	}
+	for _, namespace := range []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
+		o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.name()}, Data: login}
+		s.make(t, o)
+		attempt(t, s.refused("own-finalizers", "holds a Secret of "+namespace, change(o, hold)))
+	}
+	going := &corev1.Secret{ObjectMeta: s.meta(), Data: login}
+	s.make(t, going)
+	expect.OK(t, shared.Client.Delete(t.Context(), going))
+	expect.OK(t, shared.Client.Get(t.Context(), client.ObjectKeyFromObject(going), going))
+	attempt(t, attack{by: s.component + " account", tries: "holds a Secret that is being deleted", try: func(t *testing.T) string {
+		if err := change(going, hold)(t, s.Client); !apierrors.IsInvalid(err) {
+			t.Errorf("want it refused, got: %v", err)
+		}
+		return "refused by the API server"
+	}})
+	s.letGo(t)
+}
+
+// letGo takes its finalizer off Secrets as they are now, whatever they were when they were held.
+func (s *thief) letGo(t *testing.T) {
+	for what, change := range map[string]func(*corev1.Secret){
+		"an empty Secret":                        func(*corev1.Secret) {},
+		"a Secret of another type":               func(o *corev1.Secret) { o.Type = "example.com/other" },
+		"a Secret of a namespace of the cluster": func(o *corev1.Secret) {
+			o.Namespace, o.OwnerReferences = metav1.NamespaceSystem, nil
+		},
+	} {
+		held := &corev1.Secret{ObjectMeta: s.meta()}
+		held.Finalizers = append(held.Finalizers, infrav1.CredentialsFinalizer)
+		change(held)
+		s.make(t, held)
+		s.allowed(t, "to let go "+what, s.lettingGo(held))
+		expect.OK(t, shared.Client.Delete(t.Context(), held))
+		expect.OK(t, shared.Client.Get(t.Context(), client.ObjectKeyFromObject(held), held))
+		s.allowed(t, "to let go "+what+" that is being deleted", s.lettingGo(held))
+	}
+}
+
+func (s *thief) lettingGo(held *corev1.Secret) func(*testing.T, client.Client) error {
+	return change(held, func(o *corev1.Secret) { o.Finalizers = o.Finalizers[:1] })
+}
+
+// holdIdentities has the account do more to an AzureClusterIdentity than hold it and let it go.
+func (s *thief) holdIdentities(t *testing.T) {
+	expect.OK(t, servers.InstallCAPZ(t.Context(), shared.Management))
+	identity := s.identity(s.namespace)
+	s.make(t, identity)
+	tryMetadata(t, s, identity, "an identity", "own-finalizers")
+	set := func(value any, fields ...string) func(*unstructured.Unstructured) {
+		return func(o *unstructured.Unstructured) {
+			expect.OK(t, unstructured.SetNestedField(o.Object, value, fields...))
+		}
+	}
+	hold := func(o *unstructured.Unstructured) {
+		o.SetFinalizers(append(o.GetFinalizers(), infrav1.CredentialsFinalizer))
+	}
+	for tries, edit := range map[string]func(*unstructured.Unstructured){
+		"allows all namespaces":   set(map[string]any{}, "spec", "allowedNamespaces"),
+		"allows a namespace more": set([]any{"a", "evil"}, "spec", "allowedNamespaces", "list"),
+		"writes another client":   set("21111111-2222-3333-4444-555555555555", "spec", "clientID"),
+		"names another Secret":    set("evil", "spec", "clientSecret", "name"),
+		"changes the type":        set("WorkloadIdentity", "spec", "type"),
+	} {
+		attempt(t, s.refused("own-finalizers", tries, change(identity, edit)))
+	}
+	s.allowed(t, "its finalizer on an identity", change(identity, hold))
+	system := s.identity(metav1.NamespaceSystem)
+	s.make(t, system)
+	attempt(t, s.refused("own-finalizers", "holds an identity of kube-system", change(system, hold)))
+	held := s.identity(s.namespace)
+	hold(held)
 	s.make(t, held)
-	s.allowed(t, "to let a Secret go", change(held, func(o *corev1.Secret) { o.Finalizers = o.Finalizers[:1] }))
+	s.allowed(t, "to let an identity go", change(held, func(o *unstructured.Unstructured) {
+		o.SetFinalizers(o.GetFinalizers()[:1])
+	}))
+}
+
+func (s *thief) identity(namespace string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"type": "ServicePrincipal", "tenantID": "11111111-2222-3333-4444-555555555555",
+		"clientID": "11111111-2222-3333-4444-555555555555", "clientSecret": map[string]any{"name": "proof", "namespace": namespace},
+		"allowedNamespaces": map[string]any{"list": []any{"a"}},
+	}}}
+	o.SetGroupVersionKind(infrav1.GroupVersion.WithKind("AzureClusterIdentity"))
+	meta := s.meta()
+	o.SetNamespace(namespace)
+	o.SetName(meta.Name)
+	o.SetFinalizers(meta.Finalizers)
+	o.SetLabels(meta.Labels)
+	o.SetAnnotations(meta.Annotations)
+	if namespace == s.namespace {
+		o.SetOwnerReferences(meta.OwnerReferences)
+	}
+	return o
 }

@@ -76,7 +76,7 @@ func (s *stage) haveSessions(want int) {
 
 func key(namespace, name string) cloud.Key { return cloud.Key{Namespace: namespace, Name: name} }
 
-func password(p string) map[string][]byte { return map[string][]byte{"password": []byte(p)} }
+func password(p string) map[string][]byte { return map[string][]byte{"clientSecret": []byte(p)} }
 
 func TestBeforeStart(t *testing.T) {
 	if c, err := new(Register).Get(fake.Provider{World: &fake.World{}}, cloud.Key{}, password("secret")); err == nil {

@@ -60,22 +60,22 @@ func (Provider) Check(m *infrav1.WindowsMachine) error {
 
 // Principal is the password at a server of this world.
 func (p Provider) Principal(credentials map[string][]byte) (string, error) {
-	if len(credentials["password"]) == 0 {
+	if len(credentials["clientSecret"]) == 0 {
 		return "", missingPassword()
 	}
-	return fmt.Sprintf("%p %q %q", p.World, credentials["server"], credentials["password"]), nil
+	return fmt.Sprintf("%p %q %q", p.World, credentials["server"], credentials["clientSecret"]), nil
 }
 
 func missingPassword() error {
-	return cloud.Errorf(cloud.Denied, infrav1.CredentialsMissingReason, "the Secret has no key %q: add it", "password")
+	return cloud.Errorf(cloud.Denied, infrav1.CredentialsMissingReason, "the Secret has no key %q: add it", "clientSecret")
 }
 
 // Connect requires the key password. The key server names one of the servers that the cloud consists of.
 func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
-	if len(credentials["password"]) == 0 {
+	if len(credentials["clientSecret"]) == 0 {
 		return nil, missingPassword()
 	}
-	return &account{world: p.World, password: string(credentials["password"]), server: string(credentials["server"])}, nil
+	return &account{world: p.World, password: string(credentials["clientSecret"]), server: string(credentials["server"])}, nil
 }
 
 type account struct {

@@ -13,11 +13,11 @@ func TestContract(t *testing.T) {
 		w := &World{}
 		return cloudtest.Harness{
 			Provider:         Provider{w},
-			Credentials:      map[string][]byte{"password": []byte("secret")},
-			WrongCredentials: map[string][]byte{"password": []byte("wrong")},
-			DeadCredentials:  map[string][]byte{"password": []byte("secret"), "server": []byte(Nowhere)},
+			Credentials:      map[string][]byte{"clientSecret": []byte("secret")},
+			WrongCredentials: map[string][]byte{"clientSecret": []byte("wrong")},
+			DeadCredentials:  map[string][]byte{"clientSecret": []byte("secret"), "server": []byte(Nowhere)},
 			AnotherServer: func() map[string][]byte {
-				return map[string][]byte{"password": []byte("secret"), "server": []byte("second")}
+				return map[string][]byte{"clientSecret": []byte("secret"), "server": []byte("second")}
 			},
 			Spec:       infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{Image: infrav1.AzureImage{ID: Image}}},
 			Misspell:   func(s *infrav1.WindowsMachineSpec) { s.Azure.Image.ID += "x" },
