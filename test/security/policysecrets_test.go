@@ -208,8 +208,8 @@ func (s *thief) holdCredentials(t *testing.T) {
 // letGo takes its finalizer off Secrets as they are now, whatever they were when they were held.
 func (s *thief) letGo(t *testing.T) {
 	for what, change := range map[string]func(*corev1.Secret){
-		"an empty Secret":                        func(*corev1.Secret) {},
-		"a Secret of another type":               func(o *corev1.Secret) { o.Type = "example.com/other" },
+		"an empty Secret":          func(*corev1.Secret) {},
+		"a Secret of another type": func(o *corev1.Secret) { o.Type = "example.com/other" },
 		"a Secret of a namespace of the cluster": func(o *corev1.Secret) {
 			o.Namespace, o.OwnerReferences = metav1.NamespaceSystem, nil
 		},

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -34,6 +35,9 @@ type Gate struct {
 	Kill func()
 	// Before is called, if it is set, before an effect takes place: what it does, the process could not know of.
 	Before func(effect string)
+	// Unanswered is how the name of a call begins that never gets an answer, the first time that it is made. Proxies and tunnels
+	// that lose a stream of a connection that lives do so.
+	Unanswered string
 
 	mu      sync.Mutex
 	dead    bool
@@ -41,6 +45,24 @@ type Gate struct {
 	counts  map[string]int
 	history []string
 	reads   map[string]int
+}
+
+// loses says, once, that a call gets no answer.
+func (g *Gate) loses(name string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.Unanswered == "" || !strings.HasPrefix(name, g.Unanswered) {
+		return false
+	}
+	g.Unanswered = ""
+	return true
+}
+
+// Lost says whether the call that is never answered was made.
+func (g *Gate) Lost() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.Unanswered == ""
 }
 
 // Change carries out a change of the world, if it may be. Forward says whether the change took place; one that was refused is

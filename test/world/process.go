@@ -58,6 +58,8 @@ type Options struct {
 	// Beside are namespaces that the process works in, too. Everywhere has it work in all.
 	Beside     []string
 	Everywhere bool
+	// LongestPass is how long a reconcile may take; without an end when zero.
+	LongestPass time.Duration
 	// Faults are those of the management cluster's API server; none when nil.
 	Faults *Faults
 }
@@ -75,6 +77,8 @@ type Process struct {
 	Lookout *orphans.Lookout
 	// Unreachable makes the workload cluster one that does not answer.
 	Unreachable atomic.Bool
+
+	longestPass time.Duration
 
 	queues map[string]*queue
 	kinds  map[string]*kinds // watched by a controller
@@ -108,6 +112,7 @@ func (n *Namespace) Launch(o Options) (*Process, error) {
 	p := &Process{
 		Gate: o.Gate, Caches: map[string]client.Reader{}, Recorders: map[string]events.EventRecorder{},
 		kinds: map[string]*kinds{Machines: {}, Configs: {}}, logs: &Log{}, ended: make(chan struct{}),
+		longestPass: o.LongestPass,
 	}
 	if p.Gate == nil {
 		p.Gate = &Gate{}
@@ -235,6 +240,7 @@ func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o 
 func (p *Process) options(name string) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: 10,
+		ReconciliationTimeout:   p.longestPass,
 		LogConstructor:          p.logged(name),
 		NewQueue: func(string, workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
 			return p.queues[name]

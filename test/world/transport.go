@@ -29,6 +29,10 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	name = t.side + " " + name
+	if t.gate.loses(name) {
+		<-request.Context().Done()
+		return nil, request.Context().Err()
+	}
 	if !changes {
 		if err := t.gate.Read(name); err != nil {
 			return nil, err
