@@ -140,7 +140,7 @@ func noCredentials(f *facts, key client.ObjectKey, secret credentials.Secret) er
 	case secret.Unheld && !hadVM(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
 		return phase.Wait(phase.Credentials, infrav1.CredentialsRejectedReason,
 			"Secret %s with the cloud's credentials is not of the type Opaque, or in a namespace of Kubernetes itself, so that it could "+
-				"go before the VM: create it anew as Opaque, in another namespace than kube-system, kube-public and kube-node-lease", key.Name)
+				"go before the VM: create it anew as Opaque, in a namespace of yours", key.Name)
 	case secret.Going && !hadVM(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
 		return phase.Wait(phase.Credentials, infrav1.CredentialsBeingDeletedReason,
 			"Secret %s with the cloud's credentials is being deleted, and stays only for the machines that may have a VM; no new VM is "+

@@ -9,6 +9,7 @@ import (
 
 // TestUnanswered: a call to the API server that is never answered holds its machine no longer than a pass may take.
 func TestUnanswered(t *testing.T) {
+	t.Parallel()
 	for _, call := range []string{
 		"management PATCH windowsmachines", "management PATCH windowsmachines/status", "management POST secrets",
 		"management PATCH windowsbootstrapconfigs/status",
