@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // figures are all times of the product: how long it waits, keeps things and lets others take. A user feels each of them, so that
@@ -274,4 +276,15 @@ func number(e ast.Expr) int {
 		return 0
 	}
 	return n
+}
+
+// TestLongestPass: the time of a pass holds a login and three more calls of a cloud, each as slow as it may be.
+func TestLongestPass(t *testing.T) {
+	of := func(name string) time.Duration { return expect.Got(time.ParseDuration(figures[name]))(t) }
+	for _, call := range []string{"internal/cloud/vsphere/session.CallTimeout", "internal/cloud/azure.callTimeout"} {
+		slowest := of("internal/cloud/vsphere/session.loginTimeout") + 3*of(call)
+		if longest := of("longestPass"); longest < slowest {
+			t.Errorf("a pass may take %s, and one of %s takes %s", longest, call, slowest)
+		}
+	}
 }
