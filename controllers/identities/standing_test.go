@@ -11,8 +11,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// TestStanding: rights that were good stand for a machine that is being deleted when identity or Secret are gone, and for no other.
-// Taken back is something else: it ends them, and they do not come back when the identity is gone after it.
+// TestStanding: rights that were good stand for a machine that is being deleted when identity or Secret are gone, and for no
+// other. Taken back is something else: it ends them, and they do not come back when the identity is gone after it.
 func TestStanding(t *testing.T) {
 	allowed, none := map[string]any{"list": []any{"team"}}, map[string]any{"list": []any{}}
 	for name, c := range map[string]struct {
