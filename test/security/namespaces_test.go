@@ -45,9 +45,10 @@ func TestNamespaces(t *testing.T) {
 	for _, path := range slices.Sorted(maps.Keys(ofConfigs)) {
 		attempt(t, a.config(path))
 	}
-	attempt(t, a.machine("identityRef of vsphere", "Ready False CredentialsMissing"),
-		a.machine("identityRef of azure", "Ready False CredentialsMissing"),
-		a.machine("vsphere.networkInterfaces[].addressesFromPools[]", "Ready False WaitingForIPAddress"))
+	const adapter = "vsphere.networkInterfaces[].addressesFromPools[]"
+	attempt(t, a.machine("identityRef", ofMachines["identityRef"], "Ready False CredentialsMissing"),
+		a.machine("identityRef.azure", azureMachine, "Ready False CredentialsMissing"),
+		a.machine(adapter, ofMachines[adapter], "Ready False WaitingForIPAddress"))
 	attempt(t, a.ofClusterAPI()...)
 	attempt(t, a.owners(t)...)
 	attempt(t, a.copiedTemplate(), a.claim(),
@@ -143,11 +144,11 @@ func (a *attacker) config(path string) attack {
 }
 
 // machine is an attack by a reference of a WindowsMachine.
-func (a *attacker) machine(path, ends string) attack {
+func (a *attacker) machine(path, spec, ends string) attack {
 	tries := "names an object of another namespace in a machine's spec." + path
 	return attack{by: "tenant", tries: tries, try: func(t *testing.T) string {
 		m := a.NewMachine(nameOf(path))
-		a.create(t, m.Windows, specOf(t, ofMachines[path], a.victim.Name))
+		a.create(t, m.Windows, specOf(t, spec, a.victim.Name))
 		expect.OK(t, a.Client.Create(t.Context(), m.Config))
 		expect.OK(t, a.Client.Create(t.Context(), m.Core))
 		m.Await(t, "notice", world.Windows(ends))

@@ -37,14 +37,16 @@ var (
 		"windows.trustedCertificates[].contentFrom.configMap": `{windows: {trustedCertificates: [{name: a, contentFrom: CONFIGMAP}]}}`,
 	}
 	ofMachines = map[string]string{
-		"identityRef of vsphere": `{identityRef: {kind: Secret, name: theirs NS}, vsphere: {datacenter: dc0, image: {template: a}}}`,
-		"identityRef of azure": `{identityRef: {kind: Secret, name: theirs NS}, azure: {resourceGroup: a, location: westeurope,
-			subscriptionID: 00000000-0000-0000-0000-000000000000, vmSize: a, image: {id: ` + fake.Image + `}}}`,
+		"identityRef": `{identityRef: {kind: Secret, name: theirs NS}, vsphere: {datacenter: dc0, image: {template: a}}}`,
 		"vsphere.networkInterfaces[].addressesFromPools[]": `{identityRef: {kind: Secret, name: cloud}, vsphere: {datacenter: dc0,
 			image: {template: a}, networkInterfaces: [{name: node, network: a,
 			addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: theirs NS}]}]}}`,
 	}
 )
+
+// azureMachine has the same reference in the other cloud.
+const azureMachine = `{identityRef: {kind: Secret, name: theirs NS}, azure: {resourceGroup: a, location: westeurope,
+	subscriptionID: 00000000-0000-0000-0000-000000000000, vmSize: a, image: {id: ` + fake.Image + `}}}`
 
 // specOf is a spec from above, with or without a namespace.
 func specOf(t *testing.T, text, namespace string) map[string]any {
