@@ -93,14 +93,14 @@ const Kind = string(infrav1.IdentityAzureCluster)
 
 // Of says whose rights a machine has.
 func (k *Keeper) Of(p cloud.Placer, use Use) (Rights, error) {
-	rights, err := k.of(p, use)
+	rights, err := k.rightsOf(p, use)
 	if use.Identity.Name == "" || errors.Is(err, phase.ErrAwaited) {
 		return rights, err
 	}
 	return k.standing(use, rights, err)
 }
 
-func (k *Keeper) of(p cloud.Placer, use Use) (Rights, error) {
+func (k *Keeper) rightsOf(p cloud.Placer, use Use) (Rights, error) {
 	if use.Identity.Name == "" {
 		grant, err := p.Allow(cloud.Asker{Namespace: use.Machine.Namespace, Cloud: use.Cloud}, nil)
 		return Rights{Provider: p.As(grant)}, phase.Cloud(err)

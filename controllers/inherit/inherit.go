@@ -34,7 +34,10 @@ func Place(
 		return nil, phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
 			"the infrastructure of Cluster %s is not provisioned yet", cluster.Name)
 	}
-	object, err := read(ctx, reader, p, cluster)
+	ref := cluster.Spec.InfrastructureRef
+	object, err := read(ctx, reader, p, cluster, phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
+		"%s %s of Cluster %s does not exist; create it, or say in spec.azure of a new WindowsMachineTemplate all that it would say",
+		ref.Kind, ref.Name, cluster.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -51,22 +54,19 @@ func Rights(
 		return &infrav1.AzurePlacement{}, nil
 	}
 	ref := cluster.Spec.InfrastructureRef
-	object, err := external.GetObjectFromContractVersionedRef(ctx, reader, ref, cluster.Namespace)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason,
-			"%s %s of Cluster %s, which says with whose rights the VM was made, does not exist; create it again, or set identityRef",
-			ref.Kind, ref.Name, cluster.Name)
-	case err != nil:
-		return nil, fmt.Errorf("get %s of cluster: %w", ref.Kind, err)
+	object, err := read(ctx, reader, p, cluster, phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason,
+		"%s %s of Cluster %s, which says with whose rights the VM was made, does not exist; create it again, or set identityRef",
+		ref.Kind, ref.Name, cluster.Name))
+	if err != nil {
+		return nil, err
 	}
 	at, err := p.Resolve(m, object)
 	return at, phase.Cloud(err)
 }
 
-// read returns nil if the Cluster's infrastructure is of another kind.
+// read returns nil if the Cluster's infrastructure is of another kind, and the error absent if it does not exist.
 func read(
-	ctx context.Context, reader client.Reader, p cloud.Placer, cluster *clusterv1.Cluster,
+	ctx context.Context, reader client.Reader, p cloud.Placer, cluster *clusterv1.Cluster, absent error,
 ) (*unstructured.Unstructured, error) {
 	if !ofKind(p, cluster) {
 		return nil, nil
@@ -75,9 +75,7 @@ func read(
 	object, err := external.GetObjectFromContractVersionedRef(ctx, reader, ref, cluster.Namespace)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
-			"%s %s of Cluster %s does not exist; create it, or say in spec.azure of a new WindowsMachineTemplate all that it would say",
-			ref.Kind, ref.Name, cluster.Name)
+		return nil, absent
 	case err != nil:
 		return nil, fmt.Errorf("get %s of cluster: %w", ref.Kind, err)
 	}

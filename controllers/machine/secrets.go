@@ -83,8 +83,7 @@ func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.Id
 			"identityRef has the kind %q, which this release of the manager does not know; set identityRef to a Secret", ref.Kind)
 	}
 	use := identities.Use{
-		Machine: client.ObjectKeyFromObject(f.windows), Deleting: deleting(f),
-		Holds: hadVM(f) || controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer),
+		Machine: client.ObjectKeyFromObject(f.windows), Holds: mayHaveVM(f), Deleting: deleting(f),
 	}
 	at := cmp.Or(f.windows.Status.Azure, f.recalled)
 	if at != nil {
@@ -126,6 +125,10 @@ func (r *Reconciler) noteTenant(ctx context.Context, f *facts) error {
 	return nil
 }
 
+func mayHaveVM(f *facts) bool {
+	return hadVM(f) || controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer)
+}
+
 // noCredentials stops if the Secret serves this machine no more. One that is being deleted waits for those that may have a VM.
 func noCredentials(f *facts, key client.ObjectKey, secret credentials.Secret) error {
 	switch {
@@ -137,11 +140,11 @@ func noCredentials(f *facts, key client.ObjectKey, secret credentials.Secret) er
 		return phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason,
 			"Secret %s with the cloud's credentials does not exist; create it in namespace %s, or set identityRef to another Secret",
 			key.Name, key.Namespace)
-	case secret.Unheld && !hadVM(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
+	case secret.Unheld && !mayHaveVM(f):
 		return phase.Wait(phase.Credentials, infrav1.CredentialsRejectedReason,
 			"Secret %s with the cloud's credentials is not of the type Opaque, or in a namespace of Kubernetes itself, so that it could "+
 				"go before the VM: create it anew as Opaque, in a namespace of yours", key.Name)
-	case secret.Going && !hadVM(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
+	case secret.Going && !mayHaveVM(f):
 		return phase.Wait(phase.Credentials, infrav1.CredentialsBeingDeletedReason,
 			"Secret %s with the cloud's credentials is being deleted, and stays only for the machines that may have a VM; no new VM is "+
 				"made with it: set identityRef to another Secret, or delete these machines and then create the Secret again", key.Name)

@@ -201,8 +201,8 @@ func (r *run) collectLogs(ctx context.Context, step *plan.CollectLogs) error {
 	if err != nil {
 		return err
 	}
-	paths = slices.DeleteFunc(paths, same(step.Path.String())) // it is never a log itself
-	paths = slices.DeleteFunc(paths, func(path string) bool { return windows.Like(path, "*.capwin-new") })
+	isZip := same(step.Path.String())
+	paths = slices.DeleteFunc(paths, func(path string) bool { return isZip(path) || windows.Like(path, "*.capwin-new") })
 	var packed bytes.Buffer
 	logs := &logZip{run: r, zip: zip.NewWriter(&packed), left: orElse(step.MaxMiB, 10) * mebibyte}
 	for _, event := range step.Events {

@@ -42,7 +42,7 @@ func read(object *unstructured.Unstructured) (cluster, error) {
 	r := reader{of: object.Object}
 	c := cluster{
 		name:           object.GetNamespace() + "/" + object.GetName(),
-		environment:    infrav1.AzureCloud(first(r.text("spec", "azureEnvironment"), string(infrav1.AzurePublicCloud))),
+		environment:    r.environment(),
 		subscription:   r.text("spec", "subscriptionID"),
 		group:          r.text("spec", "resourceGroup"),
 		location:       r.text("spec", "location"),
@@ -66,9 +66,12 @@ func read(object *unstructured.Unstructured) (cluster, error) {
 // CloudOf is the cloud that an AzureCluster names.
 func CloudOf(object *unstructured.Unstructured) (infrav1.AzureCloud, error) {
 	r := reader{of: object.Object}
-	c := cluster{name: object.GetNamespace() + "/" + object.GetName()}
-	c.environment = infrav1.AzureCloud(first(r.text("spec", "azureEnvironment"), string(infrav1.AzurePublicCloud)))
+	c := cluster{name: object.GetNamespace() + "/" + object.GetName(), environment: r.environment()}
 	return c.environment, c.checkCloud()
+}
+
+func (r *reader) environment() infrav1.AzureCloud {
+	return infrav1.AzureCloud(first(r.text("spec", "azureEnvironment"), string(infrav1.AzurePublicCloud)))
 }
 
 func (c cluster) checkCloud() error {

@@ -119,7 +119,7 @@ var proofs = map[string]Proof{
 
 func (i Identity) grant(name string, by cloud.Asker, loans Loans) (Grant, error) {
 	g := Grant{Proof: proofs[i.Type], ClientID: i.ClientID, TenantID: i.TenantID}
-	loan, lent := loans.to(i.ClientID, by.Namespace)
+	loan, lent := loans.entryFor(i.ClientID, by.Namespace)
 	if i.Namespace == by.Namespace && !g.Proof.Ambient() {
 		g.Cloud = OtherCloud(by.Cloud)
 	} else {
@@ -130,7 +130,7 @@ func (i Identity) grant(name string, by cloud.Asker, loans Loans) (Grant, error)
 		return Grant{}, deny(infrav1.CredentialsRejectedReason, "AzureClusterIdentity %s has the type %q, which is not known: use "+
 			"WorkloadIdentity, UserAssignedMSI, ServicePrincipal, ManualServicePrincipal or ServicePrincipalCertificate",
 			name, cloud.Clean(i.Type, 64))
-	case g.Proof.Ambient() && !clientID.MatchString(i.ClientID):
+	case g.Proof.Ambient() && !GUID.MatchString(i.ClientID):
 		return Grant{}, deny(infrav1.CredentialsRejectedReason,
 			"AzureClusterIdentity %s has a clientID that is none: write an id such as %s", name, example)
 	case g.Proof.Ambient() && !lent:

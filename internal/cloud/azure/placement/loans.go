@@ -22,7 +22,7 @@ const everyNamespace = "*"
 
 // ReadLoans reads entries of the form CLIENTID[@CLOUD]=NAMESPACE.
 func ReadLoans(entries []string) (Loans, error) {
-	var all Loans
+	var loans Loans
 	for _, entry := range entries {
 		if entry == "" {
 			continue
@@ -31,15 +31,15 @@ func ReadLoans(entries []string) (Loans, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, other := range all {
+		for _, other := range loans {
 			if other.ClientID == loan.ClientID && other.Cloud != loan.Cloud {
 				return nil, fmt.Errorf("%q: client %s is in another cloud in an entry before; an identity is in one cloud, so name the "+
 					"same in each of its entries", entry, loan.ClientID)
 			}
 		}
-		all = append(all, loan)
+		loans = append(loans, loan)
 	}
-	return all, nil
+	return loans, nil
 }
 
 func readLoan(entry string) (Loan, error) {
@@ -52,7 +52,7 @@ func readLoan(entry string) (Loan, error) {
 			entry, example)
 	case client == everyNamespace:
 		return loan, fmt.Errorf("%q would lend every identity that trusts the manager; name one client id in each entry", entry)
-	case !clientID.MatchString(client):
+	case !GUID.MatchString(client):
 		return loan, fmt.Errorf("%q does not begin with a client id such as %s", entry, example)
 	case namespace != everyNamespace && len(validation.ValidateNamespaceName(namespace, false)) > 0:
 		return loan, fmt.Errorf("%q lends to %q, which is no name of a namespace; use one such as team-a, or * for all",
@@ -63,21 +63,22 @@ func readLoan(entry string) (Loan, error) {
 
 const example = "00000000-0000-0000-0000-000000000000"
 
-var clientID = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+// GUID is the form of the ids of Entra ID.
+var GUID = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 
 // Clouds are those that the entries name.
 func (l Loans) Clouds() []string {
-	var all []string
+	var names []string
 	for _, loan := range l {
 		if loan.Cloud != "" {
-			all = append(all, loan.Cloud)
+			names = append(names, loan.Cloud)
 		}
 	}
-	return all
+	return names
 }
 
-// to is the entry by which a namespace may use the identity of a client.
-func (l Loans) to(client, namespace string) (Loan, bool) {
+// entryFor is the entry by which a namespace may use the identity of a client.
+func (l Loans) entryFor(client, namespace string) (Loan, bool) {
 	at := slices.IndexFunc(l, func(loan Loan) bool {
 		return strings.EqualFold(loan.ClientID, client) && (loan.Namespace == namespace || loan.Namespace == everyNamespace)
 	})
