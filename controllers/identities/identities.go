@@ -126,7 +126,8 @@ func (k *Keeper) rightsOf(p cloud.Placer, use Use) (Rights, error) {
 		return Rights{}, phase.Cloud(err)
 	}
 	rights := Rights{Provider: p.As(grant), Going: !identity.GetDeletionTimestamp().IsZero()}
-	return rights, k.prove(&rights, grant.Secret, use)
+	err = k.prove(&rights, grant.Secret, use)
+	return rights, err
 }
 
 // Read reads an AzureClusterIdentity from the API server, for who holds it.
@@ -159,12 +160,12 @@ func (k *Keeper) prove(rights *Rights, name cloud.Key, use Use) error {
 	if got == nil {
 		return notFoundError{missing("Secret %s of %s does not exist; create it in namespace %s", name.Name, use, name.Namespace)}
 	}
-	if going := !got.GetDeletionTimestamp().IsZero(); going && !use.Holds {
+	going := !got.GetDeletionTimestamp().IsZero()
+	if going && !use.Holds {
 		return phase.Wait(phase.Credentials, infrav1.CredentialsBeingDeletedReason, "Secret %s of %s is being deleted, and stays only "+
 			"for the machines that may have a VM: create it again when it is gone", name.Name, use)
-	} else if going {
-		rights.Going = true
 	}
+	rights.Going = rights.Going || going
 	rights.Data = got.(*corev1.Secret).Data
 	return nil
 }

@@ -45,8 +45,6 @@ func (k *Keeper) standing(use Use, rights Rights, err error) (Rights, error) {
 	good, had := r.good[use.Holder()]
 	gone, _ := errors.AsType[notFoundError](err)
 	switch {
-	case err == nil && r.good == nil:
-		r.good = map[cloud.Key]Rights{use.Holder(): rights}
 	case err == nil:
 		r.good[use.Holder()] = rights
 	case gone.error == nil:
@@ -66,7 +64,9 @@ func (k *Keeper) ask(o object, machine types.NamespacedName) (client.Object, err
 	}
 	r := k.known[o]
 	if r == nil {
-		r = &reading{err: phase.ErrAwaited, due: k.Now(), asked: map[types.NamespacedName]time.Time{}}
+		r = &reading{
+			err: phase.ErrAwaited, due: k.Now(), asked: map[types.NamespacedName]time.Time{}, good: map[cloud.Key]Rights{},
+		}
 		k.known[o] = r
 		k.stir()
 	}

@@ -70,10 +70,6 @@ func CloudOf(object *unstructured.Unstructured) (infrav1.AzureCloud, error) {
 	return c.environment, c.checkCloud()
 }
 
-func (r *reader) environment() infrav1.AzureCloud {
-	return infrav1.AzureCloud(first(r.text("spec", "azureEnvironment"), string(infrav1.AzurePublicCloud)))
-}
-
 func (c cluster) checkCloud() error {
 	if slices.Contains(environments, c.environment) {
 		return nil
@@ -206,6 +202,10 @@ func (c cluster) nameOr(spec string) string {
 type reader struct {
 	of    map[string]any
 	wrong string
+}
+
+func (r *reader) environment() infrav1.AzureCloud {
+	return infrav1.AzureCloud(first(r.text("spec", "azureEnvironment"), string(infrav1.AzurePublicCloud)))
 }
 
 func (r *reader) note(field string) { r.wrong = first(r.wrong, field) }
