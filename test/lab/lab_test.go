@@ -201,22 +201,34 @@ func (s *story) assertNoUserData(ctx context.Context) {
 	}
 }
 
+// awaitFacts waits for what guests tell of their Windows: a node may join before their report is read.
+func (s *story) awaitFacts(ctx context.Context) {
+	s.Helper()
+	wait.Until(s, "facts of every Windows", func() (any, bool) {
+		told := ""
+		for _, m := range s.machines(ctx) {
+			if m.Status.WindowsUpdated == "" {
+				told += m.Name + " "
+			}
+		}
+		return "none of " + told, told == ""
+	})
+}
+
 func (s *story) assertNodes(ctx context.Context) {
 	s.Helper()
 	nodes := map[string]corev1.Node{}
 	for _, n := range s.nodes(ctx) {
 		nodes[n.Name] = n
 	}
+	s.awaitFacts(ctx)
 	for _, m := range s.machines(ctx) {
 		n := nodes[m.Status.ComputerName]
-		type facts struct {
-			ProviderID, NodeName, Pool, OS, Build, Taint string
-			Updated                                      bool
-		}
-		want := facts{m.Spec.ProviderID, m.Status.NodeName, "win", "windows", "10.0.20348", "os=windows:NoSchedule", true}
+		type facts struct{ ProviderID, NodeName, Pool, OS, Build, Taint string }
+		want := facts{m.Spec.ProviderID, m.Status.NodeName, "win", "windows", "10.0.20348", "os=windows:NoSchedule"}
 		got := facts{
 			n.Spec.ProviderID, n.Name, n.Labels["example.com/pool"], n.Labels[corev1.LabelOSStable],
-			n.Labels[corev1.LabelWindowsBuild], "", m.Status.WindowsUpdated != "",
+			n.Labels[corev1.LabelWindowsBuild], "",
 		}
 		for _, taint := range n.Spec.Taints {
 			if taint.Key == "os" {
