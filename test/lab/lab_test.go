@@ -17,6 +17,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -100,7 +101,8 @@ func (s *story) must(err error) {
 	}
 }
 
-// await waits until so many machines are Ready and their nodes joined and initialized, and no others are there.
+// await waits until so many machines are Ready, their guests have told all that they tell, and their nodes joined and are
+// initialized, and no others are there. A node may join before its guest's last report is read.
 func (s *story) await(ctx context.Context, wanted int) {
 	s.Helper()
 	begin := time.Now()
@@ -110,7 +112,7 @@ func (s *story) await(ctx context.Context, wanted int) {
 		seen, settled := "", 0
 		for _, m := range machines {
 			seen += fmt.Sprintf("\n%s %s %+v", m.Name, m.Status.Phase, m.Status.Conditions)
-			if m.Status.Phase == infrav1.PhaseRunning {
+			if m.Status.Phase == infrav1.PhaseRunning && hasTold(m) {
 				settled++
 			}
 		}
@@ -121,6 +123,12 @@ func (s *story) await(ctx context.Context, wanted int) {
 		}
 		return seen, settled == wanted && len(machines) == wanted && len(nodes) == wanted
 	})
+}
+
+// hasTold says whether a guest has told of its Windows and of the end of its bootstrap.
+func hasTold(m infrav1.WindowsMachine) bool {
+	told := m.Status.Bootstrap
+	return m.Status.WindowsUpdated != "" && told != nil && told.State == string(plan.StateSucceeded)
 }
 
 // initialized says whether Cluster API has taken its taint off and the node is Ready.
@@ -201,27 +209,12 @@ func (s *story) assertNoUserData(ctx context.Context) {
 	}
 }
 
-// awaitFacts waits for what guests tell of their Windows: a node may join before their report is read.
-func (s *story) awaitFacts(ctx context.Context) {
-	s.Helper()
-	wait.Until(s, "facts of every Windows", func() (any, bool) {
-		told := ""
-		for _, m := range s.machines(ctx) {
-			if m.Status.WindowsUpdated == "" {
-				told += m.Name + " "
-			}
-		}
-		return "none of " + told, told == ""
-	})
-}
-
 func (s *story) assertNodes(ctx context.Context) {
 	s.Helper()
 	nodes := map[string]corev1.Node{}
 	for _, n := range s.nodes(ctx) {
 		nodes[n.Name] = n
 	}
-	s.awaitFacts(ctx)
 	for _, m := range s.machines(ctx) {
 		n := nodes[m.Status.ComputerName]
 		type facts struct{ ProviderID, NodeName, Pool, OS, Build, Taint string }
