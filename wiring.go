@@ -56,6 +56,9 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 	if err != nil {
 		return err
 	}
+	if azure.Manager, err = managementCluster(ctx, mgr.GetAPIReader()); err != nil {
+		return err
+	}
 	changed := make(chan cloud.Key, 1024)
 	register := &accounts.Register{Changed: changed}
 	recorder := mgr.GetEventRecorder("windowsmachine")
@@ -95,6 +98,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
 		Namespace:   flags.namespace,
+		Manager:     azure.Manager,
 	}).SetupWithManager(ctx, mgr, controllerOptions(flags.machineConcurrency))
 }
 

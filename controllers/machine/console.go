@@ -26,7 +26,7 @@ func (r *Reconciler) quoteConsole(ctx context.Context, f *facts) {
 	if !ok || !r.consoles.due(f) {
 		return
 	}
-	lines, err := console.LastWords(ctx, f.cloudMachine())
+	lines, err := console.LastWords(ctx, r.cloudMachine(f))
 	if wait, ok := errors.AsType[*cloud.Error](err); ok && wait.Kind == cloud.Later {
 		return // nothing was asked; the next look asks
 	}

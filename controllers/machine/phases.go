@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,8 +58,14 @@ func (r *Reconciler) recordIdentity(ctx context.Context, f *facts) error {
 // hold keeps the object for as long as there may be a VM, and writes down on which server. Before that it may go freely: a
 // machine whose account never answered has nothing to clean up and must not need the account for it.
 func (r *Reconciler) hold(ctx context.Context, f *facts) error {
-	controllerutil.AddFinalizer(f.windows, infrav1.MachineFinalizer)
-	return r.patch(ctx, f, f.before)
+	added := controllerutil.AddFinalizer(f.windows, infrav1.MachineFinalizer)
+	if err := r.patch(ctx, f, f.before); err != nil {
+		return err
+	}
+	if added {
+		r.firsts.held(f.windows, f.cloud)
+	}
+	return nil
 }
 
 // patch writes spec and metadata if they changed. It fails if the object is gone, unless we have just released it: nothing
@@ -76,6 +83,7 @@ func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.Window
 	if err != nil {
 		return fmt.Errorf("patch windowsmachine: %w", err)
 	}
+	r.firsts.wrote(before)
 	f.before = f.windows.DeepCopy()
 	return nil
 }
@@ -106,6 +114,7 @@ func (r *Reconciler) identify(_ context.Context, f *facts) error {
 	}
 	var err error
 	f.identity, err = provider.Identify(f.windows)
+	f.vouched = err == nil && vouched(f, provider)
 	return phase.Cloud(err)
 }
 
@@ -220,7 +229,7 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 
 // ask has the cloud make the VM. It only looks if the VM was there once, or if none may be made any more.
 func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
-	m, ctx := f.cloudMachine(), f.logged(ctx)
+	m, ctx := r.cloudMachine(f), f.logged(ctx)
 	if hadVM(f) || leaving(f) {
 		return r.afterwards(ctx, f, m)
 	}
@@ -228,12 +237,16 @@ func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 	return f.cloud.Ensure(ctx, m)
 }
 
-func (f *facts) cloudMachine() cloud.Machine {
-	return cloud.Machine{
-		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Cluster: cloud.MarkOf(f.cluster), Spec: f.windows.Spec,
-		Place: placeOf(f), NetworkInterfaces: f.interfaces, Created: f.windows.CreationTimestamp.Time,
-		Server: f.windows.Annotations[infrav1.ServerAnnotation], Existed: hadVM(f),
+func (r *Reconciler) cloudMachine(f *facts) cloud.Machine {
+	m := cloud.Machine{
+		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Cluster: cloud.MarkOf(f.cluster, r.Manager),
+		Spec: f.windows.Spec, Place: placeOf(f), NetworkInterfaces: f.interfaces, First: r.firsts.has(f.windows, f.cloud),
+		Record: recordOf(f.windows), Vouched: f.vouched, Server: f.windows.Annotations[infrav1.ServerAnnotation], Existed: hadVM(f),
 	}
+	if m.Cluster.Name == "" {
+		m.Cluster.Name = f.windows.Labels[clusterv1.ClusterNameLabel]
+	}
+	return m
 }
 
 // placeOf says where the VM goes. A Machine that is gone already wants nothing.
@@ -247,8 +260,10 @@ func placeOf(f *facts) cloud.Place {
 
 // remove asks the cloud to remove the VM until nothing is left of it.
 func (r *Reconciler) remove(ctx context.Context, f *facts) error {
-	left, err := f.cloud.Delete(f.logged(ctx), f.cloudMachine())
+	left, err := f.cloud.Delete(f.logged(ctx), r.cloudMachine(f))
+	keep(f.windows, left.Record)
 	if errors.Is(err, cloud.ErrNotFound) {
+		r.leave(f, left.Orphans)
 		return nil
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -142,14 +143,13 @@ func TestHadVM(t *testing.T) {
 func TestCloudMachine(t *testing.T) {
 	f := world(adapters(pooled))
 	f.windows.Annotations = map[string]string{infrav1.ServerAnnotation: "one"}
-	f.windows.CreationTimestamp = metav1.NewTime(begin)
 	f.windows.Status.Initialization.Provisioned = new(true)
 	f.cluster.Name, f.cluster.UID = "blue", "uid-1"
 	expect.Same(t, "machine", cloud.Machine{
 		Identity: f.identity, Key: client.ObjectKey{Namespace: "ns", Name: "m"},
-		Cluster: cloud.ClusterMark{Name: "blue", UID: "uid-1"}, Spec: f.windows.Spec,
-		NetworkInterfaces: fromPool, Created: begin, Server: "one", Existed: true,
-	}, f.cloudMachine())
+		Cluster: cloud.ClusterMark{Name: "blue", UID: "uid-1", Manager: "uid-2"}, Spec: f.windows.Spec,
+		NetworkInterfaces: fromPool, Server: "one", Existed: true,
+	}, (&Reconciler{VSphere: vsphere.Provider{}, Manager: "uid-2"}).cloudMachine(f))
 }
 
 // TestPatches are the writes of the phases: what they say, that they happen once, and that none is lost.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
@@ -76,7 +77,10 @@ type Reconciler struct {
 	Speed int
 	// WatchFilter is the value of the watch-filter label and Namespace the only namespace, if this manager is limited by them.
 	WatchFilter, Namespace string
-	consoles               consoles
+	// Manager is the UID of the management cluster.
+	Manager  types.UID
+	consoles consoles
+	firsts   firsts
 }
 
 // SetupWithManager registers the reconciler and says what wakes it.
@@ -170,6 +174,7 @@ type facts struct {
 
 	// The phases fill these in: who the VM is, its adapters, its account by name, and what the cloud says of it.
 	identity   cloud.Identity
+	vouched    bool // somebody besides the spec knows the identity
 	interfaces []infrav1.MachineNetworkInterface
 	account    string
 	going      bool                    // the Secret of the account is being deleted
@@ -194,6 +199,7 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 	f := &facts{windows: &infrav1.WindowsMachine{}, now: r.Now(), speed: r.Speed}
 	err := r.Client.Get(ctx, key, f.windows)
 	if apierrors.IsNotFound(err) {
+		r.firsts.forget(key)
 		return nil, r.Pools.FreeLeft(ctx, key)
 	}
 	if err != nil {
@@ -267,6 +273,7 @@ func (r *Reconciler) write(ctx context.Context, f *facts) error {
 	if err := r.Client.Status().Patch(ctx, f.windows, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch status of windowsmachine: %w", err)
 	}
+	r.firsts.wrote(f.before)
 	return nil
 }
 

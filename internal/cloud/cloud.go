@@ -115,7 +115,7 @@ type Machine struct {
 	// Key and ProviderID are also the mark on the VM, which says which machine the VM belongs to.
 	Key Key
 
-	// Cluster is written on the VM as well, for people; to whom a VM belongs does not depend on it. Only Ensure needs it.
+	// Cluster is written on the VM as well. Once the Cluster is gone, only its name may be known.
 	Cluster ClusterMark
 
 	// Spec has the part for this cloud set.
@@ -127,8 +127,17 @@ type Machine struct {
 	// NetworkInterfaces are the adapters with the MACs that they must get; one without gets any. Only Ensure needs them.
 	NetworkInterfaces []infrav1.MachineNetworkInterface
 
-	// Created is when the WindowsMachine was made, by the API server's clock: no request for its VM is older. Zero means unknown.
-	Created time.Time
+	// First says that nobody can have asked for the VM but this account in this process. Otherwise an earlier process may have, and
+	// its request may still be under way.
+	First bool
+
+	// Record is what the cloud itself calls the machine's VM and what belongs to it, as VM.Record said. With it they are the
+	// machine's whatever their marks say. Without it, only their marks can say so.
+	Record Record
+
+	// Vouched says that spec.providerID is the controllers' own, or that the owning Machine has it, too. Without it, and without a
+	// Record, not even marks prove that a VM is the machine's.
+	Vouched bool
 
 	// Server is where the VM is, if that is known. If the account is at another one by now, each method MUST be a Transient error.
 	Server string
@@ -164,8 +173,21 @@ type VM struct {
 	// A cloud that can erase none of them never says so, and docs/bootstrap.md tells who can read them there.
 	UserData bool
 
+	// Record is what to keep of what the cloud itself calls the VM: of the answer to the cloud's own request, or of the first sight of
+	// a VM with all marks of the machine. It includes the machine's Record, as far as that still holds.
+	Record Record
+
+	// Orphans names what Delete leaves, because it looks like the machine's and nothing proves it. It comes with ErrNotFound, too.
+	Orphans []string
+
 	// Report is the guest's own, for plan.DecodeReport. Do not trust it. What is longer than MaxReport comes as MaxReport+1 bytes.
 	Report string
+}
+
+// Record is what a cloud calls what it made, each for as long as that exists, and nothing else ever.
+type Record struct {
+	VSphere infrav1.VSphereRecord
+	Azure   infrav1.AzureRecord
 }
 
 // MaxReport is plan.MaxReportBytes: no guest of ours reports more.

@@ -7,9 +7,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Marked is a VM with our marks, as the cloud shows it. Whoever may change VMs there can write all of it.
+// Marked is a VM with our marks, or what was made with one and has none any more, as the cloud shows it. Whoever may change VMs there can write all of it.
 type Marked struct {
-	// Name that the VM has now.
+	// Kind says what it is, if it is no VM but was left by one, such as "disk"; empty for a VM.
+	Kind string
+	// Name that it has now.
 	Name string
 	// Key, ProviderID and Cluster are the marks.
 	Key        Key
@@ -22,29 +24,35 @@ type Marked struct {
 type ClusterMark struct {
 	Name string
 	UID  types.UID
+	// Manager is the UID of the management cluster, which is that of its namespace kube-system.
+	Manager types.UID
 }
 
 // MarkOf is the mark of a Cluster; the zero value without one.
-func MarkOf(cluster *clusterv1.Cluster) ClusterMark {
+func MarkOf(cluster *clusterv1.Cluster, manager types.UID) ClusterMark {
 	if cluster == nil {
 		return ClusterMark{}
 	}
-	return ClusterMark{Name: cluster.Name, UID: cluster.UID}
+	return ClusterMark{Name: cluster.Name, UID: cluster.UID, Manager: manager}
 }
 
 // String is the mark as it is written on a VM.
 func (c ClusterMark) String() string {
-	if c == (ClusterMark{}) {
+	switch {
+	case c.Name == "" || c.UID == "":
 		return ""
+	case c.Manager == "":
+		return c.Name + "/" + string(c.UID)
 	}
-	return c.Name + "/" + string(c.UID)
+	return c.Name + "/" + string(c.UID) + "/" + string(c.Manager)
 }
 
 // ReadClusterMark is the inverse of String. What is not a mark is the zero value.
 func ReadClusterMark(text string) ClusterMark {
-	name, uid, _ := strings.Cut(text, "/")
+	name, uids, _ := strings.Cut(text, "/")
+	uid, manager, _ := strings.Cut(uids, "/")
 	if name == "" || uid == "" {
 		return ClusterMark{}
 	}
-	return ClusterMark{Name: name, UID: types.UID(uid)}
+	return ClusterMark{Name: name, UID: types.UID(uid), Manager: types.UID(manager)}
 }

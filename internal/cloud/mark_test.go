@@ -10,13 +10,15 @@ import (
 // TestClusterMark: what is written on a VM is read back, and what others write there is no mark.
 func TestClusterMark(t *testing.T) {
 	for text, want := range map[string]ClusterMark{
-		"":              {},
-		"blue":          {},
-		"/":             {},
-		"blue/":         {},
-		"/1-2-3":        {},
-		"blue/1-2-3":    {Name: "blue", UID: "1-2-3"},
-		"blue.a/1-2-3/": {Name: "blue.a", UID: "1-2-3/"}, // no UID is so, therefore it is that of no Cluster
+		"":               {},
+		"blue":           {},
+		"/":              {},
+		"blue/":          {},
+		"/1-2-3":         {},
+		"blue/1-2-3":     {Name: "blue", UID: "1-2-3"},
+		"blue/1-2-3/4-5": {Name: "blue", UID: "1-2-3", Manager: "4-5"},
+		"blue.a/1-2-3/":  {Name: "blue.a", UID: "1-2-3"},
+		"blue/1/4/5":     {Name: "blue", UID: "1", Manager: "4/5"}, // no UID is so, therefore it is that of no manager
 	} {
 		got := ReadClusterMark(text)
 		if got != want {
@@ -31,10 +33,13 @@ func TestClusterMark(t *testing.T) {
 // TestMarkOf: the mark names the Cluster and its UID, and there is none without a Cluster.
 func TestMarkOf(t *testing.T) {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "blue", UID: "1-2-3"}}
-	if got := MarkOf(cluster).String(); got != "blue/1-2-3" {
+	if got := MarkOf(cluster, "4-5").String(); got != "blue/1-2-3/4-5" {
 		t.Errorf("MarkOf = %q", got)
 	}
-	if got := MarkOf(nil).String(); got != "" {
+	if got := MarkOf(cluster, "").String(); got != "blue/1-2-3" {
+		t.Errorf("MarkOf without a manager = %q", got)
+	}
+	if got := MarkOf(nil, "4-5").String(); got != "" {
 		t.Errorf("MarkOf(nil) = %q", got)
 	}
 }

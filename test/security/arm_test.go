@@ -98,7 +98,7 @@ func tenantsMachine(t *testing.T, name string, now time.Time) cloud.Machine {
 	identity := expect.Got(azure.Provider{}.Identify(o))(t)
 	o.Spec.ProviderID = identity.ProviderID
 	return cloud.Machine{
-		Identity: identity, Key: cloud.Key{Namespace: "tenant", Name: name}, Spec: o.Spec, Created: now.Add(-time.Minute),
+		Identity: identity, Key: cloud.Key{Namespace: "tenant", Name: name}, Spec: o.Spec,
 		UserData: cloud.UserData("#cloud-config\n").Read,
 	}
 }

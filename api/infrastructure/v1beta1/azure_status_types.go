@@ -123,6 +123,65 @@ type AzurePlacement struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	ImageVersion string `json:"imageVersion,omitempty"`
+
+	AzureRecord `json:",inline"`
+}
+
+// AzureRecord has the IDs that Azure itself gave to what was made for a
+// machine. With them it is known without its tags, so whoever may write this
+// status may name a VM as his: see docs/security.md.
+type AzureRecord struct {
+	// vmID is the ID that Azure gave the VM when it was made, and gives no other
+	// one: properties.vmId. It is known from the answer to the controller's own
+	// request, or from a VM that had all of the machine's tags.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",message="must be the ID of a VM, such as 11111111-2222-3333-4444-555555555555"
+	VMID string `json:"vmID,omitempty"`
+
+	// disks of the VM. One that is left without a VM is removed with the machine
+	// if its ID is here.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=72
+	Disks []AzureResource `json:"disks,omitempty"`
+
+	// networkInterfaces of the VM.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	NetworkInterfaces []AzureResource `json:"networkInterfaces,omitempty"`
+
+	// publicIPAddresses of the VM's network interfaces.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	PublicIPAddresses []AzureResource `json:"publicIPAddresses,omitempty"`
+}
+
+// AzureResource is one that was made with a VM.
+type AzureResource struct {
+	// name of the resource, such as win-je4s7b7jn2-os.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=80
+	Name string `json:"name,omitempty"`
+
+	// uniqueID is the ID that Azure gave it when it was made: properties.uniqueId
+	// of a disk, properties.resourceGuid of the others.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	UniqueID string `json:"uniqueID,omitempty"`
 }
 
 // AzureIdentity is an AzureClusterIdentity of Cluster API Provider Azure.

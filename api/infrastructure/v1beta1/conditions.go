@@ -105,6 +105,8 @@ const (
 const (
 	// OrphanedVMReason: a VM was made for a machine of the Cluster that is gone.
 	OrphanedVMReason = "OrphanedVM"
+	// OrphanedResourceReason: a disk, network interface or public IP address without a VM stays in the cloud.
+	OrphanedResourceReason = "OrphanedResource"
 	// ConsoleReadReason: the guest has failed or is silent, and its console says something.
 	ConsoleReadReason = "ConsoleRead"
 	// ConsoleNotReadReason: the guest has failed or is silent, and the cloud does not show its console.

@@ -114,6 +114,12 @@ type WindowsMachineStatus struct {
 	// +optional
 	Azure *AzurePlacement `json:"azure,omitempty"`
 
+	// vsphere has the vCenter's references to the VM and its folder. Machines
+	// elsewhere do not have it.
+	//
+	// +optional
+	VSphere VSphereRecord `json:"vsphere,omitempty,omitzero"`
+
 	// allocatable is what the Node will offer to pods: the size of the VM without
 	// the reservations of the WindowsBootstrapConfig. Resources whose size the
 	// spec does not say are left out. The Node offers a few MiB less, because

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
@@ -31,6 +33,7 @@ type account struct {
 	now           func() time.Time
 	ticks         func() (<-chan time.Time, func())
 	opened        time.Time // requests of a process before us were sent until then
+	manager       types.UID // of the management cluster
 }
 
 var (

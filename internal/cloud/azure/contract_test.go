@@ -87,7 +87,7 @@ func (p contractProvider) Connect(credentials map[string][]byte) (cloud.Cloud, e
 	if err != nil {
 		return nil, err
 	}
-	a.opened = time.Time{}.Add(-time.Hour)
+	a.opened = a.now().Add(-time.Hour)
 	a.ticks = p.stage.ticks
 	return patient{a, p.stage}, nil
 }

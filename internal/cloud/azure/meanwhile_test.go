@@ -55,8 +55,8 @@ func TestAdapterTakenMeanwhile(t *testing.T) {
 				before = s.things()
 			}}
 			s.through = func(d *door) policy.Transporter { stranger.Transporter = d; return stranger }
-			a, got := s.watched(), map[string]*cloud.Error{}
-			for stranger.makes != nil || test.asks && s.Now().Before(m.Created.Add(3*time.Minute)) {
+			a, got, began := s.watched(), map[string]*cloud.Error{}, s.Now()
+			for stranger.makes != nil || test.asks && s.Now().Before(began.Add(3*time.Minute)) {
 				_, err := a.Ensure(t.Context(), m)
 				if refused, ok := errors.AsType[*cloud.Error](err); ok && refused.Kind != cloud.Later {
 					got[refused.Error()] = refused

@@ -31,6 +31,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -46,6 +47,8 @@ type Provider struct {
 	Cloud string
 	// Namespaces are those that may use the manager's own identity.
 	Namespaces []string
+	// Manager is the UID of the management cluster.
+	Manager types.UID
 	// Now is the clock and Ticks is when a watch looks at what is due, with a way to stop; both of benchmarks, nil for the real
 	// ones.
 	Now   func() time.Time
@@ -114,10 +117,14 @@ func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 		now = time.Now
 	}
 	a, err := open(who, now)
-	if err == nil && p.Ticks != nil {
+	if err != nil {
+		return nil, err
+	}
+	a.manager = p.Manager
+	if p.Ticks != nil {
 		a.ticks = p.Ticks
 	}
-	return a, err
+	return a, nil
 }
 
 // open opens the account of a principal.

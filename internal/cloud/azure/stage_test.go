@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -145,7 +144,7 @@ func (s *stage) machineIn(group, name string) cloud.Machine {
 	o.Spec.ProviderID = identity.ProviderID
 	return cloud.Machine{
 		Identity: identity, Key: cloud.Key{Namespace: "default", Name: name}, Spec: o.Spec,
-		UserData: cloud.UserData("#ps1\nhello").Read, Created: s.Now().Add(time.Second),
+		UserData: cloud.UserData("#ps1\nhello").Read, First: true,
 	}
 }
 

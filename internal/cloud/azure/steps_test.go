@@ -179,7 +179,6 @@ func TestLookAtIt(t *testing.T) {
 	} {
 		a := blueAccount(t, says(func(*http.Request) (int, string) { return c.answer.status, c.answer.text }))
 		m := blueMachine()
-		m.Created = blueNoon.Add(-time.Hour)
 		a.opened = blueNoon.Add(-2 * time.Hour)
 		s := a.lists.scope(blueGroup)
 		s.power.heard = blueNoon

@@ -86,7 +86,6 @@ func machineOf(t *testing.T, name string, spec infrav1.WindowsMachineSpec) cloud
 	o.Spec.ProviderID = identity.ProviderID
 	return cloud.Machine{
 		Identity: identity, Key: cloud.Key{Namespace: o.Namespace, Name: name}, Spec: o.Spec, UserData: hello.Read,
-		Created: time.Now(),
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
@@ -142,7 +141,7 @@ func TestTasksOfADeadLeader(t *testing.T) {
 	later := tasksClock(a)
 	a.opened = a.now()
 	younger := v.machine("younger")
-	younger.Created = a.now().Add(time.Second)
+	younger.First = true
 	if !v.isGone(a)(younger) {
 		t.Error("a machine that is younger than this process waits")
 	}

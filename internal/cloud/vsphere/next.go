@@ -140,7 +140,7 @@ func nextToErase(m cloud.Machine, s survey) step {
 // its marks a moment after its name.
 func nextToMake(m cloud.Machine, s survey) step {
 	switch {
-	case s.asked[earlierClones] == 0:
+	case !m.First && s.asked[earlierClones] == 0:
 		return ask(earlierClones)
 	case !s.earlier && !s.memory.answerLost.IsZero() && s.asked[rivalClones] == 0:
 		return ask(rivalClones)
@@ -177,7 +177,7 @@ func nextToRemove(s survey) step {
 // nextToLetGo is about a VM that never ran, or is not there.
 func nextToLetGo(s survey) step {
 	switch {
-	case !s.ran && s.asked[rivalClones] == 0:
+	case !s.ran && (!s.unasked || s.what == ours) && s.asked[rivalClones] == 0:
 		return ask(rivalClones)
 	case s.asked[whatIsThere] == 0:
 		return ask(whatIsThere)

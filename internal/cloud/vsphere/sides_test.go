@@ -134,23 +134,21 @@ func TestBrokenBetweenFolders(t *testing.T) {
 	expect.Same(t, "it says that the vCenter is silent", true, session.Silent(err))
 }
 
-// TestLateUntil: a request of a process before us may arrive for a machine that is older than this process and has no VM.
+// TestLateUntil: a request of a process before us may arrive for a machine that has no VM, unless this process was the first.
 func TestLateUntil(t *testing.T) {
 	for name, c := range map[string]struct {
-		created time.Time
-		existed bool
-		seen    types.ManagedObjectReference
-		late    bool
+		first, existed bool
+		seen           types.ManagedObjectReference
+		late           bool
 	}{
-		"older":             {created: noon.Add(-1), late: true},
-		"of that moment":    {created: noon},
-		"younger":           {created: noon.Add(1)},
-		"it had a VM":       {created: noon.Add(-1), existed: true},
-		"its VM was seen":   {created: noon.Add(-1), seen: vmOf(1)},
-		"old, and has both": {created: noon.Add(-1), existed: true, seen: vmOf(1)},
+		"another process may have asked": {late: true},
+		"no other process asked":         {first: true},
+		"it had a VM":                    {existed: true},
+		"its VM was seen":                {seen: vmOf(1)},
+		"it had one, and it was seen":    {existed: true, seen: vmOf(1)},
 	} {
 		a, m := &account{opened: noon, now: func() time.Time { return noon }}, plainMachine(t)
-		m.Created, m.Existed = c.created, c.existed
+		m.First, m.Existed = c.first, c.existed
 		a.ledger.note(m, func(w *work) { w.object = c.seen })
 		s := expect.Got(a.gather(t.Context(), m))(t)
 		expect.Same(t, name, c.late, s.lateUntil.Equal(noon.Add(lateRequest)))

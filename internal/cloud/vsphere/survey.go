@@ -22,6 +22,7 @@ type survey struct {
 	ran     bool             // the VM was switched on before
 	earlier bool             // clones that were begun before this process are under way and may make the VM
 	rivals  bool             // clones of any process are under way and may make the VM
+	unasked bool             // nobody has asked for the VM
 
 	// lateUntil is until when a request of a process before us may arrive. It is zero when there can be none.
 	lateUntil time.Time
@@ -51,8 +52,10 @@ func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 	case "", erasing:
 		a.saw(m, &s, there)
 	}
+	s.unasked = m.First && s.memory.clone.Value == "" && s.memory.answerLost.IsZero() &&
+		s.memory.object.Value == ""
 	s.synced, s.free = a.inventory.isSynced(), s.what == unseen && a.inventory.lacks(m)
-	if !m.Existed && s.memory.object.Value == "" && m.Created.Before(a.opened) {
+	if !m.Existed && s.memory.object.Value == "" && !m.First {
 		s.lateUntil = a.opened.Add(lateRequest)
 	}
 	return s, nil

@@ -85,7 +85,7 @@ func TestTasksOfOthers(t *testing.T) {
 			made := func(machine string) cloud.Machine {
 				m := v.machine(machine)
 				if name == older {
-					m.Created = time.Now().Add(time.Hour)
+					m.First = true
 				}
 				return m
 			}

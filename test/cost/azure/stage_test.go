@@ -90,7 +90,7 @@ func machines(t *testing.T, subscription string, count int, created time.Time) (
 		o.Spec.ProviderID = identity.ProviderID
 		all = append(all, cloud.Machine{
 			Identity: identity, Key: cloud.Key{Namespace: "default", Name: o.Name}, Spec: o.Spec,
-			UserData: cloud.UserData("#ps1\nhello").Read, Created: created,
+			UserData: cloud.UserData("#ps1\nhello").Read, First: true,
 		})
 	}
 	return all

@@ -13,7 +13,7 @@ func ago(d time.Duration) time.Time { return noon.Add(-d) }
 func existed(m *cloud.Machine, _ *Survey)       { m.Existed = true }
 func settled(m *cloud.Machine, _ *Survey)       { m.Settled = true }
 func noSpec(m *cloud.Machine, _ *Survey)        { m.Spec.Azure = nil }
-func older(m *cloud.Machine, s *Survey)         { m.Created = s.Opened.Add(-time.Hour) }
+func older(m *cloud.Machine, _ *Survey)         { m.First = false }
 func justOpened(m *cloud.Machine, s *Survey)    { s.Opened = ago(time.Minute); older(m, s) }
 func unlisted(_ *cloud.Machine, s *Survey)      { s.Listed = time.Time{} }
 func stranger(_ *cloud.Machine, s *Survey)      { s.Seen = &Sight{State: Succeeded, Power: On} }

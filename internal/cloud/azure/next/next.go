@@ -246,7 +246,7 @@ func (s Survey) mayExist(m cloud.Machine) bool {
 }
 
 // earlier says that an earlier process may have sent a request.
-func (s Survey) earlier(m cloud.Machine) bool { return !m.Created.After(s.Opened) }
+func (s Survey) earlier(m cloud.Machine) bool { return !m.First }
 
 // Counts says that a look at this time proves something if it finds no VM: Azure shows by then what it accepted, or has accepted
 // a deletion since.

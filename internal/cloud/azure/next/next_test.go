@@ -260,7 +260,7 @@ func TestEverySurvey(t *testing.T) {
 			}
 		}
 	}
-	m := cloud.Machine{Created: ago(time.Hour), Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
+	m := cloud.Machine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
 	all(m, Survey{Now: noon, Opened: ago(24 * time.Hour), Listed: ago(time.Second), Choice: &firstTry}, groups)
 	t.Logf("%d surveys", count)
 }

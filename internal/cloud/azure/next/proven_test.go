@@ -34,22 +34,23 @@ func TestProven(t *testing.T) {
 // TestCounts: a look proves something once Azure shows what it accepted, of this process or of an earlier one.
 func TestCounts(t *testing.T) {
 	for name, test := range map[string]struct {
-		put, created, opened, deleted, at time.Time
-		want                              bool
+		first                    bool
+		put, opened, deleted, at time.Time
+		want                     bool
 	}{
-		"nothing was sent": {created: ago(0), opened: ago(lag - 1), at: ago(0), want: true},
-		"sent just now":    {put: ago(lag - 1), created: ago(lag), opened: ago(time.Hour), at: ago(0)},
-		"sent long ago":    {put: ago(lag), created: ago(lag), opened: ago(time.Hour), at: ago(0), want: true},
-		"sent just now, for a machine older than us": {put: ago(1), created: ago(2 * time.Hour), opened: ago(time.Hour), at: ago(0)},
-		"an earlier process may have, just now":      {created: ago(time.Hour), opened: ago(lag - 1), at: ago(0)},
-		"an earlier process may have, long ago":      {created: ago(time.Hour), opened: ago(lag), at: ago(0), want: true},
+		"nothing was sent":                       {first: true, opened: ago(lag - 1), at: ago(0), want: true},
+		"sent just now":                          {put: ago(lag - 1), first: true, opened: ago(time.Hour), at: ago(0)},
+		"sent long ago":                          {put: ago(lag), first: true, opened: ago(time.Hour), at: ago(0), want: true},
+		"sent just now, and perhaps before, too": {put: ago(1), opened: ago(time.Hour), at: ago(0)},
+		"an earlier process may have, just now":  {opened: ago(lag - 1), at: ago(0)},
+		"an earlier process may have, long ago":  {opened: ago(lag), at: ago(0), want: true},
 		"sent just now, and deleted since": {
-			put: ago(2), created: ago(lag), opened: ago(time.Hour), deleted: ago(1), at: ago(0), want: true,
+			put: ago(2), first: true, opened: ago(time.Hour), deleted: ago(1), at: ago(0), want: true,
 		},
 	} {
 		s := Survey{Now: noon, Opened: test.opened, Put: Put{At: test.put}}
 		s.Delete = Delete{At: test.deleted, Accepted: !test.deleted.IsZero()}
-		if got := s.Counts(cloud.Machine{Created: test.created}, test.at); got != test.want {
+		if got := s.Counts(cloud.Machine{First: test.first}, test.at); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -2,8 +2,8 @@
 // read how:
 //
 //   - A task does not say which VM it makes. A clone is a suspect only if our own user asked for it, if its template has the
-//     name that the machine's spec says, and if it was queued after the machine was made, by the vCenter's clock. So the clones
-//     of a backup, of other users and of other templates hold up none of our machines.
+//     name that the machine's spec says. So the clones of a backup, of other users and of other templates hold up none of our
+//     machines. How old it is does not count: no two clocks agree.
 //   - What cannot be read of a clone counts against it.
 //   - Earlier asks about the clones that were begun before this process, with one list for all machines; Rivals asks about
 //     those of any process. Both ask the vCenter again while suspects are left, unless it pushes their end.
@@ -41,10 +41,7 @@ type Clones struct {
 }
 
 // caller is who we are at the vCenter.
-type caller struct {
-	user  string
-	ahead time.Duration // of the vCenter's clock
-}
+type caller struct{ user string }
 
 // suspicion is what is suspected of making a machine's VM.
 type suspicion struct {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/vmware/govmomi/vim25"
-	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -21,11 +19,7 @@ type clone struct {
 	user     string
 	template string // the name that it had when the task was queued
 	source   types.ManagedObjectReference
-	queued   time.Time
 }
-
-// clockSkew is how far the clocks of the API server and of this process may be apart. The vCenter's is measured.
-const clockSkew = 2 * time.Minute
 
 // concerning returns the clones that may make m's VM, or made it.
 func concerning(m cloud.Machine, all []clone, by *caller) (mine []clone) {
@@ -37,8 +31,7 @@ func concerning(m cloud.Machine, all []clone, by *caller) (mine []clone) {
 		otherUser := one.user != "" && by.user != "" && one.user != by.user
 		otherTemplate := one.template != "" && template != "" && one.source.Value != template &&
 			!strings.EqualFold(one.template, path.Base(template))
-		tooEarly := !one.queued.IsZero() && !m.Created.IsZero() && one.queued.Before(m.Created.Add(by.ahead-clockSkew))
-		if !otherUser && !otherTemplate && !tooEarly {
+		if !otherUser && !otherTemplate {
 			mine = append(mine, one)
 		}
 	}
@@ -47,7 +40,7 @@ func concerning(m cloud.Machine, all []clone, by *caller) (mine []clone) {
 
 // taskPaths are read of each recent task.
 var taskPaths = []string{
-	"info.descriptionId", "info.state", "info.entity", "info.entityName", "info.reason", "info.queueTime",
+	"info.descriptionId", "info.state", "info.entity", "info.entityName", "info.reason",
 }
 
 // list reads the clones among the vCenter's recent tasks: all that are queued or running, and those that have ended within ten
@@ -72,7 +65,6 @@ func cloneOf(task types.ManagedObjectReference, p map[string]any) clone {
 	one := clone{task: task, active: active(p["info.state"])}
 	one.template, _ = p["info.entityName"].(string)
 	one.source, _ = p["info.entity"].(types.ManagedObjectReference)
-	one.queued, _ = p["info.queueTime"].(time.Time)
 	switch reason := p["info.reason"].(type) {
 	case types.TaskReasonUser:
 		one.user = account(reason.UserName)
@@ -86,7 +78,7 @@ func active(state any) bool {
 	return state == types.TaskInfoStateQueued || state == types.TaskInfoStateRunning
 }
 
-// introduce asks, once, who we are and what time it is there.
+// introduce asks, once, who we are.
 func (c *Clones) introduce(ctx context.Context) error {
 	c.mu.Lock()
 	known := c.by != nil
@@ -100,12 +92,8 @@ func (c *Clones) introduce(ctx context.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		clock, err := methods.GetCurrentTime(ctx, client)
-		if err != nil {
-			return nil, err
-		}
 		own, _ := found[manager]["currentSession"].(types.UserSession)
-		return &caller{user: account(own.UserName), ahead: clock.Sub(c.now())}, nil
+		return &caller{user: account(own.UserName)}, nil
 	})
 	if err != nil {
 		return err

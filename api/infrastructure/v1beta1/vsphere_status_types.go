@@ -1,0 +1,24 @@
+package v1beta1
+
+// VSphereRecord has the vCenter's own references to a VM and its place. A
+// vCenter gives each of them to one object only, so whoever may write this
+// status may name a VM as his: see docs/security.md.
+//
+// +kubebuilder:validation:MinProperties=1
+type VSphereRecord struct {
+	// reference to the VM, such as vm-1042. It is known from a VM that had all of
+	// the machine's marks.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Reference string `json:"reference,omitempty"`
+
+	// folder is the reference to the folder that the VM was last seen in, such as
+	// group-v3.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Folder string `json:"folder,omitempty"`
+}

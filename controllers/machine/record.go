@@ -1,0 +1,51 @@
+package machine
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// recordOf is what the cloud itself calls the machine's VM, as the status has it.
+func recordOf(windows *infrav1.WindowsMachine) (all cloud.Record) {
+	all.VSphere = windows.Status.VSphere
+	if at := windows.Status.Azure; at != nil {
+		all.Azure = at.AzureRecord
+	}
+	return all
+}
+
+// keep writes into the status what the cloud says of itself. A machine that has lost its status and is deleted has no place for it.
+func keep(windows *infrav1.WindowsMachine, of cloud.Record) {
+	if of.VSphere != (infrav1.VSphereRecord{}) {
+		windows.Status.VSphere = of.VSphere
+	}
+	if at := windows.Status.Azure; at != nil && of.Azure.VMID != "" {
+		at.AzureRecord = of.Azure
+	}
+}
+
+// vouched says that somebody besides the spec knows the machine's identity: it follows from the object's own UID, as the
+// controllers make it, or the owning Machine has it, as after a move. A user may write any identity into the spec of a new object.
+func vouched(f *facts, by cloud.Provider) bool {
+	if f.machine != nil && f.machine.Spec.ProviderID == f.identity.ProviderID {
+		return true
+	}
+	own := f.windows.DeepCopy()
+	own.Spec.ProviderID = ""
+	identity, err := by.Identify(own)
+	return err == nil && identity == f.identity
+}
+
+// leave tells of what looks like the machine's in the cloud and stays there, because nothing proves it.
+func (r *Reconciler) leave(f *facts, orphans []string) {
+	if len(orphans) == 0 {
+		return
+	}
+	r.Events.Eventf(f.windows, nil, corev1.EventTypeWarning, infrav1.OrphanedResourceReason, "Delete",
+		"These stay in the cloud, because nothing proves that they were made for this machine: %s. Look whose they are, and delete "+
+			"them by hand", strings.Join(orphans, ", "))
+}
