@@ -205,6 +205,7 @@ func (r *Reconciler) holdAddresses(ctx context.Context, f *facts) error {
 // provision asks the cloud for the VM and stops until it runs.
 func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	vm, err := r.ask(ctx, f)
+	keep(f.windows, vm.Record) // also if the rest failed
 	if errors.Is(err, cloud.ErrNotFound) && !hadVM(f) {
 		return noVM(f)
 	}

@@ -18,13 +18,15 @@ func recordOf(windows *infrav1.WindowsMachine) (all cloud.Record) {
 	return all
 }
 
-// keep writes into the status what the cloud says of itself. A machine that has lost its status and is deleted has no place for it.
-func keep(windows *infrav1.WindowsMachine, of cloud.Record) {
-	if of.VSphere != (infrav1.VSphereRecord{}) {
-		windows.Status.VSphere = of.VSphere
+// keep writes into the status what the cloud says of itself. A machine that has lost its status and is deleted has no place in
+// Azure to write it to.
+func keep(windows *infrav1.WindowsMachine, record *cloud.Record) {
+	if record == nil {
+		return
 	}
-	if at := windows.Status.Azure; at != nil && of.Azure.VMID != "" {
-		at.AzureRecord = of.Azure
+	windows.Status.VSphere = record.VSphere
+	if at := windows.Status.Azure; at != nil {
+		at.AzureRecord = record.Azure
 	}
 }
 

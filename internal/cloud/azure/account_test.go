@@ -74,37 +74,6 @@ func TestRefusedRemovalIsTold(t *testing.T) {
 	t.Error("nobody is told")
 }
 
-// TestRequested: for ten minutes, a request for the VM or one for its adapters may still bring them.
-func TestRequested(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
-	for name, test := range map[string]struct {
-		vm, adapters time.Duration // since the request; 0 for none
-		want         bool
-	}{
-		"a VM":                      {vm: oldEnough - 1, want: true},
-		"a VM, long ago":            {vm: oldEnough},
-		"adapters":                  {adapters: oldEnough - 1, want: true},
-		"adapters, long ago":        {adapters: oldEnough},
-		"adapters after a VM":       {vm: time.Hour, adapters: time.Second, want: true},
-		"a VM long after adapters":  {vm: time.Second, adapters: time.Hour, want: true},
-		"both, long ago":            {vm: time.Hour, adapters: time.Hour},
-		"nothing but a look at one": {},
-	} {
-		var l ledger
-		m := cloud.Machine{Identity: cloud.Identity{ProviderID: "azure:///" + name}}
-		l.note(m, now, func(w *work) {
-			if test.vm > 0 {
-				w.put.At = now.Add(-test.vm)
-			}
-			if test.adapters > 0 {
-				w.separate.at = now.Add(-test.adapters)
-			}
-		})
-		expect.Same(t, name, test.want, l.requested(m.ProviderID, now))
-	}
-	expect.Same(t, "a machine that is not known", false, (&ledger{}).requested("azure:///other", now))
-}
-
 // TestEachKindIsItsOwn: what a deletion may leave is asked for with its own provider's api-version, and a right that is lacked
 // for one kind is still told of when another kind can be removed.
 func TestEachKindIsItsOwn(t *testing.T) {

@@ -108,7 +108,7 @@ func (l *mortal) until(what string, step time.Duration, do func() (over bool)) {
 		l.Advance(step)
 		l.look()
 		if l.process.dead {
-			l.account = l.watched()
+			l.account, l.m.First = l.watched(), false
 		}
 	}
 	l.t.Fatalf("it does not come about: %s; what there is (-before +now):\n%s", what, cmp.Diff(l.before, l.things()))
@@ -138,11 +138,19 @@ func (l *mortal) look() {
 	}
 }
 
+// keep has the status keep what an answer says of the VM, unless the process has died before.
+func (l *mortal) keep(vm cloud.VM, err error) (cloud.VM, error) {
+	if !l.process.dead && vm.Record != nil {
+		l.m.Record = *vm.Record
+	}
+	return vm, err
+}
+
 // running waits until the VM runs.
 func (l *mortal) running() {
 	l.t.Helper()
 	l.until("the VM runs", 15*time.Second, func() bool {
-		vm, err := l.account.Ensure(l.t.Context(), l.m)
+		vm, err := l.keep(l.account.Ensure(l.t.Context(), l.m))
 		return err == nil && vm.State == cloud.Running && len(vm.Addresses) == 3
 	})
 	l.m.Existed = true
@@ -157,7 +165,7 @@ func (l *mortal) removed() { l.removedWith(45 * time.Second) }
 func (l *mortal) removedWith(step time.Duration) {
 	l.t.Helper()
 	l.until("the VM is gone", step, func() bool {
-		return errors.Is(expect.ErrorOf(l.account.Delete(l.t.Context(), l.m)), cloud.ErrNotFound)
+		return errors.Is(expect.ErrorOf(l.keep(l.account.Delete(l.t.Context(), l.m))), cloud.ErrNotFound)
 	})
 }
 
@@ -227,7 +235,7 @@ var lives = []life{
 	{name: "an adapter whose VM never comes", none: true, live: func(l *mortal) {
 		l.m.Spec.Azure.NetworkInterfaces[0].PrivateAddress = ownAddress
 		l.until("the adapter is made", time.Second, func() bool {
-			_, err := l.account.Ensure(l.t.Context(), l.m)
+			_, err := l.keep(l.account.Ensure(l.t.Context(), l.m))
 			_, waits := asLater(err)
 			return waits
 		})

@@ -28,6 +28,7 @@ var (
 func blueMachine() cloud.Machine {
 	return cloud.Machine{
 		Identity: cloud.Identity{Name: "win-1", ProviderID: arm.ProviderID(blueVM)}, Key: cloud.Key{Namespace: "team", Name: "m"},
+		Cluster: cloud.ClusterMark{Name: "blue", UID: "u", Manager: "here"}, Vouched: true,
 		Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
 			Location: "spec", DataDisks: []infrav1.AzureDataDisk{{Name: "Data"}},
 			NetworkInterfaces: []infrav1.AzureNetworkInterface{{Name: "node"}, {Name: "Pods"}},
@@ -37,7 +38,7 @@ func blueMachine() cloud.Machine {
 
 func blueMark() cloud.Marked {
 	m := blueMachine()
-	return cloud.Marked{Key: m.Key, ProviderID: m.ProviderID}
+	return cloud.Marked{Key: m.Key, ProviderID: m.ProviderID, Cluster: m.Cluster}
 }
 
 // TestRecordOf: what is read of a VM, and of what is none.
@@ -84,10 +85,13 @@ func TestWhoseItIs(t *testing.T) {
 		"another machine's": {cloud.Marked{Key: cloud.Key{Namespace: "team", Name: "o"}, ProviderID: mark.ProviderID}, false},
 		"another VM's":      {cloud.Marked{Key: mark.Key, ProviderID: arm.ProviderID(blueGroup.VM("win-2"))}, false},
 		"half a mark":       {cloud.Marked{Key: mark.Key}, false},
+		"without a Cluster": {cloud.Marked{Key: mark.Key, ProviderID: mark.ProviderID}, false},
 	} {
-		expect.Same(t, "a VM, "+name, c.want, vmRecord{mark: c.of}.belongs(m))
-		expect.Same(t, "what is left, "+name, c.want, remnant{mark: c.of, id: blueGroup.Disk("x")}.of(m))
-		r := resource{Tags: arm.Tags(cloud.Machine{Key: c.of.Key, Identity: cloud.Identity{ProviderID: c.of.ProviderID}}, nil)}
+		ours, other := identify(m, work{}, vmRecord{mark: c.of})
+		expect.Same(t, "a VM, "+name, []bool{c.want, false}, []bool{ours, other})
+		r := resource{Tags: arm.Tags(cloud.Machine{
+			Key: c.of.Key, Identity: cloud.Identity{ProviderID: c.of.ProviderID}, Cluster: c.of.Cluster,
+		}, nil)}
 		expect.Same(t, "an adapter, "+name, c.want, r.of(m, blueVM))
 		r.Properties.VirtualMachine.ID = strings.ToUpper(blueVM.String())
 		expect.Same(t, "an adapter of the VM, "+name, c.want, r.of(m, blueVM))
@@ -96,12 +100,13 @@ func TestWhoseItIs(t *testing.T) {
 	}
 	nobody := m
 	nobody.ProviderID = ""
-	expect.Same(t, "no VM is that of a machine without an ID", false, vmRecord{mark: cloud.Marked{Key: m.Key}}.belongs(nobody))
+	ours, _ := identify(nobody, work{}, vmRecord{mark: cloud.Marked{Key: m.Key, Cluster: m.Cluster}})
+	expect.Same(t, "no VM is that of a machine without an ID", false, ours)
 	for name, want := range map[string]bool{"WIN-1-os": true, "win-1-data": true, "win-1-data-2": false} {
-		expect.Same(t, name+" without marks", want, remnant{id: blueGroup.Disk(name)}.of(m))
+		expect.Same(t, name, want, fits(blueGroup.Disk(name), m))
 	}
-	for name, want := range map[string]bool{"win-1-pods-abc": true, "win-1-node": false, "win-1-x-abc": false} {
-		expect.Same(t, name+" without marks", want, remnant{id: blueGroup.Adapter(name)}.of(m))
+	for name, want := range map[string]bool{"win-1-pods-abc": true, "win-1-node": true, "win-1-x-abc": false} {
+		expect.Same(t, name, want, fits(blueGroup.Adapter(name), m))
 	}
 	m.Spec.Azure = nil
 	expect.Same(t, "names without a spec", []string{"win-1-os"}, namesOf(m))

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
@@ -29,6 +30,15 @@ type work struct {
 	gone   time.Time // when it was proven that nothing is left of it
 	// separate are the adapters that were made before the VM.
 	separate separate
+	// record is what Azure calls the VM and what belongs to it; nil if this process knows no more than the status. forgot says that the
+	// VM is gone for another to follow.
+	record *infrav1.AzureRecord
+	forgot bool
+	// failed are Azure's own IDs of what belonged to requests that Azure ended as failed.
+	failed map[string]bool
+	// sought is when the subscription was last searched for the VM, and elsewhere the group where it was.
+	sought    time.Time
+	elsewhere string
 }
 
 // busy says that something is expected to change soon.
@@ -135,14 +145,12 @@ func (l *ledger) busy(scope string, now time.Time) bool {
 	return false
 }
 
-// requested says that a request of ours for a VM or its adapters may still bring it.
-func (l *ledger) requested(providerID string, now time.Time) bool {
+// of is what is remembered by a providerID; nil if that is nothing.
+func (l *ledger) of(providerID string) *work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.works[providerID]
-	if w == nil {
-		return false
+	if w := l.works[providerID]; w != nil {
+		return new(*w)
 	}
-	asked := func(at time.Time) bool { return now.Sub(at) < oldEnough } // not at zero
-	return asked(w.put.At) || asked(w.separate.at)
+	return nil
 }

@@ -27,6 +27,7 @@ type vmRecord struct {
 	evictable bool     // a spot VM whose place Azure may take, which leaves it deallocated
 	adapters  []string // their keys
 	original  bool     // the marks were made for this VM, and are no copy
+	vmID      string   // Azure's own, in lower case; empty if it did not say
 }
 
 // vm is a VM as Azure shows it, as far as we read it. The SDK's own type takes several times as long to read.
@@ -35,7 +36,7 @@ type vm struct {
 	Tags       map[string]string
 	Zones      []string
 	Properties *struct {
-		ProvisioningState, Priority, EvictionPolicy string
+		VMID, ProvisioningState, Priority, EvictionPolicy string
 
 		HardwareProfile struct{ VMSize string }
 		StorageProfile  struct {
@@ -69,6 +70,7 @@ func recordOf(of vm) (vmRecord, bool) {
 		r.zone = cloud.Clean(of.Zones[0], 64)
 	}
 	if p := of.Properties; p != nil {
+		r.vmID = arm.UUID(p.VMID)
 		r.size = cloud.Clean(p.HardwareProfile.VMSize, 64)
 		r.image = cloud.Clean(p.StorageProfile.ImageReference.ExactVersion, 64)
 		r.evictable = strings.EqualFold(p.Priority, string(infrav1.AzurePrioritySpot)) &&
@@ -95,11 +97,7 @@ func stateOf(text string) next.ProvisioningState {
 // same says that nothing has changed that is told of a VM.
 func (r vmRecord) same(other vmRecord) bool {
 	return r.mark == other.mark && r.state == other.state && r.zone == other.zone && r.size == other.size &&
-		r.image == other.image && r.evictable == other.evictable && slices.Equal(r.adapters, other.adapters)
-}
-
-func (r vmRecord) belongs(m cloud.Machine) bool {
-	return r.mark.Key == m.Key && r.mark.ProviderID != "" && r.mark.ProviderID == m.ProviderID
+		r.image == other.image && r.vmID == other.vmID && r.evictable == other.evictable && slices.Equal(r.adapters, other.adapters)
 }
 
 func (r vmRecord) addresses(of map[string][]string) (all []string) {
@@ -116,7 +114,7 @@ func (r vmRecord) addressed(of map[string][]string) bool {
 // sight is what is decided from.
 func (r vmRecord) sight(m cloud.Machine, power next.Power, addresses []string) *next.Sight {
 	s := &next.Sight{
-		Ours: r.belongs(m), State: r.state, Power: power, Evictable: r.evictable,
+		Untagged: !arm.Belongs(m, r.mark), State: r.state, Power: power, Evictable: r.evictable,
 		VM: cloud.VM{FailureDomain: r.zone, ImageVersion: r.image},
 	}
 	s.VM.Addresses = []clusterv1.MachineAddress{

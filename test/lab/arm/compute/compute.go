@@ -64,6 +64,8 @@ type Faults struct {
 	LateReady bool
 	// LeaveDisks has the cascade of a deletion leave disks.
 	LeaveDisks bool
+	// UntaggedDisks has new disks lack the tags of their VM.
+	UntaggedDisks bool
 	// RefuseInline is a cloud that knows no networkInterfaceConfigurations on a VM [I].
 	RefuseInline bool
 	// IgnorePreconditions is a cloud that ignores If-None-Match, whatever the api-version.

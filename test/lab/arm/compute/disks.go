@@ -74,7 +74,8 @@ func (c *Compute) makeDisks(m *machine) {
 	c.diskState(m, "Attached")
 }
 
-// disk is a disk as ARM shows it. It does not get the VM's tags: only some api-versions do that [I].
+// disk is a disk as ARM shows it. It gets the VM's tags when it is made with the VM, and no later ones (terraform-provider-azurerm
+// #8162, azure-sdk-for-js #17787).
 func (c *Compute) disk(m *machine, d doc.Object) doc.Object {
 	kind := doc.Text(d, "managedDisk", "storageAccountType")
 	if kind == "" {
@@ -95,6 +96,9 @@ func (c *Compute) disk(m *machine, d doc.Object) doc.Object {
 	}
 	if zones := doc.Texts(m.r.Body, "zones"); zones != nil {
 		body["zones"] = texts(zones...)
+	}
+	if tags := doc.Of(m.r.Body, "tags"); tags != nil && !c.Faults.UntaggedDisks {
+		body["tags"] = doc.Clone(tags)
 	}
 	if os := doc.Text(d, "osType"); os != "" {
 		doc.Set(body, os, "properties", "osType")
