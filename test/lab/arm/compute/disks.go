@@ -90,10 +90,9 @@ func (c *Compute) disk(m *machine, d doc.Object) doc.Object {
 		"location": doc.Text(m.r.Body, "location"), "sku": doc.Object{"name": kind, "tier": "Premium"},
 		"properties": doc.Object{
 			"creationData": doc.Object{"createOption": doc.Text(d, "createOption")}, "diskSizeGB": gb, "diskSizeBytes": gb << 30,
-			"provisioningState": "Succeeded", "timeCreated": world.Time(c.World.Clock.Now()), "uniqueId": c.World.UUID(),
-			"encryption": doc.Object{"type": "EncryptionAtRestWithPlatformKey"}, "networkAccessPolicy": "AllowAll",
 		},
 	}
+	c.shapeDisk(body)
 	if zones := doc.Texts(m.r.Body, "zones"); zones != nil {
 		body["zones"] = texts(zones...)
 	}

@@ -19,7 +19,12 @@ var regions = strings.Fields("westeurope northeurope uksouth francecentral germa
 var zonesOf = map[string][]string{"westus": {}, "usgovarizona": {}}
 
 // front are what ARM itself refuses before it asks a provider, of all types of resources.
-var front = []Rule{
+var front = slices.Concat(frontPlace, frontTags)
+
+// CheckTags returns the first refusal of a body's tags.
+func CheckTags(r Request) *reply.Error { return check(frontTags, r) }
+
+var frontPlace = []Rule{
 	{"location", func(r Request) *reply.Error {
 		if r.Create && doc.Text(r.Body, "location") == "" {
 			return reply.New(http.StatusBadRequest, "LocationRequired", "The location property is required for this definition.") // [V]
@@ -34,6 +39,10 @@ var front = []Rule{
 		}
 		return nil
 	}},
+}
+
+// frontTags are the limits of tags [D tag-resources]: 50 tags, names of 512 and values of 256 characters.
+var frontTags = []Rule{
 	{"number of tags", func(r Request) *reply.Error {
 		if n := len(doc.Of(r.Body, "tags")); n > mostTags {
 			return reply.New(400, "TagsLimitExceeded", "The number of tags on the resource is '%d'. The limit is '%d'.", n, mostTags)

@@ -1,0 +1,34 @@
+package compute
+
+import (
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
+)
+
+// Moved says that a VM has got another id.
+func (c *Compute) Moved(from, to doc.ID) {
+	if m := c.machines[from.Key()]; m != nil {
+		delete(c.machines, from.Key())
+		c.machines[to.Key()] = m
+	}
+}
+
+// AddDisk makes an empty disk that no VM has.
+func (c *Compute) AddDisk(id doc.ID, location string) {
+	c.World.Put(id, c.shapeDisk(doc.Object{
+		"location": location, "sku": doc.Object{"name": "Premium_LRS", "tier": "Premium"},
+		"properties": doc.Object{"creationData": doc.Object{"createOption": "Empty"}, "diskSizeGB": 128, "diskSizeBytes": 128 << 30},
+	}))
+	doc.Set(c.World.Find(id).Body, "Unattached", "properties", "diskState")
+}
+
+// shapeDisk adds what the platform adds to a disk.
+func (c *Compute) shapeDisk(body doc.Object) doc.Object {
+	for field, value := range map[string]any{
+		"provisioningState": "Succeeded", "timeCreated": world.Time(c.World.Clock.Now()), "uniqueId": c.World.UUID(),
+		"encryption": doc.Object{"type": "EncryptionAtRestWithPlatformKey"}, "networkAccessPolicy": "AllowAll",
+	} {
+		doc.Set(body, value, "properties", field)
+	}
+	return body
+}
