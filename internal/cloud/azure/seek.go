@@ -13,7 +13,8 @@ import (
 const maxMoved = 5
 
 // seek searches the subscription for the machine's VM in other groups: a VM that was moved keeps its name, its tags and Azure's own
-// ID of it. Those that may not list the subscription are shown the groups that they may read.
+// ID of it. An identity that may not list the subscription is
+// shown the groups that it may read.
 func (a *account) seek(ctx context.Context, m cloud.Machine) error {
 	began := a.now()
 	all, answer := a.calls.listTagged(ctx, m)
@@ -23,7 +24,7 @@ func (a *account) seek(ctx context.Context, m cloud.Machine) error {
 	elsewhere, looked := "", 0
 	for _, one := range all {
 		id, ok := arm.Parse(one.ID)
-		if !ok || !a.mayBeMoved(m, id, one) || looked == maxMoved {
+		if !ok || !mayBeMoved(m, id) || looked == maxMoved {
 			continue
 		}
 		looked++
@@ -39,26 +40,28 @@ func (a *account) seek(ctx context.Context, m cloud.Machine) error {
 	return nil
 }
 
-// mayBeMoved says that a resource looks like the machine's VM in another group.
-func (a *account) mayBeMoved(m cloud.Machine, id arm.ID, one resource) bool {
+// mayBeMoved says that a resource may be the machine's VM in another group. A list by a tag does not show tags (Microsoft Learn, "Use
+// tags to organize your Azure resources": results that are filtered by a tag come without tags).
+func mayBeMoved(m cloud.Machine, id arm.ID) bool {
 	return id.Is("Microsoft.Compute/virtualMachines") && strings.EqualFold(id.Name(), m.Name) &&
-		id.Parent().Key() != homeOf(m).Parent().Key() && arm.Belongs(m, arm.ReadMark(one.Tags))
+		id.Parent().Key() != homeOf(m).Parent().Key()
 }
 
-// isSame says whether a VM elsewhere is the machine's, by Azure's own ID of it. If that is not known, it may be.
+// isSame says whether a VM elsewhere is the machine's, by Azure's own ID of it. If that is not known, the marks say whether it may be.
 func (a *account) isSame(ctx context.Context, m cloud.Machine, id arm.ID) (bool, error) {
-	known := knownOf(m, a.ledger.recall(m)).VMID
-	if known == "" {
-		return true, nil
-	}
 	found, answer := a.calls.getVM(ctx, id)
 	switch {
 	case answer.effect() == fault.Gone:
 		return false, nil
 	case answer.verdict != nil:
 		return false, answer.err()
-	case found.Properties == nil || arm.UUID(found.Properties.VMID) == "":
-		return true, nil
 	}
-	return arm.UUID(found.Properties.VMID) == known, nil
+	known, has := knownOf(m, a.ledger.recall(m)).VMID, ""
+	if found.Properties != nil {
+		has = arm.UUID(found.Properties.VMID)
+	}
+	if known == "" || has == "" {
+		return arm.Belongs(m, arm.ReadMark(found.Tags)), nil
+	}
+	return has == known, nil
 }
