@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
@@ -57,14 +58,14 @@ var frontTags = []Rule{
 		return nil
 	}),
 	tags("length of tag names", func(name, _ string) *reply.Error {
-		if len(name) > longestTag {
+		if characters(name) > longestTag {
 			return reply.New(400, "InvalidTagName", "Tag name too large. Following tag name '%s' exceeded the maximum length. Maximum "+
 				"allowed length for tag name - '%d' characters.", name, longestTag)
 		}
 		return nil
 	}),
 	tags("length of tag values", func(_, value string) *reply.Error {
-		if len(value) > longestTagged {
+		if characters(value) > longestTagged {
 			return reply.New(400, "InvalidTagValueLength", "Tag value too large. Following tag value '%s' exceeded the maximum length. "+
 				"Maximum allowed length for tag value - '%d' characters.", value, longestTagged)
 		}
@@ -118,6 +119,9 @@ var frontVM = []Rule{
 
 // region is a location's name without blanks and capital letters.
 func region(location string) string { return strings.ToLower(strings.ReplaceAll(location, " ", "")) }
+
+// characters counts a text as .NET does, in which ARM is written: in units of UTF-16 [I].
+func characters(text string) int { return len(utf16.Encode([]rune(text))) }
 
 func tags(name string, check func(name, value string) *reply.Error) Rule {
 	return Rule{Name: name, Check: func(r Request) *reply.Error {
