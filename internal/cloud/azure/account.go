@@ -58,6 +58,7 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 	if a.isGone(m) {
 		return cloud.VM{}, cloud.ErrNotFound
 	}
+	a.ledger.note(m, a.now(), func(w *work) { w.going = true })
 	vm, err := a.pursue(ctx, m, next.Gone)
 	if errors.Is(err, cloud.ErrNotFound) {
 		vm.Orphans = a.lists.scope(homeOf(m).Parent()).orphans(m, knownOf(m, a.ledger.recall(m)))

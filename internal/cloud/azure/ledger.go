@@ -28,6 +28,7 @@ type work struct {
 	ran    bool
 	used   time.Time
 	gone   time.Time // when it was proven that nothing is left of it
+	going  bool      // it was to be removed
 	// separate are the adapters that were made before the VM.
 	separate separate
 	// record is what Azure calls the VM and what belongs to it; nil if this process knows no more than the status. forgot says that the
@@ -46,6 +47,12 @@ func (w work) busy(now time.Time) bool {
 	making := !w.put.At.IsZero() && w.put.Answer != next.Refused && !w.ran && now.Sub(w.put.At) < patience
 	removing := !w.del.At.IsZero() && now.Sub(w.del.At) < patience
 	return making || removing
+}
+
+// lives says that somebody looks after the machine: it is not known to be gone, nor was it to be removed and nobody asks any more, as
+// when its finalizer was taken by hand.
+func (w *work) lives(now time.Time) bool {
+	return w != nil && w.gone.IsZero() && (!w.going || now.Sub(w.used) < oldEnough)
 }
 
 // patience is how long a change is expected; Azure itself gives up after 40 minutes.

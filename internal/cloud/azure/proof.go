@@ -91,9 +91,7 @@ func (s *scope) isProved(r remnant, m cloud.Machine, record infrav1.AzureRecord)
 }
 
 // isOf says that this process has seen a remnant with a VM.
-func (s *scope) isOf(r remnant, vm arm.ID) bool {
-	return r.uniqueID != "" && s.seenWith[r.uniqueID] == vm.Key()
-}
+func (s *scope) isOf(r remnant, vm arm.ID) bool { return s.seenWith[r.id.Key()] == vm.Key() }
 
 // isOurs says that the management cluster of a mark is ours.
 func isOurs(mark cloud.Marked, manager types.UID) bool {
@@ -165,10 +163,9 @@ func (a *account) stale(s *scope) (all []remnant) {
 		}
 		w := a.ledger.of(r.mark.ProviderID)
 		_, there := s.vms[strings.ToLower(vm.Name())]
-		switch {
-		case w != nil && w.gone.IsZero():
+		if w.lives(now) {
 			ok = w.key == r.mark.Key && w.failed[r.uniqueID] && !w.separate.has(r.id)
-		default:
+		} else {
 			ok = !there && kindOf(r.id) != aDisk && s.isOf(r, vm) && isOurs(r.mark, a.manager)
 		}
 		if ok {
@@ -210,11 +207,19 @@ func (s *scope) takePart(one resource, vm string) {
 		return
 	}
 	s.parts[vm] = append(s.parts[vm], part{id, one.uniqueID()})
-	if len(s.seenWith) >= manyMachines {
-		s.seenWith = nil
+	s.see(id.Key(), vm)
+}
+
+// saw remembers what a VM itself says that it has.
+func (s *scope) saw(r vmRecord) {
+	for _, key := range r.adapters {
+		s.see(key, r.key)
 	}
-	if s.seenWith == nil {
+}
+
+func (s *scope) see(what, vm string) {
+	if s.seenWith == nil || len(s.seenWith) >= manyMachines {
 		s.seenWith = map[string]string{}
 	}
-	s.seenWith[one.uniqueID()] = vm
+	s.seenWith[what] = vm
 }

@@ -54,14 +54,16 @@ func learn(m cloud.Machine, s *scope, r vmRecord, w work) infrav1.AzureRecord {
 // leaving says that the VM is on its way out, to be followed by another one.
 func (w work) leaving() bool { return w.forgot && w.del.At.After(w.put.At) }
 
-// rest are the remnants of a request that Azure has refused: it may have made some of what was asked for.
-func (s *scope) rest(m cloud.Machine, w work) (all []part) {
-	if w.put.Answer != next.Refused {
+// rest are the remnants of requests that Azure has refused, or ended as failed, in this process: they may have made some of what was
+// asked for. What may belong to the last request is none, as long as its VM does not say what it has.
+func (s *scope) rest(m cloud.Machine, w work, r *vmRecord) (all []part) {
+	failed := w.put.Answer == next.Refused || w.failed != nil
+	if !failed || w.put.Answer == next.Accepted && r == nil {
 		return nil
 	}
-	for _, r := range s.remnants {
-		if arm.Belongs(m, r.mark) && !w.separate.has(r.id) {
-			all = append(all, part{r.id, r.uniqueID})
+	for _, one := range s.remnants {
+		if fits(one.id, m) && arm.Belongs(m, one.mark) && !w.separate.has(one.id) && !r.has(one.id) {
+			all = append(all, part{one.id, one.uniqueID})
 		}
 	}
 	return all
@@ -87,17 +89,24 @@ func withPart(record infrav1.AzureRecord, m cloud.Machine, one part) infrav1.Azu
 // forget has another VM follow the one that is gone. What belonged to it is of a try that failed, but for adapters that were made
 // before the VM: those have exactly the name that we gave, and the next VM takes them.
 func (w *work) forget(m cloud.Machine, record infrav1.AzureRecord) {
-	failed, kept := maps.Clone(w.failed), namesOf(m)
-	if failed == nil {
-		failed = map[string]bool{}
-	}
 	for _, kind := range []string{aDisk, anAdapter, aPublicIP} {
 		for _, one := range *entries(&record, kind) {
-			if kind != anAdapter || !slices.Contains(kept, strings.ToLower(one.Name)) {
-				failed[one.UniqueID] = true
-			}
+			w.fail(m, kind, one.Name, one.UniqueID)
 		}
 	}
+	if w.failed == nil {
+		w.failed = map[string]bool{}
+	}
 	record.VMID = ""
-	w.record, w.forgot, w.failed = &record, true, failed
+	w.record, w.forgot = &record, true
+}
+
+// fail notes that something is of a request that failed.
+func (w *work) fail(m cloud.Machine, kind, name, uniqueID string) {
+	failed := map[string]bool{}
+	maps.Copy(failed, w.failed) // copies of the work have the other one
+	w.failed = failed
+	if kind != anAdapter || !slices.Contains(namesOf(m), strings.ToLower(name)) {
+		failed[uniqueID] = true
+	}
 }

@@ -26,6 +26,7 @@ type vmRecord struct {
 	image     string   // its version
 	evictable bool     // a spot VM whose place Azure may take, which leaves it deallocated
 	adapters  []string // their keys
+	disks     []string // their keys
 	original  bool     // the marks were made for this VM, and are no copy
 	vmID      string   // Azure's own, in lower case; empty if it did not say
 }
@@ -41,6 +42,8 @@ type vm struct {
 		HardwareProfile struct{ VMSize string }
 		StorageProfile  struct {
 			ImageReference struct{ ExactVersion string }
+			OSDisk         managedDisk
+			DataDisks      []managedDisk
 		}
 		NetworkProfile struct {
 			NetworkInterfaces []struct{ ID string }
@@ -48,6 +51,8 @@ type vm struct {
 		InstanceView *view
 	}
 }
+
+type managedDisk struct{ ManagedDisk struct{ ID string } }
 
 // view is what a VM is doing.
 type view struct{ Statuses []status }
@@ -81,6 +86,11 @@ func recordOf(of vm) (vmRecord, bool) {
 				r.adapters = append(r.adapters, id.Key())
 			}
 		}
+		for _, one := range append(p.StorageProfile.DataDisks[:min(len(p.StorageProfile.DataDisks), maxDisks)], p.StorageProfile.OSDisk) {
+			if id, ok := arm.Parse(one.ManagedDisk.ID); ok {
+				r.disks = append(r.disks, id.Key())
+			}
+		}
 	}
 	return r, true
 }
@@ -97,7 +107,12 @@ func stateOf(text string) next.ProvisioningState {
 // same says that nothing has changed that is told of a VM.
 func (r vmRecord) same(other vmRecord) bool {
 	return r.mark == other.mark && r.state == other.state && r.zone == other.zone && r.size == other.size &&
-		r.image == other.image && r.vmID == other.vmID && r.evictable == other.evictable && slices.Equal(r.adapters, other.adapters)
+		r.image == other.image && r.vmID == other.vmID && r.evictable == other.evictable && slices.Equal(r.adapters, other.adapters) && slices.Equal(r.disks, other.disks)
+}
+
+// has says that a resource is the VM's, as the VM itself says.
+func (r *vmRecord) has(id arm.ID) bool {
+	return r != nil && (slices.Contains(r.adapters, id.Key()) || slices.Contains(r.disks, id.Key()))
 }
 
 func (r vmRecord) addresses(of map[string][]string) (all []string) {

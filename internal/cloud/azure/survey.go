@@ -31,7 +31,8 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 	at.scope.mu.Lock()
 	s.Listed, s.GroupMissed, s.PowersAwaited = at.scope.listed, at.scope.missed, !at.scope.powered
 	at.scope.public = at.scope.public || request.HasPublic(m.Spec.Azure)
-	if r, looked := at.scope.latest(m.Name, w.look); r != nil {
+	r, looked := at.scope.latest(m.Name, w.look)
+	if r != nil {
 		ours, other := identify(*m, w, *r)
 		if !other || looked && s.Counts(*m, w.look.at) { // lists show for minutes what had the name before
 			s.Seen = r.sight(*m, at.scope.power.get(r.key), r.addresses(at.scope.addresses))
@@ -41,7 +42,8 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 			record = learn(*m, at.scope, *r, w)
 		}
 	}
-	for _, one := range at.scope.rest(*m, w) {
+	rest := at.scope.rest(*m, w, r)
+	for _, one := range rest {
 		record = withPart(record, *m, one)
 	}
 	s.Known = record.VMID != "" || m.Record.Azure.VMID != ""
@@ -52,7 +54,12 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 		s.Left = left
 	}
 	if !equality.Semantic.DeepEqual(record, knownOf(*m, w)) {
-		a.ledger.note(*m, now, func(w *work) { w.record = &record })
+		a.ledger.note(*m, now, func(w *work) {
+			w.record = &record
+			for _, one := range rest {
+				w.fail(*m, kindOf(one.id), one.id.Name(), one.uniqueID)
+			}
+		})
 	}
 	if s.Seen != nil && s.Seen.Ours {
 		a.saw(*m, &s, w)
