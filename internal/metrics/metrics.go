@@ -66,6 +66,11 @@ var (
 		Name: "capwin_orphan_vms",
 		Help: "VMs that were made for a machine of this Cluster and that no machine has.",
 	}, []string{"cluster_name"}))
+
+	leftovers = registered(prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "capwin_orphan_resources",
+		Help: "Disks, network interfaces and public IP addresses that a VM of this Cluster left and that no machine has.",
+	}, []string{"cluster_name"}))
 )
 
 // Build says which manager this is.
@@ -90,13 +95,16 @@ func Phase(name string, took time.Duration) { phases.WithLabelValues(name).Obser
 // Failed counts a bootstrap that failed. The reason is one of the API.
 func Failed(reason string) { failures.WithLabelValues(reason).Inc() }
 
-// Orphans says how many VMs of a Cluster have no machine; the name is NAMESPACE/NAME. With none the Cluster is forgotten.
-func Orphans(cluster string, vms int) {
-	if vms == 0 {
-		orphans.DeleteLabelValues(cluster)
-		return
+// Orphans says how many VMs of a Cluster, and how many resources that VMs left, have no machine; the name is NAMESPACE/NAME. With
+// none the Cluster is forgotten.
+func Orphans(cluster string, vms, resources int) {
+	for gauge, n := range map[*prometheus.GaugeVec]int{orphans: vms, leftovers: resources} {
+		if n == 0 {
+			gauge.DeleteLabelValues(cluster)
+			continue
+		}
+		gauge.WithLabelValues(cluster).Set(float64(n))
 	}
-	orphans.WithLabelValues(cluster).Set(float64(vms))
 }
 
 // Add lets the scrapes of this process collect from c, too.

@@ -164,6 +164,11 @@ var stories = map[string]story{
 	"orphans": {managers + "\n\t" + `capwin_orphan_vms{cluster_name="ns/prod"} 0x5 3x600`, 25, []string{
 		"CapwinOrphanVMs{cluster_name=ns/prod}: Cluster ns/prod has 3 VMs that no machine has.",
 	}},
+	"what VMs left": {managers + "\n\t" + `capwin_orphan_resources{cluster_name="ns/prod"} 0x5 3x600`, 25, []string{
+		"CapwinOrphanResources{cluster_name=ns/prod}: Cluster ns/prod has 3 disks, network interfaces or public IP addresses that " +
+			"no machine has.",
+	}},
+	"a disk that is removed":    {managers + "\n\t" + `capwin_orphan_resources{cluster_name="ns/prod"} 1x10 stale`, 25, nil},
 	"an orphan that is removed": {managers + "\n\t" + `capwin_orphan_vms{cluster_name="ns/prod"} 1x10 stale`, 25, nil},
 }
 

@@ -200,7 +200,8 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 	changed := make(chan cloud.Key, 1024)
 	register := &accounts.Register{Changed: changed}
 	p.Lookout = &orphans.Lookout{
-		Client: mgr.GetClient(), Accounts: register, Events: mgr.GetEventRecorder(Machines), Now: o.Now, Count: func(string, int) {},
+		Client: mgr.GetClient(), Accounts: register, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
+		Count: func(string, int, int) {},
 	}
 	others := &identities.Keeper{
 		Live: mgr.GetAPIReader(), Now: time.Now, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,

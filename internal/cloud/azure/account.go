@@ -161,7 +161,7 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 	case next.Retreat:
 		return true, a.remove(ctx, m, at, true)
 	case next.Forget:
-		a.ledger.note(m, a.now(), func(w *work) { w.forget(m, knownOf(m, *w)) })
+		a.ledger.note(m, a.now(), func(w *work) { w.forget(m, knownOf(m, *w), nil) })
 		return true, nil
 	case next.Search:
 		at.scope.sweepSoon()
@@ -364,10 +364,13 @@ func (a *account) remove(ctx context.Context, m cloud.Machine, at place, followe
 	if answer.verdict != nil && answer.effect() != fault.Gone && answer.effect() != fault.GroupGone {
 		del.Err = answer.verdict.Error
 	}
+	at.scope.mu.Lock()
+	r, _ := at.scope.latest(m.Name, a.ledger.recall(m).look)
+	at.scope.mu.Unlock()
 	a.ledger.note(m, sent, func(w *work) {
 		w.del = del
-		if followed && del.Accepted {
-			w.forget(m, knownOf(m, *w))
+		if followed && del.Accepted && r != nil {
+			w.forget(m, knownOf(m, *w), r.adapters)
 		}
 	})
 	if del.Err != nil {

@@ -54,6 +54,7 @@ func blueAccount(t *testing.T, through policy.Transporter) *account {
 	t.Helper()
 	a := expect.Got(open(bluePrincipal(through), func() time.Time { return blueNoon }))(t)
 	a.watching.Store(true)
+	a.manager = manager
 	return a
 }
 

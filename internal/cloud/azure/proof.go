@@ -164,7 +164,7 @@ func (a *account) stale(s *scope) (all []remnant) {
 		w := a.ledger.of(r.mark.ProviderID)
 		_, there := s.vms[strings.ToLower(vm.Name())]
 		if w.lives(now) {
-			ok = w.key == r.mark.Key && w.failed[r.uniqueID] && !w.separate.has(r.id)
+			ok = w.key == r.mark.Key && (w.failed[r.uniqueID] || w.failed[r.id.Key()]) && !w.separate.has(r.id)
 		} else {
 			ok = !there && kindOf(r.id) != aDisk && s.isOf(r, vm) && isOurs(r.mark, a.manager)
 		}

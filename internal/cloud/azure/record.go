@@ -86,27 +86,29 @@ func withPart(record infrav1.AzureRecord, m cloud.Machine, one part) infrav1.Azu
 	return record
 }
 
-// forget has another VM follow the one that is gone. What belonged to it is of a try that failed, but for adapters that were made
-// before the VM: those have exactly the name that we gave, and the next VM takes them.
-func (w *work) forget(m cloud.Machine, record infrav1.AzureRecord) {
+// forget has another VM follow the one that is gone, which had these adapters. What belonged to it is of a try that failed.
+func (w *work) forget(m cloud.Machine, record infrav1.AzureRecord, adapters []string) {
 	for _, kind := range []string{aDisk, anAdapter, aPublicIP} {
 		for _, one := range *entries(&record, kind) {
 			w.fail(m, kind, one.Name, one.UniqueID)
 		}
 	}
-	if w.failed == nil {
-		w.failed = map[string]bool{}
+	for _, key := range adapters { // Azure made up the end of their names, so nothing else has them
+		if id, ok := arm.Parse(key); ok {
+			w.fail(m, anAdapter, id.Name(), key)
+		}
 	}
 	record.VMID = ""
 	w.record, w.forgot = &record, true
 }
 
-// fail notes that something is of a request that failed.
-func (w *work) fail(m cloud.Machine, kind, name, uniqueID string) {
+// fail notes that something is of a request that failed, by Azure's own ID of it; but not an adapter that was made before the VM. It
+// has exactly the name that we gave, and the next VM takes it.
+func (w *work) fail(m cloud.Machine, kind, name, id string) {
 	failed := map[string]bool{}
 	maps.Copy(failed, w.failed) // copies of the work have the other one
 	w.failed = failed
 	if kind != anAdapter || !slices.Contains(namesOf(m), strings.ToLower(name)) {
-		failed[uniqueID] = true
+		failed[id] = true
 	}
 }
