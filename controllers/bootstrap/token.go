@@ -116,8 +116,8 @@ func (r *Reconciler) expiration(f *facts) []byte {
 	return []byte(r.inCluster(f).UTC().Add(r.TokenTTL).Format(time.RFC3339))
 }
 
-// inCluster is the time by the workload cluster's clock: that one ends tokens, and ours may be hours behind it. The token was read
-// before this is asked for, so the cluster has told its time, unless something in between has kept it.
+// inCluster is the time by the workload cluster's clock: that one ends tokens, and ours may be hours behind it. The token was
+// read before this is asked for, so the cluster has told its time, unless something in between has kept it.
 func (r *Reconciler) inCluster(f *facts) time.Time {
 	if now := r.Workload.Now(client.ObjectKeyFromObject(f.cluster)); !now.IsZero() {
 		return now

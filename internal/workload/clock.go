@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Now returns what time it is by the clock of a Cluster's own API server, to the second. The last answer of that server told it. It
-// is zero while there was no answer, or none with a time.
+// Now returns what time it is by the clock of a Cluster's own API server, to the second. The last answer of that server told it.
+// It is zero while there was no answer, or none with a time.
 func (c *Clusters) Now(key client.ObjectKey) time.Time { return c.cluster(key).clock.now() }
 
 // clock is that of an API server. The clock of this computer does not count for it, whatever it shows, but for how fast it runs.
