@@ -103,6 +103,8 @@ func crashInAzure(t *testing.T, ahead time.Duration, counts *tally) {
 type runInAzure struct {
 	*run
 	azure *armsim.Cloud
+	// prepare is called with the gate of each process, before that starts.
+	prepare func(*world.Gate)
 }
 
 // addInAzure counts the end of a life.
@@ -111,8 +113,16 @@ func (c *tally) addInAzure(t *testing.T, r *runInAzure) {
 	c.count(t, r.run, r.left(compute.VM))
 }
 
-// beginInAzure makes the machine, and starts the process once Cluster API has seen it. Somebody else's VM is there, too.
+// beginInAzure makes the machine, and starts the process once Cluster API has seen it.
 func beginInAzure(t *testing.T, ahead time.Duration, plans ...world.Plan) *runInAzure {
+	t.Helper()
+	r := newInAzure(t)
+	r.begin(t, ahead, plans...)
+	return r
+}
+
+// newInAzure makes the machine. Somebody else's VM is there, too.
+func newInAzure(t *testing.T) *runInAzure {
 	t.Helper()
 	namespace := shared.Namespace(t, world.Start{})
 	r := &runInAzure{run: &run{namespace: namespace, others: []string{theirs}}, azure: armsim.Hurry(t, 60)}
@@ -126,6 +136,13 @@ func beginInAzure(t *testing.T, ahead time.Duration, plans ...world.Plan) *runIn
 	r.machine.Windows.Spec = world.InAzure(world.Credentials)
 	r.machine.CreateWithoutConfig(t)
 	r.seen(t)
+	return r
+}
+
+// begin starts the first process. Its clock is ahead of Azure's.
+func (r *runInAzure) begin(t *testing.T, ahead time.Duration, plans ...world.Plan) {
+	t.Helper()
+	namespace := r.namespace
 	door := &doorOfAzure{to: r.azure}
 	server := httptest.NewTLSServer(door)
 	t.Cleanup(server.Close)
@@ -135,13 +152,15 @@ func beginInAzure(t *testing.T, ahead time.Duration, plans ...world.Plan) *runIn
 		"audience": []byte(r.azure.Endpoint()), "caBundle": r.azure.CA(),
 	})
 	r.controllers = world.Succeed(t, plans, func(gate *world.Gate) (*world.Process, error) {
+		if r.prepare != nil {
+			r.prepare(gate)
+		}
 		door.gate.Store(gate) // the process before has ended
 		now := func() time.Time { return r.azure.Now().Add(ahead) }
 		return namespace.Launch(world.Options{
 			Azure: azure.Provider{Now: now, Ticks: armsim.Ticks}, Gate: gate, Now: proved.Clock(ahead), OwnClock: true,
 		})
 	})
-	return r
 }
 
 // live is a machine that becomes a node and is deleted.

@@ -38,6 +38,8 @@ type place struct {
 	// ahead is by how much the manager's clock is ahead of those of the API servers, and others are VMs that are not ours.
 	ahead  time.Duration
 	others []string
+	// prepare is called with the gate of each process, before that starts.
+	prepare func(*world.Gate)
 }
 
 func newPlace(t *testing.T) place {

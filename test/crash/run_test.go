@@ -83,6 +83,9 @@ func begin(t *testing.T, at place, slow bool, plans ...world.Plan) *run {
 		}
 	})
 	r.controllers = world.Succeed(t, plans, func(gate *world.Gate) (*world.Process, error) {
+		if at.prepare != nil {
+			at.prepare(gate)
+		}
 		f := front(r.vcenter, func() *world.Gate { return gate })
 		fronts = append(fronts, f)
 		r.namespace.SetCredentials(t, f.Credentials())
