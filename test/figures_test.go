@@ -159,6 +159,8 @@ var figures = map[string]string{
 	"internal/workload.unused":                    "15m0s",
 	"longestPass":                                 "2m0s",
 	"minTokenTTL":                                 "1m0s",
+	"mostSkew":                                    "10s",
+	"aheadOf":                                     "1s",
 	"newFlags":                                    "10m0s",
 }
 

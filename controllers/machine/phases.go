@@ -62,9 +62,7 @@ func (r *Reconciler) hold(ctx context.Context, f *facts) error {
 	if err := r.patch(ctx, f, f.before); err != nil {
 		return err
 	}
-	if added {
-		r.firsts.held(f.windows, f.cloud)
-	}
+	r.firsts.held(f.windows, f.cloud, added)
 	return nil
 }
 

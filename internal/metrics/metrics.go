@@ -33,6 +33,11 @@ var (
 		Help: "Always 1; the labels say which manager this is and how it was built.",
 	}, []string{"version", "go_version", "controllers"}))
 
+	skew = registered(prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "capwin_clock_skew_seconds",
+		Help: "By how much the manager's clock is ahead of that of the management cluster's API server; negative if it is behind.",
+	}))
+
 	calls = registered(prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "capwin_cloud_call_seconds",
 		Help:    "How long calls to a cloud took, by method and outcome.",
@@ -77,6 +82,9 @@ var (
 func Build(version string, controllers []string) {
 	build.WithLabelValues(version, runtime.Version(), strings.Join(controllers, ",")).Set(1)
 }
+
+// ClockSkew says by how much our clock is ahead of the API server's.
+func ClockSkew(ahead time.Duration) { skew.Set(ahead.Seconds()) }
 
 // Call counts a call to a cloud. The method is one of a fixed list, and so is the outcome.
 func Call(cloud, method, outcome string, took time.Duration) {
