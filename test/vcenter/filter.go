@@ -125,15 +125,15 @@ func (f *filter) lookAtViews(ctx *simulator.Context) {
 			now = append(now, from.Obj)
 			continue
 		}
-		now = append(now, viewed(ctx, from.Obj)...)
+		now = append(now, f.of.lab.viewed(ctx, from.Obj)...)
 	}
 	f.of.mu.Lock()
 	defer f.of.mu.Unlock()
 	f.lead(now)
 }
 
-// viewed is what is in a view.
-func viewed(ctx *simulator.Context, ref types.ManagedObjectReference) (all []types.ManagedObjectReference) {
+// viewed is what the caller may see in a view.
+func (v *VCenter) viewed(ctx *simulator.Context, ref types.ManagedObjectReference) (all []types.ManagedObjectReference) {
 	view := ctx.Session.Get(ref)
 	if view == nil {
 		return nil
@@ -146,7 +146,7 @@ func viewed(ctx *simulator.Context, ref types.ManagedObjectReference) (all []typ
 			all = slices.Clone(view.View)
 		}
 	})
-	return all
+	return v.seen(ctx, all)
 }
 
 // lead to these objects, and mark those that are new and those that are no longer led to.

@@ -25,8 +25,28 @@ func (v *VCenter) giveIndexPatience(ctx *simulator.Context, method *simulator.Me
 	}
 }
 
-// FindChild looks among the VMs that have a name; one that has none yet is not there yet.
+// FindByUuid finds only a VM that the caller may read: see sight.go.
+func (i *patientIndex) FindByUuid(ctx *simulator.Context, request *types.FindByUuid) soap.HasFault {
+	answer := i.SearchIndex.FindByUuid(ctx, request)
+	body, ok := answer.(*methods.FindByUuidBody)
+	if ok && body.Res != nil && body.Res.Returnval != nil && !i.lab.sees(ctx, *body.Res.Returnval) {
+		body.Res.Returnval = nil
+	}
+	return answer
+}
+
+// FindChild finds only what the caller may view: see sight.go.
 func (i *patientIndex) FindChild(ctx *simulator.Context, request *types.FindChild) soap.HasFault {
+	answer := i.child(ctx, request)
+	body, ok := answer.(*methods.FindChildBody)
+	if ok && body.Res != nil && body.Res.Returnval != nil && !i.lab.sees(ctx, *body.Res.Returnval) {
+		body.Res.Returnval = nil
+	}
+	return answer
+}
+
+// child looks among the VMs that have a name; one that has none yet is not there yet.
+func (i *patientIndex) child(ctx *simulator.Context, request *types.FindChild) soap.HasFault {
 	folder, ok := ctx.Map.Get(request.Entity).(*simulator.Folder)
 	if !ok {
 		return i.SearchIndex.FindChild(ctx, request)
@@ -43,19 +63,19 @@ func (i *patientIndex) FindChild(ctx *simulator.Context, request *types.FindChil
 	return body
 }
 
-// FindByInventoryPath finds only what our account may view (vSphere Web Services API, SearchIndex). It does not do what the
-// simulator's does, which looks at each child by itself, and so at a VM that has no name yet.
+// FindByInventoryPath finds only what the caller may view: see sight.go. It does not do what the simulator's does, which looks at
+// each child by itself, and so at a VM that has no name yet.
 func (i *patientIndex) FindByInventoryPath(ctx *simulator.Context, request *types.FindByInventoryPath) soap.HasFault {
 	body := &methods.FindByInventoryPathBody{Res: new(types.FindByInventoryPathResponse)}
 	at := &i.lab.model.ServiceContent.RootFolder
 	for name := range strings.FieldsFuncSeq(request.InventoryPath, func(c rune) bool { return c == '/' }) {
-		child, _ := i.FindChild(ctx, &types.FindChild{Entity: *at, Name: name}).(*methods.FindChildBody)
+		child, _ := i.child(ctx, &types.FindChild{Entity: *at, Name: name}).(*methods.FindChildBody)
 		if child.Res == nil || child.Res.Returnval == nil {
 			return body
 		}
 		at = child.Res.Returnval
 	}
-	if i.lab.mayView(*at) {
+	if i.lab.sees(ctx, *at) {
 		body.Res.Returnval = at
 	}
 	return body

@@ -28,7 +28,9 @@ func (v *VCenter) takenBy(method *simulator.Method) (all []taken) {
 		return []taken{{"System.View", request.Container}}
 	case *types.RetrievePropertiesEx:
 		v.noteOwners(request.SpecSet)
-		return takenToRead(request.This, request.SpecSet)
+		return v.takenToRead(request.This, request.SpecSet)
+	case *types.FindChild:
+		return []taken{{"System.View", request.Entity}}
 	case *types.HasPrivilegeOnEntities:
 		for _, entity := range request.Entity {
 			all = append(all, taken{"System.Read", entity})
@@ -43,12 +45,12 @@ func (v *VCenter) takenBy(method *simulator.Method) (all []taken) {
 	return all
 }
 
-// takenToRead objects: those that a filter names. What it leads to from there is not looked at here.
-func takenToRead(collector types.ManagedObjectReference, filters []types.PropertyFilterSpec) []taken {
+// takenToRead objects: those that a filter names, a task as its entity. What it leads to from there is left out: see sight.go.
+func (v *VCenter) takenToRead(collector types.ManagedObjectReference, filters []types.PropertyFilterSpec) []taken {
 	all := []taken{{"System.Anonymous", collector}}
 	for _, filter := range filters {
 		for _, object := range filter.ObjectSet {
-			all = append(all, taken{"System.Read", object.Obj})
+			all = append(all, taken{"System.Read", v.entityOf(object.Obj)})
 		}
 	}
 	return all

@@ -29,6 +29,7 @@ type Permission struct {
 	On         types.ManagedObjectReference
 	Privileges []string
 	Propagate  bool
+	NoAccess   bool // the role of that name, which has not even System.View
 }
 
 // Used is a privilege of a permission that a call has needed.
@@ -62,8 +63,9 @@ func (v *VCenter) Grant(privileges []string) {
 // propagates; and each role has System.Anonymous, System.View and System.Read.
 func (v *VCenter) Permit(all ...Permission) {
 	v.role.mu.Lock()
-	defer v.role.mu.Unlock()
 	v.role.has, v.role.permits, v.role.used = Privileges(), slices.Clone(all), map[Used]bool{}
+	v.role.mu.Unlock()
+	v.lookAnew()
 }
 
 // Used are the privileges of permissions that calls have needed since Permit.
@@ -111,7 +113,7 @@ func (v *VCenter) granted(privilege string, on types.ManagedObjectReference) boo
 		return system
 	}
 	given := v.permissionOn(object)
-	if given == nil || !system && !slices.Contains(given.Privileges, privilege) {
+	if given == nil || given.NoAccess || !system && !slices.Contains(given.Privileges, privilege) {
 		return false
 	}
 	v.role.used[Used{given.On, privilege, on.Type}] = true

@@ -41,17 +41,17 @@ func TestPermit(t *testing.T) {
 		permits []Permission
 		want    bool
 	}{
-		"on itself":               {[]Permission{{template, all, false}}, true},
-		"inherited":               {[]Permission{{datacenter, all, true}}, true},
-		"not propagated":          {[]Permission{{template, none, false}, {datacenter, all, false}}, false},
-		"itself before inherited": {[]Permission{{template, none, false}, {folder, all, true}}, false},
-		"the nearest":             {[]Permission{{datacenter, all, true}, {folder, none, true}}, false},
-		"past one of its own":     {[]Permission{{datacenter, all, true}, {folder, none, false}}, true},
+		"on itself":               {[]Permission{{On: template, Privileges: all, Propagate: false}}, true},
+		"inherited":               {[]Permission{{On: datacenter, Privileges: all, Propagate: true}}, true},
+		"not propagated":          {[]Permission{{On: template, Privileges: none, Propagate: false}, {On: datacenter, Privileges: all, Propagate: false}}, false},
+		"itself before inherited": {[]Permission{{On: template, Privileges: none, Propagate: false}, {On: folder, Privileges: all, Propagate: true}}, false},
+		"the nearest":             {[]Permission{{On: datacenter, Privileges: all, Propagate: true}, {On: folder, Privileges: none, Propagate: true}}, false},
+		"past one of its own":     {[]Permission{{On: datacenter, Privileges: all, Propagate: true}, {On: folder, Privileges: none, Propagate: false}}, true},
 	} {
 		o.Permit(given.permits...)
 		expect.Same(t, name, given.want, expect.Got(roleAnswers(t, c, privilege, template))(t))
 	}
-	o.Permit(Permission{datacenter, all, false})
+	o.Permit(Permission{On: datacenter, Privileges: all, Propagate: false})
 	if _, err := roleAnswers(t, c, privilege, template); !soap.IsSoapFault(err) {
 		t.Errorf("an object without a permission can be asked for: %v", err)
 	}

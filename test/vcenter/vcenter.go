@@ -13,7 +13,8 @@
 //	clones.go   clones that take their time or fail, and other people's
 //	drs.go      clones that are switched on in a task of their own
 //	events.go   events that are forgotten
-//	role.go     what our account may do, on which object; privileges.go is what each call takes
+//	role.go     what our account may do, on which object; privileges.go is what each call takes, and sight.go what is found
+//	register.go VMs that are moved, and that are taken out of the inventory and put into it again
 //	faults.go   what a vCenter says to its faults
 //	networks.go networks of one name
 //	reconfigure.go
@@ -153,6 +154,7 @@ func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 		v.giveCollectors(ctx, method)
 		v.noteWaiting(ctx, method)
 		v.giveIndexPatience(ctx, method)
+		v.hideFromReaders(ctx, method)
 		dropEmptyOptions(ctx, method)
 		v.giveEventsAnEnd(ctx, method)
 		if fault := v.beingSwitchedOn(method); fault != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/vmware/govmomi/vim25"
@@ -32,71 +32,50 @@ func (i *inventory) lacks(m cloud.Machine) bool {
 	return true
 }
 
-func (i *inventory) has(vm types.ManagedObjectReference) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.vms[vm] != nil
-}
-
-// gone says that the inventory is up to date and does not have this VM, which it must have had.
-func (i *inventory) gone(vm types.ManagedObjectReference) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.synced && !i.part && i.vms[vm] == nil
-}
-
-// keepGrounds is how long it is remembered that the account can see where the VMs of a spec are.
-const keepGrounds = time.Minute
-
-// grounds remembers until when the account was sure to see the places of VMs, so that the machines of a pool ask once.
-type grounds struct {
-	mu    sync.Mutex
-	until map[[2]string]time.Time // by datacenter and folder
-}
-
-func (g *grounds) sure(where [2]string, now time.Time) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return now.Before(g.until[where])
-}
-
-func (g *grounds) note(where [2]string, now time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.until == nil || len(g.until) > maxGrounds {
-		g.until = map[[2]string]time.Time{}
+// readableFolders proves that the account sees where m's VM would be, in this moment, and returns the folders in which its name is to
+// be looked for. What was found by a path before, or a minute ago, proves nothing: whoever takes a permission away takes the sight
+// of the VM with it. So a folder is read by its reference; that of the VM is known from the VM itself.
+func (a *account) readableFolders(ctx context.Context, m cloud.Machine, s survey) ([]types.ManagedObjectReference, error) {
+	folder := types.ManagedObjectReference{Type: "Folder", Value: s.memory.folder}
+	if s.memory.object.Value == "" || folder.Value == "" {
+		return a.folderByPath(ctx, m, s)
 	}
-	g.until[where] = now.Add(keepGrounds)
-}
-
-// maxGrounds is how many are remembered; then we begin anew.
-const maxGrounds = 1000
-
-// nowhere ends the proof that m, whose VM was there once, has none: the id is unknown to the vCenter and the inventory lacks the
-// VM, so it only remains that the account sees where the VM was. If its folder is gone, seeing the datacenter is enough, and if
-// that is gone, seeing the root.
-func (a *account) nowhere(ctx context.Context, m cloud.Machine) error {
-	spec := *m.Spec.VSphere
-	where := [2]string{spec.Datacenter, spec.Folder}
-	if a.grounds.sure(where, a.now()) {
-		return nil
-	}
-	_, err := a.places.FindFolder(ctx, spec)
-	if isMissing(err) {
-		spec.Folder = ""
-		if _, err = a.places.FindFolder(ctx, spec); isMissing(err) {
-			err = a.readRoot(ctx)
-		}
-	}
+	err := a.canRead(ctx, folder)
 	if err == nil {
-		a.grounds.note(where, a.now())
+		return []types.ManagedObjectReference{folder}, nil
 	}
-	return err
+	if !session.Is[*types.ManagedObjectNotFound](err) {
+		return nil, err
+	}
+	in, err := a.places.FindDatacenter(ctx, *m.Spec.VSphere)
+	if err == nil {
+		err = a.canRead(ctx, in)
+	}
+	return nil, err
 }
 
-func (a *account) readRoot(ctx context.Context) error {
-	_, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
-		return session.Read(ctx, c, session.Source{Object: c.ServiceContent.RootFolder}, "Folder", "name")
+// folderByPath finds the folder that the spec names. One that is not found may be hidden, with the VM in it. That proves something
+// only of a machine for which nobody has asked for a VM.
+func (a *account) folderByPath(ctx context.Context, m cloud.Machine, s survey) ([]types.ManagedObjectReference, error) {
+	for tries := 0; ; tries++ {
+		folder, err := a.places.FindFolder(ctx, *m.Spec.VSphere)
+		if isMissing(err) && s.unasked {
+			return nil, nil
+		}
+		if err == nil {
+			err = a.canRead(ctx, folder)
+		}
+		if tries == 0 && session.Is[*types.ManagedObjectNotFound](err) {
+			a.places.Forget(*m.Spec.VSphere) // it was found some minutes ago
+			continue
+		}
+		return []types.ManagedObjectReference{folder}, err
+	}
+}
+
+func (a *account) canRead(ctx context.Context, object types.ManagedObjectReference) error {
+	_, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (map[string]any, error) {
+		return readSeen(ctx, c, object, "name")
 	})
 	return err
 }
@@ -107,10 +86,29 @@ func isMissing(err error) bool {
 	return errors.As(err, &known) && known.Reason == infrav1.PlacementNotFoundReason
 }
 
+// hidden says that the account may not see something.
+func hidden(err error) bool {
+	return session.Is[types.BaseNoPermission](err) && !session.Is[*types.NotAuthenticated](err)
+}
+
+// unproved is why it is not known whether a VM that was there once is gone. More credentials or rights may come, so it is asked
+// again, which an error of the spec is not.
+func unproved(err error) error {
+	known := (*cloud.Error)(nil)
+	if !errors.As(err, &known) || known.Reason != infrav1.PlacementNotFoundReason {
+		return err
+	}
+	told := *known
+	told.Kind = cloud.Denied
+	return &told
+}
+
 // withWayOut adds to the error of a deletion that cannot end what a person can do.
 func withWayOut(err error) error {
 	known := (*cloud.Error)(nil)
-	if !errors.As(err, &known) || known.Reason != infrav1.PlacementNotFoundReason {
+	err = unproved(err)
+	stuck := []string{infrav1.PlacementNotFoundReason, infrav1.NameTakenReason}
+	if !errors.As(err, &known) || !slices.Contains(stuck, known.Reason) && !hidden(err) {
 		return err
 	}
 	told := *known

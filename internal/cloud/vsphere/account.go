@@ -19,7 +19,6 @@ type account struct {
 	inventory inventory
 	ledger    ledger
 	clones    *clones.Clones
-	grounds   grounds
 	view      atomic.Pointer[taskView] // of the running watch; nil without one
 	watching  atomic.Bool
 	waiting   waiting
@@ -63,7 +62,7 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 	case cloning:
 		vm.Detail = "the vCenter is still cloning it"
 	}
-	return vm, withWayOut(err)
+	return vm, err
 }
 
 // Server returns the vCenter's instance UUID, which is the same under all its names and stays when its certificate changes.
@@ -92,7 +91,9 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want goal) (vm cl
 	for err == nil {
 		switch then := next(m, s, want); {
 		case then.ask != "":
-			err = a.findOut(ctx, m, then.ask, &s)
+			if err = a.findOut(ctx, m, then.ask, &s); want == wantGone {
+				err = withWayOut(err)
+			}
 		case then.start != "":
 			if err = a.start(ctx, m, then.start, then.with); !errors.Is(err, errOvertaken) {
 				return then.vm, err

@@ -21,15 +21,13 @@ import (
 )
 
 // running makes the machine's VM.
-func running(t *testing.T, a *account, m cloud.Machine) {
+func running(t *testing.T, a *account, m cloud.Machine) (vm cloud.VM) {
 	t.Helper()
 	wait.Until(t, "the VM to run", func() (any, bool) {
-		vm, err := a.Ensure(t.Context(), m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		vm = expect.Got(a.Ensure(t.Context(), m))(t)
 		return vm, vm.State == cloud.Running
 	})
+	return vm
 }
 
 func deleted(t *testing.T, a *account, m cloud.Machine) {

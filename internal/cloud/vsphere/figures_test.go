@@ -10,11 +10,11 @@ import (
 // TestFigures: the limits and times that documents promise, or that others were chosen for.
 func TestFigures(t *testing.T) {
 	s := time.Second
-	expect.Same(t, "times of proofs", []time.Duration{30 * s, 30 * s, 60 * s, 60 * s},
-		[]time.Duration{pushTime, lateRequest, keepGrounds, keepGone})
+	expect.Same(t, "times of proofs", []time.Duration{30 * s, 30 * s, 60 * s},
+		[]time.Duration{pushTime, lateRequest, keepGone})
 	expect.Same(t, "times of the watch", []time.Duration{180 * s, 60 * s, 3 * s, 15 * s, 5 * s},
 		[]time.Duration{maxWait, firstSnapshot, gatherTasks, pollAfter, leaveTimeout})
 	expect.Same(t, "limits of the watch", []int{100, 500, 10, 64, 8 << 20},
 		[]int{maxPage, manyAnswers, answersPerSecond, maxFolders, maxInventory})
-	expect.Same(t, "limits of a machine", []int{60_000, 512, 256, 1000}, []int{maxUserData, maxMark, maxAddresses, maxGrounds})
+	expect.Same(t, "limits of a machine", []int{60_000, 512, 256}, []int{maxUserData, maxMark, maxAddresses})
 }

@@ -131,8 +131,8 @@ func (i *inventory) drop(s *sighting) {
 
 // size is what the VM takes in the inventory, in bytes.
 func (s *sighting) size() int {
-	size := perVM + len(s.ref.Value) + len(s.ref.ServerGUID) + len(s.name) + len(s.id) + len(s.owner) + len(s.providerID) +
-		len(s.cluster) + len(s.power) + len(s.connection) + len(s.address)
+	size := perVM + len(s.ref.Value) + len(s.ref.ServerGUID) + len(s.parent) + len(s.name) + len(s.id) + len(s.owner) +
+		len(s.providerID) + len(s.cluster) + len(s.power) + len(s.connection) + len(s.address)
 	if len(s.report) <= cloud.MaxReport { // the one that is longer is a constant
 		size += len(s.report)
 	}
@@ -147,8 +147,7 @@ func (i *inventory) find(m cloud.Machine) found {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := i.vms[i.ours[m.ProviderID]]
-	// The id decides, because a copy in another folder may have the name and the marks as well.
-	if s == nil || !i.synced || s.partial || s.id != idOf(m) || !s.belongsTo(m) {
+	if s == nil || !i.synced || s.partial || !s.belongsTo(m) {
 		return found{}
 	}
 	return found{ours, new(*s)}

@@ -7,6 +7,7 @@ import (
 	"github.com/vmware/govmomi/task"
 	"github.com/vmware/govmomi/vim25/types"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
@@ -29,7 +30,6 @@ type job struct {
 	task      types.ManagedObjectReference
 	vm        types.ManagedObjectReference // the VM that it works on; the template when cloning
 	begun     time.Time
-	told      bool // the inventory had the VM when the task was asked for
 	watched   bool // the vCenter pushes its changes
 	forgotten bool // the vCenter does not know how it ended; it counts as ended well
 	state     types.TaskInfoState
@@ -73,8 +73,9 @@ func (j *job) apply(u types.ObjectUpdate) {
 // taskPaths are the properties of a task that are read and watched.
 var taskPaths = []string{"info.state", "info.error"}
 
-// shown says that the VM itself, or its absence, shows that the job is done. Often the vCenter tells of the VM before the task.
-func (j job) shown(there found, gone bool) bool {
+// shown says that the VM itself shows that the job is done. Often the vCenter tells of the VM before the task. Nothing shows that a
+// VM is destroyed: one that the account may not see any more leaves the inventory, too.
+func (j job) shown(there found) bool {
 	same := there.what == ours && there.vm.ref == j.vm
 	switch j.act {
 	case cloning:
@@ -85,9 +86,8 @@ func (j job) shown(there found, gone bool) bool {
 		return same && there.vm.off()
 	case erasing:
 		return same && !there.vm.userData
-	default:
-		return gone
 	}
+	return false
 }
 
 // work is what this process remembers of a machine.
@@ -95,7 +95,8 @@ type work struct {
 	key    cloud.Key
 	job    job
 	clone  types.ManagedObjectReference // the last task that cloned for it
-	object types.ManagedObjectReference // its VM, once seen
+	object types.ManagedObjectReference // its VM, once seen with all marks; before that, what the machine's record says
+	folder string                       // the reference to the VM's folder
 	ran    bool                         // the VM was switched on before
 
 	answerLost time.Time // when the answer to a clone request was lost; the request itself may have arrived
@@ -121,6 +122,22 @@ const (
 func (w *work) postpone(err error, now time.Time) {
 	pause := min(firstPause<<min(w.failures, 8), lastPause)
 	w.failed, w.notBefore, w.failures = err, now.Add(pause), w.failures+1
+}
+
+// record is what to keep of what the vCenter calls the VM; nil if it is not known.
+func (w work) record() *cloud.Record {
+	if w.object.Value == "" || len(w.object.Value) > maxReference {
+		return nil
+	}
+	return &cloud.Record{VSphere: infrav1.VSphereRecord{Reference: w.object.Value, Folder: w.folder}}
+}
+
+// believe takes over what an earlier process has kept, unless this one knows better.
+func (w *work) believe(kept infrav1.VSphereRecord) {
+	if w.object.Value == "" && kept.Reference != "" {
+		w.object = types.ManagedObjectReference{Type: "VirtualMachine", Value: kept.Reference}
+		w.folder = kept.Folder
+	}
 }
 
 // ledger is the work of all machines. If all of it is lost, the vCenter is asked instead. Its methods return copies.
@@ -175,7 +192,7 @@ func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 		case j.act == switchingOn && err == nil:
 			w.idle = now
 		case j.did(destroying):
-			w.object = types.ManagedObjectReference{}
+			w.object, w.folder = types.ManagedObjectReference{}, ""
 		}
 	})
 	return err

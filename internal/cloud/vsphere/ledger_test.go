@@ -25,25 +25,24 @@ func TestShown(t *testing.T) {
 	for name, c := range map[string]struct {
 		act   act
 		there found
-		gone  bool
 		want  bool
 	}{
-		"cloned":                  {cloning, vm(on), false, true},
-		"cloned, and off":         {cloning, vm(off), false, false},
-		"not cloned":              {cloning, found{}, false, false},
-		"switched on":             {switchingOn, vm(on), false, true},
-		"not switched on":         {switchingOn, vm(off), false, false},
-		"switched off":            {switchingOff, vm(off), false, true},
-		"not switched off":        {switchingOff, vm(on), false, false},
-		"switched off, not known": {switchingOff, vm(""), false, false},
-		"erased":                  {erasing, vm(on), false, true},
-		"not erased":              {erasing, found{ours, &sighting{ref: ref, userData: true}}, false, false},
-		"destroyed":               {destroying, found{}, true, true},
-		"not destroyed":           {destroying, vm(off), false, false},
+		"cloned":                  {cloning, vm(on), true},
+		"cloned, and off":         {cloning, vm(off), false},
+		"not cloned":              {cloning, found{}, false},
+		"switched on":             {switchingOn, vm(on), true},
+		"not switched on":         {switchingOn, vm(off), false},
+		"switched off":            {switchingOff, vm(off), true},
+		"not switched off":        {switchingOff, vm(on), false},
+		"switched off, not known": {switchingOff, vm(""), false},
+		"erased":                  {erasing, vm(on), true},
+		"not erased":              {erasing, found{ours, &sighting{ref: ref, userData: true}}, false},
+		"not seen any more":       {destroying, found{}, false},
+		"not destroyed":           {destroying, vm(off), false},
 	} {
-		expect.Same(t, name, c.want, job{act: c.act, vm: ref}.shown(c.there, c.gone))
+		expect.Same(t, name, c.want, job{act: c.act, vm: ref}.shown(c.there))
 		other := job{act: c.act, vm: types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}}
-		expect.Same(t, name+": another VM", c.want && (c.act == cloning || c.act == destroying), other.shown(c.there, c.gone))
+		expect.Same(t, name+": another VM", c.want && c.act == cloning, other.shown(c.there))
 	}
 }
 
@@ -93,26 +92,14 @@ func TestCloned(t *testing.T) {
 	expect.Same(t, "clones", clones.Tasks{clone: true}, l.cloned())
 }
 
-// TestNotGone: a VM that the inventory has is not destroyed yet, although its task was told of.
+// TestNotGone: a VM that left the inventory may be hidden. Only its task says that it is destroyed.
 func TestNotGone(t *testing.T) {
-	vm := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
-	for what, c := range map[string]struct {
-		told, there, done bool
-	}{
-		"it is there":                    {told: true, there: true},
-		"it is gone":                     {told: true, done: true},
-		"it is gone, and never was seen": {},
-	} {
-		a := &account{}
-		a.inventory.begin()
-		a.inventory.complete()
-		if c.there {
-			a.inventory.update(appeared(vm.Value, types.ObjectUpdateKindEnter, nil))
-		}
-		j := job{act: destroying, vm: vm, told: c.told, watched: true, state: types.TaskInfoStateRunning}
-		expect.OK(t, a.progress(t.Context(), &j, found{}))
-		expect.Same(t, what, c.done, j.ended())
-	}
+	a := &account{}
+	a.inventory.begin()
+	a.inventory.complete()
+	j := job{act: destroying, vm: vmOf(1), watched: true, state: types.TaskInfoStateRunning}
+	expect.OK(t, a.progress(t.Context(), &j, found{}))
+	expect.Same(t, "it is destroyed", false, j.ended())
 }
 
 // TestUpdateOfATask: news of a task that is not followed do not make it one that is.

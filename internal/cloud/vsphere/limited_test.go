@@ -37,7 +37,7 @@ func TestLimitedUserProvesNothing(t *testing.T) {
 		v.Must(task.Wait(t.Context()))
 		other.Spec.VSphere.Folder = "something-else"
 		_, err := limitedOn(v, m, other).Delete(t.Context(), m)
-		cloudtest.WantError(t, err, cloud.Invalid, infrav1.PlacementNotFoundReason)
+		cloudtest.WantError(t, err, cloud.Denied, infrav1.PlacementNotFoundReason)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
@@ -29,17 +30,28 @@ const (
 	stranger   sight = "stranger"   // it does not belong to the machine
 )
 
-// look finds the VM in the vCenter: by the reference of the object that it was last time, then by its id, then by its name.
-func (a *account) look(ctx context.Context, m cloud.Machine, last types.ManagedObjectReference) (found, error) {
+// look finds the VM in the vCenter: by the reference that was kept, then by its id, then by its name. That there is nothing of a
+// machine that has had a VM is proved, or an error.
+func (a *account) look(ctx context.Context, m cloud.Machine, s survey) (found, error) {
+	kept := s.memory.object
 	f, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (found, error) {
-		f, err := readOwner(ctx, c, m, last, true)
-		if f.what == nothing {
-			f, err = byID(ctx, c, m)
+		there, err := readOwner(ctx, c, m, kept, byReference)
+		if err != nil || there.what == ours {
+			return there, err
+		}
+		f, err := byID(ctx, c, m)
+		if err == nil && f.what == nothing {
+			f = there
 		}
 		return f, err
 	})
-	if err == nil && f.what == nothing {
-		f, err = a.byName(ctx, m)
+	switch had := m.Existed || kept.Value != ""; {
+	case err == nil && f.what == nothing:
+		if f, err = a.byName(ctx, m, s); had {
+			err = unproved(err)
+		}
+	case err == nil && f.what == stranger:
+		err = otherObject(m, kept)
 	}
 	if f.what == ours {
 		a.ledger.note(m, func(w *work) { w.answerLost = time.Time{} })
@@ -52,22 +64,26 @@ func byID(ctx context.Context, c *vim25.Client, m cloud.Machine) (found, error) 
 	if err != nil || vm == nil {
 		return found{what: nothing}, err
 	}
-	return readOwner(ctx, c, m, vm.Reference(), true)
+	return readOwner(ctx, c, m, vm.Reference(), byItsID)
 }
 
 // byName finds the object that has the machine's name in its folder. The vCenter keeps names unique in a folder, so that a
-// machine never gets a second VM. If the folder does not exist, a machine that never had a VM has none.
-func (a *account) byName(ctx context.Context, m cloud.Machine) (found, error) {
-	if m.Existed && a.inventory.lacks(m) {
-		return found{what: nothing}, a.nowhere(ctx, m)
+// machine never gets a second VM. That of a machine whose VM was there once would be in the inventory.
+func (a *account) byName(ctx context.Context, m cloud.Machine, s survey) (found, error) {
+	folders, err := a.readableFolders(ctx, m, s)
+	if err != nil || s.memory.object.Value == "" && m.Existed && a.inventory.lacks(m) {
+		return found{what: nothing}, err
 	}
-	folder, err := a.places.FindFolder(ctx, *m.Spec.VSphere)
-	if !m.Existed && isMissing(err) {
-		return found{what: nothing}, nil
+	for _, folder := range folders {
+		f, err := a.inFolder(ctx, m, folder)
+		if err != nil || f.what != nothing {
+			return f, err
+		}
 	}
-	if err != nil {
-		return found{}, err
-	}
+	return found{what: nothing}, nil
+}
+
+func (a *account) inFolder(ctx context.Context, m cloud.Machine, folder types.ManagedObjectReference) (found, error) {
 	return session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (found, error) {
 		child, err := object.NewSearchIndex(c).FindChild(ctx, folder, m.Name)
 		switch {
@@ -78,15 +94,22 @@ func (a *account) byName(ctx context.Context, m cloud.Machine) (found, error) {
 		case child.Reference().Type != "VirtualMachine":
 			return found{what: stranger}, nil
 		}
-		return readOwner(ctx, c, m, child.Reference(), false)
+		return readOwner(ctx, c, m, child.Reference(), byItsName)
 	})
 }
 
-// readOwner reads a VM and says whom it belongs to. A VM that was m's, or has its id, remains m's when the vCenter cannot read
-// it now. If it has the id but not the marks, it gets them a moment later, or a person has removed them: we must not touch it,
-// and must not say that the machine's VM is gone.
+// way is how an object was found.
+type way string
+
+const (
+	byReference way = "by the reference that was kept"
+	byItsID     way = "by its id"
+	byItsName   way = "by its name"
+)
+
+// readOwner reads a VM and says whom it belongs to.
 func readOwner(
-	ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.ManagedObjectReference, known bool,
+	ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.ManagedObjectReference, how way,
 ) (found, error) {
 	if ref.Value == "" {
 		return found{what: nothing}, nil
@@ -97,12 +120,30 @@ func readOwner(
 		return found{what: nothing}, nil
 	case err != nil:
 		return found{}, err
-	case vm.readable() && vm.belongsTo(m), known && !vm.readable():
-		return found{ours, vm}, nil
-	case !vm.readable() || vm.id == idOf(m):
-		return found{unreadable, vm}, nil
-	case known: // the object is another machine's VM by now
-		return found{what: nothing}, nil
 	}
-	return found{stranger, vm}, nil
+	return found{vm.owned(m, how), vm}, nil
+}
+
+// owned says whom a VM belongs to. One that has the machine's reference, which the vCenter gives only once, and its id is the
+// machine's, whatever a person has done to its marks; and it remains the machine's when the vCenter cannot read it now. One that
+// has some of the marks alone gets the others a moment later, or a person has changed them: we must not touch it, and must not
+// say that the machine's VM is gone.
+func (s *sighting) owned(m cloud.Machine, how way) sight {
+	switch same := s.id == idOf(m); {
+	case s.belongsTo(m), how == byReference && same, how != byItsName && !s.readable():
+		return ours
+	case how == byItsID && !same: // it has lost the id since it was found
+		return nothing
+	case !s.readable(), same, how == byItsName && s.marked(m):
+		return unreadable
+	}
+	return stranger
+}
+
+// otherObject is why it is not known that a VM is gone while its reference names an object with another id.
+func otherObject(m cloud.Machine, kept types.ManagedObjectReference) error {
+	return cloud.Errorf(cloud.Denied, infrav1.NameTakenReason,
+		"the object %s, which the status of this machine names, has another instance UUID than the machine's VM, so it is left alone, "+
+			"and nothing proves that the VM is gone: if it is the VM, set its instance UUID to %s",
+		cloud.Clean(kept.Value, maxReference), idOf(m))
 }

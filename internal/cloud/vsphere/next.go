@@ -53,7 +53,7 @@ func next(m cloud.Machine, s survey, want goal) step {
 	case s.busy(want):
 		return await(string(s.job.act))
 	case want == wantGone:
-		return nextToRemove(s)
+		return nextToRemove(m, s)
 	case s.jobErr != nil && s.job.act != erasing:
 		return fail(s.jobErr)
 	case s.what == unseen && s.aboutToShow():
@@ -158,7 +158,7 @@ func nextToMake(m cloud.Machine, s survey) step {
 
 // nextToRemove makes sure that there is no VM and that none can appear. A VM that ran is the only one, because its name was taken
 // since its clone had begun. Without it we ask about clones before we look, to see the VM of one that ends in between.
-func nextToRemove(s survey) step {
+func nextToRemove(m cloud.Machine, s survey) step {
 	switch {
 	case s.jobErr != nil && s.job.act != cloning && s.job.act != erasing: // it is fine now that these failed
 		return fail(s.jobErr)
@@ -171,11 +171,11 @@ func nextToRemove(s survey) step {
 	case s.what == ours && s.ran:
 		return actOn(destroying, s.vm)
 	}
-	return nextToLetGo(s)
+	return nextToLetGo(m, s)
 }
 
 // nextToLetGo is about a VM that never ran, or is not there.
-func nextToLetGo(s survey) step {
+func nextToLetGo(m cloud.Machine, s survey) step {
 	switch {
 	case !s.ran && (!s.unasked || s.what == ours) && s.asked[rivalClones] == 0:
 		return ask(rivalClones)
@@ -185,8 +185,12 @@ func nextToLetGo(s survey) step {
 		return await("waiting for the clone to end")
 	case s.what == ours:
 		return actOn(destroying, s.vm)
-	case s.what == unreadable, s.rivals, s.requestMayArrive():
+	case s.rivals, s.requestMayArrive(), s.what == unreadable && !s.vm.readable():
 		return await("waiting for requests that could still make a VM")
+	case s.what == unreadable:
+		return fail(withWayOut(marksMissing(s.vm)))
+	case s.what == stranger && (s.ran || s.memory.object.Value != ""):
+		return fail(withWayOut(inItsPlace(m)))
 	}
 	return fail(cloud.ErrNotFound)
 }
@@ -233,6 +237,20 @@ func reached(vm *sighting) error {
 	}
 	return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
 		"the vCenter cannot reach the VM (%s): bring its host or datastore back", cloud.Clean(string(vm.connection), maxState))
+}
+
+// inItsPlace is why it is not known that a VM is gone while its name is taken.
+func inItsPlace(m cloud.Machine) error {
+	return cloud.Errorf(cloud.Denied, infrav1.NameTakenReason,
+		"the folder has a VM or folder named %q without the marks of this machine, so that nothing proves that the machine's VM is "+
+			"gone: give it back its marks, or rename or remove it", m.Name)
+}
+
+// marksMissing is why a VM that may be the machine's is not removed.
+func marksMissing(vm *sighting) error {
+	return cloud.Errorf(cloud.Denied, infrav1.NameTakenReason,
+		"the VM %q may be this machine's, but does not have all of its marks (instance UUID, %s, %s), so it is left alone: give it back "+
+			"those that it lacks, or remove it", cloud.Clean(vm.name, maxName), markOwner, markProviderID)
 }
 
 func nameTaken(m cloud.Machine) error {

@@ -64,17 +64,21 @@ func cameTooLate(what act) fact {
 
 // What a look has found.
 func finds(what sight) fact {
-	return func(s *survey) { s.found, s.asked[whatIsThere] = found{what: what}, 1 }
+	return func(s *survey) { s.found, s.asked[whatIsThere] = found{what, &sighting{ref: theVM}}, 1 }
 }
 
 func findsVM(power types.VirtualMachinePowerState) fact {
 	return func(s *survey) {
 		finds(ours)(s)
-		s.vm = &sighting{ref: theVM, id: "id", power: power, connection: types.VirtualMachineConnectionStateConnected}
+		s.vm = &sighting{
+			ref: theVM, id: "id", owner: "default/m", providerID: "vsphere://9bfb9768-d7d1-588a-8ad0-5807cbbbfeb9", power: power,
+			connection: types.VirtualMachineConnectionStateConnected,
+		}
 		s.ran = s.vm.started()
 	}
 }
 
+func withID(s *survey)       { s.vm.id = "id" }
 func holdsData(s *survey)    { s.vm.userData = true }
 func disconnected(s *survey) { s.vm.connection = types.VirtualMachineConnectionStateDisconnected }
 func blind(s *survey)        { s.vm.id = "" }                 // the vCenter has lost sight of the VM's configuration
@@ -316,6 +320,9 @@ var rows = []struct {
 		"its owner is not known", "it may be the machine's", toGo, has(finds(unreadable), rival(false)),
 		"wait: waiting for requests that could still make a VM",
 	},
+	{"some marks are missing", "nothing proves whose it is", toGo, has(finds(unreadable), withID, rival(false)), "fail: NameTaken"},
+	{"a stranger has the name of one that ran", "its VM may be elsewhere", toGo, has(finds(stranger), ran(true)), "fail: NameTaken"},
+	{"a stranger has the name of one that was seen", "it may be elsewhere", toGo, has(finds(stranger), rival(false), seen), "fail: NameTaken"},
 }
 
 func TestNext(t *testing.T) {

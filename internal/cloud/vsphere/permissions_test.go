@@ -187,8 +187,16 @@ func permissionsListed() map[string]bool {
 	return all
 }
 
+// permissionsUnseen is what people read of an object that the vCenter does not find for the account.
+var permissionsUnseen = map[string]string{
+	"Datacenter": `datacenter "DC0" is not in the vCenter`, "Folder": `folder "windows" is not in datacenter /DC0`,
+	"ResourcePool":   `resourcePool "DC0_C0/Resources" is not in datacenter /DC0`,
+	"VirtualMachine": `image.template "windows-2022-v1.36.3" is not in datacenter /DC0`,
+	"Datastore":      `datastore "LocalDS_0" is not in datacenter /DC0`,
+}
+
 // TestPermissionMissing: without one of the permissions, a machine fails with a sentence that names the object, and the
-// privilege if the account may see the object. Two are for comfort: without that on the vCenter itself, folders are watched one
+// privilege if the account may see the object, or if it is asked for by its reference. Two are for comfort: without that on the vCenter itself, folders are watched one
 // by one; without that on the cluster, networks are looked for in the whole datacenter.
 func TestPermissionMissing(t *testing.T) {
 	for i, one := range permissionsOfPage(t, newStage(t)) {
@@ -199,10 +207,8 @@ func TestPermissionMissing(t *testing.T) {
 				expect.OK(t, err)
 				return
 			}
-			if one.On.Type == "ResourcePool" { // its path has a /, so it is not looked for by its name
-				cloudtest.WantError(t, err, cloud.Invalid, infrav1.PlacementNotFoundReason)
-				expect.Says(t, "the machine", err, `spec.vsphere.resourcePool "DC0_C0/Resources" is not in datacenter /DC0, or the `+
-					"vCenter account may not see it")
+			if says := permissionsUnseen[one.On.Type]; says != "" {
+				expect.Says(t, "the machine", err, "spec.vsphere."+says+", or the vCenter account may not see it")
 				return
 			}
 			cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)

@@ -57,6 +57,7 @@ func TestDescribe(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			c.s.owner, c.s.providerID = m.Key.String(), m.ProviderID
 			if diff := cmp.Diff(c.want, describe(m, &c.s, c.ran)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -73,7 +74,7 @@ func TestBelongsTo(t *testing.T) {
 	}{
 		"ours":                              {func(*sighting) {}, true},
 		"renamed by somebody":               {func(s *sighting) { s.name = "old" }, true},
-		"vCenter gave it another id":        {func(s *sighting) { s.id = "another" }, true},
+		"vCenter gave it another id":        {func(s *sighting) { s.id = "another" }, false},
 		"a clone of ours, marks and all":    {func(s *sighting) { s.name, s.id = "copy", "another" }, false},
 		"no marks":                          {func(s *sighting) { s.owner, s.providerID = "", "" }, false},
 		"of an older machine of that name":  {func(s *sighting) { s.providerID = "vsphere://older" }, false},

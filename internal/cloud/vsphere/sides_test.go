@@ -176,12 +176,13 @@ func TestSaw(t *testing.T) {
 		var a account
 		m, s := plainMachine(t), survey{now: noon}
 		a.ledger.note(m, func(w *work) { w.idle, w.made, w.ran = c.idle, noon, c.ran })
-		a.saw(m, &s, found{c.what, &sighting{ref: vmOf(1), power: c.power}})
+		vm := sighting{ref: vmOf(1), parent: "group-1", id: idOf(m), owner: m.Key.String(), providerID: m.ProviderID, power: c.power}
+		a.saw(m, &s, found{c.what, &vm})
 		w := a.ledger.recall(m)
 		expect.Same(t, name+": off since", true, w.idle.Equal(c.want))
 		expect.Same(t, name+": it ran", c.runs, w.ran)
 		expect.Same(t, name+": its VM is known, and a clone's is awaited", []bool{c.what == ours, c.what != ours},
-			[]bool{w.object == vmOf(1), !w.made.IsZero()})
+			[]bool{w.object == vmOf(1) && w.folder == "group-1", !w.made.IsZero()})
 	}
 }
 
@@ -300,6 +301,8 @@ func TestOthersAreNotOurs(t *testing.T) {
 func TestWayOut(t *testing.T) {
 	for reason, want := range map[string]bool{infrav1.PlacementNotFoundReason: true, infrav1.SpecInvalidReason: false} {
 		err := withWayOut(cloud.Errorf(cloud.Invalid, reason, "x"))
+		known, _ := errors.AsType[*cloud.Error](err)
+		expect.Same(t, reason+": more rights may come", want, known.Kind == cloud.Denied)
 		expect.Same(t, reason, want, strings.Contains(err.Error(), infrav1.MachineFinalizer))
 	}
 	expect.Same(t, "no error of a cloud", true, errors.Is(withWayOut(io.ErrUnexpectedEOF), io.ErrUnexpectedEOF))

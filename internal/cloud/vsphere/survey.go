@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -32,6 +33,7 @@ type survey struct {
 // If a task has just ended, the inventory is not used, because the change may not have arrived there yet: but for those whose
 // change can wait.
 func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
+	a.ledger.note(m, func(w *work) { w.believe(m.Record.VSphere) })
 	s := survey{memory: a.ledger.recall(m), now: a.now(), asked: map[question]int{}}
 	s.job, s.ran = s.memory.job, s.memory.ran || m.Existed
 	there := a.inventory.find(m)
@@ -52,8 +54,7 @@ func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 	case "", erasing:
 		a.saw(m, &s, there)
 	}
-	s.unasked = m.First && s.memory.clone.Value == "" && s.memory.answerLost.IsZero() &&
-		s.memory.object.Value == ""
+	s.unasked = m.First && s.memory.clone.Value == "" && s.memory.answerLost.IsZero() && s.memory.object.Value == ""
 	s.synced, s.free = a.inventory.isSynced(), s.what == unseen && a.inventory.lacks(m)
 	if !m.Existed && s.memory.object.Value == "" && !m.First {
 		s.lateUntil = a.opened.Add(lateRequest)
@@ -67,7 +68,7 @@ func (a *account) findOut(ctx context.Context, m cloud.Machine, q question, s *s
 	switch q {
 	case whatIsThere:
 		var f found
-		f, err = a.look(ctx, m, s.memory.object)
+		f, err = a.look(ctx, m, *s)
 		a.saw(m, s, f)
 	case whetherItRan:
 		s.ran, err = a.everRan(ctx, s.vm.ref)
@@ -87,7 +88,7 @@ func (a *account) findOut(ctx context.Context, m cloud.Machine, q question, s *s
 }
 
 // saw adds what was found to the survey, and remembers the machine's VM, so that we find it even if the vCenter cannot read
-// its id any more.
+// its id any more. A VM that never had all marks is not remembered.
 func (a *account) saw(m cloud.Machine, s *survey, f found) {
 	s.found = f
 	if f.what != ours {
@@ -95,7 +96,13 @@ func (a *account) saw(m cloud.Machine, s *survey, f found) {
 	}
 	s.ran = s.ran || f.vm.started()
 	a.ledger.note(m, func(w *work) {
-		w.object, w.ran, w.made = f.vm.ref, w.ran || s.ran, time.Time{}
+		switch {
+		case f.vm.ref == w.object:
+			w.folder = cmp.Or(f.vm.parent, w.folder)
+		case f.vm.belongsTo(m):
+			w.object, w.folder = f.vm.ref, f.vm.parent
+		}
+		w.ran, w.made = w.ran || s.ran, time.Time{}
 		if !w.ran && f.vm.off() && w.idle.IsZero() {
 			w.idle = s.now
 		}

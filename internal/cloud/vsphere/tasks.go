@@ -55,14 +55,13 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 			return template.Clone(ctx, object.NewFolder(template.Client(), at.Folder), m.Name, spec)
 		}
 	}
-	told := a.inventory.has(vm) // before the request: it may be gone before the answer comes
 	task, err := session.Do(context.WithoutCancel(ctx), a.session, func(ctx context.Context, c *vim25.Client) (*object.Task, error) {
 		return request(*object.NewVirtualMachine(c, vm), ctx)
 	})
 	if err != nil {
 		return a.notStarted(m, what, err)
 	}
-	j := job{act: what, task: task.Reference(), vm: vm, begun: a.now(), told: told, state: types.TaskInfoStateQueued}
+	j := job{act: what, task: task.Reference(), vm: vm, begun: a.now(), state: types.TaskInfoStateQueued}
 	logr.FromContextOrDiscard(ctx).Info("Started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.task.Value)
 	a.ledger.begin(m, j)
 	a.follow()
@@ -120,7 +119,7 @@ func goneOrDone(err error) bool {
 // progress brings a job up to date. The vCenter is asked if neither the VM shows that it is done nor the watch tells.
 func (a *account) progress(ctx context.Context, j *job, there found) error {
 	switch {
-	case j.shown(there, j.told && a.inventory.gone(j.vm)):
+	case j.shown(there):
 		j.state = types.TaskInfoStateSuccess
 		return nil
 	case j.watched, a.view.Load() != nil && a.now().Before(j.begun.Add(pollAfter)):

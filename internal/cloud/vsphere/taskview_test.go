@@ -116,9 +116,9 @@ func TestLookByReference(t *testing.T) {
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	v.cloneBy(m, m.Name, func(*types.VirtualMachineCloneSpec) {})
-	first := expect.Got(a.look(t.Context(), m, types.ManagedObjectReference{}))(t)
+	first := expect.Got(a.look(t.Context(), m, survey{}))(t)
 	v.Count()
-	again := expect.Got(a.look(t.Context(), m, first.vm.ref))(t)
+	again := expect.Got(a.look(t.Context(), m, survey{memory: work{object: first.vm.ref}}))(t)
 	expect.Same(t, "what is found", ours, again.what)
 	compare(t, "of a look by reference", v, map[string]int{"RetrievePropertiesEx": 1})
 }

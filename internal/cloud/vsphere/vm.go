@@ -1,13 +1,16 @@
 package vsphere
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -41,6 +44,7 @@ func extraConfig(key string) string { return `config.extraConfig["` + key + `"]`
 // sighting is what was last seen of a VM of any owner, cut to what a VM of ours can have.
 type sighting struct {
 	ref        types.ManagedObjectReference
+	parent     string // the reference to its folder
 	name       string
 	id         string
 	owner      string
@@ -60,11 +64,13 @@ const (
 	maxName      = 80 * 4
 	maxMark      = 512
 	maxAddresses = 256
+	maxReference = 128
 )
 
 // setters set the properties of a VM that are read and watched; a nil value means that the property has no value now. Of
 // extraConfig we read single keys, because the whole holds the user data and would be sent again with each change.
 var setters = map[string]func(*sighting, any){
+	"parent":                    func(s *sighting, v any) { s.parent = parentOf(v) },
 	"name":                      func(s *sighting, v any) { s.name = short[string](v, maxName) },
 	"config.instanceUuid":       func(s *sighting, v any) { s.id = short[string](v, maxMark) },
 	"runtime.powerState":        func(s *sighting, v any) { s.power = short[types.VirtualMachinePowerState](v, maxMark) },
@@ -105,6 +111,14 @@ func bounded(report string) string {
 	return strings.Clone(report)
 }
 
+func parentOf(value any) string {
+	ref, _ := value.(types.ManagedObjectReference)
+	if ref.Type != "Folder" { // a VM in a vApp has none
+		return ""
+	}
+	return short[string](ref.Value, maxReference)
+}
+
 func addressesOf(nics any) (all []string) {
 	list, _ := nics.(types.ArrayOfGuestNicInfo)
 	for _, nic := range list.GuestNicInfo {
@@ -129,26 +143,36 @@ func option(value any) string {
 	return text
 }
 
-// readVM reads one VM. If the VM is gone, the error is ManagedObjectNotFound.
+// readVM reads one VM. If the VM is gone, the error is ManagedObjectNotFound; if the account may not see it, NoPermission.
 func readVM(ctx context.Context, c *vim25.Client, ref types.ManagedObjectReference) (*sighting, error) {
-	found, err := session.Read(ctx, c, session.Source{Object: ref}, ref.Type, paths...)
-	if err != nil {
-		return nil, err
-	}
+	properties, err := readSeen(ctx, c, ref, paths...)
 	s := &sighting{ref: ref}
-	for path, value := range found[ref] {
+	for path, value := range properties {
 		s.set(path, value)
 	}
-	return s, nil
+	return s, err
+}
+
+// readSeen reads one object. An answer that leaves it out says that the account may not see it.
+func readSeen(ctx context.Context, c *vim25.Client, ref types.ManagedObjectReference, want ...string) (map[string]any, error) {
+	all, err := session.Read(ctx, c, session.Source{Object: ref}, ref.Type, want...)
+	if _, seen := all[ref]; err == nil && !seen {
+		err = soap.WrapVimFault(&types.NoPermission{Object: &ref, PrivilegeId: "System.View"})
+	}
+	return all[ref], err
 }
 
 // readable says that the vCenter knows the VM's configuration. While a VM is being cloned, and while its host or datastore is
 // away, the vCenter may know only the name, and cannot say which machine the VM belongs to.
 func (s *sighting) readable() bool { return s.id != "" }
 
-// belongsTo says that the VM is m's. The marks alone are not enough: if a person clones our VM, the copy has them too.
-func (s *sighting) belongsTo(m cloud.Machine) bool {
-	return s.owner == m.Key.String() && s.providerID == m.ProviderID && (s.id == idOf(m) || s.name == m.Name)
+// belongsTo says that the VM has all marks of m. The two that are written on it are not enough: if a person clones our VM, the
+// copy has them too, but the vCenter gives it an id of its own.
+func (s *sighting) belongsTo(m cloud.Machine) bool { return s.id == idOf(m) && s.marked(m) }
+
+// marked says that the VM has the marks that are written on it.
+func (s *sighting) marked(m cloud.Machine) bool {
+	return s.owner == m.Key.String() && s.providerID == m.ProviderID
 }
 
 func (s *sighting) off() bool { return s.power == types.VirtualMachinePowerStatePoweredOff }
@@ -168,7 +192,7 @@ func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 	}
 	switch {
 	case s.power == types.VirtualMachinePowerStatePoweredOn:
-		vm.State, vm.Detail = cloud.Running, unreached(s)
+		vm.State, vm.Detail = cloud.Running, cmp.Or(unreached(s), unmarked(m, s))
 	case !ran:
 		vm.State, vm.Detail = cloud.Creating, "made, but not yet switched on"
 	case s.power == types.VirtualMachinePowerStateSuspended:
@@ -180,6 +204,15 @@ func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 		vm.Addresses = append(vm.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip})
 	}
 	return vm
+}
+
+// unmarked says of a VM that is known by its reference alone that a person has changed its marks.
+func unmarked(m cloud.Machine, s *sighting) string {
+	if s.marked(m) {
+		return ""
+	}
+	return fmt.Sprintf("marks are missing on the VM, and only its reference in this object's status says whose it is: set %s=%s and "+
+		"%s=%s again in its advanced configuration", markOwner, m.Key, markProviderID, m.ProviderID)
 }
 
 // unreached says of a VM that runs that the vCenter cannot reach it, as when its host is cut off: what is known of it may be old.

@@ -249,7 +249,7 @@ func TestLimitedUser(t *testing.T) {
 	w := watchOn(t, a)
 	t.Cleanup(func() { _ = a.Close(context.Background()) })
 	misspelt := v.machine("misspelt")
-	misspelt.Spec.VSphere.Folder = "no-such-folder"
+	misspelt.Spec.VSphere.Folder, misspelt.First = "no-such-folder", true
 	for _, m := range append([]cloud.Machine{misspelt}, machines...) {
 		wait.Until(t, "the machine to be seen", func() (any, bool) {
 			_, err := a.Observe(t.Context(), m)

@@ -87,6 +87,12 @@ func (p *Places) FindFolder(ctx context.Context, spec infrav1.VSphereVM) (types.
 	})
 }
 
+// FindDatacenter returns the datacenter of a spec.
+func (p *Places) FindDatacenter(ctx context.Context, spec infrav1.VSphereVM) (types.ManagedObjectReference, error) {
+	in, err := p.datacenter(ctx, spec.Datacenter)
+	return in.ref, err
+}
+
 func (p *Places) datacenter(ctx context.Context, name string) (datacenter, error) {
 	return p.datacenters.ask(ctx, p.now, name, func(ctx context.Context) (datacenter, error) {
 		return session.Do(ctx, p.session, func(ctx context.Context, c *vim25.Client) (datacenter, error) {

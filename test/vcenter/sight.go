@@ -1,0 +1,100 @@
+package vcenter
+
+import (
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// What a user finds is what he may see. The simulator shows everybody everything. "The findByInventoryPath and findChild operations
+// only search on entities for which the user has view privileges; all other SearchIndex find operations only search virtual machines
+// and hosts for which the user has read privileges. If the user does not have sufficient privileges to view or read an entity, that
+// object is not returned" (vSphere Web Services API, SearchIndex). A view, and the property collector on its way through one, leave
+// out what the user may not see (ViewManager, PropertyCollector), and a task is seen by who sees its entity (TaskManager). On the
+// way to what a path names, objects may be out of sight: the roles of docs/vcenter.md are not given on the folders vm, host,
+// datastore and network of a datacenter. No real vCenter has confirmed that.
+
+// sees says whether who calls may see an object.
+func (v *VCenter) sees(ctx *simulator.Context, ref types.ManagedObjectReference) bool {
+	if user := ctx.Session.UserName; user == "" || user == hypervisor {
+		return true
+	}
+	return v.mayView(v.entityOf(ref))
+}
+
+// entityOf a task decides who sees the task. Other objects stand for themselves.
+func (v *VCenter) entityOf(ref types.ManagedObjectReference) types.ManagedObjectReference {
+	task, ok := v.model.Map().Get(ref).(*simulator.Task)
+	if !ok {
+		return ref
+	}
+	ctx := *v.model.Service.Context
+	ctx.WithLock(task, func() {
+		if task.Info.Entity != nil {
+			ref = *task.Info.Entity
+		}
+	})
+	return ref
+}
+
+// seen are those of some objects that who calls may see.
+func (v *VCenter) seen(ctx *simulator.Context, all []types.ManagedObjectReference) []types.ManagedObjectReference {
+	return slices.DeleteFunc(slices.Clone(all), func(ref types.ManagedObjectReference) bool { return !v.sees(ctx, ref) })
+}
+
+// hideFromReaders takes what the caller may not see out of what he is about to read: a view, or the list of recent tasks.
+func (v *VCenter) hideFromReaders(ctx *simulator.Context, method *simulator.Method) {
+	request, ok := method.Body.(*types.RetrievePropertiesEx)
+	if !ok {
+		return
+	}
+	for _, filter := range request.SpecSet {
+		for _, from := range filter.ObjectSet {
+			switch from.Obj.Type {
+			case "ContainerView":
+				v.hideInView(ctx, from.Obj)
+			case "TaskManager":
+				v.hideTasks(ctx, from.Obj)
+			}
+		}
+	}
+}
+
+func (v *VCenter) hideInView(ctx *simulator.Context, ref types.ManagedObjectReference) {
+	view, ok := ctx.Session.Get(ref).(*simulator.ContainerView)
+	if !ok {
+		return
+	}
+	var all []types.ManagedObjectReference
+	ctx.WithLock(view, func() { all = slices.Clone(view.View) })
+	all = v.seen(ctx, all)
+	ctx.WithLock(view, func() { view.View = all })
+}
+
+// hideTasks gives the session a task manager of its own: what is in its own registry comes first there.
+func (v *VCenter) hideTasks(ctx *simulator.Context, ref types.ManagedObjectReference) {
+	plain, ok := ctx.Map.Get(ref).(*simulator.TaskManager)
+	if !ok {
+		return
+	}
+	plain.Lock()
+	own := &simulator.TaskManager{TaskManager: plain.TaskManager}
+	all := slices.Clone(plain.RecentTask)
+	plain.Unlock()
+	own.RecentTask = v.seen(ctx, all)
+	ctx.Session.Registry.Put(own)
+}
+
+// lookAnew has all who watch look at their views again, because permissions have changed.
+func (v *VCenter) lookAnew() {
+	v.waiting.Range(func(_, one any) bool {
+		if i, ok := one.(*incremental); ok {
+			i.heed(func(f *filter) bool {
+				f.stale = true
+				return true
+			})
+		}
+		return true
+	})
+}
