@@ -85,11 +85,11 @@ func newMortal(t *testing.T, dies int, after bool) *mortal {
 	return l
 }
 
-// things are all VMs, disks and adapters of the group, as they are.
+// things are all VMs, disks, adapters and public IPs of the group, as they are.
 func (s *stage) things() map[string]string {
 	all := map[string]string{}
 	s.Change(func(in *armsim.Inside) {
-		for _, kind := range []string{compute.VM, compute.Disk, network.NIC} {
+		for _, kind := range []string{compute.VM, compute.Disk, network.NIC, network.PublicIP} {
 			for _, r := range in.World.All(world.Kind{Type: kind, Subscription: armsim.Subscription, Group: armsim.Group}) {
 				content, _ := json.Marshal(r.Body)
 				all[r.ID.String()] = string(content) + r.Etag()
