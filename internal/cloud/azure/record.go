@@ -58,11 +58,11 @@ func (w work) leaving() bool { return w.forgot && w.del.At.After(w.put.At) }
 // asked for. What may belong to the last request is none, as long as its VM does not say what it has.
 func (s *scope) rest(m cloud.Machine, w work, r *vmRecord) (all []part) {
 	failed := w.put.Answer == next.Refused || w.failed != nil
-	if !failed || w.put.Answer == next.Accepted && r == nil {
+	if !failed || !m.Vouched || w.put.Answer == next.Accepted && r == nil {
 		return nil
 	}
 	for _, one := range s.remnants {
-		if fits(one.id, m) && arm.Belongs(m, one.mark) && !w.separate.has(one.id) && !r.has(one.id) {
+		if fits(one.id, m) && arm.Belongs(m, one.mark) && isOurs(one.mark, m.Cluster.Manager) && !w.separate.has(one.id) && !r.has(one.id) {
 			all = append(all, part{one.id, one.uniqueID})
 		}
 	}

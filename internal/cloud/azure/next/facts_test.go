@@ -78,6 +78,13 @@ func another(_ *cloud.Machine, s *Survey) {
 	s.Seen, s.Known = &Sight{Other: true, State: Succeeded, Power: On}, true
 }
 
+func both(one, other fact) fact {
+	return func(m *cloud.Machine, s *Survey) {
+		one(m, s)
+		other(m, s)
+	}
+}
+
 func known(_ *cloud.Machine, s *Survey) { s.Known = true }
 
 func untaggedVM(_ *cloud.Machine, s *Survey) { s.Seen.Untagged = true }

@@ -260,13 +260,11 @@ func TestEverySurvey(t *testing.T) {
 		{nothing, ran},
 		{nothing, put(Accepted, time.Minute), put(Accepted, time.Hour), put(Lost, time.Minute), refusedUntil(time.Hour), taken},
 		{nothing, deleted(true, time.Second), deleted(false, time.Second), deleted(true, time.Hour), deleteFails},
-		{nothing, missed(1, 0), missed(2, time.Minute)},
-		{nothing, sought(time.Hour), elsewhere},
+		{nothing, missed(1, 0), missed(2, time.Minute), both(missed(2, time.Minute), sought(time.Hour)), both(missed(2, time.Minute), elsewhere)},
 		{nothing, because("AllocationFailed"), because("OSProvisioningTimedOut")},
 		{nothing, left(time.Hour)},
 		{nothing, swept},
-		{nothing, closed},
-		{nothing, known},
+		{nothing, closed, known},
 	}
 	count := 0
 	var all func(m cloud.Machine, s Survey, rest [][]fact)

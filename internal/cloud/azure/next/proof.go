@@ -6,7 +6,9 @@ import (
 )
 
 // wasThere says that there was a VM, or may have been.
-func (s Survey) wasThere(m cloud.Machine) bool { return m.Existed || s.Put.Answer == Accepted }
+func (s Survey) wasThere(m cloud.Machine) bool {
+	return m.Existed || s.Known || s.Put.Answer == Accepted
+}
 
 // mayExist says that a request for the VM may have been accepted, by this process or an earlier one.
 func (s Survey) mayExist(m cloud.Machine) bool {
