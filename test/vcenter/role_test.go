@@ -41,17 +41,17 @@ func TestPermit(t *testing.T) {
 		permits []Permission
 		want    bool
 	}{
-		"on itself":               {[]Permission{{template, all, false}}, true},
-		"inherited":               {[]Permission{{datacenter, all, true}}, true},
-		"not propagated":          {[]Permission{{template, none, false}, {datacenter, all, false}}, false},
-		"itself before inherited": {[]Permission{{template, none, false}, {folder, all, true}}, false},
-		"the nearest":             {[]Permission{{datacenter, all, true}, {folder, none, true}}, false},
-		"past one of its own":     {[]Permission{{datacenter, all, true}, {folder, none, false}}, true},
+		"on itself":               {[]Permission{{template, all, false, false}}, true},
+		"inherited":               {[]Permission{{datacenter, all, true, false}}, true},
+		"not propagated":          {[]Permission{{template, none, false, false}, {datacenter, all, false, false}}, false},
+		"itself before inherited": {[]Permission{{template, none, false, false}, {folder, all, true, false}}, false},
+		"the nearest":             {[]Permission{{datacenter, all, true, false}, {folder, none, true, false}}, false},
+		"past one of its own":     {[]Permission{{datacenter, all, true, false}, {folder, none, false, false}}, true},
 	} {
 		o.Permit(given.permits...)
 		expect.Same(t, name, given.want, expect.Got(roleAnswers(t, c, privilege, template))(t))
 	}
-	o.Permit(Permission{datacenter, all, false})
+	o.Permit(Permission{datacenter, all, false, false})
 	if _, err := roleAnswers(t, c, privilege, template); !soap.IsSoapFault(err) {
 		t.Errorf("an object without a permission can be asked for: %v", err)
 	}
