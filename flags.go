@@ -209,6 +209,7 @@ func (f *managerFlags) restConfig() (*rest.Config, error) {
 		return nil, fmt.Errorf("find the management cluster: %w", err)
 	}
 	config.QPS, config.Burst, config.UserAgent = f.qps, f.burst, managerName
+	(&skewed{now: time.Now, log: klog.Background()}).watch(config)
 	config.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API server warning"))
 	return config, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -67,7 +68,13 @@ func wire(t *testing.T) {
 	}
 	flags := newFlags(pflag.NewFlagSet("manager", pflag.ContinueOnError))
 	wanted := expect.Got(flags.wanted())(t)
-	mgr := expect.Got(ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, options))(t)
+	// The UID of its namespace kube-system is all that the managers read before they start.
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system","uid":"uid"}}`))
+	}))
+	t.Cleanup(server.Close)
+	mgr := expect.Got(ctrl.NewManager(&rest.Config{Host: server.URL}, options))(t)
 	expect.OK(t, addControllers(t.Context(), mgr, flags, wanted))
 }
 
@@ -157,7 +164,7 @@ func TestAlertsAreServed(t *testing.T) {
 }
 
 // promQL are the words of the language that our alerts use.
-var promQL = []string{"absent", "max", "sum", "or", "unless", "time", "increase", "rate", "histogram_quantile"}
+var promQL = []string{"absent", "abs", "max", "sum", "or", "unless", "time", "increase", "rate", "histogram_quantile"}
 
 // metricOf is the metric that a series is of: a histogram has three.
 func metricOf(ours map[string][]string, series string) string {

@@ -132,7 +132,6 @@ var figures = map[string]string{
 	"internal/cloud/vsphere.maxWait":              "3m0s",
 	"internal/cloud/vsphere.pollAfter":            "15s",
 	"internal/cloud/vsphere.pushTime":             "30s",
-	"internal/cloud/vsphere/clones.clockSkew":     "2m0s",
 	"internal/cloud/vsphere/inspect.clock":        "1s",
 	"internal/cloud/vsphere/inspect.maxSkew":      "30s",
 	"internal/cloud/vsphere/places.keepAbsent":    "30s",
@@ -160,6 +159,8 @@ var figures = map[string]string{
 	"internal/workload.unused":                    "15m0s",
 	"longestPass":                                 "2m0s",
 	"minTokenTTL":                                 "1m0s",
+	"mostSkew":                                    "10s",
+	"aheadOf":                                     "1s",
 	"newFlags":                                    "10m0s",
 }
 

@@ -34,13 +34,20 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
+// Workload reaches the API servers of workload clusters, and knows their clocks.
+type Workload interface {
+	linux.Workload
+	// Now returns what time it is in a cluster by its own clock. It is zero if no answer of the cluster has told.
+	Now(cluster client.ObjectKey) time.Time
+}
+
 // Reconciler makes user data and looks after tokens.
 type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server itself: Secrets and ConfigMaps are never cached.
 	Live client.Reader
 	// Workload reaches the workload clusters.
-	Workload linux.Workload
+	Workload Workload
 	// Rights let guests in Azure report to their workload clusters. Without them, none does.
 	Rights *guests.Rights
 	// Answering gets the keys of workload clusters that answer again.

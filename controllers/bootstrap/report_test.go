@@ -317,11 +317,9 @@ func TestTokenSecretsDiffer(t *testing.T) {
 }
 
 func TestExpiration(t *testing.T) {
-	r := Reconciler{TokenTTL: time.Hour, Now: func() time.Time {
-		return time.Date(2026, 1, 2, 3, 4, 5, 6,
-			time.FixedZone("x", 3600))
-	}}
-	if got, want := string(r.expiration()), "2026-01-02T03:04:05Z"; got != want {
+	here := &room{clock: time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("x", 3600))}
+	r := Reconciler{TokenTTL: time.Hour, Workload: here}
+	if got, want := string(r.expiration(world())), "2026-01-02T03:04:05Z"; got != want {
 		t.Errorf("the token cleaner wants UTC without fractions: got %s, want %s", got, want)
 	}
 }

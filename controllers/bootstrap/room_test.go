@@ -36,7 +36,10 @@ type room struct {
 	*Reconciler
 	management, workload client.WithWatch
 	clock                time.Time
-	events               *events.FakeRecorder
+	// ahead is by how much the workload cluster's clock is ahead of ours; dumb says that it tells no time.
+	ahead  time.Duration
+	dumb   bool
+	events *events.FakeRecorder
 	// nodes are those of the control plane; unreachable is why the workload cluster does not answer.
 	nodes       []corev1.Node
 	unreachable error
@@ -158,6 +161,14 @@ func (r *room) GetClient(context.Context, client.ObjectKey) (client.Client, erro
 // ControlPlane implements linux.Workload.
 func (r *room) ControlPlane(context.Context, client.ObjectKey) ([]corev1.Node, error) {
 	return r.nodes, r.unreachable
+}
+
+// Now implements Workload.
+func (r *room) Now(client.ObjectKey) time.Time {
+	if r.dumb {
+		return time.Time{}
+	}
+	return r.clock.Add(r.ahead)
 }
 
 // look reconciles the config once.

@@ -83,7 +83,7 @@ func (r *Reconciler) putToken(ctx context.Context, f *facts, token string) (*cor
 		Data: map[string][]byte{
 			bootstrapapi.BootstrapTokenIDKey:               []byte(id),
 			bootstrapapi.BootstrapTokenSecretKey:           []byte(secretPart),
-			bootstrapapi.BootstrapTokenExpirationKey:       r.expiration(),
+			bootstrapapi.BootstrapTokenExpirationKey:       r.expiration(f),
 			bootstrapapi.BootstrapTokenUsageSigningKey:     []byte("true"),
 			bootstrapapi.BootstrapTokenUsageAuthentication: []byte("true"),
 			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(r.groups(f)),
@@ -112,8 +112,17 @@ func wrap(act string, err error) error {
 	return fmt.Errorf("%s: %w", act, err)
 }
 
-func (r *Reconciler) expiration() []byte {
-	return []byte(r.Now().UTC().Add(r.TokenTTL).Format(time.RFC3339))
+func (r *Reconciler) expiration(f *facts) []byte {
+	return []byte(r.inCluster(f).UTC().Add(r.TokenTTL).Format(time.RFC3339))
+}
+
+// inCluster is the time by the workload cluster's clock: that one ends tokens, and ours may be hours behind it. The token was
+// read before this is asked for, so the cluster has told its time, unless something in between has kept it.
+func (r *Reconciler) inCluster(f *facts) time.Time {
+	if now := r.Workload.Now(client.ObjectKeyFromObject(f.cluster)); !now.IsZero() {
+		return now
+	}
+	return r.Now()
 }
 
 // keepToken keeps the token alive until the node has joined or must not join any more. Then it removes the token and the
@@ -156,11 +165,11 @@ func bootstrapFailed(f *facts) bool {
 
 func (r *Reconciler) extendToken(ctx context.Context, f *facts, token *corev1.Secret) error {
 	expires, err := time.Parse(time.RFC3339, string(token.Data[bootstrapapi.BootstrapTokenExpirationKey]))
-	if err == nil && expires.Sub(r.Now()) > r.TokenTTL/2 {
+	if err == nil && expires.Sub(r.inCluster(f)) > r.TokenTTL/2 {
 		return nil
 	}
 	patch := client.MergeFrom(token.DeepCopy())
-	token.Data[bootstrapapi.BootstrapTokenExpirationKey] = r.expiration()
+	token.Data[bootstrapapi.BootstrapTokenExpirationKey] = r.expiration(f)
 	if err := f.workload.Patch(ctx, token, patch); err != nil {
 		return fmt.Errorf("extend bootstrap token: %w", err)
 	}
@@ -218,16 +227,17 @@ func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) 
 
 // clear removes something of a config that is being deleted from the workload cluster, if its finalizer says that it may be
 // there. That does not hold the object if the workload cluster is being deleted too and is out of reach, or for longer than a
-// token lives.
+// token lives. A cluster that answers is asked even then, because our clock may be wrong.
 func (r *Reconciler) clear(finalizer string, remove phase.Func[*facts]) phase.Func[*facts] {
 	return func(ctx context.Context, f *facts) (err error) {
-		if f.cluster == nil || !has(f, finalizer) || r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL)) {
+		if f.cluster == nil || !has(f, finalizer) {
 			return nil
 		}
 		if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err == nil {
 			err = remove(ctx, f)
 		}
-		if !f.cluster.DeletionTimestamp.IsZero() && workload.OutOfReach(err) {
+		over := r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL))
+		if over || !f.cluster.DeletionTimestamp.IsZero() && workload.OutOfReach(err) {
 			return nil
 		}
 		return err

@@ -40,14 +40,20 @@ func (s *firsts) wrote(before *infrav1.WindowsMachine) {
 	s.of[client.ObjectKeyFromObject(before)] = first{uid: before.UID}
 }
 
-// held notes that this process has put the finalizer on a machine, with an account at hand.
-func (s *firsts) held(m *infrav1.WindowsMachine, by cloud.Cloud) {
+// held notes that a machine has the finalizer, and whether this process has put it there right now, with an account at hand. That
+// counts once: after another process put it there, or a person took it away, nobody knows what was asked for meanwhile.
+func (s *firsts) held(m *infrav1.WindowsMachine, by cloud.Cloud, now bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := client.ObjectKeyFromObject(m)
-	if one, ok := s.of[key]; ok && one.uid == m.UID {
+	one, ok := s.of[key]
+	switch {
+	case !ok, !now && one.by != nil: // as before
+	case now && one.by == nil && one.uid == m.UID:
 		one.by = by
 		s.of[key] = one
+	default:
+		delete(s.of, key)
 	}
 }
 

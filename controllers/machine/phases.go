@@ -62,9 +62,7 @@ func (r *Reconciler) hold(ctx context.Context, f *facts) error {
 	if err := r.patch(ctx, f, f.before); err != nil {
 		return err
 	}
-	if added {
-		r.firsts.held(f.windows, f.cloud)
-	}
+	r.firsts.held(f.windows, f.cloud, added)
 	return nil
 }
 
@@ -205,6 +203,7 @@ func (r *Reconciler) holdAddresses(ctx context.Context, f *facts) error {
 // provision asks the cloud for the VM and stops until it runs.
 func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	vm, err := r.ask(ctx, f)
+	keep(f.windows, vm.Record) // also if the rest failed
 	if errors.Is(err, cloud.ErrNotFound) && !hadVM(f) {
 		return noVM(f)
 	}

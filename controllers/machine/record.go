@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,18 +20,21 @@ func recordOf(windows *infrav1.WindowsMachine) (all cloud.Record) {
 	return all
 }
 
-// keep writes into the status what the cloud says of itself. A machine that has lost its status and is deleted has no place for it.
-func keep(windows *infrav1.WindowsMachine, of cloud.Record) {
-	if of.VSphere != (infrav1.VSphereRecord{}) {
-		windows.Status.VSphere = of.VSphere
+// keep writes into the status what the cloud says of itself. A machine that has lost its status and is deleted has no place in
+// Azure to write it to.
+func keep(windows *infrav1.WindowsMachine, record *cloud.Record) {
+	if record == nil {
+		return
 	}
-	if at := windows.Status.Azure; at != nil && of.Azure.VMID != "" {
-		at.AzureRecord = of.Azure
+	windows.Status.VSphere = record.VSphere
+	if at := windows.Status.Azure; at != nil {
+		at.AzureRecord = record.Azure
 	}
 }
 
 // vouched says that somebody besides the spec knows the machine's identity: it follows from the object's own UID, as the
-// controllers make it, or the owning Machine has it, as after a move. A user may write any identity into the spec of a new object.
+// controllers make it, or the owning Machine has it, as after a move. A user may write any identity into the spec of a new
+// object.
 func vouched(f *facts, by cloud.Provider) bool {
 	if f.machine != nil && f.machine.Spec.ProviderID == f.identity.ProviderID {
 		return true
@@ -42,10 +47,23 @@ func vouched(f *facts, by cloud.Provider) bool {
 
 // leave tells of what looks like the machine's in the cloud and stays there, because nothing proves it.
 func (r *Reconciler) leave(f *facts, orphans []string) {
-	if len(orphans) == 0 {
-		return
+	if len(orphans) > 0 {
+		r.Events.Eventf(f.windows, nil, corev1.EventTypeWarning, infrav1.OrphanedResourceReason, "Delete", "%s", leftNote(orphans))
 	}
-	r.Events.Eventf(f.windows, nil, corev1.EventTypeWarning, infrav1.OrphanedResourceReason, "Delete",
-		"These stay in the cloud, because nothing proves that they were made for this machine: %s. Look whose they are, and delete "+
-			"them by hand", strings.Join(orphans, ", "))
+}
+
+const (
+	mostLeft    = 10  // names in a note
+	longestName = 128 // of one
+	longestLeft = 900 // of a note, which is less than an Event takes
+)
+
+// leftNote names what stays. Anybody may name what is in a cloud, so the names come last, and what has no room is only counted.
+func leftNote(orphans []string) string {
+	var names []string
+	for _, name := range orphans[:min(mostLeft, len(orphans))] {
+		names = append(names, strconv.Quote(cloud.Clean(name, longestName)))
+	}
+	return cloud.Clean(fmt.Sprintf("Resources that stay in the cloud, because nothing proves that they were made for this machine: "+
+		"%d. Look whose they are, and delete them by hand: %s", len(orphans), strings.Join(names, ", ")), longestLeft)
 }

@@ -77,7 +77,6 @@ func reportVM(f *facts, vm cloud.VM) {
 		status.Initialization.Provisioned = new(true)
 	}
 	status.FailureDomain = cmp.Or(vm.FailureDomain, status.FailureDomain)
-	keep(f.windows, vm.Record)
 	if status.Azure != nil {
 		status.Azure.ImageVersion = cmp.Or(vm.ImageVersion, status.Azure.ImageVersion)
 	}

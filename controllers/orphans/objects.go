@@ -61,16 +61,20 @@ func read(ctx context.Context, cache client.Reader, watchFilter string) (*object
 	return o, nil
 }
 
-// learn notes the UID on the VM of a machine that is here.
+// learn notes the UID on the VM of a machine that is here. What a VM left teaches nothing: a VM has its provider ID itself, but
+// anybody may write that of a VM on another resource.
 func (o *objects) learn(m accounts.Marked) {
+	if m.Kind != "" {
+		return
+	}
 	machine := o.made[identity{m.Key.Namespace, m.ProviderID}]
 	if machine != nil && machine.Name == m.Key.Name && machine.Labels[clusterv1.ClusterNameLabel] == m.Cluster.Name {
 		o.former[former{clusterOf(m), m.Cluster.UID}] = true
 	}
 }
 
-// orphaned says that a VM is one of a Cluster that is here, but of no machine. A machine without a provider ID may be about to
-// get the one on the VM. A name that no machine can have was not written by us.
+// orphaned says that it is one of a Cluster that is here, but of no machine. A name that no machine can have is none that we
+// wrote.
 func (o *objects) orphaned(m accounts.Marked) bool {
 	cluster := o.clusters[clusterOf(m)]
 	switch {
@@ -78,11 +82,18 @@ func (o *objects) orphaned(m accounts.Marked) bool {
 		return false
 	case m.Cluster.UID != cluster.UID && !o.former[former{clusterOf(m), m.Cluster.UID}]:
 		return false
-	case o.made[identity{m.Key.Namespace, m.ProviderID}] != nil:
-		return false
 	}
+	return !o.has(m) && len(validation.IsDNS1123Subdomain(m.Key.Name)) == 0
+}
+
+// has says that the machine is here, or may be. A machine without a provider ID may be about to get the one in the mark. A VM is
+// that of the machine with its provider ID, whatever its mark says otherwise.
+func (o *objects) has(m accounts.Marked) bool {
 	named := o.machines[m.Key]
-	return (named == nil || named.Spec.ProviderID != "") && len(validation.IsDNS1123Subdomain(m.Key.Name)) == 0
+	if named != nil && (named.Spec.ProviderID == "" || named.Spec.ProviderID == m.ProviderID) {
+		return true
+	}
+	return m.Kind == "" && o.made[identity{m.Key.Namespace, m.ProviderID}] != nil
 }
 
 func (o *objects) paused(cluster cloud.Key) bool {

@@ -1,13 +1,15 @@
-// Package orphans tells people of VMs whose machine is gone. A reader may rely on this:
+// Package orphans tells people of VMs whose machine is gone, and of what such VMs left, as a disk. A reader may rely on this:
 //
 //   - A VM is an orphan if the Cluster in its mark is here and the WindowsMachine with its provider ID has not been for Lasts.
+//     What a VM left is one if the WindowsMachine with both the name and the provider ID of its mark has not been.
 //     The Cluster has the name and the UID of the mark. A Cluster that was moved or restored has another UID than before: the one
 //     on the VM of a machine that it has now is its own, too. The VMs of other installations are none of ours.
-//   - It is told in three ways: the metric capwin_orphan_vms counts it while it is seen, an event on its Cluster names it once,
-//     and so does a line of the log. Another line follows when it has not been seen for Lasts. A new process tells anew.
+//   - It is told in three ways: the metric capwin_orphan_vms or capwin_orphan_resources counts it while it is seen, an event on
+//     its Cluster names it once, and so does a line of the log. Another line follows when it has not been seen for Lasts. A new
+//     process tells anew.
 //   - It is left alone. Whoever may change VMs in a cloud can write our marks, so nothing is done because of them.
 //   - It is told only in the namespace of its mark, and only if a Secret there has an account that sees it. A namespace is told
-//     of at most AtOnce VMs with each look, and at most Most of its VMs are remembered.
+//     of at most AtOnce VMs with each look, and at most Most of its VMs are remembered. The same holds for what VMs left.
 //   - Of a paused Cluster nothing new is told, nor while the account does not know which VMs there are; what was told stays so.
 //   - A look reads the cache and what the accounts remember. It asks neither the API server nor a cloud.
 package orphans
@@ -18,14 +20,10 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 )
@@ -40,7 +38,8 @@ const (
 	Most = 1000
 
 	every   = time.Minute
-	maxName = 128 // of what others write
+	maxName = 128  // of what others write
+	maxNote = 1024 // of an Event
 )
 
 // Accounts show the VMs with our marks, and return the Secrets whose account does not know its VMs at present.
@@ -54,20 +53,38 @@ type Lookout struct {
 	Client   client.Reader
 	Accounts Accounts
 	Events   events.EventRecorder
-	// Count gets the number of a Cluster's orphans, and 0 when there are none any more. The Cluster is NAMESPACE/NAME.
-	Count func(cluster string, vms int)
+	// Count gets how many orphans a Cluster has, and zeros when there are none any more. The Cluster is NAMESPACE/NAME.
+	Count func(cluster string, vms, resources int)
 	Now   func() time.Time
 	// WatchFilter is the value of the watch-filter label, if this manager is limited by it.
 	WatchFilter string
 
-	orphans map[string]map[vm]*orphan // by namespace
-	counted map[cloud.Key]int         // by Cluster
+	orphans map[group]map[thing]*orphan
+	counted map[cloud.Key]tally // by Cluster
 }
 
-// vm is one VM of a namespace, however often it is seen.
-type vm struct{ server, providerID string }
+// group is the VMs of a namespace, or what VMs left there. The limits are those of a group, so that neither keeps the other from
+// being told.
+type group struct {
+	namespace string
+	resources bool
+}
 
-// orphan is a VM that is seen without a machine.
+// thing is one VM or resource of a namespace, however often it is seen. A VM keeps its provider ID when it is renamed. A resource
+// has that of the VM for which it was made, so its kind and its name tell it from what else that VM left.
+type thing struct{ server, providerID, kind, name string }
+
+func thingOf(m accounts.Marked) thing {
+	if m.Kind == "" {
+		return thing{server: m.Server, providerID: m.ProviderID}
+	}
+	return thing{m.Server, m.ProviderID, m.Kind, m.Name}
+}
+
+// tally counts orphans.
+type tally struct{ vms, resources int }
+
+// orphan is a VM or resource that is seen without a machine.
 type orphan struct {
 	accounts.Marked
 
@@ -117,11 +134,12 @@ func (l *Lookout) Look(ctx context.Context) error {
 	return nil
 }
 
-// note remembers a VM that is seen without a machine.
+// note remembers what is seen without a machine.
 func (l *Lookout) note(m accounts.Marked, now time.Time) {
-	id, of := vm{m.Server, m.ProviderID}, l.orphans[m.Key.Namespace]
+	id, in := thingOf(m), group{m.Key.Namespace, m.Kind != ""}
+	of := l.orphans[in]
 	if of == nil {
-		of = map[vm]*orphan{}
+		of = map[thing]*orphan{}
 	}
 	if of[id] == nil && len(of) < Most {
 		of[id] = &orphan{since: now}
@@ -130,13 +148,13 @@ func (l *Lookout) note(m accounts.Marked, now time.Time) {
 		o.Marked, o.last = m, now
 	}
 	if l.orphans == nil {
-		l.orphans = map[string]map[vm]*orphan{}
+		l.orphans = map[group]map[thing]*orphan{}
 	}
-	l.orphans[m.Key.Namespace] = of
+	l.orphans[in] = of
 }
 
-// stays says whether to remember the VM. One that was told is remembered a while longer than it is seen, so that it is not told
-// again when the cloud cannot read it for a moment; and for as long as it is not known whether it is there.
+// stays says whether to remember the orphan. One that was told is remembered a while longer than it is seen, so that it is not
+// told again when the cloud cannot read it for a moment; and for as long as it is not known whether it is there.
 func (o *orphan) stays(now time.Time, blind, paused bool) bool {
 	if o.told && (blind || paused) {
 		o.last = now
@@ -153,7 +171,7 @@ func (o *orphan) stays(now time.Time, blind, paused bool) bool {
 
 // forget drops all but those that stay, and returns those of them that people were told of.
 func (l *Lookout) forget(stays func(*orphan) bool) (gone []*orphan) {
-	for namespace, of := range l.orphans {
+	for in, of := range l.orphans {
 		for id, o := range of {
 			if stays(o) {
 				continue
@@ -164,37 +182,44 @@ func (l *Lookout) forget(stays func(*orphan) bool) (gone []*orphan) {
 			}
 		}
 		if len(of) == 0 {
-			delete(l.orphans, namespace)
+			delete(l.orphans, in)
 		}
 	}
 	return gone
 }
 
-// is says that the VM is there now and has been without a machine for long enough.
+// is says that it is there now and has been without a machine for long enough.
 func (o *orphan) is(now time.Time) bool { return o.last.Equal(now) && now.Sub(o.since) >= Lasts }
 
-// count tells the metric.
+// count tells the metrics.
 func (l *Lookout) count(now time.Time) {
-	vms := map[cloud.Key]int{}
-	for _, of := range l.orphans {
+	all := map[cloud.Key]tally{}
+	for in, of := range l.orphans {
 		for _, o := range of {
-			if o.is(now) {
-				vms[o.cluster()]++
+			if !o.is(now) {
+				continue
 			}
+			n := all[o.cluster()]
+			if in.resources {
+				n.resources++
+			} else {
+				n.vms++
+			}
+			all[o.cluster()] = n
 		}
 	}
 	for cluster := range l.counted {
-		if vms[cluster] == 0 {
-			l.Count(cluster.String(), 0)
+		if all[cluster] == (tally{}) {
+			l.Count(cluster.String(), 0, 0)
 		}
 	}
-	for cluster, n := range vms {
-		l.Count(cluster.String(), n)
+	for cluster, n := range all {
+		l.Count(cluster.String(), n.vms, n.resources)
 	}
-	l.counted = vms
+	l.counted = all
 }
 
-// due are the VMs to tell of now: in each namespace those that have waited for the longest time.
+// due are those to tell of now: in each group those that have waited for the longest time.
 func (l *Lookout) due(now time.Time) (all []*orphan) {
 	for _, of := range l.orphans {
 		var untold []*orphan
@@ -204,33 +229,9 @@ func (l *Lookout) due(now time.Time) (all []*orphan) {
 			}
 		}
 		slices.SortFunc(untold, func(a, b *orphan) int {
-			return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.Name, b.Name))
+			return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 		})
 		all = append(all, untold[:min(AtOnce, len(untold))]...)
 	}
 	return all
-}
-
-// tell makes the event and the line of the log. The recorder takes events that relate to the same object for one.
-func (l *Lookout) tell(ctx context.Context, o *orphan, cluster *clusterv1.Cluster) {
-	name, id, server := cloud.Clean(o.Name, maxName), cloud.Clean(o.ProviderID, maxName), cloud.Clean(o.Server, maxName)
-	machine := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: o.Key.Namespace, Name: o.Key.Name}}
-	l.Events.Eventf(cluster, machine, corev1.EventTypeWarning, infrav1.OrphanedVMReason, "Look",
-		"VM %q (%s) on %s (Secret %s) was made for WindowsMachine %s, which no longer exists. The VM is left alone; if nothing uses "+
-			"it, delete it in the cloud", name, id, server, o.Secret.Name, o.Key.Name)
-	ctrl.LoggerFrom(ctx).Info("A VM has no machine", "cluster", o.cluster(), "vm", name, "providerID", id, "server", server,
-		"secret", o.Secret.Name, "machine", o.Key.Name)
-}
-
-// logGone writes one line for each Cluster, however many VMs they were.
-func logGone(ctx context.Context, gone []*orphan) {
-	names := map[cloud.Key][]string{}
-	for _, o := range gone {
-		names[o.cluster()] = append(names[o.cluster()], cloud.Clean(o.Name, maxName))
-	}
-	for cluster, vms := range names {
-		slices.Sort(vms)
-		ctrl.LoggerFrom(ctx).Info("VMs without a machine are no longer seen, or have one again", "cluster", cluster,
-			"count", len(vms), "vms", vms[:min(AtOnce, len(vms))])
-	}
 }

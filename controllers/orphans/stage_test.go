@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,7 +48,9 @@ type stage struct {
 	blue  *clusterv1.Cluster
 	lines []string
 	notes []string       // of events
+	about []string       // to which they relate
 	vms   map[string]int // as the metric has it
+	left  map[string]int // as the metric of what VMs left has it
 }
 
 func newStage(t *testing.T) *stage {
@@ -55,7 +58,7 @@ func newStage(t *testing.T) *stage {
 	scheme := runtime.NewScheme()
 	expect.OK(t, clusterv1.AddToScheme(scheme))
 	expect.OK(t, infrav1.AddToScheme(scheme))
-	s := &stage{t: t, sky: &sky{}, now: time.Now(), vms: map[string]int{}}
+	s := &stage{t: t, sky: &sky{}, now: time.Now(), vms: map[string]int{}, left: map[string]int{}}
 	s.api = fake.NewClientBuilder().WithScheme(scheme).Build()
 	s.blue = s.cluster("ns", "blue", "uid-1")
 	s.Lookout = &Lookout{Client: s.api, Accounts: s.sky, Events: s, Now: func() time.Time { return s.now }, Count: s.count}
@@ -66,14 +69,18 @@ func newStage(t *testing.T) *stage {
 //
 //nolint:revive // because the interface has so many arguments
 func (s *stage) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
-	about, of := client.ObjectKeyFromObject(regarding.(client.Object)), client.ObjectKeyFromObject(related.(client.Object))
-	s.notes = append(s.notes, fmt.Sprintf("%s %s %s %s %s: ", kind, reason, action, about, of)+fmt.Sprintf(note, args...))
+	about, of := client.ObjectKeyFromObject(regarding.(client.Object)), related.(*corev1.ObjectReference)
+	s.notes = append(s.notes, fmt.Sprintf("%s %s %s %s %s/%s: ", kind, reason, action, about, of.Namespace, of.Name)+
+		fmt.Sprintf(note, args...))
+	s.about = append(s.about, strings.TrimSpace(fmt.Sprint(of.APIVersion, " ", of.Kind, " ", of.FieldPath)))
 }
 
-func (s *stage) count(cluster string, vms int) {
-	s.vms[cluster] = vms
-	if vms == 0 {
-		delete(s.vms, cluster)
+func (s *stage) count(cluster string, vms, resources int) {
+	for metric, n := range map[*map[string]int]int{&s.vms: vms, &s.left: resources} {
+		(*metric)[cluster] = n
+		if n == 0 {
+			delete(*metric, cluster)
+		}
 	}
 }
 
@@ -106,6 +113,13 @@ func made(machine, uid string) accounts.Marked {
 	}
 }
 
+// left is what the VM of a machine of the Cluster blue left.
+func left(kind, name, machine string) accounts.Marked {
+	m := made(machine, "uid-1")
+	m.Kind, m.Name = kind, name
+	return m
+}
+
 // look looks, so much later.
 func (s *stage) look(later time.Duration) {
 	s.t.Helper()
@@ -114,11 +128,11 @@ func (s *stage) look(later time.Duration) {
 	expect.OK(s.t, s.Look(ctrl.LoggerInto(s.t.Context(), log)))
 }
 
-// want compares the numbers of events and lines so far, and what the metric says of the Cluster blue.
-func (s *stage) want(when string, events, lines, vms int) {
+// want compares the numbers of events and lines so far, and what the metrics say of the Cluster blue.
+func (s *stage) want(when string, events, lines, orphans int) {
 	s.t.Helper()
-	have := []int{len(s.notes), len(s.lines), s.vms["ns/blue"]}
-	if diff := cmp.Diff([]int{events, lines, vms}, have); diff != "" {
+	have := []int{len(s.notes), len(s.lines), s.vms["ns/blue"] + s.left["ns/blue"]}
+	if diff := cmp.Diff([]int{events, lines, orphans}, have); diff != "" {
 		s.t.Errorf("events, lines and orphans %s (-want +got):\n%s\n%s\n%s", when, diff, strings.Join(s.notes, "\n"),
 			strings.Join(s.lines, "\n"))
 	}

@@ -110,9 +110,13 @@ func Has(machine *clusterv1.Machine, o client.Object) bool {
 const patience = 5 * time.Second
 
 // Expected is how much longer what comes at once with a new object, such as its owner, may be missing before the status says so:
-// each word is a write, for every machine that is made.
+// each word is a write, for every machine that is made. A clock that is so far behind that nothing was made yet says nothing.
 func Expected(o client.Object, now time.Time) time.Duration {
-	return o.GetCreationTimestamp().Add(patience).Sub(now)
+	rest := o.GetCreationTimestamp().Add(patience).Sub(now)
+	if rest > 2*patience {
+		return 0
+	}
+	return rest
 }
 
 // Joined says whether the Machine has become a Node.

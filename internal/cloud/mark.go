@@ -7,13 +7,14 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Marked is a VM with our marks, or what was made with one and has none any more, as the cloud shows it. Whoever may change VMs there can write all of it.
+// Marked is a VM with our marks, or what was made with one and has none any more, as the cloud shows it. Whoever may change VMs
+// there can write all of it.
 type Marked struct {
 	// Kind says what it is, if it is no VM but was left by one, such as "disk"; empty for a VM.
 	Kind string
 	// Name that it has now.
 	Name string
-	// Key, ProviderID and Cluster are the marks.
+	// Key, ProviderID and Cluster are the marks. What a VM left has the ProviderID of that VM.
 	Key        Key
 	ProviderID string
 	Cluster    ClusterMark

@@ -33,6 +33,11 @@ var (
 		Help: "Always 1; the labels say which manager this is and how it was built.",
 	}, []string{"version", "go_version", "controllers"}))
 
+	skew = registered(prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "capwin_clock_skew_seconds",
+		Help: "By how much the manager's clock is ahead of that of the management cluster's API server; negative if it is behind.",
+	}))
+
 	calls = registered(prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "capwin_cloud_call_seconds",
 		Help:    "How long calls to a cloud took, by method and outcome.",
@@ -66,12 +71,20 @@ var (
 		Name: "capwin_orphan_vms",
 		Help: "VMs that were made for a machine of this Cluster and that no machine has.",
 	}, []string{"cluster_name"}))
+
+	leftovers = registered(prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "capwin_orphan_resources",
+		Help: "Disks, network interfaces and public IP addresses that a VM of this Cluster left and that no machine has.",
+	}, []string{"cluster_name"}))
 )
 
 // Build says which manager this is.
 func Build(version string, controllers []string) {
 	build.WithLabelValues(version, runtime.Version(), strings.Join(controllers, ",")).Set(1)
 }
+
+// ClockSkew says by how much our clock is ahead of the API server's.
+func ClockSkew(ahead time.Duration) { skew.Set(ahead.Seconds()) }
 
 // Call counts a call to a cloud. The method is one of a fixed list, and so is the outcome.
 func Call(cloud, method, outcome string, took time.Duration) {
@@ -90,13 +103,16 @@ func Phase(name string, took time.Duration) { phases.WithLabelValues(name).Obser
 // Failed counts a bootstrap that failed. The reason is one of the API.
 func Failed(reason string) { failures.WithLabelValues(reason).Inc() }
 
-// Orphans says how many VMs of a Cluster have no machine; the name is NAMESPACE/NAME. With none the Cluster is forgotten.
-func Orphans(cluster string, vms int) {
-	if vms == 0 {
-		orphans.DeleteLabelValues(cluster)
-		return
+// Orphans says how many VMs of a Cluster, and how many resources that VMs left, have no machine; the name is NAMESPACE/NAME. With
+// none the Cluster is forgotten.
+func Orphans(cluster string, vms, resources int) {
+	for gauge, n := range map[*prometheus.GaugeVec]int{orphans: vms, leftovers: resources} {
+		if n == 0 {
+			gauge.DeleteLabelValues(cluster)
+			continue
+		}
+		gauge.WithLabelValues(cluster).Set(float64(n))
 	}
-	orphans.WithLabelValues(cluster).Set(float64(vms))
 }
 
 // Add lets the scrapes of this process collect from c, too.

@@ -31,14 +31,19 @@ func TestSeconds(t *testing.T) {
 }
 
 func TestOrphans(t *testing.T) {
-	Orphans("a/b", 2)
-	Orphans("a/b", 3)
-	Orphans("a/c", 1)
+	Orphans("a/b", 2, 0)
+	Orphans("a/b", 3, 5)
+	Orphans("a/c", 1, 0)
 	expect.Same(t, "orphans", 3.0, testutil.ToFloat64(orphans.WithLabelValues("a/b")))
-	Orphans("a/b", 0)
-	Orphans("never", 0)
+	expect.Same(t, "what VMs left", 5.0, scrape.Now(t)[`capwin_orphan_resources{cluster_name="a/b"}`])
+	expect.Same(t, "Clusters with what VMs left", 1, testutil.CollectAndCount(leftovers))
+	Orphans("a/b", 0, 4)
+	Orphans("never", 0, 0)
 	expect.Same(t, "Clusters with orphans", 1, testutil.CollectAndCount(orphans))
-	Orphans("a/c", 0)
+	expect.Same(t, "what VMs left, without a VM", 4.0, testutil.ToFloat64(leftovers.WithLabelValues("a/b")))
+	Orphans("a/b", 0, 0)
+	expect.Same(t, "Clusters with what VMs left, in the end", 0, testutil.CollectAndCount(leftovers))
+	Orphans("a/c", 0, 0)
 }
 
 func TestBuild(t *testing.T) {

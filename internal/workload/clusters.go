@@ -126,6 +126,7 @@ type cluster struct {
 	line      *line
 	namespace *gate
 	nodes     nodes
+	clock     clock
 	used      time.Time // guarded by the lock of Clusters
 
 	mu sync.Mutex
@@ -219,7 +220,7 @@ func (c *Clusters) connect(kubeconfig []byte, secret string, k *cluster) error {
 	if err != nil {
 		return err
 	}
-	web, shut := httpClient(access, c.UserAgent, k.line, k.namespace)
+	web, shut := c.httpClient(access, k)
 	k.close = shut
 	k.line.retry()
 	k.api, err = newClient(access.server, web, c.QPS, c.Burst)

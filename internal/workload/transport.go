@@ -62,10 +62,10 @@ func newMapper() meta.RESTMapper {
 
 // httpClient makes the only client that ever gets the credentials of a kubeconfig, and what closes its connections. It follows no
 // redirect: guarded refuses the answer.
-func httpClient(a access, userAgent string, l *line, namespace *gate) (web *http.Client, shut func()) {
+func (c *Clusters) httpClient(a access, k *cluster) (web *http.Client, shut func()) {
 	wire := transport(a)
 	return &http.Client{
-		Transport: guarded{next: wire, line: l, namespace: namespace, token: a.token, userAgent: userAgent},
+		Transport: guarded{next: wire, line: k.line, namespace: k.namespace, clock: &k.clock, token: a.token, userAgent: c.UserAgent},
 		Timeout:   callTime,
 	}, wire.CloseIdleConnections
 }
@@ -91,6 +91,7 @@ type guarded struct {
 	next      http.RoundTripper
 	line      *line
 	namespace *gate
+	clock     *clock
 	token     string
 	userAgent string
 }
@@ -146,6 +147,9 @@ func (g guarded) call(request *http.Request) (*http.Response, error) {
 		return nil, &UnreachableError{Why: away, cause: response.Status} // a load balancer without an API server
 	case response.StatusCode >= http.StatusBadRequest:
 		body = refusal(body)
+	}
+	if len(body) > 0 { // what is not an API server's has none left
+		g.clock.hear(response.Header)
 	}
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	// A client would obey the first and log the second.

@@ -59,7 +59,7 @@ func (a *answers) open(text string) io.ReadCloser { return counted{strings.NewRe
 func (a *answers) call(t *testing.T) (status int, body string, err error) {
 	t.Helper()
 	request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://a/api/v1/nodes/n", http.NoBody))(t)
-	response, err := guarded{next: a, line: newLine(), namespace: newGate()}.RoundTrip(request)
+	response, err := guarded{next: a, line: newLine(), namespace: newGate(), clock: &clock{}}.RoundTrip(request)
 	if err != nil {
 		return 0, "", err
 	}
@@ -163,7 +163,7 @@ func TestCallThatIsNotMade(t *testing.T) {
 
 // A call that has ended makes room for the next one of its namespace.
 func TestCallsOneAfterTheOther(t *testing.T) {
-	g := guarded{next: &answers{status: 200, body: "{}"}, line: newLine(), namespace: newGate()}
+	g := guarded{next: &answers{status: 200, body: "{}"}, line: newLine(), namespace: newGate(), clock: &clock{}}
 	for range mostOfNamespace + 1 {
 		request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://a", http.NoBody))(t)
 		response, err := g.RoundTrip(request)

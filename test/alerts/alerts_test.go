@@ -161,9 +161,18 @@ var stories = map[string]story{
 	"one VM of twenty is made slowly": {managers + created(19, 1), 90, nil},
 	"no VM is made":                   {managers + created(0, 0), 90, nil},
 
+	"clocks": {managers + "\n\tcapwin_clock_skew_seconds{pod=\"a\"} 2x600\n\tcapwin_clock_skew_seconds{pod=\"b\"} -90x600", 10, []string{
+		"CapwinClockSkew{}: The clock of a manager differs by 1m 30s from that of the management cluster's API server.",
+	}},
+	"clocks that agree": {managers + "\n\tcapwin_clock_skew_seconds -9x600", 10, nil},
 	"orphans": {managers + "\n\t" + `capwin_orphan_vms{cluster_name="ns/prod"} 0x5 3x600`, 25, []string{
 		"CapwinOrphanVMs{cluster_name=ns/prod}: Cluster ns/prod has 3 VMs that no machine has.",
 	}},
+	"what VMs left": {managers + "\n\t" + `capwin_orphan_resources{cluster_name="ns/prod"} 0x5 3x600`, 25, []string{
+		"CapwinOrphanResources{cluster_name=ns/prod}: Cluster ns/prod has 3 disks, network interfaces or public IP addresses that " +
+			"no machine has.",
+	}},
+	"a disk that is removed":    {managers + "\n\t" + `capwin_orphan_resources{cluster_name="ns/prod"} 1x10 stale`, 25, nil},
 	"an orphan that is removed": {managers + "\n\t" + `capwin_orphan_vms{cluster_name="ns/prod"} 1x10 stale`, 25, nil},
 }
 

@@ -12,11 +12,17 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/proved"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -60,10 +66,21 @@ func TestCrashInAzure(t *testing.T) {
 	if shared == nil {
 		t.Skip("needs real servers")
 	}
+	for _, ahead := range proved.Clocks() {
+		t.Run("clock "+ahead.String(), func(t *testing.T) {
+			counts := &tally{}
+			t.Run("plans", func(t *testing.T) { crashInAzure(t, ahead, counts) })
+			counts.tell(t, "crash matrix in Azure, clock "+ahead.String())
+		})
+	}
+}
+
+func crashInAzure(t *testing.T, ahead time.Duration, counts *tally) {
 	for _, plans := range append([][]world.Plan{nil}, plansInAzure...) {
 		t.Run(fmt.Sprint(plans), func(t *testing.T) {
 			t.Parallel()
-			r := beginInAzure(t, plans)
+			r := beginInAzure(t, ahead, plans...)
+			defer counts.addInAzure(t, r)
 			r.live(t)
 			want, have := slices.Sorted(slices.Values(effectsInAzure)), slices.Sorted(slices.Values(r.Effects()))
 			have = slices.DeleteFunc(have, func(e string) bool {
@@ -86,17 +103,46 @@ func TestCrashInAzure(t *testing.T) {
 type runInAzure struct {
 	*run
 	azure *armsim.Cloud
+	// prepare is called with the gate of each process, before that starts.
+	prepare func(*world.Gate)
+}
+
+// addInAzure counts the end of a life.
+func (c *tally) addInAzure(t *testing.T, r *runInAzure) {
+	t.Helper()
+	c.count(t, r.run, r.left(compute.VM))
 }
 
 // beginInAzure makes the machine, and starts the process once Cluster API has seen it.
-func beginInAzure(t *testing.T, plans []world.Plan) *runInAzure {
+func beginInAzure(t *testing.T, ahead time.Duration, plans ...world.Plan) *runInAzure {
+	t.Helper()
+	r := newInAzure(t)
+	r.begin(t, ahead, plans...)
+	return r
+}
+
+// newInAzure makes the machine. Somebody else's VM is there, too.
+func newInAzure(t *testing.T) *runInAzure {
 	t.Helper()
 	namespace := shared.Namespace(t, world.Start{})
-	r := &runInAzure{run: &run{namespace: namespace}, azure: armsim.Hurry(t, 60)}
+	r := &runInAzure{run: &run{namespace: namespace, others: []string{theirs}}, azure: armsim.Hurry(t, 60)}
+	r.azure.Change(func(in *armsim.Inside) {
+		in.World.Lag.List, in.World.Lag.Get = 30*time.Second, 10*time.Second
+		in.World.Put(armsim.VMID(theirs), doc.Object{
+			"location": armsim.Location, "properties": doc.Object{"provisioningState": "Succeeded", "vmId": uuid.NewString()},
+		})
+	})
 	r.machine = namespace.NewMachine(fmt.Sprintf("a%d", machines.Add(1)))
 	r.machine.Windows.Spec = world.InAzure(world.Credentials)
 	r.machine.CreateWithoutConfig(t)
 	r.seen(t)
+	return r
+}
+
+// begin starts the first process. Its clock is ahead of Azure's.
+func (r *runInAzure) begin(t *testing.T, ahead time.Duration, plans ...world.Plan) {
+	t.Helper()
+	namespace := r.namespace
 	door := &doorOfAzure{to: r.azure}
 	server := httptest.NewTLSServer(door)
 	t.Cleanup(server.Close)
@@ -106,10 +152,15 @@ func beginInAzure(t *testing.T, plans []world.Plan) *runInAzure {
 		"audience": []byte(r.azure.Endpoint()), "caBundle": r.azure.CA(),
 	})
 	r.controllers = world.Succeed(t, plans, func(gate *world.Gate) (*world.Process, error) {
+		if r.prepare != nil {
+			r.prepare(gate)
+		}
 		door.gate.Store(gate) // the process before has ended
-		return namespace.Launch(world.Options{Azure: azure.Provider{Now: r.azure.Now, Ticks: armsim.Ticks}, Gate: gate})
+		now := func() time.Time { return r.azure.Now().Add(ahead) }
+		return namespace.Launch(world.Options{
+			Azure: azure.Provider{Now: now, Ticks: armsim.Ticks}, Gate: gate, Now: proved.Clock(ahead), OwnClock: true,
+		})
 	})
-	return r
 }
 
 // live is a machine that becomes a node and is deleted.
@@ -120,12 +171,17 @@ func (r *runInAzure) live(t *testing.T) {
 	r.machine.Join(t)
 	r.machine.Await(t, "joined", world.Windows("BootstrapSucceeded True "+infrav1.JoinedReason),
 		world.Config("Ready True "+infrav1.JoinedReason), world.Tokens(0))
-	expect.Same(t, "VMs", []string{r.machine.Load(t).Windows.Status.ComputerName}, r.left("Microsoft.Compute/virtualMachines"))
+	expect.Same(t, "VMs", []string{r.machine.Load(t).Windows.Status.ComputerName, theirs}, r.left(compute.VM))
 	r.machine.Delete(t)
 	r.machine.Await(t, "end", world.Gone)
-	for _, kind := range []string{
-		"Microsoft.Compute/virtualMachines", "Microsoft.Network/networkInterfaces", "Microsoft.Compute/disks",
-	} {
+	r.nothingLeft(t)
+}
+
+// nothingLeft checks that of the machine nothing is left in Azure.
+func (r *runInAzure) nothingLeft(t *testing.T) {
+	t.Helper()
+	expect.Same(t, "VMs that are left in Azure", r.others, r.left(compute.VM))
+	for _, kind := range []string{"Microsoft.Network/networkInterfaces", "Microsoft.Compute/disks"} {
 		expect.Same(t, kind+" that are left in Azure", 0, len(r.left(kind)))
 	}
 }

@@ -37,7 +37,7 @@ func TestBystander(t *testing.T) {
 		plan := world.Plan{Effect: effect, After: i%2 == 0}
 		t.Run(plan.String(), func(t *testing.T) {
 			r := begin(t, at, false, plan)
-			r.others = 1
+			r.others = []string{bystander.machine.Load(t).Windows.Status.ComputerName}
 			r.claimed(t)
 			r.joinedAndGone(t)
 			if !r.Hit() {

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/proved"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -33,6 +35,11 @@ type place struct {
 	vcenter *vcenter.VCenter
 	// gate is that of the life that is lived here, for one process that lives all of them.
 	gate *atomic.Pointer[world.Gate]
+	// ahead is by how much the manager's clock is ahead of those of the API servers, and others are VMs that are not ours.
+	ahead  time.Duration
+	others []string
+	// prepare is called with the gate of each process, before that starts.
+	prepare func(*world.Gate)
 }
 
 func newPlace(t *testing.T) place {
@@ -111,19 +118,28 @@ func stillborn(t *testing.T, r *run) {
 // crashesOfALife is how often a life's process is killed. With -every-fault it is once.
 const crashesOfALife = 3
 
-// TestCrash kills the process before and after each effect of each scenario.
+// TestCrash kills the process before and after each effect of each scenario, with a clock that is not that of the API servers.
 func TestCrash(t *testing.T) {
 	if shared == nil {
 		t.Skip("needs real servers")
 	}
-	places := make(chan place, atOnce)
-	for range atOnce {
-		places <- newPlace(t)
+	places := newMatrix(t).places
+	for _, ahead := range proved.Clocks() {
+		t.Run("clock "+ahead.String(), func(t *testing.T) {
+			m := &matrix{ahead: ahead, places: places}
+			m.crash(t)
+			m.counts.tell(t, "crash matrix, clock "+ahead.String())
+		})
 	}
+	for range atOnce {
+		noData(t, <-places)
+	}
+}
+
+func (m *matrix) crash(t *testing.T) {
 	effects, crashes, lives := 0, 0, 0
-	var violations atomic.Int32
 	for _, s := range scenarios {
-		reference(t, s, places)
+		m.reference(t, s)
 		effects += len(s.effects)
 	}
 	t.Run("plans", func(t *testing.T) {
@@ -131,15 +147,12 @@ func TestCrash(t *testing.T) {
 			for _, plans := range crashPlans(s.effects) {
 				lives++
 				crashes += len(plans)
-				try(t, s, plans, places, &violations)
+				m.try(t, s, plans)
 			}
 		}
 	})
-	for range atOnce {
-		noData(t, <-places)
-	}
 	fmt.Fprintf(os.Stderr, "effects tried: %d, crashes before and after: %d, lives: %d, violations: %d\n",
-		effects, crashes, lives, violations.Load())
+		effects, crashes, lives, m.counts.violations.Load())
 	if effects != 44 || crashes != 88 {
 		t.Errorf("the matrix has %d effects and %d crashes and not 44 and 88", effects, crashes)
 	}
@@ -174,29 +187,25 @@ func deal(all []string, ofALife int) [][]string {
 }
 
 // reference is a run without a crash: it says what the effects are.
-func reference(t *testing.T, s scenario, places chan place) {
+func (m *matrix) reference(t *testing.T, s scenario) {
 	t.Run("reference "+s.name, func(t *testing.T) {
-		at := <-places
-		defer func() { places <- at }()
-		r := begin(t, at, s.slow)
+		r := m.begin(t, s.slow)
+		defer m.counts.add(t, r)
 		s.live(t, r)
 		want, have := slices.Sorted(slices.Values(s.effects)), slices.Sorted(slices.Values(r.Effects()))
+		if m.ahead.Abs() > time.Minute { // what is told of times differs, and is told again
+			want, have = lasting(want), lasting(have)
+		}
 		expect.Same(t, "the effects are other ones than those that are pinned", want, have)
 	})
 }
 
 // try lives a life with crashes in it.
-func try(t *testing.T, s scenario, plans []world.Plan, places chan place, violations *atomic.Int32) {
+func (m *matrix) try(t *testing.T, s scenario, plans []world.Plan) {
 	t.Run(s.name+fmt.Sprint(plans), func(t *testing.T) {
 		t.Parallel()
-		at := <-places
-		t.Cleanup(func() {
-			if t.Failed() {
-				violations.Add(1)
-			}
-			places <- at
-		})
-		r := begin(t, at, s.slow, plans...)
+		r := m.begin(t, s.slow, plans...)
+		defer m.counts.add(t, r)
 		s.live(t, r)
 		if !r.Hit() {
 			t.Error("an effect did not come about")

@@ -80,7 +80,9 @@ func newOffice(t *testing.T, size int) *office {
 	o := &office{faults: &world.Faults{}, places: make(chan place, size), keep: t.Cleanup}
 	door := shared.Door(t, o.faults)
 	o.open = func(t *testing.T) place {
-		at := place{shared.Namespace(t, world.Start{}), expect.Got(vcenter.Start())(t), &atomic.Pointer[world.Gate]{}}
+		at := place{
+			Namespace: shared.Namespace(t, world.Start{}), vcenter: expect.Got(vcenter.Start())(t), gate: &atomic.Pointer[world.Gate]{},
+		}
 		o.keep(at.vcenter.Stop)
 		at.Through(t, door)
 		return at

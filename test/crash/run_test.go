@@ -16,6 +16,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/proved"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -26,8 +27,9 @@ type run struct {
 	namespace *world.Namespace
 	vcenter   *vcenter.Owner
 	machine   *world.Machine
-	release   func() // lets clones end
-	others    int    // machines beside it
+	release   func()   // lets clones end
+	others    []string // VMs beside its own
+	letGo     bool     // while its VM was being made, or was there
 
 	controllers
 }
@@ -48,6 +50,7 @@ var machines atomic.Int32
 func newRun(t *testing.T, at place, slow bool) *run {
 	t.Helper()
 	r := &run{namespace: at.Namespace, vcenter: at.vcenter.Owner(t), machine: at.NewMachine(fmt.Sprintf("m%d", machines.Add(1)))}
+	r.others = at.others
 	if slow {
 		r.release = sync.OnceFunc(at.vcenter.HoldClones())
 		t.Cleanup(r.release)
@@ -80,10 +83,13 @@ func begin(t *testing.T, at place, slow bool, plans ...world.Plan) *run {
 		}
 	})
 	r.controllers = world.Succeed(t, plans, func(gate *world.Gate) (*world.Process, error) {
+		if at.prepare != nil {
+			at.prepare(gate)
+		}
 		f := front(r.vcenter, func() *world.Gate { return gate })
 		fronts = append(fronts, f)
 		r.namespace.SetCredentials(t, f.Credentials())
-		return r.namespace.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate})
+		return r.namespace.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate, Now: proved.Clock(at.ahead), OwnClock: true})
 	})
 	return r
 }
@@ -163,7 +169,7 @@ func (r *run) gone(t *testing.T) {
 func (r *run) look(t *testing.T, name string, running int, want string) {
 	t.Helper()
 	vms, have := r.vcenter.VMs(), strings.Join(r.vcenter.History(name), " ")
-	if len(vms) != running+r.others || have != want {
+	if len(vms) != running+len(r.others) || have != want {
 		t.Errorf("the VMs are %q, want %d and those of others; the vCenter saw %q, want %q", vms, running, have, want)
 	}
 }
@@ -185,6 +191,7 @@ func (r *run) deleteWhileCreating(t *testing.T) {
 		}
 	}
 	if s := r.machine.Load(t); s.Windows == nil || !controllerutil.ContainsFinalizer(s.Windows, infrav1.MachineFinalizer) {
+		r.letGo = true
 		t.Error("the machine was let go while its clone was under way")
 	}
 	r.release()

@@ -3,6 +3,7 @@ package security
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -66,7 +67,7 @@ func (b *bystander) toldOf(t *testing.T, vms int, secret cloud.Key, mark func(n 
 	told, now := notes{}, time.Now()
 	lookout := orphans.Lookout{
 		Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(blue).Build(), Accounts: b.Register, Events: &told,
-		Count: func(string, int) {}, Now: func() time.Time { return now },
+		Count: func(string, int, int) {}, Now: func() time.Time { return now },
 	}
 	before := calls.Load()
 	for range 2 {
@@ -105,8 +106,8 @@ func TestOrphanMarks(t *testing.T) {
 	)
 }
 
-// tellClusters has the thief write events about Clusters.
-func (s *thief) tellClusters(t *testing.T, reason string) {
+// tellClusters has the thief write events about Clusters, for reasons that it may give and for others.
+func (s *thief) tellClusters(t *testing.T, reasons ...string) {
 	cluster := corev1.ObjectReference{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: s.namespace, Name: "blue",
 	}
@@ -119,11 +120,18 @@ func (s *thief) tellClusters(t *testing.T, reason string) {
 			return api.Create(t.Context(), event)
 		}
 	}
-	attempt(t, s.refused("own-events", "writes an event about a Cluster for a reason of others", create(cluster, "Provisioned")),
-		s.refused("own-events", "writes an event about a kind named Cluster", create(impostor, infrav1.OrphanedVMReason)))
-	if reason == "" {
-		attempt(t, s.refused("own-events", "tells a Cluster of a VM without a machine", create(cluster, infrav1.OrphanedVMReason)))
-		return
+	tellsOf := map[string]string{
+		infrav1.OrphanedVMReason: "a VM without a machine", infrav1.OrphanedResourceReason: "what a VM left",
+		"Provisioned": "what others tell", "Orphaned": "a part of our reasons", "OrphanedVMs": "more than our reason",
+		"orphanedvm": "our reason in small letters", "OrphanedVM, OrphanedResource": "two reasons in one",
+		infrav1.CredentialsRejectedReason: "what a machine is told",
 	}
-	s.allowed(t, "an event about a Cluster", create(cluster, reason))
+	for reason, what := range tellsOf {
+		attempt(t, s.refused("own-events", "tells a kind named Cluster of "+what, create(impostor, reason)))
+		if slices.Contains(reasons, reason) {
+			s.allowed(t, "an event that tells a Cluster of "+what, create(cluster, reason))
+			continue
+		}
+		attempt(t, s.refused("own-events", "tells a Cluster of "+what, create(cluster, reason)))
+	}
 }

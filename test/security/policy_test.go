@@ -35,7 +35,7 @@ func TestPolicies(t *testing.T) {
 		b.updateSecrets(t)
 		b.updateConfigs(t)
 		b.writeEvents(t, "WindowsBootstrapConfig", bootstrapv1.GroupVersion.String())
-		b.tellClusters(t, "")
+		b.tellClusters(t)
 		b.leaveItsRole(t)
 	})
 	t.Run("of the infrastructure manager", func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestPolicies(t *testing.T) {
 		i.holdCredentials(t)
 		i.holdIdentities(t)
 		i.writeEvents(t, "WindowsMachine", infrav1.GroupVersion.String())
-		i.tellClusters(t, infrav1.OrphanedVMReason)
+		i.tellClusters(t, infrav1.OrphanedVMReason, infrav1.OrphanedResourceReason)
 		i.leaveItsRole(t)
 	})
 }
@@ -251,6 +251,9 @@ func (s *thief) writeEvents(t *testing.T, kind, apiVersion string) {
 			return api.Create(t.Context(), old)
 		}))
 	s.allowed(t, "an event about its kind", create(own))
+	s.allowed(t, "an event about what its kind leaves in the cloud", with(func(e *eventsv1.Event) {
+		e.Type, e.Reason, e.Action = corev1.EventTypeWarning, infrav1.OrphanedResourceReason, "Delete"
+	}))
 	s.allowed(t, "an event about its lease", func(t *testing.T, api client.Client) error {
 		event := s.event(lease)
 		event.Namespace, event.Regarding.Namespace = home, home

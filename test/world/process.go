@@ -47,6 +47,8 @@ type Options struct {
 	// Now is the clock's when nil. Speed is how many times faster the guests' clocks run; 1 when zero.
 	Now   func() time.Time
 	Speed int
+	// OwnClock says that the workload cluster has a clock of its own. Without it, time passes there as Now says.
+	OwnClock bool
 	// TrustSecret is for how long a bootstrap Secret is not read again.
 	TrustSecret time.Duration
 	// ReadSecrets is how often the Secrets with credentials are read; each second when zero.
@@ -156,7 +158,7 @@ func (p *Process) managers(ctx context.Context, n *Namespace, o Options) ([]ctrl
 			return nil, err
 		}
 		watching := watching{mgr, p.kinds[name]}
-		if err := add(ctrl.LoggerInto(ctx, mgr.GetLogger()), watching, p.reach(mgr), o); err != nil {
+		if err := add(ctrl.LoggerInto(ctx, mgr.GetLogger()), watching, p.reach(mgr, o), o); err != nil {
 			return nil, err
 		}
 		p.Caches[name], p.Recorders[name] = mgr.GetCache(), mgr.GetEventRecorder(name)
@@ -165,8 +167,12 @@ func (p *Process) managers(ctx context.Context, n *Namespace, o Options) ([]ctrl
 	return managers, nil
 }
 
-func (p *Process) reach(mgr ctrl.Manager) *reach {
-	return &reach{process: p, clusters: &workload.Clusters{Live: mgr.GetAPIReader(), QPS: 1000, Burst: 1000, UserAgent: "world"}}
+func (p *Process) reach(mgr ctrl.Manager, o Options) *reach {
+	clusters := &workload.Clusters{Live: mgr.GetAPIReader(), QPS: 1000, Burst: 1000, UserAgent: "world"}
+	if o.OwnClock {
+		return &reach{process: p, clusters: clusters}
+	}
+	return &reach{process: p, clusters: clusters, now: o.Now}
 }
 
 func (p *Process) manager(n *Namespace, name string, o Options) (ctrl.Manager, error) {
@@ -200,7 +206,8 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 	changed := make(chan cloud.Key, 1024)
 	register := &accounts.Register{Changed: changed}
 	p.Lookout = &orphans.Lookout{
-		Client: mgr.GetClient(), Accounts: register, Events: mgr.GetEventRecorder(Machines), Now: o.Now, Count: func(string, int) {},
+		Client: mgr.GetClient(), Accounts: register, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
+		Count: func(string, int, int) {},
 	}
 	others := &identities.Keeper{
 		Live: mgr.GetAPIReader(), Now: time.Now, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"errors"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +15,7 @@ import (
 type reach struct {
 	clusters *workload.Clusters
 	process  *Process
+	now      func() time.Time // nil: the cluster's own
 }
 
 // GetClient implements linux.Workload.
@@ -31,6 +33,14 @@ func (r *reach) ControlPlane(ctx context.Context, cluster client.ObjectKey) ([]c
 		return nil, errUnreachable
 	}
 	return r.clusters.ControlPlane(ctx, cluster)
+}
+
+// Now implements bootstrap.Workload.
+func (r *reach) Now(cluster client.ObjectKey) time.Time {
+	if r.now == nil {
+		return r.clusters.Now(cluster)
+	}
+	return r.now()
 }
 
 var errUnreachable = &workload.UnreachableError{Why: "cannot be reached"}

@@ -97,6 +97,12 @@ const (
 	// VMVanishedReason: the VM existed and is gone. It is not made again.
 	VMVanishedReason = "VMVanished"
 
+	// VMMovedReason: the VM was moved to where the controller does not look after it.
+	VMMovedReason = "VMMoved"
+
+	// VMNotProvedReason: there is a VM of the machine's name, and nothing proves that it is the machine's or that it is not.
+	VMNotProvedReason = "VMNotProved"
+
 	// DeletingReason: the VM is being deleted.
 	DeletingReason = "Deleting"
 )

@@ -3,6 +3,7 @@ package azure
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"sync/atomic"
@@ -57,8 +58,10 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 	if a.isGone(m) {
 		return cloud.VM{}, cloud.ErrNotFound
 	}
+	a.ledger.note(m, a.now(), func(w *work) { w.going = true })
 	vm, err := a.pursue(ctx, m, next.Gone)
 	if errors.Is(err, cloud.ErrNotFound) {
+		vm.Orphans = a.lists.scope(homeOf(m).Parent()).orphans(m, knownOf(m, a.ledger.recall(m)))
 		a.ledger.bury(m, a.now())
 	}
 	return vm, err
@@ -122,14 +125,20 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 	for range maxSteps {
 		step := next.Decide(m, a.gather(&m, at), want)
 		if step.Act == "" {
-			return step.VM, step.Err
+			return a.told(m, step.VM), step.Err
 		}
 		over, err := a.do(ctx, m, at, step)
 		if err != nil || over {
-			return step.VM, err
+			return a.told(m, step.VM), err
 		}
 	}
-	return cloud.VM{State: cloud.Creating, Detail: "waiting for Azure"}, nil
+	return a.told(m, cloud.VM{State: cloud.Creating, Detail: "waiting for Azure"}), nil
+}
+
+// told adds to what is told of a VM what is to be written down of it.
+func (a *account) told(m cloud.Machine, vm cloud.VM) cloud.VM {
+	vm.Record = &cloud.Record{Azure: knownOf(m, a.ledger.recall(m))}
+	return vm
 }
 
 // do carries out one step. It is over when the caller gets what the step tells; otherwise it is decided again.
@@ -145,8 +154,15 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 		return false, a.view(ctx, m, at)
 	case next.Create:
 		return a.create(ctx, m, at, step.Choice)
+	case next.Seek:
+		return false, a.seek(ctx, m)
 	case next.Remove:
-		return true, a.remove(ctx, m, at)
+		return true, a.remove(ctx, m, at, false)
+	case next.Retreat:
+		return true, a.remove(ctx, m, at, true)
+	case next.Forget:
+		a.ledger.note(m, a.now(), func(w *work) { w.forget(m, knownOf(m, *w), nil) })
+		return true, nil
 	case next.Search:
 		at.scope.sweepSoon()
 		return true, nil
@@ -225,7 +241,7 @@ func (a *account) view(ctx context.Context, m cloud.Machine, at place) error {
 	why, w := whyOf(view.Statuses), a.ledger.recall(m)
 	a.ledger.note(m, a.now(), func(w *work) { w.view = &why })
 	at.scope.mu.Lock()
-	r := at.scope.latest(m.Name, w.look)
+	r, _ := at.scope.latest(m.Name, w.look)
 	at.scope.mu.Unlock()
 	if r != nil {
 		a.closures.shut(at.vm.Parent(), locationOf(m), request.Choice{Size: r.size, Zone: r.zone}, why, a.now())
@@ -263,6 +279,8 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 	}
 	answer = a.patient(m, answer)
 	put, made := putOf(answer, sent), a.ledger.recall(m).separate.made
+	record := knownOf(m, a.ledger.recall(m))
+	record.VMID = vmIDOf(answer.body)
 	a.ledger.note(m, sent, func(w *work) {
 		w.put, w.choice, w.view, w.ran, w.missed = put, choice, nil, false, next.Missed{}
 		if put.Answer == next.Lost {
@@ -272,7 +290,7 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 			w.looked = time.Time{}
 		}
 		if put.Answer == next.Accepted {
-			w.separate = separate{}
+			w.separate, w.forgot, w.record = separate{}, false, &record
 		}
 	})
 	if answer.verdict == nil {
@@ -325,8 +343,18 @@ func body(ctx context.Context, want request.Want) (any, error) {
 	return request.VM(want), err
 }
 
-// remove sends the one deletion. Only a 202 is an acceptance: a front end that does not know the VM yet says 204.
-func (a *account) remove(ctx context.Context, m cloud.Machine, at place) error {
+// vmIDOf reads Azure's own ID of a VM from the answer to the request for it.
+func vmIDOf(body []byte) string {
+	var made vm
+	if json.Unmarshal(body, &made) != nil || made.Properties == nil {
+		return ""
+	}
+	return arm.UUID(made.Properties.VMID)
+}
+
+// remove sends the one deletion, to be followed by another VM or not. Only a 202 is an acceptance: a front end that does not know the
+// VM yet says 204.
+func (a *account) remove(ctx context.Context, m cloud.Machine, at place, followed bool) error {
 	sent := a.now()
 	answer := a.calls.deleteVM(ctx, at.vm)
 	if _, waits := asLater(answer.err()); waits {
@@ -336,7 +364,15 @@ func (a *account) remove(ctx context.Context, m cloud.Machine, at place) error {
 	if answer.verdict != nil && answer.effect() != fault.Gone && answer.effect() != fault.GroupGone {
 		del.Err = answer.verdict.Error
 	}
-	a.ledger.note(m, sent, func(w *work) { w.del = del })
+	at.scope.mu.Lock()
+	r, _ := at.scope.latest(m.Name, a.ledger.recall(m).look)
+	at.scope.mu.Unlock()
+	a.ledger.note(m, sent, func(w *work) {
+		w.del = del
+		if followed && del.Accepted && r != nil {
+			w.forget(m, knownOf(m, *w), r.adapters)
+		}
+	})
 	if del.Err != nil {
 		return del.Err
 	}

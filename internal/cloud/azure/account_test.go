@@ -13,7 +13,7 @@ import (
 )
 
 // TestStepsEnd has each look at the clock be a minute later, so that another look at the VM is always due: the caller is let go
-// after a list and seven looks, because other machines need the worker.
+// after a list, a search and six looks, because other machines need the worker.
 func TestStepsEnd(t *testing.T) {
 	s := newStage(t)
 	clock := s.Now()
@@ -27,7 +27,7 @@ func TestStepsEnd(t *testing.T) {
 	m.Existed = true
 	vm := expect.Got(a.Ensure(t.Context(), m))(t)
 	expect.Same(t, "told", "waiting for Azure", vm.Detail)
-	wantCalls(t, s.OfVM(m.Name), map[string]int{"GET vm": 7})
+	wantCalls(t, s.OfVM(m.Name), map[string]int{"GET vm": 6})
 }
 
 // TestSeenIsRemembered has a process see a VM that it did not make. When the lists lack it later, the VM is looked for before
@@ -72,37 +72,6 @@ func TestRefusedRemovalIsTold(t *testing.T) {
 		}
 	}
 	t.Error("nobody is told")
-}
-
-// TestRequested: for ten minutes, a request for the VM or one for its adapters may still bring them.
-func TestRequested(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
-	for name, test := range map[string]struct {
-		vm, adapters time.Duration // since the request; 0 for none
-		want         bool
-	}{
-		"a VM":                      {vm: oldEnough - 1, want: true},
-		"a VM, long ago":            {vm: oldEnough},
-		"adapters":                  {adapters: oldEnough - 1, want: true},
-		"adapters, long ago":        {adapters: oldEnough},
-		"adapters after a VM":       {vm: time.Hour, adapters: time.Second, want: true},
-		"a VM long after adapters":  {vm: time.Second, adapters: time.Hour, want: true},
-		"both, long ago":            {vm: time.Hour, adapters: time.Hour},
-		"nothing but a look at one": {},
-	} {
-		var l ledger
-		m := cloud.Machine{Identity: cloud.Identity{ProviderID: "azure:///" + name}}
-		l.note(m, now, func(w *work) {
-			if test.vm > 0 {
-				w.put.At = now.Add(-test.vm)
-			}
-			if test.adapters > 0 {
-				w.separate.at = now.Add(-test.adapters)
-			}
-		})
-		expect.Same(t, name, test.want, l.requested(m.ProviderID, now))
-	}
-	expect.Same(t, "a machine that is not known", false, (&ledger{}).requested("azure:///other", now))
 }
 
 // TestEachKindIsItsOwn: what a deletion may leave is asked for with its own provider's api-version, and a right that is lacked

@@ -2,6 +2,7 @@ package azure
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -185,6 +186,7 @@ func (a *account) askForAdapter(ctx context.Context, m cloud.Machine, id arm.ID,
 	answer := a.patient(m, a.calls.putAdapter(ctx, id, create, want.body))
 	if answer.verdict == nil {
 		a.noteAdapter(m, id, func(one *asked) { one.accepted = a.now() })
+		a.keepAdapter(m, id, answer.body)
 	}
 	if answer.verdict == nil || answer.lost {
 		return answer.err()
@@ -203,8 +205,8 @@ func (a *account) askForAdapter(ctx context.Context, m cloud.Machine, id arm.ID,
 
 // of says that an adapter has the marks of a machine, and no VM but its own.
 func (r resource) of(m cloud.Machine, vm arm.ID) bool {
-	mark, user := arm.ReadMark(r.Tags), r.Properties.VirtualMachine.ID
-	return mark.Key == m.Key && mark.ProviderID == m.ProviderID && (user == "" || arm.Same(user, vm.String()))
+	user := r.Properties.VirtualMachine.ID
+	return arm.Belongs(m, arm.ReadMark(r.Tags)) && (user == "" || arm.Same(user, vm.String()))
 }
 
 // attach forgets that adapters were seen without a VM, which has them now.
@@ -229,6 +231,17 @@ func (a *account) noteAdapter(m cloud.Machine, id arm.ID, change func(*asked)) {
 			w.separate.since = now
 		}
 		w.separate.made = append(w.separate.without(id), one)
+	})
+}
+
+// keepAdapter writes down Azure's own ID of an adapter that was asked for.
+func (a *account) keepAdapter(m cloud.Machine, id arm.ID, body []byte) {
+	var made resource
+	if json.Unmarshal(body, &made) != nil {
+		return
+	}
+	a.ledger.note(m, a.now(), func(w *work) {
+		w.record = new(withPart(knownOf(m, *w), m, part{id, made.uniqueID()}))
 	})
 }
 

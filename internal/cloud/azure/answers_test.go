@@ -21,13 +21,14 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
 
-// says is what answers in the place of Azure, for what no simulator answers: a status and a body.
+// says is what answers in the place of Azure, for what no simulator answers: a status and a body. As Azure does, it gives an id.
 type says func(*http.Request) (int, string)
 
 // Do implements policy.Transporter.
 func (s says) Do(r *http.Request) (*http.Response, error) {
 	status, text := s(r)
-	return &http.Response{StatusCode: status, Header: http.Header{}, Request: r, Body: io.NopCloser(strings.NewReader(text))}, nil
+	header := http.Header{"X-Ms-Request-Id": {"1"}}
+	return &http.Response{StatusCode: status, Header: header, Request: r, Body: io.NopCloser(strings.NewReader(text))}, nil
 }
 
 type anyToken struct{}
@@ -53,6 +54,7 @@ func blueAccount(t *testing.T, through policy.Transporter) *account {
 	t.Helper()
 	a := expect.Got(open(bluePrincipal(through), func() time.Time { return blueNoon }))(t)
 	a.watching.Store(true)
+	a.manager = manager
 	return a
 }
 

@@ -31,6 +31,7 @@ const (
 	networkVersion      = "2024-05-01"
 	skuVersion          = "2021-07-01"
 	subscriptionVersion = "2022-12-01"
+	resourcesVersion    = "2021-04-01"
 )
 
 const (
@@ -83,6 +84,7 @@ type call struct {
 	query                 url.Values
 	body                  func(context.Context) (any, error) // asked once it is our turn
 	create                bool                               // only if there is nothing of the name
+	byID                  bool                               // a look at one resource, or its deletion
 	class                 limiter.Class
 	subscription, asker   string
 }
@@ -148,7 +150,9 @@ func (c *calls) send(ctx context.Context, q call) (a answer) {
 		said = limiter.Listen(got.header.Get, 0)
 		return answer{status: got.status, body: got.body}
 	}
-	verdict := fault.Judge(fault.Read(got.status, got.header, got.body))
+	told := fault.Read(got.status, got.header, got.body)
+	told.ByID = q.byID
+	verdict := fault.Judge(told)
 	silence := time.Duration(0)
 	if verdict.Effect == fault.Silences {
 		silence = verdict.Error.After

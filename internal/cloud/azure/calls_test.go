@@ -48,17 +48,18 @@ func (s *stage) run(a *account, m cloud.Machine) {
 }
 
 // gone calls Delete every 5 seconds until nothing is left.
-func (s *stage) gone(a *account, m cloud.Machine) {
+func (s *stage) gone(a *account, m cloud.Machine) cloud.VM {
 	s.t.Helper()
 	for range 400 {
-		if _, err := a.Delete(s.t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
-			return
+		if vm, err := a.Delete(s.t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
+			return vm
 		} else if err != nil {
 			s.t.Fatal(err)
 		}
 		s.live(a, 5*time.Second)
 	}
 	s.t.Fatal("the VM is not gone")
+	return cloud.VM{}
 }
 
 func wantCalls(t *testing.T, got, want map[string]int) {

@@ -28,6 +28,7 @@ var (
 func blueMachine() cloud.Machine {
 	return cloud.Machine{
 		Identity: cloud.Identity{Name: "win-1", ProviderID: arm.ProviderID(blueVM)}, Key: cloud.Key{Namespace: "team", Name: "m"},
+		Cluster: cloud.ClusterMark{Name: "blue", UID: "u", Manager: "here"}, Vouched: true,
 		Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
 			Location: "spec", DataDisks: []infrav1.AzureDataDisk{{Name: "Data"}},
 			NetworkInterfaces: []infrav1.AzureNetworkInterface{{Name: "node"}, {Name: "Pods"}},
@@ -37,7 +38,7 @@ func blueMachine() cloud.Machine {
 
 func blueMark() cloud.Marked {
 	m := blueMachine()
-	return cloud.Marked{Key: m.Key, ProviderID: m.ProviderID}
+	return cloud.Marked{Key: m.Key, ProviderID: m.ProviderID, Cluster: m.Cluster}
 }
 
 // TestRecordOf: what is read of a VM, and of what is none.
@@ -84,10 +85,13 @@ func TestWhoseItIs(t *testing.T) {
 		"another machine's": {cloud.Marked{Key: cloud.Key{Namespace: "team", Name: "o"}, ProviderID: mark.ProviderID}, false},
 		"another VM's":      {cloud.Marked{Key: mark.Key, ProviderID: arm.ProviderID(blueGroup.VM("win-2"))}, false},
 		"half a mark":       {cloud.Marked{Key: mark.Key}, false},
+		"without a Cluster": {cloud.Marked{Key: mark.Key, ProviderID: mark.ProviderID}, false},
 	} {
-		expect.Same(t, "a VM, "+name, c.want, vmRecord{mark: c.of}.belongs(m))
-		expect.Same(t, "what is left, "+name, c.want, remnant{mark: c.of, id: blueGroup.Disk("x")}.of(m))
-		r := resource{Tags: arm.Tags(cloud.Machine{Key: c.of.Key, Identity: cloud.Identity{ProviderID: c.of.ProviderID}}, nil)}
+		ours, other := identify(m, work{}, vmRecord{mark: c.of})
+		expect.Same(t, "a VM, "+name, []bool{c.want, false}, []bool{ours, other})
+		r := resource{Tags: arm.Tags(cloud.Machine{
+			Key: c.of.Key, Identity: cloud.Identity{ProviderID: c.of.ProviderID}, Cluster: c.of.Cluster,
+		}, nil)}
 		expect.Same(t, "an adapter, "+name, c.want, r.of(m, blueVM))
 		r.Properties.VirtualMachine.ID = strings.ToUpper(blueVM.String())
 		expect.Same(t, "an adapter of the VM, "+name, c.want, r.of(m, blueVM))
@@ -96,12 +100,13 @@ func TestWhoseItIs(t *testing.T) {
 	}
 	nobody := m
 	nobody.ProviderID = ""
-	expect.Same(t, "no VM is that of a machine without an ID", false, vmRecord{mark: cloud.Marked{Key: m.Key}}.belongs(nobody))
+	ours, _ := identify(nobody, work{}, vmRecord{mark: cloud.Marked{Key: m.Key, Cluster: m.Cluster}})
+	expect.Same(t, "no VM is that of a machine without an ID", false, ours)
 	for name, want := range map[string]bool{"WIN-1-os": true, "win-1-data": true, "win-1-data-2": false} {
-		expect.Same(t, name+" without marks", want, remnant{id: blueGroup.Disk(name)}.of(m))
+		expect.Same(t, name, want, fits(blueGroup.Disk(name), m))
 	}
-	for name, want := range map[string]bool{"win-1-pods-abc": true, "win-1-node": false, "win-1-x-abc": false} {
-		expect.Same(t, name+" without marks", want, remnant{id: blueGroup.Adapter(name)}.of(m))
+	for name, want := range map[string]bool{"win-1-pods-abc": true, "win-1-node": true, "win-1-x-abc": false} {
+		expect.Same(t, name, want, fits(blueGroup.Adapter(name), m))
 	}
 	m.Spec.Azure = nil
 	expect.Same(t, "names without a spec", []string{"win-1-os"}, namesOf(m))
@@ -229,33 +234,67 @@ func TestHasPublic(t *testing.T) {
 	}
 }
 
-// TestStale: a remnant is removed if it is of this group, old enough, and of no use to its VM.
+// TestStale: what is left is removed for machines that are gone if it is an adapter or public IP with all marks of ours, which this
+// process saw with its VM, and for machines that are there if it belonged to a try that failed.
 func TestStale(t *testing.T) {
-	disk := blueGroup.Disk("win-1-os")
+	failed := func(w *work) { w.failed = map[string]bool{blueID: true} }
+	change := func(of func(*cloud.Marked)) cloud.Marked {
+		mark := blueMark()
+		of(&mark)
+		return mark
+	}
 	for name, c := range map[string]struct {
-		mark cloud.Marked
-		id   arm.ID
-		age  time.Duration
-		vm   string
-		want int
+		mark   cloud.Marked
+		id     arm.ID
+		age    time.Duration
+		vm     string
+		work   func(*work)
+		unseen bool
+		want   int
 	}{
-		"old enough":       {blueMark(), disk, oldEnough, "", 1},
-		"too young":        {blueMark(), disk, oldEnough - 1, "", 0},
-		"its VM is there":  {blueMark(), disk, oldEnough, "win-1", 0},
-		"an adapter of it": {blueMark(), blueNIC, oldEnough, "win-1", 1},
-		"another VM is":    {blueMark(), disk, oldEnough, "win-2", 1},
-		"a stranger's":     {cloud.Marked{}, disk, oldEnough, "", 0},
-		"another group's":  {cloud.Marked{ProviderID: arm.ProviderID(otherGroup.VM("win-1"))}, disk, oldEnough, "", 0},
+		"old enough":           {mark: blueMark(), id: blueNIC, age: oldEnough, want: 1},
+		"too young":            {mark: blueMark(), id: blueNIC, age: oldEnough - 1},
+		"its VM is there":      {mark: blueMark(), id: blueNIC, age: oldEnough, vm: "win-1"},
+		"another VM is":        {mark: blueMark(), id: blueNIC, age: oldEnough, vm: "win-2", want: 1},
+		"not seen with its VM": {mark: blueMark(), id: blueNIC, age: oldEnough, unseen: true},
+		"a disk":               {mark: blueMark(), id: blueGroup.Disk("win-1-os"), age: oldEnough},
+		"a stranger's":         {mark: cloud.Marked{}, id: blueNIC, age: oldEnough},
+		"another name":         {mark: blueMark(), id: blueGroup.Adapter("db-vip"), age: oldEnough},
+		"another group's":      {mark: cloud.Marked{ProviderID: arm.ProviderID(otherGroup.VM("win-1"))}, id: blueNIC, age: oldEnough},
+		"another manager's":    {mark: change(func(m *cloud.Marked) { m.Cluster.Manager = "there" }), id: blueNIC, age: oldEnough},
+		"no manager's":         {mark: change(func(m *cloud.Marked) { m.Cluster.Manager = "" }), id: blueNIC, age: oldEnough},
+		"without a Cluster":    {mark: change(func(m *cloud.Marked) { m.Cluster = cloud.ClusterMark{} }), id: blueNIC, age: oldEnough},
+		"without a namespace":  {mark: change(func(m *cloud.Marked) { m.Key.Namespace = "" }), id: blueNIC, age: oldEnough},
+		"its machine is there": {mark: blueMark(), id: blueNIC, age: oldEnough, work: func(*work) {}},
+		"of a failed try":      {mark: blueMark(), id: blueNIC, age: oldEnough, work: failed, want: 1},
+		"a disk of one":        {mark: blueMark(), id: blueGroup.Disk("win-1-os"), age: oldEnough, work: failed, vm: "win-1", want: 1},
+		"made before the VM": {mark: blueMark(), id: blueNIC, age: oldEnough, work: func(w *work) {
+			failed(w)
+			w.separate.made = []asked{{id: blueNIC}}
+		}},
+		"of a failed try of another machine": {
+			mark: change(func(m *cloud.Marked) { m.Key.Name = "other" }), id: blueNIC, age: oldEnough, work: failed,
+		},
+		"its machine was let go by hand": {mark: blueMark(), id: blueNIC, age: oldEnough, want: 1, work: func(w *work) {
+			w.going, w.used = true, blueNoon.Add(-oldEnough)
+		}},
 	} {
-		a := &account{now: func() time.Time { return blueNoon }}
+		a := &account{now: func() time.Time { return blueNoon }, manager: manager}
 		s := a.lists.scope(blueGroup)
-		s.remnants["one"] = remnant{id: c.id, mark: c.mark, Remnant: next.Remnant{Since: blueNoon.Add(-c.age)}}
+		s.remnants["one"] = remnant{id: c.id, uniqueID: blueID, mark: c.mark, Remnant: next.Remnant{Since: blueNoon.Add(-c.age)}}
 		s.vms[c.vm] = vmRecord{}
+		if !c.unseen {
+			s.see(c.id.Key(), blueVM.Key())
+		}
+		if c.work != nil {
+			a.ledger.note(blueMachine(), blueNoon, c.work)
+		}
 		expect.Same(t, name, c.want, len(a.stale(s)))
-		a.ledger.note(blueMachine(), blueNoon, func(w *work) { w.put.At = blueNoon })
-		expect.Same(t, name+", and its VM was just asked for", 0, len(a.stale(s)))
 	}
 }
+
+// blueID is an ID that Azure itself gives.
+const blueID = "11111111-aaaa-bbbb-cccc-555555555555"
 
 // TestSynced: the watch has told of all VMs of all groups, of which there is one at least.
 func TestSynced(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
@@ -218,14 +219,14 @@ func TestTakeRemnants(t *testing.T) {
 func TestLeftOfAMachine(t *testing.T) {
 	m := blueMachine()
 	s := &scope{remnants: map[string]remnant{}}
-	expect.Same(t, "nothing", true, s.left(m) == nil)
+	expect.Same(t, "nothing", true, s.left(m, infrav1.AzureRecord{}, blueNoon) == nil)
 	for i, name := range []string{"win-1-node-a", "win-1-node-b", "win-1-node-c", "strangers"} {
 		id := blueGroup.Adapter(name)
 		since := blueNoon.Add([]time.Duration{20, 10, 30, 0}[i])
 		s.remnants[name] = remnant{id: id, Remnant: next.Remnant{ID: name, Since: since}}
 	}
 	for range 20 { // in any order of the map
-		expect.Same(t, "first", "win-1-node-b", s.left(m).ID)
+		expect.Same(t, "first", "win-1-node-b", s.left(m, infrav1.AzureRecord{}, blueNoon).ID)
 	}
 }
 

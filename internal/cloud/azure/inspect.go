@@ -34,7 +34,9 @@ var (
 		"Microsoft.Network/networkInterfaces/read", "Microsoft.Network/networkInterfaces/write",
 		"Microsoft.Network/networkInterfaces/delete",
 	}
-	inSubscription = []string{"Microsoft.Compute/virtualMachines/read", "Microsoft.Compute/skus/read"}
+	inSubscription = []string{
+		"Microsoft.Compute/virtualMachines/read", "Microsoft.Compute/skus/read", "Microsoft.Resources/subscriptions/resources/read",
+	}
 )
 
 const joinsSubnet = "Microsoft.Network/virtualNetworks/subnets/join/action"

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
@@ -27,8 +28,18 @@ type work struct {
 	ran    bool
 	used   time.Time
 	gone   time.Time // when it was proven that nothing is left of it
+	going  bool      // it was to be removed
 	// separate are the adapters that were made before the VM.
 	separate separate
+	// record is what Azure calls the VM and what belongs to it; nil if this process knows no more than the status. forgot says that the
+	// VM is gone for another to follow.
+	record *infrav1.AzureRecord
+	forgot bool
+	// failed are Azure's own IDs of what belonged to requests that Azure ended as failed.
+	failed map[string]bool
+	// sought is when the subscription was last searched for the VM, and elsewhere the group where it was.
+	sought    time.Time
+	elsewhere string
 }
 
 // busy says that something is expected to change soon.
@@ -36,6 +47,12 @@ func (w work) busy(now time.Time) bool {
 	making := !w.put.At.IsZero() && w.put.Answer != next.Refused && !w.ran && now.Sub(w.put.At) < patience
 	removing := !w.del.At.IsZero() && now.Sub(w.del.At) < patience
 	return making || removing
+}
+
+// lives says that somebody looks after the machine: it is not known to be gone, nor was it to be removed and nobody asks any more, as
+// when its finalizer was taken by hand.
+func (w *work) lives(now time.Time) bool {
+	return w != nil && w.gone.IsZero() && (!w.going || now.Sub(w.used) < oldEnough)
 }
 
 // patience is how long a change is expected; Azure itself gives up after 40 minutes.
@@ -135,14 +152,12 @@ func (l *ledger) busy(scope string, now time.Time) bool {
 	return false
 }
 
-// requested says that a request of ours for a VM or its adapters may still bring it.
-func (l *ledger) requested(providerID string, now time.Time) bool {
+// of is what is remembered by a providerID; nil if that is nothing.
+func (l *ledger) of(providerID string) *work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.works[providerID]
-	if w == nil {
-		return false
+	if w := l.works[providerID]; w != nil {
+		return new(*w)
 	}
-	asked := func(at time.Time) bool { return now.Sub(at) < oldEnough } // not at zero
-	return asked(w.put.At) || asked(w.separate.at)
+	return nil
 }

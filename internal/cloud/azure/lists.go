@@ -30,7 +30,9 @@ type scope struct {
 	sweeping  sweeping
 	public    bool // public IPs of machines may be there
 	remnants  map[string]remnant
-	used      map[string]bool // VMs that an adapter or disk belongs to, by name
+	parts     map[string][]part // of VMs, by their keys
+	seenWith  map[string]string // the VM's key, by the key of what this process saw with it
+	used      map[string]bool   // VMs that an adapter or disk belongs to, by name
 	// When the last sweep began, and the last one whose lists were read.
 	sweepBegan, swept time.Time
 	// The watch: when each list is due, and whether all machines are to be woken because one failed.
@@ -178,6 +180,7 @@ func (s *scope) take(vms []vm, began time.Time) (changed []cloud.Key) {
 	for _, vm := range vms {
 		if r, ok := recordOf(vm); ok && r.id.Parent().Key() == s.key {
 			now[r.name] = r
+			s.saw(r)
 			if was, known := s.vms[r.name]; !known || !was.same(r) {
 				changed = r.appendKey(changed)
 			}

@@ -116,16 +116,20 @@ func TestGathered(t *testing.T) {
 	}
 }
 
-// TestMarked: the VMs of machines are told of, but for copies, and whether these are all.
+// TestMarked: the VMs of machines are told of, but for copies, and what they left long ago, and whether these are all.
 func TestMarked(t *testing.T) {
-	a := &account{}
+	a := &account{now: func() time.Time { return blueNoon }}
 	s := a.lists.scope(blueGroup)
+	left, young := blueMark(), remnant{id: blueGroup.Disk("win-1-data"), mark: blueMark(), Remnant: next.Remnant{Since: blueNoon}}
+	s.remnants["old"] = remnant{id: blueNIC, mark: left, Remnant: next.Remnant{Since: blueNoon.Add(-oldEnough)}}
+	s.remnants["young"] = young
+	left.Kind, left.Name = "network interface", blueNIC.Name()
 	s.vms["win-1"], s.vms["copy"] = vmRecord{mark: blueMark(), original: true}, vmRecord{mark: blueMark()}
 	for _, told := range []bool{false, true} {
 		s.told = told
 		a.watching.Store(true)
 		all, known := a.Marked()
-		expect.Same(t, "marked", []cloud.Marked{blueMark()}, all)
+		expect.Same(t, "marked", []cloud.Marked{blueMark(), left}, all)
 		expect.Same(t, "these are all", told, known)
 	}
 	a.untold()

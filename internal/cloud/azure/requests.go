@@ -33,6 +33,7 @@ func (c *calls) compute() string {
 func (c *calls) ofVM(method string, id arm.ID, class limiter.Class) call {
 	return call{
 		method: method, path: id.String(), version: c.compute(), class: class, subscription: id.Subscription, asker: id.Key(),
+		byID: method != http.MethodPut,
 	}
 }
 
@@ -108,6 +109,8 @@ type resource struct {
 	Properties struct {
 		VirtualMachine    struct{ ID string }
 		DiskState         string
+		UniqueID          string // of a disk
+		ResourceGUID      string // of the others
 		ProvisioningState string
 
 		EnableAcceleratedNetworking bool
@@ -120,6 +123,11 @@ type resource struct {
 		}
 		IPConfiguration struct{ ID string } // that has the public IP
 	}
+}
+
+// uniqueID is Azure's own ID of it; empty if Azure did not say.
+func (r resource) uniqueID() string {
+	return arm.UUID(cmp.Or(r.Properties.UniqueID, r.Properties.ResourceGUID))
 }
 
 // user is the VM that an adapter or disk belongs to; empty if there is none.
@@ -135,6 +143,16 @@ func (r resource) public() bool {
 		}
 	}
 	return false
+}
+
+// listTagged lists the resources of a subscription whose tags name a machine: no other call shows what was moved to another group.
+func (c *calls) listTagged(ctx context.Context, m cloud.Machine) ([]resource, answer) {
+	subscription := homeOf(m).Subscription
+	return pages[resource](ctx, c, call{
+		method: http.MethodGet, path: "/subscriptions/" + subscription + "/resources", version: resourcesVersion,
+		query: url.Values{"$filter": {arm.MachineFilter(m)}}, class: limiter.GetVM, subscription: subscription,
+		asker: m.ProviderID,
+	})
 }
 
 func (c *calls) listAdapters(ctx context.Context, group arm.ID) ([]resource, answer) {
@@ -182,7 +200,7 @@ func ofResource(method string, id arm.ID, class limiter.Class) call {
 	if id.Is("Microsoft.Compute/disks") {
 		version = diskVersion
 	}
-	return call{method: method, path: id.String(), version: version, class: class, subscription: id.Subscription}
+	return call{method: method, path: id.String(), version: version, class: class, subscription: id.Subscription, byID: true}
 }
 
 // welcome asks whether Azure lets us in. It needs no right.

@@ -97,6 +97,11 @@ func (s *stage) life(a *account) (told map[string]bool, missing []string) {
 			return err == nil && vm.State == cloud.Running && len(vm.Addresses) == 3 && vm.Size.CPUs > 0
 		})
 	}
+	until("Azure's own ID of a disk", 20*time.Minute, func() bool {
+		vm, err := a.Ensure(s.t.Context(), goes)
+		note(vm, err)
+		return err == nil && len(vm.Record.Azure.Disks) > 0
+	})
 	s.Change(func(in *armsim.Inside) { in.Compute.Faults.Failing = "kubeadm join failed" })
 	until("the cause of a failure", 20*time.Minute, func() bool {
 		vm, err := a.Ensure(s.t.Context(), fails)

@@ -26,7 +26,9 @@ type vmRecord struct {
 	image     string   // its version
 	evictable bool     // a spot VM whose place Azure may take, which leaves it deallocated
 	adapters  []string // their keys
+	disks     []string // their keys
 	original  bool     // the marks were made for this VM, and are no copy
+	vmID      string   // Azure's own, in lower case; empty if it did not say
 }
 
 // vm is a VM as Azure shows it, as far as we read it. The SDK's own type takes several times as long to read.
@@ -35,11 +37,13 @@ type vm struct {
 	Tags       map[string]string
 	Zones      []string
 	Properties *struct {
-		ProvisioningState, Priority, EvictionPolicy string
+		VMID, ProvisioningState, Priority, EvictionPolicy string
 
 		HardwareProfile struct{ VMSize string }
 		StorageProfile  struct {
 			ImageReference struct{ ExactVersion string }
+			OSDisk         managedDisk
+			DataDisks      []managedDisk
 		}
 		NetworkProfile struct {
 			NetworkInterfaces []struct{ ID string }
@@ -47,6 +51,8 @@ type vm struct {
 		InstanceView *view
 	}
 }
+
+type managedDisk struct{ ManagedDisk struct{ ID string } }
 
 // view is what a VM is doing.
 type view struct{ Statuses []status }
@@ -69,6 +75,7 @@ func recordOf(of vm) (vmRecord, bool) {
 		r.zone = cloud.Clean(of.Zones[0], 64)
 	}
 	if p := of.Properties; p != nil {
+		r.vmID = arm.UUID(p.VMID)
 		r.size = cloud.Clean(p.HardwareProfile.VMSize, 64)
 		r.image = cloud.Clean(p.StorageProfile.ImageReference.ExactVersion, 64)
 		r.evictable = strings.EqualFold(p.Priority, string(infrav1.AzurePrioritySpot)) &&
@@ -77,6 +84,11 @@ func recordOf(of vm) (vmRecord, bool) {
 		for _, one := range p.NetworkProfile.NetworkInterfaces[:min(len(p.NetworkProfile.NetworkInterfaces), maxAdapters)] {
 			if id, ok := arm.Parse(one.ID); ok {
 				r.adapters = append(r.adapters, id.Key())
+			}
+		}
+		for _, one := range append(p.StorageProfile.DataDisks[:min(len(p.StorageProfile.DataDisks), maxDisks)], p.StorageProfile.OSDisk) {
+			if id, ok := arm.Parse(one.ManagedDisk.ID); ok {
+				r.disks = append(r.disks, id.Key())
 			}
 		}
 	}
@@ -95,11 +107,12 @@ func stateOf(text string) next.ProvisioningState {
 // same says that nothing has changed that is told of a VM.
 func (r vmRecord) same(other vmRecord) bool {
 	return r.mark == other.mark && r.state == other.state && r.zone == other.zone && r.size == other.size &&
-		r.image == other.image && r.evictable == other.evictable && slices.Equal(r.adapters, other.adapters)
+		r.image == other.image && r.vmID == other.vmID && r.evictable == other.evictable && slices.Equal(r.adapters, other.adapters) && slices.Equal(r.disks, other.disks)
 }
 
-func (r vmRecord) belongs(m cloud.Machine) bool {
-	return r.mark.Key == m.Key && r.mark.ProviderID != "" && r.mark.ProviderID == m.ProviderID
+// has says that a resource is the VM's, as the VM itself says.
+func (r *vmRecord) has(id arm.ID) bool {
+	return r != nil && (slices.Contains(r.adapters, id.Key()) || slices.Contains(r.disks, id.Key()))
 }
 
 func (r vmRecord) addresses(of map[string][]string) (all []string) {
@@ -116,7 +129,7 @@ func (r vmRecord) addressed(of map[string][]string) bool {
 // sight is what is decided from.
 func (r vmRecord) sight(m cloud.Machine, power next.Power, addresses []string) *next.Sight {
 	s := &next.Sight{
-		Ours: r.belongs(m), State: r.state, Power: power, Evictable: r.evictable,
+		Untagged: !arm.Belongs(m, r.mark), State: r.state, Power: power, Evictable: r.evictable,
 		VM: cloud.VM{FailureDomain: r.zone, ImageVersion: r.image},
 	}
 	s.VM.Addresses = []clusterv1.MachineAddress{

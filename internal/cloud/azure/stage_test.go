@@ -114,9 +114,13 @@ func (c *counted) Close() error {
 }
 
 // account is one whose clock is the stage's.
+// manager is the UID of the management cluster.
+const manager = "here"
+
 func (s *stage) account() *account {
 	s.t.Helper()
 	a := expect.Got(open(expect.Got(s.login(s.credentials()))(s.t), s.Now))(s.t)
+	a.manager = manager
 	s.t.Cleanup(func() { _ = a.Close(context.Background()) })
 	return a
 }
@@ -144,7 +148,8 @@ func (s *stage) machineIn(group, name string) cloud.Machine {
 	o.Spec.ProviderID = identity.ProviderID
 	return cloud.Machine{
 		Identity: identity, Key: cloud.Key{Namespace: "default", Name: name}, Spec: o.Spec,
-		UserData: cloud.UserData("#ps1\nhello").Read, First: true,
+		UserData: cloud.UserData("#ps1\nhello").Read, First: true, Vouched: true,
+		Cluster: cloud.ClusterMark{Name: "blue", UID: "u", Manager: manager},
 	}
 }
 

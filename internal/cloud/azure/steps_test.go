@@ -238,10 +238,13 @@ func TestLatest(t *testing.T) {
 		"at the same time": {look{at: blueNoon, record: &vmRecord{zone: "look"}}, "list"},
 		"a later look":     {look{at: blueNoon.Add(1), record: &vmRecord{zone: "look"}}, "look"},
 	} {
-		expect.Same(t, name, c.want, s.latest("win-1", c.of).zone)
+		r, looked := s.latest("win-1", c.of)
+		expect.Same(t, name, []any{c.want, c.want == "look"}, []any{r.zone, looked})
 	}
-	expect.Same(t, "a later look that found none", true, s.latest("win-1", look{at: blueNoon.Add(1)}) == nil)
-	expect.Same(t, "another name", true, s.latest("win-2", look{}) == nil)
+	r, looked := s.latest("win-1", look{at: blueNoon.Add(1)})
+	expect.Same(t, "a later look that found none", []any{true, true}, []any{r == nil, looked})
+	r, _ = s.latest("win-2", look{})
+	expect.Same(t, "another name", true, r == nil)
 }
 
 // TestLastWordsOfNone: a machine that has no VM here, or one without a boot log, has said nothing.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
@@ -23,20 +25,41 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 	now, w := a.now(), a.ledger.recall(*m)
 	s := next.Survey{
 		Now: now, Opened: a.opened, Looked: w.looked, Missed: w.missed, View: w.view, Put: w.put, Delete: w.del,
+		Sought: w.sought, Elsewhere: w.elsewhere, LostPut: !w.lost.IsZero(),
 	}
+	record := knownOf(*m, w)
 	at.scope.mu.Lock()
 	s.Listed, s.GroupMissed, s.PowersAwaited = at.scope.listed, at.scope.missed, !at.scope.powered
 	at.scope.public = at.scope.public || request.HasPublic(m.Spec.Azure)
-	r := at.scope.latest(m.Name, w.look)
+	r, looked := at.scope.latest(m.Name, w.look)
 	if r != nil {
-		s.Seen = r.sight(*m, at.scope.power.get(r.key), r.addresses(at.scope.addresses))
-		s.Seen.VM.Size = a.sizeOfVM(*r, *m)
+		ours, other := identify(*m, w, *r)
+		if !other || looked && s.Counts(*m, w.look.at) { // lists show for minutes what had the name before
+			s.Seen = r.sight(*m, at.scope.power.get(r.key), r.addresses(at.scope.addresses))
+			s.Seen.Ours, s.Seen.Other, s.Seen.VM.Size = ours, other, a.sizeOfVM(*r, *m)
+		}
+		if ours {
+			record = learn(*m, at.scope, *r, w)
+		}
 	}
-	s.Left, s.Refused, s.Hidden = at.scope.left(*m), at.scope.refusal(), at.scope.hidden()
+	rest := at.scope.rest(*m, w, r)
+	for _, one := range rest {
+		record = withPart(record, *m, one)
+	}
+	s.Known = record.VMID != "" || m.Record.Azure.VMID != ""
+	s.Left, s.Refused, s.Hidden = at.scope.left(*m, record, now), at.scope.refusal(), at.scope.hidden()
 	s.Swept, s.Used = at.scope.swept, at.scope.used[strings.ToLower(m.Name)]
 	at.scope.mu.Unlock()
 	if left := w.separate.left(); left != nil {
 		s.Left = left
+	}
+	if !equality.Semantic.DeepEqual(record, knownOf(*m, w)) {
+		a.ledger.note(*m, now, func(w *work) {
+			w.record = &record
+			for _, one := range rest {
+				w.fail(*m, kindOf(one.id), one.id.Name(), one.uniqueID)
+			}
+		})
 	}
 	if s.Seen != nil && s.Seen.Ours {
 		a.saw(*m, &s, w)
@@ -47,15 +70,15 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 	return s
 }
 
-// latest is the VM as the later of list and look has it.
-func (s *scope) latest(name string, of look) *vmRecord {
+// latest is the VM as the later of list and look has it, and whether that is the look.
+func (s *scope) latest(name string, of look) (r *vmRecord, looked bool) {
 	if of.at.After(s.listed) {
-		return of.record
+		return of.record, true
 	}
 	if r, ok := s.vms[name]; ok {
-		return &r
+		return &r, false
 	}
-	return nil
+	return nil, false
 }
 
 // saw remembers that the machine's VM is there, and whether it runs.

@@ -13,54 +13,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
 
 // oldEnough is how long an adapter, disk or public IP must have been of no use before it is removed, and how long a request may
 // still bring the VM.
 const oldEnough = 10 * time.Minute
-
-// remnant is an adapter or disk that no VM uses, or a public IP that no adapter has.
-type remnant struct {
-	next.Remnant
-	id   arm.ID
-	mark cloud.Marked
-}
-
-// of says whether it was made for a machine. Disks do not always get tags, and neither do adapters and public IPs where the
-// api-version has none for them, so these are known by their names.
-func (r remnant) of(m cloud.Machine) bool {
-	if r.mark.Key == m.Key && r.mark.ProviderID == m.ProviderID {
-		return true
-	}
-	return r.mark.ProviderID == "" && slices.ContainsFunc(namesOf(m), r.named)
-}
-
-// named says that we gave it this name. Azure adds a suffix to the names of adapters and public IPs that it makes with a VM.
-func (r remnant) named(name string) bool {
-	own := strings.ToLower(r.id.Name())
-	if r.id.Is("Microsoft.Compute/disks") {
-		return own == name
-	}
-	return strings.HasPrefix(own, name+"-")
-}
-
-// namesOf are the names of what is made with a machine's VM. The VM's name is made of its UID, so no other machine has them.
-func namesOf(m cloud.Machine) []string {
-	all := []string{request.SystemDisk(m.Name)}
-	if m.Spec.Azure != nil {
-		for _, disk := range m.Spec.Azure.DataDisks {
-			all = append(all, request.DataDisk(m.Name, disk.Name))
-		}
-		for i := range max(1, len(m.Spec.Azure.NetworkInterfaces)) {
-			all = append(all, request.AdapterName(m, i))
-		}
-	}
-	for i, name := range all {
-		all[i] = strings.ToLower(name)
-	}
-	return all
-}
 
 // sweeping is what a sweep has read already while it waits for its next list. A list that was read is not nil.
 type sweeping struct {
@@ -142,10 +99,11 @@ func (s *scope) hasPublic(adapters []resource) bool {
 	return s.public
 }
 
-// takeRemnants takes over what nothing uses.
+// takeRemnants takes over what nothing uses, and what belongs to VMs.
 func (s *scope) takeRemnants(at sweeping, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.takeParts(at)
 	found, used := map[string]remnant{}, map[string]bool{}
 	for _, one := range slices.Concat(at.adapters, at.disks, at.public) {
 		if vm, ok := arm.Parse(one.user()); ok {
@@ -155,8 +113,8 @@ func (s *scope) takeRemnants(at sweeping, now time.Time) {
 		if !ok || one.attached() {
 			continue
 		}
-		r := remnant{id: id, mark: arm.ReadMark(one.Tags), Remnant: next.Remnant{ID: id.String(), Since: now}}
-		if was, known := s.remnants[id.Key()]; known {
+		r := remnant{id: id, mark: arm.ReadMark(one.Tags), uniqueID: one.uniqueID(), Remnant: next.Remnant{ID: id.String(), Since: now}}
+		if was, known := s.remnants[id.Key()]; known && was.uniqueID == r.uniqueID {
 			r.Since, r.Looked = was.Since, was.Looked
 		}
 		found[id.Key()] = r
@@ -209,16 +167,6 @@ func (s *scope) hidden() *cloud.Error {
 	return cmp.Or(s.refused[adapterList], s.refused[diskList], s.refused[publicList])
 }
 
-// left is the remnant of a machine that is to be looked at first.
-func (s *scope) left(m cloud.Machine) (first *next.Remnant) {
-	for _, r := range s.remnants {
-		if r.of(m) && (first == nil || r.LookAt().Before(first.LookAt())) {
-			first = &r.Remnant
-		}
-	}
-	return first
-}
-
 // checkRemnant looks at a remnant by its ID: the list that showed it may have been late.
 func (a *account) checkRemnant(ctx context.Context, s *scope, id arm.ID) error {
 	now := a.now()
@@ -239,37 +187,13 @@ func (a *account) checkRemnant(ctx context.Context, s *scope, id arm.ID) error {
 	return nil
 }
 
-// sweep removes what deletions left whose machines are gone, too.
+// sweep removes what deletions left whose machines are gone, too, and what failed tries of living ones left.
 func (a *account) sweep(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, r := range a.stale(s) {
 		errs = append(errs, a.removeRemnant(ctx, s, r.id))
 	}
 	return errors.Join(errs...)
-}
-
-// stale are the remnants with marks of a VM of this group that was not asked for lately and has no use for them.
-func (a *account) stale(s *scope) (all []remnant) {
-	now := a.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.remnants {
-		vm, ok := arm.ReadProviderID(r.mark.ProviderID)
-		if !ok || vm.Parent().Key() != s.group.Key() || now.Sub(r.Since) < oldEnough {
-			continue
-		}
-		if s.useless(r, vm) && !a.ledger.requested(r.mark.ProviderID, now) {
-			all = append(all, r)
-		}
-	}
-	return all
-}
-
-// useless says that a VM is not there, or will not take back what it does not have: the adapter that it had before it was made
-// again in another size. A disk that somebody took from it for a while may hold his data.
-func (s *scope) useless(r remnant, vm arm.ID) bool {
-	_, there := s.vms[strings.ToLower(vm.Name())]
-	return !there || !r.id.Is("Microsoft.Compute/disks")
 }
 
 func (a *account) removeRemnant(ctx context.Context, s *scope, id arm.ID) error {

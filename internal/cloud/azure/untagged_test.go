@@ -11,8 +11,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
 )
 
-// TestUntagged has a cloud whose api-version has no tags for what is made with a VM: its request is accepted without them, and
-// what the cascade leaves is known by its name: the deletion ends when nothing is left. A stranger's adapter stays.
+// TestUntagged has a cloud whose api-version has no tags for what is made with a VM: its request is accepted without them, and what the
+// cascade leaves is told and stays, because a name proves nothing. A stranger's adapter is not even told.
 func TestUntagged(t *testing.T) {
 	for _, version := range []string{"2023-09-01", "2024-07-01", "2024-11-01"} {
 		t.Run(version, func(t *testing.T) {
@@ -29,9 +29,12 @@ func TestUntagged(t *testing.T) {
 				}
 			}
 			s.Change(func(in *armsim.Inside) { in.Network.Leave = true })
-			s.gone(a, m)
-			expect.Same(t, "adapters", "strangers", strings.Join(s.Names(armsim.Group, network.NIC), " "))
-			expect.Same(t, "public addresses", 0, len(s.Names(armsim.Group, network.PublicIP)))
+			told := strings.Join(s.gone(a, m).Orphans, ", ")
+			left := s.Names(armsim.Group, network.NIC)
+			expect.Same(t, "adapters", []any{2, "strangers"}, []any{len(left), left[1]})
+			public := s.Names(armsim.Group, network.PublicIP)
+			expect.Same(t, "public addresses", 1, len(public))
+			expect.Same(t, "told; the address is still the adapter's", "network interface "+left[0], told)
 		})
 	}
 }

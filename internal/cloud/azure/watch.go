@@ -199,7 +199,7 @@ func (a *account) synced() bool {
 	return a.watching.Load() && len(all) > 0
 }
 
-// Marked returns the VMs with our marks that the lists have.
+// Marked returns the VMs with our marks that the lists have, and what VMs left.
 func (a *account) Marked() (all []cloud.Marked, known bool) {
 	for _, s := range a.lists.all() {
 		s.mu.Lock()
@@ -208,6 +208,7 @@ func (a *account) Marked() (all []cloud.Marked, known bool) {
 				all = append(all, r.mark)
 			}
 		}
+		all = append(all, s.marked(a.now())...)
 		s.mu.Unlock()
 	}
 	return all, a.synced()

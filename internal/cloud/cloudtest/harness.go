@@ -124,6 +124,7 @@ func (w world) machineOf(o *infrav1.WindowsMachine) cloud.Machine {
 		Cluster:  cloud.ClusterMark{Name: "blue", UID: "6f4d1b4e-blue"},
 		Spec:     o.Spec,
 		UserData: userDataOf(o.Name).Read,
+		Vouched:  true,
 	}
 }
 

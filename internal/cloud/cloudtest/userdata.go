@@ -87,10 +87,10 @@ func settled(w world) {
 	before := w.observe(c, m)
 	before.UserData = false
 	for _, c := range []cloud.Cloud{c, c, w.process()} {
-		if diff := cmp.Diff(before, w.erase(c, m)); diff != "" {
+		if diff := cmp.Diff(before, w.erase(c, m), unrecorded); diff != "" {
 			w.t.Errorf("Ensure of a settled machine (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(before, w.observe(c, m)); diff != "" {
+		if diff := cmp.Diff(before, w.observe(c, m), unrecorded); diff != "" {
 			w.t.Errorf("Observe of a settled machine (-want +got):\n%s", diff)
 		}
 	}
@@ -173,7 +173,7 @@ func settledStranger(w world) {
 	w.Occupy(m.Name)
 	w.WriteUserData(m.Name, "somebody else's")
 	before := w.Inspect(m.Name)
-	m.Settled, m.Existed = true, true
+	m.Settled, m.First = true, true
 	for _, c := range []cloud.Cloud{c, w.process()} {
 		w.wantNoneFor(c, m)
 	}

@@ -136,6 +136,14 @@ func isGroup(name string) bool {
 	return len(name) <= 90 && areNames([]string{name}) && !strings.HasSuffix(name, ".")
 }
 
+// UUID is an ID that Azure itself gave, in lower case; empty if it is none.
+func UUID(text string) string {
+	if !isUUID(text) {
+		return ""
+	}
+	return strings.Clone(strings.ToLower(text))
+}
+
 func isUUID(text string) bool {
 	if len(text) != 36 {
 		return false

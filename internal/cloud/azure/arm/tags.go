@@ -39,10 +39,20 @@ func Tags(m cloud.Machine, users map[string]string) map[string]string {
 	return all
 }
 
-// Belongs says whether the tags are those of the machine.
-func Belongs(m cloud.Machine, tags map[string]string) bool {
-	of := ReadMark(tags)
-	return of.Key == m.Key && of.ProviderID != "" && of.ProviderID == m.ProviderID
+// Belongs says whether the marks are all those of the machine. Of the Cluster the name counts: a move gives it another UID.
+func Belongs(m cloud.Machine, of cloud.Marked) bool {
+	return of.Key == m.Key && of.ProviderID != "" && of.ProviderID == m.ProviderID &&
+		of.Cluster.Name != "" && of.Cluster.Name == m.Cluster.Name
+}
+
+// Complete says whether all marks are there, whoever's they are.
+func Complete(of cloud.Marked) bool {
+	return of.Key.Namespace != "" && of.Key.Name != "" && of.ProviderID != "" && of.Cluster.Name != ""
+}
+
+// MachineFilter has Azure list the resources whose tags name a machine.
+func MachineFilter(m cloud.Machine) string {
+	return fmt.Sprintf("tagName eq '%s' and tagValue eq '%s'", machineTag, strings.ReplaceAll(m.Key.Name, "'", "''"))
 }
 
 // ReadMark reads the marks among the tags of a resource. Azure keeps the case of a tag's name but does not tell names by it.

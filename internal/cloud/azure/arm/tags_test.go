@@ -39,7 +39,7 @@ func TestTagsAreReadBack(t *testing.T) {
 		if diff := cmp.Diff(want, ReadMark(written)); diff != "" {
 			t.Error(diff)
 		}
-		if !Belongs(someMachine, written) || !Original(ReadMark(written), someVM) {
+		if !Belongs(someMachine, ReadMark(written)) || !Original(ReadMark(written), someVM) {
 			t.Errorf("%v are the machine's", written)
 		}
 	}
@@ -54,15 +54,17 @@ func TestWhoseTagsTheyAre(t *testing.T) {
 		{"another namespace", func(tags map[string]string) { tags[namespaceTag] = "other" }},
 		{"another machine", func(tags map[string]string) { tags[machineTag] = "other" }},
 		{"an earlier machine of the name", func(tags map[string]string) { tags[providerIDTag] += "0" }},
+		{"no Cluster", func(tags map[string]string) { delete(tags, clusterTag) }},
+		{"another Cluster", func(tags map[string]string) { tags[clusterTag] = "red/u" }},
 		{"no providerID", func(tags map[string]string) { delete(tags, providerIDTag) }},
 	} {
 		tags := Tags(someMachine, nil)
 		test.change(tags)
-		if Belongs(someMachine, tags) {
+		if Belongs(someMachine, ReadMark(tags)) {
 			t.Errorf("%s: %v are not the machine's", test.name, tags)
 		}
 	}
-	if Belongs(cloud.Machine{}, nil) {
+	if Belongs(cloud.Machine{}, ReadMark(nil)) {
 		t.Error("a VM without tags belongs to no machine")
 	}
 	if copied := someVM.Parent().VM("win-2"); Original(ReadMark(Tags(someMachine, nil)), copied) {

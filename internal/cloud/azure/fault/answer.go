@@ -3,6 +3,7 @@
 package fault
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -19,6 +20,10 @@ type Answer struct {
 	Target     string
 	Details    []Answer
 	RetryAfter time.Duration
+	// Foreign says that a 404 is not Azure Resource Manager's own: it is a proxy's, which knows nothing of what there is.
+	Foreign bool
+	// ByID says that the request was a look at one resource, or its deletion, so that a 404 is about that resource.
+	ByID bool
 }
 
 // maxBody is more than Azure's errors have.
@@ -37,7 +42,15 @@ func Read(status int, header http.Header, body []byte) Answer {
 		answer.Code = header.Get("x-ms-error-code")
 	}
 	answer.RetryAfter = retryAfter(header, answer.Message)
+	answer.Foreign = status == http.StatusNotFound && isForeign(header, body)
 	return answer
+}
+
+// isForeign says that an answer did not come from Azure Resource Manager, which gives each of its own an id ("Azure Resource Manager
+// request details", Microsoft Learn), and never answers in HTML.
+func isForeign(header http.Header, body []byte) bool {
+	signed := header.Get("X-Ms-Request-Id") != "" || header.Get("X-Ms-Correlation-Request-Id") != ""
+	return !signed || bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))
 }
 
 // wire is an error of Azure's, as its REST guidelines say.

@@ -55,6 +55,12 @@ func (v Verdict) Another() bool { return v.Effect == ClosesFamily || v.Effect ==
 // Judge says what an error means. The first row that fits counts.
 func Judge(a Answer) Verdict {
 	codes, texts := a.codes(), a.texts()
+	switch {
+	case a.Foreign:
+		return foreign.verdict(a)
+	case a.ByID && a.Status == http.StatusNotFound && !isAny(codes, noPlace):
+		return gone.verdict(a)
+	}
 	for _, r := range rows {
 		if r.fits(a.Status, codes, texts) {
 			return r.verdict(a)
@@ -86,10 +92,14 @@ func (r row) fits(status int, codes []string, texts string) bool {
 	if r.status != 0 && r.status != status {
 		return false
 	}
-	if r.codes != nil && !slices.ContainsFunc(codes, func(code string) bool { return slices.Contains(r.codes, code) }) {
+	if r.codes != nil && !isAny(codes, r.codes) {
 		return false
 	}
 	return r.text == nil || r.text.MatchString(texts)
+}
+
+func isAny(codes, of []string) bool {
+	return slices.ContainsFunc(codes, func(code string) bool { return slices.Contains(of, code) })
 }
 
 var word = regexp.MustCompile(`capwin1\|[\x20-\x7e]*`)

@@ -213,6 +213,19 @@ var rows = []row{
 	},
 }
 
+// noPlace are the codes of a 404 that is not about the resource itself.
+var noPlace = []string{"resourcegroupnotfound", "subscriptionnotfound", "invalidsubscriptionid"}
+
+// gone is a 404 for the resource that was asked for. Azure says so with several codes, and with none: ResourceNotFound, NotFound,
+// ParentResourceNotFound (azure-powershell #9449, azuredisk-csi-driver #2467, apcera/libretto #54).
+var gone = row{kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Gone, after: soon, say: byItself}
+
+// foreign is a 404 of somebody between us and Azure.
+var foreign = row{
+	kind: cloud.Transient, reason: infrav1.CloudUnreachableReason, after: soon,
+	say: "this is no answer of Azure's; check the endpoint and the proxy of the management cluster",
+}
+
 // fallback are the rows of what we do not know, by the class of its status; zero is the end of an operation.
 var fallback = map[int]row{
 	http.StatusInternalServerError: {kind: cloud.Transient, reason: infrav1.CloudUnreachableReason, after: never, say: byItself},

@@ -60,12 +60,27 @@ func looked(since time.Duration) fact {
 	return func(_ *cloud.Machine, s *Survey) { s.Looked = ago(since) }
 }
 
-// missed: looks that count found nothing; the last was just now.
+// missed: looks that count found nothing, and neither did a search of the subscription; the last was just now.
 func missed(times int, over time.Duration) fact {
 	return func(_ *cloud.Machine, s *Survey) {
-		s.Missed, s.Looked = Missed{Times: times, First: ago(over), Last: noon}, noon
+		s.Missed, s.Looked, s.Sought = Missed{Times: times, First: ago(over), Last: noon}, noon, noon.Add(1)
 	}
 }
+
+func sought(since time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.Sought = ago(since) }
+}
+
+func elsewhere(_ *cloud.Machine, s *Survey) { s.Elsewhere, s.Sought = "other", noon }
+
+// another: a VM that certainly is not the machine's has its name.
+func another(_ *cloud.Machine, s *Survey) {
+	s.Seen, s.Known = &Sight{Other: true, State: Succeeded, Power: On}, true
+}
+
+func known(_ *cloud.Machine, s *Survey) { s.Known = true }
+
+func untaggedVM(_ *cloud.Machine, s *Survey) { s.Seen.Untagged = true }
 
 func noGroup(times int, over time.Duration) fact {
 	return func(_ *cloud.Machine, s *Survey) { s.GroupMissed = Missed{Times: times, First: ago(over), Last: noon} }

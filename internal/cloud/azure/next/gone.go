@@ -15,14 +15,18 @@ const (
 // toRemove makes sure that there is no VM, that none can appear, and that nothing of one is left.
 func toRemove(m cloud.Machine, s Survey) Step {
 	switch {
-	case s.GroupMissed.Times >= 3 && s.GroupMissed.Last.Sub(s.GroupMissed.First) >= groupGone:
+	case s.groupGone() && (s.sought() || !s.mayExist(m)):
 		return fail(cloud.ErrNotFound)
+	case s.groupGone():
+		return s.prove(removing)
 	case s.Seen != nil && s.Seen.Ours:
 		return s.remove()
 	case s.Seen == nil && s.Put.Answer == Accepted && !s.Counts(m, s.Now): // nothing but our VM can have the name
 		return s.remove()
+	case s.isStranger() && !s.Seen.Other && s.mayBeOurs(m):
+		return fail(notProvedGone(m))
 	case s.mayExist(m) && !s.proven():
-		return s.look(removing)
+		return s.prove(removing)
 	case s.Left != nil:
 		return s.clear(*s.Left)
 	case s.mayExist(m) && s.Seen == nil && !s.searched():

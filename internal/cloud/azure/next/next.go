@@ -25,17 +25,20 @@ const (
 // Act is what comes next; none means that the caller gets the answer.
 type Act string
 
-// The acts. All but Create, Remove and Sweep only read.
+// The acts. All but Create, Remove, Retreat and Sweep only read, or change what is remembered.
 const (
-	List   Act = "list the VMs"   // the list that all machines of the group share
-	Sizes  Act = "list the sizes" // the list that all machines of the region share
-	Look   Act = "look at the VM"
-	View   Act = "ask why the VM failed"
-	Create Act = "create the VM"
-	Remove Act = "remove the VM"
-	Search Act = "search for what a deletion left" // by lists that all machines of the group share
-	Check  Act = "look whether a deletion left it"
-	Sweep  Act = "remove what a deletion left"
+	List    Act = "list the VMs"   // the list that all machines of the group share
+	Sizes   Act = "list the sizes" // the list that all machines of the region share
+	Look    Act = "look at the VM"
+	View    Act = "ask why the VM failed"
+	Create  Act = "create the VM"
+	Remove  Act = "remove the VM"
+	Retreat Act = "remove the VM that has no room" // another one of its name may follow
+	Forget  Act = "forget the VM that is gone"     // so that another one of its name may follow
+	Seek    Act = "seek the VM in the subscription"
+	Search  Act = "search for what a deletion left" // by lists that all machines of the group share
+	Check   Act = "look whether a deletion left it"
+	Sweep   Act = "remove what a deletion left"
 )
 
 // Step is what comes next, or the answer to the caller.
@@ -67,14 +70,16 @@ func Decide(m cloud.Machine, s Survey, want Goal) Step {
 		return Step{Act: List}
 	case want == Gone:
 		return toRemove(m, s)
-	case want == Running && !m.Settled && s.isStranger():
-		return fail(nameTaken(m))
 	case s.Seen != nil && s.Seen.Ours:
 		return withVM(m, s, want)
+	case s.isStranger() && !s.Seen.Other && s.wasThere(m):
+		return fail(notProved(m))
+	case want == Running && !m.Settled && s.isStranger():
+		return fail(nameTaken(m))
 	case s.aboutToShow():
 		return await("Azure has accepted the VM and does not show it yet")
 	case s.wasThere(m) && !s.proven():
-		return s.look(s.doubt())
+		return s.prove(s.doubt())
 	case want == Report || m.Settled:
 		return fail(cloud.ErrNotFound)
 	}
@@ -186,6 +191,9 @@ func (s Survey) complaint() string {
 	if s.Seen.State == Failed {
 		return s.View.Error.Message
 	}
+	if s.Seen.Untagged {
+		return untagged
+	}
 	if s.Refused != nil {
 		return "the VM runs, but what belongs to it cannot be looked after: " + s.Refused.Message
 	}
@@ -197,6 +205,8 @@ func toMake(s Survey) Step {
 	switch {
 	case s.Put.Took && s.Looked.Before(s.Put.At):
 		return Step{Act: Look}
+	case s.Known:
+		return Step{Act: Forget, VM: await(s.making()).VM}
 	case s.Now.Before(s.Put.NotBefore):
 		return fail(s.Put.Err)
 	case s.SizesDue:
@@ -221,6 +231,9 @@ func (s Survey) making() string {
 func (s Survey) retreat() Step {
 	step := s.remove()
 	step.VM.Detail = noRoom
+	if step.Act == Remove {
+		step.Act = Retreat
+	}
 	return step
 }
 
@@ -237,17 +250,6 @@ func (s Survey) aboutToShow() bool {
 	return s.Put.Answer == Accepted && s.Now.Before(s.Put.At.Add(lag)) && !s.removedSince(s.Put.At)
 }
 
-// wasThere says that there was a VM, or may have been.
-func (s Survey) wasThere(m cloud.Machine) bool { return m.Existed || s.Put.Answer == Accepted }
-
-// mayExist says that a request for the VM may have been accepted, by this process or an earlier one.
-func (s Survey) mayExist(m cloud.Machine) bool {
-	return s.wasThere(m) || s.earlier(m) || s.Put.Answer == Lost || s.Put.Took
-}
-
-// earlier says that an earlier process may have sent a request.
-func (s Survey) earlier(m cloud.Machine) bool { return !m.First }
-
 // Counts says that a look at this time proves something if it finds no VM: Azure shows by then what it accepted, or has accepted
 // a deletion since.
 func (s Survey) Counts(m cloud.Machine, at time.Time) bool {
@@ -256,15 +258,6 @@ func (s Survey) Counts(m cloud.Machine, at time.Time) bool {
 		last = s.Opened
 	}
 	return s.removedSince(last) || !at.Before(last.Add(lag))
-}
-
-// proven says that the VM does not exist: two looks that count, apart, and a list since that does not have it, or another VM that
-// has the name. Without a list, Azure may be answering so to everything.
-func (s Survey) proven() bool {
-	if s.isStranger() && s.Put.Answer != Accepted {
-		return true
-	}
-	return s.Missed.Last.Sub(s.Missed.First) >= Apart && s.Listed.After(s.Missed.First)
 }
 
 // removedSince says that Azure accepted a deletion after a request.

@@ -60,9 +60,12 @@ func TestDecide(t *testing.T) {
 		{name: "a report makes nothing", want: Report, err: cloud.ErrNotFound},
 		{name: "a settled machine gets no VM", want: Running, facts: []fact{settled}, err: cloud.ErrNotFound},
 		{
-			name: "a settled machine has no VM where a stranger has its name", want: Running, facts: []fact{settled, existed, stranger},
-			err: cloud.ErrNotFound,
+			name: "a settled machine's VM may be the one of its name", want: Running, facts: []fact{settled, existed, stranger}, err: errAny,
 		},
+		{
+			name: "or certainly not", want: Running, facts: []fact{settled, existed, another, sought(0)}, err: cloud.ErrNotFound,
+		},
+		{name: "then its own may be elsewhere", want: Report, facts: []fact{existed, another}, act: Seek},
 		{name: "no part of the spec is ours", want: Running, facts: []fact{noSpec}, err: errAny},
 		{name: "no part of the spec is ours, and it goes", want: Gone, facts: []fact{noSpec}, err: cloud.ErrNotFound},
 
@@ -72,6 +75,21 @@ func TestDecide(t *testing.T) {
 			facts: []fact{put(Accepted, time.Minute), deleted(true, time.Hour)},
 		},
 		{name: "accepted long ago, and not in the list: look", want: Running, facts: []fact{put(Accepted, 11*time.Minute)}, act: Look},
+		{
+			name: "one look, and now the subscription is searched", want: Running, act: Seek,
+			facts: []fact{put(Accepted, 11*time.Minute), missed(1, 0), sought(time.Minute)},
+		},
+		{name: "a search before the look proves nothing", want: Report, act: Seek, facts: []fact{
+			existed, missed(2, time.Minute), sought(2 * time.Minute),
+		}},
+		{name: "it was moved", want: Report, facts: []fact{existed, missed(2, time.Minute), elsewhere}, err: errAny},
+		{name: "it was moved, and is not let go", want: Gone, facts: []fact{existed, missed(2, time.Minute), elsewhere}, err: errAny},
+		{name: "it is searched for again", want: Gone, act: Seek, facts: []fact{
+			existed, missed(2, time.Hour), elsewhere, sought(again),
+		}},
+		{name: "what is written down of a VM that is gone is forgotten first", want: Running, act: Forget, facts: []fact{
+			older, known, missed(2, time.Minute),
+		}},
 		{name: "one look proves nothing", want: Running, facts: []fact{put(Accepted, 11*time.Minute), missed(1, 0)}},
 		{name: "two looks at once prove nothing", want: Running, facts: []fact{put(Accepted, 11*time.Minute), missed(2, time.Second)}},
 		{
@@ -108,7 +126,7 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "no room for it: it is removed, to try elsewhere", want: Running,
-			facts: []fact{put(Accepted, time.Minute), vm(Failed, ""), because("AllocationFailed")}, act: Remove,
+			facts: []fact{put(Accepted, time.Minute), vm(Failed, ""), because("AllocationFailed")}, act: Retreat,
 		},
 		{
 			name: "no room for it: a report removes nothing", want: Report,
@@ -119,7 +137,7 @@ func TestDecide(t *testing.T) {
 			facts: []fact{put(Accepted, time.Minute), ran, vm(Failed, Deallocated), because("AllocationFailed")},
 			state: off, why: cloud.Deallocated,
 		},
-		{name: "no room, of a process before", want: Running, facts: []fact{vm(Failed, ""), because("AllocationFailed")}, act: Remove},
+		{name: "no room, of a process before", want: Running, facts: []fact{vm(Failed, ""), because("AllocationFailed")}, act: Retreat},
 		{
 			name: "no room for a VM of an earlier process that ran: it is left alone", want: Running,
 			facts: []fact{vm(Failed, Deallocated), because("AllocationFailed")}, state: off, why: cloud.Deallocated,
@@ -146,19 +164,20 @@ func TestDecide(t *testing.T) {
 		{name: "Azure is at it", want: Gone, facts: []fact{vm(Deleting, On), deleted(true, time.Hour)}},
 		{name: "another is at it: ours, too", want: Gone, facts: []fact{vm(Deleting, On)}, act: Remove},
 		{name: "the name is taken, and the VM does not show: look", want: Gone, facts: []fact{taken}, act: Look},
-		{name: "a stranger after our VM: look", want: Gone, facts: []fact{put(Accepted, time.Hour), stranger}, act: Look},
+		{name: "a VM without marks after ours holds the machine", want: Gone, facts: []fact{put(Accepted, time.Hour), stranger}, err: errAny},
+		{name: "another after ours: where is ours?", want: Gone, facts: []fact{put(Accepted, time.Hour), another}, act: Seek},
+		{name: "nowhere", want: Gone, facts: []fact{put(Accepted, time.Hour), another, sought(0)}, err: cloud.ErrNotFound},
+		{name: "ours runs without its tags", want: Report, facts: []fact{vm(Succeeded, On), untaggedVM}, state: cloud.Running},
+		{name: "ours without its tags is removed", want: Gone, facts: []fact{vm(Succeeded, On), untaggedVM}, act: Remove},
 		{name: "it is still there: again", want: Gone, facts: []fact{vm(Succeeded, On), deleted(true, 3*time.Minute)}, act: Remove},
 		{name: "the deletion was refused", want: Gone, facts: []fact{vm(Succeeded, On), deleteFails}, err: errGone},
 		{name: "a VM that Azure does not show yet is removed", want: Gone, facts: []fact{put(Accepted, time.Minute)}, act: Remove},
 		{name: "one that may be a stranger's is looked at first", want: Gone, facts: []fact{put(Lost, time.Minute)}, act: Look},
 		{
-			name: "a stranger that an earlier process may have met is not removed", want: Gone, facts: []fact{justOpened, stranger},
-			err: cloud.ErrNotFound,
+			name: "a VM that an earlier process may have asked for holds the machine", want: Gone, facts: []fact{justOpened, stranger},
+			err: errAny,
 		},
-		{
-			name: "a stranger took the name of a VM that was there", want: Report, facts: []fact{existed, stranger},
-			err: cloud.ErrNotFound,
-		},
+		{name: "a VM without marks may be the one that was there", want: Report, facts: []fact{existed, stranger}, err: errAny},
 		{
 			name: "a deletion that found nothing proves nothing so early", want: Gone,
 			facts: []fact{put(Accepted, 5*time.Minute), deleted(false, 3*time.Minute)}, act: Remove,
@@ -187,13 +206,18 @@ func TestDecide(t *testing.T) {
 		{name: "an earlier process may have sent one a moment ago", want: Gone, facts: []fact{justOpened}, act: Look},
 		{name: "an earlier process may have sent one long ago", want: Gone, facts: []fact{older}, act: Look},
 		{name: "it had not", want: Gone, facts: []fact{older, missed(2, time.Minute), swept}, err: cloud.ErrNotFound},
-		{name: "a list that fails is not a group that is gone", want: Gone, facts: []fact{older, noGroup(2, time.Hour)}, act: Look},
-		{name: "three times at once is not, either", want: Gone, facts: []fact{older, noGroup(3, time.Minute)}, act: Look},
+		{name: "a list that fails is not a group that is gone", want: Gone, facts: []fact{older, noGroup(2, time.Hour), sought(0)}, act: Look},
+		{name: "three times at once is not, either", want: Gone, facts: []fact{older, noGroup(3, time.Minute), sought(0)}, act: Look},
+		{name: "the group is gone: are its VMs elsewhere?", want: Gone, facts: []fact{existed, noGroup(3, groupGone)}, act: Seek},
 		{
-			name: "the group is gone, and its VMs with it", want: Gone, facts: []fact{existed, noGroup(3, groupGone)},
+			name: "the group is gone, and its VMs with it", want: Gone, facts: []fact{existed, noGroup(3, groupGone), sought(0)},
 			err: cloud.ErrNotFound,
 		},
-		{name: "but a living machine does not believe it", want: Report, facts: []fact{existed, noGroup(3, groupGone)}, act: Look},
+		{name: "for a machine that asked for none that needs no search", want: Gone, facts: []fact{noGroup(3, groupGone)}, err: cloud.ErrNotFound},
+		{
+			name: "but a living machine does not believe it", want: Report, facts: []fact{existed, noGroup(3, groupGone), sought(0)},
+			act: Look,
+		},
 		{name: "Azure may still remove the adapter", want: Gone, facts: []fact{left(Apart - time.Second)}},
 		{name: "it has not", want: Gone, facts: []fact{left(remnant)}, act: Sweep},
 		{name: "nothing is swept while the VM may be there", want: Gone, facts: []fact{existed, older, left(remnant)}, act: Look},
@@ -227,7 +251,7 @@ func TestEverySurvey(t *testing.T) {
 		}
 	}
 	nothing := func(*cloud.Machine, *Survey) {}
-	seen = append(seen, nothing, stranger, unlisted)
+	seen = append(seen, nothing, stranger, another, unlisted)
 	groups := [][]fact{
 		seen,
 		{nothing, existed},
@@ -237,10 +261,12 @@ func TestEverySurvey(t *testing.T) {
 		{nothing, put(Accepted, time.Minute), put(Accepted, time.Hour), put(Lost, time.Minute), refusedUntil(time.Hour), taken},
 		{nothing, deleted(true, time.Second), deleted(false, time.Second), deleted(true, time.Hour), deleteFails},
 		{nothing, missed(1, 0), missed(2, time.Minute)},
+		{nothing, sought(time.Hour), elsewhere},
 		{nothing, because("AllocationFailed"), because("OSProvisioningTimedOut")},
 		{nothing, left(time.Hour)},
 		{nothing, swept},
 		{nothing, closed},
+		{nothing, known},
 	}
 	count := 0
 	var all func(m cloud.Machine, s Survey, rest [][]fact)
@@ -268,22 +294,31 @@ func TestEverySurvey(t *testing.T) {
 // broken says which promise a step breaks, or nothing.
 func broken(m cloud.Machine, s Survey, want Goal, step Step) string {
 	ours := s.Seen != nil && s.Seen.Ours
-	writes := step.Act == Create || step.Act == Remove || step.Act == Sweep
+	removes := step.Act == Remove || step.Act == Retreat
+	writes := step.Act == Create || removes || step.Act == Sweep
 	switch {
 	case want == Report && writes:
 		return "a report changes something"
+	case step.Act == Create && s.Known:
+		return "a VM while an earlier one is written down"
+	case step.Act == Retreat && want == Gone, step.Act == Remove && want != Gone:
+		return "the wrong one of two removals"
 	case step.Act == Create && (s.Seen != nil || m.Settled || want != Running || s.Choice == nil):
 		return "a VM too many"
 	case step.Act == Create && (s.aboutToShow() || m.Existed && !s.proven()):
 		return "a VM while the old one may exist"
-	case step.Act == Remove && want == Running && (!ours || s.Ran || s.Seen.State != Failed || m.Settled):
+	case removes && want == Running && (!ours || s.Ran || s.Seen.State != Failed || m.Settled):
 		return "a VM is removed that the caller wants to run"
-	case step.Act == Remove && !ours && (s.Seen != nil || s.Put.Answer != Accepted):
+	case removes && !ours && (s.Seen != nil || s.Put.Answer != Accepted):
 		return "a VM is removed that may be a stranger's"
 	case step.Act == Sweep && (ours || want != Gone):
 		return "something of a VM that exists is swept"
 	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && (ours || s.Left != nil):
 		return "gone, although something is there"
+	case errors.Is(step.Err, cloud.ErrNotFound) && s.isStranger() && !s.Seen.Other && (s.wasThere(m) || want == Gone && s.mayBeOurs(m)):
+		return "let go, although the VM of its name may be its own"
+	case errors.Is(step.Err, cloud.ErrNotFound) && s.Elsewhere != "" && s.wasThere(m):
+		return "let go, although it was moved"
 	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && s.mayExist(m) && !s.proven():
 		return "gone without proof"
 	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && s.mayExist(m) && s.Seen == nil && !s.searched():

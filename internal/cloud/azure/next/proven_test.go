@@ -24,7 +24,7 @@ func TestProven(t *testing.T) {
 		"two looks at once, and a list":           {ago(0), ago(time.Minute), ago(time.Minute - time.Second), 2, false},
 		"a list before all looks, and none since": {ago(2 * time.Minute), ago(time.Minute), ago(0), 3, false},
 	} {
-		s := Survey{Now: noon, Listed: test.listed, Missed: Missed{Times: test.times, First: test.first, Last: test.last}}
+		s := Survey{Now: noon, Listed: test.listed, Sought: noon, Missed: Missed{Times: test.times, First: test.first, Last: test.last}}
 		if got := s.proven(); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}

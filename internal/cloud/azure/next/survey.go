@@ -41,6 +41,13 @@ type Survey struct {
 	Swept  time.Time
 	Used   bool
 	Hidden *cloud.Error
+	// Sought is when the last search of the subscription for the VM began, and Elsewhere the group in which it found the VM; empty if
+	// it did not.
+	Sought    time.Time
+	Elsewhere string
+	// Known says that Azure's own ID of the VM is written down. LostPut says that Azure may have taken a request of this process whose
+	// answer did not come.
+	Known, LostPut bool
 	// GroupMissed are the answers that the group does not exist, while the subscription answers.
 	GroupMissed Missed
 
@@ -59,8 +66,10 @@ type Survey struct {
 
 // Sight is a VM as Azure shows it.
 type Sight struct {
-	// Ours says that it has the machine's mark.
-	Ours  bool
+	// Ours says that it is proved to be the machine's: by Azure's own ID of it, or by all marks. Untagged says that it lacks some of
+	// those. Other says that it is certainly not: the machine's has another ID.
+	Ours, Untagged, Other bool
+
 	State ProvisioningState
 	Power Power
 	// Evictable says that it is a spot VM that an eviction leaves deallocated.

@@ -91,7 +91,7 @@ func TestOneDeletionRemovesAll(t *testing.T) {
 		for name, value := range adapter.Tags {
 			marks[name] = *value
 		}
-		if !arm.Belongs(w.Machine, marks) {
+		if !arm.Belongs(w.Machine, arm.ReadMark(marks)) {
 			t.Errorf("adapter %s has the tags %v", *adapter.Name, marks)
 		}
 		names[*adapter.Name] = true

@@ -105,13 +105,13 @@ func (in *Inside) paged(q *request, all func() []doc.Object) (*answer, *reply.Er
 	var p page
 	if token := q.query.Get("$skiptoken"); token != "" {
 		known, ok := in.pages[token]
-		if !ok || known.key != q.ID+q.Class {
+		if !ok || known.key != q.ID+q.Class+q.query.Get("$filter") {
 			// [V]
 			return nil, reply.New(http.StatusBadRequest, "InvalidParameter", "The provided $skiptoken '%s' is invalid.", token)
 		}
 		p = known
 	} else {
-		p = page{key: q.ID + q.Class, rest: all()}
+		p = page{key: q.ID + q.Class + q.query.Get("$filter"), rest: all()}
 	}
 	p.count++
 	q.Page = p.count
@@ -133,5 +133,8 @@ func (q *request) link(token string) string {
 	maps.Copy(query, q.query)
 	query.Set("$skiptoken", token)
 	path := q.scope() + "/providers/" + q.id.Provider + "/" + strings.Join(q.id.Types, "/")
+	if q.Class == "resource list" {
+		path = q.scope() + "/resources"
+	}
 	return path + "?" + query.Encode()
 }

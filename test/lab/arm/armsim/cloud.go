@@ -18,6 +18,8 @@
 //	calls.go    what was asked                              compute.go  calls of the compute provider
 //	owner.go    what others do                              network.go  calls of the network provider, and what is only read
 //	answer.go   headers, operations, paging                 metadata.go metadata/endpoints, boot logs
+//	resources.go, tags.go, move.go  calls of ARM itself: resources by tag, tags, moves to another group
+//	missing.go  404s of ARM and of proxies                  unique.go   what the platform calls a resource
 //
 // # What it plays
 //
@@ -64,8 +66,11 @@ type Inside struct {
 
 	calls []Call
 	locks []string
-	pages map[string]page
-	logs  map[string]bootLog
+	// moving are the groups that a move locks.
+	moving   []string
+	notFound []NotFound
+	pages    map[string]page
+	logs     map[string]bootLog
 }
 
 // Faults are what goes wrong between the client and the providers.

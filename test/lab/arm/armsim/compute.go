@@ -123,13 +123,19 @@ func (in *Inside) act(q *request) (*answer, *reply.Error) {
 	return accepted(a), nil
 }
 
-// disk is a call about disks. They are made with VMs only.
+// disk is a call about disks. All but empty ones are made with VMs only.
 func (in *Inside) disk(q *request) (*answer, *reply.Error) {
 	switch {
 	case q.list:
 		return in.paged(q, func() []doc.Object { return in.shown(q.kind(compute.Disk)) })
 	case q.Method == http.MethodGet:
 		return in.read(q)
+	case q.Method == http.MethodPut:
+		check := rules.Request{ID: q.id, Body: q.body, Version: q.Version, Create: in.World.Find(q.id) == nil}
+		if refused := rules.CheckDisk(check); refused != nil {
+			return nil, refused
+		}
+		return accepted(in.Compute.PutDisk(q.id, q.body)), nil
 	case q.Method == http.MethodDelete:
 		op, refused := in.Compute.DeleteDisk(q.id)
 		return deleting(op, refused)

@@ -38,6 +38,9 @@ func route(r *http.Request) *request {
 	case isScope && doc.Same(kind, permissions): // of the caller, at any scope [D]
 		q.id, q.Class = of, "permissions"
 		return q
+	case isScope && doc.Same(kind, tagsOf+"/default"):
+		q.id, q.Class, q.ID, q.Resource = of, "tags", of.Key(), of.Name()
+		return q
 	case isScope && q.isProvider(of, kind):
 		return q
 	case doc.Same(path, "subscriptions"):
@@ -89,12 +92,17 @@ func (q *request) scoped(path string) bool {
 			return true
 		}
 	}
-	if id, ok := doc.ParseID(path[:at]); ok && doc.Same(last, "resourcegroups") {
-		q.id, q.list, q.Class = id, true, "group list"
-		return true
+	class, known := ofPlaces[strings.ToLower(last)]
+	id, ok := doc.ParseID(path[:at])
+	if !ok || !known || id.Provider != "" || (class == "move") != (id.Group != "") {
+		return false
 	}
-	return false
+	q.id, q.list, q.Class = id, class != "move", class
+	return true
 }
+
+// ofPlaces are the calls about a subscription or a group that have no provider in their path.
+var ofPlaces = map[string]string{"resourcegroups": "group list", "resources": "resource list", "moveresources": "move"}
 
 func cutFold(s, sep string) (before, after string, found bool) {
 	at := strings.LastIndex(strings.ToLower(s), sep)
@@ -110,15 +118,21 @@ var classes = map[string]string{
 	strings.ToLower(network.PublicIP): "public ip", strings.ToLower(compute.Extension): "vm extension",
 	strings.ToLower(compute.RunCommand): "vm run command",
 	"microsoft.compute/skus":            "sku", "microsoft.compute/locations/operations": "vm operation",
-	"microsoft.network/locations/operations": "nic operation", "microsoft.network/locations/operationresults": "nic operation",
+	"microsoft.resources/locations/operations": "move operation",
+	"microsoft.network/locations/operations":   "nic operation", "microsoft.network/locations/operationresults": "nic operation",
+}
+
+// short is the short name of a type.
+func short(kind string) string {
+	kind = strings.ToLower(kind)
+	if name, ok := classes[kind]; ok {
+		return name
+	}
+	return strings.TrimPrefix(kind, "/")
 }
 
 func (q *request) classify() {
-	kind := strings.ToLower(q.id.Type())
-	short, ok := classes[kind]
-	if !ok {
-		short = strings.TrimPrefix(kind, "/")
-	}
+	short := short(q.id.Type())
 	q.ID = q.id.Key()
 	q.Resource = q.id.Name()
 	switch {
@@ -148,8 +162,12 @@ func (q *request) needs() []rights.Need {
 	kind := q.id.Type()
 	scope := q.scope()
 	switch {
-	case q.Class == "subscription list": // shows those in which the caller may do something
+	case q.Class == "subscription list", q.Class == "resource list": // shows those for which the caller has a right
 		return nil
+	case q.Class == "move":
+		return q.moveNeeds()
+	case q.Class == "tags":
+		return []rights.Need{{Action: rights.Action(q.Method, tagsOf, ""), Scope: scope}}
 	case q.Class == "permissions":
 		return []rights.Need{{Action: permissions + "/read", Scope: scope}}
 	case q.Class == "provider":

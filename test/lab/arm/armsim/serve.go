@@ -52,8 +52,18 @@ func (c *Cloud) answer(w http.ResponseWriter, r *http.Request, q *request, conte
 	in := c.inside
 	h := w.Header()
 	in.headers(h, r)
+	if missing := in.missing(q, true); missing != nil {
+		in.note(q, http.StatusNotFound)
+		missing.write(w, q.id, q.Method)
+		return false, false
+	}
 	var a *answer
 	refused := c.admit(h, q, content)
+	if missing := in.missing(q, false); missing != nil && refused == nil {
+		in.note(q, http.StatusNotFound)
+		missing.write(w, q.id, q.Method)
+		return false, false
+	}
 	if refused == nil {
 		a, refused = in.refuse(q)
 	}
@@ -118,6 +128,9 @@ func (c *Cloud) admit(h http.Header, q *request, content []byte) *reply.Error {
 	}
 	if q.id.Group != "" && in.World.Group(q.id.Subscription, q.id.Group) == nil {
 		return reply.ResourceGroupNotFound(q.id.Group)
+	}
+	if refused := in.inMove(q); refused != nil {
+		return refused
 	}
 	return in.locked(q)
 }
@@ -222,15 +235,21 @@ func (in *Inside) headers(h http.Header, r *http.Request) {
 	h.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
 }
 
+// ofARM are the calls that ARM serves itself, of any type of resources.
+var ofARM = map[string]func(*Inside, *request) (*answer, *reply.Error){
+	"permissions": (*Inside).permissions, "resource list": (*Inside).resources, "tags": (*Inside).tags, "move": (*Inside).move,
+}
+
 // do passes the call on to its provider.
 func (in *Inside) do(q *request) (*answer, *reply.Error) {
+	if serve, ok := ofARM[q.Class]; ok {
+		return serve(in, q)
+	}
 	switch {
 	case strings.HasSuffix(q.Class, "operation"):
 		return in.operation(q)
 	case strings.HasPrefix(q.Class, "subscription"), strings.HasPrefix(q.Class, "group"):
 		return in.place(q)
-	case q.Class == "permissions":
-		return in.permissions(q)
 	case q.isPart():
 		return in.part(q)
 	case strings.HasPrefix(q.Class, "vm"):

@@ -11,6 +11,7 @@
 //	view.go      how a VM is shown
 //	guest.go     the seam to a guest
 //	copy.go      VMs that are there without a PUT
+//	byhand.go    what people do beside us: moves, disks of their own
 //	disks.go, images.go, skus.go, bootlog.go
 package compute
 
@@ -64,8 +65,12 @@ type Faults struct {
 	LateReady bool
 	// LeaveDisks has the cascade of a deletion leave disks.
 	LeaveDisks bool
+	// UntaggedDisks has new disks lack the tags of their VM.
+	UntaggedDisks bool
 	// RefuseInline is a cloud that knows no networkInterfaceConfigurations on a VM [I].
 	RefuseInline bool
+	// HideVMID is a cloud that does not tell vmId.
+	HideVMID bool
 	// IgnorePreconditions is a cloud that ignores If-None-Match, whatever the api-version.
 	IgnorePreconditions bool
 }

@@ -74,7 +74,8 @@ func (c *Compute) makeDisks(m *machine) {
 	c.diskState(m, "Attached")
 }
 
-// disk is a disk as ARM shows it. It does not get the VM's tags: only some api-versions do that [I].
+// disk is a disk as ARM shows it. It gets the VM's tags when it is made with the VM, and no later ones (terraform-provider-azurerm
+// #8162, azure-sdk-for-js #17787).
 func (c *Compute) disk(m *machine, d doc.Object) doc.Object {
 	kind := doc.Text(d, "managedDisk", "storageAccountType")
 	if kind == "" {
@@ -89,12 +90,14 @@ func (c *Compute) disk(m *machine, d doc.Object) doc.Object {
 		"location": doc.Text(m.r.Body, "location"), "sku": doc.Object{"name": kind, "tier": "Premium"},
 		"properties": doc.Object{
 			"creationData": doc.Object{"createOption": doc.Text(d, "createOption")}, "diskSizeGB": gb, "diskSizeBytes": gb << 30,
-			"provisioningState": "Succeeded", "timeCreated": world.Time(c.World.Clock.Now()), "uniqueId": c.World.UUID(),
-			"encryption": doc.Object{"type": "EncryptionAtRestWithPlatformKey"}, "networkAccessPolicy": "AllowAll",
 		},
 	}
+	c.shapeDisk(body)
 	if zones := doc.Texts(m.r.Body, "zones"); zones != nil {
 		body["zones"] = texts(zones...)
+	}
+	if tags := doc.Of(m.r.Body, "tags"); tags != nil && !c.Faults.UntaggedDisks {
+		body["tags"] = doc.Clone(tags)
 	}
 	if os := doc.Text(d, "osType"); os != "" {
 		doc.Set(body, os, "properties", "osType")

@@ -15,6 +15,9 @@ func (c *Compute) View(r *world.Resource, version string, instance bool) doc.Obj
 	if version >= etagsSince {
 		body["etag"] = r.Etag()
 	}
+	if c.Faults.HideVMID {
+		doc.Remove(body, "properties", "vmId")
+	}
 	m := c.machines[r.ID.Key()]
 	if m != nil && m.extended {
 		body["resources"] = doc.Objects(c.Parts(r.ID, Extension)...)
@@ -25,13 +28,13 @@ func (c *Compute) View(r *world.Resource, version string, instance bool) doc.Obj
 	return body
 }
 
-// Status is a VM in the list with statusOnly=true: who it is, and its statuses [D]. It is the only list with power states.
+// Status is a VM in the list with statusOnly=true: who it is, and its statuses [D]. It is the only list with power states. It has
+// no tags (azure-sdk-for-go #18565) [V]; whether it has vmId no source says, so it has none [I].
 func (c *Compute) Status(r *world.Resource) doc.Object {
 	body := doc.Object{
 		"id": c.World.Shown(r.ID), "name": r.ID.Name(), "type": VM, "location": doc.Text(r.Body, "location"),
-		"properties": doc.Object{"vmId": doc.Text(r.Body, "properties", "vmId")},
+		"properties": doc.Object{"provisioningState": doc.Text(r.Body, "properties", "provisioningState")},
 	}
-	doc.Set(body, r.Body["properties"].(doc.Object)["provisioningState"], "properties", "provisioningState")
 	if c.machines[r.ID.Key()] != nil {
 		doc.Set(body, doc.Object{"statuses": c.InstanceView(r.ID)["statuses"]}, "properties", "instanceView")
 	}

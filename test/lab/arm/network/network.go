@@ -6,6 +6,7 @@
 //	inline.go     NICs that compute makes and removes with a VM
 //	public.go     public addresses
 //	addresses.go  subnets and their addresses
+//	byhand.go     what people do beside us: moves, NICs and addresses of their own
 package network
 
 import (

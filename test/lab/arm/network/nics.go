@@ -14,12 +14,16 @@ func (n *Network) Put(id doc.ID, body doc.Object) (created bool, op *world.Opera
 		return false, nil, refused
 	}
 	old := n.World.Find(id)
+	var before doc.Object
+	if old != nil {
+		before = old.Body
+	}
 	if old != nil && doc.Text(old.Body, "properties", "provisioningState") == "Updating" {
 		return false, nil, reply.LockedByAnother(id.String())
 	}
 	r := n.World.Put(id, n.shape(id, body))
 	if old != nil {
-		n.keep(r.Body, body)
+		n.keep(r.Body, before)
 	}
 	op = n.World.Begin(id, doc.Text(body, "location"))
 	end, failure := "Succeeded", (*reply.Error)(nil)
@@ -51,9 +55,9 @@ func (n *Network) Unready(nic *world.Resource, vm doc.ID) *reply.Error {
 }
 
 // keep has a NIC that is replaced keep what only the platform writes.
-func (n *Network) keep(body, sent doc.Object) {
+func (n *Network) keep(body, before doc.Object) {
 	for _, field := range []string{"virtualMachine", "macAddress", "resourceGuid"} {
-		if v := doc.Get(sent, "properties", field); v != nil {
+		if v := doc.Get(before, "properties", field); v != nil {
 			doc.Set(body, v, "properties", field)
 		}
 	}

@@ -16,6 +16,7 @@ func (n *Network) public(user string, vm doc.ID, location string, config doc.Obj
 	id := doc.Resource(vm.Subscription, vm.Group, Provider, "publicIPAddresses", doc.Text(config, "name")+"-"+n.World.Suffix(8))
 	properties := doc.Clone(doc.Of(config, "properties"))
 	doc.Set(properties, "Succeeded", "provisioningState")
+	doc.Set(properties, n.World.UUID(), "resourceGuid") // [D publicIpAddress.json: the GUID of the resource, read-only]
 	doc.Set(properties, user, "ipConfiguration", "id")
 	body := doc.Object{"location": location, "sku": doc.Clone(doc.Of(config, "sku")), "properties": properties}
 	if tags := doc.Of(config, "tags"); tags != nil {

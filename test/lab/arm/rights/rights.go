@@ -36,6 +36,19 @@ func (r *Rights) Revoke(object string) {
 	r.grants = slices.DeleteFunc(r.grants, func(g grant) bool { return g.object == object })
 }
 
+// Suspend takes all roles of a principal away, and returns what gives them back.
+func (r *Rights) Suspend(object string) (giveBack func()) {
+	all := slices.Clone(r.grants)
+	r.Revoke(object)
+	return func() {
+		for _, g := range all {
+			if g.object == object {
+				r.grants = append(r.grants, g)
+			}
+		}
+	}
+}
+
 // Used lists the actions that a principal's calls needed and had.
 func (r *Rights) Used(object string) []string { return slices.Sorted(maps.Keys(r.used[object])) }
 
@@ -68,6 +81,20 @@ func (r *Rights) May(object string, need Need) bool {
 		return g.object == object && (g.scope == "" || scope == g.scope || strings.HasPrefix(scope, g.scope+"/")) &&
 			slices.ContainsFunc(g.actions, func(pattern string) bool { return matches(pattern, need.Action) })
 	})
+}
+
+// CheckWithin refuses a call for whose need there is no right at its scope, above it, or at anything below it.
+func (r *Rights) CheckWithin(c Client, need Need) *reply.Error {
+	below := doc.Key(need.Scope) + "/"
+	some := slices.ContainsFunc(r.grants, func(g grant) bool {
+		return g.object == c.Object && strings.HasPrefix(g.scope, below) &&
+			slices.ContainsFunc(g.actions, func(pattern string) bool { return matches(pattern, need.Action) })
+	})
+	if some {
+		r.note(c.Object, need.Action)
+		return nil
+	}
+	return r.Check(c, need)
 }
 
 // Of are the actions that a principal has at a scope, one list for each role.

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
@@ -96,3 +97,23 @@ func diskNames(p doc.Object) []doc.Object {
 	}
 	return all
 }
+
+// ofDisk are the rules of the PUT of a disk alone, as far as the simulator knows it [D Disks - Create Or Update].
+var ofDisk = slices.Concat(front, frontVM, []Rule{
+	{"disk name", func(r Request) *reply.Error { return named("disk.name", r.ID.Name()) }},
+	{"creation data", func(r Request) *reply.Error {
+		if r.Create && doc.Text(r.Body, "properties", "creationData", "createOption") != "Empty" {
+			return reply.InvalidParameter("disk.creationData.createOption", "Only empty disks are made alone in this simulator.")
+		}
+		return nil
+	}},
+	{"disk.diskSizeGB", func(r Request) *reply.Error {
+		if r.Create && !doc.Has(r.Body, "properties", "diskSizeGB") {
+			return reply.InvalidParameter("disk.diskSizeGB", "Required parameter 'disk.diskSizeGB' is missing (null).")
+		}
+		return sized("disk.diskSizeGB", doc.Of(r.Body, "properties"), largestDataDisk)
+	}},
+})
+
+// CheckDisk returns the first rule's refusal.
+func CheckDisk(r Request) *reply.Error { return check(ofDisk, r) }

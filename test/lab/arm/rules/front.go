@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
@@ -19,7 +20,12 @@ var regions = strings.Fields("westeurope northeurope uksouth francecentral germa
 var zonesOf = map[string][]string{"westus": {}, "usgovarizona": {}}
 
 // front are what ARM itself refuses before it asks a provider, of all types of resources.
-var front = []Rule{
+var front = slices.Concat(frontPlace, frontTags)
+
+// CheckTags returns the first refusal of a body's tags.
+func CheckTags(r Request) *reply.Error { return check(frontTags, r) }
+
+var frontPlace = []Rule{
 	{"location", func(r Request) *reply.Error {
 		if r.Create && doc.Text(r.Body, "location") == "" {
 			return reply.New(http.StatusBadRequest, "LocationRequired", "The location property is required for this definition.") // [V]
@@ -34,6 +40,10 @@ var front = []Rule{
 		}
 		return nil
 	}},
+}
+
+// frontTags are the limits of tags [D tag-resources]: 50 tags, names of 512 and values of 256 characters.
+var frontTags = []Rule{
 	{"number of tags", func(r Request) *reply.Error {
 		if n := len(doc.Of(r.Body, "tags")); n > mostTags {
 			return reply.New(400, "TagsLimitExceeded", "The number of tags on the resource is '%d'. The limit is '%d'.", n, mostTags)
@@ -48,14 +58,14 @@ var front = []Rule{
 		return nil
 	}),
 	tags("length of tag names", func(name, _ string) *reply.Error {
-		if len(name) > longestTag {
+		if characters(name) > longestTag {
 			return reply.New(400, "InvalidTagName", "Tag name too large. Following tag name '%s' exceeded the maximum length. Maximum "+
 				"allowed length for tag name - '%d' characters.", name, longestTag)
 		}
 		return nil
 	}),
 	tags("length of tag values", func(_, value string) *reply.Error {
-		if len(value) > longestTagged {
+		if characters(value) > longestTagged {
 			return reply.New(400, "InvalidTagValueLength", "Tag value too large. Following tag value '%s' exceeded the maximum length. "+
 				"Maximum allowed length for tag value - '%d' characters.", value, longestTagged)
 		}
@@ -109,6 +119,9 @@ var frontVM = []Rule{
 
 // region is a location's name without blanks and capital letters.
 func region(location string) string { return strings.ToLower(strings.ReplaceAll(location, " ", "")) }
+
+// characters counts a text as .NET does, in which ARM is written: in units of UTF-16 [I].
+func characters(text string) int { return len(utf16.Encode([]rune(text))) }
 
 func tags(name string, check func(name, value string) *reply.Error) Rule {
 	return Rule{Name: name, Check: func(r Request) *reply.Error {

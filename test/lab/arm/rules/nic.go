@@ -88,6 +88,8 @@ var nicRules = append([]Rule{
 type adapter struct {
 	name string
 	body doc.Object // its properties
+	// whole has its tags, too, if it is described in the PUT of a VM.
+	whole doc.Object
 }
 
 // inlineRules are those of the NICs that the PUT of a VM describes.
@@ -105,6 +107,15 @@ var inlineRules = append([]Rule{
 		}
 		return nil
 	}},
+	{"tags of NICs", func(r Request) *reply.Error {
+		for _, nic := range inlineOf(r) {
+			if refused := checkTagsOf(nic.whole); refused != nil {
+				return refused
+			}
+		}
+		return nil
+	}},
+	eachPublic("tags of public addresses", checkTagsOf),
 	eachPublic("names of public addresses", func(config doc.Object) *reply.Error { return resourceNamed(doc.Text(config, "name")) }),
 	eachPublic("domain label", func(config doc.Object) *reply.Error {
 		label := doc.Text(config, "properties", "dnsSettings", "domainNameLabel")
@@ -120,10 +131,13 @@ var domainLabel = regexp.MustCompile(`^[a-z][a-z0-9-]{1,61}[a-z0-9]$`)
 
 func inlineOf(r Request) (all []adapter) {
 	for _, nic := range doc.List(r.Body, "properties", "networkProfile", "networkInterfaceConfigurations") {
-		all = append(all, adapter{name: doc.Text(nic, "name"), body: doc.Of(nic, "properties")})
+		all = append(all, adapter{name: doc.Text(nic, "name"), body: doc.Of(nic, "properties"), whole: nic})
 	}
 	return all
 }
+
+// checkTagsOf has what is made with a VM keep the limits of tags: the network provider makes it by a PUT of its own [I].
+func checkTagsOf(made doc.Object) *reply.Error { return CheckTags(Request{Body: made}) }
 
 func eachPublic(name string, check func(doc.Object) *reply.Error) Rule {
 	return Rule{Name: name, Check: func(r Request) *reply.Error {

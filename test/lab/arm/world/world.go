@@ -120,12 +120,26 @@ func (w *World) Remove(id doc.ID) {
 	}
 }
 
-// Kind selects a type of resources, in a group or, if it has no group, in the whole subscription. Under is the key of the
-// resource that they are parts of.
+// Move gives a resource another id, as a move to another group does. Lists hear of it as late as of the end of one resource and
+// the beginning of another.
+func (w *World) Move(r *Resource, to doc.ID) {
+	left := *r
+	left.Body, left.gone = doc.Clone(r.Body), w.Clock.Now()
+	w.drop(r)
+	if w.Lag.List > 0 {
+		w.past = append(w.past, &left)
+	}
+	r.ID, r.born = to, w.Clock.Now()
+	r.version++
+	w.add(r)
+}
+
+// Kind selects a type of resources, or all types if it has none, in a group or, if it has no group, in the whole subscription.
+// Under is the key of the resource that they are parts of.
 type Kind struct{ Type, Subscription, Group, Under string }
 
 func (k Kind) has(id doc.ID) bool {
-	return id.Is(k.Type) && (k.Subscription == "" || doc.Same(id.Subscription, k.Subscription)) &&
+	return (k.Type == "" || id.Is(k.Type)) && (k.Subscription == "" || doc.Same(id.Subscription, k.Subscription)) &&
 		(k.Group == "" || doc.Same(id.Group, k.Group)) && (k.Under == "" || strings.HasPrefix(id.Key(), k.Under+"/"))
 }
 
@@ -152,7 +166,11 @@ func (w *World) All(of Kind) []*Resource {
 
 // Each tells of what exists, in no order: among thousands, to put them in order takes most of the time.
 func (w *World) Each(of Kind, tell func(*Resource)) {
-	for _, r := range w.byType[strings.ToLower(of.Type)] {
+	among := w.byType[strings.ToLower(of.Type)]
+	if of.Type == "" {
+		among = w.resources
+	}
+	for _, r := range among {
 		if of.has(r.ID) {
 			tell(r)
 		}
