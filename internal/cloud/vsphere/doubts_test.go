@@ -105,7 +105,7 @@ func TestTasksPlaceGone(t *testing.T) {
 			record := running(t, v.account(), m).Record
 			m.Existed = true
 			if c.known {
-				m.Record = record
+				m.Record = *record
 			}
 			if c.moved {
 				v.Update(v.VM(m.Name).Reference(), types.PropertyChange{Name: "config.instanceUuid", Val: ""})

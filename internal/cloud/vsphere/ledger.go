@@ -124,12 +124,12 @@ func (w *work) postpone(err error, now time.Time) {
 	w.failed, w.notBefore, w.failures = err, now.Add(pause), w.failures+1
 }
 
-// record is what to keep of what the vCenter calls the VM.
-func (w work) record() infrav1.VSphereRecord {
+// record is what to keep of what the vCenter calls the VM; nil if no VM is known.
+func (w work) record() *cloud.Record {
 	if w.object.Value == "" || len(w.object.Value) > maxReference {
-		return infrav1.VSphereRecord{}
+		return nil
 	}
-	return infrav1.VSphereRecord{Reference: w.object.Value, Folder: w.folder}
+	return &cloud.Record{VSphere: infrav1.VSphereRecord{Reference: w.object.Value, Folder: w.folder}}
 }
 
 // believe takes over what an earlier process has kept, unless this one knows better.

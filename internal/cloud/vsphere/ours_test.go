@@ -15,9 +15,9 @@ import (
 )
 
 // recorded is what is to be kept of a machine's VM.
-func (v *stage) recorded(name string) cloud.Record {
+func (v *stage) recorded(name string) *cloud.Record {
 	v.t.Helper()
-	return cloud.Record{VSphere: infrav1.VSphereRecord{
+	return &cloud.Record{VSphere: infrav1.VSphereRecord{
 		Reference: v.VM(name).Reference().Value, Folder: v.FolderOf(name).Reference().Value,
 	}}
 }
@@ -53,7 +53,7 @@ func TestRecordNeedsAllMarks(t *testing.T) {
 			expect.Got(a.Ensure(t.Context(), m))(t)
 			expect.Same(t, "clones", 1, v.Calls()["CloneVM_Task"])
 			m.Existed = true
-			expect.Same(t, "Record", cloud.Record{}, expect.Got(a.Observe(t.Context(), m))(t).Record)
+			expect.Same(t, "Record", (*cloud.Record)(nil), expect.Got(a.Observe(t.Context(), m))(t).Record)
 			err := expect.ErrorOf(a.Delete(t.Context(), m))
 			cloudtest.WantError(t, err, cloud.Denied, infrav1.NameTakenReason)
 			expect.Says(t, "Delete", err, "does not have all of its marks")
@@ -67,7 +67,7 @@ func TestRecordNeedsAllMarks(t *testing.T) {
 func TestOursByReference(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")
-	m.Record = running(t, v.account(), m).Record
+	m.Record = *running(t, v.account(), m).Record
 	v.SetExtra(m.Name, markOwner, "default/other")
 	v.SetExtra(m.Name, markProviderID, "")
 	a := v.account()
@@ -76,7 +76,7 @@ func TestOursByReference(t *testing.T) {
 	vm := expect.Got(a.Observe(t.Context(), m))(t)
 	expect.Same(t, "State", cloud.Running, vm.State)
 	expect.Says(t, "Detail", errors.New(vm.Detail), "marks are missing on the VM")
-	expect.Same(t, "Record", m.Record, vm.Record)
+	expect.Same(t, "Record", m.Record, *vm.Record)
 	deleted(t, a, m)
 	expect.Same(t, "VMs", 0, len(v.VMs()))
 }
@@ -86,7 +86,7 @@ func TestForeignReference(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")
 	v.Occupy("foreign")
-	m.Record, m.Existed = v.recorded("foreign"), true
+	m.Record, m.Existed = *v.recorded("foreign"), true
 	err := expect.ErrorOf(v.account().Delete(t.Context(), m))
 	cloudtest.WantError(t, err, cloud.Denied, infrav1.NameTakenReason)
 	expect.Says(t, "Delete", err, "has another instance UUID")
@@ -107,7 +107,7 @@ func TestRegisteredAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
-			m.Record, m.Existed = running(t, a, m).Record, true
+			m.Record, m.Existed = *running(t, a, m).Record, true
 			folder := v.FolderOf(m.Name).Reference()
 			v.Unregister(m.Name)(folder)
 			a = next(v, a)
@@ -145,7 +145,7 @@ func TestGoneInTheSamePass(t *testing.T) {
 	given := permissionsOfPage(t, v)
 	p := &proof{stage: v, given: given}
 	m := v.machine("m")
-	record := running(t, v.account(), m).Record
+	record := *running(t, v.account(), m).Record
 	m.Existed = true
 	v.Remove(m.Name)
 	a := v.account()

@@ -167,7 +167,7 @@ func (n *counted) prove(t *testing.T, what deed, life string, record bool) {
 	p := newProof(t, life)
 	vm := expect.Got(p.a.Observe(t.Context(), p.m))(t)
 	if record {
-		p.m.Record = vm.Record
+		p.m.Record = *vm.Record
 	}
 	if life == "in deletion" {
 		expect.Got(p.a.Delete(t.Context(), p.m))(t)

@@ -23,7 +23,7 @@ func (a *account) inTurn(ctx context.Context, m cloud.Machine, want goal) (cloud
 	defer leave()
 	vm, err := a.pursue(ctx, m, want)
 	if err == nil {
-		vm.Record.VSphere = a.ledger.recall(m).record()
+		vm.Record = a.ledger.recall(m).record()
 	}
 	return vm, a.waiting.note(m.Key, err)
 }
