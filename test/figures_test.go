@@ -125,7 +125,6 @@ var figures = map[string]string{
 	"internal/cloud/vsphere.firstSnapshot":        "1m0s",
 	"internal/cloud/vsphere.gatherTasks":          "3s",
 	"internal/cloud/vsphere.keepGone":             "1m0s",
-	"internal/cloud/vsphere.keepGrounds":          "1m0s",
 	"internal/cloud/vsphere.lastPause":            "5m0s",
 	"internal/cloud/vsphere.lateRequest":          "30s",
 	"internal/cloud/vsphere.leaveTimeout":         "5s",

@@ -41,17 +41,17 @@ func TestPermit(t *testing.T) {
 		permits []Permission
 		want    bool
 	}{
-		"on itself":               {[]Permission{{On: template, Privileges: all, Propagate: false}}, true},
-		"inherited":               {[]Permission{{On: datacenter, Privileges: all, Propagate: true}}, true},
-		"not propagated":          {[]Permission{{On: template, Privileges: none, Propagate: false}, {On: datacenter, Privileges: all, Propagate: false}}, false},
-		"itself before inherited": {[]Permission{{On: template, Privileges: none, Propagate: false}, {On: folder, Privileges: all, Propagate: true}}, false},
-		"the nearest":             {[]Permission{{On: datacenter, Privileges: all, Propagate: true}, {On: folder, Privileges: none, Propagate: true}}, false},
-		"past one of its own":     {[]Permission{{On: datacenter, Privileges: all, Propagate: true}, {On: folder, Privileges: none, Propagate: false}}, true},
+		"on itself":               {[]Permission{{template, all, false, false}}, true},
+		"inherited":               {[]Permission{{datacenter, all, true, false}}, true},
+		"not propagated":          {[]Permission{{template, none, false, false}, {datacenter, all, false, false}}, false},
+		"itself before inherited": {[]Permission{{template, none, false, false}, {folder, all, true, false}}, false},
+		"the nearest":             {[]Permission{{datacenter, all, true, false}, {folder, none, true, false}}, false},
+		"past one of its own":     {[]Permission{{datacenter, all, true, false}, {folder, none, false, false}}, true},
 	} {
 		o.Permit(given.permits...)
 		expect.Same(t, name, given.want, expect.Got(roleAnswers(t, c, privilege, template))(t))
 	}
-	o.Permit(Permission{On: datacenter, Privileges: all, Propagate: false})
+	o.Permit(Permission{datacenter, all, false, false})
 	if _, err := roleAnswers(t, c, privilege, template); !soap.IsSoapFault(err) {
 		t.Errorf("an object without a permission can be asked for: %v", err)
 	}

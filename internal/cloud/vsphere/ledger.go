@@ -124,7 +124,7 @@ func (w *work) postpone(err error, now time.Time) {
 	w.failed, w.notBefore, w.failures = err, now.Add(pause), w.failures+1
 }
 
-// record is what to keep of what the vCenter calls the VM; nil if it is not known.
+// record is what to keep of what the vCenter calls the VM; nil if no VM is known.
 func (w work) record() *cloud.Record {
 	if w.object.Value == "" || len(w.object.Value) > maxReference {
 		return nil

@@ -2,7 +2,6 @@ package vsphere
 
 import (
 	"errors"
-	"flag"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,11 +15,10 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/proved"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
-
-var everyProof = flag.Bool("proved", false, "each thing that people do to a VM, at each stage of its life, with and without its record")
 
 // proof is a machine with a VM, to which something is done before it is deleted.
 type proof struct {
@@ -214,7 +212,7 @@ func TestGoneIsProved(t *testing.T) {
 		for _, what := range deeds {
 			for _, life := range lives {
 				for _, record := range []bool{true, false} {
-					if !*everyProof && (!what.short || life != "after a restart" || !record) {
+					if !proved.All() && (!what.short || life != "after a restart" || !record) {
 						continue
 					}
 					name := strings.Join([]string{what.name, life, map[bool]string{true: "record kept", false: "record lost"}[record]}, ", ")

@@ -1,0 +1,164 @@
+package vsphere
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+)
+
+// recorded is what is to be kept of a machine's VM.
+func (v *stage) recorded(name string) *cloud.Record {
+	v.t.Helper()
+	return &cloud.Record{VSphere: infrav1.VSphereRecord{
+		Reference: v.VM(name).Reference().Value, Folder: v.FolderOf(name).Reference().Value,
+	}}
+}
+
+// TestRecordIsKept: the references of a VM are told from the first sight with all marks on, and follow the VM into another folder.
+func TestRecordIsKept(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	runs := running(t, a, m)
+	expect.Same(t, "of a VM that runs", v.recorded(m.Name), runs.Record)
+	limitedAway(v, m)
+	moved := v.recorded(m.Name)
+	m.Existed = true
+	expect.Same(t, "of one that was moved", moved, expect.Got(v.account().Observe(t.Context(), m))(t).Record)
+	expect.Same(t, "while it goes", moved, expect.Got(v.account().Delete(t.Context(), m))(t).Record)
+}
+
+// TestRecordNeedsAllMarks: a VM without a mark is not remembered, and not deleted: the machine says how to end that.
+func TestRecordNeedsAllMarks(t *testing.T) {
+	for mark, change := range map[string]func(*stage, string){
+		"owner":      func(v *stage, name string) { v.SetExtra(name, markOwner, "default/other") },
+		"providerID": func(v *stage, name string) { v.SetExtra(name, markProviderID, "") },
+		"id": func(v *stage, name string) {
+			v.Update(v.VM(name).Reference(), types.PropertyChange{Name: "config.instanceUuid", Val: "another"})
+		},
+	} {
+		t.Run(mark, func(t *testing.T) {
+			v := newStage(t)
+			m := v.machine("m")
+			running(t, v.account(), m)
+			change(v, m.Name)
+			a := v.account()
+			expect.Got(a.Ensure(t.Context(), m))(t)
+			expect.Same(t, "clones", 1, v.Calls()["CloneVM_Task"])
+			m.Existed = true
+			expect.Same(t, "Record", (*cloud.Record)(nil), expect.Got(a.Observe(t.Context(), m))(t).Record)
+			err := expect.ErrorOf(a.Delete(t.Context(), m))
+			cloudtest.WantError(t, err, cloud.Denied, infrav1.NameTakenReason)
+			expect.Says(t, "Delete", err, "does not have all of its marks")
+			expect.Says(t, "Delete", err, "remove the finalizer "+infrav1.MachineFinalizer)
+			expect.Same(t, "VMs", []string{m.Name}, v.VMs())
+		})
+	}
+}
+
+// TestOursByReference: a VM with the reference and the id of the machine's is looked after, whatever its marks say, and deleted.
+func TestOursByReference(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	m.Record = *running(t, v.account(), m).Record
+	v.SetExtra(m.Name, markOwner, "default/other")
+	v.SetExtra(m.Name, markProviderID, "")
+	a := v.account()
+	watched(t, a)
+	m.Existed = true
+	vm := expect.Got(a.Observe(t.Context(), m))(t)
+	expect.Same(t, "State", cloud.Running, vm.State)
+	expect.Says(t, "Detail", errors.New(vm.Detail), "marks are missing on the VM")
+	expect.Same(t, "Record", m.Record, *vm.Record)
+	deleted(t, a, m)
+	expect.Same(t, "VMs", 0, len(v.VMs()))
+}
+
+// TestForeignReference: an object that has the kept reference and another id is neither touched nor taken for gone.
+func TestForeignReference(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	v.Occupy("foreign")
+	m.Record, m.Existed = *v.recorded("foreign"), true
+	err := expect.ErrorOf(v.account().Delete(t.Context(), m))
+	cloudtest.WantError(t, err, cloud.Denied, infrav1.NameTakenReason)
+	expect.Says(t, "Delete", err, "has another instance UUID")
+	running(t, v.account(), v.machine("m"))
+	a := v.account()
+	expect.Same(t, "Record, as the VM has all marks", v.recorded(m.Name), expect.Got(a.Observe(t.Context(), m))(t).Record)
+	deleted(t, a, m)
+	expect.Same(t, "VMs", []string{"foreign"}, v.VMs())
+}
+
+// TestRegisteredAnew: a VM that was taken out of the inventory and put back has another reference. It is found by its id, between
+// two looks and by the next process.
+func TestRegisteredAnew(t *testing.T) {
+	for name, next := range map[string]func(*stage, *account) *account{
+		"between two looks":     func(_ *stage, a *account) *account { return a },
+		"between two processes": func(v *stage, _ *account) *account { return v.account() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newStage(t)
+			a, m := v.account(), v.machine("m")
+			m.Record, m.Existed = *running(t, a, m).Record, true
+			folder := v.FolderOf(m.Name).Reference()
+			v.Unregister(m.Name)(folder)
+			a = next(v, a)
+			vm := expect.Got(a.Observe(t.Context(), m))(t)
+			expect.Same(t, "it is kept anew", []bool{true, true}, []bool{v.recorded(m.Name).VSphere == vm.Record.VSphere, vm.Record.VSphere != m.Record.VSphere})
+			deleted(t, a, m)
+			expect.Same(t, "VMs", 0, len(v.VMs()))
+		})
+	}
+}
+
+// TestNotDestroyedButHidden: while the VM is being destroyed, the account loses its right to see it, and the task fails. The
+// inventory does not have it any more, and it is there.
+func TestNotDestroyedButHidden(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	running(t, a, m)
+	watched(t, a)
+	m.Existed = true
+	later := tasksClock(a)
+	vm := v.VM(m.Name).Reference()
+	failed := v.task()
+	a.ledger.begin(m, job{act: destroying, task: failed, vm: vm, begun: a.now(), state: types.TaskInfoStateRunning})
+	v.Permit(vcenter.Permission{On: vm, NoAccess: true}, vcenter.Permission{On: v.Client.ServiceContent.RootFolder, Propagate: true})
+	for range 3 {
+		_, err := a.Delete(t.Context(), m)
+		expect.Same(t, "it is let go", false, errors.Is(err, cloud.ErrNotFound))
+		later(time.Second)
+	}
+}
+
+// TestGoneInTheSamePass: a VM is gone if its reference and its folder say so now. What could be seen a moment ago proves nothing.
+func TestGoneInTheSamePass(t *testing.T) {
+	v := newPrivileged(t)
+	given := permissionsOfPage(t, v)
+	p := &proof{stage: v, given: given}
+	m := v.machine("m")
+	record := *running(t, v.account(), m).Record
+	m.Existed = true
+	v.Remove(m.Name)
+	a := v.account()
+	watched(t, a)
+	p.permit(given)
+	for _, m.Record = range []cloud.Record{record, {}} {
+		_, err := a.Observe(t.Context(), m)
+		expect.Same(t, "it is gone", true, errors.Is(err, cloud.ErrNotFound))
+		back := p.without("capwin-machines")
+		err = expect.ErrorOf(a.Delete(t.Context(), m))
+		cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
+		expect.Says(t, "Delete", err, "remove the finalizer "+infrav1.MachineFinalizer)
+		back(p)
+		a = v.account()
+	}
+}
