@@ -3,7 +3,6 @@ package crash
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -23,8 +22,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// Here the right to see VMs is taken away from our account before an effect, and comes back later: the vCenter's permission on the
-// folder, Azure's role assignment. What an account may not see is not gone.
+// Here the right to see VMs is taken away from our account before an effect, and comes back later: the permission on the folder in
+// the vCenter, the role assignment in Azure. What an account may not see is not gone.
 
 // row is one life of that matrix.
 type row struct {
@@ -273,7 +272,7 @@ func TestCrashHiddenInAzure(t *testing.T) {
 	counts := &tally{}
 	t.Run("rows", func(t *testing.T) {
 		for _, one := range proved.Rows(rowsOf(effectsInAzure, "azure PUT vm #1", false), 2) {
-			t.Run(fmt.Sprint(one), func(t *testing.T) {
+			t.Run(one.String(), func(t *testing.T) {
 				t.Parallel()
 				hiddenInAzure(t, one, counts)
 			})

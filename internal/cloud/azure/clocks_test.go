@@ -12,8 +12,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/proved"
 )
 
-// TestProvedRestart: a process asks for a VM and dies; so long after that a new one, whose clock is not Azure's, deletes the machine.
-// Lists are half a minute late, and answers on one VM ten seconds. The VM is removed, whatever clocks say.
+// TestProvedRestart: a process asks for a VM and dies; so long after that a new one, whose clock is not Azure's, deletes the
+// machine. Lists are half a minute late, and answers on one VM ten seconds. The VM is removed, whatever clocks say.
 func TestProvedRestart(t *testing.T) {
 	runs, leaked := 0, 0
 	for _, ahead := range proved.Clocks() {
