@@ -22,8 +22,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// Here the right to see VMs is taken away from our account before an effect, and comes back later: the permission on the folder in
-// the vCenter, the role assignment in Azure. What an account may not see is not gone.
+// Here the right to see VMs is taken away from our account before an effect, and comes back later: the permission on the folder
+// in the vCenter, the role assignment in Azure. What an account may not see is not gone.
 
 // row is one life of that matrix.
 type row struct {
@@ -199,6 +199,8 @@ func named(s world.State) bool {
 }
 
 // TestCrashHidden takes the permission on the folder away.
+//
+//nolint:tparallel // the figures come after all rows
 func TestCrashHidden(t *testing.T) {
 	t.Parallel()
 	if shared == nil {
@@ -264,6 +266,8 @@ func permissions(t *testing.T, o *vcenter.Owner, hidden bool) (all []vcenter.Per
 }
 
 // TestCrashHiddenInAzure takes the role assignment away.
+//
+//nolint:tparallel // the figures come after all rows
 func TestCrashHiddenInAzure(t *testing.T) {
 	t.Parallel()
 	if shared == nil {
