@@ -60,6 +60,13 @@ test-race: servers ## Run all tests under the race detector (needs a C compiler)
 test-faults: servers ## Have each call of the API servers fail alone, with each kind of error, and kill the controllers at each effect alone, in the lives of machines; takes 10 minutes
 	$(GO_TEST) ./test/crash -count=1 -run "^Test(Faults|Crash)$$" -v -timeout 30m -args -every-fault
 
+# A package whose tests have such a matrix takes the flag from test/proved, and stands here.
+PROVED := ./test/crash ./internal/cloud/vsphere ./internal/cloud/azure
+
+.PHONY: test-proved
+test-proved: servers ## Run all rows of the matrices that hold our promises against crashes, wrong clocks and lost rights; takes 20 minutes
+	$(GO_TEST) $(PROVED) -count=1 -run 'Proved|Crash|Contract' -v -timeout 60m -args -proved
+
 .PHONY: test-cloudbase-init
 test-cloudbase-init: ## Run the real cloudbase-init on our user data (needs python3 with venv, and PyPI once)
 	go test -count=1 -tags cloudbaseinit ./test/cloudbaseinit
@@ -118,7 +125,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-twins test-machines
+NIGHTLY := test-mutants test-twins test-machines test-proved
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed

@@ -44,8 +44,8 @@ func (s *skewed) hear(answer http.Header, sent, got time.Time) {
 	})
 }
 
-// aheadOf is by how much our clock is ahead at least; it is negative if it is behind. The server wrote its time, without fractions
-// of a second, at any moment between question and answer.
+// aheadOf is by how much our clock is ahead at least; it is negative if it is behind. The server wrote its time, without
+// fractions of a second, at any moment between question and answer.
 func aheadOf(said, sent, got time.Time) time.Duration {
 	switch earliest, latest := sent.Sub(said.Add(time.Second)), got.Sub(said); {
 	case earliest > 0:

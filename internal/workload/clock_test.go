@@ -36,7 +36,7 @@ func TestClock(t *testing.T) {
 			if err == nil {
 				expect.OK(t, response.Body.Close())
 			}
-			time.Sleep(time.Minute)
+			later(time.Minute)
 			want := c.want
 			if !want.IsZero() {
 				want = want.Add(time.Minute)

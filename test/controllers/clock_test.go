@@ -8,8 +8,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// TestTokenOfAManagerWithAWrongClock: a token ends by the clock of the workload cluster's real API server, 30 minutes after it is made,
-// and costs no more calls than with a clock that is right.
+// TestTokenOfAManagerWithAWrongClock: a token ends by the clock of the workload cluster's real API server, 30 minutes after it is
+// made, and costs no more calls than with a clock that is right.
 func TestTokenOfAManagerWithAWrongClock(t *testing.T) {
 	t.Parallel()
 	for _, wrong := range []time.Duration{-time.Hour, time.Hour} {

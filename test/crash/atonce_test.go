@@ -13,8 +13,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// Here a process is killed once it has asked for a VM, and the Machine is deleted before the next process has looked at it. That one
-// knows of nothing, and neither does the status: it must not believe that nobody has asked, whatever clocks say.
+// Here a process is killed once it has asked for a VM, and the Machine is deleted before the next process has looked at it. That
+// one knows of nothing, and neither does the status: it must not believe that nobody has asked, whatever clocks say.
 
 // deleteAtOnce deletes the Machine when the process was killed, and tells whether the next processes let it go while its VM is
 // being made.
@@ -40,6 +40,8 @@ func (r *run) held(t *testing.T) {
 }
 
 // TestCrashThenDeleted does so in a vCenter, where the clone goes on all that time.
+//
+//nolint:tparallel // one clock after the other
 func TestCrashThenDeleted(t *testing.T) {
 	t.Parallel()
 	if shared == nil {
@@ -77,6 +79,8 @@ func (m *matrix) deleteAtOnce(t *testing.T) {
 
 // TestCrashThenDeletedInAzure does so in Azure, whose lists show a VM half a minute late, and whose answers on the VM alone ten
 // seconds late.
+//
+//nolint:tparallel // one clock after the other
 func TestCrashThenDeletedInAzure(t *testing.T) {
 	t.Parallel()
 	if shared == nil {

@@ -61,6 +61,8 @@ var plansInAzure = [][]world.Plan{
 }
 
 // TestCrashInAzure kills the process between Azure and Kubernetes: one PUT makes the VM, and nothing is left of it in the end.
+//
+//nolint:tparallel // one clock after the other
 func TestCrashInAzure(t *testing.T) {
 	t.Parallel()
 	if shared == nil {

@@ -3,7 +3,6 @@ package crash
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -23,8 +22,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// Here the right to see VMs is taken away from our account before an effect, and comes back later: the vCenter's permission on the
-// folder, Azure's role assignment. What an account may not see is not gone.
+// Here the right to see VMs is taken away from our account before an effect, and comes back later: the permission on the folder
+// in the vCenter, the role assignment in Azure. What an account may not see is not gone.
 
 // row is one life of that matrix.
 type row struct {
@@ -200,6 +199,8 @@ func named(s world.State) bool {
 }
 
 // TestCrashHidden takes the permission on the folder away.
+//
+//nolint:tparallel // the figures come after all rows
 func TestCrashHidden(t *testing.T) {
 	t.Parallel()
 	if shared == nil {
@@ -265,6 +266,8 @@ func permissions(t *testing.T, o *vcenter.Owner, hidden bool) (all []vcenter.Per
 }
 
 // TestCrashHiddenInAzure takes the role assignment away.
+//
+//nolint:tparallel // the figures come after all rows
 func TestCrashHiddenInAzure(t *testing.T) {
 	t.Parallel()
 	if shared == nil {
@@ -273,7 +276,7 @@ func TestCrashHiddenInAzure(t *testing.T) {
 	counts := &tally{}
 	t.Run("rows", func(t *testing.T) {
 		for _, one := range proved.Rows(rowsOf(effectsInAzure, "azure PUT vm #1", false), 2) {
-			t.Run(fmt.Sprint(one), func(t *testing.T) {
+			t.Run(one.String(), func(t *testing.T) {
 				t.Parallel()
 				hiddenInAzure(t, one, counts)
 			})

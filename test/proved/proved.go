@@ -1,5 +1,6 @@
-// Package proved has what the matrices share that hold our promises against bad luck: the flag -proved, with which `make test-proved`
-// runs all their rows, and the clocks of managers. Without the flag a matrix runs one row, so that CI takes no longer.
+// Package proved has what the matrices share that hold our promises against bad luck: the flag -proved, with which
+// `make test-proved` runs all their rows, and the clocks of managers. Without the flag a matrix runs one row or a few, so that CI
+// takes no longer.
 package proved
 
 import (
@@ -13,7 +14,7 @@ var all = flag.Bool("proved", false, "run all rows of the matrices, and not one 
 // All says whether all rows run. Ask when the flags are parsed, in a test.
 func All() bool { return *all }
 
-// Clocks are by how much the manager's clock is ahead of all others. The one that runs alone is a clock that looks right to people.
+// Clocks are by how much the manager's clock is ahead of all others. The one that runs alone looks right to people.
 func Clocks() []time.Duration {
 	return Rows([]time.Duration{-5 * time.Second, -time.Hour, -5 * time.Minute, 5 * time.Minute, time.Hour}, 1)
 }

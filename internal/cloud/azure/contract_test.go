@@ -22,11 +22,19 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/proved"
 )
 
+// TestContract has a manager whose clock is not Azure's.
 func TestContract(t *testing.T) {
+	for _, ahead := range proved.Clocks() {
+		t.Run("clock "+ahead.String(), func(t *testing.T) { contract(t, ahead) })
+	}
+}
+
+func contract(t *testing.T, ahead time.Duration) {
 	cloudtest.Run(t, func(t *testing.T) cloudtest.Harness {
-		s := &contractStage{stage: newStage(t)}
+		s := &contractStage{stage: newStage(t), ahead: ahead}
 		s.Change(func(in *armsim.Inside) { in.Network.Address = 1000 * time.Hour }) // until the test gives one
 		return cloudtest.Harness{
 			Provider:         contractProvider{Provider{login: s.login}, s},
@@ -69,7 +77,8 @@ func TestContract(t *testing.T) {
 // contractStage is a stage for the contract, where time passes with each call and while a watch looks.
 type contractStage struct {
 	*stage
-	held atomic.Bool
+	held  atomic.Bool
+	ahead time.Duration
 }
 
 // contractProvider connects long after the last process did, so that no request of that one can arrive any more.
@@ -83,7 +92,7 @@ func (p contractProvider) Connect(credentials map[string][]byte) (cloud.Cloud, e
 	if err != nil {
 		return nil, err
 	}
-	a, err := open(who, p.stage.Now)
+	a, err := open(who, func() time.Time { return p.stage.Now().Add(p.stage.ahead) })
 	if err != nil {
 		return nil, err
 	}

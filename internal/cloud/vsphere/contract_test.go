@@ -11,13 +11,21 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/proved"
 )
 
+// TestContract has a manager whose clock is not the vCenter's.
 func TestContract(t *testing.T) {
+	for _, ahead := range proved.Clocks() {
+		t.Run("clock "+ahead.String(), func(t *testing.T) { contract(t, ahead) })
+	}
+}
+
+func contract(t *testing.T, ahead time.Duration) {
 	cloudtest.Run(t, func(t *testing.T) cloudtest.Harness {
 		v := newStage(t)
 		return cloudtest.Harness{
-			Provider:         contractProvider{},
+			Provider:         contractProvider{ahead: ahead},
 			Credentials:      v.Credentials(),
 			WrongCredentials: with(v.Credentials(), "password", "wrong"),
 			DeadCredentials:  with(v.Credentials(), "server", deadAddress(t)),
@@ -49,12 +57,15 @@ func TestContract(t *testing.T) {
 }
 
 // contractProvider connects long after the last process did, so that no request of that one can arrive any more.
-type contractProvider struct{ Provider }
+type contractProvider struct {
+	Provider
+	ahead time.Duration
+}
 
 func (p contractProvider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	c, err := p.Provider.Connect(credentials)
 	if a, ok := c.(*account); ok {
-		a.opened = time.Time{}
+		a.opened, a.now = time.Time{}, proved.Clock(p.ahead)
 	}
 	return c, err
 }
