@@ -65,7 +65,7 @@ PROVED := ./test/crash ./internal/cloud/vsphere ./internal/cloud/azure
 
 .PHONY: test-proved
 test-proved: servers ## Run all rows of the matrices that hold our promises against crashes, wrong clocks and lost rights; takes 20 minutes
-	$(GO_TEST) $(PROVED) -count=1 -run 'Proved|Crash|Contract' -v -timeout 60m -args -proved
+	$(GO_TEST) $(PROVED) -count=1 -run 'Proved|Crash|Contract|Chosen|Gone|Moved|NotFound' -v -timeout 60m -args -proved
 
 .PHONY: test-cloudbase-init
 test-cloudbase-init: ## Run the real cloudbase-init on our user data (needs python3 with venv, and PyPI once)

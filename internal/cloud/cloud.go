@@ -173,8 +173,8 @@ type VM struct {
 	// A cloud that can erase none of them never says so, and docs/bootstrap.md tells who can read them there.
 	UserData bool
 
-	// Record is what to keep of what the cloud itself calls the VM: of the answer to the cloud's own request, or of the first sight of
-	// a VM with all marks of the machine. It replaces the machine's Record; nil leaves that as it is.
+	// Record is what to keep of what the cloud itself calls the VM: of the answer to the cloud's own request, or of the first sight
+	// of a VM with all marks of the machine. It replaces the machine's Record; nil leaves that as it is.
 	Record *Record
 
 	// Orphans names what Delete leaves, because it looks like the machine's and nothing proves it. It comes with ErrNotFound, too.

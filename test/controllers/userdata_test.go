@@ -64,7 +64,8 @@ func TestUserDataAlone(t *testing.T) {
 		world.Windows("UserDataRemoved False CredentialsRejected"), world.Windows("Stalled False NotStalled"),
 		world.Windows("CloudReachable True CloudReachable"))
 	expect.OK(t, s.process.Stop())
-	for _, object := range []client.Object{&corev1.Secret{ObjectMeta: booting.Data.ObjectMeta}, refused.Config} { // not the owner first
+	owned := &corev1.Secret{ObjectMeta: booting.Data.ObjectMeta} // goes with its owner, so it is the first to go
+	for _, object := range []client.Object{owned, refused.Config} {
 		world.Change(t, s.Client, object, func(o client.Object) { o.SetFinalizers(nil) })
 		expect.OK(t, client.IgnoreNotFound(s.Client.Delete(t.Context(), object)))
 	}

@@ -33,7 +33,7 @@ func TestDrippingARM(t *testing.T) {
 			const machines = 40
 			ended := make(chan error, machines)
 			for n := range machines {
-				m := tenantsMachine(t, fmt.Sprint("m", n), time.Now())
+				m := tenantsMachine(t, fmt.Sprint("m", n))
 				go func() {
 					_, err := account.Ensure(ctx, m)
 					ended <- err

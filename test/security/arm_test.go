@@ -87,10 +87,10 @@ func (e *evilARM) connect(t *testing.T, now func() time.Time, storage string) (c
 		"resourceManagerEndpoint": []byte(e.URL), "authority": []byte(e.URL), "storageSuffix": []byte(storage),
 		"caBundle": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.Certificate().Raw}),
 	}))(t)
-	return account, tenantsMachine(t, "m", now())
+	return account, tenantsMachine(t, "m")
 }
 
-func tenantsMachine(t *testing.T, name string, now time.Time) cloud.Machine {
+func tenantsMachine(t *testing.T, name string) cloud.Machine {
 	t.Helper()
 	o := &infrav1.WindowsMachine{}
 	o.Namespace, o.Name, o.UID = "tenant", name, types.UID("uid of tenant/"+name)

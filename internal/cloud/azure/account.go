@@ -352,8 +352,8 @@ func vmIDOf(body []byte) string {
 	return arm.UUID(made.Properties.VMID)
 }
 
-// remove sends the one deletion, to be followed by another VM or not. Only a 202 is an acceptance: a front end that does not know the
-// VM yet says 204.
+// remove sends the one deletion, to be followed by another VM or not. Only a 202 is an acceptance: a front end that does not know
+// the VM yet says 204.
 func (a *account) remove(ctx context.Context, m cloud.Machine, at place, followed bool) error {
 	sent := a.now()
 	answer := a.calls.deleteVM(ctx, at.vm)

@@ -181,8 +181,8 @@ func (l *mortal) removedWith(step time.Duration) {
 	})
 }
 
-// swept waits until the watch has removed what a removal left, or tells of it: what a process knew of a try that failed is lost with
-// the process.
+// swept waits until the watch has removed what a removal left, or tells of it: what a process knew of a try that failed is lost
+// with the process.
 func (l *mortal) swept() {
 	l.t.Helper()
 	l.until("nothing is left, or it is told", 5*time.Minute, func() bool {

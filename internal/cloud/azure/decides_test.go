@@ -234,8 +234,8 @@ func TestHasPublic(t *testing.T) {
 	}
 }
 
-// TestStale: what is left is removed for machines that are gone if it is an adapter or public IP with all marks of ours, which this
-// process saw with its VM, and for machines that are there if it belonged to a try that failed.
+// TestStale: what is left is removed for machines that are gone if it is an adapter or public IP with all marks of ours, which
+// this process saw with its VM, and for machines that are there if it belonged to a try that failed.
 func TestStale(t *testing.T) {
 	failed := func(w *work) { w.failed = map[string]bool{blueID: true} }
 	change := func(of func(*cloud.Marked)) cloud.Marked {

@@ -31,8 +31,8 @@ type work struct {
 	going  bool      // it was to be removed
 	// separate are the adapters that were made before the VM.
 	separate separate
-	// record is what Azure calls the VM and what belongs to it; nil if this process knows no more than the status. forgot says that the
-	// VM is gone for another to follow.
+	// record is what Azure calls the VM and what belongs to it; nil if this process knows no more than the status. forgot says that
+	// the VM is gone for another to follow.
 	record *infrav1.AzureRecord
 	forgot bool
 	// failed are Azure's own IDs of what belonged to requests that Azure ended as failed.
@@ -49,8 +49,8 @@ func (w work) busy(now time.Time) bool {
 	return making || removing
 }
 
-// lives says that somebody looks after the machine: it is not known to be gone, nor was it to be removed and nobody asks any more, as
-// when its finalizer was taken by hand.
+// lives says that somebody looks after the machine: it is not known to be gone, nor was it to be removed and nobody asks any
+// more, as when its finalizer was taken by hand.
 func (w *work) lives(now time.Time) bool {
 	return w != nil && w.gone.IsZero() && (!w.going || now.Sub(w.used) < oldEnough)
 }

@@ -81,8 +81,8 @@ func (r remnant) resembles(m cloud.Machine) bool {
 	return fits(r.id, m) || r.mark.Key == m.Key && r.mark.ProviderID == m.ProviderID
 }
 
-// isProved says that it was made for a machine: it has a name that fits and all marks, and it is in the machine's record by Azure's
-// own ID. An adapter or public IP may instead have the mark of our management cluster, and have been seen with the VM.
+// isProved says that it was made for a machine: it has a name that fits and all marks, and it is in the machine's record by
+// Azure's own ID. An adapter or public IP may instead have the mark of our management cluster, and have been seen with the VM.
 func (s *scope) isProved(r remnant, m cloud.Machine, record infrav1.AzureRecord) bool {
 	if !fits(r.id, m) || !arm.Belongs(m, r.mark) {
 		return false
@@ -104,8 +104,8 @@ func recorded(record infrav1.AzureRecord, id arm.ID, uniqueID string) bool {
 	})
 }
 
-// left is the remnant of a machine that is to be looked at first. One that is not proved to be the machine's is only waited for: it
-// is no longer listed soon, or it stays.
+// left is the remnant of a machine that is to be looked at first. One that is not proved to be the machine's is only waited for:
+// it is no longer listed soon, or it stays.
 func (s *scope) left(m cloud.Machine, record infrav1.AzureRecord, now time.Time) (first *next.Remnant) {
 	for _, r := range s.remnants {
 		if !r.resembles(m) || !s.isProved(r, m, record) && now.Sub(r.Since) >= oldEnough {
@@ -149,9 +149,9 @@ func (s *scope) vmOf(r remnant) (vm arm.ID, ok bool) {
 		strings.HasPrefix(strings.ToLower(r.id.Name()), strings.ToLower(vm.Name())+"-")
 }
 
-// stale are the remnants that the sweep removes. Of a machine that this process knows to be there, these are what failed tries left:
-// each by Azure's own ID, and never what was made before its VM. Of any other they are adapters and public IPs that this process saw
-// with a VM which is gone, with all marks of ours: a disk may hold somebody's data.
+// stale are the remnants that the sweep removes. Of a machine that this process knows to be there, these are what failed tries
+// left: each by Azure's own ID, and never what was made before its VM. Of any other they are adapters and public IPs that this
+// process saw with a VM which is gone, with all marks of ours: a disk may hold somebody's data.
 func (a *account) stale(s *scope) (all []remnant) {
 	now := a.now()
 	s.mu.Lock()

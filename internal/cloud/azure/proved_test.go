@@ -2,7 +2,6 @@ package azure
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -16,10 +15,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
+	"github.com/capwin/cluster-api-provider-windows/test/proved"
 )
-
-// everyProof is for `make test-proved`.
-var everyProof = flag.Bool("proved", false, "each thing that people do to tags, to each kind of resource, at each stage of a life")
 
 // proof is a machine in the hands of one process after another, and what people do to its VM and beside it.
 type proof struct {
@@ -234,7 +231,7 @@ func TestProvedTags(t *testing.T) {
 			for _, kind := range []string{aVM, aDisk, anAdapter, aPublicIP} {
 				for _, at := range stages {
 					for _, shared := range []bool{false, true} {
-						if !*everyProof && (!what.short || kind != aVM || shared) {
+						if !proved.All() && (!what.short || kind != aVM || shared) {
 							continue
 						}
 						t.Run(fmt.Sprintf("%s, %s, %s, shared %t", what.name, kind, at, shared), func(t *testing.T) {

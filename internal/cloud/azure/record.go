@@ -54,15 +54,16 @@ func learn(m cloud.Machine, s *scope, r vmRecord, w work) infrav1.AzureRecord {
 // leaving says that the VM is on its way out, to be followed by another one.
 func (w work) leaving() bool { return w.forgot && w.del.At.After(w.put.At) }
 
-// rest are the remnants of requests that Azure has refused, or ended as failed, in this process: they may have made some of what was
-// asked for. What may belong to the last request is none, as long as its VM does not say what it has.
+// rest are the remnants of requests that Azure has refused, or ended as failed, in this process: they may have made some of what
+// was asked for. What may belong to the last request is none, as long as its VM does not say what it has.
 func (s *scope) rest(m cloud.Machine, w work, r *vmRecord) (all []part) {
 	failed := w.put.Answer == next.Refused || w.failed != nil
 	if !failed || !m.Vouched || w.put.Answer == next.Accepted && r == nil {
 		return nil
 	}
 	for _, one := range s.remnants {
-		if fits(one.id, m) && arm.Belongs(m, one.mark) && isOurs(one.mark, m.Cluster.Manager) && !w.separate.has(one.id) && !r.has(one.id) {
+		marked := arm.Belongs(m, one.mark) && isOurs(one.mark, m.Cluster.Manager)
+		if marked && fits(one.id, m) && !w.separate.has(one.id) && !r.has(one.id) {
 			all = append(all, part{one.id, one.uniqueID})
 		}
 	}
@@ -102,8 +103,8 @@ func (w *work) forget(m cloud.Machine, record infrav1.AzureRecord, adapters []st
 	w.record, w.forgot = &record, true
 }
 
-// fail notes that something is of a request that failed, by Azure's own ID of it; but not an adapter that was made before the VM. It
-// has exactly the name that we gave, and the next VM takes it.
+// fail notes that something is of a request that failed, by Azure's own ID of it; but not an adapter that was made before the VM.
+// It has exactly the name that we gave, and the next VM takes it.
 func (w *work) fail(m cloud.Machine, kind, name, id string) {
 	failed := map[string]bool{}
 	maps.Copy(failed, w.failed) // copies of the work have the other one

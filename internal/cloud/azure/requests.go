@@ -145,7 +145,8 @@ func (r resource) public() bool {
 	return false
 }
 
-// listTagged lists the resources of a subscription whose tags name a machine: no other call shows what was moved to another group.
+// listTagged lists the resources of a subscription whose tags name a machine: no other call shows what was moved to another
+// group.
 func (c *calls) listTagged(ctx context.Context, m cloud.Machine) ([]resource, answer) {
 	subscription := homeOf(m).Subscription
 	return pages[resource](ctx, c, call{

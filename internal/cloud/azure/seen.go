@@ -86,7 +86,8 @@ func recordOf(of vm) (vmRecord, bool) {
 				r.adapters = append(r.adapters, id.Key())
 			}
 		}
-		for _, one := range append(p.StorageProfile.DataDisks[:min(len(p.StorageProfile.DataDisks), maxDisks)], p.StorageProfile.OSDisk) {
+		data := p.StorageProfile.DataDisks
+		for _, one := range append(data[:min(len(data), maxDisks)], p.StorageProfile.OSDisk) {
 			if id, ok := arm.Parse(one.ManagedDisk.ID); ok {
 				r.disks = append(r.disks, id.Key())
 			}
@@ -107,7 +108,8 @@ func stateOf(text string) next.ProvisioningState {
 // same says that nothing has changed that is told of a VM.
 func (r vmRecord) same(other vmRecord) bool {
 	return r.mark == other.mark && r.state == other.state && r.zone == other.zone && r.size == other.size &&
-		r.image == other.image && r.vmID == other.vmID && r.evictable == other.evictable && slices.Equal(r.adapters, other.adapters) && slices.Equal(r.disks, other.disks)
+		r.image == other.image && r.vmID == other.vmID && r.evictable == other.evictable &&
+		slices.Equal(r.adapters, other.adapters) && slices.Equal(r.disks, other.disks)
 }
 
 // has says that a resource is the VM's, as the VM itself says.

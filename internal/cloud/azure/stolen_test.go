@@ -25,8 +25,8 @@ func (p *proof) chosen(name string) cloud.Machine {
 	return m
 }
 
-// TestChosenIdentity: a user chooses the identity of his machine. What is deleted then is what docs/security.md says: a VM on which
-// somebody forged all marks, for a machine whose owning Machine has its identity, too; and nothing else.
+// TestChosenIdentity: a user chooses the identity of his machine. What is deleted then is what docs/security.md says: a VM on
+// which somebody forged all marks, for a machine whose owning Machine has its identity, too; and nothing else.
 func TestChosenIdentity(t *testing.T) {
 	n := &proofs{}
 	for _, forged := range []bool{false, true} {
@@ -72,8 +72,9 @@ func (p *proof) lives(d time.Duration) {
 	}
 }
 
-// TestChosenNames: the names of a machine's disks and adapters follow from an identity and a spec that a user chose. Nothing that is
-// not attached is deleted because of its name, and nothing for a user who cannot also forge all marks of it and has the Machine.
+// TestChosenNames: the names of a machine's disks and adapters follow from an identity and a spec that a user chose. Nothing that
+// is not attached is deleted because of its name, and nothing for a user who cannot also forge all marks of it and has the
+// Machine.
 func TestChosenNames(t *testing.T) {
 	n := &proofs{}
 	const known = "all marks, and the Machine has the identity"
@@ -113,8 +114,8 @@ func TestChosenNames(t *testing.T) {
 	t.Logf("chosen names: %s", n)
 }
 
-// TestCopiedMarks: a disk with the mark of a VM that is gone, a copy of a disk, and all that another management cluster made: a sweep
-// leaves all of it, and tells it.
+// TestCopiedMarks: a disk with the mark of a VM that is gone, a copy of a disk, and all that another management cluster made: a
+// sweep leaves all of it, and tells it.
 func TestCopiedMarks(t *testing.T) {
 	p := newProof(t, false)
 	p.runs()
@@ -142,8 +143,8 @@ func TestCopiedMarks(t *testing.T) {
 	expect.Same(t, "foreign things", 4, len(p.theirs())+1)
 }
 
-// TestMovedByHand: a VM that somebody moved to another group is told, is not deleted there, and its machine is not let go; moved back,
-// it goes.
+// TestMovedByHand: a VM that somebody moved to another group is told, is not deleted there, and its machine is not let go; moved
+// back, it goes.
 func TestMovedByHand(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		for _, restart := range []bool{false, true} {
@@ -186,8 +187,8 @@ func (p *proof) told(d time.Duration, pass func() error) map[string]string {
 	return all
 }
 
-// TestNotFound: each look at a VM, and each deletion of one, that Azure answers with 404 in any form says that it is gone; none of a
-// proxy's does, nor does a page.
+// TestNotFound: each look at a VM, and each deletion of one, that Azure answers with 404 in any form says that it is gone; none
+// of a proxy's does, nor does a page.
 func TestNotFound(t *testing.T) {
 	for _, form := range armsim.NotFoundForms {
 		for _, proxy := range []bool{false, true} {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
@@ -27,25 +28,10 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 		Now: now, Opened: a.opened, Looked: w.looked, Missed: w.missed, View: w.view, Put: w.put, Delete: w.del,
 		Sought: w.sought, Elsewhere: w.elsewhere, LostPut: !w.lost.IsZero(),
 	}
-	record := knownOf(*m, w)
 	at.scope.mu.Lock()
 	s.Listed, s.GroupMissed, s.PowersAwaited = at.scope.listed, at.scope.missed, !at.scope.powered
 	at.scope.public = at.scope.public || request.HasPublic(m.Spec.Azure)
-	r, looked := at.scope.latest(m.Name, w.look)
-	if r != nil {
-		ours, other := identify(*m, w, *r)
-		if !other || looked && s.Counts(*m, w.look.at) { // lists show for minutes what had the name before
-			s.Seen = r.sight(*m, at.scope.power.get(r.key), r.addresses(at.scope.addresses))
-			s.Seen.Ours, s.Seen.Other, s.Seen.VM.Size = ours, other, a.sizeOfVM(*r, *m)
-		}
-		if ours {
-			record = learn(*m, at.scope, *r, w)
-		}
-	}
-	rest := at.scope.rest(*m, w, r)
-	for _, one := range rest {
-		record = withPart(record, *m, one)
-	}
+	record, rest := a.recognize(*m, at, &s, w)
 	s.Known = record.VMID != "" || m.Record.Azure.VMID != ""
 	s.Left, s.Refused, s.Hidden = at.scope.left(*m, record, now), at.scope.refusal(), at.scope.hidden()
 	s.Swept, s.Used = at.scope.swept, at.scope.used[strings.ToLower(m.Name)]
@@ -68,6 +54,28 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 	s.Ran, m.Existed = s.Ran || w.ran, m.Existed || w.was
 	a.choose(at.vm.Parent(), *m, &s)
 	return s
+}
+
+// recognize looks whether the VM that Azure shows is the machine's, and returns what is known of it by Azure's own IDs, and what
+// is left of requests that failed.
+func (a *account) recognize(m cloud.Machine, at place, s *next.Survey, w work) (record infrav1.AzureRecord, rest []part) {
+	record = knownOf(m, w)
+	r, looked := at.scope.latest(m.Name, w.look)
+	if r != nil {
+		ours, other := identify(m, w, *r)
+		if !other || looked && s.Counts(m, w.look.at) { // lists show for minutes what had the name before
+			s.Seen = r.sight(m, at.scope.power.get(r.key), r.addresses(at.scope.addresses))
+			s.Seen.Ours, s.Seen.Other, s.Seen.VM.Size = ours, other, a.sizeOfVM(*r, m)
+		}
+		if ours {
+			record = learn(m, at.scope, *r, w)
+		}
+	}
+	rest = at.scope.rest(m, w, r)
+	for _, one := range rest {
+		record = withPart(record, m, one)
+	}
+	return record, rest
 }
 
 // latest is the VM as the later of list and look has it, and whether that is the look.

@@ -11,8 +11,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
 )
 
-// TestUntagged has a cloud whose api-version has no tags for what is made with a VM: its request is accepted without them, and what the
-// cascade leaves is told and stays, because a name proves nothing. A stranger's adapter is not even told.
+// TestUntagged has a cloud whose api-version has no tags for what is made with a VM: its request is accepted without them, and
+// what the cascade leaves is told and stays, because a name proves nothing. A stranger's adapter is not even told.
 func TestUntagged(t *testing.T) {
 	for _, version := range []string{"2023-09-01", "2024-07-01", "2024-11-01"} {
 		t.Run(version, func(t *testing.T) {

@@ -32,9 +32,9 @@ func (i *inventory) lacks(m cloud.Machine) bool {
 	return true
 }
 
-// readableFolders proves that the account sees where m's VM would be, in this moment, and returns the folders in which its name is to
-// be looked for. What was found by a path before, or a minute ago, proves nothing: whoever takes a permission away takes the sight
-// of the VM with it. So a folder is read by its reference; that of the VM is known from the VM itself.
+// readableFolders proves that the account sees where m's VM would be, in this moment, and returns the folders in which its name
+// is to be looked for. What was found by a path before, or a minute ago, proves nothing: whoever takes a permission away takes
+// the sight of the VM with it. So a folder is read by its reference; that of the VM is known from the VM itself.
 func (a *account) readableFolders(ctx context.Context, m cloud.Machine, s survey) ([]types.ManagedObjectReference, error) {
 	folder := types.ManagedObjectReference{Type: "Folder", Value: s.memory.folder}
 	if s.memory.object.Value == "" || folder.Value == "" {
@@ -54,8 +54,8 @@ func (a *account) readableFolders(ctx context.Context, m cloud.Machine, s survey
 	return nil, err
 }
 
-// folderByPath finds the folder that the spec names. One that is not found may be hidden, with the VM in it. That proves something
-// only of a machine for which nobody has asked for a VM.
+// folderByPath finds the folder that the spec names. One that is not found may be hidden, with the VM in it. That proves
+// something only of a machine for which nobody has asked for a VM.
 func (a *account) folderByPath(ctx context.Context, m cloud.Machine, s survey) ([]types.ManagedObjectReference, error) {
 	for tries := 0; ; tries++ {
 		folder, err := a.places.FindFolder(ctx, *m.Spec.VSphere)

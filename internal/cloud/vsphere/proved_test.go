@@ -32,7 +32,8 @@ type proof struct {
 	foreign string
 }
 
-// deed is what is done to a VM, and what ends it. The end lets a VM be removed that was out of sight, or that nothing proved to be the machine's.
+// deed is what is done to a VM, and what ends it. The end lets a VM be removed that was out of sight, or that nothing proved to
+// be the machine's.
 type deed struct {
 	name  string
 	do    func(*proof) (end func(*proof))

@@ -73,7 +73,7 @@ func (s *stage) ofVMs(all []cloud.Machine) map[string]int {
 func TestFailure(t *testing.T) {
 	s := newStage(t)
 	s.Change(func(in *armsim.Inside) { in.Compute.Faults.Failing = "kubeadm join failed" })
-	all := machines(t, armsim.Subscription, 1, s.Now().Add(time.Second))
+	all := machines(t, armsim.Subscription, 1)
 	s.drive(all, 2*time.Hour, func(m cloud.Machine) (bool, error) {
 		vm, _ := s.account.Ensure(t.Context(), m)
 		return vm.Detail != "" && vm.State == cloud.Running, nil
@@ -98,7 +98,7 @@ func TestRestart(t *testing.T) {
 	}
 	s := newStage(t)
 	s.Change(func(in *armsim.Inside) { in.Buckets.Off = true })
-	all := machines(t, armsim.Subscription, n, s.Now().Add(time.Second))
+	all := machines(t, armsim.Subscription, n)
 	s.drive(all, 3*time.Hour, s.run, nil)
 	s.Change(func(in *armsim.Inside) { in.Buckets.Off = false })
 	for _, page := range []int{n / 100, 250} { // a hundred pages are more than may be asked for at once
@@ -168,7 +168,7 @@ func TestSecondProcess(t *testing.T) {
 	}))(t)
 	count := 0
 	_ = expect.Got(fmt.Sscan(os.Getenv(machinesOf), &count))(t)
-	all := machines(t, armsim.Subscription, count, time.Now().Add(-time.Hour))
+	all := machines(t, armsim.Subscription, count)
 	keys := make(chan cloud.Key)
 	go func() { expect.Fine(t, account.Watch(t.Context(), keys)) }()
 	go func() {
@@ -209,8 +209,8 @@ func TestSilence(t *testing.T) {
 			return &armsim.Refusal{Status: 429, Code: "TooManyRequests", Message: "too many", RetryAfter: time.Minute}
 		}
 	})
-	here := machines(t, armsim.Subscription, 20, s.Now().Add(time.Second))
-	there := machines(t, other, 1, s.Now().Add(time.Second))
+	here := machines(t, armsim.Subscription, 20)
+	there := machines(t, other, 1)
 	puts := func() int { return s.ByClass()["PUT vm"] }
 	ask := func(all []cloud.Machine) {
 		for _, m := range all {

@@ -76,7 +76,7 @@ func (s *stage) credentials() map[string][]byte {
 }
 
 // machines are new ones of a subscription.
-func machines(t *testing.T, subscription string, count int, created time.Time) (all []cloud.Machine) {
+func machines(t *testing.T, subscription string, count int) (all []cloud.Machine) {
 	t.Helper()
 	for i := range count {
 		o := &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{

@@ -46,8 +46,8 @@ func Read(status int, header http.Header, body []byte) Answer {
 	return answer
 }
 
-// isForeign says that an answer did not come from Azure Resource Manager, which gives each of its own an id ("Azure Resource Manager
-// request details", Microsoft Learn), and never answers in HTML.
+// isForeign says that an answer did not come from Azure Resource Manager, which gives each of its own an id ("Azure Resource
+// Manager request details", Microsoft Learn), and never answers in HTML.
 func isForeign(header http.Header, body []byte) bool {
 	signed := header.Get("X-Ms-Request-Id") != "" || header.Get("X-Ms-Correlation-Request-Id") != ""
 	return !signed || bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))

@@ -230,7 +230,8 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := Read(404, http.Header{"X-Ms-Error-Code": {"ResourceNotFound"}, "X-Ms-Request-Id": {"1"}}, nil); Judge(got).Effect != Gone {
+	signed := http.Header{"X-Ms-Error-Code": {"ResourceNotFound"}, "X-Ms-Request-Id": {"1"}}
+	if got := Read(404, signed, nil); Judge(got).Effect != Gone {
 		t.Errorf("the code of a header: %+v", got)
 	}
 	deep := Read(400, nil, []byte(`{"error":{"code":"a`+strings.Repeat(`","details":[{"code":"a`, 50)+`"`+strings.Repeat(`}]`,

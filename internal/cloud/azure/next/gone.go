@@ -15,15 +15,13 @@ const (
 // toRemove makes sure that there is no VM, that none can appear, and that nothing of one is left.
 func toRemove(m cloud.Machine, s Survey) Step {
 	switch {
-	case s.groupGone() && (s.sought() || !s.mayExist(m)):
-		return fail(cloud.ErrNotFound)
 	case s.groupGone():
-		return s.prove(removing)
-	case s.Seen != nil && s.Seen.Ours:
+		return s.withoutGroup(m)
+	case s.isOurs():
 		return s.remove()
 	case s.Seen == nil && s.Put.Answer == Accepted && !s.Counts(m, s.Now): // nothing but our VM can have the name
 		return s.remove()
-	case s.isStranger() && !s.Seen.Other && s.mayBeOurs(m):
+	case s.isUnproved() && s.mayBeOurs(m):
 		return fail(notProvedGone(m))
 	case s.mayExist(m) && !s.proven():
 		return s.prove(removing)
@@ -31,6 +29,14 @@ func toRemove(m cloud.Machine, s Survey) Step {
 		return s.clear(*s.Left)
 	case s.mayExist(m) && s.Seen == nil && !s.searched():
 		return s.search()
+	}
+	return fail(cloud.ErrNotFound)
+}
+
+// withoutGroup is the end of a machine whose group is gone, with all in it. Its VM may have been moved to another one before.
+func (s Survey) withoutGroup(m cloud.Machine) Step {
+	if s.mayExist(m) && !s.sought() {
+		return s.prove(removing)
 	}
 	return fail(cloud.ErrNotFound)
 }

@@ -70,17 +70,24 @@ func Decide(m cloud.Machine, s Survey, want Goal) Step {
 		return Step{Act: List}
 	case want == Gone:
 		return toRemove(m, s)
-	case s.Seen != nil && s.Seen.Ours:
+	case s.isOurs():
 		return withVM(m, s, want)
-	case s.isStranger() && !s.Seen.Other && s.wasThere(m):
+	}
+	return withoutVM(m, s, want)
+}
+
+// withoutVM is about a machine that has no VM that is proved to be its own.
+func withoutVM(m cloud.Machine, s Survey, want Goal) Step {
+	switch wanted := want == Running && !m.Settled; {
+	case s.isUnproved() && s.wasThere(m):
 		return fail(notProved(m))
-	case want == Running && !m.Settled && s.isStranger():
+	case wanted && s.isStranger():
 		return fail(nameTaken(m))
 	case s.aboutToShow():
 		return await("Azure has accepted the VM and does not show it yet")
 	case s.wasThere(m) && !s.proven():
 		return s.prove(s.doubt())
-	case want == Report || m.Settled:
+	case !wanted:
 		return fail(cloud.ErrNotFound)
 	}
 	return toMake(s)
@@ -97,8 +104,13 @@ func (s Survey) doubt() string {
 	return "looking whether the VM exists"
 }
 
-// isStranger says that a VM has the name and is not the machine's.
+// isOurs says that the VM is proved to be the machine's, isStranger that a VM has its name and is not, and isUnproved that such a
+// VM may be the machine's nevertheless.
+func (s Survey) isOurs() bool { return s.Seen != nil && s.Seen.Ours }
+
 func (s Survey) isStranger() bool { return s.Seen != nil && !s.Seen.Ours }
+
+func (s Survey) isUnproved() bool { return s.isStranger() && !s.Seen.Other }
 
 func missing(want Goal) Step {
 	if want == Gone {

@@ -60,7 +60,8 @@ func TestDecide(t *testing.T) {
 		{name: "a report makes nothing", want: Report, err: cloud.ErrNotFound},
 		{name: "a settled machine gets no VM", want: Running, facts: []fact{settled}, err: cloud.ErrNotFound},
 		{
-			name: "a settled machine's VM may be the one of its name", want: Running, facts: []fact{settled, existed, stranger}, err: errAny,
+			name: "a settled machine's VM may be the one of its name", want: Running, facts: []fact{settled, existed, stranger},
+			err: errAny,
 		},
 		{
 			name: "or certainly not", want: Running, facts: []fact{settled, existed, another, sought(0)}, err: cloud.ErrNotFound,
@@ -164,7 +165,10 @@ func TestDecide(t *testing.T) {
 		{name: "Azure is at it", want: Gone, facts: []fact{vm(Deleting, On), deleted(true, time.Hour)}},
 		{name: "another is at it: ours, too", want: Gone, facts: []fact{vm(Deleting, On)}, act: Remove},
 		{name: "the name is taken, and the VM does not show: look", want: Gone, facts: []fact{taken}, act: Look},
-		{name: "a VM without marks after ours holds the machine", want: Gone, facts: []fact{put(Accepted, time.Hour), stranger}, err: errAny},
+		{
+			name: "a VM without marks after ours holds the machine", want: Gone, facts: []fact{put(Accepted, time.Hour), stranger},
+			err: errAny,
+		},
 		{name: "another after ours: where is ours?", want: Gone, facts: []fact{put(Accepted, time.Hour), another}, act: Seek},
 		{name: "nowhere", want: Gone, facts: []fact{put(Accepted, time.Hour), another, sought(0)}, err: cloud.ErrNotFound},
 		{name: "ours runs without its tags", want: Report, facts: []fact{vm(Succeeded, On), untaggedVM}, state: cloud.Running},
@@ -206,14 +210,20 @@ func TestDecide(t *testing.T) {
 		{name: "an earlier process may have sent one a moment ago", want: Gone, facts: []fact{justOpened}, act: Look},
 		{name: "an earlier process may have sent one long ago", want: Gone, facts: []fact{older}, act: Look},
 		{name: "it had not", want: Gone, facts: []fact{older, missed(2, time.Minute), swept}, err: cloud.ErrNotFound},
-		{name: "a list that fails is not a group that is gone", want: Gone, facts: []fact{older, noGroup(2, time.Hour), sought(0)}, act: Look},
+		{
+			name: "a list that fails is not a group that is gone", want: Gone, facts: []fact{older, noGroup(2, time.Hour), sought(0)},
+			act: Look,
+		},
 		{name: "three times at once is not, either", want: Gone, facts: []fact{older, noGroup(3, time.Minute), sought(0)}, act: Look},
 		{name: "the group is gone: are its VMs elsewhere?", want: Gone, facts: []fact{existed, noGroup(3, groupGone)}, act: Seek},
 		{
 			name: "the group is gone, and its VMs with it", want: Gone, facts: []fact{existed, noGroup(3, groupGone), sought(0)},
 			err: cloud.ErrNotFound,
 		},
-		{name: "for a machine that asked for none that needs no search", want: Gone, facts: []fact{noGroup(3, groupGone)}, err: cloud.ErrNotFound},
+		{
+			name: "for a machine that asked for none that needs no search", want: Gone, facts: []fact{noGroup(3, groupGone)},
+			err: cloud.ErrNotFound,
+		},
 		{
 			name: "but a living machine does not believe it", want: Report, facts: []fact{existed, noGroup(3, groupGone), sought(0)},
 			act: Look,
@@ -260,7 +270,10 @@ func TestEverySurvey(t *testing.T) {
 		{nothing, ran},
 		{nothing, put(Accepted, time.Minute), put(Accepted, time.Hour), put(Lost, time.Minute), refusedUntil(time.Hour), taken},
 		{nothing, deleted(true, time.Second), deleted(false, time.Second), deleted(true, time.Hour), deleteFails},
-		{nothing, missed(1, 0), missed(2, time.Minute), both(missed(2, time.Minute), sought(time.Hour)), both(missed(2, time.Minute), elsewhere)},
+		{
+			nothing, missed(1, 0), missed(2, time.Minute), both(missed(2, time.Minute), sought(time.Hour)),
+			both(missed(2, time.Minute), elsewhere),
+		},
 		{nothing, because("AllocationFailed"), because("OSProvisioningTimedOut")},
 		{nothing, left(time.Hour)},
 		{nothing, swept},
@@ -313,7 +326,7 @@ func broken(m cloud.Machine, s Survey, want Goal, step Step) string {
 		return "something of a VM that exists is swept"
 	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && (ours || s.Left != nil):
 		return "gone, although something is there"
-	case errors.Is(step.Err, cloud.ErrNotFound) && s.isStranger() && !s.Seen.Other && (s.wasThere(m) || want == Gone && s.mayBeOurs(m)):
+	case errors.Is(step.Err, cloud.ErrNotFound) && s.isUnproved() && (s.wasThere(m) || want == Gone && s.mayBeOurs(m)):
 		return "let go, although the VM of its name may be its own"
 	case errors.Is(step.Err, cloud.ErrNotFound) && s.Elsewhere != "" && s.wasThere(m):
 		return "let go, although it was moved"

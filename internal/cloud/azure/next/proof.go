@@ -24,11 +24,11 @@ func (s Survey) mayBeOurs(m cloud.Machine) bool {
 }
 
 // proven says that the VM does not exist: two looks that count, apart, and a list since that does not have it. Without a list,
-// Azure may be answering so to everything. And a search of the whole subscription, begun since, that could have seen it elsewhere.
-// If another VM has the name, ours has not.
+// Azure may be answering so to everything. And a search of the whole subscription, begun since, that could have seen it
+// elsewhere. If another VM has the name, ours has not.
 func (s Survey) proven() bool {
 	switch {
-	case s.isStranger() && s.Seen.Other:
+	case s.isStranger() && !s.isUnproved():
 		return s.sought()
 	case s.isStranger() && s.Put.Answer != Accepted:
 		return true
@@ -64,8 +64,8 @@ const (
 func notProved(m cloud.Machine) *cloud.Error {
 	return cloud.Errorf(cloud.Invalid, infrav1.VMNotProvedReason,
 		"the resource group has a VM named %q, but not all of the machine's tags are on it, and nothing else says that it is the "+
-			"machine's: give it the tags capwin-namespace=%s, capwin-machine=%s, capwin-providerid=%s and capwin-cluster=%s/UID, with the "+
-			"Cluster's UID, if it is", m.Name, m.Key.Namespace, m.Key.Name, m.ProviderID, m.Cluster.Name)
+			"machine's: give it the tags capwin-namespace=%s, capwin-machine=%s, capwin-providerid=%s and capwin-cluster=%s/UID, with "+
+			"the Cluster's UID, if it is", m.Name, m.Key.Namespace, m.Key.Name, m.ProviderID, m.Cluster.Name)
 }
 
 // notProvedGone is told while the machine is deleted: its VM may run on.

@@ -41,12 +41,12 @@ type Survey struct {
 	Swept  time.Time
 	Used   bool
 	Hidden *cloud.Error
-	// Sought is when the last search of the subscription for the VM began, and Elsewhere the group in which it found the VM; empty if
-	// it did not.
+	// Sought is when the last search of the subscription for the VM began, and Elsewhere the group in which it found the VM; empty
+	// if it did not.
 	Sought    time.Time
 	Elsewhere string
-	// Known says that Azure's own ID of the VM is written down. LostPut says that Azure may have taken a request of this process whose
-	// answer did not come.
+	// Known says that Azure's own ID of the VM is written down. LostPut says that Azure may have taken a request of this process
+	// whose answer did not come.
 	Known, LostPut bool
 	// GroupMissed are the answers that the group does not exist, while the subscription answers.
 	GroupMissed Missed

@@ -74,8 +74,8 @@ func (c *Compute) makeDisks(m *machine) {
 	c.diskState(m, "Attached")
 }
 
-// disk is a disk as ARM shows it. It gets the VM's tags when it is made with the VM, and no later ones (terraform-provider-azurerm
-// #8162, azure-sdk-for-js #17787).
+// disk is a disk as ARM shows it. It gets the VM's tags when it is made with the VM, and no later ones
+// (terraform-provider-azurerm #8162, azure-sdk-for-js #17787).
 func (c *Compute) disk(m *machine, d doc.Object) doc.Object {
 	kind := doc.Text(d, "managedDisk", "storageAccountType")
 	if kind == "" {
