@@ -26,6 +26,8 @@ func (v *VCenter) giveIndexPatience(ctx *simulator.Context, method *simulator.Me
 }
 
 // FindByUuid finds only a VM that the caller may read: see sight.go.
+//
+//nolint:revive // because the simulator finds the method by this name
 func (i *patientIndex) FindByUuid(ctx *simulator.Context, request *types.FindByUuid) soap.HasFault {
 	answer := i.SearchIndex.FindByUuid(ctx, request)
 	body, ok := answer.(*methods.FindByUuidBody)

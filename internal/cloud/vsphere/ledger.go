@@ -73,8 +73,8 @@ func (j *job) apply(u types.ObjectUpdate) {
 // taskPaths are the properties of a task that are read and watched.
 var taskPaths = []string{"info.state", "info.error"}
 
-// shown says that the VM itself shows that the job is done. Often the vCenter tells of the VM before the task. Nothing shows that a
-// VM is destroyed: one that the account may not see any more leaves the inventory, too.
+// shown says that the VM itself shows that the job is done. Often the vCenter tells of the VM before the task. Nothing shows that
+// a VM is destroyed: one that the account may not see any more leaves the inventory, too.
 func (j job) shown(there found) bool {
 	same := there.what == ours && there.vm.ref == j.vm
 	switch j.act {

@@ -70,8 +70,8 @@ func (v *stage) isGone(a *account) func(cloud.Machine) bool {
 	}
 }
 
-// TestTasksOfOthers: a backup clones for an hour, and so do other users of our template. Our own clones for older machines hold up
-// no machine that nobody else can have asked for.
+// TestTasksOfOthers: a backup clones for an hour, and so do other users of our template. Our own clones for older machines hold
+// up no machine that nobody else can have asked for.
 func TestTasksOfOthers(t *testing.T) {
 	const older = "older than the machine"
 	for name, begin := range map[string]func(*stage) func(){
