@@ -26,9 +26,9 @@ func (v *VCenter) giveIndexPatience(ctx *simulator.Context, method *simulator.Me
 }
 
 // FindByUuid finds only a VM that the caller may read: see sight.go.
-func (i *patientIndex) FindByUuid( //nolint:revive // because the simulator calls a method by this name
-	ctx *simulator.Context, request *types.FindByUuid,
-) soap.HasFault {
+//
+//nolint:revive // because the simulator finds the method by this name
+func (i *patientIndex) FindByUuid(ctx *simulator.Context, request *types.FindByUuid) soap.HasFault {
 	answer := i.SearchIndex.FindByUuid(ctx, request)
 	body, ok := answer.(*methods.FindByUuidBody)
 	if ok && body.Res != nil && body.Res.Returnval != nil && !i.lab.sees(ctx, *body.Res.Returnval) {

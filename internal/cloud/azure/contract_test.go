@@ -56,6 +56,7 @@ func contract(t *testing.T, ahead time.Duration) {
 			Inspect:          s.inspect,
 			Occupy:           s.occupy,
 			Copy:             s.copied,
+			Unmark:           func(name string) { s.ReplaceTags(armsim.VMID(name), nil) },
 			PowerOff: func(name string) {
 				s.Shutdown(armsim.VMID(name))
 				s.Advance(3 * time.Minute)

@@ -45,6 +45,7 @@ func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 		{"a settled machine's VM that is being made is awaited", settledWhileCreating},
 		{"a stranger's VM keeps its user data", settledStranger},
 		{"somebody else's VM is left alone", stranger},
+		{"a VM that lost its marks is known by the cloud's own ID", unmarked},
 		{"deleting nothing is done at once", deleteNothing},
 		{"deleting leaves nothing", deleteAll},
 		{"deleting while it is being made leaves nothing", deleteWhileCreating},
@@ -352,4 +353,19 @@ func (w world) wantSame(c cloud.Cloud, m cloud.Machine, kind cloud.Kind, reason 
 	if slices.Sort(messages); len(slices.Compact(messages)) != 1 {
 		w.t.Errorf("the message changes: %q", messages)
 	}
+}
+
+// unmarked: what the cloud itself calls a VM is enough to look after it and to delete it, for any process.
+func unmarked(w world) {
+	c, m := w.process(), w.machine("m")
+	w.ensure(c, m)
+	m.Record, m.Existed = *w.observe(c, m).Record, true
+	w.Unmark(m.Name)
+	for _, c := range []cloud.Cloud{c, w.process()} {
+		if vm := w.observe(c, m); vm.State != cloud.Running || vm.Record == nil || !cmp.Equal(*vm.Record, m.Record) {
+			w.t.Errorf("Observe = %+v of the VM without marks, want %+v to be kept", vm, m.Record)
+		}
+	}
+	w.remove(w.process(), m)
+	w.wantVMs()
 }

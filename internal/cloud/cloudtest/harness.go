@@ -61,6 +61,9 @@ type Harness struct {
 	// Occupy makes a running VM of that name, without our mark, in the place where ours would be.
 	Occupy func(name string)
 
+	// Unmark takes the marks off a machine's VM, as a user of the cloud may.
+	Unmark func(name string)
+
 	// Copy makes a VM of another name from that of a machine, with all marks on it, as a user of the cloud may.
 	Copy func(name, as string)
 

@@ -298,8 +298,15 @@ func creating() cloud.VM { return cloud.VM{State: cloud.Creating, Detail: "being
 
 func (r *request) is(m cloud.Machine) bool { return r != nil && r.vm.is(m) }
 
+// is says that the VM is the machine's: by the cloud's own ID of it, or by its marks.
 func (v *VM) is(m cloud.Machine) bool {
-	return v != nil && v.Owner == m.Key && v.ProviderID == m.ProviderID
+	switch {
+	case v == nil:
+		return false
+	case m.Record.Azure.VMID != "":
+		return v.own == m.Record.Azure.VMID
+	}
+	return v.Owner == m.Key && v.ProviderID == m.ProviderID
 }
 
 func (v *VM) report(m cloud.Machine) cloud.VM {
@@ -311,6 +318,7 @@ func (v *VM) report(m cloud.Machine) cloud.VM {
 		},
 		UserData: v.Given,
 		Report:   v.Report,
+		Record:   &cloud.Record{Azure: infrav1.AzureRecord{VMID: v.own}},
 	}
 	if v.On {
 		vm.State = cloud.Running

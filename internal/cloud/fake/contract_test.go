@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
 )
 
@@ -31,6 +32,9 @@ func TestContract(t *testing.T) {
 				return fmt.Sprintf("%+v", vm)
 			},
 			Occupy: func(name string) { w.Put(VM{Name: name, ID: "somebody else's", On: true}) },
+			Unmark: func(name string) {
+				w.Update(name, func(vm *VM) { vm.Owner, vm.ProviderID = cloud.Key{}, "" })
+			},
 			Copy: func(name, as string) {
 				vm, _ := w.Get(name)
 				vm.Name, vm.ID = as, "of "+as

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/google/uuid"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -29,7 +30,8 @@ type VM struct {
 	Report     string
 	Console    []string // what its guest wrote there
 	UserData   []byte
-	Given      bool // the user data were given by Ensure, and are still there
+	Given      bool   // the user data were given by Ensure, and are still there
+	own        string // the cloud's own ID, given when the VM is made
 }
 
 // World is the cloud. The zero value is ready: it has one image, one password and no VM. Set the exported fields before use.
@@ -224,6 +226,7 @@ func (w *World) put(vm VM) {
 	if w.vms == nil {
 		w.vms = map[string]*VM{}
 	}
+	vm.own = uuid.NewString()
 	w.vms[vm.Name] = &vm
 	w.changed(vm.Owner)
 }

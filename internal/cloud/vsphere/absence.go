@@ -32,20 +32,17 @@ func (i *inventory) lacks(m cloud.Machine) bool {
 	return true
 }
 
-// readableFolders proves that the account sees where m's VM would be, in this moment, and returns the folders in which its name
-// is to be looked for. What was found by a path before, or a minute ago, proves nothing: whoever takes a permission away takes
-// the sight of the VM with it. So a folder is read by its reference; that of the VM is known from the VM itself.
-func (a *account) readableFolders(ctx context.Context, m cloud.Machine, s survey) ([]types.ManagedObjectReference, error) {
+// readableFolder proves that the account sees where m's VM would be, in this moment, and returns the folder in which its name is
+// to be looked for; nil if there is none. What was found by a path before, or a minute ago, proves nothing: whoever takes a
+// permission away takes the sight of the VM with it. So a folder is read by its reference, which is known from the VM itself.
+func (a *account) readableFolder(ctx context.Context, m cloud.Machine, s survey) (*types.ManagedObjectReference, error) {
 	folder := types.ManagedObjectReference{Type: "Folder", Value: s.memory.folder}
 	if s.memory.object.Value == "" || folder.Value == "" {
 		return a.folderByPath(ctx, m, s)
 	}
 	err := a.canRead(ctx, folder)
-	if err == nil {
-		return []types.ManagedObjectReference{folder}, nil
-	}
-	if !session.Is[*types.ManagedObjectNotFound](err) {
-		return nil, err
+	if err == nil || !session.Is[*types.ManagedObjectNotFound](err) {
+		return &folder, err
 	}
 	in, err := a.places.FindDatacenter(ctx, *m.Spec.VSphere)
 	if err == nil {
@@ -56,7 +53,7 @@ func (a *account) readableFolders(ctx context.Context, m cloud.Machine, s survey
 
 // folderByPath finds the folder that the spec names. One that is not found may be hidden, with the VM in it. That proves
 // something only of a machine for which nobody has asked for a VM.
-func (a *account) folderByPath(ctx context.Context, m cloud.Machine, s survey) ([]types.ManagedObjectReference, error) {
+func (a *account) folderByPath(ctx context.Context, m cloud.Machine, s survey) (*types.ManagedObjectReference, error) {
 	for tries := 0; ; tries++ {
 		folder, err := a.places.FindFolder(ctx, *m.Spec.VSphere)
 		if isMissing(err) && s.unasked {
@@ -69,7 +66,7 @@ func (a *account) folderByPath(ctx context.Context, m cloud.Machine, s survey) (
 			a.places.Forget(*m.Spec.VSphere) // it was found some minutes ago
 			continue
 		}
-		return []types.ManagedObjectReference{folder}, err
+		return &folder, err
 	}
 }
 

@@ -40,13 +40,17 @@ func contract(t *testing.T, ahead time.Duration) {
 			Inspect:          v.Inspect,
 			Occupy:           v.Occupy,
 			Copy:             func(name, as string) { markedCopy(v, name, as) },
-			PowerOff:         v.PowerOff,
-			Remove:           v.Remove,
-			Address:          func(name, value string) { v.SetExtra(name, "SET.guest.ipAddress", value) },
-			Report:           func(name, value string) { v.SetExtra(name, reportKey, value) },
-			WriteUserData:    func(name, value string) { v.SetExtra(name, userDataKey, value) },
-			Erasures:         func() int { return v.Calls()["ReconfigVM_Task"] },
-			UserData:         func(name string) []byte { return v.Guestinfo(name, "userdata") },
+			Unmark: func(name string) {
+				v.SetExtra(name, markOwner, "")
+				v.SetExtra(name, markProviderID, "")
+			},
+			PowerOff:      v.PowerOff,
+			Remove:        v.Remove,
+			Address:       func(name, value string) { v.SetExtra(name, "SET.guest.ipAddress", value) },
+			Report:        func(name, value string) { v.SetExtra(name, reportKey, value) },
+			WriteUserData: func(name, value string) { v.SetExtra(name, userDataKey, value) },
+			Erasures:      func() int { return v.Calls()["ReconfigVM_Task"] },
+			UserData:      func(name string) []byte { return v.Guestinfo(name, "userdata") },
 			ComputerName: func(name string) string {
 				var metadata map[string]string
 				v.Must(json.Unmarshal(v.Guestinfo(name, "metadata"), &metadata))

@@ -250,6 +250,18 @@ func (l *ledger) tasks() clones.Tasks {
 	return all
 }
 
+// destroys says that a VM is being destroyed. Then it is no news that it leaves: the end of the task is.
+func (l *ledger) destroys(vm types.ManagedObjectReference) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.work {
+		if w.job.act == destroying && w.job.vm == vm && w.job.underWay() {
+			return true
+		}
+	}
+	return false
+}
+
 // cloned are the clones of this process. What they make is known.
 func (l *ledger) cloned() clones.Tasks {
 	l.mu.Lock()

@@ -102,6 +102,29 @@ func TestNotGone(t *testing.T) {
 	expect.Same(t, "it is destroyed", false, j.ended())
 }
 
+// TestLeaving: that a VM leaves wakes its machine, unless it is being destroyed: then the end of the task does.
+func TestLeaving(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	for name, c := range map[string]struct {
+		job   job
+		wakes int
+	}{
+		"it is being destroyed":      {job{act: destroying, vm: vmOf(1)}, 0},
+		"it was to be destroyed":     {job{act: destroying, vm: vmOf(1), state: types.TaskInfoStateError}, 1},
+		"another is being destroyed": {job{act: destroying, vm: vmOf(2)}, 1},
+		"it is being switched off":   {job{act: switchingOff, vm: vmOf(1)}, 1},
+	} {
+		a := &account{}
+		a.inventory.begin()
+		a.inventory.update(appeared("vm-1", types.ObjectUpdateKindEnter, oursAs(m, "r")))
+		a.ledger.begin(m, c.job)
+		keys := a.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
+			{Kind: types.ObjectUpdateKindLeave, Obj: vmOf(1)},
+		}}}})
+		expect.Same(t, name, c.wakes, len(keys))
+	}
+}
+
 // TestUpdateOfATask: news of a task that is not followed do not make it one that is.
 func TestUpdateOfATask(t *testing.T) {
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})

@@ -70,22 +70,12 @@ func byID(ctx context.Context, c *vim25.Client, m cloud.Machine) (found, error) 
 // byName finds the object that has the machine's name in its folder. The vCenter keeps names unique in a folder, so that a
 // machine never gets a second VM. That of a machine whose VM was there once would be in the inventory.
 func (a *account) byName(ctx context.Context, m cloud.Machine, s survey) (found, error) {
-	folders, err := a.readableFolders(ctx, m, s)
-	if err != nil || s.memory.object.Value == "" && m.Existed && a.inventory.lacks(m) {
+	folder, err := a.readableFolder(ctx, m, s)
+	if err != nil || folder == nil || s.memory.object.Value == "" && m.Existed && a.inventory.lacks(m) {
 		return found{what: nothing}, err
 	}
-	for _, folder := range folders {
-		f, err := a.inFolder(ctx, m, folder)
-		if err != nil || f.what != nothing {
-			return f, err
-		}
-	}
-	return found{what: nothing}, nil
-}
-
-func (a *account) inFolder(ctx context.Context, m cloud.Machine, folder types.ManagedObjectReference) (found, error) {
 	return session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (found, error) {
-		child, err := object.NewSearchIndex(c).FindChild(ctx, folder, m.Name)
+		child, err := object.NewSearchIndex(c).FindChild(ctx, *folder, m.Name)
 		switch {
 		case session.Is[*types.ManagedObjectNotFound](err) || err == nil && child == nil:
 			return found{what: nothing}, nil

@@ -249,8 +249,8 @@ func inItsPlace(m cloud.Machine) error {
 // marksMissing is why a VM that may be the machine's is not removed.
 func marksMissing(vm *sighting) error {
 	return cloud.Errorf(cloud.Denied, infrav1.NameTakenReason,
-		"the VM %q may be this machine's, but does not have all of its marks (instance UUID, %s, %s), so it is left alone: give it back "+
-			"those that it lacks, or remove it", cloud.Clean(vm.name, maxName), markOwner, markProviderID)
+		"the VM %q may be this machine's, but does not have all of its marks (instance UUID, %s, %s), so it is left alone: give it "+
+			"back those that it lacks, or remove it", cloud.Clean(vm.name, maxName), markOwner, markProviderID)
 }
 
 func nameTaken(m cloud.Machine) error {

@@ -322,7 +322,7 @@ var rows = []struct {
 	},
 	{"some marks are missing", "nothing proves whose it is", toGo, has(finds(unreadable), withID, rival(false)), "fail: NameTaken"},
 	{"a stranger has the name of one that ran", "its VM may be elsewhere", toGo, has(finds(stranger), ran(true)), "fail: NameTaken"},
-	{"a stranger has the name of one that was seen", "it may be elsewhere", toGo, has(finds(stranger), rival(false), seen), "fail: NameTaken"},
+	{"a stranger, and one was seen", "it may be elsewhere", toGo, has(finds(stranger), rival(false), seen), "fail: NameTaken"},
 }
 
 func TestNext(t *testing.T) {

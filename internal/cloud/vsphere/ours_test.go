@@ -22,8 +22,7 @@ func (v *stage) recorded(name string) *cloud.Record {
 	}}
 }
 
-// TestRecordIsKept: the references of a VM are told from the first sight with all marks on, and follow the VM into another
-// folder.
+// TestRecordIsKept: the references of a VM are told from the first sight with all marks on, and follow it into another folder.
 func TestRecordIsKept(t *testing.T) {
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
@@ -113,8 +112,8 @@ func TestRegisteredAnew(t *testing.T) {
 			v.Unregister(m.Name)(folder)
 			a = next(v, a)
 			vm := expect.Got(a.Observe(t.Context(), m))(t)
-			expect.Same(t, "what is kept", v.recorded(m.Name).VSphere, vm.Record.VSphere)
-			expect.Same(t, "it is kept anew", true, vm.Record.VSphere != m.Record.VSphere)
+			expect.Same(t, "it is kept anew", v.recorded(m.Name), vm.Record)
+			expect.Same(t, "the reference is another", true, vm.Record.VSphere != m.Record.VSphere)
 			deleted(t, a, m)
 			expect.Same(t, "VMs", 0, len(v.VMs()))
 		})

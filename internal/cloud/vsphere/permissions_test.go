@@ -195,9 +195,9 @@ var permissionsUnseen = map[string]string{
 	"Datastore":      `datastore "LocalDS_0" is not in datacenter /DC0`,
 }
 
-// TestPermissionMissing: without one of the permissions, a machine fails with a sentence that names the object, and the privilege
-// if the account may see the object, or if it is asked for by its reference. Two are for comfort: without that on the vCenter
-// itself, folders are watched one by one; without that on the cluster, networks are looked for in the whole datacenter.
+// TestPermissionMissing: without one of the permissions, a machine fails with a sentence that names the object, and the
+// privilege if the account may see the object, or if it is asked for by its reference. Two are for comfort: without that on the
+// vCenter itself, folders are watched one by one; without that on the cluster, networks are looked for in the whole datacenter.
 func TestPermissionMissing(t *testing.T) {
 	for i, one := range permissionsOfPage(t, newStage(t)) {
 		t.Run(strings.Trim(one.path, "/"), func(t *testing.T) {

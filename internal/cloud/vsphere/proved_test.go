@@ -41,7 +41,7 @@ type deed struct {
 }
 
 var deeds = []deed{
-	{"no permission on the VM", func(p *proof) func(*proof) {
+	{noPermission, func(p *proof) func(*proof) {
 		own := permission{Permission: vcenter.Permission{On: p.VM(p.m.Name).Reference(), NoAccess: true}}
 		return p.permit(append(slices.Clone(p.given), own))
 	}, false},
@@ -73,6 +73,10 @@ var deeds = []deed{
 		p.Unregister(p.m.Name)(p.windows)
 		return end
 	}, true},
+	{anotherFolder, func(p *proof) func(*proof) {
+		p.Unregister(p.m.Name)(p.hidden)
+		return nil
+	}, false},
 	{"no marks", func(p *proof) func(*proof) { return p.mark("", "") }, true},
 	{"other marks", func(p *proof) func(*proof) { return p.mark("default/other", "vsphere://another") }, false},
 	{"a foreign VM has the marks", func(p *proof) func(*proof) {
@@ -86,10 +90,15 @@ var deeds = []deed{
 	}, true},
 }
 
+const (
+	noPermission  = "no permission on the VM"
+	anotherFolder = "registered anew in a folder out of sight"
+)
+
 // beyond are those of which no account can know: the VM alone is out of its sight, and it knows no reference of it that would say
 // so. See docs/vcenter.md.
 func beyond(what deed, life string, record bool) bool {
-	return what.name == "no permission on the VM" && life == "after a restart" && !record
+	return what.name == anotherFolder || what.name == noPermission && life == "after a restart" && !record
 }
 
 func (p *proof) permit(these []permission) (end func(*proof)) {

@@ -211,8 +211,8 @@ func unmarked(m cloud.Machine, s *sighting) string {
 	if s.marked(m) {
 		return ""
 	}
-	return fmt.Sprintf("marks are missing on the VM, and only its reference in this object's status says whose it is: set %s=%s and "+
-		"%s=%s again in its advanced configuration", markOwner, m.Key, markProviderID, m.ProviderID)
+	return fmt.Sprintf("marks are missing on the VM, and only its reference in this object's status says whose it is: set %s=%s "+
+		"and %s=%s again in its advanced configuration", markOwner, m.Key, markProviderID, m.ProviderID)
 }
 
 // unreached says of a VM that runs that the vCenter cannot reach it, as when its host is cut off: what is known of it may be old.

@@ -148,7 +148,10 @@ func (a *account) apply(set *types.UpdateSet) []cloud.Key {
 			case "Task":
 				keys = append(append(keys, a.ledger.update(o)...), a.clones.Update(o)...)
 			case "VirtualMachine":
-				keys = append(keys, a.inventory.update(o)...)
+				changed := a.inventory.update(o)
+				if o.Kind != types.ObjectUpdateKindLeave || !a.ledger.destroys(o.Obj) {
+					keys = append(keys, changed...)
+				}
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func TestFlood(t *testing.T) {
 // flood asks for VMs; a machine is done when Azure has accepted its request.
 func (s *stage) flood(n int, limit time.Duration, meanwhile func()) {
 	s.t.Helper()
-	all, begin, cpu := machines(s.t, armsim.Subscription, n, s.Now().Add(time.Second)), time.Now(), worked()
+	all, begin, cpu := machines(s.t, armsim.Subscription, n), time.Now(), worked()
 	took := s.drive(all, 2*limit, func(m cloud.Machine) (bool, error) {
 		_, err := s.account.Ensure(s.t.Context(), m)
 		return err == nil, err

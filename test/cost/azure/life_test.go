@@ -29,7 +29,7 @@ func TestLife(t *testing.T) {
 
 func (s *stage) life(n int) {
 	s.t.Helper()
-	all, begin, cpu := machines(s.t, armsim.Subscription, n, s.Now().Add(time.Second)), time.Now(), worked()
+	all, begin, cpu := machines(s.t, armsim.Subscription, n), time.Now(), worked()
 	took := s.drive(all, time.Hour, s.run, nil)
 	s.t.Logf("%d machines run after %s of the moved clock, %.1f s of ours; %v", n, took, time.Since(begin).Seconds(), s.ByClass())
 	expect.Same(s.t, "calls that name a VM, until it runs", map[string]int{"PUT vm": n}, s.ofVMs(all))
@@ -169,6 +169,9 @@ func TestSecondProcess(t *testing.T) {
 	count := 0
 	_ = expect.Got(fmt.Sscan(os.Getenv(machinesOf), &count))(t)
 	all := machines(t, armsim.Subscription, count)
+	for i := range all {
+		all[i].First = false
+	}
 	keys := make(chan cloud.Key)
 	go func() { expect.Fine(t, account.Watch(t.Context(), keys)) }()
 	go func() {
