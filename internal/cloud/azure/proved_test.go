@@ -127,7 +127,7 @@ var deeds = []deed{
 		tags := p.Tags(id)
 		switch kind {
 		case aVM:
-			p.stage.foreign("copy", tags)
+			p.foreign("copy", tags)
 		case aDisk:
 			p.AddForeign(p.id(kind, p.m.Name+"-data"), tags)
 		default:

@@ -14,6 +14,7 @@
 // are:
 //
 //	lists.go       the lists that all machines share; watch.go asks for them and sends keys
+//	record.go      what is the machine's, by Azure's own IDs; proof.go is for what a VM left, seek.go for a VM that was moved
 //	sweep.go       adapters and disks that a deletion left
 //	adapters.go    adapters that are made before their VM
 //	ledger.go      what this process began for each machine

@@ -37,7 +37,7 @@ func TestChosenIdentity(t *testing.T) {
 					p := newProof(t, true)
 					p.m = p.chosen("victim")
 					p.m.Vouched, p.m.Existed = vouched, vouched
-					p.stage.foreign("victim", map[string]string{"owner": "finance"})
+					p.foreign("victim", map[string]string{"owner": "finance"})
 					if kept { // of another VM, which had the name before
 						p.m.Record.Azure.VMID = blueID
 					}
