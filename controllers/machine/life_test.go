@@ -36,6 +36,7 @@ func TestLife(t *testing.T) {
 		release()
 		name := s.cloud.Names()[0]
 		vm, _ := s.cloud.Get(name)
+		vm.Own = ""
 		expect.Same(t, "VM", fake.VM{
 			Name: name, ID: m.Spec.ProviderID, Owner: lifeKey, ProviderID: m.Spec.ProviderID, On: true, Ran: true,
 			UserData: []byte("x"), Given: true, Cluster: cloud.ClusterMark{Name: "blue"},

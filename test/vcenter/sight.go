@@ -23,7 +23,8 @@ func (v *VCenter) sees(ctx *simulator.Context, ref types.ManagedObjectReference)
 	return v.mayView(v.entityOf(ref))
 }
 
-// entityOf a task decides who sees the task. Other objects stand for themselves.
+// entityOf a task decides who sees the task. That of an object that is gone is seen by who asked for it, which is all that the lab
+// has. Other objects stand for themselves.
 func (v *VCenter) entityOf(ref types.ManagedObjectReference) types.ManagedObjectReference {
 	task, ok := v.model.Map().Get(ref).(*simulator.Task)
 	if !ok {
@@ -31,8 +32,8 @@ func (v *VCenter) entityOf(ref types.ManagedObjectReference) types.ManagedObject
 	}
 	ctx := *v.model.Service.Context
 	ctx.WithLock(task, func() {
-		if task.Info.Entity != nil {
-			ref = *task.Info.Entity
+		if of := task.Info.Entity; of != nil && v.model.Map().Get(*of) != nil {
+			ref = *of
 		}
 	})
 	return ref

@@ -25,76 +25,74 @@ type AzurePlacement struct {
 	// 11111111-2222-3333-4444-555555555555. It is left out until the machine's
 	// identity has been found.
 	//
-	// +optional +kubebuilder:validation:MaxLength=36
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')",message="must
-	// be the ID of a tenant, such as 11111111-2222-3333-4444-555555555555"
+	// +optional
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')",message="must be the ID of a tenant, such as 11111111-2222-3333-4444-555555555555"
 	TenantID string `json:"tenantID,omitempty"`
 
 	// subscriptionID is the ID of the subscription in which the VM is made and
 	// paid for.
 	//
-	// +required +kubebuilder:validation:MaxLength=36
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')",message="must
-	// be the ID of a subscription, such as 11111111-2222-3333-4444-555555555555"
+	// +required
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')",message="must be the ID of a subscription, such as 11111111-2222-3333-4444-555555555555"
 	SubscriptionID string `json:"subscriptionID,omitempty"`
 
 	// resourceGroup is the name of the VM's resource group, such as windows-nodes.
 	//
-	// +required +kubebuilder:validation:MaxLength=90
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[-\\\\w._()]*[-\\\\w_()]$')",message="must be the name of a resource
-	// group, such as win-nodes"
+	// +required
+	// +kubebuilder:validation:MaxLength=90
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-\\\\w._()]*[-\\\\w_()]$')",message="must be the name of a resource group, such as win-nodes"
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 
 	// location of the VM, such as westeurope.
 	//
-	// +required +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]+$')",message="must be the short name of a location, such as
-	// westeurope"
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]+$')",message="must be the short name of a location, such as westeurope"
 	Location string `json:"location,omitempty"`
 
 	// subnetIDs are the resource IDs of the subnets of the VM's adapters, in the
 	// order of the adapters. The first is the node's.
 	//
-	// +required +listType=atomic +kubebuilder:validation:MinItems=1 +kubebuilder:validation:MaxItems=8
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=512
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]+/providers/Microsoft[.]Network/virtualNetworks/[a-z0-9._-]+/subnets/[a-z0-9._-]+$')",message="must
-	// be the resource ID of a subnet, such as
-	// /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/virtualNetworks/NETWORK/subnets/SUBNET"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]+/providers/Microsoft[.]Network/virtualNetworks/[a-z0-9._-]+/subnets/[a-z0-9._-]+$')",message="must be the resource ID of a subnet, such as /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/virtualNetworks/NETWORK/subnets/SUBNET"
 	SubnetIDs []string `json:"subnetIDs,omitempty"`
 
 	// securityGroupID is the resource ID of the network security group of the
 	// first subnet. It is left out if none is known.
 	//
-	// +optional +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]+/providers/Microsoft[.]Network/networkSecurityGroups/[a-z0-9._-]+$')",message="must
-	// be the resource ID of a network security group, such as
-	// /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/networkSecurityGroups/NAME"
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]+/providers/Microsoft[.]Network/networkSecurityGroups/[a-z0-9._-]+$')",message="must be the resource ID of a network security group, such as /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/networkSecurityGroups/NAME"
 	SecurityGroupID string `json:"securityGroupID,omitempty"`
 
 	// routeTableID is the resource ID of the route table of the first subnet. It
 	// is left out if none is known.
 	//
-	// +optional +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]+/providers/Microsoft[.]Network/routeTables/[a-z0-9._-]+$')",message="must
-	// be the resource ID of a route table, such as
-	// /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/routeTables/NAME"
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]+/providers/Microsoft[.]Network/routeTables/[a-z0-9._-]+$')",message="must be the resource ID of a route table, such as /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/routeTables/NAME"
 	RouteTableID string `json:"routeTableID,omitempty"`
 
 	// loadBalancerName is the load balancer of the Cluster's nodes, if it has one.
 	//
-	// +optional +kubebuilder:validation:MaxLength=80
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')",message="must be the name of a load
-	// balancer, such as blue"
+	// +optional
+	// +kubebuilder:validation:MaxLength=80
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')",message="must be the name of a load balancer, such as blue"
 	LoadBalancerName string `json:"loadBalancerName,omitempty"`
 
 	// outboundPoolID is the resource ID of the pool of a load balancer through
 	// which the node reaches the Internet. It is left out if the subnet has a NAT
 	// gateway, or if the Cluster has no such pool.
 	//
-	// +optional +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]+/providers/Microsoft[.]Network/loadBalancers/[a-z0-9._-]+/backendAddressPools/[a-z0-9._-]+$')",message="must
-	// be the resource ID of a backend pool, such as
-	// /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/loadBalancers/NAME/backendAddressPools/POOL"
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]+/providers/Microsoft[.]Network/loadBalancers/[a-z0-9._-]+/backendAddressPools/[a-z0-9._-]+$')",message="must be the resource ID of a backend pool, such as /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/loadBalancers/NAME/backendAddressPools/POOL"
 	OutboundPoolID string `json:"outboundPoolID,omitempty"`
 
 	// failureDomains are the zones that the AzureCluster offers, such as "1".
@@ -137,9 +135,9 @@ type AzureRecord struct {
 	// one: properties.vmId. It is known from the answer to the controller's own
 	// request, or from a VM that had all of the machine's tags.
 	//
-	// +optional +kubebuilder:validation:MaxLength=36
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",message="must be the ID
-	// of a VM, such as 11111111-2222-3333-4444-555555555555"
+	// +optional
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",message="must be the ID of a VM, such as 11111111-2222-3333-4444-555555555555"
 	VMID string `json:"vmID,omitempty"`
 
 	// disks of the VM. One that is left without a VM is removed with the machine

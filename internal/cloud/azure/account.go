@@ -193,62 +193,6 @@ func (a *account) firstList(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// look looks at the VM by its ID.
-func (a *account) look(ctx context.Context, m cloud.Machine, at place) error {
-	began := a.now()
-	vm, answer := a.calls.getVM(ctx, at.vm)
-	seen := look{at: began}
-	switch answer.effect() {
-	case fault.GroupGone:
-		a.missGroup(ctx, at.scope, began)
-		a.ledger.note(m, began, func(w *work) { w.looked = began })
-		return nil
-	case fault.Gone:
-	default:
-		if answer.verdict != nil {
-			return answer.err()
-		}
-		if r, ok := recordOf(vm); ok {
-			seen.record = &r
-		}
-	}
-	counts := a.gather(&m, at).Counts(m, began)
-	a.ledger.note(m, began, func(w *work) {
-		w.look, w.looked = seen, began
-		if seen.record == nil && counts {
-			w.missed = missedOnce(w.missed, began)
-			w.lookAt = began.Add(next.Apart)
-		}
-	})
-	return nil
-}
-
-func missedOnce(missed next.Missed, at time.Time) next.Missed {
-	if missed.Times == 0 {
-		missed.First = at
-	}
-	missed.Times++
-	missed.Last = at
-	return missed
-}
-
-// view asks why the VM failed. What it closes is closed for all machines.
-func (a *account) view(ctx context.Context, m cloud.Machine, at place) error {
-	view, answer := a.calls.viewVM(ctx, at.vm)
-	if answer.verdict != nil {
-		return answer.err()
-	}
-	why, w := whyOf(view.Statuses), a.ledger.recall(m)
-	a.ledger.note(m, a.now(), func(w *work) { w.view = &why })
-	at.scope.mu.Lock()
-	r, _ := at.scope.latest(m.Name, w.look)
-	at.scope.mu.Unlock()
-	if r != nil {
-		a.closures.shut(at.vm.Parent(), locationOf(m), request.Choice{Size: r.size, Zone: r.zone}, why, a.now())
-	}
-	return nil
-}
-
 // create sends the one request. Where the cloud does not heed its precondition, a look comes first.
 func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice request.Choice) (over bool, err error) {
 	where, err := placementOf(m)

@@ -11,6 +11,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
@@ -241,7 +242,7 @@ func (a *account) keepAdapter(m cloud.Machine, id arm.ID, body []byte) {
 		return
 	}
 	a.ledger.note(m, a.now(), func(w *work) {
-		w.record = new(withPart(knownOf(m, *w), m, part{id, made.uniqueID()}))
+		w.record = new(belongings.With(knownOf(m, *w), m, id, made.uniqueID()))
 	})
 }
 

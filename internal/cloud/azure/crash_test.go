@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
@@ -189,7 +190,7 @@ func (l *mortal) swept() {
 		told, _ := l.account.Marked()
 		l.told = 0
 		for _, one := range told {
-			if one.Kind == anAdapter && one.Key == l.m.Key {
+			if one.Kind == belongings.Adapter && one.Key == l.m.Key {
 				l.told++
 			}
 		}

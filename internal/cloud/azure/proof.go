@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,8 +11,8 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
 
 // remnant is an adapter or disk that no VM uses, or a public IP that no adapter has.
@@ -22,72 +23,19 @@ type remnant struct {
 	uniqueID string // Azure's own
 }
 
-// What belongs to VMs.
-const (
-	aDisk     = "disk"
-	anAdapter = "network interface"
-	aPublicIP = "public IP address"
-)
-
-func kindOf(id arm.ID) string {
-	switch {
-	case id.Is("Microsoft.Compute/disks"):
-		return aDisk
-	case id.Is("Microsoft.Network/publicIPAddresses"):
-		return aPublicIP
-	}
-	return anAdapter
-}
-
-// entries are those of a record for a kind of resource.
-func entries(of *infrav1.AzureRecord, kind string) *[]infrav1.AzureResource {
-	switch kind {
-	case aDisk:
-		return &of.Disks
-	case aPublicIP:
-		return &of.PublicIPAddresses
-	}
-	return &of.NetworkInterfaces
-}
-
-// fits says that a resource has a name which we, or Azure, give to what is made with the machine's VM. Azure adds a suffix to the
-// names of adapters and public IPs. Names prove nothing: anybody may give them.
-func fits(id arm.ID, m cloud.Machine) bool {
-	own := strings.ToLower(id.Name())
-	return slices.ContainsFunc(namesOf(m), func(name string) bool {
-		return own == name || kindOf(id) != aDisk && strings.HasPrefix(own, name+"-")
-	})
-}
-
-// namesOf are the names of what is made with a machine's VM.
-func namesOf(m cloud.Machine) []string {
-	all := []string{request.SystemDisk(m.Name)}
-	if m.Spec.Azure != nil {
-		for _, disk := range m.Spec.Azure.DataDisks {
-			all = append(all, request.DataDisk(m.Name, disk.Name))
-		}
-		for i := range max(1, len(m.Spec.Azure.NetworkInterfaces)) {
-			all = append(all, request.AdapterName(m, i))
-		}
-	}
-	for i, name := range all {
-		all[i] = strings.ToLower(name)
-	}
-	return all
-}
-
 // resembles says that a machine may have left it.
 func (r remnant) resembles(m cloud.Machine) bool {
-	return fits(r.id, m) || r.mark.Key == m.Key && r.mark.ProviderID == m.ProviderID
+	return belongings.Fits(r.id, m) || r.mark.Key == m.Key && r.mark.ProviderID == m.ProviderID
 }
 
 // isProved says that it was made for a machine: it has a name that fits and all marks, and it is in the machine's record by
 // Azure's own ID. An adapter or public IP may instead have the mark of our management cluster, and have been seen with the VM.
 func (s *scope) isProved(r remnant, m cloud.Machine, record infrav1.AzureRecord) bool {
-	if !fits(r.id, m) || !arm.Belongs(m, r.mark) {
+	if !belongings.Fits(r.id, m) || !arm.Belongs(m, r.mark) {
 		return false
 	}
-	return recorded(record, r.id, r.uniqueID) || kindOf(r.id) != aDisk && s.isOf(r, homeOf(m)) && isOurs(r.mark, m.Cluster.Manager)
+	seen := belongings.KindOf(r.id) != belongings.Disk && s.isOf(r, homeOf(m)) && isOurs(r.mark, m.Cluster.Manager)
+	return seen || belongings.Recorded(record, r.id, r.uniqueID)
 }
 
 // isOf says that this process has seen a remnant with a VM.
@@ -96,12 +44,6 @@ func (s *scope) isOf(r remnant, vm arm.ID) bool { return s.seenWith[r.id.Key()] 
 // isOurs says that the management cluster of a mark is ours.
 func isOurs(mark cloud.Marked, manager types.UID) bool {
 	return manager != "" && mark.Cluster.Manager == manager
-}
-
-func recorded(record infrav1.AzureRecord, id arm.ID, uniqueID string) bool {
-	return uniqueID != "" && slices.ContainsFunc(*entries(&record, kindOf(id)), func(one infrav1.AzureResource) bool {
-		return strings.EqualFold(one.Name, id.Name()) && one.UniqueID == uniqueID
-	})
 }
 
 // left is the remnant of a machine that is to be looked at first. One that is not proved to be the machine's is only waited for:
@@ -124,7 +66,7 @@ func (s *scope) orphans(m cloud.Machine, record infrav1.AzureRecord) (all []stri
 	defer s.mu.Unlock()
 	for _, r := range s.remnants {
 		if r.resembles(m) && !s.isProved(r, m, record) {
-			all = append(all, kindOf(r.id)+" "+r.id.Name())
+			all = append(all, belongings.KindOf(r.id)+" "+r.id.Name())
 		}
 	}
 	slices.Sort(all)
@@ -135,7 +77,7 @@ func (s *scope) orphans(m cloud.Machine, record infrav1.AzureRecord) (all []stri
 func (s *scope) marked(now time.Time) (all []cloud.Marked) {
 	for _, r := range s.remnants {
 		if _, ok := s.vmOf(r); ok && now.Sub(r.Since) >= oldEnough {
-			r.mark.Kind, r.mark.Name = kindOf(r.id), r.id.Name()
+			r.mark.Kind, r.mark.Name = belongings.KindOf(r.id), r.id.Name()
 			all = append(all, r.mark)
 		}
 	}
@@ -166,7 +108,7 @@ func (a *account) stale(s *scope) (all []remnant) {
 		if w.lives(now) {
 			ok = w.key == r.mark.Key && (w.failed[r.uniqueID] || w.failed[r.id.Key()]) && !w.separate.has(r.id)
 		} else {
-			ok = !there && kindOf(r.id) != aDisk && s.isOf(r, vm) && isOurs(r.mark, a.manager)
+			ok = !there && belongings.KindOf(r.id) != belongings.Disk && s.isOf(r, vm) && isOurs(r.mark, a.manager)
 		}
 		if ok {
 			all = append(all, r)
@@ -222,4 +164,84 @@ func (s *scope) see(what, vm string) {
 		s.seenWith = map[string]string{}
 	}
 	s.seenWith[what] = vm
+}
+
+// knownOf is what is known of the machine's VM by Azure's own IDs: what this process learned, and what the status says.
+func knownOf(m cloud.Machine, w work) infrav1.AzureRecord {
+	record := m.Record.Azure
+	if w.record != nil {
+		record = *w.record
+	}
+	record.VMID = arm.UUID(record.VMID)
+	return record
+}
+
+// identify says whether the VM that Azure shows is the machine's. Its own ID decides. A VM that is seen with all marks of the
+// machine gives it. An answer without an ID leaves it to the marks.
+func identify(m cloud.Machine, w work, r vmRecord) (ours, other bool) {
+	known, marked := knownOf(m, w).VMID, arm.Belongs(m, r.mark)
+	switch {
+	case known == "" || r.vmID == "":
+		return marked && m.Vouched, false
+	default:
+		return known == r.vmID, known != r.vmID
+	}
+}
+
+// learn writes down what is seen of the machine's VM.
+func learn(m cloud.Machine, s *scope, r vmRecord, w work) infrav1.AzureRecord {
+	record := knownOf(m, w)
+	if record.VMID == "" && !w.leaving() {
+		record.VMID = r.vmID
+	}
+	for _, one := range s.parts[r.key] {
+		record = belongings.With(record, m, one.id, one.uniqueID)
+	}
+	return record
+}
+
+// leaving says that the VM is on its way out, to be followed by another one.
+func (w work) leaving() bool { return w.forgot && w.del.At.After(w.put.At) }
+
+// rest are the remnants of requests that Azure has refused, or ended as failed, in this process: they may have made some of what
+// was asked for. What may belong to the last request is none, as long as its VM does not say what it has.
+func (s *scope) rest(m cloud.Machine, w work, r *vmRecord) (all []part) {
+	failed := w.put.Answer == next.Refused || w.failed != nil
+	if !failed || !m.Vouched || w.put.Answer == next.Accepted && r == nil {
+		return nil
+	}
+	for _, one := range s.remnants {
+		marked := arm.Belongs(m, one.mark) && isOurs(one.mark, m.Cluster.Manager)
+		if marked && belongings.Fits(one.id, m) && !w.separate.has(one.id) && !r.has(one.id) {
+			all = append(all, part{one.id, one.uniqueID})
+		}
+	}
+	return all
+}
+
+// forget has another VM follow the one that is gone, which had these adapters. What belonged to it is of a try that failed.
+func (w *work) forget(m cloud.Machine, record infrav1.AzureRecord, adapters []string) {
+	for _, kind := range []string{belongings.Disk, belongings.Adapter, belongings.PublicIP} {
+		for _, one := range *belongings.Entries(&record, kind) {
+			w.fail(m, kind, one.Name, one.UniqueID)
+		}
+	}
+	for _, key := range adapters { // Azure made up the end of their names, so nothing else has them
+		if id, ok := arm.Parse(key); ok {
+			w.fail(m, belongings.Adapter, id.Name(), key)
+		}
+	}
+	record.VMID = ""
+	w.record, w.forgot = &record, true
+}
+
+// fail notes that something is of a request that failed, by Azure's own ID of it; but not an adapter that was made before the VM.
+// It has exactly the name that we gave, and the next VM takes it.
+func (w *work) fail(m cloud.Machine, kind, name, id string) {
+	failed := map[string]bool{}
+	maps.Copy(failed, w.failed) // copies of the work have the other one
+	w.failed = failed
+	if kind != belongings.Adapter || !slices.Contains(belongings.Names(m), strings.ToLower(name)) {
+		failed[id] = true
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
@@ -93,7 +94,9 @@ func (p *proof) goes() bool {
 
 // of are the machine's own resources of a kind.
 func (p *proof) of(kind string) (all []doc.ID) {
-	types := map[string]string{aVM: compute.VM, aDisk: compute.Disk, anAdapter: network.NIC, aPublicIP: network.PublicIP}
+	types := map[string]string{
+		aVM: compute.VM, belongings.Disk: compute.Disk, belongings.Adapter: network.NIC, belongings.PublicIP: network.PublicIP,
+	}
 	for _, name := range p.Names(armsim.Group, types[kind]) {
 		if strings.HasPrefix(name, p.m.Name) {
 			all = append(all, p.id(kind, name))
@@ -106,8 +109,8 @@ const aVM = "VM"
 
 func (p *proof) id(kind, name string) doc.ID {
 	of := map[string][2]string{
-		aVM: {compute.Provider, "virtualMachines"}, aDisk: {compute.Provider, "disks"},
-		anAdapter: {network.Provider, "networkInterfaces"}, aPublicIP: {network.Provider, "publicIPAddresses"},
+		aVM: {compute.Provider, "virtualMachines"}, belongings.Disk: {compute.Provider, "disks"},
+		belongings.Adapter: {network.Provider, "networkInterfaces"}, belongings.PublicIP: {network.Provider, "publicIPAddresses"},
 	}[kind]
 	return doc.Resource(armsim.Subscription, armsim.Group, of[0], of[1], name)
 }
@@ -128,7 +131,7 @@ var deeds = []deed{
 		switch kind {
 		case aVM:
 			p.foreign("copy", tags)
-		case aDisk:
+		case belongings.Disk:
 			p.AddForeign(p.id(kind, p.m.Name+"-data"), tags)
 		default:
 			p.AddForeign(p.id(kind, id.Name()+"-copy"), tags)
@@ -228,7 +231,7 @@ func TestProvedTags(t *testing.T) {
 	n := &proofs{}
 	t.Run("all", func(t *testing.T) {
 		for _, what := range deeds {
-			for _, kind := range []string{aVM, aDisk, anAdapter, aPublicIP} {
+			for _, kind := range []string{aVM, belongings.Disk, belongings.Adapter, belongings.PublicIP} {
 				for _, at := range stages {
 					for _, shared := range []bool{false, true} {
 						if !proved.All() && (!what.short || kind != aVM || shared) {

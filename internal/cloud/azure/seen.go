@@ -62,6 +62,9 @@ type status struct{ Code, Message string }
 // maxAdapters is what the largest size of Azure has.
 const maxAdapters = 8
 
+// maxDisks is more than the largest size of Azure has.
+const maxDisks = 72
+
 // recordOf reads a VM; false if Azure's answer has no valid ID.
 func recordOf(of vm) (vmRecord, bool) {
 	id, ok := arm.Parse(of.ID)

@@ -12,6 +12,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
@@ -92,8 +93,9 @@ func TestChosenNames(t *testing.T) {
 			}(),
 		}[forged]
 		for name, kind := range map[string]string{
-			"pvc-0a1b2c3d-1111-2222-3333-444455556666": aDisk, "pvc-0a1b2c3d-os": aDisk, "pvc-0a1b2c3d-backup": aDisk,
-			"pvc-0a1b2c3d-node-vip": anAdapter, "pvc-0a1b2c3d-node-frontend": aPublicIP,
+			"pvc-0a1b2c3d-1111-2222-3333-444455556666": belongings.Disk, "pvc-0a1b2c3d-os": belongings.Disk,
+			"pvc-0a1b2c3d-backup":   belongings.Disk,
+			"pvc-0a1b2c3d-node-vip": belongings.Adapter, "pvc-0a1b2c3d-node-frontend": belongings.PublicIP,
 		} {
 			p.AddForeign(p.id(kind, name), tags)
 		}
@@ -124,12 +126,12 @@ func TestCopiedMarks(t *testing.T) {
 	other.Name, other.Key.Name = "win-2", "other"
 	other.ProviderID = arm.ProviderID(homeOf(p.m).Parent().VM(other.Name))
 	gone := map[string]string{"capwin-providerid": arm.ProviderID(homeOf(p.m).Parent().VM("gone"))}
-	p.AddForeign(p.id(aDisk, "golden-database"), gone)
-	p.AddForeign(p.id(aDisk, p.m.Name+"-os-restored"), p.tagsOf(p.m))
-	p.AddForeign(p.id(aDisk, "win-2-os"), p.tagsOf(other))
-	p.AddForeign(p.id(anAdapter, "win-2-node"), p.tagsOf(other))
+	p.AddForeign(p.id(belongings.Disk, "golden-database"), gone)
+	p.AddForeign(p.id(belongings.Disk, p.m.Name+"-os-restored"), p.tagsOf(p.m))
+	p.AddForeign(p.id(belongings.Disk, "win-2-os"), p.tagsOf(other))
+	p.AddForeign(p.id(belongings.Adapter, "win-2-node"), p.tagsOf(other))
 	p.lives(2 * time.Hour)
-	for _, kind := range []string{aDisk, anAdapter} {
+	for _, kind := range []string{belongings.Disk, belongings.Adapter} {
 		t.Logf("%s: %v", kind, p.of(kind))
 	}
 	told := map[string]bool{}

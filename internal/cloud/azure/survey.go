@@ -11,6 +11,8 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
@@ -43,7 +45,7 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 		a.ledger.note(*m, now, func(w *work) {
 			w.record = &record
 			for _, one := range rest {
-				w.fail(*m, kindOf(one.id), one.id.Name(), one.uniqueID)
+				w.fail(*m, belongings.KindOf(one.id), one.id.Name(), one.uniqueID)
 			}
 		})
 	}
@@ -73,7 +75,7 @@ func (a *account) recognize(m cloud.Machine, at place, s *next.Survey, w work) (
 	}
 	rest = at.scope.rest(m, w, r)
 	for _, one := range rest {
-		record = withPart(record, m, one)
+		record = belongings.With(record, m, one.id, one.uniqueID)
 	}
 	return record, rest
 }
@@ -125,4 +127,117 @@ func (a *account) freshen(ctx context.Context, s *scope) {
 func asLater(err error) (*cloud.Error, bool) {
 	e := (*cloud.Error)(nil)
 	return e, errors.As(err, &e) && e.Kind == cloud.Later
+}
+
+// look looks at the VM by its ID.
+func (a *account) look(ctx context.Context, m cloud.Machine, at place) error {
+	began := a.now()
+	vm, answer := a.calls.getVM(ctx, at.vm)
+	seen := look{at: began}
+	switch answer.effect() {
+	case fault.GroupGone:
+		a.missGroup(ctx, at.scope, began)
+		a.ledger.note(m, began, func(w *work) { w.looked = began })
+		return nil
+	case fault.Gone:
+	default:
+		if answer.verdict != nil {
+			return answer.err()
+		}
+		if r, ok := recordOf(vm); ok {
+			seen.record = &r
+		}
+	}
+	counts := a.gather(&m, at).Counts(m, began)
+	a.ledger.note(m, began, func(w *work) {
+		w.look, w.looked = seen, began
+		if seen.record == nil && counts {
+			w.missed = missedOnce(w.missed, began)
+			w.lookAt = began.Add(next.Apart)
+		}
+	})
+	return nil
+}
+
+func missedOnce(missed next.Missed, at time.Time) next.Missed {
+	if missed.Times == 0 {
+		missed.First = at
+	}
+	missed.Times++
+	missed.Last = at
+	return missed
+}
+
+// view asks why the VM failed. What it closes is closed for all machines.
+func (a *account) view(ctx context.Context, m cloud.Machine, at place) error {
+	view, answer := a.calls.viewVM(ctx, at.vm)
+	if answer.verdict != nil {
+		return answer.err()
+	}
+	why, w := whyOf(view.Statuses), a.ledger.recall(m)
+	a.ledger.note(m, a.now(), func(w *work) { w.view = &why })
+	at.scope.mu.Lock()
+	r, _ := at.scope.latest(m.Name, w.look)
+	at.scope.mu.Unlock()
+	if r != nil {
+		a.closures.shut(at.vm.Parent(), locationOf(m), request.Choice{Size: r.size, Zone: r.zone}, why, a.now())
+	}
+	return nil
+}
+
+// maxMoved is how many VMs of a machine's name and marks in other groups are looked at.
+const maxMoved = 5
+
+// seek searches the subscription for the machine's VM in other groups: a VM that was moved keeps its name, its tags and Azure's
+// own ID of it. An identity that may not list the subscription is shown the groups that it may read.
+func (a *account) seek(ctx context.Context, m cloud.Machine) error {
+	began := a.now()
+	all, answer := a.calls.listTagged(ctx, m)
+	if answer.verdict != nil {
+		return answer.err()
+	}
+	elsewhere, looked := "", 0
+	for _, one := range all {
+		id, ok := arm.Parse(one.ID)
+		if !ok || !mayBeMoved(m, id) || looked == maxMoved {
+			continue
+		}
+		looked++
+		same, err := a.isSame(ctx, m, id)
+		if err != nil {
+			return err
+		}
+		if same {
+			elsewhere = id.Group
+		}
+	}
+	a.ledger.note(m, began, func(w *work) { w.sought, w.elsewhere = began, elsewhere })
+	return nil
+}
+
+// mayBeMoved says that a resource may be the machine's VM in another group. A list by a tag does not show tags (Microsoft Learn,
+// "Use tags to organize your Azure resources": results that are filtered by a tag come without tags).
+func mayBeMoved(m cloud.Machine, id arm.ID) bool {
+	return id.Is("Microsoft.Compute/virtualMachines") && strings.EqualFold(id.Name(), m.Name) &&
+		id.Parent().Key() != homeOf(m).Parent().Key()
+}
+
+// isSame says whether a VM elsewhere is the machine's, by Azure's own ID of it. If that is not known, the marks say whether it
+// may be.
+func (a *account) isSame(ctx context.Context, m cloud.Machine, id arm.ID) (bool, error) {
+	found, answer := a.calls.getVM(ctx, id)
+	switch {
+	case answer.effect() == fault.Gone:
+		return false, nil
+	case answer.verdict != nil:
+		return false, answer.err()
+	}
+	known, has := knownOf(m, a.ledger.recall(m)).VMID, ""
+	if found.Properties != nil {
+		has = arm.UUID(found.Properties.VMID)
+	}
+	if known == "" || has == "" {
+		return arm.Belongs(m, arm.ReadMark(found.Tags)), nil
+	}
+	return has == known, nil
 }

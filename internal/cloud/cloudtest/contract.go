@@ -219,24 +219,6 @@ func vanished(w world) {
 	w.remove(c, m)
 }
 
-func stranger(w world) {
-	c, m := w.process(), w.machine("m")
-	m.First = true // nobody else can have asked for the VM
-	w.Occupy(m.Name)
-	before := w.Inspect(m.Name)
-	for _, c := range []cloud.Cloud{c, w.process()} {
-		w.wantAbsent(c, m)
-		_, err := c.Ensure(w.t.Context(), m)
-		WantError(w.t, err, cloud.Invalid, infrav1.NameTakenReason)
-		w.wantAbsent(c, m)
-		w.remove(c, m)
-	}
-	if diff := cmp.Diff(before, w.Inspect(m.Name)); diff != "" {
-		w.t.Errorf("the VM was changed (-before +after):\n%s", diff)
-	}
-	w.wantVMs(m.Name)
-}
-
 func deleteNothing(w world) {
 	c, m := w.process(), w.machine("m")
 	m.First = true // no other process can have asked for it
@@ -353,19 +335,4 @@ func (w world) wantSame(c cloud.Cloud, m cloud.Machine, kind cloud.Kind, reason 
 	if slices.Sort(messages); len(slices.Compact(messages)) != 1 {
 		w.t.Errorf("the message changes: %q", messages)
 	}
-}
-
-// unmarked: what the cloud itself calls a VM is enough to look after it and to delete it, for any process.
-func unmarked(w world) {
-	c, m := w.process(), w.machine("m")
-	w.ensure(c, m)
-	m.Record, m.Existed = *w.observe(c, m).Record, true
-	w.Unmark(m.Name)
-	for _, c := range []cloud.Cloud{c, w.process()} {
-		if vm := w.observe(c, m); vm.State != cloud.Running || vm.Record == nil || !cmp.Equal(*vm.Record, m.Record) {
-			w.t.Errorf("Observe = %+v of the VM without marks, want %+v to be kept", vm, m.Record)
-		}
-	}
-	w.remove(w.process(), m)
-	w.wantVMs()
 }

@@ -6,6 +6,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -59,4 +60,37 @@ func (w world) wantMarked(c cloud.Cloud, machines ...cloud.Machine) {
 func sorted(names ...string) []string {
 	slices.Sort(names)
 	return names
+}
+
+// unmarked: what the cloud itself calls a VM is enough to look after it and to delete it, for any process.
+func unmarked(w world) {
+	c, m := w.process(), w.machine("m")
+	w.ensure(c, m)
+	m.Record, m.Existed = *w.observe(c, m).Record, true
+	w.Unmark(m.Name)
+	for _, c := range []cloud.Cloud{c, w.process()} {
+		if vm := w.observe(c, m); vm.State != cloud.Running || vm.Record == nil || !gocmp.Equal(*vm.Record, m.Record) {
+			w.t.Errorf("Observe = %+v of the VM without marks, want %+v to be kept", vm, m.Record)
+		}
+	}
+	w.remove(w.process(), m)
+	w.wantVMs()
+}
+
+func stranger(w world) {
+	c, m := w.process(), w.machine("m")
+	m.First = true // nobody else can have asked for the VM
+	w.Occupy(m.Name)
+	before := w.Inspect(m.Name)
+	for _, c := range []cloud.Cloud{c, w.process()} {
+		w.wantAbsent(c, m)
+		_, err := c.Ensure(w.t.Context(), m)
+		WantError(w.t, err, cloud.Invalid, infrav1.NameTakenReason)
+		w.wantAbsent(c, m)
+		w.remove(c, m)
+	}
+	if diff := gocmp.Diff(before, w.Inspect(m.Name)); diff != "" {
+		w.t.Errorf("the VM was changed (-before +after):\n%s", diff)
+	}
+	w.wantVMs(m.Name)
 }

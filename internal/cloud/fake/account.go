@@ -304,7 +304,7 @@ func (v *VM) is(m cloud.Machine) bool {
 	case v == nil:
 		return false
 	case m.Record.Azure.VMID != "":
-		return v.own == m.Record.Azure.VMID
+		return v.Own == m.Record.Azure.VMID
 	}
 	return v.Owner == m.Key && v.ProviderID == m.ProviderID
 }
@@ -318,7 +318,7 @@ func (v *VM) report(m cloud.Machine) cloud.VM {
 		},
 		UserData: v.Given,
 		Report:   v.Report,
-		Record:   &cloud.Record{Azure: infrav1.AzureRecord{VMID: v.own}},
+		Record:   &cloud.Record{Azure: infrav1.AzureRecord{VMID: v.Own}},
 	}
 	if v.On {
 		vm.State = cloud.Running

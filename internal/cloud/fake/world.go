@@ -31,7 +31,7 @@ type VM struct {
 	Console    []string // what its guest wrote there
 	UserData   []byte
 	Given      bool   // the user data were given by Ensure, and are still there
-	own        string // the cloud's own ID, given when the VM is made
+	Own        string // the cloud's own ID, given when the VM is made
 }
 
 // World is the cloud. The zero value is ready: it has one image, one password and no VM. Set the exported fields before use.
@@ -226,7 +226,7 @@ func (w *World) put(vm VM) {
 	if w.vms == nil {
 		w.vms = map[string]*VM{}
 	}
-	vm.own = uuid.NewString()
+	vm.Own = uuid.NewString()
 	w.vms[vm.Name] = &vm
 	w.changed(vm.Owner)
 }
