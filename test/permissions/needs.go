@@ -52,6 +52,6 @@ var needs = map[string]string{
 	"infrastructure: get azureclusters.infrastructure":                   "place VMs in Azure where their Cluster is",
 	"infrastructure: get azureclusteridentities.infrastructure":          "learn whose rights a machine in Azure may use",
 	"infrastructure: patch azureclusteridentities.infrastructure":        "hold an identity as long as VMs need it",
-	"infrastructure: get namespaces":                                     "compare labels for an AzureClusterIdentity; know the management cluster",
+	"infrastructure: get namespaces":                                     "compare labels; know the management cluster",
 	"infrastructure: get customresourcedefinitions.apiextensions.k8s.io": "find the version of these kinds",
 }

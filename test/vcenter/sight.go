@@ -23,8 +23,8 @@ func (v *VCenter) sees(ctx *simulator.Context, ref types.ManagedObjectReference)
 	return v.mayView(v.entityOf(ref))
 }
 
-// entityOf a task decides who sees the task. That of an object that is gone is seen by who asked for it, which is all that the lab
-// has. Other objects stand for themselves.
+// entityOf a task decides who sees the task. That of an object that is gone is seen by who asked for it, which is all that the
+// lab has. Other objects stand for themselves.
 func (v *VCenter) entityOf(ref types.ManagedObjectReference) types.ManagedObjectReference {
 	task, ok := v.model.Map().Get(ref).(*simulator.Task)
 	if !ok {
