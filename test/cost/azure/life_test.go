@@ -46,6 +46,7 @@ func (s *stage) life(n int) {
 	calls := s.ofVMs(all)
 	s.t.Logf("%d machines are gone after %s; %v", n, took, s.ByClass())
 	expect.Same(s.t, "deletions", n, calls["DELETE vm"])
+	expect.Same(s.t, "searches of the subscription", n, s.ByClass()["GET resource list"])
 	s.atMost("looks at removed VMs", float64(2*n), float64(calls["GET vm"]))
 	expect.Same(s.t, "other calls that name a VM", 0, calls["PUT vm"]+calls["GET vm view"])
 	s.t.Logf("CPU seconds per machine, simulator and test included: %.4f", (worked()-cpu)/float64(n))

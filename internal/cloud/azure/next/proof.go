@@ -38,7 +38,8 @@ func (s Survey) proven() bool {
 
 // sought says that a search of the subscription did not find the VM, since a look at its ID found none.
 func (s Survey) sought() bool {
-	return s.Sought.After(s.Missed.First) && s.Sought.After(s.GroupMissed.First) && s.Elsewhere == ""
+	early := s.Sought.IsZero() || s.Sought.Before(s.Missed.First) || s.Sought.Before(s.GroupMissed.First)
+	return !early && s.Elsewhere == ""
 }
 
 // prove goes one step on in the proof that there is no VM.
