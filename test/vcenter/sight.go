@@ -30,12 +30,10 @@ func (v *VCenter) entityOf(ref types.ManagedObjectReference) types.ManagedObject
 	if !ok {
 		return ref
 	}
-	ctx := *v.model.Service.Context
-	ctx.WithLock(task, func() {
-		if of := task.Info.Entity; of != nil && v.model.Map().Get(*of) != nil {
-			ref = *of
-		}
-	})
+	// Without the task's lock, which whoever changes the task may hold for as long as it waits for us: the entity never changes.
+	if of := task.Info.Entity; of != nil && v.model.Map().Get(*of) != nil {
+		ref = *of
+	}
 	return ref
 }
 
@@ -57,6 +55,10 @@ func (v *VCenter) hideFromReaders(ctx *simulator.Context, method *simulator.Meth
 				v.hideInView(ctx, from.Obj)
 			case "TaskManager":
 				v.hideTasks(ctx, from.Obj)
+			case "VirtualMachine": // whose edits have a gate is in the session's registry, and stays there when it is destroyed
+				if v.model.Map().Get(from.Obj) == nil {
+					ctx.Session.Registry.Remove(ctx, from.Obj)
+				}
 			}
 		}
 	}
@@ -73,18 +75,19 @@ func (v *VCenter) hideInView(ctx *simulator.Context, ref types.ManagedObjectRefe
 	ctx.WithLock(view, func() { view.View = all })
 }
 
-// hideTasks gives the session a task manager of its own: what is in its own registry comes first there.
+// hideTasks gives the session a task manager of its own: what is in its own registry comes first there. It is one that is only
+// read: with the end of a session, the simulator takes its objects that register others out of the inventory of all.
 func (v *VCenter) hideTasks(ctx *simulator.Context, ref types.ManagedObjectReference) {
 	plain, ok := ctx.Map.Get(ref).(*simulator.TaskManager)
 	if !ok {
 		return
 	}
 	plain.Lock()
-	own := &simulator.TaskManager{TaskManager: plain.TaskManager}
+	own := plain.TaskManager
 	all := slices.Clone(plain.RecentTask)
 	plain.Unlock()
 	own.RecentTask = v.seen(ctx, all)
-	ctx.Session.Registry.Put(own)
+	ctx.Session.Registry.Put(&own)
 }
 
 // lookAnew has all who watch look at their views again, because permissions have changed.
