@@ -57,7 +57,7 @@ func (v *VCenter) hideFromReaders(ctx *simulator.Context, method *simulator.Meth
 				v.hideTasks(ctx, from.Obj)
 			case "VirtualMachine": // whose edits have a gate is in the session's registry, and stays there when it is destroyed
 				if v.model.Map().Get(from.Obj) == nil {
-					ctx.Session.Registry.Remove(ctx, from.Obj)
+					ctx.Session.Remove(ctx, from.Obj)
 				}
 			}
 		}
