@@ -73,7 +73,8 @@ func TestMovedThenDeleted(t *testing.T) {
 	}
 }
 
-// TestStaticAdapterStays: an adapter with an address of its own, whose VM Azure refuses for hours, belongs to the try that goes on.
+// TestStaticAdapterStays: an adapter with an address of its own, whose VM Azure refuses for hours, belongs to the try that goes
+// on.
 func TestStaticAdapterStays(t *testing.T) {
 	p := newProof(t, false)
 	p.m.Spec.Azure.NetworkInterfaces[0] = infrav1.AzureNetworkInterface{
