@@ -88,14 +88,24 @@ var machineStatusLimits = slices.Concat(
 	text("status.windowsBuild", 64),
 	text("status.windowsUpdated", 10),
 	text("status.failureDomain", 256),
-	placementLimits,
+	placementLimits, recordLimits("status.azure.disks", 72), recordLimits("status.azure.networkInterfaces", 16),
+	recordLimits("status.azure.publicIPAddresses", 16), text("status.vsphere.reference", 128), text("status.vsphere.folder", 128),
+	[]limit{empty("status.vsphere", map[string]any{"reference": "vm-1"})},
 )
+
+// recordLimits are those of a list of resources that the controller keeps with Azure's own IDs.
+func recordLimits(of string, most int) []limit {
+	return slices.Concat(
+		upTo(of, most, func(i int) any { return map[string]any{"name": fmt.Sprint("r", i), "uniqueID": "u"} }),
+		[]limit{required(of + "[].name"), required(of + "[].uniqueID")}, text(of+"[].name", 80), text(of+"[].uniqueID", 64),
+	)
+}
 
 // A rule fixes the form of most, so that a value of the maximum length cannot be tried.
 var placementLimits = slices.Concat(
 	[]limit{
 		required("status.azure.cloud"), oneOf("status.azure.cloud", "AzureChinaCloud", "AzureGermanCloud"),
-		longest("status.azure.tenantID", guid, guid+"1", 36),
+		longest("status.azure.tenantID", guid, guid+"1", 36), longest("status.azure.vmID", guid, guid+"1", 36),
 		required("status.azure.subscriptionID"), longest("status.azure.subscriptionID", guid, guid+"1", 36),
 		required("status.azure.resourceGroup"), atMost("status.azure.resourceGroup", 90),
 		required("status.azure.location"), atMost("status.azure.location", 64),

@@ -41,7 +41,9 @@ const (
 const azureStatus = `{cloud: AzurePublicCloud, tenantID: ` + guid + `, subscriptionID: ` + guid + `, resourceGroup: nodes,
 	  location: westeurope, subnetIDs: [` + subnet + `], securityGroupID: ` + securityGroup + `, routeTableID: ` + routeTable + `,
 	  loadBalancerName: blue, outboundPoolID: ` + outboundPool + `, failureDomains: ["1"], tags: {pool: blue},
-	  identity: {namespace: default, name: blue}, imageVersion: 1.36.2}`
+	  identity: {namespace: default, name: blue}, imageVersion: 1.36.2, vmID: ` + guid + `,
+	  disks: [{name: d, uniqueID: u}], networkInterfaces: [{name: nic, uniqueID: u}],
+	  publicIPAddresses: [{name: ip, uniqueID: u}]}`
 
 // What a placement refers to.
 const (
@@ -60,7 +62,7 @@ const (
 	  message: m, elapsedSeconds: 1, lastLines: [line], warnings: [warning], durations: [{phase: prepare, seconds: 3}]},
 	  lastBoot: {state: Succeeded, reason: R, message: m}, networkInterfaces: [{name: node,
 	  macAddress: "00:50:56:00:00:05", addresses: [{address: 10.0.0.5/24, gateway: 10.0.0.1}]}],
-	  azure: ` + azureStatus + `}`
+	  vsphere: {reference: vm-1, folder: group-v3}, azure: ` + azureStatus + `}`
 	templateStatus = `{capacity: {cpu: "4"}, nodeInfo: {architecture: amd64, operatingSystem: windows}}`
 	configStatus   = `{observedGeneration: 1, dataSecretName: secret, initialization: {dataSecretCreated: true}}`
 )

@@ -56,6 +56,8 @@ var rules = map[string][]rule{
 // placementRules hold the controller to what azure.json needs.
 var placementRules = []rule{
 	identified("tenantID", "the ID of a tenant"), identified("subscriptionID", "the ID of a subscription"),
+	placed("vmID", "must be the ID of a VM, such as 11111111-2222-3333-4444-555555555555", strings.Replace(guid, "1", "a", 1),
+		strings.Replace(guid, "1", "A", 1), guid[1:], ""),
 	placed("resourceGroup", "must be the name of a resource group, such as win-nodes", "My.Group_(1)-a", "ends-with-dot.", ""),
 	placed("location", "must be the short name of a location, such as westeurope", "westeurope", "West Europe", ""),
 	placedAt("securityGroupID", "a network security group", "networkSecurityGroups/NAME", securityGroup),

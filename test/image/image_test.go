@@ -35,7 +35,8 @@ const (
 
 // source is what an image is made from.
 var source = []string{
-	"api", "bootstrap", "controllers", "internal", "diagnostics.go", "flags.go", "main.go", "wiring.go", "go.mod", "go.sum",
+	"api", "bootstrap", "controllers", "internal", "clock.go", "diagnostics.go", "flags.go", "main.go",
+	"managementcluster.go", "wiring.go", "go.mod", "go.sum",
 }
 
 // Two releases, from two folders, have the same bytes, and each says truly what is in it.
