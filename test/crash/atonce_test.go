@@ -86,13 +86,7 @@ func TestCrashThenDeletedInAzure(t *testing.T) {
 	if shared == nil {
 		t.Skip("needs real servers")
 	}
-	for _, ahead := range proved.Clocks() {
-		t.Run("clock "+ahead.String(), func(t *testing.T) {
-			counts := &tally{}
-			t.Run("plans", func(t *testing.T) { deleteAtOnceInAzure(t, ahead, counts) })
-			counts.tell(t, "deleted after a crash in Azure, clock "+ahead.String())
-		})
-	}
+	byClocks(t, "deleted after a crash in Azure", deleteAtOnceInAzure)
 }
 
 func deleteAtOnceInAzure(t *testing.T, ahead time.Duration, counts *tally) {

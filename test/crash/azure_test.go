@@ -68,13 +68,7 @@ func TestCrashInAzure(t *testing.T) {
 	if shared == nil {
 		t.Skip("needs real servers")
 	}
-	for _, ahead := range proved.Clocks() {
-		t.Run("clock "+ahead.String(), func(t *testing.T) {
-			counts := &tally{}
-			t.Run("plans", func(t *testing.T) { crashInAzure(t, ahead, counts) })
-			counts.tell(t, "crash matrix in Azure, clock "+ahead.String())
-		})
-	}
+	byClocks(t, "crash matrix in Azure", crashInAzure)
 }
 
 func crashInAzure(t *testing.T, ahead time.Duration, counts *tally) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/capwin/cluster-api-provider-windows/test/proved"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -83,5 +84,17 @@ func (c *tally) tell(t *testing.T, name string) {
 		c.runs.Load(), c.foreign.Load(), c.letGo.Load(), c.leaked.Load())
 	if c.foreign.Load()+c.letGo.Load()+c.leaked.Load() > 0 {
 		t.Error("a promise is broken")
+	}
+}
+
+// byClocks has lives lived with each clock, one after the other, and prints what they have cost.
+func byClocks(t *testing.T, name string, live func(t *testing.T, ahead time.Duration, counts *tally)) {
+	t.Helper()
+	for _, ahead := range proved.Clocks() {
+		t.Run("clock "+ahead.String(), func(t *testing.T) {
+			counts := &tally{}
+			t.Run("plans", func(t *testing.T) { live(t, ahead, counts) })
+			counts.tell(t, name+", clock "+ahead.String())
+		})
 	}
 }

@@ -125,18 +125,18 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 	for range maxSteps {
 		step := next.Decide(m, a.gather(&m, at), want)
 		if step.Act == "" {
-			return a.told(m, step.VM), step.Err
+			return a.withRecord(m, step.VM), step.Err
 		}
 		over, err := a.do(ctx, m, at, step)
 		if err != nil || over {
-			return a.told(m, step.VM), err
+			return a.withRecord(m, step.VM), err
 		}
 	}
-	return a.told(m, cloud.VM{State: cloud.Creating, Detail: "waiting for Azure"}), nil
+	return a.withRecord(m, cloud.VM{State: cloud.Creating, Detail: "waiting for Azure"}), nil
 }
 
-// told adds to what is told of a VM what is to be written down of it.
-func (a *account) told(m cloud.Machine, vm cloud.VM) cloud.VM {
+// withRecord adds to what is told of a VM what is to be written down of it.
+func (a *account) withRecord(m cloud.Machine, vm cloud.VM) cloud.VM {
 	vm.Record = &cloud.Record{Azure: knownOf(m, a.ledger.recall(m))}
 	return vm
 }
@@ -157,9 +157,9 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 	case next.Seek:
 		return false, a.seek(ctx, m)
 	case next.Remove:
-		return true, a.remove(ctx, m, at, false)
+		return true, a.remove(ctx, m, at)
 	case next.Retreat:
-		return true, a.remove(ctx, m, at, true)
+		return true, a.retreat(ctx, m, at)
 	case next.Forget:
 		a.ledger.note(m, a.now(), func(w *work) { w.forget(m, knownOf(m, *w), nil) })
 		return true, nil
@@ -296,9 +296,24 @@ func vmIDOf(body []byte) string {
 	return arm.UUID(made.Properties.VMID)
 }
 
-// remove sends the one deletion, to be followed by another VM or not. Only a 202 is an acceptance: a front end that does not know
-// the VM yet says 204.
-func (a *account) remove(ctx context.Context, m cloud.Machine, at place, followed bool) error {
+// retreat removes a VM that has no room, for another one to follow.
+func (a *account) retreat(ctx context.Context, m cloud.Machine, at place) error {
+	at.scope.mu.Lock()
+	r, _ := at.scope.latest(m.Name, a.ledger.recall(m).look)
+	at.scope.mu.Unlock()
+	if err := a.remove(ctx, m, at); err != nil || r == nil {
+		return err
+	}
+	a.ledger.note(m, a.now(), func(w *work) {
+		if w.del.Accepted {
+			w.forget(m, knownOf(m, *w), r.adapters)
+		}
+	})
+	return nil
+}
+
+// remove sends the one deletion. Only a 202 is an acceptance: a front end that does not know the VM yet says 204.
+func (a *account) remove(ctx context.Context, m cloud.Machine, at place) error {
 	sent := a.now()
 	answer := a.calls.deleteVM(ctx, at.vm)
 	if _, waits := asLater(answer.err()); waits {
@@ -308,15 +323,7 @@ func (a *account) remove(ctx context.Context, m cloud.Machine, at place, followe
 	if answer.verdict != nil && answer.effect() != fault.Gone && answer.effect() != fault.GroupGone {
 		del.Err = answer.verdict.Error
 	}
-	at.scope.mu.Lock()
-	r, _ := at.scope.latest(m.Name, a.ledger.recall(m).look)
-	at.scope.mu.Unlock()
-	a.ledger.note(m, sent, func(w *work) {
-		w.del = del
-		if followed && del.Accepted && r != nil {
-			w.forget(m, knownOf(m, *w), r.adapters)
-		}
-	})
+	a.ledger.note(m, sent, func(w *work) { w.del = del })
 	if del.Err != nil {
 		return del.Err
 	}

@@ -88,7 +88,7 @@ func TestWhoseItIs(t *testing.T) {
 		"half a mark":       {cloud.Marked{Key: mark.Key}, false},
 		"without a Cluster": {cloud.Marked{Key: mark.Key, ProviderID: mark.ProviderID}, false},
 	} {
-		ours, other := identify(m, work{}, vmRecord{mark: c.of})
+		ours, other := identify(m, "", vmRecord{mark: c.of})
 		expect.Same(t, "a VM, "+name, []bool{c.want, false}, []bool{ours, other})
 		r := resource{Tags: arm.Tags(cloud.Machine{
 			Key: c.of.Key, Identity: cloud.Identity{ProviderID: c.of.ProviderID}, Cluster: c.of.Cluster,
@@ -101,7 +101,7 @@ func TestWhoseItIs(t *testing.T) {
 	}
 	nobody := m
 	nobody.ProviderID = ""
-	ours, _ := identify(nobody, work{}, vmRecord{mark: cloud.Marked{Key: m.Key, Cluster: m.Cluster}})
+	ours, _ := identify(nobody, "", vmRecord{mark: cloud.Marked{Key: m.Key, Cluster: m.Cluster}})
 	expect.Same(t, "no VM is that of a machine without an ID", false, ours)
 	for name, want := range map[string]bool{"WIN-1-os": true, "win-1-data": true, "win-1-data-2": false} {
 		expect.Same(t, name, want, belongings.Fits(blueGroup.Disk(name), m))

@@ -152,8 +152,8 @@ func (l *ledger) busy(scope string, now time.Time) bool {
 	return false
 }
 
-// of is what is remembered by a providerID; nil if that is nothing.
-func (l *ledger) of(providerID string) *work {
+// workOf is what is remembered by a providerID; nil if that is nothing.
+func (l *ledger) workOf(providerID string) *work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if w := l.works[providerID]; w != nil {

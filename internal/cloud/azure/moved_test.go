@@ -65,11 +65,12 @@ func TestMovedThenDeleted(t *testing.T) {
 			p.move()
 		}
 		vm := p.gone(p.a, p.m)
-		left := len(p.of(belongings.Disk)) + len(p.of(belongings.Adapter))
+		left := len(p.resources(belongings.Disk)) + len(p.resources(belongings.Adapter))
 		expect.Same(t, "resources that stay", map[bool]int{true: 0, false: 2}[seen], left)
 		expect.Same(t, "those that are told", left, len(vm.Orphans))
 		p.live(p.a, 2*time.Hour)
-		expect.Same(t, "resources that stay, after sweeps", left, len(p.of(belongings.Disk))+len(p.of(belongings.Adapter)))
+		swept := len(p.resources(belongings.Disk)) + len(p.resources(belongings.Adapter))
+		expect.Same(t, "resources that stay, after sweeps", left, swept)
 	}
 }
 
@@ -89,11 +90,11 @@ func TestStaticAdapterStays(t *testing.T) {
 		}
 	})
 	p.lives(3 * time.Hour)
-	expect.Same(t, "adapters", 1, len(p.of(belongings.Adapter)))
+	expect.Same(t, "adapters", 1, len(p.resources(belongings.Adapter)))
 	p.Change(func(in *armsim.Inside) { in.Faults.Refuse = nil })
 	p.lives(2 * time.Hour)
-	expect.Same(t, "it runs with it", []any{true, 1}, []any{p.there(), len(p.of(belongings.Adapter))})
-	expect.Same(t, "it goes with all", []any{true, 0}, []any{p.goes(), len(p.of(belongings.Adapter))})
+	expect.Same(t, "it runs with it", []any{true, 1}, []any{p.vmExists(), len(p.resources(belongings.Adapter))})
+	expect.Same(t, "it goes with all", []any{true, 0}, []any{p.goes(), len(p.resources(belongings.Adapter))})
 }
 
 // TestTagsAtTheirLimits: users' full share of tags, with names and values as long as Azure takes them, leaves room for our marks.
@@ -106,5 +107,5 @@ func TestTagsAtTheirLimits(t *testing.T) {
 	}
 	p.runs()
 	expect.Same(t, "tags", 50, len(p.Tags(armsim.VMID(p.m.Name))))
-	expect.Same(t, "it goes", []bool{true, false}, []bool{p.goes(), p.there()})
+	expect.Same(t, "it goes", []bool{true, false}, []bool{p.goes(), p.vmExists()})
 }

@@ -103,7 +103,7 @@ func (a *account) stale(s *scope) (all []remnant) {
 		if !ok || now.Sub(r.Since) < oldEnough {
 			continue
 		}
-		w := a.ledger.of(r.mark.ProviderID)
+		w := a.ledger.workOf(r.mark.ProviderID)
 		_, there := s.vms[strings.ToLower(vm.Name())]
 		if w.lives(now) {
 			ok = w.key == r.mark.Key && (w.failed[r.uniqueID] || w.failed[r.id.Key()]) && !w.separate.has(r.id)
@@ -121,6 +121,14 @@ func (a *account) stale(s *scope) (all []remnant) {
 type part struct {
 	id       arm.ID
 	uniqueID string
+}
+
+// withParts adds what belongs to the machine's VM to its record.
+func withParts(record infrav1.AzureRecord, m cloud.Machine, all []part) infrav1.AzureRecord {
+	for _, one := range all {
+		record = belongings.With(record, m, one.id, one.uniqueID)
+	}
+	return record
 }
 
 // takeParts takes over what lists show as belonging to VMs, by the VM's key.
@@ -178,26 +186,11 @@ func knownOf(m cloud.Machine, w work) infrav1.AzureRecord {
 
 // identify says whether the VM that Azure shows is the machine's. Its own ID decides. A VM that is seen with all marks of the
 // machine gives it. An answer without an ID leaves it to the marks.
-func identify(m cloud.Machine, w work, r vmRecord) (ours, other bool) {
-	known, marked := knownOf(m, w).VMID, arm.Belongs(m, r.mark)
-	switch {
-	case known == "" || r.vmID == "":
-		return marked && m.Vouched, false
-	default:
-		return known == r.vmID, known != r.vmID
+func identify(m cloud.Machine, known string, r vmRecord) (ours, other bool) {
+	if known == "" || r.vmID == "" {
+		return arm.Belongs(m, r.mark) && m.Vouched, false
 	}
-}
-
-// learn writes down what is seen of the machine's VM.
-func learn(m cloud.Machine, s *scope, r vmRecord, w work) infrav1.AzureRecord {
-	record := knownOf(m, w)
-	if record.VMID == "" && !w.leaving() {
-		record.VMID = r.vmID
-	}
-	for _, one := range s.parts[r.key] {
-		record = belongings.With(record, m, one.id, one.uniqueID)
-	}
-	return record
+	return known == r.vmID, known != r.vmID
 }
 
 // leaving says that the VM is on its way out, to be followed by another one.

@@ -69,8 +69,8 @@ func (p *proof) restart() {
 	p.a, p.m.First = p.watched(), false
 }
 
-// there says that the machine's VM exists, in any group.
-func (p *proof) there() (there bool) {
+// vmExists says that the machine's VM exists, in any group.
+func (p *proof) vmExists() (there bool) {
 	p.Change(func(in *armsim.Inside) {
 		for _, group := range []string{armsim.Group, otherName} {
 			there = there || in.World.Find(doc.Resource(armsim.Subscription, group, compute.Provider, "virtualMachines", p.m.Name)) != nil
@@ -92,8 +92,8 @@ func (p *proof) goes() bool {
 	return false
 }
 
-// of are the machine's own resources of a kind.
-func (p *proof) of(kind string) (all []doc.ID) {
+// resources are the machine's own resources of a kind.
+func (p *proof) resources(kind string) (all []doc.ID) {
 	types := map[string]string{
 		aVM: compute.VM, belongings.Disk: compute.Disk, belongings.Adapter: network.NIC, belongings.PublicIP: network.PublicIP,
 	}
@@ -161,21 +161,21 @@ func (n *proofs) prove(t *testing.T, what deed, kind, at string, shared bool) {
 	if at == "in deletion" {
 		_ = p.remove()
 	}
-	for _, id := range p.of(kind) {
+	for _, id := range p.resources(kind) {
 		what.do(p, kind, id)
 	}
-	foreign := p.theirs()
+	foreign := p.foreignThings()
 	if at == "after a restart" {
 		p.restart()
 	}
 	n.runs.Add(1)
 	n.lives(t, p, at)
 	gone := p.goes()
-	if gone && p.there() {
+	if gone && p.vmExists() {
 		n.gone.Add(1)
 		t.Error("a VM that is there is let go of")
 	}
-	if !gone || p.there() {
+	if !gone || p.vmExists() {
 		n.leaked.Add(1)
 		t.Error("the VM, or its machine, is left, although the status has Azure's own ID of the VM")
 	}
@@ -193,7 +193,7 @@ func (n *proofs) lives(t *testing.T, p *proof, at string) {
 		if i == 29 && at != stages[0] && (err != nil || vm.State != cloud.Running) {
 			t.Errorf("the VM is not looked after: %+v, %v", vm, err)
 		}
-		if errors.Is(err, cloud.ErrNotFound) && p.there() {
+		if errors.Is(err, cloud.ErrNotFound) && p.vmExists() {
 			n.gone.Add(1)
 			t.Fatal("a VM that is there is called vanished")
 		}
@@ -201,8 +201,8 @@ func (n *proofs) lives(t *testing.T, p *proof, at string) {
 	}
 }
 
-// theirs are all things that are not the machine's.
-func (p *proof) theirs() (all []string) {
+// foreignThings are all things that are not the machine's.
+func (p *proof) foreignThings() (all []string) {
 	for id := range p.things() {
 		name := id[strings.LastIndex(id, "/")+1:]
 		copied := strings.HasSuffix(name, "-copy") || strings.HasSuffix(name, "-data")

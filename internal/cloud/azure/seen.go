@@ -10,6 +10,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 )
@@ -62,9 +63,6 @@ type status struct{ Code, Message string }
 // maxAdapters is what the largest size of Azure has.
 const maxAdapters = 8
 
-// maxDisks is more than the largest size of Azure has.
-const maxDisks = 72
-
 // recordOf reads a VM; false if Azure's answer has no valid ID.
 func recordOf(of vm) (vmRecord, bool) {
 	id, ok := arm.Parse(of.ID)
@@ -90,7 +88,7 @@ func recordOf(of vm) (vmRecord, bool) {
 			}
 		}
 		data := p.StorageProfile.DataDisks
-		for _, one := range append(data[:min(len(data), maxDisks)], p.StorageProfile.OSDisk) {
+		for _, one := range append(data[:min(len(data), belongings.MaxDisks)], p.StorageProfile.OSDisk) {
 			if id, ok := arm.Parse(one.ManagedDisk.ID); ok {
 				r.disks = append(r.disks, id.Key())
 			}

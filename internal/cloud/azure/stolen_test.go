@@ -50,11 +50,11 @@ func TestChosenIdentity(t *testing.T) {
 					p.restart()
 					gone := p.goes()
 					documented := forged && vouched && !kept
-					expect.Same(t, "it is deleted", documented, !p.there())
+					expect.Same(t, "it is deleted", documented, !p.vmExists())
 					if !kept && !documented {
 						expect.Same(t, "the status has no ID", infrav1.AzureRecord{}, p.m.Record.Azure)
 					}
-					if !p.there() && !documented {
+					if !p.vmExists() && !documented {
 						n.foreign.Add(1)
 					}
 					expect.Same(t, "the machine goes", documented || kept, gone)
@@ -132,7 +132,7 @@ func TestCopiedMarks(t *testing.T) {
 	p.AddForeign(p.id(belongings.Adapter, "win-2-node"), p.tagsOf(other))
 	p.lives(2 * time.Hour)
 	for _, kind := range []string{belongings.Disk, belongings.Adapter} {
-		t.Logf("%s: %v", kind, p.of(kind))
+		t.Logf("%s: %v", kind, p.resources(kind))
 	}
 	told := map[string]bool{}
 	all, _ := p.a.Marked()
@@ -142,7 +142,7 @@ func TestCopiedMarks(t *testing.T) {
 	expect.Same(t, "told", map[string]bool{
 		" " + p.m.Name: true, "disk win-2-os": true, "network interface win-2-node": true, "disk " + p.m.Name + "-os-restored": true,
 	}, told)
-	expect.Same(t, "foreign things", 4, len(p.theirs())+1)
+	expect.Same(t, "foreign things", 4, len(p.foreignThings())+1)
 }
 
 // TestMovedByHand: a VM that somebody moved to another group is told, is not deleted there, and its machine is not let go; moved
@@ -160,20 +160,20 @@ func TestMovedByHand(t *testing.T) {
 				if !kept {
 					p.m.Record = cloud.Record{}
 				}
-				told := p.told(20*time.Minute, func() error { return expect.ErrorOf(p.ensure()) })
+				told := p.refusals(20*time.Minute, func() error { return expect.ErrorOf(p.ensure()) })
 				expect.Same(t, "told of the living", true, told[infrav1.VMMovedReason] != "")
-				told = p.told(20*time.Minute, p.remove)
+				told = p.refusals(20*time.Minute, p.remove)
 				expect.Same(t, "told of the one that goes", true, told[infrav1.VMMovedReason] != "")
-				expect.Same(t, "it is there", true, p.there())
+				expect.Same(t, "it is there", true, p.vmExists())
 				p.MoveVM(there, armsim.Group)
-				expect.Same(t, "it goes", []bool{true, false}, []bool{p.goes(), p.there()})
+				expect.Same(t, "it goes", []bool{true, false}, []bool{p.goes(), p.vmExists()})
 			})
 		}
 	}
 }
 
-// told are the errors of passes, by their reasons. None lets go.
-func (p *proof) told(d time.Duration, pass func() error) map[string]string {
+// refusals are the errors of passes, by their reasons. None lets go.
+func (p *proof) refusals(d time.Duration, pass func() error) map[string]string {
 	p.t.Helper()
 	all := map[string]string{}
 	for range d / (30 * time.Second) {
@@ -210,9 +210,9 @@ func TestNotFound(t *testing.T) {
 					expect.Same(t, "it goes", true, p.goes())
 					return
 				}
-				p.told(30*time.Minute, p.remove)
+				p.refusals(30*time.Minute, p.remove)
 				p.AnswerNotFound()
-				expect.Same(t, "it goes once Azure answers", []bool{true, false}, []bool{p.goes(), p.there()})
+				expect.Same(t, "it goes once Azure answers", []bool{true, false}, []bool{p.goes(), p.vmExists()})
 			})
 		}
 	}
@@ -230,10 +230,10 @@ func TestWithoutID(t *testing.T) {
 	p.ReplaceTags(armsim.VMID(p.m.Name), nil)
 	p.m.Existed = true
 	p.restart()
-	told := p.told(20*time.Minute, p.remove)
+	told := p.refusals(20*time.Minute, p.remove)
 	expect.Same(t, "told", true, told[infrav1.VMNotProvedReason] != "")
 	p.Change(func(in *armsim.Inside) { in.Compute.Faults.HideVMID = false })
 	p.ReplaceTags(armsim.VMID(p.m.Name), p.tagsOf(p.m))
-	expect.Same(t, "it goes", []bool{true, false}, []bool{p.goes(), p.there()})
+	expect.Same(t, "it goes", []bool{true, false}, []bool{p.goes(), p.vmExists()})
 	expect.Same(t, "no ID", []string{"", "", blueID}, []string{arm.UUID("x"), arm.UUID(blueID + "0"), arm.UUID(blueID)})
 }

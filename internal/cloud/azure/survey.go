@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -64,20 +65,20 @@ func (a *account) recognize(m cloud.Machine, at place, s *next.Survey, w work) (
 	record = knownOf(m, w)
 	r, looked := at.scope.latest(m.Name, w.look)
 	if r != nil {
-		ours, other := identify(m, w, *r)
+		ours, other := identify(m, record.VMID, *r)
 		if !other || looked && s.Counts(m, w.look.at) { // lists show for minutes what had the name before
 			s.Seen = r.sight(m, at.scope.power.get(r.key), r.addresses(at.scope.addresses))
 			s.Seen.Ours, s.Seen.Other, s.Seen.VM.Size = ours, other, a.sizeOfVM(*r, m)
 		}
+		if ours && !w.leaving() {
+			record.VMID = cmp.Or(record.VMID, r.vmID)
+		}
 		if ours {
-			record = learn(m, at.scope, *r, w)
+			record = withParts(record, m, at.scope.parts[r.key])
 		}
 	}
 	rest = at.scope.rest(m, w, r)
-	for _, one := range rest {
-		record = belongings.With(record, m, one.id, one.uniqueID)
-	}
-	return record, rest
+	return withParts(record, m, rest), rest
 }
 
 // latest is the VM as the later of list and look has it, and whether that is the look.

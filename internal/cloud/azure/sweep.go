@@ -15,8 +15,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 )
 
-// oldEnough is how long an adapter, disk or public IP must have been of no use before it is removed, and how long a request may
-// still bring the VM.
+// oldEnough is how long an adapter, disk or public IP must have been of no use before it is removed, and how long nobody must
+// have asked for a machine that is to be removed before it counts as let go by hand.
 const oldEnough = 10 * time.Minute
 
 // sweeping is what a sweep has read already while it waits for its next list. A list that was read is not nil.

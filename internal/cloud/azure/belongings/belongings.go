@@ -74,9 +74,9 @@ func Recorded(record infrav1.AzureRecord, id arm.ID, uniqueID string) bool {
 	})
 }
 
-// What a record holds of each kind; the API takes no more.
+// What a record holds of each kind; the API takes no more. MaxDisks is more than the largest size of Azure has.
 const (
-	maxDisks = 72
+	MaxDisks = 72
 	maxOther = 16
 )
 
@@ -87,7 +87,7 @@ func With(record infrav1.AzureRecord, m cloud.Machine, id arm.ID, uniqueID strin
 	}
 	into, most := Entries(&record, KindOf(id)), maxOther
 	if KindOf(id) == Disk {
-		most = maxDisks
+		most = MaxDisks
 	}
 	*into = slices.DeleteFunc(slices.Clone(*into), func(was infrav1.AzureResource) bool { return was.Name == id.Name() })
 	*into = append(*into, infrav1.AzureResource{Name: id.Name(), UniqueID: uniqueID})
