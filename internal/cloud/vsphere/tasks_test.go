@@ -3,6 +3,7 @@ package vsphere
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -235,9 +236,7 @@ func TestTasksCost(t *testing.T) {
 		machines = append(machines, v.machine(fmt.Sprint("m", n)))
 	}
 	v.Count()
-	most := func(steps map[cloud.Key]int) int {
-		return steps[slices.MaxFunc(machines, func(a, b cloud.Machine) int { return steps[a.Key] - steps[b.Key] }).Key]
-	}
+	most := func(steps map[cloud.Key]int) int { return slices.Max(slices.Collect(maps.Values(steps))) }
 	steps := tasksDrive(t, keys, machines, v.runs(a))
 	made := v.Count()
 	t.Logf("making %d: calls %v, at most %d looks each", many, made, most(steps))
@@ -273,8 +272,9 @@ func TestTasksCost(t *testing.T) {
 		if gone["PowerOffVM_Task"] != len(group) || gone["Destroy_Task"] != len(group) || sum(gone) >= 3*len(group) {
 			t.Errorf("removing %d %s: calls %v, want two tasks each and less than one other", len(group), name, gone)
 		}
-		if looks > 4*len(group) { // a machine that the lab tells of late may take one more than others
-			t.Errorf("removing %d %s: %d looks, want 4 at most at each", len(group), name, looks)
+		// The first look, the end of two tasks, and the watch's word on what each did: a key is sent for each of them, at once or late.
+		if looks > 5*len(group) {
+			t.Errorf("removing %d %s: %d looks, want 5 at most at each", len(group), name, looks)
 		}
 	}
 }
