@@ -20,7 +20,7 @@ var pins = map[string]string{
 	"the packed agent":                 "bd83752cd80d484365c19ed88e701de69ea11962690778a92ca0e145c9f9a434",
 	"bootstrap/scripts/loader.ps1":     "69d585c14bac61b9611a3ae2b8a5cb082fad913672d0851c5c6cf3d8863318e6",
 	"bootstrap/windows/datadrive.ps1":  "922f77fe788fff42619ee523b39c64e267505d9fae8bbb31594ee90d903146b7",
-	"bootstrap/windows/gmsaplugin.ps1": "6a6d9fb8192fcf7d56e87a5a6c962362cbdb413e5ca82c2b6a3c3907894011ff",
+	"bootstrap/windows/gmsaplugin.ps1": "4e5b70ca8743f6701e56991fc745d978860224d98fcbcec92c48374120c56c25",
 	"bootstrap/windows/domainjoin.ps1": "960de05252de4418659c68c893cbea19563e201aef55f63a12a54f3d83dd3d7f",
 }
 
