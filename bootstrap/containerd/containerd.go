@@ -19,6 +19,8 @@ const (
 	containerdProgram = step.ContainerdFolder + `\containerd.exe`
 	ctrProgram        = step.ContainerdFolder + `\ctr.exe`
 
+	// factVersion is the minor version of the image's containerd; empty if it is not in its usual place.
+	factVersion = "containerdVersion"
 	// oldestContainerd can run HostProcess containers, which every CNI and kube-proxy use.
 	oldestContainerd = "1.7"
 	// mergingContainerd reads drop-ins of version 3, and merges them key by key.
@@ -38,6 +40,8 @@ type Input struct {
 	Proxied bool
 	// Root is the folder of images and containers; empty for that of the image.
 	Root string
+	// OwnCNI: we write the CNI's configuration, or look for its programs. Other CNIs may be told of folders of the image's own.
+	OwnCNI bool
 }
 
 // Containerd is what was read of spec.containerd and found good.
@@ -57,6 +61,8 @@ type Containerd struct {
 	// nested: the VM surely has nested virtualization.
 	nested  bool
 	proxied bool
+	// ownCNI: the folders of the CNI must be ours.
+	ownCNI bool
 }
 
 // dropIn is a user's own configuration file.
@@ -67,7 +73,7 @@ type dropIn struct {
 
 // Read refuses what containerd would not accept.
 func Read(in Input) (Containerd, error) {
-	c := Containerd{proxied: in.Proxied, root: in.Root}
+	c := Containerd{proxied: in.Proxied, root: in.Root, ownCNI: in.OwnCNI}
 	var err error
 	if c.registries, err = readRegistries(in.Spec.Registries, in.Sources); err != nil {
 		return c, err
@@ -136,6 +142,7 @@ func (c Containerd) Steps() step.Part {
 		p.Add(step.PhaseContainer, restart()...)
 	}
 	p.Add(step.PhaseContainer, answers()...)
+	p.Add(step.PhaseContainer, c.foldersOfCNI()...)
 	p.Add(step.PhaseImages, c.pulls()...)
 	return p
 }
@@ -169,16 +176,16 @@ func (c Containerd) VersionCheck() []plan.Step {
 			Common: plan.Common{
 				Name: "containerd-version", Reason: step.ReasonContainerdTooOld, TimeoutSeconds: 60, Attempts: 2, Optional: true,
 			},
-			Argv: plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: "containerdVersion",
+			Argv: plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: factVersion,
 			Say: plan.Text(containerdProgram + " does not print its version"),
 		},
 		&plan.Check{
 			Common: plan.Common{
 				Name: "containerd-of-image", Reason: step.ReasonContainerdTooOld,
-				When: &plan.Test{Fact: "containerdVersion", IsNot: plan.Text("")},
+				When: &plan.Test{Fact: factVersion, IsNot: plan.Text("")},
 			},
-			Test: plan.Test{Fact: "containerdVersion", AtLeast: plan.Text(oldest)},
-			Say:  plan.Say("the image has containerd ", "containerdVersion", ", "+why+oldest+" or later"),
+			Test: plan.Test{Fact: factVersion, AtLeast: plan.Text(oldest)},
+			Say:  plan.Say("the image has containerd ", factVersion, ", "+why+oldest+" or later"),
 		},
 	}
 	if !slices.ContainsFunc(c.registries, func(one registry) bool { return one.authorization != "" }) {
@@ -187,10 +194,10 @@ func (c Containerd) VersionCheck() []plan.Step {
 	return append(steps, &plan.Check{
 		Common: plan.Common{
 			Name: "containerd-tokens", Reason: step.ReasonContainerdTooOld, Optional: true,
-			When: &plan.Test{Fact: "containerdVersion", AtLeast: plan.Text(mergingContainerd)},
+			When: &plan.Test{Fact: factVersion, AtLeast: plan.Text(mergingContainerd)},
 		},
-		Test: plan.Test{Fact: "containerdVersion", AtLeast: plan.Text(tokenContainerd)},
-		Say: plan.Say("the image has containerd ", "containerdVersion", ", credentials of registries that want tokens, such as "+
+		Test: plan.Test{Fact: factVersion, AtLeast: plan.Text(tokenContainerd)},
+		Say: plan.Say("the image has containerd ", factVersion, ", credentials of registries that want tokens, such as "+
 			"docker.io and Harbor, need "+tokenContainerd+" or later"),
 	})
 }
