@@ -15,7 +15,8 @@ import (
 // pod CIDR, and what every boot cleans up. Without spec.network there are only the kubelet's port and the node's address.
 func (net *Network) Steps() step.Part {
 	p := step.Part{EveryBoot: net.everyBoot(), AfterBoot: net.afterBoot()}
-	p.Add(step.PhaseNetwork, slices.Concat(net.patchLevel(), net.useFeatures(), net.cleanup(), net.answersARP(), net.keepsStatic(), net.openPorts())...)
+	p.Add(step.PhaseNetwork, slices.Concat(net.patchLevel(), net.useFeatures(), net.cleanup())...)
+	p.Add(step.PhaseNetwork, slices.Concat(net.answersARP(), net.keepsStatic(), net.openPorts())...)
 	p.Add(step.PhaseNetwork, slices.Concat(net.nameAdapters(), net.vSwitch())...)
 	p.Add(step.PhaseNetwork, slices.Concat(net.measureSubnet(), net.nodeAddress())...)
 	p.Add(step.PhaseKubelet, net.lookForPrograms()...)
@@ -83,8 +84,8 @@ func echo(name string, value plan.Value, set string) plan.Step {
 	}
 }
 
-// keepsStatic: on Server 2019 the adapter of a new vSwitch starts with DHCP instead of the addresses that were set by hand, and HNS
-// keeps the one that Windows then makes up (microsoft/SDN issue 498). This turns that off, as OpenShift has it
+// keepsStatic: on Server 2019 the adapter of a new vSwitch starts with DHCP instead of the addresses that were set by hand, and
+// HNS keeps the one that Windows then makes up (microsoft/SDN issue 498). This turns that off, as OpenShift has it
 // (windows-machine-config-operator 0be4b9cc, docs/byoh-instance-pre-requisites.md), whoever makes the vSwitch.
 func (net *Network) keepsStatic() []plan.Step {
 	if len(net.adapters.addressed()) == 0 {

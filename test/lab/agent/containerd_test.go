@@ -18,6 +18,7 @@ func dumpWith(w *world, cni string) {
 func TestContainerdReadsTheFoldersOfTheCNI(t *testing.T) {
 	t.Parallel()
 	const (
+		ownConf  = `Program Files\containerd\cni\conf`
 		defaults = "  bin_dirs = ['C:\\Program Files\\containerd\\cni\\bin']\n  conf_dir = 'C:\\Program Files\\containerd\\cni\\conf'\n"
 		ofOld    = "    bin_dir = \"C:\\\\Program Files\\\\containerd\\\\cni\\\\bin\"\n    conf_dir = \"C:\\\\etc\\\\cni\\\\net.d\"\n"
 		programs = "containerd does not read the programs of a CNI from C:\\opt\\cni\\bin"
@@ -26,7 +27,7 @@ func TestContainerdReadsTheFoldersOfTheCNI(t *testing.T) {
 	for name, test := range map[string]struct{ cni, want string }{
 		"1.7":             {"    bin_dir = \"C:\\\\opt\\\\cni\\\\bin\"\n    conf_dir = \"C:\\\\etc\\\\cni\\\\net.d\"\n", ""},
 		"slashes":         {"  bin_dir = ''\n  bin_dirs = ['D:/x', 'c:/opt/cni/bin/']\n  conf_dir = 'c:/etc/cni/net.d/'\n", ""},
-		"migrated":        {"  bin_dir = 'C:/opt/cni/bin'\n" + strings.Replace(defaults, `Program Files\containerd\cni\conf`, `etc\cni\net.d`, 1), ""},
+		"migrated":        {"  bin_dir = 'C:/opt/cni/bin'\n" + strings.Replace(defaults, ownConf, `etc\cni\net.d`, 1), ""},
 		"defaults":        {defaults, folder},
 		"only the folder": {ofOld, programs},
 		"a folder below":  {"  bin_dirs = ['C:\\opt\\cni\\bin']\n  conf_dir = 'C:\\etc\\cni\\net.d\\mine'\n", folder},

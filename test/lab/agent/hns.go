@@ -93,8 +93,8 @@ func (r *run) awaitAdapter(ctx context.Context, name string) error {
 	return err
 }
 
-// adapterReady leaves it to HNS to refuse an adapter that is missing. One that has a vSwitch has given its addresses to the virtual
-// one.
+// adapterReady leaves it to HNS to refuse an adapter that is missing. One that has a vSwitch has given its addresses to the
+// virtual one.
 func (r *run) adapterReady(name string) (bool, error) {
 	if name == "" {
 		return true, nil

@@ -19,8 +19,8 @@ var vSwitchPlans = []string{
 // madeUpAddress is what an adapter has until DHCP gives it another.
 var madeUpAddress = worldAddress{Index: 9, Address: "169.254.7.9/16", Origin: "WellKnown"}
 
-// DHCP answers 30 s after the start, at the first one and at a later one: HNS keeps the address that it finds, so no vSwitch is made
-// before.
+// DHCP answers 30 s after the start, at the first one and at a later one: HNS keeps the address that it finds, so no vSwitch is
+// made before.
 func TestLeaseComesLate(t *testing.T) {
 	t.Parallel()
 	for _, golden := range vSwitchPlans {
