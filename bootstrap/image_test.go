@@ -79,10 +79,25 @@ func TestContainerdVersion(t *testing.T) {
 		"nothing said": {nil, "1.7"}, "images alone": {containerd(`prepullImages: ['a.example.com/b:1']`), "1.7"},
 		"registries": {withRegistries, "2.0"}, "pause image": {withImages, "2.0"},
 		"drop-ins": {withDropIns, "2.0"}, "Hyper-V": {withHyperV, "2.0"},
+		"1.30": {ofVersion("v1.30.14"), "1.7"}, "1.37": {ofVersion("v1.37.2"), "1.7"},
+		"1.38": {ofVersion("v1.38.0-alpha.1"), "2.0"}, "later": {ofVersion("v1.40.0"), "2.0"},
 	} {
 		p := render(t, plainInput(t, test.change)).Plan()
 		if got := stepOf[*plan.Check](t, p, "containerd-of-image").AtLeast.String(); got != test.want {
 			t.Errorf("%s: at least %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// From 1.38 on the kubelet refuses containerd 1.x; two minor versions before, the node warns.
+func TestContainerdOfTheNextVersion(t *testing.T) {
+	for version, warns := range map[string]bool{"v1.35.9": false, "v1.36.0-rc.0": true, "v1.37.2": true, "v1.38.0": false} {
+		warned := false
+		for _, check := range every[*plan.Check](render(t, plainInput(t, ofVersion(version))).Plan()) {
+			warned = warned || check.Name == "containerd-of-next-image" && check.Optional && check.AtLeast.String() == "2.0"
+		}
+		if warned != warns {
+			t.Errorf("%s: warned of containerd 1.x is %t", version, warned)
 		}
 	}
 }

@@ -154,6 +154,7 @@ func (n *node) readContainerd(in Input) error {
 	n.containerd, err = containerd.Read(containerd.Input{
 		Spec: in.Config.Spec.Containerd, Sources: in.Sources, DeadlineSeconds: n.deadlineSeconds, VM: in.WindowsMachine.Spec.VSphere,
 		Proxied: windows.HasProxy(in.Config.Spec.Windows.Proxy), Root: windows.ContainerdRoot(in.Config.Spec.Windows.DataDrive),
+		Minor: n.minor, OwnCNI: n.network.HasOwnCNI(),
 	})
 	return err
 }

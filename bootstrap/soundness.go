@@ -12,7 +12,6 @@ import (
 
 // Limits outside of which a node warns.
 const (
-	windows2019  = "17763"
 	windows23H2  = "25398" // Windows Server, version 23H2: the annual channel
 	windows2025  = "26100"
 	afterWindows = "26101"
@@ -53,7 +52,7 @@ func knownWindows() []plan.Step {
 			"which is not a release of Windows Server; 20348 (2022), 25398 (23H2) and 26100 (2025) are"),
 		&plan.Check{
 			Common: sound("windows-2019-update", step.ReasonWindowsPatchLevelTooLow,
-				&plan.Test{Fact: plan.FactOSBuild, Is: plan.Text(windows2019)}),
+				&plan.Test{Fact: plan.FactOSBuild, Is: plan.Text(step.Windows2019)}),
 			Test: plan.Test{Fact: plan.FactOSUBR, AtLeast: plan.Text(hostProcessUpdate)},
 			Say: plan.Say("Windows has update 17763.", plan.FactOSUBR, ", HostProcess containers need 17763."+hostProcessUpdate+
 				" or later"),

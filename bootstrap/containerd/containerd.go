@@ -19,8 +19,8 @@ const (
 	containerdProgram = step.ContainerdFolder + `\containerd.exe`
 	ctrProgram        = step.ContainerdFolder + `\ctr.exe`
 
-	// oldestContainerd can run HostProcess containers, which every CNI and kube-proxy use.
-	oldestContainerd = "1.7"
+	// factVersion is the minor version of the image's containerd; empty if it is not in its usual place.
+	factVersion = "containerdVersion"
 	// mergingContainerd reads drop-ins of version 3, and merges them key by key.
 	mergingContainerd = "2.0"
 	// tokenContainerd also sends the credentials of a registry to its token service.
@@ -38,6 +38,10 @@ type Input struct {
 	Proxied bool
 	// Root is the folder of images and containers; empty for that of the image.
 	Root string
+	// Minor is the Machine's: 36 of v1.36.3.
+	Minor uint64
+	// OwnCNI: we write the CNI's configuration, or look for its programs. Other CNIs may be told of folders of the image's own.
+	OwnCNI bool
 }
 
 // Containerd is what was read of spec.containerd and found good.
@@ -57,6 +61,9 @@ type Containerd struct {
 	// nested: the VM surely has nested virtualization.
 	nested  bool
 	proxied bool
+	minor   uint64
+	// ownCNI: the folders of the CNI must be ours.
+	ownCNI bool
 }
 
 // dropIn is a user's own configuration file.
@@ -67,7 +74,7 @@ type dropIn struct {
 
 // Read refuses what containerd would not accept.
 func Read(in Input) (Containerd, error) {
-	c := Containerd{proxied: in.Proxied, root: in.Root}
+	c := Containerd{proxied: in.Proxied, root: in.Root, ownCNI: in.OwnCNI, minor: in.Minor}
 	var err error
 	if c.registries, err = readRegistries(in.Spec.Registries, in.Sources); err != nil {
 		return c, err
@@ -136,6 +143,7 @@ func (c Containerd) Steps() step.Part {
 		p.Add(step.PhaseContainer, restart()...)
 	}
 	p.Add(step.PhaseContainer, answers()...)
+	p.Add(step.PhaseContainer, c.foldersOfCNI()...)
 	p.Add(step.PhaseImages, c.pulls()...)
 	return p
 }
@@ -157,29 +165,58 @@ func restart() []plan.Step {
 	}
 }
 
+// minorNeed is what kubelets from a minor version on need of containerd, and what later ones will.
+type minorNeed struct {
+	from              uint64
+	oldest, why, soon string
+}
+
+// minorNeeds, the newest first. HostProcess containers, which every CNI and kube-proxy use, came with 1.7. The kubelet of 1.38
+// refuses a runtime that does not tell its configuration, which containerd does since 2.0, and kubeadm of 1.36 warns of that
+// (kubernetes v1.37.2, cmd/kubelet/app/server.go; kubeadm issue 3229).
+var minorNeeds = []minorNeed{
+	{from: 38, oldest: "2.0", why: "the kubelet needs "},
+	{from: 36, oldest: "1.7", why: "HostProcess containers need ", soon: "2.0"},
+	{oldest: "1.7", why: "HostProcess containers need "},
+}
+
+func needOf(minor uint64) minorNeed {
+	return minorNeeds[slices.IndexFunc(minorNeeds, func(n minorNeed) bool { return minor >= n.from })]
+}
+
 // VersionCheck makes sure that the image has a containerd that can read the settings. If containerd is not in its
 // usual place the node only warns.
 func (c Containerd) VersionCheck() []plan.Step {
-	oldest, why := oldestContainerd, "HostProcess containers need "
+	need := needOf(c.minor)
 	if c.settings != "" {
-		oldest, why = mergingContainerd, "the settings in spec.containerd need "
+		need = minorNeed{oldest: mergingContainerd, why: "the settings in spec.containerd need "}
 	}
 	steps := []plan.Step{
 		&plan.Fact{
 			Common: plan.Common{
 				Name: "containerd-version", Reason: step.ReasonContainerdTooOld, TimeoutSeconds: 60, Attempts: 2, Optional: true,
 			},
-			Argv: plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: "containerdVersion",
+			Argv: plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: factVersion,
 			Say: plan.Text(containerdProgram + " does not print its version"),
 		},
 		&plan.Check{
 			Common: plan.Common{
 				Name: "containerd-of-image", Reason: step.ReasonContainerdTooOld,
-				When: &plan.Test{Fact: "containerdVersion", IsNot: plan.Text("")},
+				When: &plan.Test{Fact: factVersion, IsNot: plan.Text("")},
 			},
-			Test: plan.Test{Fact: "containerdVersion", AtLeast: plan.Text(oldest)},
-			Say:  plan.Say("the image has containerd ", "containerdVersion", ", "+why+oldest+" or later"),
+			Test: plan.Test{Fact: factVersion, AtLeast: plan.Text(need.oldest)},
+			Say:  plan.Say("the image has containerd ", factVersion, ", "+need.why+need.oldest+" or later"),
 		},
+	}
+	if need.soon != "" {
+		steps = append(steps, &plan.Check{
+			Common: plan.Common{
+				Name: "containerd-of-next-image", Reason: step.ReasonContainerdTooOld, Optional: true,
+				When: &plan.Test{Fact: factVersion, IsNot: plan.Text("")},
+			},
+			Test: plan.Test{Fact: factVersion, AtLeast: plan.Text(need.soon)},
+			Say:  plan.Say("the image has containerd ", factVersion, ", from Kubernetes 1.38 on kubelets need "+need.soon+" or later"),
+		})
 	}
 	if !slices.ContainsFunc(c.registries, func(one registry) bool { return one.authorization != "" }) {
 		return steps
@@ -187,10 +224,10 @@ func (c Containerd) VersionCheck() []plan.Step {
 	return append(steps, &plan.Check{
 		Common: plan.Common{
 			Name: "containerd-tokens", Reason: step.ReasonContainerdTooOld, Optional: true,
-			When: &plan.Test{Fact: "containerdVersion", AtLeast: plan.Text(mergingContainerd)},
+			When: &plan.Test{Fact: factVersion, AtLeast: plan.Text(mergingContainerd)},
 		},
-		Test: plan.Test{Fact: "containerdVersion", AtLeast: plan.Text(tokenContainerd)},
-		Say: plan.Say("the image has containerd ", "containerdVersion", ", credentials of registries that want tokens, such as "+
+		Test: plan.Test{Fact: factVersion, AtLeast: plan.Text(tokenContainerd)},
+		Say: plan.Say("the image has containerd ", factVersion, ", credentials of registries that want tokens, such as "+
 			"docker.io and Harbor, need "+tokenContainerd+" or later"),
 	})
 }

@@ -1,6 +1,8 @@
 package containerd
 
 import (
+	"strings"
+
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
@@ -70,6 +72,30 @@ func (c Containerd) mustBe(name, fact, wanted, what string) plan.Step {
 		Common: common, Test: plan.Test{Fact: fact, Is: plan.Text(wanted)},
 		Say: plan.Say("containerd has "+what+" ", fact, ", the spec wants "+wanted+"; another file in conf.d replaces it"),
 	}
+}
+
+// foldersOfCNI: what we and most CNIs put into folders that containerd does not read is never found, and the Node stays NotReady.
+// Its defaults on Windows are others (containerd 04d0bebd, internal/cri/config/config_windows.go). Since 2.1 there may be several
+// folders of programs, in bin_dirs; bin_dir of an older configuration still counts.
+func (c Containerd) foldersOfCNI() []plan.Step {
+	folder := func(name, key, path, value, what string) plan.Step {
+		common := ask(name)
+		common.Optional, common.When = !c.ownCNI, &plan.Test{Fact: factVersion, IsNot: plan.Text("")}
+		return &plan.Fact{
+			Common: common, Argv: dump(), Match: `\n\s*(` + key + `)\s*=` + value, Set: "cniFolder",
+			Say: plan.Text("containerd does not read the " + what + " of a CNI from " + path + "; set " + strings.TrimSuffix(key, "s?") +
+				" in config.toml of the image, or in spec.containerd.dropIns"),
+		}
+	}
+	return []plan.Step{
+		folder("cni-folder", "conf_dir", step.CNIFolder, `\s*['"]`+spellings(step.CNIFolder), "configuration"),
+		folder("cni-programs", "bin_dirs?", step.CNIPrograms, `[^\n]*['"]`+spellings(step.CNIPrograms), "programs"),
+	}
+}
+
+// spellings of a path in TOML, up to its closing quote: with slashes, or with backslashes that may be doubled.
+func spellings(path string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(path, ".", "[.]"), `\`, `[\\/]+`) + `[\\/]*['"]`
 }
 
 // ask is of a step that looks at the configuration in effect.

@@ -13,17 +13,9 @@ func (net *Network) answersARP() []plan.Step {
 	if !net.azureOnly {
 		return nil
 	}
-	return []plan.Step{
-		&plan.Registry{
-			Common: plan.Common{Name: "remote-arp", Reason: step.ReasonNetworkSettingsFailed},
-			Key:    `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\hns\State`, ValueName: "SDNRemoteArpMacAddress",
-			Value: plan.Text("12-34-56-78-9a-bc"),
-		},
-		&plan.ServiceState{
-			Common:  plan.Common{Name: "hns-restarted", Reason: step.ReasonNetworkSettingsFailed, TimeoutSeconds: 120, Attempts: 3},
-			Service: "hns", State: plan.ServiceRestarted,
-		},
-	}
+	return net.settingOfHNS("remote-arp", "hns-restarted", plan.Registry{
+		ValueName: "SDNRemoteArpMacAddress", Value: plan.Text("12-34-56-78-9a-bc"),
+	}, nil)
 }
 
 // kubeconfigOfIPAM is where azure-vnet-ipamv6 looks for credentials: it takes addresses from the Node's IPv6 pod CIDR

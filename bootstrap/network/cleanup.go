@@ -130,8 +130,8 @@ type patch struct {
 
 // The updates: KB4489899 for VXLAN, KB4580390 for Direct Server Return, KB5012637 for the hybrid overlay.
 var (
-	patchOverlay = patch{"windows-2019-update-for-overlay", "overlay networks need", "17763", "379"}
-	patchDSR     = patch{"windows-2019-update-for-dsr", "Direct Server Return needs", "17763", "1554"}
+	patchOverlay = patch{"windows-2019-update-for-overlay", "overlay networks need", step.Windows2019, "379"}
+	patchDSR     = patch{"windows-2019-update-for-dsr", "Direct Server Return needs", step.Windows2019, "1554"}
 	patchHybrid  = patch{"windows-2022-update-for-hybrid-overlay", "the hybrid overlay needs", "20348", "681"}
 )
 

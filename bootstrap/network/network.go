@@ -15,7 +15,8 @@ import (
 // pod CIDR, and what every boot cleans up. Without spec.network there are only the kubelet's port and the node's address.
 func (net *Network) Steps() step.Part {
 	p := step.Part{EveryBoot: net.everyBoot(), AfterBoot: net.afterBoot()}
-	p.Add(step.PhaseNetwork, slices.Concat(net.patchLevel(), net.useFeatures(), net.cleanup(), net.answersARP(), net.openPorts())...)
+	p.Add(step.PhaseNetwork, slices.Concat(net.patchLevel(), net.useFeatures(), net.cleanup())...)
+	p.Add(step.PhaseNetwork, slices.Concat(net.answersARP(), net.keepsStatic(), net.openPorts())...)
 	p.Add(step.PhaseNetwork, slices.Concat(net.nameAdapters(), net.vSwitch())...)
 	p.Add(step.PhaseNetwork, slices.Concat(net.measureSubnet(), net.nodeAddress())...)
 	p.Add(step.PhaseKubelet, net.lookForPrograms()...)
@@ -81,6 +82,28 @@ func echo(name string, value plan.Value, set string) plan.Step {
 		Argv:   append(plan.Texts("cmd.exe", "/d", "/c", "echo"), value), Match: `[0-9./]+`, Set: set,
 		Say: plan.Parts(plan.Text("cmd.exe does not echo "), value),
 	}
+}
+
+// keepsStatic: on Server 2019 the adapter of a new vSwitch starts with DHCP instead of the addresses that were set by hand, and
+// HNS keeps the one that Windows then makes up (microsoft/SDN issue 498). This turns that off, as OpenShift has it
+// (windows-machine-config-operator 0be4b9cc, docs/byoh-instance-pre-requisites.md), whoever makes the vSwitch.
+func (net *Network) keepsStatic() []plan.Step {
+	if len(net.adapters.addressed()) == 0 {
+		return nil
+	}
+	return net.settingOfHNS("static-addresses-stay", "hns-restarted-for-addresses", plan.Registry{
+		ValueName: "DeviceLessNicDisabled", Type: plan.RegistryDWord, Value: plan.Text("1"),
+	}, &plan.Test{Fact: plan.FactOSBuild, Is: plan.Text(step.Windows2019)})
+}
+
+// settingOfHNS is read by HNS when it starts.
+func (net *Network) settingOfHNS(name, restart string, value plan.Registry, when *plan.Test) []plan.Step {
+	value.Common = plan.Common{Name: name, Reason: step.ReasonNetworkSettingsFailed, When: when}
+	value.Key = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\hns\State`
+	return []plan.Step{&value, &plan.ServiceState{
+		Common:  plan.Common{Name: restart, Reason: step.ReasonNetworkSettingsFailed, TimeoutSeconds: 120, Attempts: 3, When: when},
+		Service: "hns", State: plan.ServiceRestarted,
+	}}
 }
 
 // vSwitch makes the external network and restores what Windows drops with it.

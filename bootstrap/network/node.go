@@ -69,6 +69,10 @@ func (net *Network) hostAddress() plan.Value {
 	return plan.FromFact(factNodeAddress)
 }
 
+// usableAddress is any IPv4 address outside of 169.254/16, of which Windows takes one itself where DHCP gives none: nobody
+// reaches it, and the kubelet refuses it (kubernetes v1.36.3, pkg/kubelet/kubelet_node_status.go). Expressions have no "not".
+const usableAddress = `(\d\d?|1[0-57-9]\d|16[0-8]|2\d\d)([.]\d+){3}|169[.](\d\d?|1\d\d|2[0-46-9]\d|25[0-35])([.]\d+){2}`
+
 // nodeAddress measures the address from which the node talks to others. route.exe prints the same columns in every language.
 func (net *Network) nodeAddress() []plan.Step {
 	measured := plan.Part{Fact: factNodeAddress}
@@ -76,11 +80,10 @@ func (net *Network) nodeAddress() []plan.Step {
 	if !inFile && !slices.Contains(net.NodeIP(), measured) {
 		return nil
 	}
-	const address = `\d+[.]\d+[.]\d+[.]\d+`
 	return []plan.Step{&plan.Fact{
 		Common: plan.Common{Name: "node-address", Reason: step.ReasonNetworkNotReady, Attempts: 24},
 		Argv:   plan.Texts("route.exe", "print", "0.0.0.0"),
-		Match:  `\s0[.]0[.]0[.]0\s+0[.]0[.]0[.]0\s+` + address + `\s+(` + address + `)`, Set: factNodeAddress,
+		Match:  `\s0[.]0[.]0[.]0\s+0[.]0[.]0[.]0\s+\d+[.]\d+[.]\d+[.]\d+\s+(` + usableAddress + `)\s`, Set: factNodeAddress,
 		Say: plan.Text("Windows has no default route, whose address would be the node's; use spec.kubelet.extraArgs with " +
 			"node-ip 0.0.0.0 to leave the choice to the kubelet"),
 	}}
@@ -128,6 +131,9 @@ func (net *Network) useFeatures() []plan.Step {
 // becomeRouter is nothing where it was done before: the cmdlet fails then.
 const becomeRouter = "$ErrorActionPreference = 'Stop'; if ((Get-RemoteAccess).RoutingStatus -ne 'Installed') " +
 	"{ Install-RemoteAccess -VpnType RoutingOnly }"
+
+// HasOwnCNI: we write the CNI's configuration, or look for its programs.
+func (net *Network) HasOwnCNI() bool { return net.config != nil || len(net.programs) > 0 }
 
 // lookForPrograms that the image, a file or a script must have brought: without them no pod ever starts.
 func (net *Network) lookForPrograms() []plan.Step {

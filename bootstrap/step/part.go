@@ -92,5 +92,8 @@ func ReplaceObject(path string) []plan.Value {
 // ExitReboot is Windows' exit code for: done, but a restart is needed.
 const ExitReboot = 3010
 
-// Windows2022 is the build of Windows Server 2022.
-const Windows2022 = "20348"
+// Windows2019 and Windows2022 are the builds of Windows Server.
+const (
+	Windows2019 = "17763"
+	Windows2022 = "20348"
+)

@@ -60,6 +60,7 @@ const (
 	ReasonFactsUnavailable  = "FactsUnavailable"
 	ReasonRebootFailed      = "RebootFailed"
 	ReasonStepHung          = "StepHung"
+	ReasonAddressMissing    = "AddressMissing"
 	ReasonInternalError     = "InternalError"
 )
 
@@ -80,5 +81,6 @@ var reasons = []string{
 	ReasonContainerdConfigIgnored, ReasonImagePullFailed, ReasonCSIProxyFailed, ReasonDomainJoinFailed, ReasonGMSAPluginFailed,
 	ReasonContainerdTooOld, ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonCNIProgramMissing,
 	ReasonDataDriveFailed, ReasonPlanNotUnderstood, ReasonBootstrapTimeout,
-	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonRebootFailed, ReasonStepHung, ReasonInternalError,
+	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonRebootFailed, ReasonStepHung, ReasonAddressMissing,
+	ReasonInternalError,
 }

@@ -3,8 +3,8 @@
 # that a later run, too, knows those of before.
 Set-StrictMode -Version 2
 $ErrorActionPreference = 'Stop'
-$list, $before = 'SYSTEM\CurrentControlSet\Control\CCG\COMClasses', $false
-$call = '[DllImport("ntdll.dll")] public static extern int RtlAdjustPrivilege(int privilege, bool on, bool thread, out bool before);'
+$list, $before = 'SYSTEM\CurrentControlSet\Control\CCG\COMClasses', [byte]0
+$call = '[DllImport("ntdll.dll")] public static extern int RtlAdjustPrivilege(int privilege, bool on, bool thread, out byte before);'
 $native = Add-Type -MemberDefinition $call -Name Native -Namespace Privileges -PassThru
 foreach ($privilege in 9, 18) { # take ownership, and give it to others
     $status = $native::RtlAdjustPrivilege($privilege, $true, $false, [ref]$before)

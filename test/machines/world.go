@@ -207,6 +207,9 @@ imports = ['C:\Program Files\containerd\conf.d\*.toml']
 sandbox = '` + imagePause + `'
 [plugins.'io.containerd.cri.v1.images'.registry]
 config_path = 'C:\ProgramData\containerd\certs.d'
+[plugins.'io.containerd.cri.v1.runtime'.cni]
+bin_dirs = ['C:\opt\cni\bin']
+conf_dir = 'C:\etc\cni\net.d'
 `
 
 // Files are on the disk of the image, with what the node that it was made of has left.

@@ -32,8 +32,10 @@ type language struct {
 
 // allowed are words of plans that the interpreter uses in another sense.
 var allowed = map[string]string{
-	"addressprefix": "a field of what HNS tells",
-	"subnets":       "a field of what HNS tells",
+	"addressprefix":      "a field of what HNS tells",
+	"networkadaptername": "a field of what HNS is asked for",
+	"subnets":            "a field of what HNS tells",
+	"vethernet (":        "how HNS names the adapter of a vSwitch",
 
 	"-noninteractive":  "how PowerShell is started",
 	"-noprofile":       "how PowerShell is started",
@@ -84,7 +86,8 @@ var allowed = map[string]string{
 // engineReasons are given by the interpreter itself.
 var engineReasons = []string{
 	step.ReasonPlanNotUnderstood, step.ReasonBootstrapTimeout, step.ReasonTooManyReboots,
-	step.ReasonFactsUnavailable, step.ReasonRebootFailed, step.ReasonStepHung, step.ReasonInternalError,
+	step.ReasonFactsUnavailable, step.ReasonRebootFailed, step.ReasonStepHung, step.ReasonAddressMissing,
+	step.ReasonInternalError,
 }
 
 // ownPaths are the interpreter's: its folders, and the sentinel that Cluster API knows.

@@ -17,10 +17,10 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "e76441b87a600f00f8f087faea10f2b36ed47afb569c1f419050201a71e90c26",
-	"bootstrap/scripts/loader.ps1":     "69d585c14bac61b9611a3ae2b8a5cb082fad913672d0851c5c6cf3d8863318e6",
+	"the packed agent":                 "32fd3952666df697a953d2e91db305c6c5674ca58b66260566d648f777d2e8f5",
+	"bootstrap/scripts/loader.ps1":     "85f79d72766734c9b3291bf54ead0ed652a6caed7f4594d807232836bf214b00",
 	"bootstrap/windows/datadrive.ps1":  "922f77fe788fff42619ee523b39c64e267505d9fae8bbb31594ee90d903146b7",
-	"bootstrap/windows/gmsaplugin.ps1": "6a6d9fb8192fcf7d56e87a5a6c962362cbdb413e5ca82c2b6a3c3907894011ff",
+	"bootstrap/windows/gmsaplugin.ps1": "4e5b70ca8743f6701e56991fc745d978860224d98fcbcec92c48374120c56c25",
 	"bootstrap/windows/domainjoin.ps1": "960de05252de4418659c68c893cbea19563e201aef55f63a12a54f3d83dd3d7f",
 }
 

@@ -3,8 +3,10 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -14,7 +16,7 @@ import (
 func (r *run) hnsNetwork(ctx context.Context, step *plan.HNSNetwork) error {
 	name := fmt.Sprint(step.Request["Name"])
 	if !step.Wait {
-		if err := r.addNetwork(step.Request); err != nil {
+		if err := r.addNetwork(ctx, step.Request); err != nil {
 			return err
 		}
 	}
@@ -44,7 +46,7 @@ func (r *run) hnsNetwork(ctx context.Context, step *plan.HNSNetwork) error {
 }
 
 // addNetwork makes a network, and replaces one of another type.
-func (r *run) addNetwork(request map[string]any) error {
+func (r *run) addNetwork(ctx context.Context, request map[string]any) error {
 	networks, err := r.machine.HNSCall("GET", "/networks", "")
 	if err != nil {
 		return err
@@ -65,6 +67,9 @@ func (r *run) addNetwork(request map[string]any) error {
 	if there {
 		return nil
 	}
+	if err := r.awaitAdapter(ctx, text(request, "NetworkAdapterName")); err != nil {
+		return err
+	}
 	body, err := windows.PlainJSON(request)
 	if err != nil {
 		return err
@@ -72,6 +77,43 @@ func (r *run) addNetwork(request map[string]any) error {
 	_, err = r.machine.HNSCall("POST", "/networks", body)
 	return err
 }
+
+// adapterSeconds is how long an attempt waits for the address of an adapter.
+const adapterSeconds = 45
+
+// awaitAdapter waits until the adapter has an address by which others reach it: HNS keeps the one that it has when the network is
+// made.
+func (r *run) awaitAdapter(ctx context.Context, name string) error {
+	what := func() string { return fmt.Sprintf("adapter %s has no IPv4 address outside of 169.254.0.0/16", name) }
+	probe := func(context.Context) (bool, error) { return r.adapterReady(name) }
+	err := r.waitUntil(ctx, probe, adapterSeconds, what)
+	if problem, ok := errors.AsType[*failure](err); ok && problem.reason == "" {
+		problem.reason = "AddressMissing"
+	}
+	return err
+}
+
+// adapterReady leaves it to HNS to refuse an adapter that is missing. One that has a vSwitch has given its addresses to the
+// virtual one.
+func (r *run) adapterReady(name string) (bool, error) {
+	if name == "" {
+		return true, nil
+	}
+	adapters, err := r.machine.NetAdapters()
+	present := slices.ContainsFunc(adapters, func(a windows.Adapter) bool { return windows.Same(a.Name, name) })
+	if err != nil || !present {
+		return true, err
+	}
+	addresses, err := r.machine.NetAddresses()
+	return slices.ContainsFunc(addresses, func(one windows.Address) bool {
+		return !windows.IPv6(one.Address) && usable(one) && slices.ContainsFunc(adapters, func(a windows.Adapter) bool {
+			return a.Index == one.Index && (windows.Same(a.Name, name) || windows.Same(a.Name, "vEthernet ("+name+")"))
+		})
+	}), err
+}
+
+// usable is not an address that Windows makes up where DHCP gives none.
+func usable(one windows.Address) bool { return !strings.HasPrefix(one.Address, "169.254.") }
 
 // hnsEndpoint makes an endpoint, and attaches the host to it unless it has its address already.
 func (r *run) hnsEndpoint(step *plan.HNSEndpoint) error {

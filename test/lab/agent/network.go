@@ -204,6 +204,6 @@ func (r *run) hasAddress(address string) (bool, error) {
 	all, err := r.machine.NetAddresses()
 	return slices.ContainsFunc(all, func(one windows.Address) bool {
 		text, _, _ := strings.Cut(one.Address, "/")
-		return windows.Same(text, address)
+		return windows.Same(text, address) && usable(one)
 	}), err
 }

@@ -91,7 +91,8 @@ func imagePrograms() []*command {
 			Argv: []string{containerdPath, "config", "dump"},
 			Out: "version = 4\n[plugins.'io.containerd.cri.v1.images'.pinned_images]\n  sandbox = 'registry.example.com/pause:3.10.2'\n" +
 				"[plugins.'io.containerd.cri.v1.images'.registry]\n  config_path = 'C:\\ProgramData\\containerd\\certs.d'\n" +
-				"[timeouts]\n  capwin = '1s'\n",
+				"[plugins.'io.containerd.cri.v1.runtime'.cni]\n  bin_dirs = ['C:\\opt\\cni\\bin']\n" +
+				"  conf_dir = 'C:\\etc\\cni\\net.d'\n[timeouts]\n  capwin = '1s'\n",
 		},
 		{
 			Argv: []string{ctrPath, "--namespace", "k8s.io", "images", "list", "name==registry.example.com/pause:3.10.2"},

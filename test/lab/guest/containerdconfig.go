@@ -18,6 +18,9 @@ const (
 	newestConfig = 4
 )
 
+// cniTable has the folders of the CNI.
+const cniTable = "plugins.'io.containerd.cri.v1.runtime'.cni"
+
 // imageConfig is config.toml as image-builder writes it (ansible/windows/roles/runtimes/templates/config.toml), as far as it is
 // played.
 const imageConfig = `version = 3
@@ -27,6 +30,9 @@ imports = ['C:\Program Files\containerd\conf.d\*.toml']
 
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
 sandbox = '` + imagePause + `'
+[plugins.'io.containerd.cri.v1.runtime'.cni]
+bin_dirs = ['C:\opt\cni\bin']
+conf_dir = 'C:\etc\cni\net.d'
 `
 
 // settings of containerd are values as they are written, by table and key. The keys outside of tables have the table "".
@@ -91,6 +97,15 @@ func readSettings(text string) (settings, error) {
 // dump is what `containerd config dump` prints. The folder conf.d stands in its imports whether config.toml has it or not.
 func (s settings) dump() string {
 	s[""]["version"] = strconv.Itoa(newestConfig)
+	if _, set := s[cniTable]; !set {
+		s[cniTable] = map[string]string{}
+	}
+	// The defaults on Windows (containerd 04d0bebd, internal/cri/config/config_windows.go).
+	for key, value := range map[string]string{
+		"conf_dir": `'C:\Program Files\containerd\cni\conf'`, "bin_dirs": `['C:\Program Files\containerd\cni\bin']`,
+	} {
+		s[cniTable][key] = cmp.Or(s[cniTable][key], value)
+	}
 	s[""]["imports"] = `['C:\Program Files\containerd\conf.d\*.toml']`
 	var text strings.Builder
 	for _, table := range slices.Sorted(maps.Keys(s)) {

@@ -76,9 +76,24 @@ const firstVirtual = 100
 func (m *Machine) makeVSwitch(on Adapter) *Adapter {
 	virtual := on
 	virtual.Index, virtual.Name, virtual.Virtual = on.Index+firstVirtual, vEthernet(on.Name), true
+	if m.forgetsStatic() && !on.DHCP {
+		virtual.DHCP = true
+		m.state.Addresses = without(m.state.Addresses, func(a Address) bool {
+			return a.Index == on.Index && a.Origin == "Manual" && !IPv6(a.Address)
+		})
+		text := fmt.Sprintf("169.254.0.%d/16", virtual.Index)
+		m.state.Addresses = append(m.state.Addresses, Address{Index: on.Index, Address: text, Origin: "WellKnown"})
+	}
 	m.state.Adapters = append(m.state.Adapters, virtual)
 	m.moveAddresses(on, virtual.Index)
 	return m.virtual(on.Name)
+}
+
+// forgetsStatic: before Server 2022 a vEthernet starts with DHCP, whatever its adapter had (microsoft/SDN issue 498), unless HNS is
+// told not to (openshift/windows-machine-config-operator 0be4b9cc, docs/byoh-instance-pre-requisites.md).
+func (m *Machine) forgetsStatic() bool {
+	value, _ := m.state.value(ServicesKey+`\hns\State`, "DeviceLessNicDisabled")
+	return m.Hardware.OSBuild == "17763" && value.Number != 1
 }
 
 // moveAddresses of an adapter to another, and only what DHCP brings of the rest.
@@ -106,14 +121,21 @@ func (m *Machine) moveAddresses(from Adapter, to int) {
 	}
 }
 
-// addressOn an adapter; none where DHCP brings none.
+// addressOn an adapter; none where DHCP brings none. An adapter that still waits for its lease has one of 169.254/16, and HNS keeps
+// that for good (Azure/AgentBaker 6e2dbb2a, staging/cse/windows/azurecnifunc.ps1).
 func (m *Machine) addressOn(index int) string {
+	found := m.ManagementIP
 	for _, address := range m.state.Addresses {
-		if text, _, _ := strings.Cut(address.Address, "/"); address.Index == index && !IPv6(text) && m.ManagementIP != "" {
+		text, _, _ := strings.Cut(address.Address, "/")
+		switch {
+		case address.Index != index || IPv6(text) || m.ManagementIP == "":
+		case m.Clock.Now().Before(address.Preferred) || strings.HasPrefix(text, "169.254."):
+			found = fmt.Sprintf("169.254.0.%d", index)
+		default:
 			return text
 		}
 	}
-	return m.ManagementIP
+	return found
 }
 
 // remove items of HNS, and the vSwitches whose last network goes with them.

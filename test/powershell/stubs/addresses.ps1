@@ -38,6 +38,7 @@ function Get-NetIPAddress {
         $origin = if ($one['origin']) { $one['origin'] } else { 'Manual' }
         [pscustomobject]@{
             IPAddress = $text; PrefixLength = [byte]$prefix; AddressState = $state; PrefixOrigin = $origin; InterfaceIndex = $one['index']
+            InterfaceAlias = [string]@($World.adapters | Where-Object { $_['index'] -eq $one['index'] } | ForEach-Object { $_['name'] })[0]
         }
     }
 }

@@ -67,12 +67,28 @@ function Set-StubAdapter($Network) {
         $virtual['index'] = 100 + $adapter['index']
         $virtual['name'] = "vEthernet ($($adapter['name']))"
         $virtual['virtual'] = $true
+        Clear-StubStatic $adapter $virtual
         $World.adapters = @($World.adapters) + $virtual
         Move-StubAddress $adapter $virtual['index']
     }
     if (-not $World['managementIP']) { return }
-    $own = $World.addresses | Where-Object { $_['index'] -eq $virtual['index'] -and $_['address'] -notlike '*:*' } | Select-Object -First 1
-    if ($own) { $Network['ManagementIP'] = ($own['address'] -split '/')[0] }
+    $own = @($World.addresses | Where-Object { $_['index'] -eq $virtual['index'] -and $_['address'] -notlike '*:*' })
+    $now = @($own | Where-Object { $_['address'] -notlike '169.254.*' -and (-not $_['after'] -or $World.clock -ge $_['after']) })
+    # An adapter that waits for its lease has an address of 169.254/16, and HNS keeps that.
+    if ($own) { $Network['ManagementIP'] = if ($now) { ($now[0]['address'] -split '/')[0] } else { "169.254.0.$($virtual['index'])" } }
+}
+
+# Before Server 2022 a vEthernet starts with DHCP, whatever its adapter had, unless HNS is told not to.
+function Clear-StubStatic($From, $To) {
+    if ($World.facts['osBuild'] -ne '17763' -or (Get-FamilyValue $From 'dhcp' 'IPv4' $true)) { return }
+    $set = $World.registry['HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\hns\State']
+    if ($set -and $set['DeviceLessNicDisabled'] -eq 1) { return }
+    $To['dhcpIPv4'] = $true
+    $gone = @($World.addresses | Where-Object {
+            $_['index'] -eq $From['index'] -and $_['address'] -notlike '*:*' -and $_['origin'] -in $null, 'Manual'
+        })
+    $made = @{ index = $From['index']; address = "169.254.0.$($To['index'])/16"; origin = 'WellKnown' }
+    $World.addresses = @($World.addresses | Where-Object { $_ -notin $gone }) + $made
 }
 
 # A vEthernet has its vSwitch already; without a name HNS takes one that is free.
