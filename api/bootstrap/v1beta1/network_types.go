@@ -127,12 +127,18 @@ type Network struct {
 	// +kubebuilder:validation:MaxItems=32
 	Firewall []FirewallRule `json:"firewall,omitempty"`
 
-	// kubeProxy has settings of kube-proxy on the node. Not for Transparent, None,
-	// and Overlay with Calico. Default: kube-proxy's DaemonSet brings its own
-	// configuration.
+	// kubeProxy says who runs kube-proxy on the node, such as {run: Service}.
+	// Default: a Windows service with Flannel, WinBridge, WinOverlay and AzureCNI,
+	// a DaemonSet with Calico, and none else.
 	//
 	// +optional
 	KubeProxy KubeProxy `json:"kubeProxy,omitempty,omitzero"`
+
+	// flannel says who runs flanneld on the node, such as {run: External}. Only
+	// for the cni Flannel. Default: a Windows service that the bootstrap makes.
+	//
+	// +optional
+	Flannel Flannel `json:"flannel,omitempty,omitzero"`
 }
 
 // NetworkMode is a driver of the Host Networking Service.
@@ -229,34 +235,69 @@ type FirewallRule struct {
 	Ports Ports `json:"ports,omitempty,omitzero"`
 }
 
-// KubeProxy has the settings of kube-proxy.
+// KubeProxy says who runs kube-proxy on the node, and how.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.configFile) || !has(self.dsr)",message="dsr is a setting of the file that the bootstrap writes; set configFile: Managed as well, or remove dsr",fieldPath=".configFile"
+// +kubebuilder:validation:XValidation:rule="!has(self.dsr) || !has(self.run) || self.run == 'Service'",message="dsr is a setting of the Windows service; set run: Service, or remove dsr",fieldPath=".dsr"
 type KubeProxy struct {
-	// configFile: Managed writes C:\var\lib\kube-proxy\config.conf, with this
-	// node's network name, source VIP, host name and health check, for a
-	// kube-proxy that is started with --config. Its DaemonSet must bring
-	// kubeconfig.conf, with the credentials, into the same folder. Default: no
-	// file.
+	// run is Service, DaemonSet or None. Service: the bootstrap makes the Windows
+	// service kube-proxy from C:\k\kube-proxy.exe, which the image must have, of
+	// the Machine's minor version. DaemonSet: pods of yours run it, and nothing of
+	// it is on the node. None: the CNI does its work. Default: Service with
+	// Flannel, WinBridge, WinOverlay and AzureCNI, DaemonSet with Calico, else
+	// None.
 	//
 	// +optional
-	ConfigFile KubeProxyConfigFile `json:"configFile,omitempty"`
+	Run KubeProxyRun `json:"run,omitempty"`
 
-	// dsr is Direct Server Return in that file: Enabled or Disabled. Without it,
-	// Services use up many ports, and pods do not see the client's address. It
-	// needs configFile: Managed. Default: Enabled.
+	// dsr is Direct Server Return of the Windows service: Enabled or Disabled.
+	// Without it, Services use up many ports, and pods do not see the client's
+	// address. Default: Enabled.
 	//
 	// +optional
 	DSR DirectServerReturn `json:"dsr,omitempty"`
 }
 
-// KubeProxyConfigFile says who writes the configuration of kube-proxy.
+// KubeProxyRun says who runs kube-proxy on the node.
 //
-// +kubebuilder:validation:Enum=Managed
-type KubeProxyConfigFile string
+// +kubebuilder:validation:Enum=Service;DaemonSet;None
+type KubeProxyRun string
 
-// KubeProxyConfigFileManaged means that the bootstrap writes the file.
-const KubeProxyConfigFileManaged KubeProxyConfigFile = "Managed"
+// The values of KubeProxyRun.
+const (
+	// KubeProxyService: a Windows service that the bootstrap makes.
+	KubeProxyService KubeProxyRun = "Service"
+
+	// KubeProxyDaemonSet: pods of a DaemonSet of the user's.
+	KubeProxyDaemonSet KubeProxyRun = "DaemonSet"
+
+	// KubeProxyNone: nobody; the CNI does its work, or there is no pod network.
+	KubeProxyNone KubeProxyRun = "None"
+)
+
+// Flannel says who runs flanneld on the node.
+type Flannel struct {
+	// run is Service or External. Service: the bootstrap makes the Windows service
+	// flanneld from C:\k\flanneld.exe, which the image must have, and a ClusterRole
+	// lets nodes list Nodes. External: pods of an image of yours run it. Default:
+	// Service.
+	//
+	// +optional
+	Run FlannelRun `json:"run,omitempty"`
+}
+
+// FlannelRun says who runs flanneld on the node.
+//
+// +kubebuilder:validation:Enum=Service;External
+type FlannelRun string
+
+// The values of FlannelRun.
+const (
+	// FlannelService: a Windows service that the bootstrap makes.
+	FlannelService FlannelRun = "Service"
+
+	// FlannelExternal: pods of a DaemonSet of the user's.
+	FlannelExternal FlannelRun = "External"
+)
 
 // DirectServerReturn says whether answers go to the client directly and not
 // back through the load balancer.
