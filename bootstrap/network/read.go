@@ -106,7 +106,7 @@ func Read(in Input) (*Network, error) {
 		return nil, err
 	}
 	net.podNetwork, net.vni = net.podNetworkName(spec), vniOf(spec)
-	net.proxied, net.dsr = spec.KubeProxy != (bootstrapv1.KubeProxy{}), spec.KubeProxy.DSR != bootstrapv1.DSRDisabled
+	net.proxied, net.dsr = spec.KubeProxy.Run == bootstrapv1.KubeProxyService, spec.KubeProxy.DSR != bootstrapv1.DSRDisabled
 	net.gated = !in.DSRByDefault
 	return net, reading{in, net}.all()
 }
@@ -186,8 +186,6 @@ func (net reading) checkKubeProxy() error {
 		return step.Invalid(field,
 			"cannot be configured before the join, because its source VIP belongs to an endpoint that %s makes later; "+
 				"remove it: the DaemonSet of kube-proxy waits for that endpoint", net.cni)
-	case proxy.ConfigFile != bootstrapv1.KubeProxyConfigFileManaged:
-		return step.Invalid(field+".configFile", "%q is not valid; use Managed, or remove kubeProxy", proxy.ConfigFile)
 	case !slices.Contains([]bootstrapv1.DirectServerReturn{"", bootstrapv1.DSREnabled, bootstrapv1.DSRDisabled}, proxy.DSR):
 		return step.Invalid(field+".dsr", "%q is not valid; use Enabled or Disabled", proxy.DSR)
 	}
