@@ -36,7 +36,8 @@ func HostGW(m *windows.Machine) error {
 	if there, err := hasNetwork(m, "cbr0"); there || err != nil {
 		return err
 	}
-	return errors.Join(makeNetwork(m, "cbr0", "L2Bridge", nil), makeEndpoint(m, "cbr0_ep", nil), runPod(m, "cbr0", nil))
+	return errors.Join(
+		makeNetwork(m, "cbr0", "L2Bridge", nil), makeEndpoint(m, "cbr0_ep", nil), runPod(m, "cbr0", nil), writeSubnet(m))
 }
 
 // VXLAN is flanneld with its backend vxlan (flannel-io/flannel 00014d09, pkg/backend/vxlan): it names the interface of the
@@ -51,7 +52,13 @@ func VXLAN(m *windows.Machine) error {
 		return err
 	}
 	more := map[string]any{"NetworkAdapterName": adapter, "Flags": 8}
-	return errors.Join(makeNetwork(m, name, "Overlay", more), runPod(m, name, nil))
+	return errors.Join(makeNetwork(m, name, "Overlay", more), runPod(m, name, nil), writeSubnet(m))
+}
+
+// writeSubnet is flanneld's last act before it goes on to watch other nodes (flannel-io/flannel cdf76059, main.go).
+func writeSubnet(m *windows.Machine) error {
+	return m.Put(`C:\run\flannel\subnet.env`, []byte("FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=10.244.3.1/24\n"+
+		"FLANNEL_MTU=1500\nFLANNEL_IPMASQ=true\n"))
 }
 
 // Calico is node-service.ps1 and the CNI of Calico (projectcalico/calico 398201cc,
