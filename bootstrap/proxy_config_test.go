@@ -40,7 +40,7 @@ func TestProxyConfiguration(t *testing.T) {
 	for _, golden := range networkGoldens {
 		in := plainInput(t, golden.change)
 		for _, file := range every[*plan.File](render(t, in).Plan()) {
-			if !strings.HasPrefix(file.Path.String(), `C:\var\lib\kube-proxy\`) {
+			if file.Path.String() != `C:\etc\kube-proxy\config.conf` {
 				continue
 			}
 			found++
@@ -50,13 +50,13 @@ func TestProxyConfiguration(t *testing.T) {
 			}
 			overlay := in.Config.Spec.Network.Mode == "Overlay"
 			want := map[bool]string{true: "10.244.3.254"}[overlay]
-			if in.Config.Spec.Network.CNI == "OVNKubernetes" {
-				want = "10.132.6.77"
+			if in.Config.Spec.Network.CNI == "Calico" {
+				want = "10.244.9.77"
 			}
 			if got.Winkernel.SourceVip != want {
 				t.Errorf("%s: source VIP %q, want %q", golden.name, got.Winkernel.SourceVip, want)
 			}
-			probed := in.WindowsMachine.Spec.Azure != nil && in.Config.Spec.Network.CNI == "Flannel" && !overlay
+			probed := in.WindowsMachine.Spec.Azure != nil && in.Config.Spec.Network.CNI != "AzureCNI" && !overlay
 			if got.Winkernel.ForwardHealthCheckVip != probed || (got.Winkernel.RootHnsEndpointName == "cbr0_ep") != probed {
 				t.Errorf("%s: probes of load balancers %t: %+v", golden.name, probed, got.Winkernel)
 			}
@@ -70,15 +70,15 @@ func TestProxyConfiguration(t *testing.T) {
 			}
 		}
 	}
-	if found != 10 {
-		t.Errorf("%d golden plans configure kube-proxy, 10 are known", found)
+	if found != 19 {
+		t.Errorf("%d golden plans configure kube-proxy, 19 are known", found)
 	}
 }
 
 // readProxy reads strictly, and wants each field to be there once.
 func readProxy(t *testing.T, file *plan.File) proxyConfiguration {
 	t.Helper()
-	text := expect.Got(file.Text.Resolve(map[string]string{"podPrefix": "10.244.3", "vipEndpoint": "10.132.6.77"}))(t)
+	text := expect.Got(file.Text.Resolve(map[string]string{"podPrefix": "10.244.3", "sourceVIP": "10.244.9.77"}))(t)
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	var got proxyConfiguration

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,7 +50,7 @@ func (p profile) makes() string {
 		clouds = "vSphere"
 	}
 	// What needs the Node's pod CIDR. Flannel's VXLAN needs it for kube-proxy alone.
-	later := p.config != nil && (p.own || p.hybrid || p.taken != "" || p.sourceVIP == vipReserved)
+	later := p.config != nil && (p.own || p.taken != "" || p.sourceVIP == vipReserved)
 	return fmt.Sprintln(p.mode, p.cni, clouds, p.external, strings.ReplaceAll(p.hnsNetwork, "%d", "VNI"), p.own, p.file, later)
 }
 
@@ -72,9 +73,6 @@ func (p profile) needs() string {
 	var ports []string
 	for _, rule := range p.ports {
 		ports = append(ports, rule.protocol+" "+rule.ports)
-	}
-	if p.cni == bootstrapv1.CNIOVNKubernetes {
-		ports = append(ports, "UDP `vxlanPort`")
 	}
 	cells := []string{
 		quoted(string(p.mode)), quoted(string(p.cni)), quoted(p.programs...), quoted(p.features...), orDash(strings.Join(ports, ", ")),
@@ -102,4 +100,21 @@ func orDash(text string) string {
 		return "-"
 	}
 	return text
+}
+
+// Each pair has a heading on the page that says what its users apply.
+func TestWhatToApplyIsDocumented(t *testing.T) {
+	page := string(expect.Got(os.ReadFile("../../docs/networks.md"))(t))
+	headings := regexp.MustCompile("(?m)^### What you apply: .+$").FindAllString(page, -1)
+	for _, p := range profiles {
+		cni := "no `cni`"
+		if p.cni != "" {
+			cni = "`" + string(p.cni) + "`"
+		}
+		if !slices.ContainsFunc(headings, func(heading string) bool {
+			return strings.Contains(heading, cni) && strings.Contains(heading, "`"+string(p.mode)+"`")
+		}) {
+			t.Errorf("docs/networks.md has no heading that begins with \"What you apply\" for %s in %s", cni, p.mode)
+		}
+	}
 }

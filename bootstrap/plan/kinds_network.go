@@ -71,24 +71,18 @@ type HNSNetwork struct {
 	Request Tree `json:"request"`
 	// Wait leaves it to another program to make the network: only the Name of the request counts, and nothing is changed.
 	Wait bool `json:"wait,omitempty"`
-	// SetSubnet is the fact that keeps the network's first subnet.
-	SetSubnet string `json:"setSubnet,omitempty"`
 }
 
-// HNSEndpoint makes an endpoint on a network of the Host Networking Service and attaches the host to it. It fails where there
-// is no such network, and where it has to wait for an endpoint that another makes. TimeoutSeconds is 180 when 0.
+// HNSEndpoint keeps the address of an endpoint of the Host Networking Service, which a CNI makes. It fails where there is none.
+// TimeoutSeconds is 180 when 0.
 //
-// Already so: an endpoint has the name, and its address is one of the machine's; each is looked for on its own.
+// Already so: always, because it changes nothing.
 type HNSEndpoint struct {
 	Common
-	// Network is the name of the network.
-	Network Value `json:"network"`
 	// Endpoint is the name of the endpoint.
 	Endpoint Value `json:"endpoint"`
-	// Wait is that another makes the endpoint: the step fails where there is none.
-	Wait bool `json:"wait,omitempty"`
 	// Set is the fact that keeps the endpoint's address.
-	Set string `json:"set,omitempty"`
+	Set string `json:"set"`
 }
 
 // HNSCleanup deletes endpoints, then networks of the Host Networking Service by name, with wildcards and without regard
@@ -137,12 +131,9 @@ func (s *HNSNetwork) check(c *checker) {
 	}
 	c.tree("request", map[string]any(s.Request))
 	c.facts[FactManagementIP] = true
-	c.sets("setSubnet", s.SetSubnet)
 }
 
 func (s *HNSEndpoint) check(c *checker) {
-	c.must(s.Network != nil, "network", "is missing")
-	c.value("network", s.Network)
 	c.must(s.Endpoint != nil, "endpoint", "is missing")
 	c.value("endpoint", s.Endpoint)
 	c.sets("set", s.Set)

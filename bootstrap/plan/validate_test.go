@@ -54,8 +54,8 @@ var goodSteps = map[string]string{
 	"route": do("route", `"destinations":["169.254.169.254/32"]`),
 	"hnsNetwork": do("hnsNetwork", `"request":{"Name":"External","Type":"L2Bridge","Adapter":{"fact":"computerName"},`+
 		`"Subnets":[{"AddressPrefix":"192.168.255.0/30"}]}`),
-	"hnsNetwork waited for": do("hnsNetwork", `"request":{"Name":"Calico"},"wait":true,"setSubnet":"subnet"`),
-	"hnsEndpoint":           do("hnsEndpoint", `"network":"Calico","endpoint":"VIP","set":"vip"`),
+	"hnsNetwork waited for": do("hnsNetwork", `"request":{"Name":"Calico"},"wait":true`),
+	"hnsEndpoint":           do("hnsEndpoint", `"endpoint":"VIP","set":"vip"`),
 	"hnsCleanup":            do("hnsCleanup", `"networks":["Calico*"],"endpoints":["*_ep"],"keep":["nat"]`),
 	"reservations": do("reservations", `"path":"C:\\p.yaml","access":"admin","patch":{"a":null,"b":[1,true]},`+
 		`"rules":[{"set":"c.d","fact":"cpus","rows":[{"below":"8","value":"1"},{"value":{"e":2}}]}]`),
@@ -195,12 +195,8 @@ func TestBadSteps(t *testing.T) {
 		{"network without name", do("hnsNetwork", `"request":{"Type":"L2Bridge"}`), "request.Name is missing"},
 		{"network without type", do("hnsNetwork", `"request":{"Name":"a"}`), "request.Type is missing"},
 		{"fact in a tree", do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":[{"d":{"fact":"later"}}]}`), "request.c.d " + later},
-		{
-			"subnet without a name of a fact", do("hnsNetwork", `"request":{"Name":"a"},"wait":true,"setSubnet":"A b"`),
-			"not a valid name",
-		},
-		{"endpoint without network", do("hnsEndpoint", `"network":null,"endpoint":"a"`), "network is missing"},
-		{"endpoint without name", do("hnsEndpoint", `"network":"a","endpoint":null`), "endpoint is missing"},
+		{"endpoint without a fact", do("hnsEndpoint", `"endpoint":"a","set":""`), "set"},
+		{"endpoint without name", do("hnsEndpoint", `"endpoint":null,"set":"vip"`), "endpoint is missing"},
 		{"nothing to clean", do("hnsCleanup", `"networks":[]`), "there is nothing to clean up"},
 		{"no reservation rules", do("reservations", `"path":"C:\\a","rules":[]`), "a step of kind file"},
 		{"reservation of nothing", reserve(`"set":"","fact":"cpus","rows":[{"value":1}]`), "rules.set is missing"},

@@ -150,27 +150,15 @@ func sayRoute(s *plan.Route) string {
 
 func sayHNSNetwork(s *plan.HNSNetwork) string {
 	if s.Wait {
-		return fmt.Sprintf("waits for the HNS network %v, and stores its address as <%s>%s",
-			leaf(s.Request["Name"]), plan.FactManagementIP, subnet(s))
+		return fmt.Sprintf("waits for the HNS network %v, and stores its address as <%s>",
+			leaf(s.Request["Name"]), plan.FactManagementIP)
 	}
-	return fmt.Sprintf("creates the HNS network %v of type %v if it does not exist, and stores its address as <%s>%s",
-		leaf(s.Request["Name"]), leaf(s.Request["Type"]), plan.FactManagementIP, subnet(s))
-}
-
-func subnet(s *plan.HNSNetwork) string {
-	if s.SetSubnet == "" {
-		return ""
-	}
-	return ", and its subnet as <" + s.SetSubnet + ">"
+	return fmt.Sprintf("creates the HNS network %v of type %v if it does not exist, and stores its address as <%s>",
+		leaf(s.Request["Name"]), leaf(s.Request["Type"]), plan.FactManagementIP)
 }
 
 func sayHNSEndpoint(s *plan.HNSEndpoint) string {
-	kept := ""
-	if s.Set != "" {
-		kept = ", and stores its address as <" + s.Set + ">"
-	}
-	return fmt.Sprintf("creates the HNS endpoint %s on the network %s if it does not exist, attaches the host to it%s",
-		s.Endpoint, s.Network, kept)
+	return fmt.Sprintf("stores the address of the HNS endpoint %s as <%s>", s.Endpoint, s.Set)
 }
 
 // leaf shows a leaf of a tree; a fact is shown as in a Value.

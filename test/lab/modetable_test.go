@@ -67,12 +67,6 @@ var modes = []mode{
 		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "Overlay", booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes, daemon: cni.HybridOverlay,
-		programs:      []string{"win-overlay", "host-local"},
-		configuration: "10-ovn-hybrid-overlay.conf", ours: true, network: "OVNKubernetesHybridOverlayNetwork",
-		theirs: "BaseOVNKubernetesHybridOverlayNetwork", kind: "Overlay", endpoints: []string{"VIPEndpoint"}, proxied: true,
-	},
-	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, daemon: cni.Nothing,
 		programs:      []string{"win-overlay", "host-local"},
 		configuration: "10-win-overlay.conf", ours: true, network: "vxlan0", external: "External", kind: "Overlay", proxied: true,
@@ -102,18 +96,13 @@ func (m mode) networks() string {
 	return "[{name: node, network: VM Network}]"
 }
 
-// adapter is its name in Windows: that of the spec, unless the CNI looks for one of Windows' own, or is not known.
-func (m mode) adapter() string {
-	if m.cni == "" || m.cni == bootstrapv1.CNICalico {
-		return "Ethernet0"
-	}
-	return "node"
-}
+// adapter is its name in Windows: that of the spec.
+func (mode) adapter() string { return "node" }
 
 func (m mode) config() *bootstrapv1.WindowsBootstrapConfigSpec {
 	config := network(m.mode, m.cni)
 	if m.proxied {
-		config.Network.KubeProxy.ConfigFile = bootstrapv1.KubeProxyConfigFileManaged
+		config.Network.KubeProxy.Run = bootstrapv1.KubeProxyService
 	}
 	if m.cni == bootstrapv1.CNIAzure {
 		config.Network.ExceptionCIDRs = []string{"10.0.0.0/8"}

@@ -32,9 +32,8 @@ type language struct {
 
 // allowed are words of plans that the interpreter uses in another sense.
 var allowed = map[string]string{
-	"addressprefix":      "a field of what HNS tells",
 	"networkadaptername": "a field of what HNS is asked for",
-	"subnets":            "a field of what HNS tells",
+	"nssm":               "a wrapper that a service of the image may have",
 	"vethernet (":        "how HNS names the adapter of a vSwitch",
 
 	"-noninteractive":  "how PowerShell is started",
@@ -43,6 +42,7 @@ var allowed = map[string]string{
 	"-file":            "how PowerShell is started",
 	"copy":             "English",
 	"hns":              "the service that makes networks",
+	"network":          "English",
 	"powershell":       "the language of the scripts",
 
 	"application": "part of the type of JSON",

@@ -33,7 +33,7 @@ var doorsOfKind = map[string][]string{
 	},
 	"route":       {"Get-NetRoute", "New-NetRoute", "Remove-NetRoute"},
 	"hnsNetwork":  {"Send-HnsCall", "Get-NetIPAddress"},
-	"hnsEndpoint": {"Send-HnsCall", "Get-NetIPAddress"},
+	"hnsEndpoint": {"Send-HnsCall"},
 	"hnsCleanup":  {"Send-HnsCall"},
 }
 

@@ -51,20 +51,12 @@ func hnsNetwork(g *generator) tree {
 	g.add(request, 20, pick(g, "Policies", "DNSSuffix", "x"), g.node(1))
 	step := tree{"request": request}
 	g.add(step, 20, "wait", true)
-	if g.chance(40) {
-		step["setSubnet"] = g.set()
-	}
 	g.facts = append(append([]string{}, g.facts...), "managementIP")
 	return step
 }
 
 func hnsEndpoint(g *generator) tree {
-	step := tree{"network": pick[any](g, networks[g.IntN(len(networks))], g.value()), "endpoint": pick(g, "Calico_ep",
-		"calico_EP", "ep ü")}
-	if g.chance(40) {
-		step["set"] = g.set()
-	}
-	return step
+	return tree{"endpoint": pick[any](g, "Calico_ep", "calico_EP", "ep ü", g.value()), "set": g.set()}
 }
 
 func hnsCleanup(g *generator) tree {

@@ -53,8 +53,8 @@ type Kubelet struct {
 
 	// start says when Windows starts the kubelet: Automatic with Windows, or
 	// AutomaticDelayed about two minutes later. AutomaticDelayed is refused where
-	// the bootstrap itself starts the kubelet: in L2Bridge, in Overlay without
-	// OVNKubernetes, with Antrea, and with custom.everyBoot. Default: Automatic.
+	// the bootstrap itself starts the kubelet: in L2Bridge and Overlay, with
+	// Antrea, and with custom.everyBoot. Default: Automatic.
 	//
 	// +optional
 	Start ServiceStart `json:"start,omitempty"`
@@ -206,7 +206,7 @@ type KubeletLog struct {
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])+$') && !self.matches(r'(?i)\\(con|prn|aux|nul|(com|lpt)[1-9\x{b9}\x{b2}\x{b3}]|con(in|out)\$) *(\.[^\\]*)?(\\|$)')`,message=`must be a full path on drive C: with backslashes, such as C:\logs\kubelet, without wildcards, "..", short names such as PROGRA~1, names that end in a dot or blank, and devices such as NUL`
 	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\var\lib\kubelet\instance-config.yaml', r'c:\var\lib\kubelet\kubeadm-flags.env', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd'].exists(p, self.lowerAscii() == p || self.lowerAscii().startsWith(p + '\\'))`,message="this path is reserved for the bootstrap and the programs of the node; use another one"
-	// +kubebuilder:validation:XValidation:rule=`![r'c:\k\kubeadm.exe', r'c:\k\kubectl.exe', r'c:\k\kubelet.exe', r'c:\k\kube-log-runner.exe', r'c:\etc\cni\net.d', r'c:\opt\cni\bin', r'c:\var\lib\kube-proxy\config.conf', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(p, self.lowerAscii() == p || self.lowerAscii().startsWith(p + '\\'))`,message="this path is reserved for the bootstrap and the programs of the node; use another one"
+	// +kubebuilder:validation:XValidation:rule=`![r'c:\k\kubeadm.exe', r'c:\k\kubectl.exe', r'c:\k\kubelet.exe', r'c:\k\kube-log-runner.exe', r'c:\etc\cni\net.d', r'c:\opt\cni\bin', r'c:\etc\kube-proxy', r'c:\etc\kube-flannel', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(p, self.lowerAscii() == p || self.lowerAscii().startsWith(p + '\\'))`,message="this path is reserved for the bootstrap and the programs of the node; use another one"
 	// +kubebuilder:validation:XValidation:rule=`![r'c:\documents and settings', r'c:\users\all users', r'c:\users\default user', r'c:\programdata\application data'].exists(p, self.lowerAscii() == p || self.lowerAscii().startsWith(p + '\\'))`,message="this path is reserved for the bootstrap and the programs of the node; use another one"
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([!#$&-~]([ !#$&-~]*[!#$&-~])?)?$')`,message=`must be printable ASCII without percent signs, because the path is an argument of the kubelet's service; use a name such as C:\logs\kubelet`
 	Directory string `json:"directory,omitempty"`

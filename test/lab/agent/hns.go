@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,15 +32,6 @@ func (r *run) hnsNetwork(ctx context.Context, step *plan.HNSNetwork) error {
 		return err
 	}
 	r.setFact(plan.FactManagementIP, text(network, "ManagementIP"))
-	if step.SetSubnet == "" {
-		return nil
-	}
-	subnets, _ := network["Subnets"].([]any)
-	if len(subnets) == 0 {
-		return failf("HNS network %s has no subnet", name)
-	}
-	subnet, _ := subnets[0].(map[string]any)
-	r.setFact(step.SetSubnet, text(subnet, "AddressPrefix"))
 	return nil
 }
 
@@ -115,51 +105,19 @@ func (r *run) adapterReady(name string) (bool, error) {
 // usable is not an address that Windows makes up where DHCP gives none.
 func usable(one windows.Address) bool { return !strings.HasPrefix(one.Address, "169.254.") }
 
-// hnsEndpoint makes an endpoint, and attaches the host to it unless it has its address already.
+// hnsEndpoint keeps the address of an endpoint that a CNI makes.
 func (r *run) hnsEndpoint(step *plan.HNSEndpoint) error {
 	name := step.Endpoint.String()
-	if !step.Wait {
-		if err := r.addEndpoint(name, step.Network.String()); err != nil {
-			return err
-		}
-	}
 	endpoint, err := r.hnsItem("/endpoints", name)
 	if err != nil {
 		return err
 	}
 	address := text(endpoint, "IPAddress") // none of an endpoint that is missing
 	if address == "" {
-		return failf("HNS endpoint %s has no address", name)
+		return failf("HNS has no endpoint %s with an address", name)
 	}
-	there, err := r.hasAddress(address)
-	if err == nil && !there {
-		path := "/endpoints/" + text(endpoint, "ID") + "/attach"
-		_, err = r.machine.HNSCall("POST", path, `{"CompartmentId":1,"SystemType":"Host"}`)
-	}
-	if err == nil && step.Set != "" {
-		r.setFact(step.Set, address)
-	}
-	return err
-}
-
-func (r *run) addEndpoint(name, on string) error {
-	there, err := r.hnsItem("/endpoints", name)
-	if err != nil || there != nil {
-		return err
-	}
-	network, err := r.hnsItem("/networks", on)
-	if err != nil {
-		return err
-	}
-	if network == nil {
-		return failf("HNS has no network %s", on)
-	}
-	body, err := json.Marshal(map[string]any{"Name": name, "VirtualNetwork": network["ID"]})
-	if err != nil {
-		return err
-	}
-	_, err = r.machine.HNSCall("POST", "/endpoints", string(body))
-	return err
+	r.setFact(step.Set, address)
+	return nil
 }
 
 func (r *run) hnsItem(path, name string) (map[string]any, error) {

@@ -36,7 +36,8 @@ func HostGW(m *windows.Machine) error {
 	if there, err := hasNetwork(m, "cbr0"); there || err != nil {
 		return err
 	}
-	return errors.Join(makeNetwork(m, "cbr0", "L2Bridge", nil), makeEndpoint(m, "cbr0_ep", nil), runPod(m, "cbr0", nil))
+	return errors.Join(
+		makeNetwork(m, "cbr0", "L2Bridge", nil), makeEndpoint(m, "cbr0_ep", nil), runPod(m, "cbr0", nil), writeSubnet(m))
 }
 
 // VXLAN is flanneld with its backend vxlan (flannel-io/flannel 00014d09, pkg/backend/vxlan): it names the interface of the
@@ -51,7 +52,13 @@ func VXLAN(m *windows.Machine) error {
 		return err
 	}
 	more := map[string]any{"NetworkAdapterName": adapter, "Flags": 8}
-	return errors.Join(makeNetwork(m, name, "Overlay", more), runPod(m, name, nil))
+	return errors.Join(makeNetwork(m, name, "Overlay", more), runPod(m, name, nil), writeSubnet(m))
+}
+
+// writeSubnet is flanneld's last act before it goes on to watch other nodes (flannel-io/flannel cdf76059, main.go).
+func writeSubnet(m *windows.Machine) error {
+	return m.Put(`C:\run\flannel\subnet.env`, []byte("FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=10.244.3.1/24\n"+
+		"FLANNEL_MTU=1500\nFLANNEL_IPMASQ=true\n"))
 }
 
 // Calico is node-service.ps1 and the CNI of Calico (projectcalico/calico 398201cc,
@@ -82,25 +89,6 @@ func Calico(kind string) Daemon {
 			m.Put(Folder+`\10-calico.conf`, []byte(`{"cniVersion":"0.3.0"}`)))
 	}
 }
-
-// HybridOverlay is hybrid-overlay-node.exe (ovn-org/ovn-kubernetes c98c53dd, go-controller/hybrid-overlay/pkg/controller): it
-// makes its networks once. Neither a CNI configuration nor VIPEndpoint is its own.
-func HybridOverlay(m *windows.Machine) error {
-	const name = "OVNKubernetesHybridOverlayNetwork"
-	adapter, err := mainAdapter(m)
-	if err != nil {
-		return err
-	}
-	if there, err := hasNetwork(m, name); there || err != nil {
-		return err
-	}
-	base := map[string]any{"NetworkAdapterName": adapter}
-	subnet := map[string]any{"Subnets": []any{map[string]any{"AddressPrefix": hybridSubnet, "GatewayAddress": "10.132.7.1"}}}
-	return errors.Join(makeNetwork(m, "Base"+name, "Overlay", base), makeNetwork(m, name, "Overlay", subnet))
-}
-
-// hybridSubnet is what OVN-Kubernetes gives to a node; it is not the Node's pod CIDR.
-const hybridSubnet = "10.132.6.0/23"
 
 // Antrea is antrea-agent (antrea-io/antrea, docs/windows.md): it needs Hyper-V with its cmdlets and no firewall, and a network of
 // an earlier start, whose extension Windows has turned off, keeps it from starting.
