@@ -121,7 +121,7 @@ var healthPools = map[string]pool{
 		lag:    400 * time.Second, made: 1, ends: "True Joined", sentence: "cni plugin not initialized",
 	},
 	"cni-never": {
-		reason: "the Node stays without its CNI, which is told before it is replaced", lag: -1,
+		reason: "the Node stays without its CNI, which is told before it is replaced", lag: -time.Hour,
 		made: 2, ends: "True Joined", sentence: "cni plugin not initialized",
 	},
 }
