@@ -88,7 +88,7 @@ func (n *node) readKubelet(in Input) error {
 	n.kubelet, err = kubelet.Read(kubelet.Input{
 		Spec: in.Config.Spec.Kubelet, Node: in.Config.Spec.Node, Reservations: in.Config.Spec.Reservations,
 		NodeName: n.machine.Node, ProviderID: in.WindowsMachine.Spec.ProviderID,
-		Version: n.version, Minor: n.minor, Size: sizeOf(in.WindowsMachine.Spec),
+		Version: n.version, Minor: n.minor, Size: sizeOf(in.WindowsMachine.Spec), OwnLabels: ServiceLabels(in.Config.Spec),
 	})
 	return err
 }

@@ -37,6 +37,8 @@ type Input struct {
 	Version string
 	Minor   uint64
 	Size    Size
+	// OwnLabels say what runs on the node.
+	OwnLabels map[string]string
 }
 
 // Kubelet is what was read of spec.kubelet, spec.node and spec.reservations and found good, defaults filled in.
@@ -73,7 +75,7 @@ func Read(in Input) (Kubelet, error) {
 		nodeName: in.NodeName, providerID: in.ProviderID, version: in.Version, minor: in.Minor, size: in.Size,
 		MaxPods: maxPods(in.Spec),
 	}
-	labels, err := readLabels(in.Node.Labels)
+	labels, err := readLabels(withOwn(in.Node.Labels, in.OwnLabels))
 	if err != nil {
 		return k, err
 	}

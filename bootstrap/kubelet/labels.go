@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 
@@ -44,6 +45,18 @@ func readLabels(labels map[string]bootstrapv1.LabelValue) ([]string, error) {
 		pairs = append(pairs, name+"="+value)
 	}
 	return pairs, nil
+}
+
+// withOwn are the labels of the spec and those that say what runs on the node, whatever the spec says of that.
+func withOwn(labels map[string]bootstrapv1.LabelValue, own map[string]string) map[string]bootstrapv1.LabelValue {
+	all := maps.Clone(labels)
+	if all == nil {
+		all = map[string]bootstrapv1.LabelValue{}
+	}
+	for name, value := range own {
+		all[name] = bootstrapv1.LabelValue(value)
+	}
+	return all
 }
 
 // windowsTaint keeps away pods that do not say that they are for Windows.

@@ -1,0 +1,48 @@
+package controllers
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/daemons"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+// TestFlannelBeforeItsMachines: no VM is bought while Flannel's Linux nodes have settings that Windows cannot have. Once they are
+// mended, the machine goes on by itself, and its node's daemons have their rights before there is a VM.
+func TestFlannelBeforeItsMachines(t *testing.T) {
+	s := ready(t)
+	settings := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-flannel", Name: "kube-flannel-cfg"},
+		Data:       map[string]string{"net-conf.json": `{"Network":"10.244.0.0/16","Backend":{"Type":"vxlan"}}`},
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: settings.Namespace}}
+	expect.OK(t, s.Client.Create(t.Context(), namespace))
+	expect.OK(t, s.Client.Create(t.Context(), settings))
+	m := s.machine("m")
+	m.Config.Spec.Network.Mode, m.Config.Spec.Network.CNI = bootstrapv1.NetworkOverlay, bootstrapv1.CNIFlannel
+	m.Create(t)
+	state := m.Await(t, "the comparison", world.Config("DataSecretAvailable False FlannelMismatch"))
+	told := conditions.GetMessage(state.Config, bootstrapv1.DataSecretAvailableCondition)
+	if !strings.Contains(told, "kubectl patch configmap -n kube-flannel kube-flannel-cfg --type merge -p '{") {
+		t.Errorf("no command is told: %s", told)
+	}
+	s.vms(t)
+	world.Change(t, s.Client, settings, func(o *corev1.ConfigMap) {
+		o.Data["net-conf.json"] = `{"Network":"10.244.0.0/16","Backend":{"Type":"vxlan","VNI":4096,"Port":4789}}`
+	})
+	m.Await(t, "a running VM", world.Windows("Ready True Running"))
+	for _, role := range []daemons.Role{daemons.KubeProxy, daemons.Flannel} {
+		var binding rbacv1.ClusterRoleBinding
+		expect.OK(t, s.Client.Get(t.Context(), client.ObjectKey{Name: string(role)}, &binding))
+		expect.Same(t, "the group of "+string(role), "system:nodes", binding.Subjects[0].Name)
+	}
+}
