@@ -59,7 +59,7 @@ func started(p *plan.Plan) []string {
 				continue
 			}
 			name := state.Service
-			if phase.Name != "background" {
+			if phase.Name != "in-background" {
 				name += " in " + phase.Name
 			}
 			names = append(names, name)

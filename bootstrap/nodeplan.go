@@ -51,7 +51,7 @@ func nodePlan(n *node) *plan.Plan {
 		background = append(background, own.Background...)
 	}
 	if len(background) > 0 {
-		p.Background = []plan.Phase{{Name: "behind", Steps: background}}
+		p.Background = []plan.Phase{{Name: "in-background", Steps: background}}
 	}
 	retrySettings(p.Phases)
 	retrySettings(p.EveryBoot)

@@ -32,8 +32,6 @@ type profile struct {
 	booted bool
 	// taken is the last number of an address of the pod CIDR that host-local must not assign, because the CNI's daemon uses it.
 	taken string
-	// proxy is who runs kube-proxy, unless the user says it. Empty: nobody.
-	proxy bootstrapv1.KubeProxyRun
 	// sourceVIP is how kube-proxy gets its own address in a VXLAN.
 	sourceVIP sourceVIP
 	// azureOnly: the CNI works only there. dual: it supports IPv6 beside IPv4.
@@ -69,7 +67,7 @@ var profiles = []profile{
 	// cdf76059, pkg/backend/hostgw/hostgw_windows.go).
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, hnsNetwork: "cbr0", external: "External", booted: true,
-		file: flannelFile, config: flannelConfig, taken: ".2", proxy: bootstrapv1.KubeProxyService,
+		file: flannelFile, config: flannelConfig, taken: ".2",
 		programs: []string{"flannel", "win-bridge", "host-local"},
 	},
 	// Calico removes all networks but nat at its first run and after each boot, and makes its own External (projectcalico/calico
@@ -77,34 +75,32 @@ var profiles = []profile{
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", base: "External", booted: true,
 		features: []string{"RemoteAccess", "Routing", "RSAT-RemoteAccess-PowerShell"},
-		ports:    []opening{{"bgp", "TCP", bgpPort}}, proxy: bootstrapv1.KubeProxyDaemonSet,
+		ports:    []opening{{"bgp", "TCP", bgpPort}},
 	},
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, hnsNetwork: "cbr0", external: "External", booted: true,
 		file: "10-win-bridge.conf", config: hostLocalConfig, own: true, programs: []string{"win-bridge", "host-local"},
-		proxy: bootstrapv1.KubeProxyService,
 	},
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, hnsNetwork: "azure", external: "ext", booted: true,
 		file: "10-azure.conflist", config: azureVNetConfig, azureOnly: true, dual: true,
-		programs: []string{"azure-vnet", "azure-vnet-ipam"}, proxy: bootstrapv1.KubeProxyService,
+		programs: []string{"azure-vnet", "azure-vnet-ipam"},
 	},
 	// flanneld names its interface to HNS, which refuses one that has a vSwitch already (flannel-io/flannel
 	// cdf76059, pkg/backend/vxlan/device_windows.go): flannel.VNI must be the first network of the adapter.
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, hnsNetwork: "flannel.%d", base: "flannel.%d", booted: true,
-		file: flannelFile, config: flannelConfig, sourceVIP: vipReserved, proxy: bootstrapv1.KubeProxyService,
+		file: flannelFile, config: flannelConfig, sourceVIP: vipReserved,
 		programs: []string{"flannel", "win-overlay", "host-local"}, ports: []opening{{"vxlan", "UDP", vxlanPort}},
 	},
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", base: "External", booted: true,
-		sourceVIP: vipOfCNI, ports: []opening{{"vxlan", "UDP", vxlanPort}}, proxy: bootstrapv1.KubeProxyDaemonSet,
+		sourceVIP: vipOfCNI, ports: []opening{{"vxlan", "UDP", vxlanPort}},
 	},
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, hnsNetwork: "vxlan0", external: "External", booted: true,
 		file: "10-win-overlay.conf", config: hostLocalConfig, own: true, sourceVIP: vipReserved,
 		programs: []string{"win-overlay", "host-local"}, ports: []opening{{"vxlan", "UDP", vxlanPort}},
-		proxy: bootstrapv1.KubeProxyService,
 	},
 	{
 		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, dual: true, booted: true,

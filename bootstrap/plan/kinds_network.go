@@ -136,6 +136,7 @@ func (s *HNSNetwork) check(c *checker) {
 func (s *HNSEndpoint) check(c *checker) {
 	c.must(s.Endpoint != nil, "endpoint", "is missing")
 	c.value("endpoint", s.Endpoint)
+	c.must(s.Set != "", "set", "is missing")
 	c.sets("set", s.Set)
 }
 
