@@ -112,9 +112,6 @@ func (m mode) adapter() string {
 
 func (m mode) config() *bootstrapv1.WindowsBootstrapConfigSpec {
 	config := network(m.mode, m.cni)
-	if m.proxied {
-		config.Network.KubeProxy.ConfigFile = bootstrapv1.KubeProxyConfigFileManaged
-	}
 	if m.cni == bootstrapv1.CNIAzure {
 		config.Network.ExceptionCIDRs = []string{"10.0.0.0/8"}
 	}

@@ -41,13 +41,13 @@ func NSSM(ctx context.Context, call *windows.Call) int {
 	if output.Text != "" {
 		child.Stdout, child.Stderr = logFile{m, output.Text}, logFile{m, output.Text}
 	}
-	program, err := m.Find(&child)
-	if err != nil {
-		return call.Fail("nssm: %v", err)
-	}
 	call.Running()
 	for {
-		program(ctx, &child)
+		if program, err := m.Find(&child); err != nil {
+			call.Fail("nssm: %v", err)
+		} else {
+			program(ctx, &child)
+		}
 		if m.Clock.Sleep(ctx, nssmDelay) != nil {
 			return 0
 		}
