@@ -78,17 +78,17 @@ func TestInterface(t *testing.T) {
 			inNetwork("L2Bridge", "Flannel", twoByDHCP, withInterface("storage")),
 			[]string{first + " node", second + " storage", "vSwitch storage"},
 		},
-		"to Calico":     {inNetwork("Overlay", "Calico", withAdapters(byDHCP)), nil},
+		"to Calico":     {inNetwork("Overlay", "Calico", withAdapters(byDHCP)), []string{"node"}},
 		"to Flannel":    {inNetwork("Overlay", "Flannel", withAdapters(byDHCP)), []string{"node"}},
-		"two to Calico": {inNetwork("L2Bridge", "Calico", twoByDHCP), nil},
+		"two to Calico": {inNetwork("L2Bridge", "Calico", twoByDHCP), []string{first + " node", second + " storage"}},
 		"the second, to Calico": {
-			inNetwork("L2Bridge", "Calico", twoByDHCP, withInterface("storage")), nil,
+			inNetwork("L2Bridge", "Calico", twoByDHCP, withInterface("storage")), []string{first + " node", second + " storage"},
 		},
-		"the CNI's vSwitch": {inNetwork("Overlay", "OVNKubernetes", twoByDHCP), []string{first + " node", second + " storage"}},
+		"the CNI's vSwitch": {inNetwork("Overlay", "Flannel", twoByDHCP), []string{first + " node", second + " storage"}},
 		"Open vSwitch":      {inNetwork("Transparent", "Antrea", withAdapters(byDHCP)), []string{"node"}},
-		"of an unknown CNI": {inNetwork("Transparent", "", twoByDHCP), nil},
-		"of no CNI":         {inNetwork("None", "", twoByDHCP), nil},
-		"no network":        {twoByDHCP, nil},
+		"of an unknown CNI": {inNetwork("Transparent", "", twoByDHCP), []string{first + " node", second + " storage"}},
+		"of no CNI":         {inNetwork("None", "", twoByDHCP), []string{first + " node", second + " storage"}},
+		"no network":        {twoByDHCP, []string{first + " node", second + " storage"}},
 
 		"not a pod's": {
 			inNetwork("L2Bridge", "Flannel", onAzureWith("nat-gateway")), []string{"nat-gateway", "vSwitch nat-gateway"},
@@ -100,7 +100,7 @@ func TestInterface(t *testing.T) {
 			inNetwork("L2Bridge", "AzureCNI", vnet, onAzureWith("node"), withInterface("node")), []string{"node", "vSwitch node"},
 		},
 		"on Azure, two":       {inNetwork("L2Bridge", "Flannel", onAzureWith("node", "storage")), []string{"node", "vSwitch node"}},
-		"on Azure, to Calico": {inNetwork("Overlay", "Calico", onAzureWith("node")), nil},
+		"on Azure, to Calico": {inNetwork("Overlay", "Calico", onAzureWith("node")), []string{"node"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expect.Same(t, "adapters", test.want, adaptersOf(t, plainInput(t, test.change)))

@@ -22,12 +22,10 @@ func logs(kubelet string) *plan.CollectLogs {
 			// Logs of CNIs, kube-proxy and csi-proxy, each in its own place.
 			`C:\var\log\containers\*_kube-*`, // kube-system, kube-flannel
 			`C:\var\log\containers\*_calico-*`,
-			`C:\var\log\containers\*_openshift-ovn-*`,
 			step.FlannelFolder+`\subnet.env`,
 			`C:\CalicoWindows\logs\*`,
 			`C:\var\log\calico\cni\*`,
 			`C:\k\azure-vnet*.log`, step.ServicesFolder+`\azure-vnet*.log`,
-			`C:\var\log\hybrid-overlay\*`,
 			`C:\var\log\antrea\*`, `C:\var\log\antrea\openvswitch\*`,
 			`C:\openvswitch\var\log\openvswitch\*`,
 			`C:\var\log\kube-proxy\*`,

@@ -32,11 +32,6 @@ var networkGoldens = []goldenCase{
 		"network-overlay-calico-static", "Calico's vSwitch drops routes and name servers at each start",
 		inNetwork("Overlay", "Calico", withAdapters(staticAdapter("10.0.0.5/24"))),
 	},
-	{"network-overlay-ovn-kube-proxy", "an endpoint has its address", inNetwork("Overlay", "OVNKubernetes", withKubeProxy)},
-	{
-		"network-overlay-ovn", "the hybrid overlay makes its networks itself",
-		inNetwork("Overlay", "OVNKubernetes", withVXLANPort(9898)),
-	},
 	{"network-overlay-winoverlay", "the source VIP is outside of the range", inNetwork("Overlay", "WinOverlay", withKubeProxy)},
 	{"network-transparent-antrea", "the CNI owns the network", inNetwork("Transparent", "Antrea")},
 	{"network-transparent", "a CNI that we do not know owns the network", inNetwork("Transparent", "")},
@@ -57,7 +52,6 @@ var networkGoldens = []goldenCase{
 	{"network-azure-l2bridge-winbridge", "the cloud's addresses are kept", inNetwork("L2Bridge", "WinBridge", onAzure)},
 	{"network-azure-overlay-flannel", "the cloud's addresses are kept", inNetwork("Overlay", "Flannel", onAzure, withKubeProxy)},
 	{"network-azure-overlay-calico", "the cloud's addresses are kept", inNetwork("Overlay", "Calico", onAzure)},
-	{"network-azure-overlay-ovn", "nothing to keep, the CNI makes the vSwitch", inNetwork("Overlay", "OVNKubernetes", onAzure)},
 	{"network-azure-overlay-winoverlay", "the cloud's addresses are kept", inNetwork("Overlay", "WinOverlay", onAzure)},
 	{"network-azure-none", "ports only", inNetwork("None", "", onAzure)},
 }
@@ -87,16 +81,12 @@ func withNetwork(change func(*bootstrapv1.Network)) change {
 // vnet says the ranges of the virtual network, which AzureCNI needs.
 var vnet = exceptions("10.128.0.0/9", "10.128.4.0/22")
 
-func withVXLANPort(port int32) change {
-	return withNetwork(func(n *bootstrapv1.Network) { n.VXLANPort = port })
-}
-
 func withVNI(vni int32) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.VNI = vni })
 }
 
 func withKubeProxy(in *bootstrap.Input) {
-	in.Config.Spec.Network.KubeProxy.ConfigFile = bootstrapv1.KubeProxyConfigFileManaged
+	in.Config.Spec.Network.KubeProxy.Run = bootstrapv1.KubeProxyService
 }
 
 func withEveryField(in *bootstrap.Input) {
@@ -107,7 +97,7 @@ func withEveryField(in *bootstrap.Input) {
 		firewall: [
 			{name: metrics, protocol: TCP, ports: {first: 9182}},
 			{name: games, protocol: UDP, ports: {first: 7000, last: 7100}}],
-		kubeProxy: {configFile: Managed, dsr: Disabled}}`)(in)
+		kubeProxy: {run: Service, dsr: Disabled}}`)(in)
 }
 
 // Every pair that the API takes has a golden plan on each cloud that it may be on.
@@ -143,12 +133,12 @@ func TestEveryNetworkHasAGoldenPlan(t *testing.T) {
 			}
 		}
 	}
-	if allowed != 19 {
-		t.Errorf("%d of %d combinations are allowed, 19 are known", allowed, 2*len(everyMode)*len(everyCNI))
+	if allowed != 17 {
+		t.Errorf("%d of %d combinations are allowed, 17 are known", allowed, 2*len(everyMode)*len(everyCNI))
 	}
 }
 
 var (
 	everyMode = []bootstrapv1.NetworkMode{"L2Bridge", "Overlay", "Transparent", "None"}
-	everyCNI  = []bootstrapv1.CNI{"", "Flannel", "Calico", "AzureCNI", "OVNKubernetes", "Antrea", "WinBridge", "WinOverlay"}
+	everyCNI  = []bootstrapv1.CNI{"", "Flannel", "Calico", "AzureCNI", "Antrea", "WinBridge", "WinOverlay"}
 )

@@ -9,11 +9,12 @@ func TestNetworkRefuses(t *testing.T) {
 	const metrics = `{name: metrics, protocol: TCP, ports: {first: 9182}}`
 	six, four := []string{"fd00:1::/56"}, []string{"10.244.0.0/16"}
 	refuse(t, []mistake{
-		{"NAT", "network.mode", inNetwork("nat", ""), `"nat" is not valid; use L2Bridge, Overlay, Transparent or None`},
+		{"odd mode", "network.mode", inNetwork("nat", ""), `"nat" is not valid; use L2Bridge, Overlay, Transparent or None`},
+		{"NAT", "network.mode", inNetwork("NAT", ""), "no other node reaches them, as Kubernetes demands; use Overlay, or L2Bridge"},
 		{"no mode", "network.mode", withVNI(4096), `"" is not valid`},
 		{
 			"overlay without CNI", "network.cni", inNetwork("Overlay", ""),
-			"must be set in mode Overlay; use Flannel, Calico, OVNKubernetes or",
+			"must be set in mode Overlay; use Flannel, Calico or",
 		},
 		{"overlay by AzureCNI", "network.cni", inNetwork("Overlay", "AzureCNI", onAzure), "AzureCNI does not work in mode Overlay"},
 		{
@@ -40,12 +41,7 @@ func TestNetworkRefuses(t *testing.T) {
 			"4095 is not accepted by Windows; use 4096 to 16777215",
 		},
 		{"large VNI", "network.vni", inNetwork("Overlay", "Flannel", withVNI(1<<24)), "is not accepted by Windows"},
-		{
-			"port for Flannel", "network.vxlanPort", inNetwork("Overlay", "Flannel", withVXLANPort(9898)),
-			"has no effect in mode Overlay with Flannel; remove it: only OVNKubernetes has another than 4789",
-		},
-		{"odd port", "network.vxlanPort", inNetwork("Overlay", "OVNKubernetes", withVXLANPort(65536)), "65536 is not a port"},
-		{"interface for OVN", "network.interface", inNetwork("Overlay", "OVNKubernetes", withInterface("a")), "has no effect"},
+		{"a CNI that was dropped", "network.cni", inNetwork("Overlay", "OVNKubernetes"), "use Flannel, Calico or WinOverlay"},
 		{"interface for none", "network.interface", inNetwork("None", "", withInterface("a")), "mode None with no cni; remove it"},
 		{"name for Antrea", "network.hnsNetworkName", inNetwork("Transparent", "Antrea", withName("a")), "has no effect"},
 		{
@@ -59,14 +55,26 @@ func TestNetworkRefuses(t *testing.T) {
 		},
 		{"exceptions for Calico", "network.exceptionCIDRs", inNetwork("L2Bridge", "Calico", exceptions("10.0.0.0/8")), "has no effect"},
 		{"DNS for Calico", "network.clusterDNS", inNetwork("L2Bridge", "Calico", clusterDNS("10.96.0.10")), "has no effect"},
-		{"kube-proxy of Antrea", "network.kubeProxy", inNetwork("Transparent", "Antrea", withKubeProxy), "remove it"},
 		{
-			"kube-proxy of Calico's VXLAN", "network.kubeProxy", inNetwork("Overlay", "Calico", withKubeProxy),
-			"that Calico makes later; remove it",
+			"kube-proxy of Antrea", "network.kubeProxy.run", inNetwork("Transparent", "Antrea", withKubeProxy),
+			"only the CNI knows in mode Transparent; use DaemonSet or None",
+		},
+		{"kube-proxy in no network", "network.kubeProxy.run", inNetwork("None", "", withKubeProxy), "use DaemonSet or None"},
+		{
+			"kube-proxy of nobody", "network.kubeProxy.run",
+			inNetwork("Overlay", "Flannel", spec(`network: {kubeProxy: {run: Pod}}`)), `"Pod" is not valid; use Service, DaemonSet`,
 		},
 		{
-			"kube-proxy of nobody", "network.kubeProxy.configFile",
-			inNetwork("Overlay", "Flannel", spec(`network: {kubeProxy: {dsr: Enabled}}`)), `"" is not valid; use Managed`,
+			"DSR of a DaemonSet", "network.kubeProxy.dsr", inNetwork("Overlay", "Calico", withDSR("Enabled")),
+			"is a setting of the Windows service kube-proxy, which this node does not have; remove it, or set run: Service",
+		},
+		{
+			"flanneld of nobody", "network.flannel.run",
+			inNetwork("Overlay", "Flannel", spec(`network: {flannel: {run: DaemonSet}}`)), `"DaemonSet" is not valid; use Service or`,
+		},
+		{
+			"flanneld of Calico", "network.flannel",
+			inNetwork("Overlay", "Calico", spec(`network: {flannel: {run: External}}`)), "remove it: only Flannel has flanneld",
 		},
 		{
 			"odd DSR", "network.kubeProxy.dsr", inNetwork("Overlay", "Flannel", withDSR("true")),
@@ -78,16 +86,8 @@ func TestNetworkRefuses(t *testing.T) {
 			"must not be empty, because the files of Flannel need it; use the CIDR of the cluster's pods",
 		},
 		{
-			"no pods for kube-proxy", podsField, inNetwork("L2Bridge", "AzureCNI", onAzure, withRanges(nil, four), withKubeProxy),
-			"must not be empty",
-		},
-		{
 			"no services", servicesField, inNetwork("Overlay", "Flannel", withRanges(four, nil)),
 			"must not be empty, because the files of Flannel need it; use the CIDR of the cluster's Services",
-		},
-		{
-			"no services for OVN", servicesField, inNetwork("Overlay", "OVNKubernetes", withRanges(four, nil)),
-			"the files of OVNKubernetes need it",
 		},
 		{"odd pods", podsField, inNetwork("Overlay", "Calico", withRanges([]string{"10.244.0.0"}, nil)), `"10.244.0.0" is not a CIDR`},
 		{"odd services", servicesField, inNetwork("Overlay", "Calico", withRanges(nil, []string{"10.96.0.1/12"})), "use 10.96.0.0/12"},

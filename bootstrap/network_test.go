@@ -52,7 +52,7 @@ func withDomain(domain string) change {
 }
 
 func withDSR(dsr string) change {
-	return spec(`network: {kubeProxy: {configFile: Managed, dsr: '` + dsr + `'}}`)
+	return spec(`network: {kubeProxy: {dsr: '` + dsr + `'}}`)
 }
 
 func TestNetworkTakes(t *testing.T) {
@@ -89,7 +89,6 @@ func TestWarnings(t *testing.T) {
 		{"none", inNetwork("None", "", dualStack), nil},
 		{"VXLAN", inNetwork("Overlay", "Calico"), []string{nsx}},
 		{"VXLAN on Azure", inNetwork("Overlay", "Calico", onAzure), nil},
-		{"VXLAN with a port of its own", inNetwork("Overlay", "OVNKubernetes", withVXLANPort(9898)), nil},
 		{"VXLAN by Flannel", inNetwork("Overlay", "Flannel", mine, withKubeProxy), []string{nsx}},
 		{"no exceptions", inNetwork("L2Bridge", "Flannel"), []string{"one subnet"}},
 		{"the subnet is known", inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("10.20.0.5/24"))), []string{"one subnet"}},

@@ -46,6 +46,13 @@ func nodePlan(n *node) *plan.Plan {
 	if boot := n.everyBoot(parts); len(boot) > 0 {
 		p.EveryBoot = []plan.Phase{{Name: "every-boot", Steps: boot}}
 	}
+	var background []plan.Step
+	for _, own := range parts {
+		background = append(background, own.Background...)
+	}
+	if len(background) > 0 {
+		p.Background = []plan.Phase{{Name: "background", Steps: background}}
+	}
 	retrySettings(p.Phases)
 	retrySettings(p.EveryBoot)
 	return p

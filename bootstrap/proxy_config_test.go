@@ -50,13 +50,10 @@ func TestProxyConfiguration(t *testing.T) {
 			}
 			overlay := in.Config.Spec.Network.Mode == "Overlay"
 			want := map[bool]string{true: "10.244.3.254"}[overlay]
-			if in.Config.Spec.Network.CNI == "OVNKubernetes" {
-				want = "10.132.6.77"
-			}
 			if got.Winkernel.SourceVip != want {
 				t.Errorf("%s: source VIP %q, want %q", golden.name, got.Winkernel.SourceVip, want)
 			}
-			probed := in.WindowsMachine.Spec.Azure != nil && in.Config.Spec.Network.CNI == "Flannel" && !overlay
+			probed := in.WindowsMachine.Spec.Azure != nil && in.Config.Spec.Network.CNI != "AzureCNI" && !overlay
 			if got.Winkernel.ForwardHealthCheckVip != probed || (got.Winkernel.RootHnsEndpointName == "cbr0_ep") != probed {
 				t.Errorf("%s: probes of load balancers %t: %+v", golden.name, probed, got.Winkernel)
 			}
@@ -70,8 +67,8 @@ func TestProxyConfiguration(t *testing.T) {
 			}
 		}
 	}
-	if found != 10 {
-		t.Errorf("%d golden plans configure kube-proxy, 10 are known", found)
+	if found != 18 {
+		t.Errorf("%d golden plans configure kube-proxy, 18 are known", found)
 	}
 }
 

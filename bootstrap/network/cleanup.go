@@ -16,18 +16,21 @@ const cniState = step.CNIState + `\networks`
 var (
 	staleNetworks = []string{
 		"External", "ext", "cbr0", "l2bridge", "vxlan0", "overlay", "flannel.*", "Calico*", "azure*",
-		"*OVNKubernetesHybridOverlayNetwork", "antrea-hnsnetwork",
+		"antrea-hnsnetwork",
 	}
-	staleEndpoints = []string{"*cbr0*", "*vxlan0*", "*flannel.*", "*Calico*", "*-eth0", "VIPEndpoint", "*antrea*"}
+	staleEndpoints = []string{"*cbr0*", "*vxlan0*", "*flannel.*", "*Calico*", "*-eth0", "*antrea*"}
 	staleFiles     = []string{
 		`C:\k\SourceVip.json`, `C:\k\SourceVipRequest.json`, step.FlannelFolder + `\subnet.env`,
 		step.CNIState + `\flannel`, cniState,
 	}
-	// stalePatterns are the state of azure-vnet, with the locks on it. It writes to the folder in which it runs, which under
+	// stalePatterns are the state of azure-vnet, with the locks on it, and of kube-proxy. It writes to the folder in which it runs, which under
 	// containerd is that of services (Azure/AgentBaker, staging/cse/windows: containerd issue 4928), and once was C:\k.
 	stalePatterns = []string{
 		step.ServicesFolder + `\azure-vnet*.json`, step.ServicesFolder + `\azure-vnet*.lock`,
 		step.ProgramsDirectory + `\azure-vnet*.json`, step.ProgramsDirectory + `\azure-vnet*.lock`,
+		// Images of kube-proxy keep its source VIP there and ask no more for it, while its reservation is in cniState
+		// (kubernetes-sigs/sig-windows-tools 729ae7c^, hostprocess/flannel/kube-proxy/start.ps1).
+		`C:\sourcevip\sourceVip*.json`,
 	}
 )
 
@@ -51,7 +54,7 @@ func staleConfigurations() []plan.Value {
 	var paths []plan.Value
 	for _, name := range []string{
 		"10-flannel.conf", "10-flannel.conflist", "10-calico.conf", "10-calico.conflist", "10-azure.conflist",
-		"10-win-bridge.conf", "10-win-overlay.conf", "10-ovn-hybrid-overlay.conf", "10-antrea.conflist", "cni.conf",
+		"10-win-bridge.conf", "10-win-overlay.conf", "10-antrea.conflist", "cni.conf",
 		"calico-kubeconfig",
 	} {
 		paths = append(paths, plan.Text(step.CNIFolder+`\`+name))
@@ -128,11 +131,10 @@ type patch struct {
 	name, what, build, update string
 }
 
-// The updates: KB4489899 for VXLAN, KB4580390 for Direct Server Return, KB5012637 for the hybrid overlay.
+// The updates: KB4489899 for VXLAN, KB4580390 for Direct Server Return.
 var (
 	patchOverlay = patch{"windows-2019-update-for-overlay", "overlay networks need", "17763", "379"}
 	patchDSR     = patch{"windows-2019-update-for-dsr", "Direct Server Return needs", "17763", "1554"}
-	patchHybrid  = patch{"windows-2022-update-for-hybrid-overlay", "the hybrid overlay needs", "20348", "681"}
 )
 
 // patchLevel checks on the node what the name of an image does not tell.
@@ -141,10 +143,7 @@ func (net *Network) patchLevel() []plan.Step {
 	if net.twoFamilies() {
 		steps = append(steps, buildCheck("windows-build-for-dual-stack", "pods with IPv4 and IPv6 need"))
 	}
-	switch {
-	case net.cni == bootstrapv1.CNIOVNKubernetes:
-		steps = append(steps, buildCheck("windows-build-for-hybrid-overlay", patchHybrid.what), patchHybrid.check())
-	case net.overlay():
+	if net.overlay() {
 		steps = append(steps, patchOverlay.check())
 	}
 	if net.proxied && net.dsr {

@@ -117,11 +117,8 @@ func endpointPolicy(kind string, settings map[string]any) any {
 // it does not find.
 func (net *Network) proxyConfig() plan.Tree {
 	winkernel := map[string]any{"networkName": net.podNetwork, "enableDSR": net.dsr}
-	switch net.sourceVIP {
-	case vipReserved:
+	if net.sourceVIP == vipReserved {
 		winkernel["sourceVip"] = inJSON(sourceVIPOf)
-	case vipMade:
-		winkernel["sourceVip"] = inJSON(plan.FromFact(factEndpoint))
 	}
 	// An internal load balancer of Azure asks its own address for health: kube-proxy sends that to the host by the endpoint of the
 	// CNI's daemon, and does nothing where there is none (kubernetes v1.36.3, pkg/proxy/winkernel/proxier.go).
@@ -131,11 +128,13 @@ func (net *Network) proxyConfig() plan.Tree {
 	config := plan.Tree{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "kernelspace",
 		"clientConnection":   map[string]any{"kubeconfig": proxyFolder + `\kubeconfig.conf`},
-		"clusterCIDR":        net.pods.String(),
 		"hostnameOverride":   net.nodeName,
 		"healthzBindAddress": "0.0.0.0:" + proxyHealthPort,
 		"metricsBindAddress": "127.0.0.1:10249",
 		"winkernel":          winkernel,
+	}
+	if len(net.pods) > 0 { // of AzureCNI and Calico it may not be known; without it kube-proxy for Windows only says so in its log
+		config["clusterCIDR"] = net.pods.String()
 	}
 	// kube-proxy exits at enableDSR if the gate is off. The gate is named only then, because later versions no longer
 	// know it. The gate for VXLAN, WinOverlay, is on in all versions.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
@@ -46,40 +45,26 @@ func (net *Network) named() Adapters {
 // factAdapter is the name that Windows gave to the adapter of the vSwitch.
 const factAdapter = "adapter"
 
-// nameAdapters gives the adapters the names of the spec. Where a CNI looks for a name of Windows' own, they keep it. Then, and
-// where the spec lists none, that of the vSwitch's adapter becomes a fact: HNS takes any free adapter if none is named. This
-// comes before the vSwitch, which takes over the adapter's name.
+// nameAdapters gives the adapters the names of the spec, so that one name of an adapter is right for all machines of a pool. Where
+// the spec lists none, that of the vSwitch's adapter becomes a fact: HNS takes any free adapter if none is named. This comes before
+// the vSwitch, which takes over the adapter's name. No CNI looks for a name of Windows' own: Flannel takes the interface that it is
+// told, Calico the one of VXLAN_ADAPTER or the first (projectcalico/calico 87c15906, node-service.ps1), Antrea the adapter of the
+// node's IP (pkg/agent/agent_windows.go), azure-vnet the one of the subnet (azure-container-networking, cni/network/network.go).
 func (net *Network) nameAdapters() []plan.Step {
 	var steps []plan.Step
-	if !net.keepsNames() {
-		for _, a := range net.named() {
-			steps = append(steps, a.find(fmt.Sprintf("adapter-%d-name", a.number), plan.Adapter{Rename: plan.Text(a.name)}))
-		}
+	for _, a := range net.named() {
+		steps = append(steps, a.find(fmt.Sprintf("adapter-%d-name", a.number), plan.Adapter{Rename: plan.Text(a.name)}))
 	}
 	if !net.adapterMeasured() {
 		return steps
 	}
-	wanted := net.adapter
-	if wanted == nil {
-		wanted = &adapter{}
-	}
-	return append(steps, wanted.find("adapter-name", plan.Adapter{Set: factAdapter}))
+	return append(steps, (&adapter{}).find("adapter-name", plan.Adapter{Set: factAdapter}))
 }
 
 // adapterMeasured tells that only the node knows the name of the vSwitch's adapter.
 func (net *Network) adapterMeasured() bool {
-	if net.external == "" || net.windowsAdapter != "" {
-		return false
-	}
-	return net.adapter == nil || net.keepsNames()
+	return net.external != "" && net.windowsAdapter == "" && net.adapter == nil
 }
-
-// keepsNames: Calico's kubelet-service.ps1 waits for an adapter whose name begins with "vEthernet (Ethernet", and so do scripts
-// made of Microsoft's (microsoft/SDN, Kubernetes/windows/helper.psm1) for a CNI that is not known here. The others do not look
-// for a name of Windows': Flannel takes the default route (sig-windows-tools, hostprocess/flannel/flanneld/start.ps1), Antrea the
-// adapter of the node's IP (pkg/agent/agent_windows.go), OVN-Kubernetes MACs (hybrid-overlay, overlay_windows.go), azure-vnet the
-// adapter of the subnet (azure-container-networking, cni/network/network.go).
-func (net *Network) keepsNames() bool { return net.cni == "" || net.cni == bootstrapv1.CNICalico }
 
 // find tries again for a minute: DHCP may bring the default route late, and on Server 2022 Windows fails to rename now and then
 // with ERROR_TRANSACTION_NOT_ACTIVE, says microsoft/xdp-for-windows (tools/setup.ps1).

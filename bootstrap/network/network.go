@@ -20,8 +20,6 @@ func (net *Network) Steps() step.Part {
 	p.Add(step.PhaseNetwork, slices.Concat(net.measureSubnet(), net.nodeAddress())...)
 	p.Add(step.PhaseKubelet, net.lookForPrograms()...)
 	switch {
-	case net.hybrid:
-		p.Add(step.PhaseVerify, net.hybridOverlay()...)
 	case net.needsPodCIDR():
 		p.Add(step.PhaseVerify, slices.Concat(net.podCIDR(), net.ownNetwork(), net.files())...)
 	default:
@@ -133,11 +131,7 @@ func (net *Network) behindCNI() []plan.Step {
 
 // afterBoot is what a later start does once the kubelet runs.
 func (net *Network) afterBoot() []plan.Step {
-	steps := net.behindCNI()
-	if net.hybrid {
-		steps = append(steps, optional(net.hybridOverlay())...)
-	}
-	return steps
+	return net.behindCNI()
 }
 
 func optional(steps []plan.Step) []plan.Step {
@@ -147,9 +141,10 @@ func optional(steps []plan.Step) []plan.Step {
 	return steps
 }
 
-// externalRequest is a network with addresses that are never used: it exists for its vSwitch.
+// externalRequest is a network with addresses that are never used: it exists for its vSwitch. They are of the shared address space
+// (RFC 6598), because a cluster's pods may have those of 192.168.0.0/16.
 func (net *Network) externalRequest() plan.Tree {
-	subnet := map[string]any{"AddressPrefix": "192.168.255.0/30", "GatewayAddress": "192.168.255.1"}
+	subnet := map[string]any{"AddressPrefix": "100.64.255.252/30", "GatewayAddress": "100.64.255.253"}
 	if net.overlay() {
 		subnet["Policies"] = []any{map[string]any{"Type": "VSID", "VSID": 9999}}
 	}

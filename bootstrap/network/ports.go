@@ -34,10 +34,6 @@ const (
 var ownRules = []string{"kubelet", "nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve", "bgp"}
 
 func (net reading) readPorts() error {
-	net.vxlanPort = int(cmp.Or(net.Spec.VXLANPort, defaultVXLANPort))
-	if net.vxlanPort < 1 || net.vxlanPort > lastPort {
-		return step.Invalid(fieldNetwork+".vxlanPort", "%d is not a port; use 1 to %d", net.vxlanPort, lastPort)
-	}
 	net.nodePorts = bothEnds(cmp.Or(net.Spec.NodePorts, defaultNodePorts))
 	behind := bootstrapv1.Ports{First: max(firstDynamicPort, net.nodePorts.Last+1), Last: lastPort}
 	net.dynamicPorts = bothEnds(cmp.Or(net.Spec.DynamicPorts, behind))
@@ -113,9 +109,6 @@ func (net *Network) openPorts() []plan.Step {
 			opening{"kube-proxy-health", "TCP", proxyHealthPort})
 	}
 	rules = append(rules, net.ports...)
-	if net.cni == bootstrapv1.CNIOVNKubernetes {
-		rules = append(rules, opening{"vxlan", "UDP", fmt.Sprint(net.vxlanPort)})
-	}
 	for _, rule := range net.firewall {
 		rules = append(rules, opening{rule.Name, rule.Protocol, showPorts(rule.Ports)})
 	}

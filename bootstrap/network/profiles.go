@@ -26,14 +26,14 @@ type profile struct {
 	// file has the configuration of the CNI, and config writes it. Empty: the DaemonSet of the CNI does.
 	file   string
 	config func(*Network) plan.Tree
-	// hybrid: only the CNI knows the node's subnet, and we set the rest up when it has made its network.
-	hybrid bool
 	// own: we also make the pods' network, from the Node's pod CIDR.
 	own bool
 	// booted: what a reboot leaves must be removed before the kubelet starts.
 	booted bool
 	// taken is the last number of an address of the pod CIDR that host-local must not assign, because the CNI's daemon uses it.
 	taken string
+	// proxy is who runs kube-proxy, unless the user says it. Empty: nobody.
+	proxy bootstrapv1.KubeProxyRun
 	// sourceVIP is how kube-proxy gets its own address in a VXLAN.
 	sourceVIP sourceVIP
 	// azureOnly: the CNI works only there. dual: it supports IPv6 beside IPv4.
@@ -50,9 +50,7 @@ type sourceVIP string
 const (
 	// vipReserved: an address of the Node's pod CIDR that host-local does not assign.
 	vipReserved sourceVIP = "reserved"
-	// vipMade: the address of an endpoint that we make, once the CNI has made its network.
-	vipMade sourceVIP = "made"
-	// vipOfCNI: the address of an endpoint that the CNI makes when it runs; its kube-proxy waits for that.
+	// vipOfCNI: the address of an endpoint that the CNI makes when it runs; kube-proxy waits for that.
 	vipOfCNI sourceVIP = "endpoint"
 )
 
@@ -66,49 +64,45 @@ const (
 // profiles are all modes and CNIs that work together.
 var profiles = []profile{
 	// flanneld makes cbr0 on any adapter, and its endpoint cbr0_ep has the second address (flannel-io/flannel
-	// 0f89b8d5, pkg/backend/hostgw/hostgw_windows.go).
+	// cdf76059, pkg/backend/hostgw/hostgw_windows.go).
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, hnsNetwork: "cbr0", external: "External", booted: true,
-		file: "10-flannel.conf", config: flannelConfig, taken: ".2",
+		file: "10-flannel.conf", config: flannelConfig, taken: ".2", proxy: bootstrapv1.KubeProxyService,
+		programs: []string{"flannel", "win-bridge", "host-local"},
 	},
 	// Calico removes all networks but nat at its first run and after each boot, and makes its own External (projectcalico/calico
-	// 398201cc, node/windows-packaging/CalicoWindows/node/node-service.ps1). It routes by the service RemoteAccess.
+	// 87c15906, node/windows-packaging/CalicoWindows/node/node-service.ps1). It routes by the service RemoteAccess.
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", base: "External", booted: true,
 		features: []string{"RemoteAccess", "Routing", "RSAT-RemoteAccess-PowerShell"},
-		ports:    []opening{{"bgp", "TCP", bgpPort}},
+		ports:    []opening{{"bgp", "TCP", bgpPort}}, proxy: bootstrapv1.KubeProxyDaemonSet,
 	},
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, hnsNetwork: "cbr0", external: "External", booted: true,
 		file: "10-win-bridge.conf", config: hostLocalConfig, own: true, programs: []string{"win-bridge", "host-local"},
+		proxy: bootstrapv1.KubeProxyService,
 	},
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, hnsNetwork: "azure", external: "ext", booted: true,
 		file: "10-azure.conflist", config: azureVNetConfig, azureOnly: true, dual: true,
-		programs: []string{"azure-vnet", "azure-vnet-ipam"},
+		programs: []string{"azure-vnet", "azure-vnet-ipam"}, proxy: bootstrapv1.KubeProxyService,
 	},
 	// flanneld names its interface to HNS, which refuses one that has a vSwitch already (flannel-io/flannel
-	// 00014d09, pkg/backend/vxlan/device_windows.go): flannel.VNI must be the first network of the adapter.
+	// cdf76059, pkg/backend/vxlan/device_windows.go): flannel.VNI must be the first network of the adapter.
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, hnsNetwork: "flannel.%d", base: "flannel.%d", booted: true,
-		file: "10-flannel.conf", config: flannelConfig, sourceVIP: vipReserved,
-		ports: []opening{{"vxlan", "UDP", vxlanPort}},
+		file: "10-flannel.conf", config: flannelConfig, sourceVIP: vipReserved, proxy: bootstrapv1.KubeProxyService,
+		programs: []string{"flannel", "win-overlay", "host-local"}, ports: []opening{{"vxlan", "UDP", vxlanPort}},
 	},
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", base: "External", booted: true,
-		sourceVIP: vipOfCNI, ports: []opening{{"vxlan", "UDP", vxlanPort}},
-	},
-	// The hybrid overlay makes its base network itself, and finds it again after a reboot. Its port is a setting: see openPorts. The
-	// plug-ins are not its own: OpenShift's operator brings them (see hybrid.go).
-	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes, hnsNetwork: "OVNKubernetesHybridOverlayNetwork",
-		base: "BaseOVNKubernetesHybridOverlayNetwork", sourceVIP: vipMade, hybrid: true,
-		file: "10-ovn-hybrid-overlay.conf", config: hybridConfig, programs: []string{"win-overlay", "host-local"},
+		sourceVIP: vipOfCNI, ports: []opening{{"vxlan", "UDP", vxlanPort}}, proxy: bootstrapv1.KubeProxyDaemonSet,
 	},
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, hnsNetwork: "vxlan0", external: "External", booted: true,
 		file: "10-win-overlay.conf", config: hostLocalConfig, own: true, sourceVIP: vipReserved,
 		programs: []string{"win-overlay", "host-local"}, ports: []opening{{"vxlan", "UDP", vxlanPort}},
+		proxy: bootstrapv1.KubeProxyService,
 	},
 	{
 		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, dual: true, booted: true,
@@ -117,6 +111,13 @@ var profiles = []profile{
 	},
 	{mode: bootstrapv1.NetworkTransparent, dual: true},
 	{mode: bootstrapv1.NetworkNone, dual: true},
+}
+
+// otherModes are drivers of HNS that no CNI uses, and why.
+var otherModes = map[bootstrapv1.NetworkMode]string{
+	"L2Tunnel": "L2Tunnel is gone from Azure CNI: since 2024 its azure-vnet makes an L2Bridge, whatever its mode says; use L2Bridge",
+	"NAT": "NAT hides pods behind the address of their node, so that no other node reaches them, as Kubernetes demands; " +
+		"use Overlay, or L2Bridge",
 }
 
 // profileOf finds the profile of a spec, or says what works in its mode.
@@ -130,9 +131,8 @@ func profileOf(spec bootstrapv1.Network) (profile, error) {
 			with = append(with, cniName(p.cni))
 		}
 	}
-	if spec.Mode == "L2Tunnel" {
-		return profile{}, step.Invalid(fieldNetwork+".mode",
-			"L2Tunnel is gone from Azure CNI: since 2024 its azure-vnet makes an L2Bridge, whatever its mode says; use L2Bridge")
+	if why, gone := otherModes[spec.Mode]; gone {
+		return profile{}, step.Invalid(fieldNetwork+".mode", "%s", why)
 	}
 	if len(with) == 0 {
 		return profile{}, step.Invalid(fieldNetwork+".mode",
@@ -172,7 +172,7 @@ func (net *Network) baseName() string {
 }
 
 // written tells whether the spec says what is in the CNI's configuration that we write.
-func (p profile) written() bool { return p.config != nil && !p.hybrid }
+func (p profile) written() bool { return p.config != nil }
 
 // overlay tells whether pods are in a VXLAN.
 func (p profile) overlay() bool { return p.mode == bootstrapv1.NetworkOverlay }

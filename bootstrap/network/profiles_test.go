@@ -49,7 +49,7 @@ func (p profile) makes() string {
 		clouds = "vSphere"
 	}
 	// What needs the Node's pod CIDR. Flannel's VXLAN needs it for kube-proxy alone.
-	later := p.config != nil && (p.own || p.hybrid || p.taken != "" || p.sourceVIP == vipReserved)
+	later := p.config != nil && (p.own || p.taken != "" || p.sourceVIP == vipReserved)
 	return fmt.Sprintln(p.mode, p.cni, clouds, p.external, strings.ReplaceAll(p.hnsNetwork, "%d", "VNI"), p.own, p.file, later)
 }
 
@@ -72,9 +72,6 @@ func (p profile) needs() string {
 	var ports []string
 	for _, rule := range p.ports {
 		ports = append(ports, rule.protocol+" "+rule.ports)
-	}
-	if p.cni == bootstrapv1.CNIOVNKubernetes {
-		ports = append(ports, "UDP `vxlanPort`")
 	}
 	cells := []string{
 		quoted(string(p.mode)), quoted(string(p.cni)), quoted(p.programs...), quoted(p.features...), orDash(strings.Join(ports, ", ")),

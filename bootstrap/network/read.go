@@ -25,7 +25,6 @@ const (
 const (
 	defaultVNI           = 4096
 	defaultServiceDomain = "cluster.local"
-	defaultVXLANPort     = 4789
 	// dnsAddress is the number of the service address that kubeadm gives to the cluster's DNS.
 	dnsAddress = 10
 )
@@ -64,8 +63,6 @@ type Network struct {
 	// podNetwork is the name of the HNS network of the pods, vni the number of their VXLAN.
 	podNetwork string
 	vni        int
-	// vxlanPort of OVN-Kubernetes.
-	vxlanPort int
 	// adapter gets the vSwitch; nil if the spec lists no adapters, or the CNI chooses. windowsAdapter is its name if the
 	// adapters are the template's. Both are empty if HNS chooses.
 	adapter        *adapter
@@ -83,9 +80,10 @@ type Network struct {
 	nodePorts, dynamicPorts bootstrapv1.Ports
 	// firewall has the rules of the user, with both ends of their ports.
 	firewall []bootstrapv1.FirewallRule
-	// proxied: we write the configuration of kube-proxy. dsr: it uses direct server return. gated: the gate for that
-	// must be turned on.
+	// proxied: kube-proxy is a service of ours. dsr: it uses direct server return. gated: the gate for that must be turned on.
 	proxied, dsr, gated bool
+	// flanneld is a service of ours.
+	flanneld bool
 	// cniText and proxyText are the configurations that we write.
 	cniText, proxyText plan.Value
 }
@@ -106,8 +104,9 @@ func Read(in Input) (*Network, error) {
 		return nil, err
 	}
 	net.podNetwork, net.vni = net.podNetworkName(spec), vniOf(spec)
-	net.proxied, net.dsr = spec.KubeProxy.Run == bootstrapv1.KubeProxyService, spec.KubeProxy.DSR != bootstrapv1.DSRDisabled
-	net.gated = !in.DSRByDefault
+	net.proxied = cmp.Or(spec.KubeProxy.Run, net.proxy) == bootstrapv1.KubeProxyService
+	net.dsr, net.gated = spec.KubeProxy.DSR != bootstrapv1.DSRDisabled, !in.DSRByDefault
+	net.flanneld = net.cni == bootstrapv1.CNIFlannel && spec.Flannel.Run != bootstrapv1.FlannelExternal
 	return net, reading{in, net}.all()
 }
 
@@ -119,7 +118,7 @@ type reading struct {
 
 func (net reading) all() error {
 	for _, read := range []func() error{
-		net.checkCloud, net.checkFields, net.checkKubeProxy, net.checkNames, net.readInterface, net.readClusterNetwork,
+		net.checkCloud, net.checkFields, net.checkKubeProxy, net.checkFlannel, net.checkNames, net.readInterface, net.readClusterNetwork,
 		net.checkFamilies, net.checkRanges, net.readExceptions, net.readDNS, net.readPorts, net.readFirewall,
 		net.checkKubeletStart, net.writeTexts,
 	} {
@@ -158,8 +157,7 @@ func (net reading) checkFields() error {
 		instead    string
 	}{
 		{"vni", net.Spec.VNI != 0, net.overlay() && net.written(), "it belongs in the CNI's own configuration"},
-		{"vxlanPort", net.Spec.VXLANPort != 0, net.cni == bootstrapv1.CNIOVNKubernetes, "only OVNKubernetes has another than 4789"},
-		{"interface", net.Spec.Interface != "", net.external != "" || net.base != "" && net.booted, "the CNI chooses the adapter"},
+		{"interface", net.Spec.Interface != "", net.external != "" || net.base != "", "the CNI chooses the adapter"},
 		{"hnsNetworkName", net.Spec.HNSNetworkName != "", net.hnsNetwork != "", "only the CNI knows its network"},
 		{"exceptionCIDRs", len(net.Spec.ExceptionCIDRs) > 0, net.written(), "they belong in the CNI's own configuration"},
 		{"clusterDNS", net.Spec.ClusterDNS != "", net.written(), "it belongs in the CNI's own configuration"},
@@ -175,19 +173,32 @@ func (net reading) checkFields() error {
 func (net reading) checkKubeProxy() error {
 	const field = fieldNetwork + ".kubeProxy"
 	proxy := net.Spec.KubeProxy
+	runs := []bootstrapv1.KubeProxyRun{
+		"", bootstrapv1.KubeProxyService, bootstrapv1.KubeProxyDaemonSet, bootstrapv1.KubeProxyNone,
+	}
 	switch {
-	case proxy == (bootstrapv1.KubeProxy{}):
-		return nil
-	case net.hnsNetwork == "":
-		return step.Invalid(field,
-			"has no effect in mode %s, whose HNS network only the CNI knows; remove it: "+
-				"the DaemonSet of kube-proxy brings its configuration", net.mode)
-	case net.sourceVIP == vipOfCNI:
-		return step.Invalid(field,
-			"cannot be configured before the join, because its source VIP belongs to an endpoint that %s makes later; "+
-				"remove it: the DaemonSet of kube-proxy waits for that endpoint", net.cni)
+	case !slices.Contains(runs, proxy.Run):
+		return step.Invalid(field+".run", "%q is not valid; use Service, DaemonSet or None", proxy.Run)
 	case !slices.Contains([]bootstrapv1.DirectServerReturn{"", bootstrapv1.DSREnabled, bootstrapv1.DSRDisabled}, proxy.DSR):
 		return step.Invalid(field+".dsr", "%q is not valid; use Enabled or Disabled", proxy.DSR)
+	case net.proxied && net.hnsNetwork == "":
+		return step.Invalid(field+".run",
+			"Service needs the name of the pods' HNS network, which only the CNI knows in mode %s; use DaemonSet or None", net.mode)
+	case proxy.DSR != "" && !net.proxied:
+		return step.Invalid(field+".dsr",
+			"is a setting of the Windows service kube-proxy, which this node does not have; remove it, or set run: Service")
+	}
+	return nil
+}
+
+func (net reading) checkFlannel() error {
+	const field = fieldNetwork + ".flannel"
+	run := net.Spec.Flannel.Run
+	switch {
+	case !slices.Contains([]bootstrapv1.FlannelRun{"", bootstrapv1.FlannelService, bootstrapv1.FlannelExternal}, run):
+		return step.Invalid(field+".run", "%q is not valid; use Service or External", run)
+	case run != "" && net.cni != bootstrapv1.CNIFlannel:
+		return step.Invalid(field, "has no effect with %s; remove it: only Flannel has flanneld", cniName(net.cni))
 	}
 	return nil
 }
@@ -276,7 +287,7 @@ func (net *Network) checkFamilies() error {
 
 // checkRanges: without the CIDRs the configuration that we write would send packets nowhere.
 func (net *Network) checkRanges() error {
-	if len(net.pods) == 0 && (net.written() && !net.azureOnly || net.proxied) {
+	if len(net.pods) == 0 && net.written() && !net.azureOnly {
 		return step.Invalid(fieldPods,
 			"must not be empty, because the files of %s need it; use the CIDR of the cluster's pods, such as 10.244.0.0/16",
 			net.cni)

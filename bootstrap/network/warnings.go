@@ -149,9 +149,9 @@ var modeWarnings = []struct {
 			"spec.vsphere.nestedVirtualization of the WindowsMachine to Enabled, or use an image that has Hyper-V",
 	},
 	{
-		func(net *Network) bool { return net.overlay() && !net.onAzure && net.vxlanPort == defaultVXLANPort },
+		func(net *Network) bool { return net.overlay() && !net.onAzure },
 		"the VXLAN has port 4789: under NSX the hosts of vSphere use that port themselves and drop the node's packets; there, use " +
-			"mode L2Bridge, or OVNKubernetes with another vxlanPort",
+			"mode L2Bridge",
 	},
 	{
 		func(net *Network) bool { return net.pods.dual() && !net.dual },

@@ -46,21 +46,30 @@ func Decode(data []byte) (*Plan, error) {
 	if plan.Phases, err = decodePhases("phases", read.Phases); err != nil {
 		return nil, err
 	}
-	if len(read.EveryBoot) == 0 || string(read.EveryBoot) == "null" {
-		return &plan, nil
+	if plan.EveryBoot, err = decodeMore("everyBoot", read.EveryBoot); err != nil {
+		return nil, err
 	}
-	if plan.EveryBoot, err = decodePhases("everyBoot", read.EveryBoot); err != nil {
+	if plan.Background, err = decodeMore("background", read.Background); err != nil {
 		return nil, err
 	}
 	return &plan, nil
 }
 
+// decodeMore reads a list of phases that may be missing.
+func decodeMore(name string, data json.RawMessage) ([]Phase, error) {
+	if len(data) == 0 || string(data) == "null" {
+		return nil, nil
+	}
+	return decodePhases(name, data)
+}
+
 // document is a plan whose steps are not read yet. Its own fields hide those of Plan.
 type document struct {
 	Plan
-	Logs      json.RawMessage `json:"logs"`
-	Phases    json.RawMessage `json:"phases"`
-	EveryBoot json.RawMessage `json:"everyBoot"`
+	Logs       json.RawMessage `json:"logs"`
+	Phases     json.RawMessage `json:"phases"`
+	EveryBoot  json.RawMessage `json:"everyBoot"`
+	Background json.RawMessage `json:"background"`
 }
 
 // checkVersion comes first, because in another version any field may have another meaning.

@@ -115,4 +115,11 @@
 // only those of the later steps are done that say "always", each whatever becomes of the others, and a failure of theirs is a
 // warning. Else a failure has no consequence until the next start, which tries again. This report, too, is tried three times.
 // A bootstrap that failed has no everyBoot.
+//
+// # In the background
+//
+// What others bring when they like, such as the network of a CNI, is waited for in background, behind the last report of the
+// bootstrap and of everyBoot, whatever became of that. Its steps run one behind the other. One that fails is tried again after 30 s,
+// without end: no deadline applies, nothing is reported, no failure has a consequence, and what it does is not kept: the next start
+// begins with the first step. A plan with background has everyBoot.
 package plan

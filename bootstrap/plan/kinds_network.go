@@ -73,7 +73,7 @@ type HNSNetwork struct {
 }
 
 // HNSEndpoint makes an endpoint on a network of the Host Networking Service and attaches the host to it. It fails where there
-// is no such network. TimeoutSeconds is 180 when 0.
+// is no such network, and where it has to wait for an endpoint that another makes. TimeoutSeconds is 180 when 0.
 //
 // Already so: an endpoint has the name, and its address is one of the machine's; each is looked for on its own.
 type HNSEndpoint struct {
@@ -82,6 +82,8 @@ type HNSEndpoint struct {
 	Network Value `json:"network"`
 	// Endpoint is the name of the endpoint.
 	Endpoint Value `json:"endpoint"`
+	// Wait is that another makes the endpoint: the step fails where there is none.
+	Wait bool `json:"wait,omitempty"`
 	// Set is the fact that keeps the endpoint's address.
 	Set string `json:"set,omitempty"`
 }

@@ -38,6 +38,9 @@ type Plan struct {
 	Phases []Phase `json:"phases"`
 	// EveryBoot runs at each start of the machine after a success. It stays on the disk in clear and must hold no secret.
 	EveryBoot []Phase `json:"everyBoot,omitempty"`
+	// Background runs behind the bootstrap and behind EveryBoot: each step is tried without end until it is done, and nothing waits
+	// for it. It needs EveryBoot, stays on the disk in clear as that does, and must hold no secret.
+	Background []Phase `json:"background,omitempty"`
 	// Ended says that the interpreter has emptied this plan: without its state, nothing of it is carried out again.
 	Ended bool `json:"ended,omitempty"`
 }

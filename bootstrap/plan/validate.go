@@ -35,6 +35,9 @@ func (p *Plan) Validate() error {
 	c.phases(p.Phases)
 	c.everyBoot = true
 	c.phases(p.EveryBoot)
+	c.everyBoot = false
+	c.phases(p.Background)
+	c.must(len(p.Background) == 0 || len(p.EveryBoot) > 0, "background", "needs everyBoot, for which the task stays enabled")
 	c.must(!p.ShowsSecret(), "everyBoot", "holds a value of redact: it would stay on the disk in plain text")
 	return errors.Join(c.problems...)
 }
@@ -117,10 +120,10 @@ func (c *checker) body(body Tree) {
 	delete(c.facts, FactReport)
 }
 
-// ShowsSecret tells whether a value of redact stands in what runs at every boot: that stays on the disk in clear, without the
+// ShowsSecret tells whether a value of redact stands in what runs at every boot or behind it: that stays on the disk in clear, without the
 // list of secrets.
 func (p *Plan) ShowsSecret() bool {
-	data, err := json.Marshal(p.EveryBoot)
+	data, err := json.Marshal([][]Phase{p.EveryBoot, p.Background})
 	var tree any
 	if err == nil {
 		err = json.Unmarshal(data, &tree)

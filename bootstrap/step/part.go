@@ -17,8 +17,10 @@ type Part struct {
 	Steps     map[string][]plan.Step
 	EveryBoot []plan.Step
 	AfterBoot []plan.Step
-	Redact    []string
-	Erase     []plan.Value
+	// Background waits behind all of them for what others bring.
+	Background []plan.Step
+	Redact     []string
+	Erase      []plan.Value
 }
 
 // Add steps to a phase.

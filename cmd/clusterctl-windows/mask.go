@@ -33,7 +33,7 @@ func hide(stored guest) (guest, error) {
 	if err != nil {
 		return guest{}, err
 	}
-	for _, phase := range append(clean.Phases, clean.EveryBoot...) {
+	for _, phase := range slices.Concat(clean.Phases, clean.EveryBoot, clean.Background) {
 		for _, step := range phase.Steps {
 			hideStep(step)
 		}

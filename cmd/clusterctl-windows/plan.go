@@ -38,6 +38,12 @@ func tell(p *plan.Plan) string {
 	for i, phase := range p.EveryBoot {
 		tellPhase(&text, fmt.Sprintf("B%d", i+1), phase)
 	}
+	if len(p.Background) > 0 {
+		text.WriteString("\nBehind that, in the background, until it is done:\n")
+	}
+	for i, phase := range p.Background {
+		tellPhase(&text, fmt.Sprintf("W%d", i+1), phase)
+	}
 	return text.String()
 }
 

@@ -15,7 +15,8 @@ var networkLimits = slices.Concat(
 		required("spec.network.firewall[].protocol"),
 		oneOf("spec.network.firewall[].protocol", "UDP", "ICMP"),
 		required("spec.network.firewall[].ports"),
-		oneOf("spec.network.kubeProxy.configFile", "Managed", "Mine"),
+		oneOf("spec.network.kubeProxy.run", "Service", "Managed"),
+		oneOf("spec.network.flannel.run", "External", "None"),
 		atMost("spec.network.hnsNetworkName", 63),
 		atMost("spec.network.interface", 64),
 		oneOf("spec.network.kubeProxy.dsr", "Disabled", "true"),
@@ -23,7 +24,6 @@ var networkLimits = slices.Concat(
 	upTo("spec.network.exceptionCIDRs", 32, func(i int) any { return fmt.Sprintf("10.%d.0.0/16", i) }),
 	upTo("spec.network.firewall", 32, opened),
 	between("spec.network.vni", 4096, 16777215),
-	between("spec.network.vxlanPort", 1, 65535),
 	[]limit{
 		// Only IPv4 CIDRs are accepted, which are shorter than the maximum.
 		{"spec.network.exceptionCIDRs[]", "minLength", "0.0.0.0/0", "", "should be at least 1 chars long"},
@@ -81,9 +81,8 @@ var (
 	winOverlay  = pairs{{"Overlay", "WinOverlay"}}
 	azureCNI    = pairs{{"L2Bridge", "AzureCNI"}}
 	calico      = pairs{{"L2Bridge", "Calico"}, {"Overlay", "Calico"}}
-	hybrid      = pairs{{"Overlay", "OVNKubernetes"}}
 	configured  = slices.Concat(flannel, winBridge, winOverlay, azureCNI)
-	withNetwork = slices.Concat(configured, calico, hybrid)
+	withNetwork = slices.Concat(configured, calico)
 )
 
 // only pairs that are allowed may have a field; others are refused with the message.
@@ -101,15 +100,18 @@ var networkRules = []rule{
 		message: "the other fields of network need a mode; set mode to L2Bridge, Overlay, Transparent or None",
 		accepted: edits("spec.network", map[string]any{}, map[string]any{
 			"nodePorts": map[string]any{}, "dynamicPorts": map[string]any{}, "kubeProxy": map[string]any{},
+			"flannel":  map[string]any{},
 			"firewall": []any{}, "exceptionCIDRs": []any{},
 		}),
 		refused: edits("spec.network",
 			map[string]any{"cni": "Flannel"}, map[string]any{"interface": "node"}, map[string]any{"hnsNetworkName": "a"},
-			map[string]any{"vni": int64(4096)}, map[string]any{"vxlanPort": int64(9898)},
+			map[string]any{"vni": int64(4096)},
 			map[string]any{"exceptionCIDRs": []any{"10.0.0.0/8"}},
 			map[string]any{"clusterDNS": "10.96.0.10"}, map[string]any{"nodePorts": ports(1, 2)},
 			map[string]any{"dynamicPorts": ports(34000, 65535)}, map[string]any{"firewall": []any{opened(1)}},
-			map[string]any{"kubeProxy": map[string]any{"configFile": "Managed"}}),
+			map[string]any{"kubeProxy": map[string]any{"run": "DaemonSet"}},
+			map[string]any{"kubeProxy": map[string]any{"dsr": "Enabled"}},
+			map[string]any{"flannel": map[string]any{"run": "External"}}),
 	},
 	{
 		at: "spec.network.interface", field: "spec.network.interface",
@@ -125,10 +127,12 @@ var networkRules = []rule{
 		refused:  edits("spec.network.hnsNetworkName", "", "two words", "-a", "a*", `a\b`),
 	},
 	{
-		at: "spec.network.kubeProxy", field: "spec.network.kubeProxy.configFile",
-		message:  "dsr is a setting of the file that the bootstrap writes; set configFile: Managed as well, or remove dsr",
-		accepted: edits("spec.network.kubeProxy", map[string]any{}, map[string]any{"configFile": "Managed"}),
-		refused:  edits("spec.network.kubeProxy", map[string]any{"dsr": "Enabled"}),
+		at: "spec.network.kubeProxy", field: "spec.network.kubeProxy.dsr",
+		message: "dsr is a setting of the Windows service; set run: Service, or remove dsr",
+		accepted: edits("spec.network.kubeProxy", map[string]any{}, map[string]any{"run": "None"},
+			map[string]any{"run": "Service", "dsr": "Enabled"}),
+		refused: edits("spec.network.kubeProxy", map[string]any{"run": "DaemonSet", "dsr": "Enabled"},
+			map[string]any{"run": "None", "dsr": "Disabled"}),
 	},
 	{
 		at: "spec.network.firewall[]", field: "spec.network.firewall[0].ports",
@@ -141,24 +145,23 @@ var networkRules = []rule{
 	{
 		at: "spec.network", field: "spec.network.cni",
 		message: "mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, " +
-			"Overlay with Flannel, Calico, OVNKubernetes or WinOverlay, " +
+			"Overlay with Flannel, Calico or WinOverlay, " +
 			"Transparent with Antrea or no cni, or None with no cni",
 		accepted: slices.Concat(withNetwork, antrea, bare).with(nil),
 		refused: pairs{
 			{"None", "Flannel"},
 			{"None", "Antrea"},
 			{"Transparent", "Flannel"},
-			{"Transparent", "OVNKubernetes"},
+			{"Transparent", "Calico"},
 		}.with(nil),
 	},
 	{
 		at: "spec.network", field: "spec.network.cni",
 		message: "mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, " +
-			"or Overlay with Flannel, Calico, OVNKubernetes or WinOverlay",
+			"or Overlay with Flannel, Calico or WinOverlay",
 		accepted: slices.Concat(withNetwork, antrea, bare).with(nil),
 		refused: pairs{
 			{"L2Bridge", ""},
-			{"L2Bridge", "OVNKubernetes"},
 			{"L2Bridge", "Antrea"},
 			{"L2Bridge", "WinOverlay"},
 			{"Overlay", ""},
@@ -169,26 +172,30 @@ var networkRules = []rule{
 	},
 	only(pairs{{"Overlay", "Flannel"}, {"Overlay", "WinOverlay"}}, "vni", int64(4096),
 		"vni is for Flannel and WinOverlay in mode Overlay only; remove it: other CNIs have it in their own configuration",
-		bare, antrea, calico, hybrid, azureCNI, pairs{{"L2Bridge", "Flannel"}}),
-	only(hybrid, "vxlanPort", int64(9898),
-		"vxlanPort is for OVNKubernetes in mode Overlay only; remove it: the port of other CNIs on Windows is 4789",
-		bare, antrea, calico, configured),
+		bare, antrea, calico, azureCNI, pairs{{"L2Bridge", "Flannel"}}),
 	only(slices.Concat(configured, calico), "interface", "Ethernet0",
 		"with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",
-		bare, antrea, hybrid),
+		bare, antrea),
 	only(withNetwork, "hnsNetworkName", "pods",
 		"hnsNetworkName is for L2Bridge and Overlay only; remove it",
 		bare, antrea),
 	only(configured, "exceptionCIDRs", []any{"10.0.0.0/8"},
 		"the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",
-		bare, antrea, calico, hybrid),
+		bare, antrea, calico),
 	only(configured, "clusterDNS", "10.96.0.10",
 		"the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",
-		bare, antrea, calico, hybrid),
-	only(slices.Concat(configured, hybrid, pairs{{"L2Bridge", "Calico"}}), "kubeProxy", map[string]any{"configFile": "Managed"},
-		"with this mode and cni, kube-proxy is not needed or cannot be configured before the CNI runs; remove kubeProxy: "+
-			"its DaemonSet brings its configuration",
-		bare, antrea, pairs{{"Overlay", "Calico"}}),
+		bare, antrea, calico),
+	only(slices.Concat(configured, calico), "kubeProxy", map[string]any{"run": "Service"},
+		"in this mode only the CNI knows the HNS network that kube-proxy needs; set kubeProxy.run to DaemonSet or None, "+
+			"or use mode L2Bridge or Overlay",
+		bare, antrea),
+	only(configured, "kubeProxy", map[string]any{"dsr": "Disabled"},
+		"dsr is a setting of the Windows service kube-proxy, which is not the default with this mode and cni; remove dsr, "+
+			"or with Calico set run: Service",
+		bare, antrea, calico),
+	only(flannel, "flannel", map[string]any{"run": "External"},
+		"flannel is for the cni Flannel only; remove it, or use cni: Flannel in mode L2Bridge or Overlay",
+		bare, antrea, calico, winBridge, winOverlay, azureCNI),
 	ordered("spec.network.nodePorts", 80), ordered("spec.network.dynamicPorts", 40000), ordered("spec.network.firewall[].ports", 80),
 	{
 		at: "spec.network.exceptionCIDRs[]", field: "spec.network.exceptionCIDRs[0]",

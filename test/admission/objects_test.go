@@ -34,7 +34,7 @@ const (
 	  hnsNetworkName: flannel.4096, vni: 4096, exceptionCIDRs: [192.168.0.0/16], clusterDNS: 10.96.0.10,
 	  nodePorts: {first: 30000, last: 32767}, dynamicPorts: {first: 34000, last: 65535},
 	  firewall: [{name: metrics, protocol: TCP, ports: {first: 9100, last: 9200}}],
-	  kubeProxy: {configFile: Managed, dsr: Enabled}}, ` + settingsSpec + `}`
+	  kubeProxy: {run: Service, dsr: Enabled}, flannel: {run: Service}}, ` + settingsSpec + `}`
 )
 
 // azureStatus has a placement in Azure, which a real machine on vSphere does not have.
@@ -97,9 +97,6 @@ func newObjectFor(kind, field string) *unstructured.Unstructured {
 		set(made.Object, in(kind, "spec"), parse(azureSpec))
 	}
 	setAll(made, below("spec.azure", variantOf(field).edits))
-	if field == "spec.network.vxlanPort" {
-		setAll(made, network("Overlay", "OVNKubernetes", nil))
-	}
 	if at, _, ok := strings.Cut(field, ".contentFrom"); ok {
 		setAll(made, map[string]any{at + ".content": absent, at + ".contentFrom": source(field)})
 	}

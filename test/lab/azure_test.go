@@ -20,21 +20,21 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
 )
 
 // azureModes need Azure's own CNI. The lab has no Azure, so their nodes get what is rendered for Azure without our
 // controllers: the guest takes it as it takes vSphere's, and joins the same cluster.
 var azureModes = []mode{
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemon: cni.AzureVNet,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemons: pods.NoDaemons,
 		programs:      []string{"azure-vnet", "azure-vnet-ipam"},
 		configuration: "10-azure.conflist", network: "azure", external: "ext", kind: "L2Bridge", proxied: true,
 		booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemon: cni.AzureVNet,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemons: pods.NoDaemons,
 		programs:      []string{"azure-vnet", "azure-vnet-ipam", "azure-vnet-ipamv6"},
 		configuration: "10-azure.conflist", network: "azure", external: "ext", kind: "L2Bridge", proxied: true,
 		booted: true, dual: true,
@@ -80,7 +80,7 @@ func (j *joins) playAzure(ctx context.Context, m mode, address string) {
 	name := azureName(m)
 	rendered, err := bootstrap.Render(j.azureInput(ctx, m, name))
 	j.must(err)
-	g := &guest.Simulated{Dir: filepath.Join(j.lab.GuestsDir(), name), Address: address, CNI: m.daemon}
+	g := &guest.Simulated{Dir: filepath.Join(j.lab.GuestsDir(), name), Address: address}
 	leftovers(g)
 	bring(g, m.programs...)
 	j.guests.Store(name, g)

@@ -57,7 +57,6 @@ func (j *joins) modePools() []lab.Pool {
 		j.worlds[m.pool()] = func(g *guest.Simulated) {
 			leftovers(g)
 			bring(g, m.programs...)
-			g.CNI = m.daemon
 		}
 	}
 	return pools
@@ -143,13 +142,6 @@ func (m mode) wanted(machine *infrav1.WindowsMachine, node *corev1.Node) []strin
 	if m.stale {
 		lines = append(lines, "network azure of Overlay", "endpoint 0123-eth0", "cni 10-azure.conflist", "stale SourceVip.json",
 			"stale azure-vnet.json")
-	}
-	if m.pods {
-		boots := "2"
-		if m.booted {
-			boots = node.Status.NodeInfo.BootID
-		}
-		lines = append(lines, "endpoint pod"+boots+"_"+m.network)
 	}
 	for _, endpoint := range m.endpoints {
 		lines = append(lines, "endpoint "+endpoint)

@@ -14,7 +14,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-var everyCell = flag.Bool("pods.all", false, "try every condition on every Windows, not on Server 2022 alone")
+var (
+	onlyCells = flag.String("pods.only", "", "try those alone that have this in their names")
+	everyCell = flag.Bool("pods.all", false, "try every condition on every Windows, not on Server 2022 alone")
+)
 
 // pair is a mode and CNI from a user's point of view: what brings pods their network, and what may lack.
 type pair struct {
@@ -98,7 +101,7 @@ var pairs = []pair{
 // The builds of Windows Server, and the conditions in which each pair is tried.
 var (
 	builds     = map[string]string{"2019": "17763.7000", "2022": "20348.2700", "2025": "26100.4000"}
-	conditions = []string{allThere, daemonMissing, programMissing, daemonLate, rebooted, addressLate}
+	situations = []string{allThere, daemonMissing, programMissing, daemonLate, rebooted, addressLate}
 )
 
 const (
@@ -187,7 +190,10 @@ func podCells() []*cell {
 	var cells []*cell
 	for _, p := range pairs {
 		for _, year := range []string{"2019", "2022", "2025"} {
-			for _, condition := range conditions {
+			for _, condition := range situations {
+				if !strings.Contains(p.name+", "+year+", "+condition, *onlyCells) {
+					continue
+				}
 				if *everyCell || year == "2022" || condition == allThere {
 					cells = append(cells, &cell{
 						pair: p, year: year, condition: condition, number: len(cells), clock: windows.NewFastClock(10),

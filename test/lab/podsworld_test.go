@@ -127,7 +127,9 @@ func (w *podWorld) serve(t *testing.T) {
 
 func (c *cell) computer() string { return fmt.Sprintf("win-%d", c.number) }
 
-func (c *cell) address() string { return fmt.Sprintf("198.51.%d.%d", 100+c.number/200, 10+c.number%200) }
+func (c *cell) address() string {
+	return fmt.Sprintf("198.51.%d.%d", 100+c.number/200, 10+c.number%200)
+}
 
 // spec of the cell's node.
 func (c *cell) spec() bootstrapv1.WindowsBootstrapConfigSpec {

@@ -34,7 +34,7 @@ func noteFields(fields map[string]bool, at string, node any) {
 		for key, value := range node {
 			fields[at+key] = true
 			switch key {
-			case "body", "patch", "request", "environment", "phases", "everyBoot", "steps", "logs":
+			case "body", "patch", "request", "environment", "phases", "everyBoot", "background", "steps", "logs":
 				noteFields(fields, map[bool]string{true: "", false: "logs."}[key != "logs"], inner(key, value))
 			default:
 				noteFields(fields, at+key+".", value)

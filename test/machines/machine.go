@@ -64,10 +64,10 @@ func golden(file string) (Machine, error) {
 	return Machine{Name: name, UserData: scripts.UserData(compact.Bytes()), Plan: p}, err
 }
 
-// everyStep is of all phases, and of those of everyBoot.
+// everyStep is of all phases, also those of later boots and of the background.
 func everyStep(p *plan.Plan) []plan.Step {
 	var all []plan.Step
-	for _, phases := range [][]plan.Phase{p.Phases, p.EveryBoot} {
+	for _, phases := range [][]plan.Phase{p.Phases, p.EveryBoot, p.Background} {
 		for _, phase := range phases {
 			all = append(all, phase.Steps...)
 		}

@@ -43,8 +43,8 @@ var traits = []trait{
 	{"labels", "", labels},
 	{"discovery", "", discovery},
 
-	{"kube-proxy", "", oneSpecOf("network: {kubeProxy: {configFile: Managed}}",
-		"network: {kubeProxy: {configFile: Managed, dsr: Disabled}}")},
+	{"kube-proxy", "", oneSpecOf("network: {kubeProxy: {run: Service}}",
+		"network: {kubeProxy: {run: Service, dsr: Disabled}}")},
 	{"ports", "", oneSpecOf(`network: {nodePorts: {first: 20000, last: 20999}, dynamicPorts: {first: 40000, last: 60000}}`)},
 	{"firewall", "", oneSpecOf(`network: {firewall: [{name: metrics, protocol: TCP, ports: {first: 9182}},
 		{name: games, protocol: UDP, ports: {first: 7000, last: 7100}}]}`)},

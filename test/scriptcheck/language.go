@@ -146,7 +146,7 @@ func (l *language) readPlans(folder string) error {
 		if err := json.Unmarshal(text, &document); err != nil {
 			return fmt.Errorf("read %s: %w", file, err)
 		}
-		for _, part := range []string{"phases", "everyBoot", "logs", "erase"} {
+		for _, part := range []string{"phases", "everyBoot", "background", "logs", "erase"} {
 			l.collect(document[part], false)
 		}
 	}

@@ -54,7 +54,7 @@ func doorsOf(p tree) map[string]bool {
 // stepsOf are all steps of a plan.
 func stepsOf(p tree) iter.Seq[tree] {
 	return func(yield func(tree) bool) {
-		for _, list := range []string{"phases", "everyBoot"} {
+		for _, list := range []string{"phases", "everyBoot", "background"} {
 			phases, _ := p[list].([]any)
 			for _, phase := range phases {
 				steps, _ := phase.(tree)["steps"].([]any)

@@ -53,8 +53,8 @@ type Kubelet struct {
 
 	// start says when Windows starts the kubelet: Automatic with Windows, or
 	// AutomaticDelayed about two minutes later. AutomaticDelayed is refused where
-	// the bootstrap itself starts the kubelet: in L2Bridge, in Overlay without
-	// OVNKubernetes, with Antrea, and with custom.everyBoot. Default: Automatic.
+	// the bootstrap itself starts the kubelet: in L2Bridge and Overlay, with
+	// Antrea, and with custom.everyBoot. Default: Automatic.
 	//
 	// +optional
 	Start ServiceStart `json:"start,omitempty"`

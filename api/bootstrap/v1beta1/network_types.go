@@ -4,16 +4,18 @@ package v1beta1
 // bootstrap sets up no pod network and leaves everything to the CNI's own
 // DaemonSet.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.mode) || !(has(self.cni) || has(self.interface) || has(self.hnsNetworkName) || has(self.vni) || has(self.vxlanPort) || (has(self.exceptionCIDRs) && size(self.exceptionCIDRs) > 0) || has(self.clusterDNS))",message="the other fields of network need a mode; set mode to L2Bridge, Overlay, Transparent or None",fieldPath=".mode"
-// +kubebuilder:validation:XValidation:rule="has(self.mode) || !((has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.dynamicPorts) && has(self.dynamicPorts.first)) || (has(self.firewall) && size(self.firewall) > 0) || (has(self.kubeProxy) && has(self.kubeProxy.configFile)))",message="the other fields of network need a mode; set mode to L2Bridge, Overlay, Transparent or None",fieldPath=".mode"
-// +kubebuilder:validation:XValidation:rule="!has(self.mode) || has(self.cni) && !(self.cni in ['Flannel', 'Calico', 'AzureCNI', 'OVNKubernetes', 'Antrea', 'WinBridge', 'WinOverlay']) || (self.mode == 'None' ? !has(self.cni) : self.mode != 'Transparent' || !has(self.cni) || self.cni == 'Antrea')",message="mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, Overlay with Flannel, Calico, OVNKubernetes or WinOverlay, Transparent with Antrea or no cni, or None with no cni",fieldPath=".cni"
-// +kubebuilder:validation:XValidation:rule="!has(self.mode) || has(self.cni) && !(self.cni in ['Flannel', 'Calico', 'AzureCNI', 'OVNKubernetes', 'Antrea', 'WinBridge', 'WinOverlay']) || (self.mode == 'L2Bridge' ? has(self.cni) && self.cni in ['Flannel', 'Calico', 'WinBridge', 'AzureCNI'] : self.mode != 'Overlay' || has(self.cni) && self.cni in ['Flannel', 'Calico', 'OVNKubernetes', 'WinOverlay'])",message="mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, or Overlay with Flannel, Calico, OVNKubernetes or WinOverlay",fieldPath=".cni"
-// +kubebuilder:validation:XValidation:rule="!has(self.vni) || !has(self.mode) || !(self.mode in ['L2Bridge', 'Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'OVNKubernetes']))",message="vni is for Flannel and WinOverlay in mode Overlay only; remove it: other CNIs have it in their own configuration",fieldPath=".vni"
-// +kubebuilder:validation:XValidation:rule="!has(self.vxlanPort) || !has(self.mode) || !(self.mode in ['L2Bridge', 'Transparent', 'None'] || (has(self.cni) && self.cni in ['Flannel', 'Calico', 'WinOverlay']))",message="vxlanPort is for OVNKubernetes in mode Overlay only; remove it: the port of other CNIs on Windows is 4789",fieldPath=".vxlanPort"
-// +kubebuilder:validation:XValidation:rule="!has(self.interface) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni == 'OVNKubernetes'))",message="with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",fieldPath=".interface"
+// +kubebuilder:validation:XValidation:rule="has(self.mode) || !(has(self.cni) || has(self.interface) || has(self.hnsNetworkName) || has(self.vni) || (has(self.exceptionCIDRs) && size(self.exceptionCIDRs) > 0) || has(self.clusterDNS))",message="the other fields of network need a mode; set mode to L2Bridge, Overlay, Transparent or None",fieldPath=".mode"
+// +kubebuilder:validation:XValidation:rule="has(self.mode) || !((has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.dynamicPorts) && has(self.dynamicPorts.first)) || (has(self.firewall) && size(self.firewall) > 0) || (has(self.kubeProxy) && (has(self.kubeProxy.run) || has(self.kubeProxy.dsr))) || (has(self.flannel) && has(self.flannel.run)))",message="the other fields of network need a mode; set mode to L2Bridge, Overlay, Transparent or None",fieldPath=".mode"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || has(self.cni) && !(self.cni in ['Flannel', 'Calico', 'AzureCNI', 'Antrea', 'WinBridge', 'WinOverlay']) || (self.mode == 'None' ? !has(self.cni) : self.mode != 'Transparent' || !has(self.cni) || self.cni == 'Antrea')",message="mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, Overlay with Flannel, Calico or WinOverlay, Transparent with Antrea or no cni, or None with no cni",fieldPath=".cni"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || has(self.cni) && !(self.cni in ['Flannel', 'Calico', 'AzureCNI', 'Antrea', 'WinBridge', 'WinOverlay']) || (self.mode == 'L2Bridge' ? has(self.cni) && self.cni in ['Flannel', 'Calico', 'WinBridge', 'AzureCNI'] : self.mode != 'Overlay' || has(self.cni) && self.cni in ['Flannel', 'Calico', 'WinOverlay'])",message="mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, or Overlay with Flannel, Calico or WinOverlay",fieldPath=".cni"
+// +kubebuilder:validation:XValidation:rule="!has(self.vni) || !has(self.mode) || !(self.mode in ['L2Bridge', 'Transparent', 'None'] || (has(self.cni) && self.cni == 'Calico'))",message="vni is for Flannel and WinOverlay in mode Overlay only; remove it: other CNIs have it in their own configuration",fieldPath=".vni"
+// +kubebuilder:validation:XValidation:rule="!has(self.interface) || !has(self.mode) || !(self.mode in ['Transparent', 'None'])",message="with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",fieldPath=".interface"
 // +kubebuilder:validation:XValidation:rule="!has(self.hnsNetworkName) || !has(self.mode) || !(self.mode in ['Transparent', 'None'])",message="hnsNetworkName is for L2Bridge and Overlay only; remove it",fieldPath=".hnsNetworkName"
-// +kubebuilder:validation:XValidation:rule="!has(self.exceptionCIDRs) || size(self.exceptionCIDRs) == 0 || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'OVNKubernetes', 'Antrea']))",message="the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",fieldPath=".exceptionCIDRs"
-// +kubebuilder:validation:XValidation:rule="!has(self.clusterDNS) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'OVNKubernetes', 'Antrea']))",message="the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",fieldPath=".clusterDNS"
+// +kubebuilder:validation:XValidation:rule="!has(self.exceptionCIDRs) || size(self.exceptionCIDRs) == 0 || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'Antrea']))",message="the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",fieldPath=".exceptionCIDRs"
+// +kubebuilder:validation:XValidation:rule="!has(self.clusterDNS) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'Antrea']))",message="the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",fieldPath=".clusterDNS"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || !has(self.kubeProxy.run) || self.kubeProxy.run != 'Service' || !has(self.mode) || !(self.mode in ['Transparent', 'None'])",message="in this mode only the CNI knows the HNS network that kube-proxy needs; set kubeProxy.run to DaemonSet or None, or use mode L2Bridge or Overlay",fieldPath=".kubeProxy"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || !has(self.kubeProxy.dsr) || has(self.kubeProxy.run) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni == 'Calico'))",message="dsr is a setting of the Windows service kube-proxy, which is not the default with this mode and cni; remove dsr, or with Calico set run: Service",fieldPath=".kubeProxy"
+// +kubebuilder:validation:XValidation:rule="!has(self.flannel) || !has(self.flannel.run) || !has(self.mode) || (has(self.cni) && self.cni == 'Flannel')",message="flannel is for the cni Flannel only; remove it, or use cni: Flannel in mode L2Bridge or Overlay",fieldPath=".flannel"
 // +kubebuilder:validation:XValidation:rule="self.?dynamicPorts.?first.orValue(0) < 1 || self.?dynamicPorts.?last.orValue(0) > 65535 || self.?nodePorts.?last.orValue(0) > 65535 || self.dynamicPorts.first > self.?nodePorts.?last.orValue(self.?nodePorts.?first.orValue(32767)) || self.dynamicPorts.?last.orValue(self.dynamicPorts.first) < self.?nodePorts.?first.orValue(30000)",message="dynamicPorts overlap nodePorts, which are 30000 to 32767 by default; use ports below or above them",fieldPath=".dynamicPorts"
 // +kubebuilder:validation:XValidation:rule="(has(self.dynamicPorts) && has(self.dynamicPorts.first)) || !(has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) <= 65280 || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) > 65535",message="there is no room for dynamicPorts above these nodePorts; set dynamicPorts below them",fieldPath=".dynamicPorts"
 type Network struct {
@@ -21,17 +23,17 @@ type Network struct {
 	// L2Bridge (in the nodes' network, or in an Azure virtual network), Overlay
 	// (in a VXLAN), Transparent (the CNI owns the network, as Antrea does), or
 	// None (ports and firewall rules only). All other fields of network need it.
-	// There is no L2Tunnel: azure-vnet makes an L2Bridge since 2024.
+	// There is no L2Tunnel: azure-vnet makes an L2Bridge since 2024; and no NAT:
+	// no other node reaches the pods of such a network.
 	//
 	// +optional
 	Mode NetworkMode `json:"mode,omitempty"`
 
 	// cni that gives pods their network. It must fit mode: Flannel, Calico,
-	// WinBridge or AzureCNI in L2Bridge; Flannel, Calico, OVNKubernetes or
-	// WinOverlay in Overlay; Antrea or none in Transparent; none in None.
-	// docs/networks.md says what each needs. The image must have the programs of
-	// WinBridge, WinOverlay, OVNKubernetes and AzureCNI; a DaemonSet brings those
-	// of the others.
+	// WinBridge or AzureCNI in L2Bridge; Flannel, Calico or WinOverlay in Overlay;
+	// Antrea or none in Transparent; none in None. docs/networks.md says what each
+	// needs. The image must have the programs of Flannel, WinBridge, WinOverlay and
+	// AzureCNI; a DaemonSet brings those of the others.
 	//
 	// +optional
 	CNI CNI `json:"cni,omitempty"`
@@ -39,8 +41,8 @@ type Network struct {
 	// interface is the adapter for the pods' traffic: the name of one of the
 	// WindowsMachine's networkInterfaces, such as node; in Azure only the first.
 	// If the machine lists none, it is the name of an adapter in Windows, such as
-	// Ethernet0. Not for Transparent, None and OVNKubernetes. Default: the first
-	// one; if the machine lists none, the one of the default route.
+	// Ethernet0. Not for Transparent and None. Default: the first one; if the
+	// machine lists none, the one of the default route.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -49,8 +51,7 @@ type Network struct {
 
 	// hnsNetworkName is the name of the CNI's HNS network for pods, if it is not
 	// the usual one. Not for Transparent and None. Default: the CNI's own, which
-	// is cbr0, flannel.VNI, Calico, azure, OVNKubernetesHybridOverlayNetwork or
-	// vxlan0.
+	// is cbr0, flannel.VNI, Calico, azure or vxlan0.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -66,21 +67,11 @@ type Network struct {
 	// +kubebuilder:validation:Maximum=16777215
 	VNI int32 `json:"vni,omitempty"`
 
-	// vxlanPort is the UDP port of the hybrid overlay's VXLAN, such as 9898: the
-	// same as in the settings of OVN-Kubernetes. On vSphere with NSX it must not
-	// be 4789, which NSX uses itself. Only for OVNKubernetes in Overlay; the other
-	// CNIs always use 4789 on Windows. Default: 4789.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
-	VXLANPort int32 `json:"vxlanPort,omitempty"`
-
 	// exceptionCIDRs are IPv4 destinations that see a pod's own address and not
 	// the node's, such as 10.10.0.0/16. AzureCNI needs all ranges of the virtual
-	// network here. Not for Calico, OVNKubernetes, Transparent and None. Always
-	// included: pods, Services and, except in Overlay, the machine's subnet. If
-	// DHCP brings its address, the subnet is included only without exceptionCIDRs.
+	// network here. Not for Calico, Transparent and None. Always included: pods,
+	// Services and, except in Overlay, the machine's subnet. If DHCP brings its
+	// address, the subnet is included only without exceptionCIDRs.
 	//
 	// +optional
 	// +listType=set
@@ -91,8 +82,8 @@ type Network struct {
 	ExceptionCIDRs []string `json:"exceptionCIDRs,omitempty"`
 
 	// clusterDNS is the address of the cluster's DNS in the CNI configuration that
-	// the bootstrap writes, such as 10.96.0.10. Not for Calico, OVNKubernetes,
-	// Transparent and None. Default: the tenth address of the Services.
+	// the bootstrap writes, such as 10.96.0.10. Not for Calico, Transparent and
+	// None. Default: the tenth address of the Services.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -162,7 +153,7 @@ const (
 
 // CNI is the network plug-in of the node's pods.
 //
-// +kubebuilder:validation:Enum=Flannel;Calico;AzureCNI;OVNKubernetes;Antrea;WinBridge;WinOverlay
+// +kubebuilder:validation:Enum=Flannel;Calico;AzureCNI;Antrea;WinBridge;WinOverlay
 type CNI string
 
 // The CNIs.
@@ -175,9 +166,6 @@ const (
 
 	// CNIAzure is azure-vnet, which gives pods addresses of the virtual network.
 	CNIAzure CNI = "AzureCNI"
-
-	// CNIOVNKubernetes is the hybrid overlay of OVN-Kubernetes.
-	CNIOVNKubernetes CNI = "OVNKubernetes"
 
 	// CNIAntrea is Antrea with Open vSwitch.
 	CNIAntrea CNI = "Antrea"

@@ -27,7 +27,7 @@ func TestAdapterIsMissing(t *testing.T) {
 func TestAddressOfTheNodeChanges(t *testing.T) {
 	t.Parallel()
 	for _, golden := range []string{
-		"network-none", "network-transparent", "network-azure-none", "network-overlay-ovn", "network-overlay-calico",
+		"network-none", "network-transparent", "network-azure-none", "network-overlay-calico",
 		"network-overlay-flannel", "network-l2bridge-flannel", "network-azure-l2bridge-azurecni", "network-transparent-antrea",
 	} {
 		t.Run(golden, func(t *testing.T) {

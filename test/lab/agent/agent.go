@@ -62,6 +62,9 @@ func Run(ctx context.Context, machine *windows.Machine) error {
 	defer release()
 	r := &run{machine: machine, facts: map[string]string{}, started: machine.Clock.Now()}
 	err := r.carryOut(ctx)
+	if err == nil && ctx.Err() == nil && r.hasEveryBoot() {
+		err = r.background(ctx)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

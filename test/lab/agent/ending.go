@@ -84,7 +84,7 @@ func (r *run) forget() error {
 		Version: r.head.Version, Machine: r.head.Machine, Report: r.head.Report, Erase: r.head.Erase, Phases: []string{}, Ended: true,
 	}
 	if r.head.keepsEveryBoot() && r.state.State != plan.StateFailed {
-		rest.EveryBoot, rest.DeadlineSeconds = r.head.EveryBoot, r.head.DeadlineSeconds
+		rest.EveryBoot, rest.Background, rest.DeadlineSeconds = r.head.EveryBoot, r.head.Background, r.head.DeadlineSeconds
 	}
 	text, err := json.Marshal(rest)
 	if err != nil {

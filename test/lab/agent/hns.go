@@ -76,14 +76,16 @@ func (r *run) addNetwork(request map[string]any) error {
 // hnsEndpoint makes an endpoint, and attaches the host to it unless it has its address already.
 func (r *run) hnsEndpoint(step *plan.HNSEndpoint) error {
 	name := step.Endpoint.String()
-	if err := r.addEndpoint(name, step.Network.String()); err != nil {
-		return err
+	if !step.Wait {
+		if err := r.addEndpoint(name, step.Network.String()); err != nil {
+			return err
+		}
 	}
 	endpoint, err := r.hnsItem("/endpoints", name)
 	if err != nil {
 		return err
 	}
-	address := text(endpoint, "IPAddress")
+	address := text(endpoint, "IPAddress") // none of an endpoint that is missing
 	if address == "" {
 		return failf("HNS endpoint %s has no address", name)
 	}

@@ -50,7 +50,9 @@ const longPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid
    "undo":["kubeadm.exe","reset"]},
   {"do":"serviceState","name":"start","service":"kubelet","state":"running"},
   {"do":"remove","name":"clean","paths":["C:\\k\\join.yaml"]}]}],
-"everyBoot":[{"name":"network","steps":[{"do":"hnsCleanup","name":"stale","networks":["Calico*"]}]}]}`
+"everyBoot":[{"name":"network","steps":[{"do":"hnsCleanup","name":"stale","networks":["Calico*"]}]}],
+"background":[{"name":"later","steps":[
+{"do":"file","name":"late","path":"C:\\k\\late.txt","content":"YWJj"},{"do":"remove","name":"old","paths":["C:\\k\\old.txt"]}]}]}`
 
 func longVector() *vector {
 	return &vector{Plan: json.RawMessage(longPlan), World: world{
@@ -276,7 +278,8 @@ func failDoor(t *testing.T, file, door string) {
 	// Windows itself drops a lease when DHCP is switched off, maybe before the agent does.
 	lease := door == "Remove-NetIPAddress" &&
 		slices.ContainsFunc(v.World.Addresses, func(a worldAddress) bool { return a.Origin == "Dhcp" })
-	if !strings.Contains(told, "broken here") && !slices.Contains(harmless, door) && !channel && !lease {
+	behind := strings.HasPrefix(v.Name, "background-") // nothing tells of what is tried again without end
+	if !strings.Contains(told, "broken here") && !behind && !slices.Contains(harmless, door) && !channel && !lease {
 		t.Errorf("%s: %s failed, and no report tells it", v.Name, door)
 	}
 }

@@ -59,14 +59,6 @@ var mends = []struct {
 		without: dropped("router", "router-running"), symptom: "Restart-Service : Service RemoteAccess cannot be started",
 	},
 	{
-		name: "OVN writes no configuration", golden: "network-overlay-ovn", daemon: cni.HybridOverlay,
-		without: dropped("cni-configuration"), symptom: "cni plugin not initialized",
-	},
-	{
-		name: "OVN has no address for kube-proxy", golden: "network-overlay-ovn-kube-proxy", daemon: cni.HybridOverlay,
-		without: dropped("source-vip", "kube-proxy-configuration"), wrong: noSourceVIP, symptom: "source-vip flag not set",
-	},
-	{
 		name: "Azure CNI needs a MAC for remote ARP", golden: "network-azure-l2bridge-azurecni", daemon: cni.AzureVNet,
 		without: dropped("remote-arp"), symptom: "pods get no answer from outside",
 	},

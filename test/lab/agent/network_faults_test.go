@@ -28,10 +28,6 @@ func TestPatchLevels(t *testing.T) {
 		{"network-azure-l2bridge-dual-stack", "17763", 9999, "WindowsNotSupported"},
 		{"network-azure-l2bridge-dual-stack", "20348", 1, ""},
 		{"network-azure-l2bridge-azurecni-kube-proxy", "17763", 9999, ""},
-		{"network-overlay-ovn", "17763", 9999, "WindowsNotSupported"},
-		{"network-overlay-ovn", "20348", 680, "WindowsPatchLevelTooLow"},
-		{"network-overlay-ovn", "20348", 681, ""},
-		{"network-overlay-ovn", "26100", 1, ""},
 		{"network-overlay-flannel-kube-proxy", "16299", 9999, "WindowsNotSupported"},
 	} {
 		v := networkWorld(mustRead(t, test.golden))
@@ -66,7 +62,7 @@ func TestNetworkReasons(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ door, golden, reason string }{
 		{"Send-HnsCall", "network-overlay-calico", "StaleNetworksNotRemoved"},
-		{"mpssvc", "network-overlay-ovn", "NetworkSettingsFailed"},
+		{"mpssvc", "network-overlay-calico", "NetworkSettingsFailed"},
 		{"New-NetRoute", "network-azure-overlay-winoverlay", "NetworkNotReady"},
 		{`C:\k\kubectl.exe`, "network-overlay-winoverlay", "PodCidrMissing"},
 		{"New-NetIPAddress", "network-none-static", "AddressesNotSet"},
@@ -133,7 +129,6 @@ func TestCNIProgramIsMissing(t *testing.T) {
 	for golden, program := range map[string]string{
 		"network-l2bridge-winbridge": "win-bridge", "network-overlay-winoverlay": "host-local",
 		"network-azure-l2bridge-azurecni": "azure-vnet-ipam", "network-azure-l2bridge-dual-stack": "azure-vnet-ipamv6",
-		"network-overlay-ovn": "win-overlay", "network-overlay-ovn-kube-proxy": "host-local",
 	} {
 		v := networkWorld(mustRead(t, golden))
 		path := `C:\opt\cni\bin\` + program + ".exe"

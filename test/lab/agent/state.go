@@ -24,6 +24,7 @@ type head struct {
 	Ended           bool
 	Logs            *plan.CollectLogs
 	EveryBoot       json.RawMessage
+	Background      json.RawMessage
 }
 
 func readHead(text []byte) head {
@@ -43,7 +44,7 @@ func readHead(text []byte) head {
 	if fields["version"] != nil {
 		read.Version = fields["version"]
 	}
-	read.EveryBoot = fields["everyBoot"]
+	read.EveryBoot, read.Background = fields["everyBoot"], fields["background"]
 	return read
 }
 
@@ -63,6 +64,7 @@ type kept struct {
 	Ended           bool            `json:"ended"`
 	DeadlineSeconds int             `json:"deadlineSeconds,omitempty"`
 	EveryBoot       json.RawMessage `json:"everyBoot,omitempty"`
+	Background      json.RawMessage `json:"background,omitempty"`
 }
 
 // state is state.json: how far the bootstrap is, so that another life of the agent can go on.

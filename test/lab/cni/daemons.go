@@ -105,25 +105,6 @@ func installed(m *windows.Machine, kind string) error {
 	return m.Put(Programs+`\`+kind+".exe", []byte("a plug-in"))
 }
 
-// HybridOverlay is hybrid-overlay-node.exe (ovn-org/ovn-kubernetes c98c53dd, go-controller/hybrid-overlay/pkg/controller): it
-// makes its networks once. Neither a CNI configuration nor VIPEndpoint is its own.
-func HybridOverlay(m *windows.Machine) error {
-	const name = "OVNKubernetesHybridOverlayNetwork"
-	adapter, err := mainAdapter(m)
-	if err != nil {
-		return err
-	}
-	if there, err := hasNetwork(m, name); there || err != nil {
-		return err
-	}
-	base := map[string]any{"NetworkAdapterName": adapter}
-	subnet := map[string]any{"Subnets": []any{map[string]any{"AddressPrefix": hybridSubnet, "GatewayAddress": "10.132.7.1"}}}
-	return errors.Join(makeNetwork(m, "Base"+name, "Overlay", base), makeNetwork(m, name, "Overlay", subnet))
-}
-
-// hybridSubnet is what OVN-Kubernetes gives to a node; it is not the Node's pod CIDR.
-const hybridSubnet = "10.132.6.0/23"
-
 // Antrea is antrea-agent (antrea-io/antrea, docs/windows.md): it needs Hyper-V with its cmdlets and no firewall, and a network of
 // an earlier start, whose extension Windows has turned off, keeps it from starting.
 func Antrea(m *windows.Machine) error {

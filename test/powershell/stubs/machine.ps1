@@ -8,6 +8,11 @@ function Start-Sleep {
     if ($Milliseconds) { return }
     Enter-Stub 'Start-Sleep'
     $World.clock += $Seconds
+    # What waits in the background for what this world never brings would wait for ever.
+    if ($Agent.Boot -and $Agent.Boot.state -ne 'Running') {
+        $World['behind'] = [int]$World['behind'] + $Seconds
+        if ($World['behind'] -gt 3600) { throw 'the world has ended' }
+    }
 }
 
 function Get-Elapsed { $Agent.StartElapsed + $World.clock - $World.started }

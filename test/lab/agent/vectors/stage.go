@@ -125,9 +125,15 @@ func (s *Stage) bringBack(state *windows.State) {
 	}
 }
 
+// longestLife of the agent in these worlds is longer than any deadline.
+const longestLife = 50000 * time.Second
+
 // Start is one life of the agent; it says whether the machine starts once more.
 func (s *Stage) Start() (again bool, err error) {
-	if err := s.agent.Run(context.Background(), s.Machine); err != nil {
+	ctx, cancel := s.Clock.WithTimeout(context.Background(), longestLife)
+	defer cancel()
+	// What waits in the background for what this world never brings would wait for ever.
+	if err := s.agent.Run(ctx, s.Machine); err != nil && ctx.Err() == nil {
 		if s.Heard == nil {
 			return false, err
 		}
