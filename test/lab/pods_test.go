@@ -3,6 +3,7 @@ package lab_test
 import (
 	"flag"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +16,7 @@ import (
 )
 
 var (
-	onlyCells = flag.String("pods.only", "", "try those alone that have this in their names")
+	onlyCells = flag.String("pods.only", "", "try those alone whose names fit a regular expression")
 	everyCell = flag.Bool("pods.all", false, "try every condition on every Windows, not on Server 2022 alone")
 )
 
@@ -141,7 +142,7 @@ func (c *cell) want() (good bool, sentence string) {
 }
 
 // side is how many guests run at a time.
-const side = 10
+const side = 16
 
 // TestPods joins a node for each pair, Windows and condition, has the real scheduler bind a pod to it, and asks a Service from
 // there. Nothing of a CNI or of kube-proxy runs that the plan or a bound pod has not started.
@@ -191,7 +192,8 @@ func podCells() []*cell {
 	for _, p := range pairs {
 		for _, year := range []string{"2019", "2022", "2025"} {
 			for _, condition := range situations {
-				if !strings.Contains(p.name+", "+year+", "+condition, *onlyCells) {
+				name := p.name + ", " + year + ", " + condition
+				if !regexp.MustCompile(*onlyCells).MatchString(name) {
 					continue
 				}
 				if *everyCell || year == "2022" || condition == allThere {

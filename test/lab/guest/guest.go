@@ -77,6 +77,8 @@ type Simulated struct {
 	Speed  int
 	Faults Faults
 
+	// images are those that were pulled.
+	images  sync.Map
 	once    sync.Once
 	reboots chan struct{}
 }

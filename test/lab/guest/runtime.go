@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
 // ReachProbe is the command of a readiness probe by which a pod asks a Service: its address follows.
@@ -75,7 +75,7 @@ func (c *containers) Disconnect(pod *corev1.Pod) {
 // Run is part of pods.Runtime: images take their time, HostProcess containers do what their scripts do, and all others run.
 func (c *containers) Run(ctx context.Context, pod *corev1.Pod, container *corev1.Container, started func()) error {
 	m := c.node.call.Machine
-	if err := m.Clock.Sleep(ctx, c.node.power.guest.pull(container.Image)); err != nil {
+	if err := c.node.power.guest.pull(ctx, m.Clock, container.Image); err != nil {
 		return err
 	}
 	options := pod.Spec.SecurityContext
@@ -102,14 +102,18 @@ func (c *containers) Run(ctx context.Context, pod *corev1.Pod, container *corev1
 	return err
 }
 
-// pull is how long it takes to get an image.
-func (g *Simulated) pull(image string) time.Duration {
+// pull gets an image, unless it is there: that of another container, or of an earlier start of Windows.
+func (g *Simulated) pull(ctx context.Context, clock windows.Clock, image string) error {
 	for part, takes := range g.Pulls {
-		if strings.Contains(image, part) {
-			return takes
+		if _, has := g.images.Load(image); has || !strings.Contains(image, part) {
+			continue
 		}
+		if err := clock.Sleep(ctx, takes); err != nil {
+			return err
+		}
+		g.images.Store(image, true)
 	}
-	return 0
+	return nil
 }
 
 // environment is what a container's spec gives to it. A node may read the ConfigMaps of its pods.
