@@ -33,25 +33,22 @@ func (w *podWorld) try(t *testing.T, c *cell) outcome {
 		return outcome{sentence: why}
 	}
 	if c.condition == daemonLate {
-		if r := w.settled(ctx, c, bootsOfJoin); r.falseReady || r.service {
+		if r := w.settled(ctx, c, time.Time{}); r.falseReady || r.service {
 			r.sentence = "not late at all: " + r.sentence
 			return r
 		}
 		c.clock.Skip(lateness)
 	}
-	boots := bootsOfJoin
-	r := w.settled(ctx, c, boots)
+	r := w.settled(ctx, c, time.Time{})
 	if c.condition == rebooted {
+		start := c.clock.Now()
 		if err := c.guest.Restart(ctx); err != nil {
 			return outcome{sentence: err.Error()}
 		}
-		r = w.settled(ctx, c, boots+1)
+		r = w.settled(ctx, c, start)
 	}
 	return r
 }
-
-// bootsOfJoin: cloudbase-init names the computer, which takes a start of its own; the features of a mode may take more.
-const bootsOfJoin = 2
 
 // join waits for the end of the bootstrap, and does what controllers do with the Node. It says why not.
 func (w *podWorld) join(ctx context.Context, c *cell) (why string) {
@@ -85,12 +82,12 @@ func (w *podWorld) join(ctx context.Context, c *cell) (why string) {
 }
 
 // settled waits until all is well, or until what is wrong has not changed for so long by the guest's clock that it is the end.
-func (w *podWorld) settled(ctx context.Context, c *cell, boots int) outcome {
+func (w *podWorld) settled(ctx context.Context, c *cell, start time.Time) outcome {
 	const patience = 100 * time.Second
 	var last outcome
 	since := c.clock.Now()
 	_ = wait.Poll(ctx, func(ctx context.Context) error { // the last look counts, also where the time is over
-		now := w.look(ctx, c, boots)
+		now := w.look(ctx, c, start)
 		if now != last {
 			last, since = now, c.clock.Now()
 		}

@@ -287,8 +287,8 @@ func (w *podWorld) makePod(ctx context.Context, c *cell) error {
 	return err
 }
 
-// look is what is there of a cell now; since is the start of Windows that counts.
-func (w *podWorld) look(ctx context.Context, c *cell, boots int) outcome {
+// look is what is there of a cell now. A pod that runs since before a start of Windows is what the API remembers of it.
+func (w *podWorld) look(ctx context.Context, c *cell, start time.Time) outcome {
 	r := outcome{joined: true}
 	node := w.node(ctx, c)
 	if node == nil {
@@ -300,18 +300,17 @@ func (w *podWorld) look(ctx context.Context, c *cell, boots int) outcome {
 			r.ready, r.sentence = condition.Status == corev1.ConditionTrue, condition.Message
 		}
 	}
-	if node.Status.NodeInfo.BootID < fmt.Sprint(boots) {
-		r.ready, r.sentence = false, "the kubelet has not told of this start"
-		return r
-	}
 	pod, err := w.client.CoreV1().Pods("default").Get(ctx, c.computer(), metav1.GetOptions{})
 	if err != nil || !r.ready {
 		return r
 	}
 	r.sentence = w.lastEvent(ctx, c)
-	r.address = pod.Status.PodIP != "" && pod.Status.Phase == corev1.PodRunning
+	for _, container := range pod.Status.ContainerStatuses {
+		running := container.State.Running
+		r.address = pod.Status.PodIP != "" && running != nil && !running.StartedAt.Before(&metav1.Time{Time: start.Truncate(time.Second)})
+	}
 	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+		if r.address && condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
 			r.service, r.sentence = true, ""
 		}
 	}
