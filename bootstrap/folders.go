@@ -54,14 +54,13 @@ func (n *node) protected() []step.Folder {
 		{Name: "kubelet-registry", Path: step.KubeletRegistry, Access: plan.AccessAdmin},
 		{Name: "kubelet-devices", Path: step.KubeletDevices, Access: plan.AccessAdmin},
 		{Name: "kubelet-images", Path: step.KubeletImages, Access: plan.AccessAdmin},
-		{Name: "kube-proxy-folder", Path: step.KubeProxyFolder, Access: plan.AccessAdmin, Whole: true},
 		{Name: "pod-logs", Path: step.PodLogs, Access: plan.AccessAdmin, Whole: true},
 		{Name: "container-logs", Path: step.ContainerLogs, Access: plan.AccessAdmin, Whole: true},
 		{Name: "kubelet-logs", Path: n.kubelet.LogDirectory, Access: plan.AccessGuarded, Whole: true},
 		{Name: "registries", Path: step.CertsDirectory, Access: plan.AccessAdmin, Whole: true},
 	}
 	var once []step.Folder
-	for _, one := range slices.Concat(all, n.kubelet.Folders(), n.windows.Folders()) {
+	for _, one := range slices.Concat(all, n.kubelet.Folders(), n.windows.Folders(), n.network.Folders()) {
 		if !step.OfWindows(one.Path) && !slices.ContainsFunc(once, covers(one)) {
 			once = append(once, one)
 		}

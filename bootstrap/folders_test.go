@@ -32,7 +32,7 @@ var obeyed = []string{
 	`C:\opt\cni\bin\win-bridge.exe`, `C:\etc\cni\net.d\10-a.conf`, `C:\ProgramData\containerd\certs.d\docker.io\hosts.toml`,
 	`C:\Program Files\containerd\conf.d\a.toml`, `C:\k\kubelet.exe`, `C:\var\lib\cni\networks\a\10.0.0.1`, `C:\var\log\pods\a\0.log`,
 	`C:\var\log\containers\a.log`, `C:\var\lib\kubelet\image_manager\pulled\sha256-a`,
-	`C:\var\lib\kube-proxy\kubeconfig.conf`, `C:\run\cluster-api\bootstrap-success.complete`, `C:\run\kubeadm\patches\a.yaml`,
+	`C:\run\cluster-api\bootstrap-success.complete`, `C:\run\kubeadm\patches\a.yaml`,
 	`C:\run\flannel\subnet.env`, `C:\run\capwin\scripts\a.ps1`,
 }
 
@@ -72,7 +72,7 @@ func walk(p *plan.Plan, without string) *ground {
 	for _, channel := range p.Report {
 		g.use("runs", channel.Program.String())
 	}
-	for _, phase := range slices.Concat(p.Phases, p.EveryBoot) {
+	for _, phase := range slices.Concat(p.Phases, p.EveryBoot, p.Background) {
 		for _, one := range phase.Steps {
 			if _, isFolder := one.(*plan.Directory); !isFolder || one.Base().Name != without {
 				g.step = phase.Name + "/" + one.Base().Name

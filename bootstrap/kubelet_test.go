@@ -30,7 +30,7 @@ func stepOf[S plan.Step](t *testing.T, p *plan.Plan, name string) S {
 // every step of a kind, with the name of its phase.
 func every[S plan.Step](p *plan.Plan) iter.Seq2[string, S] {
 	return func(yield func(string, S) bool) {
-		for _, phase := range p.Phases {
+		for _, phase := range slices.Concat(p.Phases, p.Background) {
 			for _, step := range phase.Steps {
 				if found, ok := step.(S); ok && !yield(phase.Name, found) {
 					return

@@ -141,6 +141,7 @@ func (n *node) readNetwork(in Input) error {
 		NodeName: n.machine.Node, OnAzure: n.cloud.isAzure,
 		MaxPods: n.kubelet.MaxPods, DelayedStart: n.kubelet.Start == plan.StartDelayedAuto,
 		DSRByDefault: kubelet.GateOn(network.DSRGate, nil, n.minor), AddressGiven: n.kubelet.HasNodeIP(),
+		Minor: n.minor, RotatesLogs: kubelet.RotatesLogs(n.minor),
 		NoCloudProvider: !n.kubelet.HasCloudProvider(), Nested: containerd.Nested(in.WindowsMachine.Spec.VSphere),
 	})
 	if err == nil {

@@ -51,7 +51,7 @@ func (known places) read(p *plan.Plan, tell func(map[string]bool, string)) {
 			tell(known.programs, channel.Program.String())
 		}
 	}
-	for _, phase := range slices.Concat(p.Phases, p.EveryBoot) {
+	for _, phase := range slices.Concat(p.Phases, p.EveryBoot, p.Background) {
 		tell(known.phases, phase.Name)
 		for _, one := range phase.Steps {
 			known.step(one, tell)

@@ -40,7 +40,7 @@ func TestProxyConfiguration(t *testing.T) {
 	for _, golden := range networkGoldens {
 		in := plainInput(t, golden.change)
 		for _, file := range every[*plan.File](render(t, in).Plan()) {
-			if !strings.HasPrefix(file.Path.String(), `C:\var\lib\kube-proxy\`) {
+			if file.Path.String() != `C:\etc\kube-proxy\config.conf` {
 				continue
 			}
 			found++

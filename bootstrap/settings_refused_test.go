@@ -40,7 +40,7 @@ func TestSettingsRefused(t *testing.T) {
 		{"odd access", file, fileOf(`{path: 'C:\a', content: a, access: All}`), `access "All" is not valid`},
 		{"short name", file, fileOf(`{path: 'C:\PROGRA~1\containerd\config.toml', content: a}`), noPath},
 		{"containerd's", file, fileOf(`{path: 'C:\Program Files\Containerd\config.toml', content: a}`), `Files\containerd, which`},
-		{"kube-proxy's", file, fileOf(`{path: 'C:\var\lib\kube-proxy\config.conf', content: a}`), "is in"},
+		{"kube-proxy's", file, fileOf(`{path: 'C:\etc\kube-proxy\config.conf', content: a}`), "is in"},
 		{"the CNI's", file, fileOf(`{path: 'C:\etc\cni\net.d\10-flannel.conf', content: a}`), "is in"},
 		{"the kubelet", file, fileOf(`{path: 'C:\k\Kubelet.exe', content: a}`), `is in C:\k\kubelet.exe`},
 		{"file of ours", file, fileOf(`{path: 'C:\k\azure.json', content: a}`), `is in C:\k\azure.json`},

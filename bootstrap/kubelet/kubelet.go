@@ -175,6 +175,9 @@ var (
 	}
 )
 
+// RotatesLogs tells whether kube-log-runner of a version does so.
+func RotatesLogs(minor uint64) bool { return minor >= rotatingMinor }
+
 // readLog makes the flags of kube-log-runner.
 func readLog(log bootstrapv1.KubeletLog, minor uint64) ([]Flag, error) {
 	const size, age = 50, 168
@@ -183,7 +186,7 @@ func readLog(log bootstrapv1.KubeletLog, minor uint64) ([]Flag, error) {
 		return nil, step.Invalid(kubeletField+".log",
 			"maxSizeMiB %d and maxAgeHours %d must not be negative; use 1 or more, or remove them",
 			log.MaxSizeMiB, log.MaxAgeHours)
-	case minor >= rotatingMinor:
+	case RotatesLogs(minor):
 		return []Flag{
 			{"log-file-size", fmt.Sprintf("%dMi", cmp.Or(log.MaxSizeMiB, size))},
 			{"log-file-age", fmt.Sprintf("%dh", cmp.Or(log.MaxAgeHours, age))},

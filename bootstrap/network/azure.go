@@ -32,10 +32,7 @@ func (net *Network) kubeconfigOfIPAM() []plan.Step {
 	if !net.azureOnly || !net.pods.dual() {
 		return nil
 	}
-	return []plan.Step{&plan.Run{
-		Common: plan.Common{Name: "ipam-kubeconfig", Reason: step.ReasonNodeFilesFailed, TimeoutSeconds: 60, Attempts: 3},
-		Argv:   plan.Texts("cmd.exe", "/d", "/c", "copy", "/y", step.Kubeconfig, step.ProgramsDirectory+`\config`),
-	}}
+	return []plan.Step{copyOfKubeconfig("ipam-kubeconfig", step.ProgramsDirectory+`\config`)}
 }
 
 // azureVNetConfig is for azure-vnet, whose policies have the older form. Since 2024 it makes an L2Bridge, whatever mode says

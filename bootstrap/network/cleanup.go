@@ -20,7 +20,7 @@ var (
 	}
 	staleEndpoints = []string{"*cbr0*", "*vxlan0*", "*flannel.*", "*Calico*", "*-eth0", "*antrea*"}
 	staleFiles     = []string{
-		`C:\k\SourceVip.json`, `C:\k\SourceVipRequest.json`, step.FlannelFolder + `\subnet.env`,
+		`C:\k\SourceVip.json`, `C:\k\SourceVipRequest.json`, subnetFile,
 		step.CNIState + `\flannel`, cniState,
 	}
 	// stalePatterns are the state of azure-vnet, with the locks on it, and of kube-proxy. It writes to the folder in which it runs, which under
@@ -80,7 +80,11 @@ func (net *Network) everyBoot() []plan.Step {
 	if net.base != "" {
 		steps = append(steps, net.restored("-before-cni")...)
 	}
-	return optional(slices.Concat(steps, net.vSwitch(), net.measureSubnet(), net.nodeAddress(), net.ownNetwork(), net.files()))
+	steps = slices.Concat(steps, net.vSwitch(), net.measureSubnet(), net.nodeAddress(), net.flanneldParameters(), net.ownNetwork())
+	if !net.late() {
+		steps = append(steps, net.files()...)
+	}
+	return optional(steps)
 }
 
 // checkKubeletStart refuses a delayed start where everyBoot starts the kubelet.
@@ -109,7 +113,11 @@ func (net *Network) bootCleanup() []plan.Step {
 	if net.external != "" {
 		cleanup.Keep = plan.Texts(net.external)
 	}
-	return []plan.Step{cleanup, removeFiles(nil)}
+	var stale []plan.Value
+	if net.late() {
+		stale = plan.Texts(net.cniFile())
+	}
+	return []plan.Step{cleanup, removeFiles(stale)}
 }
 
 func cleanHNS(networks, endpoints []string) *plan.HNSCleanup {

@@ -5,14 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
-)
-
-const (
-	proxyFolder = step.KubeProxyFolder
-	proxyFile   = proxyFolder + `\config.conf`
 )
 
 // cniVersion is the newest that the plug-ins' own samples for Windows use: win-bridge and win-overlay do not
@@ -32,26 +26,30 @@ func (net *Network) writeTexts() error {
 			return fmt.Errorf("kube-proxy configuration of %s: %w", net.nodeName, err)
 		}
 	}
+	if net.flanneld {
+		if net.netConfText, err = jsonText(net.netConf()); err != nil {
+			return fmt.Errorf("flanneld configuration of %s: %w", net.nodeName, err)
+		}
+	}
 	return nil
 }
 
-// files of the CNI and of kube-proxy. They have no secrets.
+// files of the CNI: its configuration, and addresses that its pods must not get.
 func (net *Network) files() []plan.Step {
 	var steps []plan.Step
 	if net.taken != "" {
 		steps = append(steps, net.reservation("daemon-address", plan.Parts(plan.FromFact(factPodPrefix), plan.Text(net.taken))))
 	}
-	if net.config != nil {
-		steps = append(steps, nodeFile("cni-configuration", plan.Text(step.CNIFolder+`\`+net.file), net.cniText))
-	}
-	if !net.proxied {
-		return steps
-	}
-	if net.sourceVIP == vipReserved && !net.own {
+	if net.proxied && net.sourceVIP == vipReserved && !net.own {
 		steps = append(steps, net.reservation("source-vip", sourceVIPOf))
 	}
-	return append(steps, nodeFile("kube-proxy-configuration", plan.Text(proxyFile), net.proxyText))
+	if net.config != nil {
+		steps = append(steps, nodeFile("cni-configuration", plan.Text(net.cniFile()), net.cniText))
+	}
+	return steps
 }
+
+func (net *Network) cniFile() string { return step.CNIFolder + `\` + net.file }
 
 func nodeFile(name string, path, text plan.Value) plan.Step {
 	return &plan.File{Common: plan.Common{Name: name, Reason: step.ReasonNodeFilesFailed}, Path: path, Text: text}
@@ -112,40 +110,6 @@ func (net *Network) plugin() plan.Tree {
 func endpointPolicy(kind string, settings map[string]any) any {
 	return map[string]any{"name": "EndpointPolicy", "value": map[string]any{"Type": kind, "Settings": settings}}
 }
-
-// proxyConfig is a KubeProxyConfiguration. It names the Node because kube-proxy removes the endpoints of a node that
-// it does not find.
-func (net *Network) proxyConfig() plan.Tree {
-	winkernel := map[string]any{"networkName": net.podNetwork, "enableDSR": net.dsr}
-	if net.sourceVIP == vipReserved {
-		winkernel["sourceVip"] = inJSON(sourceVIPOf)
-	}
-	// An internal load balancer of Azure asks its own address for health: kube-proxy sends that to the host by the endpoint of the
-	// CNI's daemon, and does nothing where there is none (kubernetes v1.36.3, pkg/proxy/winkernel/proxier.go).
-	if net.onAzure && net.mode == bootstrapv1.NetworkL2Bridge && !net.azureOnly {
-		winkernel["forwardHealthCheckVip"], winkernel["rootHnsEndpointName"] = true, net.podNetwork+"_ep"
-	}
-	config := plan.Tree{
-		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "kernelspace",
-		"clientConnection":   map[string]any{"kubeconfig": proxyFolder + `\kubeconfig.conf`},
-		"hostnameOverride":   net.nodeName,
-		"healthzBindAddress": "0.0.0.0:" + proxyHealthPort,
-		"metricsBindAddress": "127.0.0.1:10249",
-		"winkernel":          winkernel,
-	}
-	if len(net.pods) > 0 { // of AzureCNI and Calico it may not be known; without it kube-proxy for Windows only says so in its log
-		config["clusterCIDR"] = net.pods.String()
-	}
-	// kube-proxy exits at enableDSR if the gate is off. The gate is named only then, because later versions no longer
-	// know it. The gate for VXLAN, WinOverlay, is on in all versions.
-	if net.dsr && net.gated {
-		config["featureGates"] = map[string]any{DSRGate: true}
-	}
-	return config
-}
-
-// DSRGate belongs to kube-proxy and to the kubelet: both have the same table of gates.
-const DSRGate = "WinDSR"
 
 // factMark surrounds the name of a fact in a text that becomes JSON. JSON writes it as factMarkInJSON, which appears
 // in none of our names, CIDRs and paths.

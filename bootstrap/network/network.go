@@ -1,7 +1,8 @@
 // Package network is spec.network: what a CNI needs on a Windows node in each mode, and the addresses of its adapters.
 //
 // profiles.go is the table of modes and CNIs that work together. read.go, exceptions.go, ports.go, cidr.go and adapters.go read
-// and refuse; network.go, names.go, files.go and cleanup.go write the steps.
+// and refuse; network.go, names.go, files.go and cleanup.go write the steps, proxy.go, flanneld.go and services.go those of the
+// services that the node itself has of its network.
 package network
 
 import (
@@ -14,15 +15,15 @@ import (
 // Steps prepare a node for its CNI: what must exist before the join, what can be written only when the Node has its
 // pod CIDR, and what every boot cleans up. Without spec.network there are only the kubelet's port and the node's address.
 func (net *Network) Steps() step.Part {
-	p := step.Part{EveryBoot: net.everyBoot(), AfterBoot: net.afterBoot()}
+	p := step.Part{EveryBoot: net.everyBoot(), AfterBoot: net.behindCNI(), Background: net.background()}
 	p.Add(step.PhaseNetwork, slices.Concat(net.patchLevel(), net.useFeatures(), net.cleanup(), net.answersARP(), net.openPorts())...)
 	p.Add(step.PhaseNetwork, slices.Concat(net.nameAdapters(), net.vSwitch())...)
 	p.Add(step.PhaseNetwork, slices.Concat(net.measureSubnet(), net.nodeAddress())...)
-	p.Add(step.PhaseKubelet, net.lookForPrograms()...)
+	p.Add(step.PhaseKubelet, slices.Concat(net.lookForPrograms(), net.flannelService(), net.kubeProxy())...)
 	switch {
-	case net.needsPodCIDR():
+	case net.own:
 		p.Add(step.PhaseVerify, slices.Concat(net.podCIDR(), net.ownNetwork(), net.files())...)
-	default:
+	case !net.late():
 		p.Add(step.PhaseNetwork, net.files()...)
 	}
 	p.Add(step.PhaseVerify, net.kubeconfigOfIPAM()...)
@@ -122,16 +123,11 @@ func (net *Network) waitsForCNI() bool {
 // behindCNI waits for the vSwitch that the CNI's daemon makes once the kubelet runs, and restores what it drops. Nothing waits
 // where DHCP brings all. A daemon that does not come is a warning: the node is not Ready either.
 func (net *Network) behindCNI() []plan.Step {
-	if !net.waitsForCNI() {
+	if !net.waitsForCNI() || net.flanneld { // flanneld is a service that starts later: see startFlanneld
 		return nil
 	}
 	steps := append([]plan.Step{net.awaitNetwork("cni-vswitch", net.baseName())}, net.restored("-behind-cni")...)
 	return optional(steps)
-}
-
-// afterBoot is what a later start does once the kubelet runs.
-func (net *Network) afterBoot() []plan.Step {
-	return net.behindCNI()
 }
 
 func optional(steps []plan.Step) []plan.Step {

@@ -56,9 +56,11 @@ const (
 
 // Ports of VXLAN, of Geneve and of BGP.
 const (
-	vxlanPort  = "4789"
-	genevePort = "6081"
-	bgpPort    = "179"
+	vxlanPort = "4789"
+	// vxlanNumber is vxlanPort for those who calculate.
+	vxlanNumber = 4789
+	genevePort  = "6081"
+	bgpPort     = "179"
 )
 
 // profiles are all modes and CNIs that work together.
@@ -67,7 +69,7 @@ var profiles = []profile{
 	// cdf76059, pkg/backend/hostgw/hostgw_windows.go).
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, hnsNetwork: "cbr0", external: "External", booted: true,
-		file: "10-flannel.conf", config: flannelConfig, taken: ".2", proxy: bootstrapv1.KubeProxyService,
+		file: flannelFile, config: flannelConfig, taken: ".2", proxy: bootstrapv1.KubeProxyService,
 		programs: []string{"flannel", "win-bridge", "host-local"},
 	},
 	// Calico removes all networks but nat at its first run and after each boot, and makes its own External (projectcalico/calico
@@ -91,7 +93,7 @@ var profiles = []profile{
 	// cdf76059, pkg/backend/vxlan/device_windows.go): flannel.VNI must be the first network of the adapter.
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, hnsNetwork: "flannel.%d", base: "flannel.%d", booted: true,
-		file: "10-flannel.conf", config: flannelConfig, sourceVIP: vipReserved, proxy: bootstrapv1.KubeProxyService,
+		file: flannelFile, config: flannelConfig, sourceVIP: vipReserved, proxy: bootstrapv1.KubeProxyService,
 		programs: []string{"flannel", "win-overlay", "host-local"}, ports: []opening{{"vxlan", "UDP", vxlanPort}},
 	},
 	{

@@ -41,6 +41,9 @@ type Input struct {
 	MaxPods      int
 	DelayedStart bool
 	DSRByDefault bool
+	// Minor of the Machine's Kubernetes: 36. RotatesLogs: its kube-log-runner does.
+	Minor       uint64
+	RotatesLogs bool
 	// AddressGiven: the user has set the kubelet's node-ip. NoCloudProvider: only the kubelet says which addresses the Node has.
 	AddressGiven, NoCloudProvider bool
 	// Nested: the VM surely has nested virtualization.
@@ -84,15 +87,18 @@ type Network struct {
 	proxied, dsr, gated bool
 	// flanneld is a service of ours.
 	flanneld bool
-	// cniText and proxyText are the configurations that we write.
-	cniText, proxyText plan.Value
+	// minor of the node's Kubernetes. rotates: its kube-log-runner rotates logs.
+	minor   uint64
+	rotates bool
+	// cniText, proxyText and netConfText are the configurations that we write.
+	cniText, proxyText, netConfText plan.Value
 }
 
 // Read refuses a network that its CNI, the cloud or the Cluster does not support.
 func Read(in Input) (*Network, error) {
 	net := &Network{
 		nodeName: in.NodeName, adapters: in.Adapters, onAzure: in.OnAzure, addressGiven: in.AddressGiven,
-		noCloudProvider: in.NoCloudProvider, maxPods: in.MaxPods, nested: in.Nested,
+		noCloudProvider: in.NoCloudProvider, maxPods: in.MaxPods, nested: in.Nested, minor: in.Minor, rotates: in.RotatesLogs,
 		podFamilies: familiesOf(in.ClusterNetwork.Pods),
 	}
 	spec := in.Spec

@@ -41,8 +41,12 @@ const (
 	KubeadmProgram    = ProgramsDirectory + `\kubeadm.exe`
 	kubectlProgram    = ProgramsDirectory + `\kubectl.exe`
 	KubeletProgram    = ProgramsDirectory + `\kubelet.exe`
-	// LogProgram runs the kubelet and writes its log.
-	LogProgram = ProgramsDirectory + `\kube-log-runner.exe`
+	// LogProgram runs the kubelet and kube-proxy, and writes their logs.
+	LogProgram       = ProgramsDirectory + `\kube-log-runner.exe`
+	KubeProxyProgram = ProgramsDirectory + `\kube-proxy.exe`
+	FlanneldProgram  = ProgramsDirectory + `\flanneld.exe`
+	// NSSMProgram makes a service of a program that knows none; image-builder's windows_service_manager nssm puts it there.
+	NSSMProgram = ProgramsDirectory + `\nssm.exe`
 
 	// CNIPrograms and CNIFolder are where containerd looks for plug-ins and their configuration.
 	CNIPrograms = `C:\opt\cni\bin`
@@ -53,9 +57,13 @@ const (
 	// FlannelFolder is where flannel tells its plug-in about the node's addresses.
 	FlannelFolder = `C:\run\flannel`
 
-	// KubeProxyFile is the configuration of kube-proxy. Users may bring the kubeconfig beside it.
-	KubeProxyFolder = `C:\var\lib\kube-proxy`
+	// KubeProxyFolder has what the service kube-proxy reads. No DaemonSet that is published mounts it.
+	KubeProxyFolder = `C:\etc\kube-proxy`
 	KubeProxyFile   = KubeProxyFolder + `\config.conf`
+	KubeProxyLogs   = `C:\var\log\kube-proxy`
+	// FlanneldFolder has what the service flanneld reads.
+	FlanneldFolder = `C:\etc\kube-flannel`
+	FlanneldLogs   = `C:\var\log\flanneld`
 
 	ContainerdFolder = `C:\Program Files\containerd`
 	// DropInsDirectory is what containerd's configuration imports; containerd 2 merges its files key by key.
@@ -99,7 +107,7 @@ var joinPlaces = []string{
 
 // programPlaces are of the node's programs, network and clouds.
 var programPlaces = []string{
-	KubeadmProgram, kubectlProgram, KubeletProgram, LogProgram, CNIFolder, CNIPrograms, KubeProxyFile,
+	KubeadmProgram, kubectlProgram, KubeletProgram, LogProgram, CNIFolder, CNIPrograms, KubeProxyFolder, FlanneldFolder,
 	AzureConfigFile, ToolsConfFile,
 }
 

@@ -52,6 +52,8 @@ const (
 	ReasonMachineTooSmall          = "MachineTooSmall"
 	ReasonCNIProgramMissing        = "CniProgramMissing"
 	ReasonDataDriveFailed          = "DataDriveFailed"
+	ReasonNodeProgramMissing       = "NodeProgramMissing"
+	ReasonNodeServiceFailed        = "NodeServiceFailed"
 
 	// Reasons of the interpreter itself, whatever the plan says.
 	ReasonPlanNotUnderstood = "PlanNotUnderstood"
@@ -79,6 +81,6 @@ var reasons = []string{
 	ReasonHypervisorNotRunning, ReasonUserFailed, ReasonDefenderFailed, ReasonVMwareToolsFailed, ReasonContainerdConfigFailed,
 	ReasonContainerdConfigIgnored, ReasonImagePullFailed, ReasonCSIProxyFailed, ReasonDomainJoinFailed, ReasonGMSAPluginFailed,
 	ReasonContainerdTooOld, ReasonPauseImageMissing, ReasonMachineTooSmall, ReasonCNIProgramMissing,
-	ReasonDataDriveFailed, ReasonPlanNotUnderstood, ReasonBootstrapTimeout,
+	ReasonDataDriveFailed, ReasonNodeProgramMissing, ReasonNodeServiceFailed, ReasonPlanNotUnderstood, ReasonBootstrapTimeout,
 	ReasonTooManyReboots, ReasonFactsUnavailable, ReasonRebootFailed, ReasonStepHung, ReasonInternalError,
 }

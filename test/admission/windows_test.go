@@ -52,7 +52,7 @@ func place(field string) rule {
 			`C:\var\lib\kubelet\pki\a`, `C:\var\lib\kubelet\config.yaml`, `C:\ProgramData\capwin\a`, `C:\k\azure.json`,
 			`C:\ProgramData\containerd\certs.d\a`, `C:\Program Files\containerd\conf.d\a`,
 			`C:\ProgramData\VMware\VMware Tools\tools.conf`, `C:\Program Files\containerd\config.toml`,
-			`C:\var\lib\kube-proxy\config.conf`, `C:\etc\cni\net.d\10-flannel.conf`, `C:\K\kubelet.EXE`, `C:\k\kubeadm.exe`,
+			`C:\etc\kube-proxy\config.conf`, `C:\etc\kube-flannel`, `C:\etc\cni\net.d\10-flannel.conf`, `C:\K\kubelet.EXE`, `C:\k\kubeadm.exe`,
 			`C:\k\kubectl.exe`, `C:\k\kube-log-runner.exe`, `C:\opt\cni\bin\flannel.exe`,
 			`C:\var\lib\kubelet\instance-config.yaml`, `C:\var\lib\kubelet\kubeadm-flags.env`,
 			`C:\Users\All Users\containerd\certs.d\a`, `C:\Documents and Settings\All Users\a`,

@@ -236,7 +236,7 @@ func (s *stage) networkEnd() string {
 	expect.OK(s.t, err)
 	add("kubelet is started by Windows: %t", start.Number == 2)
 	for _, folder := range []string{
-		`C:\etc\cni`, `C:\var\lib\cni`, `C:\var\lib\kube-proxy`, `C:\run\flannel`, `C:\k`, `C:\Windows\System32`,
+		`C:\etc\cni`, `C:\var\lib\cni`, `C:\etc\kube-proxy`, `C:\etc\kube-flannel`, `C:\run\flannel`, `C:\k`, `C:\Windows\System32`,
 	} {
 		lines = append(lines, s.filesBelow(folder)...)
 	}

@@ -68,7 +68,7 @@ func noMetadata(s *stage) string {
 // noSourceVIP is what kube-proxy says (pkg/proxy/winkernel/proxier.go of v1.36.3).
 func noSourceVIP(s *stage) string {
 	var config struct{ Winkernel struct{ SourceVip string } }
-	if text, err := s.Machine.ReadFile(`C:\var\lib\kube-proxy\config.conf`); err == nil {
+	if text, err := s.Machine.ReadFile(`C:\etc\kube-proxy\config.conf`); err == nil {
 		expect.OK(s.t, json.Unmarshal(text, &config))
 	}
 	if config.Winkernel.SourceVip == "" {
