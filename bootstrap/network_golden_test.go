@@ -23,6 +23,9 @@ var networkGoldens = []goldenCase{
 		inNetwork("Overlay", "Flannel", withKubeProxy, ofVersion("v1.30.14")),
 	},
 	{"kube-proxy-1.33", "the gate is on", inNetwork("L2Bridge", "Flannel", withKubeProxy, ofVersion("v1.33.13"))},
+	{"kube-proxy-calico", "its source VIP is the address of Calico's endpoint", inNetwork("Overlay", "Calico", withKubeProxy)},
+	{"flannel-external", "pods bring flanneld and kube-proxy", inNetwork("Overlay", "Flannel", spec(
+		`network: {kubeProxy: {run: DaemonSet}, flannel: {run: External}}`))},
 	{
 		"network-l2bridge-flannel-static", "the machine's subnet is known",
 		inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("10.0.0.5/24"))),

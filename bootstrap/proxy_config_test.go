@@ -50,6 +50,9 @@ func TestProxyConfiguration(t *testing.T) {
 			}
 			overlay := in.Config.Spec.Network.Mode == "Overlay"
 			want := map[bool]string{true: "10.244.3.254"}[overlay]
+			if in.Config.Spec.Network.CNI == "Calico" {
+				want = "10.244.9.77"
+			}
 			if got.Winkernel.SourceVip != want {
 				t.Errorf("%s: source VIP %q, want %q", golden.name, got.Winkernel.SourceVip, want)
 			}
@@ -67,15 +70,15 @@ func TestProxyConfiguration(t *testing.T) {
 			}
 		}
 	}
-	if found != 18 {
-		t.Errorf("%d golden plans configure kube-proxy, 18 are known", found)
+	if found != 19 {
+		t.Errorf("%d golden plans configure kube-proxy, 19 are known", found)
 	}
 }
 
 // readProxy reads strictly, and wants each field to be there once.
 func readProxy(t *testing.T, file *plan.File) proxyConfiguration {
 	t.Helper()
-	text := expect.Got(file.Text.Resolve(map[string]string{"podPrefix": "10.244.3", "vipEndpoint": "10.132.6.77"}))(t)
+	text := expect.Got(file.Text.Resolve(map[string]string{"podPrefix": "10.244.3", "sourceVIP": "10.244.9.77"}))(t)
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	var got proxyConfiguration

@@ -80,7 +80,7 @@ func (net *Network) everyBoot() []plan.Step {
 	if net.base != "" {
 		steps = append(steps, net.restored("-before-cni")...)
 	}
-	steps = slices.Concat(steps, net.vSwitch(), net.measureSubnet(), net.nodeAddress(), net.flanneldParameters(), net.ownNetwork())
+	steps = slices.Concat(steps, net.vSwitch(), net.measureSubnet(), net.nodeAddress(), net.flanneldAgain(), net.ownNetwork())
 	if !net.late() {
 		steps = append(steps, net.files()...)
 	}

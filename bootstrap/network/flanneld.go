@@ -51,17 +51,12 @@ func (net *Network) netConf() plan.Tree {
 	return plan.Tree{"Network": net.pods.four().String(), "Backend": backend}
 }
 
-// flanneldParameters are where nssm.exe looks. The address is that of this start of Windows.
+// flanneldParameters are where nssm.exe looks.
 func (net *Network) flanneldParameters() []plan.Step {
-	if !net.flanneld {
-		return nil
-	}
 	log := plan.Text(step.FlanneldLogs + `\flanneld.log`)
-	flags := plan.Parts(plan.Text("--kube-subnet-mgr --ip-masq --kubeconfig-file="+flanneldKubeconfig+
-		" --net-config-path="+netConfFile+" --subnet-file="+subnetFile+" --iface="), net.hostAddress())
 	return []plan.Step{
 		parameter("Application", "", plan.Text(step.FlanneldProgram)),
-		parameter("AppParameters", "", flags),
+		net.flanneldFlags(),
 		parameter("AppDirectory", "", plan.Text(step.ProgramsDirectory)),
 		parameter("AppStdout", "", log),
 		parameter("AppStderr", "", log),
@@ -73,6 +68,20 @@ func (net *Network) flanneldParameters() []plan.Step {
 			Type: plan.RegistryMultiString, Values: plan.Texts("NODE_NAME=" + net.nodeName),
 		},
 	}
+}
+
+func (net *Network) flanneldFlags() plan.Step {
+	flags := "--kube-subnet-mgr --ip-masq --kubeconfig-file=" + flanneldKubeconfig + " --net-config-path=" + netConfFile +
+		" --subnet-file=" + subnetFile + " --iface="
+	return parameter("AppParameters", "", plan.Parts(plan.Text(flags), net.hostAddress()))
+}
+
+// flanneldAgain has the address of a later start of Windows.
+func (net *Network) flanneldAgain() []plan.Step {
+	if !net.flanneld {
+		return nil
+	}
+	return []plan.Step{net.flanneldFlags()}
 }
 
 func parameter(name string, kind plan.RegistryType, value plan.Value) plan.Step {

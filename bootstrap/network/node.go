@@ -131,6 +131,9 @@ const becomeRouter = "$ErrorActionPreference = 'Stop'; if ((Get-RemoteAccess).Ro
 
 // lookForPrograms that the image, a file or a script must have brought: without them no pod ever starts.
 func (net *Network) lookForPrograms() []plan.Step {
+	if net.late() && !net.flanneld { // the pods that run flanneld bring the programs as well
+		return nil
+	}
 	programs := net.programs
 	if net.cni == bootstrapv1.CNIAzure && net.pods.dual() {
 		programs = append(slices.Clone(programs), "azure-vnet-ipamv6")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,4 +100,21 @@ func orDash(text string) string {
 		return "-"
 	}
 	return text
+}
+
+// Each pair has a heading on the page that says what its users apply.
+func TestWhatToApplyIsDocumented(t *testing.T) {
+	page := string(expect.Got(os.ReadFile("../../docs/networks.md"))(t))
+	headings := regexp.MustCompile("(?m)^### What you apply: .+$").FindAllString(page, -1)
+	for _, p := range profiles {
+		cni := "no `cni`"
+		if p.cni != "" {
+			cni = "`" + string(p.cni) + "`"
+		}
+		if !slices.ContainsFunc(headings, func(heading string) bool {
+			return strings.Contains(heading, cni) && strings.Contains(heading, "`"+string(p.mode)+"`")
+		}) {
+			t.Errorf("docs/networks.md has no heading that begins with \"What you apply\" for %s in %s", cni, p.mode)
+		}
+	}
 }

@@ -111,7 +111,7 @@ var networkRules = []rule{
 			map[string]any{"dynamicPorts": ports(34000, 65535)}, map[string]any{"firewall": []any{opened(1)}},
 			map[string]any{"kubeProxy": map[string]any{"run": "DaemonSet"}},
 			map[string]any{"kubeProxy": map[string]any{"dsr": "Enabled"}},
-			map[string]any{"flannel": map[string]any{"run": "External"}}),
+			map[string]any{"cni": "Flannel", "flannel": map[string]any{"run": "External"}}),
 	},
 	{
 		at: "spec.network.interface", field: "spec.network.interface",
@@ -194,7 +194,7 @@ var networkRules = []rule{
 			"or with Calico set run: Service",
 		bare, antrea, calico),
 	only(flannel, "flannel", map[string]any{"run": "External"},
-		"flannel is for the cni Flannel only; remove it, or use cni: Flannel in mode L2Bridge or Overlay",
+		"only Flannel has flanneld; remove flannel",
 		bare, antrea, calico, winBridge, winOverlay, azureCNI),
 	ordered("spec.network.nodePorts", 80), ordered("spec.network.dynamicPorts", 40000), ordered("spec.network.firewall[].ports", 80),
 	{

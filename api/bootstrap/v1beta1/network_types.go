@@ -15,7 +15,7 @@ package v1beta1
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterDNS) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'Antrea']))",message="the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",fieldPath=".clusterDNS"
 // +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || !has(self.kubeProxy.run) || self.kubeProxy.run != 'Service' || !has(self.mode) || !(self.mode in ['Transparent', 'None'])",message="in this mode only the CNI knows the HNS network that kube-proxy needs; set kubeProxy.run to DaemonSet or None, or use mode L2Bridge or Overlay",fieldPath=".kubeProxy"
 // +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || !has(self.kubeProxy.dsr) || has(self.kubeProxy.run) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni == 'Calico'))",message="dsr is a setting of the Windows service kube-proxy, which is not the default with this mode and cni; remove dsr, or with Calico set run: Service",fieldPath=".kubeProxy"
-// +kubebuilder:validation:XValidation:rule="!has(self.flannel) || !has(self.flannel.run) || !has(self.mode) || (has(self.cni) && self.cni == 'Flannel')",message="flannel is for the cni Flannel only; remove it, or use cni: Flannel in mode L2Bridge or Overlay",fieldPath=".flannel"
+// +kubebuilder:validation:XValidation:rule="self.?flannel.?run.orValue('') == '' || self.?cni.orValue('') == 'Flannel'",message="only Flannel has flanneld; remove flannel",fieldPath=".flannel"
 // +kubebuilder:validation:XValidation:rule="self.?dynamicPorts.?first.orValue(0) < 1 || self.?dynamicPorts.?last.orValue(0) > 65535 || self.?nodePorts.?last.orValue(0) > 65535 || self.dynamicPorts.first > self.?nodePorts.?last.orValue(self.?nodePorts.?first.orValue(32767)) || self.dynamicPorts.?last.orValue(self.dynamicPorts.first) < self.?nodePorts.?first.orValue(30000)",message="dynamicPorts overlap nodePorts, which are 30000 to 32767 by default; use ports below or above them",fieldPath=".dynamicPorts"
 // +kubebuilder:validation:XValidation:rule="(has(self.dynamicPorts) && has(self.dynamicPorts.first)) || !(has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) <= 65280 || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) > 65535",message="there is no room for dynamicPorts above these nodePorts; set dynamicPorts below them",fieldPath=".dynamicPorts"
 type Network struct {
@@ -23,8 +23,8 @@ type Network struct {
 	// L2Bridge (in the nodes' network, or in an Azure virtual network), Overlay
 	// (in a VXLAN), Transparent (the CNI owns the network, as Antrea does), or
 	// None (ports and firewall rules only). All other fields of network need it.
-	// There is no L2Tunnel: azure-vnet makes an L2Bridge since 2024; and no NAT:
-	// no other node reaches the pods of such a network.
+	// There is no L2Tunnel (azure-vnet makes an L2Bridge), and no NAT (no other
+	// node would reach the pods).
 	//
 	// +optional
 	Mode NetworkMode `json:"mode,omitempty"`
@@ -32,8 +32,8 @@ type Network struct {
 	// cni that gives pods their network. It must fit mode: Flannel, Calico,
 	// WinBridge or AzureCNI in L2Bridge; Flannel, Calico or WinOverlay in Overlay;
 	// Antrea or none in Transparent; none in None. docs/networks.md says what each
-	// needs. The image must have the programs of Flannel, WinBridge, WinOverlay and
-	// AzureCNI; a DaemonSet brings those of the others.
+	// needs. The image must have the programs of Flannel, WinBridge, WinOverlay
+	// and AzureCNI; a DaemonSet brings those of the others.
 	//
 	// +optional
 	CNI CNI `json:"cni,omitempty"`
@@ -264,9 +264,9 @@ const (
 // Flannel says who runs flanneld on the node.
 type Flannel struct {
 	// run is Service or External. Service: the bootstrap makes the Windows service
-	// flanneld from C:\k\flanneld.exe, which the image must have, and a ClusterRole
-	// lets nodes list Nodes. External: pods of an image of yours run it. Default:
-	// Service.
+	// flanneld from C:\k\flanneld.exe, which the image must have, and a
+	// ClusterRole lets nodes list Nodes. External: pods of an image of yours run
+	// it. Default: Service.
 	//
 	// +optional
 	Run FlannelRun `json:"run,omitempty"`
