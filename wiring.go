@@ -14,6 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
+	"github.com/capwin/cluster-api-provider-windows/controllers/daemons"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
@@ -103,11 +104,18 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 }
 
 func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
+	keeper := &daemons.Keeper{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters, Now: time.Now, WatchFilter: flags.watchFilter,
+	}
+	if err := mgr.Add(keeper); err != nil {
+		return fmt.Errorf("add the keeper of nodes' rights: %w", err)
+	}
 	return (&bootstrap.Reconciler{
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
 		Workload:    clusters,
 		Rights:      &guests.Rights{Now: time.Now},
+		Daemons:     &daemons.Rights{Now: time.Now},
 		Answering:   clusters.Answering(),
 		TokenTTL:    flags.tokenTTL,
 		TrustSecret: time.Minute,

@@ -39,3 +39,40 @@ func Addressed(m *infrav1.WindowsMachine) bool { return network.Addressed(m) }
 
 // CheckAddress says why a node could not work with an address from a pool.
 func CheckAddress(one infrav1.NetworkAddress) error { return network.CheckAddress(one) }
+
+// The labels by which a Node says which daemons are Windows services on it.
+const (
+	LabelKubeProxy = network.LabelKubeProxy
+	LabelFlannel   = network.LabelFlannel
+	LabelService   = network.LabelService
+)
+
+// Where Flannel keeps the settings of the Linux nodes.
+const (
+	FlannelConfigMap = network.FlannelConfigMap
+	FlannelConfigKey = network.FlannelConfigKey
+)
+
+// ServiceLabels are the labels of that kind which a Node of this spec gets at its join.
+func ServiceLabels(spec bootstrapv1.WindowsBootstrapConfigSpec) map[string]string {
+	return network.Labels(spec.Network)
+}
+
+// UsesFlannel says whether the settings of the Linux nodes matter to a node of this spec.
+func UsesFlannel(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
+	return spec.Network.CNI == bootstrapv1.CNIFlannel
+}
+
+// FlannelNamespaces are where the settings may be, in the order in which they are looked for.
+func FlannelNamespaces() []string { return network.FlannelNamespaces() }
+
+// FlannelMismatch says why nodes of this spec and the Linux nodes with these settings would not reach each other's pods. It is
+// empty when they do.
+func FlannelMismatch(spec bootstrapv1.WindowsBootstrapConfigSpec, namespace, settings string) string {
+	return network.FlannelMismatch(spec.Network, namespace, settings)
+}
+
+// CNIDaemon says what a Node of this spec waits for while it has no CNI configuration.
+func CNIDaemon(spec bootstrapv1.WindowsBootstrapConfigSpec) string {
+	return network.Daemon(spec.Network)
+}

@@ -68,14 +68,15 @@ var rooms = []room{
 	{folder: "controllers/owner"},
 	{folder: "controllers/fresh"},
 	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud", "internal/workload"}},
+	{folder: "controllers/daemons", may: []string{"api", "bootstrap", "internal/cloud", "internal/workload"}},
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
 	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},
 	{folder: "controllers/identities", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/inherit", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/bootstrap", may: []string{
-		"api", "bootstrap", "controllers/fresh", "controllers/guests", "controllers/linux", "controllers/owner", "controllers/phase",
-		"internal/workload",
+		"api", "bootstrap", "controllers/daemons", "controllers/fresh", "controllers/guests", "controllers/linux",
+		"controllers/owner", "controllers/phase", "internal/cloud", "internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{
 		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials",

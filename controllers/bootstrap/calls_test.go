@@ -86,6 +86,13 @@ var roomLives = map[string]struct {
 		},
 		"Ready Unknown WaitingForGuest, 1 token until 00:30, data true, finalizers 1",
 	},
+	"with Flannel": {
+		func(t *testing.T, r *room) {
+			roomChange(t, r, r.management, r.cluster, func(*clusterv1.Cluster) { withFlannel(r) })
+			roomChange(t, r, r.management, r.config, func(*bootstrapv1.WindowsBootstrapConfig) { withFlannel(r) })
+		},
+		"Ready Unknown WaitingForGuest, 1 token until 00:30, data true, finalizers 1",
+	},
 	"joined": {
 		func(t *testing.T, r *room) {
 			r.made(t)

@@ -21,6 +21,7 @@ func (r *Reconciler) tell(ctx context.Context, f *facts) {
 		r.tellOf(f, infrav1.BootstrapSucceededCondition)
 	}
 	r.tellOf(f, infrav1.LastBootSucceededCondition)
+	r.tellOf(f, infrav1.CNIReadyCondition)
 	if !ready && (unusable[conditions.GetReason(f.before, infrav1.CloudReachableCondition)] ||
 		unusable[conditions.GetReason(f.windows, infrav1.CloudReachableCondition)]) {
 		r.tellOf(f, infrav1.CloudReachableCondition)

@@ -1,8 +1,11 @@
 package machine
 
 import (
+	"fmt"
+	"regexp"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -24,6 +27,9 @@ const (
 	// nodeLimit is how long Cluster API may take to find the Node of a guest that reported success. It takes seconds; but it says
 	// only after 5 minutes that it cannot reach the workload cluster, and then we wait for it.
 	nodeLimit = 10 * time.Minute
+
+	// cniLimit is how long the CNI of a Node may take: its DaemonSet is pulled first. A MachineHealthCheck gives it twice that.
+	cniLimit = 15 * time.Minute
 )
 
 // overdue says whether a guest should have reported, or brought its Node, by now.
@@ -82,7 +88,61 @@ func wake(f *facts) time.Duration {
 	if rest := due(f).Sub(f.now); rest > 0 && rest < after { // nothing is due once it joined
 		after = rest
 	}
+	if rest := cniDue(f).Sub(f.now); rest > 0 && (after == 0 || rest < after) {
+		after = rest
+	}
 	return after
+}
+
+// cniDue is the time by which the CNI of a Node must have come; zero when the Node has one, or nothing is known of that.
+func cniDue(f *facts) time.Time {
+	health := nodeHealthOf(f)
+	if deleting(f) || !lacksCNI(health) {
+		return time.Time{}
+	}
+	return health.LastTransitionTime.Add(cniLimit / time.Duration(max(1, f.speed)))
+}
+
+// nodeHealthOf is what Cluster API says of the Node. It repeats what the Node says, so that we need not read that.
+func nodeHealthOf(f *facts) *metav1.Condition {
+	if !joined(f) {
+		return nil
+	}
+	return conditions.Get(f.machine, clusterv1.MachineNodeHealthyCondition)
+}
+
+// cniMissing matches what a kubelet says of its Node while containerd has loaded no CNI configuration: "container runtime network
+// not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
+// (kubernetes v1.36.3, pkg/kubelet/kubelet.go; containerd, internal/cri/server/status.go).
+var cniMissing = regexp.MustCompile(`reason:NetworkPluginNotReady\b|cni plugin not initialized`)
+
+func lacksCNI(health *metav1.Condition) bool {
+	return health != nil && health.Status == metav1.ConditionFalse && cniMissing.MatchString(health.Message)
+}
+
+// cniCondition tells that the CNI of a Node does not come. It is nil while nothing is known, and what was said last stands; and
+// for a machine whose Node never lacked one for that long.
+func cniCondition(f *facts) *metav1.Condition {
+	c := metav1.Condition{Type: infrav1.CNIReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.CNINotReadyReason}
+	health, due := nodeHealthOf(f), cniDue(f)
+	switch {
+	case !due.IsZero() && !f.now.Before(due):
+		c.Message = fmt.Sprintf("Node %s has had no CNI for %s: its kubelet says that the network plug-in is not ready. Looked for: %s",
+			nodeName(f), brief(cniLimit), lookedFor(f))
+		return &c
+	case health == nil, health.Status == metav1.ConditionUnknown, lacksCNI(health), nodeDeleted(f),
+		conditions.Get(f.windows, c.Type) == nil:
+		return nil
+	}
+	c.Status, c.Reason = metav1.ConditionTrue, infrav1.CNIReadyReason
+	return &c
+}
+
+func lookedFor(f *facts) string {
+	if f.config == nil {
+		return `a file of the CNI in C:\etc\cni\net.d; another bootstrap provider configured the node`
+	}
+	return bootstrap.CNIDaemon(f.config.Spec)
 }
 
 // limitOf is how long the guest may take; 0 when it is not known because another provider made the user data.

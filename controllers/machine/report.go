@@ -56,8 +56,10 @@ func summarize(f *facts, stop phase.Stop) {
 	if boot := f.windows.Status.LastBoot; boot != nil {
 		f.set(lastBootCondition(boot))
 	}
-	if c := userDataCondition(f); c != nil {
-		f.set(*c)
+	for _, c := range []*metav1.Condition{userDataCondition(f), cniCondition(f)} {
+		if c != nil {
+			f.set(*c)
+		}
 	}
 	f.set(readyCondition(f))
 	f.set(stalledCondition(f, stop))
@@ -161,8 +163,11 @@ func readyCondition(f *facts) metav1.Condition {
 		c.Reason, c.Message = bootstrapped.Reason, bootstrapped.Message
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.RunningReason, running.Message
-		if bootstrapped.Reason != infrav1.JoinedReason {
+		switch cni := conditions.Get(f.windows, infrav1.CNIReadyCondition); {
+		case bootstrapped.Reason != infrav1.JoinedReason:
 			c.Message = bootstrapped.Message
+		case cni != nil && cni.Status == metav1.ConditionFalse:
+			c.Message = cni.Message
 		}
 	}
 	return c

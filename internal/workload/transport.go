@@ -40,7 +40,8 @@ func newClient(server string, web *http.Client, qps float32, burst int) (client.
 	return client.New(config, client.Options{Mapper: newMapper(), HTTPClient: web})
 }
 
-// newMapper has the kinds of Clusters' own objects, and those that give guests a place for their reports.
+// newMapper has the kinds of Clusters' own objects, those that give guests a place for their reports, and those that give nodes
+// rights.
 func newMapper() meta.RESTMapper {
 	rights := rbacv1.SchemeGroupVersion
 	policies := admissionv1.SchemeGroupVersion
@@ -54,6 +55,7 @@ func newMapper() meta.RESTMapper {
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithKind("Namespace"),
 		policies.WithKind("ValidatingAdmissionPolicy"), policies.WithKind("ValidatingAdmissionPolicyBinding"),
+		rights.WithKind("ClusterRole"), rights.WithKind("ClusterRoleBinding"),
 	} {
 		mapper.Add(kind, meta.RESTScopeRoot)
 	}

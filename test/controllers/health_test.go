@@ -11,10 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -44,6 +46,8 @@ type pool struct {
 	made int
 	// sentence stood on the MachineDeployment while the pool had its first Machine.
 	sentence string
+	// lag is how long after its Node the CNI of the first Machine comes, in the time of the rules; for ever when negative.
+	lag time.Duration
 }
 
 var healthPools = map[string]pool{
@@ -112,6 +116,14 @@ var healthPools = map[string]pool{
 		reason: "the same, and the workload cluster misses the kubelet: a rule for Nodes replaces it",
 		made:   2, ends: "True Joined", sentence: "InfrastructureReady: VM ",
 	},
+	"cni-late": {
+		reason: "the CNI's image is pulled for 400 s from the Node's registration: a new Machine would wait as long",
+		lag:    400 * time.Second, made: 1, ends: "True Joined", sentence: "cni plugin not initialized",
+	},
+	"cni-never": {
+		reason: "the Node stays without its CNI, which is told before it is replaced", lag: -1,
+		made: 2, ends: "True Joined", sentence: "cni plugin not initialized",
+	},
 }
 
 // TestHealthCheck runs Cluster API's own MachineHealthCheck, with the rules of docs/health.md, over pools in which all goes wrong
@@ -125,7 +137,7 @@ func TestHealthCheck(t *testing.T) {
 	release := p.cloud.Exhaust(soldOut)
 	want := map[string]int{}
 	for name, pool := range healthPools {
-		p.first[name], want[name] = pool.first, pool.made
+		p.first[name], p.lags[name], want[name] = pool.first, pool.lag/shorter, pool.made
 		p.create(t, name, max(1, pool.replicas), pool.change)
 	}
 	p.await(t, "machines to take from", func() string {
@@ -169,9 +181,12 @@ func TestHealthCheck(t *testing.T) {
 	expect.Same(t, "machines made per pool", want, p.made())
 	p.checkStories(t)
 	for _, name := range replaced {
-		if name != "lost" {
+		if name != "lost" && name != "cni-never" {
 			p.checkRuleTime(t, name)
 		}
+	}
+	if !p.lacked["cni-never"] {
+		t.Error("nobody was told of the CNI that did not come")
 	}
 
 	if t.Failed() {
@@ -217,6 +232,37 @@ func (p *pools) missKubelet(t *testing.T, name string) {
 	node := p.NewMachine(p.machines[name][0].Name).Load(t).Node
 	world.ChangeStatus(t, p.Client, node, func(n *corev1.Node) {
 		n.Status.Conditions[0].Status, n.Status.Conditions[0].LastTransitionTime = corev1.ConditionUnknown, metav1.Now()
+	})
+}
+
+// bringCNI has the Nodes of pools' first machines say that they have no CNI, until it comes. It notes who was told.
+func (p *pools) bringCNI(t *testing.T) {
+	t.Helper()
+	for name, lag := range p.lags {
+		if lag == 0 || len(p.machines[name]) == 0 || p.joined(name) != "" && p.lacks[name].IsZero() {
+			continue
+		}
+		now := p.NewMachine(p.machines[name][0].Name).Load(t)
+		if now.Node == nil || now.Windows == nil {
+			continue
+		}
+		p.lacked[name] = p.lacked[name] || conditions.GetReason(now.Windows, infrav1.CNIReadyCondition) == infrav1.CNINotReadyReason
+		switch began := p.lacks[name]; {
+		case began.IsZero():
+			p.lacks[name] = time.Now()
+			setNode(t, p, now.Node, corev1.ConditionFalse, "container runtime network not ready: NetworkReady=false "+
+				"reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")
+		case lag > 0 && time.Since(began) >= lag && now.Node.Status.Conditions[0].Status == corev1.ConditionFalse:
+			setNode(t, p, now.Node, corev1.ConditionTrue, "")
+		}
+	}
+}
+
+func setNode(t *testing.T, p *pools, node *corev1.Node, ready corev1.ConditionStatus, message string) {
+	t.Helper()
+	world.ChangeStatus(t, p.Client, node, func(n *corev1.Node) {
+		c := &n.Status.Conditions[0]
+		c.Status, c.Message, c.LastTransitionTime = ready, message, metav1.Now()
 	})
 }
 

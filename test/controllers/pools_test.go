@@ -38,6 +38,12 @@ type pools struct {
 	// last of it, and said what its MachineDeployment had in MachinesReady until then.
 	told, said map[string][]string
 	changed    map[string]time.Time
+
+	// lags are how late the CNI of a pool's first machine comes, lacks since when its Node lacks it, and lacked says that this was
+	// told.
+	lags   map[string]time.Duration
+	lacks  map[string]time.Time
+	lacked map[string]bool
 }
 
 // guest is the Windows in a VM. It told us something at most once in half a second.
@@ -71,7 +77,7 @@ func newPools(t *testing.T, s *stage, speed int) *pools {
 	p := &pools{
 		stage: s, speed: speed, guests: map[string]*guest{}, first: map[string]behaviour{},
 		machines: map[string][]*clusterv1.Machine{}, told: map[string][]string{}, said: map[string][]string{},
-		changed: map[string]time.Time{},
+		changed: map[string]time.Time{}, lags: map[string]time.Duration{}, lacks: map[string]time.Time{}, lacked: map[string]bool{},
 	}
 	api := expect.Got(client.NewWithWatch(s.Management.Config,
 		client.Options{Scheme: s.Client.Scheme(), Mapper: s.Client.RESTMapper()}))(t)
@@ -115,6 +121,7 @@ func (p *pools) await(t *testing.T, what string, missing func() string) {
 	wait.Until(t, what, func() (any, bool) {
 		p.read(t)
 		p.act(t)
+		p.bringCNI(t)
 		text := missing()
 		return text, text == ""
 	})

@@ -49,6 +49,14 @@ const (
 	// does not enforce them yet.
 	WaitingForGuestRightsReason = "WaitingForGuestRights"
 
+	// DaemonRightsRefusedReason: the workload cluster does not let the controller give nodes what kube-proxy or flanneld need on
+	// them. No VM is made whose Services or pods would not work.
+	DaemonRightsRefusedReason = "DaemonRightsRefused"
+
+	// FlannelMismatchReason: the settings of Flannel on the Linux nodes do not fit the config, so that pods on Linux and on
+	// Windows would not reach each other. The message has the command that mends them.
+	FlannelMismatchReason = "FlannelMismatch"
+
 	// WaitingForClusterCAReason: the Secret with the cluster's CA does not exist. Without it a node cannot verify the API
 	// server, so nothing is rendered.
 	WaitingForClusterCAReason = "WaitingForClusterCA"

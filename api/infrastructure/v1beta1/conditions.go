@@ -33,6 +33,10 @@ const (
 	// read: seconds after its Node has joined or its bootstrap has failed. No other condition depends on it.
 	UserDataRemovedCondition = "UserDataRemoved"
 
+	// CNIReadyCondition is False when the Node has had no CNI for 15 minutes, and True once it has one after that. It appears with
+	// the first such lack, and Ready does not depend on it: the Node's own condition says that no pod can run there.
+	CNIReadyCondition = "CNIReady"
+
 	// StalledCondition is True when the machine cannot continue until a user changes something. GitOps tools then fail at
 	// once.
 	StalledCondition = "Stalled"
@@ -223,6 +227,12 @@ const (
 
 	// NodeDeletedReason: the Node had joined and was deleted while its Machine still exists.
 	NodeDeletedReason = "NodeDeleted"
+
+	// CNINotReadyReason: the Node has had no CNI for 15 minutes. The message names what brings it.
+	CNINotReadyReason = "CNINotReady"
+
+	// CNIReadyReason: the Node has its CNI, which it lacked for long.
+	CNIReadyReason = "CNIReady"
 
 	// LastBootRunningReason: the node has started again and runs the steps of every start.
 	LastBootRunningReason = "LastBootRunning"

@@ -1,0 +1,61 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/daemons"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// maxMismatch is longer than any sentence about Flannel that has a command to copy.
+const maxMismatch = 4096
+
+// compareFlannel stops before a VM is bought whose pods the pods on Linux could not reach. Settings that are not there, or in
+// another namespace, are nothing to compare with: Flannel may come later.
+func compareFlannel(ctx context.Context, f *facts) error {
+	if !bootstrap.UsesFlannel(f.config.Spec) {
+		return nil
+	}
+	for _, namespace := range bootstrap.FlannelNamespaces() {
+		var settings corev1.ConfigMap
+		err := f.workload.Get(ctx, client.ObjectKey{Namespace: namespace, Name: bootstrap.FlannelConfigMap}, &settings)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("get the settings of Flannel: %w", err)
+		}
+		told := bootstrap.FlannelMismatch(f.config.Spec, namespace, settings.Data[bootstrap.FlannelConfigKey])
+		if told == "" {
+			return nil
+		}
+		return phase.Lack(bootstrapv1.FlannelMismatchReason, "%s", cloud.Clean(told, maxMismatch))
+	}
+	return nil
+}
+
+// grantDaemons gives nodes what their daemons need before there is one that would wait for it.
+func (r *Reconciler) grantDaemons(ctx context.Context, f *facts) error {
+	if r.Daemons == nil {
+		return nil
+	}
+	for _, role := range daemons.Of(f.config.Spec) {
+		err := r.Daemons.Ensure(ctx, client.ObjectKeyFromObject(f.cluster), f.workload, role)
+		if refused, ok := errors.AsType[*daemons.RefusedError](err); ok {
+			return phase.Lack(bootstrapv1.DaemonRightsRefusedReason, "%s", refused)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

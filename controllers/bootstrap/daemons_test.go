@@ -1,0 +1,133 @@
+package bootstrap
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// withFlannel has a config that makes flanneld and kube-proxy services of its node.
+func withFlannel(r *room) {
+	r.config.Spec.Network.Mode, r.config.Spec.Network.CNI = bootstrapv1.NetworkOverlay, bootstrapv1.CNIFlannel
+	r.cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = []string{"10.244.0.0/16"}
+	r.cluster.Spec.ClusterNetwork.Services.CIDRBlocks = []string{"10.96.0.0/12"}
+}
+
+// settings are those of Flannel's Linux nodes.
+func settings(namespace, text string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kube-flannel-cfg"}, Data: map[string]string{"net-conf.json": text},
+	}
+}
+
+const (
+	stockFlannel = `{"Network":"10.244.0.0/16","Backend":{"Type":"vxlan"}}`
+	goodFlannel  = `{"Network":"10.244.0.0/16","Backend":{"Type":"vxlan","VNI":4096,"Port":4789}}`
+)
+
+// TestFlannelIsCompared: while the Linux nodes' settings do not fit there is neither user data nor token, and people are told the
+// command that mends them. Then the config goes on by itself.
+func TestFlannelIsCompared(t *testing.T) {
+	for name, c := range map[string]struct {
+		objects []*corev1.ConfigMap
+		says    string // nothing when empty
+	}{
+		"not there":           {nil, ""},
+		"another namespace":   {[]*corev1.ConfigMap{settings("cni", stockFlannel)}, ""},
+		"good":                {[]*corev1.ConfigMap{settings("kube-flannel", goodFlannel)}, ""},
+		"good, and old stock": {[]*corev1.ConfigMap{settings("kube-flannel", goodFlannel), settings("kube-system", stockFlannel)}, ""},
+		"stock":               {[]*corev1.ConfigMap{settings("kube-flannel", stockFlannel)}, "VNI 1, Port 8472"},
+		"old stock":           {[]*corev1.ConfigMap{settings("kube-system", stockFlannel)}, "patch configmap -n kube-system "},
+		"unreadable":          {[]*corev1.ConfigMap{settings("kube-flannel", "Network: 10.244.0.0/16")}, "cannot be read"},
+		"without the key":     {[]*corev1.ConfigMap{settings("kube-flannel", "")}, "cannot be read"},
+	} {
+		r := newRoom(t, withFlannel)
+		for _, object := range c.objects {
+			expect.OK(t, r.workload.Create(t.Context(), object))
+		}
+		result, err := r.look(t)
+		expect.OK(t, err)
+		expect.Same(t, name+": user data", c.says == "", r.data(t) != nil)
+		if c.says == "" {
+			continue
+		}
+		told := conditions.Get(r.now(t), bootstrapv1.DataSecretAvailableCondition)
+		expect.Same(t, name, "FlannelMismatch", told.Reason)
+		expect.Says(t, name, errors.New(told.Message), c.says)
+		expect.Same(t, name+": Stalled", "FlannelMismatch", conditions.GetReason(r.now(t), bootstrapv1.StalledCondition))
+		expect.Same(t, name+": tokens and finalizers", 0, len(r.tokens(t))+len(r.now(t).Finalizers))
+		expect.Same(t, name+": the next look", 5*time.Second, result.RequeueAfter)
+		roomChange(t, r, r.workload, c.objects[0], func(o *corev1.ConfigMap) {
+			o.Data = map[string]string{"net-conf.json": goodFlannel}
+		})
+		r.made(t)
+	}
+}
+
+// TestDaemonsGetRights: a node's daemons may work before its user data are made. While that is refused, none are made, and people
+// are told why.
+func TestDaemonsGetRights(t *testing.T) {
+	r := newRoom(t, withFlannel)
+	r.fail = func(call string) error {
+		if call == "workload get ClusterRoleBinding" {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "clusterrolebindings"}, "x", errors.New("no right"))
+		}
+		return nil
+	}
+	_, err := r.look(t)
+	expect.OK(t, err)
+	told := conditions.Get(r.now(t), bootstrapv1.ReadyCondition)
+	expect.Same(t, "Ready", "DaemonRightsRefused", told.Reason)
+	expect.Says(t, "Ready", errors.New(told.Message), "nodes cannot get the ClusterRole capwin-kube-proxy in the workload cluster: ")
+	expect.Same(t, "user data, tokens and finalizers", 0, len(r.tokens(t))+len(r.now(t).Finalizers))
+	r.fail, r.clock = nil, r.clock.Add(time.Minute)
+	r.made(t)
+	expect.Same(t, "bindings", []string{"capwin-flannel", "capwin-kube-proxy"}, r.bindings(t))
+	if given := slices.Index(r.calls, "workload get ClusterRole"); given > slices.Index(r.calls, "workload create Secret") {
+		t.Errorf("the token comes before the rights: %q", r.calls)
+	}
+	expect.Same(t, "reads for rights", 4, len(slices.DeleteFunc(slices.Clone(r.calls), func(call string) bool {
+		return !strings.Contains(call, "ClusterRole")
+	})))
+	roomChange(t, r, r.management, r.machine, func(m *clusterv1.Machine) { m.Status.NodeRef.Name = "m" })
+	_, err = r.look(t)
+	expect.OK(t, err)
+	expect.Same(t, "calls to the workload cluster once it has joined", []string{
+		"workload get Secret", "workload delete Secret",
+	}, slices.DeleteFunc(slices.Clone(r.calls), func(call string) bool { return !strings.HasPrefix(call, "workload") }))
+}
+
+// bindings are those that give nodes rights.
+func (r *room) bindings(t *testing.T) (names []string) {
+	t.Helper()
+	defer r.quietly()()
+	var all rbacv1.ClusterRoleBindingList
+	expect.OK(t, r.workload.List(t.Context(), &all))
+	for _, one := range all.Items {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+// TestNoRightsForNothing: a config without such daemons costs no call.
+func TestNoRightsForNothing(t *testing.T) {
+	r := newRoom(t)
+	r.made(t)
+	expect.Same(t, "calls", false, slices.ContainsFunc(r.calls, func(call string) bool {
+		return strings.Contains(call, "ClusterRole") || strings.Contains(call, "workload get ConfigMap")
+	}))
+	expect.Same(t, "bindings", 0, len(r.bindings(t)))
+}

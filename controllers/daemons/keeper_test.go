@@ -1,0 +1,263 @@
+package daemons
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// TestBoundWhereNeeded: a role is there where a config has its daemon run as a service, and nowhere else.
+func TestBoundWhereNeeded(t *testing.T) {
+	external := flannel
+	external.Flannel.Run = bootstrapv1.FlannelExternal
+	none := flannel
+	none.Flannel.Run, none.KubeProxy.Run = bootstrapv1.FlannelExternal, bootstrapv1.KubeProxyNone
+	elsewhere := config("c", flannel)
+	elsewhere.Labels[clusterv1.ClusterNameLabel] = "dev"
+	for name, c := range map[string]struct {
+		config *bootstrapv1.WindowsBootstrapConfig
+		want   []string
+	}{
+		"Flannel":               {config("c", flannel), allRights},
+		"Flannel of the user's": {config("c", external), kubeProxies},
+		"WinBridge":             {config("c", winBridge), kubeProxies},
+		"Calico":                {config("c", calico), nothing},
+		"all of the user's":     {config("c", none), nothing},
+		"no network":            {config("c", bootstrapv1.Network{}), nothing},
+		"another Cluster's":     {elsewhere, nothing},
+	} {
+		s := newStage(t, c.config)
+		s.after(t, 0)
+		expect.Same(t, name, c.want, s.there(t))
+	}
+}
+
+// TestUnbound: a role goes ten minutes after the last config and the last Node that need it, no earlier, also in a new process.
+func TestUnbound(t *testing.T) {
+	for name, c := range map[string]struct {
+		begin func(*testing.T, *stage)
+		want  []string
+	}{
+		"configs and Nodes are there": {func(*testing.T, *stage) {}, allRights},
+		"configs gone, Nodes there": {func(t *testing.T, s *stage) {
+			expect.OK(t, s.management.Delete(t.Context(), config("c", flannel)))
+		}, allRights},
+		"configs gone, one label there": {func(t *testing.T, s *stage) {
+			expect.OK(t, s.management.Delete(t.Context(), config("c", flannel)))
+			expect.OK(t, s.workload.Update(t.Context(), node(bootstrap.LabelKubeProxy)))
+		}, kubeProxies},
+		"Nodes gone, configs there": {func(t *testing.T, s *stage) {
+			expect.OK(t, s.workload.Delete(t.Context(), node("x")))
+		}, allRights},
+		"both gone": {func(t *testing.T, s *stage) {
+			expect.OK(t, s.management.Delete(t.Context(), config("c", flannel)))
+			expect.OK(t, s.workload.Delete(t.Context(), node("x")))
+		}, nothing},
+	} {
+		for _, restarted := range []bool{false, true} {
+			s := newStage(t, config("c", flannel))
+			joined := node(bootstrap.LabelFlannel)
+			joined.Labels[bootstrap.LabelKubeProxy] = bootstrap.LabelService
+			expect.OK(t, s.workload.Create(t.Context(), joined))
+			s.after(t, 0)
+			s.during(t, keep)
+			c.begin(t, s)
+			if restarted {
+				s.restart()
+			}
+			s.during(t, unused-every)
+			expect.Same(t, name+", a moment before", allRights, s.there(t))
+			s.during(t, keep+2*every)
+			expect.Same(t, name, c.want, s.there(t))
+			s.restart()
+			s.during(t, 3*keep)
+			expect.Same(t, name+", later", c.want, s.there(t))
+		}
+	}
+}
+
+// TestNeededAgain: the ten minutes begin anew when something needed the role meanwhile, and a Node is asked for, not remembered.
+func TestNeededAgain(t *testing.T) {
+	s := newStage(t, config("c", winBridge))
+	s.after(t, 0)
+	expect.OK(t, s.management.Delete(t.Context(), config("c", winBridge)))
+	s.during(t, unused)
+	expect.OK(t, s.workload.Create(t.Context(), node(bootstrap.LabelKubeProxy)))
+	s.during(t, unused)
+	expect.Same(t, "with a Node", kubeProxies, s.there(t))
+	expect.OK(t, s.workload.Delete(t.Context(), node("x")))
+	s.during(t, unused-every)
+	expect.Same(t, "a moment before", kubeProxies, s.there(t))
+	late := config("late", winBridge)
+	expect.OK(t, s.management.Create(t.Context(), late))
+	s.Client = newStage(t).management // the cache does not know of it yet
+	s.during(t, 2*unused)
+	expect.Same(t, "with a config that the cache does not show", kubeProxies, s.there(t))
+	s.Client = s.management
+	expect.OK(t, s.management.Delete(t.Context(), late))
+	s.during(t, 3*unused)
+	expect.Same(t, "in the end", nothing, s.there(t))
+	expect.OK(t, s.management.Create(t.Context(), config("new", winBridge)))
+	s.after(t, every)
+	expect.Same(t, "a minute after a new config", kubeProxies, s.there(t))
+}
+
+// TestKept: what somebody changes or removes is put right within ten minutes, and what is right costs four reads in that time.
+func TestKept(t *testing.T) {
+	s := newStage(t, config("c", winBridge))
+	reads := []string{
+		"get ClusterRole", "get ClusterRole", "get ClusterRoleBinding", "get ClusterRoleBinding",
+	}
+	expect.Same(t, "calls at first", reads, s.after(t, 0))
+	expect.Same(t, "after that", kubeProxies, s.there(t))
+	expect.Same(t, "calls a moment before ten minutes", nothing, s.after(t, keep-1))
+	expect.Same(t, "calls after ten minutes", reads, s.after(t, 1))
+	meta := metav1.ObjectMeta{Name: string(KubeProxy)}
+	expect.OK(t, s.workload.Delete(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta}))
+	role := &rbacv1.ClusterRole{}
+	expect.OK(t, s.workload.Get(t.Context(), client.ObjectKey{Name: meta.Name}, role))
+	more := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}
+	role.Rules = append(role.Rules, more)
+	expect.OK(t, s.workload.Update(t.Context(), role))
+	s.after(t, keep)
+	expect.Same(t, "after another ten minutes", kubeProxies, s.there(t))
+	expect.OK(t, s.workload.Get(t.Context(), client.ObjectKey{Name: meta.Name}, role))
+	expect.Same(t, "rules", expect.Got(read(KubeProxy))(t).role.Rules, role.Rules)
+}
+
+// TestOfOthers: objects with our names and without our label stay as they are.
+func TestOfOthers(t *testing.T) {
+	meta := metav1.ObjectMeta{Name: string(KubeProxy)}
+	for _, configs := range [][]client.Object{nil, {config("c", winBridge)}} {
+		s := newStage(t, configs...)
+		theirs := &rbacv1.ClusterRole{ObjectMeta: meta}
+		theirs.Rules = []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/x"}}}
+		theirs.UID = "theirs"
+		expect.OK(t, s.workload.Create(t.Context(), theirs))
+		s.during(t, 3*unused)
+		expect.Same(t, "what is there", []string{"role capwin-kube-proxy"}, s.there(t))
+		found := &rbacv1.ClusterRole{}
+		expect.OK(t, s.workload.Get(t.Context(), client.ObjectKeyFromObject(theirs), found))
+		expect.Same(t, "their rules", theirs.Rules, found.Rules)
+	}
+}
+
+// TestOperatorsOwn: who gives the kubeconfig no right to write such objects may make them, with any labels. They stay for ever.
+func TestOperatorsOwn(t *testing.T) {
+	s := newStage(t, config("c", winBridge))
+	want := expect.Got(read(KubeProxy))(t)
+	want.role.Labels, want.binding.Labels = nil, nil
+	expect.OK(t, s.workload.Create(t.Context(), &want.role))
+	expect.OK(t, s.workload.Create(t.Context(), &want.binding))
+	s.after(t, 0)
+	found := &rbacv1.ClusterRole{}
+	expect.OK(t, s.workload.Get(t.Context(), client.ObjectKeyFromObject(&want.role), found))
+	expect.Same(t, "labels", 0, len(found.Labels))
+	expect.OK(t, s.management.Delete(t.Context(), config("c", winBridge)))
+	s.during(t, 3*unused)
+	expect.Same(t, "in the end", kubeProxies, s.there(t))
+}
+
+// TestNotAsked: a Cluster that is paused, being deleted, not up, or another manager's is not asked at all. One without Windows is
+// asked once.
+func TestNotAsked(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*stage, *clusterv1.Cluster)
+		want   int
+	}{
+		"no Windows":     {func(*stage, *clusterv1.Cluster) {}, 4},
+		"paused":         {func(_ *stage, c *clusterv1.Cluster) { c.Spec.Paused = new(true) }, 0},
+		"not up":         {func(_ *stage, c *clusterv1.Cluster) { c.Status.Initialization.ControlPlaneInitialized = nil }, 0},
+		"another's":      {func(s *stage, _ *clusterv1.Cluster) { s.WatchFilter = "ours" }, 0},
+		"ours, filtered": {func(s *stage, c *clusterv1.Cluster) { s.filtered(c) }, 4},
+	} {
+		s := newStage(t)
+		var found clusterv1.Cluster
+		expect.OK(t, s.management.Get(t.Context(), prod, &found))
+		c.change(s, &found)
+		expect.OK(t, s.management.Update(t.Context(), &found))
+		expect.Same(t, name, c.want, len(s.after(t, 0)))
+		expect.Same(t, name+", again", nothing, s.after(t, every))
+	}
+}
+
+func (s *stage) filtered(c *clusterv1.Cluster) {
+	s.WatchFilter = "ours"
+	c.Labels = map[string]string{clusterv1.WatchLabel: "ours"}
+}
+
+// TestFailures: what fails is tried again a minute later, and takes nothing away.
+func TestFailures(t *testing.T) {
+	boom := errors.New("boom")
+	for _, call := range []string{
+		"get ClusterRole", "get ClusterRoleBinding", "list NodeList", "delete ClusterRole", "delete ClusterRoleBinding",
+	} {
+		s := newStage(t, config("c", winBridge))
+		s.after(t, 0)
+		expect.OK(t, s.management.Delete(t.Context(), config("c", winBridge)))
+		s.during(t, unused)
+		s.fail = func(now string) error {
+			if now == call {
+				return boom
+			}
+			return nil
+		}
+		s.during(t, 2*unused)
+		if len(s.there(t)) == 0 {
+			t.Errorf("%s fails, and all is gone", call)
+		}
+		s.fail = nil
+		s.during(t, unused+2*every)
+		expect.Same(t, call, nothing, s.there(t))
+	}
+	s := newStage(t, config("c", winBridge))
+	s.unreachable = &workload.UnreachableError{Why: "is away"}
+	s.after(t, 0)
+	expect.Same(t, "out of reach", nothing, s.there(t))
+	s.unreachable = nil
+	s.after(t, every)
+	expect.Same(t, "a minute later", kubeProxies, s.there(t))
+}
+
+// TestUnreadableManagement: without the Clusters or the configs nothing is done.
+func TestUnreadableManagement(t *testing.T) {
+	s := newStage(t, config("c", winBridge))
+	s.Client = lacking{s.management}
+	expect.Says(t, "look", s.Look(t.Context()), "list clusters: ")
+	expect.Same(t, "calls", 0, len(s.calls))
+}
+
+// lacking lists nothing.
+type lacking struct{ client.Client }
+
+// List implements client.Reader.
+func (lacking) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return apierrors.NewServiceUnavailable("x")
+}
+
+// TestStart looks every minute, until the end.
+func TestStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, config("c", winBridge))
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- s.Start(ctx) }()
+		<-time.NewTimer(every + time.Second).C
+		cancel()
+		expect.OK(t, <-over)
+		expect.Same(t, "after a minute", kubeProxies, s.there(t))
+	})
+}
