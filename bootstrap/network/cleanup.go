@@ -23,8 +23,9 @@ var (
 		`C:\k\SourceVip.json`, `C:\k\SourceVipRequest.json`, subnetFile,
 		step.CNIState + `\flannel`, cniState,
 	}
-	// stalePatterns are the state of azure-vnet, with the locks on it, and of kube-proxy. It writes to the folder in which it runs, which under
-	// containerd is that of services (Azure/AgentBaker, staging/cse/windows: containerd issue 4928), and once was C:\k.
+	// stalePatterns are the state of azure-vnet, with the locks on it. It writes to the folder in which it runs, which under
+	// containerd is that of services (Azure/AgentBaker, staging/cse/windows: containerd issue 4928), and once was C:\k. The last
+	// one is the source VIP of kube-proxy's images.
 	stalePatterns = []string{
 		step.ServicesFolder + `\azure-vnet*.json`, step.ServicesFolder + `\azure-vnet*.lock`,
 		step.ProgramsDirectory + `\azure-vnet*.json`, step.ProgramsDirectory + `\azure-vnet*.lock`,

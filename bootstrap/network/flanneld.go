@@ -7,8 +7,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// flanneld as a Windows service of the node: upstream publishes the program for Windows, but no image and no manifest. It does not
-// know Windows' services (flannel-io/flannel cdf76059 imports no svc of golang.org/x/sys/windows), so nssm.exe runs it.
+// flanneld as a Windows service of the node: upstream publishes the program for Windows, but no image and no manifest. It does
+// not know Windows' services (flannel-io/flannel cdf76059 imports no svc of golang.org/x/sys/windows), so nssm.exe runs it.
 
 const (
 	flanneldService    = "flanneld"
@@ -92,8 +92,8 @@ func parameterStep(name string) plan.Common {
 	return plan.Common{Name: "flanneld-" + name, Reason: step.ReasonNodeServiceFailed}
 }
 
-// startFlanneld is behind the join, because flanneld reads the Node's pod CIDR. The vSwitch that it makes drops what belongs to the
-// adapter; flanneld then finds no API server, ends, and nssm.exe starts it until it does.
+// startFlanneld is behind the join, because flanneld reads the Node's pod CIDR. The vSwitch that it makes drops what belongs to
+// the adapter; flanneld then finds no API server, ends, and nssm.exe starts it until it does.
 func (net *Network) startFlanneld() []plan.Step {
 	if !net.flanneld {
 		return nil

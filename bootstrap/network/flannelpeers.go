@@ -50,7 +50,7 @@ func wantedBackend(spec bootstrapv1.Network) backend {
 	if spec.Mode != bootstrapv1.NetworkOverlay {
 		return backend{Type: "host-gw"}
 	}
-	return backend{Type: "vxlan", VNI: vniOf(spec), Port: defaultVXLANPort}
+	return backend{Type: "vxlan", VNI: vniOf(spec), Port: vxlanNumber}
 }
 
 // String is in the words of net-conf.json.

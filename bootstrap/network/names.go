@@ -45,11 +45,12 @@ func (net *Network) named() Adapters {
 // factAdapter is the name that Windows gave to the adapter of the vSwitch.
 const factAdapter = "adapter"
 
-// nameAdapters gives the adapters the names of the spec, so that one name of an adapter is right for all machines of a pool. Where
-// the spec lists none, that of the vSwitch's adapter becomes a fact: HNS takes any free adapter if none is named. This comes before
-// the vSwitch, which takes over the adapter's name. No CNI looks for a name of Windows' own: Flannel takes the interface that it is
-// told, Calico the one of VXLAN_ADAPTER or the first (projectcalico/calico 87c15906, node-service.ps1), Antrea the adapter of the
-// node's IP (pkg/agent/agent_windows.go), azure-vnet the one of the subnet (azure-container-networking, cni/network/network.go).
+// nameAdapters gives the adapters the names of the spec, so that one name of an adapter is right for all machines of a pool.
+// Where the spec lists none, that of the vSwitch's adapter becomes a fact: HNS takes any free adapter if none is named. This
+// comes before the vSwitch, which takes over the adapter's name. No CNI looks for a name of Windows' own: Flannel takes the
+// interface that it is told, Calico the one of VXLAN_ADAPTER or the first (projectcalico/calico 87c15906, node-service.ps1),
+// Antrea the adapter of the node's IP (pkg/agent/agent_windows.go), azure-vnet the one of the subnet (azure-container-networking,
+// cni/network/network.go).
 func (net *Network) nameAdapters() []plan.Step {
 	var steps []plan.Step
 	for _, a := range net.named() {

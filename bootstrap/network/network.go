@@ -137,8 +137,8 @@ func optional(steps []plan.Step) []plan.Step {
 	return steps
 }
 
-// externalRequest is a network with addresses that are never used: it exists for its vSwitch. They are of the shared address space
-// (RFC 6598), because a cluster's pods may have those of 192.168.0.0/16.
+// externalRequest is a network with addresses that are never used: it exists for its vSwitch. They are of the shared address
+// space (RFC 6598), because a cluster's pods may have those of 192.168.0.0/16.
 func (net *Network) externalRequest() plan.Tree {
 	subnet := map[string]any{"AddressPrefix": "100.64.255.252/30", "GatewayAddress": "100.64.255.253"}
 	if net.overlay() {

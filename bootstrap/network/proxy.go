@@ -25,8 +25,8 @@ func (net *Network) kubeProxy() []plan.Step {
 	return append(net.proxyProgram(), service(proxyService, net.proxyCommand(), "kubelet")...)
 }
 
-// proxyProgram must be there before the node joins, and of the Machine's minor version: kube-proxy may be older than the API server
-// by three, but which of its settings it knows follows from that version.
+// proxyProgram must be there before the node joins, and of the Machine's minor version: kube-proxy may be older than the API
+// server by three, but which of its settings it knows follows from that version.
 func (net *Network) proxyProgram() []plan.Step {
 	wanted := fmt.Sprintf("1.%d", net.minor)
 	return []plan.Step{
@@ -53,8 +53,8 @@ func (net *Network) proxyCommand() []string {
 	return append(command, step.KubeProxyProgram, "--windows-service", "--config="+step.KubeProxyFile)
 }
 
-// startProxy waits for what kube-proxy would exit without or run wrong: the pods' network and, where the CNI makes it, the endpoint
-// whose address is the source VIP (projectcalico/calico 87c15906, cni-plugin/pkg/dataplane/windows: NETWORK_ep).
+// startProxy waits for what kube-proxy would exit without or run wrong: the pods' network and, where the CNI makes it, the
+// endpoint whose address is the source VIP (projectcalico/calico 87c15906, cni-plugin/pkg/dataplane/windows: NETWORK_ep).
 func (net *Network) startProxy() []plan.Step {
 	if !net.proxied {
 		return nil
@@ -96,7 +96,7 @@ func (net *Network) proxyConfig() plan.Tree {
 		"metricsBindAddress": "127.0.0.1:10249",
 		"winkernel":          winkernel,
 	}
-	if len(net.pods) > 0 { // of AzureCNI and Calico they may not be known; without them kube-proxy for Windows only says so in its log
+	if len(net.pods) > 0 { // with AzureCNI and Calico they may not be known, of which kube-proxy only complains
 		config["clusterCIDR"] = net.pods.String()
 	}
 	// kube-proxy exits at enableDSR if the gate is off. The gate is named only then, because later versions no longer

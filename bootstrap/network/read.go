@@ -124,8 +124,8 @@ type reading struct {
 
 func (net reading) all() error {
 	for _, read := range []func() error{
-		net.checkCloud, net.checkFields, net.checkKubeProxy, net.checkFlannel, net.checkNames, net.readInterface, net.readClusterNetwork,
-		net.checkFamilies, net.checkRanges, net.readExceptions, net.readDNS, net.readPorts, net.readFirewall,
+		net.checkCloud, net.checkFields, net.checkKubeProxy, net.checkFlannel, net.checkNames, net.readInterface,
+		net.readClusterNetwork, net.checkFamilies, net.checkRanges, net.readExceptions, net.readDNS, net.readPorts, net.readFirewall,
 		net.checkKubeletStart, net.writeTexts,
 	} {
 		if err := read(); err != nil {

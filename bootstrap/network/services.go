@@ -38,8 +38,8 @@ func serviceState(name, state string) plan.Step {
 	}
 }
 
-// copyOfKubeconfig is for programs that read it from a folder of their own. It names the file with the kubelet's certificate, which
-// the kubelet renews.
+// copyOfKubeconfig is for programs that read it from a folder of their own. It names the file with the kubelet's certificate,
+// which the kubelet renews.
 func copyOfKubeconfig(name, path string) plan.Step {
 	return &plan.Run{
 		Common: plan.Common{Name: name, Reason: step.ReasonNodeFilesFailed, TimeoutSeconds: 60, Attempts: 3},

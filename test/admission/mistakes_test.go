@@ -197,7 +197,7 @@ var mistakes = map[string][]mistake{
 		{"spec.custom.files[].path", `"C:\\a.txt\n"`, `C:\a.txt`, "must be a full path on drive C:"},
 		{"spec.custom.files[].path", `'"C:\a.txt"'`, `C:\a.txt`, "must be a full path on drive C:"},
 		{"spec.custom.files[].path", `C:\Program Files\containerd\config.toml`, `C:\a`, "reserved for the bootstrap and the programs"},
-		{"spec.custom.files[].path", `c:\VAR\lib\kube-proxy\config.conf`, `C:\a`, "reserved for the bootstrap and the programs"},
+		{"spec.custom.files[].path", `c:\ETC\kube-proxy\config.conf`, `C:\a`, "reserved for the bootstrap and the programs"},
 		{"spec.custom.files[].path", `C:\etc\cni\net.d\10-flannel.conf`, `C:\a`, "reserved for the bootstrap and the programs"},
 		{"spec.custom.files[].path", `C:\k\kubelet.exe`, `C:\k\app.exe`, "reserved for the bootstrap and the programs"},
 		{"spec.custom.files[].path", `C:\run`, `C:\run.txt`, "reserved for the bootstrap and the programs"},

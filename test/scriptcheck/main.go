@@ -17,7 +17,7 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "f4a7d1947df065b37f7f4f5f167b70df70a0dfbcae3cef57be9ec0acc087410a",
+	"the packed agent":                 "e76441b87a600f00f8f087faea10f2b36ed47afb569c1f419050201a71e90c26",
 	"bootstrap/scripts/loader.ps1":     "69d585c14bac61b9611a3ae2b8a5cb082fad913672d0851c5c6cf3d8863318e6",
 	"bootstrap/windows/datadrive.ps1":  "922f77fe788fff42619ee523b39c64e267505d9fae8bbb31594ee90d903146b7",
 	"bootstrap/windows/gmsaplugin.ps1": "6a6d9fb8192fcf7d56e87a5a6c962362cbdb413e5ca82c2b6a3c3907894011ff",

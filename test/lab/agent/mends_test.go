@@ -35,12 +35,12 @@ var mends = []struct {
 	},
 	{
 		name: "Calico's vSwitch drops what pools have given", golden: "network-overlay-calico-static", daemon: cni.Calico("Overlay"),
-		without: dropped("-behind-cni"), wrong: cutOff, symptom: "vEthernet (Ethernet0 2) has routes [] and name servers []",
+		without: dropped("-behind-cni"), wrong: cutOff, symptom: "vEthernet (node) has routes [] and name servers []",
 	},
 	{
 		name: "also at each later start", golden: "network-overlay-calico-static", daemon: cni.Calico("Overlay"),
 		without: laterWithout("-behind-cni"), wrong: cutOff, later: true,
-		symptom: "vEthernet (Ethernet0 2) has routes [] and name servers []",
+		symptom: "vEthernet (node) has routes [] and name servers []",
 	},
 	{
 		name: "so does flannel's", golden: "network-overlay-flannel-two-adapters", daemon: cni.VXLAN,
@@ -155,12 +155,18 @@ func (s *stage) withCNI(daemon cni.Daemon) *played {
 		if strings.HasPrefix(line, kubeadmPath+" join") {
 			s.Effect("joined behind " + s.externalID())
 		}
-		if line == "sc.exe start kubelet" {
+		if line == startFlanneld || line == "sc.exe start kubelet" && !c.hasFlanneld() {
 			c.run()
 		}
 		return scripted(call)
 	}
 	return c
+}
+
+// hasFlanneld tells that the daemon is a service of the node.
+func (c *played) hasFlanneld() bool {
+	_, there, err := c.Machine.ReadRegistry(windows.ServicesKey+`\flanneld`, "ImagePath")
+	return err == nil && there
 }
 
 func (c *played) run() {
@@ -173,7 +179,7 @@ func (c *played) run() {
 // startAgain is a later start of Windows, which starts the kubelet itself unless the plan does.
 func (c *played) startAgain() {
 	c.t.Helper()
-	expect.OK(c.t, c.Machine.Boot())
+	c.bootAgain()
 	start, _, err := c.Machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "Start")
 	expect.OK(c.t, err)
 	if start.Number == 2 {
@@ -201,7 +207,7 @@ func (c *played) wrong(more func(*stage) string) string {
 
 // dropped leaves steps out, those of the bootstrap and those of every boot, by their names or the ends of them.
 func dropped(names ...string) func(*plan.Plan) {
-	return func(p *plan.Plan) { drop(p.Phases, names); drop(p.EveryBoot, names) }
+	return func(p *plan.Plan) { drop(p.Phases, names); drop(p.EveryBoot, names); drop(p.Background, names) }
 }
 
 // laterWithout leaves steps out of every boot alone.

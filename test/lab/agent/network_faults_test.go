@@ -127,6 +127,7 @@ func TestCNIDoesNotCome(t *testing.T) {
 func TestCNIProgramIsMissing(t *testing.T) {
 	t.Parallel()
 	for golden, program := range map[string]string{
+		"network-l2bridge-flannel": "flannel", "network-overlay-flannel": "win-overlay",
 		"network-l2bridge-winbridge": "win-bridge", "network-overlay-winoverlay": "host-local",
 		"network-azure-l2bridge-azurecni": "azure-vnet-ipam", "network-azure-l2bridge-dual-stack": "azure-vnet-ipamv6",
 	} {

@@ -24,7 +24,7 @@ func HostGW(m *windows.Machine) error {
 	if there, err := hasNetwork(m, "cbr0"); there || err != nil {
 		return err
 	}
-	return errors.Join(hostGW(m, "cbr0", nil, ""), runPod(m, "cbr0", nil))
+	return errors.Join(hostGW(m, "cbr0", nil, ""), runPod(m, "cbr0", nil), writeSubnet(m))
 }
 
 func hostGW(m *windows.Machine, name string, subnet map[string]any, address string) error {
@@ -55,7 +55,7 @@ func VXLAN(m *windows.Machine) error {
 		return err
 	}
 	more := map[string]any{"NetworkAdapterName": adapter, "Flags": 8}
-	return errors.Join(vxlan(m, name, more), runPod(m, name, nil))
+	return errors.Join(vxlan(m, name, more), runPod(m, name, nil), writeSubnet(m))
 }
 
 func vxlan(m *windows.Machine, name string, more map[string]any) error {
@@ -63,6 +63,12 @@ func vxlan(m *windows.Machine, name string, more map[string]any) error {
 		return err
 	}
 	return makeNetwork(m, name, "Overlay", more)
+}
+
+// writeSubnet is flanneld's last act before it goes on to watch other nodes (flannel-io/flannel cdf76059, main.go).
+func writeSubnet(m *windows.Machine) error {
+	return m.Put(`C:\run\flannel\subnet.env`, []byte("FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=10.244.3.1/24\n"+
+		"FLANNEL_MTU=1500\nFLANNEL_IPMASQ=true\n"))
 }
 
 // Calico is node-service.ps1 and the CNI of Calico (projectcalico/calico 398201cc,
