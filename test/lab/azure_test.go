@@ -58,11 +58,24 @@ func (j *joins) assertAzureModes(ctx context.Context) {
 		j.playAzure(ctx, m, fmt.Sprintf("198.51.101.%d", 10+i))
 	}
 	for _, m := range azureModes {
+		j.must(j.lab.WorkloadClient.Create(ctx, podOn(azureName(m))))
 		j.assertAzure(ctx, m, 1)
 		j.must(j.guest(azureName(m)).Restart(ctx))
 	}
 	for _, m := range azureModes {
 		j.assertAzure(ctx, m, 2)
+	}
+}
+
+// podOn is a user's pod on a node, which no cloud controller has to know.
+func podOn(node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: node},
+		Spec: corev1.PodSpec{
+			NodeSelector: map[string]string{corev1.LabelHostname: node},
+			Tolerations:  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers:   []corev1.Container{{Name: "iis", Image: "example.com/iis"}},
+		},
 	}
 }
 
@@ -124,7 +137,7 @@ func (j *joins) assertAzure(ctx context.Context, m mode, starts int) {
 	j.Helper()
 	name, start := azureName(m), strconv.Itoa(starts+rebootsOfImage)
 	wanted := []string{
-		"cni 10-azure.conflist", "endpoint pod" + start + "_azure", "kube-proxy of " + name + " in azure", "network azure of L2Bridge",
+		"cni 10-azure.conflist", "endpoint of a pod", "kube-proxy of " + name + " in azure", "network azure of L2Bridge",
 		"network ext of L2Bridge",
 		"network nat of NAT", "route 0.0.0.0/0 via 198.51.101.1", "route 168.63.129.16/32 via 198.51.101.1",
 		"route 169.254.169.254/32 via 198.51.101.1",
@@ -159,6 +172,11 @@ func (j *joins) azureEnd(name string) []string {
 		return []string{err.Error()}
 	}
 	lines := append(hnsLines(state), j.filesOf(name)...)
+	for i := range lines {
+		if strings.HasPrefix(lines[i], "endpoint pod-") {
+			lines[i] = "endpoint of a pod"
+		}
+	}
 	for _, route := range state.Routes {
 		lines = append(lines, "route "+route.To+" via "+route.Via)
 	}

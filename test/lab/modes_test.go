@@ -252,7 +252,7 @@ func (j *joins) filesOf(computer string) []string {
 		HostnameOverride string
 		Winkernel        struct{ NetworkName, SourceVip string }
 	}
-	if readJSON(filepath.Join(disk, "var", "lib", "kube-proxy", "config.conf"), &proxy) == nil {
+	if readJSON(filepath.Join(disk, "etc", "kube-proxy", "config.conf"), &proxy) == nil {
 		lines = append(lines, "kube-proxy of "+proxy.HostnameOverride+" in "+proxy.Winkernel.NetworkName)
 		if proxy.Winkernel.SourceVip != "" {
 			lines = append(lines, "kube-proxy has "+proxy.Winkernel.SourceVip)

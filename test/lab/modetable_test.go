@@ -38,6 +38,7 @@ type mode struct {
 var modes = []mode{
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, daemons: pods.NoDaemons,
+		programs:  []string{"flannel", "win-bridge", "host-local"},
 		endpoints: []string{"cbr0_ep"}, taken: ".2",
 		configuration: "10-flannel.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true,
 		booted: true,
@@ -58,6 +59,7 @@ var modes = []mode{
 	},
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, daemons: pods.NoDaemons,
+		programs:      []string{"flannel", "win-overlay", "host-local"},
 		configuration: "10-flannel.conf", ours: true, network: "flannel.4096", kind: "Overlay", proxied: true,
 		vip: true, booted: true,
 	},

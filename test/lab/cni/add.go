@@ -34,7 +34,11 @@ func Add(_ context.Context, m *windows.Machine, pod string) (string, error) {
 	}
 	address, network, err := add(m, loaded, first)
 	if err == nil {
-		err = makeEndpoint(m, pod+"_"+network, map[string]any{"IPAddress": address, "VirtualNetwork": network})
+		endpoint := map[string]any{"IPAddress": address, "VirtualNetwork": network}
+		if list, failed := azureList(m); first.Type == "azure-vnet" && failed == nil && list.Plugins[0].IPv6Mode != "" {
+			endpoint["IPv6Address"] = "fd00:10:244::9"
+		}
+		err = makeEndpoint(m, pod+"_"+network, endpoint)
 	}
 	if err != nil {
 		return "", fmt.Errorf("plugin type=%q failed (add): %w", first.Type, err)
