@@ -39,7 +39,8 @@ type Options struct {
 	BootTime time.Duration
 	// Guest changes the guest of a machine of this pool before it is switched on: its image, its world, its faults.
 	Guest func(pool string, g *guest.Simulated)
-	// WithoutLinux leaves the workload cluster without its Linux nodes; that of the control plane comes with RegisterControlPlaneNode.
+	// WithoutLinux leaves the workload cluster without its Linux nodes; that of the control plane comes with
+	// RegisterControlPlaneNode.
 	WithoutLinux bool
 	// Progress is told what is going on.
 	Progress io.Writer

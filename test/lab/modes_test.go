@@ -204,9 +204,10 @@ func (j *joins) have(machine *infrav1.WindowsMachine, node *corev1.Node) []strin
 func hnsLines(state *windows.State) []string {
 	var lines []string
 	for _, item := range state.HNS {
-		if item["kind"] == "networks" {
+		switch item["kind"] {
+		case "networks":
 			lines = append(lines, fmt.Sprintf("network %v of %v", item["Name"], item["Type"]))
-		} else {
+		case "endpoints":
 			lines = append(lines, fmt.Sprintf("endpoint %v", item["Name"]))
 		}
 	}

@@ -207,7 +207,7 @@ func podCells() []*cell {
 	return cells
 }
 
-// lateness is of a daemon; patience is how long a node waits for one before the test believes that it does not come.
+// lateness is of a daemon; never is of an image that no registry has.
 const (
 	lateness = 400 * time.Second
 	never    = 24 * time.Hour

@@ -306,8 +306,8 @@ func (w *podWorld) look(ctx context.Context, c *cell, start time.Time) outcome {
 	}
 	r.sentence = w.lastEvent(ctx, c)
 	for _, container := range pod.Status.ContainerStatuses {
-		running := container.State.Running
-		r.address = pod.Status.PodIP != "" && running != nil && !running.StartedAt.Before(&metav1.Time{Time: start.Truncate(time.Second)})
+		running, since := container.State.Running, &metav1.Time{Time: start.Truncate(time.Second)}
+		r.address = pod.Status.PodIP != "" && running != nil && !running.StartedAt.Before(since)
 	}
 	for _, condition := range pod.Status.Conditions {
 		if r.address && condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {

@@ -172,10 +172,12 @@ func (j *joins) ofTheNetwork() []provoked {
 		fails("kubelet", step.ReasonNodeProgramMissing, `C:\k\kube-proxy.exe of the service kube-proxy does not exist`).
 			in(func(g *guest.Simulated) { withPlugins(g); g.Without = []string{`C:\k\kube-proxy.exe`} }).
 			with(network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge)),
-		fails("kubelet", step.ReasonNodeServiceFailed, "sc.exe config kube-proxy").exits(1072).
+		fails("kubelet", step.ReasonNodeServiceFailed, "sc.exe create kube-proxy").exits(1072).
 			in(func(g *guest.Simulated) {
 				withPlugins(g)
-				g.Image = func(s *windows.State) { s.Services["kube-proxy"] = &windows.Service{State: windows.Stopped, Doomed: true} }
+				g.Image = func(s *windows.State) {
+					s.Services["kube-proxy"] = &windows.Service{State: windows.Stopped, Doomed: true}
+				}
 			}).
 			with(network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge)),
 		fails("api-server", step.ReasonAPIServerUnreachable, "unreachable network").

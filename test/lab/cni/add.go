@@ -79,7 +79,8 @@ func flannelAdd(m *windows.Machine, c *config, one plugin) (address, network str
 	return delegated(m, c.Name, conf.Delegate.Type, prefix.Masked())
 }
 
-// bridgeAdd is win-bridge.exe or win-overlay.exe with host-local.exe (containernetworking/plugins 3d27709f, plugins/main/windows).
+// bridgeAdd is win-bridge.exe or win-overlay.exe with host-local.exe (containernetworking/plugins
+// 3d27709f, plugins/main/windows).
 func bridgeAdd(m *windows.Machine, c *config, one plugin) (address, network string, err error) {
 	var conf struct {
 		IPAM struct {

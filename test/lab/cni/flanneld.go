@@ -80,7 +80,8 @@ func (f *flanneldFlags) run(ctx context.Context, call *windows.Call, connect Con
 		return fmt.Errorf("Failed to create SubnetManager: fail to create kubernetes config: %w", err) //nolint:staticcheck // its words
 	}
 	if node == "" {
-		return errors.New("Failed to create SubnetManager: env variables POD_NAME and POD_NAMESPACE must be set") //nolint:staticcheck // its words
+		//nolint:staticcheck // because flannel says it so
+		return errors.New("Failed to create SubnetManager: env variables POD_NAME and POD_NAMESPACE must be set")
 	}
 	conf, plan, err := readNetConf(m, f.netConf)
 	if err != nil {
@@ -168,7 +169,8 @@ func adapterOf(m *windows.Machine, iface string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("Failed to find any valid interface to use: error looking up interface %s", iface) //nolint:staticcheck // its words
+	//nolint:staticcheck // because flannel says it so
+	return "", fmt.Errorf("Failed to find any valid interface to use: error looking up interface %s", iface)
 }
 
 // acquireLease takes the node's pod CIDR, and tells the other nodes in annotations.

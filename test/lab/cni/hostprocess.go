@@ -130,7 +130,8 @@ func felix(ctx context.Context, _ *Container, started func()) error { return for
 // the network Calico, in a VXLAN also for its endpoint, and has its settings as flags.
 func startKubeProxy(ctx context.Context, c *Container, started func()) error {
 	if len(c.Mounts) == 0 || c.Mounts[0] != "/var/lib/kube-proxy" {
-		return fmt.Errorf("Get-Content : Cannot find path kubeconfig.conf: the mounts are %v", c.Mounts) //nolint:staticcheck // its words
+		//nolint:staticcheck // because PowerShell says it so
+		return fmt.Errorf("Get-Content : Cannot find path kubeconfig.conf: the mounts are %v", c.Mounts)
 	}
 	m, kind := c.Machine, ""
 	err := until(ctx, m, func() (good bool, err error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-// policy is what HNS knows of a Service: the network in which it changes packets, and this start of Windows.
+// write tells HNS of the Services: the network in which packets are changed, and this start of Windows.
 func write(m *windows.Machine, network string, services map[string][]string) error {
 	err := forgetServices(m)
 	for address, backends := range services {
@@ -48,7 +48,8 @@ func Reach(m *windows.Machine, pod, service string) error {
 		switch {
 		case policy["ServiceVIP"] != service || fmt.Sprint(policy["Boot"]) != fmt.Sprint(m.Boots()):
 		case policy["Network"] != network:
-			return fmt.Errorf("dial tcp %s: no answer: kube-proxy works in the network %v, the pod is in %v", service, policy["Network"], network)
+			return fmt.Errorf("dial tcp %s: no answer: kube-proxy works in the network %v, the pod is in %v",
+				service, policy["Network"], network)
 		case policy["Endpoints"] == "":
 			return fmt.Errorf("dial tcp %s: connection refused: the Service has no endpoints", service)
 		default:
