@@ -94,7 +94,7 @@ func (f *flanneldFlags) run(ctx context.Context, call *windows.Call, connect Con
 	if err != nil {
 		return err
 	}
-	prefix, err := acquireLease(ctx, client, node, f.iface, conf, plan)
+	prefix, err := f.acquireLease(ctx, client, node, conf, plan)
 	if err != nil {
 		return fmt.Errorf("failed to acquire lease: %w", err)
 	}
@@ -174,8 +174,8 @@ func adapterOf(m *windows.Machine, iface string) (string, error) {
 }
 
 // acquireLease takes the node's pod CIDR, and tells the other nodes in annotations.
-func acquireLease(
-	ctx context.Context, client kubernetes.Interface, name, address string, conf *netConf, plan *backend,
+func (f *flanneldFlags) acquireLease(
+	ctx context.Context, client kubernetes.Interface, name string, conf *netConf, plan *backend,
 ) (netip.Prefix, error) {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -191,7 +191,7 @@ func acquireLease(
 	}
 	const domain = "flannel.alpha.coreos.com/"
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{
-		domain + "backend-type": plan.Type, domain + "public-ip": address, domain + "kube-subnet-manager": "true",
+		domain + "backend-type": plan.Type, domain + "public-ip": f.iface, domain + "kube-subnet-manager": "true",
 		domain + "backend-data": fmt.Sprintf(`{"VNI":%d}`, plan.VNI),
 	}}})
 	if err == nil {
