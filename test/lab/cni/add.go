@@ -117,8 +117,13 @@ func delegated(m *windows.Machine, network, kind string, prefix netip.Prefix) (a
 	return address, network, err
 }
 
-// leases are the addresses that host-local has given, a file for each.
-func leases(network string) string { return `C:\var\lib\cni\networks\` + network }
+// leases are the addresses that host-local has given, a file for each. Calico has its own elsewhere, upstream in the API.
+func leases(network string) string {
+	if network == "Calico" {
+		return `C:\var\lib\calico\ipam`
+	}
+	return `C:\var\lib\cni\networks\` + network
+}
 
 // hostLocal gives the first free address behind the gateway's.
 func hostLocal(m *windows.Machine, network string, prefix netip.Prefix) (string, error) {
