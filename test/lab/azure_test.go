@@ -20,21 +20,21 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
 )
 
 // azureModes need Azure's own CNI. The lab has no Azure, so their nodes get what is rendered for Azure without our
 // controllers: the guest takes it as it takes vSphere's, and joins the same cluster.
 var azureModes = []mode{
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemon: cni.AzureVNet,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemons: pods.NoDaemons,
 		programs:      []string{"azure-vnet", "azure-vnet-ipam"},
 		configuration: "10-azure.conflist", network: "azure", external: "ext", kind: "L2Bridge", proxied: true,
 		booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemon: cni.AzureVNet,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemons: pods.NoDaemons,
 		programs:      []string{"azure-vnet", "azure-vnet-ipam", "azure-vnet-ipamv6"},
 		configuration: "10-azure.conflist", network: "azure", external: "ext", kind: "L2Bridge", proxied: true,
 		booted: true, dual: true,
@@ -58,11 +58,24 @@ func (j *joins) assertAzureModes(ctx context.Context) {
 		j.playAzure(ctx, m, fmt.Sprintf("198.51.101.%d", 10+i))
 	}
 	for _, m := range azureModes {
+		j.must(j.lab.WorkloadClient.Create(ctx, podOn(azureName(m))))
 		j.assertAzure(ctx, m, 1)
 		j.must(j.guest(azureName(m)).Restart(ctx))
 	}
 	for _, m := range azureModes {
 		j.assertAzure(ctx, m, 2)
+	}
+}
+
+// podOn is a user's pod on a node, which no cloud controller has to know.
+func podOn(node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: node},
+		Spec: corev1.PodSpec{
+			NodeSelector: map[string]string{corev1.LabelHostname: node},
+			Tolerations:  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers:   []corev1.Container{{Name: "iis", Image: "example.com/iis"}},
+		},
 	}
 }
 
@@ -80,7 +93,7 @@ func (j *joins) playAzure(ctx context.Context, m mode, address string) {
 	name := azureName(m)
 	rendered, err := bootstrap.Render(j.azureInput(ctx, m, name))
 	j.must(err)
-	g := &guest.Simulated{Dir: filepath.Join(j.lab.GuestsDir(), name), Address: address, CNI: m.daemon}
+	g := &guest.Simulated{Dir: filepath.Join(j.lab.GuestsDir(), name), Address: address}
 	leftovers(g)
 	bring(g, m.programs...)
 	j.guests.Store(name, g)
@@ -124,7 +137,7 @@ func (j *joins) assertAzure(ctx context.Context, m mode, starts int) {
 	j.Helper()
 	name, start := azureName(m), strconv.Itoa(starts+rebootsOfImage)
 	wanted := []string{
-		"cni 10-azure.conflist", "endpoint pod" + start + "_azure", "kube-proxy of " + name + " in azure", "network azure of L2Bridge",
+		"cni 10-azure.conflist", "endpoint of a pod", "kube-proxy of " + name + " in azure", "network azure of L2Bridge",
 		"network ext of L2Bridge",
 		"network nat of NAT", "route 0.0.0.0/0 via 198.51.101.1", "route 168.63.129.16/32 via 198.51.101.1",
 		"route 169.254.169.254/32 via 198.51.101.1",
@@ -159,6 +172,11 @@ func (j *joins) azureEnd(name string) []string {
 		return []string{err.Error()}
 	}
 	lines := append(hnsLines(state), j.filesOf(name)...)
+	for i := range lines {
+		if strings.HasPrefix(lines[i], "endpoint pod-") {
+			lines[i] = "endpoint of a pod"
+		}
+	}
 	for _, route := range state.Routes {
 		lines = append(lines, "route "+route.To+" via "+route.Via)
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -25,6 +26,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
@@ -37,7 +39,8 @@ type Options struct {
 	BootTime time.Duration
 	// Guest changes the guest of a machine of this pool before it is switched on: its image, its world, its faults.
 	Guest func(pool string, g *guest.Simulated)
-	// WithoutLinux leaves the workload cluster without its Linux node until RegisterControlPlaneNode.
+	// WithoutLinux leaves the workload cluster without its Linux nodes; that of the control plane comes with
+	// RegisterControlPlaneNode.
 	WithoutLinux bool
 	// Progress is told what is going on.
 	Progress io.Writer
@@ -179,8 +182,12 @@ func (l *Lab) connect(ctx context.Context) error {
 	if l.WorkloadClient, err = client.New(l.Workload.Config, client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("connect to workload cluster: %w", err)
 	}
+	stopLinux, err := l.runPods(ctx)
+	if err != nil {
+		return err
+	}
 	stopController, stopGuests := l.runCloudController(), l.runGuests()
-	l.stopGuests = func() { stopController(); stopGuests() }
+	l.stopGuests = func() { stopController(); stopGuests(); stopLinux() }
 	cluster, identity, secret, err := l.azureCluster()
 	if err != nil {
 		return err
@@ -190,6 +197,30 @@ func (l *Lab) connect(ctx context.Context) error {
 	}
 	join := servers.JoinOptions{Namespace: Namespace, Name: ClusterName, Initialized: true, Infrastructure: cluster}
 	return servers.JoinAsCluster(ctx, l.Management, l.Workload, join)
+}
+
+// runPods gives the workload cluster the DaemonSets of its users, and runs the pods of its Linux nodes until stop.
+func (l *Lab) runPods(ctx context.Context) (stop func(), err error) {
+	w := l.Workload
+	if err := (pods.Cluster{Config: w.Config, Host: w.Host, Port: w.Port, Version: w.Version}).Apply(ctx); err != nil {
+		return nil, err
+	}
+	if l.options.WithoutLinux {
+		return func() {}, nil
+	}
+	api, err := kubernetes.NewForConfig(w.Config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to workload cluster: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if err := pods.RunLinux(ctx, api, w.Version, servers.ControlPlaneNode); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(l.options.Progress, "the Linux nodes end: %v\n", err)
+		}
+	}()
+	return func() { cancel(); <-over }, nil
 }
 
 func (l *Lab) step(what string, begin time.Time) {

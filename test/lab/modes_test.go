@@ -57,7 +57,6 @@ func (j *joins) modePools() []lab.Pool {
 		j.worlds[m.pool()] = func(g *guest.Simulated) {
 			leftovers(g)
 			bring(g, m.programs...)
-			g.CNI = m.daemon
 		}
 	}
 	return pools
@@ -144,13 +143,6 @@ func (m mode) wanted(machine *infrav1.WindowsMachine, node *corev1.Node) []strin
 		lines = append(lines, "network azure of Overlay", "endpoint 0123-eth0", "cni 10-azure.conflist", "stale SourceVip.json",
 			"stale azure-vnet.json")
 	}
-	if m.pods {
-		boots := "2"
-		if m.booted {
-			boots = node.Status.NodeInfo.BootID
-		}
-		lines = append(lines, "endpoint pod"+boots+"_"+m.network)
-	}
 	for _, endpoint := range m.endpoints {
 		lines = append(lines, "endpoint "+endpoint)
 	}
@@ -212,9 +204,10 @@ func (j *joins) have(machine *infrav1.WindowsMachine, node *corev1.Node) []strin
 func hnsLines(state *windows.State) []string {
 	var lines []string
 	for _, item := range state.HNS {
-		if item["kind"] == "networks" {
+		switch item["kind"] {
+		case "networks":
 			lines = append(lines, fmt.Sprintf("network %v of %v", item["Name"], item["Type"]))
-		} else {
+		case "endpoints":
 			lines = append(lines, fmt.Sprintf("endpoint %v", item["Name"]))
 		}
 	}
@@ -260,7 +253,7 @@ func (j *joins) filesOf(computer string) []string {
 		HostnameOverride string
 		Winkernel        struct{ NetworkName, SourceVip string }
 	}
-	if readJSON(filepath.Join(disk, "var", "lib", "kube-proxy", "config.conf"), &proxy) == nil {
+	if readJSON(filepath.Join(disk, "etc", "kube-proxy", "config.conf"), &proxy) == nil {
 		lines = append(lines, "kube-proxy of "+proxy.HostnameOverride+" in "+proxy.Winkernel.NetworkName)
 		if proxy.Winkernel.SourceVip != "" {
 			lines = append(lines, "kube-proxy has "+proxy.Winkernel.SourceVip)

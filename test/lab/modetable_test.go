@@ -5,14 +5,15 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
 )
 
 // mode is a network mode with its CNI, and what is there of both when a node has joined.
 type mode struct {
 	mode bootstrapv1.NetworkMode
 	cni  bootstrapv1.CNI
-	// daemon is what the DaemonSet of the CNI does on the node, programs are those that the image must have.
-	daemon   cni.Daemon
+	// daemons is the label by which the node asks for DaemonSets, programs are those that the image must have.
+	daemons  string
 	programs []string
 	// configuration is the file that containerd finds, and ours tells that the plan has written it.
 	configuration string
@@ -23,8 +24,6 @@ type mode struct {
 	endpoints                       []string
 	// taken is the last number of an address that host-local must not assign.
 	taken string
-	// pods tells that the daemon runs one.
-	pods bool
 	// proxied modes have kube-proxy's configuration, those with a vip an address for it.
 	proxied, vip bool
 	// booted modes are put in order at every boot. dual: the pods have IPv6 as well.
@@ -38,46 +37,49 @@ type mode struct {
 // modes are all that vSphere carries.
 var modes = []mode{
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, daemon: cni.HostGW, pods: true,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, daemons: pods.NoDaemons,
+		programs:  []string{"flannel", "win-bridge", "host-local"},
 		endpoints: []string{"cbr0_ep"}, taken: ".2",
 		configuration: "10-flannel.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true,
 		booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemon: cni.Calico("L2Bridge"), pods: true,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemons: pods.CalicoBGP,
 		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "L2Bridge", proxied: true, booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemon: cni.Calico("L2Bridge"), pods: true, pooled: true,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemons: pods.CalicoBGP, pooled: true,
 		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "L2Bridge", proxied: true, booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, daemon: cni.Nothing,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, daemons: pods.NoDaemons,
 		programs:      []string{"win-bridge", "host-local"},
 		configuration: "10-win-bridge.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true,
 		booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, daemon: cni.VXLAN, pods: true,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, daemons: pods.NoDaemons,
+		programs:      []string{"flannel", "win-overlay", "host-local"},
 		configuration: "10-flannel.conf", ours: true, network: "flannel.4096", kind: "Overlay", proxied: true,
 		vip: true, booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, daemon: cni.Calico("Overlay"), pods: true,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, daemons: pods.CalicoVXLAN,
 		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "Overlay", booted: true,
+		endpoints: []string{"Calico_ep"},
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, daemon: cni.Nothing,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, daemons: pods.NoDaemons,
 		programs:      []string{"win-overlay", "host-local"},
 		configuration: "10-win-overlay.conf", ours: true, network: "vxlan0", external: "External", kind: "Overlay", proxied: true,
 		vip: true, booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, daemon: cni.Antrea, pods: true,
+		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, daemons: pods.Antrea,
 		configuration: "10-antrea.conflist", network: "antrea-hnsnetwork", kind: "Transparent", booted: true,
 	},
-	{mode: bootstrapv1.NetworkTransparent, daemon: cni.Nobody, configuration: "10-own.conf", stale: true},
-	{mode: bootstrapv1.NetworkNone, daemon: cni.Nobody, configuration: "10-own.conf", stale: true},
+	{mode: bootstrapv1.NetworkTransparent, configuration: cni.LabConf, stale: true},
+	{mode: bootstrapv1.NetworkNone, configuration: cni.LabConf, stale: true},
 }
 
 func (m mode) pool() string {
@@ -101,6 +103,9 @@ func (mode) adapter() string { return "node" }
 
 func (m mode) config() *bootstrapv1.WindowsBootstrapConfigSpec {
 	config := network(m.mode, m.cni)
+	if m.daemons != "" {
+		config.Node.Labels = map[string]bootstrapv1.LabelValue{pods.Daemons: bootstrapv1.LabelValue(m.daemons)}
+	}
 	if m.proxied {
 		config.Network.KubeProxy.Run = bootstrapv1.KubeProxyService
 	}

@@ -164,12 +164,22 @@ func (j *joins) ofTheNetwork() []provoked {
 		fails("verify", step.ReasonPodCIDRMissing, "has no IPv4 pod CIDR of size /24").
 			in(func(g *guest.Simulated) {
 				running("kubectl.exe", "--kubeconfig", withoutPodCIDRs)(g)
-				g.Files = map[string]string{}
-				bring(g, "win-bridge", "host-local")
+				withPlugins(g)
 			}).
 			with(network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge)),
 		fails("kubelet", step.ReasonCNIProgramMissing, `C:\opt\cni\bin\win-overlay.exe of WinOverlay does not exist`).
 			with(network(bootstrapv1.NetworkOverlay, bootstrapv1.CNIWinOverlay)),
+		fails("kubelet", step.ReasonNodeProgramMissing, `C:\k\kube-proxy.exe of the service kube-proxy does not exist`).
+			in(func(g *guest.Simulated) { withPlugins(g); g.Without = []string{`C:\k\kube-proxy.exe`} }).
+			with(network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge)),
+		fails("kubelet", step.ReasonNodeServiceFailed, "sc.exe create kube-proxy").exits(1072).
+			in(func(g *guest.Simulated) {
+				withPlugins(g)
+				g.Image = func(s *windows.State) {
+					s.Services["kube-proxy"] = &windows.Service{State: windows.Stopped, Doomed: true}
+				}
+			}).
+			with(network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge)),
 		fails("api-server", step.ReasonAPIServerUnreachable, "unreachable network").
 			in(faulty(guest.Faults{Unreachable: true})),
 		fails("api-server", step.ReasonAPIServerCAMismatch, "another CA").
@@ -177,6 +187,12 @@ func (j *joins) ofTheNetwork() []provoked {
 		fails("api-server", step.ReasonClockWrong, "s behind the API server's").called("-date").
 			in(faulty(guest.Faults{Ahead: -20 * 365 * 24 * time.Hour})),
 	}
+}
+
+// withPlugins is an image with the programs of WinBridge.
+func withPlugins(g *guest.Simulated) {
+	g.Files = map[string]string{}
+	bring(g, "win-bridge", "host-local")
 }
 
 // ofTheJoin: what kubeadm and the kubelet say.

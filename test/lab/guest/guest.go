@@ -59,20 +59,26 @@ type Simulated struct {
 	CloudbaseInit string
 	// Programs are added to the image, or take the place of those it has: path on the disk and what it does.
 	Programs map[string]windows.Program
+	// Without are programs that the image lacks, by their paths.
+	Without []string
 	// Updated is when the image got its last update of Windows; now, if it is zero.
 	Updated time.Time
 	// Files are on the disk of the image, by their paths.
 	Files map[string]string
 	// Image changes the rest of the image.
 	Image func(s *windows.State)
-	// CNI is what the DaemonSet of the cluster's CNI does once the kubelet runs; nil writes a configuration where there is none.
-	CNI func(m *windows.Machine) error
+	// Pulls are how long images take to come, by a part of their names.
+	Pulls map[string]time.Duration
+	// Clock is the machine's; one of Speed if it is nil.
+	Clock windows.Clock
 	// Domain is that of Active Directory which the guest's network knows.
 	Domain Domain
 	// Speed is how many seconds pass in the guest in one of the host; 0 is 1.
 	Speed  int
 	Faults Faults
 
+	// images are those that were pulled.
+	images  sync.Map
 	once    sync.Once
 	reboots chan struct{}
 }
@@ -131,7 +137,10 @@ func (g *Simulated) Boot(ctx context.Context, vm VM) error {
 	if err != nil {
 		return err
 	}
-	if g.Speed > 1 {
+	switch {
+	case g.Clock != nil:
+		machine.Clock = g.Clock
+	case g.Speed > 1:
 		machine.Clock = windows.NewFastClock(g.Speed)
 	}
 	p := &power{guest: g, vm: vm, machine: machine, hardware: hardware, readdressed: make(chan struct{}, 1)}

@@ -7,9 +7,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -20,6 +22,9 @@ const (
 	kubeadmPath    = `C:\k\kubeadm.exe`
 	kubeletPath    = `C:\k\kubelet.exe`
 	logRunnerPath  = `C:\k\kube-log-runner.exe`
+	kubeProxyPath  = `C:\k\kube-proxy.exe`
+	flanneldPath   = `C:\k\flanneld.exe`
+	nssmPath       = `C:\k\nssm.exe`
 	kubectlPath    = `C:\k\kubectl.exe`
 	ctrPath        = `C:\Program Files\containerd\ctr.exe`
 	powershellPath = `C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe`
@@ -38,8 +43,10 @@ func (p *power) install() error {
 	p.spoilWorld()
 	programs := map[string]windows.Program{
 		rpctoolPath: p.rpctool, toolboxPath: toolbox, containerdPath: containerd, kubeadmPath: p.kubeadm, kubeletPath: p.kubelet,
+		kubeProxyPath: cni.KubeProxy(p.guest.version(), p.watcher), flanneldPath: cni.Flanneld(p.watcher), nssmPath: cni.NSSM,
 		logRunnerPath: p.logRunner, kubectlPath: p.kubectl, ctrPath: p.ctr, powershellPath: p.powershell,
 	}
+	maps.DeleteFunc(programs, func(path string, _ windows.Program) bool { return slices.Contains(p.guest.Without, path) })
 	programs[imagesPath] = images(programs[imagesPath])
 	maps.Copy(programs, p.guest.Programs)
 	for path, program := range programs {

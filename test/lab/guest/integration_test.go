@@ -23,6 +23,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -52,6 +53,7 @@ func startCluster(t *testing.T) *cluster {
 		servers.WorkloadOptions{Binaries: binaries, Dir: filepath.Join(t.TempDir(), "workload"), WithoutNode: true}))(t)
 	t.Cleanup(func() { _ = w.Stop() })
 	client := expect.Got(kubernetes.NewForConfig(w.Config))(t)
+	expect.OK(t, pods.Cluster{Config: w.Config, Host: w.Host, Port: w.Port, Version: w.Version}.Apply(t.Context()))
 	secrets, err := client.CoreV1().Secrets("kube-system").List(t.Context(),
 		metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)})
 	if err != nil || len(secrets.Items) == 0 {

@@ -129,6 +129,15 @@ func (n *node) client(path string) (kubernetes.Interface, error) {
 
 // client is how a program speaks to the cluster of a kubeconfig.
 func (p *power) client(path, program string) (kubernetes.Interface, error) {
+	return p.dial(path, program, 10*time.Second)
+}
+
+// watcher is a client that may ask for as long as it likes.
+func (p *power) watcher(path, program string) (kubernetes.Interface, error) {
+	return p.dial(path, program, 0)
+}
+
+func (p *power) dial(path, program string, limit time.Duration) (kubernetes.Interface, error) {
 	found, err := embedCertificate(p.machine, path)
 	if err != nil {
 		return nil, fmt.Errorf("unable to load kubeconfig: %w", err)
@@ -137,7 +146,7 @@ func (p *power) client(path, program string) (kubernetes.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unable to load kubeconfig: %w", err)
 	}
-	return connect(p.machine, config, p.guest.Faults.dialer(program))
+	return connectFor(p.machine, config, p.guest.Faults.dialer(program), limit)
 }
 
 // readKubeconfig reads one from the disk of the machine.

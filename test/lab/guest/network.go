@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -42,9 +41,16 @@ func refuse(reason error) func(context.Context, string, string) (net.Conn, error
 	}
 }
 
-// connect makes a client that has the network of the guest, and takes certificates for valid by its time.
 func connect(
 	m *windows.Machine, config *rest.Config, dial func(context.Context, string, string) (net.Conn, error),
+) (kubernetes.Interface, error) {
+	return connectFor(m, config, dial, 10*time.Second)
+}
+
+// connectFor makes a client that has the network of the guest, and takes certificates for valid by its time. One that watches
+// has no time limit.
+func connectFor(
+	m *windows.Machine, config *rest.Config, dial func(context.Context, string, string) (net.Conn, error), limit time.Duration,
 ) (kubernetes.Interface, error) {
 	secured, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -54,24 +60,9 @@ func connect(
 		secured.Time = m.Time
 	}
 	transport, err := rest.HTTPWrappersForConfig(config,
-		&http.Transport{DialContext: dial, TLSClientConfig: secured, IdleConnTimeout: time.Minute})
+		&http.Transport{DialContext: dial, TLSClientConfig: secured, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true})
 	if err != nil {
 		return nil, err
 	}
-	return kubernetes.NewForConfigAndClient(config, &http.Client{Transport: transport, Timeout: 10 * time.Second})
-}
-
-func (g *Simulated) cni() func(*windows.Machine) error {
-	if g.CNI != nil {
-		return g.CNI
-	}
-	return anyCNI
-}
-
-// anyCNI is that of a cluster whose CNI is not known.
-func anyCNI(m *windows.Machine) error {
-	if cni.NotReady(m) == "" {
-		return nil
-	}
-	return m.Put(cni.Folder+`\50-lab.conf`, []byte(`{"cniVersion":"0.3.0","name":"lab","type":"lab"}`))
+	return kubernetes.NewForConfigAndClient(config, &http.Client{Transport: transport, Timeout: limit})
 }

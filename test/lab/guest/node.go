@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,14 +42,20 @@ func (n *node) live(ctx context.Context, client kubernetes.Interface) error {
 			return err
 		}
 	}
+	own, end := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer end()
+	work.Go(func() {
+		if err := n.runPods(own); err != nil {
+			n.call.Fail("E0101 failed to run pods: %v", err)
+		}
+	})
 	beat := time.Duration(n.config.NodeLeaseDurationSeconds) * time.Second / 4
 	every := cmp.Or(n.config.NodeStatusReportFrequency.Duration, 5*time.Minute)
-	var renewed, reported, again time.Time
-	for told, failing := "", true; ; {
+	var renewed, reported time.Time
+	for told := ""; ; {
 		now := clock.Now()
-		if failing && !now.Before(again) {
-			failing, again = !n.startCNI(), now.Add(podBackOff)
-		}
 		if wanted := n.readiness().Reason; told != wanted || now.Sub(reported) >= every {
 			if n.report(ctx, client) == nil {
 				told, reported = wanted, now
@@ -64,18 +71,6 @@ func (n *node) live(ctx context.Context, client kubernetes.Interface) error {
 			return err
 		}
 	}
-}
-
-// podBackOff is after which time a kubelet first starts a pod again that has failed; later it waits longer.
-const podBackOff = 10 * time.Second
-
-// startCNI starts the pod of the CNI, and says whether it runs.
-func (n *node) startCNI() bool {
-	err := n.power.guest.cni()(n.call.Machine)
-	if err != nil {
-		n.call.Fail("E0101 the pod of the CNI fails: %v", err)
-	}
-	return err == nil
 }
 
 // register creates the Node, or takes the one that is there.

@@ -42,21 +42,56 @@ func (RealClock) WithTimeout(ctx context.Context, d time.Duration) (context.Cont
 type FastClock struct {
 	start time.Time
 	times int64
+
+	mu    sync.Mutex
+	ahead time.Duration
+	moved chan struct{}
 }
 
 // NewFastClock starts now.
 func NewFastClock(times int) *FastClock {
-	return &FastClock{start: time.Now(), times: int64(times)}
+	return &FastClock{start: time.Now(), times: int64(times), moved: make(chan struct{})}
 }
 
 // Now is part of Clock.
 func (c *FastClock) Now() time.Time {
-	return c.start.Add(time.Duration(time.Since(c.start).Nanoseconds() * c.times))
+	now, _ := c.look()
+	return now
+}
+
+func (c *FastClock) look() (now time.Time, moved <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.start.Add(c.ahead + time.Duration(time.Since(c.start).Nanoseconds()*c.times)), c.moved
+}
+
+// Skip moves the clock: those who sleep wake when their time has come. Time limits of what runs stay as they are.
+func (c *FastClock) Skip(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead += d
+	close(c.moved)
+	c.moved = make(chan struct{})
 }
 
 // Sleep is part of Clock.
 func (c *FastClock) Sleep(ctx context.Context, d time.Duration) error {
-	return RealClock{}.Sleep(ctx, c.ofHost(d))
+	end := c.Now().Add(d)
+	for {
+		now, moved := c.look()
+		if !now.Before(end) {
+			return ctx.Err()
+		}
+		timer := time.NewTimer(c.ofHost(end.Sub(now)))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-moved:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
 }
 
 // WithTimeout is part of Clock.
@@ -65,7 +100,7 @@ func (c *FastClock) WithTimeout(ctx context.Context, d time.Duration) (context.C
 }
 
 func (c *FastClock) ofHost(d time.Duration) time.Duration {
-	return time.Duration(d.Nanoseconds() / c.times)
+	return max(1, time.Duration(d.Nanoseconds()/c.times))
 }
 
 // VirtualClock stands still but for Sleep. It serves one goroutine at a time.

@@ -57,7 +57,7 @@ func (m *Machine) post(kind, id, body string) string {
 	}
 	m.state.NextID++
 	item["ID"], item["kind"] = "id-"+strconv.Itoa(m.state.NextID), kind
-	if kind == "endpoints" {
+	if kind == "endpoints" && item["IPAddress"] == nil {
 		item["IPAddress"] = fmt.Sprintf("192.0.2.%d", m.state.NextID)
 	}
 	m.state.HNS = append(m.state.HNS, item)

@@ -1,0 +1,177 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// ReachProbe is the command of a readiness probe by which a pod asks a Service: its address follows.
+const ReachProbe = "lab-reach"
+
+// containers are containerd with the node's CNI.
+type containers struct {
+	node   *node
+	client kubernetes.Interface
+
+	mu        sync.Mutex
+	addresses map[types.UID]string
+}
+
+// runPods runs the pods of the node until ctx ends.
+func (n *node) runPods(ctx context.Context) error {
+	client, err := n.power.watcher(n.flags.kubeconfig, "kubelet.exe")
+	if err != nil {
+		return err
+	}
+	runtime := &containers{node: n, client: client, addresses: map[types.UID]string{}}
+	k := &pods.Kubelet{
+		Node: n.name, HostIP: n.power.guest.address(), Client: client, Runtime: runtime, Clock: n.call.Machine.Clock,
+	}
+	k.Run(ctx)
+	return nil
+}
+
+// Connect is part of pods.Runtime.
+func (c *containers) Connect(ctx context.Context, pod *corev1.Pod) (string, error) {
+	if why := cni.NotReady(c.node.call.Machine); why != "" {
+		return "", errors.New("network is not ready: " + why)
+	}
+	address, err := cni.Add(ctx, c.node.call.Machine, sandbox(pod))
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.addresses[pod.UID] = address
+	}
+	return address, err
+}
+
+func sandbox(pod *corev1.Pod) string { return "pod-" + string(pod.UID) }
+
+// Disconnect is part of pods.Runtime.
+func (c *containers) Disconnect(pod *corev1.Pod) {
+	if pod.Spec.HostNetwork {
+		return
+	}
+	if err := cni.Del(c.node.call.Machine, sandbox(pod)); err != nil {
+		c.node.call.Fail("E0101 failed to destroy network for sandbox %s: %v", sandbox(pod), err)
+	}
+}
+
+// Run is part of pods.Runtime: images take their time, HostProcess containers do what their scripts do, and all others run.
+func (c *containers) Run(ctx context.Context, pod *corev1.Pod, container *corev1.Container, started func()) error {
+	m := c.node.call.Machine
+	if err := c.node.power.guest.pull(ctx, m.Clock, container.Image); err != nil {
+		return err
+	}
+	options := pod.Spec.SecurityContext
+	if options == nil || options.WindowsOptions == nil || options.WindowsOptions.HostProcess == nil {
+		started()
+		<-ctx.Done()
+		return nil
+	}
+	run := &cni.Container{Machine: m, Name: container.Name, Args: container.Args}
+	for _, mount := range container.VolumeMounts {
+		run.Mounts = append(run.Mounts, mount.MountPath)
+	}
+	var err error
+	if run.Env, err = c.environment(ctx, pod, container); err == nil {
+		run.Client, err = c.account(ctx, pod)
+	}
+	if err != nil {
+		return fmt.Errorf("CreateContainerConfigError: %w", err)
+	}
+	err = run.Run(ctx, started)
+	if err != nil && ctx.Err() == nil {
+		c.node.call.Fail("E0101 container %s of pod %s: %v", container.Name, pod.Name, err)
+	}
+	return err
+}
+
+// pull gets an image, unless it is there: that of another container, or of an earlier start of Windows.
+func (g *Simulated) pull(ctx context.Context, clock windows.Clock, image string) error {
+	for part, takes := range g.Pulls {
+		if _, has := g.images.Load(image); has || !strings.Contains(image, part) {
+			continue
+		}
+		if err := clock.Sleep(ctx, takes); err != nil {
+			return err
+		}
+		g.images.Store(image, true)
+	}
+	return nil
+}
+
+// environment is what a container's spec gives to it. A node may read the ConfigMaps of its pods.
+func (c *containers) environment(ctx context.Context, pod *corev1.Pod, container *corev1.Container) (map[string]string, error) {
+	env := map[string]string{}
+	for _, from := range container.EnvFrom {
+		found, err := c.client.CoreV1().ConfigMaps(pod.Namespace).Get(ctx, from.ConfigMapRef.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for name, value := range found.Data {
+			env[name] = value
+		}
+	}
+	fields := map[string]string{
+		"spec.nodeName": pod.Spec.NodeName, "metadata.name": pod.Name, "metadata.namespace": pod.Namespace,
+		"status.podIP": c.node.power.guest.address(),
+	}
+	for _, one := range container.Env {
+		env[one.Name] = one.Value
+		if one.ValueFrom != nil && one.ValueFrom.FieldRef != nil {
+			env[one.Name] = fields[one.ValueFrom.FieldRef.FieldPath]
+		}
+	}
+	return env, nil
+}
+
+// account speaks to the cluster with a token of the pod's account, which a node may ask for on behalf of its pods.
+func (c *containers) account(ctx context.Context, pod *corev1.Pod) (kubernetes.Interface, error) {
+	answer, err := c.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, pod.Spec.ServiceAccountName,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+			ExpirationSeconds: new(int64(3600)),
+			BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
+		}}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	found, err := embedCertificate(c.node.call.Machine, c.node.flags.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.NewDefaultClientConfig(*found, nil).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.AnonymousClientConfig(config)
+	config.BearerToken = answer.Status.Token
+	return connectFor(c.node.call.Machine, config, c.node.power.guest.Faults.dialer("pod"), 0)
+}
+
+// Probe is part of pods.Runtime; played is the question to a Service.
+func (c *containers) Probe(_ context.Context, pod *corev1.Pod, container *corev1.Container) error {
+	probe := container.ReadinessProbe.Exec
+	if probe == nil || len(probe.Command) != 2 || probe.Command[0] != ReachProbe {
+		return nil
+	}
+	c.mu.Lock()
+	address := c.addresses[pod.UID]
+	c.mu.Unlock()
+	return cni.Reach(c.node.call.Machine, address, probe.Command[1])
+}

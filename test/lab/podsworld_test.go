@@ -1,0 +1,330 @@
+package lab_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// podWorld is a real workload cluster with Linux nodes, DaemonSets, and a Service that pods on Linux answer.
+type podWorld struct {
+	*servers.Workload
+	client  kubernetes.Interface
+	token   string
+	service string
+}
+
+func podCluster(t *testing.T) *podWorld {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts real servers")
+	}
+	binaries := expect.Got(servers.Ensure(t.Context(), t.Output()))(t)
+	cluster := expect.Got(servers.StartWorkload(t.Context(),
+		servers.WorkloadOptions{Binaries: binaries, Dir: filepath.Join(t.TempDir(), "workload"), WithoutNode: true}))(t)
+	t.Cleanup(func() { _ = cluster.Stop() })
+	config := *cluster.Config
+	config.QPS, config.Burst = 500, 1000
+	w := &podWorld{Workload: cluster, client: expect.Got(kubernetes.NewForConfig(&config))(t)}
+	expect.OK(t, pods.Cluster{Config: cluster.Config, Host: w.Host, Port: w.Port, Version: w.Version}.Apply(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- pods.RunLinux(ctx, w.client, w.Version) }()
+	t.Cleanup(func() { cancel(); expect.OK(t, <-over) })
+	secrets := expect.Got(w.client.CoreV1().Secrets("kube-system").List(t.Context(),
+		metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)}))(t)
+	data := secrets.Items[0].Data
+	w.token = string(data["token-id"]) + "." + string(data["token-secret"])
+	w.grant(t)
+	w.serve(t)
+	return w
+}
+
+// grant gives nodes what the controllers give them where a config runs kube-proxy or flanneld as a service.
+func (w *podWorld) grant(t *testing.T) {
+	t.Helper()
+	read := []string{"list", "watch"}
+	for name, rules := range map[string][]rbacv1.PolicyRule{
+		"capwin-kube-proxy": {
+			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: read},
+			{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"servicecidrs"}, Verbs: read},
+		},
+		"capwin-flannel": {{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: append([]string{"get"}, read...)}},
+	} {
+		meta := metav1.ObjectMeta{Name: name}
+		expect.Got(w.client.RbacV1().ClusterRoles().Create(t.Context(),
+			&rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}))(t)
+		expect.Got(w.client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:nodes"}},
+		}, metav1.CreateOptions{}))(t)
+	}
+}
+
+// serve has two pods on Linux answer a Service, and waits until the real controllers have its endpoints.
+func (w *podWorld) serve(t *testing.T) {
+	t.Helper()
+	labels := map[string]string{"app": "web"}
+	expect.Got(w.client.AppsV1().Deployments("default").Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					NodeSelector: map[string]string{corev1.LabelOSStable: "linux"},
+					Containers:   []corev1.Container{{Name: "web", Image: "example.com/web"}},
+				},
+			},
+		},
+	}, metav1.CreateOptions{}))(t)
+	service := expect.Got(w.client.CoreV1().Services("default").Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{}))(t)
+	w.service = service.Spec.ClusterIP
+	wait.Until(t, "the endpoints of the Service", func() (any, bool) {
+		list := expect.Got(w.client.DiscoveryV1().EndpointSlices("default").List(t.Context(),
+			metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=web"}))(t)
+		ready := 0
+		for _, part := range list.Items {
+			for _, one := range part.Endpoints {
+				if one.Conditions.Ready != nil && *one.Conditions.Ready {
+					ready++
+				}
+			}
+		}
+		return list.Items, ready == 2
+	})
+}
+
+func (c *cell) computer() string { return fmt.Sprintf("win-%d", c.number) }
+
+func (c *cell) address() string {
+	return fmt.Sprintf("198.51.%d.%d", 100+c.number/200, 10+c.number%200)
+}
+
+// spec of the cell's node.
+func (c *cell) spec() bootstrapv1.WindowsBootstrapConfigSpec {
+	spec := network(c.mode, c.cni)
+	daemons := c.daemons
+	if c.condition == daemonMissing {
+		if daemons = pods.NoDaemons; c.without != nil {
+			c.without(&spec.Network)
+		}
+	}
+	spec.Node.Labels = map[string]bootstrapv1.LabelValue{}
+	if daemons != "" {
+		spec.Node.Labels[pods.Daemons] = bootstrapv1.LabelValue(daemons)
+	}
+	if c.proxy {
+		spec.Node.Labels[pods.KubeProxy] = pods.KubeProxyPod
+	}
+	if c.azure {
+		spec.Network.ExceptionCIDRs = []string{"10.0.0.0/8"}
+	}
+	return spec
+}
+
+func (w *podWorld) userData(c *cell) ([]byte, error) {
+	name := c.computer()
+	in := bootstrap.Input{
+		Cluster: &clusterv1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue"},
+			Spec: clusterv1.ClusterSpec{
+				ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: w.Host, Port: int32(w.Port)}, //nolint:gosec // because a port fits
+				ClusterNetwork: clusterv1.ClusterNetwork{
+					Pods:     clusterv1.NetworkRanges{CIDRBlocks: []string{"10.244.0.0/16"}},
+					Services: clusterv1.NetworkRanges{CIDRBlocks: []string{"10.96.0.0/12"}},
+				},
+			},
+		},
+		Machine: &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name)},
+			Spec:       clusterv1.MachineSpec{Version: w.Version},
+		},
+		WindowsMachine: &infrav1.WindowsMachine{
+			Spec: infrav1.WindowsMachineSpec{
+				ProviderID: "vsphere://" + name, VSphere: &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384},
+			},
+			Status: infrav1.WindowsMachineStatus{ComputerName: name},
+		},
+		Config: &bootstrapv1.WindowsBootstrapConfig{Spec: c.spec()}, ClusterCA: w.CA, Token: w.token,
+	}
+	if c.azure {
+		in.WindowsMachine.Spec = infrav1.WindowsMachineSpec{ProviderID: "azure:///" + name, Azure: &infrav1.AzureVM{}}
+	}
+	rendered, err := bootstrap.Render(in)
+	if err != nil {
+		return nil, err
+	}
+	return rendered.Bytes(), nil
+}
+
+// image is the cell's Windows, with what its condition takes away.
+func (c *cell) image(dir, version string) {
+	c.guest = &guest.Simulated{
+		Dir: filepath.Join(dir, c.computer()), Address: c.address(), Build: builds[c.year], KubernetesVersion: version, Clock: c.clock,
+		Files: map[string]string{}, Pulls: map[string]time.Duration{},
+	}
+	bring(c.guest, c.plugins...)
+	isProgram := strings.HasPrefix(c.missing, `C:\`)
+	switch {
+	case c.condition == programMissing && isProgram:
+		c.guest.Without = []string{c.missing}
+	case c.condition == programMissing:
+		c.guest.Pulls[c.missing] = never
+	case c.condition == daemonMissing && c.daemons == "":
+		c.guest.Pulls["lab-cni"] = never
+	case c.condition == daemonLate && strings.HasPrefix(c.late, `C:\`):
+		c.guest.Faults.Instead = c.lateProgram()
+	case c.condition == daemonLate:
+		c.guest.Pulls[c.late] = lateness
+	case c.condition == addressLate:
+		c.guest.Image = func(s *windows.State) {
+			for i := range s.Addresses {
+				s.Addresses[i].Preferred = c.clock.Now().Add(30 * time.Second)
+			}
+		}
+	}
+}
+
+// lateProgram ends at once with an error until its time has come: the API server, say, lets it in no earlier.
+func (c *cell) lateProgram() func(*windows.Call) windows.Program {
+	from := sync.OnceValue(func() time.Time { return c.clock.Now().Add(lateness) })
+	return func(call *windows.Call) windows.Program {
+		isIt := strings.EqualFold(call.Argv[0], c.late) && !slices.Contains(call.Argv, "--version")
+		if !isIt || !c.clock.Now().Before(from()) {
+			return nil
+		}
+		return func(_ context.Context, call *windows.Call) int {
+			return call.Fail("E0101 connectex: No connection could be made")
+		}
+	}
+}
+
+// reportOf is the last one that the cell's guest has sent.
+func (c *cell) reportOf() (*plan.Report, error) {
+	text, err := os.ReadFile(filepath.Join(c.guest.Dir, "report.json"))
+	if err != nil {
+		return nil, err
+	}
+	return plan.DecodeReport(text)
+}
+
+func (w *podWorld) node(ctx context.Context, c *cell) *corev1.Node {
+	node, err := w.client.CoreV1().Nodes().Get(ctx, c.computer(), metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return node
+}
+
+// initialize is what a cloud controller and Cluster API do with a Node of theirs.
+func (w *podWorld) initialize(ctx context.Context, c *cell, node *corev1.Node) error {
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"addresses": []corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: c.address()}, {Type: corev1.NodeHostName, Address: node.Name},
+	}}})
+	if err == nil {
+		_, err = w.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	}
+	if err != nil {
+		return err
+	}
+	isOurs := func(t corev1.Taint) bool {
+		return t.Key == "node.cloudprovider.kubernetes.io/uninitialized" || t.Key == clusterv1.NodeUninitializedTaint.Key
+	}
+	if !slices.ContainsFunc(node.Spec.Taints, isOurs) {
+		return nil
+	}
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, isOurs)
+	_, err = w.client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
+	return err
+}
+
+// makePod is what a user puts on the cell's node.
+func (w *podWorld) makePod(ctx context.Context, c *cell) error {
+	_, err := w.client.CoreV1().Pods("default").Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: c.computer()},
+		Spec: corev1.PodSpec{
+			NodeSelector: map[string]string{corev1.LabelHostname: c.computer()},
+			Tolerations:  []corev1.Toleration{{Key: "os", Operator: corev1.TolerationOpExists}},
+			Containers: []corev1.Container{{
+				Name: "iis", Image: "example.com/iis", ReadinessProbe: &corev1.Probe{
+					PeriodSeconds: 5,
+					ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{guest.ReachProbe, w.service}}},
+				},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+// look is what is there of a cell now. A pod that runs since before a start of Windows is what the API remembers of it.
+func (w *podWorld) look(ctx context.Context, c *cell, start time.Time) outcome {
+	r := outcome{joined: true}
+	node := w.node(ctx, c)
+	if node == nil {
+		r.sentence = "there is no Node"
+		return r
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			r.ready, r.sentence = condition.Status == corev1.ConditionTrue, condition.Message
+		}
+	}
+	pod, err := w.client.CoreV1().Pods("default").Get(ctx, c.computer(), metav1.GetOptions{})
+	if err != nil || !r.ready {
+		return r
+	}
+	r.sentence = w.lastEvent(ctx, c)
+	for _, container := range pod.Status.ContainerStatuses {
+		running, since := container.State.Running, &metav1.Time{Time: start.Truncate(time.Second)}
+		r.address = pod.Status.PodIP != "" && running != nil && !running.StartedAt.Before(since)
+	}
+	for _, condition := range pod.Status.Conditions {
+		if r.address && condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+			r.service, r.sentence = true, ""
+		}
+	}
+	return r
+}
+
+// lastEvent of the cell's pod.
+func (w *podWorld) lastEvent(ctx context.Context, c *cell) string {
+	list, err := w.client.CoreV1().Events("default").List(ctx,
+		metav1.ListOptions{FieldSelector: "involvedObject.kind=Pod,involvedObject.name=" + c.computer()})
+	if err != nil || len(list.Items) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(list.Items, func(a, b corev1.Event) int {
+		return a.LastTimestamp.Compare(b.LastTimestamp.Time)
+	}).Message
+}
