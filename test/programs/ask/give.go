@@ -54,8 +54,8 @@ func (a *asked) kubeProxy(form programs.Form, file string) (string, error) {
 	return says, err
 }
 
-// flanneld parses its flags and, with --version, says which it is. At a flag that it does not know it shows its usage and ends as if
-// all were well. netconf asks its backends for the file.
+// flanneld parses its flags and, with --version, says which it is. At a flag that it does not know it shows its usage and ends
+// as if all were well. netconf asks its backends for the file.
 func (a *asked) flanneld(form programs.Form, file string) (string, error) {
 	says, err := a.run("flanneld", nil, nil, append(form.Args[:len(form.Args):len(form.Args)], "--version")...)
 	if err != nil || strings.TrimSpace(says) != a.table.Version {
