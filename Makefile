@@ -79,6 +79,10 @@ test-alerts: ## Run the alerts of config/monitoring in Prometheus' engine (build
 test-kubelet: ## Check with the real kubelet which settings it accepts, and that it accepts what is rendered
 	./test/kubelet/check.sh
 
+.PHONY: test-programs
+test-programs: ## Build kube-proxy, flanneld and CNI programs for Windows, and ask their own code what it makes of what we render
+	./test/programs/check.sh
+
 .PHONY: fuzz
 fuzz: ## Render TRIES machines with arbitrary values, and check that no value escapes from its place
 	go test ./bootstrap -run '^$$' -fuzz FuzzRender -fuzztime $(TRIES)x -fuzzminimizetime 10x
@@ -125,7 +129,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-twins test-machines test-proved
+NIGHTLY := test-mutants test-twins test-machines test-proved test-programs
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed
