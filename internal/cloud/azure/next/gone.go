@@ -22,7 +22,7 @@ func toRemove(m cloud.Machine, s Survey) Step {
 	case s.Seen == nil && s.Put.Answer == Accepted && !s.Counts(m, s.Now): // nothing but our VM can have the name
 		return s.remove()
 	case s.isUnproved() && s.mayBeOurs(m):
-		return fail(notProvedGone(m))
+		return fail(s.notProvedGone(m))
 	case s.mayExist(m) && !s.proven():
 		return s.prove(removing)
 	case s.Left != nil:
