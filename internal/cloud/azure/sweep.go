@@ -167,7 +167,8 @@ func (s *scope) hidden() *cloud.Error {
 	return cmp.Or(s.refused[adapterList], s.refused[diskList], s.refused[publicList])
 }
 
-// checkRemnant looks at a remnant by its ID: the list that showed it may have been late.
+// checkRemnant looks at a remnant by its ID: the list that showed it may have been late. Another resource that has got its name is
+// none, until a list shows it.
 func (a *account) checkRemnant(ctx context.Context, s *scope, id arm.ID) error {
 	now := a.now()
 	found, answer := a.calls.getResource(ctx, id)
@@ -177,11 +178,13 @@ func (a *account) checkRemnant(ctx context.Context, s *scope, id arm.ID) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, ok := s.remnants[id.Key()]; ok {
+	r, known := s.remnants[id.Key()]
+	if known {
 		r.Looked = now
 		s.remnants[id.Key()] = r
 	}
-	if gone || found.attached() {
+	other := found.uniqueID() != "" && r.uniqueID != "" && found.uniqueID() != r.uniqueID
+	if gone || other || found.attached() {
 		delete(s.remnants, id.Key())
 	}
 	return nil
