@@ -202,6 +202,33 @@ func TestCheckRemnant(t *testing.T) {
 	}
 }
 
+// TestClear: a remnant is removed if a look, made just before, shows it unused and the same. Lists are minutes old.
+func TestClear(t *testing.T) {
+	same := said{http.StatusOK, `{"properties":{"resourceGuid":"` + blueID + `"}}`}
+	for name, c := range map[string]struct {
+		get, remove said
+		removals    int
+		says        string
+		left        bool
+	}{
+		"the same":               {get: same, remove: said{http.StatusAccepted, ""}, removals: 1},
+		"the same, and it stays": {get: same, remove: said{http.StatusForbidden, denied}, removals: 1, says: "no", left: true},
+		"gone":                   {get: said{http.StatusNotFound, gone}},
+		"in use":                 {get: said{http.StatusOK, `{"managedBy":"x"}`}},
+		"made anew by somebody":  {get: said{http.StatusOK, `{"properties":{"uniqueId":"22222222-aaaa-bbbb-cccc-555555555555"}}`}},
+		"it cannot be looked at": {get: said{http.StatusForbidden, denied}, says: "no", left: true},
+	} {
+		n := &nicAnswers{map[string]said{http.MethodGet: c.get, http.MethodDelete: c.remove}, map[string]int{}, 0}
+		a := blueAccount(t, says(n.answer))
+		s := a.lists.scope(blueGroup)
+		s.remnants[blueNIC.Key()] = remnant{id: blueNIC, uniqueID: blueID}
+		expect.Says(t, name, a.clear(t.Context(), s, blueNIC), c.says)
+		_, left := s.remnants[blueNIC.Key()]
+		expect.Same(t, name+": it is left", c.left, left)
+		expect.Same(t, name+": removals", c.removals, n.sent[http.MethodDelete])
+	}
+}
+
 // TestAdaptersThatAreHeld: while it is not time to try again, what was told is told again, without a call.
 func TestAdaptersThatAreHeld(t *testing.T) {
 	why := cloud.Errorf(cloud.Transient, "Other", "why")

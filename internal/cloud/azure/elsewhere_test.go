@@ -15,8 +15,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
 
-// TestMovedAfterASearch: a search that found nothing, when Azure did not show a VM for a while, says nothing of a VM that was seen
-// since. Here somebody moves it later, and another VM gets its name.
+// TestMovedAfterASearch: a search that found nothing, when Azure did not show a VM for a while, says nothing of a VM that was
+// seen since. Here somebody moves it later, and another VM gets its name.
 func TestMovedAfterASearch(t *testing.T) {
 	p := newProof(t, false)
 	p.runs()
@@ -31,8 +31,8 @@ func TestMovedAfterASearch(t *testing.T) {
 	expect.Same(t, "it is there", true, p.vmExists())
 }
 
-// TestMovedAmongMany: only some VMs of a machine's name in other groups are looked at. If there are more, and none of those is the
-// machine's, then one of the others may be.
+// TestMovedAmongMany: only some VMs of a machine's name in other groups are looked at. If there are more, and none of those is
+// the machine's, then one of the others may be.
 func TestMovedAmongMany(t *testing.T) {
 	for name, c := range map[string]struct {
 		groups, ours int

@@ -73,8 +73,8 @@ func TestStale(t *testing.T) {
 // blueID is an ID that Azure itself gives.
 const blueID = "11111111-aaaa-bbbb-cccc-555555555555"
 
-// TestDetachedIsNoRemnant: a disk that was with the VM is none of an earlier try's, although it has no VM now: somebody detached it,
-// and may want its data. That holds whatever else is learned of the VM at the same time.
+// TestDetachedIsNoRemnant: a disk that was with the VM is none of an earlier try's, although it has no VM now: somebody detached
+// it, and may want its data. That holds whatever else is learned of the VM at the same time.
 func TestDetachedIsNoRemnant(t *testing.T) {
 	a, m := &account{now: func() time.Time { return blueNoon }, calls: &calls{}, manager: manager}, blueMachine()
 	m.Record.Azure = infrav1.AzureRecord{VMID: blueID, Disks: []infrav1.AzureResource{{Name: "win-1-data", UniqueID: blueID}}}

@@ -187,8 +187,8 @@ func (a *account) view(ctx context.Context, m cloud.Machine, at place) error {
 	return nil
 }
 
-// maxMoved is how many VMs of a machine's name and tag in other groups are looked at in a search. If there are more, the search is
-// made again after a while.
+// maxMoved is how many VMs of a machine's name and tag in other groups a search looks at. If there are more, and the machine's is
+// not found, the next search is due after seekAgain.
 const (
 	maxMoved  = 5
 	seekAgain = 2 * time.Minute
@@ -227,8 +227,9 @@ func (a *account) seek(ctx context.Context, m cloud.Machine) error {
 
 // tooMany is told if the machine's VM may be one of those that were not looked at.
 func tooMany(m cloud.Machine) *cloud.Error {
-	err := cloud.Errorf(cloud.Exhausted, infrav1.VMMovedReason, "more than %d VMs named %q with the tag capwin-machine=%s are in other "+
-		"resource groups, and the machine's VM may be one of them: remove the tag from those that are not", maxMoved, m.Name, m.Key.Name)
+	err := cloud.Errorf(cloud.Exhausted, infrav1.VMMovedReason,
+		"more than %d VMs named %q with the tag capwin-machine=%s are in other resource groups, and the machine's VM may be one of "+
+			"them: remove the tag from those that are not", maxMoved, m.Name, m.Key.Name)
 	err.After = seekAgain
 	return err
 }
