@@ -73,3 +73,22 @@ func TestMovedAmongMany(t *testing.T) {
 		}
 	}
 }
+
+// TestNameTakenAfterTheRequest: minutes after Azure accepted the VM, somebody removes it, and another VM gets its name. The machine
+// is deleted then: the other VM stays.
+func TestNameTakenAfterTheRequest(t *testing.T) {
+	p := newProof(t, false)
+	p.m.Spec.Azure.NetworkInterfaces[0].PublicIP = ""
+	expect.Got(p.ensure())(t)
+	vm := p.m.Record.Azure.VMID
+	expect.Same(t, "its ID is known", true, vm != "")
+	p.a.ledger.note(p.m, p.a.now(), func(w *work) { // as after the look of another VM that has the name
+		record := knownOf(p.m, *w)
+		record.VMID = blueID
+		w.record = &record
+	})
+	p.m.Record.Azure.VMID = blueID
+	p.live(p.a, time.Minute)
+	expect.Same(t, "it goes", true, p.goes())
+	expect.Same(t, "the other VM is there", true, p.vmExists())
+}

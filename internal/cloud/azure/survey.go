@@ -66,7 +66,8 @@ func (a *account) recognize(m cloud.Machine, at place, s *next.Survey, w work) (
 	r, looked := at.scope.latest(m.Name, w.look)
 	if r != nil {
 		ours, other := identify(m, record.VMID, *r)
-		if !other || looked && s.Counts(m, w.look.at) { // lists show for minutes what had the name before
+		s.Shadowed = other && (!looked || !s.Counts(m, w.look.at)) // lists show for minutes what had the name before
+		if !s.Shadowed {
 			s.Seen = r.sight(m, at.scope.power.get(r.key), r.addresses(at.scope.addresses))
 			s.Seen.Ours, s.Seen.Other, s.Seen.VM.Size = ours, other, a.sizeOfVM(*r, m)
 		}
