@@ -74,8 +74,8 @@ func TestMovedAmongMany(t *testing.T) {
 	}
 }
 
-// TestNameTakenAfterTheRequest: minutes after Azure accepted the VM, somebody removes it, and another VM gets its name. The machine
-// is deleted then: the other VM stays.
+// TestNameTakenAfterTheRequest: minutes after Azure accepted the VM, somebody removes it, and another VM gets its name. The
+// machine is deleted then: the other VM stays.
 func TestNameTakenAfterTheRequest(t *testing.T) {
 	p := newProof(t, false)
 	p.m.Spec.Azure.NetworkInterfaces[0].PublicIP = ""
