@@ -45,7 +45,7 @@ func TestSkew(t *testing.T) {
 				api := expect.Got(kubernetes.NewForConfig(config))(t)
 				expect.Got(api.ServerVersion())(t)
 			}
-			said := lines.all()
+			said := lines.logged()
 			if (c.line != "") != (len(said) == 1) || !strings.Contains(strings.Join(said, ""), c.line) {
 				t.Errorf("the log has %q, want one line with %q", said, c.line)
 			}
@@ -70,7 +70,7 @@ func (l *lines) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-func (l *lines) all() []string {
+func (l *lines) logged() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.said
@@ -101,7 +101,7 @@ func TestSkewWithoutDate(t *testing.T) {
 	for _, date := range []string{"", "tomorrow"} {
 		s.hear(http.Header{"Date": {date}}, time.Now(), time.Now())
 	}
-	expect.Same(t, "lines", 0, len(lines.all()))
+	expect.Same(t, "lines", 0, len(lines.logged()))
 	s.hear(http.Header{"Date": {"Mon, 02 Jan 2006 15:04:05 GMT"}}, time.Now(), time.Now())
-	expect.Same(t, "lines of the first answer that tells", 1, len(lines.all()))
+	expect.Same(t, "lines of the first answer that tells", 1, len(lines.logged()))
 }

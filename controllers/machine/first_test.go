@@ -54,6 +54,13 @@ func (s *firstStage) keep(t *testing.T, by cloud.Cloud) error {
 	return s.hold(t.Context(), f)
 }
 
+// begin has the process write down the identity and put the finalizer there, as in the first look at a machine.
+func (s *firstStage) begin(t *testing.T) {
+	t.Helper()
+	expect.OK(t, s.claim(t))
+	expect.OK(t, s.keep(t, s.one))
+}
+
 // asked says what an account is told when the process asks it for something.
 func (s *firstStage) asked(t *testing.T, by cloud.Cloud) bool {
 	t.Helper()
@@ -80,16 +87,14 @@ func withoutFinalizer(m *infrav1.WindowsMachine) {
 // TestFirst: that no earlier request for a VM can be under way is known only of a machine that this process found untouched, and
 // whose finalizer it put there itself. In each other case an earlier request is assumed.
 func TestFirst(t *testing.T) {
+	begins := func(t *testing.T, s *firstStage) { s.begin(t) }
 	for name, c := range map[string]struct {
 		reason string
 		object func(*infrav1.WindowsMachine)
 		live   func(*testing.T, *firstStage)
 		want   bool
 	}{
-		"untouched": {"nobody was faster", nil, func(t *testing.T, s *firstStage) {
-			expect.OK(t, s.claim(t))
-			expect.OK(t, s.keep(t, s.one))
-		}, true},
+		"untouched": {"nobody was faster", nil, begins, true},
 		"untouched, changed by others": {
 			"what Cluster API and people write is none of ours", nil, func(t *testing.T, s *firstStage) {
 				s.edit(t, func(m *infrav1.WindowsMachine) { m.Annotations = map[string]string{"a": "b"} })
@@ -107,55 +112,40 @@ func TestFirst(t *testing.T) {
 			expect.OK(t, s.keep(t, s.one))
 		}, false},
 		"restarted": {"the process before may have asked", nil, func(t *testing.T, s *firstStage) {
-			expect.OK(t, s.claim(t))
-			expect.OK(t, s.keep(t, s.one))
+			s.begin(t)
 			s.restart()
 		}, false},
 		"with status": {
 			"another process was there",
 			func(m *infrav1.WindowsMachine) { m.Status.Phase = infrav1.PhasePending },
-			func(t *testing.T, s *firstStage) {
-				expect.OK(t, s.claim(t))
-				expect.OK(t, s.keep(t, s.one))
-			}, false,
+			begins, false,
 		},
 		"with a default in the status": {
 			"the API server writes that",
 			func(m *infrav1.WindowsMachine) { m.Status.ObservedGeneration = 1 },
-			func(t *testing.T, s *firstStage) {
-				expect.OK(t, s.claim(t))
-				expect.OK(t, s.keep(t, s.one))
-			}, true,
+			begins, true,
 		},
 		"with providerID": {
 			"a move or a restore brings it",
 			func(m *infrav1.WindowsMachine) { m.Spec.ProviderID = "test://m-abc" },
-			func(t *testing.T, s *firstStage) {
-				expect.OK(t, s.claim(t)) // writes nothing
-				expect.OK(t, s.keep(t, s.one))
-			}, false,
+			begins, false,
 		},
 		"with our finalizer": {
 			"a restore brings it",
 			func(m *infrav1.WindowsMachine) { m.Finalizers = []string{infrav1.MachineFinalizer} },
-			func(t *testing.T, s *firstStage) {
-				expect.OK(t, s.claim(t))
-				expect.OK(t, s.keep(t, s.one))
-			}, false,
+			begins, false,
 		},
 		"conflict at the identity": {"another process has written", nil, func(t *testing.T, s *firstStage) {
 			f := s.read(t)
 			s.edit(t, func(m *infrav1.WindowsMachine) { m.Spec.ProviderID = "test://m-abc" })
 			expect.Says(t, "identity", s.recordIdentity(t.Context(), f), "modified")
-			expect.OK(t, s.claim(t))
-			expect.OK(t, s.keep(t, s.one))
+			s.begin(t)
 		}, false},
 		"conflict with somebody else": {"after the second look it is untouched still", nil, func(t *testing.T, s *firstStage) {
 			f := s.read(t)
 			s.edit(t, func(m *infrav1.WindowsMachine) { m.Labels = map[string]string{"a": "b"} })
 			expect.Says(t, "identity", s.recordIdentity(t.Context(), f), "modified")
-			expect.OK(t, s.claim(t))
-			expect.OK(t, s.keep(t, s.one))
+			s.begin(t)
 		}, true},
 		"conflict at the finalizer": {"the other process put it there", nil, func(t *testing.T, s *firstStage) {
 			expect.OK(t, s.claim(t))
@@ -179,12 +169,10 @@ func TestFirst(t *testing.T) {
 			expect.Says(t, "identity", s.claim(t), "timed out")
 			delete(s.fails, "patch WindowsMachine")
 			s.edit(t, func(m *infrav1.WindowsMachine) { m.Spec.ProviderID = "test://m-abc" })
-			expect.OK(t, s.claim(t))
-			expect.OK(t, s.keep(t, s.one))
+			s.begin(t)
 		}, false},
 		"finalizer taken by hand": {"nothing held the object meanwhile", nil, func(t *testing.T, s *firstStage) {
-			expect.OK(t, s.claim(t))
-			expect.OK(t, s.keep(t, s.one))
+			s.begin(t)
 			s.edit(t, withoutFinalizer)
 			expect.OK(t, s.keep(t, s.one))
 		}, false},
@@ -197,15 +185,13 @@ func TestFirst(t *testing.T) {
 			}, false,
 		},
 		"finalizer taken by hand before the restart": {"the process before may have asked", nil, func(t *testing.T, s *firstStage) {
-			expect.OK(t, s.claim(t))
-			expect.OK(t, s.keep(t, s.one))
+			s.begin(t)
 			s.edit(t, withoutFinalizer)
 			s.restart()
 			expect.OK(t, s.keep(t, s.one))
 		}, false},
 		"another UID": {"it is another machine", nil, func(t *testing.T, s *firstStage) {
-			expect.OK(t, s.claim(t))
-			expect.OK(t, s.keep(t, s.one))
+			s.begin(t)
 			s.edit(t, func(m *infrav1.WindowsMachine) { m.UID = "another" })
 		}, false},
 		"another UID before the finalizer": {"it is another machine", nil, func(t *testing.T, s *firstStage) {
@@ -229,16 +215,14 @@ func TestFirstAfterStatus(t *testing.T) {
 	f := s.read(t)
 	f.windows.Status.Phase = infrav1.PhasePending
 	expect.OK(t, s.write(t.Context(), f))
-	expect.OK(t, s.claim(t))
-	expect.OK(t, s.keep(t, s.one))
+	s.begin(t)
 	expect.Same(t, "first", true, s.asked(t, s.one))
 }
 
 // TestFirstIsForgotten: a machine that is made again under the same name is another one, even one that a test gives the same UID.
 func TestFirstIsForgotten(t *testing.T) {
 	s := newFirstStage(t)
-	expect.OK(t, s.claim(t))
-	expect.OK(t, s.keep(t, s.one))
+	s.begin(t)
 	again := s.read(t).windows
 	s.edit(t, withoutFinalizer)
 	expect.OK(t, s.Client.Delete(t.Context(), again))

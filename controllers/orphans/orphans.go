@@ -128,7 +128,7 @@ func (l *Lookout) Look(ctx context.Context) error {
 	l.count(now)
 	for _, o := range l.due(now) {
 		o.told = true
-		l.tell(ctx, o, have.clusters[o.cluster()])
+		l.publish(ctx, o, have.clusters[o.cluster()])
 	}
 	logGone(ctx, gone)
 	return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// tell makes the event and the line of the log.
-func (l *Lookout) tell(ctx context.Context, o *orphan, cluster *clusterv1.Cluster) {
+// publish makes the event of an orphan, and its line of the log.
+func (l *Lookout) publish(ctx context.Context, o *orphan, cluster *clusterv1.Cluster) {
 	name, id, server := cloud.Clean(o.Name, maxName), cloud.Clean(o.ProviderID, maxName), cloud.Clean(o.Server, maxName)
 	kind, log := cloud.Clean(o.Kind, maxName), ctrl.LoggerFrom(ctx).WithValues("cluster", o.cluster(), "providerID", id,
 		"server", server, "secret", o.Secret.Name, "machine", o.Key.Name)

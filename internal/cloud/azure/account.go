@@ -174,7 +174,7 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 		if a.ledger.recall(m).separate.has(id) {
 			return true, a.removeAdapter(ctx, m, at, id)
 		}
-		return true, a.removeRemnant(ctx, at.scope, id)
+		return true, a.clear(ctx, at.scope, id)
 	}
 }
 

@@ -170,7 +170,7 @@ func TestRemoveAdapter(t *testing.T) {
 	}
 }
 
-// TestCheckRemnant: what is gone or in use is no remnant, and any other was looked at.
+// TestCheckRemnant: what is gone, in use or another resource of the same name is no remnant, and any other was looked at.
 func TestCheckRemnant(t *testing.T) {
 	for name, c := range map[string]struct {
 		get    said
@@ -178,16 +178,20 @@ func TestCheckRemnant(t *testing.T) {
 		left   bool
 		looked time.Time
 	}{
-		"there":                  {get: said{http.StatusOK, "{}"}, left: true, looked: blueNoon},
-		"gone":                   {get: said{http.StatusNotFound, gone}},
-		"in use":                 {get: said{http.StatusOK, `{"managedBy":"x"}`}},
+		"there":                 {get: said{http.StatusOK, "{}"}, left: true, looked: blueNoon},
+		"gone":                  {get: said{http.StatusNotFound, gone}},
+		"in use":                {get: said{http.StatusOK, `{"managedBy":"x"}`}},
+		"made anew by somebody": {get: said{http.StatusOK, `{"properties":{"resourceGuid":"22222222-aaaa-bbbb-cccc-555555555555"}}`}},
+		"the same": {
+			get: said{http.StatusOK, `{"properties":{"resourceGuid":"` + blueID + `"}}`}, left: true, looked: blueNoon,
+		},
 		"its group is gone":      {get: said{http.StatusNotFound, faultBody("ResourceGroupNotFound")}, says: "no", left: true},
 		"it cannot be looked at": {get: said{http.StatusForbidden, denied}, says: "no", left: true},
 	} {
 		n := &nicAnswers{map[string]said{http.MethodGet: c.get}, map[string]int{}, 0}
 		a := blueAccount(t, says(n.answer))
 		s := a.lists.scope(blueGroup)
-		s.remnants[blueNIC.Key()] = remnant{id: blueNIC}
+		s.remnants[blueNIC.Key()] = remnant{id: blueNIC, uniqueID: blueID}
 		expect.Says(t, name, a.checkRemnant(t.Context(), s, blueNIC), c.says)
 		r, left := s.remnants[blueNIC.Key()]
 		expect.Same(t, name+": it is left", c.left, left)
@@ -195,6 +199,33 @@ func TestCheckRemnant(t *testing.T) {
 		delete(s.remnants, blueNIC.Key())
 		_ = a.checkRemnant(t.Context(), s, blueNIC)
 		expect.Same(t, name+": what no list has", 0, len(s.remnants))
+	}
+}
+
+// TestClear: a remnant is removed if a look, made just before, shows it unused and the same. Lists are minutes old.
+func TestClear(t *testing.T) {
+	same := said{http.StatusOK, `{"properties":{"resourceGuid":"` + blueID + `"}}`}
+	for name, c := range map[string]struct {
+		get, remove said
+		removals    int
+		says        string
+		left        bool
+	}{
+		"the same":               {get: same, remove: said{http.StatusAccepted, ""}, removals: 1},
+		"the same, and it stays": {get: same, remove: said{http.StatusForbidden, denied}, removals: 1, says: "no", left: true},
+		"gone":                   {get: said{http.StatusNotFound, gone}},
+		"in use":                 {get: said{http.StatusOK, `{"managedBy":"x"}`}},
+		"made anew by somebody":  {get: said{http.StatusOK, `{"properties":{"uniqueId":"22222222-aaaa-bbbb-cccc-555555555555"}}`}},
+		"it cannot be looked at": {get: said{http.StatusForbidden, denied}, says: "no", left: true},
+	} {
+		n := &nicAnswers{map[string]said{http.MethodGet: c.get, http.MethodDelete: c.remove}, map[string]int{}, 0}
+		a := blueAccount(t, says(n.answer))
+		s := a.lists.scope(blueGroup)
+		s.remnants[blueNIC.Key()] = remnant{id: blueNIC, uniqueID: blueID}
+		expect.Says(t, name, a.clear(t.Context(), s, blueNIC), c.says)
+		_, left := s.remnants[blueNIC.Key()]
+		expect.Same(t, name+": it is left", c.left, left)
+		expect.Same(t, name+": removals", c.removals, n.sent[http.MethodDelete])
 	}
 }
 

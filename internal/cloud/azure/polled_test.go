@@ -153,7 +153,7 @@ func TestPollRest(t *testing.T) {
 		woken        string
 	}{
 		"nothing is due":            {false, false, 200, map[string]int{}, ""},
-		"a sweep":                   {true, false, 200, map[string]int{"GET": 2, "DELETE": 1}, "m"},
+		"a sweep":                   {true, false, 200, map[string]int{"GET": 3, "DELETE": 1}, "m"},
 		"a sweep that fails":        {true, false, 403, map[string]int{"GET": 1}, ""},
 		"addresses":                 {false, true, 200, map[string]int{"GET": 1}, "m"},
 		"addresses that are hidden": {false, true, 403, map[string]int{"GET": 1}, ""},

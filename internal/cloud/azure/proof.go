@@ -197,15 +197,18 @@ func identify(m cloud.Machine, known string, r vmRecord) (ours, other bool) {
 func (w work) leaving() bool { return w.forgot && w.del.At.After(w.put.At) }
 
 // rest are the remnants of requests that Azure has refused, or ended as failed, in this process: they may have made some of what
-// was asked for. What may belong to the last request is none, as long as its VM does not say what it has.
+// was asked for. What may belong to the last request is none, as long as its VM does not say what it has; nor is what the record
+// has already: that was seen with the VM, and people detach disks.
 func (s *scope) rest(m cloud.Machine, w work, r *vmRecord) (all []part) {
 	failed := w.put.Answer == next.Refused || w.failed != nil
 	if !failed || !m.Vouched || w.put.Answer == next.Accepted && r == nil {
 		return nil
 	}
+	record := knownOf(m, w)
 	for _, one := range s.remnants {
-		marked := arm.Belongs(m, one.mark) && isOurs(one.mark, m.Cluster.Manager)
-		if marked && belongings.Fits(one.id, m) && !w.separate.has(one.id) && !r.has(one.id) {
+		ours := arm.Belongs(m, one.mark) && isOurs(one.mark, m.Cluster.Manager) && belongings.Fits(one.id, m)
+		known := w.separate.has(one.id) || r.has(one.id) || belongings.Recorded(record, one.id, one.uniqueID)
+		if ours && !known {
 			all = append(all, part{one.id, one.uniqueID})
 		}
 	}

@@ -113,10 +113,10 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// account is one whose clock is the stage's.
 // manager is the UID of the management cluster.
 const manager = "here"
 
+// account is one whose clock is the stage's.
 func (s *stage) account() *account {
 	s.t.Helper()
 	a := expect.Got(open(expect.Got(s.login(s.credentials()))(s.t), s.Now))(s.t)

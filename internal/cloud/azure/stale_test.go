@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
@@ -71,3 +72,22 @@ func TestStale(t *testing.T) {
 
 // blueID is an ID that Azure itself gives.
 const blueID = "11111111-aaaa-bbbb-cccc-555555555555"
+
+// TestDetachedIsNoRemnant: a disk that was with the VM is none of an earlier try's, although it has no VM now: somebody detached
+// it, and may want its data. That holds whatever else is learned of the VM at the same time.
+func TestDetachedIsNoRemnant(t *testing.T) {
+	a, m := &account{now: func() time.Time { return blueNoon }, calls: &calls{}, manager: manager}, blueMachine()
+	m.Record.Azure = infrav1.AzureRecord{VMID: blueID, Disks: []infrav1.AzureResource{{Name: "win-1-data", UniqueID: blueID}}}
+	s := a.lists.scope(blueGroup)
+	s.vms[m.Name] = vmRecord{key: blueVM.Key(), mark: blueMark(), vmID: blueID}
+	s.parts = map[string][]part{blueVM.Key(): {{blueNIC, "22222222-aaaa-bbbb-cccc-555555555555"}}}
+	detached := remnant{id: blueGroup.Disk("win-1-data"), uniqueID: blueID, mark: blueMark()}
+	detached.Since = blueNoon.Add(-oldEnough)
+	s.remnants[detached.id.Key()] = detached
+	a.ledger.note(m, blueNoon, func(w *work) {
+		w.put.Answer, w.failed = next.Accepted, map[string]bool{} // an earlier try failed
+	})
+	a.gather(&m, place{vm: blueVM, scope: s})
+	expect.Same(t, "adapters that are known", 1, len(a.ledger.recall(m).record.NetworkInterfaces))
+	expect.Same(t, "what a sweep removes", 0, len(a.stale(s)))
+}

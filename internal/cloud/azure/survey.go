@@ -66,7 +66,8 @@ func (a *account) recognize(m cloud.Machine, at place, s *next.Survey, w work) (
 	r, looked := at.scope.latest(m.Name, w.look)
 	if r != nil {
 		ours, other := identify(m, record.VMID, *r)
-		if !other || looked && s.Counts(m, w.look.at) { // lists show for minutes what had the name before
+		s.Shadowed = other && (!looked || !s.Counts(m, w.look.at)) // lists show for minutes what had the name before
+		if !s.Shadowed {
 			s.Seen = r.sight(m, at.scope.power.get(r.key), r.addresses(at.scope.addresses))
 			s.Seen.Ours, s.Seen.Other, s.Seen.VM.Size = ours, other, a.sizeOfVM(*r, m)
 		}
@@ -92,7 +93,7 @@ func (s *scope) latest(name string, of look) (r *vmRecord, looked bool) {
 	return nil, false
 }
 
-// saw remembers that the machine's VM is there, and whether it runs.
+// saw remembers that the machine's VM is there, and whether it runs. What earlier searches found says nothing from now on.
 func (a *account) saw(m cloud.Machine, s *next.Survey, w work) {
 	s.Ran = w.ran || s.Seen.Power == next.On
 	s.Missed = next.Missed{}
@@ -103,12 +104,13 @@ func (a *account) saw(m cloud.Machine, s *next.Survey, w work) {
 	if accepted {
 		s.Put = next.Put{At: w.lost, Answer: next.Accepted}
 	}
-	if w.was && w.ran == s.Ran && w.missed == s.Missed && w.view == s.View && !accepted && len(w.separate.made) == 0 {
+	same := w.was && w.ran == s.Ran && w.missed == s.Missed && w.view == s.View && w.sought.IsZero()
+	if same && !accepted && len(w.separate.made) == 0 {
 		return
 	}
 	a.ledger.note(m, s.Now, func(w *work) {
 		w.was, w.ran, w.missed, w.view, w.put = true, s.Ran, s.Missed, s.View, s.Put
-		w.lost, w.separate = time.Time{}, separate{}
+		w.lost, w.separate, w.sought, w.elsewhere = time.Time{}, separate{}, time.Time{}, ""
 	})
 	if s.Ran && w.choice.Size != "" {
 		a.closures.opened(homeOf(m).Parent(), locationOf(m), w.choice, s.Put.At)
@@ -186,8 +188,12 @@ func (a *account) view(ctx context.Context, m cloud.Machine, at place) error {
 	return nil
 }
 
-// maxMoved is how many VMs of a machine's name and marks in other groups are looked at.
-const maxMoved = 5
+// maxMoved is how many VMs of a machine's name and tag in other groups a search looks at. If there are more, and the machine's is
+// not found, the next search is due after seekAgain.
+const (
+	maxMoved  = 5
+	seekAgain = 2 * time.Minute
+)
 
 // seek searches the subscription for the machine's VM in other groups: a VM that was moved keeps its name, its tags and Azure's
 // own ID of it. An identity that may not list the subscription is shown the groups that it may read.
@@ -197,13 +203,14 @@ func (a *account) seek(ctx context.Context, m cloud.Machine) error {
 	if answer.verdict != nil {
 		return answer.err()
 	}
-	elsewhere, looked := "", 0
+	var others []arm.ID
 	for _, one := range all {
-		id, ok := arm.Parse(one.ID)
-		if !ok || !mayBeMoved(m, id) || looked == maxMoved {
-			continue
+		if id, ok := arm.Parse(one.ID); ok && mayBeMoved(m, id) {
+			others = append(others, id)
 		}
-		looked++
+	}
+	elsewhere := ""
+	for _, id := range others[:min(maxMoved, len(others))] {
 		same, err := a.isSame(ctx, m, id)
 		if err != nil {
 			return err
@@ -212,8 +219,20 @@ func (a *account) seek(ctx context.Context, m cloud.Machine) error {
 			elsewhere = id.Group
 		}
 	}
+	if elsewhere == "" && len(others) > maxMoved {
+		return tooMany(m)
+	}
 	a.ledger.note(m, began, func(w *work) { w.sought, w.elsewhere = began, elsewhere })
 	return nil
+}
+
+// tooMany is told if the machine's VM may be one of those that were not looked at.
+func tooMany(m cloud.Machine) *cloud.Error {
+	err := cloud.Errorf(cloud.Exhausted, infrav1.VMMovedReason,
+		"more than %d VMs named %q with the tag capwin-machine=%s are in other resource groups, and the machine's VM may be one of "+
+			"them: remove the tag from those that are not", maxMoved, m.Name, m.Key.Name)
+	err.After = seekAgain
+	return err
 }
 
 // mayBeMoved says that a resource may be the machine's VM in another group. A list by a tag does not show tags (Microsoft Learn,

@@ -167,7 +167,8 @@ func (s *scope) hidden() *cloud.Error {
 	return cmp.Or(s.refused[adapterList], s.refused[diskList], s.refused[publicList])
 }
 
-// checkRemnant looks at a remnant by its ID: the list that showed it may have been late.
+// checkRemnant looks at a remnant by its ID: the list that showed it may have been late. Another resource that has got its name
+// is none, until a list shows it.
 func (a *account) checkRemnant(ctx context.Context, s *scope, id arm.ID) error {
 	now := a.now()
 	found, answer := a.calls.getResource(ctx, id)
@@ -177,23 +178,40 @@ func (a *account) checkRemnant(ctx context.Context, s *scope, id arm.ID) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, ok := s.remnants[id.Key()]; ok {
+	r, known := s.remnants[id.Key()]
+	if known {
 		r.Looked = now
 		s.remnants[id.Key()] = r
 	}
-	if gone || found.attached() {
+	other := found.uniqueID() != "" && r.uniqueID != "" && found.uniqueID() != r.uniqueID
+	if gone || other || found.attached() {
 		delete(s.remnants, id.Key())
 	}
 	return nil
+}
+
+func (s *scope) isRemnant(id arm.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.remnants[id.Key()]
+	return ok
 }
 
 // sweep removes what deletions left whose machines are gone, too, and what failed tries of living ones left.
 func (a *account) sweep(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, r := range a.stale(s) {
-		errs = append(errs, a.removeRemnant(ctx, s, r.id))
+		errs = append(errs, a.clear(ctx, s, r.id))
 	}
 	return errors.Join(errs...)
+}
+
+// clear removes a remnant if a look still shows it as the lists did, which may be minutes old.
+func (a *account) clear(ctx context.Context, s *scope, id arm.ID) error {
+	if err := a.checkRemnant(ctx, s, id); err != nil || !s.isRemnant(id) {
+		return err
+	}
+	return a.removeRemnant(ctx, s, id)
 }
 
 func (a *account) removeRemnant(ctx context.Context, s *scope, id arm.ID) error {

@@ -19,10 +19,10 @@ func toRemove(m cloud.Machine, s Survey) Step {
 		return s.withoutGroup(m)
 	case s.isOurs():
 		return s.remove()
-	case s.Seen == nil && s.Put.Answer == Accepted && !s.Counts(m, s.Now): // nothing but our VM can have the name
+	case s.unshown() && !s.Counts(m, s.Now): // nothing but our VM can have the name
 		return s.remove()
 	case s.isUnproved() && s.mayBeOurs(m):
-		return fail(notProvedGone(m))
+		return fail(s.notProvedGone(m))
 	case s.mayExist(m) && !s.proven():
 		return s.prove(removing)
 	case s.Left != nil:
@@ -32,6 +32,9 @@ func toRemove(m cloud.Machine, s Survey) Step {
 	}
 	return fail(cloud.ErrNotFound)
 }
+
+// unshown says that Azure accepted our request and shows no VM of the name.
+func (s Survey) unshown() bool { return s.Seen == nil && !s.Shadowed && s.Put.Answer == Accepted }
 
 // withoutGroup is the end of a machine whose group is gone, with all in it. Its VM may have been moved to another one before.
 func (s Survey) withoutGroup(m cloud.Machine) Step {

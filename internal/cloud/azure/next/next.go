@@ -80,7 +80,7 @@ func Decide(m cloud.Machine, s Survey, want Goal) Step {
 func withoutVM(m cloud.Machine, s Survey, want Goal) Step {
 	switch wanted := want == Running && !m.Settled; {
 	case s.isUnproved() && s.wasThere(m):
-		return fail(notProved(m))
+		return fail(s.notProved(m))
 	case wanted && s.isStranger():
 		return fail(nameTaken(m))
 	case s.aboutToShow():

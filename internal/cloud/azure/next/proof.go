@@ -62,7 +62,13 @@ const (
 )
 
 // notProved is told of a VM that has the machine's name and may be the machine's.
-func notProved(m cloud.Machine) *cloud.Error {
+func (s Survey) notProved(m cloud.Machine) *cloud.Error {
+	if !s.Seen.Untagged {
+		return cloud.Errorf(cloud.Invalid, infrav1.VMNotProvedReason,
+			"the resource group has a VM named %q with all of the machine's tags, but the machine's spec.providerID is neither what the "+
+				"controller chooses nor that of its Machine, so that nothing proves that the VM is the machine's: delete it in Azure if it "+
+				"is", m.Name)
+	}
 	return cloud.Errorf(cloud.Invalid, infrav1.VMNotProvedReason,
 		"the resource group has a VM named %q, but not all of the machine's tags are on it, and nothing else says that it is the "+
 			"machine's: give it the tags capwin-namespace=%s, capwin-machine=%s, capwin-providerid=%s and capwin-cluster=%s/UID, with "+
@@ -70,8 +76,8 @@ func notProved(m cloud.Machine) *cloud.Error {
 }
 
 // notProvedGone is told while the machine is deleted: its VM may run on.
-func notProvedGone(m cloud.Machine) *cloud.Error {
-	err := notProved(m)
+func (s Survey) notProvedGone(m cloud.Machine) *cloud.Error {
+	err := s.notProved(m)
 	err.Message += wayOut
 	return err
 }

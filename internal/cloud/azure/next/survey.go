@@ -21,6 +21,9 @@ type Survey struct {
 
 	// Seen is the VM of the machine's name, from a list or a look, the later of the two; nil if neither has it.
 	Seen *Sight
+	// Shadowed says that a list or a look shows a VM of the name with another ID, too early to tell whether it follows the
+	// machine's or was there before. Then Seen is nil.
+	Shadowed bool
 	// Ran says that the VM was ever seen running.
 	Ran bool
 	// Looked is when we last looked at the VM by its ID, whatever came of it.

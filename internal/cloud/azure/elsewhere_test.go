@@ -1,0 +1,94 @@
+package azure
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+)
+
+// TestMovedAfterASearch: a search that found nothing, when Azure did not show a VM for a while, says nothing of a VM that was
+// seen since. Here somebody moves it later, and another VM gets its name.
+func TestMovedAfterASearch(t *testing.T) {
+	p := newProof(t, false)
+	p.runs()
+	p.a.ledger.note(p.m, p.a.now(), func(w *work) { w.sought = p.a.now() })
+	p.live(p.a, time.Minute)
+	p.runs()
+	p.MoveVM(armsim.VMID(p.m.Name), otherName)
+	p.foreign(p.m.Name, nil)
+	p.live(p.a, 5*time.Minute)
+	told := p.refusals(20*time.Minute, p.remove)
+	expect.Same(t, "told", true, told[infrav1.VMMovedReason] != "")
+	expect.Same(t, "it is there", true, p.vmExists())
+}
+
+// TestMovedAmongMany: only some VMs of a machine's name in other groups are looked at. If there are more, and none of those is
+// the machine's, then one of the others may be.
+func TestMovedAmongMany(t *testing.T) {
+	for name, c := range map[string]struct {
+		groups, ours int
+		says         string
+		elsewhere    string
+	}{
+		"none is":                  {groups: maxMoved},
+		"the last is":              {groups: maxMoved, ours: maxMoved, elsewhere: fmt.Sprint("g", maxMoved)},
+		"one of too many is":       {groups: maxMoved + 1, ours: 1, elsewhere: "g1"},
+		"one that is not asked is": {groups: maxMoved + 1, ours: maxMoved + 1, says: "more than 5 VMs"},
+	} {
+		of := func(group int, id string) string {
+			vm := arm.GroupID(armsim.Subscription, fmt.Sprint("g", group)).VM("win-1")
+			return fmt.Sprintf(`{"id":%q,"properties":{"vmId":%q}}`, vm.String(), id)
+		}
+		a, m := blueAccount(t, says(func(r *http.Request) (int, string) {
+			var all []string
+			for group := 1; group <= c.groups; group++ {
+				vm := of(group, "22222222-aaaa-bbbb-cccc-555555555555")
+				if group == c.ours {
+					vm = of(group, blueID)
+				}
+				if strings.Contains(r.URL.Path, fmt.Sprintf("/g%d/", group)) {
+					return http.StatusOK, vm
+				}
+				all = append(all, vm)
+			}
+			return http.StatusOK, `{"value":[` + strings.Join(all, ",") + `]}`
+		})), blueMachine()
+		m.Record.Azure.VMID = blueID
+		err := a.seek(t.Context(), m)
+		w := a.ledger.recall(m)
+		expect.Says(t, name, err, c.says)
+		expect.Same(t, name+": elsewhere", c.elsewhere, w.elsewhere)
+		expect.Same(t, name+": the search counts", c.says == "", !w.sought.IsZero())
+		if c.says != "" {
+			cloudtest.WantError(t, err, cloud.Exhausted, infrav1.VMMovedReason)
+		}
+	}
+}
+
+// TestNameTakenAfterTheRequest: minutes after Azure accepted the VM, somebody removes it, and another VM gets its name. The
+// machine is deleted then: the other VM stays.
+func TestNameTakenAfterTheRequest(t *testing.T) {
+	p := newProof(t, false)
+	p.m.Spec.Azure.NetworkInterfaces[0].PublicIP = ""
+	expect.Got(p.ensure())(t)
+	vm := p.m.Record.Azure.VMID
+	expect.Same(t, "its ID is known", true, vm != "")
+	p.a.ledger.note(p.m, p.a.now(), func(w *work) { // as after the look of another VM that has the name
+		record := knownOf(p.m, *w)
+		record.VMID = blueID
+		w.record = &record
+	})
+	p.m.Record.Azure.VMID = blueID
+	p.live(p.a, time.Minute)
+	expect.Same(t, "it goes", true, p.goes())
+	expect.Same(t, "the other VM is there", true, p.vmExists())
+}
