@@ -94,6 +94,7 @@ var figures = map[string]string{
 	"internal/cloud/azure.probing":                "2m0s",
 	"internal/cloud/azure.doubtsAfter":            "1h0m0s",
 	"internal/cloud/azure.searchEvery":            "30s",
+	"internal/cloud/azure.seekAgain":              "2m0s",
 	"internal/cloud/azure.sizesAgain":             "5m0s",
 	"internal/cloud/azure.sizesFor":               "24h0m0s",
 	"internal/cloud/azure.sweepEvery":             "10m0s",

@@ -23,6 +23,7 @@ const (
 var cannot = map[plan.Kind]map[string]string{
 	"check":       {changed: "it only looks"},
 	"waitFor":     {changed: "it only looks"},
+	"hnsEndpoint": {changed: "it only looks"},
 	"collectLogs": {changed: "its zip is no effect that vectors list", already: "it is written each time"},
 	"fact":        {already: "it is asked each time"},
 }
