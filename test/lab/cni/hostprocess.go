@@ -201,5 +201,6 @@ func labDaemon(ctx context.Context, c *Container, started func()) error {
 	return forever(ctx, started)
 }
 
-// LabConf is the configuration of a cluster whose CNI is not known.
-const LabConf = "50-lab.conf"
+// LabConf is the configuration of a cluster whose CNI is not known. containerd takes the first file by name, which must not be one
+// that another CNI has left in the image.
+const LabConf = "05-lab.conf"
