@@ -81,5 +81,6 @@ func TestFlannelPatch(t *testing.T) {
 		expect.Same(t, "other settings", was, is)
 	}
 	long := `{"x":"` + strings.Repeat("y", 2*longestPatch) + `","Backend":{}}`
-	expect.Says(t, "long settings", errors.New(FlannelMismatch(overlayFlannel, "kube-flannel", long)), "kubectl edit configmap -n kube-flannel ")
+	told := errors.New(FlannelMismatch(overlayFlannel, "kube-flannel", long))
+	expect.Says(t, "long settings", told, "kubectl edit configmap -n kube-flannel ")
 }

@@ -132,7 +132,7 @@ func (net *Network) useFeatures() []plan.Step {
 const becomeRouter = "$ErrorActionPreference = 'Stop'; if ((Get-RemoteAccess).RoutingStatus -ne 'Installed') " +
 	"{ Install-RemoteAccess -VpnType RoutingOnly }"
 
-// HasOwnCNI: we write the CNI's configuration, or look for its programs.
+// HasOwnCNI tells whether we write the CNI's configuration, or look for its programs.
 func (net *Network) HasOwnCNI() bool { return net.config != nil || len(net.programs) > 0 }
 
 // lookForPrograms that the image, a file or a script must have brought: without them no pod ever starts.

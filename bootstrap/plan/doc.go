@@ -119,7 +119,7 @@
 // # In the background
 //
 // What others bring when they like, such as the network of a CNI, is waited for in background, behind the last report of the
-// bootstrap and of everyBoot, whatever became of that. Its steps run one behind the other. One that fails is tried again after 30 s,
-// without end: no deadline applies, nothing is reported, no failure has a consequence, and what it does is not kept: the next start
-// begins with the first step. A plan with background has everyBoot.
+// bootstrap and of everyBoot, whatever became of that. Its steps run one behind the other. One that fails is tried again after
+// 30 s, without end: no deadline applies, nothing is reported, no failure has a consequence, and what it does is not kept: the
+// next start begins with the first step. A plan with background has everyBoot.
 package plan

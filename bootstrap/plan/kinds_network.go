@@ -61,8 +61,8 @@ type Route struct {
 // HNSNetwork makes a network of the Host Networking Service, waits for its management address and keeps that as the
 // fact managementIP. HNS keeps the address that the adapter has when the network is made, so each attempt first waits up to 45 s
 // for a preferred IPv4 address outside of 169.254.0.0/16 on the adapter that the request names in NetworkAdapterName, or on the
-// adapter of its vSwitch; the reason is AddressMissing then. An adapter that is not there HNS refuses itself. A management address
-// of 169.254.0.0/16 is none. TimeoutSeconds is 180 when 0.
+// adapter of its vSwitch; the reason is AddressMissing then. An adapter that is not there HNS refuses itself. A management
+// address of 169.254.0.0/16 is none. TimeoutSeconds is 180 when 0.
 //
 // Already so: a network has the Name and Type of the request. One with this Name and another Type is replaced.
 type HNSNetwork struct {

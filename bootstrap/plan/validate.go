@@ -120,8 +120,8 @@ func (c *checker) body(body Tree) {
 	delete(c.facts, FactReport)
 }
 
-// ShowsSecret tells whether a value of redact stands in what runs at every boot or behind it: that stays on the disk in clear, without the
-// list of secrets.
+// ShowsSecret tells whether a value of redact stands in what runs at every boot or behind it: that stays on the disk in clear,
+// without the list of secrets.
 func (p *Plan) ShowsSecret() bool {
 	data, err := json.Marshal([][]Phase{p.EveryBoot, p.Background})
 	var tree any

@@ -65,7 +65,8 @@ func TestCNINotReady(t *testing.T) {
 		"being deleted": {"nobody waits for it", []func(*facts){noCNI(19 * time.Minute), noCNI(0), isDeleting}, told, 0},
 		"not joined": {
 			"it is of no Node of this machine",
-			[]func(*facts){func(f *facts) { noCNI(0)(f); f.machine.Status.NodeRef.Name = "" }}, "", 0,
+			[]func(*facts){func(f *facts) { noCNI(0)(f); f.machine.Status.NodeRef.Name = "" }},
+			"", 0,
 		},
 		"ten times as fast": {
 			"simulated guests' clocks run faster", []func(*facts){func(f *facts) { noCNI(18 * time.Minute)(f); f.speed = 10 }}, told, 0,

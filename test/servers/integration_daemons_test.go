@@ -101,7 +101,6 @@ var acts = map[string]func(context.Context, kubernetes.Interface) error{
 		return err
 	},
 	"list Endpoints": func(ctx context.Context, c kubernetes.Interface) error {
-		//nolint:staticcheck // because older API servers have nothing else
 		_, err := c.CoreV1().Endpoints("").List(ctx, metav1.ListOptions{})
 		return err
 	},

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,18 +60,6 @@ func noMetadata(s *stage) string {
 		if routes := expect.Got(s.Machine.NetRoutes(to))(s.t); len(routes) == 0 {
 			return "no route to " + to
 		}
-	}
-	return ""
-}
-
-// noSourceVIP is what kube-proxy says (pkg/proxy/winkernel/proxier.go of v1.36.3).
-func noSourceVIP(s *stage) string {
-	var config struct{ Winkernel struct{ SourceVip string } }
-	if text, err := s.Machine.ReadFile(`C:\etc\kube-proxy\config.conf`); err == nil {
-		expect.OK(s.t, json.Unmarshal(text, &config))
-	}
-	if config.Winkernel.SourceVip == "" {
-		return "source-vip flag not set"
 	}
 	return ""
 }

@@ -176,7 +176,7 @@ func antreaAdd(m *windows.Machine, _ *config, _ plugin) (address, network string
 }
 
 // azureAdd is azure-vnet.exe, which asks azure-vnet-ipam.exe for an address of the virtual network.
-func azureAdd(m *windows.Machine, _ *config, one plugin) (address, network string, err error) {
+func azureAdd(m *windows.Machine, _ *config, _ plugin) (address, network string, err error) {
 	if err := findPlugin(m, "azure-vnet-ipam"); err != nil {
 		return "", "", err
 	}

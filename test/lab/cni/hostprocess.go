@@ -130,7 +130,6 @@ func felix(ctx context.Context, _ *Container, started func()) error { return for
 // the network Calico, in a VXLAN also for its endpoint, and has its settings as flags.
 func startKubeProxy(ctx context.Context, c *Container, started func()) error {
 	if len(c.Mounts) == 0 || c.Mounts[0] != "/var/lib/kube-proxy" {
-		//nolint:staticcheck // because PowerShell says it so
 		return fmt.Errorf("Get-Content : Cannot find path kubeconfig.conf: the mounts are %v", c.Mounts)
 	}
 	m, kind := c.Machine, ""
@@ -201,6 +200,6 @@ func labDaemon(ctx context.Context, c *Container, started func()) error {
 	return forever(ctx, started)
 }
 
-// LabConf is the configuration of a cluster whose CNI is not known. containerd takes the first file by name, which must not be one
-// that another CNI has left in the image.
+// LabConf is the configuration of a cluster whose CNI is not known. containerd takes the first file by name, which must not be
+// one that another CNI has left in the image.
 const LabConf = "05-lab.conf"

@@ -141,7 +141,8 @@ func proxy(ctx context.Context, m *windows.Machine, client kubernetes.Interface,
 	err := until(ctx, m, func() (bool, error) {
 		return !slices.ContainsFunc(synced, func(has cache.InformerSynced) bool { return !has() }), nil
 	})
-	for written := (map[string][]string)(nil); err == nil; {
+	var written map[string][]string
+	for err == nil {
 		wanted, failed := endpoints(services.Lister().List, slicesOf.Lister().List)
 		if err = failed; err == nil && !maps.EqualFunc(written, wanted, slices.Equal) {
 			written, err = wanted, write(m, network, wanted)

@@ -3,6 +3,7 @@ package cni
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"time"
 
@@ -30,9 +31,7 @@ func NSSM(ctx context.Context, call *windows.Call) int {
 	child := *call
 	child.Argv = append([]string{application.Text}, windows.SplitArguments(parameters.Text)...)
 	child.Dir, child.Env = folder.Text, map[string]string{}
-	for name, value := range call.Env {
-		child.Env[name] = value
-	}
+	maps.Copy(child.Env, call.Env)
 	for _, line := range extra.List {
 		name, value, _ := strings.Cut(line, "=")
 		child.Env[name] = value

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -124,9 +125,7 @@ func (c *containers) environment(ctx context.Context, pod *corev1.Pod, container
 		if err != nil {
 			return nil, err
 		}
-		for name, value := range found.Data {
-			env[name] = value
-		}
+		maps.Copy(env, found.Data)
 	}
 	fields := map[string]string{
 		"spec.nodeName": pod.Spec.NodeName, "metadata.name": pod.Name, "metadata.namespace": pod.Namespace,

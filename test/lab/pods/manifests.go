@@ -45,7 +45,10 @@ func (c Cluster) Apply(ctx context.Context) error {
 		return fmt.Errorf("connect to workload cluster: %w", err)
 	}
 	for _, m := range []struct{ file, namespace, backend string }{
-		{"lab", "", ""}, {"calico", CalicoVXLAN, "vxlan"}, {"calico", CalicoBGP, "windows-bgp"}, {"antrea", "", ""},
+		{"lab", "", ""},
+		{"calico", CalicoVXLAN, "vxlan"},
+		{"calico", CalicoBGP, "windows-bgp"},
+		{"antrea", "", ""},
 		{"kube-proxy", "", ""},
 	} {
 		text, err := manifests.ReadFile("manifests/" + m.file + ".yaml")

@@ -89,8 +89,8 @@ func (m *Machine) makeVSwitch(on Adapter) *Adapter {
 	return m.virtual(on.Name)
 }
 
-// forgetsStatic: before Server 2022 a vEthernet starts with DHCP, whatever its adapter had (microsoft/SDN issue 498), unless HNS is
-// told not to (openshift/windows-machine-config-operator 0be4b9cc, docs/byoh-instance-pre-requisites.md).
+// forgetsStatic: before Server 2022 a vEthernet starts with DHCP, whatever its adapter had (microsoft/SDN issue 498), unless HNS
+// is told not to (openshift/windows-machine-config-operator 0be4b9cc, docs/byoh-instance-pre-requisites.md).
 func (m *Machine) forgetsStatic() bool {
 	value, _ := m.state.value(ServicesKey+`\hns\State`, "DeviceLessNicDisabled")
 	return m.Hardware.OSBuild == "17763" && value.Number != 1
@@ -121,8 +121,8 @@ func (m *Machine) moveAddresses(from Adapter, to int) {
 	}
 }
 
-// addressOn an adapter; none where DHCP brings none. An adapter that still waits for its lease has one of 169.254/16, and HNS keeps
-// that for good (Azure/AgentBaker 6e2dbb2a, staging/cse/windows/azurecnifunc.ps1).
+// addressOn an adapter; none where DHCP brings none. An adapter that still waits for its lease has one of 169.254/16, and HNS
+// keeps that for good (Azure/AgentBaker 6e2dbb2a, staging/cse/windows/azurecnifunc.ps1).
 func (m *Machine) addressOn(index int) string {
 	found := m.ManagementIP
 	for _, address := range m.state.Addresses {

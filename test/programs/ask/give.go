@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ func (a *asked) kubeProxy(form programs.Form, file string) (string, error) {
 // flanneld parses its flags and, with --version, says which it is. At a flag that it does not know it shows its usage and ends
 // as if all were well. netconf asks its backends for the file.
 func (a *asked) flanneld(form programs.Form, file string) (string, error) {
-	says, err := a.run("flanneld", nil, nil, append(form.Args[:len(form.Args):len(form.Args)], "--version")...)
+	says, err := a.run("flanneld", nil, nil, append(slices.Clip(form.Args), "--version")...)
 	if err != nil || strings.TrimSpace(says) != a.table.Version {
 		first, _, _ := strings.Cut(says, "\n")
 		return first, errors.Join(err, errors.New("it does not know a flag"))

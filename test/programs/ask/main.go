@@ -33,7 +33,7 @@ func run(args []string) error {
 		return err
 	}
 	if flags.NArg() < 3 {
-		return errors.New("usage: ask [-write] GOLDENS TABLES BUILT...")
+		return errors.New("ask wants [-write] GOLDENS TABLES BUILT and more that were built")
 	}
 	forms, err := programs.Forms(flags.Arg(0))
 	if err != nil {
