@@ -31,11 +31,11 @@ func (f Form) Digest() string {
 // sample are the values of facts that stand in what we render.
 var sample = map[string]string{
 	"podPrefix": "10.244.3", "machineSubnet": "10.1.2.0/24", "nodeAddress": "10.1.2.3", "managementIP": "10.1.2.3",
-	"sourceVIP": "10.244.3.254", "hybridSubnet": "10.132.6.0/24", "vipEndpoint": "10.132.6.77",
+	"sourceVIP": "10.244.3.254",
 }
 
-// upstreams are flanneld's files as the manifests of kubernetes-sigs/sig-windows-tools@401ee6f have them
-// (hostprocess/flannel/flanneld): what these programs make of them is known, whatever we render.
+// upstreams are settings of flanneld as flannel-io/flannel cdf76059 documents them for Windows (Documentation/backends.md): what
+// these programs make of them is known, whatever we render.
 var upstreams = []Form{
 	{
 		Program: "flanneld", Golden: "upstream, Overlay", Args: usual["flanneld"],
