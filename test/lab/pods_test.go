@@ -3,6 +3,7 @@ package lab_test
 import (
 	"flag"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -177,6 +179,37 @@ func TestPods(t *testing.T) {
 		"| --- | --- |\n%s\nFalse Ready: %d", table, falseReady)
 	if falseReady > 0 {
 		t.Errorf("%d nodes are Ready on which no pod gets an address", falseReady)
+	}
+	comparePage(t, cells, results)
+}
+
+// reached is what a pod of the node reaches, in the words of docs/networks.md.
+func (r outcome) reached() string {
+	switch {
+	case r.service:
+		return "Service"
+	case r.address:
+		return "pods alone"
+	case r.joined:
+		return "Node not Ready"
+	}
+	return "no join"
+}
+
+// comparePage: docs/networks.md has a line for each pair, as it is on Windows Server 2022.
+func comparePage(t *testing.T, cells []*cell, results []outcome) {
+	t.Helper()
+	page := string(expect.Got(os.ReadFile("../../docs/networks.md"))(t))
+	for _, p := range pairs {
+		line := "| " + p.name
+		for i, c := range cells {
+			if c.name == p.name && c.year == "2022" {
+				line += " | " + results[i].reached()
+			}
+		}
+		if *onlyCells == "" && !strings.Contains(page, line+" |\n") {
+			t.Errorf("docs/networks.md does not have the line\n%s |", line)
+		}
 	}
 }
 
