@@ -194,7 +194,7 @@ var networkRules = []rule{
 			"or with Calico set run: Service",
 		bare, antrea, calico),
 	only(flannel, "flannel", map[string]any{"run": "External"},
-		"only Flannel has it; remove flannel",
+		"only Flannel has it; remove it",
 		bare, antrea, calico, winBridge, winOverlay, azureCNI),
 	ordered("spec.network.nodePorts", 80), ordered("spec.network.dynamicPorts", 40000), ordered("spec.network.firewall[].ports", 80),
 	{

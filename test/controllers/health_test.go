@@ -24,7 +24,7 @@ import (
 
 // The times of TestHealthCheck. The guests' clocks run haste times faster than ours, and the rules' times are shorter, too.
 const (
-	haste    = 120
+	haste    = 60
 	shorter  = 60
 	ruleTime = 300 * time.Second / shorter
 	deadline = 20 * time.Minute

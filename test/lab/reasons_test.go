@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -300,4 +301,11 @@ func (j *joins) refuseLabel(ctx context.Context) {
 	}
 	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: name, Spec: policy}))
 	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: name, Spec: binding}))
+}
+
+// withoutLease is a machine to which no DHCP server gives an address.
+func withoutLease(s *windows.State) {
+	for i := range s.Addresses {
+		s.Addresses[i].Preferred = time.Now().Add(10000 * time.Hour)
+	}
 }

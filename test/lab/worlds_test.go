@@ -162,11 +162,7 @@ func (j *joins) ofTheNetwork() []provoked {
 		fails("network", step.ReasonNetworkNotReady, "External").in(faulty(guest.Faults{NoDHCP: true})).
 			with(l2bridge),
 		fails("network", step.ReasonAddressMissing, "has no IPv4 address outside of 169.254.0.0/16").
-			in(image(func(s *windows.State) {
-				for i := range s.Addresses {
-					s.Addresses[i].Preferred = time.Now().Add(10000 * time.Hour)
-				}
-			})).with(l2bridge),
+			in(image(withoutLease)).with(l2bridge),
 		fails("verify", step.ReasonPodCIDRMissing, "has no IPv4 pod CIDR of size /24").
 			in(func(g *guest.Simulated) {
 				running("kubectl.exe", "--kubeconfig", withoutPodCIDRs)(g)
