@@ -159,8 +159,7 @@ func (j *joins) ofTheNetwork() []provoked {
 		fails("network", step.ReasonNetworkSettingsFailed, "Windows Defender Firewall service").exits(1).
 			in(image(func(s *windows.State) { s.Services["mpssvc"] = &windows.Service{State: windows.Stopped} })).
 			with(l2bridge),
-		fails("network", step.ReasonNetworkNotReady, "External").in(faulty(guest.Faults{NoDHCP: true})).
-			with(l2bridge),
+		fails("network", step.ReasonNetworkNotReady, "External").in(faulty(guest.Faults{NoDHCP: true})).with(l2bridge),
 		fails("network", step.ReasonAddressMissing, "has no IPv4 address outside of 169.254.0.0/16").
 			in(image(withoutLease)).with(l2bridge),
 		fails("verify", step.ReasonPodCIDRMissing, "has no IPv4 pod CIDR of size /24").
