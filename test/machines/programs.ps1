@@ -13,6 +13,7 @@ function Get-Answer([string[]]$Argv) {
     switch ($name) {
         'kubeadm.exe' { Get-KubeadmAnswer $tail }
         'kubelet.exe' { @{ out = "Kubernetes v$($World.node.version)`n" } }
+        'kube-proxy.exe' { @{ out = "Kubernetes v$($World.node.version)`n" } }
         'containerd.exe' { Get-ContainerdAnswer $tail }
         'ctr.exe' { Get-CtrAnswer $tail }
         'kubectl.exe' { Get-KubectlAnswer $tail }
