@@ -13,7 +13,7 @@ import (
 // fail has each step of kind run fail once, at all its attempts, with all secrets in what it writes.
 func (c *campaign) fail(l *life) {
 	for number, at := range l.places {
-		if at.Step < 0 {
+		if at.Step < 0 || l.inBackground(at) {
 			continue
 		}
 		step, ok := l.stepAt(at).(*plan.Run)
@@ -25,13 +25,17 @@ func (c *campaign) fail(l *life) {
 	}
 }
 
-func (l *life) stepAt(at savedPlace) plan.Step {
-	phases := l.machine.Plan.Phases
+func (l *life) stepAt(at savedPlace) plan.Step { return l.phasesAt(at)[at.Phase].Steps[at.Step] }
+
+func (l *life) phasesAt(at savedPlace) []plan.Phase {
 	if at.Boot {
-		phases = l.machine.Plan.EveryBoot
+		return l.machine.Plan.EveryBoot
 	}
-	return phases[at.Phase].Steps[at.Step]
+	return l.machine.Plan.Phases
 }
+
+// inBackground tells whether all phases were done, so that a failure has no consequence.
+func (l *life) inBackground(at savedPlace) bool { return at.Phase >= len(l.phasesAt(at)) }
 
 // failure is what a program that fails does, and what the agent must make of it.
 type failure struct {
