@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +49,10 @@ type pools struct {
 
 // guest is the Windows in a VM. It told us something at most once in half a second.
 type guest struct {
+	machine     string
 	began, told time.Time
+	steps       []string  // that it reported last, of which Cluster API should know one
+	heard       time.Time // when Cluster API last did
 	// joined says that its Node was made, and done that it reported that to the end.
 	joined, done bool
 }
@@ -115,13 +119,15 @@ func (p *pools) create(t *testing.T, name string, replicas int32, change func(*w
 	}
 }
 
-// await has the guests act until nothing is missing any more.
+// await has the guests act until nothing is missing any more. Their clock stands while Cluster API knows less of them than they
+// told: on a busy machine its seconds would be minutes to them.
 func (p *pools) await(t *testing.T, what string, missing func() string) {
 	t.Helper()
 	wait.Until(t, what, func() (any, bool) {
 		p.read(t)
 		p.act(t)
 		p.bringCNI(t)
+		p.clock.hold(p.behind())
 		text := missing()
 		return text, text == ""
 	})
@@ -183,7 +189,7 @@ func (p *pools) act(t *testing.T) {
 		vm, _ := p.cloud.Get(name)
 		g := p.guests[name]
 		if g == nil {
-			g = &guest{began: time.Now()}
+			g = &guest{machine: vm.Owner.Name, began: p.clock.now(), heard: time.Now()}
 			p.guests[name] = g
 		}
 		does := p.behaviour(vm)
@@ -191,29 +197,76 @@ func (p *pools) act(t *testing.T) {
 			continue
 		}
 		g.told = time.Now()
-		report, joins := does(time.Since(g.began) * time.Duration(p.speed))
+		report, joins := does(p.clock.now().Sub(g.began) * time.Duration(p.speed))
 		if joins && !g.joined {
 			p.NewMachine(vm.Owner.Name).Join(t)
 			g.joined = true
 		}
 		if joins && !p.hasNode(vm.Owner.Name) {
-			continue // to the hasty clock of a guest, the seconds that a busy Cluster API takes are minutes without a Node
+			continue // its report would be of a Node that Cluster API has not found
 		}
 		p.cloud.Update(name, func(vm *fake.VM) { vm.Report = report })
 		g.done = joins
+		g.note(report)
 	}
 }
 
-// hasNode says whether Cluster API has found a Machine's Node.
-func (p *pools) hasNode(machine string) bool {
-	for _, machines := range p.machines {
-		if slices.ContainsFunc(machines, func(m *clusterv1.Machine) bool {
-			return m.Name == machine && m.Status.NodeRef.IsDefined()
-		}) {
+var stepReported = regexp.MustCompile(`"step":"([^"]+)"`)
+
+// note keeps the last steps that differ.
+func (g *guest) note(report string) {
+	found := stepReported.FindStringSubmatch(report)
+	if found == nil || slices.Contains(g.steps, found[1]) {
+		return
+	}
+	g.steps = append(g.steps, found[1])
+	if late := len(g.steps) - stepsBehind; late > 0 {
+		g.steps = g.steps[late:]
+	}
+}
+
+// stepsBehind is how many reports of guests Cluster API may not know yet. They report each minute of their time.
+const stepsBehind = 4
+
+// patience is how long Cluster API may take to hear what a guest told; the shortest time of a guest that is over is 15 seconds.
+const patience = 4 * time.Second
+
+// behind says whether Cluster API lags: it has yet to hear what a guest told, or to find its Node.
+func (p *pools) behind() bool {
+	for name, g := range p.guests {
+		vm, there := p.cloud.Get(name)
+		machine := p.byName(g.machine)
+		if !there || !vm.On || g.done || machine == nil || !machine.DeletionTimestamp.IsZero() {
+			continue
+		}
+		said := conditions.GetMessage(machine, clusterv1.MachineBootstrapConfigReadyCondition)
+		knows := func(step string) bool { return strings.Contains(said, step+",") }
+		if !g.joined && (len(g.steps) == 0 || slices.ContainsFunc(g.steps, knows)) {
+			g.heard = time.Now()
+		}
+		if time.Since(g.heard) > patience {
 			return true
 		}
 	}
 	return false
+}
+
+// byName is a Machine of any pool, nil when there was none of the name.
+func (p *pools) byName(name string) *clusterv1.Machine {
+	for _, machines := range p.machines {
+		for _, m := range machines {
+			if m.Name == name {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+// hasNode says whether Cluster API has found a Machine's Node.
+func (p *pools) hasNode(machine string) bool {
+	m := p.byName(machine)
+	return m != nil && m.Status.NodeRef.IsDefined()
 }
 
 // behaviour is that of the guest in a VM; nil until the watch has shown its Machine.
@@ -240,6 +293,16 @@ func (p *pools) joined(names ...string) string {
 		}
 	}
 	return strings.Join(missing, " ")
+}
+
+// joinedAgain says which of the pools have not got a second Machine with a Node.
+func (p *pools) joinedAgain(names []string) string {
+	for _, name := range names {
+		if len(p.machines[name]) < 2 {
+			return name
+		}
+	}
+	return p.joined(names...)
 }
 
 // made is how many Machines each pool ever had.

@@ -148,15 +148,23 @@ func count(name string, processes ...*world.Process) int {
 	return n
 }
 
-// clock runs as the real one does, and can be put forward.
+// clock runs as the real one does. It can be put forward, and held.
 type clock struct {
 	mu    sync.Mutex
 	ahead time.Duration
+	held  time.Time // what it shows while it is held
 }
 
 func (c *clock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.show()
+}
+
+func (c *clock) show() time.Time {
+	if !c.held.IsZero() {
+		return c.held
+	}
 	return time.Now().Add(c.ahead)
 }
 
@@ -170,4 +178,16 @@ func (c *clock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead += d
+}
+
+// hold stops the clock, or lets it run on from what it shows.
+func (c *clock) hold(still bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case still && c.held.IsZero():
+		c.held = c.show()
+	case !still && !c.held.IsZero():
+		c.ahead, c.held = time.Until(c.held), time.Time{}
+	}
 }
