@@ -216,7 +216,7 @@ var stepReported = regexp.MustCompile(`"step":"([^"]+)"`)
 // note keeps the last steps that differ.
 func (g *guest) note(report string) {
 	found := stepReported.FindStringSubmatch(report)
-	if found == nil || slices.Contains(g.steps, found[1]) {
+	if len(found) == 0 || slices.Contains(g.steps, found[1]) {
 		return
 	}
 	g.steps = append(g.steps, found[1])
