@@ -62,6 +62,10 @@ var rooms = []room{
 		"api", "internal/cloud", "internal/cloud/azure/fault", "internal/cloud/azure/request",
 	}},
 	{folder: "internal/metrics"},
+	{folder: "internal/plugin/objects", may: []string{"api", "config/crd"}},
+	{folder: "internal/plugin/preview", may: []string{"api", "bootstrap", "internal/cloud", "internal/plugin/objects"}},
+	{folder: "internal/plugin/words", may: []string{"bootstrap/plan"}},
+	{folder: "internal/plugin/check", may: []string{"api", "internal/cloud", "internal/plugin/objects", "internal/plugin/preview"}},
 	{folder: "internal/version"},
 	{folder: "internal/workload"},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
@@ -85,8 +89,7 @@ var rooms = []room{
 	}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
-	{folder: "cmd", may: []string{"api", "bootstrap", "internal", "controllers", "cmd/clusterctl-windows/objects"}},
-	{folder: "cmd/clusterctl-windows/objects", may: []string{"api", "config/crd"}},
+	{folder: "cmd", may: []string{"internal/cloud", "internal/plugin", "internal/version"}},
 	{folder: "config"},
 	{folder: "test", may: []string{everything}},
 }
@@ -161,7 +164,7 @@ func checkImport(t *testing.T, s source, imported string) {
 		}
 	}
 	for _, cloud := range implementations {
-		if within(ours, cloud) && !within(s.folder, "test", "cmd", cloud) && s.folder != "." {
+		if within(ours, cloud) && !within(s.folder, "test", "internal/plugin", cloud) && s.folder != "." {
 			t.Errorf("%s imports %s; only main.go and the plugin know clouds by name", s.path, ours)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -27,13 +26,6 @@ stringData:
     0mgvX2CLasWoQmbkMgIgfGJoWW1fZxMkzCppIelEjrBENFGMpRXCkkkJcOsSP5Y=
     -----END CERTIFICATE-----
 `
-
-func TestPlaceholderCASaysThatItIsOne(t *testing.T) {
-	all := expect.Got(step.Certificates("", []byte(placeholderCA), ""))(t)
-	if name := all[0].Subject.CommonName; name != "placeholder for the CA of the cluster" || !all[0].IsCA {
-		t.Errorf("it is %q", name)
-	}
-}
 
 // What a guest got is shown without the cluster's CA, and not compared.
 func TestStoredPlanWithoutTheCA(t *testing.T) {

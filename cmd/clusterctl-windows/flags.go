@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
 
 // command is a subcommand of the program.
@@ -21,8 +21,7 @@ type command struct {
 	needs string
 	// writes is true for a command that writes files, and therefore has flags for a folder and for secrets.
 	writes bool
-	gather func(*objects.Set, options) (*machine, error)
-	run    func(m *machine, o options, s streams) error
+	run    func(found *objects.Set, o options, s streams) error
 }
 
 var commands = []command{
@@ -36,20 +35,20 @@ Wherever a Secret has a value, userdata and node.json have a placeholder; --show
 the address of the API server are always shown.
 If FILE has the machine's bootstrap Secret, these are the files that the guest got, and a note says whether this release
 would render the same.`,
-		needs: aboutFiles, writes: true, gather: gather, run: render,
+		needs: aboutFiles, writes: true, run: render,
 	},
 	{
 		name: "plan", does: "print what a guest would do, step by step", usage: "plan -f FILE --machine NAME",
 		about: `Prints the plan of the machine's guest: its phases and steps, what each step changes, and the reason it fails with.
 Secrets are masked.`,
-		needs: aboutFiles, gather: gather, run: printPlan,
+		needs: aboutFiles, run: printPlan,
 	},
 	{
 		name: "check", whats: []string{"azure", "vsphere"}, does: "compare a spec with its cloud", usage: "check azure|vsphere -f FILE",
 		about: `Asks the vCenter or Azure, before a machine is made: whether it lets the account in, has what the spec names, and gives
 the account the rights that are needed, and whether the template or the size fits. It changes nothing in the cloud, and shows no
 secret. The exit code is 1 if a machine of this spec cannot be made.`,
-		needs: aboutCheck, gather: gatherCheck, run: check,
+		needs: aboutCheck, run: compare,
 	},
 }
 

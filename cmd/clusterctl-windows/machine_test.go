@@ -298,10 +298,10 @@ func TestDeploymentOfAName(t *testing.T) {
 
 func TestPlaceholderTokenHasTheForm(t *testing.T) {
 	got := call(t, readText(t, gitFile), "plan", "-f", "-", "--machine", "m")
-	if got.Code != exitDone || strings.Contains(got.Out, placeholderToken) {
+	if got.Code != exitDone || strings.Contains(got.Out, sampleToken) {
 		t.Errorf("got %+v", got)
 	}
-	if len(placeholderToken) != len(testToken) {
+	if len(sampleToken) != len(testToken) {
 		t.Error("it is not of the form of a token")
 	}
 }

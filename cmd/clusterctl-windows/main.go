@@ -1,10 +1,8 @@
 // Command clusterctl-windows shows, offline, what a Windows machine will get and what it will do with it. It also compares a spec
 // with its cloud. It is a plugin of clusterctl: "clusterctl windows".
 //
-// It reads objects from files and checks them as an API server would (objects/), and collects what the controllers would
-// (machine.go, templates.go, sources.go, cluster.go, token.go, clouds.go). Then it calls bootstrap.Render, or
-// takes the user data that the guest already got (stored.go), and writes files (render.go, mask.go) or prints the plan in words
-// (plan.go, sentences.go, kinds.go). Only check.go asks a cloud.
+// The work is in internal/plugin: it reads objects from files and checks them as an API server would (objects), collects what the
+// controllers would and renders it (preview), tells the plan in words (words), and asks a cloud (check).
 package main
 
 import (
@@ -15,7 +13,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
 	"github.com/capwin/cluster-api-provider-windows/internal/version"
 )
 
@@ -94,12 +93,17 @@ func (c command) start(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	m, err := c.gather(found, o)
+	return c.run(found, o, s)
+}
+
+// gather collects the machine that is shown, and prints its notes.
+func gather(found *objects.Set, o options, s streams) (*preview.Machine, error) {
+	m, err := preview.Gather(found, o.machine)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, note := range m.notes {
+	for _, note := range m.Notes {
 		fmt.Fprintf(s.err, "note: %s\n", note)
 	}
-	return c.run(m, o, s)
+	return m, nil
 }

@@ -1,169 +1,27 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
-	"time"
 
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/words"
 )
 
-func printPlan(m *machine, _ options, s streams) error {
-	p := m.shown.plan
-	if p == nil && m.guest.plan != nil {
-		return fmt.Errorf("the plan in Secret %s is not shown; use render with --show-secrets", m.storedIn)
+func printPlan(found *objects.Set, o options, s streams) error {
+	m, err := gather(found, o, s)
+	if err != nil {
+		return err
+	}
+	p := m.Shown.Plan
+	if p == nil && m.Guest.Plan != nil {
+		return fmt.Errorf("the plan in Secret %s is not shown; use render with --show-secrets", m.StoredIn)
 	}
 	if p == nil {
-		return fmt.Errorf("this release cannot read the plan in Secret %s; use the release that rendered it", m.storedIn)
+		return fmt.Errorf("this release cannot read the plan in Secret %s; use the release that rendered it", m.StoredIn)
 	}
 	fmt.Fprintf(s.out, "Machine %s/%s of Cluster %s becomes Node %s with Kubernetes %s.\n",
-		p.Machine.Namespace, p.Machine.Name, p.Machine.Cluster, p.Machine.Node, m.owner.Spec.Version)
-	_, err := io.WriteString(s.out, tell(p))
+		p.Machine.Namespace, p.Machine.Name, p.Machine.Cluster, p.Machine.Node, m.Owner.Spec.Version)
+	_, err = io.WriteString(s.out, words.Tell(p))
 	return err
-}
-
-// tell returns the plan in words.
-func tell(p *plan.Plan) string {
-	var text strings.Builder
-	tellFrame(&text, p)
-	for i, phase := range p.Phases {
-		tellPhase(&text, fmt.Sprint(i+1), phase)
-	}
-	if len(p.EveryBoot) > 0 {
-		text.WriteString("\nAt every later boot:\n")
-	}
-	for i, phase := range p.EveryBoot {
-		tellPhase(&text, fmt.Sprintf("B%d", i+1), phase)
-	}
-	if len(p.Background) > 0 {
-		text.WriteString("\nBehind that, in the background, until it is done:\n")
-	}
-	for i, phase := range p.Background {
-		tellPhase(&text, fmt.Sprintf("W%d", i+1), phase)
-	}
-	return text.String()
-}
-
-// The defaults of an interpreter, which apply to 0.
-const (
-	defaultDeadline = 1800
-	defaultReboots  = 5
-)
-
-// tellFrame describes what applies to all steps.
-func tellFrame(text *strings.Builder, p *plan.Plan) {
-	fmt.Fprintf(text, "It fails with BootstrapTimeout after %s", seconds(cmp.Or(p.DeadlineSeconds, defaultDeadline)))
-	if reboots := cmp.Or(p.MaxReboots, defaultReboots); reboots != defaultReboots {
-		fmt.Fprintf(text, ", and with TooManyReboots after %d reboots", reboots)
-	}
-	text.WriteString(".\n")
-	for _, channel := range p.Report {
-		fmt.Fprintf(text, "It reports its progress through %s.\n", tellChannel(channel))
-	}
-	if p.Logs != nil {
-		fmt.Fprintf(text, "If it fails, it %s.\n", sentences[plan.KindOf(p.Logs)](p.Logs))
-	}
-	if len(p.Erase) > 0 {
-		fmt.Fprintf(text, "When it ends, successful or not, it deletes %s.\n", values(p.Erase))
-	}
-}
-
-func tellChannel(channel plan.Channel) string {
-	switch channel.Do {
-	case plan.ChannelGuestInfo:
-		return "the guest variable " + channel.Key
-	case plan.ChannelAzure:
-		return "Azure's host agent at " + channel.URL + " (failures only)"
-	}
-	if channel.Do == plan.ChannelReplace {
-		return "its own object in the workload cluster" + clause(", and deletes after its last report ", values(channel.Erase))
-	}
-	if channel.Port == "" {
-		return "its standard output"
-	}
-	return "the serial port " + channel.Port
-}
-
-func tellPhase(text *strings.Builder, number string, phase plan.Phase) {
-	fmt.Fprintf(text, "\n%s. %s\n", number, phase.Name)
-	for i, step := range phase.Steps {
-		fmt.Fprintf(text, "   %s.%d %s: %s.\n", number, i+1, step.Base().Name, oneLine(sentenceOf(step)))
-		fmt.Fprintf(text, "       %s.\n", endOf(step))
-	}
-}
-
-func oneLine(text string) string { return strings.NewReplacer("\r", "", "\n", `\n`).Replace(text) }
-
-// sentenceOf says what the step changes, and under which condition.
-func sentenceOf(step plan.Step) string {
-	say, known := sentences[plan.KindOf(step)]
-	if !known {
-		return "does something that this release cannot describe: " + string(plan.KindOf(step))
-	}
-	if when := step.Base().When; when != nil {
-		return "only if " + question(*when) + ": " + say(step)
-	}
-	return say(step)
-}
-
-// endOf says how the step fails, and how long and how often it is tried before that.
-func endOf(step plan.Step) string {
-	base := step.Base()
-	said := []string{"Fails with " + reasonOf(step)}
-	if base.Optional {
-		said[0] = "Is optional: a failure is the warning " + reasonOf(step)
-	}
-	if base.TimeoutSeconds > 0 {
-		said = append(said, "within "+seconds(base.TimeoutSeconds))
-	}
-	if base.Attempts > 1 {
-		attempts := fmt.Sprintf("%d attempts", base.Attempts)
-		if base.DelaySeconds != nil {
-			attempts += ", " + seconds(*base.DelaySeconds) + " apart"
-		}
-		said = append(said, attempts)
-	}
-	return strings.Join(said, "; ")
-}
-
-// reasonOf returns the reason of the step's failure, and the other reasons that the output of its program can lead to.
-func reasonOf(step plan.Step) string {
-	reason := step.Base().Reason
-	if reason == "" {
-		reason = plan.KindOf(step).DefaultReason()
-	}
-	var others []string
-	for _, rule := range diagnoses(step) {
-		if rule.Reason != reason && !slices.Contains(others, rule.Reason) {
-			others = append(others, rule.Reason)
-		}
-	}
-	if len(others) == 0 {
-		return reason
-	}
-	return reason + " (or, depending on its output, " + strings.Join(others, ", ") + ")"
-}
-
-func diagnoses(step plan.Step) []plan.Diagnosis {
-	if run, ok := step.(*plan.Run); ok {
-		return run.Diagnose
-	}
-	return nil
-}
-
-// seconds writes a duration as 1m30s, 15m or 1h, without the zeros that Go adds.
-func seconds(n int) string {
-	text := (time.Duration(n) * time.Second).String()
-	for _, unit := range []string{"m", "h"} {
-		if before, ok := strings.CutSuffix(text, unit+"0s"); ok {
-			text = before + unit
-		}
-		if before, ok := strings.CutSuffix(text, unit+"0m"); ok {
-			text = before + unit
-		}
-	}
-	return text
 }

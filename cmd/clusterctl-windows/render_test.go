@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -66,7 +65,7 @@ func TestMachineOfTemplatesGetsTheSame(t *testing.T) {
 		Spec:       infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}},
 	}, "d5d74958-3344-5fa1-b7fe-34c4df387a27")
 	in.Config.Spec.BootstrapDeadlineSeconds = 1500
-	in.Token = placeholderToken
+	in.Token = sampleToken
 	want := expect.Got(bootstrap.Render(in))(t)
 	files := rendered(t, t.TempDir(), readText(t, gitFile), "--machine", "blue-windows-1", "--show-secrets")
 	if files["userdata"] != string(want.Bytes()) {
@@ -207,23 +206,5 @@ func TestRenderIntoAFile(t *testing.T) {
 	got := call(t, "", "render", "-f", machineFile, "--machine", machineName, "-o", machineFile)
 	if got.Code != exitRefused || !strings.Contains(got.Err, "not a directory") {
 		t.Errorf("got %+v", got)
-	}
-}
-
-func TestHideText(t *testing.T) {
-	secrets := []string{"secret-part", "id.secret-part", `quo"te\d-secret`, "first\nsecond"}
-	for name, c := range map[string]struct{ reason, in, want string }{
-		"within":     {"the rest of the text stays readable", "--token=id.secret-part x", "--token=[hidden] x"},
-		"escaped":    {"JSON escapes characters", `a quo"te\d-secret`, "a [hidden]"},
-		"lines":      {"a secret may have several", "a=first\nsecond", "a=[hidden]"},
-		"in base64":  {"content of files is in base64", base64.StdEncoding.EncodeToString([]byte("x secret-part")), "[hidden]"},
-		"none":       {"nothing else is changed", "secret", "secret"},
-		"two of one": {"each of them", "secret-part, secret-part", "[hidden], [hidden]"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			data := expect.Got(json.Marshal(map[string]any{"key": []any{c.in, 1}}))(t)
-			want := string(expect.Got(json.Marshal(map[string]any{"key": []any{c.want, 1}}))(t))
-			expect.Same(t, c.reason, want, string(expect.Got(hideTexts(data, secrets))(t)))
-		})
 	}
 }

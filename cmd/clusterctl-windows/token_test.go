@@ -13,6 +13,9 @@ import (
 )
 
 // The token of another machine is not shown for this one, wherever its Secret stands.
+// sampleToken stands in for a token.
+const sampleToken = "sample.placeholdertoken"
+
 func TestTokenOfAnotherMachine(t *testing.T) {
 	const theirs = "fedcba.fedcba9876543210"
 	other := canarySecret(t, "blue-windows-x7k2p-other", map[string]string{"token": theirs, "value": "#cloud-config\n"})
@@ -25,7 +28,7 @@ func TestTokenOfAnotherMachine(t *testing.T) {
 		}
 	}
 	got := call(t, without(t, machineFile, "  token: ")+"---\n"+other, "plan", "-f", "-", "--machine", machineName)
-	if got.Code != exitDone || !strings.Contains(got.Err, placeholderToken) {
+	if got.Code != exitDone || !strings.Contains(got.Err, sampleToken) {
 		t.Errorf("without an own Secret: %d %s", got.Code, got.Err)
 	}
 }

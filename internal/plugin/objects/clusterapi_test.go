@@ -54,7 +54,7 @@ func TestSchemasOfClusterAPI(t *testing.T) {
 	got := expect.Got(io.ReadAll(expect.Got(gzip.NewReader(bytes.NewReader(clusterAPI)))(t)))(t)
 	if !bytes.Equal(got, want) {
 		t.Error("clusterapi.json.gz is of another Cluster API than go.mod; " +
-			"run: go test ./cmd/clusterctl-windows/objects -run Schemas -update")
+			"run: go test ./internal/plugin/objects -run Schemas -update")
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package preview
 
 import (
 	"crypto/x509"
@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
 
 // placeholderCA stands in for a cluster's CA. Its name is "placeholder for the CA of the cluster"; its key was thrown away.
@@ -29,11 +29,11 @@ G2qlbk1lRzd9zecdDIh79bZ+anpOfPY=
 
 // loadAuthority reads the CA that the node will trust, or takes a placeholder where its Secret is not among the files, as in a
 // review. The CA is not needed if the config has a kubeconfig with a CA of its own.
-func (m *machine) loadAuthority(o *objects.Set) error {
+func (m *Machine) loadAuthority(o *objects.Set) error {
 	if m.config != nil && m.config.Spec.Discovery.KubeconfigFrom.Secret.Name != "" {
 		return nil
 	}
-	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: m.owner.Spec.ClusterName + "-ca"}
+	key := types.NamespacedName{Namespace: m.Owner.Namespace, Name: m.Owner.Spec.ClusterName + "-ca"}
 	secret, err := objects.Load[corev1.Secret](o, "Secret", key)
 	if missing, ok := errors.AsType[*objects.MissingError](err); ok {
 		m.ca, m.withoutCA = []byte(placeholderCA), missing
@@ -42,7 +42,7 @@ func (m *machine) loadAuthority(o *objects.Set) error {
 	if err != nil {
 		return err
 	}
-	if m.ca = valueOf(secret, corev1.TLSCertKey); len(m.ca) == 0 {
+	if m.ca = Value(secret, corev1.TLSCertKey); len(m.ca) == 0 {
 		return fmt.Errorf("%s has no value for the key %s; set it to the cluster's CA in PEM",
 			objects.Object{Kind: "Secret", Key: key}, corev1.TLSCertKey)
 	}
@@ -51,7 +51,7 @@ func (m *machine) loadAuthority(o *objects.Set) error {
 }
 
 // noteExpiry says which certificates of the CA have expired. What cannot be read is refused when the machine is rendered.
-func (m *machine) noteExpiry(key types.NamespacedName, now time.Time) {
+func (m *Machine) noteExpiry(key types.NamespacedName, now time.Time) {
 	for block, rest := pem.Decode(m.ca); block != nil; block, rest = pem.Decode(rest) {
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err == nil && now.After(certificate.NotAfter) {
@@ -62,7 +62,7 @@ func (m *machine) noteExpiry(key types.NamespacedName, now time.Time) {
 }
 
 // noteAuthority says that the CA is a placeholder, and how to get the cluster's own.
-func (m *machine) noteAuthority() {
+func (m *Machine) noteAuthority() {
 	if m.withoutCA != nil {
 		key := m.withoutCA.Key
 		m.note("Secret %s is not in %s; using a placeholder for the cluster's CA, with which no node can join; "+

@@ -1,4 +1,4 @@
-package main
+package preview
 
 import (
 	"bytes"
@@ -15,23 +15,23 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 )
 
-// guest is what a guest gets.
-type guest struct {
-	// userData is what cloudbase-init runs, planJSON is the plan in it, and plan is the same plan decoded. Both plans are nil if
+// Guest is what a guest gets.
+type Guest struct {
+	// UserData is what cloudbase-init runs, PlanJSON is the plan in it, and Plan is the same plan decoded. Both plans are nil if
 	// another release rendered the user data and this release cannot read it.
-	userData, planJSON []byte
-	plan               *plan.Plan
+	UserData, PlanJSON []byte
+	Plan               *plan.Plan
 }
 
 // masked is the replacement for a secret in user data that was rendered before.
 const masked = "[hidden]"
 
-// hide returns a guest without secrets, for a guest with a plan from an earlier rendering. The secrets in such a plan are in
+// Hide returns a guest without secrets, for a guest with a plan from an earlier rendering. The secrets in such a plan are in
 // files that it marks, in URLs of variables, and in its list of texts that reports do not show.
-func hide(stored guest) (guest, error) {
-	clean, err := plan.Decode(stored.planJSON)
+func Hide(stored Guest) (Guest, error) {
+	clean, err := plan.Decode(stored.PlanJSON)
 	if err != nil {
-		return guest{}, err
+		return Guest{}, err
 	}
 	for _, phase := range slices.Concat(clean.Phases, clean.EveryBoot, clean.Background) {
 		for _, step := range phase.Steps {
@@ -42,15 +42,15 @@ func hide(stored guest) (guest, error) {
 	clean.Redact = []string{masked} // how many there are depends on how long they are
 	data, err := clean.Encode()
 	if err != nil {
-		return guest{}, err
+		return Guest{}, err
 	}
 	if data, err = hideTexts(data, secrets); err != nil {
-		return guest{}, err
+		return Guest{}, err
 	}
 	if clean, err = plan.Decode(data); err != nil {
-		return guest{}, errors.New("a secret is also a word that the plan needs")
+		return Guest{}, errors.New("a secret is also a word that the plan needs")
 	}
-	return guest{userData: scripts.UserData(data), planJSON: data, plan: clean}, nil
+	return Guest{UserData: scripts.UserData(data), PlanJSON: data, Plan: clean}, nil
 }
 
 // login matches user and password in a URL.

@@ -1,4 +1,4 @@
-package main
+package preview
 
 import (
 	"fmt"
@@ -9,27 +9,27 @@ import (
 	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 	"k8s.io/utils/ptr"
 
-	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
 
 // placeholderToken looks like a token but is not valid in any cluster.
 const placeholderToken = "sample.placeholdertoken"
 
 // findToken prefers the token in the machine's bootstrap Secret, which the controller of WindowsBootstrapConfig wrote.
-func (m *machine) findToken(o *objects.Set) error {
-	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: ptr.Deref(m.owner.Spec.Bootstrap.DataSecretName, m.config.Name)}
+func (m *Machine) findToken(o *objects.Set) error {
+	key := types.NamespacedName{Namespace: m.Owner.Namespace, Name: ptr.Deref(m.Owner.Spec.Bootstrap.DataSecretName, m.config.Name)}
 	var tokens, secrets []string
 	for _, one := range o.OfKind("Secret") {
 		secret, err := objects.Decode[corev1.Secret](one)
 		if err != nil {
 			return err
 		}
-		if token := valueOf(secret, "token"); one.Key == key && len(token) > 0 {
-			m.token, m.stored, m.storedIn = string(token), valueOf(secret, "value"), key
+		if token := Value(secret, "token"); one.Key == key && len(token) > 0 {
+			m.token, m.stored, m.StoredIn = string(token), Value(secret, "value"), key
 			return m.checkToken(one.String() + ", key token")
 		}
 		if secret.Type == bootstrapapi.SecretTypeBootstrapToken {
-			id, secretPart := valueOf(secret, bootstrapapi.BootstrapTokenIDKey), valueOf(secret, bootstrapapi.BootstrapTokenSecretKey)
+			id, secretPart := Value(secret, bootstrapapi.BootstrapTokenIDKey), Value(secret, bootstrapapi.BootstrapTokenSecretKey)
 			tokens = append(tokens, string(id)+"."+string(secretPart))
 			secrets = append(secrets, one.String())
 		}
@@ -49,7 +49,7 @@ func (m *machine) findToken(o *objects.Set) error {
 }
 
 // checkToken names the Secret of a token that kubeadm would refuse, and does not show the token.
-func (m *machine) checkToken(in string) error {
+func (m *Machine) checkToken(in string) error {
 	if len(m.stored) > 0 || bootstraputil.IsValidBootstrapToken(m.token) {
 		return nil
 	}

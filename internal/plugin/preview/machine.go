@@ -1,4 +1,6 @@
-package main
+// Package preview shows what a machine will get, without a cluster: it collects what the controllers would and renders it. Where an
+// API server or a controller has not set a value yet, a placeholder stands in for it, and a note says so.
+package preview
 
 import (
 	"errors"
@@ -7,50 +9,45 @@ import (
 
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
-	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
 
-// machine has all inputs of a rendering, and its result.
-type machine struct {
+// Machine has all inputs of a rendering, and its result.
+type Machine struct {
 	cluster  *clusterv1.Cluster
-	owner    *clusterv1.Machine
-	windows  *infrav1.WindowsMachine
+	Owner    *clusterv1.Machine
+	Windows  *infrav1.WindowsMachine
 	config   *bootstrapv1.WindowsBootstrapConfig
 	ca       []byte
 	token    string
 	sources  map[string][]byte
 	identity cloud.Identity
-	// guest is what the guest gets, and shown is the same without secrets. Nothing else is printed or written, unless the user
+	// Guest is what the guest gets, and Shown is the same without secrets. Nothing else is printed or written, unless the user
 	// asks for secrets. It is empty if this release cannot read the plan.
-	guest, shown guest
+	Guest, Shown Guest
 	// withoutCA is set if the CA is a placeholder.
 	withoutCA *objects.MissingError
-	// stored is the user data in the machine's bootstrap Secret, storedIn, if there is one.
+	// stored is the user data in the machine's bootstrap Secret, StoredIn, if there is one.
 	stored   []byte
-	storedIn types.NamespacedName
-	// login is for the cloud; only a check has it. It is a secret.
-	login map[string][]byte
-	// azureCluster says what a spec for Azure leaves out; nil if the files have none. Only a check has it.
-	azureCluster *unstructured.Unstructured
-	// notes tell the user which placeholders are used, and what else differs from a real machine.
-	notes []string
+	StoredIn types.NamespacedName
+	// Notes tell the user which placeholders are used, and what else differs from a real machine.
+	Notes []string
 }
 
-// gather collects what the controllers would. It replaces values that an API server or a controller has not set yet by
+// Gather collects what the controllers would. It replaces values that an API server or a controller has not set yet by
 // placeholders, and notes each one.
-func gather(o *objects.Set, opts options) (*machine, error) {
+func Gather(o *objects.Set, name string) (*Machine, error) {
 	if err := o.Admit(); err != nil {
 		return nil, err
 	}
-	m, err := findMachine(o, opts.machine)
+	m, err := Find(o, name)
 	if m == nil {
 		return nil, err
 	}
@@ -72,27 +69,27 @@ func gather(o *objects.Set, opts options) (*machine, error) {
 		m.takeStored()
 		return m, nil
 	}
-	if !bootstrap.Addressed(m.windows) {
+	if !bootstrap.Addressed(m.Windows) {
 		return nil, fmt.Errorf("WindowsMachine %s/%s has spec.vsphere.networkInterfaces, "+
 			"but status.networkInterfaces lacks their MACs or addresses; "+
-			"export the object once its status has them, or set status.networkInterfaces", m.owner.Namespace, m.windows.Name)
+			"export the object once its status has them, or set status.networkInterfaces", m.Owner.Namespace, m.Windows.Name)
 	}
 	m.noteAuthority()
 	return m, m.renderAnew()
 }
 
-func (m *machine) renderAnew() error {
+func (m *Machine) renderAnew() error {
 	var err error
-	m.guest, m.shown, err = m.render()
+	m.Guest, m.Shown, err = m.render()
 	return err
 }
 
 // render calls Render with the same input as the controller of WindowsBootstrapConfig. What is shown is rendered from an input
 // without secrets, so that it does not matter how they are escaped or encoded.
-func (m *machine) render() (full, shown guest, err error) {
+func (m *Machine) render() (full, shown Guest, err error) {
 	in := bootstrap.Input{
-		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.windows, Config: m.config, ClusterCA: m.ca, Token: m.token,
-		Reports: m.windows.Spec.Azure != nil, Sources: m.sources, // and no Now: noteExpiry tells what has expired
+		Cluster: m.cluster, Machine: m.Owner, WindowsMachine: m.Windows, Config: m.config, ClusterCA: m.ca, Token: m.token,
+		Reports: m.Windows.Spec.Azure != nil, Sources: m.sources, // and no Now: noteExpiry tells what has expired
 	}
 	if full, _, err = renderGuest(in); err != nil {
 		return full, shown, err
@@ -104,25 +101,25 @@ func (m *machine) render() (full, shown guest, err error) {
 	return full, shown, err
 }
 
-func renderGuest(in bootstrap.Input) (guest, []string, error) {
+func renderGuest(in bootstrap.Input) (Guest, []string, error) {
 	rendered, err := bootstrap.Render(in)
 	if err != nil {
-		return guest{}, nil, err
+		return Guest{}, nil, err
 	}
 	planJSON, err := rendered.Plan().Encode()
-	return guest{rendered.Bytes(), planJSON, rendered.Plan()}, rendered.Warnings(), err
+	return Guest{rendered.Bytes(), planJSON, rendered.Plan()}, rendered.Warnings(), err
 }
 
 // name names the Machine in messages.
-func (m *machine) name() string { return "Machine " + m.owner.Namespace + "/" + m.owner.Name }
+func (m *Machine) name() string { return "Machine " + m.Owner.Namespace + "/" + m.Owner.Name }
 
-func (m *machine) note(format string, args ...any) {
-	m.notes = append(m.notes, fmt.Sprintf(format, args...))
+func (m *Machine) note(format string, args ...any) {
+	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
 }
 
-// findMachine returns the Machine of this name, or makes one as a MachineDeployment would. It may return a machine with an
+// Find returns the Machine of this name, or makes one as a MachineDeployment would. It may return a machine with an
 // error: then only the owner is known, which is enough to look for other missing objects.
-func findMachine(o *objects.Set, name string) (*machine, error) {
+func Find(o *objects.Set, name string) (*Machine, error) {
 	machines := named(o.OfKind("Machine"), name)
 	if len(machines) > 1 {
 		return nil, fmt.Errorf("%s has several Machines of this name: %s; use --machine NAMESPACE/NAME, and keep each Machine once",
@@ -157,19 +154,19 @@ func list(all []objects.Object) string {
 	return strings.Join(names, ", ")
 }
 
-func fromMachine(o *objects.Set, one objects.Object) (*machine, error) {
+func fromMachine(o *objects.Set, one objects.Object) (*Machine, error) {
 	owner, err := objects.Decode[clusterv1.Machine](one)
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{owner: owner}
+	m := &Machine{Owner: owner}
 	infrastructure, config := owner.Spec.InfrastructureRef, owner.Spec.Bootstrap.ConfigRef
 	err = errors.Join(wantKind(one, infrastructure, "WindowsMachine"), wantKind(one, config, "WindowsBootstrapConfig"))
 	if err != nil {
 		return nil, err
 	}
 	var noWindows, noConfig error
-	m.windows, noWindows = objects.Load[infrav1.WindowsMachine](o, infrastructure.Kind, keyOf(infrastructure, owner.Namespace))
+	m.Windows, noWindows = objects.Load[infrav1.WindowsMachine](o, infrastructure.Kind, keyOf(infrastructure, owner.Namespace))
 	m.config, noConfig = objects.Load[bootstrapv1.WindowsBootstrapConfig](o, config.Kind, keyOf(config, owner.Namespace))
 	return m, errors.Join(noWindows, noConfig)
 }
@@ -189,15 +186,15 @@ func wantKind(of objects.Object, ref clusterv1.ContractVersionedObjectReference,
 }
 
 // refuseControlPlane returns an error for a control-plane machine, as the controllers would.
-func refuseControlPlane(m *machine) error {
-	if _, ok := m.owner.Labels[clusterv1.MachineControlPlaneLabel]; ok {
+func refuseControlPlane(m *Machine) error {
+	if _, ok := m.Owner.Labels[clusterv1.MachineControlPlaneLabel]; ok {
 		return fmt.Errorf("%s is a control-plane machine; control planes must run on Linux", m.name())
 	}
 	return nil
 }
 
-// valueOf returns the value of a key. A Secret that was never sent to an API server may still have it in stringData.
-func valueOf(secret *corev1.Secret, key string) []byte {
+// Value returns the value of a key. A Secret that was never sent to an API server may still have it in stringData.
+func Value(secret *corev1.Secret, key string) []byte {
 	if text, ok := secret.StringData[key]; ok {
 		return []byte(text)
 	}
@@ -209,18 +206,18 @@ var placeholders = uuid.MustParse("d2c0f5f6-7d0e-4c53-9a4f-0d6f0b6a9a11")
 
 // fillUIDs sets placeholders for UIDs, which only an API server can give. The Machine's UID is in the plan, and the VM's name
 // is computed from the WindowsMachine's UID.
-func (m *machine) fillUIDs() {
+func (m *Machine) fillUIDs() {
 	for _, one := range []struct {
 		kind, follows string
 		uid           *types.UID
 	}{
-		{"Machine", "the plan", &m.owner.UID},
-		{"WindowsMachine", "providerID and computer name", &m.windows.UID},
+		{"Machine", "the plan", &m.Owner.UID},
+		{"WindowsMachine", "providerID and computer name", &m.Windows.UID},
 	} {
-		if *one.uid != "" || one.kind == "WindowsMachine" && m.windows.Spec.ProviderID != "" {
+		if *one.uid != "" || one.kind == "WindowsMachine" && m.Windows.Spec.ProviderID != "" {
 			continue
 		}
-		name := m.owner.Namespace + "/" + m.owner.Name
+		name := m.Owner.Namespace + "/" + m.Owner.Name
 		*one.uid = types.UID(uuid.NewSHA1(placeholders, []byte(one.kind+" "+name)).String())
 		m.note("%s %s has no UID yet; using the placeholder %s: %s will differ on a real machine",
 			one.kind, name, *one.uid, one.follows)
@@ -228,14 +225,14 @@ func (m *machine) fillUIDs() {
 }
 
 // fillIdentity sets provider ID and computer name, as the controller of WindowsMachine does.
-func (m *machine) fillIdentity() error {
+func (m *Machine) fillIdentity() error {
 	var err error
-	if m.identity, err = identify(m.windows); err != nil {
-		return fmt.Errorf("WindowsMachine %s/%s: %w", m.owner.Namespace, m.windows.Name, err)
+	if m.identity, err = identify(m.Windows); err != nil {
+		return fmt.Errorf("WindowsMachine %s/%s: %w", m.Owner.Namespace, m.Windows.Name, err)
 	}
-	m.windows.Spec.ProviderID = m.identity.ProviderID
-	if m.windows.Status.ComputerName == "" {
-		m.windows.Status.ComputerName = m.identity.Name
+	m.Windows.Spec.ProviderID = m.identity.ProviderID
+	if m.Windows.Status.ComputerName == "" {
+		m.Windows.Status.ComputerName = m.identity.Name
 	}
 	return nil
 }

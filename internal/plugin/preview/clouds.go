@@ -1,4 +1,4 @@
-package main
+package preview
 
 import (
 	"errors"
@@ -27,10 +27,10 @@ func identify(windows *infrav1.WindowsMachine) (cloud.Identity, error) {
 	return identity, nil
 }
 
-// metadata returns the cloud-init metadata that names the computer, or nil if the cloud names it in another way.
-func metadata(m *machine) []byte {
-	if m.windows.Spec.VSphere == nil {
+// Metadata returns the cloud-init metadata that names the computer, or nil if the cloud names it in another way.
+func (m *Machine) Metadata() []byte {
+	if m.Windows.Spec.VSphere == nil {
 		return nil
 	}
-	return vsphere.Metadata(cloud.Machine{Identity: m.identity, Key: client.ObjectKeyFromObject(m.windows), Spec: m.windows.Spec})
+	return vsphere.Metadata(cloud.Machine{Identity: m.identity, Key: client.ObjectKeyFromObject(m.Windows), Spec: m.Windows.Spec})
 }

@@ -1,4 +1,4 @@
-package main
+package preview
 
 import (
 	"errors"
@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
-	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
 
 // loadSources reads the Secrets and ConfigMaps that the config refers to. It returns all errors at once.
-func (m *machine) loadSources(o *objects.Set) error {
+func (m *Machine) loadSources(o *objects.Set) error {
 	if m.config == nil {
-		return nil // findMachine has returned this error already
+		return nil // Find has returned this error already
 	}
 	m.sources = map[string][]byte{}
 	var errs []error
@@ -45,7 +45,7 @@ func contentOf(o *objects.Set, source bootstrap.Source, key types.NamespacedName
 		if err != nil {
 			return nil, err
 		}
-		return valueOf(secret, source.Key), nil
+		return Value(secret, source.Key), nil
 	}
 	configMap, err := objects.Load[corev1.ConfigMap](o, "ConfigMap", key)
 	if err != nil {

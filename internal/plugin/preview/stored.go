@@ -1,4 +1,4 @@
-package main
+package preview
 
 import (
 	"bytes"
@@ -12,36 +12,36 @@ import (
 
 // takeStored shows what the guest got. If this release would render something else from the objects, or would refuse them, a
 // note says so.
-func (m *machine) takeStored() {
-	m.guest = guest{userData: m.stored}
+func (m *Machine) takeStored() {
+	m.Guest = Guest{UserData: m.stored}
 	const got = "showing what the guest got, from Secret %s"
 	data, err := scripts.Plan(m.stored)
 	if err == nil {
-		if m.guest.plan, err = plan.Decode(data); err != nil {
+		if m.Guest.Plan, err = plan.Decode(data); err != nil {
 			err = errors.New("it is not a plan of this release") // the error itself may show a secret
 		}
 	}
 	if err != nil {
-		m.note(got+"; this release cannot read its plan: %v", m.storedIn, err)
+		m.note(got+"; this release cannot read its plan: %v", m.StoredIn, err)
 		return
 	}
-	m.guest.planJSON = data
+	m.Guest.PlanJSON = data
 	// clusterctl move gives the Machine a new UID; the plan keeps the old one.
-	m.owner.UID = types.UID(m.guest.plan.Machine.UID)
+	m.Owner.UID = types.UID(m.Guest.Plan.Machine.UID)
 	now, shown, err := m.render()
 	switch {
 	case m.withoutCA != nil:
-		m.note(got+"; without the Secret %s it is not compared with what this release would render", m.storedIn, m.withoutCA.Key)
+		m.note(got+"; without the Secret %s it is not compared with what this release would render", m.StoredIn, m.withoutCA.Key)
 	case err != nil:
-		m.note(got+"; this release would refuse to render it: %v", m.storedIn, err)
-	case bytes.Equal(now.planJSON, data):
-		m.note(got+"; this release would render the same", m.storedIn)
-		m.shown = shown
+		m.note(got+"; this release would refuse to render it: %v", m.StoredIn, err)
+	case bytes.Equal(now.PlanJSON, data):
+		m.note(got+"; this release would render the same", m.StoredIn)
+		m.Shown = shown
 		return
 	default:
-		m.note(got+"; this release would render something else, because another release or other objects were used then", m.storedIn)
+		m.note(got+"; this release would render something else, because another release or other objects were used then", m.StoredIn)
 	}
-	if m.shown, err = hide(m.guest); err != nil {
+	if m.Shown, err = Hide(m.Guest); err != nil {
 		m.note("the secrets in it cannot be masked: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package preview
 
 import (
 	"errors"
@@ -13,13 +13,13 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
 
 // findDeployment finds the MachineDeployment that would make a machine of this name. Any name is accepted if there is only one
 // MachineDeployment and no Machine whose name could be misspelled.
 func findDeployment(o *objects.Set, name string) (*clusterv1.MachineDeployment, error) {
-	deployments, err := windowsDeployments(o)
+	deployments, err := Deployments(o)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func findDeployment(o *objects.Set, name string) (*clusterv1.MachineDeployment, 
 	return best, nil
 }
 
-func windowsDeployments(o *objects.Set) ([]*clusterv1.MachineDeployment, error) {
+func Deployments(o *objects.Set) ([]*clusterv1.MachineDeployment, error) {
 	var found []*clusterv1.MachineDeployment
 	for _, one := range o.OfKind("MachineDeployment") {
 		deployment, err := objects.Decode[clusterv1.MachineDeployment](one)
@@ -83,7 +83,7 @@ func unknownMachine(o *objects.Set, deployments []*clusterv1.MachineDeployment, 
 }
 
 // fromDeployment makes the objects that Cluster API would make from the deployment's templates.
-func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, name string) (*machine, error) {
+func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, name string) (*Machine, error) {
 	template := deployment.Spec.Template
 	made := objects.Object{Kind: "MachineDeployment"}
 	made.Key = types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}
@@ -95,7 +95,7 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 		return nil, fmt.Errorf("%q is not a valid name for a Machine: %s", name, objects.WithoutPattern(problems[0]))
 	}
-	m := &machine{owner: newOwner(deployment, name)}
+	m := &Machine{Owner: newOwner(deployment, name)}
 	m.note("Machine %s does not exist yet; showing the one that MachineDeployment %s would make", name, made.Key)
 	windowsKey, configKey := keyOf(infrastructure, made.Key.Namespace), keyOf(config, made.Key.Namespace)
 	windowsTemplate, noWindows := objects.Load[infrav1.WindowsMachineTemplate](o, infrastructure.Kind, windowsKey)
@@ -104,8 +104,8 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 		return m, err
 	}
 	ofWindows, ofConfig := windowsTemplate.Spec.Template, configTemplate.Spec.Template
-	m.windows = &infrav1.WindowsMachine{ObjectMeta: metaOf(m.owner, ofWindows.ObjectMeta), Spec: ofWindows.Spec}
-	m.config = &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metaOf(m.owner, ofConfig.ObjectMeta), Spec: ofConfig.Spec}
+	m.Windows = &infrav1.WindowsMachine{ObjectMeta: metaOf(m.Owner, ofWindows.ObjectMeta), Spec: ofWindows.Spec}
+	m.config = &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metaOf(m.Owner, ofConfig.ObjectMeta), Spec: ofConfig.Spec}
 	return m, nil
 }
 

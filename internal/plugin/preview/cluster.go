@@ -1,14 +1,14 @@
-package main
+package preview
 
 import (
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
 
-func (m *machine) loadCluster(o *objects.Set) error {
-	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: m.owner.Spec.ClusterName}
+func (m *Machine) loadCluster(o *objects.Set) error {
+	key := types.NamespacedName{Namespace: m.Owner.Namespace, Name: m.Owner.Spec.ClusterName}
 	var err error
 	if m.cluster, err = objects.Load[clusterv1.Cluster](o, "Cluster", key); err != nil {
 		return err
@@ -21,7 +21,7 @@ func (m *machine) loadCluster(o *objects.Set) error {
 
 // findEndpoint takes the endpoint from the cluster's infrastructure, as Cluster API does. In files from git only that object
 // has it.
-func (m *machine) findEndpoint(o *objects.Set) error {
+func (m *Machine) findEndpoint(o *objects.Set) error {
 	ref := m.cluster.Spec.InfrastructureRef
 	for _, one := range o.All {
 		referred := one.Kind == ref.Kind && one.Version.Group == ref.APIGroup && one.Key == types.NamespacedName{
