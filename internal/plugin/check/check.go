@@ -82,8 +82,8 @@ type Target struct {
 	azureCluster *unstructured.Unstructured
 }
 
-// Gather collects what a check needs: the WindowsMachine, and the login. A file with a pool has all of it. The name may be empty if
-// the files have only one machine or pool.
+// Gather collects what a check needs: the WindowsMachine, and the login. A file with a pool has all of it. The name may be empty
+// if the files have only one machine or pool.
 func Gather(o *objects.Set, cloudName, name string) (*Target, error) {
 	if err := o.Admit(); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package preview shows what a machine will get, without a cluster: it collects what the controllers would and renders it. Where an
-// API server or a controller has not set a value yet, a placeholder stands in for it, and a note says so.
+// Package preview shows what a machine will get, without a cluster: it collects what the controllers would, and renders it. Where
+// an API server or a controller has not set a value yet, a placeholder stands in for it, and a note says so.
 package preview
 
 import (

@@ -38,6 +38,7 @@ func findDeployment(o *objects.Set, name string) (*clusterv1.MachineDeployment, 
 	return best, nil
 }
 
+// Deployments are the MachineDeployments of Windows machines.
 func Deployments(o *objects.Set) ([]*clusterv1.MachineDeployment, error) {
 	var found []*clusterv1.MachineDeployment
 	for _, one := range o.OfKind("MachineDeployment") {

@@ -1,5 +1,5 @@
-// Package words tells a plan in words: each phase, each step, what it changes, and how it fails. A kind of step has its sentence in
-// sentences.go and kinds.go.
+// Package words tells a plan in words: each phase, each step, what it changes, and how it fails. The sentences of the kinds of
+// steps are in sentences.go and kinds.go.
 package words
 
 import (
