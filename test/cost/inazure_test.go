@@ -16,6 +16,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
 	simulated "github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
@@ -111,21 +112,35 @@ func (s *stage) standInAzure(arm *armsim.Cloud) {
 		texts[n] = parts.replacer(ids[n], nameOf(n)).Replace
 	}
 	arm.Copy(armsim.VMID(parts.vm), texts)
-	addresses := addressesOf(arm)
+	azures := textsOf(arm)
 	s.stand(len(ids), func(n int) {
-		own := addresses[cloud.ComputerName(nameOf(n), ids[n])]
-		s.copyAll(parts, nameOf(n), ids[n], strconv.Quote(addresses[parts.vm]), strconv.Quote(own))
+		own := azures[cloud.ComputerName(nameOf(n), ids[n])]
+		var pairs []string
+		for i, text := range azures[parts.vm] {
+			pairs = append(pairs, strconv.Quote(text), strconv.Quote(own[i]))
+		}
+		s.copyAll(parts, nameOf(n), ids[n], pairs...)
 	})
 	s.resume()
 }
 
-// addressesOf all VMs, by their names. Copies of a VM have their own.
-func addressesOf(arm *armsim.Cloud) map[string]string {
-	all := map[string]string{}
+// textsOf are what Azure gave each VM, by its name: its ID, and the address and the IDs of what it has. Those of a copy are its own.
+func textsOf(arm *armsim.Cloud) map[string][]string {
+	all := map[string][]string{}
+	add := func(vm string, texts ...string) {
+		_, name, _ := strings.Cut(vm, "/virtualMachines/")
+		all[name] = append(all[name], texts...)
+	}
 	arm.Change(func(in *armsim.Inside) {
+		for _, vm := range in.World.All(simulated.Kind{Type: compute.VM}) {
+			add(vm.ID.String(), doc.Text(vm.Body, "properties", "vmId"))
+		}
 		for _, nic := range in.World.All(simulated.Kind{Type: network.NIC}) {
-			_, vm, _ := strings.Cut(doc.Text(nic.Body, "properties", "virtualMachine", "id"), "/virtualMachines/")
-			all[vm] = doc.Text(doc.List(nic.Body, "properties", "ipConfigurations")[0], "properties", "privateIPAddress")
+			add(doc.Text(nic.Body, "properties", "virtualMachine", "id"), doc.Text(nic.Body, "properties", "resourceGuid"),
+				doc.Text(doc.List(nic.Body, "properties", "ipConfigurations")[0], "properties", "privateIPAddress"))
+		}
+		for _, disk := range in.World.All(simulated.Kind{Type: compute.Disk}) {
+			add(doc.Text(disk.Body, "managedBy"), doc.Text(disk.Body, "properties", "uniqueId"))
 		}
 	})
 	return all
