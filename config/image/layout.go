@@ -3,21 +3,16 @@ package main
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
+	"io"
+	"maps"
 	"os"
-	"path/filepath"
-)
 
-// The media types of the image specification, version 1.1.
-const (
-	indexType    = "application/vnd.oci.image.index.v1+json"
-	manifestType = "application/vnd.oci.image.manifest.v1+json"
-	configType   = "application/vnd.oci.image.config.v1+json"
-	layerType    = "application/vnd.oci.image.layer.v1.tar+gzip"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	ocilayout "github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // programPath is where the Deployment expects the manager.
@@ -26,129 +21,48 @@ const programPath = "/manager"
 // user is the one of the Deployment, for those who run the image without it.
 const user = "65532:65532"
 
-type platform struct {
-	Architecture string `json:"architecture"`
-	OS           string `json:"os"`
-}
-
-func (p platform) name() string { return p.OS + "/" + p.Architecture }
-
-// descriptor points at a blob.
-type descriptor struct {
-	MediaType   string            `json:"mediaType"`
-	Digest      string            `json:"digest"`
-	Size        int               `json:"size"`
-	Platform    *platform         `json:"platform,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-}
-
-type index struct {
-	SchemaVersion int               `json:"schemaVersion"`
-	MediaType     string            `json:"mediaType"`
-	Manifests     []descriptor      `json:"manifests"`
-	Annotations   map[string]string `json:"annotations,omitempty"`
-}
-
-type manifest struct {
-	SchemaVersion int               `json:"schemaVersion"`
-	MediaType     string            `json:"mediaType"`
-	Config        descriptor        `json:"config"`
-	Layers        []descriptor      `json:"layers"`
-	Annotations   map[string]string `json:"annotations,omitempty"`
-}
-
-// imageConfig leaves out when it was created: that would make other bytes each time.
-type imageConfig struct {
-	platform
-	Config struct {
-		User       string
-		Entrypoint []string
-		WorkingDir string
-		Labels     map[string]string
-	} `json:"config"`
-	RootFS struct {
-		Type    string   `json:"type"`
-		DiffIDs []string `json:"diff_ids"`
-	} `json:"rootfs"`
-}
-
-// layout is a folder as the image specification describes it.
-type layout struct{ dir string }
-
-func newLayout(dir string) (*layout, error) {
-	// Blobs of an earlier build would stay without anything that names them.
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o750); err != nil {
-		return nil, err
-	}
-	return &layout{dir: dir}, os.WriteFile(filepath.Join(dir, "oci-layout"), []byte(`{"imageLayoutVersion":"1.0.0"}`), 0o600)
-}
-
-// addImage makes an image of a program alone.
-func (l *layout) addImage(p platform, program []byte, annotations map[string]string) (descriptor, error) {
+// imageOf is an image of a program alone. It does not say when it was made: that would make other bytes each time.
+func imageOf(p v1.Platform, program []byte, annotations map[string]string) (v1.Image, error) {
 	files, err := archive(program)
 	if err != nil {
-		return descriptor{}, err
+		return nil, err
 	}
-	packed, err := pack(files)
+	read := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil }
+	layer, err := tarball.LayerFromOpener(read, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
-		return descriptor{}, err
+		return nil, err
 	}
-	layer, err := l.add(layerType, packed)
-	if err != nil {
-		return descriptor{}, err
-	}
-	config := imageConfig{platform: p}
-	config.Config.User, config.Config.Entrypoint, config.Config.WorkingDir = user, []string{programPath}, "/"
-	config.Config.Labels = annotations
-	config.RootFS.Type, config.RootFS.DiffIDs = "layers", []string{digest(files)}
-	configured, err := l.addJSON(configType, config)
-	if err != nil {
-		return descriptor{}, err
-	}
-	image, err := l.addJSON(manifestType, manifest{
-		SchemaVersion: 2, MediaType: manifestType, Config: configured, Layers: []descriptor{layer}, Annotations: annotations,
+	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	image, err := mutate.ConfigFile(base, &v1.ConfigFile{
+		OS: p.OS, Architecture: p.Architecture, RootFS: v1.RootFS{Type: "layers"},
+		Config: v1.Config{User: user, Entrypoint: []string{programPath}, WorkingDir: "/", Labels: annotations},
 	})
-	image.Platform = &p
-	return image, err
-}
-
-// close writes the index of all platforms and returns its digest, which is the image's.
-func (l *layout) close(images []descriptor, version string, annotations map[string]string) (string, error) {
-	all, err := l.addJSON(indexType, index{SchemaVersion: 2, MediaType: indexType, Manifests: images, Annotations: annotations})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	all.Annotations = map[string]string{"org.opencontainers.image.ref.name": version}
-	content, err := json.Marshal(index{SchemaVersion: 2, MediaType: indexType, Manifests: []descriptor{all}})
+	if image, err = mutate.Append(image, mutate.Addendum{Layer: layer}); err != nil {
+		return nil, err
+	}
+	image, _ = mutate.Annotations(image, maps.Clone(annotations)).(v1.Image) // it gives back what it got
+	return image, nil
+}
+
+// writeLayout writes a folder as the image specification describes it, with one image of all platforms, and returns its digest.
+func writeLayout(dir string, images []mutate.IndexAddendum, version string, annotations map[string]string) (v1.Hash, error) {
+	all := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), images...)
+	all, _ = mutate.Annotations(all, maps.Clone(annotations)).(v1.ImageIndex) // it gives back what it got
+	if err := os.RemoveAll(dir); err != nil {                                 // blobs of an earlier build would stay
+		return v1.Hash{}, err
+	}
+	layout, err := ocilayout.Write(dir, empty.Index)
 	if err != nil {
-		return "", err
+		return v1.Hash{}, err
 	}
-	return all.Digest, os.WriteFile(filepath.Join(l.dir, "index.json"), content, 0o600)
-}
-
-func (l *layout) addJSON(mediaType string, object any) (descriptor, error) {
-	content, err := json.Marshal(object)
-	if err != nil {
-		return descriptor{}, err
+	named := ocilayout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": version})
+	if err := layout.AppendIndex(all, named); err != nil {
+		return v1.Hash{}, err
 	}
-	return l.add(mediaType, content)
-}
-
-func (l *layout) add(mediaType string, content []byte) (descriptor, error) {
-	d := descriptor{MediaType: mediaType, Digest: digest(content), Size: len(content)}
-	file := filepath.Join(l.dir, "blobs", "sha256", d.Digest[len("sha256:"):])
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		return descriptor{}, fmt.Errorf("write blob: %w", err)
-	}
-	return d, nil
-}
-
-func digest(content []byte) string {
-	sum := sha256.Sum256(content)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return all.Digest()
 }
 
 // archive is a file system with one program that belongs to root, without a time.
@@ -165,14 +79,4 @@ func archive(program []byte) ([]byte, error) {
 		return nil, err
 	}
 	return files.Bytes(), writer.Close()
-}
-
-func pack(files []byte) ([]byte, error) {
-	var packed bytes.Buffer
-	writer := gzip.NewWriter(&packed)
-	if _, err := writer.Write(files); err != nil {
-		return nil, err
-	}
-	err := writer.Close()
-	return packed.Bytes(), err
 }

@@ -14,6 +14,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
 func main() {
@@ -40,55 +43,52 @@ func (b build) run(ctx context.Context, image string) error {
 }
 
 // platforms are what an image of the managers runs on.
-var platforms = []platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
+var platforms = []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
 
 func (b build) write() error {
 	if b.revision == "" {
 		return fmt.Errorf("no -revision: name the commit of the source, as make does")
 	}
-	l, err := newLayout(filepath.Join(b.out, "image"))
-	if err != nil {
-		return fmt.Errorf("write image: %w", err)
-	}
 	toolchain, err := b.toolchain()
 	if err != nil {
 		return err
 	}
-	var manifests []descriptor
+	var images []mutate.IndexAddendum
 	for _, p := range platforms {
-		m, err := b.writePlatform(l, p, toolchain)
+		image, err := b.makeImage(p, toolchain)
 		if err != nil {
-			return fmt.Errorf("write image for %s: %w", p.name(), err)
+			return fmt.Errorf("make image for %s: %w", p, err)
 		}
-		manifests = append(manifests, m)
+		images = append(images, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &p}})
 	}
-	digest, err := l.close(manifests, b.version, b.annotations())
+	dir := filepath.Join(b.out, "image")
+	digest, err := writeLayout(dir, images, b.version, b.annotations())
 	if err != nil {
 		return fmt.Errorf("write image: %w", err)
 	}
-	fmt.Printf("wrote %s with image %s\n", l.dir, digest)
+	fmt.Printf("wrote %s with image %s\n", dir, digest)
 	return nil
 }
 
-// writePlatform builds the manager and puts it, and what is said of it, in place.
-func (b build) writePlatform(l *layout, p platform, toolchain string) (descriptor, error) {
+// makeImage builds the manager, and writes the list of its modules.
+func (b build) makeImage(p v1.Platform, toolchain string) (v1.Image, error) {
 	dir, err := os.MkdirTemp("", "manager-")
 	if err != nil {
-		return descriptor{}, err
+		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "manager")
 	if err := b.compile(p, toolchain, file); err != nil {
-		return descriptor{}, err
+		return nil, err
 	}
 	program, err := os.ReadFile(file)
 	if err != nil {
-		return descriptor{}, err
+		return nil, err
 	}
 	if err := b.writeModules(p, program); err != nil {
-		return descriptor{}, err
+		return nil, err
 	}
-	return l.addImage(p, program, b.annotations())
+	return imageOf(p, program, b.annotations())
 }
 
 // toolchain is the Go of go.mod: another one would make other bytes of the same source.
@@ -104,7 +104,7 @@ func (b build) toolchain() (string, error) {
 	return string(found[1]), nil
 }
 
-func (b build) compile(p platform, toolchain, file string) error {
+func (b build) compile(p v1.Platform, toolchain, file string) error {
 	linked := "-s -w -buildid= -X github.com/capwin/cluster-api-provider-windows/internal/version.release=" + b.version
 	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", linked, "-o", file, "."}
 	command := exec.Command("go", arguments...) //nolint:noctx,gosec // because main has no context, and the arguments are ours
@@ -141,7 +141,7 @@ func (b build) annotations() map[string]string {
 	}
 }
 
-func (b build) writeModules(p platform, program []byte) error {
+func (b build) writeModules(p v1.Platform, program []byte) error {
 	list, err := modulesOf(bytes.NewReader(program), b.version)
 	if err != nil {
 		return fmt.Errorf("list modules: %w", err)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
@@ -131,12 +133,12 @@ func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { re
 func pushable(t *testing.T) (out, digest string) {
 	t.Helper()
 	out = t.TempDir()
-	l := expect.Got(newLayout(filepath.Join(out, "image")))(t)
-	var images []descriptor
+	var images []mutate.IndexAddendum
 	for _, p := range platforms {
-		images = append(images, expect.Got(l.addImage(p, []byte("program for "+p.name()), map[string]string{"a": "b"}))(t))
+		image := expect.Got(imageOf(p, []byte("program for "+p.String()), map[string]string{"a": "b"}))(t)
+		images = append(images, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &p}})
 	}
-	return out, expect.Got(l.close(images, "v0.1.0", nil))(t)
+	return out, expect.Got(writeLayout(filepath.Join(out, "image"), images, "v0.1.0", nil))(t).String()
 }
 
 // testRegistry is a registry that counts what it gets.

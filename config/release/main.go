@@ -96,11 +96,11 @@ func (r *release) useBuilt() error {
 		return fmt.Errorf("find folder %s: %w", r.built, err)
 	}
 	r.built = built
-	digest, err := r.imageDigest()
+	digest, _, err := r.readImage()
 	if err != nil {
 		return err
 	}
-	r.image += "@" + digest
+	r.image += "@" + digest.String()
 	return nil
 }
 

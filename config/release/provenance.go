@@ -12,6 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
 // statement is an in-toto statement, version 1, with a SLSA provenance, version 1. It is not signed: that needs a key of those
@@ -79,18 +82,14 @@ func (r release) writeProvenance() error {
 
 // subjects are the image, with its platforms, and the files that users download.
 func (r release) subjects() ([]resource, error) {
-	image, err := r.imageDigest()
-	if err != nil {
-		return nil, err
-	}
-	platforms, err := r.readIndex(filepath.Join("blobs", "sha256", strings.TrimPrefix(image, "sha256:")))
+	image, platforms, err := r.readImage()
 	if err != nil {
 		return nil, err
 	}
 	name, _, _ := strings.Cut(r.image, "@")
-	all := []resource{{Name: name, Digest: sha256Of(image)}}
-	for _, p := range platforms.Manifests {
-		all = append(all, resource{Name: name + " " + p.Platform.OS + "/" + p.Platform.Architecture, Digest: sha256Of(p.Digest)})
+	all := []resource{{Name: name, Digest: sha256Of(image.String())}}
+	for _, p := range platforms {
+		all = append(all, resource{Name: name + " " + p.Platform.OS + "/" + p.Platform.Architecture, Digest: sha256Of(p.Digest.String())})
 	}
 	folders := []string{filepath.Join(r.built, "sbom")}
 	for _, c := range components {
@@ -174,30 +173,29 @@ func sha256Of(digest string) map[string]string {
 	return map[string]string{"sha256": strings.TrimPrefix(digest, "sha256:")}
 }
 
-// index is what this program reads of an OCI layout.
-type index struct {
-	Manifests []struct {
-		Digest   string
-		Platform struct{ OS, Architecture string }
+// readImage reads the one image in the layout, and returns its digest and those of its platforms.
+func (r release) readImage() (v1.Hash, []v1.Descriptor, error) {
+	all, err := layout.ImageIndexFromPath(filepath.Join(r.built, "image"))
+	if err != nil {
+		return v1.Hash{}, nil, fmt.Errorf("read image of %s: %w", r.built, err)
 	}
-}
-
-// imageDigest returns that of the one image in the layout.
-func (r release) imageDigest() (string, error) {
-	layout, err := r.readIndex("index.json")
-	if err == nil && len(layout.Manifests) != 1 {
-		err = fmt.Errorf("it has %d images, want one", len(layout.Manifests))
+	images, err := all.IndexManifest()
+	if err == nil && len(images.Manifests) != 1 {
+		err = fmt.Errorf("it has %d images, want one", len(images.Manifests))
 	}
 	if err != nil {
-		return "", fmt.Errorf("read image of %s: %w", r.built, err)
+		return v1.Hash{}, nil, fmt.Errorf("read image of %s: %w", r.built, err)
 	}
-	return layout.Manifests[0].Digest, nil
-}
-
-func (r release) readIndex(file string) (index, error) {
-	var i index
-	err := readJSON(filepath.Join(r.built, "image", file), &i)
-	return i, err
+	digest := images.Manifests[0].Digest
+	image, err := all.ImageIndex(digest)
+	if err != nil {
+		return v1.Hash{}, nil, err
+	}
+	platforms, err := image.IndexManifest()
+	if err != nil {
+		return v1.Hash{}, nil, err
+	}
+	return digest, platforms.Manifests, nil
 }
 
 func readJSON(file string, into any) error {
