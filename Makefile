@@ -9,6 +9,7 @@ GOVULNCHECK    := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 VERSION ?= v0.1.0
 IMAGE   ?= ghcr.io/capwin/cluster-api-provider-windows:$(VERSION)
 OUT     ?= out
+BIN     ?= bin
 # What --version prints.
 LINKED  := -X github.com/capwin/cluster-api-provider-windows/internal/version.release=$(VERSION)
 # For the provenance of a release: the source, and a URI of who builds it. The default is the machine where make runs.
@@ -104,6 +105,10 @@ bench-azure: servers ## Measure what 1, 50, 1,000 and 5,000 machines cost in the
 	go test ./test/cost/azure -count=1 -v -timeout 2h -args -full
 	go test ./test/cost -run TestStandingInAzure -count=1 -v -timeout 1h -args -inazure=5000
 
+.PHONY: bench-plugin
+bench-plugin: ## Measure the size of clusterctl-windows, and the time of a plan from a file of 50 pools
+	go test ./test/plugin -count=1 -run '^Test(Size|ManyPools)$$' -v
+
 .PHONY: test-powershell
 test-powershell: ## Hold the scripts of a node against the vectors on a real PowerShell; JOBS=2 processes, SLOWEST=1 lists tests
 	@./test/powershell/run.sh
@@ -141,10 +146,11 @@ servers: ## Get the real servers for tests and demo; this takes minutes the firs
 	@go run ./test/servers/cmd/fetch >/dev/null
 
 .PHONY: generate
-generate: ## Generate deep copies and CRDs from the API types, and docs/plan.md from the step kinds
+generate: ## Generate deep copies and CRDs from the API types, docs/plan.md from the step kinds, docs/clusterctl-windows.md from commands
 	$(CONTROLLER_GEN) object paths=./api/...
 	$(CONTROLLER_GEN) crd:maxDescLen=400 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	go run ./test/plandoc docs/plan.md
+	go test ./cmd/clusterctl-windows -count=1 -run '^TestReferencePage$$' -update
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml, and the check of the scripts that nodes run
@@ -157,8 +163,9 @@ verify: verify-generate verify-crds lint test test-powershell test-twins-short t
 
 .PHONY: verify-generate
 verify-generate: ## Fail if generated files are not up to date
-	@before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && cp -r api config/crd docs/plan.md "$$before" && $(MAKE) --no-print-directory generate && \
-	diff -r "$$before/api" api && diff -r "$$before/crd" config/crd && diff "$$before/plan.md" docs/plan.md || { echo "generated files were not up to date; commit the new ones"; exit 1; }
+	@before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && cp -r api config/crd docs/plan.md docs/clusterctl-windows.md "$$before" && $(MAKE) --no-print-directory generate && \
+	diff -r "$$before/api" api && diff -r "$$before/crd" config/crd && diff "$$before/plan.md" docs/plan.md && \
+	diff "$$before/clusterctl-windows.md" docs/clusterctl-windows.md || { echo "generated files were not up to date; commit the new ones"; exit 1; }
 
 .PHONY: verify-crds
 verify-crds: ## Fail if the CRDs take back what users have of the last release
@@ -169,9 +176,14 @@ renew-crds: ## Until the first release: hold the CRDs to what they are now; WHY=
 	@go run ./test/crdcheck renew "$$WHY"
 
 .PHONY: build
-build: ## Build bin/manager and the plugin of clusterctl, bin/clusterctl-windows
-	go build -trimpath -ldflags '-s -w $(LINKED)' -o bin/manager .
-	go build -trimpath -ldflags '-s -w $(LINKED)' -o bin/clusterctl-windows ./cmd/clusterctl-windows
+build: build-plugin ## Build bin/manager, and the plugin of clusterctl and kubectl
+	go build -trimpath -ldflags '-s -w $(LINKED)' -o $(BIN)/manager .
+
+.PHONY: build-plugin
+build-plugin: ## Build the plugin alone: bin/clusterctl-windows, and its names for kubectl
+	go build -trimpath -ldflags '-s -w $(LINKED)' -o $(BIN)/clusterctl-windows ./cmd/clusterctl-windows
+	ln -sf clusterctl-windows $(BIN)/kubectl-capwin
+	ln -sf clusterctl-windows $(BIN)/kubectl_complete-capwin
 
 .PHONY: image
 image: ## Write the image of both managers, for all platforms, to out/image, and the lists of its modules to out/sbom

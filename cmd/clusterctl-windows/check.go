@@ -1,35 +1,143 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/check"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/management"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
 )
 
-// errCheckFailed ends the program with exitRefused; the table has said why.
+// checkCommand has a command below it for everything that can be checked: checkazure.go, checkvsphere.go.
+func checkCommand(s streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "check", Short: "compare a spec with its cloud",
+		Long: `Asks the vCenter or Azure, before a machine is made. It changes nothing in the cloud, and shows no secret. The exit code
+is 1 if a machine of this spec cannot be made.`,
+		// The flags of an unknown command are unknown, too, and not what is wrong.
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
+	}
+	cmd.AddCommand(checkAzureCommand(s), checkVSphereCommand(s))
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		return &usageError{problem: unknownOf("what to check", namesOf(cmd), args), of: cmd}
+	}
+	cmd.RunE = func(*cobra.Command, []string) error { return nil } // its arguments are refused before
+	return cmd
+}
+
+// cloudCheck is what the checks of clouds share: files in, findings out.
+type cloudCheck struct {
+	cloud, people string
+	files         fileFlags
+	cluster       clusterFlags
+	output        outputFlags
+	s             streams
+}
+
+// complete makes a command of its texts.
+func (c *cloudCheck) complete(cmd *cobra.Command) *cobra.Command {
+	cmd.Long += `
+
+FILE must have a Machine and its WindowsMachine and WindowsBootstrapConfig, or a MachineDeployment and its two templates.
+--machine is needed only if there are several.
+If FILE does not have the Secret with the login, it is read from a cluster that you name with --context or --kubeconfig. No
+cluster is asked unless you name it.`
+	cmd.DisableFlagsInUseLine, cmd.Args, cmd.ValidArgsFunction = true, noArguments, cobra.NoFileCompletions
+	c.files.addTo(cmd)
+	c.cluster.addTo(cmd, "which has the Secret with the login if the files do not")
+	c.output.addTo(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if len(c.files.files) == 0 {
+			return &usageError{problem: errNoFile, of: cmd}
+		}
+		return c.run(cmd.Context())
+	}
+	return cmd
+}
+
+// errCheckFailed ends the program with exitRefused; what was printed has said why.
 var errCheckFailed = errors.New("a machine of this spec cannot be made: see what failed above")
 
-func compare(files *objects.Set, o options, s streams) error {
-	target, err := check.Gather(files, o.what, o.machine)
+func (c *cloudCheck) run(ctx context.Context) error {
+	target, work, err := c.gather(ctx)
+	defer work.End()
 	if err != nil {
 		return err
 	}
-	found, err := target.Run(context.Background())
-	if found == nil && err != nil {
-		found, err = []cloud.Finding{{Check: "credentials", Result: cloud.CheckFailed, Text: err.Error()}}, nil
+	work.Step("asking " + c.people)
+	found, failed := target.Run(ctx)
+	work.End()
+	if ctx.Err() != nil {
+		return errInterrupted
 	}
-	check.Write(s.out, found)
+	if found == nil && failed != nil {
+		found, failed = []cloud.Finding{{Check: "credentials", Result: cloud.CheckFailed, Text: failed.Error()}}, nil
+	}
+	list := report.New(found)
+	if err := c.output.print(c.s, list); err != nil {
+		return err
+	}
+	if failed != nil {
+		printNote(c.s.err, "the session at the vCenter may be open until it ends by itself: %v", failed)
+	}
+	if list.Failed() {
+		return errCheckFailed
+	}
+	return nil
+}
+
+// gather reads the files, and from the management cluster what they lack.
+func (c *cloudCheck) gather(ctx context.Context) (*check.Target, *progress.Work, error) {
+	work := progress.Start(c.s.err, 3)
+	namespace, err := c.cluster.namespace()
 	if err != nil {
-		fmt.Fprintf(s.err, "note: the session at the vCenter may be open until it ends by itself: %v\n", err)
+		return nil, work, err
 	}
-	for _, f := range found {
-		if f.Result == cloud.CheckFailed {
-			return errCheckFailed
-		}
+	work.Step("reading the files")
+	found, err := c.files.read(ctx, namespace, c.s)
+	if err != nil {
+		return nil, work, err
 	}
+	work.Step("reading the login")
+	if err := c.addSecret(ctx, found); err != nil {
+		return nil, work, err
+	}
+	target, err := await(ctx, func() (*check.Target, error) { return check.Gather(found, c.cloud, c.files.machine) })
+	return target, work, err
+}
+
+// addSecret adds the Secret with the login, if the files lack it and the user has named a cluster.
+func (c *cloudCheck) addSecret(ctx context.Context, found *objects.Set) error {
+	key, missing := check.MissingSecret(found, c.files.machine)
+	if !missing || !c.cluster.asked() {
+		return nil
+	}
+	config, err := c.cluster.restConfig()
+	if err != nil {
+		return err
+	}
+	secret, err := management.Secret(ctx, config, key)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	if err != nil {
+		return fmt.Errorf("%w; or add the Secret with another -f", err)
+	}
+	more, err := objects.Read([]string{"-"}, key.Namespace, bytes.NewReader(secret))
+	if err != nil {
+		return fmt.Errorf("read Secret %s of the cluster: %w", key, err)
+	}
+	for i := range more.All {
+		more.All[i].Place = "the cluster"
+	}
+	found.All = append(found.All, more.All...)
 	return nil
 }

@@ -105,7 +105,7 @@ func TestCheckVSphereVariables(t *testing.T) {
 func TestCheckVSphereRefusals(t *testing.T) {
 	pool := checkedPool(t)
 	secret := "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: vcenter\nstringData:\n  password: canary-1234\n"
-	const only = "the clouds to check are azure and vsphere: write one of them after check"
+	const only = "name what to check: azure, vsphere"
 	for name, c := range map[string]struct {
 		input string
 		args  []string

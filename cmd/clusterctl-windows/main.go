@@ -1,109 +1,58 @@
 // Command clusterctl-windows shows, offline, what a Windows machine will get and what it will do with it. It also compares a spec
-// with its cloud. It is a plugin of clusterctl: "clusterctl windows".
+// with its cloud. It is a plugin of clusterctl, "clusterctl windows", and under the name kubectl-capwin one of kubectl.
 //
 // The work is in internal/plugin: it reads objects from files and checks them as an API server would (objects), collects what the
-// controllers would and renders it (preview), tells the plan in words (words), and asks a cloud (check).
+// controllers would and renders it (preview), tells the plan in words (words), asks a cloud (check) or the management cluster
+// (management), says how far it is (progress), and prints what it found (report).
+//
+// Each command has a file of its own (root.go lists them), and is put together from three sets of flags: the files it reads
+// (fileflags.go), the cluster it asks (clusterflags.go) and the format of its findings (outputflags.go). A further check is one
+// more command below check. No command has -o or -n with two meanings: one that writes files has no format.
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/spf13/pflag"
-
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
-	"github.com/capwin/cluster-api-provider-windows/internal/version"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	os.Exit(run(interruptible(context.Background()), os.Args, streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 }
 
-// streams are the program's input and outputs: results go to out, notes and errors to err.
+// streams are the program's input and outputs: results go to out; notes, errors and progress to err.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// The exit codes of the program.
+// The exit codes of the program. docs/clusterctl-windows.md has them, too.
 const (
-	exitDone    = 0
-	exitRefused = 1 // the objects are invalid or incomplete
-	exitUsage   = 2 // the command line is invalid
+	exitDone        = 0
+	exitRefused     = 1   // the objects are invalid or incomplete, or a check has failed
+	exitUsage       = 2   // the command line is invalid
+	exitInterrupted = 130 // Ctrl-C, as shells count it
 )
 
-func run(args []string, s streams) int {
-	err := dispatch(args, s)
-	var usage *usageError
+// run carries out the command line; its first argument is the program.
+func run(ctx context.Context, args []string, s streams) int {
+	called := calledAs(args[0])
+	root := newRoot(called, s)
+	root.SetArgs(append(called.before, args[1:]...))
+	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &usage):
-		fmt.Fprintf(s.err, "%v\n\n%s", err, usage.help)
+	case errors.Is(err, errInterrupted):
+		fmt.Fprintln(s.err, err)
+		return exitInterrupted
+	}
+	if usage, ok := errors.AsType[*usageError](err); ok {
+		fmt.Fprintf(s.err, "%v\n\n%s", err, usage.help())
 		return exitUsage
 	}
 	fmt.Fprintln(s.err, err)
 	return exitRefused
-}
-
-func dispatch(args []string, s streams) error {
-	if len(args) == 0 {
-		return &usageError{problem: "a command is missing", help: overview()}
-	}
-	switch args[0] {
-	case "-h", "--help", "help":
-		return help(args[1:], s)
-	case "--version", "version":
-		fmt.Fprintln(s.out, version.Line("clusterctl-windows"))
-		return nil
-	}
-	for _, c := range commands {
-		if c.name == args[0] {
-			return c.start(args[1:], s)
-		}
-	}
-	return &usageError{problem: fmt.Sprintf("unknown command %q", args[0]), help: overview()}
-}
-
-// help prints the help of a command, or an overview.
-func help(args []string, s streams) error {
-	for _, c := range commands {
-		if len(args) > 0 && c.name == args[0] {
-			fmt.Fprint(s.out, c.help())
-			return nil
-		}
-	}
-	fmt.Fprint(s.out, overview())
-	return nil
-}
-
-func (c command) start(args []string, s streams) error {
-	o, err := c.parse(args)
-	if errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprint(s.out, c.help())
-		return nil
-	}
-	if err != nil {
-		return &usageError{problem: err.Error(), help: c.short()}
-	}
-	found, err := objects.Read(o.files, o.namespace, s.in)
-	if err != nil {
-		return err
-	}
-	return c.run(found, o, s)
-}
-
-// gather collects the machine that is shown, and prints its notes.
-func gather(found *objects.Set, o options, s streams) (*preview.Machine, error) {
-	m, err := preview.Gather(found, o.machine)
-	if err != nil {
-		return nil, err
-	}
-	for _, note := range m.Notes {
-		fmt.Fprintf(s.err, "note: %s\n", note)
-	}
-	return m, nil
 }

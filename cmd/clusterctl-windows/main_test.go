@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,8 +32,14 @@ type ended struct {
 
 func call(t *testing.T, stdin string, args ...string) ended {
 	t.Helper()
+	return callAs(t, "clusterctl-windows", stdin, args...)
+}
+
+// callAs calls the program by another of its names.
+func callAs(t *testing.T, program, stdin string, args ...string) ended {
+	t.Helper()
 	var out, err bytes.Buffer
-	code := run(args, streams{in: strings.NewReader(stdin), out: &out, err: &err})
+	code := run(t.Context(), append([]string{program}, args...), streams{in: strings.NewReader(stdin), out: &out, err: &err})
 	return ended{code, out.String(), err.String()}
 }
 
@@ -89,9 +96,41 @@ func TestUsage(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"nothing":         {"the program needs a command", nil, "a command is missing"},
-		"unknown command": {"a misspelled command is not guessed", []string{"rendr"}, `unknown command "rendr"`},
-		"unknown flag":    {"a misspelled flag is not guessed", []string{"plan", "--wat"}, "unknown flag: --wat"},
+		"nothing": {"the program needs a command", nil, "a command is missing"},
+		"unknown command": {
+			"a misspelled command is named, not guessed", []string{"rendr"}, `unknown command "rendr"; did you mean render?`,
+		},
+		"another command":    {"no command is like it", []string{"delete"}, `unknown command "delete"`},
+		"begin of a command": {"the rest was forgotten", []string{"comp"}, `unknown command "comp"; did you mean completion?`},
+		"unknown flag":       {"no flag is like it", []string{"plan", "--wat"}, "unknown flag: --wat"},
+		"misspelled flag": {
+			"the flag is named", []string{"plan", "--machin", "m"}, "unknown flag: --machin; did you mean --machine?",
+		},
+		"unknown flag of the program": {
+			"the program has flags, too", []string{"--versio"}, "unknown flag: --versio; did you mean --version?",
+		},
+		"help of an unknown command": {
+			"help names commands, too", []string{"help", "plam"}, `unknown command "plam"; did you mean plan?`,
+		},
+		"unknown format": {
+			"the values of a flag are few",
+			[]string{"check", "vsphere", "-f", "x", "-o", "jsn"},
+			`invalid argument "jsn" for "-o, --output" flag: use one of json, yaml, name; did you mean json?`,
+		},
+		"unknown cloud": {
+			"the clouds are few",
+			[]string{"check", "azur", "-f", "x"},
+			"name what to check: azure, vsphere; did you mean azure?",
+		},
+		"unknown shell": {
+			"the shells are few",
+			[]string{"completion", "bsh"},
+			"name a shell: bash, fish, powershell, zsh; did you mean bash?",
+		},
+		"no shell":        {"no shell is guessed", []string{"completion"}, "name a shell: bash, fish, powershell, zsh"},
+		"check nothing":   {"nothing is checked by itself", []string{"check"}, "name what to check: azure, vsphere"},
+		"check no file":   {"there is nothing to read", []string{"check", "azure"}, "-f FILE is missing"},
+		"flag's argument": {"the flag is named", []string{"plan", "-f"}, "flag needs an argument: 'f' in -f"},
 		"no file":         {"there is nothing to read", []string{"plan", "--machine", "m"}, "-f FILE is missing"},
 		"no machine": {
 			"the name is needed even for a single machine",
@@ -119,7 +158,7 @@ func TestUsage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := call(t, "", c.args...)
 			said := strings.HasPrefix(got.Err, c.want+"\n\n") && strings.Contains(got.Err, "Usage:")
-			if got.Code != exitUsage || got.Out != "" || !said || strings.Count(got.Err, "\n") > 15 {
+			if got.Code != exitUsage || got.Out != "" || !said || strings.Count(got.Err, "\n") > 25 {
 				t.Errorf("%s: got %+v, want exit 2, %q and the usage", c.reason, got, c.want)
 			}
 		})
@@ -128,9 +167,9 @@ func TestUsage(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"--help", "clusterctl windows plan"},
-		{"-h", "clusterctl windows render"},
-		{"help", "clusterctl windows render"},
+		{"--help", "\n  plan  "},
+		{"-h", "\n  render  "},
+		{"help", "\n  render  "},
 		{"render --help", "--show-secrets"},
 		{"help render", "--show-secrets"},
 		{"plan -h", "--machine NAME"},
@@ -139,6 +178,36 @@ func TestHelp(t *testing.T) {
 		got := call(t, "", strings.Fields(c.args)...)
 		if got.Code != exitDone || got.Err != "" || !strings.Contains(got.Out, c.want) {
 			t.Errorf("%s: got %+v, want exit 0 and %q", c.args, got, c.want)
+		}
+	}
+}
+
+// TestNames: the program says how it was called.
+func TestNames(t *testing.T) {
+	for program, shown := range map[string]string{
+		"clusterctl-windows": "clusterctl windows", "/usr/bin/clusterctl-windows": "clusterctl windows",
+		"clusterctl-windows.exe": "clusterctl windows", "main": "clusterctl windows", "./kubectl-capwin": "kubectl capwin",
+		"kubectl-capwin.exe": "kubectl capwin",
+	} {
+		for _, args := range [][]string{{"--help"}, {"plan", "--help"}, {"check", "vsphere", "--help"}, {"help", "help"}} {
+			got := callAs(t, program, "", args...)
+			said := strings.Contains(got.Out, "Usage:\n  "+shown+" ") && strings.Contains(got.Out, shown)
+			if got.Code != exitDone || !said || strings.Contains(got.Out, "PROGRAM") {
+				t.Errorf("%s %v: got %+v, want %q", program, args, got, shown)
+			}
+		}
+		if got := callAs(t, program, "", "plan"); !strings.Contains(got.Err, "  "+shown+" plan -f FILE") {
+			t.Errorf("%s plan: %s", program, got.Err)
+		}
+	}
+}
+
+// TestExitCodes: the page has those of the program.
+func TestExitCodes(t *testing.T) {
+	page := readText(t, referencePage)
+	for _, code := range []int{exitDone, exitRefused, exitUsage, exitInterrupted} {
+		if !strings.Contains(page, fmt.Sprintf("\n| %d | ", code)) {
+			t.Errorf("%s does not have the exit code %d", referencePage, code)
 		}
 	}
 }

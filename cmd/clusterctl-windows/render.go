@@ -1,32 +1,84 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
+	"github.com/spf13/cobra"
+
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
 )
 
-func render(found *objects.Set, o options, s streams) error {
-	m, err := gather(found, o, s)
-	if err != nil {
-		return err
+func renderCommand(s streams) *cobra.Command {
+	var files fileFlags
+	var folder string
+	var showSecrets bool
+	cmd := &cobra.Command{
+		Use: "render -f FILE --machine NAME -o DIR", Short: "write the files that a guest would get",
+		Long: `Writes the files that the machine's guest would get to DIR, replacing those of an earlier call:
+  userdata   what cloudbase-init runs; with --show-secrets, the exact bytes
+  metadata   on vSphere, the exact bytes that give the computer its name
+  node.json  the plan in userdata, indented for reading and comparing
+Wherever a Secret has a value, userdata and node.json have a placeholder; --show-secrets writes the value. Certificates and
+the address of the API server are always shown.
+If FILE has the machine's bootstrap Secret, these are the files that the guest got, and a note says whether this release
+would render the same.
+Ctrl-C leaves DIR as it was: all files are replaced, or none.` + aboutFiles,
+		Example:               "  PROGRAM render -f cluster.yaml -f pool.yaml --machine prod-windows-1 -o rendered",
+		DisableFlagsInUseLine: true, Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	files, err := m.Files(o.showSecrets)
+	files.addTo(cmd)
+	namespace := addNamespace(cmd.Flags())
+	cmd.Flags().StringVarP(&folder, "output", "o", "", "`DIR` to write to, created if missing")
+	cmd.Flags().BoolVar(&showSecrets, "show-secrets", false, "write secrets in clear to userdata and node.json")
+	completes(cmd, "output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	})
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if err := files.needMachine(cmd); err != nil {
+			return err
+		}
+		if folder == "" {
+			return &usageError{problem: errNoFolder, of: cmd}
+		}
+		m, err := files.gather(cmd.Context(), *namespace, s)
+		if err != nil {
+			return err
+		}
+		return render(cmd.Context(), m, folder, showSecrets, s)
+	}
+	return cmd
+}
+
+var errNoFolder = errors.New("-o DIR is missing")
+
+func render(ctx context.Context, m *preview.Machine, folder string, showSecrets bool, s streams) error {
+	files, err := m.Files(showSecrets)
 	if err != nil {
 		return err
 	}
 	if files[0].Content == nil {
-		fmt.Fprintln(s.err, "note: userdata and node.json are not written, because their secrets cannot be masked; use --show-secrets")
+		printNote(s.err, "userdata and node.json are not written, because their secrets cannot be masked; use --show-secrets")
 	}
-	if err := preview.Write(o.folder, files); err != nil {
+	if err := replace(ctx, folder, files); err != nil {
 		return err
 	}
 	for _, one := range files {
 		if one.Content != nil {
-			fmt.Fprintf(s.out, "%s: %d bytes, %s\n", filepath.Join(o.folder, one.Name), len(one.Content), one.About)
+			fmt.Fprintf(s.out, "%s: %d bytes, %s\n", filepath.Join(folder, one.Name), len(one.Content), one.About)
 		}
 	}
 	return nil
+}
+
+// replace writes all files. What is begun is ended, whatever signals come.
+func replace(ctx context.Context, folder string, files []preview.File) error {
+	replacing.Lock()
+	defer replacing.Unlock()
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	return preview.Write(folder, files)
 }

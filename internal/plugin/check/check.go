@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -195,38 +194,4 @@ func loginOfVariables(of checked, lack string) (map[string][]byte, error) {
 // Run asks the cloud. When the findings are there, an error is of what came after them.
 func (t *Target) Run(ctx context.Context) ([]cloud.Finding, error) {
 	return t.cloud.inspect(ctx, t)
-}
-
-// textWidth is how wide the last column may be, so that the table fits into a usual terminal.
-const textWidth = 76
-
-// Write prints what was found as a table.
-func Write(w io.Writer, found []cloud.Finding) {
-	width := len("CHECK")
-	for _, f := range found {
-		width = max(width, len(f.Check))
-	}
-	row := func(check, result, text string) {
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-*s  %-7s  %s", width, check, result, text), " "))
-	}
-	row("CHECK", "RESULT", "WHAT WAS FOUND, AND WHAT TO DO")
-	for _, f := range found {
-		check, result := f.Check, string(f.Result)
-		for _, line := range wrapped(f.Text, textWidth) {
-			row(check, result, line)
-			check, result = "", ""
-		}
-	}
-}
-
-// wrapped breaks a text between words.
-func wrapped(text string, most int) (lines []string) {
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+1+len(word) > most {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return append(lines, line)
 }

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// clusterFlags say which cluster a command asks, in kubectl's words. None is asked unless the user names it: the kubeconfig of
+// whoever runs the program is not for the files of others.
+//
+// cli-runtime's ConfigFlags, which do the same, would link all of kustomize and the types of all of Kubernetes' APIs: a third of
+// this program's size. What loads the kubeconfig is the same library, client-go's clientcmd.
+type clusterFlags struct {
+	kubeconfig, context, ofObjects string
+}
+
+// addTo adds the flags; why is what the cluster is asked for.
+func (f *clusterFlags) addTo(cmd *cobra.Command, why string) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` with the address of a management cluster, "+why)
+	flags.StringVar(&f.context, "context", "", "`NAME` of a context of your kubeconfig, "+why)
+	flags.StringVarP(&f.ofObjects, "namespace", "n", "",
+		"`NAMESPACE` of objects without a namespace; if it is not set, that of the cluster's context, or default")
+	completes(cmd, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return f.contexts(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// asked says whether the user named a cluster.
+func (f *clusterFlags) asked() bool { return f.kubeconfig != "" || f.context != "" }
+
+// namespace is that of objects without one, as kubectl would choose it.
+func (f *clusterFlags) namespace() (string, error) {
+	if f.ofObjects != "" {
+		return f.ofObjects, nil
+	}
+	if !f.asked() {
+		return "default", nil
+	}
+	namespace, _, err := f.loader().Namespace()
+	return namespace, f.explain(err)
+}
+
+func (f *clusterFlags) restConfig() (*rest.Config, error) {
+	config, err := f.loader().ClientConfig()
+	return config, f.explain(err)
+}
+
+func (f *clusterFlags) loader() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
+}
+
+// explain says which flags an error is about.
+func (f *clusterFlags) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	contexts := f.contexts()
+	if f.context != "" && len(contexts) > 0 && !slices.Contains(contexts, f.context) {
+		return fmt.Errorf("the kubeconfig has no context %q%s", f.context, didYouMean(f.context, contexts))
+	}
+	named := "--context " + f.context
+	if f.kubeconfig != "" {
+		named = "--kubeconfig " + f.kubeconfig
+	}
+	return fmt.Errorf("%s: %w", named, err)
+}
+
+// contexts are those of the kubeconfig; none if it cannot be read.
+func (f *clusterFlags) contexts() (names []string) {
+	raw, err := f.loader().RawConfig()
+	if err != nil {
+		return nil
+	}
+	for name := range raw.Contexts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

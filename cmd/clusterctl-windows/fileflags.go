@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
+)
+
+// fileFlags are the files that a command reads, and which machine of them is meant.
+type fileFlags struct {
+	files   []string
+	machine string
+}
+
+func (f *fileFlags) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVarP(&f.files, "filename", "f", nil,
+		"`FILE` with the objects in YAML or JSON, - for standard input; repeatable")
+	flags.StringVar(&f.machine, "machine", "", "`NAME` of the machine, or NAMESPACE/NAME")
+	completes(cmd, "filename", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
+	})
+	completes(cmd, "machine", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return f.machines(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// addNamespace is for commands that ask no cluster. Those that ask one have clusterFlags, whose -n is kubectl's.
+func addNamespace(flags *pflag.FlagSet) *string {
+	return flags.StringP("namespace", "n", "default", "`NAMESPACE` of objects without a namespace")
+}
+
+// completes says what a shell offers for the value of a flag.
+func completes(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
+	// It fails only for a flag that the command does not have, and a test completes each of ours.
+	_ = cmd.RegisterFlagCompletionFunc(flag, f)
+}
+
+var (
+	errNoFile    = errors.New("-f FILE is missing")
+	errNoMachine = errors.New("--machine NAME is missing")
+)
+
+// read reads the files. A user may interrupt it, because a pipe may never end.
+func (f *fileFlags) read(ctx context.Context, namespace string, s streams) (*objects.Set, error) {
+	return await(ctx, func() (*objects.Set, error) { return objects.Read(f.files, namespace, s.in) })
+}
+
+// machines are those in the files, and for each MachineDeployment one that it would make. What cannot be read has none.
+func (f *fileFlags) machines() (names []string) {
+	if slices.Contains(f.files, "-") {
+		return nil // the shell's own input
+	}
+	found, err := objects.Read(f.files, "default", strings.NewReader(""))
+	if err != nil {
+		return nil
+	}
+	for _, one := range found.OfKind("Machine") {
+		names = append(names, one.Key.Name)
+	}
+	deployments, err := preview.Deployments(found)
+	if err != nil {
+		return nil
+	}
+	for _, one := range deployments {
+		names = append(names, one.Name+"-1")
+	}
+	slices.Sort(names) // a shell asks twice with the same flags, so that each file is read twice
+	return slices.Compact(names)
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// errInterrupted ends the program with exitInterrupted.
+var errInterrupted = errors.New("interrupted")
+
+// replacing is held while files are replaced, which no signal ends half way.
+var replacing sync.Mutex
+
+// interruptible returns a context that ends with the first Ctrl-C, so that calls are ended and a session is closed. The second
+// one does not wait for that.
+func interruptible(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		replacing.Lock()
+		os.Exit(exitInterrupted)
+	}()
+	return ctx
+}
+
+// await does a work that no context can end, such as reading a pipe, and leaves it behind when the user interrupts the program.
+func await[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := work()
+		done <- result{value, err}
+	}()
+	var got result
+	select {
+	case got = <-done:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return got.value, errInterrupted
+	}
+	return got.value, got.err
+}

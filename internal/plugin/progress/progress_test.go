@@ -1,0 +1,99 @@
+package progress
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestWork: what a user sees, by the second.
+func TestWork(t *testing.T) {
+	type event struct {
+		after time.Duration // 0: a step begins
+		step  string
+	}
+	const s = time.Second
+	for name, c := range map[string]struct {
+		reason   string
+		terminal bool
+		events   []event
+		want     []string
+	}{
+		"short work on a terminal": {"who waits less than a second needs no word", true, []event{{0, "reading"}, {0, "asking"}}, nil},
+		"short work elsewhere":     {"a log has no room for it", false, []event{{0, "reading"}, {9 * s, ""}}, nil},
+		"long work on a terminal": {
+			"the line is written over, and removed", true,
+			[]event{{0, "reading"}, {1 * s, ""}, {0, "asking the vCenter"}, {2*s + s/2, ""}},
+			[]string{"reading (1 of 3, 1s)", "asking the vCenter (2 of 3, 2s)", ""},
+		},
+		"long work elsewhere": {
+			"a line stays, so there are few", false,
+			[]event{{0, "reading"}, {9 * s, ""}, {10 * s, ""}, {0, "asking"}, {15 * s, ""}, {19 * s, ""}, {75 * s, ""}},
+			[]string{"reading (1 of 3, 10s)", "asking (2 of 3, 1m15s)"},
+		},
+		"before the first step": {"there is nothing to say yet", true, []event{{5 * s, ""}}, nil},
+		"a long text": {
+			"a longer line could not be written over", true,
+			[]event{{0, strings.Repeat("é", 100)}, {1 * s, ""}},
+			[]string{strings.Repeat("é", 63) + "... (1 of 3, 1s)", ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			work := start(&out, c.terminal, 3, begun)
+			for _, e := range c.events {
+				if e.step != "" {
+					work.Step(e.step)
+					continue
+				}
+				work.tick(begun.Add(e.after))
+			}
+			work.End()
+			work.End()
+			work.tick(begun.Add(time.Hour))
+			if got := lines(out.String(), c.terminal); strings.Join(got, "|") != strings.Join(c.want, "|") {
+				t.Errorf("%s: got %q, want %q", c.reason, got, c.want)
+			}
+		})
+	}
+}
+
+// lines are the texts that stood in the line of a terminal one after the other, or the lines elsewhere.
+func lines(out string, terminal bool) (all []string) {
+	if !terminal {
+		return strings.Split(out, "\n")[:strings.Count(out, "\n")]
+	}
+	written := strings.Split(out, "\r")
+	for i, line := range written {
+		// What is before the first return, and behind the last one, is an empty line.
+		if i > 0 && i < len(written)-1 {
+			all = append(all, strings.TrimRight(line, " "))
+		}
+	}
+	return all
+}
+
+// TestLineHasItsWidth: a line is as wide as any before it, so that nothing of that one is left.
+func TestLineHasItsWidth(t *testing.T) {
+	now := time.Now()
+	for _, doing := range []string{"", "reading", strings.Repeat("x", 500)} {
+		work := start(&bytes.Buffer{}, true, 100, now)
+		work.Step(doing)
+		if got := len([]rune(work.line(now.Add(90 * time.Minute)))); got != width {
+			t.Errorf("the line has %d characters, want %d", got, width)
+		}
+	}
+}
+
+func TestPaint(t *testing.T) {
+	if got := paint(true, Red, "failed"); got != "\x1b[31mfailed\x1b[0m" {
+		t.Errorf("got %q", got)
+	}
+	for _, got := range []string{paint(false, Red, "failed"), paint(true, "", "failed"), Paint(&bytes.Buffer{}, Red, "failed")} {
+		if got != "failed" {
+			t.Errorf("got %q", got)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package plugin
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// The figures of the plugin. A user loads it in each pipeline, and waits for it in each review.
+const (
+	// sizeBefore is that of linux/amd64 in commit 15220863, before the command line had cobra and cli-runtime, in bytes.
+	sizeBefore = 45_891_746
+	// mostGrowth is what these may cost, in percent.
+	mostGrowth = 25
+	// pools of the file, and how long its plan may take after the program's start.
+	manyPools  = 50
+	longestRun = time.Second
+)
+
+// TestSize prints how large the program is.
+func TestSize(t *testing.T) {
+	if platform := runtime.GOOS + "/" + runtime.GOARCH; platform != "linux/amd64" {
+		t.Skipf("the size before is not known for %s", platform)
+	}
+	size := expect.Got(os.Stat(program("clusterctl-windows")))(t).Size()
+	growth := 100 * (float64(size)/sizeBefore - 1)
+	t.Logf("clusterctl-windows has %.1f MiB, %.1f before cobra and cli-runtime: %+.1f %%, at most %+d %% are good",
+		mebibytes(size), mebibytes(sizeBefore), growth, mostGrowth)
+	if growth > mostGrowth {
+		t.Errorf("the program has grown by %.1f %%", growth)
+	}
+}
+
+func mebibytes(size int64) float64 { return float64(size) / (1 << 20) }
+
+// TestManyPools prints how long the plan of a machine takes if its file has many pools.
+func TestManyPools(t *testing.T) {
+	file := inFile(t, "pools.yaml", pools(manyPools))
+	start := fastest(t, "version")
+	plan := fastest(t, "plan", "-f", file, "--machine", "pool-50-1")
+	t.Logf("plan of a machine of %d pools, %d KiB: %s; the start alone %s; at most %s after that are good", manyPools,
+		len(pools(manyPools))/1024, plan, start, longestRun)
+	if plan.least()-start.least() > longestRun {
+		t.Errorf("the plan took %s after a start of %s", plan, start)
+	}
+}
+
+// took is how long a call took, and how long it had a processor.
+type took struct{ whole, processor time.Duration }
+
+func (t took) String() string {
+	return fmt.Sprintf("%s (%s of a processor)", t.whole.Round(time.Millisecond), t.processor.Round(time.Millisecond))
+}
+
+// least is how long the call takes on a computer that has nothing else to do. There it takes no longer than it has processors,
+// since it waits for nothing; on a busy one it waits for the others' work.
+func (t took) least() time.Duration { return min(t.whole, t.processor) }
+
+func fastest(t *testing.T, args ...string) took {
+	t.Helper()
+	best := took{time.Hour, time.Hour}
+	for range 5 {
+		command := exec.CommandContext(t.Context(), program("clusterctl-windows"), args...)
+		begun := time.Now()
+		output := expect.Got(command.Output())(t)
+		whole := time.Since(begun)
+		if len(output) == 0 || bytes.Contains(output, []byte("a-license-of-the-app")) {
+			t.Fatalf("%v printed %s", args, output)
+		}
+		state := command.ProcessState
+		best.whole, best.processor = min(best.whole, whole), min(best.processor, state.UserTime()+state.SystemTime())
+	}
+	return best
+}
