@@ -14,7 +14,7 @@ import (
 var errCheckFailed = errors.New("a machine of this spec cannot be made: see what failed above")
 
 func compare(files *objects.Set, o options, s streams) error {
-	target, err := check.Gather(files, o.what, o.machine)
+	target, err := check.Gather(files, o.what, o.machine, check.Options{AzureCloud: o.azureCloud, AzureClouds: o.azureClouds})
 	if err != nil {
 		return err
 	}

@@ -65,9 +65,11 @@ const aboutCheck = `FILE must have a Machine and its WindowsMachine and WindowsB
 two templates. --machine is needed only if there are several.
 The login comes from the Secret that identityRef names, if FILE has it:
   kubectl get secret vcenter -o yaml | clusterctl windows check vsphere -f pool.yaml -f -
-Otherwise it comes from VSPHERE_SERVER, VSPHERE_USERNAME, VSPHERE_PASSWORD and VSPHERE_TLS_THUMBPRINT_SHA256, or for Azure
-from AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET. What a spec for Azure leaves to the AzureCluster is read from
-that, if FILE has it.
+Otherwise it comes from VSPHERE_SERVER, VSPHERE_USERNAME, VSPHERE_PASSWORD and VSPHERE_TLS_THUMBPRINT_SHA256. For Azure it
+comes from the AzureClusterIdentity of the machine or of the AzureCluster, if FILE has its Secret. For every other identity Azure
+is asked as this computer, with the variables AZURE_*, its managed identity, or who is logged in with az login, and the table
+says so. No id and no address of FILE goes along: the cloud is that of --azure-cloud, or of AZURE_AUTHORITY_HOST, or the public
+one. What a spec for Azure leaves to the AzureCluster is read from that, if FILE has it.
 `
 
 // options are the values of the flags.
@@ -78,6 +80,8 @@ type options struct {
 	folder      string
 	showSecrets bool
 	what        string // one of the command's
+	azureCloud  string
+	azureClouds string
 }
 
 // usageError is an invalid command line.
@@ -118,6 +122,11 @@ func (c command) flags() (*pflag.FlagSet, *options) {
 		"`FILE` with the objects in YAML or JSON, - for standard input; repeatable")
 	flags.StringVar(&o.machine, "machine", "", "`NAME` of the machine, or NAMESPACE/NAME")
 	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` of objects without a namespace")
+	if len(c.whats) > 0 {
+		flags.StringVar(&o.azureCloud, "azure-cloud", "",
+			"`NAME` of the cloud for this computer's own identity, such as AzureUSGovernmentCloud")
+		flags.StringVar(&o.azureClouds, "azure-clouds", "", "`FILE` with clouds to name, as that of the manager")
+	}
 	if c.writes {
 		flags.StringVarP(&o.folder, "output", "o", "", "`DIR` to write to, created if missing")
 		flags.BoolVar(&o.showSecrets, "show-secrets", false, "write secrets in clear to userdata and node.json")
