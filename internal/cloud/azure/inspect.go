@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,8 +61,8 @@ func (p Provider) Inspect(ctx context.Context, credentials map[string][]byte, of
 		}
 	}
 	return inspect.Run(ctx, inspect.Subject{
-		Azure: inspector{calls: c, subscription: where.Group.Subscription}, Spec: of.Spec, Where: where, FailureDomain: of.FailureDomain,
-		Count: of.Count, ComputeVersion: c.compute(), Caller: caller, Identity: of.Identity,
+		Azure: inspector{calls: c, subscription: where.Group.Subscription}, Spec: of.Spec, Where: where,
+		FailureDomain: of.FailureDomain, Count: of.Count, ComputeVersion: c.compute(), Caller: caller, Identity: of.Identity,
 	}), nil
 }
 
@@ -114,6 +115,12 @@ func (a inspector) List(ctx context.Context, path, version string, query url.Val
 	return all, answerOf(answer)
 }
 
+// forPeople takes out of a sentence what only a manager does and has.
+var forPeople = strings.NewReplacer(
+	"; the controller tries again", "", ": the controller tries again", "", "of the management cluster", "of this computer",
+	"the network of the manager", "the network of this computer",
+)
+
 func answerOf(a answer) inspect.Answer {
 	if a.verdict == nil && a.unsent == nil {
 		return inspect.Answer{}
@@ -123,6 +130,6 @@ func answerOf(a answer) inspect.Answer {
 		problem = known.Message
 	}
 	return inspect.Answer{
-		Gone: a.status == http.StatusNotFound, GroupGone: a.effect() == fault.GroupGone, Problem: problem,
+		Gone: a.status == http.StatusNotFound, GroupGone: a.effect() == fault.GroupGone, Problem: forPeople.Replace(problem),
 	}
 }

@@ -45,7 +45,8 @@ func TestQuota(t *testing.T) {
 	usage := func(name string, used, limit int) string {
 		return fmt.Sprintf(`{"name":{"value":%q},"currentValue":%d,"limit":%d}`, name, used, limit)
 	}
-	all := said{http.StatusOK, `{"value":[` + usage("cores", 4, 19) + "," + usage("family", 3, 10) + "," + usage("over", 9, 8) + "]}"}
+	usages := []string{usage("cores", 4, 19), usage("family", 3, 10), usage("over", 9, 8)}
+	all := said{http.StatusOK, `{"value":[` + strings.Join(usages, ",") + "]}"}
 	for name, c := range map[string]struct {
 		family string
 		cpus   int
@@ -54,11 +55,11 @@ func TestQuota(t *testing.T) {
 		result cloud.Result
 		says   string
 	}{
-		"room":           {"family", 3, false, ours, ok, "3 of 10 cores of family are used, and a VM needs 3: there is room for 2 VMs"},
-		"just room":      {"Family", 7, false, ours, ok, "room for 1 VMs"},
+		"room":           {"family", 3, false, ours, ok, "3 of 10 cores of family are used, and a VM needs 3: there is room for 2"},
+		"just room":      {"Family", 7, false, ours, ok, "room for 1"},
 		"none":           {"family", 8, false, ours, failed, "needs 8: ask for more with az quota update --resource-name family"},
 		"used too much":  {"over", 1, false, ours, failed, "9 of 8 cores of over are used, and a VM needs 1"},
-		"the region's":   {"family", 7, false, region, ok, "4 of 19 cores of cores are used"},
+		"the region's":   {"family", 7, false, region, ok, "4 of 19 cores of all families are used"},
 		"not there":      {"other", 16, false, region, failed, "--resource-name cores"},
 		"of no family":   {"", 1, false, ours, warning, "lists no quota"},
 		"another family": {"other", 1, false, ours, warning, "lists no quota"},
@@ -69,8 +70,8 @@ func TestQuota(t *testing.T) {
 		if c.spot {
 			spec.Priority = infrav1.AzurePrioritySpot
 		}
-		size := fmt.Sprintf(`{"resourceType":"virtualMachines","name":"one","family":%q,"capabilities":[{"name":"vCPUs","value":"%d"}]}`,
-			c.family, c.cpus)
+		size := fmt.Sprintf(`{"resourceType":"virtualMachines","name":"one","family":%q,`+
+			`"capabilities":[{"name":"vCPUs","value":"%d"}]}`, c.family, c.cpus)
 		found, _ := blueInspected(t, spec, map[string]said{"/usages": all, "/skus": {http.StatusOK, `{"value":[` + size + "]}"}})
 		got := finding(found, c.check)
 		expect.Same(t, name+": "+got.Text, true, got.Result == c.result && strings.Contains(got.Text, c.says))
@@ -84,7 +85,8 @@ func TestQuota(t *testing.T) {
 // TestLookAtAnImage: a gallery without versions has no image, and a version is looked at below its image. A version whose name
 // cannot be part of an address is none.
 func TestLookAtAnImage(t *testing.T) {
-	body := said{http.StatusOK, `{"properties":{"hyperVGeneration":"V2","publishingProfile":{"targetRegions":[{"name":"westeurope"}]}}}`}
+	const profile = `"publishingProfile":{"targetRegions":[{"name":"westeurope"}]}`
+	body := said{http.StatusOK, `{"properties":{"hyperVGeneration":"V2",` + profile + "}}"}
 	market := infrav1.AzureImage{Marketplace: infrav1.AzureMarketplaceImage{Publisher: "p", Offer: "o", SKU: "s"}}
 	for name, c := range map[string]struct {
 		image    infrav1.AzureImage
@@ -95,7 +97,8 @@ func TestLookAtAnImage(t *testing.T) {
 		says     string
 	}{
 		"a version": {
-			infrav1.AzureImage{ID: armsim.GalleryImage + "/versions/1"}, "", 0, "windows-2022/versions/1", cloud.CheckOK, "2022 1 exists and",
+			infrav1.AzureImage{ID: armsim.GalleryImage + "/versions/1"}, "", 0, "windows-2022/versions/1", cloud.CheckOK,
+			"2022 1 exists and",
 		},
 		"the latest": {
 			infrav1.AzureImage{ID: armsim.GalleryImage}, `{"value":[{"name":"1.9"},{"name":"1.10"}]}`, http.StatusOK,
@@ -109,7 +112,8 @@ func TestLookAtAnImage(t *testing.T) {
 			"latest does not exist",
 		},
 		"versions are hidden": {
-			infrav1.AzureImage{ID: armsim.GalleryImage}, denied, http.StatusForbidden, "/versions", cloud.CheckWarning, "cannot be checked",
+			infrav1.AzureImage{ID: armsim.GalleryImage}, denied, http.StatusForbidden, "/versions", cloud.CheckWarning,
+			"cannot be checked",
 		},
 		"the latest of the market": {market, "[]", http.StatusOK, "/s/versions", cloud.CheckFailed, "az vm image list --publisher p"},
 	} {
@@ -127,17 +131,17 @@ func TestLookAtAnImage(t *testing.T) {
 // TestInspectSubnet: a subnet that is not there, one whose group is not, and one without room.
 func TestInspectSubnet(t *testing.T) {
 	shows := func(properties string) said { return said{http.StatusOK, `{"properties":{` + properties + "}}"} }
-	const used = `"ipConfigurations":[{"id":"a"},{"id":"b"}]`
+	const used, more = `"ipConfigurations":[{"id":"a"},{"id":"b"}]`, `"ipConfigurations":[{},{},{}]`
 	for name, c := range map[string]struct {
 		answer said
 		result cloud.Result
 		says   string
 	}{
 		"there":             {said{http.StatusOK, "{}"}, cloud.CheckOK, "nodes exists"},
-		"gone":              {said{http.StatusNotFound, gone}, cloud.CheckFailed, "does not exist: correct spec.azure.networkInterfaces; az network"},
+		"gone":              {said{http.StatusNotFound, gone}, cloud.CheckFailed, "networkInterfaces; az network vnet subnet list"},
 		"its group is gone": {said{http.StatusNotFound, faultBody("ResourceGroupNotFound")}, cloud.CheckFailed, "does not exist"},
 		"hidden":            {said{http.StatusForbidden, denied}, cloud.CheckWarning, "cannot be checked"},
-		"full":              {shows(`"addressPrefix":"10.0.0.0/29","ipConfigurations":[{},{},{}]`), cloud.CheckFailed, "has 0 free addresses"},
+		"full":              {shows(`"addressPrefix":"10.0.0.0/29",` + more), cloud.CheckFailed, "has 0 free addresses"},
 		"one is left":       {shows(`"addressPrefix":"10.0.0.0/29",` + used), cloud.CheckOK, "nodes exists"},
 		"two prefixes":      {shows(`"addressPrefixes":["fd00::/64","10.0.0.0/29"],` + used), cloud.CheckOK, "nodes exists"},
 		"an odd prefix":     {shows(`"addressPrefix":"x",` + used), cloud.CheckOK, "nodes exists"},

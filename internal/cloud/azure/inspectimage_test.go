@@ -142,9 +142,9 @@ func TestInspectQuota(t *testing.T) {
 		says   string
 	}{
 		"room": {
-			cores(11), check, cloud.CheckOK, "0 of 11 cores of " + family + " are used, and a VM needs 4: there is room for 2 VMs",
+			cores(11), check, cloud.CheckOK, "0 of 11 cores of " + family + " are used, and a VM needs 4: there is room for 2",
 		},
-		"room enough": {cores(4), check, cloud.CheckOK, "room for 1 VMs"},
+		"room enough": {cores(4), check, cloud.CheckOK, "room for 1"},
 		"no room":     {cores(3), check, cloud.CheckFailed, "0 of 3 cores of " + family + " are used, and a VM needs 4: ask for"},
 		"no room, but elsewhere": {func(s *stage, vm *infrav1.AzureVM) {
 			cores(3)(s, vm)

@@ -104,8 +104,11 @@ func (a asker) takeSecret(key types.NamespacedName, grant cloud.Grant, name, cli
 	case err != nil:
 		return err
 	case !found:
-		a.asComputer(fmt.Sprintf("%s, and the files do not have the Secret: %s to check as it", shown(name), fetch("secret", key)),
-			client)
+		lack := ", which the files do not have: "
+		if grant.Proof != "" {
+			lack = ", and the files do not have its Secret: "
+		}
+		a.asComputer(shown(name)+lack+fetch("secret", key)+" to check as it", client)
 		return nil
 	}
 	a.t.login = data
@@ -128,8 +131,7 @@ func (a asker) takeIdentity(key types.NamespacedName) error {
 	case err != nil:
 		return err
 	case object == nil:
-		a.asComputer(fmt.Sprintf("%s, and the files do not have it: %s to check as it", shown(name),
-			fetch("azureclusteridentity", key)), "")
+		a.asComputer(shown(name)+", which the files do not have: "+fetch("azureclusteridentity", key)+" to check as it", "")
 		return nil
 	}
 	written, _, _ := unstructured.NestedString(object.Object, "spec", "clientID")

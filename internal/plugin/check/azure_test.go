@@ -332,7 +332,7 @@ func TestAzureCountsThePool(t *testing.T) {
 		"none yet":       {pool(0, whole("")), limit(3), check, failed, "a VM needs 4"},
 		"room elsewhere": {pool(3, fallback), limit(4), check, warning, "3 VMs need 12"},
 		"nowhere room":   {pool(9, fallback), limits(family, 4, "standardDASv5Family", 8), check, failed, "9 VMs need 36"},
-		"in the region":  {pool(3, whole("")), limit(12), "regional " + check, ok, "of cores are used, and 3 VMs need 12"},
+		"in the region":  {pool(3, whole("")), limit(12), "regional " + check, ok, "of all families are used, and 3 VMs need 12"},
 		"not enough there": {
 			pool(3, whole("")), limits(family, 12, compute.AllCores, 11), "regional " + check, failed,
 			"--resource-name cores --scope /subscriptions/",

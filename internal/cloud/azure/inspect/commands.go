@@ -51,6 +51,15 @@ func (i *inspection) assigned(scope string) string {
 	return command("az role assignment list --assignee %s --scope %s --include-inherited", who, scope)
 }
 
+// rolesOfMachine ends a sentence with how to see all roles of the machine's identity, if that is known.
+func (i *inspection) rolesOfMachine() string {
+	if i.Identity.ClientID == "" {
+		return ""
+	}
+	return "; " + command("az role assignment list --assignee %s --all --output table", i.Identity.ClientID) +
+		" shows what it may do"
+}
+
 func (i *inspection) region() string { return skus.Location(i.Where.Location) }
 
 func (i *inspection) createGroup() string {

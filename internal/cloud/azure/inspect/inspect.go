@@ -126,10 +126,10 @@ func (i *inspection) login(ctx context.Context) bool {
 		i.add("login", cloud.CheckFailed, "%s; see docs/azure-credentials.md", a.Problem)
 		return false
 	}
-	name, tenant := i.Caller()
+	_, tenant := i.Caller()
 	if i.Identity.Other {
-		i.add("identity", cloud.CheckWarning, "checked as %s, not as the machine's identity: what is told of rights and of what can "+
-			"be seen is about %[1]s. The machine's identity is %s", cmp.Or(name, "this computer's identity"), i.Identity.Name)
+		i.add("identity", cloud.CheckWarning, "checked as %s, not as the machine's identity: what is told of rights, and of what can "+
+			"be seen, is about the former. The machine's identity is %s%s", i.who(), i.Identity.Name, i.rolesOfMachine())
 	}
 	i.add("login", cloud.CheckOK, "Azure accepts the credentials for tenant %s", shown(tenant))
 	wanted := i.Where.Group.Subscription
@@ -140,12 +140,18 @@ func (i *inspection) login(ctx context.Context) bool {
 	}
 	if i.Identity.Other {
 		i.add("subscription", cloud.CheckFailed, "%s does not see subscription %s, so that nothing can be checked: log in as somebody "+
-			"who does, as az account list shows, or correct spec.azure.subscriptionID", cmp.Or(name, "this computer's identity"), wanted)
+			"who does, as az account list shows, or correct spec.azure.subscriptionID", i.who(), wanted)
 		return false
 	}
 	i.add("subscription", cloud.CheckFailed, "Azure shows subscription %s to these credentials not at all: correct "+
 		"spec.azure.subscriptionID, or assign the custom role of docs/azure.md to the identity: %s", wanted, i.assign(i.subscription()))
 	return false
+}
+
+// who is as whom Azure was asked.
+func (i *inspection) who() string {
+	name, _ := i.Caller()
+	return cmp.Or(name, "this computer's identity")
 }
 
 // list reads the items of a list.

@@ -91,7 +91,11 @@ func (i *inspection) compare(all []usage, size skus.Size, name string, short clo
 		kind = "lowPriority"
 	}
 	of, known := find(all, name)
-	needs, is := size.CPUs*i.Count, fmt.Sprintf("%d of %d cores of %s are used", of.CurrentValue, of.Limit, shown(of.Name.Value))
+	whose := shown(of.Name.Value)
+	if name == regional {
+		whose = "all families"
+	}
+	needs, is := size.CPUs*i.Count, fmt.Sprintf("%d of %d cores of %s are used", of.CurrentValue, of.Limit, whose)
 	switch {
 	case !known || size.CPUs == 0:
 		i.add(check, cloud.CheckWarning, "cannot be checked: Azure lists no quota for this size")
@@ -99,7 +103,7 @@ func (i *inspection) compare(all []usage, size skus.Size, name string, short clo
 		i.add(check, short, "%s, and %s %d: ask for more with %s, or use another size or fewer replicas", is, i.counted(), needs,
 			i.raise(of.Name.Value, kind, of.CurrentValue+needs))
 	default:
-		i.add(check, cloud.CheckOK, "%s, and %s %d: there is room for %d VMs", is, i.counted(), needs, of.left()/size.CPUs)
+		i.add(check, cloud.CheckOK, "%s, and %s %d: there is room for %d", is, i.counted(), needs, of.left()/size.CPUs)
 	}
 }
 

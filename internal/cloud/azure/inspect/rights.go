@@ -145,19 +145,17 @@ func (i *inspection) lacks(ctx context.Context, scope string, wanted []string) (
 // rights names the actions that the caller lacks at a scope. Of somebody else it is only to be looked at.
 func (i *inspection) rights(ctx context.Context, check, scope string, wanted []string) {
 	lacks, a := i.lacks(ctx, scope, wanted)
-	name, _ := i.Caller()
 	switch {
 	case a.Problem != "":
 		i.unseen(check, a)
 	case len(lacks) > 0 && i.Identity.Other:
 		i.add(check, cloud.CheckWarning, "%s lacks %s on %s, which the machine's identity needs there; see whether it has them: %s",
-			name, strings.Join(lacks, ", "), shownID(scope), i.assigned(scope))
+			i.who(), strings.Join(lacks, ", "), shownID(scope), i.assigned(scope))
 	case len(lacks) > 0:
 		i.add(check, cloud.CheckFailed, "the identity lacks %s on %s: assign the custom role of docs/azure.md there: %s",
 			strings.Join(lacks, ", "), shownID(scope), i.assign(scope))
 	case i.Identity.Other:
-		i.add(check, cloud.CheckOK, "%s has the actions of the custom role; whether the machine's identity has them: %s", name,
-			i.assigned(scope))
+		i.add(check, cloud.CheckOK, "%s has the actions of the custom role", i.who())
 	default:
 		i.add(check, cloud.CheckOK, "the identity has the actions of the custom role")
 	}
