@@ -97,22 +97,26 @@ func TestLookAtAnImage(t *testing.T) {
 		says     string
 	}{
 		"a version": {
-			infrav1.AzureImage{ID: armsim.GalleryImage + "/versions/1"}, "", 0, "windows-2022/versions/1", cloud.CheckOK,
+			infrav1.AzureImage{ID: armsim.GalleryImage + "/versions/1"},
+			"", 0, "windows-2022/versions/1", cloud.CheckOK,
 			"2022 1 exists and",
 		},
 		"the latest": {
-			infrav1.AzureImage{ID: armsim.GalleryImage}, `{"value":[{"name":"1.9"},{"name":"1.10"}]}`, http.StatusOK,
+			infrav1.AzureImage{ID: armsim.GalleryImage},
+			`{"value":[{"name":"1.9"},{"name":"1.10"}]}`, http.StatusOK,
 			"windows-2022/versions/1.10", cloud.CheckOK, "2022 1.10 exists and",
 		},
 		"the latest of none": {
 			infrav1.AzureImage{ID: armsim.GalleryImage}, "{}", http.StatusOK, "/versions", cloud.CheckFailed, "latest does not exist",
 		},
 		"an odd one": {
-			infrav1.AzureImage{ID: armsim.GalleryImage}, `{"value":[{"name":"../../x"}]}`, http.StatusOK, "/versions", cloud.CheckFailed,
+			infrav1.AzureImage{ID: armsim.GalleryImage},
+			`{"value":[{"name":"../../x"}]}`, http.StatusOK, "/versions", cloud.CheckFailed,
 			"latest does not exist",
 		},
 		"versions are hidden": {
-			infrav1.AzureImage{ID: armsim.GalleryImage}, denied, http.StatusForbidden, "/versions", cloud.CheckWarning,
+			infrav1.AzureImage{ID: armsim.GalleryImage},
+			denied, http.StatusForbidden, "/versions", cloud.CheckWarning,
 			"cannot be checked",
 		},
 		"the latest of the market": {market, "[]", http.StatusOK, "/s/versions", cloud.CheckFailed, "az vm image list --publisher p"},

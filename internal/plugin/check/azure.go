@@ -151,7 +151,7 @@ func (a asker) takeIdentity(key types.NamespacedName) error {
 		a.asComputer(shown(name)+" of type "+shown(kind)+", which only the manager can prove", client)
 		return nil
 	}
-	return a.takeSecret(types.NamespacedName(grant.Secret), grant, name, client)
+	return a.takeSecret(grant.Secret, grant, name, client)
 }
 
 // openTo takes it as given that the selector of an identity fits, if the files do not have the Namespace with its labels.

@@ -133,7 +133,8 @@ func TestAzureWithoutAnIdentity(t *testing.T) {
 			"AZURE_TENANT_ID": theirTenant, "AZURE_CLIENT_ID": armsim.ClientID, "AZURE_CLIENT_SECRET": "canary-1234",
 		}, nil, "login", "correct the tenant in this computer's environment"},
 		"an authority that is not Microsoft's": {
-			map[string]string{"AZURE_AUTHORITY_HOST": "https://login.test"}, &Options{}, "credentials",
+			map[string]string{"AZURE_AUTHORITY_HOST": "https://login.test"},
+			&Options{}, "credentials",
 			"name the cloud with --azure-cloud",
 		},
 		"no such cloud": {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -69,7 +70,9 @@ func (e *ears) cloud(t *testing.T, name string) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "openid-configuration"):
 			base := server.URL + "/" + tenant
-			_, _ = fmt.Fprintf(w, `{"token_endpoint":"%s/t","authorization_endpoint":"%[1]s/a","issuer":"%[1]s/v2.0"}`, base)
+			expect.Fine(t, json.NewEncoder(w).Encode(map[string]string{
+				"token_endpoint": base + "/t", "authorization_endpoint": base + "/a", "issuer": base + "/v2.0",
+			}))
 		case strings.HasSuffix(r.URL.Path, "/t"):
 			expect.Fine(t, r.ParseForm())
 			h.form = strings.Join([]string{
@@ -101,12 +104,13 @@ const (
 	myTenant = "bbbbbbbb-1111-4000-8000-000000000001"
 )
 
-// computers are the ways in which a computer can be somebody, each with how its proof is told in a request for a token.
-var computers = map[string]struct {
-	prepare func(t *testing.T, e *ears)
-	form    string
-	name    string
-}{
+// computer is a way in which a computer can be somebody, how its proof is told in a request for a token, and who it is.
+type computer struct {
+	prepare    func(t *testing.T, e *ears)
+	form, name string
+}
+
+var computers = map[string]computer{
 	"a client secret": {func(t *testing.T, _ *ears) {
 		t.Helper()
 		t.Setenv("AZURE_CLIENT_SECRET", "MY-SECRET")
@@ -164,10 +168,7 @@ func hostileFiles(evil string, ca []byte) map[string]struct {
 		"clientID": theirClient,
 	}
 	with := func(key, value string) map[string]string {
-		all := map[string]string{}
-		for name, text := range address {
-			all[name] = text
-		}
+		all := maps.Clone(address)
 		all[key] = value
 		return all
 	}
@@ -231,7 +232,7 @@ func hostileFiles(evil string, ca []byte) map[string]struct {
 // proofs go to the cloud that was named on the command line, for its own client and tenant, and to nobody else.
 func TestNothingIsLentToFiles(t *testing.T) {
 	tried := 0
-	for kind, computer := range computers {
+	for kind, mine := range computers {
 		t.Run(kind, func(t *testing.T) {
 			e := &ears{ca: map[string][]byte{}, url: map[string]string{}}
 			e.cloud(t, "Lab")
@@ -239,7 +240,7 @@ func TestNothingIsLentToFiles(t *testing.T) {
 			bareComputer(t)
 			t.Setenv("AZURE_CLIENT_ID", myClient)
 			t.Setenv("AZURE_TENANT_ID", myTenant)
-			computer.prepare(t, e)
+			mine.prepare(t, e)
 			options := Options{AzureCloud: "Lab", AzureClouds: cloudsFile(t, cloudEntry("Lab", e.url["Lab"], e.ca["Lab"]))}
 			for name, c := range hostileFiles(e.url["Evil"], e.ca["Evil"]) {
 				tried++
@@ -248,7 +249,7 @@ func TestNothingIsLentToFiles(t *testing.T) {
 				if !strings.Contains(text, c.says) {
 					t.Errorf("%s: found %s, want %q", name, text, c.says)
 				}
-				e.nothingOfMine(t, name, c.files, found, computer.form, computer.name)
+				e.nothingOfMine(t, name, c.files, found, mine)
 			}
 		})
 	}
@@ -256,23 +257,23 @@ func TestNothingIsLentToFiles(t *testing.T) {
 }
 
 // nothingOfMine compares what was heard with what may be.
-func (e *ears) nothingOfMine(t *testing.T, name, files string, found []cloud.Finding, form, caller string) {
+func (e *ears) nothingOfMine(t *testing.T, name, files string, found []cloud.Finding, mine computer) {
 	t.Helper()
 	other := finding(found, "identity").Text
-	if other != "" && !strings.HasPrefix(other, "checked as "+caller+", not as the machine's identity") {
+	if other != "" && !strings.HasPrefix(other, "checked as "+mine.name+", not as the machine's identity") {
 		t.Errorf("%s: %s", name, other)
 	}
 	for _, h := range e.since() {
 		switch h.who {
 		case "Evil":
-			mine := strings.Contains(h.form+h.bearer+h.path, "MY-") || strings.Contains(h.form, myClient)
+			lent := strings.Contains(h.form+h.bearer+h.path, "MY-") || strings.Contains(h.form, myClient)
 			theirs := h.form == "" || h.form == theirClient+" "+theirTenant+" THEIRS"
 			token := h.bearer == "" || h.bearer == "Bearer "+jwt(map[string]string{"appid": theirClient, "of": "Evil"})
-			if mine || !theirs || !token || !strings.Contains(files, "THEIRS") || other != "" {
+			if lent || !theirs || !token || !strings.Contains(files, "THEIRS") || other != "" {
 				t.Errorf("%s: the address of the files got %+v", name, h)
 			}
 		case "Lab":
-			if h.form != "" && h.form != form || other == "" {
+			if h.form != "" && h.form != mine.form || other == "" {
 				t.Errorf("%s: the cloud got %+v", name, h)
 			}
 		default:

@@ -31,7 +31,9 @@ func TestComputerIsRefused(t *testing.T) {
 			errors.New(tried + "AzureCLICredential: executable not found on path"), last{}, cloud.Denied, "no identity for Azure: run",
 		},
 		"az is logged out": {
-			errors.New(tried + "AzureCLICredential: ERROR: Please run 'az login'\x1b[2J\n\tx"), last{}, cloud.Denied,
+			errors.New(tried + "AzureCLICredential: ERROR: Please run 'az login'\x1b[2J\n\tx"),
+			last{},
+			cloud.Denied,
 			"(az says: ERROR: Please run 'az login' [2J): run",
 		},
 		"a refusal of Entra ID": {
