@@ -58,6 +58,10 @@ var rooms = []room{
 	{folder: "internal/cloud/azure/login", may: []string{
 		"api", "internal/cloud", "internal/cloud/azure/clouds", "internal/cloud/azure/placement",
 	}},
+	{folder: "internal/cloud/azure/inspect", may: []string{
+		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/request",
+		"internal/cloud/azure/skus",
+	}},
 	{folder: "internal/cloud/azure/next", may: []string{
 		"api", "internal/cloud", "internal/cloud/azure/fault", "internal/cloud/azure/request",
 	}},
@@ -109,7 +113,7 @@ var behind = map[string][]string{
 	"internal/cloud/azure": {
 		"internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/fault",
 		"internal/cloud/azure/request", "internal/cloud/azure/limiter", "internal/cloud/azure/next",
-		"internal/cloud/azure/login", "internal/cloud/azure/skus",
+		"internal/cloud/azure/login", "internal/cloud/azure/skus", "internal/cloud/azure/inspect",
 	},
 }
 

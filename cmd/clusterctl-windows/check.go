@@ -39,6 +39,7 @@ type cloudCheck struct {
 	files         fileFlags
 	cluster       clusterFlags
 	output        outputFlags
+	options       check.Options
 	s             streams
 }
 
@@ -110,7 +111,7 @@ func (c *cloudCheck) gather(ctx context.Context) (*check.Target, *progress.Work,
 	if err := c.addSecret(ctx, found); err != nil {
 		return nil, work, err
 	}
-	target, err := await(ctx, func() (*check.Target, error) { return check.Gather(found, c.cloud, c.files.machine) })
+	target, err := await(ctx, func() (*check.Target, error) { return check.Gather(found, c.cloud, c.files.machine, c.options) })
 	return target, work, err
 }
 

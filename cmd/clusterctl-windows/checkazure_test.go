@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
 
@@ -84,19 +87,28 @@ func TestCheckAzure(t *testing.T) {
 	}
 }
 
-// TestCheckAzureVariables: without a Secret, each variable that is missing is named.
-func TestCheckAzureVariables(t *testing.T) {
-	t.Setenv("AZURE_TENANT_ID", armsim.Tenant)
-	t.Setenv("AZURE_CLIENT_ID", "")
-	t.Setenv("AZURE_CLIENT_SECRET", "")
-	own := strings.Replace(azurePool(t), "      identityRef: {kind: Secret, name: azure}\n", "", 1)
-	for input, says := range map[string]string{
-		azurePool(t): "kubectl get secret azure -n default -o yaml with another -f, or set AZURE_CLIENT_ID, AZURE_CLIENT_SECRET\n",
-		own:          "the identity of the machine is not a Secret: set AZURE_CLIENT_ID, AZURE_CLIENT_SECRET\n",
+// TestCheckAzureAsThisComputer: without the proof of the machine's identity, Azure is asked as the computer, in the cloud of the
+// command line.
+func TestCheckAzureAsThisComputer(t *testing.T) {
+	sim := armsim.New(t)
+	for name, value := range map[string]string{
+		"AZURE_TENANT_ID": armsim.Tenant, "AZURE_CLIENT_ID": armsim.ClientID, "AZURE_CLIENT_SECRET": armsim.Secret,
+		"AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential",
 	} {
-		got := call(t, input, "check", "azure", "-f", "-")
-		if got.Code != exitRefused || !strings.Contains(got.Err, says) || got.Out != "" {
-			t.Errorf("exit code %d\n%s%s", got.Code, got.Out, got.Err)
-		}
+		t.Setenv(name, value)
+	}
+	file := filepath.Join(t.TempDir(), "clouds.yaml")
+	lab := fmt.Sprintf("clouds:\n- {name: Lab, resourceManagerEndpoint: %q, authority: %[1]q, caBundle: %q}\n", sim.Endpoint(),
+		sim.CA())
+	expect.OK(t, os.WriteFile(file, []byte(lab), 0o600))
+	got := call(t, azurePool(t), "check", "azure", "-f", "-", "--azure-cloud", "Lab", "--azure-clouds", file)
+	assertTable(t, got, exitDone, []string{
+		"identity warning checked as " + armsim.ClientID + ", not as the machine's identity",
+		"kubectl get secret azure -n default -o yaml",
+		"login ok Azure accepts the credentials for tenant " + armsim.Tenant,
+	}, armsim.Secret)
+	got = call(t, azurePool(t), "check", "azure", "-f", "-", "--azure-cloud", "Lab")
+	if got.Code != exitRefused || !strings.Contains(got.Err, "--azure-cloud=Lab is not known: use one of AzurePublicCloud") {
+		t.Errorf("exit code %d\n%s%s", got.Code, got.Out, got.Err)
 	}
 }

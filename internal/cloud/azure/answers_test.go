@@ -135,18 +135,19 @@ func TestWhatCannotBeSent(t *testing.T) {
 
 // TestNoJSON: what is no JSON is no answer, whatever was asked for.
 func TestNoJSON(t *testing.T) {
-	i := &inspection{}
 	for name, ask := range map[string]func(*calls) answer{
 		"a VM":       func(c *calls) answer { _, a := c.getVM(t.Context(), blueVM); return a },
 		"a view":     func(c *calls) answer { _, a := c.viewVM(t.Context(), blueVM); return a },
 		"an address": func(c *calls) answer { _, a := c.signBootLog(t.Context(), blueVM); return a },
 		"a disk":     func(c *calls) answer { _, a := c.getResource(t.Context(), blueGroup.Disk("x")); return a },
 		"a list":     func(c *calls) answer { _, a := c.listVMs(t.Context(), blueGroup); return a },
-		"a check":    func(c *calls) answer { i.calls = c; return i.ask(t.Context(), "/x", "1", &struct{}{}) },
 	} {
 		a := blueAccount(t, says(func(*http.Request) (int, string) { return http.StatusOK, "<html>" }))
 		expect.Says(t, name, ask(a.calls).err(), "Azure does not answer at "+blueEndpoint)
 	}
+	a := blueAccount(t, says(func(*http.Request) (int, string) { return http.StatusOK, "<html>" }))
+	got := inspector{a.calls, armsim.Subscription}.Get(t.Context(), "/x", "1", &struct{}{})
+	expect.Same(t, "a check: "+got.Problem, true, strings.HasPrefix(got.Problem, "Azure does not answer at "+blueEndpoint))
 }
 
 // TestRequests pins what is asked of Azure.
@@ -262,9 +263,9 @@ func TestCloudWithoutServices(t *testing.T) {
 	_, err := p.Connect(nil)
 	expect.Says(t, "an account", err, why)
 	spec := (&stage{}).spec().Azure
-	_, err = p.Inspect(t.Context(), nil, spec, nil)
+	_, err = p.Inspect(t.Context(), nil, Pool{Spec: spec})
 	expect.Says(t, "a check", err, why)
-	_, err = Provider{}.Inspect(t.Context(), nil, spec, nil)
+	_, err = Provider{}.Inspect(t.Context(), nil, Pool{Spec: spec})
 	expect.Says(t, "a check without credentials", err, "tenantID")
 }
 

@@ -8,13 +8,14 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/inspect"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
 
 // TestInspectAsksForTheCustomRole: what is checked is what docs/azure.md always asks for.
 func TestInspectAsksForTheCustomRole(t *testing.T) {
-	asked := slices.Concat(inGroup, inSubscription, []string{joinsSubnet})
+	asked := slices.Concat(inspect.InGroup, inspect.InSubscription, inspect.JoinSubnet)
 	slices.Sort(asked)
 	asked = slices.Compact(asked)
 	want := roleOf(t)
@@ -22,12 +23,14 @@ func TestInspectAsksForTheCustomRole(t *testing.T) {
 	expect.Same(t, "actions", want, asked)
 }
 
-// readers are the rights of this program alone: without them, it says what it could not check.
+// readers are the rights of this program alone, without which it says what it could not check, and those that not all specs take.
 var readers = []string{
 	"Microsoft.Authorization/permissions/read", "Microsoft.Network/virtualNetworks/subnets/read",
 	"Microsoft.Resources/subscriptions/providers/read", "Microsoft.Compute/locations/usages/read",
-	"Microsoft.Compute/galleries/images/read", "Microsoft.Compute/galleries/images/versions/read",
+	"Microsoft.Compute/galleries/images/read", "Microsoft.Compute/galleries/images/versions/read", readsBootLogs,
 }
+
+const readsBootLogs = "Microsoft.Compute/virtualMachines/retrieveBootDiagnosticsData/action"
 
 // without gives the identity the role and the readers' rights, but for some actions.
 func without(actions ...string) func(*stage, *infrav1.AzureVM) {
@@ -62,12 +65,12 @@ func TestInspect(t *testing.T) {
 			"lacks Microsoft.Compute/disks/delete on /subscriptions/", 1,
 		},
 		"no way into the subnet": {
-			without(joinsSubnet),
-			"rights on subnet 1", failed, "lacks " + joinsSubnet + " on " + armsim.SubnetID, 1,
+			without(inspect.JoinSubnet[0]),
+			"rights on subnet 1", failed, "lacks " + inspect.JoinSubnet[0] + " on " + armsim.SubnetID, 1,
 		},
 		"rights that are not shown": {
 			without(readers[0]), "rights in the subscription", warning,
-			"cannot be checked: Azure refuses the action Microsoft.Authorization/permissions/read", 3,
+			"cannot be checked: Azure refuses the action Microsoft.Authorization/permissions/read", 4,
 		},
 		"a subnet that is not shown": {
 			without(readers[1]),
@@ -78,8 +81,15 @@ func TestInspect(t *testing.T) {
 		}, "subnet 1", failed, "does not exist: correct spec.azure.networkInterfaces", 1},
 		"no such group": {
 			func(_ *stage, vm *infrav1.AzureVM) { vm.ResourceGroup = "elsewhere" },
-			"resource group", failed, "create it", 2,
+			"resource group", failed, "create it with az group create --name elsewhere --location westeurope", 1,
 		},
+		"no words of a guest": {
+			without(readsBootLogs), "rights on boot logs", warning, "without " + readsBootLogs, 1,
+		},
+		"no boot log": {func(s *stage, vm *infrav1.AzureVM) {
+			vm.BootDiagnostics.Type = infrav1.AzureBootDisabled
+			without(readsBootLogs)(s, vm)
+		}, "rights in the group", ok, "has the actions", 0},
 		"no such size": {
 			func(_ *stage, vm *infrav1.AzureVM) { vm.VMSize = "Standard_D4s_v99" },
 			"size Standard_D4s_v99", failed, "not offered", 1,
@@ -104,7 +114,7 @@ func TestInspect(t *testing.T) {
 			spec := s.spec().Azure
 			c.change(s, spec)
 			s.Forget()
-			found := expect.Got(Provider{login: s.login}.Inspect(t.Context(), s.credentials(), spec, nil))(t)
+			found := expect.Got(Provider{login: s.login}.Inspect(t.Context(), s.credentials(), Pool{Spec: spec}))(t)
 			bad := 0
 			for _, f := range found {
 				if f.Result == warning || f.Result == failed {
@@ -128,36 +138,13 @@ func TestInspect(t *testing.T) {
 func TestInspectWithoutAccess(t *testing.T) {
 	s := newStage(t)
 	wrong := with(s.credentials(), "secret", "wrong")
-	found := expect.Got(Provider{login: s.login}.Inspect(t.Context(), wrong, s.spec().Azure, nil))(t)
+	found := expect.Got(Provider{login: s.login}.Inspect(t.Context(), wrong, Pool{Spec: s.spec().Azure}))(t)
 	if len(found) != 1 || found[0].Check != "login" || found[0].Result != cloud.CheckFailed || found[0].Text == "" {
 		t.Errorf("found %+v", found)
 	}
 	expect.Same(t, "connections that are left", 0, int(s.open.Load()))
 	spec := s.spec().Azure
 	spec.ResourceGroup = ""
-	_, err := Provider{login: s.login}.Inspect(t.Context(), s.credentials(), spec, nil)
+	_, err := Provider{login: s.login}.Inspect(t.Context(), s.credentials(), Pool{Spec: spec})
 	expect.Says(t, "a spec that leaves its group to an AzureCluster", err, "spec.azure.resourceGroup")
-}
-
-// TestCovers compares actions as Azure does.
-func TestCovers(t *testing.T) {
-	for _, c := range []struct {
-		pattern, action string
-		want            bool
-	}{
-		{"*", "Microsoft.Compute/disks/read", true},
-		{"*/read", "Microsoft.Compute/disks/read", true},
-		{"*/read", "Microsoft.Compute/disks/write", false},
-		{"microsoft.compute/DISKS/*", "Microsoft.Compute/disks/delete", true},
-		{"Microsoft.Compute/disks", "Microsoft.Compute/disks/read", false},
-		{"Microsoft-Compute/disks/read", "Microsoft.Compute/disks/read", false},
-		{"Microsoft.Compute/disks/r(", "Microsoft.Compute/disks/read", false},
-	} {
-		if got := covers([]string{"other", c.pattern}, c.action); got != c.want {
-			t.Errorf("%s covers %s: %v", c.pattern, c.action, got)
-		}
-	}
-	denied := []permission{{Actions: []string{"*"}, NotActions: []string{"Microsoft.Compute/*/delete"}}}
-	const read, remove = "Microsoft.Compute/disks/read", "Microsoft.Compute/disks/delete"
-	expect.Same(t, "what a role leaves out", []string{remove}, unmet(denied, []string{read, remove}))
 }

@@ -88,7 +88,7 @@ func TestInspectImages(t *testing.T) {
 			if c.change != nil {
 				c.change(s, spec)
 			}
-			found := expect.Got(Provider{login: s.login}.Inspect(t.Context(), s.credentials(), spec, nil))(t)
+			found := expect.Got(Provider{login: s.login}.Inspect(t.Context(), s.credentials(), Pool{Spec: spec}))(t)
 			got := finding(found, "image")
 			if got.Result != c.result || !strings.Contains(got.Text, c.says) {
 				t.Errorf("found %+v, want %s %q", got, c.result, c.says)
@@ -141,8 +141,10 @@ func TestInspectQuota(t *testing.T) {
 		result cloud.Result
 		says   string
 	}{
-		"room":        {cores(11), check, cloud.CheckOK, "0 of 11 cores of " + family + " are used: there is room for 2 more VMs"},
-		"room enough": {cores(4), check, cloud.CheckOK, "room for 1 more"},
+		"room": {
+			cores(11), check, cloud.CheckOK, "0 of 11 cores of " + family + " are used, and a VM needs 4: there is room for 2",
+		},
+		"room enough": {cores(4), check, cloud.CheckOK, "room for 1"},
 		"no room":     {cores(3), check, cloud.CheckFailed, "0 of 3 cores of " + family + " are used, and a VM needs 4: ask for"},
 		"no room, but elsewhere": {func(s *stage, vm *infrav1.AzureVM) {
 			cores(3)(s, vm)
@@ -182,7 +184,8 @@ func TestInspectQuota(t *testing.T) {
 			s := newStage(t)
 			m := s.machine("m")
 			c.change(s, m.Spec.Azure)
-			got := finding(expect.Got(Provider{login: s.login}.Inspect(t.Context(), s.credentials(), m.Spec.Azure, nil))(t), c.check)
+			all := expect.Got(Provider{login: s.login}.Inspect(t.Context(), s.credentials(), Pool{Spec: m.Spec.Azure}))(t)
+			got := finding(all, c.check)
 			if got.Result != c.result || !strings.Contains(got.Text, c.says) {
 				t.Errorf("found %+v, want %s %q", got, c.result, c.says)
 			}
@@ -190,15 +193,6 @@ func TestInspectQuota(t *testing.T) {
 				expect.Same(t, "Azure makes a VM", c.result == cloud.CheckOK, s.made(m))
 			}
 		})
-	}
-}
-
-func TestCompareVersions(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"1.36.9", "1.36.10", -1}, {"2.0.0", "1.99.99", 1}, {"1.2", "1.2", 0}, {"20348.4052.250906", "20348.4171.251003", -1}} {
-		expect.Same(t, c.a+" "+c.b, c.want, compareVersions(c.a, c.b))
 	}
 }
 
@@ -214,14 +208,4 @@ func (s *stage) refuseOnce(class string, with armsim.Refusal) {
 			return &with
 		}
 	})
-}
-
-// TestLongGeneration: what Azure calls the generation of an image is told up to a length, to the letter.
-func TestLongGeneration(t *testing.T) {
-	for over, cut := range []bool{false, true} {
-		var of shownImage
-		of.Properties.HyperVGeneration = strings.Repeat("x", 8+over)
-		_, text := (&inspection{spec: &infrav1.AzureVM{}}).judge(of, source{}, nil)
-		expect.Same(t, text, cut, strings.Contains(text, "..."))
-	}
 }

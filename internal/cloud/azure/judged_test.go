@@ -1,76 +1,15 @@
 package azure
 
 import (
-	"strings"
 	"testing"
 	"time"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
-
-// TestJudge: an image is one of Windows, in the region, and of a generation that the spec and a size can start.
-func TestJudge(t *testing.T) {
-	trusted := &infrav1.AzureVM{}
-	trusted.SecurityProfile.SecurityType = infrav1.AzureTrustedLaunch
-	for name, c := range map[string]struct {
-		spec       *infrav1.AzureVM
-		generation string
-		regions    []string
-		want       cloud.Result
-		says       string
-	}{
-		"of no generation":         {&infrav1.AzureVM{}, "", nil, cloud.CheckOK, "exists"},
-		"in the region":            {&infrav1.AzureVM{}, "V2", []string{"East US", "West Europe"}, cloud.CheckOK, "is of"},
-		"elsewhere":                {&infrav1.AzureVM{}, "V2", []string{"East US"}, cloud.CheckFailed, "is not in westeurope"},
-		"of V1":                    {&infrav1.AzureVM{}, "v1", nil, cloud.CheckOK, "is of generation v1"},
-		"of V1, with trust wanted": {trusted, "v1", nil, cloud.CheckFailed, "is of generation V1, with which"},
-		"of V2, with trust wanted": {trusted, "V2", nil, cloud.CheckOK, "is of generation V2"},
-	} {
-		var of shownImage
-		of.Properties.HyperVGeneration = c.generation
-		for _, region := range c.regions {
-			of.Properties.PublishingProfile.TargetRegions = append(of.Properties.PublishingProfile.TargetRegions,
-				struct{ Name string }{region})
-		}
-		i := &inspection{spec: c.spec, where: placement.Placement{Location: "westeurope"}}
-		got, text := i.judge(of, source{}, nil)
-		expect.Same(t, name, c.want, got)
-		expect.Same(t, name+": "+text, true, strings.Contains(text, c.says))
-	}
-}
-
-// TestTightest: of the quotas that count, that of which least is left; one without a name is none.
-func TestTightest(t *testing.T) {
-	quota := func(name string, used, limit int64) usage {
-		u := usage{CurrentValue: used, Limit: limit}
-		u.Name.Value = name
-		return u
-	}
-	all := []usage{quota("", 9, 9), quota("cores", 10, 20), quota("Family", 0, 9), quota("tight", 5, 10), quota("wide", 0, 12)}
-	all = append(all, quota("five", 0, 5))
-	for name, c := range map[string]struct {
-		names []string
-		want  string
-		known bool
-	}{
-		"the tighter":       {[]string{"cores", "family"}, "Family", true},
-		"the one used more": {[]string{"tight", "wide"}, "tight", true},
-		"of no family":      {[]string{"cores", ""}, "cores", true},
-		"what is not told":  {[]string{"spot", ""}, "", false},
-		"the first of two":  {[]string{"tight", "five"}, "tight", true},
-	} {
-		least, known := tightest(all, c.names)
-		expect.Same(t, name, c.want, least.Name.Value)
-		expect.Same(t, name+": known", c.known, known)
-	}
-}
 
 // TestProbe: when the time of what is closed is over, one machine tries and the others wait for two minutes.
 func TestProbe(t *testing.T) {

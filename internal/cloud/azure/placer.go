@@ -141,6 +141,6 @@ func (p Provider) signIn(secret map[string][]byte) (principal, error) {
 	}
 	return principal{
 		credential: who.Credential, cloud: who.Cloud.Configuration(), transport: who.Transport, name: who.Name(), tenant: who.TenantID,
-		computeVersion: who.Cloud.ComputeAPIVersion, bootLog: who.BootLog,
+		computeVersion: who.Cloud.ComputeAPIVersion, bootLog: who.BootLog, caller: who.Caller,
 	}, nil
 }

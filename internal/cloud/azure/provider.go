@@ -20,7 +20,7 @@
 //	ledger.go      what this process began for each machine
 //	choices.go     the sizes that Azure has no room for; sizes.go is what the others can do, through the room skus
 //	console.go     what a guest wrote to its console, for people
-//	inspect.go     compares a spec with Azure for a person, before a machine is made
+//	inspect.go     compares a spec with Azure for a person, before a machine is made, through the room inspect
 //	placer.go      where a VM goes and with whose rights, through the rooms placement, clouds and login
 package azure
 
@@ -38,6 +38,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 )
 
@@ -154,4 +155,6 @@ type principal struct {
 	bootLog func(ctx context.Context, address string) ([]byte, error)
 	// computeVersion is the cloud's own api-version for VMs; empty for the usual one.
 	computeVersion string
+	// caller is who the last token was for; nil in tests.
+	caller func() login.Caller
 }

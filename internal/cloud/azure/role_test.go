@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/inspect"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
@@ -54,7 +55,7 @@ func (s *stage) grant(actions []string) {
 		in.Rights.Revoke(armsim.ObjectID)
 		for _, action := range actions {
 			scope := group
-			if slices.Contains(inSubscription, action) {
+			if slices.Contains(inspect.InSubscription, action) {
 				scope = "/subscriptions/" + armsim.Subscription
 			}
 			in.Rights.Grant(armsim.ObjectID, scope, action)

@@ -12,7 +12,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -150,120 +149,6 @@ func TestListSizes(t *testing.T) {
 		if c.notBefore > 0 {
 			expect.Same(t, name+": again", blueNoon.Add(c.notBefore), s.notBefore)
 		}
-	}
-}
-
-// blueInspection is one whose calls are answered so.
-func blueInspection(t *testing.T, answer says, spec *infrav1.AzureVM) *inspection {
-	t.Helper()
-	where := placement.Placement{Group: blueGroup, Location: "West Europe"}
-	return &inspection{calls: blueAccount(t, answer).calls, spec: spec, where: where}
-}
-
-// TestQuota: what is told of a quota, and of a size without one.
-func TestQuota(t *testing.T) {
-	const ok, failed = cloud.CheckOK, cloud.CheckFailed
-	long := strings.Repeat("f", 64)
-	of := func(family string, cpus int64) skus.Size { return skus.Size{Family: family, CPUs: cpus} }
-	for name, c := range map[string]struct {
-		size   skus.Size
-		spot   bool
-		result cloud.Result
-		says   string
-	}{
-		"room":          {of(long, 3), false, ok, "3 of 10 cores of " + long + " are used: there is room for 2"},
-		"just room":     {of(long, 7), false, ok, "room for 1 more VMs"},
-		"none":          {of(long, 8), false, failed, "3 of 10 cores of " + long + " are used, and a VM needs 8"},
-		"a longer name": {of(long+"f", 5), false, ok, "2 of 9 cores of " + long[:61] + "... are used"},
-		"none longer":   {of(long+"f", 8), false, failed, "cores of " + long[:61] + "... are used, and"},
-		"of no family":  {of("other", 20), false, failed, "0 of 19 cores of cores are used"},
-		"no CPUs":       {of(long, 0), false, cloud.CheckWarning, "lists no quota"},
-		"no quota":      {of(long, 1), true, cloud.CheckWarning, "lists no quota"},
-	} {
-		usage := func(name string, used, limit int) string {
-			return fmt.Sprintf(`{"name":{"value":%q},"currentValue":%d,"limit":%d}`, name, used, limit)
-		}
-		text := `{"value":[` + usage("cores", 0, 19) + "," + usage(long, 3, 10) + "," + usage(long+"f", 2, 9) + "]}"
-		spec := &infrav1.AzureVM{}
-		if c.spot {
-			spec.Priority = infrav1.AzurePrioritySpot
-		}
-		i := blueInspection(t, func(*http.Request) (int, string) { return http.StatusOK, text }, spec)
-		i.quota(t.Context(), []skus.Size{c.size})
-		expect.Same(t, name+": findings", 1, len(i.found))
-		expect.Same(t, name+": "+i.found[0].Text, true, i.found[0].Result == c.result && strings.Contains(i.found[0].Text, c.says))
-	}
-	i := blueInspection(t, func(*http.Request) (int, string) { return http.StatusOK, "{}" }, &infrav1.AzureVM{})
-	i.quota(t.Context(), nil)
-	expect.Same(t, "findings without a size", 0, len(i.found))
-}
-
-// TestLookAtAnImage: a gallery without versions has no image, and a version is looked at below its image.
-func TestLookAtAnImage(t *testing.T) {
-	const image, body = "/g", `{"properties":{"hyperVGeneration":"V2","publishingProfile":{"targetRegions":[{"name":"eastus"}]}}}`
-	of := func(version string, market bool) source {
-		return source{image: image, version: version, market: market}
-	}
-	for name, c := range map[string]struct {
-		from     source
-		versions said
-		version  string
-		calls    string
-		fails    bool
-	}{
-		"no versions": {of("", false), said{}, "", "/g", false},
-		"a version":   {of("1", false), said{}, "1", "/g /g/versions/1", false},
-		"the latest": {
-			of("Latest", false),
-			said{http.StatusOK, `{"value":[{"name":"1.9"},{"name":"1.10"}]}`},
-			"1.10",
-			"/g /g/versions /g/versions/1.10", false,
-		},
-		"the latest of none":   {of("latest", false), said{http.StatusOK, "{}"}, "", "/g /g/versions", false},
-		"versions are hidden":  {of("latest", false), said{http.StatusForbidden, denied}, "", "/g /g/versions", true},
-		"the latest of market": {of("latest", true), said{http.StatusOK, "[]"}, "", "/g/versions", false},
-	} {
-		var paths []string
-		i := blueInspection(t, func(r *http.Request) (int, string) {
-			paths = append(paths, r.URL.Path)
-			if strings.HasSuffix(r.URL.Path, "/versions") {
-				return c.versions.status, c.versions.text
-			}
-			return http.StatusOK, body
-		}, &infrav1.AzureVM{})
-		shown, version, a := i.lookAt(t.Context(), c.from)
-		expect.Same(t, name+": version", c.version, version)
-		expect.Same(t, name+": calls", c.calls, strings.Join(paths, " "))
-		expect.Same(t, name+": fails", c.fails, a.verdict != nil)
-		expect.Same(t, name+": generation", !c.from.market, shown.Properties.HyperVGeneration == "V2")
-		if version != "" {
-			expect.Same(t, name+": regions", 1, len(shown.Properties.PublishingProfile.TargetRegions))
-		}
-	}
-	none := blueInspection(t, func(*http.Request) (int, string) { return http.StatusOK, "{}" }, &infrav1.AzureVM{
-		Image: infrav1.AzureImage{ID: armsim.GalleryImage},
-	})
-	none.image(t.Context(), nil)
-	expect.Same(t, "a gallery without versions", cloud.CheckFailed, none.found[0].Result)
-	expect.Same(t, "it says "+none.found[0].Text, true, strings.Contains(none.found[0].Text, "latest does not exist"))
-}
-
-// TestInspectSubnet: a subnet that is not there, and one whose group is not.
-func TestInspectSubnet(t *testing.T) {
-	subnet := blueGroup.Subnet("net", "nodes").String()
-	for name, c := range map[string]struct {
-		answer said
-		result cloud.Result
-		says   string
-	}{
-		"there":             {said{http.StatusOK, "{}"}, cloud.CheckOK, "nodes exists"},
-		"gone":              {said{http.StatusNotFound, gone}, cloud.CheckFailed, "does not exist"},
-		"its group is gone": {said{http.StatusNotFound, faultBody("ResourceGroupNotFound")}, cloud.CheckFailed, "does not exist"},
-		"hidden":            {said{http.StatusForbidden, denied}, cloud.CheckWarning, "cannot be checked"},
-	} {
-		i := blueInspection(t, func(*http.Request) (int, string) { return c.answer.status, c.answer.text }, &infrav1.AzureVM{})
-		i.subnet(t.Context(), "subnet 1", subnet)
-		expect.Same(t, name+": "+i.found[0].Text, true, i.found[0].Result == c.result && strings.Contains(i.found[0].Text, c.says))
 	}
 }
 

@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -21,69 +20,56 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
 )
 
+// Options are what a person says of the clouds, beside the files.
+type Options struct {
+	// AzureCloud names the cloud for the identity of this computer; empty leaves it to the environment, and that to the public one.
+	AzureCloud string
+	// AzureClouds is a file with more clouds than Microsoft's, as that of the manager; empty for none.
+	AzureClouds string
+}
+
 // checked is a cloud that a spec can be compared with.
 type checked struct {
 	name, people string
 	provider     cloud.Provider
 	has          func(infrav1.WindowsMachineSpec) bool
-	// keys are those of the Secret with the login. Of these, variables give some when the files do not have the Secret. Flavors and
-	// docs/install.md use the same. There is no flag for a password, because other users of a computer see the arguments of its
-	// programs.
-	keys      []string
-	variables []struct{ key, name string }
-	inspect   func(ctx context.Context, t *Target) ([]cloud.Finding, error)
+	gather       func(o *objects.Set, t *Target, options Options) error
+	inspect      func(ctx context.Context, t *Target) ([]cloud.Finding, error)
 }
 
-var clouds = []checked{
+var supported = []checked{
 	{
 		name: "vsphere", people: "vCenter", provider: vsphere.Provider{},
-		has:  func(spec infrav1.WindowsMachineSpec) bool { return spec.VSphere != nil },
-		keys: []string{"server", "username", "password", "thumbprint", "ca.crt"},
-		variables: []struct{ key, name string }{
-			{"server", "VSPHERE_SERVER"},
-			{"username", "VSPHERE_USERNAME"},
-			{"password", "VSPHERE_PASSWORD"},
-			{"thumbprint", "VSPHERE_TLS_THUMBPRINT_SHA256"},
-		},
-		inspect: func(ctx context.Context, t *Target) ([]cloud.Finding, error) {
-			return vsphere.Inspect(ctx, t.login, *t.machine.Windows.Spec.VSphere)
-		},
+		has:    func(spec infrav1.WindowsMachineSpec) bool { return spec.VSphere != nil },
+		gather: gatherVSphere, inspect: inspectVSphere,
 	},
 	{
 		name: "azure", people: "Azure", provider: azure.Provider{},
-		has: func(spec infrav1.WindowsMachineSpec) bool { return spec.Azure != nil },
-		keys: []string{
-			"tenantID", "clientID", "clientSecret", "certificate", "cloud", "resourceManagerEndpoint", "authority", "audience",
-			"caBundle", "storageSuffix", "computeAPIVersion",
-		},
-		variables: []struct{ key, name string }{
-			{"tenantID", "AZURE_TENANT_ID"},
-			{"clientID", "AZURE_CLIENT_ID"},
-			{"clientSecret", "AZURE_CLIENT_SECRET"},
-		},
-		inspect: func(ctx context.Context, t *Target) ([]cloud.Finding, error) {
-			return azure.Provider{}.Inspect(ctx, t.login, t.machine.Windows.Spec.Azure, t.azureCluster)
-		},
+		has:    func(spec infrav1.WindowsMachineSpec) bool { return spec.Azure != nil },
+		gather: gatherAzure, inspect: inspectAzure,
 	},
 }
 
 func cloudNamed(name string) checked {
-	return clouds[slices.IndexFunc(clouds, func(c checked) bool { return c.name == name })]
+	return supported[slices.IndexFunc(supported, func(c checked) bool { return c.name == name })]
 }
 
 // Target is a machine, and what its cloud is asked with.
 type Target struct {
 	machine *preview.Machine
 	cloud   checked
-	// login is a secret.
+	// count is how many machines of the spec there are to be.
+	count int64
+	// login is a secret of the files, or of the environment.
 	login map[string][]byte
-	// azureCluster says what a spec for Azure leaves out; nil if the files have none.
-	azureCluster *unstructured.Unstructured
+	// borrowed says whose login it is, if it is not the machine's.
+	borrowed string
+	azure    azureTarget
 }
 
 // Gather collects what a check needs: the WindowsMachine, and the login. A file with a pool has all of it. The name may be empty
 // if the files have only one machine or pool.
-func Gather(o *objects.Set, cloudName, name string) (*Target, error) {
+func Gather(o *objects.Set, cloudName, name string, options Options) (*Target, error) {
 	if err := o.Admit(); err != nil {
 		return nil, err
 	}
@@ -97,40 +83,27 @@ func Gather(o *objects.Set, cloudName, name string) (*Target, error) {
 	}
 	t := &Target{machine: m, cloud: cloudNamed(cloudName)}
 	if !t.cloud.has(m.Windows.Spec) {
-		return nil, fmt.Errorf("WindowsMachine %s/%s has no spec.%s, so there is no %s to check", m.Owner.Namespace, m.Windows.Name,
-			t.cloud.name, t.cloud.people)
+		return nil, fmt.Errorf("%s has no spec.%s, so there is no %s to check", t.name(), t.cloud.name, t.cloud.people)
 	}
 	if err := t.cloud.provider.Check(m.Windows); err != nil {
-		return nil, fmt.Errorf("WindowsMachine %s/%s: %w", m.Owner.Namespace, m.Windows.Name, err)
+		return nil, fmt.Errorf("%s: %w", t.name(), err)
 	}
-	if m.Windows.Spec.Azure != nil {
-		if t.azureCluster, err = findAzureCluster(o, m.Owner.Namespace); err != nil {
-			return nil, err
-		}
+	if t.count, err = machines(o, m); err != nil {
+		return nil, err
 	}
-	t.login, err = findLogin(o, m, t.cloud)
-	return t, err
+	return t, t.cloud.gather(o, t, options)
 }
 
-// findAzureCluster returns the only AzureCluster of the namespace, or nil.
-func findAzureCluster(o *objects.Set, namespace string) (*unstructured.Unstructured, error) {
-	var found *unstructured.Unstructured
-	kind := azure.Provider{}.Inherits()
-	for _, one := range o.All {
-		if one.Version.WithKind(one.Kind).GroupKind() != kind || one.Key.Namespace != namespace {
-			continue
-		}
-		if found != nil {
-			return nil, fmt.Errorf("%s has several AzureClusters in namespace %s: keep the one of the machine's Cluster", o.Source,
-				namespace)
-		}
-		found = &unstructured.Unstructured{}
-		if err := found.UnmarshalJSON(one.Data); err != nil {
-			return nil, fmt.Errorf("%s: %w", one, err)
-		}
-	}
-	return found, nil
+// name is the WindowsMachine in sentences.
+func (t *Target) name() string {
+	return shown("WindowsMachine " + t.machine.Owner.Namespace + "/" + t.machine.Windows.Name)
 }
+
+// maxShown is more than the kind and the full name of an object.
+const maxShown = 400
+
+// shown is a text of the files: whoever wrote them may want it to do something to a terminal.
+func shown(text string) string { return cloud.Clean(text, maxShown) }
 
 // nameToCheck is the name that was given, or else that of the only machine, or of one that the only MachineDeployment would make.
 func nameToCheck(o *objects.Set, given string) (string, error) {
@@ -151,44 +124,46 @@ func nameToCheck(o *objects.Set, given string) (string, error) {
 		"to do without", o.Source)
 }
 
-// findLogin returns the data of the Secret that the spec refers to, or else what the variables say.
-func findLogin(o *objects.Set, m *preview.Machine, of checked) (map[string][]byte, error) {
-	ref := m.Windows.Spec.IdentityRef
-	key := types.NamespacedName{Namespace: m.Owner.Namespace, Name: ref.Name}
-	if ref.Name == "" || ref.Kind == infrav1.IdentityAzureCluster {
-		return loginOfVariables(of, "the identity of the machine is not a Secret: ")
-	}
-	secret, err := objects.Load[corev1.Secret](o, "Secret", key)
-	if _, missing := errors.AsType[*objects.MissingError](err); missing {
-		return loginOfVariables(of, fmt.Sprintf("the files do not have the Secret %s with the login for %s: add the output of "+
-			"kubectl get secret %s -n %s -o yaml with another -f, or ", key, of.people, key.Name, key.Namespace))
-	}
-	if err != nil {
-		return nil, err
-	}
-	login := map[string][]byte{}
-	for _, name := range of.keys {
-		if value := preview.Value(secret, name); len(value) > 0 {
-			login[name] = value
+// machines is how many machines of the spec there are to be: the replicas of the MachineDeployment that makes them, or one.
+func machines(o *objects.Set, m *preview.Machine) (int64, error) {
+	for _, one := range o.OfKind("Machine") {
+		if one.Key.Namespace == m.Owner.Namespace && one.Key.Name == m.Owner.Name {
+			return 1, nil
 		}
 	}
-	return login, nil
+	deployments, err := preview.Deployments(o)
+	if err != nil {
+		return 0, err
+	}
+	var maker *clusterv1.MachineDeployment
+	for _, one := range deployments {
+		makes := one.Namespace == m.Owner.Namespace && strings.HasPrefix(m.Owner.Name+"-", one.Name+"-")
+		if makes && (maker == nil || len(maker.Name) < len(one.Name)) || len(deployments) == 1 {
+			maker = one
+		}
+	}
+	if maker == nil || maker.Spec.Replicas == nil {
+		return 1, nil
+	}
+	return max(int64(*maker.Spec.Replicas), 1), nil
 }
 
-// loginOfVariables needs them all; lack is how the sentence begins that names those that are missing.
-func loginOfVariables(of checked, lack string) (map[string][]byte, error) {
-	login, unset := map[string][]byte{}, []string{}
-	for _, variable := range of.variables {
-		value := os.Getenv(variable.name)
-		if value == "" {
-			unset = append(unset, variable.name)
+// secretOf is what a Secret of the files has at these keys, and whether they have it.
+func secretOf(o *objects.Set, key types.NamespacedName, keys []string) (data map[string][]byte, found bool, err error) {
+	secret, err := objects.Load[corev1.Secret](o, "Secret", key)
+	if _, missing := errors.AsType[*objects.MissingError](err); missing {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	data = map[string][]byte{}
+	for _, name := range keys {
+		if value := preview.Value(secret, name); len(value) > 0 {
+			data[name] = value
 		}
-		login[variable.key] = []byte(value)
 	}
-	if len(unset) > 0 {
-		return nil, errors.New(lack + "set " + strings.Join(unset, ", "))
-	}
-	return login, nil
+	return data, true, nil
 }
 
 // Run asks the cloud. When the findings are there, an error is of what came after them.

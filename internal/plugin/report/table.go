@@ -9,8 +9,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
 )
 
-// textWidth is how wide the last column may be, so that the table fits into a usual terminal.
-const textWidth = 76
+// textWidth is how wide the last column may be, so that the table fits into a usual terminal, and the sentence on whose identity
+// is checked, with the id of an app, into a line.
+const textWidth = 80
 
 // colours of results, on a terminal.
 var colours = map[string]progress.Colour{

@@ -1,7 +1,8 @@
 // Package login makes a principal, who calls Azure, of what a machine may use: a grant, a Secret and a cloud. It promises:
 //
 //   - Open checks the form and calls nothing. The first token is asked for by the first call.
-//   - The manager's own proofs go to the clouds of the manager's address book alone, never to an address from a Secret.
+//   - The manager's own proofs go to the clouds of the manager's address book alone, never to an address from a Secret. Those of
+//     a person's computer go there as the environment set them up: no object names their client, tenant or cloud.
 //   - No path to a file is taken from a user. The manager's own files are those that its environment names.
 //   - Requests go over TLS to the hosts of the cloud alone; managed identities are asked for at the node. Redirects are not
 //     followed; answers and waits are bounded.
@@ -11,6 +12,7 @@
 // The files:
 //
 //	login.go   who there is, and what they are called    own.go        the manager's own proof, from its environment
+//	computer.go the proofs of a person's computer        caller.go     who a token is for
 //	secret.go  what a Secret may have                    transport.go  how requests go out and answers come in
 //	proofs.go  credentials of Azure's SDK                refusal.go    what Entra ID's errors mean
 //	bootlog.go reads boot logs
@@ -96,6 +98,12 @@ func (r Request) read() (input, error) {
 	if len(r.Secret) > 0 {
 		return input{}, rejected("an identity of the type %s is the manager's own and takes no Secret: remove the Secret from it",
 			r.Grant.Proof)
+	}
+	if r.Grant.Proof == placement.OwnComputer && r.Cloud == "" {
+		var err error
+		if r.Cloud, err = cloudOfComputer(); err != nil {
+			return input{}, err
+		}
 	}
 	at, ok := r.Book.Named(r.Cloud)
 	if !ok {

@@ -29,6 +29,8 @@ func (r Request) own(at clouds.Cloud) (input, error) {
 		}
 	case placement.ManagedIdentity:
 		in.source = "the managed identities of the manager's node"
+	case placement.OwnComputer:
+		return ownComputer(at), nil
 	default:
 		return manager(at)
 	}

@@ -35,6 +35,10 @@ func (in input) credential(by policy.Transporter) (azcore.TokenCredential, error
 			ClientOptions: options, DisableInstanceDiscovery: true,
 			TenantID: in.tenant, ClientID: in.client, TokenFilePath: in.tokenFile,
 		})
+	case placement.OwnComputer:
+		options.Transport = newChainTransport(by)
+		return azidentity.NewDefaultAzureCredential(
+			&azidentity.DefaultAzureCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true})
 	default:
 		options.Transport = newLocalTransport()
 		managed := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: options}

@@ -57,7 +57,7 @@ func (c *credential) GetToken(ctx context.Context, options policy.TokenRequestOp
 	case err != nil && ctx.Err() != nil:
 		return azcore.AccessToken{}, ctx.Err()
 	case err != nil:
-		return azcore.AccessToken{}, final{c.of.error(l)}
+		return azcore.AccessToken{}, final{c.of.cause(err, l)}
 	case len(token.Token) > maxToken || strings.ContainsFunc(token.Token, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return azcore.AccessToken{}, final{c.of.error(&last{err: errTooLarge})}
 	}
@@ -106,6 +106,14 @@ const (
 	slowly = 5 * time.Minute
 	late   = time.Hour
 )
+
+// cause says why there is no token.
+func (r refusals) cause(err error, l *last) *cloud.Error {
+	if r.proof == placement.OwnComputer {
+		return r.ofComputer(err, l)
+	}
+	return r.error(l)
+}
 
 // error says what became of a request for a token.
 func (r refusals) error(l *last) *cloud.Error {

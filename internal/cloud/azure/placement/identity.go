@@ -21,10 +21,14 @@ const (
 	WorkloadToken   Proof = "WorkloadToken"
 	ManagedIdentity Proof = "ManagedIdentity"
 	Manager         Proof = "Manager" // whatever the manager was started with
+	// OwnComputer is whatever the computer of a person has who checks a spec. No manager uses it, and no object grants it.
+	OwnComputer Proof = "OwnComputer"
 )
 
-// Ambient says that the proof is the manager's own. It MUST NOT be sent to an endpoint that a user chose.
-func (p Proof) Ambient() bool { return p == WorkloadToken || p == ManagedIdentity || p == Manager }
+// Ambient says that the proof is the manager's own, or a person's. It MUST NOT be sent to an endpoint that a user's object chose.
+func (p Proof) Ambient() bool {
+	return p == WorkloadToken || p == ManagedIdentity || p == Manager || p == OwnComputer
+}
 
 // Identity is an AzureClusterIdentity, as Cluster API Provider Azure has it.
 type Identity struct {
@@ -157,6 +161,10 @@ func (g Grant) In(at string) error {
 	switch {
 	case g.AskedCloud == "" || g.AskedCloud == at:
 		return nil
+	case g.Proof == OwnComputer:
+		return deny(infrav1.CredentialsMissingReason,
+			"the AzureCluster of namespace %s is in %s, and this computer's own identity is for %s: if you have one there, add "+
+				"--azure-cloud=%s; or add the Secret of the machine's identity to the files", g.AskedBy, g.AskedCloud, at, g.AskedCloud)
 	case g.Proof == Manager:
 		return deny(infrav1.CredentialsMissingReason,
 			"the AzureCluster of namespace %s is in %s, and the manager's own identity in %s: set spec.identityRef to an identity there",

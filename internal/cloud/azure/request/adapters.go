@@ -105,7 +105,7 @@ func ownAddress(w Want, i int) *armcompute.VirtualMachineNetworkInterfaceIPConfi
 		Primary:                         new(true),
 		Subnet:                          resource(w.Placement.Subnets[i]),
 		ApplicationSecurityGroups:       resources(wanted.ApplicationSecurityGroupIDs),
-		LoadBalancerBackendAddressPools: resources(pools(w, i)),
+		LoadBalancerBackendAddressPools: resources(Pools(w, i)),
 	}
 	if wanted.PublicIP == infrav1.AzureEnabled {
 		own.PublicIPAddressConfiguration = public(AdapterName(w.Machine, i), inlineTags(w))
@@ -113,9 +113,9 @@ func ownAddress(w Want, i int) *armcompute.VirtualMachineNetworkInterfaceIPConfi
 	return own
 }
 
-// pools are those that an adapter joins. The first one also joins the pool through which nodes reach the Internet, unless it has
+// Pools are those that an adapter joins. The first one also joins the pool through which nodes reach the Internet, unless it has
 // an address there.
-func pools(w Want, i int) []string {
+func Pools(w Want, i int) []string {
 	wanted := wantedAdapter(w.Machine, i)
 	all := slices.Clone(wanted.LoadBalancerPoolIDs)
 	out := w.Placement.OutboundPool

@@ -76,10 +76,10 @@ func TestPools(t *testing.T) {
 		"a public address":        {infrav1.AzureNetworkInterface{PublicIP: infrav1.AzureEnabled}, nil},
 	} {
 		w.Machine.Spec.Azure.NetworkInterfaces = []infrav1.AzureNetworkInterface{test.adapter, {Name: "other"}}
-		if got := pools(w, 0); !slices.Equal(got, test.want) {
+		if got := Pools(w, 0); !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %v", name, got)
 		}
-		if got := pools(w, 1); len(got) > 0 {
+		if got := Pools(w, 1); len(got) > 0 {
 			t.Errorf("%s: the second adapter joins %v", name, got)
 		}
 	}

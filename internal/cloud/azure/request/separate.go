@@ -54,7 +54,7 @@ func separateAddresses(w Want, i int) []any {
 	if len(groups) > 0 {
 		own["applicationSecurityGroups"] = groups
 	}
-	if joined := references(pools(w, i)); len(joined) > 0 {
+	if joined := references(Pools(w, i)); len(joined) > 0 {
 		own["loadBalancerBackendAddressPools"] = joined
 	}
 	all := []any{object{"name": firstAddress, "properties": own}}

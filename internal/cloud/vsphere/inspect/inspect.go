@@ -44,6 +44,8 @@ type Subject struct {
 	Session *session.Session
 	Server  string // its address
 	Spec    infrav1.VSphereVM
+	// Count is how many machines of the spec there are to be; none is one.
+	Count int64
 	// Changes are those of the template's adapters that a clone asks for.
 	Changes func(places.Placement) []types.BaseVirtualDeviceConfigSpec
 	Now     func() time.Time

@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,6 +68,8 @@ func (r *inspection) targets() (all []target) {
 // granted is what the account has on each object, by its user and by all groups that the user is in.
 type granted map[types.ManagedObjectReference][]string
 
+// held asks for all objects at once. The vCenter refuses that if the account may not read one of them, so then it is asked for
+// each: those that are refused have none of the privileges, unless all are.
 func (r *inspection) held(ctx context.Context, targets []target) (granted, error) {
 	var refs []types.ManagedObjectReference
 	for _, t := range targets {
@@ -75,6 +78,25 @@ func (r *inspection) held(ctx context.Context, targets []target) (granted, error
 	if len(refs) == 0 {
 		return nil, nil
 	}
+	has, err := r.ask(ctx, refs)
+	if !refused(err) {
+		return has, err
+	}
+	has = granted{}
+	for _, ref := range refs {
+		one, because := r.ask(ctx, []types.ManagedObjectReference{ref})
+		if because != nil && !refused(because) {
+			return nil, because
+		}
+		maps.Copy(has, one)
+	}
+	if len(has) == 0 {
+		return nil, err
+	}
+	return has, nil
+}
+
+func (r *inspection) ask(ctx context.Context, refs []types.ManagedObjectReference) (granted, error) {
 	return session.Do(ctx, r.Session, func(ctx context.Context, c *vim25.Client) (granted, error) {
 		manager := *c.ServiceContent.SessionManager
 		found, err := session.Read(ctx, c, session.Source{Object: manager}, manager.Type, "currentSession")

@@ -164,7 +164,7 @@ func (r *inspection) vApp() (Result, string) {
 	return OK, "the template has no vApp configuration"
 }
 
-// space compares what the template takes with what is free where the VM goes.
+// space compares what the template takes, once for each machine, with what is free where the VMs go.
 func (r *inspection) space(ctx context.Context) (Result, string) {
 	at := r.facts.datastores
 	if r.Spec.Datastore != "" {
@@ -177,15 +177,20 @@ func (r *inspection) space(ctx context.Context) (Result, string) {
 	if err != nil {
 		return Warning, "the account may not read the datastore: " + r.told(err)
 	}
-	free, takes := units.ByteSize(summary.FreeSpace), units.ByteSize(r.facts.size)
+	count := max(r.Count, 1)
+	free, takes := units.ByteSize(summary.FreeSpace), units.ByteSize(r.facts.size*count)
+	who := "a VM takes"
+	if count > 1 {
+		who = fmt.Sprintf("%d VMs take", count)
+	}
 	switch {
 	case !summary.Accessible:
 		return Failed, fmt.Sprintf("no host reaches the datastore %s: bring it back, or choose another one", shown(summary.Name))
 	case free < takes:
-		return Failed, fmt.Sprintf("%s are free on %s, and a VM takes %s: free space, or choose another datastore", free,
-			shown(summary.Name), takes)
+		return Failed, fmt.Sprintf("%s are free on %s, and %s %s: free space, or choose another datastore", free,
+			shown(summary.Name), who, takes)
 	}
-	return OK, fmt.Sprintf("%s are free on %s, and a VM takes %s at first", free, shown(summary.Name), takes)
+	return OK, fmt.Sprintf("%s are free on %s, and %s %s at first", free, shown(summary.Name), who, takes)
 }
 
 func (r *inspection) datastore(ctx context.Context, ref types.ManagedObjectReference) (types.DatastoreSummary, error) {

@@ -51,7 +51,8 @@ type Faults struct {
 	Full func(size, zone string) string
 	// Restricted says which sizes this subscription may not use in a zone. The list of SKUs says so, too.
 	Restricted func(size, zone string) bool
-	// Cores are the quotas per family; a family that is not in it has plenty. SpotCores is the quota of spot, nil for plenty.
+	// Cores are the quotas per family, and AllCores that of all families together; one that is not in it has plenty. SpotCores is
+	// the quota of spot, nil for plenty.
 	Cores     map[string]int
 	SpotCores *int
 	// Policy names the policy assignment that forbids a VM, "" for none.
@@ -74,6 +75,9 @@ type Faults struct {
 	// IgnorePreconditions is a cloud that ignores If-None-Match, whatever the api-version.
 	IgnorePreconditions bool
 }
+
+// AllCores is what the list of quotas calls that of a region, whatever the family of a size [D].
+const AllCores = "cores"
 
 // Compute is the provider.
 type Compute struct {
@@ -148,6 +152,11 @@ func (c *Compute) quota(id doc.ID, location string, size Size, spot bool) *reply
 	})
 	if limited && used+size.Cores > limit {
 		return reply.QuotaExceeded(size.Family, location, limit, used, size.Cores)
+	}
+	limit, limited = c.Faults.Cores[AllCores]
+	all := c.cores(func(m *machine) bool { return !m.spot && doc.Same(m.r.ID.Subscription, id.Subscription) })
+	if limited && all+size.Cores > limit {
+		return reply.QuotaExceeded("Total Regional", location, limit, all, size.Cores)
 	}
 	return nil
 }

@@ -115,8 +115,12 @@ func (c *Compute) Usages(of doc.ID) []doc.Object {
 	if c.Faults.SpotCores != nil {
 		spot = *c.Faults.SpotCores
 	}
+	regional, limited := c.Faults.Cores[AllCores]
+	if !limited {
+		regional = plenty
+	}
 	all := []doc.Object{
-		usage("cores", plenty, func(m *machine) bool { return mine(m) && !m.spot }),
+		usage(AllCores, regional, func(m *machine) bool { return mine(m) && !m.spot }),
 		usage("lowPriorityCores", spot, func(m *machine) bool { return mine(m) && m.spot }),
 	}
 	seen := map[string]bool{}

@@ -1,0 +1,234 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
+)
+
+// shownImage is what Azure shows of an image: a managed one, the definition or a version of one in a gallery, or a version of one
+// in the marketplace.
+type shownImage struct {
+	Location   string // of a managed image, which can be used there alone
+	Properties struct {
+		OSType, HyperVGeneration string
+		StorageProfile           struct{ OSDisk struct{ OSType string } }
+		OSDiskImage              struct{ OperatingSystem string }
+		Plan                     *struct{ Publisher, Product, Name string }
+		PublishingProfile        struct{ TargetRegions []struct{ Name string } }
+	}
+}
+
+func (s shownImage) system() string {
+	return cmp.Or(s.Properties.OSType, s.Properties.StorageProfile.OSDisk.OSType, s.Properties.OSDiskImage.OperatingSystem)
+}
+
+// source is where Azure shows an image, in two parts if it has versions.
+type source struct {
+	name, image, version string // the version's path is below the image's; empty if it has none
+	api                  string
+	market               bool
+	others               string // the command that lists those that there are
+	replicate            string // the one that copies a version to the region; empty if the image is not ours
+}
+
+// source finds out where the image of the spec is.
+func (i *inspection) source() source {
+	of := request.Image(i.want())
+	switch {
+	case of.SKU != nil:
+		name := *of.Publisher + ":" + *of.Offer + ":" + *of.SKU
+		path := i.inRegion("/publishers/" + *of.Publisher + "/artifacttypes/vmimage/offers/" + *of.Offer + "/skus/" + *of.SKU)
+		return source{
+			name: name, image: path, version: *of.Version, api: i.ComputeVersion, market: true,
+			others: command("az vm image list --publisher %s --offer %s --sku %s --location %s --all --output table",
+				*of.Publisher, *of.Offer, *of.SKU, i.region()),
+		}
+	case of.CommunityGalleryImageID != nil:
+		parts := strings.Split(*of.CommunityGalleryImageID, "/") // "" CommunityGalleries G Images N Versions V
+		path := i.inRegion("/communityGalleries/" + parts[2] + "/images/" + parts[4])
+		return source{
+			name: parts[4], image: path, version: parts[6], api: galleryVersion,
+			others: command("az sig image-version list-community --public-gallery-name %s --gallery-image-definition %s --location %s",
+				parts[2], parts[4], i.region()),
+		}
+	}
+	id, _ := arm.Parse(*of.ID)
+	if id.Is("Microsoft.Compute/images") || len(id.Names) < 2 {
+		return source{
+			name: id.Name(), image: *of.ID, api: i.ComputeVersion,
+			others: command("az image list --resource-group %s --subscription %s --output table", id.Group, id.Subscription),
+		}
+	}
+	return i.ofGallery(id, *of.ID)
+}
+
+func (i *inspection) ofGallery(id arm.ID, text string) source {
+	image, version, versioned := strings.Cut(text, "/versions/")
+	if !versioned {
+		version = "latest"
+	}
+	where := command("--resource-group %s --gallery-name %s --gallery-image-definition %s --subscription %s", id.Group, id.Names[0],
+		id.Names[1], id.Subscription)
+	return source{
+		name: id.Names[1], image: image, version: version, api: galleryVersion,
+		others: "az sig image-version list " + where + " --output table",
+		replicate: "az sig image-version update " + where + " --gallery-image-version VERSION --add publishingProfile.targetRegions " +
+			command("name=%s", i.region()),
+	}
+}
+
+// imageRight is the action that the image of the spec takes; those of others take none.
+func (i *inspection) imageRight() (scope, action string) {
+	of := request.Image(i.want())
+	if of.ID == nil {
+		return "", ""
+	}
+	return rightOf(of)
+}
+
+func rightOf(of *armcompute.ImageReference) (scope, action string) {
+	id, _ := arm.Parse(*of.ID)
+	if id.Is("Microsoft.Compute/images") {
+		return *of.ID, "Microsoft.Compute/images/read"
+	}
+	scope, _, _ = strings.Cut(*of.ID, "/versions/")
+	return scope, "Microsoft.Compute/galleries/images/versions/read"
+}
+
+func (i *inspection) inRegion(path string) string {
+	return i.subscription() + "/providers/Microsoft.Compute/locations/" + i.region() + path
+}
+
+// image looks at the image, and whether the sizes can start it.
+func (i *inspection) image(ctx context.Context, sizes []skus.Size) {
+	const check = "image"
+	from := i.source()
+	what, version, a := i.lookAt(ctx, from)
+	switch {
+	case a.Gone, a.GroupGone, a.Problem == "" && from.version != "" && version == "":
+		i.add(check, cloud.CheckFailed, "%s does not exist, or is not visible to this identity: correct spec.azure.image; %s shows "+
+			"those that do", shown(strings.TrimSpace(from.name+" "+from.version)), from.others)
+	case a.Problem != "":
+		i.unseen(check, a)
+	default:
+		result, text := i.judge(what, from, sizes)
+		i.add(check, result, "%s %s", shown(strings.TrimSpace(from.name+" "+version)), text)
+	}
+}
+
+// lookAt reads the image and its version. Of a gallery, the image tells the generation and the version the regions; the
+// marketplace shows versions alone.
+func (i *inspection) lookAt(ctx context.Context, from source) (is shownImage, version string, a Answer) {
+	if !from.market {
+		if a = i.Azure.Get(ctx, from.image, from.api, &is); a.Problem != "" || from.version == "" {
+			return is, "", a
+		}
+	}
+	if version = from.version; strings.EqualFold(version, "latest") {
+		if version, a = i.latest(ctx, from); a.Problem != "" || version == "" {
+			return is, "", a
+		}
+	}
+	var of shownImage
+	a = i.Azure.Get(ctx, from.image+"/versions/"+version, from.api, &of)
+	if from.market {
+		return of, version, a
+	}
+	is.Properties.PublishingProfile = of.Properties.PublishingProfile
+	return is, version, a
+}
+
+// latest is the last version that Azure lists; empty if it lists none, or one that cannot be part of an address.
+func (i *inspection) latest(ctx context.Context, from source) (string, Answer) {
+	var versions []struct{ Name string }
+	var a Answer
+	if from.market { // this list has no pages
+		a = i.Azure.Get(ctx, from.image+"/versions", from.api, &versions)
+	} else {
+		versions, a = list[struct{ Name string }](ctx, i, from.image+"/versions", from.api, nil)
+	}
+	if len(versions) == 0 {
+		return "", a
+	}
+	last := slices.MaxFunc(versions, func(a, b struct{ Name string }) int { return compareVersions(a.Name, b.Name) }).Name
+	if !plain.MatchString(last) || strings.Contains(last, "/") {
+		return "", a
+	}
+	return last, a
+}
+
+// compareVersions compares number by number, as Azure does: 1.36.10 comes after 1.36.9.
+func compareVersions(a, b string) int {
+	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	})
+}
+
+// judge says whether a Windows machine of the spec can be made of an image that exists.
+func (i *inspection) judge(of shownImage, from source, sizes []skus.Size) (cloud.Result, string) {
+	regions, region := of.Properties.PublishingProfile.TargetRegions, skus.Location(i.Where.Location)
+	here := func(one struct{ Name string }) bool { return skus.Location(one.Name) == region }
+	generation := cloud.Clean(of.Properties.HyperVGeneration, maxGeneration)
+	starts := func(size skus.Size) bool { return size.Starts(generation) }
+	switch wrong := i.planned(of, from); {
+	case from.version == "" && of.Location != "" && skus.Location(of.Location) != region:
+		return cloud.CheckFailed, "is in " + skus.Location(of.Location) + ", and a managed image can be used in its own region alone" +
+			": put it into a gallery, or use another image; " + from.others + " shows the others"
+	case of.system() != "" && !strings.EqualFold(of.system(), "Windows"):
+		return cloud.CheckFailed, "is not an image of Windows: use another one; " + from.others + " shows the others"
+	case len(regions) > 0 && !slices.ContainsFunc(regions, here):
+		return cloud.CheckFailed, "is not in " + region + ": replicate it to this region" + with(from.replicate) +
+			", or use another image"
+	case wrong != "":
+		return cloud.CheckFailed, wrong
+	case strings.EqualFold(generation, "V1") && i.Spec.SecurityProfile.SecurityType != "":
+		return cloud.CheckFailed, "is of generation V1, with which securityProfile.securityType is not possible: use an image of V2"
+	case len(sizes) > 0 && !slices.ContainsFunc(sizes, starts):
+		return cloud.CheckFailed, "is of generation " + generation + ", which " + nameSizes(sizes) +
+			" cannot start: use another image or size; " + i.listSizes() + " shows HyperVGenerations with --output json"
+	case generation == "":
+		return cloud.CheckOK, "exists"
+	}
+	return cloud.CheckOK, "exists and is of generation " + generation
+}
+
+// planned says what is wrong with the plan of an image of the marketplace.
+func (i *inspection) planned(of shownImage, from source) string {
+	switch planned := i.Spec.Image.Marketplace.Plan == infrav1.AzureImagePlanImage; {
+	case from.market && of.Properties.Plan != nil && !planned:
+		m := i.Spec.Image.Marketplace
+		return "is sold with a plan: accept its terms with " + command("az vm image terms accept --publisher %s --offer %s --plan %s "+
+			"--subscription %s", m.Publisher, m.Offer, m.SKU, i.Where.Group.Subscription) + ", and set plan: Image"
+	case from.market && of.Properties.Plan == nil && planned:
+		return "has no plan: remove plan from spec.azure.image.marketplace"
+	}
+	return ""
+}
+
+const maxGeneration = 8
+
+func nameSizes(sizes []skus.Size) string {
+	var names []string
+	for _, size := range sizes {
+		names = append(names, size.Name)
+	}
+	return strings.Join(names, " and ")
+}
+
+// with adds a command, if there is one.
+func with(command string) string {
+	if command == "" {
+		return ""
+	}
+	return " with " + command
+}

@@ -1,0 +1,172 @@
+// Package inspect compares a spec with Azure before anything is made there. A caller may rely on this, and need not read how:
+//
+//   - Run only reads, through the calls that it is given.
+//   - It asks for what the controller will ask for: the actions that a machine of this spec takes, its group, subnets, sizes,
+//     image and quota. It finds all that it can: a check that depends on one that failed is left out or Skipped.
+//   - A finding says in plain words what is there, or what to do, with the command or the page for it. It has no secret. What it
+//     quotes from a spec or from Azure is cleaned, and quoted for a shell where it stands in a command.
+//
+// rights.go is about the actions of the caller, places.go about group, subnets and providers, sizes.go and quota.go about sizes
+// and how many VMs of them there may be, image.go about the image, and commands.go has the commands.
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+)
+
+// Azure is how Run asks. Both methods only read.
+type Azure interface {
+	// Get reads what is at a path into a value.
+	Get(ctx context.Context, path, version string, into any) Answer
+	// List reads all pages of a list.
+	List(ctx context.Context, path, version string, query url.Values) ([]json.RawMessage, Answer)
+}
+
+// Answer is how a question went.
+type Answer struct {
+	// Gone says that there is no such thing, and GroupGone that its resource group does not exist.
+	Gone, GroupGone bool
+	// Problem is a sentence on why there is no answer; empty if there is one.
+	Problem string
+}
+
+// Subject is what is inspected.
+type Subject struct {
+	Azure Azure
+	Spec  *infrav1.AzureVM
+	Where placement.Placement
+	// FailureDomain is the Machine's; it leaves no choice of zones.
+	FailureDomain string
+	// Count is how many machines of the spec there are to be, at least one.
+	Count int64
+	// ComputeVersion is the cloud's api-version for VMs.
+	ComputeVersion string
+	// Caller says as whom Azure was asked, and in which tenant, once it was.
+	Caller   func() (name, tenant string)
+	Identity Identity
+}
+
+// Identity is the one that the machines will have.
+type Identity struct {
+	// Other says that Azure is asked as somebody else, because only the manager can prove who this one is.
+	Other bool
+	// Name is how the objects call the identity, with what to do to check as it.
+	Name string
+	// ClientID is an id, or empty if it is not known.
+	ClientID string
+}
+
+// The api-versions of what only Run asks for.
+const (
+	subscriptionVersion = "2022-12-01"
+	permissionsVersion  = "2022-04-01"
+	providersVersion    = "2021-04-01"
+	skuVersion          = "2021-07-01"
+	networkVersion      = "2024-05-01"
+	galleryVersion      = "2023-07-03"
+)
+
+// Run makes all checks, in an order in which each comes after those that it depends on. The context ends them.
+func Run(ctx context.Context, of Subject) []cloud.Finding {
+	i := &inspection{Subject: of, roles: map[string]roles{}}
+	i.Count = max(i.Count, 1)
+	if !i.login(ctx) {
+		return i.found
+	}
+	there := i.group(ctx)
+	i.rights(ctx, "rights in the subscription", i.subscription(), InSubscription)
+	if there {
+		i.rights(ctx, "rights in the group", i.Where.Group.String(), i.inGroup())
+		i.log(ctx)
+	}
+	i.subnets(ctx)
+	for _, one := range i.links() {
+		i.rights(ctx, "rights on "+one.name, one.scope, one.actions)
+	}
+	i.providers(ctx)
+	i.image(ctx, i.sizes(ctx))
+	i.add("inside the image", cloud.CheckSkipped, "cloudbase-init, "+
+		"containerd and the version of kubeadm cannot be seen from outside; "+
+		"docs/images.md says what an image must have, and how to try it")
+	return i.found
+}
+
+// inspection is what is found out so far.
+type inspection struct {
+	Subject
+	found []cloud.Finding
+	roles map[string]roles // by scope
+}
+
+func (i *inspection) add(check string, result cloud.Result, format string, args ...any) {
+	i.found = append(i.found, cloud.Finding{Check: check, Result: result, Text: fmt.Sprintf(format, args...)})
+}
+
+// unseen tells of a check that was not possible. A right that only this program needs is no reason to fail.
+func (i *inspection) unseen(check string, a Answer) {
+	i.add(check, cloud.CheckWarning, "cannot be checked: %s", a.Problem)
+}
+
+func (i *inspection) subscription() string { return "/subscriptions/" + i.Where.Group.Subscription }
+
+// login says whether Azure lets the caller in, who that is, and whether it sees the subscription.
+func (i *inspection) login(ctx context.Context) bool {
+	all, a := list[struct{ SubscriptionID string }](ctx, i, "/subscriptions", subscriptionVersion, nil)
+	if a.Problem != "" {
+		i.add("login", cloud.CheckFailed, "%s; see docs/azure-credentials.md", a.Problem)
+		return false
+	}
+	_, tenant := i.Caller()
+	if i.Identity.Other {
+		i.add("identity", cloud.CheckWarning, "checked as %s, not as the machine's identity: what is told of rights, and of what can "+
+			"be seen, is about the former. The machine's identity is %s%s", i.who(), i.Identity.Name, i.rolesOfMachine())
+	}
+	i.add("login", cloud.CheckOK, "Azure accepts the credentials for tenant %s", shown(tenant))
+	wanted := i.Where.Group.Subscription
+	is := func(one struct{ SubscriptionID string }) bool { return strings.EqualFold(one.SubscriptionID, wanted) }
+	if slices.ContainsFunc(all, is) {
+		i.add("subscription", cloud.CheckOK, "%s is visible", wanted)
+		return true
+	}
+	if i.Identity.Other {
+		i.add("subscription", cloud.CheckFailed, "%s does not see subscription %s, so that nothing can be checked: log in as somebody "+
+			"who does, as az account list shows, or correct spec.azure.subscriptionID", i.who(), wanted)
+		return false
+	}
+	i.add("subscription", cloud.CheckFailed, "Azure shows subscription %s to these credentials not at all: correct "+
+		"spec.azure.subscriptionID, or assign the custom role of docs/azure.md to the identity: %s", wanted, i.assign(i.subscription()))
+	return false
+}
+
+// who is as whom Azure was asked.
+func (i *inspection) who() string {
+	name, _ := i.Caller()
+	return cmp.Or(name, "this computer's identity")
+}
+
+// list reads the items of a list.
+func list[T any](ctx context.Context, i *inspection, path, version string, query url.Values) (all []T, a Answer) {
+	items, a := i.Azure.List(ctx, path, version, query)
+	for _, item := range items {
+		var one T
+		if json.Unmarshal(item, &one) == nil { // else it is nothing that we look for
+			all = append(all, one)
+		}
+	}
+	return all, a
+}
+
+const maxName = 128
+
+// shown is a text of Azure or of the files.
+func shown(text string) string { return cloud.Clean(text, maxName) }

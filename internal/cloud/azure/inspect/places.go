@@ -1,0 +1,126 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+)
+
+// group says whether the resource group is there, with the call that the controller makes most.
+func (i *inspection) group(ctx context.Context) bool {
+	const check = "resource group"
+	vms, a := i.Azure.List(ctx, i.Where.Group.String()+"/providers/Microsoft.Compute/virtualMachines", i.ComputeVersion, nil)
+	switch {
+	case a.GroupGone:
+		i.add(check, cloud.CheckFailed, "%s does not exist in the subscription: create it with %s, or correct "+
+			"spec.azure.resourceGroup", shown(i.Where.Group.Group), i.createGroup())
+	case a.Problem != "":
+		i.unseen(check, a)
+	default:
+		i.add(check, cloud.CheckOK, "%s has %d VMs", shown(i.Where.Group.Group), len(vms))
+	}
+	return !a.GroupGone
+}
+
+// subnets says of the subnet of each adapter whether it is there, may be joined, and has room.
+func (i *inspection) subnets(ctx context.Context) {
+	for n, id := range i.Where.Subnets {
+		if i.subnet(ctx, fmt.Sprintf("subnet %d", n+1), id) {
+			i.rights(ctx, fmt.Sprintf("rights on subnet %d", n+1), id, JoinSubnet)
+		}
+	}
+}
+
+func (i *inspection) subnet(ctx context.Context, check, id string) bool {
+	at, valid := arm.Parse(id)
+	if !valid || !at.Is("Microsoft.Network/virtualNetworks/subnets") {
+		i.add(check, cloud.CheckFailed, "%q is not the ID of a subnet: correct spec.azure.networkInterfaces, or the AzureCluster's "+
+			"networkSpec", shownID(id))
+		return false
+	}
+	var is subnet
+	a := i.Azure.Get(ctx, at.String(), networkVersion, &is)
+	switch {
+	case a.Gone || a.GroupGone:
+		i.add(check, cloud.CheckFailed, "%s does not exist: correct spec.azure.networkInterfaces; %s shows those that do", shownID(id),
+			listSubnets(at))
+		return false
+	case a.Problem != "":
+		i.unseen(check, a)
+	case is.room() >= 0 && is.room() < i.addresses(id):
+		i.add(check, cloud.CheckFailed, "%s has %d free addresses, and the pool needs %d: use a larger subnet, or fewer replicas or "+
+			"secondaryAddresses; %s shows the others", shown(at.Name()), is.room(), i.addresses(id), listSubnets(at))
+	default:
+		i.add(check, cloud.CheckOK, "%s exists", shown(at.Name()))
+	}
+	return true
+}
+
+// subnet is what Azure shows of one.
+type subnet struct {
+	Properties struct {
+		AddressPrefix    string
+		AddressPrefixes  []string
+		IPConfigurations []struct{ ID string }
+	}
+}
+
+// reserved are the addresses of each prefix that Azure keeps for itself.
+const reserved = 5
+
+// room is how many IPv4 addresses are free; less than none if that is not known.
+func (s subnet) room() int64 {
+	prefixes, room := s.Properties.AddressPrefixes, int64(0)
+	if s.Properties.AddressPrefix != "" {
+		prefixes = []string{s.Properties.AddressPrefix}
+	}
+	for _, text := range prefixes {
+		prefix, err := netip.ParsePrefix(text)
+		switch {
+		case err != nil:
+			return -1
+		case prefix.Addr().Is4():
+			room += max(int64(1)<<(32-prefix.Bits())-reserved, 0)
+		}
+	}
+	if room == 0 && len(prefixes) == 0 {
+		return -1
+	}
+	return max(room-int64(len(s.Properties.IPConfigurations)), 0)
+}
+
+// addresses is how many of a subnet's all machines take.
+func (i *inspection) addresses(id string) (all int64) {
+	for n, at := range i.Where.Subnets {
+		switch {
+		case !arm.Same(at, id):
+		case n < len(i.Spec.NetworkInterfaces):
+			all += 1 + int64(i.Spec.NetworkInterfaces[n].SecondaryAddresses)
+		default:
+			all++
+		}
+	}
+	return all * i.Count
+}
+
+// providers says whether the subscription may use what VMs need.
+func (i *inspection) providers(ctx context.Context) {
+	for _, name := range []string{"Microsoft.Compute", "Microsoft.Network"} {
+		check := "provider " + name
+		var told struct{ RegistrationState string }
+		a := i.Azure.Get(ctx, i.subscription()+"/providers/"+name, providersVersion, &told)
+		switch {
+		case a.Problem != "":
+			i.unseen(check, a)
+		case !strings.EqualFold(told.RegistrationState, "Registered"):
+			i.add(check, cloud.CheckFailed, "is %s in the subscription: run %s", cloud.Clean(told.RegistrationState, 32),
+				i.register(name))
+		default:
+			i.add(check, cloud.CheckOK, "is registered")
+		}
+	}
+}

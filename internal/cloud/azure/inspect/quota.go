@@ -1,0 +1,116 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
+)
+
+// usage is a quota of a region.
+type usage struct {
+	Name                struct{ Value string }
+	CurrentValue, Limit int64
+}
+
+func (u usage) left() int64 { return max(u.Limit-u.CurrentValue, 0) }
+
+// regional is the quota of all cores of a region, whatever their family. Spot VMs have one of their own instead of both.
+const (
+	regional = "cores"
+	ofSpot   = "lowPriorityCores"
+)
+
+// quotas are those that a VM of a size takes from.
+func (i *inspection) quotas(size skus.Size) []string {
+	if i.Spec.Priority == infrav1.AzurePrioritySpot {
+		return []string{ofSpot}
+	}
+	return []string{size.Family, regional}
+}
+
+// quota compares what is left of each quota with what all machines need, of its family and of the region.
+func (i *inspection) quota(ctx context.Context, sizes []skus.Size) {
+	if len(sizes) == 0 {
+		return
+	}
+	var all struct{ Value []usage }
+	path := i.subscription() + "/providers/Microsoft.Compute/locations/" + i.region() + "/usages"
+	if a := i.Azure.Get(ctx, path, i.ComputeVersion, &all); a.Problem != "" {
+		i.unseen("quota", a)
+		return
+	}
+	short := cloud.CheckFailed
+	if i.fit(all.Value, sizes) {
+		short = cloud.CheckWarning
+	}
+	for _, size := range sizes {
+		for _, name := range i.quotas(size) {
+			i.compare(all.Value, size, name, short)
+		}
+	}
+}
+
+// fit says whether the quotas have room for all machines, if they get the next size once one has no room.
+func (i *inspection) fit(all []usage, sizes []skus.Size) bool {
+	wanted, taken := i.Count, map[string]int64{}
+	for _, size := range sizes {
+		room := wanted
+		for _, name := range i.quotas(size) {
+			if of, known := find(all, name); known && size.CPUs > 0 {
+				room = min(room, max(of.left()-taken[name], 0)/size.CPUs)
+			}
+		}
+		for _, name := range i.quotas(size) {
+			taken[name] += room * size.CPUs
+		}
+		wanted -= room
+	}
+	return wanted <= 0
+}
+
+func find(all []usage, name string) (usage, bool) {
+	for _, one := range all {
+		if name != "" && strings.EqualFold(one.Name.Value, name) {
+			return one, true
+		}
+	}
+	return usage{}, false
+}
+
+// compare tells of one quota of a size.
+func (i *inspection) compare(all []usage, size skus.Size, name string, short cloud.Result) {
+	check, kind := "quota for "+size.Name, "dedicated"
+	switch name {
+	case regional:
+		check = "regional " + check
+	case ofSpot:
+		kind = "lowPriority"
+	}
+	of, known := find(all, name)
+	whose := shown(of.Name.Value)
+	if name == regional {
+		whose = "all families"
+	}
+	needs, is := size.CPUs*i.Count, fmt.Sprintf("%d of %d cores of %s are used", of.CurrentValue, of.Limit, whose)
+	switch {
+	case !known || size.CPUs == 0:
+		i.add(check, cloud.CheckWarning, "cannot be checked: Azure lists no quota for this size")
+	case of.left() < needs:
+		i.add(check, short, "%s, and %s %d: ask for more with %s, or use another size or fewer replicas", is, i.counted(), needs,
+			i.raise(of.Name.Value, kind, of.CurrentValue+needs))
+	default:
+		i.add(check, cloud.CheckOK, "%s, and %s %d: there is room for %d", is, i.counted(), needs, of.left()/size.CPUs)
+	}
+}
+
+// counted begins a sentence on what all machines need.
+func (i *inspection) counted() string {
+	if i.Count == 1 {
+		return "a VM needs"
+	}
+	return fmt.Sprintf("%d VMs need", i.Count)
+}

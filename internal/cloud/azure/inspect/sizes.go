@@ -1,0 +1,83 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
+)
+
+// sizes compares each size with what the region and its zones offer. One that will do is enough: the others are tried after it.
+// It returns those that will do.
+func (i *inspection) sizes(ctx context.Context) (good []skus.Size) {
+	all, a := list[skus.Listed](ctx, i, i.subscription()+"/providers/Microsoft.Compute/skus", skuVersion,
+		url.Values{"$filter": {"location eq '" + i.region() + "'"}})
+	of := skus.Read(all, i.Where.Location)
+	switch {
+	case a.Problem != "":
+		i.unseen("size "+shown(i.Spec.VMSize), a)
+		return nil
+	case len(of) == 0:
+		i.add("size "+shown(i.Spec.VMSize), cloud.CheckWarning, "cannot be checked: Azure lists no sizes in %s; if that is no region, "+
+			"correct spec.azure.location, as az account list-locations --output table shows them", shown(i.Where.Location))
+		return nil
+	}
+	for _, name := range request.Sizes(i.Spec) {
+		if size, known := of.Find(name); known && i.unfit(of, name) == nil {
+			good = append(good, size)
+		}
+	}
+	bad := cloud.CheckFailed
+	if len(good) > 0 {
+		bad = cloud.CheckWarning
+	}
+	for _, name := range request.Sizes(i.Spec) {
+		i.size(of, name, bad)
+	}
+	i.quota(ctx, good)
+	return good
+}
+
+// zones are those in which a machine may be; one without a name if that is left to Azure.
+func (i *inspection) zones() []string {
+	if zones := request.Zones(i.Spec, i.FailureDomain); len(zones) > 0 {
+		return zones
+	}
+	return []string{""}
+}
+
+func (i *inspection) size(of skus.Sizes, name string, bad cloud.Result) {
+	check := "size " + shown(name)
+	if wrong := i.unfit(of, name); wrong != nil {
+		i.add(check, bad, "%s; %s shows what there is", wrong.Message, i.listSizes())
+		return
+	}
+	size, _ := of.Find(name)
+	var without []string
+	for _, zone := range i.zones() {
+		if of.Refuse(i.Spec, name, zone, i.Where.Location) != nil {
+			without = append(without, shown(zone))
+		}
+	}
+	if len(without) > 0 {
+		i.add(check, cloud.CheckOK, "%d CPUs, %d MiB, but not in zone %s", size.CPUs, size.MemoryMiB, strings.Join(without, ", "))
+		return
+	}
+	i.add(check, cloud.CheckOK, "%d CPUs, %d MiB", size.CPUs, size.MemoryMiB)
+}
+
+// unfit is why a size does not suit in any of the zones.
+func (i *inspection) unfit(of skus.Sizes, name string) (why *cloud.Error) {
+	for _, zone := range i.zones() {
+		wrong := of.Refuse(i.Spec, name, zone, i.Where.Location)
+		if wrong == nil {
+			return nil
+		}
+		why = cmp.Or(why, wrong)
+	}
+	return why
+}
