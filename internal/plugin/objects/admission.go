@@ -12,6 +12,7 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
@@ -24,8 +25,15 @@ import (
 // Admit checks the objects of our kinds and of Cluster API's as an API server would that is asked for strict validation, with
 // its own code: unknown fields, types, limits, patterns and rules. It returns all errors at once.
 func (s *Set) Admit() error {
+	return Cleaned(s.admit())
+}
+
+func (s *Set) admit() error {
 	var refused []error // the objects must not be used after an error
 	for i, one := range s.All {
+		if len(refused) == mostRefused {
+			return errors.Join(append(refused, fmt.Errorf("and perhaps more: these were the first %d objects", mostRefused))...)
+		}
 		kind := one.Version.WithKind(one.Kind)
 		if want := versions[one.Kind]; want.Group == one.Version.Group && want != one.Version {
 			continue // Decode refuses the version, if the object is needed
@@ -36,15 +44,22 @@ func (s *Set) Admit() error {
 			continue
 		}
 		if rules == nil {
-			refused = append(refused, admitOther(one))
+			if err := admitOther(one); err != nil {
+				refused = append(refused, err)
+			}
 			continue
 		}
 		data, err := rules.admit(one)
-		refused = append(refused, err)
+		if err != nil {
+			refused = append(refused, err)
+		}
 		s.All[i].Data = data
 	}
 	return errors.Join(refused...)
 }
+
+// mostRefused objects are told of at once: a file of anybody may have any number.
+const mostRefused = 20
 
 // admitOther checks an object without a CRD here. Of another provider's kinds nothing is known.
 func admitOther(one Object) error {
@@ -88,7 +103,8 @@ func (k *kindRules) admit(one Object) ([]byte, error) {
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(content, k.structural)
 	defaulting.Default(content, k.structural)
-	refused := validation.ValidateCustomResource(nil, content, k.limits)
+	refused := append(validation.ValidateCustomResource(nil, content, k.limits),
+		listtype.ValidateListSetsAndMaps(nil, k.structural, content)...)
 	if len(refused) == 0 {
 		// As in the API server, rules run only on an object within the limits.
 		refused, _ = k.rules.Validate(context.Background(), nil, k.structural, content, nil, allRulesCost)
@@ -97,14 +113,14 @@ func (k *kindRules) admit(one Object) ([]byte, error) {
 		return json.Marshal(content)
 	}
 	slices.SortStableFunc(refused, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
-	var lines []error
+	lines := sentences{of: one}
 	for _, why := range refused {
-		lines = append(lines, fmt.Errorf("%s: %s", one, k.words(why)))
+		lines.add(why.Field, func() string { return k.words(why, content) })
 	}
-	return nil, errors.Join(lines...)
+	return nil, lines.err(content)
 }
 
-// unknown refuses fields that the schema does not know, and checks the metadata.
+// unknown refuses fields that the schema does not know or whose values have another type, and checks the metadata.
 func (k *kindRules) unknown(one Object, content map[string]any) error {
 	fields := pruning.PruneWithOptions(content, k.structural, true,
 		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
@@ -116,13 +132,24 @@ func (k *kindRules) unknown(one Object, content map[string]any) error {
 	if !found {
 		meta = &metav1.ObjectMeta{}
 	}
-	var lines []error
-	for _, path := range append(fields, more...) {
-		lines = append(lines, fmt.Errorf("%s: %s", one, fieldAt("unknown", path)))
+	fields = append(fields, more...)
+	var written map[string]any // what is unknown is gone from the content
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(one.Data, &written); err != nil {
+		return explain(one, err)
+	}
+	wrong := mismatches(written, k.structural, "")
+	lines := sentences{of: one}
+	for _, path := range fields {
+		if !inside(path, wrong) {
+			lines.add(path, func() string { return k.unknownField(one, written, path) })
+		}
+	}
+	for _, found := range wrong {
+		lines.add(found.path, found.words)
 	}
 	meta.Namespace = one.Key.Namespace
 	for _, why := range apivalidation.ValidateObjectMeta(meta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {
-		lines = append(lines, fmt.Errorf("%s: %s", one, k.words(why)))
+		lines.add(why.Field, func() string { return k.words(why, written) })
 	}
-	return errors.Join(lines...)
+	return lines.err(written)
 }

@@ -44,6 +44,11 @@ type Machine struct {
 // Gather collects what the controllers would. It replaces values that an API server or a controller has not set yet by
 // placeholders, and notes each one.
 func Gather(o *objects.Set, name string) (*Machine, error) {
+	m, err := gather(o, name)
+	return m, objects.Cleaned(err)
+}
+
+func gather(o *objects.Set, name string) (*Machine, error) {
 	if err := o.Admit(); err != nil {
 		return nil, err
 	}
@@ -114,7 +119,7 @@ func renderGuest(in bootstrap.Input) (Guest, []string, error) {
 func (m *Machine) name() string { return "Machine " + m.Owner.Namespace + "/" + m.Owner.Name }
 
 func (m *Machine) note(format string, args ...any) {
-	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
+	m.Notes = append(m.Notes, objects.Clean(fmt.Sprintf(format, args...)))
 }
 
 // Find returns the Machine of this name, or makes one as a MachineDeployment would. It may return a machine with an
@@ -161,7 +166,8 @@ func fromMachine(o *objects.Set, one objects.Object) (*Machine, error) {
 	}
 	m := &Machine{Owner: owner}
 	infrastructure, config := owner.Spec.InfrastructureRef, owner.Spec.Bootstrap.ConfigRef
-	err = errors.Join(wantKind(one, infrastructure, "WindowsMachine"), wantKind(one, config, "WindowsBootstrapConfig"))
+	err = errors.Join(wantKind(one, "spec.infrastructureRef", infrastructure, "WindowsMachine"),
+		wantKind(one, "spec.bootstrap.configRef", config, "WindowsBootstrapConfig"))
 	if err != nil {
 		return nil, err
 	}
@@ -175,14 +181,16 @@ func keyOf(ref clusterv1.ContractVersionedObjectReference, namespace string) typ
 	return types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
-func wantKind(of objects.Object, ref clusterv1.ContractVersionedObjectReference, kind string) error {
+// wantKind refuses a reference to another kind.
+func wantKind(of objects.Object, field string, ref clusterv1.ContractVersionedObjectReference, kind string) error {
 	if ref.Kind == kind {
 		return nil
 	}
 	if ref.Kind == "" {
-		return fmt.Errorf("%s does not refer to a %s, which it needs", of, kind)
+		return fmt.Errorf("%s: %s: does not refer to a %s, which it needs; write its apiGroup, kind and name", of, field, kind)
 	}
-	return fmt.Errorf("%s refers to the %s %s, but a Windows machine needs a %s", of, ref.Kind, ref.Name, kind)
+	return fmt.Errorf("%s: %s.kind: is %q, but a Windows machine needs a %s; make one, and write its kind and name (here %s)",
+		of, field, ref.Kind, kind, ref.Name)
 }
 
 // refuseControlPlane returns an error for a control-plane machine, as the controllers would.

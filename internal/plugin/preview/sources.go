@@ -3,6 +3,7 @@ package preview
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,7 +26,9 @@ func (m *Machine) loadSources(o *objects.Set) error {
 			err = fmt.Errorf("%s has no value for the key %s, which the config refers to; write %s",
 				objects.Object{Kind: source.Kind, Key: key}, source.Key, whereToWrite(source))
 		}
-		errs = append(errs, err)
+		if err != nil && !slices.ContainsFunc(errs, func(told error) bool { return told.Error() == err.Error() }) {
+			errs = append(errs, err) // a Secret that is not there lacks all of its keys
+		}
 		m.sources[source.String()] = data
 	}
 	return errors.Join(errs...)

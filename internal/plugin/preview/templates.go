@@ -33,6 +33,9 @@ func findDeployment(o *objects.Set, name string) (*clusterv1.MachineDeployment, 
 		}
 	}
 	if best == nil {
+		if err := otherKinds(o, name); err != nil {
+			return nil, err
+		}
 		return nil, unknownMachine(o, deployments, name)
 	}
 	return best, nil
@@ -51,6 +54,27 @@ func Deployments(o *objects.Set) ([]*clusterv1.MachineDeployment, error) {
 		}
 	}
 	return found, nil
+}
+
+// otherKinds refuses the MachineDeployments whose machines could have this name, and which refer to another kind. Any name is
+// theirs if there is nothing else.
+func otherKinds(o *objects.Set, name string) error {
+	var refused []error
+	alone := len(o.OfKind("Machine")) == 0
+	all := o.OfKind("MachineDeployment")
+	for _, one := range all {
+		deployment, err := objects.Decode[clusterv1.MachineDeployment](one)
+		if err != nil {
+			return err
+		}
+		ref := deployment.Spec.Template.Spec.InfrastructureRef
+		if ref.Kind == "WindowsMachineTemplate" {
+			alone = false
+		} else if makes(deployment, name) || len(all) == 1 && alone {
+			refused = append(refused, wantKind(one, "spec.template.spec.infrastructureRef", ref, "WindowsMachineTemplate"))
+		}
+	}
+	return errors.Join(refused...)
 }
 
 // makes says whether Cluster API could give this name to a machine of the deployment.
@@ -89,7 +113,7 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 	made := objects.Object{Kind: "MachineDeployment"}
 	made.Key = types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}
 	infrastructure, config := template.Spec.InfrastructureRef, template.Spec.Bootstrap.ConfigRef
-	if err := wantKind(made, config, "WindowsBootstrapConfigTemplate"); err != nil {
+	if err := wantKind(made, "spec.template.spec.bootstrap.configRef", config, "WindowsBootstrapConfigTemplate"); err != nil {
 		return nil, err
 	}
 	name = strings.TrimPrefix(name, deployment.Namespace+"/")
