@@ -2,14 +2,18 @@
 package hostile
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -29,66 +33,75 @@ const (
 	config = "apiVersion: bootstrap.cluster.x-k8s.io/v1beta1\nkind: WindowsBootstrapConfig\nmetadata: {name: a}\nspec:\n"
 )
 
+// file writes a file, piece by piece: a process that is started counts the memory of the one that starts it.
+type file func(w io.Writer)
+
 // aliases is a document in which names stand for what is in front of them.
-func aliases(first string, levels, each int) string {
-	var text strings.Builder
-	text.WriteString(head + "  l0: &l0 " + first + "\n")
-	for level := 1; level <= levels; level++ {
-		one := fmt.Sprintf("*l%d", level-1)
-		fmt.Fprintf(&text, "  l%d: &l%d [%s]\n", level, level, strings.Repeat(one+", ", each-1)+one)
+func aliases(first file, levels, each int) file {
+	return func(w io.Writer) {
+		fmt.Fprint(w, head+"  l0: &l0 ")
+		first(w)
+		for level := 1; level <= levels; level++ {
+			fmt.Fprintf(w, "\n  l%d: &l%d [%s]", level, level, strings.Repeat(fmt.Sprintf("*l%d, ", level-1), each))
+		}
+		fmt.Fprintln(w)
 	}
-	return text.String()
 }
 
-// many writes a text with numbers until it has so many bytes.
-func many(size int, next func(i int) string) string {
-	var text strings.Builder
-	for i := 0; text.Len() < size; i++ {
-		text.WriteString(next(i))
+// repeated writes a text so many times, between two others.
+func repeated(before, text string, times int, after string) file {
+	return many(before, times, func(int) string { return text }, after)
+}
+
+func many(before string, times int, next func(i int) string, after string) file {
+	return func(w io.Writer) {
+		fmt.Fprint(w, before)
+		for i := range times {
+			fmt.Fprint(w, next(i))
+		}
+		fmt.Fprint(w, after)
 	}
-	return text.String()
 }
 
 // files take much memory, or say much, unless the plugin counts before it reads.
-var files = map[string]func() string{
-	"one text for 3,000 aliases":    func() string { return aliases(`"`+strings.Repeat("a", mib)+`"`, 1, 3000) },
-	"texts that JSON makes longer":  func() string { return aliases(`"`+strings.Repeat("<", mib)+`"`, 1, 60) },
-	"billion laughs":                func() string { return aliases("a", 9, 10) },
-	"many empty values for aliases": func() string { return aliases("["+strings.Repeat("[],", 1000)+"]", 1, 3000) },
-	"an alias of itself":            func() string { return head + "  a: &a [*a, *a]\n" },
-	"merge keys": func() string {
-		return head + "  a: &a {" + many(mib, func(i int) string { return fmt.Sprintf("k%d: v, ", i) }) + "}\n" +
-			many(mib/4, func(i int) string { return fmt.Sprintf("  m%d: {<<: *a}\n", i) })
+var files = map[string]file{
+	"one text for 3,000 aliases":    aliases(repeated(`"`, "a", mib, `"`), 1, 3000),
+	"texts that JSON makes longer":  aliases(repeated(`"`, "<", mib, `"`), 1, 60),
+	"billion laughs":                aliases(repeated("a", "", 0, ""), 9, 10),
+	"many empty values for aliases": aliases(repeated("[", "[],", 1000, "]"), 1, 3000),
+	"an alias of itself":            repeated(head, "  a: &a [*a, *a]\n", 1, ""),
+	"merge keys": func(w io.Writer) {
+		many(head+"  a: &a {", 50_000, func(i int) string { return fmt.Sprintf("k%d: v, ", i) }, "}\n")(w)
+		many("", 10_000, func(i int) string { return fmt.Sprintf("  m%d: {<<: *a}\n", i) }, "")(w)
 	},
-	"deep YAML":       func() string { return strings.Repeat("[", mib) },
-	"deep JSON":       func() string { return strings.Repeat(`{"a":`, mib) },
-	"empty values":    func() string { return head + "  a: [" + strings.Repeat("{},", 10*mib) + "]\n" },
-	"a small list":    func() string { return head + "  a: [" + strings.Repeat("{},", mib/3) + "]\n" },
-	"empty documents": func() string { return strings.Repeat("---\n#\n", 8*mib) },
-	"small objects":   func() string { return many(60*mib, func(i int) string { return fmt.Sprintf(secret, i, "YQ==") }) },
-	"JSON's objects": func() string {
-		return strings.Repeat(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, mib/5)
-	},
-	"characters of 4": func() string { return head + "  a: \"" + strings.Repeat(`\x01`, 3*mib) + "\"\n" },
-	"less-than signs": func() string { return head + "  a: \"" + strings.Repeat("<", 15*mib) + "\"\n" },
-	"a file of 50 MiB": func() string {
-		return many(50*mib, func(i int) string { return fmt.Sprintf(secret, i, strings.Repeat("QQ==", 4096)) })
-	},
-	"a document of 50": func() string { return head + "  a: " + strings.Repeat("a", 50*mib) + "\n" },
-	"a file of 65 MiB": func() string { return strings.Repeat("#\n", 33*mib) },
-	"unknown fields": func() string {
-		return config + many(4*mib, func(i int) string { return fmt.Sprintf("  f%s: 1\n", letters(i)) })
-	},
-	"wrong types": func() string {
-		return config + "  node: {labels: {" + many(4*mib, func(i int) string { return letters(i) + ": 1, " }) + "}}\n"
-	},
-	"wrong objects": func() string {
-		return many(8*mib, func(i int) string { return "---\n" + config + "  f: 1\n" })
-	},
-	"a long name": func() string {
-		return "apiVersion: v1\nkind: Secret\nmetadata: {name: " + strings.Repeat("a", 8*mib) + "}\n"
-	},
-	"UTF-16": func() string { return "\xFF\xFE" + strings.Repeat("#\x00\n\x00", 15*mib) },
+	"deep YAML":       repeated("", "[", mib, ""),
+	"deep JSON":       repeated("", `{"a":`, mib, ""),
+	"empty values":    repeated(head+"  a: [", "{},", 10*mib, "]\n"),
+	"a list":          repeated(head+"  a: [", "{},", mib/3, "]\n"),
+	"empty documents": repeated("", "---\n#\n", 8*mib, ""),
+	"small objects":   many("", mib/2, func(i int) string { return fmt.Sprintf(secret, i, "YQ==") }, ""),
+	"JSON's objects":  repeated("", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, mib/5, ""),
+	"escapes":         repeated(head+`  a: "`, `\x01`, mib, "\"\n"),
+	"less-than signs": repeated(head+`  a: "`, "<", 7*mib, "\"\n"),
+	"a file of 50 MiB": many("", 3200, func(i int) string {
+		return fmt.Sprintf(secret, i, strings.Repeat("QUJD", 4096))
+	}, ""),
+	"a document of 50": repeated(head+"  a: ", "a", 50*mib, "\n"),
+	"a file of 65 MiB": repeated("", "#\n", 33*mib, ""),
+	"unknown fields":   many(config, 50_000, func(i int) string { return "  f" + letters(i) + ": 1\n" }, ""),
+	"wrong types":      many(config+"  node: {labels: {", 50_000, func(i int) string { return letters(i) + ": 1, " }, "}}\n"),
+	"wrong objects":    repeated("", "---\n"+config+"  f: 1\n", 10_000, ""),
+	"a long name":      repeated("apiVersion: v1\nkind: Secret\nmetadata: {name: ", "a", 7*mib, "}\n"),
+	"UTF-16":           repeated("\xFF\xFE", "#\x00\n\x00", 15*mib, ""),
+}
+
+// write writes the file.
+func (f file) write(t *testing.T, path string) {
+	t.Helper()
+	opened := expect.Got(os.Create(path))(t)
+	buffered := bufio.NewWriter(opened)
+	f(buffered)
+	expect.OK(t, errors.Join(buffered.Flush(), opened.Close()))
 }
 
 func letters(i int) string {
@@ -105,13 +118,16 @@ func TestHostileFiles(t *testing.T) {
 	worst, where := int64(0), ""
 	for name, file := range files {
 		path := filepath.Join(t.TempDir(), "x.yaml")
-		expect.OK(t, os.WriteFile(path, []byte(file()), 0o600))
+		file.write(t, path)
+		begun := time.Now()
 		told, memory := plan(t, program, "-f", path)
+		took := time.Since(begun)
 		expect.OK(t, os.Remove(path))
 		if memory > worst {
 			worst, where = memory, name
 		}
-		t.Logf("%-30s %4d MiB, %d lines: %.160s", name, memory/mib, strings.Count(told, "\n"), told)
+		told = strings.ReplaceAll(told, path, "x.yaml")
+		t.Logf("%-30s %4d MiB, %4.1f s, %d lines: %.160s", name, memory/mib, took.Seconds(), strings.Count(told, "\n"), told)
 		if memory > mostMemory {
 			t.Errorf("%s takes %d MiB of memory, more than %d", name, memory/mib, mostMemory/mib)
 		}

@@ -122,6 +122,7 @@ func (k *kindRules) admit(one Object) ([]byte, error) {
 
 // unknown refuses fields that the schema does not know or whose values have another type, and checks the metadata.
 func (k *kindRules) unknown(one Object, content map[string]any) error {
+	wrong := mismatches(content, k.structural, "")
 	fields := pruning.PruneWithOptions(content, k.structural, true,
 		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	meta, found, more, err := objectmeta.GetObjectMetaWithOptions(content,
@@ -133,11 +134,14 @@ func (k *kindRules) unknown(one Object, content map[string]any) error {
 		meta = &metav1.ObjectMeta{}
 	}
 	fields = append(fields, more...)
-	var written map[string]any // what is unknown is gone from the content
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(one.Data, &written); err != nil {
-		return explain(one, err)
+	written := content
+	if len(fields)+len(wrong) > 0 { // what is unknown is gone from the content
+		written = nil
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(one.Data, &written); err != nil {
+			return explain(one, err)
+		}
+		wrong = mismatches(written, k.structural, "")
 	}
-	wrong := mismatches(written, k.structural, "")
 	lines := sentences{of: one}
 	for _, path := range fields {
 		if !inside(path, wrong) {

@@ -68,8 +68,13 @@ func TestLargeFiles(t *testing.T) {
 			"standard input has more than 64 MiB, which is more than this program reads; " + readLess,
 		},
 		"a document": {
-			"# first\n---\n" + secretNamed("a") + "\n#" + strings.Repeat("x", 16<<20),
-			"standard input: document 2, line 2: this document has more than 16 MiB, which is more than this program reads; " + readLess,
+			"# first\n---\n" + secretNamed("a") + "\n#" + strings.Repeat("x", 8<<20),
+			"standard input: document 2, line 2: this document has more than 8 MiB, which is more than this program reads; " + readLess,
+		},
+		"documents": {
+			strings.Repeat("---\n#\n", 1<<17+1),
+			"standard input: document 131073, line 262145: there are more than 131072 documents, which are more than this program " +
+				"reads; " + readLess,
 		},
 		"values": {
 			"a: [" + strings.Repeat("[],", 1<<20),

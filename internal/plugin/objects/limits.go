@@ -17,11 +17,15 @@ const (
 	mostText = 64 << 20
 	// mostDocument is the size of one document, and mostParts how many values it may have: an empty one takes memory, too. An API
 	// server takes 3 MiB at once.
-	mostDocument = 16 << 20
+	mostDocument = 8 << 20
 	mostParts    = 1 << 20
+	// mostDocuments of a file are read, those with comments only among them.
+	mostDocuments = 1 << 17
 	// objectSize is what an object takes besides its text, and partSize what a value does.
 	objectSize = 512
 	partSize   = 64
+	// mostMemory is where the garbage of what was read goes at once: it is more than the objects themselves.
+	mostMemory = 256 << 20
 )
 
 const readLess = "give it the objects of one cluster, in several files or documents"
@@ -66,8 +70,12 @@ func (s *Set) grow(found []value) error {
 	return nil
 }
 
-// checkSize refuses a document that would take too much memory. It only counts, before anything is decoded.
+// checkSize refuses a document that would take too much memory, or is one too many. It only counts, before anything is decoded.
 func (d document) checkSize() error {
+	if d.number > mostDocuments {
+		return fmt.Errorf("%s: there are more than %d documents, which are more than this program reads; %s",
+			d.at(1), mostDocuments, readLess)
+	}
 	if len(d.text) > mostDocument {
 		return fmt.Errorf("%s: this document has more than %d MiB, which is more than this program reads; %s",
 			d.at(1), mostDocument>>20, readLess)

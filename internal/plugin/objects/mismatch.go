@@ -21,7 +21,8 @@ type mismatch struct {
 	want  *structuralschema.Structural
 }
 
-// mismatches finds all values of another type. An API server's words for them show neither the value nor how to write it.
+// mismatches finds values of another type, and stops a little after as many as are told. An API server's words for them show
+// neither the value nor how to write it.
 func mismatches(value any, want *structuralschema.Structural, path string) []mismatch {
 	if value == nil || want == nil || fits(value, want) && isLeaf(value) {
 		return nil
@@ -32,12 +33,17 @@ func mismatches(value any, want *structuralschema.Structural, path string) []mis
 	var found []mismatch
 	if list, ok := value.([]any); ok {
 		for i, one := range list {
-			found = append(found, mismatches(one, want.Items, fmt.Sprintf("%s[%d]", path, i))...)
+			if len(found) <= mostSentences {
+				found = append(found, mismatches(one, want.Items, fmt.Sprintf("%s[%d]", path, i))...)
+			}
 		}
 		return found
 	}
 	fields, _ := value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if len(found) > mostSentences {
+			break
+		}
 		within := fieldIn(path, name)
 		if _, known := want.Properties[name]; !known && !plainName.MatchString(name) {
 			within = path // the name may be a secret

@@ -8,6 +8,7 @@ package objects
 import (
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,6 +61,7 @@ var versions = map[string]schema.GroupVersion{
 
 // Read reads all objects of files; - is standard input. An object without a namespace gets the given one.
 func Read(files []string, namespace string, stdin io.Reader) (*Set, error) {
+	debug.SetMemoryLimit(mostMemory)
 	found, err := read(files, namespace, stdin)
 	return found, Cleaned(err)
 }
