@@ -90,17 +90,16 @@ var first = []Case{
 	{14, Azure, gallery, gallery + "\n          marketplace: {publisher: a, offer: b, sku: c}", spec + "azure.image",
 		"computeGallery and marketplace", "set one of"},
 	{15, Azure, "Standard_D4s_v5", "Standard D4s v5", spec + "azure.vmSize", "Standard D4s v5", "Standard_D4s_v5"},
-	{16, Azure, "subnet: {name: nodes}", "subnet: {name: windows}", "subnet", "windows", "nodes"},
-	{17, VSphere, version, version + "      failureDomain: \"1\"\n", spec + "failureDomain", "1", "leave it out"},
-	{18, VSphere, "  clusterName: prod\n", "  clusterName: prod2\n", "spec.clusterName", "prod2", "prod"},
+	{17, VSphere, version, version + "      failureDomain: \"1\"\n", "spec.failureDomain", `"1"`, "remove spec.failureDomain"},
+	{18, VSphere, "  clusterName: prod\n", "  clusterName: prod2\n", "spec.clusterName", "prod2", `the second is "prod"`},
 	{
 		19, VSphere, "name: prod-windows\n", "name: a123456789-b123456789-c123456789-d123456789-e123456789-f123456789-g123\n",
 		"metadata.name", "", "63",
 	},
-	{19, VSphere, "replicas: 3", "replicas: -1", "spec.replicas", "-1", "0"},
+	{19, VSphere, "replicas: 3", "replicas: -1", "spec.replicas", "-1", "non-negative"},
 	{20, VSphere, version, "      version: v1.19.3\n", "spec.version", "v1.19.3", "or a later v1"},
 	{20, VSphere, version, "      version: 1.36\n", spec + "version", "1.36", "in quotes"},
-	{20, VSphere, version, "      version: v1.36\n", "spec.version", "v1.36", "v1.36.3"},
+	{20, VSphere, version, "      version: v1.36\n", spec + "version", "v1.36", "v1.36.3"},
 	{
 		21, VSphere, network, network + "      reservations: {system: {memory: '1,5Gi'}}\n", spec + "reservations.system.memory", "1,5Gi",
 		"1536Mi",
@@ -121,10 +120,6 @@ var first = []Case{
 	{22, VSphere, windows, "kind: WindowsMachine, name", spec + "infrastructureRef.kind", `"WindowsMachine"`, "WindowsMachineTemplate"},
 	{23, VSphere, pods, "    pods: {cidrBlocks: ['fd00::/48']}\n", "spec.clusterNetwork", "fd00::/48", "IPv4"},
 	{23, VSphere, services, "    services: {cidrBlocks: [10.96.0.0/29]}\n", "spec.clusterNetwork.services", "10.96.0.0/29", "larger CIDR"},
-	{
-		24, VSphere, network, network + "      windows: {domain: {name: corp.example.com, credentialsRef: {name: join}}}\n",
-		"", "Secret default/join", "kubectl get secret join",
-	},
 	{
 		24, VSphere, network, network + "      windows: {domain: {name: corp.example.com, credentialsRef: {name: join}}}\n" +
 			"---\napiVersion: v1\nkind: Secret\nmetadata: {name: join}\nstringData: {username: a, Password: b}\n",

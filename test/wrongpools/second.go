@@ -59,13 +59,8 @@ var second = []Case{
 		"is not in", "prod-windows-1",
 	},
 	{
-		45, VSphere, network, network + "      windows: {domain: {name: corp.example.com, credentialsRef: {name: join}}}\n" +
-			"---\napiVersion: v1\nkind: Secret\nmetadata: {name: join, namespace: team-b}\nstringData: {username: a, password: b}\n",
-		"Secret default/join", "in the namespace team-b", "metadata.namespace",
-	},
-	{
 		46, VSphere, network, network + "      kubelet: {configuration: {containerLogMaxSize: 5}}\n", "spec.kubelet.configuration",
-		"containerLogMaxSize is a number", "write a text",
+		"containerLogMaxSize", "must be a text",
 	},
 	{
 		47, Azure, "type: Premium_LRS", "managedDisk: {storageAccountType: Premium_LRS}", spec + "azure.osDisk.managedDisk", "Azure",
@@ -79,5 +74,19 @@ var second = []Case{
 	{
 		50, VSphere, "infrastructure.cluster.x-k8s.io/v1beta1\nkind: WindowsM", "infrastructure.cluster.x-k8s.io/v1beta2\nkind: WindowsM",
 		"WindowsMachineTemplate default/prod-windows-1", "v1beta2", "v1beta1",
+	},
+}
+
+// Noted are pools that are taken, since what is missing in the files may be in the cluster: a note says so.
+var Noted = []Case{
+	{16, Azure, "subnet: {name: nodes}", "subnet: {name: windows}", "spec.azure.networkInterfaces[0].subnet.name", `"windows"`, "the subnets control-plane, nodes"},
+	{
+		24, VSphere, network, network + "      windows: {domain: {name: corp.example.com, credentialsRef: {name: join}}}\n",
+		"key password", "Secret default/join", "kubectl get secret join",
+	},
+	{
+		45, VSphere, network, network + "      windows: {domain: {name: corp.example.com, credentialsRef: {name: join}}}\n" +
+			"---\napiVersion: v1\nkind: Secret\nmetadata: {name: join, namespace: team-b}\nstringData: {username: a, password: b}\n",
+		"Secret default/join", "in the namespace team-b", "metadata.namespace",
 	},
 }

@@ -54,5 +54,5 @@ func (c Case) Missed(sentence string) []string {
 	return missed
 }
 
-// Cases are all pools. The first half is what a first user wrote in his first days.
+// Cases are the pools that are refused. The first half is what a first user wrote in his first days.
 var Cases = append(first, second...)

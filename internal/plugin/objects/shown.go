@@ -17,7 +17,7 @@ var plainText = regexp.MustCompile(`^(v?\d{1,6}([.,]\d{1,6}){0,2} ?([KMGTkmgt]i?
 	`(Standard|Basic)_[A-Za-z0-9_-]{1,40}|true|false|enabled|disabled|yes|no|on|off)$`)
 
 // plainField are the fields in which nobody writes a secret. Others have references, contents, addresses with passwords.
-var plainField = regexp.MustCompile(`^spec\.(template\.spec\.)?((azure|vsphere)\.|version$|clusterName$|clusterNetwork\.|network\.|` +
+var plainField = regexp.MustCompile(`^spec\.(template\.spec\.)?((azure|vsphere)\.|clusterName$|clusterNetwork\.|network\.|` +
 	`containerd\.(pauseImage|prepullImages)|custom\.files\[\d+\]\.path$|kubelet\.(extraArgs|featureGates|log)\b|` +
 	`windows\.(timeZone|defenderExclusions|features|csiProxy|gmsaPlugin)\b|reservations\.)`)
 

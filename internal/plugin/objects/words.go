@@ -41,18 +41,43 @@ func (k *kindRules) words(why *field.Error, content map[string]any) string {
 		}
 		return join(why.Field, not, k.describe(why.Field, pattern))
 	}
+	if why.Type != field.ErrorTypeInvalid {
+		return join(why.Field, why.Type.String(), text, detail)
+	}
 	if fields, ok := value.(map[string]any); ok {
-		text = k.fieldsIn(detail, why.Field, fields)
+		if text = k.fieldsIn(detail, why.Field, fields); text != "" {
+			text = "has " + text
+		}
+		return join(why.Field, text, detail)
 	}
-	switch {
-	case text != "" && strings.HasPrefix(detail, "set "):
-		return join(why.Field, "has "+text, detail)
-	case text != "" && why.Type == field.ErrorTypeInvalid:
-		return join(why.Field, "is "+text+", but "+detail+inLargerUnits(why.Field, value))
-	case why.Type == field.ErrorTypeInvalid:
-		return join(why.Field, detail)
+	if text == "" {
+		return join(why.Field, inOurWordsToo(detail))
 	}
-	return join(why.Field, why.Type.String(), text, detail)
+	return join(why.Field, "is "+text+", but "+inOurWordsToo(detail)+otherValue(detail, content)+inLargerUnits(why.Field, value))
+}
+
+// betterWords are for what others say without telling what to write.
+var betterWords = []struct{ theirs, ours string }{
+	{"must be a valid semantic version", "must be a full version, such as v1.36.3"},
+	{"invalid CIDR address: ", "must be a CIDR, such as 10.0.0.0/16"},
+}
+
+func inOurWordsToo(detail string) string {
+	for _, one := range betterWords {
+		if strings.HasPrefix(detail, one.theirs) {
+			return one.ours
+		}
+	}
+	return detail
+}
+
+// otherValue shows what stands in the other field of a pair that must be the same.
+func otherValue(detail string, content map[string]any) string {
+	const other = "spec.template.spec.clusterName"
+	if text := shown(other, valueAt(content, other)); strings.Contains(detail, other) && text != "" {
+		return ", and the second is " + text
+	}
+	return ""
 }
 
 // fieldsIn lists those fields of an object that a sentence names: they are at odds.

@@ -15,6 +15,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/refusals"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
@@ -60,24 +61,25 @@ func gather(o *objects.Set, name string) (*Machine, error) {
 	if err := errors.Join(err, m.loadCluster(o), m.loadAuthority(o), m.loadSources(o)); err != nil {
 		return nil, err
 	}
-	if err := refuseControlPlane(m); err != nil {
+	if err := m.refuseOwner(o); err != nil {
 		return nil, err
 	}
 	if err := m.findToken(o); err != nil {
 		return nil, err
 	}
 	m.fillUIDs()
-	if err := m.fillIdentity(); err != nil {
+	if err := m.fillIdentity(o); err != nil {
+		return nil, err
+	}
+	if err := m.noteSubnets(o); err != nil {
 		return nil, err
 	}
 	if len(m.stored) > 0 {
 		m.takeStored()
 		return m, nil
 	}
-	if !bootstrap.Addressed(m.Windows) {
-		return nil, fmt.Errorf("WindowsMachine %s/%s has spec.vsphere.networkInterfaces, "+
-			"but status.networkInterfaces lacks their MACs or addresses; "+
-			"export the object once its status has them, or set status.networkInterfaces", m.Owner.Namespace, m.Windows.Name)
+	if err := m.fillAdapters(o); err != nil {
+		return nil, err
 	}
 	m.noteAuthority()
 	return m, m.renderAnew()
@@ -114,9 +116,6 @@ func renderGuest(in bootstrap.Input) (Guest, []string, error) {
 	planJSON, err := rendered.Plan().Encode()
 	return Guest{rendered.Bytes(), planJSON, rendered.Plan()}, rendered.Warnings(), err
 }
-
-// name names the Machine in messages.
-func (m *Machine) name() string { return "Machine " + m.Owner.Namespace + "/" + m.Owner.Name }
 
 func (m *Machine) note(format string, args ...any) {
 	m.Notes = append(m.Notes, objects.Clean(fmt.Sprintf(format, args...)))
@@ -181,24 +180,25 @@ func keyOf(ref clusterv1.ContractVersionedObjectReference, namespace string) typ
 	return types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
-// wantKind refuses a reference to another kind.
-func wantKind(of objects.Object, field string, ref clusterv1.ContractVersionedObjectReference, kind string) error {
-	if ref.Kind == kind {
-		return nil
-	}
-	if ref.Kind == "" {
-		return fmt.Errorf("%s: %s: does not refer to a %s, which it needs; write its apiGroup, kind and name", of, field, kind)
-	}
-	return fmt.Errorf("%s: %s.kind: is %q, but a Windows machine needs a %s; make one, and write its kind and name (here %s)",
-		of, field, ref.Kind, kind, ref.Name)
+// groups are those of the kinds that a Windows machine is made of.
+var groups = map[string]string{
+	"WindowsMachine": infrav1.GroupVersion.Group, "WindowsMachineTemplate": infrav1.GroupVersion.Group,
+	"WindowsBootstrapConfig":         bootstrapv1.GroupVersion.Group,
+	"WindowsBootstrapConfigTemplate": bootstrapv1.GroupVersion.Group,
 }
 
-// refuseControlPlane returns an error for a control-plane machine, as the controllers would.
-func refuseControlPlane(m *Machine) error {
-	if _, ok := m.Owner.Labels[clusterv1.MachineControlPlaneLabel]; ok {
-		return fmt.Errorf("%s is a control-plane machine; control planes must run on Linux", m.name())
+// wantKind refuses a reference to another kind.
+func wantKind(of objects.Object, path string, ref clusterv1.ContractVersionedObjectReference, kind string) error {
+	switch {
+	case ref.Kind == kind && ref.APIGroup == groups[kind]:
+		return nil
+	case ref.Kind == "":
+		return fmt.Errorf("%s: %s does not refer to a %s, which it needs; write its apiGroup, kind and name", of, path, kind)
+	case ref.Kind == kind:
+		return fmt.Errorf("%s: %s.apiGroup is %q, but a %s is of %s; write that", of, path, ref.APIGroup, kind, groups[kind])
 	}
-	return nil
+	return fmt.Errorf("%s: %s.kind is %q (%s), but a Windows machine needs a %s; write apiGroup, kind and name of one", of, path,
+		ref.Kind, ref.Name, kind)
 }
 
 // Value returns the value of a key. A Secret that was never sent to an API server may still have it in stringData.
@@ -232,11 +232,25 @@ func (m *Machine) fillUIDs() {
 	}
 }
 
-// fillIdentity sets provider ID and computer name, as the controller of WindowsMachine does.
-func (m *Machine) fillIdentity() error {
+// fillIdentity sets provider ID and computer name as the controller of WindowsMachine does, and refuses what it refuses before
+// there is a VM.
+func (m *Machine) fillIdentity(o *objects.Set) error {
+	refuse := func(why error) error {
+		return fmt.Errorf("WindowsMachine %s/%s: %w", m.Owner.Namespace, m.Windows.Name, why)
+	}
+	if err := m.place(o); err != nil {
+		return refuse(err)
+	}
+	provider := providerOf(m.Windows)
 	var err error
-	if m.identity, err = identify(m.Windows); err != nil {
-		return fmt.Errorf("WindowsMachine %s/%s: %w", m.Owner.Namespace, m.Windows.Name, err)
+	if m.identity, err = provider.Identify(m.Windows); err != nil {
+		return refuse(err)
+	}
+	if why := refusals.FailureDomain(m.Owner, m.Windows); why != "" {
+		return refuse(errors.New(why))
+	}
+	if err := provider.Check(m.Windows); err != nil {
+		return refuse(err)
 	}
 	m.Windows.Spec.ProviderID = m.identity.ProviderID
 	if m.Windows.Status.ComputerName == "" {
