@@ -125,7 +125,7 @@ var (
 
 // inLargerUnits says what a number would be if its unit were the next larger one, which is what a number far too small is.
 func inLargerUnits(path string, value any) string {
-	if number, ok := value.(int64); ok && strings.HasSuffix(path, "MiB") && number > 0 && number < 1024 {
+	if number, ok := value.(int64); ok && strings.HasSuffix(path, "MiB") && number > 3 && number < 1024 {
 		return fmt.Sprintf("; %d GiB are %d", number, number<<10)
 	}
 	if text := fmt.Sprint(value); ofBytes.MatchString(path) && digits.MatchString(text) {
