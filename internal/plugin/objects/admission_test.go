@@ -158,7 +158,8 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 			`WindowsBootstrapConfig default/a: unknown field "spec.windows.timezone"`,
 		},
 		"two of one name": {
-			goodConfig, "timeZone: UTC", "users: [{name: a, sshAuthorizedKeys: [ssh-ed25519 AAAA]}, {name: a, sshAuthorizedKeys: [ssh-ed25519 BBBB]}]",
+			goodConfig, "timeZone: UTC",
+			"users: [{name: a, sshAuthorizedKeys: [ssh-ed25519 AAAA]}, {name: a, sshAuthorizedKeys: [ssh-ed25519 BBBB]}]",
 			"WindowsBootstrapConfig default/a: spec.windows.users[1]: is there twice, remove one",
 		},
 		"one of a few words": {
