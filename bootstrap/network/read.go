@@ -103,7 +103,7 @@ func Read(in Input) (*Network, error) {
 	}
 	spec := in.Spec
 	if equality.Semantic.DeepEqual(spec, bootstrapv1.Network{}) {
-		return net, nil
+		return net, refuseOnlySix(in.ClusterNetwork)
 	}
 	var err error
 	if net.profile, err = profileOf(spec); err != nil {
@@ -277,7 +277,6 @@ func (net *Network) checkFamilies() error {
 	if net.mode == bootstrapv1.NetworkNone {
 		return nil
 	}
-	const onlySix = "%s is IPv6 only, which pods on Windows do not support; add an IPv4 CIDR"
 	if net.pods.onlySix() {
 		return step.Invalid(fieldPods, onlySix, net.pods)
 	}

@@ -3,6 +3,7 @@
 package preview
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/refusals"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
@@ -44,6 +46,11 @@ type Machine struct {
 // Gather collects what the controllers would. It replaces values that an API server or a controller has not set yet by
 // placeholders, and notes each one.
 func Gather(o *objects.Set, name string) (*Machine, error) {
+	m, err := gather(o, name)
+	return m, objects.Cleaned(err)
+}
+
+func gather(o *objects.Set, name string) (*Machine, error) {
 	if err := o.Admit(); err != nil {
 		return nil, err
 	}
@@ -55,24 +62,25 @@ func Gather(o *objects.Set, name string) (*Machine, error) {
 	if err := errors.Join(err, m.loadCluster(o), m.loadAuthority(o), m.loadSources(o)); err != nil {
 		return nil, err
 	}
-	if err := refuseControlPlane(m); err != nil {
+	if err := cmp.Or(m.refuseOwner(o), m.refuseVersion(o)); err != nil {
 		return nil, err
 	}
 	if err := m.findToken(o); err != nil {
 		return nil, err
 	}
 	m.fillUIDs()
-	if err := m.fillIdentity(); err != nil {
+	if err := m.fillIdentity(o); err != nil {
+		return nil, err
+	}
+	if err := m.noteSubnets(o); err != nil {
 		return nil, err
 	}
 	if len(m.stored) > 0 {
 		m.takeStored()
 		return m, nil
 	}
-	if !bootstrap.Addressed(m.Windows) {
-		return nil, fmt.Errorf("WindowsMachine %s/%s has spec.vsphere.networkInterfaces, "+
-			"but status.networkInterfaces lacks their MACs or addresses; "+
-			"export the object once its status has them, or set status.networkInterfaces", m.Owner.Namespace, m.Windows.Name)
+	if err := m.fillAdapters(o); err != nil {
+		return nil, err
 	}
 	m.noteAuthority()
 	return m, m.renderAnew()
@@ -110,11 +118,8 @@ func renderGuest(in bootstrap.Input) (Guest, []string, error) {
 	return Guest{rendered.Bytes(), planJSON, rendered.Plan()}, rendered.Warnings(), err
 }
 
-// name names the Machine in messages.
-func (m *Machine) name() string { return "Machine " + m.Owner.Namespace + "/" + m.Owner.Name }
-
 func (m *Machine) note(format string, args ...any) {
-	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
+	m.Notes = append(m.Notes, objects.Clean(fmt.Sprintf(format, args...)))
 }
 
 // Find returns the Machine of this name, or makes one as a MachineDeployment would. It may return a machine with an
@@ -161,7 +166,8 @@ func fromMachine(o *objects.Set, one objects.Object) (*Machine, error) {
 	}
 	m := &Machine{Owner: owner}
 	infrastructure, config := owner.Spec.InfrastructureRef, owner.Spec.Bootstrap.ConfigRef
-	err = errors.Join(wantKind(one, infrastructure, "WindowsMachine"), wantKind(one, config, "WindowsBootstrapConfig"))
+	err = errors.Join(wantKind(one, "spec.infrastructureRef", infrastructure, "WindowsMachine"),
+		wantKind(one, "spec.bootstrap.configRef", config, "WindowsBootstrapConfig"))
 	if err != nil {
 		return nil, err
 	}
@@ -175,22 +181,25 @@ func keyOf(ref clusterv1.ContractVersionedObjectReference, namespace string) typ
 	return types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
-func wantKind(of objects.Object, ref clusterv1.ContractVersionedObjectReference, kind string) error {
-	if ref.Kind == kind {
-		return nil
-	}
-	if ref.Kind == "" {
-		return fmt.Errorf("%s does not refer to a %s, which it needs", of, kind)
-	}
-	return fmt.Errorf("%s refers to the %s %s, but a Windows machine needs a %s", of, ref.Kind, ref.Name, kind)
+// groups are those of the kinds that a Windows machine is made of.
+var groups = map[string]string{
+	"WindowsMachine": infrav1.GroupVersion.Group, "WindowsMachineTemplate": infrav1.GroupVersion.Group,
+	"WindowsBootstrapConfig":         bootstrapv1.GroupVersion.Group,
+	"WindowsBootstrapConfigTemplate": bootstrapv1.GroupVersion.Group,
 }
 
-// refuseControlPlane returns an error for a control-plane machine, as the controllers would.
-func refuseControlPlane(m *Machine) error {
-	if _, ok := m.Owner.Labels[clusterv1.MachineControlPlaneLabel]; ok {
-		return fmt.Errorf("%s is a control-plane machine; control planes must run on Linux", m.name())
+// wantKind refuses a reference to another kind.
+func wantKind(of objects.Object, path string, ref clusterv1.ContractVersionedObjectReference, kind string) error {
+	switch {
+	case ref.Kind == kind && ref.APIGroup == groups[kind]:
+		return nil
+	case ref.Kind == "":
+		return fmt.Errorf("%s: %s does not refer to a %s, which it needs; write its apiGroup, kind and name", of, path, kind)
+	case ref.Kind == kind:
+		return fmt.Errorf("%s: %s.apiGroup is %q, but a %s is of %s; write that", of, path, ref.APIGroup, kind, groups[kind])
 	}
-	return nil
+	return fmt.Errorf("%s: %s.kind is %q (%s), but a Windows machine needs a %s; write apiGroup, kind and name of one", of, path,
+		ref.Kind, ref.Name, kind)
 }
 
 // Value returns the value of a key. A Secret that was never sent to an API server may still have it in stringData.
@@ -219,16 +228,30 @@ func (m *Machine) fillUIDs() {
 		}
 		name := m.Owner.Namespace + "/" + m.Owner.Name
 		*one.uid = types.UID(uuid.NewSHA1(placeholders, []byte(one.kind+" "+name)).String())
-		m.note("%s %s has no UID yet; using the placeholder %s: %s will differ on a real machine",
+		m.note("%s %s has no UID yet, which the API server gives; using the placeholder %s: %s will differ on a real machine",
 			one.kind, name, *one.uid, one.follows)
 	}
 }
 
-// fillIdentity sets provider ID and computer name, as the controller of WindowsMachine does.
-func (m *Machine) fillIdentity() error {
+// fillIdentity sets provider ID and computer name as the controller of WindowsMachine does, and refuses what it refuses before
+// there is a VM.
+func (m *Machine) fillIdentity(o *objects.Set) error {
+	refuse := func(why error) error {
+		return fmt.Errorf("WindowsMachine %s/%s: %w", m.Owner.Namespace, m.Windows.Name, why)
+	}
+	if err := m.place(o); err != nil {
+		return refuse(err)
+	}
+	provider := providerOf(m.Windows)
 	var err error
-	if m.identity, err = identify(m.Windows); err != nil {
-		return fmt.Errorf("WindowsMachine %s/%s: %w", m.Owner.Namespace, m.Windows.Name, err)
+	if m.identity, err = provider.Identify(m.Windows); err != nil {
+		return refuse(err)
+	}
+	if why := refusals.FailureDomain(m.Owner, m.Windows); why != "" {
+		return refuse(errors.New(why))
+	}
+	if err := provider.Check(m.Windows); err != nil {
+		return refuse(err)
 	}
 	m.Windows.Spec.ProviderID = m.identity.ProviderID
 	if m.Windows.Status.ComputerName == "" {

@@ -3,6 +3,8 @@ package preview
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,24 +13,46 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
 
-// loadSources reads the Secrets and ConfigMaps that the config refers to. It returns all errors at once.
+// loadSources reads the Secrets and ConfigMaps that the config refers to, or takes placeholders where they are not among the files,
+// as in a review. It returns all errors at once.
 func (m *Machine) loadSources(o *objects.Set) error {
 	if m.config == nil {
 		return nil // Find has returned this error already
+	}
+	placeholders, err := bootstrap.Placeholders(m.config.Spec, []byte(placeholderCA))
+	if err != nil {
+		return err
 	}
 	m.sources = map[string][]byte{}
 	var errs []error
 	for _, source := range bootstrap.Sources(m.config.Spec) {
 		key := types.NamespacedName{Namespace: m.config.Namespace, Name: source.Name}
 		data, err := contentOf(o, source, key)
+		if missing, ok := errors.AsType[*objects.MissingError](err); ok {
+			data, err = placeholders[source.String()], nil
+			m.noteMissing(missing, source.Key)
+		}
 		if err == nil && len(data) == 0 {
 			err = fmt.Errorf("%s has no value for the key %s, which the config refers to; write %s",
 				objects.Object{Kind: source.Kind, Key: key}, source.Key, whereToWrite(source))
 		}
-		errs = append(errs, err)
+		if err != nil && !slices.ContainsFunc(errs, func(told error) bool { return told.Error() == err.Error() }) {
+			errs = append(errs, err) // a Secret that is not there lacks all of its keys
+		}
 		m.sources[source.String()] = data
 	}
 	return errors.Join(errs...)
+}
+
+// noteMissing says that a placeholder stands for a key of a Secret or ConfigMap that the files do not have.
+func (m *Machine) noteMissing(missing *objects.MissingError, key string) {
+	if len(missing.Elsewhere) > 0 || missing.Near != "" {
+		m.note("%v; using a placeholder for its key %s", missing, key)
+		return
+	}
+	m.note("%s %s is not in %s; using a placeholder for its key %s; for the exact plan, add the output of: "+
+		"kubectl get %s %s -n %s -o yaml", missing.Kind, missing.Key, missing.Source, key,
+		strings.ToLower(missing.Kind), missing.Key.Name, missing.Key.Namespace)
 }
 
 // whereToWrite says where in the Secret or ConfigMap the value belongs.

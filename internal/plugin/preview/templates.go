@@ -33,6 +33,9 @@ func findDeployment(o *objects.Set, name string) (*clusterv1.MachineDeployment, 
 		}
 	}
 	if best == nil {
+		if err := otherKinds(o, name); err != nil {
+			return nil, err
+		}
 		return nil, unknownMachine(o, deployments, name)
 	}
 	return best, nil
@@ -41,16 +44,45 @@ func findDeployment(o *objects.Set, name string) (*clusterv1.MachineDeployment, 
 // Deployments are the MachineDeployments of Windows machines.
 func Deployments(o *objects.Set) ([]*clusterv1.MachineDeployment, error) {
 	var found []*clusterv1.MachineDeployment
+	all, err := allDeployments(o)
+	for _, one := range all {
+		if one.Spec.Template.Spec.InfrastructureRef.Kind == "WindowsMachineTemplate" {
+			found = append(found, one)
+		}
+	}
+	return found, err
+}
+
+// allDeployments are those of other machines, too.
+func allDeployments(o *objects.Set) ([]*clusterv1.MachineDeployment, error) {
+	var all []*clusterv1.MachineDeployment
 	for _, one := range o.OfKind("MachineDeployment") {
 		deployment, err := objects.Decode[clusterv1.MachineDeployment](one)
 		if err != nil {
 			return nil, err
 		}
-		if deployment.Spec.Template.Spec.InfrastructureRef.Kind == "WindowsMachineTemplate" {
-			found = append(found, deployment)
+		all = append(all, deployment)
+	}
+	return all, nil
+}
+
+// otherKinds refuses the MachineDeployments whose machines could have this name, and which refer to another kind. Any name is
+// theirs if there is nothing else.
+func otherKinds(o *objects.Set, name string) error {
+	all, err := allDeployments(o)
+	if err != nil {
+		return err
+	}
+	alone := len(all) == 1 && len(o.OfKind("Machine")) == 0
+	var refused []error
+	for _, one := range all {
+		ref := one.Spec.Template.Spec.InfrastructureRef
+		if ref.Kind != "WindowsMachineTemplate" && (alone || makes(one, name)) {
+			of := objects.Object{Kind: "MachineDeployment", Key: types.NamespacedName{Namespace: one.Namespace, Name: one.Name}}
+			refused = append(refused, wantKind(of, "spec.template.spec.infrastructureRef", ref, "WindowsMachineTemplate"))
 		}
 	}
-	return found, nil
+	return errors.Join(refused...)
 }
 
 // makes says whether Cluster API could give this name to a machine of the deployment.
@@ -89,7 +121,10 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 	made := objects.Object{Kind: "MachineDeployment"}
 	made.Key = types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}
 	infrastructure, config := template.Spec.InfrastructureRef, template.Spec.Bootstrap.ConfigRef
-	if err := wantKind(made, config, "WindowsBootstrapConfigTemplate"); err != nil {
+	const within = "spec.template.spec."
+	err := errors.Join(wantKind(made, within+"infrastructureRef", infrastructure, "WindowsMachineTemplate"),
+		wantKind(made, within+"bootstrap.configRef", config, "WindowsBootstrapConfigTemplate"))
+	if err != nil {
 		return nil, err
 	}
 	name = strings.TrimPrefix(name, deployment.Namespace+"/")
