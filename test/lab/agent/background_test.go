@@ -36,9 +36,9 @@ func TestNetworkFailsInTheBackground(t *testing.T) {
 		},
 		{
 			"a network of another name", "network-overlay-flannel-kube-proxy", func(s *stage) {
-				s.onFlanneld(func() { s.writeSubnet(); s.rename("flannel.4096", "flannel.4097") })
+				s.onFlanneld(func() { s.writeSubnet(); s.rename("flannel.5000", "flannel.5001") })
 			},
-			"NetworkNotReady", "kube-proxy-network: HNS network flannel.4096 has no management address after 600 s",
+			"NetworkNotReady", "kube-proxy-network: HNS network flannel.5000 has no management address after 600 s",
 		},
 		{
 			"kube-proxy sets no rules", "network-overlay-flannel-kube-proxy", func(s *stage) {

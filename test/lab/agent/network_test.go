@@ -164,7 +164,7 @@ func (s *stage) cniComes(golden []byte) {
 					if !missing || slices.ContainsFunc(state.HNS, func(item map[string]any) bool { return item["Name"] == name }) {
 						continue
 					}
-					state.HNS = append(state.HNS, network("awaited-"+name, name, "10.0.0.5"))
+					state.HNS = append(state.HNS, network("awaited-"+name, name, s.Machine.ManagementIP))
 				}
 			}))
 		}
