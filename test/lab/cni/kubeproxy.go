@@ -168,7 +168,8 @@ func (p *proxier) run(ctx context.Context) error {
 	var written map[string][]string
 	for err == nil {
 		wanted, failed := endpoints(services.Lister().List, slicesOf.Lister().List)
-		if err = failed; err == nil && !maps.EqualFunc(written, wanted, slices.Equal) && p.hasSourceVIP() {
+		same := p.synced.Load() > 0 && maps.EqualFunc(written, wanted, slices.Equal)
+		if err = failed; err == nil && !same && p.hasSourceVIP() {
 			written, err = wanted, write(p.machine, p.network, wanted)
 			p.synced.Store(p.machine.Clock.Now().Unix())
 		}

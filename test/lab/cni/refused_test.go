@@ -105,7 +105,9 @@ func TestSourceVIPIsTaken(t *testing.T) {
 			said <- told.String()
 		}()
 		page := ""
-		expect.OK(t, wait.Poll(t.Context(), func(ctx context.Context) error {
+		limited, end := context.WithTimeout(t.Context(), wait.Patience)
+		defer end()
+		expect.OK(t, wait.Poll(limited, func(ctx context.Context) error {
 			result, err := m.Run(ctx, windows.Command{
 				Argv:  []string{"curl.exe", "--silent", "--noproxy", "*", "http://127.0.0.1:10249/metrics"},
 				Limit: time.Minute,
