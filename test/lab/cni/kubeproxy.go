@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,8 @@ type kubeProxy struct {
 	HostnameOverride string
 	ClientConnection struct{ Kubeconfig string }
 	Winkernel        struct{ NetworkName, SourceVip string }
+
+	MetricsBindAddress string
 
 	call *windows.Call
 }
@@ -114,7 +117,13 @@ func (p *kubeProxy) run(ctx context.Context, connect Connect) error {
 	if err := forgetServices(m); err != nil {
 		return err
 	}
-	return proxy(ctx, m, client, network)
+	rules := &proxier{machine: m, client: client, network: network, tell: p.call.Fail}
+	if strings.EqualFold(kind, "Overlay") {
+		rules.sourceVIP = p.Winkernel.SourceVip
+	}
+	stop := m.ServePage("http://"+cmp.Or(p.MetricsBindAddress, "127.0.0.1:10249")+"/metrics", rules.metrics)
+	defer stop()
+	return rules.run(ctx)
 }
 
 // findNode waits for the Node of its name: with another name kube-proxy would take no endpoint for its own.
@@ -130,28 +139,72 @@ func (p *kubeProxy) findNode(ctx context.Context, client kubernetes.Interface, n
 	})
 }
 
-// proxy keeps the policies of HNS like the Services and their endpoints, once all informers have synced.
+// proxier keeps the policies of HNS like the Services and their endpoints.
+type proxier struct {
+	machine            *windows.Machine
+	client             kubernetes.Interface
+	network, sourceVIP string
+	// tell writes to the log.
+	tell func(format string, args ...any) int
+	// synced is when the rules were set last, in seconds.
+	synced atomic.Int64
+}
+
 func proxy(ctx context.Context, m *windows.Machine, client kubernetes.Interface, network string) error {
-	factory := informers.NewSharedInformerFactory(client, 0)
+	return (&proxier{machine: m, client: client, network: network}).run(ctx)
+}
+
+// run keeps the rules once all informers have synced.
+func (p *proxier) run(ctx context.Context) error {
+	factory := informers.NewSharedInformerFactory(p.client, 0)
 	services, slicesOf := factory.Core().V1().Services(), factory.Discovery().V1().EndpointSlices()
 	cidrs := factory.Networking().V1().ServiceCIDRs().Informer()
 	synced := []cache.InformerSynced{services.Informer().HasSynced, slicesOf.Informer().HasSynced, cidrs.HasSynced}
 	factory.StartWithContext(ctx)
 	defer factory.Shutdown()
-	err := until(ctx, m, func() (bool, error) {
+	err := until(ctx, p.machine, func() (bool, error) {
 		return !slices.ContainsFunc(synced, func(has cache.InformerSynced) bool { return !has() }), nil
 	})
 	var written map[string][]string
 	for err == nil {
 		wanted, failed := endpoints(services.Lister().List, slicesOf.Lister().List)
-		if err = failed; err == nil && !maps.EqualFunc(written, wanted, slices.Equal) {
-			written, err = wanted, write(m, network, wanted)
+		same := p.synced.Load() > 0 && maps.EqualFunc(written, wanted, slices.Equal)
+		if err = failed; err == nil && !same && p.hasSourceVIP() {
+			written, err = wanted, write(p.machine, p.network, wanted)
+			p.synced.Store(p.machine.Clock.Now().Unix())
 		}
 		if err == nil {
-			err = m.Clock.Sleep(ctx, time.Second)
+			err = p.machine.Clock.Sleep(ctx, time.Second)
 		}
 	}
 	return err
+}
+
+// hasSourceVIP makes the endpoint of the source VIP in a VXLAN, unless one of its network has the address. Without it kube-proxy
+// sets no rules, and tries again (proxier.go, syncProxyRules).
+func (p *proxier) hasSourceVIP() bool {
+	if p.sourceVIP == "" {
+		return true
+	}
+	all, err := p.machine.HNSCall("GET", "/endpoints", "")
+	isIt := func(e map[string]any) bool { return e["IPAddress"] == p.sourceVIP && e["VirtualNetwork"] == p.network }
+	if err == nil && !slices.ContainsFunc(all, isIt) {
+		err = makeEndpoint(p.machine, "", map[string]any{"IPAddress": p.sourceVIP, "VirtualNetwork": p.network})
+	}
+	if err != nil {
+		p.tell("E0101 Source Vip endpoint creation failed: %v", err)
+	}
+	return err == nil
+}
+
+// metrics are the page of kube-proxy, as far as plans read it: the time is there once the rules were set.
+func (p *proxier) metrics() string {
+	const name = "kubeproxy_sync_proxy_rules_last_timestamp_seconds"
+	page := "# HELP " + name + " [ALPHA] The last time proxy rules were successfully synced\n# TYPE " + name + " gauge\n"
+	if at := p.synced.Load(); at > 0 {
+		page += fmt.Sprintf("%s{ip_family=\"IPv4\"} %.9e\n", name, float64(at))
+	}
+	return page
 }
 
 // endpoints are the ready ones of each Service's address.
