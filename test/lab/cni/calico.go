@@ -45,8 +45,8 @@ func installCalico(ctx context.Context, c *Container, _ func()) error {
 	if err != nil {
 		return err
 	}
-	text := strings.NewReplacer("__KUBERNETES_NODE_NAME__", c.Env["KUBERNETES_NODE_NAME"], "__NODENAME_FILE__", "c:/var/lib/calico/nodename",
-		`"__DSR_SUPPORT__"`, "true").Replace(c.Env["CNI_NETWORK_CONFIG"])
+	text := strings.NewReplacer("__KUBERNETES_NODE_NAME__", c.Env["KUBERNETES_NODE_NAME"],
+		"__NODENAME_FILE__", "c:/var/lib/calico/nodename", `"__DSR_SUPPORT__"`, "true").Replace(c.Env["CNI_NETWORK_CONFIG"])
 	m := c.Machine
 	return errors.Join(
 		m.Put(c.Mounts[programs].Host+`\calico.exe`, []byte("calico")),
@@ -106,8 +106,8 @@ func calicoInitialized(m *windows.Machine) (bool, error) {
 	return string(stored) == strconv.Itoa(m.Boots()), err
 }
 
-// calicoCleanup is what node-service.ps1 does first, once after each start of Windows: all networks go but those of nat, also those
-// in which pods are.
+// calicoCleanup is what node-service.ps1 does first, once after each start of Windows: all networks go but those of nat, also
+// those in which pods are.
 func calicoCleanup(m *windows.Machine) error {
 	if initialized, err := calicoInitialized(m); initialized || err != nil {
 		return err
@@ -115,8 +115,8 @@ func calicoCleanup(m *windows.Machine) error {
 	return removeNetworks(m)
 }
 
-// calicoExternal is the part of node-service.ps1 that makes the vSwitch: only a VXLAN names its adapter to HNS, if it is told one.
-// For BGP it restarts RemoteAccess.
+// calicoExternal is the part of node-service.ps1 that makes the vSwitch: only a VXLAN names its adapter to HNS, if it is told
+// one. For BGP it restarts RemoteAccess.
 func calicoExternal(m *windows.Machine, backend, adapter string) error {
 	kind := map[string]string{"vxlan": "Overlay", "windows-bgp": "L2Bridge"}[backend]
 	if kind == "" {
