@@ -177,6 +177,7 @@ func (g *ground) command(argv []plan.Value) {
 // ofSystem32 are the programs that plans run by their names.
 var ofSystem32 = []string{
 	"sc.exe", "route.exe", "certutil.exe", "cmd.exe", "w32tm.exe", "curl.exe", "netsh.exe", "tzutil.exe",
+	"findstr.exe",
 }
 
 // pathInText is a path somewhere in an argument.

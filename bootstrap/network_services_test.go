@@ -71,22 +71,24 @@ func started(p *plan.Plan) []string {
 // The background waits for what kube-proxy needs before it writes and starts: with Calico's VXLAN that is an endpoint, too.
 func TestKubeProxyWaits(t *testing.T) {
 	const copied, written, running = "run kube-proxy-kubeconfig", "file kube-proxy-configuration", "serviceState kube-proxy-running"
+	const rules = "fact kube-proxy-rules"
 	for name, test := range map[string]struct {
 		change change
 		want   []string
 	}{
 		"azure-vnet": {
-			inNetwork("L2Bridge", "AzureCNI", onAzure, vnet), []string{"hnsNetwork azure", copied, written, running},
+			inNetwork("L2Bridge", "AzureCNI", onAzure, vnet), []string{"hnsNetwork azure", copied, written, running, rules},
 		},
 		"Calico": {
 			inNetwork("Overlay", "Calico", withKubeProxy),
-			[]string{"hnsNetwork Calico", "hnsEndpoint Calico_ep", copied, written, running},
+			[]string{"hnsNetwork Calico", "hnsEndpoint Calico_ep", copied, written, running, rules},
 		},
 		"Flannel": {
 			inNetwork("Overlay", "Flannel", withVNI(5000)),
 			[]string{
-				"run flanneld-kubeconfig", "serviceState flanneld-running", "waitFor flannel-subnet", "fact pod-cidr", "file source-vip",
-				"file cni-configuration", "hnsNetwork flannel.5000", copied, written, running,
+				"run flanneld-kubeconfig", "serviceState flanneld-running", "waitFor flannel-subnet",
+				"fact flannel-own-subnet", "file source-vip",
+				"file cni-configuration", "hnsNetwork flannel.5000", copied, written, running, rules,
 			},
 		},
 		"Flannel behind addresses of pools": {
@@ -100,7 +102,7 @@ func TestKubeProxyWaits(t *testing.T) {
 			inNetwork("L2Bridge", "Flannel", spec(`network: {kubeProxy: {run: None}, flannel: {run: External}}`)),
 			[]string{
 				"waitFor flannel-subnet", "waitFor cni-program-flannel", "waitFor cni-program-win-bridge",
-				"waitFor cni-program-host-local", "fact pod-cidr", "file daemon-address", "file cni-configuration",
+				"waitFor cni-program-host-local", "fact flannel-own-subnet", "file daemon-address", "file cni-configuration",
 			},
 		},
 	} {

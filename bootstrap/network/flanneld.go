@@ -121,5 +121,19 @@ func (net *Network) behindFlannel() []plan.Step {
 	if !net.flanneld {
 		steps = append(steps, net.awaitPrograms("the pods that run flanneld must bring it", 600)...)
 	}
-	return slices.Concat(steps, net.podCIDR(), net.files())
+	return slices.Concat(steps, net.ownSubnet(), net.files())
+}
+
+// ownSubnet: with the subnet of another node, pods would get addresses that nobody routes to this one, beside the reservations.
+func (net *Network) ownSubnet() []plan.Step {
+	if !net.needsPodCIDR() {
+		return nil
+	}
+	return []plan.Step{&plan.Fact{
+		Common: plan.Common{Name: "flannel-own-subnet", Reason: step.ReasonNetworkNotReady},
+		Argv: slices.Concat(plan.Texts("findstr.exe", "/b", "/l"),
+			[]plan.Value{plan.Parts(plan.Text("/c:FLANNEL_SUBNET="), plan.FromFact(factPodPrefix), plan.Text("."))}, plan.Texts(subnetFile)),
+		Match: `FLANNEL_SUBNET=(\S+)`, Set: "flannelSubnet",
+		Say: plan.Say(subnetFile+" is of another node: its subnet is not in the pod CIDR ", factPodPrefix, ".0/24"),
+	}}
 }

@@ -3,6 +3,7 @@ package network
 import (
 	"fmt"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
@@ -15,9 +16,13 @@ const (
 	proxyKubeconfig = step.KubeProxyFolder + `\kubeconfig.conf`
 	factProxy       = "kubeProxyVersion"
 	factSourceVIP   = "sourceVIP"
+	proxyMetrics    = "127.0.0.1:10249"
 )
 
-// kubeProxy makes the service. It depends on the kubelet, so that Windows stops it first.
+// kubeProxy makes the service. It depends on the kubelet: whoever starts it starts the kubelet first, and whoever stops the kubelet
+// by Windows' services, as the plan does, stops it first. A shutdown of Windows asks for no dependencies. A kubelet that ends its
+// pods then has asked to be told earlier than others; kube-proxy has not (kubernetes v1.36.3, pkg/windows/service), and stays up
+// for them.
 func (net *Network) kubeProxy() []plan.Step {
 	if !net.proxied {
 		return nil
@@ -59,7 +64,11 @@ func (net *Network) startProxy() []plan.Step {
 	if !net.proxied {
 		return nil
 	}
-	steps := []plan.Step{net.awaitNetwork("kube-proxy-network", net.podNetwork)}
+	network := net.awaitNetwork("kube-proxy-network", net.podNetwork)
+	if net.cni == bootstrapv1.CNIAzure {
+		network.TimeoutSeconds = aWeek // azure-vnet makes it for the first pod, and a node without pods is well
+	}
+	steps := []plan.Step{network}
 	if net.sourceVIP == vipOfCNI {
 		steps = append(steps, &plan.HNSEndpoint{
 			Common:   plan.Common{Name: "kube-proxy-endpoint", Reason: step.ReasonNetworkNotReady, TimeoutSeconds: 120},
@@ -70,8 +79,24 @@ func (net *Network) startProxy() []plan.Step {
 		copyOfKubeconfig("kube-proxy-kubeconfig", proxyKubeconfig),
 		nodeFile("kube-proxy-configuration", plan.Text(step.KubeProxyFile), net.proxyText),
 		serviceState(proxyService, plan.ServiceRunning),
+		proxyRules(),
 	)
 }
+
+// proxyRules asks whether kube-proxy has set the rules of Services: a service that runs may end again and again, may not be let in
+// by the API server, or may find no source VIP. It tells the time of its last success alone (kubernetes v1.33.13 to v1.37.2,
+// pkg/proxy/winkernel/proxier.go); its /healthz is well until a minute has passed.
+func proxyRules() plan.Step {
+	return &plan.Fact{
+		Common: plan.Common{Name: "kube-proxy-rules", Reason: step.ReasonNodeServiceFailed, TimeoutSeconds: 30},
+		Argv:   plan.Texts("curl.exe", "--silent", "--noproxy", "*", "http://"+proxyMetrics+"/metrics"),
+		Match:  `kubeproxy_sync_proxy_rules_last_timestamp_seconds\S* [1-9]`, Set: "kubeProxyRules",
+		Say: plan.Text("kube-proxy has not set the rules of Services; the end of " + step.KubeProxyLogs + `\kube-proxy.log says why`),
+	}
+}
+
+// aWeek is the longest that a plan knows.
+const aWeek = 7 * 24 * 3600
 
 // proxyConfig is a KubeProxyConfiguration. It names the Node because kube-proxy removes the endpoints of a node that
 // it does not find.
@@ -93,7 +118,7 @@ func (net *Network) proxyConfig() plan.Tree {
 		"clientConnection":   map[string]any{"kubeconfig": proxyKubeconfig},
 		"hostnameOverride":   net.nodeName,
 		"healthzBindAddress": "0.0.0.0:" + proxyHealthPort,
-		"metricsBindAddress": "127.0.0.1:10249",
+		"metricsBindAddress": proxyMetrics,
 		"winkernel":          winkernel,
 	}
 	if len(net.pods) > 0 { // with AzureCNI and Calico they may not be known, of which kube-proxy only complains

@@ -120,6 +120,8 @@
 //
 // What others bring when they like, such as the network of a CNI, is waited for in background, behind the last report of the
 // bootstrap and of everyBoot, whatever became of that. Its steps run one behind the other. One that fails is tried again after
-// 30 s, without end: no deadline applies, nothing is reported, no failure has a consequence, and what it does is not kept: the
-// next start begins with the first step. A plan with background has everyBoot.
+// 30 s, without end: no deadline applies, and what it does is not kept: the next start begins with the first step. A step that
+// fails when it was begun five minutes ago or more is told once: the report is sent again, and its "boot" is Failed, with reason
+// and message of that failure, behind those of everyBoot if that has failed. When the step is done, the report is sent with the
+// "boot" of before, which is Succeeded where there was none. A plan with background has everyBoot.
 package plan

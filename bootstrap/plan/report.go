@@ -59,7 +59,7 @@ type Report struct {
 	Facts ReportFacts `json:"facts"`
 	// At is the node's clock: 20060102T150405Z.
 	At string `json:"at"`
-	// Boot is the result of what runs at every boot.
+	// Boot is the result of what runs at every boot, and a failure of what runs in the background.
 	Boot *ReportBoot `json:"boot,omitempty"`
 }
 
@@ -85,9 +85,9 @@ type ReportFacts struct {
 	Updated string `json:"updated"`
 }
 
-// ReportBoot is the result of the last everyBoot.
+// ReportBoot is the result of the last start: of everyBoot and of what has failed for long in the background.
 type ReportBoot struct {
-	// State of everyBoot, which is never rebooting.
+	// State of the start, which is never rebooting.
 	State State `json:"state"`
 	// Reason of a failure.
 	Reason string `json:"reason"`

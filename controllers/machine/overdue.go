@@ -127,8 +127,8 @@ func cniCondition(f *facts) *metav1.Condition {
 	health, due := nodeHealthOf(f), cniDue(f)
 	switch {
 	case !due.IsZero() && !f.now.Before(due):
-		c.Message = fmt.Sprintf("Node %s has had no CNI for %s: its kubelet says that the network plug-in is not ready. Looked for: %s",
-			nodeName(f), brief(cniLimit), lookedFor(f))
+		c.Message = fmt.Sprintf("Node %s has had no CNI for %s: its kubelet says that the network plug-in is not ready. %sLooked for: %s",
+			nodeName(f), brief(cniLimit), ownCause(f), lookedFor(f))
 		return &c
 	case health == nil, health.Status == metav1.ConditionUnknown, lacksCNI(health), nodeDeleted(f),
 		conditions.Get(f.windows, c.Type) == nil:
@@ -136,6 +136,15 @@ func cniCondition(f *facts) *metav1.Condition {
 	}
 	c.Status, c.Reason = metav1.ConditionTrue, infrav1.CNIReadyReason
 	return &c
+}
+
+// ownCause is what the node itself has failed with since its last start, which may be why.
+func ownCause(f *facts) string {
+	boot := f.windows.Status.LastBoot
+	if boot == nil || boot.State != string(plan.StateFailed) {
+		return ""
+	}
+	return fmt.Sprintf("The node says: %s (%s). ", quote(boot.Message), boot.Reason)
 }
 
 func lookedFor(f *facts) string {

@@ -160,7 +160,7 @@ func (m mode) wanted(machine *infrav1.WindowsMachine, node *corev1.Node) []strin
 	}
 	switch {
 	case m.vip:
-		lines = append(lines, "kube-proxy has "+podPrefix(node)+".254")
+		lines = append(lines, "kube-proxy has "+podPrefix(node)+".254", "endpoint "+podPrefix(node)+".254")
 	case slices.Contains(m.endpoints, "VIPEndpoint"):
 		lines = append(lines, "kube-proxy has VIPEndpoint")
 	}
@@ -208,6 +208,9 @@ func hnsLines(state *windows.State) []string {
 		case "networks":
 			lines = append(lines, fmt.Sprintf("network %v of %v", item["Name"], item["Type"]))
 		case "endpoints":
+			if item["Name"] == "" { // kube-proxy gives its own none
+				item["Name"] = item["IPAddress"]
+			}
 			lines = append(lines, fmt.Sprintf("endpoint %v", item["Name"]))
 		}
 	}

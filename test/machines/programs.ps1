@@ -24,7 +24,8 @@ function Get-Answer([string[]]$Argv) {
         'w32tm.exe' { @{ exit = $(if (Test-ServiceRuns 'w32time') { 0 } else { 1 }); out = 'The service has (not) been started.' } }
         'netsh.exe' { Get-NetshAnswer ($tail -join ' ') }
         'route.exe' { @{ out = Get-RouteTable } }
-        'curl.exe' { @{ out = "Content-Length: 1`r`nLast-Modified: $($World.node.updated)`r`n" } }
+        'curl.exe' { Get-CurlAnswer $tail[-1] }
+        'findstr.exe' { Get-FindstrAnswer $tail }
         'cmd.exe' { Get-CmdAnswer ($tail | Select-Object -Skip 2) }
         'powershell.exe' { Get-ScriptAnswer $tail }
         'wevtutil.exe' { @{ out = "Event[0]`n  Log Name: $($tail[1])`n$($World['spill'])" } }
@@ -111,6 +112,19 @@ function Get-CtrAnswer([string[]]$Tail) {
     if ($Tail -contains 'pull') { return @{ out = "done: $image"; do = $pull; with = $image } }
     $line = if ($image -in @($World.node.images)) { "$image`tapplication/vnd.oci.image.index.v1+json`tsha256:0123`n" }
     @{ out = "REF`tTYPE`tDIGEST`tSIZE`tPLATFORMS`tLABELS`t`n$line" }
+}
+
+# curl tells when the kernel was written, and what kube-proxy says of itself.
+function Get-CurlAnswer([string]$Url) {
+    if ($Url -like 'file:*') { return @{ out = "Content-Length: 1`r`nLast-Modified: $($World.node.updated)`r`n" } }
+    if (-not (Test-ServiceRuns 'kube-proxy')) { return @{ exit = 7 } }
+    @{ out = "kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family=`"IPv4`"} 1.767225602e+09`n" }
+}
+
+function Get-FindstrAnswer([string[]]$Tail) {
+    if (-not (Test-NodeFile $Tail[-1])) { return @{ exit = 1; err = "FINDSTR: Cannot open $($Tail[-1])" } }
+    $lines = @([IO.File]::ReadAllLines((ConvertTo-RealPath $Tail[-1])) | Where-Object { $_.StartsWith($Tail[2].Substring(3)) })
+    @{ exit = $(if ($lines) { 0 } else { 1 }); out = ($lines -join "`n") }
 }
 
 function Get-KubectlAnswer([string[]]$Tail) {

@@ -140,7 +140,6 @@ function Test-MayThrow($Vector, $Report, [string]$Command) {
     if ($Command -eq 'Remove-NetIPAddress') {
         return @($Vector['world']['addresses'] | Where-Object { $_['origin'] -eq 'Dhcp' }).Count -gt 0
     }
-    if ($Vector['name'] -like 'background-*') { return $true } # nothing tells of what is tried again without end
     # In these, programs are channels alone.
     $Command -eq 'Invoke-Program' -and $Vector['name'] -match 'report-(guestinfo|replace)'
 }

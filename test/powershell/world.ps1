@@ -123,6 +123,7 @@ function Invoke-WorldOnce($World, [string]$Root, [string]$Sentinel, [scriptblock
     . "$NodePlan/steps.ps1"
     . "$PSScriptRoot/stubs.ps1"
     if ($More) { . $More }
+    $World['behind'] = 0
     foreach ($name in Get-StubVariable) {
         [Environment]::SetEnvironmentVariable($name, (@($World['registry'][$EnvironmentKey][$name]) -join ' '))
     }

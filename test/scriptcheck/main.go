@@ -17,7 +17,7 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "719d55638244cd8afd75ac55e1c39685fd6fa7b7fd72d7df30e58e762d34f6b9",
+	"the packed agent":                 "d34ddac10460be859957362a8ff76f5752ae4c80e33e022c6e44225c6f43f68a",
 	"bootstrap/scripts/loader.ps1":     "85f79d72766734c9b3291bf54ead0ed652a6caed7f4594d807232836bf214b00",
 	"bootstrap/windows/datadrive.ps1":  "922f77fe788fff42619ee523b39c64e267505d9fae8bbb31594ee90d903146b7",
 	"bootstrap/windows/gmsaplugin.ps1": "4e5b70ca8743f6701e56991fc745d978860224d98fcbcec92c48374120c56c25",

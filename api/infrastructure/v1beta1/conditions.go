@@ -21,8 +21,9 @@ const (
 	// joined.
 	BootstrapSucceededCondition = "BootstrapSucceeded"
 
-	// LastBootSucceededCondition says how the node's last start after its bootstrap went. It does not affect Ready, because
-	// Cluster API watches the Node itself. It appears with the guest's first report of such a start.
+	// LastBootSucceededCondition says how the node's last start went, and whether what the node does in the background after it,
+	// such as the start of kube-proxy, has failed for long. It does not affect Ready, because Cluster API watches the Node itself.
+	// It appears with the guest's first report of such a start or failure.
 	LastBootSucceededCondition = "LastBootSucceeded"
 
 	// CloudReachableCondition says whether the cloud answers for the machine's account. A running machine stays Ready when
@@ -237,10 +238,10 @@ const (
 	// LastBootRunningReason: the node has started again and runs the steps of every start.
 	LastBootRunningReason = "LastBootRunning"
 
-	// LastBootSucceededReason: the steps of the node's last start succeeded.
+	// LastBootSucceededReason: the steps of the node's last start succeeded, and no later one has failed for long.
 	LastBootSucceededReason = "LastBootSucceeded"
 
-	// LastBootFailedReason: the steps of the node's last start failed without a documented reason.
+	// LastBootFailedReason: the steps of the node's last start, or those behind it, failed without a documented reason.
 	LastBootFailedReason = "LastBootFailed"
 
 	// NotStalledReason: the machine can continue without a change by a user.

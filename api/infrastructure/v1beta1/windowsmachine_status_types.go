@@ -143,10 +143,12 @@ type WindowsMachineStatus struct {
 	// +optional
 	LastGuestTime metav1.Time `json:"lastGuestTime,omitempty,omitzero"`
 
-	// lastBoot is how the node's last start after its bootstrap went. At every
-	// start it runs some steps, such as the removal of stale pod networks. The
-	// condition LastBootSucceeded tells it in a sentence. It is left out until the
-	// first such start.
+	// lastBoot is how the node's last start went. At every start after its
+	// bootstrap it runs some steps, such as the removal of stale pod networks, and
+	// after each it waits in the background for what the CNI brings: what fails
+	// there for five minutes or more is a failure until it is done. The condition
+	// LastBootSucceeded tells it in a sentence. It is left out until there is
+	// something of this to tell.
 	//
 	// +optional
 	LastBoot *BootResult `json:"lastBoot,omitempty"`

@@ -93,7 +93,7 @@ func (s *stage) startWith(address string) {
 			}
 		}
 	}))
-	expect.OK(s.t, s.Machine.Boot())
+	s.bootAgain()
 	s.Effects = nil
 	s.start()
 	if report := s.end(); report.Boot == nil || report.Boot.State != plan.StateSucceeded || len(report.Warnings) > 0 {

@@ -154,9 +154,11 @@ func (r *run) everyBoot(ctx context.Context) error {
 		r.state = own
 		return nil
 	}
-	r.boot.State = plan.StateSucceeded
-	if err != nil {
-		r.describeBoot(asFailure(err))
+	if err == nil {
+		r.boot.State = plan.StateSucceeded
+	} else {
+		r.boot = r.bootFailure(r.state.StepName, asFailure(err))
+		r.state.Boot = r.boot
 		r.always(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -208,14 +210,16 @@ func (r *run) always(ctx context.Context) {
 	}
 }
 
-func (r *run) describeBoot(problem *failure) {
-	message := problem.message
-	if r.state.StepName != "" {
-		message = r.state.StepName + ": " + message
+// bootFailure is what a start of the machine has failed with: everyBoot comes first, the background behind it.
+func (r *run) bootFailure(name string, problem *failure) *plan.ReportBoot {
+	reason, message := cmp.Or(problem.reason, "InternalError"), problem.message
+	if name != "" {
+		message = name + ": " + message
 	}
-	r.boot.State = plan.StateFailed
-	r.boot.Reason = cmp.Or(problem.reason, "InternalError")
-	r.boot.Message = r.protect(message, 1000)
+	if r.boot.Reason != "" {
+		reason, message = r.boot.Reason, r.boot.Message+"; "+message
+	}
+	return &plan.ReportBoot{State: plan.StateFailed, Reason: reason, Message: r.protect(message, 1000), At: r.stamp()}
 }
 
 func (r *run) finishEveryBoot(ctx context.Context) error {

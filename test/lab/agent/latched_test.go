@@ -30,7 +30,9 @@ func TestLeaseComesLate(t *testing.T) {
 			v.World.Adapters = v.World.Adapters[:1]
 			lease := worldAddress{Index: 9, Address: "10.0.0.5/24", Origin: "Dhcp", After: 30}
 			v.World.Addresses = []worldAddress{madeUpAddress, lease}
-			s := lived(t, v)
+			s := newStage(t, v)
+			s.cniComes(v.Plan)
+			s.live()
 			s.mustSucceed()
 			s.mustReachItself("10.0.0.5")
 			s.loseVSwitch()

@@ -74,9 +74,18 @@ func networkWorld(golden []byte) *vector {
 			{Argv: []string{`C:\Program Files\VMware\VMware Tools\VMwareToolboxCmd.exe`}},
 			{Argv: []string{`C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe`}},
 			{Argv: []string{`C:\k\kube-proxy.exe`, "--version"}, Out: "Kubernetes v1.36.3"},
+			rulesAreSet(),
 			copied(`C:\k\config`), copied(`C:\etc\kube-proxy\kubeconfig.conf`), copied(`C:\etc\kube-flannel\kubeconfig.conf`),
 		}...),
 	}}
+}
+
+// rulesAreSet is what kube-proxy says of itself once it has set the rules of Services.
+func rulesAreSet() *command {
+	return &command{
+		Argv: []string{"curl.exe", "--silent", "--noproxy", "*", "http://127.0.0.1:10249/metrics"},
+		Out:  "kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family=\"IPv4\"} 1.767225602e+09\n",
+	}
 }
 
 // copied is the kubelet's login in another folder.
@@ -147,7 +156,7 @@ func (s *stage) cniComes(golden []byte) {
 	s.Machine.Intercept = func(call *windows.Call) windows.Program {
 		line := strings.Join(call.Argv, " ")
 		if line == startFlanneld {
-			s.put(`C:\run\flannel\subnet.env`, "new")
+			s.writeSubnet()
 		}
 		if strings.HasPrefix(line, kubeadmPath+" join") || line == "sc.exe start kubelet" {
 			expect.OK(s.t, s.Machine.Setup(func(state *windows.State) {
@@ -155,7 +164,7 @@ func (s *stage) cniComes(golden []byte) {
 					if !missing || slices.ContainsFunc(state.HNS, func(item map[string]any) bool { return item["Name"] == name }) {
 						continue
 					}
-					state.HNS = append(state.HNS, network("awaited-"+name, name, "10.0.0.5"))
+					state.HNS = append(state.HNS, network("awaited-"+name, name, s.Machine.ManagementIP))
 				}
 			}))
 		}

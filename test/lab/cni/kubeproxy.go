@@ -23,6 +23,8 @@ type kubeProxy struct {
 	ClientConnection struct{ Kubeconfig string }
 	Winkernel        struct{ NetworkName, SourceVip string }
 
+	MetricsBindAddress string
+
 	call *windows.Call
 }
 
@@ -115,7 +117,13 @@ func (p *kubeProxy) run(ctx context.Context, connect Connect) error {
 		}
 	}
 	defer p.serveHealth()()
-	return proxy(ctx, m, client, network)
+	rules := &proxier{machine: m, client: client, network: network, tell: p.call.Fail}
+	if isOverlay {
+		rules.sourceVIP = p.Winkernel.SourceVip
+	}
+	stop := m.ServePage("http://"+cmp.Or(p.MetricsBindAddress, "127.0.0.1:10249")+"/metrics", rules.metrics)
+	defer stop()
+	return rules.run(ctx)
 }
 
 // healthPort is where kube-proxy answers questions for its health: as a pipe's, one program at a time can have its name.

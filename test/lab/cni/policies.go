@@ -3,10 +3,12 @@ package cni
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,8 +23,13 @@ import (
 
 // proxier is kube-proxy at work. It believes that the policies which it has made are there, whatever others do with them.
 type proxier struct {
-	machine *windows.Machine
-	network string
+	machine            *windows.Machine
+	client             kubernetes.Interface
+	network, sourceVIP string
+	// tell writes to the log.
+	tell func(format string, args ...any) int
+	// synced is when the rules were set last, in seconds.
+	synced atomic.Int64
 	// id is that of the network in HNS for which made are the policies, by the Service's address.
 	id   string
 	made map[string]policy
@@ -37,28 +44,60 @@ type policy struct {
 // providerMark is between a pod's address and that of the node to which a VXLAN sends its packets.
 const providerMark = "@"
 
-// proxy keeps the policies of HNS like the Services and their endpoints, once all informers have synced.
 func proxy(ctx context.Context, m *windows.Machine, client kubernetes.Interface, network string) error {
-	factory := informers.NewSharedInformerFactory(client, 0)
+	return (&proxier{machine: m, client: client, network: network}).run(ctx)
+}
+
+// run keeps the policies of HNS like the Services and their endpoints, once all informers have synced.
+func (p *proxier) run(ctx context.Context) error {
+	factory := informers.NewSharedInformerFactory(p.client, 0)
 	services, parts := factory.Core().V1().Services(), factory.Discovery().V1().EndpointSlices()
 	cidrs := factory.Networking().V1().ServiceCIDRs().Informer()
 	synced := []cache.InformerSynced{services.Informer().HasSynced, parts.Informer().HasSynced, cidrs.HasSynced}
 	factory.StartWithContext(ctx)
 	defer factory.Shutdown()
-	err := until(ctx, m, func() (bool, error) {
+	err := until(ctx, p.machine, func() (bool, error) {
 		return !slices.ContainsFunc(synced, func(has cache.InformerSynced) bool { return !has() }), nil
 	})
-	p := &proxier{machine: m, network: network}
 	for err == nil {
 		wanted, failed := readyPods(services.Lister().List, parts.Lister().List)
-		if err = failed; err == nil {
-			err = p.sync(wanted)
+		if err = failed; err == nil && p.hasSourceVIP() {
+			if err = p.sync(wanted); err == nil && p.id != "" {
+				p.synced.Store(p.machine.Clock.Now().Unix())
+			}
 		}
 		if err == nil {
-			err = m.Clock.Sleep(ctx, time.Second)
+			err = p.machine.Clock.Sleep(ctx, time.Second)
 		}
 	}
 	return err
+}
+
+// hasSourceVIP makes the endpoint of the source VIP in a VXLAN, unless one of its network has the address. Without it kube-proxy
+// sets no rules, and tries again (proxier.go, syncProxyRules).
+func (p *proxier) hasSourceVIP() bool {
+	if p.sourceVIP == "" {
+		return true
+	}
+	all, err := list(p.machine, endpoints)
+	isIt := func(e item) bool { return e.text("IPAddress") == p.sourceVIP && e.text("VirtualNetwork") == p.network }
+	if err == nil && !slices.ContainsFunc(all, isIt) {
+		_, err = makeEndpoint(p.machine, "", p.network, map[string]any{"IPAddress": p.sourceVIP})
+	}
+	if err != nil {
+		p.tell("E0101 Source Vip endpoint creation failed: %v", err)
+	}
+	return err == nil
+}
+
+// metrics are the page of kube-proxy, as far as plans read it: the time is there once the rules were set.
+func (p *proxier) metrics() string {
+	const name = "kubeproxy_sync_proxy_rules_last_timestamp_seconds"
+	page := "# HELP " + name + " [ALPHA] The last time proxy rules were successfully synced\n# TYPE " + name + " gauge\n"
+	if at := p.synced.Load(); at > 0 {
+		page += fmt.Sprintf("%s{ip_family=\"IPv4\"} %.9e\n", name, float64(at))
+	}
+	return page
 }
 
 // readyPods are those of each Service's address.

@@ -2,10 +2,12 @@ package cni
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 const (
@@ -74,6 +77,53 @@ func TestRefused(t *testing.T) {
 				t.Errorf("it ends with %d: %s, want %q", code, told.String(), test.want)
 			}
 		})
+	}
+}
+
+// kube-proxy sets no rules while HNS does not give it its source VIP, and says in its metrics when it has.
+func TestSourceVIPIsTaken(t *testing.T) {
+	t.Parallel()
+	for gateway, want := range map[string]bool{"10.244.3.254": false, "10.244.3.1": true} {
+		m := expect.Got(windows.New(t.TempDir()))(t)
+		m.Clock = windows.NewFastClock(100)
+		expect.OK(t, m.Setup(func(s *windows.State) {
+			s.HNS = []map[string]any{{
+				"kind": "networks", "ID": "1", "Name": "vxlan0", "Type": "Overlay",
+				"Subnets": []any{map[string]any{"AddressPrefix": "10.244.3.0/24", "GatewayAddress": gateway}},
+			}}
+		}))
+		expect.OK(t, m.Put(kubeconfig, []byte("there")))
+		expect.OK(t, m.Put(`C:\config.conf`, []byte(`{"hostnameOverride": "win-1", "clientConnection": `+
+			`{"kubeconfig": "C:\\kubeconfig.conf"}, "winkernel": {"networkName": "vxlan0", "sourceVip": "10.244.3.254"}}`)))
+		ctx, cancel := context.WithCancel(t.Context())
+		said := make(chan string, 1)
+		go func() {
+			var told bytes.Buffer
+			call := &windows.Call{
+				Machine: m, Argv: []string{"kube-proxy.exe", `--config=C:\config.conf`}, Stdout: &told, Stderr: &told,
+			}
+			KubeProxy("v1.36.3", cluster(m))(ctx, call)
+			said <- told.String()
+		}()
+		page := ""
+		limited, end := context.WithTimeout(t.Context(), wait.Patience)
+		defer end()
+		expect.OK(t, wait.Poll(limited, func(ctx context.Context) error {
+			result, err := m.Run(ctx, windows.Command{
+				Argv:  []string{"curl.exe", "--silent", "--noproxy", "*", "http://127.0.0.1:10249/metrics"},
+				Limit: time.Minute,
+			})
+			if page = result.Stdout; page == "" || want && !strings.Contains(page, "} 1") {
+				return errors.Join(err, errors.New("not yet"))
+			}
+			return nil
+		}))
+		expect.OK(t, m.Clock.Sleep(t.Context(), 10*time.Second))
+		cancel()
+		told := <-said
+		if has := strings.Contains(page, "} 1"); has != want || strings.Contains(told, "Source Vip endpoint creation failed") == want {
+			t.Errorf("gateway %s: %s\n%s", gateway, page, told)
+		}
 	}
 }
 

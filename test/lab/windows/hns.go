@@ -3,6 +3,7 @@ package windows
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,9 @@ func (m *Machine) post(kind, id, body string) string {
 			return code
 		}
 	}
+	if kind == "endpoints" && m.reserved(item) {
+		return "0x803b002f" // HCN_E_ADDR_INVALID_OR_RESERVED
+	}
 	m.state.NextID++
 	item["ID"], item["kind"] = "id-"+strconv.Itoa(m.state.NextID), kind
 	if kind == "endpoints" && item["IPAddress"] == nil {
@@ -62,6 +66,23 @@ func (m *Machine) post(kind, id, body string) string {
 	}
 	m.state.HNS = append(m.state.HNS, item)
 	return ""
+}
+
+// reserved tells that an endpoint asks for an address that its network does not give: the gateway's, or one of no subnet.
+func (m *Machine) reserved(endpoint map[string]any) bool {
+	address, err := netip.ParseAddr(fmt.Sprint(endpoint["IPAddress"]))
+	at := slices.IndexFunc(m.state.HNS, func(item map[string]any) bool {
+		return item["kind"] == "networks" && item["Name"] == endpoint["VirtualNetwork"]
+	})
+	if err != nil || at < 0 {
+		return false
+	}
+	subnets, _ := m.state.HNS[at]["Subnets"].([]any)
+	return len(subnets) > 0 && !slices.ContainsFunc(subnets, func(one any) bool {
+		subnet, _ := one.(map[string]any)
+		prefix, err := netip.ParsePrefix(fmt.Sprint(subnet["AddressPrefix"]))
+		return err == nil && prefix.Contains(address) && subnet["GatewayAddress"] != address.String()
+	})
 }
 
 // hostEndpoint is the interface of all endpoints that the host is attached to.

@@ -116,6 +116,7 @@ type volatile struct {
 	reboot     chan struct{}
 	rebooting  bool
 	pipes      map[string]bool
+	pages      map[string]func() string
 	running    map[string]context.CancelFunc
 }
 
@@ -254,7 +255,10 @@ func (m *Machine) tell(format string, args ...any) {
 }
 
 func newVolatile() volatile {
-	return volatile{reboot: make(chan struct{}), pipes: map[string]bool{}, running: map[string]context.CancelFunc{}}
+	return volatile{
+		reboot: make(chan struct{}), pipes: map[string]bool{}, pages: map[string]func() string{},
+		running: map[string]context.CancelFunc{},
+	}
 }
 
 func (s *State) fill() {

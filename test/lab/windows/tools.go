@@ -15,7 +15,7 @@ func (m *Machine) installTools() {
 	for name, program := range map[string]Program{
 		"sc.exe": scTool, "netsh.exe": netshTool, "tzutil.exe": tzutilTool, "w32tm.exe": w32tmTool,
 		"shutdown.exe": shutdownTool, "wevtutil.exe": wevtutilTool, "cmd.exe": cmdTool,
-		"certutil.exe": certutilTool, "curl.exe": curlTool,
+		"certutil.exe": certutilTool, "curl.exe": curlTool, "findstr.exe": findstrTool,
 		"net.exe": netTool, "route.exe": routeTool,
 	} {
 		m.programs[name] = program

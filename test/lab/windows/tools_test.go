@@ -128,6 +128,23 @@ func TestDoomedService(t *testing.T) {
 	}
 }
 
+// Lines are found by their beginning, and a page is there while its program is.
+func TestFindstrAndCurl(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	expect.OK(t, m.Put(`C:\subnet.env`, []byte("FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=10.244.3.1/24\n")))
+	find := func(text string) Result { return run(t, m, "findstr.exe", "/b", "/l", "/c:"+text, `C:\subnet.env`) }
+	expect.Same(t, "what is there", "FLANNEL_SUBNET=10.244.3.1/24\r\n", find("FLANNEL_SUBNET=10.244.3.").Stdout)
+	expect.Same(t, "what is not at the beginning", 1, find("SUBNET=").ExitCode)
+	const url = "http://127.0.0.1:10249/metrics"
+	ask := func() Result { return run(t, m, "curl.exe", "--silent", "--noproxy", "*", url) }
+	expect.Same(t, "nobody", 7, ask().ExitCode)
+	stop := m.ServePage(url, func() string { return "page" })
+	expect.Same(t, "somebody", "page\n", ask().Stdout)
+	stop()
+	expect.Same(t, "nobody any more", 7, ask().ExitCode)
+}
+
 // A port is excluded once, and shown in numbers.
 func TestExcludedPorts(t *testing.T) {
 	t.Parallel()
