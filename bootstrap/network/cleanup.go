@@ -117,8 +117,8 @@ func (net *Network) bootCleanup() []plan.Step {
 	return []plan.Step{cleanup, removeFiles(net.staleAtBoot())}
 }
 
-// staleAtBoot is the configuration that its daemon must bring again: with it, pods would get a network before the daemon is there.
-// calico-node removes all networks at each start of Windows, also those of pods, and its plug-in makes its own without it
+// staleAtBoot is the configuration that its daemon must bring again: with it, pods would get a network before the daemon is
+// there. calico-node removes all networks at each start of Windows, also those of pods, and its plug-in makes its own without it
 // (projectcalico/calico 87c15906, node-service.ps1 and cni-plugin/pkg/dataplane/windows; tigera/operator 40788b9b,
 // pkg/render/windows.go: nodename_file_optional).
 func (net *Network) staleAtBoot() []plan.Value {

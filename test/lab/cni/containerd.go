@@ -117,10 +117,11 @@ func parseList(text []byte) (*config, error) {
 }
 
 func (c *config) status(m *windows.Machine) error {
-	if is, err := version.ParseSemantic(c.CNIVersion); err != nil || !is.AtLeast(version.MustParseSemantic("1.1.0")) {
-		return nil
+	is, err := version.ParseSemantic(c.CNIVersion)
+	if err == nil && is.AtLeast(version.MustParseSemantic("1.1.0")) {
+		return c.findPlugins(m)
 	}
-	return c.findPlugins(m)
+	return nil
 }
 
 func (c *config) findPlugins(m *windows.Machine) error {

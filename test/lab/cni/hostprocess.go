@@ -145,7 +145,7 @@ func (c *Container) connect(path, _ string) (kubernetes.Interface, error) {
 	folder, name := path[:strings.LastIndex(path, "/")], path[strings.LastIndex(path, "/")+1:]
 	text, mounted := c.Mounts[folder].Files[name]
 	if !mounted {
-		//nolint:staticcheck // because PowerShell says it so
+		//nolint:staticcheck,revive // because PowerShell says it so
 		return nil, fmt.Errorf("Get-Content : Cannot find path '%s' because it does not exist.", path)
 	}
 	config, err := clientcmd.Load([]byte(text))
@@ -250,7 +250,7 @@ func peersScript(ctx context.Context, c *Container, started func()) error {
 	}
 	var network item
 	err := until(ctx, c.Machine, func() (bool, error) {
-		for _, name := range strings.Fields(c.Env["HNS_NETWORKS"]) {
+		for name := range strings.FieldsSeq(c.Env["HNS_NETWORKS"]) {
 			found, err := find(c.Machine, networks, "Name", name)
 			if found != nil || err != nil {
 				network = found

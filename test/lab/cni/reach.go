@@ -25,7 +25,7 @@ func Reach(m *windows.Machine, pod, service string) error {
 		return fmt.Errorf("dial tcp %s: no answer: kube-proxy works in the network %s, the pod is in %s",
 			service, policy.text("Network"), network.text("Name"))
 	}
-	for _, backend := range strings.Fields(policy.text("Endpoints")) {
+	for backend := range strings.FieldsSeq(policy.text("Endpoints")) {
 		address, _, _ := strings.Cut(backend, providerMark)
 		if err := pathTo(m, network, backend); err != nil {
 			return fmt.Errorf("dial tcp %s: no answer: the Service has the pod %s: %w", service, address, err)

@@ -46,7 +46,10 @@ func (c Cluster) Apply(ctx context.Context) error {
 		return fmt.Errorf("connect to workload cluster: %w", err)
 	}
 	for _, m := range []manifest{
-		{File: "lab"}, {File: "users"}, {File: "antrea"}, {File: "kube-proxy"},
+		{File: "lab"},
+		{File: "users"},
+		{File: "antrea"},
+		{File: "kube-proxy"},
 		{File: "calico", Namespace: CalicoVXLAN, Backend: "vxlan"},
 		{File: "calico", Namespace: CalicoBGP, Backend: "windows-bgp", BGP: true},
 	} {
