@@ -85,6 +85,10 @@ test-alerts: ## Run the alerts of config/monitoring in Prometheus' engine (build
 test-kubelet: ## Check with the real kubelet which settings it accepts, and that it accepts what is rendered
 	./test/kubelet/check.sh
 
+.PHONY: test-pods
+test-pods: servers ## Ask a Service from a pod on a Windows node, for each CNI, mode, Windows and condition; takes 5 minutes
+	$(GO_TEST) ./test/lab -count=1 -run "^TestPods$$" -v -timeout 30m -args -pods.all
+
 .PHONY: test-programs
 test-programs: ## Build kube-proxy, flanneld and CNI programs for Windows, and ask their own code what it makes of what we render
 	./test/programs/check.sh
@@ -139,7 +143,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-twins test-machines test-proved test-programs
+NIGHTLY := test-mutants test-twins test-machines test-proved test-programs test-pods
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed

@@ -100,7 +100,10 @@ func TestKubeProxyWaits(t *testing.T) {
 		},
 		"Flannel by pods": {
 			inNetwork("L2Bridge", "Flannel", spec(`network: {kubeProxy: {run: None}, flannel: {run: External}}`)),
-			[]string{"waitFor flannel-subnet", "fact flannel-own-subnet", "file daemon-address", "file cni-configuration"},
+			[]string{
+				"waitFor flannel-subnet", "waitFor cni-program-flannel", "waitFor cni-program-win-bridge",
+				"waitFor cni-program-host-local", "fact flannel-own-subnet", "file daemon-address", "file cni-configuration",
+			},
 		},
 	} {
 		p := render(t, plainInput(t, test.change)).Plan()

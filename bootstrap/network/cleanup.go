@@ -114,11 +114,21 @@ func (net *Network) bootCleanup() []plan.Step {
 	if net.external != "" {
 		cleanup.Keep = plan.Texts(net.external)
 	}
-	var stale []plan.Value
-	if net.late() {
-		stale = plan.Texts(net.cniFile())
+	return []plan.Step{cleanup, removeFiles(net.staleAtBoot())}
+}
+
+// staleAtBoot is the configuration that its daemon must bring again: with it, pods would get a network before the daemon is
+// there. calico-node removes all networks at each start of Windows, also those of pods, and its plug-in makes its own without it
+// (projectcalico/calico 87c15906, node-service.ps1 and cni-plugin/pkg/dataplane/windows; tigera/operator 40788b9b,
+// pkg/render/windows.go: nodename_file_optional).
+func (net *Network) staleAtBoot() []plan.Value {
+	switch {
+	case net.late():
+		return plan.Texts(net.cniFile())
+	case net.cni == bootstrapv1.CNICalico:
+		return plan.Texts(step.CNIFolder + `\10-calico.conflist`)
 	}
-	return []plan.Step{cleanup, removeFiles(stale)}
+	return nil
 }
 
 func cleanHNS(networks, endpoints []string) *plan.HNSCleanup {

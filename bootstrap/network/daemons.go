@@ -60,7 +60,7 @@ func Labels(spec bootstrapv1.Network) map[string]string {
 
 // daemons say what brings the CNI's configuration to the node, and which file that is.
 var daemons = map[bootstrapv1.CNI]string{
-	bootstrapv1.CNICalico: `the DaemonSet calico-node-windows, whose pod on the Node writes C:\etc\cni\net.d\10-calico.conf ` +
+	bootstrapv1.CNICalico: `the DaemonSet calico-node-windows, whose pod on the Node writes C:\etc\cni\net.d\10-calico.conflist ` +
 		`(kubectl get pods -A -o wide -l k8s-app=calico-node-windows)`,
 	bootstrapv1.CNIAntrea: `the DaemonSet antrea-agent-windows, whose pod on the Node writes C:\etc\cni\net.d\10-antrea.conflist ` +
 		`(kubectl get pods -n kube-system -o wide -l component=antrea-agent)`,

@@ -108,15 +108,20 @@ func (net *Network) startFlanneld() []plan.Step {
 }
 
 // behindFlannel writes the CNI's configuration once the daemon has found the node's subnet, whoever runs it and however late.
+// Pods that run flanneld bring the plug-ins too, and containerd never asks for them before it calls a network ready.
 func (net *Network) behindFlannel() []plan.Step {
 	if !net.late() {
 		return nil
 	}
-	return slices.Concat([]plan.Step{&plan.WaitFor{
+	steps := []plan.Step{&plan.WaitFor{
 		Common: plan.Common{Name: "flannel-subnet", Reason: step.ReasonNetworkNotReady, TimeoutSeconds: 600},
 		For:    plan.ForFile, Target: plan.Text(subnetFile),
 		Say: plan.Text("flanneld has not written " + subnetFile),
-	}}, net.ownSubnet(), net.files())
+	}}
+	if !net.flanneld {
+		steps = append(steps, net.awaitPrograms("the pods that run flanneld must bring it", 600)...)
+	}
+	return slices.Concat(steps, net.ownSubnet(), net.files())
 }
 
 // ownSubnet: with the subnet of another node, pods would get addresses that nobody routes to this one, beside the reservations.

@@ -137,9 +137,13 @@ func (net *Network) HasOwnCNI() bool { return net.config != nil || len(net.progr
 
 // lookForPrograms that the image, a file or a script must have brought: without them no pod ever starts.
 func (net *Network) lookForPrograms() []plan.Step {
-	if net.late() && !net.flanneld { // the pods that run flanneld bring the programs as well
+	if net.late() && !net.flanneld { // the pods that run flanneld bring the programs as well: see behindFlannel
 		return nil
 	}
+	return net.awaitPrograms("put it into the image, or have a preJoin script bring it", 30)
+}
+
+func (net *Network) awaitPrograms(mend string, seconds int) []plan.Step {
 	programs := net.programs
 	if net.cni == bootstrapv1.CNIAzure && net.pods.dual() {
 		programs = append(slices.Clone(programs), "azure-vnet-ipamv6")
@@ -148,9 +152,9 @@ func (net *Network) lookForPrograms() []plan.Step {
 	for _, name := range programs {
 		path := step.CNIPrograms + `\` + name + ".exe"
 		steps = append(steps, &plan.WaitFor{
-			Common: plan.Common{Name: "cni-program-" + name, Reason: step.ReasonCNIProgramMissing, TimeoutSeconds: 30},
+			Common: plan.Common{Name: "cni-program-" + name, Reason: step.ReasonCNIProgramMissing, TimeoutSeconds: seconds},
 			For:    plan.ForFile, Target: plan.Text(path),
-			Say: plan.Text(path + " of " + string(net.cni) + " does not exist; put it into the image, or have a preJoin script bring it"),
+			Say: plan.Text(path + " of " + string(net.cni) + " does not exist; " + mend),
 		})
 	}
 	return steps

@@ -45,7 +45,7 @@ func staticLines(state *windows.State) []string {
 		}
 		var routes []string
 		for _, route := range state.Routes {
-			if route.Index == address.Index {
+			if route.Index == address.Index && !strings.HasPrefix(route.To, "10.244.") { // the CNI's own, to pods of other nodes
 				routes = append(routes, route.To+" via "+route.Via)
 			}
 		}

@@ -234,6 +234,9 @@ func (j *joins) filesOf(computer string) []string {
 	var lines []string
 	entries, _ := os.ReadDir(filepath.Join(disk, "etc", "cni", "net.d")) // a folder that is not there is seen by the lines that lack
 	for _, entry := range entries {
+		if filepath.Ext(entry.Name()) == "" {
+			continue // a CNI's login
+		}
 		lines = append(lines, "cni "+entry.Name())
 		var config struct {
 			Name         string

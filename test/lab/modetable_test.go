@@ -45,11 +45,13 @@ var modes = []mode{
 	},
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemons: pods.CalicoBGP,
-		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "L2Bridge", proxied: true, booted: true,
+		configuration: "10-calico.conflist", network: "Calico", theirs: "External", kind: "L2Bridge", proxied: true, booted: true,
+		endpoints: []string{"Calico_ep"},
 	},
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemons: pods.CalicoBGP, pooled: true,
-		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "L2Bridge", proxied: true, booted: true,
+		configuration: "10-calico.conflist", network: "Calico", theirs: "External", kind: "L2Bridge", proxied: true, booted: true,
+		endpoints: []string{"Calico_ep"},
 	},
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, daemons: pods.NoDaemons,
@@ -65,7 +67,7 @@ var modes = []mode{
 	},
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, daemons: pods.CalicoVXLAN,
-		configuration: "10-calico.conf", network: "Calico", theirs: "External", kind: "Overlay", booted: true,
+		configuration: "10-calico.conflist", network: "Calico", theirs: "External", kind: "Overlay", booted: true,
 		endpoints: []string{"Calico_ep"},
 	},
 	{

@@ -1,6 +1,7 @@
 package lab_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -27,6 +28,8 @@ type pair struct {
 	name string
 	mode bootstrapv1.NetworkMode
 	cni  bootstrapv1.CNI
+	// spec changes what the config says besides.
+	spec func(n *bootstrapv1.Network)
 	// daemons is what the nodes ask for by their label, proxy that kube-proxy's pods run there.
 	daemons string
 	proxy   bool
@@ -36,56 +39,76 @@ type pair struct {
 	missing string
 	// late is the program, or the part of an image's name, that comes late.
 	late string
-	// noService is why the Service is not reached where all is there; empty where it is.
-	noService string
-	// without takes the daemon away in the spec; nil where the label does.
-	without func(n *bootstrapv1.Network)
-	// noDaemon is what is seen then, noProgram what is seen where the program is missing.
-	noDaemon, noProgram string
+	// noService is why the Service is not reached where all is there; empty where it is. alone is what the page says then.
+	noService, alone string
+	// noDaemon is what is seen where the daemon is missing, noProgram where the program is, noRights where the rights are, if that
+	// is not the same as noDaemon.
+	noDaemon, noProgram, noRights string
 }
 
 const (
 	noCNI      = "cni plugin not initialized"
 	noPolicies = "no kube-proxy has made the Service's policies"
+	yourScript = " (needs your script)"
+
+	flanneldProgram  = `C:\k\flanneld.exe`
+	kubeProxyProgram = `C:\k\kube-proxy.exe`
 )
 
-func noKubeProxy(n *bootstrapv1.Network) { n.KubeProxy.Run = bootstrapv1.KubeProxyNone }
+func external(n *bootstrapv1.Network) { n.Flannel.Run = bootstrapv1.FlannelExternal }
 
-func noFlanneld(n *bootstrapv1.Network) { n.Flannel.Run = bootstrapv1.FlannelExternal }
+var (
+	bridgePlugins  = []string{"win-bridge", "host-local"}
+	overlayPlugins = []string{"win-overlay", "host-local"}
+)
 
 var pairs = []pair{
 	{
 		name: "Overlay Calico", mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, daemons: pods.CalicoVXLAN, proxy: true,
-		missing: "kube-proxy", late: "calico", noDaemon: noCNI, noProgram: noPolicies,
+		missing: "kube-proxy", late: "node-windows", noDaemon: noCNI, noProgram: noPolicies,
 	},
 	{
 		name: "L2Bridge Calico", mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemons: pods.CalicoBGP, proxy: true,
-		missing: "kube-proxy", late: "calico", noDaemon: noCNI, noProgram: noPolicies,
+		missing: "kube-proxy", late: "node-windows", noDaemon: noCNI, noProgram: noPolicies,
 	},
 	{
 		name: "Overlay Flannel", mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, daemons: pods.NoDaemons,
-		plugins: []string{"flannel", "win-overlay", "host-local"}, missing: `C:\k\flanneld.exe`, late: `C:\k\flanneld.exe`,
-		without: noFlanneld, noDaemon: noCNI, noProgram: "flanneld.exe",
+		plugins: append(overlayPlugins, "flannel"), missing: flanneldProgram, late: flanneldProgram, noDaemon: noCNI,
+		noProgram: "flanneld.exe",
+	},
+	{
+		name: "Overlay Flannel, `flannel.run: External`", mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, spec: external,
+		daemons: pods.Flanneld, missing: "cni-plugins", late: "flanneld", noDaemon: noCNI, noProgram: noCNI, noRights: noPolicies,
 	},
 	{
 		name: "L2Bridge Flannel", mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, daemons: pods.NoDaemons,
-		plugins: []string{"flannel", "win-bridge", "host-local"}, missing: `C:\k\flanneld.exe`, late: `C:\k\flanneld.exe`,
-		without: noFlanneld, noDaemon: noCNI, noProgram: "flanneld.exe",
+		plugins: append(bridgePlugins, "flannel"), missing: flanneldProgram, late: flanneldProgram, noDaemon: noCNI,
+		noProgram: "flanneld.exe",
 	},
 	{
 		name: "L2Bridge WinBridge", mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, daemons: pods.NoDaemons,
-		plugins: []string{"win-bridge", "host-local"}, missing: `C:\k\kube-proxy.exe`, late: `C:\k\kube-proxy.exe`,
-		without: noKubeProxy, noDaemon: noPolicies, noProgram: "kube-proxy.exe",
+		plugins: bridgePlugins, missing: kubeProxyProgram, late: kubeProxyProgram, noDaemon: noPolicies, noProgram: "kube-proxy.exe",
+		noService: "no endpoint of the host is the gateway", alone: yourScript,
+	},
+	{
+		name: "L2Bridge WinBridge, with your script", mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge,
+		daemons: pods.Peers, plugins: bridgePlugins, missing: kubeProxyProgram, late: kubeProxyProgram, noDaemon: noPolicies,
+		noProgram: "kube-proxy.exe",
 	},
 	{
 		name: "Overlay WinOverlay", mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, daemons: pods.NoDaemons,
-		plugins: []string{"win-overlay", "host-local"}, missing: `C:\k\kube-proxy.exe`, late: `C:\k\kube-proxy.exe`,
-		without: noKubeProxy, noDaemon: noPolicies, noProgram: "kube-proxy.exe",
+		plugins: overlayPlugins, missing: kubeProxyProgram, late: kubeProxyProgram, noDaemon: noPolicies, noProgram: "kube-proxy.exe",
+		noService: "the network vxlan0 has no RemoteSubnetRoute", alone: yourScript,
+	},
+	{
+		name: "Overlay WinOverlay, with your script", mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay,
+		daemons: pods.Peers, plugins: overlayPlugins, missing: kubeProxyProgram, late: kubeProxyProgram, noDaemon: noPolicies,
+		noProgram: "kube-proxy.exe",
 	},
 	{
 		name: "L2Bridge AzureCNI", mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemons: pods.NoDaemons, azure: true,
-		plugins: []string{"azure-vnet", "azure-vnet-ipam"}, missing: `C:\k\kube-proxy.exe`, late: `C:\k\kube-proxy.exe`,
-		without: noKubeProxy, noDaemon: noPolicies, noProgram: "kube-proxy.exe",
+		plugins: []string{"azure-vnet", "azure-vnet-ipam"}, missing: kubeProxyProgram, late: kubeProxyProgram, noDaemon: noPolicies,
+		noProgram: "kube-proxy.exe",
 	},
 	{
 		name: "Transparent Antrea", mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, daemons: pods.Antrea,
@@ -101,10 +124,12 @@ var pairs = []pair{
 	},
 }
 
-// The builds of Windows Server, and the conditions in which each pair is tried.
+// The builds of Windows Server, and the conditions in which pairs are tried.
 var (
 	builds     = map[string]string{"2019": "17763.7000", "2022": "20348.2700", "2025": "26100.4000"}
-	situations = []string{allThere, daemonMissing, programMissing, daemonLate, rebooted, addressLate}
+	situations = []string{
+		allThere, daemonMissing, programMissing, daemonLate, rebooted, addressLate, rightsMissing, twoProxies,
+	}
 )
 
 const (
@@ -114,7 +139,26 @@ const (
 	daemonLate     = "daemon late by 400 s"
 	rebooted       = "reboot"
 	addressLate    = "address late by 30 s"
+	rightsMissing  = "rights missing"
+	twoProxies     = "two kube-proxies"
 )
+
+// isTried: rights are those of services of the node, and only Calico has pods of kube-proxy that would run beside one.
+func (p pair) isTried(condition string) bool {
+	switch condition {
+	case rightsMissing:
+		return p.hasRights() && p.noService == ""
+	case twoProxies:
+		return p.proxy
+	}
+	return true
+}
+
+// hasService: what comes late is a service of the node.
+func (p pair) hasService() bool { return strings.HasPrefix(p.late, `C:\`) }
+
+// hasRights: the nodes of the pair have services that speak to the cluster, if only kube-proxy.
+func (p pair) hasRights() bool { return p.hasService() || p.cni == bootstrapv1.CNIFlannel }
 
 // cell is one node: a pair on a Windows in a condition.
 type cell struct {
@@ -137,6 +181,8 @@ func (c *cell) want() (good bool, sentence string) {
 	switch c.condition {
 	case daemonMissing:
 		return false, c.noDaemon
+	case rightsMissing:
+		return false, cmp.Or(c.noRights, c.noDaemon)
 	case programMissing:
 		return false, c.noProgram
 	}
@@ -147,15 +193,17 @@ func (c *cell) want() (good bool, sentence string) {
 const side = 16
 
 // TestPods joins a node for each pair, Windows and condition, has the real scheduler bind a pod to it, and asks a Service from
-// there. Nothing of a CNI or of kube-proxy runs that the plan or a bound pod has not started.
+// there, whose pods are on another node. Nothing of a CNI or of kube-proxy runs that the plan or a bound pod has not started.
 func TestPods(t *testing.T) {
 	w := podCluster(t)
 	cells := podCells()
 	results := make([]outcome, len(cells))
 	var all sync.WaitGroup
 	free := make(chan struct{}, side)
+	w.giveRights(t, cells)
 	for i, c := range cells {
 		all.Go(func() {
+			w.awaitRights(c)
 			free <- struct{}{}
 			defer func() { <-free }()
 			results[i] = w.try(t, c)
@@ -178,37 +226,47 @@ func TestPods(t *testing.T) {
 	t.Logf("\n| Pair | Windows | Condition | Joined | Ready | Address | Service | Why not |\n| --- | --- | --- | --- | --- | --- "+
 		"| --- | --- |\n%s\nFalse Ready: %d", table, falseReady)
 	if falseReady > 0 {
-		t.Errorf("%d nodes are Ready on which no pod gets an address", falseReady)
+		t.Errorf("%d nodes were Ready for more than %s while no pod got an address", falseReady, falselyReady)
 	}
 	comparePage(t, cells, results)
 }
 
 // reached is what a pod of the node reaches, in the words of docs/networks.md.
-func (r outcome) reached() string {
+func (c *cell) reached(r outcome) string {
 	switch {
 	case r.service:
 		return "Service"
 	case r.address:
-		return "pods alone"
+		return "pods alone" + c.alone
 	case r.joined:
 		return "Node not Ready"
 	}
 	return "no join"
 }
 
-// comparePage: docs/networks.md has a line for each pair, as it is on Windows Server 2022.
+// comparePage: docs/networks.md has a line for each pair, which holds for each Windows.
 func comparePage(t *testing.T, cells []*cell, results []outcome) {
 	t.Helper()
 	page := string(expect.Got(os.ReadFile("../../docs/networks.md"))(t))
 	for _, p := range pairs {
-		line := "| " + p.name
-		for i, c := range cells {
-			if c.name == p.name && c.year == "2022" {
-				line += " | " + results[i].reached()
-			}
+		_, line, found := strings.Cut(page, "\n| "+p.name+" |")
+		line, _, _ = strings.Cut(line, "\n")
+		columns := strings.Split(strings.TrimSuffix(line, "|"), "|")
+		if !found || len(columns) != len(situations) {
+			t.Errorf("docs/networks.md has no line of %d conditions for %s", len(situations), p.name)
+			continue
 		}
-		if *onlyCells == "" && !strings.Contains(page, line+" |\n") {
-			t.Errorf("docs/networks.md does not have the line\n%s |", line)
+		for i, condition := range situations {
+			said := strings.TrimSpace(columns[i])
+			if tried := p.isTried(condition); tried == (said == "-") {
+				t.Errorf("docs/networks.md says %q of %s, %s; it is tried: %t", said, p.name, condition, tried)
+			}
+			for k, c := range cells {
+				if c.name == p.name && c.condition == condition && c.reached(results[k]) != said {
+					t.Errorf("docs/networks.md says %q of %s, %s; on Windows Server %s it is %q",
+						said, p.name, condition, c.year, c.reached(results[k]))
+				}
+			}
 		}
 	}
 }
@@ -222,11 +280,11 @@ func yes(is bool) string {
 
 func podCells() []*cell {
 	var cells []*cell
-	for _, p := range pairs {
-		for _, year := range []string{"2019", "2022", "2025"} {
-			for _, condition := range situations {
+	for _, condition := range situations {
+		for _, p := range pairs {
+			for _, year := range []string{"2019", "2022", "2025"} {
 				name := p.name + ", " + year + ", " + condition
-				if !regexp.MustCompile(*onlyCells).MatchString(name) {
+				if !regexp.MustCompile(*onlyCells).MatchString(name) || !p.isTried(condition) {
 					continue
 				}
 				if *everyCell || year == "2022" || condition == allThere {
@@ -240,7 +298,7 @@ func podCells() []*cell {
 	return cells
 }
 
-// lateness is of a daemon; never is of an image that no registry has.
+// lateness is of a daemon; never is of an image that no registry has, and of a program that never works.
 const (
 	lateness = 400 * time.Second
 	never    = 24 * time.Hour

@@ -4,9 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
@@ -15,6 +22,12 @@ import (
 
 // try lives a cell to its end.
 func (w *podWorld) try(t *testing.T, c *cell) outcome {
+	settled := sync.OnceFunc(func() {
+		if c.condition == rightsMissing {
+			w.lacking.Done()
+		}
+	})
+	defer settled()
 	c.image(t.TempDir(), w.Version)
 	userData, err := w.userData(c)
 	if err != nil {
@@ -40,14 +53,43 @@ func (w *podWorld) try(t *testing.T, c *cell) outcome {
 		c.clock.Skip(lateness)
 	}
 	r := w.settled(ctx, c, time.Time{})
-	if c.condition == rebooted {
+	switch c.condition {
+	case rebooted:
 		start := c.clock.Now()
 		if err := c.guest.Restart(ctx); err != nil {
 			return outcome{sentence: err.Error()}
 		}
 		r = w.settled(ctx, c, start)
+	case rightsMissing:
+		settled()
+		w.awaitRights(&cell{pair: c.pair})
+		err := wait.Poll(ctx, func(ctx context.Context) error { // informers ask again within 30 s, by the host's clock
+			if late := w.look(ctx, c, time.Time{}); !late.service {
+				return fmt.Errorf("%+v", late)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%s, %s: once the nodes have their rights: %v", c.name, c.year, err)
+		}
+	case twoProxies:
+		if !c.logHas(portTaken) {
+			t.Errorf("%s, %s: neither kube-proxy says that the other one has its port", c.name, c.year)
+		}
 	}
 	return r
+}
+
+// portTaken is what the second kube-proxy says of the port for questions for its health.
+const portTaken = "listen tcp 0.0.0.0:10256: bind: Only one usage"
+
+// logHas looks into the logs of both kube-proxies: that of a pod is the kubelet's here.
+func (c *cell) logHas(text string) bool {
+	logs, err := filepath.Glob(filepath.Join(c.guest.Dir, "C", "var", "log", "kube*", "*.log"))
+	return err == nil && slices.ContainsFunc(logs, func(path string) bool {
+		log, err := os.ReadFile(path)
+		return err == nil && strings.Contains(string(log), text)
+	})
 }
 
 // join waits for the end of the bootstrap, and does what controllers do with the Node. It says why not.
@@ -81,14 +123,20 @@ func (w *podWorld) join(ctx context.Context, c *cell) (why string) {
 	return ""
 }
 
-// settled waits until all is well, or until what is wrong has not changed for so long by the guest's clock that it is the end.
+// falselyReady is for how long a Node may be Ready while no pod gets an address there: a kubelet tries every 10 s.
+const falselyReady = 30 * time.Second
+
+// settled waits until all is well, or until what is wrong has not changed for so long by the guest's clock that it is the end. A
+// node that was falsely Ready at any time before stays so.
 func (w *podWorld) settled(ctx context.Context, c *cell, start time.Time) outcome {
 	const patience = 100 * time.Second
 	var last outcome
+	falseReady := false
 	since := c.clock.Now()
 	_ = wait.Poll(ctx, func(ctx context.Context) error { // the last look counts, also where the time is over
 		now := w.look(ctx, c, start)
-		if now != last {
+		falseReady = falseReady || now.falseReady
+		if now.falseReady = false; now != last {
 			last, since = now, c.clock.Now()
 		}
 		if now.service || c.clock.Now().Sub(since) > patience {
@@ -96,6 +144,63 @@ func (w *podWorld) settled(ctx context.Context, c *cell, start time.Time) outcom
 		}
 		return errors.New("not yet")
 	})
-	last.falseReady = last.ready && !last.address
+	last.falseReady = falseReady
 	return last
+}
+
+// look is what is there of a cell now. A pod that runs since before a start of Windows is what the API remembers of it.
+func (w *podWorld) look(ctx context.Context, c *cell, start time.Time) outcome {
+	r := outcome{joined: true}
+	node := w.node(ctx, c)
+	if node == nil {
+		r.sentence = "there is no Node"
+		return r
+	}
+	var readySince time.Time
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			r.ready, r.sentence = condition.Status == corev1.ConditionTrue, condition.Message
+			readySince = condition.LastTransitionTime.Time
+		}
+	}
+	pod, err := w.client.CoreV1().Pods("default").Get(ctx, c.computer(), metav1.GetOptions{})
+	if err != nil || !r.ready {
+		return r
+	}
+	events := w.events(ctx, c, start)
+	if len(events) > 0 {
+		r.sentence = events[len(events)-1].Message
+	}
+	until := c.clock.Now()
+	for _, container := range pod.Status.ContainerStatuses {
+		running := container.State.Running
+		r.address = pod.Status.PodIP != "" && running != nil && !running.StartedAt.Time.Before(start.Truncate(time.Second))
+		if r.address {
+			until = running.StartedAt.Time
+		}
+	}
+	refused := slices.IndexFunc(events, func(e corev1.Event) bool { return strings.Contains(e.Message, "failed (add): ") })
+	if refused >= 0 {
+		since := slices.MaxFunc([]time.Time{readySince, events[refused].FirstTimestamp.Time, start}, time.Time.Compare)
+		r.falseReady = until.Sub(since) > falselyReady
+	}
+	for _, condition := range pod.Status.Conditions {
+		if r.address && condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+			r.service, r.sentence = true, ""
+		}
+	}
+	return r
+}
+
+// events of the cell's pod since a time, the last one last.
+func (w *podWorld) events(ctx context.Context, c *cell, since time.Time) []corev1.Event {
+	list, err := w.client.CoreV1().Events("default").List(ctx,
+		metav1.ListOptions{FieldSelector: "involvedObject.kind=Pod,involvedObject.name=" + c.computer()})
+	if err != nil {
+		return nil
+	}
+	isOld := func(e corev1.Event) bool { return e.LastTimestamp.Time.Before(since.Truncate(time.Second)) }
+	all := slices.DeleteFunc(list.Items, isOld)
+	slices.SortFunc(all, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+	return all
 }

@@ -15,16 +15,17 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/controllers/daemons"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
@@ -36,9 +37,13 @@ import (
 // podWorld is a real workload cluster with Linux nodes, DaemonSets, and a Service that pods on Linux answer.
 type podWorld struct {
 	*servers.Workload
-	client  kubernetes.Interface
-	token   string
-	service string
+	client kubernetes.Interface
+	token  string
+	// services are the addresses of Services, by the node that has their pods.
+	services map[string]string
+	// lacking are the nodes whose services still have no rights, given is closed when all have.
+	lacking sync.WaitGroup
+	given   chan struct{}
 }
 
 func podCluster(t *testing.T) *podWorld {
@@ -52,7 +57,10 @@ func podCluster(t *testing.T) *podWorld {
 	t.Cleanup(func() { _ = cluster.Stop() })
 	config := *cluster.Config
 	config.QPS, config.Burst = 500, 1000
-	w := &podWorld{Workload: cluster, client: expect.Got(kubernetes.NewForConfig(&config))(t)}
+	w := &podWorld{
+		Workload: cluster, client: expect.Got(kubernetes.NewForConfig(&config))(t), services: map[string]string{},
+		given: make(chan struct{}),
+	}
 	expect.OK(t, pods.Cluster{Config: cluster.Config, Host: w.Host, Port: w.Port, Version: w.Version}.Apply(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
@@ -62,57 +70,67 @@ func podCluster(t *testing.T) *podWorld {
 		metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)}))(t)
 	data := secrets.Items[0].Data
 	w.token = string(data["token-id"]) + "." + string(data["token-secret"])
-	w.grant(t)
-	w.serve(t)
+	for _, node := range pods.LinuxNodes {
+		w.serve(t, node)
+	}
 	return w
 }
 
-// grant gives nodes what the controllers give them where a config runs kube-proxy or flanneld as a service.
-func (w *podWorld) grant(t *testing.T) {
+// giveRights gives nodes what the controllers give them where a config has services of the node, once those have lived that are
+// to lack it.
+func (w *podWorld) giveRights(t *testing.T, cells []*cell) {
 	t.Helper()
-	read := []string{"list", "watch"}
-	for name, rules := range map[string][]rbacv1.PolicyRule{
-		"capwin-kube-proxy": {
-			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: read},
-			{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"servicecidrs"}, Verbs: read},
-		},
-		"capwin-flannel": {{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: append([]string{"get"}, read...)}},
-	} {
-		meta := metav1.ObjectMeta{Name: name}
-		expect.Got(w.client.RbacV1().ClusterRoles().Create(t.Context(),
-			&rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}))(t)
-		expect.Got(w.client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:nodes"}},
-		}, metav1.CreateOptions{}))(t)
+	for _, c := range cells {
+		if c.condition == rightsMissing {
+			w.lacking.Add(1)
+		}
+	}
+	api := expect.Got(client.New(w.Config, client.Options{}))(t)
+	go func() {
+		defer close(w.given)
+		w.lacking.Wait()
+		rights := &daemons.Rights{Now: time.Now}
+		for _, role := range []daemons.Role{daemons.KubeProxy, daemons.Flannel} {
+			if err := rights.Ensure(t.Context(), client.ObjectKey{Namespace: "team-a", Name: "blue"}, api, role); err != nil {
+				t.Errorf("give nodes the role %s: %v", role, err)
+			}
+		}
+	}()
+}
+
+// awaitRights waits for what the node of a cell needs, if it is to have it.
+func (w *podWorld) awaitRights(c *cell) {
+	if c.condition != rightsMissing && (c.hasRights() || c.condition == twoProxies) {
+		<-w.given
 	}
 }
 
-// serve has two pods on Linux answer a Service, and waits until the real controllers have its endpoints.
-func (w *podWorld) serve(t *testing.T) {
+// serve has two pods on a Linux node answer a Service, and waits until the real controllers have its endpoints.
+func (w *podWorld) serve(t *testing.T, node string) {
 	t.Helper()
-	labels := map[string]string{"app": "web"}
+	name := "web-" + node
+	labels := map[string]string{"app": name}
 	expect.Got(w.client.AppsV1().Deployments("default").Create(t.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{
-					NodeSelector: map[string]string{corev1.LabelOSStable: "linux"},
+					NodeSelector: map[string]string{corev1.LabelHostname: node},
 					Containers:   []corev1.Container{{Name: "web", Image: "example.com/web"}},
 				},
 			},
 		},
 	}, metav1.CreateOptions{}))(t)
 	service := expect.Got(w.client.CoreV1().Services("default").Create(t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 80}}},
 	}, metav1.CreateOptions{}))(t)
-	w.service = service.Spec.ClusterIP
+	w.services[node] = service.Spec.ClusterIP
 	wait.Until(t, "the endpoints of the Service", func() (any, bool) {
 		list := expect.Got(w.client.DiscoveryV1().EndpointSlices("default").List(t.Context(),
-			metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=web"}))(t)
+			metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + name}))(t)
 		ready := 0
 		for _, part := range list.Items {
 			for _, one := range part.Endpoints {
@@ -125,6 +143,14 @@ func (w *podWorld) serve(t *testing.T) {
 	})
 }
 
+// server is the Linux node whose flanneld has the backend of the cell's: pods reach its Service.
+func (c *cell) server() string {
+	if c.mode == bootstrapv1.NetworkOverlay {
+		return pods.LinuxNodes[0]
+	}
+	return pods.LinuxNodes[1]
+}
+
 func (c *cell) computer() string { return fmt.Sprintf("win-%d", c.number) }
 
 func (c *cell) address() string {
@@ -134,18 +160,21 @@ func (c *cell) address() string {
 // spec of the cell's node.
 func (c *cell) spec() bootstrapv1.WindowsBootstrapConfigSpec {
 	spec := network(c.mode, c.cni)
-	daemons := c.daemons
-	if c.condition == daemonMissing {
-		if daemons = pods.NoDaemons; c.without != nil {
-			c.without(&spec.Network)
-		}
+	if c.pair.spec != nil {
+		c.pair.spec(&spec.Network)
 	}
 	spec.Node.Labels = map[string]bootstrapv1.LabelValue{}
-	if daemons != "" {
-		spec.Node.Labels[pods.Daemons] = bootstrapv1.LabelValue(daemons)
+	switch {
+	case c.condition == daemonMissing && c.daemons != pods.Peers:
+		spec.Node.Labels[pods.Daemons] = pods.NoDaemons
+	case c.daemons != "":
+		spec.Node.Labels[pods.Daemons] = bootstrapv1.LabelValue(c.daemons)
 	}
 	if c.proxy {
 		spec.Node.Labels[pods.KubeProxy] = pods.KubeProxyPod
+	}
+	if c.condition == twoProxies {
+		spec.Network.KubeProxy.Run = bootstrapv1.KubeProxyService
 	}
 	if c.azure {
 		spec.Network.ExceptionCIDRs = []string{"10.0.0.0/8"}
@@ -201,10 +230,10 @@ func (c *cell) image(dir, version string) {
 		c.guest.Without = []string{c.missing}
 	case c.condition == programMissing:
 		c.guest.Pulls[c.missing] = never
-	case c.condition == daemonMissing && c.daemons == "":
-		c.guest.Pulls["lab-cni"] = never
-	case c.condition == daemonLate && strings.HasPrefix(c.late, `C:\`):
-		c.guest.Faults.Instead = c.lateProgram()
+	case c.condition == daemonMissing && c.hasService():
+		c.guest.Faults.Instead = c.lateProgram(never)
+	case c.condition == daemonLate && c.hasService():
+		c.guest.Faults.Instead = c.lateProgram(lateness)
 	case c.condition == daemonLate:
 		c.guest.Pulls[c.late] = lateness
 	case c.condition == addressLate:
@@ -217,8 +246,8 @@ func (c *cell) image(dir, version string) {
 }
 
 // lateProgram ends at once with an error until its time has come: the API server, say, lets it in no earlier.
-func (c *cell) lateProgram() func(*windows.Call) windows.Program {
-	from := sync.OnceValue(func() time.Time { return c.clock.Now().Add(lateness) })
+func (c *cell) lateProgram(by time.Duration) func(*windows.Call) windows.Program {
+	from := sync.OnceValue(func() time.Time { return c.clock.Now().Add(by) })
 	return func(call *windows.Call) windows.Program {
 		isIt := strings.EqualFold(call.Argv[0], c.late) && !slices.Contains(call.Argv, "--version")
 		if !isIt || !c.clock.Now().Before(from()) {
@@ -279,52 +308,10 @@ func (w *podWorld) makePod(ctx context.Context, c *cell) error {
 			Containers: []corev1.Container{{
 				Name: "iis", Image: "example.com/iis", ReadinessProbe: &corev1.Probe{
 					PeriodSeconds: 5,
-					ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{guest.ReachProbe, w.service}}},
+					ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{guest.ReachProbe, w.services[c.server()]}}},
 				},
 			}},
 		},
 	}, metav1.CreateOptions{})
 	return err
-}
-
-// look is what is there of a cell now. A pod that runs since before a start of Windows is what the API remembers of it.
-func (w *podWorld) look(ctx context.Context, c *cell, start time.Time) outcome {
-	r := outcome{joined: true}
-	node := w.node(ctx, c)
-	if node == nil {
-		r.sentence = "there is no Node"
-		return r
-	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			r.ready, r.sentence = condition.Status == corev1.ConditionTrue, condition.Message
-		}
-	}
-	pod, err := w.client.CoreV1().Pods("default").Get(ctx, c.computer(), metav1.GetOptions{})
-	if err != nil || !r.ready {
-		return r
-	}
-	r.sentence = w.lastEvent(ctx, c)
-	for _, container := range pod.Status.ContainerStatuses {
-		running, since := container.State.Running, &metav1.Time{Time: start.Truncate(time.Second)}
-		r.address = pod.Status.PodIP != "" && running != nil && !running.StartedAt.Before(since)
-	}
-	for _, condition := range pod.Status.Conditions {
-		if r.address && condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-			r.service, r.sentence = true, ""
-		}
-	}
-	return r
-}
-
-// lastEvent of the cell's pod.
-func (w *podWorld) lastEvent(ctx context.Context, c *cell) string {
-	list, err := w.client.CoreV1().Events("default").List(ctx,
-		metav1.ListOptions{FieldSelector: "involvedObject.kind=Pod,involvedObject.name=" + c.computer()})
-	if err != nil || len(list.Items) == 0 {
-		return ""
-	}
-	return slices.MaxFunc(list.Items, func(a, b corev1.Event) int {
-		return a.LastTimestamp.Compare(b.LastTimestamp.Time)
-	}).Message
 }

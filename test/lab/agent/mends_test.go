@@ -1,10 +1,17 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -25,7 +32,7 @@ var mends = []struct {
 	wrong func(s *stage) string
 }{
 	{
-		name: "flannel names its interface, which must have no vSwitch", golden: "network-overlay-flannel", daemon: cni.VXLAN,
+		name: "flannel names its interface, which must have no vSwitch", golden: "network-overlay-flannel", daemon: flanneld,
 		without: withOurVSwitch("Overlay"), symptom: "HNS POST /networks: 0x80070057",
 	},
 	{
@@ -43,8 +50,8 @@ var mends = []struct {
 		symptom: "vEthernet (node) has routes [] and name servers []",
 	},
 	{
-		name: "so does flannel's", golden: "network-overlay-flannel-two-adapters", daemon: cni.VXLAN,
-		without: dropped("-behind-cni"), wrong: cutOff, symptom: "vEthernet (node) has routes [] and name servers []",
+		name: "so does flannel's", golden: "network-overlay-flannel-two-adapters", daemon: flanneld,
+		without: dropped("-behind-cni"), wrong: cutOff, symptom: "vEthernet (storage) has routes [] and name servers []",
 	},
 	{
 		name: "pods reach Azure's own addresses behind Calico", golden: "network-azure-overlay-calico", daemon: cni.Calico("Overlay"),
@@ -87,11 +94,11 @@ var mends = []struct {
 		without: laterWithout("stale-networks"), later: true, symptom: "the Open vSwitch Extension of antrea-hnsnetwork is disabled",
 	},
 	{
-		name: "endpoints outlive their pods", golden: "network-l2bridge-flannel", daemon: cni.HostGW,
+		name: "endpoints outlive their pods", golden: "network-l2bridge-flannel", daemon: flanneld,
 		without: laterWithout("stale-networks"), later: true, wrong: ghosts, symptom: "endpoint pod0_cbr0 has no pod",
 	},
 	{
-		name: "HNS picks any adapter that is free", golden: "network-l2bridge-flannel", daemon: cni.HostGW, world: withSecondAdapter,
+		name: "HNS picks any adapter that is free", golden: "network-l2bridge-flannel", daemon: flanneld, world: withSecondAdapter,
 		without: withoutAdapterName, wrong: notOn("Ethernet0 2", "External"), symptom: "External is on Ethernet1",
 	},
 	{
@@ -138,6 +145,32 @@ func TestMendsAreNeeded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// flanneld is the service as the plan has made it for nssm.exe, until it has told the addresses of the node's pods, and a pod.
+func flanneld(m *windows.Machine) error {
+	const key = windows.ServicesKey + `\flanneld\Parameters`
+	flags, _, err := m.ReadRegistry(key, "AppParameters")
+	environment, _, failed := m.ReadRegistry(key, "AppEnvironmentExtra")
+	if err := errors.Join(err, failed); err != nil {
+		return err
+	}
+	call := &windows.Call{
+		Machine: m, Argv: append([]string{"flanneld.exe"}, windows.SplitArguments(flags.Text)...), Env: map[string]string{},
+	}
+	for _, line := range environment.List {
+		name, value, _ := strings.Cut(line, "=")
+		call.Env[name] = value
+	}
+	api := fake.NewClientset(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: call.Env["NODE_NAME"]}, Spec: corev1.NodeSpec{PodCIDR: "10.244.3.0/24"},
+	})
+	connect := func(string, string) (kubernetes.Interface, error) { return api, nil }
+	daemon, err := cni.StartFlanneld(context.Background(), call, connect)
+	if err != nil {
+		return err
+	}
+	return cni.RunPod(m, daemon.Network(), nil)
 }
 
 // played is a node whose CNI runs its daemon each time when the kubelet starts.

@@ -32,13 +32,16 @@ func Add(_ context.Context, m *windows.Machine, pod string) (string, error) {
 	if add == nil {
 		return "", fmt.Errorf("plugin type=%q is not played by the lab", first.Type)
 	}
-	address, network, err := add(m, loaded, first)
+	address, network := "", ""
+	if err = loaded.findPlugins(m); err == nil {
+		address, network, err = add(m, loaded, first)
+	}
 	if err == nil {
-		endpoint := map[string]any{"IPAddress": address, "VirtualNetwork": network}
+		endpoint := map[string]any{"IPAddress": address}
 		if list, failed := azureList(m); first.Type == "azure-vnet" && failed == nil && list.Plugins[0].IPv6Mode != "" {
 			endpoint["IPv6Address"] = "fd00:10:244::9"
 		}
-		err = makeEndpoint(m, pod+"_"+network, endpoint)
+		_, err = makeEndpoint(m, pod+"_"+network, network, endpoint)
 	}
 	if err != nil {
 		return "", fmt.Errorf("plugin type=%q failed (add): %w", first.Type, err)
@@ -76,7 +79,7 @@ func flannelAdd(m *windows.Machine, c *config, one plugin) (address, network str
 	if conf.Delegate.Type == "" {
 		conf.Delegate.Type = "win-bridge"
 	}
-	return delegated(m, c.Name, conf.Delegate.Type, prefix.Masked())
+	return delegated(m, c.Name, conf.Delegate.Type, prefix.Masked(), afterGateway(prefix))
 }
 
 // bridgeAdd is win-bridge.exe or win-overlay.exe with host-local.exe (containernetworking/plugins
@@ -84,50 +87,52 @@ func flannelAdd(m *windows.Machine, c *config, one plugin) (address, network str
 func bridgeAdd(m *windows.Machine, c *config, one plugin) (address, network string, err error) {
 	var conf struct {
 		IPAM struct {
-			Type, Subnet string
-			Ranges       [][]struct{ Subnet string }
+			Ranges [][]struct{ Subnet, RangeStart string }
 		}
 	}
 	if err := json.Unmarshal(one.text, &conf); err != nil {
 		return "", "", err
 	}
-	subnet := conf.IPAM.Subnet
-	if len(conf.IPAM.Ranges) > 0 && len(conf.IPAM.Ranges[0]) > 0 {
-		subnet = conf.IPAM.Ranges[0][0].Subnet
+	if len(conf.IPAM.Ranges) == 0 || len(conf.IPAM.Ranges[0]) == 0 {
+		return "", "", errors.New("no IP ranges specified")
 	}
-	prefix, err := netip.ParsePrefix(subnet)
-	if err != nil {
-		return "", "", fmt.Errorf("no IP ranges specified: %w", err)
+	from := conf.IPAM.Ranges[0][0]
+	prefix, err := netip.ParsePrefix(from.Subnet)
+	first, failed := netip.ParseAddr(from.RangeStart)
+	if err := errors.Join(err, failed); err != nil {
+		return "", "", err
 	}
-	return delegated(m, c.Name, one.Type, prefix)
+	return delegated(m, c.Name, one.Type, prefix, first)
 }
 
 // delegated: the programs must be there, then the network of HNS, and host-local takes the first free address.
-func delegated(m *windows.Machine, network, kind string, prefix netip.Prefix) (address, in string, err error) {
+func delegated(m *windows.Machine, network, kind string, prefix netip.Prefix, first netip.Addr) (address, in string, err error) {
 	for _, program := range []string{kind, "host-local"} {
 		if err := findPlugin(m, program); err != nil {
 			return "", "", err
 		}
 	}
-	there, err := hasNetwork(m, network)
-	if err != nil || !there {
-		return "", "", errors.Join(err, fmt.Errorf("HNS network %s is not there", network))
+	if _, err := getNetwork(m, network); err != nil {
+		return "", "", err
 	}
-	address, err = hostLocal(m, network, prefix)
+	address, err = hostLocal(m, network, prefix, first)
 	return address, network, err
 }
 
+// afterGateway is the first address that host-local gives where nobody tells it another one.
+func afterGateway(prefix netip.Prefix) netip.Addr { return prefix.Masked().Addr().Next().Next() }
+
 // leases are the addresses that host-local has given, a file for each. Calico has its own elsewhere, upstream in the API.
 func leases(network string) string {
-	if network == "Calico" {
+	if network == networkOfCalico {
 		return `C:\var\lib\calico\ipam`
 	}
 	return `C:\var\lib\cni\networks\` + network
 }
 
-// hostLocal gives the first free address behind the gateway's.
-func hostLocal(m *windows.Machine, network string, prefix netip.Prefix) (string, error) {
-	for address := prefix.Addr().Next().Next(); prefix.Contains(address); address = address.Next() {
+// hostLocal gives the first free address from first on.
+func hostLocal(m *windows.Machine, network string, prefix netip.Prefix, first netip.Addr) (string, error) {
+	for address := first; prefix.Contains(address); address = address.Next() {
 		file := leases(network) + `\` + address.String()
 		if !m.FileExists(file) {
 			return address.String(), m.Put(file, []byte("a pod\r\neth0"))
@@ -136,25 +141,37 @@ func hostLocal(m *windows.Machine, network string, prefix netip.Prefix) (string,
 	return "", fmt.Errorf("no IP addresses available in range set: %s", prefix)
 }
 
-// calicoAdd is calico.exe (projectcalico/calico 87c15906, cni-plugin/pkg/plugin): it works once calico-node has told its name,
-// with a network of its own.
-func calicoAdd(m *windows.Machine, _ *config, _ plugin) (address, network string, err error) {
+// calicoAdd is calico.exe (projectcalico/calico 87c15906, cni-plugin/pkg/plugin/plugin.go and
+// cni-plugin/pkg/dataplane/windows/dataplane_windows.go): it waits for calico-node only if it is told to, takes an address of the
+// node's block, and makes the network where that is not there.
+func calicoAdd(m *windows.Machine, c *config, one plugin) (address, network string, err error) {
+	conf := struct {
+		Mode                 string
+		NodenameFileOptional bool `json:"nodename_file_optional"`
+	}{}
+	if err := json.Unmarshal(one.text, &conf); err != nil {
+		return "", "", err
+	}
 	if err := findPlugin(m, "calico-ipam"); err != nil {
 		return "", "", err
 	}
-	text, err := m.ReadFile(calicoNode)
-	if err != nil {
-		return "", "", fmt.Errorf("stat %s: no such file or directory: check that the calico/node container is running", calicoNode)
+	if !conf.NodenameFileOptional && !m.FileExists(calicoNode) {
+		return "", "", fmt.Errorf("stat %s: no such file or directory: check that the calico/node container is running",
+			calicoNode)
 	}
-	if there, err := hasNetwork(m, "Calico"); err != nil || !there {
-		return "", "", errors.Join(err, errors.New("HNS network Calico is not there"))
-	}
-	prefix, err := netip.ParsePrefix(string(text))
+	text, err := m.ReadFile(calicoBlock)
 	if err != nil {
 		return "", "", err
 	}
-	address, err = hostLocal(m, "Calico", prefix)
-	return address, "Calico", err
+	block, err := netip.ParsePrefix(string(text))
+	if err != nil {
+		return "", "", err
+	}
+	if err := calicoNetwork(m, conf.Mode, block); err != nil {
+		return "", "", err
+	}
+	address, err = hostLocal(m, c.Name, block, afterGateway(block).Next()) // calico-ipam keeps three for Windows
+	return address, c.Name, err
 }
 
 // antreaAdd is antrea-cni.exe (antrea-io/antrea fc70f2bb, pkg/cni): it asks the agent by a named pipe.
@@ -171,8 +188,8 @@ func antreaAdd(m *windows.Machine, _ *config, _ plugin) (address, network string
 	if err != nil {
 		return "", "", err
 	}
-	address, err = hostLocal(m, "antrea-hnsnetwork", prefix)
-	return address, "antrea-hnsnetwork", err
+	address, err = hostLocal(m, networkOfAntrea, prefix, afterGateway(prefix))
+	return address, networkOfAntrea, err
 }
 
 // azureAdd is azure-vnet.exe, which asks azure-vnet-ipam.exe for an address of the virtual network.
@@ -187,8 +204,8 @@ func azureAdd(m *windows.Machine, _ *config, _ plugin) (address, network string,
 	for _, own := range addresses {
 		prefix, failed := netip.ParsePrefix(own.Address)
 		if failed == nil && prefix.Addr().Is4() && prefix.Bits() <= 24 {
-			address, err = hostLocal(m, "azure", netip.PrefixFrom(prefix.Masked().Addr().Next(), prefix.Bits()))
-			return address, "azure", err
+			address, err = hostLocal(m, networkOfAzure, prefix.Masked(), afterGateway(prefix).Next())
+			return address, networkOfAzure, err
 		}
 	}
 	return "", "", errors.Join(err, errors.New("IPAM: no address of the virtual network"))
@@ -204,6 +221,6 @@ func labAdd(m *windows.Machine, _ *config, one plugin) (address, network string,
 	if err != nil {
 		return "", "", err
 	}
-	address, err = hostLocal(m, "lab", prefix)
-	return address, "lab", err
+	address, err = hostLocal(m, networkOfLab, prefix, afterGateway(prefix))
+	return address, networkOfLab, err
 }

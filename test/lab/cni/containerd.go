@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/version"
+
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -19,8 +21,8 @@ const (
 
 // config is the configuration of a network, of the first file of the folder.
 type config struct {
-	Name    string
-	plugins []plugin
+	Name, CNIVersion string
+	plugins          []plugin
 }
 
 type plugin struct {
@@ -28,10 +30,17 @@ type plugin struct {
 	text json.RawMessage
 }
 
-// NotReady is what containerd says as long as it cannot call a CNI, and the kubelet repeats; empty if it can. The first file by
-// name counts, as in containerd/go-cni v1.1.12, opts.go (loadFromConfDir).
+// NotReady is what containerd says as long as it has no configuration of a CNI, and the kubelet repeats; empty if it has one. Why
+// a file does not load is in its log alone. It does not look for the programs (containerd/go-cni 3dbce1d, the same in v1.1.12:
+// cni.go, Status), but for a configuration of version 1.1.0 or later, of which it calls each plug-in (containernetworking/cni
+// v1.3.1, libcni/api.go, GetStatusNetworkList).
 func NotReady(m *windows.Machine) string {
-	_, err := load(m)
+	loaded, err := load(m)
+	if err != nil {
+		err = errNotInitialized
+	} else {
+		err = loaded.status(m)
+	}
 	if err == nil {
 		return ""
 	}
@@ -41,59 +50,87 @@ func NotReady(m *windows.Machine) string {
 
 var errNotInitialized = errors.New("cni plugin not initialized")
 
-// load reads the configuration, and finds the programs of its plug-ins.
+// load reads the first configuration by name, and no other one (go-cni 3dbce1d, opts.go, loadFromConfDir).
 func load(m *windows.Machine) (*config, error) {
 	found, err := m.Match(Folder + `\*`)
 	if err != nil {
-		return nil, errNotInitialized // there is no folder
+		found = nil // there is no folder
 	}
 	found = slices.DeleteFunc(found, func(name string) bool {
 		return !slices.Contains([]string{".conf", ".conflist", ".json"}, path.Ext(name))
 	})
 	slices.Sort(found)
 	if len(found) == 0 {
-		return nil, errNotInitialized
+		return nil, fmt.Errorf("no network config found in %s", Folder)
 	}
-	loaded, err := parse(m, found[0])
-	if err != nil {
-		return nil, fmt.Errorf("cni plugin not initialized: cni config load failed: %s: %w", windows.Base(found[0]), err)
+	read := parse
+	if path.Ext(found[0]) == ".conflist" {
+		read = parseList
 	}
-	for _, one := range loaded.plugins {
-		if err := findPlugin(m, one.Type); err != nil {
-			return nil, fmt.Errorf("cni plugin not initialized: %w", err)
+	text, err := m.ReadFile(found[0])
+	if err == nil {
+		var loaded *config
+		if loaded, err = read(text); err == nil {
+			return loaded, nil
 		}
+	}
+	return nil, fmt.Errorf("failed to load CNI config file %s: %w", windows.Base(found[0]), err)
+}
+
+// parse reads a file with one plug-in (containernetworking/cni v1.3.1, libcni/conf.go, ConfFromBytes).
+func parse(text []byte) (*config, error) {
+	loaded, one := &config{}, plugin{text: text}
+	if err := errors.Join(json.Unmarshal(text, loaded), json.Unmarshal(text, &one)); err != nil {
+		return nil, fmt.Errorf("error parsing configuration: %w", err)
+	}
+	if one.Type == "" {
+		return nil, errors.New("error parsing configuration: missing 'type'")
+	}
+	loaded.plugins = []plugin{one}
+	return loaded, nil
+}
+
+// parseList reads a file with a list of plug-ins (the same file, ConfListFromBytes).
+func parseList(text []byte) (*config, error) {
+	list := struct {
+		Name, CNIVersion string
+		Plugins          []json.RawMessage
+	}{}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("error parsing configuration list: %w", err)
+	}
+	switch {
+	case list.Name == "":
+		return nil, errors.New("error parsing configuration list: no name")
+	case len(list.Plugins) == 0:
+		return nil, errors.New("error parsing configuration list: no plugins in list")
+	}
+	loaded := &config{Name: list.Name, CNIVersion: list.CNIVersion}
+	for i, text := range list.Plugins {
+		one, err := parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("failed to parse plugin config %d: %w", i, err)
+		}
+		loaded.plugins = append(loaded.plugins, one.plugins...)
 	}
 	return loaded, nil
 }
 
-func parse(m *windows.Machine, file string) (*config, error) {
-	text, err := m.ReadFile(file)
-	if err != nil {
-		return nil, err
+func (c *config) status(m *windows.Machine) error {
+	is, err := version.ParseSemantic(c.CNIVersion)
+	if err == nil && is.AtLeast(version.MustParseSemantic("1.1.0")) {
+		return c.findPlugins(m)
 	}
-	var list struct {
-		Name    string
-		Type    string
-		Plugins []json.RawMessage
-	}
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, err
-	}
-	if len(list.Plugins) == 0 {
-		list.Plugins = []json.RawMessage{text}
-	}
-	loaded := &config{Name: list.Name}
-	for _, text := range list.Plugins {
-		one := plugin{text: text}
-		if err := json.Unmarshal(text, &one); err != nil {
-			return nil, err
+	return nil
+}
+
+func (c *config) findPlugins(m *windows.Machine) error {
+	for _, one := range c.plugins {
+		if err := findPlugin(m, one.Type); err != nil {
+			return err
 		}
-		if one.Type == "" {
-			return nil, errors.New("network config 'type' is missing")
-		}
-		loaded.plugins = append(loaded.plugins, one)
 	}
-	return loaded, nil
+	return nil
 }
 
 func findPlugin(m *windows.Machine, kind string) error {

@@ -18,6 +18,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
+// flannelDomain begins the names of annotations.
+const flannelDomain = "flannel.alpha.coreos.com/"
+
 // Connect is how a program of a node speaks to the cluster of a kubeconfig.
 type Connect func(kubeconfig, program string) (kubernetes.Interface, error)
 
@@ -43,15 +46,67 @@ type backend struct {
 // pkg/backend/hostgw/hostgw_windows.go): what they refuse ends it with their words.
 func Flanneld(connect Connect) windows.Program {
 	return func(ctx context.Context, call *windows.Call) int {
-		flags, err := readFlanneldFlags(call.Argv[1:])
+		daemon, err := StartFlanneld(ctx, call, connect)
 		if err == nil {
-			err = flags.run(ctx, call, connect)
+			err = daemon.Follow(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			return call.Fail("E0101 main.go: %v", err)
 		}
 		return 0
 	}
+}
+
+// Flannel is a flanneld whose network is there.
+type Flannel struct {
+	machine *windows.Machine
+	client  kubernetes.Interface
+	plan    *backend
+	node    string
+}
+
+// Network is the name of its network.
+func (f *Flannel) Network() string { return f.plan.name() }
+
+// StartFlanneld is what flanneld does until it has written the file with the node's subnet.
+func StartFlanneld(ctx context.Context, call *windows.Call, connect Connect) (*Flannel, error) {
+	flags, err := readFlanneldFlags(call.Argv[1:])
+	if err != nil {
+		return nil, err
+	}
+	return flags.start(ctx, call, connect)
+}
+
+// Follow tells HNS or the host where the pods of other nodes are, as those have written it into their annotations, until ctx ends
+// (pkg/backend/vxlan/vxlan_network_windows.go and pkg/backend/route_network_windows.go, handleSubnetEvents).
+func (f *Flannel) Follow(ctx context.Context) error {
+	set := setRemoteSubnets
+	if f.plan.Type == "host-gw" {
+		set = setRoutes
+	}
+	return follow(ctx, f.machine, f.client, f.leases, func(peers []peer) error { return set(f.machine, f.plan.name(), peers) })
+}
+
+// leases are the other nodes of the same backend. A VXLAN wants the MAC of theirs (pkg/subnet/kube/kube.go, nodeToLease).
+func (f *Flannel) leases(nodes []*corev1.Node) []peer {
+	var all []peer
+	for _, node := range nodes {
+		has := func(name string) string { return node.Annotations[flannelDomain+name] }
+		prefix, err := podCIDR(node)
+		if err != nil || node.Name == f.node || has("kube-subnet-manager") != "true" || has("backend-type") != f.plan.Type {
+			continue
+		}
+		var data struct {
+			VNI     int
+			VtepMAC string
+		}
+		err = json.Unmarshal([]byte(has("backend-data")), &data)
+		if f.plan.Type == "vxlan" && (err != nil || data.VNI < 4096 || data.VtepMAC == "") {
+			continue
+		}
+		all = append(all, peer{prefix, has("public-ip")})
+	}
+	return all
 }
 
 func readFlanneldFlags(argv []string) (*flanneldFlags, error) {
@@ -73,41 +128,41 @@ func readFlanneldFlags(argv []string) (*flanneldFlags, error) {
 	return f, nil
 }
 
-func (f *flanneldFlags) run(ctx context.Context, call *windows.Call, connect Connect) error {
+func (f *flanneldFlags) start(ctx context.Context, call *windows.Call, connect Connect) (*Flannel, error) {
 	m, node := call.Machine, call.Env["NODE_NAME"]
 	client, err := connect(f.kubeconfig, "flanneld.exe")
 	if err != nil {
-		return fmt.Errorf("Failed to create SubnetManager: fail to create kubernetes config: %w", err) //nolint:staticcheck // its words
+		//nolint:staticcheck // because flannel says it so
+		return nil, fmt.Errorf("Failed to create SubnetManager: fail to create kubernetes config: %w", err)
 	}
 	if node == "" {
 		//nolint:staticcheck // because flannel says it so
-		return errors.New("Failed to create SubnetManager: env variables POD_NAME and POD_NAMESPACE must be set")
+		return nil, errors.New("Failed to create SubnetManager: env variables POD_NAME and POD_NAMESPACE must be set")
 	}
 	conf, plan, err := readNetConf(m, f.netConf)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); err != nil {
-		return fmt.Errorf("error waiting for nodeController to sync state: %w", err)
+		return nil, fmt.Errorf("error waiting for nodeController to sync state: %w", err)
 	}
 	adapter, err := adapterOf(m, f.iface)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	prefix, err := f.acquireLease(ctx, client, node, conf, plan)
 	if err != nil {
-		return fmt.Errorf("failed to acquire lease: %w", err)
+		return nil, fmt.Errorf("failed to acquire lease: %w", err)
 	}
-	if err := plan.network(m, prefix, adapter); err != nil {
-		return fmt.Errorf("error registering network: %w", err)
+	if err := plan.makeNetwork(m, prefix, adapter); err != nil {
+		return nil, fmt.Errorf("error registering network: %w", err)
 	}
 	text := fmt.Sprintf("FLANNEL_NETWORK=%s\nFLANNEL_SUBNET=%s/%d\nFLANNEL_MTU=1450\nFLANNEL_IPMASQ=%t\n",
 		conf.Network, prefix.Addr().Next(), prefix.Bits(), f.masquerade)
 	if err := m.Put(f.subnet, []byte(text)); err != nil {
-		return fmt.Errorf("failed to write subnet file: %w", err)
+		return nil, fmt.Errorf("failed to write subnet file: %w", err)
 	}
-	<-ctx.Done()
-	return nil
+	return &Flannel{m, client, plan, node}, nil
 }
 
 func readNetConf(m *windows.Machine, file string) (*netConf, *backend, error) {
@@ -189,10 +244,13 @@ func (f *flanneldFlags) acquireLease(
 		return netip.Prefix{}, errors.Join(err, fmt.Errorf("subnet %q specified in the flannel net config doesn't contain %q PodCIDR "+
 			"of the %q node", conf.Network, prefix, name))
 	}
-	const domain = "flannel.alpha.coreos.com/"
+	data := "null"
+	if plan.Type == "vxlan" {
+		data = fmt.Sprintf(`{"VNI":%d,"VtepMAC":"00:15:5d:00:00:01"}`, plan.VNI)
+	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{
-		domain + "backend-type": plan.Type, domain + "public-ip": f.iface, domain + "kube-subnet-manager": "true",
-		domain + "backend-data": fmt.Sprintf(`{"VNI":%d}`, plan.VNI),
+		flannelDomain + "backend-type": plan.Type, flannelDomain + "public-ip": f.iface, flannelDomain + "backend-data": data,
+		flannelDomain + "kube-subnet-manager": "true",
 	}}})
 	if err == nil {
 		_, err = client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
@@ -207,23 +265,32 @@ func podCIDR(node *corev1.Node) (netip.Prefix, error) {
 	return netip.ParsePrefix(node.Spec.PodCIDR)
 }
 
-// network makes the backend's network in HNS, unless it is there.
-func (b *backend) network(m *windows.Machine, prefix netip.Prefix, adapter string) error {
-	subnet := map[string]any{"Subnets": []any{map[string]any{
-		"AddressPrefix": prefix.String(), "GatewayAddress": prefix.Addr().Next().String(),
-	}}}
-	if b.Type == "host-gw" {
-		return hostGW(m, orElse(b.Name, "cbr0"), subnet, prefix.Addr().Next().Next().String())
+func (b *backend) name() string {
+	switch {
+	case b.Name != "":
+		return b.Name
+	case b.Type == "host-gw":
+		return "cbr0"
 	}
-	subnet["NetworkAdapterName"], subnet["Flags"] = adapter, 8
-	return vxlan(m, orElse(b.Name, fmt.Sprintf("flannel.%d", b.VNI)), subnet)
+	return fmt.Sprintf("flannel.%d", b.VNI)
 }
 
-func orElse(text, other string) string {
-	if text == "" {
-		return other
+// makeNetwork makes the backend's network in HNS, unless it is there. host-gw names no adapter to HNS, and attaches the host to
+// the second address of the node's pods. VXLAN names that of --iface, also one that has a vSwitch, and its network ends with this
+// start of Windows (EnableNonPersistent).
+func (b *backend) makeNetwork(m *windows.Machine, prefix netip.Prefix, adapter string) error {
+	kind, more := "L2Bridge", map[string]any{}
+	if b.Type == "vxlan" {
+		kind, more = "Overlay", map[string]any{"NetworkAdapterName": adapter, "Flags": 8}
 	}
-	return text
+	there, err := hasNetwork(m, b.name())
+	if err == nil && !there {
+		err = makeNetwork(m, b.name(), kind, prefix, more)
+	}
+	if err == nil && b.Type == "host-gw" {
+		err = makeHostEndpoint(m, b.name(), afterGateway(prefix).String())
+	}
+	return err
 }
 
 // until looks once a second of the node's clock until something holds.

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"strings"
+	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
@@ -17,32 +21,40 @@ import (
 type Container struct {
 	Machine *windows.Machine
 	Name    string
-	Args    []string
+	Command []string
 	Env     map[string]string
-	// Mounts are the paths of the volumes in the container.
-	Mounts []string
-	// Client speaks to the cluster with the token of the pod's account.
-	Client kubernetes.Interface
+	// Mounts are what is behind the paths of volumes in the container.
+	Mounts map[string]Mount
+	// Account speaks to the cluster with the token of the pod's account.
+	Account func() (kubernetes.Interface, error)
+	Log     io.Writer
 }
 
-// scripts are what containers of DaemonSets start, by the last part of an argument. They end when their work is done, or with
-// ctx. The manifests are in test/lab/pods.
-var scripts = map[string]func(ctx context.Context, c *Container, started func()) error{
-	"host-process-install.ps1": installCalico, "node-service.ps1": calicoService, "felix-service.ps1": felix,
+// Mount is a folder of the host, or the files of a ConfigMap.
+type Mount struct {
+	Host  string
+	Files map[string]string
+}
+
+// starts are what containers of DaemonSets do, by the end of their command. They end when their work is done, or with ctx. The
+// manifests are in test/lab/pods.
+var starts = map[string]func(ctx context.Context, c *Container, started func()) error{
+	"uninstall-calico.ps1": uninstallCalico, "calico.exe component cni install": installCalico,
+	"node-service.ps1": calicoService, "felix-service.ps1": felix, "confd-service.ps1": confd,
 	"start.ps1":                         startKubeProxy,
 	"Install-WindowsCNI-Containerd.ps1": installAntrea, "Run-AntreaAgent-Containerd.ps1": antreaAgent,
-	"lab-cni.ps1": labDaemon,
+	"flanneld.ps1": podFlanneld, "plugins.ps1": pluginsScript, "peers.ps1": peersScript, "lab-cni.ps1": labDaemon,
 }
 
 // Run runs the container until it ends or ctx does.
 func (c *Container) Run(ctx context.Context, started func()) error {
-	for _, arg := range c.Args {
-		name := arg[strings.LastIndexAny(arg, `\/`)+1:]
-		if script := scripts[name]; script != nil {
-			return script(ctx, c, started)
+	line := strings.Join(c.Command, " ")
+	for end, start := range starts {
+		if strings.HasSuffix(line, "/"+end) || line == end {
+			return start(ctx, c, started)
 		}
 	}
-	return fmt.Errorf("the lab has no script for the arguments %q of container %s", c.Args, c.Name)
+	return fmt.Errorf("the lab has no program for the command %q of container %s", line, c.Name)
 }
 
 // needs says which variables the container was not given.
@@ -57,11 +69,24 @@ func (c *Container) needs(names ...string) error {
 
 // podRange is the pod CIDR of the container's node.
 func (c *Container) podRange(ctx context.Context, node string) (netip.Prefix, error) {
-	found, err := c.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	client, err := c.Account()
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	found, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
 		return netip.Prefix{}, err
 	}
 	return podCIDR(found)
+}
+
+// follow has tell write where the pods of the Linux nodes are.
+func (c *Container) follow(ctx context.Context, tell func([]peer) error) error {
+	client, err := c.Account()
+	if err != nil {
+		return err
+	}
+	return follow(ctx, c.Machine, client, linuxPeers, tell)
 }
 
 // forever is a container that does its work from now on.
@@ -72,81 +97,72 @@ func forever(ctx context.Context, started func()) error {
 }
 
 const (
-	// calicoNode has the addresses that calico-node has for the pods of this node. Upstream has it in the API.
-	calicoNode = `C:\var\lib\calico\nodename`
-	calicoConf = Folder + `\10-calico.conf`
+	proxyFolder = "/var/lib/kube-proxy"
+	// tokenFile is where each pod has the token of its account.
+	tokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 )
 
-// installCalico is host-process-install.ps1 (projectcalico/calico 06522509, manifests/calico-windows-vxlan.yaml and
-// node/windows-packaging/host-process-install.ps1): programs and configuration go where the settings say.
-func installCalico(_ context.Context, c *Container, _ func()) error {
-	err := c.needs("CALICO_NETWORKING_BACKEND", "K8S_SERVICE_CIDR", "CNI_BIN_DIR", "CNI_CONF_DIR", "NODENAME",
-		"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
-	for _, program := range []string{"calico", "calico-ipam"} {
-		if err == nil {
-			err = c.Machine.Put(c.Env["CNI_BIN_DIR"]+`\`+program+".exe", []byte("calico"))
-		}
-	}
-	return err
-}
-
-// calicoService is node-service.ps1: the networks, then the name of the node by which the plug-in knows that it may work, and
-// the configuration. With VXLAN the address of the endpoint Calico_ep is kube-proxy's source VIP.
-func calicoService(ctx context.Context, c *Container, started func()) error {
-	if err := c.needs("CALICO_NETWORKING_BACKEND", "NODENAME"); err != nil {
-		return err
-	}
-	kind := map[string]string{"vxlan": "Overlay", "windows-bgp": "L2Bridge"}[c.Env["CALICO_NETWORKING_BACKEND"]]
-	if kind == "" {
-		return fmt.Errorf("CALICO_NETWORKING_BACKEND %q needs no network of ours", c.Env["CALICO_NETWORKING_BACKEND"])
-	}
-	prefix, err := c.podRange(ctx, c.Env["NODENAME"])
-	if err != nil {
-		return err
-	}
-	m := c.Machine
-	if err := calicoNetworks(m, kind); err != nil {
-		return err
-	}
-	if there, err := hasEndpoint(m, "Calico_ep"); kind == "Overlay" && !there {
-		vip := prefix.Addr().Next().Next().String()
-		err = errors.Join(err, m.Put(leases("Calico")+`\`+vip, []byte("Calico_ep")),
-			makeEndpoint(m, "Calico_ep", map[string]any{"IPAddress": vip, "VirtualNetwork": "Calico"}))
-		if err != nil {
-			return err
-		}
-	}
-	err = errors.Join(m.Put(calicoNode, []byte(prefix.String())),
-		m.Put(calicoConf, []byte(`{"cniVersion":"0.3.1","name":"Calico","type":"calico","ipam":{"type":"calico-ipam"}}`)))
-	if err != nil {
-		return err
-	}
-	return forever(ctx, started)
-}
-
-func felix(ctx context.Context, _ *Container, started func()) error { return forever(ctx, started) }
-
-// startKubeProxy is start.ps1 (kubernetes-sigs/sig-windows-tools 10e8dc73, hostprocess/calico/kube-proxy/start.ps1): it waits for
-// the network Calico, in a VXLAN also for its endpoint, and has its settings as flags.
+// startKubeProxy is start.ps1 (kubernetes-sigs/sig-windows-tools 401ee6f, hostprocess/calico/kube-proxy/start.ps1): it waits for
+// the network Calico, in a VXLAN also for its endpoint, removes the policies that are there, and starts its kube-proxy.exe.
 func startKubeProxy(ctx context.Context, c *Container, started func()) error {
-	if len(c.Mounts) == 0 || c.Mounts[0] != "/var/lib/kube-proxy" {
-		return fmt.Errorf("Get-Content : Cannot find path kubeconfig.conf: the mounts are %v", c.Mounts)
-	}
 	m, kind := c.Machine, ""
 	err := until(ctx, m, func() (good bool, err error) {
-		if kind, err = networkType(m, "Calico"); kind == "Overlay" {
-			return hasEndpoint(m, "Calico_ep")
+		if kind, err = networkType(m, networkOfCalico); kind == "Overlay" {
+			return hasEndpoint(m, networkOfCalico+"_ep")
 		}
 		return kind != "", err
 	})
+	if err == nil {
+		err = forgetServices(m)
+	}
 	if err != nil {
 		return err
 	}
-	if err := forgetServices(m); err != nil {
+	argv := []string{
+		"kube-proxy.exe", "--hostname-override=" + c.Env["NODENAME"], "--v=4", "--proxy-mode=kernelspace",
+		"--kubeconfig=" + proxyFolder + "/kubeconfig.conf", "--enable-dsr=true", "--feature-gates=WinDSR=true,WinOverlay=true",
+	}
+	if kind == "Overlay" {
+		endpoint, err := find(m, endpoints, "Name", networkOfCalico+"_ep")
+		if err != nil {
+			return err
+		}
+		argv = append(argv, "--source-vip="+endpoint.text("IPAddress"))
+	}
+	call := &windows.Call{
+		Machine: m, Argv: argv, Env: map[string]string{"KUBE_NETWORK": networkOfCalico}, Stdout: c.Log, Stderr: c.Log,
+	}
+	p, err := readKubeProxy(call, "")
+	if err != nil {
 		return err
 	}
 	started()
-	return proxy(ctx, m, c.Client, "Calico")
+	return p.run(ctx, c.connect)
+}
+
+// connect is by a kubeconfig of a mounted ConfigMap, which names the file with the account's token.
+func (c *Container) connect(path, _ string) (kubernetes.Interface, error) {
+	folder, name := path[:strings.LastIndex(path, "/")], path[strings.LastIndex(path, "/")+1:]
+	text, mounted := c.Mounts[folder].Files[name]
+	if !mounted {
+		//nolint:staticcheck,revive // because PowerShell says it so
+		return nil, fmt.Errorf("Get-Content : Cannot find path '%s' because it does not exist.", path)
+	}
+	config, err := clientcmd.Load([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	login := config.Contexts[config.CurrentContext]
+	if login == nil || config.Clusters[login.Cluster] == nil || config.AuthInfos[login.AuthInfo] == nil {
+		return nil, fmt.Errorf("invalid configuration: the context %q of %s is not there", config.CurrentContext, path)
+	}
+	if server := config.Clusters[login.Cluster].Server; !strings.HasPrefix(server, "https://") {
+		return nil, fmt.Errorf("invalid configuration: the server of %s is %q", path, server)
+	}
+	if file := config.AuthInfos[login.AuthInfo].TokenFile; file != tokenFile {
+		return nil, fmt.Errorf("Unauthorized: the pod has no token in %q", file) //nolint:staticcheck // the API server says it so
+	}
+	return c.Account()
 }
 
 const (
@@ -155,17 +171,17 @@ const (
 	// antreaRange has the pod CIDR of the node, which upstream's agent keeps to itself.
 	antreaRange = `C:\var\run\antrea\range`
 	antreaConf  = Folder + `\10-antrea.conflist`
+
+	antreaConfText = `{"cniVersion":"0.3.0","name":"antrea","plugins":[{"type":"antrea","ipam":{"type":"host-local"}}]}`
 )
 
 // installAntrea is Install-WindowsCNI-Containerd.ps1 (antrea-io/antrea 1eb9e128, build/yamls/windows/containerd).
 func installAntrea(_ context.Context, c *Container, _ func()) error {
-	return errors.Join(
-		c.Machine.Put(Programs+`\antrea.exe`, []byte("antrea-cni")),
-		c.Machine.Put(antreaConf, []byte(`{"cniVersion":"0.3.0","name":"antrea",`+
-			`"plugins":[{"type":"antrea","ipam":{"type":"host-local"}}]}`)))
+	return errors.Join(installed(c.Machine, "antrea"), c.Machine.Put(antreaConf, []byte(antreaConfText)))
 }
 
-// antreaAgent is Run-AntreaAgent-Containerd.ps1: the agent, which does Services itself.
+// antreaAgent is Run-AntreaAgent-Containerd.ps1: the agent, which does Services itself, and the tunnels to other nodes, by Open
+// vSwitch. Here both are in HNS.
 func antreaAgent(ctx context.Context, c *Container, started func()) error {
 	if err := c.needs("NODE_NAME", "POD_NAMESPACE"); err != nil {
 		return err
@@ -178,10 +194,111 @@ func antreaAgent(ctx context.Context, c *Container, started func()) error {
 	if err := errors.Join(antreaNetwork(m), m.Put(antreaRange, []byte(prefix.String()))); err != nil {
 		return err
 	}
+	client, err := c.Account()
+	if err != nil {
+		return err
+	}
 	m.OpenPipe(antreaPipe)
 	defer m.ClosePipe(antreaPipe)
 	started()
-	return proxy(ctx, m, c.Client, "antrea-hnsnetwork")
+	both, end := context.WithCancel(ctx)
+	var tunnels sync.WaitGroup
+	tunnels.Go(func() {
+		_ = c.follow(both, func(peers []peer) error { return setRemoteSubnets(m, networkOfAntrea, peers) })
+	})
+	defer tunnels.Wait()
+	defer end()
+	return proxy(both, m, client, networkOfAntrea)
+}
+
+// pluginsScript is an image of a user with the plug-ins of flanneld.
+func pluginsScript(ctx context.Context, c *Container, started func()) error {
+	err := errors.Join(installed(c.Machine, "flannel"), installed(c.Machine, "win-overlay"), installed(c.Machine, "host-local"))
+	if err != nil {
+		return err
+	}
+	return forever(ctx, started)
+}
+
+// podFlanneld is an image of a user with flanneld.exe, as flannel.run: External wants one: there is none upstream.
+func podFlanneld(ctx context.Context, c *Container, started func()) error {
+	if err := c.needs("NODE_NAME", "HOST_IP", "NET_CONF"); err != nil {
+		return err
+	}
+	const conf = `C:\lab\net-conf.json`
+	if err := c.Machine.Put(conf, []byte(c.Env["NET_CONF"])); err != nil {
+		return err
+	}
+	call := &windows.Call{
+		Machine: c.Machine, Env: c.Env, Stdout: c.Log, Stderr: c.Log, Argv: []string{
+			"flanneld.exe", "--kube-subnet-mgr", "--ip-masq", "--net-config-path=" + conf, "--subnet-file=" + Subnet,
+			"--iface=" + c.Env["HOST_IP"],
+		},
+	}
+	daemon, err := StartFlanneld(ctx, call, func(string, string) (kubernetes.Interface, error) { return c.Account() })
+	if err != nil {
+		return err
+	}
+	started()
+	return daemon.Follow(ctx)
+}
+
+// peersScript is what docs/networks.md leaves to a script of the user: the pods of others, and for win-bridge the pods' gateway.
+func peersScript(ctx context.Context, c *Container, started func()) error {
+	if err := c.needs("HNS_NETWORKS"); err != nil {
+		return err
+	}
+	var network item
+	err := until(ctx, c.Machine, func() (bool, error) {
+		for name := range strings.FieldsSeq(c.Env["HNS_NETWORKS"]) {
+			found, err := find(c.Machine, networks, "Name", name)
+			if found != nil || err != nil {
+				network = found
+				return true, err
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		return err
+	}
+	m, name := c.Machine, network.text("Name")
+	started()
+	if network.text("Type") == "L2Bridge" {
+		if err := makeHostEndpoint(m, name, afterGateway(network.subnet()).String()); err != nil {
+			return err
+		}
+		return c.follow(ctx, func(peers []peer) error { return setRoutes(m, name, peers) })
+	}
+	restarted := false
+	return c.follow(ctx, func(peers []peer) error {
+		err := setRemoteSubnets(m, name, peers)
+		if err == nil && !restarted {
+			restarted, err = true, restartProxy(ctx, m)
+		}
+		return err
+	})
+}
+
+// restartProxy: a kube-proxy that has started before keeps what it has taken for public addresses.
+func restartProxy(ctx context.Context, m *windows.Machine) error {
+	state, err := m.ServiceState("kube-proxy")
+	if err != nil || state == windows.Stopped {
+		return err
+	}
+	for _, do := range []string{"stop", "start"} {
+		if _, err := m.Run(ctx, windows.Command{Argv: []string{"sc.exe", do, "kube-proxy"}, Limit: time.Minute}); err != nil {
+			return err
+		}
+		err := until(ctx, m, func() (bool, error) {
+			state, err := m.ServiceState("kube-proxy")
+			return (state == windows.Stopped) == (do == "stop"), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // labDaemon is a CNI whose DaemonSet only writes a configuration and a program.
@@ -191,7 +308,7 @@ func labDaemon(ctx context.Context, c *Container, started func()) error {
 	}
 	prefix, err := c.podRange(ctx, c.Env["NODE_NAME"])
 	if err == nil {
-		err = errors.Join(c.Machine.Put(Programs+`\lab.exe`, []byte("lab")),
+		err = errors.Join(installed(c.Machine, "lab"),
 			c.Machine.Put(Folder+`\`+LabConf, fmt.Appendf(nil, `{"cniVersion":"0.3.0","name":"lab","type":"lab","subnet":%q}`, prefix)))
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -143,20 +144,40 @@ func cluster(m *windows.Machine) Connect {
 	}
 }
 
-// containerd is ready only with a configuration whose plug-in is there.
+// containerd is ready as soon as a configuration loads, whether or not its plug-in is there: an ADD fails then.
 func TestNotReady(t *testing.T) {
 	t.Parallel()
 	m := expect.Got(windows.New(t.TempDir()))(t)
-	for _, step := range []struct{ path, text, want string }{
-		{`C:\etc\cni\net.d\README.txt`, "text", "cni plugin not initialized"},
-		{Folder + `\10-flannel.conf`, "{", "cni config load failed: 10-flannel.conf"},
-		{Folder + `\10-flannel.conf`, `{"name": "cbr0"}`, "'type' is missing"},
-		{Folder + `\10-flannel.conf`, `{"name": "cbr0", "type": "flannel"}`, `failed to find plugin "flannel" in path`},
-		{Programs + `\flannel.exe`, "a program", ""},
+	const conf, listed = Folder + `\10-flannel.conf`, Folder + `\05-list.conflist`
+	for _, step := range []struct{ path, text, log, status, add string }{
+		{`C:\etc\cni\net.d\README.txt`, "text", "no network config found", "cni plugin not initialized", ""},
+		{conf, "{", "failed to load CNI config file 10-flannel.conf: error parsing", "cni plugin not initialized", ""},
+		{conf, `{"name": "cbr0"}`, "missing 'type'", "cni plugin not initialized", ""},
+		{conf, `{"name": "cbr0", "type": "flannel"}`, "", "", `failed to find plugin "flannel" in path`},
+		{listed, `{"plugins": [{"type": "antrea"}]}`, "no name", "cni plugin not initialized", ""},
+		{listed, `{"name": "antrea", "plugins": [{}]}`, "plugin config 0: error parsing configuration: missing", "not initialized", ""},
+		{
+			listed, `{"name": "antrea", "cniVersion": "1.0.0", "plugins": [{"type": "antrea"}]}`, "", "",
+			`failed to find plugin "antrea" in path`,
+		},
+		{
+			listed, `{"name": "antrea", "cniVersion": "1.1.0", "plugins": [{"type": "antrea"}]}`, "",
+			`failed to find plugin "antrea" in path`, `failed to find plugin "antrea" in path`,
+		},
+		{Programs + `\antrea.exe`, "a program", "", "", `\\.\pipe\`},
 	} {
 		expect.OK(t, m.Put(step.path, []byte(step.text)))
-		if got := NotReady(m); !strings.Contains(got, step.want) || (got == "") != (step.want == "") {
-			t.Errorf("%s with %s: %q, want %q", step.path, step.text, got, step.want)
+		_, err := load(m)
+		if has(err) != (step.log != "") || !strings.Contains(fmt.Sprint(err), step.log) {
+			t.Errorf("%s with %s: it loads with %v, want %q", step.path, step.text, err, step.log)
+		}
+		if got := NotReady(m); !strings.Contains(got, step.status) || (got == "") != (step.status == "") {
+			t.Errorf("%s with %s: %q, want %q", step.path, step.text, got, step.status)
+		}
+		if _, err := Add(t.Context(), m, "pod"); step.add != "" && !strings.Contains(fmt.Sprint(err), step.add) {
+			t.Errorf("%s with %s: ADD ends with %v, want %q", step.path, step.text, err, step.add)
 		}
 	}
 }
+
+func has(err error) bool { return err != nil }

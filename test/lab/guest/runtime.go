@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -79,28 +79,61 @@ func (c *containers) Run(ctx context.Context, pod *corev1.Pod, container *corev1
 	if err := c.node.power.guest.pull(ctx, m.Clock, container.Image); err != nil {
 		return err
 	}
-	options := pod.Spec.SecurityContext
-	if options == nil || options.WindowsOptions == nil || options.WindowsOptions.HostProcess == nil {
+	if !isHostProcess(pod, container) {
 		started()
 		<-ctx.Done()
 		return nil
 	}
-	run := &cni.Container{Machine: m, Name: container.Name, Args: container.Args}
-	for _, mount := range container.VolumeMounts {
-		run.Mounts = append(run.Mounts, mount.MountPath)
+	run := &cni.Container{
+		Machine: m, Name: container.Name, Command: slices.Concat(container.Command, container.Args), Log: c.node.call.Stderr,
 	}
 	var err error
 	if run.Env, err = c.environment(ctx, pod, container); err == nil {
-		run.Client, err = c.account(ctx, pod)
+		run.Mounts, err = c.mounts(ctx, pod, container)
 	}
 	if err != nil {
 		return fmt.Errorf("CreateContainerConfigError: %w", err)
 	}
+	run.Account = sync.OnceValues(func() (kubernetes.Interface, error) { return c.account(ctx, pod) })
 	err = run.Run(ctx, started)
 	if err != nil && ctx.Err() == nil {
 		c.node.call.Fail("E0101 container %s of pod %s: %v", container.Name, pod.Name, err)
 	}
 	return err
+}
+
+// isHostProcess by the container's options, or those of its pod.
+func isHostProcess(pod *corev1.Pod, container *corev1.Container) bool {
+	var options *corev1.WindowsSecurityContextOptions
+	if pod.Spec.SecurityContext != nil {
+		options = pod.Spec.SecurityContext.WindowsOptions
+	}
+	if container.SecurityContext != nil && container.SecurityContext.WindowsOptions != nil {
+		options = container.SecurityContext.WindowsOptions
+	}
+	return options != nil && options.HostProcess != nil && *options.HostProcess
+}
+
+// mounts are folders of the host and ConfigMaps; a token of the pod's account is played by account.
+func (c *containers) mounts(ctx context.Context, pod *corev1.Pod, container *corev1.Container) (map[string]cni.Mount, error) {
+	volumes := map[string]cni.Mount{}
+	for _, volume := range pod.Spec.Volumes {
+		switch {
+		case volume.HostPath != nil:
+			volumes[volume.Name] = cni.Mount{Host: "C:" + strings.ReplaceAll(volume.HostPath.Path, "/", `\`)}
+		case volume.ConfigMap != nil:
+			found, err := c.client.CoreV1().ConfigMaps(pod.Namespace).Get(ctx, volume.ConfigMap.Name, metav1.GetOptions{})
+			if err != nil {
+				return nil, err
+			}
+			volumes[volume.Name] = cni.Mount{Files: found.Data}
+		}
+	}
+	mounts := map[string]cni.Mount{}
+	for _, mount := range container.VolumeMounts {
+		mounts[mount.MountPath] = volumes[mount.Name]
+	}
+	return mounts, nil
 }
 
 // pull gets an image, unless it is there: that of another container, or of an earlier start of Windows.
@@ -120,21 +153,23 @@ func (g *Simulated) pull(ctx context.Context, clock windows.Clock, image string)
 // environment is what a container's spec gives to it. A node may read the ConfigMaps of its pods.
 func (c *containers) environment(ctx context.Context, pod *corev1.Pod, container *corev1.Container) (map[string]string, error) {
 	env := map[string]string{}
-	for _, from := range container.EnvFrom {
-		found, err := c.client.CoreV1().ConfigMaps(pod.Namespace).Get(ctx, from.ConfigMapRef.Name, metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(env, found.Data)
-	}
 	fields := map[string]string{
 		"spec.nodeName": pod.Spec.NodeName, "metadata.name": pod.Name, "metadata.namespace": pod.Namespace,
 		"status.podIP": c.node.power.guest.address(),
 	}
 	for _, one := range container.Env {
-		env[one.Name] = one.Value
-		if one.ValueFrom != nil && one.ValueFrom.FieldRef != nil {
-			env[one.Name] = fields[one.ValueFrom.FieldRef.FieldPath]
+		from := one.ValueFrom
+		switch {
+		case from == nil:
+			env[one.Name] = one.Value
+		case from.FieldRef != nil:
+			env[one.Name] = fields[from.FieldRef.FieldPath]
+		case from.ConfigMapKeyRef != nil:
+			found, err := c.client.CoreV1().ConfigMaps(pod.Namespace).Get(ctx, from.ConfigMapKeyRef.Name, metav1.GetOptions{})
+			if err != nil {
+				return nil, err
+			}
+			env[one.Name] = found.Data[from.ConfigMapKeyRef.Key]
 		}
 	}
 	return env, nil

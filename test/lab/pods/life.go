@@ -27,22 +27,33 @@ type life struct {
 
 	mu     sync.Mutex
 	status status
+	// changed has something when the status is to be written.
+	changed chan struct{}
 }
 
 func (l *life) run(ctx context.Context) {
-	l.status.start(l.pod, l.kubelet)
-	l.write(ctx)
+	l.changed = make(chan struct{}, 1)
+	own, end := context.WithCancel(ctx)
+	var writer sync.WaitGroup
+	writer.Go(func() { l.report(own) })
+	defer writer.Wait()
+	defer end()
+	l.change(func(s *status) { s.start(l.pod, l.kubelet) })
+	l.work(ctx)
+}
+
+func (l *life) work(ctx context.Context) {
 	address := l.connected(ctx)
 	if address == "" {
 		return
 	}
-	l.change(ctx, func(s *status) { s.address = address })
+	l.change(func(s *status) { s.address = address })
 	for i := range l.pod.Spec.InitContainers {
 		if !l.initialize(ctx, &l.pod.Spec.InitContainers[i]) {
 			return
 		}
 	}
-	l.change(ctx, func(s *status) { s.initialized = true })
+	l.change(func(s *status) { s.initialized = true })
 	var all sync.WaitGroup
 	defer all.Wait()
 	for i := range l.pod.Spec.Containers {
@@ -78,10 +89,10 @@ func (l *life) initialize(ctx context.Context, container *corev1.Container) bool
 			return false
 		}
 		if err == nil {
-			l.change(ctx, func(s *status) { s.completed(container.Name, l.kubelet.now()) })
+			l.change(func(s *status) { s.completed(container.Name, l.kubelet.now()) })
 			return true
 		}
-		l.change(ctx, func(s *status) { s.crashed(container.Name, err) })
+		l.change(func(s *status) { s.crashed(container.Name, err) })
 		l.event(ctx, "BackOff", fmt.Sprintf("Back-off restarting failed container %s: %v", container.Name, err))
 		if l.kubelet.Clock.Sleep(ctx, wait) != nil {
 			return false
@@ -95,7 +106,7 @@ func (l *life) keep(ctx context.Context, container *corev1.Container) {
 		own, end := context.WithCancel(ctx)
 		var probe sync.WaitGroup
 		started := sync.OnceFunc(func() {
-			l.change(ctx, func(s *status) { s.running(container.Name, l.kubelet.now()) })
+			l.change(func(s *status) { s.running(container.Name, l.kubelet.now()) })
 			probe.Go(func() { l.probe(own, container) })
 		})
 		err := l.kubelet.Runtime.Run(own, l.pod, container, started)
@@ -105,7 +116,7 @@ func (l *life) keep(ctx context.Context, container *corev1.Container) {
 			return
 		}
 		err = cmp.Or(err, error(ended{}))
-		l.change(ctx, func(s *status) { s.crashed(container.Name, err) })
+		l.change(func(s *status) { s.crashed(container.Name, err) })
 		l.event(ctx, "BackOff", fmt.Sprintf("Back-off restarting failed container %s: %v", container.Name, err))
 		if l.kubelet.Clock.Sleep(ctx, wait) != nil {
 			return
@@ -121,7 +132,7 @@ func (ended) Error() string { return "the container ended with exit code 0" }
 // probe says whether a running container is ready; without a probe it is.
 func (l *life) probe(ctx context.Context, container *corev1.Container) {
 	if container.ReadinessProbe == nil {
-		l.change(ctx, func(s *status) { s.ready(container.Name, true) })
+		l.change(func(s *status) { s.ready(container.Name, true) })
 		return
 	}
 	period := time.Duration(max(1, container.ReadinessProbe.PeriodSeconds)) * time.Second
@@ -132,7 +143,7 @@ func (l *life) probe(ctx context.Context, container *corev1.Container) {
 		}
 		if is := err == nil; is != was {
 			was = is
-			l.change(ctx, func(s *status) { s.ready(container.Name, is) })
+			l.change(func(s *status) { s.ready(container.Name, is) })
 		}
 		if err != nil && err.Error() != told {
 			told = err.Error()
@@ -144,18 +155,36 @@ func (l *life) probe(ctx context.Context, container *corev1.Container) {
 	}
 }
 
-func (l *life) change(ctx context.Context, do func(*status)) {
+// change does not wait for the API server, nor does a kubelet.
+func (l *life) change(do func(*status)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	do(&l.status)
-	l.write(ctx)
+	select {
+	case l.changed <- struct{}{}:
+	default: // it is about to be written anyway
+	}
+}
+
+// report writes each change.
+func (l *life) report(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.changed:
+			l.write(ctx)
+		}
+	}
 }
 
 // write patches the status, as a kubelet does, until it is written.
 func (l *life) write(ctx context.Context) {
+	l.mu.Lock()
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": l.pod.UID}, "status": l.status.object(l.pod, l.kubelet),
 	})
+	l.mu.Unlock()
 	for err == nil {
 		_, failed := l.kubelet.Client.CoreV1().Pods(l.pod.Namespace).
 			Patch(ctx, l.pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")

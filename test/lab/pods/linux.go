@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,13 +21,24 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
+const flannelDomain = "flannel.alpha.coreos.com/"
+
 // LinuxNodes are those that take pods, beside the control plane's.
 var LinuxNodes = []string{"linux-0", "linux-1"}
 
+// backends are what flanneld of each Linux node writes into its annotations (flannel-io/flannel cdf76059,
+// pkg/subnet/kube/annotations.go). A cluster has one backend; the lab has a node for each.
+var backends = []map[string]string{
+	{"backend-type": "vxlan", "backend-data": `{"VNI":4096,"VtepMAC":"0a:58:0a:f4:00:01"}`},
+	{"backend-type": "host-gw", "backend-data": "null"},
+}
+
 // linux is a Linux node with a CNI that never fails.
 type linux struct {
-	name, version string
-	client        kubernetes.Interface
+	name, version, address string
+	// flannel is what its flanneld says of it.
+	flannel map[string]string
+	client  kubernetes.Interface
 
 	mu   sync.Mutex
 	next netip.Addr
@@ -34,18 +46,22 @@ type linux struct {
 
 // RunLinux registers the Linux nodes and runs their pods, and those of others without a kubelet, until ctx ends.
 func RunLinux(ctx context.Context, client kubernetes.Interface, version string, others ...string) error {
-	for _, name := range LinuxNodes {
-		node := &linux{name: name, version: version, client: client}
+	var nodes []*linux
+	for i, name := range slices.Concat(LinuxNodes, others) {
+		node := &linux{name: name, version: version, address: fmt.Sprintf("192.0.2.%d", 11+i), client: client}
+		if nodes = append(nodes, node); i >= len(LinuxNodes) {
+			continue
+		}
+		node.flannel = backends[i]
 		if err := node.register(ctx); err != nil {
 			return err
 		}
 	}
 	var all sync.WaitGroup
-	for i, name := range append(append([]string{}, LinuxNodes...), others...) {
-		node := &linux{name: name, version: version, client: client}
-		k := &Kubelet{Node: name, HostIP: fmt.Sprintf("192.0.2.%d", 11+i), Client: client, Runtime: node, Clock: windows.RealClock{}}
+	for _, node := range nodes {
+		k := &Kubelet{Node: node.name, HostIP: node.address, Client: client, Runtime: node, Clock: windows.RealClock{}}
 		all.Go(func() { k.Run(ctx) })
-		if i < len(LinuxNodes) {
+		if node.flannel != nil {
 			all.Go(func() { node.beat(ctx) })
 		}
 	}
@@ -55,8 +71,12 @@ func RunLinux(ctx context.Context, client kubernetes.Interface, version string, 
 
 // register makes the Node as a kubelet does. Its status is patched: controllers have seen the node by then.
 func (n *linux) register(ctx context.Context) error {
+	annotations := map[string]string{flannelDomain + "kube-subnet-manager": "true", flannelDomain + "public-ip": n.address}
+	for name, value := range n.flannel {
+		annotations[flannelDomain+name] = value
+	}
 	_, err := n.client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: n.name, Labels: map[string]string{
+		Name: n.name, Annotations: annotations, Labels: map[string]string{
 			corev1.LabelOSStable: "linux", corev1.LabelArchStable: runtime.GOARCH, corev1.LabelHostname: n.name,
 		},
 	}}, metav1.CreateOptions{})
@@ -80,7 +100,9 @@ func (n *linux) status() corev1.NodeStatus {
 	}
 	now := metav1.Now()
 	return corev1.NodeStatus{
-		Capacity: size, Allocatable: size, Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: n.name}},
+		Capacity: size, Allocatable: size, Addresses: []corev1.NodeAddress{
+			{Type: corev1.NodeInternalIP, Address: n.address}, {Type: corev1.NodeHostName, Address: n.name},
+		},
 		NodeInfo: corev1.NodeSystemInfo{
 			OperatingSystem: "linux", Architecture: runtime.GOARCH, KubeletVersion: n.version, OSImage: "Linux",
 			ContainerRuntimeVersion: "containerd://2.3.2",

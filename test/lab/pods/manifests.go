@@ -7,8 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
+	"text/template"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -25,6 +24,8 @@ const (
 	CalicoVXLAN  = "calico-system"
 	CalicoBGP    = "calico-bgp-system"
 	Antrea       = "antrea"
+	Flanneld     = "flanneld"
+	Peers        = "peers"
 	NoDaemons    = "none"
 	KubeProxy    = "lab.example.com/kube-proxy"
 	KubeProxyPod = "pods"
@@ -44,24 +45,42 @@ func (c Cluster) Apply(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to workload cluster: %w", err)
 	}
-	for _, m := range []struct{ file, namespace, backend string }{
-		{"lab", "", ""},
-		{"calico", CalicoVXLAN, "vxlan"},
-		{"calico", CalicoBGP, "windows-bgp"},
-		{"antrea", "", ""},
-		{"kube-proxy", "", ""},
+	for _, m := range []manifest{
+		{File: "lab"},
+		{File: "users"},
+		{File: "antrea"},
+		{File: "kube-proxy"},
+		{File: "calico", Namespace: CalicoVXLAN, Backend: "vxlan"},
+		{File: "calico", Namespace: CalicoBGP, Backend: "windows-bgp", BGP: true},
 	} {
-		text, err := manifests.ReadFile("manifests/" + m.file + ".yaml")
-		if err != nil {
-			return err
+		m.Cluster = c
+		text, err := m.text()
+		if err == nil {
+			err = apply(ctx, api, text)
 		}
-		filled := strings.NewReplacer("%NAMESPACE%", m.namespace, "%BACKEND%", m.backend, "%HOST%", c.Host,
-			"%PORT%", strconv.Itoa(c.Port), "%VERSION%", c.Version).Replace(string(text))
-		if err := apply(ctx, api, []byte(filled)); err != nil {
-			return fmt.Errorf("apply %s: %w", m.file, err)
+		if err != nil {
+			return fmt.Errorf("apply %s: %w", m.File, err)
 		}
 	}
 	return nil
+}
+
+// manifest is a file with what is filled in.
+type manifest struct {
+	Cluster
+
+	File, Namespace, Backend string
+	BGP                      bool
+}
+
+func (m manifest) text() ([]byte, error) {
+	all, err := template.New("").Delims("<<", ">>").ParseFS(manifests, "manifests/"+m.File+".yaml")
+	if err != nil {
+		return nil, err
+	}
+	var filled bytes.Buffer
+	err = all.ExecuteTemplate(&filled, m.File+".yaml", m)
+	return filled.Bytes(), err
 }
 
 func apply(ctx context.Context, api client.Client, text []byte) error {

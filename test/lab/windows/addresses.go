@@ -64,6 +64,11 @@ func (m *Machine) NetRoutes(to string) ([]Route, error) {
 	})
 }
 
+// AllRoutes lists the routes.
+func (m *Machine) AllRoutes() ([]Route, error) {
+	return ask(m, "Get-NetRoute", func() ([]Route, error) { return slices.Clone(m.state.Routes), nil })
+}
+
 // manualCost is the metric that Windows gives a route without one, 256, and an interface's.
 const manualCost = 256 + 10
 
