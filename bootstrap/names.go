@@ -40,7 +40,7 @@ func Addressed(m *infrav1.WindowsMachine) bool { return network.Addressed(m) }
 // CheckAddress says why a node could not work with an address from a pool.
 func CheckAddress(one infrav1.NetworkAddress) error { return network.CheckAddress(one) }
 
-// The labels by which a Node says which daemons are Windows services on it.
+// The labels by which a Node says which programs are Windows services on it.
 const (
 	LabelKubeProxy = network.LabelKubeProxy
 	LabelFlannel   = network.LabelFlannel
@@ -72,7 +72,7 @@ func FlannelMismatch(spec bootstrapv1.WindowsBootstrapConfigSpec, namespace, set
 	return network.FlannelMismatch(spec.Network, namespace, settings)
 }
 
-// CNIDaemon says what a Node of this spec waits for while it has no CNI configuration.
-func CNIDaemon(spec bootstrapv1.WindowsBootstrapConfigSpec) string {
-	return network.Daemon(spec.Network)
+// CNISource says what brings the CNI's configuration to a Node of this spec, for one that has none.
+func CNISource(spec bootstrapv1.WindowsBootstrapConfigSpec) string {
+	return network.CNISource(spec.Network)
 }

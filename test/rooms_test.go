@@ -72,14 +72,14 @@ var rooms = []room{
 	{folder: "controllers/owner"},
 	{folder: "controllers/fresh"},
 	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud", "internal/workload"}},
-	{folder: "controllers/daemons", may: []string{"api", "bootstrap", "internal/cloud", "internal/workload"}},
+	{folder: "controllers/noderights", may: []string{"api", "bootstrap", "internal/cloud", "internal/workload"}},
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
 	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},
 	{folder: "controllers/identities", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/inherit", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/bootstrap", may: []string{
-		"api", "bootstrap", "controllers/daemons", "controllers/fresh", "controllers/guests", "controllers/linux",
+		"api", "bootstrap", "controllers/fresh", "controllers/guests", "controllers/linux", "controllers/noderights",
 		"controllers/owner", "controllers/phase", "internal/cloud", "internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{

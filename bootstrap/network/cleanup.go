@@ -82,7 +82,7 @@ func (net *Network) everyBoot() []plan.Step {
 		steps = append(steps, net.restored("-before-cni")...)
 	}
 	steps = slices.Concat(steps, net.vSwitch(), net.measureSubnet(), net.nodeAddress(), net.flanneldAgain(), net.ownNetwork())
-	if !net.late() {
+	if !net.waitsForFlanneld() {
 		steps = append(steps, net.files()...)
 	}
 	return optional(steps)
@@ -115,7 +115,7 @@ func (net *Network) bootCleanup() []plan.Step {
 		cleanup.Keep = plan.Texts(net.external)
 	}
 	var stale []plan.Value
-	if net.late() {
+	if net.waitsForFlanneld() {
 		stale = plan.Texts(net.cniFile())
 	}
 	return []plan.Step{cleanup, removeFiles(stale)}

@@ -24,7 +24,7 @@ func (net *Network) Steps() step.Part {
 	switch {
 	case net.own:
 		p.Add(step.PhaseVerify, slices.Concat(net.podCIDR(), net.ownNetwork(), net.files())...)
-	case !net.late():
+	case !net.waitsForFlanneld():
 		p.Add(step.PhaseNetwork, net.files()...)
 	}
 	p.Add(step.PhaseVerify, net.kubeconfigOfIPAM()...)

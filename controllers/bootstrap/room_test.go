@@ -26,8 +26,8 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/controllers/daemons"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
+	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -138,7 +138,7 @@ func (r *room) open(t *testing.T) {
 	r.Reconciler = &Reconciler{
 		Client: r.management, Live: r.management, Workload: r, TokenTTL: roomTTL, Events: r.events,
 		Now: func() time.Time { return r.clock }, Rights: &guests.Rights{Now: func() time.Time { return r.clock }},
-		Daemons: &daemons.Rights{Now: func() time.Time { return r.clock }},
+		NodeRights: &noderights.Rights{Now: func() time.Time { return r.clock }},
 	}
 }
 

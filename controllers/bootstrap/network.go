@@ -11,7 +11,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
-	"github.com/capwin/cluster-api-provider-windows/controllers/daemons"
+	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
@@ -43,14 +43,14 @@ func compareFlannel(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// grantDaemons gives nodes what their daemons need before there is one that would wait for it.
-func (r *Reconciler) grantDaemons(ctx context.Context, f *facts) error {
-	if r.Daemons == nil {
+// grantNodeRights gives nodes what kube-proxy and flanneld need on them, before there is one that would wait for it.
+func (r *Reconciler) grantNodeRights(ctx context.Context, f *facts) error {
+	if r.NodeRights == nil {
 		return nil
 	}
-	for _, role := range daemons.Of(f.config.Spec) {
-		err := r.Daemons.Ensure(ctx, client.ObjectKeyFromObject(f.cluster), f.workload, role)
-		if refused, ok := errors.AsType[*daemons.RefusedError](err); ok {
+	for _, role := range noderights.NeededBy(f.config.Spec) {
+		err := r.NodeRights.Ensure(ctx, client.ObjectKeyFromObject(f.cluster), f.workload, role)
+		if refused, ok := errors.AsType[*noderights.RefusedError](err); ok {
 			return phase.Lack(bootstrapv1.DaemonRightsRefusedReason, "%s", refused)
 		}
 		if err != nil {

@@ -77,9 +77,9 @@ func TestFlannelIsCompared(t *testing.T) {
 	}
 }
 
-// TestDaemonsGetRights: a node's daemons may work before its user data are made. While that is refused, none are made, and people
-// are told why.
-func TestDaemonsGetRights(t *testing.T) {
+// TestNodesGetRights: a node has its rights before its user data are made. While they are refused, none are made, and people are
+// told why.
+func TestNodesGetRights(t *testing.T) {
 	r := newRoom(t, withFlannel)
 	r.fail = func(call string) error {
 		if call == "workload get ClusterRoleBinding" {
@@ -122,7 +122,7 @@ func (r *room) bindings(t *testing.T) (names []string) {
 	return names
 }
 
-// TestNoRightsForNothing: a config without such daemons costs no call.
+// TestNoRightsForNothing: a config without such services costs no call.
 func TestNoRightsForNothing(t *testing.T) {
 	r := newRoom(t)
 	r.made(t)
