@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -70,6 +71,24 @@ func FlannelNamespaces() []string { return network.FlannelNamespaces() }
 // empty when they do.
 func FlannelMismatch(spec bootstrapv1.WindowsBootstrapConfigSpec, namespace, settings string) string {
 	return network.FlannelMismatch(spec.Network, namespace, settings)
+}
+
+// HasKubeProxyService says whether kube-proxy is a Windows service of a node of this spec.
+func HasKubeProxyService(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
+	return network.HasKubeProxyService(spec.Network)
+}
+
+// KubeProxyNamespace is where DaemonSets of kube-proxy are.
+const KubeProxyNamespace = network.KubeProxyNamespace
+
+// SecondKubeProxy warns of a DaemonSet that would run a kube-proxy beside the service of a node of this spec. It is empty if none
+// does.
+func SecondKubeProxy(spec bootstrapv1.WindowsBootstrapConfigSpec, daemonSets []appsv1.DaemonSet) string {
+	labels := network.Labels(spec.Network)
+	for name, value := range spec.Node.Labels {
+		labels[name] = string(value)
+	}
+	return network.SecondKubeProxy(spec.Network, labels, daemonSets)
 }
 
 // CNISource says what brings the CNI's configuration to a Node of this spec, for one that has none.

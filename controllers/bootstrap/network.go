@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +40,36 @@ func compareFlannel(ctx context.Context, f *facts) error {
 			return nil
 		}
 		return phase.Lack(bootstrapv1.FlannelMismatchReason, "%s", cloud.Clean(told, maxMismatch))
+	}
+	return nil
+}
+
+const (
+	// mostDaemonSets are read at once, and mostPages in all: more may be too large an answer, and no cluster has more.
+	mostDaemonSets, mostPages = 20, 5
+	maxWarning                = 1024
+)
+
+// findSecondKubeProxy warns of two on one node. Who may not look is not warned.
+func findSecondKubeProxy(ctx context.Context, f *facts) error {
+	if !bootstrap.HasKubeProxyService(f.config.Spec) {
+		return nil
+	}
+	for next, pages := "", 0; pages == 0 || next != "" && pages < mostPages; pages++ {
+		var found appsv1.DaemonSetList
+		err := f.workload.List(ctx, &found, client.InNamespace(bootstrap.KubeProxyNamespace), client.Limit(mostDaemonSets),
+			client.Continue(next))
+		if apierrors.IsForbidden(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("list DaemonSets: %w", err)
+		}
+		if told := bootstrap.SecondKubeProxy(f.config.Spec, found.Items); told != "" {
+			f.warnings = []string{cloud.Clean(told, maxWarning)}
+			return nil
+		}
+		next = found.Continue
 	}
 	return nil
 }

@@ -175,6 +175,9 @@ type facts struct {
 	reports bool
 	mute    string
 
+	// warnings are about what the workload cluster has.
+	warnings []string
+
 	// sources are what the spec refers to, by the names of bootstrap.Source.
 	sources map[string][]byte
 
@@ -233,7 +236,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	default:
 		return phase.Run(ctx, f, owned, phase.Unless(settled, ready, r.linuxFirst),
 			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, r.validate),
-			r.reach, phase.Unless(settled, compareFlannel, r.grantNodeRights),
+			r.reach, phase.Unless(settled, compareFlannel, findSecondKubeProxy, r.grantNodeRights),
 			phase.Unless(settled, r.openReports, r.hold, r.issueToken, r.makeReport, r.store),
 			r.keepToken)
 	}
