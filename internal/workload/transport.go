@@ -44,12 +44,12 @@ func newClient(server string, web *http.Client, qps float32, burst int) (client.
 // newMapper has the kinds of Clusters' own objects, those that give guests a place for their reports, those that give nodes
 // rights, and those that run programs on them.
 func newMapper() meta.RESTMapper {
-	rights := rbacv1.SchemeGroupVersion
+	rights, apps := rbacv1.SchemeGroupVersion, appsv1.SchemeGroupVersion
 	policies := admissionv1.SchemeGroupVersion
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, rights, policies, appsv1.SchemeGroupVersion})
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, rights, policies, apps})
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
-		rights.WithKind("Role"), rights.WithKind("RoleBinding"), appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
+		rights.WithKind("Role"), rights.WithKind("RoleBinding"), apps.WithKind("DaemonSet"),
 	} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
 	}
