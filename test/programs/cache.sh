@@ -11,6 +11,6 @@ make_once() { # script, name, version
 	folders+=("$folder")
 	[ -d "$folder" ] && return
 	rm -rf "$folder.part"
-	"$programs/$1" "$folder.part" "$3"
+	"$programs/$1" "$folder.part" "$3" || return
 	mv "$folder.part" "$folder"
 }

@@ -24,6 +24,9 @@ func NewProxier(...any) (proxy.Provider, error) { return proxier{}, nil }
 
 func NewDualStackProxier(...any) (proxy.Provider, error) { return proxier{}, nil }
 
+// RegisterMetrics is called up to 1.30.
+func RegisterMetrics() {}
+
 // proxier has what any version of kube-proxy from 1.30 on wants of it.
 type proxier struct{ proxy.Provider }
 
