@@ -93,6 +93,10 @@ test-pods: servers ## Ask a Service from a pod on a Windows node, for each CNI, 
 test-programs: ## Build kube-proxy, flanneld and CNI programs for Windows, and ask their own code what it makes of what we render
 	./test/programs/check.sh
 
+.PHONY: test-rights
+test-rights: servers ## Try the rights of nodes, and kube-proxy with them, on API servers 1.30.14, 1.36.3 and 1.37.2, which it builds once
+	./test/servers/rights.sh
+
 .PHONY: fuzz
 fuzz: ## Render TRIES machines with arbitrary values, and check that no value escapes from its place
 	go test ./bootstrap -run '^$$' -fuzz FuzzRender -fuzztime $(TRIES)x -fuzzminimizetime 10x
@@ -143,7 +147,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-twins test-machines test-proved test-programs test-pods
+NIGHTLY := test-mutants test-twins test-machines test-proved test-programs test-pods test-rights
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed

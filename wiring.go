@@ -14,10 +14,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
-	"github.com/capwin/cluster-api-provider-windows/controllers/daemons"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
+	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
@@ -104,8 +104,10 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 }
 
 func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
-	keeper := &daemons.Keeper{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters, Now: time.Now, WatchFilter: flags.watchFilter,
+	rights := &noderights.Rights{Now: time.Now}
+	keeper := &noderights.Keeper{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters, Rights: rights, Now: time.Now,
+		WatchFilter: flags.watchFilter,
 	}
 	if err := mgr.Add(keeper); err != nil {
 		return fmt.Errorf("add the keeper of nodes' rights: %w", err)
@@ -115,7 +117,7 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, cl
 		Live:        mgr.GetAPIReader(),
 		Workload:    clusters,
 		Rights:      &guests.Rights{Now: time.Now},
-		Daemons:     &daemons.Rights{Now: time.Now},
+		NodeRights:  rights,
 		Answering:   clusters.Answering(),
 		TokenTTL:    flags.tokenTTL,
 		TrustSecret: time.Minute,

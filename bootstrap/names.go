@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -40,7 +41,7 @@ func Addressed(m *infrav1.WindowsMachine) bool { return network.Addressed(m) }
 // CheckAddress says why a node could not work with an address from a pool.
 func CheckAddress(one infrav1.NetworkAddress) error { return network.CheckAddress(one) }
 
-// The labels by which a Node says which daemons are Windows services on it.
+// The labels by which a Node says which programs are Windows services on it.
 const (
 	LabelKubeProxy = network.LabelKubeProxy
 	LabelFlannel   = network.LabelFlannel
@@ -72,7 +73,25 @@ func FlannelMismatch(spec bootstrapv1.WindowsBootstrapConfigSpec, namespace, set
 	return network.FlannelMismatch(spec.Network, namespace, settings)
 }
 
-// CNIDaemon says what a Node of this spec waits for while it has no CNI configuration.
-func CNIDaemon(spec bootstrapv1.WindowsBootstrapConfigSpec) string {
-	return network.Daemon(spec.Network)
+// HasKubeProxyService says whether kube-proxy is a Windows service of a node of this spec.
+func HasKubeProxyService(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
+	return network.HasKubeProxyService(spec.Network)
+}
+
+// KubeProxyNamespace is where DaemonSets of kube-proxy are.
+const KubeProxyNamespace = network.KubeProxyNamespace
+
+// SecondKubeProxy warns of a DaemonSet that would run a kube-proxy beside the service of a node of this spec. It is empty if none
+// does.
+func SecondKubeProxy(spec bootstrapv1.WindowsBootstrapConfigSpec, daemonSets []appsv1.DaemonSet) string {
+	labels := network.Labels(spec.Network)
+	for name, value := range spec.Node.Labels {
+		labels[name] = string(value)
+	}
+	return network.SecondKubeProxy(spec.Network, labels, daemonSets)
+}
+
+// CNISource says what brings the CNI's configuration to a Node of this spec, for one that has none.
+func CNISource(spec bootstrapv1.WindowsBootstrapConfigSpec) string {
+	return network.CNISource(spec.Network)
 }

@@ -83,7 +83,7 @@ var rooms = []room{
 	{folder: "controllers/fresh"},
 	{folder: "controllers/refusals", may: []string{"api"}},
 	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud", "internal/workload"}},
-	{folder: "controllers/daemons", may: []string{"api", "bootstrap", "internal/cloud", "internal/workload"}},
+	{folder: "controllers/noderights", may: []string{"api", "bootstrap", "internal/cloud", "internal/workload"}},
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/addresses/adapters", "controllers/phase"}},
 	{folder: "controllers/addresses/adapters", may: []string{"api"}},
@@ -91,7 +91,7 @@ var rooms = []room{
 	{folder: "controllers/identities", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/inherit", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/bootstrap", may: []string{
-		"api", "bootstrap", "controllers/daemons", "controllers/fresh", "controllers/guests", "controllers/linux",
+		"api", "bootstrap", "controllers/fresh", "controllers/guests", "controllers/linux", "controllers/noderights",
 		"controllers/owner", "controllers/phase", "controllers/refusals", "internal/cloud", "internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{

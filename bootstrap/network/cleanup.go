@@ -82,7 +82,7 @@ func (net *Network) everyBoot() []plan.Step {
 		steps = append(steps, net.restored("-before-cni")...)
 	}
 	steps = slices.Concat(steps, net.vSwitch(), net.measureSubnet(), net.nodeAddress(), net.flanneldAgain(), net.ownNetwork())
-	if !net.late() {
+	if !net.waitsForFlanneld() {
 		steps = append(steps, net.files()...)
 	}
 	return optional(steps)
@@ -123,7 +123,7 @@ func (net *Network) bootCleanup() []plan.Step {
 // pkg/render/windows.go: nodename_file_optional).
 func (net *Network) staleAtBoot() []plan.Value {
 	switch {
-	case net.late():
+	case net.waitsForFlanneld():
 		return plan.Texts(net.cniFile())
 	case net.cni == bootstrapv1.CNICalico:
 		return plan.Texts(step.CNIFolder + `\10-calico.conflist`)

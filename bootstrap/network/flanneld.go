@@ -18,9 +18,9 @@ const (
 	subnetFile         = step.FlannelFolder + `\subnet.env`
 )
 
-// late: a daemon says in subnet.env that the network is there. Without that file flannel.exe gives no pod its network, and
-// containerd calls a network ready as soon as it finds a configuration.
-func (p profile) late() bool { return p.file == flannelFile }
+// waitsForFlanneld: flanneld says in subnet.env that the network is there. Without that file flannel.exe gives no pod its
+// network, and containerd calls a network ready as soon as it finds a configuration.
+func (p profile) waitsForFlanneld() bool { return p.file == flannelFile }
 
 const flannelFile = "10-flannel.conf"
 
@@ -110,7 +110,7 @@ func (net *Network) startFlanneld() []plan.Step {
 // behindFlannel writes the CNI's configuration once the daemon has found the node's subnet, whoever runs it and however late.
 // Pods that run flanneld bring the plug-ins too, and containerd never asks for them before it calls a network ready.
 func (net *Network) behindFlannel() []plan.Step {
-	if !net.late() {
+	if !net.waitsForFlanneld() {
 		return nil
 	}
 	steps := []plan.Step{&plan.WaitFor{

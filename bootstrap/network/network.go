@@ -24,7 +24,7 @@ func (net *Network) Steps() step.Part {
 	switch {
 	case net.own:
 		p.Add(step.PhaseVerify, slices.Concat(net.podCIDR(), net.ownNetwork(), net.files())...)
-	case net.late(): // what the background needs, where a wrong one still fails the bootstrap
+	case net.waitsForFlanneld(): // what the background needs, where a wrong one still fails the bootstrap
 		p.Add(step.PhaseVerify, net.podCIDR()...)
 	default:
 		p.Add(step.PhaseNetwork, net.files()...)

@@ -137,7 +137,7 @@ func (net *Network) HasOwnCNI() bool { return net.config != nil || len(net.progr
 
 // lookForPrograms that the image, a file or a script must have brought: without them no pod ever starts.
 func (net *Network) lookForPrograms() []plan.Step {
-	if net.late() && !net.flanneld { // the pods that run flanneld bring the programs as well: see behindFlannel
+	if net.waitsForFlanneld() && !net.flanneld { // the pods that run flanneld bring the programs as well: see behindFlannel
 		return nil
 	}
 	return net.awaitPrograms("put it into the image, or have a preJoin script bring it", 30)

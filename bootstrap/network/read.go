@@ -110,7 +110,7 @@ func Read(in Input) (*Network, error) {
 		return nil, err
 	}
 	net.podNetwork, net.vni = net.podNetworkName(spec), vniOf(spec)
-	net.proxied = KubeProxyRun(spec) == bootstrapv1.KubeProxyService
+	net.proxied = HasKubeProxyService(spec)
 	net.dsr, net.gated = spec.KubeProxy.DSR != bootstrapv1.DSRDisabled, !in.DSRByDefault
 	net.flanneld = net.cni == bootstrapv1.CNIFlannel && spec.Flannel.Run != bootstrapv1.FlannelExternal
 	return net, reading{in, net}.all()

@@ -27,10 +27,10 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/controllers/daemons"
 	"github.com/capwin/cluster-api-provider-windows/controllers/fresh"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
+	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/controllers/refusals"
@@ -52,8 +52,8 @@ type Reconciler struct {
 	Workload Workload
 	// Rights let guests in Azure report to their workload clusters. Without them, none does.
 	Rights *guests.Rights
-	// Daemons give nodes what kube-proxy and flanneld need on them. Without them, none gets it.
-	Daemons *daemons.Rights
+	// NodeRights give nodes what kube-proxy and flanneld need on them. Without them, none gets it.
+	NodeRights *noderights.Rights
 	// Answering gets the keys of workload clusters that answer again.
 	Answering <-chan client.ObjectKey
 	// TokenTTL is how long a token lives if we do not extend it.
@@ -176,6 +176,9 @@ type facts struct {
 	reports bool
 	mute    string
 
+	// warnings are about what the workload cluster has.
+	warnings []string
+
 	// sources are what the spec refers to, by the names of bootstrap.Source.
 	sources map[string][]byte
 
@@ -234,7 +237,8 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	default:
 		return phase.Run(ctx, f, owned, phase.Unless(settled, ready, r.linuxFirst),
 			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, r.validate),
-			r.reach, phase.Unless(settled, compareFlannel, r.grantDaemons, r.openReports, r.hold, r.issueToken, r.makeReport, r.store),
+			r.reach, phase.Unless(settled, compareFlannel, findSecondKubeProxy, r.grantNodeRights),
+			phase.Unless(settled, r.openReports, r.hold, r.issueToken, r.makeReport, r.store),
 			r.keepToken)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,8 +27,8 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/controllers/daemons"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
+	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -114,7 +115,7 @@ func (r *room) open(t *testing.T) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, rbacv1.AddToScheme, admissionv1.AddToScheme,
+		corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, admissionv1.AddToScheme,
 		clusterv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
 	} {
 		expect.OK(t, add(scheme))
@@ -138,7 +139,7 @@ func (r *room) open(t *testing.T) {
 	r.Reconciler = &Reconciler{
 		Client: r.management, Live: r.management, Workload: r, TokenTTL: roomTTL, Events: r.events,
 		Now: func() time.Time { return r.clock }, Rights: &guests.Rights{Now: func() time.Time { return r.clock }},
-		Daemons: &daemons.Rights{Now: func() time.Time { return r.clock }},
+		NodeRights: &noderights.Rights{Now: func() time.Time { return r.clock }},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -142,7 +143,7 @@ func (r *Reconciler) store(ctx context.Context, f *facts) error {
 	if err != nil {
 		return err
 	}
-	warnings := userData.Warnings()
+	warnings := slices.Concat(userData.Warnings(), f.warnings)
 	if f.mute != "" {
 		warnings = append(warnings, f.mute)
 	}

@@ -151,7 +151,7 @@ func lookedFor(f *facts) string {
 	if f.config == nil {
 		return `a file of the CNI in C:\etc\cni\net.d; another bootstrap provider configured the node`
 	}
-	return bootstrap.CNIDaemon(f.config.Spec)
+	return bootstrap.CNISource(f.config.Spec)
 }
 
 // limitOf is how long the guest may take; 0 when it is not known because another provider made the user data.

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,18 +98,14 @@ func (o *orphan) cluster() cloud.Key { return clusterOf(o.Marked) }
 // Start looks every minute until ctx ends.
 func (l *Lookout) Start(ctx context.Context) error {
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithName("orphans"))
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			if err := l.Look(ctx); err != nil && ctx.Err() == nil {
-				ctrl.LoggerFrom(ctx).Error(err, "Cannot look for orphaned VMs")
-			}
+	// Its only error is that ctx has ended.
+	_ = wait.PollUntilContextCancel(ctx, every, false, func(ctx context.Context) (bool, error) {
+		if err := l.Look(ctx); err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot look for orphaned VMs")
 		}
-	}
+		return false, nil
+	})
+	return nil
 }
 
 // Look compares the VMs with the machines, once. Start calls it.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -40,15 +41,15 @@ func newClient(server string, web *http.Client, qps float32, burst int) (client.
 	return client.New(config, client.Options{Mapper: newMapper(), HTTPClient: web})
 }
 
-// newMapper has the kinds of Clusters' own objects, those that give guests a place for their reports, and those that give nodes
-// rights.
+// newMapper has the kinds of Clusters' own objects, those that give guests a place for their reports, those that give nodes
+// rights, and those that run programs on them.
 func newMapper() meta.RESTMapper {
-	rights := rbacv1.SchemeGroupVersion
+	rights, apps := rbacv1.SchemeGroupVersion, appsv1.SchemeGroupVersion
 	policies := admissionv1.SchemeGroupVersion
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, rights, policies})
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, rights, policies, apps})
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
-		rights.WithKind("Role"), rights.WithKind("RoleBinding"),
+		rights.WithKind("Role"), rights.WithKind("RoleBinding"), apps.WithKind("DaemonSet"),
 	} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
 	}

@@ -25,7 +25,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
-	"github.com/capwin/cluster-api-provider-windows/controllers/daemons"
+	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
@@ -89,8 +89,8 @@ func (w *podWorld) giveRights(t *testing.T, cells []*cell) {
 	go func() {
 		defer close(w.given)
 		w.lacking.Wait()
-		rights := &daemons.Rights{Now: time.Now}
-		for _, role := range []daemons.Role{daemons.KubeProxy, daemons.Flannel} {
+		rights := &noderights.Rights{Now: time.Now}
+		for _, role := range []noderights.Role{noderights.KubeProxy, noderights.Flannel} {
 			if err := rights.Ensure(t.Context(), client.ObjectKey{Namespace: "team-a", Name: "blue"}, api, role); err != nil {
 				t.Errorf("give nodes the role %s: %v", role, err)
 			}

@@ -11,18 +11,7 @@ kubernetes=(v1.33.13 v1.34.3 v1.35.4 v1.36.3 v1.37.2)
 flannel=v0.28.9
 plugins=v1.10.0
 
-how=$(cat copy.sh kubeproxy.sh flannel.sh plugins.sh $(find testdata -type f | sort) | cksum | cut -d' ' -f1)
-built=${XDG_CACHE_HOME:-$HOME/.cache}/capwin/programs/$how
-
-folders=()
-make_once() { # script, name, version
-	local folder=$built/$2-$3
-	folders+=("$folder")
-	[ -d "$folder" ] && return
-	rm -rf "$folder.part"
-	"./$1" "$folder.part" "$3"
-	mv "$folder.part" "$folder"
-}
+. ./cache.sh
 
 for version in "${kubernetes[@]}"; do
 	make_once kubeproxy.sh kube-proxy "$version"

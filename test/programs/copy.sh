@@ -16,6 +16,15 @@ copy() { # MODULE@VERSION [folder...], to $to
 	chmod -R u+w "$to"
 }
 
+own_libraries() { # version of Kubernetes, a copy of which is at $to
+	# The libraries of Kubernetes 1.x are of version 0.x.
+	sed -i "s|=> \./staging/src/\(k8s.io/.*\)|=> \1 v0${1#v1}|" "$to/go.mod"
+	# Some versions of these never came to the module proxy, and no program has a use for them.
+	for other in sample-apiserver sample-cli-plugin sample-controller; do
+		(cd "$to" && go mod edit -droprequire="k8s.io/$other" -dropreplace="k8s.io/$other")
+	done
+}
+
 build() { # out, package [flags...]
 	local out=$1 package=$2
 	shift 2

@@ -3,20 +3,15 @@
 # flags, defaults and validation of the other: Kubernetes' own files for Windows take the place of those for Linux.
 #
 # Not reached here: pkg/proxy/winkernel, which looks for the HNS network, for its source VIP and for what Windows can do.
-# It is built for Windows only; testdata/kubernetes has a stand-in.
+# It is built for Windows only; testdata/kubernetes has a stand-in, with which kube-proxy runs here and says what it has read.
 set -euo pipefail
 cd "$(dirname "$0")"
 out=$(realpath -m "$1")
 version=$2
 . ./copy.sh
 copy "k8s.io/kubernetes@$version" cmd pkg third_party
-# The libraries of Kubernetes 1.x are of version 0.x.
-sed -i "s|=> \./staging/src/\(k8s.io/.*\)|=> \1 v0${version#v1}|" "$to/go.mod"
+own_libraries "$version"
 cd "$to"
-# Some versions of these never came to the module proxy, and kube-proxy has no use for them.
-for other in sample-apiserver sample-cli-plugin sample-controller; do
-	go mod edit -droprequire="k8s.io/$other" -dropreplace="k8s.io/$other"
-done
 named=(-ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version")
 GOOS=windows build "$out/kube-proxy.exe" ./cmd/kube-proxy "${named[@]}"
 

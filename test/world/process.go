@@ -26,10 +26,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
-	"github.com/capwin/cluster-api-provider-windows/controllers/daemons"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
+	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -239,7 +239,7 @@ func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o 
 	}
 	return (&bootstrap.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.clusters.Answering(),
-		Rights: rights, Daemons: &daemons.Rights{Now: o.Now}, TokenTTL: o.TokenTTL, Now: o.Now, TrustSecret: o.TrustSecret,
+		Rights: rights, NodeRights: &noderights.Rights{Now: o.Now}, TokenTTL: o.TokenTTL, Now: o.Now, TrustSecret: o.TrustSecret,
 		Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Configs))
 }

@@ -1,4 +1,4 @@
-package daemons
+package noderights
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -36,10 +37,32 @@ func newWriter(objects ...client.Object) *writer {
 			if w.refuse != nil {
 				return w.refuse
 			}
+			if err := roleRefStays(ctx, c, o); err != nil {
+				return err
+			}
 			return c.Apply(ctx, o, with...)
 		},
 	}).Build()
 	return w
+}
+
+// roleRefStays refuses what an API server refuses: ValidateClusterRoleBindingUpdate in pkg/apis/rbac/validation of kubernetes
+// v1.36.3.
+func roleRefStays(ctx context.Context, c client.Client, o runtime.ApplyConfiguration) error {
+	object, _ := o.(interface{ UnstructuredContent() map[string]any })
+	var wanted, there rbacv1.ClusterRoleBinding
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.UnstructuredContent(), &wanted); err != nil {
+		return err
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(&wanted), &there); wanted.Kind != "ClusterRoleBinding" || err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if there.RoleRef != wanted.RoleRef {
+		return apierrors.NewInvalid(schema.GroupKind{Group: rbacv1.GroupName, Kind: wanted.Kind}, wanted.Name, field.ErrorList{
+			field.Invalid(field.NewPath("roleRef"), wanted.RoleRef, "cannot change roleRef"),
+		})
+	}
+	return nil
 }
 
 // TestEnsure: what was given is believed for ten minutes, a refusal for a moment, and what may end by itself not at all.
@@ -65,17 +88,21 @@ func TestEnsure(t *testing.T) {
 	w.refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "capwin-flannel",
 		errors.New("attempting to grant RBAC permissions not currently held"))
 	ensure("when refused", 0, 1, refusal)
+	const invalid = "nodes cannot get the ClusterRole capwin-flannel in the workload cluster: a rule of the workload cluster " +
+		"does not allow what is written there (write ClusterRole:"
+	w.refuse = apierrors.NewInvalid(schema.GroupKind{Kind: "ClusterRole"}, "capwin-flannel", nil)
+	ensure("when it is invalid", retryRefused, 1, invalid)
 	w.refuse = nil
-	ensure("a moment later", retry-1, 0, refusal)
+	ensure("a moment later", retryRefused-1, 0, invalid)
 	ensure("once it is tried again", 1, 2, "")
-	ensure("soon after", keep-1, 0, "")
+	ensure("soon after", recheck-1, 0, "")
 	ensure("ten minutes later", 1, 2, "")
 	_, refused := errors.AsType[*RefusedError](r.Ensure(t.Context(), prod, w, Flannel))
 	expect.Same(t, "refused", false, refused)
-	now = now.Add(keep)
+	now = now.Add(recheck)
 	other := client.ObjectKey{Namespace: "team-b", Name: "prod"}
 	expect.OK(t, r.Ensure(t.Context(), other, newWriter(), Flannel))
-	expect.Same(t, "clusters that are remembered", 1, len(r.known))
+	expect.Same(t, "clusters that are remembered", 1, len(r.checks))
 }
 
 // TestStrangers: objects with our names, other content and without our label are told, not written over.
@@ -84,19 +111,48 @@ func TestStrangers(t *testing.T) {
 	for kind, object := range map[string]client.Object{
 		"ClusterRole": &rbacv1.ClusterRole{ObjectMeta: meta}, "ClusterRoleBinding": &rbacv1.ClusterRoleBinding{ObjectMeta: meta},
 	} {
-		err := give(t.Context(), newWriter(object), KubeProxy)
+		err := write(t.Context(), newWriter(object), KubeProxy)
 		expect.Says(t, kind, err, kind+" capwin-kube-proxy is there, has other content and no label app.kubernetes.io/managed-by=")
 		_, refused := errors.AsType[*RefusedError](err)
 		expect.Same(t, kind+" is a refusal", true, refused)
 	}
 }
 
-// TestUnreadableRights: rights that cannot be read are given to nobody.
+// TestOtherRoleRef: a binding of ours that binds another role is made anew, and one of somebody else's stays.
+func TestOtherRoleRef(t *testing.T) {
+	for name, c := range map[string]struct {
+		labels map[string]string
+		says   string
+		binds  string
+	}{
+		"ours":   {map[string]string{markLabel: mark}, "", "capwin-kube-proxy"},
+		"theirs": {nil, "ClusterRoleBinding capwin-kube-proxy is there, has other content and no label", "view"},
+	} {
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: string(KubeProxy), UID: "before", Labels: c.labels},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+		}
+		w := newWriter(binding)
+		err := write(t.Context(), w, KubeProxy)
+		if c.says == "" {
+			expect.OK(t, err)
+		} else {
+			expect.Says(t, name, err, c.says)
+		}
+		found := &rbacv1.ClusterRoleBinding{}
+		expect.OK(t, w.Get(t.Context(), client.ObjectKeyFromObject(binding), found))
+		expect.Same(t, name+": the role that is bound", c.binds, found.RoleRef.Name)
+	}
+}
+
+// TestUnreadableRights: rights that cannot be read as they are meant are given to nobody.
 func TestUnreadableRights(t *testing.T) {
-	good := manifest
-	defer func() { manifest = good }()
-	manifest += "\n---\n{"
-	expect.Says(t, "give", give(t.Context(), newWriter(), KubeProxy), "read daemons.yaml")
-	manifest = good + "\n---\nmetadata: {name: capwin-flannel}\nrulez: []\n"
-	expect.Says(t, "unknown field", give(t.Context(), newWriter(), Flannel), "read daemons.yaml")
+	for name, text := range map[string]string{
+		"no YAML":          manifest + "\n---\n{",
+		"an unknown field": manifest + "\n---\nmetadata: {name: capwin-flannel}\nrulez: []\n",
+		"an unknown role":  manifest + "\n---\nmetadata: {name: capwin-antrea}\n",
+	} {
+		_, err := read(text)
+		expect.Says(t, name, err, "read roles.yaml")
+	}
 }

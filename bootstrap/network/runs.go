@@ -6,9 +6,9 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 )
 
-// proxies say who runs kube-proxy where the spec does not. What is not here has none: Antrea does the work itself, and of other
-// pod networks we do not know the HNS network.
-var proxies = map[bootstrapv1.CNI]bootstrapv1.KubeProxyRun{
+// kubeProxyRuns say who runs kube-proxy where the spec does not. What is not here has none: Antrea does the work itself, and of
+// other pod networks we do not know the HNS network.
+var kubeProxyRuns = map[bootstrapv1.CNI]bootstrapv1.KubeProxyRun{
 	bootstrapv1.CNIFlannel:    bootstrapv1.KubeProxyService,
 	bootstrapv1.CNIWinBridge:  bootstrapv1.KubeProxyService,
 	bootstrapv1.CNIWinOverlay: bootstrapv1.KubeProxyService,
@@ -16,19 +16,19 @@ var proxies = map[bootstrapv1.CNI]bootstrapv1.KubeProxyRun{
 	bootstrapv1.CNICalico:     bootstrapv1.KubeProxyDaemonSet,
 }
 
-// KubeProxyRun says who runs kube-proxy on the node, default included.
-func KubeProxyRun(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
+// kubeProxyRunOf says who runs kube-proxy on the node, default included.
+func kubeProxyRunOf(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
 	if spec.KubeProxy.Run != "" {
 		return spec.KubeProxy.Run
 	}
-	if run, known := proxies[spec.CNI]; known {
+	if run, known := kubeProxyRuns[spec.CNI]; known {
 		return run
 	}
 	return bootstrapv1.KubeProxyNone
 }
 
-// FlannelRun says who runs flanneld on the node, default included. It is empty with another CNI.
-func FlannelRun(spec bootstrapv1.Network) bootstrapv1.FlannelRun {
+// flannelRunOf says who runs flanneld on the node, default included. It is empty with another CNI.
+func flannelRunOf(spec bootstrapv1.Network) bootstrapv1.FlannelRun {
 	switch {
 	case spec.CNI != bootstrapv1.CNIFlannel:
 		return ""
@@ -38,7 +38,7 @@ func FlannelRun(spec bootstrapv1.Network) bootstrapv1.FlannelRun {
 	return bootstrapv1.FlannelService
 }
 
-// The labels of a Node that say which daemons are Windows services on it. A kubelet gives its own Node such a label at the join,
+// The labels of a Node that say which programs are Windows services on it. A kubelet gives its own Node such a label at the join,
 // which the admission plug-in NodeRestriction lets it: the name is none of Kubernetes' own.
 const (
 	LabelKubeProxy = "capwin.cluster.x-k8s.io/kube-proxy"
@@ -49,17 +49,17 @@ const (
 // Labels are those that the Node gets at its join.
 func Labels(spec bootstrapv1.Network) map[string]string {
 	labels := map[string]string{}
-	if KubeProxyRun(spec) == bootstrapv1.KubeProxyService {
+	if kubeProxyRunOf(spec) == bootstrapv1.KubeProxyService {
 		labels[LabelKubeProxy] = LabelService
 	}
-	if FlannelRun(spec) == bootstrapv1.FlannelService {
+	if flannelRunOf(spec) == bootstrapv1.FlannelService {
 		labels[LabelFlannel] = LabelService
 	}
 	return labels
 }
 
-// daemons say what brings the CNI's configuration to the node, and which file that is.
-var daemons = map[bootstrapv1.CNI]string{
+// cniSources say what brings the CNI's configuration to the node, and which file that is.
+var cniSources = map[bootstrapv1.CNI]string{
 	bootstrapv1.CNICalico: `the DaemonSet calico-node-windows, whose pod on the Node writes C:\etc\cni\net.d\10-calico.conflist ` +
 		`(kubectl get pods -A -o wide -l k8s-app=calico-node-windows)`,
 	bootstrapv1.CNIAntrea: `the DaemonSet antrea-agent-windows, whose pod on the Node writes C:\etc\cni\net.d\10-antrea.conflist ` +
@@ -72,17 +72,17 @@ var daemons = map[bootstrapv1.CNI]string{
 		`win-overlay.exe and host-local.exe in C:\opt\cni\bin`,
 }
 
-// Daemon says what a Node waits for that has no CNI configuration.
-func Daemon(spec bootstrapv1.Network) string {
+// CNISource says what brings the CNI's configuration to a Node, for one that has none.
+func CNISource(spec bootstrapv1.Network) string {
 	const subnet = `C:\run\flannel\subnet.env, after which the node writes C:\etc\cni\net.d\10-flannel.conf`
-	switch FlannelRun(spec) {
+	switch flannelRunOf(spec) {
 	case bootstrapv1.FlannelService:
 		return fmt.Sprintf(`the Windows service flanneld, which writes %s (on the node: Get-Service flanneld)`, subnet)
 	case bootstrapv1.FlannelExternal:
 		return fmt.Sprintf(`flanneld of your own (flannel.run: External), which writes %s`, subnet)
 	}
-	if daemon, known := daemons[spec.CNI]; known {
-		return daemon
+	if source, known := cniSources[spec.CNI]; known {
+		return source
 	}
 	return `the DaemonSet for Windows of the cluster's CNI, which writes a file into C:\etc\cni\net.d; the config names no CNI`
 }

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
-	"github.com/capwin/cluster-api-provider-windows/controllers/daemons"
+	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
@@ -43,14 +44,44 @@ func compareFlannel(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// grantDaemons gives nodes what their daemons need before there is one that would wait for it.
-func (r *Reconciler) grantDaemons(ctx context.Context, f *facts) error {
-	if r.Daemons == nil {
+const (
+	// mostDaemonSets are read at once, and mostPages in all: more may be too large an answer, and no cluster has more.
+	mostDaemonSets, mostPages = 20, 5
+	maxWarning                = 1024
+)
+
+// findSecondKubeProxy warns of two on one node. Who may not look is not warned.
+func findSecondKubeProxy(ctx context.Context, f *facts) error {
+	if !bootstrap.HasKubeProxyService(f.config.Spec) {
 		return nil
 	}
-	for _, role := range daemons.Of(f.config.Spec) {
-		err := r.Daemons.Ensure(ctx, client.ObjectKeyFromObject(f.cluster), f.workload, role)
-		if refused, ok := errors.AsType[*daemons.RefusedError](err); ok {
+	for next, pages := "", 0; pages == 0 || next != "" && pages < mostPages; pages++ {
+		var found appsv1.DaemonSetList
+		err := f.workload.List(ctx, &found, client.InNamespace(bootstrap.KubeProxyNamespace), client.Limit(mostDaemonSets),
+			client.Continue(next))
+		if apierrors.IsForbidden(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("list DaemonSets: %w", err)
+		}
+		if told := bootstrap.SecondKubeProxy(f.config.Spec, found.Items); told != "" {
+			f.warnings = []string{cloud.Clean(told, maxWarning)}
+			return nil
+		}
+		next = found.Continue
+	}
+	return nil
+}
+
+// grantNodeRights gives nodes what kube-proxy and flanneld need on them, before there is one that would wait for it.
+func (r *Reconciler) grantNodeRights(ctx context.Context, f *facts) error {
+	if r.NodeRights == nil {
+		return nil
+	}
+	for _, role := range noderights.NeededBy(f.config.Spec) {
+		err := r.NodeRights.Ensure(ctx, client.ObjectKeyFromObject(f.cluster), f.workload, role)
+		if refused, ok := errors.AsType[*noderights.RefusedError](err); ok {
 			return phase.Lack(bootstrapv1.DaemonRightsRefusedReason, "%s", refused)
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package daemons
+package noderights
 
 import (
 	"context"
@@ -66,8 +66,9 @@ func newStage(t *testing.T, objects ...client.Object) *stage {
 
 // restart has another process take over.
 func (s *stage) restart() {
+	now := func() time.Time { return s.clock }
 	s.Keeper = &Keeper{
-		Client: s.management, Live: s.management, Workload: s, Now: func() time.Time { return s.clock }, WatchFilter: s.filter(),
+		Client: s.management, Live: s.management, Workload: s, Rights: &Rights{Now: now}, Now: now, WatchFilter: s.filter(),
 	}
 }
 

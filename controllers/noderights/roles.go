@@ -1,4 +1,4 @@
-package daemons
+package noderights
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -21,7 +22,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// Role is the name of what the nodes of a workload cluster may do for one daemon: of its ClusterRole, and of the
+// Role is the name of what the nodes of a workload cluster may do for one program: of its ClusterRole, and of the
 // ClusterRoleBinding to system:nodes.
 type Role string
 
@@ -31,11 +32,11 @@ const (
 	Flannel   Role = "capwin-flannel"
 )
 
-// labels say by which label the Nodes are known that have the daemon of a role. All roles are here.
+// labels say by which label the Nodes are known that run the program of a role as a service. All roles are here.
 var labels = map[Role]string{KubeProxy: bootstrap.LabelKubeProxy, Flannel: bootstrap.LabelFlannel}
 
-// Of are the roles that a node of this spec needs.
-func Of(spec bootstrapv1.WindowsBootstrapConfigSpec) (needs []Role) {
+// NeededBy are the roles that a node of this spec needs.
+func NeededBy(spec bootstrapv1.WindowsBootstrapConfigSpec) (needs []Role) {
 	on := bootstrap.ServiceLabels(spec)
 	for _, role := range []Role{KubeProxy, Flannel} {
 		if on[labels[role]] == bootstrap.LabelService {
@@ -45,7 +46,7 @@ func Of(spec bootstrapv1.WindowsBootstrapConfigSpec) (needs []Role) {
 	return needs
 }
 
-//go:embed daemons.yaml
+//go:embed roles.yaml
 var manifest string
 
 const (
@@ -73,39 +74,47 @@ type objects struct {
 	binding rbacv1.ClusterRoleBinding
 }
 
-// read reads what daemons.yaml has of a role.
-func read(role Role) (want objects, err error) {
+// wanted is what roles.yaml has of each role.
+var wanted = sync.OnceValues(func() (map[Role]*objects, error) { return read(manifest) })
+
+func read(manifest string) (map[Role]*objects, error) {
+	all := map[Role]*objects{}
+	for role := range labels {
+		all[role] = &objects{}
+	}
 	for text := range strings.SplitSeq(manifest, "\n---\n") {
 		var meta metav1.PartialObjectMetadata
 		if err := yaml.Unmarshal([]byte(text), &meta); err != nil {
-			return want, fmt.Errorf("read daemons.yaml: %w", err)
+			return nil, fmt.Errorf("read roles.yaml: %w", err)
 		}
-		var into any = &want.role
+		of := all[Role(meta.Name)]
+		if of == nil {
+			return nil, fmt.Errorf("read roles.yaml: no role is called %q", meta.Name)
+		}
+		var into any = &of.role
 		if meta.Kind == "ClusterRoleBinding" {
-			into = &want.binding
-		}
-		if meta.Name != string(role) {
-			continue
+			into = &of.binding
 		}
 		if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
-			return want, fmt.Errorf("read daemons.yaml: %w", err)
+			return nil, fmt.Errorf("read roles.yaml: %w", err)
 		}
 	}
-	return want, nil
+	return all, nil
 }
 
-// give makes the two objects what they must be. What is as it must be is not written, whoever made it: an operator may keep it.
-func give(ctx context.Context, api client.Client, role Role) error {
-	want, err := read(role)
+// write makes the two objects what they must be. What is as it must be is not written, whoever made it: an operator may keep it.
+func write(ctx context.Context, api client.Client, role Role) error {
+	all, err := wanted()
 	if err != nil {
 		return err
 	}
+	want := all[role]
 	var have objects
 	if err := get(ctx, api, role, &have.role); err != nil {
 		return err
 	}
 	if !equality.Semantic.DeepEqual(have.role.Rules, want.role.Rules) {
-		if err := put(ctx, api, &have.role, &want.role); err != nil {
+		if err := apply(ctx, api, &have.role, &want.role); err != nil {
 			return refused(role, err)
 		}
 	}
@@ -115,7 +124,19 @@ func give(ctx context.Context, api client.Client, role Role) error {
 	if have.binding.RoleRef == want.binding.RoleRef && equality.Semantic.DeepEqual(have.binding.Subjects, want.binding.Subjects) {
 		return nil
 	}
-	return refused(role, put(ctx, api, &have.binding, &want.binding))
+	return refused(role, rebind(ctx, api, &have.binding, &want.binding))
+}
+
+// rebind makes a binding anew that is ours and binds another role: no API server takes a change of that (kubernetes v1.36.3,
+// ValidateClusterRoleBindingUpdate of pkg/apis/rbac/validation).
+func rebind(ctx context.Context, api client.Client, have, want *rbacv1.ClusterRoleBinding) error {
+	if have.UID != "" && isOurs(have) && have.RoleRef != want.RoleRef {
+		if err := removeSeen(ctx, api, have); err != nil {
+			return err
+		}
+		have = &rbacv1.ClusterRoleBinding{}
+	}
+	return apply(ctx, api, have, want)
 }
 
 // get leaves the object empty if there is none.
@@ -127,10 +148,10 @@ func get(ctx context.Context, api client.Client, role Role, into client.Object) 
 	return nil
 }
 
-// put writes one object that is missing or another one, if that is ours.
-func put(ctx context.Context, api client.Client, have, want client.Object) error {
+// apply writes one object that is missing or another one, if that is ours.
+func apply(ctx context.Context, api client.Client, have, want client.Object) error {
 	kind := want.GetObjectKind().GroupVersionKind().Kind
-	if have.GetUID() != "" && !ours(have) {
+	if have.GetUID() != "" && !isOurs(have) {
 		return &RefusedError{Role(want.GetName()), fmt.Sprintf("%s %s is there, has other content and no label %s=%s; "+
 			"rename or remove it", kind, want.GetName(), markLabel, mark)}
 	}
@@ -147,49 +168,62 @@ func put(ctx context.Context, api client.Client, have, want client.Object) error
 
 // refused tells what time does not mend in a sentence.
 func refused(role Role, err error) error {
+	said := func(why, mend string) error {
+		cause := cloud.Clean(err.Error(), maxCause)
+		return &RefusedError{role, fmt.Sprintf("%s (%s); %s, or apply the two objects yourself", why, cause, mend)}
+	}
 	switch known, told := errors.AsType[*RefusedError](err); {
 	case err == nil:
 		return nil
 	case told:
 		return known
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		return &RefusedError{role, fmt.Sprintf("the Cluster's kubeconfig may not do that (%s); let it, or apply the two objects "+
-			"yourself", cloud.Clean(err.Error(), maxCause))}
+	case apierrors.IsForbidden(err):
+		return said("the Cluster's kubeconfig may not do that", "let it")
+	case apierrors.IsInvalid(err):
+		return said("a rule of the workload cluster does not allow what is written there", "let that pass its admission policies")
 	}
 	return fmt.Errorf("give nodes the ClusterRole %s: %w", role, err)
 }
 
-func ours(o client.Object) bool { return o.GetLabels()[markLabel] == mark }
+func isOurs(o client.Object) bool { return o.GetLabels()[markLabel] == mark }
 
-// given says whether there is something of ours to take.
-func given(ctx context.Context, api client.Client, role Role) (bool, error) {
+// isThere says whether there is something of ours to remove.
+func isThere(ctx context.Context, api client.Client, role Role) (bool, error) {
 	for _, object := range both(role) {
 		err := api.Get(ctx, client.ObjectKeyFromObject(object), object)
 		if client.IgnoreNotFound(err) != nil {
 			return false, fmt.Errorf("look for %s: %w", role, err)
 		}
-		if err == nil && ours(object) {
+		if err == nil && isOurs(object) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// take removes the two objects, the binding first. It removes no more than what it has just seen to be ours.
-func take(ctx context.Context, api client.Client, role Role) error {
+// remove removes the two objects, the binding first.
+func remove(ctx context.Context, api client.Client, role Role) error {
 	for _, object := range both(role) {
 		err := api.Get(ctx, client.ObjectKeyFromObject(object), object)
-		if apierrors.IsNotFound(err) || err == nil && !ours(object) {
+		if apierrors.IsNotFound(err) || err == nil && !isOurs(object) {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("look for %s: %w", role, err)
 		}
-		uid, version := object.GetUID(), object.GetResourceVersion()
-		seen := client.Preconditions{UID: &uid, ResourceVersion: &version}
-		if err := api.Delete(ctx, object, seen); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("remove %s: %w", role, err)
+		if err := removeSeen(ctx, api, object); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// removeSeen removes no more than the object that was just seen to be ours.
+func removeSeen(ctx context.Context, api client.Client, object client.Object) error {
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	seen := client.Preconditions{UID: &uid, ResourceVersion: &version}
+	if err := api.Delete(ctx, object, seen); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove %s: %w", object.GetName(), err)
 	}
 	return nil
 }

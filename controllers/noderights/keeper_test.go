@@ -1,4 +1,4 @@
-package daemons
+package noderights
 
 import (
 	"context"
@@ -73,17 +73,17 @@ func TestUnbound(t *testing.T) {
 			joined.Labels[bootstrap.LabelKubeProxy] = bootstrap.LabelService
 			expect.OK(t, s.workload.Create(t.Context(), joined))
 			s.after(t, 0)
-			s.during(t, keep)
+			s.during(t, recheck)
 			c.begin(t, s)
 			if restarted {
 				s.restart()
 			}
-			s.during(t, unused-every)
+			s.during(t, revokeAfter-every)
 			expect.Same(t, name+", a moment before", allRights, s.there(t))
-			s.during(t, keep+2*every)
+			s.during(t, recheck+2*every)
 			expect.Same(t, name, c.want, s.there(t))
 			s.restart()
-			s.during(t, 3*keep)
+			s.during(t, 3*recheck)
 			expect.Same(t, name+", later", c.want, s.there(t))
 		}
 	}
@@ -94,21 +94,21 @@ func TestNeededAgain(t *testing.T) {
 	s := newStage(t, config("c", winBridge))
 	s.after(t, 0)
 	expect.OK(t, s.management.Delete(t.Context(), config("c", winBridge)))
-	s.during(t, unused)
+	s.during(t, revokeAfter)
 	expect.OK(t, s.workload.Create(t.Context(), node(bootstrap.LabelKubeProxy)))
-	s.during(t, unused)
+	s.during(t, revokeAfter)
 	expect.Same(t, "with a Node", kubeProxies, s.there(t))
 	expect.OK(t, s.workload.Delete(t.Context(), node("x")))
-	s.during(t, unused-every)
+	s.during(t, revokeAfter-every)
 	expect.Same(t, "a moment before", kubeProxies, s.there(t))
 	late := config("late", winBridge)
 	expect.OK(t, s.management.Create(t.Context(), late))
 	s.Client = newStage(t).management // the cache does not know of it yet
-	s.during(t, 2*unused)
+	s.during(t, 2*revokeAfter)
 	expect.Same(t, "with a config that the cache does not show", kubeProxies, s.there(t))
 	s.Client = s.management
 	expect.OK(t, s.management.Delete(t.Context(), late))
-	s.during(t, 3*unused)
+	s.during(t, 3*revokeAfter)
 	expect.Same(t, "in the end", nothing, s.there(t))
 	expect.OK(t, s.management.Create(t.Context(), config("new", winBridge)))
 	s.after(t, every)
@@ -123,7 +123,7 @@ func TestKept(t *testing.T) {
 	}
 	expect.Same(t, "calls at first", reads, s.after(t, 0))
 	expect.Same(t, "after that", kubeProxies, s.there(t))
-	expect.Same(t, "calls a moment before ten minutes", nothing, s.after(t, keep-1))
+	expect.Same(t, "calls a moment before ten minutes", nothing, s.after(t, recheck-1))
 	expect.Same(t, "calls after ten minutes", reads, s.after(t, 1))
 	meta := metav1.ObjectMeta{Name: string(KubeProxy)}
 	expect.OK(t, s.workload.Delete(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta}))
@@ -132,10 +132,10 @@ func TestKept(t *testing.T) {
 	more := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}
 	role.Rules = append(role.Rules, more)
 	expect.OK(t, s.workload.Update(t.Context(), role))
-	s.after(t, keep)
+	s.after(t, recheck)
 	expect.Same(t, "after another ten minutes", kubeProxies, s.there(t))
 	expect.OK(t, s.workload.Get(t.Context(), client.ObjectKey{Name: meta.Name}, role))
-	expect.Same(t, "rules", expect.Got(read(KubeProxy))(t).role.Rules, role.Rules)
+	expect.Same(t, "rules", expect.Got(wanted())(t)[KubeProxy].role.Rules, role.Rules)
 }
 
 // TestOfOthers: objects with our names and without our label stay as they are.
@@ -147,7 +147,7 @@ func TestOfOthers(t *testing.T) {
 		theirs.Rules = []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/x"}}}
 		theirs.UID = "theirs"
 		expect.OK(t, s.workload.Create(t.Context(), theirs))
-		s.during(t, 3*unused)
+		s.during(t, 3*revokeAfter)
 		expect.Same(t, "what is there", []string{"role capwin-kube-proxy"}, s.there(t))
 		found := &rbacv1.ClusterRole{}
 		expect.OK(t, s.workload.Get(t.Context(), client.ObjectKeyFromObject(theirs), found))
@@ -158,7 +158,7 @@ func TestOfOthers(t *testing.T) {
 // TestOperatorsOwn: who gives the kubeconfig no right to write such objects may make them, with any labels. They stay for ever.
 func TestOperatorsOwn(t *testing.T) {
 	s := newStage(t, config("c", winBridge))
-	want := expect.Got(read(KubeProxy))(t)
+	want := *expect.Got(wanted())(t)[KubeProxy]
 	want.role.Labels, want.binding.Labels = nil, nil
 	expect.OK(t, s.workload.Create(t.Context(), &want.role))
 	expect.OK(t, s.workload.Create(t.Context(), &want.binding))
@@ -167,12 +167,12 @@ func TestOperatorsOwn(t *testing.T) {
 	expect.OK(t, s.workload.Get(t.Context(), client.ObjectKeyFromObject(&want.role), found))
 	expect.Same(t, "labels", 0, len(found.Labels))
 	expect.OK(t, s.management.Delete(t.Context(), config("c", winBridge)))
-	s.during(t, 3*unused)
+	s.during(t, 3*revokeAfter)
 	expect.Same(t, "in the end", kubeProxies, s.there(t))
 }
 
-// TestNotAsked: a Cluster that is paused, being deleted, not up, or another manager's is not asked at all. One without Windows is
-// asked once.
+// TestNotAsked: a Cluster that is paused, being deleted, not up, or another manager's is not asked at all. One that needs nothing
+// is asked once in the life of a process.
 func TestNotAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*stage, *clusterv1.Cluster)
@@ -190,8 +190,36 @@ func TestNotAsked(t *testing.T) {
 		c.change(s, &found)
 		expect.OK(t, s.management.Update(t.Context(), &found))
 		expect.Same(t, name, c.want, len(s.after(t, 0)))
-		expect.Same(t, name+", again", nothing, s.after(t, every))
+		for range 3 * recheck / every {
+			expect.Same(t, name+", again", nothing, s.after(t, every))
+		}
 	}
+}
+
+// TestNotAskedAnyMore: a Cluster that has lost its roles is asked once more, and again when a config needs them.
+func TestNotAskedAnyMore(t *testing.T) {
+	s := newStage(t, config("c", winBridge))
+	s.after(t, 0)
+	expect.OK(t, s.management.Delete(t.Context(), config("c", winBridge)))
+	s.during(t, revokeAfter+recheck+2*every)
+	expect.Same(t, "rights", nothing, s.there(t))
+	for range 3 * recheck / every {
+		expect.Same(t, "calls", nothing, s.after(t, every))
+	}
+	expect.OK(t, s.management.Create(t.Context(), config("new", winBridge)))
+	s.after(t, every)
+	expect.Same(t, "rights for a new config", kubeProxies, s.there(t))
+}
+
+// TestWrittenUnseen: a role that was written for a config which no look has seen is revoked, too.
+func TestWrittenUnseen(t *testing.T) {
+	s := newStage(t)
+	s.after(t, 0)
+	expect.OK(t, s.Rights.Ensure(t.Context(), prod, s.workload, KubeProxy))
+	s.during(t, revokeAfter)
+	expect.Same(t, "a moment before", kubeProxies, s.there(t))
+	s.during(t, 2*every)
+	expect.Same(t, "in the end", nothing, s.there(t))
 }
 
 func (s *stage) filtered(c *clusterv1.Cluster) {
@@ -208,19 +236,19 @@ func TestFailures(t *testing.T) {
 		s := newStage(t, config("c", winBridge))
 		s.after(t, 0)
 		expect.OK(t, s.management.Delete(t.Context(), config("c", winBridge)))
-		s.during(t, unused)
+		s.during(t, revokeAfter)
 		s.fail = func(now string) error {
 			if now == call {
 				return boom
 			}
 			return nil
 		}
-		s.during(t, 2*unused)
+		s.during(t, 2*revokeAfter)
 		if len(s.there(t)) == 0 {
 			t.Errorf("%s fails, and all is gone", call)
 		}
 		s.fail = nil
-		s.during(t, unused+2*every)
+		s.during(t, revokeAfter+2*every)
 		expect.Same(t, call, nothing, s.there(t))
 	}
 	s := newStage(t, config("c", winBridge))

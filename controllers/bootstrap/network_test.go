@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,9 +78,9 @@ func TestFlannelIsCompared(t *testing.T) {
 	}
 }
 
-// TestDaemonsGetRights: a node's daemons may work before its user data are made. While that is refused, none are made, and people
-// are told why.
-func TestDaemonsGetRights(t *testing.T) {
+// TestNodesGetRights: a node has its rights before its user data are made. While they are refused, none are made, and people are
+// told why.
+func TestNodesGetRights(t *testing.T) {
 	r := newRoom(t, withFlannel)
 	r.fail = func(call string) error {
 		if call == "workload get ClusterRoleBinding" {
@@ -122,12 +123,54 @@ func (r *room) bindings(t *testing.T) (names []string) {
 	return names
 }
 
-// TestNoRightsForNothing: a config without such daemons costs no call.
+// TestNoRightsForNothing: a config without such services costs no call.
 func TestNoRightsForNothing(t *testing.T) {
 	r := newRoom(t)
 	r.made(t)
 	expect.Same(t, "calls", false, slices.ContainsFunc(r.calls, func(call string) bool {
-		return strings.Contains(call, "ClusterRole") || strings.Contains(call, "workload get ConfigMap")
+		return strings.Contains(call, "ClusterRole") || strings.Contains(call, "workload get ConfigMap") ||
+			strings.Contains(call, "DaemonSet")
 	}))
 	expect.Same(t, "bindings", 0, len(r.bindings(t)))
+}
+
+// proxyPods is a DaemonSet that runs kube-proxy on Windows.
+func proxyPods(namespace, name string) *appsv1.DaemonSet {
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	set.Spec.Template.Spec.NodeSelector = map[string]string{"kubernetes.io/os": "windows"}
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "kube-proxy"}}
+	return set
+}
+
+// TestSecondKubeProxyIsTold: the machine is made, and its config warns of a DaemonSet that would run another kube-proxy on its
+// node. Who may not look is not warned, and a look that fails is done again.
+func TestSecondKubeProxyIsTold(t *testing.T) {
+	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "daemonsets"}, "", errors.New("no right"))
+	for name, c := range map[string]struct {
+		namespace string
+		fails     error
+		told      bool
+	}{
+		"one":               {"kube-system", nil, true},
+		"another namespace": {"other", nil, false},
+		"may not look":      {"kube-system", refusal, false},
+		"cannot look now":   {"kube-system", errRoom, true},
+	} {
+		r := newRoom(t, withFlannel)
+		expect.OK(t, r.workload.Create(t.Context(), proxyPods(c.namespace, "b")))
+		r.fail = func(call string) error {
+			if call == "workload list DaemonSetList" {
+				return c.fails
+			}
+			return nil
+		}
+		_, err := r.look(t)
+		if errors.Is(c.fails, errRoom) {
+			expect.Says(t, name, err, "list DaemonSets: boom")
+			r.fail = nil
+		}
+		r.made(t)
+		message := conditions.GetMessage(r.now(t), bootstrapv1.HasWarningsCondition)
+		expect.Same(t, name, c.told, strings.Contains(message, "the DaemonSet kube-system/b runs another kube-proxy on this node"))
+	}
 }

@@ -11,7 +11,7 @@ import (
 // TestWhoRunsDaemons: the defaults follow the CNI, and a spec that says who does is believed.
 func TestWhoRunsDaemons(t *testing.T) {
 	of := func(spec bootstrapv1.Network) string {
-		return fmt.Sprintf("%s %q %v", KubeProxyRun(spec), FlannelRun(spec), Labels(spec))
+		return fmt.Sprintf("%s %q %v", kubeProxyRunOf(spec), flannelRunOf(spec), Labels(spec))
 	}
 	const proxied, flanneled = LabelKubeProxy + ":" + LabelService, LabelFlannel + ":" + LabelService
 	for name, c := range map[string]struct {
@@ -47,8 +47,8 @@ func TestWhoRunsDaemons(t *testing.T) {
 	}
 }
 
-// TestDaemon: each CNI names what a Node waits for.
-func TestDaemon(t *testing.T) {
+// TestCNISource: each CNI names what a Node waits for.
+func TestCNISource(t *testing.T) {
 	external := bootstrapv1.Flannel{Run: bootstrapv1.FlannelExternal}
 	for want, spec := range map[string]bootstrapv1.Network{
 		"the Windows service flanneld":     {CNI: bootstrapv1.CNIFlannel},
@@ -61,6 +61,6 @@ func TestDaemon(t *testing.T) {
 		"the config names no CNI":          {Mode: bootstrapv1.NetworkNone},
 		`C:\run\flannel\subnet.env, after`: {CNI: bootstrapv1.CNIFlannel},
 	} {
-		expect.Says(t, string(spec.CNI), fmt.Errorf("%s", Daemon(spec)), want)
+		expect.Says(t, string(spec.CNI), fmt.Errorf("%s", CNISource(spec)), want)
 	}
 }

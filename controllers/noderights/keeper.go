@@ -1,15 +1,15 @@
-package daemons
+package noderights
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -26,7 +26,7 @@ const (
 	every = time.Minute
 	// atOnce is how many clusters are asked at the same time: one that does not answer holds a caller for seconds.
 	atOnce = 10
-	// mostConfigs of a Cluster are read at once before a role is taken away.
+	// mostConfigs of a Cluster are read at once before a role is revoked.
 	mostConfigs = 500
 )
 
@@ -40,62 +40,78 @@ type Keeper struct {
 	// Client reads the cache, and Live the API server itself.
 	Client, Live client.Reader
 	Workload     Clusters
-	Now          func() time.Time
+	// Rights are those of this process: what they write must be revoked one day, also where no config is seen that needed it.
+	Rights *Rights
+	Now    func() time.Time
 	// WatchFilter is the value of the watch-filter label, if this manager is limited by it.
 	WatchFilter string
 
-	due     map[client.ObjectKey]time.Time // when a cluster is looked at again
-	needing map[client.ObjectKey]string    // what a cluster needed at the last look
-	idle    map[place]time.Time            // since when nobody needs a role that is there
+	known map[client.ObjectKey]state
+}
+
+// state is what is known of a cluster after a look at it.
+type state struct {
+	needs []Role // of its configs
+	// due is when to look again; zero where nothing is needed and nothing is left.
+	due time.Time
+	// unneeded is since when nobody needs a role that is there.
+	unneeded map[Role]time.Time
+}
+
+// holds says that there is no reason to look again.
+func (s state) holds(needs []Role, now time.Time) bool {
+	return slices.Equal(s.needs, needs) && (s.due.IsZero() || now.Before(s.due))
+}
+
+// lookBy has the next look no later than at a time.
+func (s *state) lookBy(t time.Time) {
+	if s.due.IsZero() || t.Before(s.due) {
+		s.due = t
+	}
 }
 
 // Start looks every minute until ctx ends.
 func (k *Keeper) Start(ctx context.Context) error {
-	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithName("daemons"))
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			if err := k.Look(ctx); err != nil && ctx.Err() == nil {
-				ctrl.LoggerFrom(ctx).Error(err, "Cannot look after the rights of nodes")
-			}
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithName("noderights"))
+	// Its only error is that ctx has ended.
+	_ = wait.PollUntilContextCancel(ctx, every, false, func(ctx context.Context) (bool, error) {
+		if err := k.Look(ctx); err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot look after the rights of nodes")
 		}
-	}
+		return false, nil
+	})
+	return nil
 }
 
-// Look brings all clusters whose turn it is to what they need, once. Start calls it. Each Cluster is asked once when the process
-// is new, because no object of the management cluster says whether a role was left there.
+// Look brings all clusters whose turn it is to what they need, once. Start calls it. Each Cluster is asked when the process is
+// new, because no object of the management cluster says whether a role was left there. One that is gone, paused or another
+// manager's is forgotten, and looked at anew when it comes back.
 func (k *Keeper) Look(ctx context.Context) error {
 	clusters, err := k.clusters(ctx)
 	if err != nil {
 		return err
 	}
-	if k.due == nil {
-		k.due, k.needing, k.idle = map[client.ObjectKey]time.Time{}, map[client.ObjectKey]string{}, map[place]time.Time{}
-	}
-	k.forget(clusters)
+	written := k.Rights.takeWritten()
+	states := make([]state, len(clusters))
 	var asks errgroup.Group
 	asks.SetLimit(atOnce)
-	ends := make([]end, len(clusters))
 	for i, c := range clusters {
-		needs := fmt.Sprint(c.needs)
-		if k.needing[c.key] == needs && k.Now().Before(k.due[c.key]) {
+		last, seen := k.known[c.key]
+		if seen && !written[c.key] && last.holds(c.needs, k.Now()) {
+			states[i] = last
 			continue
 		}
-		k.needing[c.key] = needs
 		asks.Go(func() error {
-			ends[i] = k.look(ctx, c)
+			states[i] = k.look(ctx, c, last)
 			return nil
 		})
 	}
 	if err := asks.Wait(); err != nil {
 		return err
 	}
+	k.known = map[client.ObjectKey]state{}
 	for i, c := range clusters {
-		k.note(c.key, ends[i])
+		k.known[c.key] = states[i]
 	}
 	return nil
 }
@@ -119,7 +135,7 @@ func (k *Keeper) clusters(ctx context.Context) (found []cluster, err error) {
 	needs, here := map[client.ObjectKey][]Role{}, map[client.ObjectKey]bool{}
 	for _, config := range configs.Items {
 		key := client.ObjectKey{Namespace: config.Namespace, Name: config.Labels[clusterv1.ClusterNameLabel]}
-		needs[key] = append(needs[key], Of(config.Spec)...)
+		needs[key] = append(needs[key], NeededBy(config.Spec)...)
 		here[key] = here[key] || capilabels.HasWatchLabel(&config, k.WatchFilter)
 	}
 	for _, c := range all.Items {
@@ -138,50 +154,19 @@ func isUp(c *clusterv1.Cluster) bool {
 		!annotations.IsPaused(c, c)
 }
 
-// forget forgets clusters that are gone, paused or another manager's: they are looked at anew when they come back.
-func (k *Keeper) forget(clusters []cluster) {
-	here := map[client.ObjectKey]bool{}
-	for _, c := range clusters {
-		here[c.key] = true
-	}
-	maps.DeleteFunc(k.due, func(key client.ObjectKey, _ time.Time) bool { return !here[key] })
-	maps.DeleteFunc(k.needing, func(key client.ObjectKey, _ string) bool { return !here[key] })
-	maps.DeleteFunc(k.idle, func(at place, _ time.Time) bool { return !here[at.cluster] })
-}
-
-// end is how a look at a cluster ended.
-type end struct {
-	looked bool
-	// again is when to look again, and idle since when the roles are left that nobody needs.
-	again time.Time
-	idle  map[Role]time.Time
-}
-
-func (k *Keeper) note(key client.ObjectKey, e end) {
-	if !e.looked {
-		return
-	}
-	k.due[key] = e.again
-	for role := range labels {
-		delete(k.idle, place{key, role})
-		if since, left := e.idle[role]; left {
-			k.idle[place{key, role}] = since
-		}
-	}
-}
-
-// look gives one cluster the roles that it needs, and takes those that nobody has needed for long enough.
-func (k *Keeper) look(ctx context.Context, c cluster) end {
-	e := end{looked: true, again: k.Now().Add(keep), idle: map[Role]time.Time{}}
+// look gives one cluster the roles that it needs, and revokes those that nobody has needed for long enough.
+func (k *Keeper) look(ctx context.Context, c cluster, last state) state {
+	next := state{needs: c.needs, unneeded: map[Role]time.Time{}}
 	log := ctrl.LoggerFrom(ctx).WithValues("cluster", c.key)
 	api, err := k.Workload.GetClient(ctx, c.key)
 	for role := range labels {
 		switch {
 		case api == nil:
 		case slices.Contains(c.needs, role):
-			err = errors.Join(err, give(ctx, api, role))
+			next.lookBy(k.Now().Add(recheck))
+			err = errors.Join(err, write(ctx, api, role))
 		default:
-			err = errors.Join(err, k.tend(ctx, api, place{c.key, role}, &e))
+			err = errors.Join(err, k.revokeUnneeded(ctx, api, grant{c.key, role}, last, &next))
 		}
 	}
 	switch {
@@ -191,55 +176,57 @@ func (k *Keeper) look(ctx context.Context, c cluster) end {
 		log.Info("The rights of nodes are not as they should be", "error", err.Error())
 	}
 	if err != nil {
-		e.again = k.Now().Add(every)
+		next.lookBy(k.Now().Add(every))
 	}
-	return e
+	return next
 }
 
-// tend takes a role that is there away once nobody has needed it for long enough.
-func (k *Keeper) tend(ctx context.Context, api client.Client, at place, e *end) error {
-	there, err := given(ctx, api, at.role)
+// revokeUnneeded revokes a role that is there once nobody has needed it for long enough.
+func (k *Keeper) revokeUnneeded(ctx context.Context, api client.Client, key grant, last state, next *state) error {
+	there, err := isThere(ctx, api, key.role)
 	if err != nil || !there {
 		return err
 	}
-	needed, err := k.isNeeded(ctx, api, at)
+	next.lookBy(k.Now().Add(recheck))
+	needed, err := k.isNeeded(ctx, api, key)
 	if err != nil || needed {
 		return err
 	}
-	since, known := k.idle[at]
-	if !known {
+	since, counts := last.unneeded[key.role]
+	if !counts {
 		since = k.Now()
 	}
-	if k.Now().Sub(since) < unused {
-		e.idle[at.role], e.again = since, k.Now().Add(every)
+	if k.Now().Sub(since) < revokeAfter {
+		next.unneeded[key.role] = since
+		next.lookBy(k.Now().Add(every))
 		return nil
 	}
-	if err := take(ctx, api, at.role); err != nil {
+	if err := remove(ctx, api, key.role); err != nil {
 		return err
 	}
-	ctrl.LoggerFrom(ctx).Info("Nodes have lost a right that none needs", "cluster", at.cluster, "role", at.role)
+	ctrl.LoggerFrom(ctx).Info("Nodes have lost a right that none needs", "cluster", key.cluster, "role", key.role)
 	return nil
 }
 
 // isNeeded asks the API servers themselves.
-func (k *Keeper) isNeeded(ctx context.Context, api client.Client, at place) (bool, error) {
+func (k *Keeper) isNeeded(ctx context.Context, api client.Client, key grant) (bool, error) {
 	var nodes corev1.NodeList
-	on := client.MatchingLabels{labels[at.role]: bootstrap.LabelService}
+	on := client.MatchingLabels{labels[key.role]: bootstrap.LabelService}
 	if err := api.List(ctx, &nodes, on, client.Limit(1)); err != nil {
 		return false, fmt.Errorf("list nodes: %w", err)
 	}
 	if len(nodes.Items) > 0 {
 		return true, nil
 	}
-	its := client.MatchingLabels{clusterv1.ClusterNameLabel: at.cluster.Name}
+	its := client.MatchingLabels{clusterv1.ClusterNameLabel: key.cluster.Name}
 	for next := ""; ; {
 		var configs bootstrapv1.WindowsBootstrapConfigList
-		page := []client.ListOption{client.InNamespace(at.cluster.Namespace), its, client.Limit(mostConfigs), client.Continue(next)}
+		page := []client.ListOption{client.InNamespace(key.cluster.Namespace), its, client.Limit(mostConfigs), client.Continue(next)}
 		if err := k.Live.List(ctx, &configs, page...); err != nil {
 			return false, fmt.Errorf("list windowsbootstrapconfigs: %w", err)
 		}
 		if slices.ContainsFunc(configs.Items, func(c bootstrapv1.WindowsBootstrapConfig) bool {
-			return slices.Contains(Of(c.Spec), at.role)
+			return slices.Contains(NeededBy(c.Spec), key.role)
 		}) {
 			return true, nil
 		}

@@ -1,9 +1,12 @@
 package controllers
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/controllers/daemons"
+	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -40,9 +43,44 @@ func TestFlannelBeforeItsMachines(t *testing.T) {
 		o.Data["net-conf.json"] = `{"Network":"10.244.0.0/16","Backend":{"Type":"vxlan","VNI":4096,"Port":4789}}`
 	})
 	m.Await(t, "a running VM", world.Windows("Ready True Running"))
-	for _, role := range []daemons.Role{daemons.KubeProxy, daemons.Flannel} {
+	for _, role := range []noderights.Role{noderights.KubeProxy, noderights.Flannel} {
 		var binding rbacv1.ClusterRoleBinding
 		expect.OK(t, s.Client.Get(t.Context(), client.ObjectKey{Name: string(role)}, &binding))
 		expect.Same(t, "the group of "+string(role), "system:nodes", binding.Subjects[0].Name)
 	}
+}
+
+// TestSecondKubeProxy: a machine whose node would have two kube-proxies is made, and its config warns. There are more DaemonSets
+// than are read at once.
+func TestSecondKubeProxy(t *testing.T) {
+	s := ready(t)
+	for i := range 21 {
+		windows := i == 20
+		set := daemonSet(fmt.Sprintf("kube-proxy-%02d", i), windows)
+		expect.OK(t, s.Client.Create(t.Context(), set))
+		t.Cleanup(func() { expect.Fine(t, s.Client.Delete(context.Background(), set)) })
+	}
+	m := s.machine("m")
+	m.Config.Spec.Network.Mode, m.Config.Spec.Network.CNI = bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge
+	m.Create(t)
+	state := m.Await(t, "a running VM", world.Windows("Ready True Running"), world.Config("HasWarnings True WarningsGiven"))
+	told := conditions.GetMessage(state.Config, bootstrapv1.HasWarningsCondition)
+	if !strings.Contains(told, "the DaemonSet kube-system/kube-proxy-20 runs another kube-proxy on this node: ") {
+		t.Errorf("the warning is missing: %s", told)
+	}
+}
+
+// daemonSet runs kube-proxy on Windows, or else on Linux.
+func daemonSet(name string, windows bool) *appsv1.DaemonSet {
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name}}
+	names := map[string]string{"k8s-app": name}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: names}
+	set.Spec.Template.Labels = names
+	pod := &set.Spec.Template.Spec
+	pod.Containers = []corev1.Container{{Name: "kube-proxy", Image: "example.com/kube-proxy:v1"}}
+	pod.NodeSelector = map[string]string{"kubernetes.io/os": "linux"}
+	if windows {
+		pod.NodeSelector["kubernetes.io/os"] = "windows"
+	}
+	return set
 }
