@@ -139,7 +139,37 @@ func TestKubeletRefusals(t *testing.T) {
 		{"unknown field", config, withConfig(`{"containerLogMaxSiz": "1Mi"}`), `has no field "containerLogMaxSiz" and would ignore it`},
 		{"field too new", config, at("v1.30.0", withConfig(`{"crashLoopBackOff": {}}`)), "(it is known in: 1.32 and later)"},
 		{"unknown inner field", config, withConfig(`{"logging": {"levels": 1}}`), `unknown field "logging.levels"`},
-		{"wrong type", config, withConfig(`{"containerLogMaxFiles": "three"}`), "the kubelet cannot read the configuration"},
+		{
+			"text for a number", config, withConfig(`{"containerLogMaxFiles": "three"}`),
+			"the kubelet cannot read containerLogMaxFiles: it must be a number, without quotes",
+		},
+		{
+			"number for a text", config, withConfig(`{"containerLogMaxSize": 5}`),
+			"the kubelet cannot read containerLogMaxSize: it must be a text; put it in quotes",
+		},
+		{
+			"number for a duration", config, withConfig(`{"streamingConnectionIdleTimeout": 5}`),
+			"the kubelet cannot read streamingConnectionIdleTimeout: it must be a duration in quotes, such as 30s",
+		},
+		{
+			"no duration", config, withConfig(`{"streamingConnectionIdleTimeout": "5x"}`),
+			"the kubelet cannot read streamingConnectionIdleTimeout: it must be a duration in quotes, such as 30s",
+		},
+		{
+			"list for a text", config, withConfig(`{"clusterDomain": ["a"]}`),
+			"the kubelet cannot read clusterDomain: it must be a text; put it in quotes",
+		},
+		{
+			"text for a list", config, withConfig(`{"clusterDNS": "10.96.0.10"}`), "the kubelet cannot read clusterDNS: it must be a list",
+		},
+		{
+			"deep inside", config, withConfig(`{"logging": {"verbosity": "high"}}`),
+			"the kubelet cannot read logging.verbosity: it must be a number, without quotes",
+		},
+		{
+			"text for true", config, withConfig(`{"serializeImagePulls": "true"}`),
+			"the kubelet cannot read serializeImagePulls: it must be true or false, without quotes",
+		},
 		{"other case", config, withConfig(`{"ContainerLogMaxFiles": 3}`), "has no field"},
 		{"one log file", config, withConfig(`{"containerLogMaxFiles": 1}`), "use 2 or more"},
 		{"no log workers", config, withConfig(`{"containerLogMaxWorkers": 0}`), "use 1 or more"},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
@@ -17,15 +19,11 @@ const MaskedToken = "hidden.thetokenishidden"
 // because the values of Secrets are checked there.
 func Masked(in Input) Input {
 	spec := in.Config.Spec
-	sources := maps.Clone(in.Sources)
+	sources, hidden := maps.Clone(in.Sources), standIns(spec, "hidden")
 	for _, source := range uses(spec) {
 		if source.Kind == step.SourceSecret {
-			sources[source.String()] = fmt.Appendf(nil, "[hidden: Secret %s, key %s]", source.Name, source.Key)
+			sources[source.String()] = hidden[source.String()]
 		}
-	}
-	// A key may be used twice. What has to be read later wins.
-	for _, source := range credentialsIn(spec) {
-		sources[source.String()] = fmt.Appendf(nil, "hidden.%s.%s", source.Name, source.Key)
 	}
 	for _, source := range certificatesIn(spec) {
 		sources[source.String()] = step.OnlyCertificates(in.Sources[source.String()])
@@ -37,6 +35,42 @@ func Masked(in Input) Input {
 	in.Token, in.ClusterCA, in.Sources = MaskedToken, step.OnlyCertificates(in.ClusterCA), sources
 	return in
 }
+
+// standIns are contents of the forms in which a spec uses them, by the names of their sources. They begin with a word.
+func standIns(spec bootstrapv1.WindowsBootstrapConfigSpec, word string) map[string][]byte {
+	all := map[string][]byte{}
+	for _, source := range uses(spec) {
+		all[source.String()] = fmt.Appendf(nil, "[%s: %s %s, key %s]", word, source.Kind, source.Name, source.Key)
+	}
+	// A key may be used twice. What has to be read later wins.
+	for _, source := range credentialsIn(spec) {
+		all[source.String()] = fmt.Appendf(nil, "%s.%s.%s", word, source.Name, source.Key)
+	}
+	return all
+}
+
+// Placeholders are contents for all that a spec refers to, for who has not got them: what is rendered with them has the same steps.
+// The certificate stands in for all others, and for the CA of a server, at which no node can join.
+func Placeholders(spec bootstrapv1.WindowsBootstrapConfigSpec, certificate []byte) (map[string][]byte, error) {
+	all := standIns(spec, "placeholder")
+	for _, source := range certificatesIn(spec) {
+		all[source.String()] = certificate
+	}
+	ref := spec.Discovery.KubeconfigFrom.Secret
+	if ref.Name == "" {
+		return all, nil
+	}
+	ca, err := readAuthority(discoveryField, certificate)
+	if err != nil {
+		return nil, err
+	}
+	text, err := cluster{endpoint: PlaceholderEndpoint, authority: ca}.discoveryText()
+	all[step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key}.String()] = []byte(text)
+	return all, err
+}
+
+// PlaceholderEndpoint is that of no cluster: by RFC 2606 there is no such host.
+var PlaceholderEndpoint = clusterv1.APIEndpoint{Host: "control-plane.invalid", Port: 6443}
 
 // credentialsIn are the users and passwords that a spec refers to.
 func credentialsIn(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {

@@ -63,7 +63,10 @@ var rooms = []room{
 	}},
 	{folder: "internal/metrics"},
 	{folder: "internal/plugin/objects", may: []string{"api", "config/crd"}},
-	{folder: "internal/plugin/preview", may: []string{"api", "bootstrap", "internal/cloud", "internal/plugin/objects"}},
+	{folder: "internal/plugin/preview", may: []string{
+		"api", "bootstrap", "internal/cloud", "internal/plugin/objects",
+		"controllers/addresses/adapters", "controllers/inherit", "controllers/owner", "controllers/refusals",
+	}},
 	{folder: "internal/plugin/words", may: []string{"bootstrap/plan"}},
 	{folder: "internal/plugin/check", may: []string{"api", "internal/cloud", "internal/plugin/objects", "internal/plugin/preview"}},
 	{folder: "internal/version"},
@@ -71,21 +74,23 @@ var rooms = []room{
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},
 	{folder: "controllers/fresh"},
+	{folder: "controllers/refusals", may: []string{"api"}},
 	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud", "internal/workload"}},
 	{folder: "controllers/daemons", may: []string{"api", "bootstrap", "internal/cloud", "internal/workload"}},
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
-	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
+	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/addresses/adapters", "controllers/phase"}},
+	{folder: "controllers/addresses/adapters", may: []string{"api"}},
 	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},
 	{folder: "controllers/identities", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/inherit", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/bootstrap", may: []string{
 		"api", "bootstrap", "controllers/daemons", "controllers/fresh", "controllers/guests", "controllers/linux",
-		"controllers/owner", "controllers/phase", "internal/cloud", "internal/workload",
+		"controllers/owner", "controllers/phase", "controllers/refusals", "internal/cloud", "internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{
 		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials",
 		"controllers/fresh", "controllers/guests", "controllers/identities", "controllers/inherit", "controllers/linux",
-		"controllers/owner", "controllers/phase",
+		"controllers/owner", "controllers/phase", "controllers/refusals",
 	}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
@@ -117,7 +122,7 @@ var implementations = []string{
 
 // pure rooms decide and do nothing: same input, same output, nothing waits.
 var pure = []string{
-	"bootstrap", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
+	"bootstrap", "controllers/addresses/adapters", "controllers/refusals", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
 	"internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
 }
 

@@ -136,7 +136,7 @@ func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[str
 	}
 	problems, err := sigsjson.UnmarshalStrict(raw, &typed)
 	if err != nil {
-		return nil, step.Invalid(configurationField, "the kubelet cannot read the configuration: %v", err)
+		return nil, unreadable(fields)
 	}
 	if len(problems) > 0 {
 		return nil, step.Invalid(configurationField,

@@ -8,10 +8,6 @@ import (
 	"testing"
 )
 
-// withPool is an adapter that gets its address from a pool.
-const withPool = "[{name: node, network: VM Network, " +
-	"addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]}]"
-
 // refusals has a case for everything that can be wrong with the objects, with the whole error message.
 func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want string } {
 	const machine, vm = "Machine team-a/" + machineName, "WindowsMachine team-a/" + machineName
@@ -51,7 +47,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			"the program must not guess which one is meant",
 			all + "---\n" + without(t, machineFile, "kind: Machine\n", "kind: List", "kind: Secret"), machineName,
 			"Cluster team-a/blue is there 2 times; keep only one: " +
-				"standard input: document 1, line 2; standard input: document 6, line 78",
+				"standard input: document 1, line 2; standard input: document 6, line 79",
 		},
 		"all but the machine missing": {
 			"all missing objects are named at once", without(t, machineFile, "kind: Cluster\n", "kind: List", "blue-ca"), machineName,
@@ -95,7 +91,8 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		"control plane": {
 			"the controller refuses it too",
 			changed(t, machineFile, "  uid: 0b6f2f0e", "  labels: {cluster.x-k8s.io/control-plane: \"\"}\n  uid: 0b6f2f0e"), machineName,
-			machine + " is a control-plane machine; control planes must run on Linux",
+			"WindowsBootstrapConfig team-a/" + machineName + ": Machine " + machineName +
+				" is a control-plane machine; control planes run on Linux",
 		},
 		"two clouds": {
 			"a rule of the API server", changed(t, machineFile, "    vsphere:\n",
@@ -108,12 +105,6 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			vm + ": spec.vsphere.cpus: is 1, but should be greater than or equal to 2\n" +
 				vm + ": spec.vsphere.memoryMiB: is 2, but should be greater than or equal to 4096",
 		},
-		"pools without addresses": {
-			"the user data is rendered from them",
-			changed(t, machineFile, "cpus: 4", "networkInterfaces: "+withPool+"\n      cpus: 4"), machineName,
-			vm + " has spec.vsphere.networkInterfaces, but status.networkInterfaces lacks their MACs or addresses; " +
-				"export the object once its status has them, or set status.networkInterfaces",
-		},
 		"a misspelt field": {
 			"the API server would silently drop it", changed(t, machineFile, "cpus: 4", "cpu: 4"), machineName,
 			vm + `: unknown field "spec.vsphere.cpu"`,
@@ -123,10 +114,10 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			vm + ": spec.vsphere.cpus: must be a whole number, not a text",
 		},
 		"an older API": {
-			"this program does not convert between versions as Cluster API does",
+			"Cluster API serves it no more",
 			changed(t, machineFile, "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine",
-				"apiVersion: cluster.x-k8s.io/v1beta1\nkind: Machine"), machineName,
-			machine + " has apiVersion cluster.x-k8s.io/v1beta1, but only cluster.x-k8s.io/v1beta2 is supported; " +
+				"apiVersion: cluster.x-k8s.io/v1alpha4\nkind: Machine"), machineName,
+			machine + " has apiVersion cluster.x-k8s.io/v1alpha4, which is not supported; write cluster.x-k8s.io/v1beta2, or " +
 				"use the output of: kubectl get machine.v1beta2.cluster.x-k8s.io " + machineName + " -n team-a -o yaml",
 		},
 		"not YAML": {
@@ -135,7 +126,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"broken YAML": {
 			"the place is named", all + "---\na: [", machineName,
-			"standard input: document 6, line 77: not valid YAML: did not find expected node content",
+			"standard input: document 6, line 78: not valid YAML: did not find expected node content",
 		},
 		"no object": {
 			"a Helm values file is not an object", "just text", "m",
@@ -159,16 +150,6 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			"a rule of the API says so", changed(t, machineFile, "vsphere://420f", "azure://420f"), machineName,
 			vm + ": spec.providerID: " +
 				"providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the controller sets it",
-		},
-		"Azure without an identity": {
-			"nothing in this release computes it", changed(t, gitFile, "      vsphere:\n", "      azure:\n",
-				"        datacenter: dc\n        image:\n          template: windows-2022\n", azureFields("        ")), "m",
-			"WindowsMachine default/m: this release does not run machines in Azure and cannot compute the VM's identity; " +
-				"set spec.providerID and status.computerName",
-		},
-		"no endpoint": {
-			"the message is Render's own", changed(t, machineFile, "    host: 10.0.0.10\n", ""), machineName,
-			"Cluster spec.controlPlaneEndpoint: host or port is missing; set them, or wait until the cluster's infrastructure sets them",
 		},
 		"an endpoint of the infrastructure that cannot be read": {
 			"the program does not guess", changed(t, gitFile, "port: 6443", "port: many"), "m",

@@ -177,12 +177,14 @@ func onAzure(t *testing.T) string {
 		azureFields("      ")+"  status:\n    computerName: win-1\n")
 }
 
-// azureFields are the required fields of a VM in Azure, without the credentials.
+// azureFields are those of a VM in Azure that needs no AzureCluster, without the credentials.
 func azureFields(indent string) string {
 	var text string
 	for _, field := range []string{
 		"subscriptionID: 11111111-2222-3333-4444-555555555555", "resourceGroup: group", "location: westeurope",
-		"vmSize: Standard_D4s_v5",
+		"vmSize: Standard_D4s_v5", "image: {communityGallery: {gallery: images, name: ws2022}}",
+		"networkInterfaces: [{name: node, subnet: {id: /subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/group/" +
+			"providers/Microsoft.Network/virtualNetworks/net/subnets/nodes}}]",
 	} {
 		text += indent + field + "\n"
 	}

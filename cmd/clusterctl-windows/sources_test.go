@@ -33,8 +33,18 @@ func TestDiscoverySource(t *testing.T) {
 		t.Errorf("exit %d\n%s", got.Code, got.Err)
 	}
 	got = call(t, strings.Replace(text, "blue-ca", "other-ca", 1), "plan", "-f", "-", "--machine", machineName)
-	if got.Code == 0 || strings.Contains(got.Err, "blue-ca") || !strings.Contains(got.Err, "kubectl get secret app") {
+	if got.Code != 0 || strings.Contains(got.Err, "blue-ca") || !strings.Contains(got.Err, "kubectl get secret app") {
 		t.Errorf("exit %d\n%s", got.Code, got.Err)
+	}
+}
+
+// A review has no Secrets of applications.
+func TestMissingSource(t *testing.T) {
+	got := call(t, configWithFile(t), "plan", "-f", "-", "--machine", machineName)
+	const note = "note: Secret team-a/app is not in standard input; using a placeholder for its key license; for the exact plan, add the " +
+		"output of: kubectl get secret app -n team-a -o yaml\n"
+	if got.Code != exitDone || got.Err != note || !strings.Contains(got.Out, `writes C:\app\license.txt, with secrets`) {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -48,8 +58,7 @@ func TestWarningsAreNotes(t *testing.T) {
 
 func TestSources(t *testing.T) {
 	for name, test := range map[string]struct{ reason, more, out, err string }{
-		"there":   {"a file from a Secret is part of the plan", appSecret, `writes C:\app\license.txt, with secrets`, ""},
-		"missing": {"the message has the command that prints the missing object", "", "", "kubectl get secret app -n team-a -o yaml"},
+		"there": {"a file from a Secret is part of the plan", appSecret, `writes C:\app\license.txt, with secrets`, ""},
 		"empty": {
 			"the message names the missing key", strings.Replace(appSecret, "license:", "other:", 1), "",
 			"no value for the key license",

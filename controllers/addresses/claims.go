@@ -1,5 +1,6 @@
 // Package addresses gives the adapters of a WindowsMachine addresses from IP pools. claims.go claims them, hold.go holds them
-// while there may be a VM and frees them afterwards, reclaim.go frees what was left behind, and mac.go derives MACs.
+// while there may be a VM and frees them afterwards, reclaim.go frees what was left behind, and mac.go
+// keeps two VMs with one MAC out of a network. The MACs themselves come from the room adapters.
 package addresses
 
 import (
@@ -20,6 +21,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/addresses/adapters"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
@@ -177,21 +179,11 @@ func waitsForAddress(windows *infrav1.WindowsMachine, claim *ipamv1.IPAddressCla
 func (p *Pools) interfaces(
 	ctx context.Context, windows *infrav1.WindowsMachine, claims []*ipamv1.IPAddressClaim,
 ) ([]infrav1.MachineNetworkInterface, error) {
-	var all []infrav1.MachineNetworkInterface
-	for _, spec := range windows.Spec.VSphere.NetworkInterfaces {
-		adapter := infrav1.MachineNetworkInterface{Name: spec.Name}
-		for range spec.AddressesFromPools {
-			address, err := p.networkAddress(ctx, claims[0])
-			if err != nil {
-				return nil, err
-			}
-			adapter.Addresses = append(adapter.Addresses, address)
-			claims = claims[1:]
-		}
-		adapter.MACAddress = macOf(windows, all, adapter.Addresses)
-		all = append(all, adapter)
-	}
-	return all, nil
+	return adapters.Of(windows, func(adapters.Pool) (infrav1.NetworkAddress, error) {
+		claim := claims[0] // they are in the order of the pools
+		claims = claims[1:]
+		return p.networkAddress(ctx, claim)
+	})
 }
 
 func (p *Pools) networkAddress(ctx context.Context, claim *ipamv1.IPAddressClaim) (infrav1.NetworkAddress, error) {

@@ -2,8 +2,6 @@ package addresses
 
 import (
 	"fmt"
-	"net/netip"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,47 +12,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
-
-func TestMacOfAddress(t *testing.T) {
-	for _, c := range []struct {
-		adapter   int
-		addresses string
-		want      string
-	}{
-		{0, "10.0.0.5", "00:50:56:00:00:05"},
-		{0, "10.255.255.255", "00:50:56:03:ff:ff"},
-		{1, "10.0.0.5", "00:50:56:04:00:05"},
-		{9, "10.255.255.255", "00:50:56:27:ff:ff"},
-		{0, "192.168.7.9", "00:50:56:00:07:09"},
-		{0, "fd00::5", "00:50:56:00:00:05"},
-		{0, "fd00::1:2345:6789", "00:50:56:01:67:89"},
-		{0, "fd00::ffff,10.0.0.5", "00:50:56:00:00:05"}, // the same whichever pool is named first
-		{0, "10.0.0.5,10.0.0.6", "00:50:56:00:00:05"},
-	} {
-		var addresses []infrav1.NetworkAddress
-		for address := range strings.SplitSeq(c.addresses, ",") {
-			addresses = append(addresses, infrav1.NetworkAddress{Address: address + "/24"})
-		}
-		if got := macOfAddress(c.adapter, addresses); got != c.want {
-			t.Errorf("adapter %d with %s: %s, want %s", c.adapter, c.addresses, got, c.want)
-		}
-	}
-}
-
-// No two adapters of ten, and no two addresses of a network, have the same MAC, which is of VMware's range.
-func TestMacsAreUnique(t *testing.T) {
-	seen := map[string]string{}
-	for adapter := range 10 {
-		for address := netip.MustParseAddr("10.20.0.0"); address != netip.MustParseAddr("10.20.16.0"); address = address.Next() {
-			mac := macOfAddress(adapter, []infrav1.NetworkAddress{{Address: address.String() + "/24"}})
-			now := fmt.Sprint(adapter, " ", address)
-			if before, taken := seen[mac]; taken || mac < "00:50:56:00:00:00" || mac >= "00:50:56:28:00:00" {
-				t.Fatalf("%s of %s is that of %q too, or of another range", mac, now, before)
-			}
-			seen[mac] = now
-		}
-	}
-}
 
 // ofPools has an adapter with two pools, one by DHCP, and one with a pool.
 func ofPools() *infrav1.WindowsMachine {

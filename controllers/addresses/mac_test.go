@@ -3,7 +3,6 @@ package addresses
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -111,60 +110,6 @@ func TestKeepsMAC(t *testing.T) {
 		if got := keepsMAC(c.other, withMAC("m")); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
-	}
-}
-
-// byDHCP is a machine with adapters of these names.
-func byDHCP(providerID string, names ...string) *infrav1.WindowsMachine {
-	m := &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{ProviderID: providerID, VSphere: &infrav1.VSphereVM{}}}
-	for _, name := range names {
-		m.Spec.VSphere.NetworkInterfaces = append(m.Spec.VSphere.NetworkInterfaces,
-			infrav1.VSphereNetworkInterface{Name: name, Network: "VM Network"})
-	}
-	return m
-}
-
-// TestMacOf: what follows here is in VMs that run, so it must never change.
-func TestMacOf(t *testing.T) {
-	const id = "vsphere://11111111-2222-3333-4444-555555555555"
-	address := []infrav1.NetworkAddress{{Address: "10.0.0.5/24"}}
-	for name, c := range map[string]struct {
-		windows   *infrav1.WindowsMachine
-		before    string // the MACs of the adapters before it
-		addresses []infrav1.NetworkAddress
-		want      string
-	}{
-		"the only one":              {byDHCP(id, "node"), "", nil, ""},
-		"the only one, with a pool": {byDHCP(id, "node"), "", address, "00:50:56:00:00:05"},
-		"the second, with a pool":   {byDHCP(id, "node", "storage"), "a", address, "00:50:56:04:00:05"},
-		"the first of two":          {byDHCP(id, "node", "storage"), "", nil, "00:50:56:33:db:0e"},
-		"in another order":          {byDHCP(id, "storage", "node"), "a", nil, "00:50:56:33:db:0e"},
-		"the second of two":         {byDHCP(id, "node", "storage"), "a", nil, "00:50:56:3d:01:df"},
-		"of another VM":             {byDHCP(id+"6", "node", "storage"), "", nil, "00:50:56:35:4a:19"},
-		"taken":                     {byDHCP(id, "node", "storage"), "00:50:56:3d:01:df", nil, "00:50:56:3d:01:e0"},
-	} {
-		var before []infrav1.MachineNetworkInterface
-		for mac := range strings.FieldsSeq(c.before) {
-			before = append(before, infrav1.MachineNetworkInterface{MACAddress: mac})
-		}
-		if got := macOf(c.windows, before, c.addresses); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
-	}
-}
-
-// TestIdentityMACs: they are in VMware's range, and never those of an address.
-func TestIdentityMACs(t *testing.T) {
-	seen := map[string]bool{}
-	for i := range 2000 {
-		mac := macOfIdentity(fmt.Sprint("vsphere://", i), "node", nil)
-		if mac < "00:50:56:28:00:00" || mac > "00:50:56:3f:ff:ff" || len(mac) != 17 {
-			t.Errorf("%s is of another range", mac)
-		}
-		seen[mac[:len("00:50:56:28")]] = true
-	}
-	if len(seen) != 24 {
-		t.Errorf("the MACs begin in %d of 24 ways", len(seen))
 	}
 }
 

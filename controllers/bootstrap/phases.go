@@ -8,8 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -19,17 +17,15 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/controllers/refusals"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 const kind = "WindowsBootstrapConfig"
 
 func owned(_ context.Context, f *facts) error {
-	for _, ref := range f.config.OwnerReferences {
-		if ref.Kind == "MachinePool" {
-			return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
-				"MachinePool %s cannot use a WindowsBootstrapConfig; use a MachineDeployment", ref.Name)
-		}
+	if refused := refusals.OwnerOfConfig(f.config.OwnerReferences); refused != "" {
+		return phase.Stall(bootstrapv1.OwnerNotSupportedReason, "%s", refused)
 	}
 	switch {
 	case f.refused != "":
@@ -39,21 +35,11 @@ func owned(_ context.Context, f *facts) error {
 			"no Machine owns this WindowsBootstrapConfig yet; Cluster API sets the owner")
 	case f.cluster == nil:
 		return phase.Wait(phase.Cluster, bootstrapv1.WaitingForOwnerReason, "Cluster %s does not exist", f.machine.Spec.ClusterName)
-	case util.IsControlPlaneMachine(f.machine):
-		return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
-			"Machine %s is a control-plane machine; control planes run on Linux", f.machine.Name)
-	case !onWindows(f.machine):
-		return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
-			"the infrastructure of Machine %s is a %s; a WindowsBootstrapConfig needs a WindowsMachine",
-			f.machine.Name, f.machine.Spec.InfrastructureRef.Kind)
+	}
+	if refused := refusals.MachineOfConfig(f.machine); refused != "" {
+		return phase.Stall(bootstrapv1.OwnerNotSupportedReason, "%s", refused)
 	}
 	return nil
-}
-
-// onWindows says whether the infrastructure of a Machine is a WindowsMachine.
-func onWindows(machine *clusterv1.Machine) bool {
-	ref := machine.Spec.InfrastructureRef
-	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "WindowsMachine"
 }
 
 // used says that Cluster API has copied the Secret's name to the Machine.

@@ -33,6 +33,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/controllers/refusals"
 )
 
 // Workload reaches the API servers of workload clusters, and knows their clocks.
@@ -206,7 +207,7 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 // loadWindowsMachine reads the WindowsMachine, once it belongs to the same Machine: the user data is made for its name, adapters
 // and size.
 func (r *Reconciler) loadWindowsMachine(ctx context.Context, f *facts) error {
-	if f.machine == nil || !onWindows(f.machine) {
+	if f.machine == nil || !refusals.OnWindows(f.machine) {
 		return nil
 	}
 	var windows infrav1.WindowsMachine

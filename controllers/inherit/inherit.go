@@ -27,7 +27,7 @@ import (
 func Place(
 	ctx context.Context, reader client.Reader, p cloud.Placer, m *infrav1.WindowsMachine, cluster *clusterv1.Cluster,
 ) (*infrav1.AzurePlacement, error) {
-	if at, err := p.Resolve(m, nil); err == nil && !ofKind(p, cluster) {
+	if at, err := p.Resolve(m, nil); err == nil && !Understood(p, cluster) {
 		return at, nil
 	}
 	if !ptr.Deref(cluster.Status.Initialization.InfrastructureProvisioned, false) {
@@ -50,7 +50,7 @@ func Place(
 func Rights(
 	ctx context.Context, reader client.Reader, p cloud.Placer, m *infrav1.WindowsMachine, cluster *clusterv1.Cluster,
 ) (*infrav1.AzurePlacement, error) {
-	if cluster == nil || !ofKind(p, cluster) {
+	if cluster == nil || !Understood(p, cluster) {
 		return &infrav1.AzurePlacement{}, nil
 	}
 	ref := cluster.Spec.InfrastructureRef
@@ -68,7 +68,7 @@ func Rights(
 func read(
 	ctx context.Context, reader client.Reader, p cloud.Placer, cluster *clusterv1.Cluster, absent error,
 ) (*unstructured.Unstructured, error) {
-	if !ofKind(p, cluster) {
+	if !Understood(p, cluster) {
 		return nil, nil
 	}
 	ref := cluster.Spec.InfrastructureRef
@@ -82,7 +82,8 @@ func read(
 	return object, nil
 }
 
-func ofKind(p cloud.Placer, cluster *clusterv1.Cluster) bool {
+// Understood says whether the Cluster's infrastructure is of the kind that the cloud takes from what a spec leaves out.
+func Understood(p cloud.Placer, cluster *clusterv1.Cluster) bool {
 	ref, kind := cluster.Spec.InfrastructureRef, p.Inherits()
 	return ref.APIGroup == kind.Group && ref.Kind == kind.Kind
 }

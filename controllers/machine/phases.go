@@ -20,6 +20,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/inherit"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/controllers/refusals"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
@@ -131,10 +132,8 @@ func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
 // complete stops if the spec lacks a field that the API allows to be left out, such as in a template that a ClusterClass patches,
 // or if the Machine wants what this cloud has not.
 func (r *Reconciler) complete(_ context.Context, f *facts) error {
-	if f.machine.Spec.FailureDomain != "" && f.windows.Status.Azure == nil {
-		return phase.Stall(infrav1.SpecInvalidReason,
-			"Machine %s wants failure domain %q, but VMs of this cloud are not placed by failure domain; leave it out",
-			f.machine.Name, f.machine.Spec.FailureDomain)
+	if refused := refusals.FailureDomain(f.machine, f.windows); refused != "" {
+		return phase.Stall(infrav1.SpecInvalidReason, "%s", refused)
 	}
 	return phase.Cloud(r.provider(f.windows).Check(f.windows))
 }

@@ -61,19 +61,24 @@ func machineOf(ctx context.Context, c client.Client, o client.Object) (found Own
 	if err != nil {
 		return found, fmt.Errorf("find kind of %s: %w", o.GetName(), err)
 	}
-	for _, ref := range slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), notMachine) {
+	for _, ref := range MachinesOf(o) {
 		machine, err := util.GetMachineByName(ctx, c, o.GetNamespace(), ref.Name)
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return Owner{}, fmt.Errorf("get owner machine: %w", err)
-		case !names(machine, gvk.GroupKind(), o.GetName()):
-			found.Refused = refusal(machine, gvk.Kind)
+		case Refusal(machine, gvk.GroupKind(), o.GetName()) != "":
+			found.Refused = Refusal(machine, gvk.GroupKind(), o.GetName())
 		case machine.UID == ref.UID:
 			return Owner{Machine: machine}, nil
 		}
 	}
 	return found, nil
+}
+
+// MachinesOf are the references to the Machines that an object calls its owners.
+func MachinesOf(o metav1.Object) []metav1.OwnerReference {
+	return slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), notMachine)
 }
 
 func notMachine(ref metav1.OwnerReference) bool {
@@ -89,14 +94,18 @@ func names(machine *clusterv1.Machine, kind schema.GroupKind, name string) bool 
 	})
 }
 
-func refusal(machine *clusterv1.Machine, kind string) string {
+// Refusal says why a Machine does not own an object that calls it its owner; empty if its spec names the object.
+func Refusal(machine *clusterv1.Machine, kind schema.GroupKind, name string) string {
+	if names(machine, kind, name) {
+		return ""
+	}
 	infrastructure, config := machine.Spec.InfrastructureRef, machine.Spec.Bootstrap.ConfigRef
 	uses := fmt.Sprintf("%s %s", infrastructure.Kind, infrastructure.Name)
 	if config.IsDefined() {
 		uses += fmt.Sprintf(" and %s %s", config.Kind, config.Name)
 	}
 	return fmt.Sprintf("ownerReferences has Machine %s, but that Machine uses %s; delete this %s, or create a Machine that uses it",
-		machine.Name, uses, kind)
+		machine.Name, uses, kind.Kind)
 }
 
 // Has says whether the Machine owns an object that its spec names. Another Machine's object has nothing to say about this one.

@@ -81,6 +81,9 @@ func tagsOf[T, S ~string](tags map[string]S) map[string]T {
 	return all
 }
 
+// IsTenantID says whether a text names a tenant by its ID and not by a domain, as a file for the cloud's programs needs it.
+func IsTenantID(text string) bool { return login.IsID(text) }
+
 // Lend has namespaces use identities that the manager proves by itself, as the operator's entries say.
 func (p Provider) Lend(entries []string) (Provider, error) {
 	loans, err := placement.ReadLoans(entries)

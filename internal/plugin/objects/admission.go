@@ -12,25 +12,27 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kjson "sigs.k8s.io/json"
 )
 
 // Admit checks the objects of our kinds and of Cluster API's as an API server would that is asked for strict validation, with
-// its own code: unknown fields, types, limits, patterns and rules. It returns all errors at once.
+// its own code: unknown fields, types, limits, patterns and rules; and then as Cluster API's webhooks do. Objects of an older
+// version are converted as Cluster API does. It returns all errors at once.
 func (s *Set) Admit() error {
 	var refused []error // the objects must not be used after an error
 	for i, one := range s.All {
-		kind := one.Version.WithKind(one.Kind)
-		if want := versions[one.Kind]; want.Group == one.Version.Group && want != one.Version {
+		if want := versions[one.Kind]; want.Group == one.Version.Group && want != one.Version && webhooksOf(one) == nil {
 			continue // Decode refuses the version, if the object is needed
 		}
-		rules, err := rulesOf(kind)
+		rules, err := rulesOf(one.Version.WithKind(one.Kind))
 		if err != nil {
 			refused = append(refused, fmt.Errorf("%s: %w", one, err))
 			continue
@@ -39,9 +41,8 @@ func (s *Set) Admit() error {
 			refused = append(refused, admitOther(one))
 			continue
 		}
-		data, err := rules.admit(one)
+		s.All[i], err = rules.admit(one)
 		refused = append(refused, err)
-		s.All[i].Data = data
 	}
 	return errors.Join(refused...)
 }
@@ -73,35 +74,76 @@ type kindRules struct {
 	foreign bool
 }
 
-// admit returns the object with its defaults set.
-func (k *kindRules) admit(one Object) ([]byte, error) {
+// admit returns the object with its defaults set, in the version that is used here.
+func (k *kindRules) admit(one Object) (Object, error) {
 	var content map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(one.Data, &content); err != nil {
-		return nil, explain(one, err)
+		return one, explain(one, err)
 	}
 	if k.foreign {
 		// An API server takes no status from a user, that of a newer Cluster API has more fields, and nothing here needs it.
 		delete(content, "status")
 	}
 	if err := k.unknown(one, content); err != nil {
-		return nil, err
+		return one, err
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(content, k.structural)
 	defaulting.Default(content, k.structural)
-	refused := validation.ValidateCustomResource(nil, content, k.limits)
+	content, unread := k.fill(one, content)
+	refused := slices.Concat(validation.ValidateCustomResource(nil, content, k.limits), checkScale(one, content),
+		listtype.ValidateListSetsAndMaps(nil, k.structural, content))
 	if len(refused) == 0 {
 		// As in the API server, rules run only on an object within the limits.
 		refused, _ = k.rules.Validate(context.Background(), nil, k.structural, content, nil, allRulesCost)
 	}
+	if len(refused) == 0 && unread != nil {
+		return one, explainUnreadable(one, unread)
+	}
 	if len(refused) == 0 {
-		return json.Marshal(content)
+		return k.ask(one, content)
 	}
 	slices.SortStableFunc(refused, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	var lines []error
 	for _, why := range refused {
 		lines = append(lines, fmt.Errorf("%s: %s", one, k.words(why)))
 	}
-	return nil, errors.Join(lines...)
+	return one, errors.Join(lines...)
+}
+
+// fill has the mutating webhook set its defaults. What it cannot read is mostly refused by the schema, in better words.
+func (k *kindRules) fill(one Object, content map[string]any) (map[string]any, error) {
+	hooks := webhooksOf(one)
+	if hooks == nil {
+		return content, nil
+	}
+	data, err := json.Marshal(content)
+	if err != nil {
+		return content, err
+	}
+	filled, err := hooks.fill(one.Version.Version, data)
+	if err != nil {
+		return content, err
+	}
+	return filled, nil
+}
+
+// ask has the validating webhook look at an object that the API server would send to it.
+func (k *kindRules) ask(one Object, content map[string]any) (Object, error) {
+	data, err := json.Marshal(content)
+	hooks := webhooksOf(one)
+	if err != nil || hooks == nil {
+		one.Data = data
+		return one, err
+	}
+	data, refusal, err := hooks.admit(one.Version.Version, data)
+	switch {
+	case err != nil:
+		return one, explainUnreadable(one, err)
+	case refusal != nil:
+		return one, k.explainRefusal(one, refusal)
+	}
+	one.Version, one.Data = clusterv1.GroupVersion, data
+	return one, nil
 }
 
 // unknown refuses fields that the schema does not know, and checks the metadata.

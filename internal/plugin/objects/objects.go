@@ -43,7 +43,7 @@ type Object struct {
 // String names the object in messages.
 func (o Object) String() string { return o.Kind + " " + o.Key.String() }
 
-// versions has the supported version of each kind that is loaded.
+// versions has the version of each kind that is loaded. Admit converts an older one of Cluster API to it.
 var versions = map[string]schema.GroupVersion{
 	"Cluster":                        clusterv1.GroupVersion,
 	"Machine":                        clusterv1.GroupVersion,
@@ -137,7 +137,7 @@ func Load[T any, P Pointer[T]](s *Set, kind string, key types.NamespacedName) (P
 // Decode decodes an object, and refuses unknown fields as an API server does that is asked for strict validation.
 func Decode[T any, P Pointer[T]](one Object) (P, error) {
 	if want := versions[one.Kind]; one.Version != want {
-		return nil, fmt.Errorf("%s has apiVersion %s, but only %s is supported; "+
+		return nil, fmt.Errorf("%s has apiVersion %s, which is not supported; write %s, or "+
 			"use the output of: kubectl get %s.%s.%s %s -n %s -o yaml", one, one.Version, want,
 			strings.ToLower(one.Kind), want.Version, want.Group, one.Key.Name, one.Key.Namespace)
 	}

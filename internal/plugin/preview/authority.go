@@ -30,7 +30,7 @@ G2qlbk1lRzd9zecdDIh79bZ+anpOfPY=
 // loadAuthority reads the CA that the node will trust, or takes a placeholder where its Secret is not among the files, as in a
 // review. The CA is not needed if the config has a kubeconfig with a CA of its own.
 func (m *Machine) loadAuthority(o *objects.Set) error {
-	if m.config != nil && m.config.Spec.Discovery.KubeconfigFrom.Secret.Name != "" {
+	if m.bringsKubeconfig() {
 		return nil
 	}
 	key := types.NamespacedName{Namespace: m.Owner.Namespace, Name: m.Owner.Spec.ClusterName + "-ca"}

@@ -15,6 +15,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/refusals"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
@@ -55,24 +56,22 @@ func Gather(o *objects.Set, name string) (*Machine, error) {
 	if err := errors.Join(err, m.loadCluster(o), m.loadAuthority(o), m.loadSources(o)); err != nil {
 		return nil, err
 	}
-	if err := refuseControlPlane(m); err != nil {
+	if err := m.refuseOwner(o); err != nil {
 		return nil, err
 	}
 	if err := m.findToken(o); err != nil {
 		return nil, err
 	}
 	m.fillUIDs()
-	if err := m.fillIdentity(); err != nil {
+	if err := m.fillIdentity(o); err != nil {
 		return nil, err
 	}
 	if len(m.stored) > 0 {
 		m.takeStored()
 		return m, nil
 	}
-	if !bootstrap.Addressed(m.Windows) {
-		return nil, fmt.Errorf("WindowsMachine %s/%s has spec.vsphere.networkInterfaces, "+
-			"but status.networkInterfaces lacks their MACs or addresses; "+
-			"export the object once its status has them, or set status.networkInterfaces", m.Owner.Namespace, m.Windows.Name)
+	if err := m.fillAdapters(o); err != nil {
+		return nil, err
 	}
 	m.noteAuthority()
 	return m, m.renderAnew()
@@ -109,9 +108,6 @@ func renderGuest(in bootstrap.Input) (Guest, []string, error) {
 	planJSON, err := rendered.Plan().Encode()
 	return Guest{rendered.Bytes(), planJSON, rendered.Plan()}, rendered.Warnings(), err
 }
-
-// name names the Machine in messages.
-func (m *Machine) name() string { return "Machine " + m.Owner.Namespace + "/" + m.Owner.Name }
 
 func (m *Machine) note(format string, args ...any) {
 	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
@@ -175,22 +171,24 @@ func keyOf(ref clusterv1.ContractVersionedObjectReference, namespace string) typ
 	return types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
-func wantKind(of objects.Object, ref clusterv1.ContractVersionedObjectReference, kind string) error {
-	if ref.Kind == kind {
-		return nil
-	}
-	if ref.Kind == "" {
-		return fmt.Errorf("%s does not refer to a %s, which it needs", of, kind)
-	}
-	return fmt.Errorf("%s refers to the %s %s, but a Windows machine needs a %s", of, ref.Kind, ref.Name, kind)
+// groups are those of the kinds that a Windows machine is made of.
+var groups = map[string]string{
+	"WindowsMachine": infrav1.GroupVersion.Group, "WindowsMachineTemplate": infrav1.GroupVersion.Group,
+	"WindowsBootstrapConfig":         bootstrapv1.GroupVersion.Group,
+	"WindowsBootstrapConfigTemplate": bootstrapv1.GroupVersion.Group,
 }
 
-// refuseControlPlane returns an error for a control-plane machine, as the controllers would.
-func refuseControlPlane(m *Machine) error {
-	if _, ok := m.Owner.Labels[clusterv1.MachineControlPlaneLabel]; ok {
-		return fmt.Errorf("%s is a control-plane machine; control planes must run on Linux", m.name())
+func wantKind(of objects.Object, ref clusterv1.ContractVersionedObjectReference, kind string) error {
+	switch {
+	case ref.Kind == kind && ref.APIGroup == groups[kind]:
+		return nil
+	case ref.Kind == "":
+		return fmt.Errorf("%s does not refer to a %s, which it needs", of, kind)
+	case ref.Kind == kind:
+		return fmt.Errorf("%s refers to a %s of the API group %q, but that kind is of %s; write apiGroup: %s", of, kind, ref.APIGroup,
+			groups[kind], groups[kind])
 	}
-	return nil
+	return fmt.Errorf("%s refers to the %s %s, but a Windows machine needs a %s", of, ref.Kind, ref.Name, kind)
 }
 
 // Value returns the value of a key. A Secret that was never sent to an API server may still have it in stringData.
@@ -224,11 +222,25 @@ func (m *Machine) fillUIDs() {
 	}
 }
 
-// fillIdentity sets provider ID and computer name, as the controller of WindowsMachine does.
-func (m *Machine) fillIdentity() error {
+// fillIdentity sets provider ID and computer name as the controller of WindowsMachine does, and refuses what it refuses before
+// there is a VM.
+func (m *Machine) fillIdentity(o *objects.Set) error {
+	refuse := func(why error) error {
+		return fmt.Errorf("WindowsMachine %s/%s: %w", m.Owner.Namespace, m.Windows.Name, why)
+	}
+	if err := m.place(o); err != nil {
+		return refuse(err)
+	}
+	provider := providerOf(m.Windows)
 	var err error
-	if m.identity, err = identify(m.Windows); err != nil {
-		return fmt.Errorf("WindowsMachine %s/%s: %w", m.Owner.Namespace, m.Windows.Name, err)
+	if m.identity, err = provider.Identify(m.Windows); err != nil {
+		return refuse(err)
+	}
+	if why := refusals.FailureDomain(m.Owner, m.Windows); why != "" {
+		return refuse(errors.New(why))
+	}
+	if err := provider.Check(m.Windows); err != nil {
+		return refuse(err)
 	}
 	m.Windows.Spec.ProviderID = m.identity.ProviderID
 	if m.Windows.Status.ComputerName == "" {

@@ -3,6 +3,7 @@ package preview
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,16 +12,27 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
 
-// loadSources reads the Secrets and ConfigMaps that the config refers to. It returns all errors at once.
+// loadSources reads the Secrets and ConfigMaps that the config refers to, or takes placeholders where they are not among the files,
+// as in a review. It returns all errors at once.
 func (m *Machine) loadSources(o *objects.Set) error {
 	if m.config == nil {
 		return nil // Find has returned this error already
+	}
+	placeholders, err := bootstrap.Placeholders(m.config.Spec, []byte(placeholderCA))
+	if err != nil {
+		return err
 	}
 	m.sources = map[string][]byte{}
 	var errs []error
 	for _, source := range bootstrap.Sources(m.config.Spec) {
 		key := types.NamespacedName{Namespace: m.config.Namespace, Name: source.Name}
 		data, err := contentOf(o, source, key)
+		if missing, ok := errors.AsType[*objects.MissingError](err); ok {
+			data, err = placeholders[source.String()], nil
+			m.note("%s %s is not in %s; using a placeholder for its key %s; for the exact plan, add the output of: "+
+				"kubectl get %s %s -n %s -o yaml", source.Kind, key, missing.Source, source.Key,
+				strings.ToLower(source.Kind), key.Name, key.Namespace)
+		}
 		if err == nil && len(data) == 0 {
 			err = fmt.Errorf("%s has no value for the key %s, which the config refers to; write %s",
 				objects.Object{Kind: source.Kind, Key: key}, source.Key, whereToWrite(source))

@@ -41,16 +41,26 @@ func findDeployment(o *objects.Set, name string) (*clusterv1.MachineDeployment, 
 // Deployments are the MachineDeployments of Windows machines.
 func Deployments(o *objects.Set) ([]*clusterv1.MachineDeployment, error) {
 	var found []*clusterv1.MachineDeployment
+	all, err := allDeployments(o)
+	for _, one := range all {
+		if one.Spec.Template.Spec.InfrastructureRef.Kind == "WindowsMachineTemplate" {
+			found = append(found, one)
+		}
+	}
+	return found, err
+}
+
+// allDeployments are those of other machines, too.
+func allDeployments(o *objects.Set) ([]*clusterv1.MachineDeployment, error) {
+	var all []*clusterv1.MachineDeployment
 	for _, one := range o.OfKind("MachineDeployment") {
 		deployment, err := objects.Decode[clusterv1.MachineDeployment](one)
 		if err != nil {
 			return nil, err
 		}
-		if deployment.Spec.Template.Spec.InfrastructureRef.Kind == "WindowsMachineTemplate" {
-			found = append(found, deployment)
-		}
+		all = append(all, deployment)
 	}
-	return found, nil
+	return all, nil
 }
 
 // makes says whether Cluster API could give this name to a machine of the deployment.
@@ -74,6 +84,7 @@ func unknownMachine(o *objects.Set, deployments []*clusterv1.MachineDeployment, 
 	instead := "use such a name with --machine, or "
 	if len(there) == 0 {
 		there, instead = []string{"neither a Machine nor a MachineDeployment of Windows machines"}, ""
+		there = append(there, othersIn(o)...)
 	}
 	namespace, short, ok := strings.Cut(name, "/")
 	if !ok {
@@ -83,13 +94,29 @@ func unknownMachine(o *objects.Set, deployments []*clusterv1.MachineDeployment, 
 		name, o.Source, strings.Join(there, "; "), instead, short, namespace)
 }
 
+// othersIn tells of MachineDeployments that are not of Windows machines, perhaps by a mistake.
+func othersIn(o *objects.Set) []string {
+	all, err := allDeployments(o)
+	if err != nil {
+		return nil // it was returned before
+	}
+	var texts []string
+	for _, one := range all {
+		ref := one.Spec.Template.Spec.InfrastructureRef
+		texts = append(texts, fmt.Sprintf("MachineDeployment %s/%s, whose spec.template.spec.infrastructureRef is the %s %s, "+
+			"where Windows machines need a WindowsMachineTemplate", one.Namespace, one.Name, ref.Kind, ref.Name))
+	}
+	return texts
+}
+
 // fromDeployment makes the objects that Cluster API would make from the deployment's templates.
 func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, name string) (*Machine, error) {
 	template := deployment.Spec.Template
 	made := objects.Object{Kind: "MachineDeployment"}
 	made.Key = types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}
 	infrastructure, config := template.Spec.InfrastructureRef, template.Spec.Bootstrap.ConfigRef
-	if err := wantKind(made, config, "WindowsBootstrapConfigTemplate"); err != nil {
+	err := errors.Join(wantKind(made, infrastructure, "WindowsMachineTemplate"), wantKind(made, config, "WindowsBootstrapConfigTemplate"))
+	if err != nil {
 		return nil, err
 	}
 	name = strings.TrimPrefix(name, deployment.Namespace+"/")

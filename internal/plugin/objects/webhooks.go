@@ -1,0 +1,216 @@
+package objects
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/core/webhooks/admission"
+	"sigs.k8s.io/cluster-api/core/webhooks/conversion"
+	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	kjson "sigs.k8s.io/json"
+)
+
+// webhooks are what an API server asks Cluster API about an object of one of its kinds, in whatever version it is written: all of
+// it is Cluster API's own code.
+type webhooks interface {
+	// fill sets what the mutating webhook sets, and keeps the version.
+	fill(version string, data []byte) (map[string]any, error)
+	// admit converts the object to the version that Cluster API works with, and has the validating webhook look at it.
+	admit(version string, data []byte) (converted []byte, refusal error, err error)
+}
+
+// webhooksByKind are the kinds with webhooks whose answer needs nothing but the object.
+var webhooksByKind = map[string]webhooks{
+	"Cluster": kindWebhooks[clusterv1.Cluster, clusterv1beta1.Cluster]{
+		conversion.ConvertClusterV1Beta1ToHub, conversion.ConvertClusterHubToV1Beta1,
+		func(context.Context, *clusterv1.Cluster) error { return nil }, // it only knows topologies
+		validateCluster,
+	},
+	"Machine": kindWebhooks[clusterv1.Machine, clusterv1beta1.Machine]{
+		conversion.ConvertMachineV1Beta1ToHub, conversion.ConvertMachineHubToV1Beta1,
+		(&admission.Machine{}).Default, (&admission.Machine{}).ValidateCreate,
+	},
+	"MachineSet": kindWebhooks[clusterv1.MachineSet, clusterv1beta1.MachineSet]{
+		conversion.ConvertMachineSetV1Beta1ToHub, conversion.ConvertMachineSetHubToV1Beta1,
+		(&admission.MachineSet{}).Default, (&admission.MachineSet{}).ValidateCreate,
+	},
+	"MachineDeployment": kindWebhooks[clusterv1.MachineDeployment, clusterv1beta1.MachineDeployment]{
+		conversion.ConvertMachineDeploymentV1Beta1ToHub, conversion.ConvertMachineDeploymentHubToV1Beta1,
+		(&admission.MachineDeployment{}).Default, (&admission.MachineDeployment{}).ValidateCreate,
+	},
+	"MachinePool": kindWebhooks[clusterv1.MachinePool, clusterv1beta1.MachinePool]{
+		conversion.ConvertMachinePoolV1Beta1ToHub, conversion.ConvertMachinePoolHubToV1Beta1,
+		(&admission.MachinePool{}).Default, (&admission.MachinePool{}).ValidateCreate,
+	},
+	"MachineHealthCheck": kindWebhooks[clusterv1.MachineHealthCheck, clusterv1beta1.MachineHealthCheck]{
+		conversion.ConvertMachineHealthCheckV1Beta1ToHub, conversion.ConvertMachineHealthCheckHubToV1Beta1,
+		(&admission.MachineHealthCheck{}).Default, (&admission.MachineHealthCheck{}).ValidateCreate,
+	},
+}
+
+func init() {
+	// Cluster API asks which version of a kind is served, to write references in v1beta1. They are only looked at by the schema,
+	// for which any version will do.
+	conversion.SetAPIVersionGetter(func(_ context.Context, kind schema.GroupKind) (string, error) {
+		return schema.GroupVersion{Group: kind.Group, Version: clusterv1beta1.GroupVersion.Version}.String(), nil
+	})
+}
+
+// webhooksOf returns the webhooks of an object's kind, or nil.
+func webhooksOf(one Object) webhooks {
+	if one.Version == clusterv1.GroupVersion || one.Version == clusterv1beta1.GroupVersion {
+		return webhooksByKind[one.Kind]
+	}
+	return nil
+}
+
+// kindWebhooks are the webhooks of a kind that has a hub, which Cluster API works with, and an older version.
+type kindWebhooks[Hub, Old any] struct {
+	up       func(context.Context, *Old, *Hub) error
+	down     func(context.Context, *Hub, *Old) error
+	defaults func(context.Context, *Hub) error
+	validate func(context.Context, *Hub) (webhook.Warnings, error)
+}
+
+func (h kindWebhooks[Hub, Old]) fill(version string, data []byte) (map[string]any, error) {
+	hub, err := h.read(version, data)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.defaults(createContext(), hub); err != nil {
+		return nil, err
+	}
+	if version == clusterv1.GroupVersion.Version {
+		return contentOf(hub)
+	}
+	old := new(Old)
+	if err := h.down(createContext(), hub, old); err != nil {
+		return nil, err
+	}
+	return contentOf(old)
+}
+
+func (h kindWebhooks[Hub, Old]) admit(version string, data []byte) (converted []byte, refusal, err error) {
+	hub, err := h.read(version, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, refusal = h.validate(createContext(), hub); refusal != nil {
+		return nil, refusal, nil
+	}
+	converted, err = json.Marshal(hub)
+	return converted, nil, err
+}
+
+// read decodes an object of either version as the hub. The conversions that are generated drop references; these keep them.
+func (h kindWebhooks[Hub, Old]) read(version string, data []byte) (*Hub, error) {
+	hub := new(Hub)
+	if version == clusterv1.GroupVersion.Version {
+		return hub, kjson.UnmarshalCaseSensitivePreserveInts(data, hub)
+	}
+	old := new(Old)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, old); err != nil {
+		return nil, err
+	}
+	return hub, h.up(createContext(), old, hub)
+}
+
+// createContext is the context of a webhook that is asked whether an object may be created.
+func createContext() context.Context {
+	request := webhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Create}}
+	return webhook.NewContextWithRequest(context.Background(), request)
+}
+
+// contentOf is an object as it is before it has a status.
+func contentOf(object any) (map[string]any, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	var content map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &content); err != nil {
+		return nil, err
+	}
+	delete(content, "status")
+	return content, nil
+}
+
+// validateCluster leaves out the topology: whether that may be used depends on a flag of Cluster API, and the rest on the
+// ClusterClass as a controller has read it.
+func validateCluster(ctx context.Context, cluster *clusterv1.Cluster) (webhook.Warnings, error) {
+	if cluster.Spec.Topology.IsDefined() {
+		cluster = cluster.DeepCopy()
+		cluster.Spec.Topology = clusterv1.Topology{}
+		cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "made", Name: "from", APIGroup: "topology"}
+	}
+	return (&admission.Cluster{}).ValidateCreate(ctx, cluster)
+}
+
+// explainUnreadable says why the webhooks cannot work with an object that its schema finds good.
+func explainUnreadable(one Object, err error) error {
+	if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong {
+		return explain(one, err)
+	}
+	return fmt.Errorf("%s: Cluster API cannot read it: %w", one, err)
+}
+
+// explainRefusal puts the refusal of a webhook into our words, one for each field.
+func (k *kindRules) explainRefusal(one Object, refusal error) error {
+	status, ok := errors.AsType[*apierrors.StatusError](refusal)
+	if !ok || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
+		return fmt.Errorf("%s: %w", one, refusal)
+	}
+	causes := status.Status().Details.Causes
+	ofName := func(cause metav1.StatusCause) bool { return cause.Field == "metadata.name" }
+	if slices.ContainsFunc(causes, ofName) { // what else is wrong follows from the name
+		causes = slices.DeleteFunc(slices.Clone(causes), func(cause metav1.StatusCause) bool { return !ofName(cause) })
+	}
+	var lines []error
+	for _, cause := range causes {
+		why := &field.Error{Type: field.ErrorType(cause.Type), Field: cause.Field}
+		why.Detail = withoutValue(strings.TrimPrefix(strings.TrimPrefix(cause.Message, why.Type.String()), ": "))
+		lines = append(lines, fmt.Errorf("%s: %s", one, k.words(why)))
+	}
+	return errors.Join(lines...)
+}
+
+// withoutValue removes the value in front of the words of a refusal: it may be a secret.
+func withoutValue(text string) string {
+	if quoted, err := strconv.QuotedPrefix(text); err == nil {
+		return strings.TrimPrefix(text[len(quoted):], ": ")
+	}
+	if _, words, ok := strings.Cut(text, "}: "); ok && strings.Contains(text, "{") {
+		return words
+	}
+	return text
+}
+
+// scaled are the kinds whose replicas an API server checks by itself, because they have the subresource scale.
+var scaled = map[schema.GroupKind]bool{
+	{Group: clusterv1.GroupVersion.Group, Kind: "MachineSet"}:             true,
+	{Group: clusterv1.GroupVersion.Group, Kind: "MachineDeployment"}:      true,
+	{Group: clusterv1.GroupVersion.Group, Kind: "MachinePool"}:            true,
+	{Group: "controlplane.cluster.x-k8s.io", Kind: "KubeadmControlPlane"}: true,
+}
+
+// checkScale refuses what no number of replicas can be, in the words of an API server.
+func checkScale(one Object, content map[string]any) field.ErrorList {
+	spec, _ := content["spec"].(map[string]any)
+	replicas, isNumber := spec["replicas"].(int64)
+	if !isNumber || replicas >= 0 || !scaled[one.Version.WithKind(one.Kind).GroupKind()] {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), replicas, "should be a non-negative integer")}
+}

@@ -1,0 +1,146 @@
+package objects
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+const oldDeployment = `apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachineDeployment
+metadata: {name: a}
+spec:
+  clusterName: a
+  selector: {}
+  template:
+    spec:
+      clusterName: a
+      version: 1.36.3
+      nodeDrainTimeout: 5m
+      bootstrap: {configRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: WindowsBootstrapConfigTemplate, name: a}}
+      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: WindowsMachineTemplate, name: a}
+`
+
+const oldCluster = `apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: a}
+spec:
+  clusterNetwork: {pods: {cidrBlocks: [10.0.0.0/16]}}
+  controlPlaneRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlane, name: a}
+  infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: AzureCluster, name: a}
+`
+
+// TestRefusedAsByWebhooks has what the schemas allow and Cluster API's webhooks refuse.
+func TestRefusedAsByWebhooks(t *testing.T) {
+	long := strings.Repeat("a", 70)
+	cases := map[string]struct{ good, old, becomes, want string }{
+		"two names of a Cluster": {
+			goodDeployment, "      clusterName: a", "      clusterName: b", "MachineDeployment default/a: spec.clusterName: " +
+				"spec.clusterName and spec.template.spec.clusterName must be set to the same value",
+		},
+		"a long name": {
+			goodDeployment, "{name: a}\nspec", "{name: " + long + "}\nspec", "MachineDeployment default/" + long + ": metadata.name: " +
+				"must be a valid label value: must be no more than 63 bytes",
+		},
+		"fewer than no replicas": {
+			goodDeployment, "replicas: 3", "replicas: -1",
+			"MachineDeployment default/a: spec.replicas: is -1, but should be a non-negative integer",
+		},
+		"fewer than no control planes": {
+			goodControlPlane, "replicas: 1", "replicas: -1",
+			"KubeadmControlPlane default/a: spec.replicas: is -1, but should be a non-negative integer",
+		},
+		"a version that is none": {
+			goodMachine, "version: v1.36.3", "version: hunter2", "Machine default/a: spec.version: must be a valid semantic version",
+		},
+		"a selector of others": {
+			goodDeployment, "selector: {}", "selector: {matchLabels: {a: b}}", "MachineDeployment default/a: " +
+				"spec.template.metadata.labels: Forbidden; must match spec.selector \"a=b,cluster.x-k8s.io/cluster-name=a\"",
+		},
+		"no config": {
+			goodDeployment, "{configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: WindowsBootstrapConfigTemplate, name: a}}",
+			"{}", "MachineDeployment default/a: spec.template.spec.bootstrap: is missing; set it",
+		},
+		"nothing to roll with": {
+			goodDeployment, "  replicas: 3", "  rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 0}}}",
+			"MachineDeployment default/a: spec.rollout.strategy.rollingUpdate: maxUnavailable and maxSurge cannot both be 0",
+		},
+		"no CIDR": {
+			goodCluster, "10.0.0.0/16", "10.0.0.0/166", "Cluster default/a: spec.clusterNetwork.pods.cidrBlocks[0]: " +
+				"invalid CIDR address: 10.0.0.0/166",
+		},
+		"a Cluster of nothing": {
+			"apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec: {paused: false}\n", "false", "true",
+			"Cluster default/a: spec: Forbidden; one of spec.controlPlaneRef, spec.infrastructureRef or spec.topology must be set",
+		},
+		"in v1beta1": {
+			oldDeployment, "      clusterName: a", "      clusterName: b", "MachineDeployment default/a: spec.clusterName: " +
+				"spec.clusterName and spec.template.spec.clusterName must be set to the same value",
+		},
+		"a field of v1beta2 in v1beta1": {
+			oldDeployment, "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1", "apiGroup: infrastructure.cluster.x-k8s.io",
+			`MachineDeployment default/a: unknown field "spec.template.spec.infrastructureRef.apiGroup"`,
+		},
+		"a reference that is none": {
+			oldDeployment, "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1", "apiVersion: a/b/c",
+			"MachineDeployment default/a: Cluster API cannot read it: failed to convert object: failed to parse apiVersion: " +
+				"unexpected GroupVersion string: a/b/c",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			bad := strings.Replace(c.good, c.old, c.becomes, 1)
+			if bad == c.good {
+				t.Fatalf("no %q", c.old)
+			}
+			err := expect.Got(readText(t, "x.yaml", bad))(t).Admit()
+			if err == nil || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestConvertedAsByClusterAPI: the references to other objects arrive, which the generated conversions drop.
+func TestConvertedAsByClusterAPI(t *testing.T) {
+	found := expect.Got(readText(t, "x.yaml", oldCluster+"---\n"+oldDeployment))(t)
+	expect.OK(t, found.Admit())
+	key := types.NamespacedName{Namespace: "default", Name: "a"}
+	cluster := expect.Got(Load[clusterv1.Cluster](found, "Cluster", key))(t)
+	expect.Same(t, "infrastructure of the Cluster", clusterv1.ContractVersionedObjectReference{
+		APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "AzureCluster", Name: "a",
+	}, cluster.Spec.InfrastructureRef)
+	expect.Same(t, "its control plane", clusterv1.ContractVersionedObjectReference{
+		APIGroup: "controlplane.cluster.x-k8s.io", Kind: "KubeadmControlPlane", Name: "a",
+	}, cluster.Spec.ControlPlaneRef)
+	template := expect.Got(Load[clusterv1.MachineDeployment](found, "MachineDeployment", key))(t).Spec.Template
+	expect.Same(t, "infrastructure of a Machine", clusterv1.ContractVersionedObjectReference{
+		APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "WindowsMachineTemplate", Name: "a",
+	}, template.Spec.InfrastructureRef)
+	expect.Same(t, "its config", clusterv1.ContractVersionedObjectReference{
+		APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "WindowsBootstrapConfigTemplate", Name: "a",
+	}, template.Spec.Bootstrap.ConfigRef)
+	expect.Same(t, "a duration that became seconds", int32(300), *template.Spec.Deletion.NodeDrainTimeoutSeconds)
+	expect.Same(t, "a version to which the webhook added the v", "v1.36.3", template.Spec.Version)
+	expect.OK(t, found.Admit()) // again, now in v1beta2
+}
+
+// TestClusterWithATopology: whether it may be used and what it needs only a cluster knows.
+func TestClusterWithATopology(t *testing.T) {
+	const managed = "kind: Cluster\nmetadata: {name: a}\nspec: {topology: {version: v1.36.3, "
+	for _, text := range []string{
+		"apiVersion: cluster.x-k8s.io/v1beta2\n" + managed + "classRef: {name: b}}}\n",
+		"apiVersion: cluster.x-k8s.io/v1beta1\n" + managed + "class: b}}\n",
+	} {
+		found := expect.Got(readText(t, "x.yaml", text))(t)
+		expect.OK(t, found.Admit())
+		key := types.NamespacedName{Namespace: "default", Name: "a"}
+		cluster := expect.Got(Load[clusterv1.Cluster](found, "Cluster", key))(t)
+		expect.Same(t, text, "b", cluster.Spec.Topology.ClassRef.Name)
+		expect.Same(t, "no reference was made up", false, cluster.Spec.InfrastructureRef.IsDefined())
+	}
+}

@@ -1,0 +1,78 @@
+package preview
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// The notes that every machine of a MachineDeployment in git has, whichever its cloud is.
+const (
+	madeNote  = "Machine windows-1 does not exist yet; showing the one that MachineDeployment default/windows would make"
+	tokenNote = "there is no bootstrap token; using the placeholder sample.placeholdertoken, with which no node can join"
+	caNote    = "Secret default/blue-ca is not in standard input; using a placeholder for the cluster's CA"
+	uidNote   = "has no UID yet; using the placeholder"
+	// adapterNote begins a warning of Render about adapters.
+	adapterNote = "WindowsMachine spec.vsphere.networkInterfaces: "
+)
+
+func textOf(t *testing.T, file string) string {
+	t.Helper()
+	return string(expect.Got(os.ReadFile(file))(t))
+}
+
+// edited is a file with some texts replaced: what stands there and what shall, by turns.
+func edited(t *testing.T, file string, oldnew ...string) string {
+	t.Helper()
+	text := textOf(t, file)
+	for ; len(oldnew) > 1; oldnew = oldnew[2:] {
+		if !strings.Contains(text, oldnew[0]) {
+			t.Fatalf("%s has no %q", file, oldnew[0])
+		}
+		text = strings.Replace(text, oldnew[0], oldnew[1], 1)
+	}
+	return text
+}
+
+// withoutKind is a text without its documents of a kind.
+func withoutKind(text, kind string) string {
+	var left []string
+	for document := range strings.SplitSeq(text, "---\n") {
+		if !strings.Contains(document, "\nkind: "+kind+"\n") {
+			left = append(left, document)
+		}
+	}
+	return strings.Join(left, "---\n")
+}
+
+func setOf(t *testing.T, text string) *objects.Set {
+	t.Helper()
+	return expect.Got(objects.Read([]string{"-"}, "default", strings.NewReader(text)))(t)
+}
+
+// gathered is a machine of files, and those of its notes that not every machine of git has.
+func gathered(t *testing.T, text, name string) (*Machine, []string) {
+	t.Helper()
+	m := expect.Got(Gather(setOf(t, text), name))(t)
+	var notes []string
+	for _, note := range m.Notes {
+		usual := note == madeNote || note == tokenNote || strings.HasPrefix(note, caNote) || strings.Contains(note, uidNote) ||
+			strings.HasPrefix(note, adapterNote)
+		if !usual {
+			notes = append(notes, note)
+		}
+	}
+	return m, notes
+}
+
+// refusedWith wants a refusal of exactly these words.
+func refusedWith(t *testing.T, text, want string) {
+	t.Helper()
+	_, err := Gather(setOf(t, text), "windows-1")
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
