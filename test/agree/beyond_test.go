@@ -1,0 +1,18 @@
+package agree
+
+import "slices"
+
+// beyondFiles are refused for what the plugin cannot know: it takes them, and says so here by name.
+func beyondFiles() []file {
+	of := func(reason, wants, cloud, owner string, r row) []file {
+		all := files(beyond, cloud, owner, r)
+		all[0].reason, all[0].wants = reason, wants
+		return all
+	}
+	return slices.Concat(
+		of("ClusterTopology", "a flag of Cluster API", onVSphere, deployment,
+			row{"a topology", `{cluster: {spec: {topology: {classRef: {name: windows}, version: v1.36.3}}}}`}),
+		of("VersionSkew", "the version of the cluster's control plane", onVSphere, machine,
+			row{"a version that is too old for the control plane", `{owner: {spec: {version: v1.31.0}}}`}),
+	)
+}

@@ -1,0 +1,115 @@
+package agree
+
+var goodContentRows = []row{
+	{"a longer deadline", `{config: {bootstrapDeadlineSeconds: 3600}}`},
+	{"a drop-in", `{config: {containerd: {dropIns: [{name: limits, content: "version = 3"}]}}}`},
+	{"no Hyper-V", `{config: {containerd: {hyperVIsolation: Disabled}}}`},
+	{"a pause image", `{config: {containerd: {pauseImage: registry.example.com/pause:3.10.2}}}`},
+	{"images before", `{config: {containerd: {prepullImages: [registry.example.com/app:1, mcr.microsoft.com/windows/nanoserver:ltsc2022]}}}`},
+	{"a mirror", `{config: {containerd: {registries: [{host: docker.io, mirrors: [{url: "https://mirror.example.com"}]}]}}}`},
+	{"a mirror of all", `{config: {containerd: {registries: [{host: _default, mirrors: [{url: "https://mirror.example.com/v2"}]}]}}}`},
+	{"credentials of a registry", `{config: {containerd: {registries: [{host: "registry.example.com:5000", credentialsRef: {name: files}}]}}}`},
+	{"a script at each boot", `{config: {custom: {everyBoot: [{name: a, content: echo}]}}}`},
+	{"a file for all", `{config: {custom: {files: [{path: 'C:\Program Files\app\app.conf', content: a, access: Inherited}]}}}`},
+	{"a script before", `{config: {custom: {preJoin: [{name: a, content: echo}]}}}`},
+	{"a script after", `{config: {custom: {postJoin: [{name: a, type: Cmd, content: echo}]}}}`},
+}
+
+var goodKubeletRows = []row{
+	{"no cloud provider", `{config: {kubelet: {cloudProvider: None}}}`},
+	{"more pods", `{config: {kubelet: {maxPods: 250}}}`},
+	{"log files", `{config: {kubelet: {configuration: {containerLogMaxFiles: 2}}}}`},
+	{"parallel pulls", `{config: {kubelet: {configuration: {maxParallelImagePulls: 5}}}}`},
+	{"grace periods", `{config: {kubelet: {configuration: {shutdownGracePeriod: 60s, shutdownGracePeriodCriticalPods: 20s}}}}`},
+	{"a soft eviction", `{config: {kubelet: {configuration: {evictionSoft: {memory.available: 1Gi},
+	    evictionSoftGracePeriod: {memory.available: 1m}}}}}`},
+	{"a flag", `{config: {kubelet: {extraArgs: [{name: vmodule, value: a=1}]}}}`},
+	{"a flag of two", `{config: {kubelet: {extraArgs: [{name: image-credential-provider-bin-dir, value: 'C:\k\providers'},
+	    {name: image-credential-provider-config, value: 'C:\k\providers.yaml'}]}}}`},
+	{"a family of addresses", `{config: {kubelet: {extraArgs: [{name: node-ip, value: 0.0.0.0}]}}}`},
+	{"a gate", `{config: {kubelet: {featureGates: [{name: WinDSR, state: Enabled}]}}}`},
+	{"gates that need each other", `{config: {kubelet: {featureGates: [{name: ClusterTrustBundleProjection, state: Enabled},
+	    {name: ClusterTrustBundle, state: Enabled}]}}}`},
+	{"a log elsewhere", `{config: {kubelet: {log: {directory: 'C:\var\log\kubelet', maxSizeMiB: 10}}}}`},
+	{"high priority", `{config: {kubelet: {priorityClass: High}}}`},
+	{"certificates of the cluster", `{config: {kubelet: {serverCertificates: ClusterSigned}}}`},
+	{"a late start", `{config: {kubelet: {start: AutomaticDelayed}}}`},
+	{"no log query", `{config: {kubelet: {systemLogQuery: Disabled}}}`},
+	{"reserved for the system", `{config: {reservations: {system: {cpu: "1.5", memory: 3Gi}}}}`},
+	{"little memory, as wanted", `{config: {reservations: {system: {memory: 1Gi}, lowMemoryPolicy: Allow}}}`},
+	{"evictions by amount", `{config: {reservations: {eviction: {memoryAvailable: 5%, nodefsAvailable: 10Gi, imagefsAvailable: 20Gi}}}}`},
+	{"labels", `{config: {node: {labels: {pool: win, node.kubernetes.io/pool: win}}}}`},
+	{"taints", `{config: {node: {taints: [{key: example.com/os, effect: NoExecute}, {key: os, value: windows, effect: PreferNoSchedule}]}}}`},
+}
+
+var goodNetworkRows = []row{
+	{"Overlay, Calico", `{config: {network: {mode: Overlay, cni: Calico}}}`},
+	{"Overlay, Flannel", `{config: {network: {mode: Overlay, cni: Flannel}}}`},
+	{"Overlay, WinOverlay", `{config: {network: {mode: Overlay, cni: WinOverlay}}}`},
+	{"L2Bridge, Flannel", `{config: {network: {mode: L2Bridge, cni: Flannel}}}`},
+	{"L2Bridge, Calico", `{config: {network: {mode: L2Bridge, cni: Calico}}}`},
+	{"L2Bridge, WinBridge", `{config: {network: {mode: L2Bridge, cni: WinBridge}}}`},
+	{"Transparent, Antrea", `{config: {network: {mode: Transparent, cni: Antrea}}}`},
+	{"Transparent", `{config: {network: {mode: Transparent}}}`},
+	{"None", `{config: {network: {mode: None}}}`},
+	{"ports", `{config: {network: {mode: None, nodePorts: {first: 31000, last: 31999}, dynamicPorts: {first: 40000, last: 60000}}}}`},
+	{"an open port", `{config: {network: {mode: None, firewall: [{name: a, protocol: UDP, ports: {first: 53}}]}}}`},
+	{"flanneld elsewhere", `{config: {network: {mode: Overlay, cni: Flannel, flannel: {run: External}}}}`},
+	{"kube-proxy as a DaemonSet", `{config: {network: {mode: Overlay, cni: Calico, kubeProxy: {run: DaemonSet}}}}`},
+	{"no kube-proxy", `{config: {network: {mode: Overlay, cni: Calico, kubeProxy: {run: None}}}}`},
+	{"no DSR", `{config: {network: {mode: L2Bridge, cni: Flannel, kubeProxy: {run: Service, dsr: Disabled}}}}`},
+	{"DNS elsewhere", `{config: {network: {mode: L2Bridge, cni: Flannel, clusterDNS: 10.96.0.53}}}`},
+	{"both families", `{config: {network: {mode: L2Bridge, cni: Calico}}, cluster: {spec: {clusterNetwork: {
+	    pods: {cidrBlocks: [10.244.0.0/16, "fd00:1::/56"]}, services: {cidrBlocks: [10.96.0.0/12, "fd00:2::/112"]}}}}}`},
+}
+
+var goodWindowsRows = []row{
+	{"a page file of Windows", `{config: {windows: {pageFile: {policy: Managed}}}}`},
+	{"the page file of the image", `{config: {windows: {pageFile: {policy: Image}}}}`},
+	{"a drive as it is", `{config: {windows: {dataDrive: {letter: E, format: Never}}}}`},
+	{"a proxy for one", `{config: {windows: {proxy: {https: "http://proxy.example.com:3128/", noProxy: [localhost, 10.0.0.0/8]}}}}`},
+	{"a zone", `{config: {windows: {timeZone: W. Europe Standard Time}}}`},
+	{"time by address", `{config: {windows: {ntpServers: [10.0.0.25, "fd00::2"]}}}`},
+	{"an administrator", `{config: {windows: {users: [{name: ops, role: Administrator, sshAuthorizedKeys: [$KEY]}]}}}`},
+	{"a domain", `{config: {windows: {domain: {name: corp.example.com, credentialsRef: {name: files}}}}}`},
+}
+
+var goodVSphereRows = []row{
+	{"a size", `{vm: {cpus: 2, memoryMiB: 8192}}`},
+	{"two adapters by DHCP", `{vm: {networkInterfaces: [{name: node, network: VM Network}, {name: storage, network: DC0_DVPG0}]}}`},
+	{"one adapter by DHCP", `{vm: {networkInterfaces: [{name: node, network: VM Network}]}}`},
+	{"the adapter of pods", `{vm: {networkInterfaces: [{name: node, network: VM Network}, {name: pods, network: DC0_DVPG0}]},
+	  config: {network: {mode: L2Bridge, cni: Flannel, interface: pods}}}`},
+	{"two adapters and a bridge", `{vm: {networkInterfaces: [{name: node, network: VM Network}, {name: pods, network: DC0_DVPG0}]},
+	  config: {network: {mode: L2Bridge, cni: Flannel}}}`},
+	{"no nested virtualization", `{vm: {nestedVirtualization: Disabled}}`},
+	{"paths of the inventory", `{vm: {datacenter: /DC0, folder: /DC0/vm/windows, resourcePool: /DC0/host/DC0_C0/Resources}}`},
+	{"an address of a pool beside one by DHCP", `{vm: {networkInterfaces: [{name: node, network: VM Network,
+	    addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]}, {name: storage, network: DC0_DVPG0}]},
+	  more: [{apiVersion: ipam.cluster.x-k8s.io/v1alpha2, kind: InClusterIPPool, metadata: {name: nodes},
+	    spec: {addresses: [10.0.0.20-10.0.0.40], prefix: 24, gateway: 10.0.0.1}}]}`},
+}
+
+var goodAzureRows = []row{
+	{"L2Bridge, AzureCNI", `{config: {network: {mode: L2Bridge, cni: AzureCNI, exceptionCIDRs: [10.1.0.0/16]}}}`},
+	{"Overlay, Calico", `{config: {network: {mode: Overlay, cni: Calico}}}`},
+	{"all of the cluster", `{` + inherits + `, vm: {subscriptionID: null, resourceGroup: null, location: null, networkInterfaces: null}}`},
+	{"the group of the cluster", `{` + inherits + `, vm: {resourceGroup: null}}`},
+	{"a managed image", `{vm: {image: {id: ` + managedImage + `}}}`},
+	{"an image without a version", `{vm: {image: {id: $GALLERY}}}`},
+	{"the latest of a gallery", `{vm: {image: {id: null, computeGallery: {gallery: capwin, name: windows-2022, resourceGroup: $NETWORK}}}}`},
+	{"an image of Microsoft", `{vm: {image: {id: null, marketplace: {publisher: MicrosoftWindowsServer, offer: WindowsServer,
+	    sku: 2022-datacenter-azure-edition}}}}`},
+	{"two adapters", `{vm: {networkInterfaces: [{name: node, subnet: {id: $SUBNET}}, {name: storage, subnet: {id: $SUBNET}}]}}`},
+	{"no diagnostics", `{vm: {bootDiagnostics: {type: Disabled}}}`},
+	{"no extensions", `{vm: {extensionOperations: Disabled}}`},
+	{"trusted", `{vm: {securityProfile: {securityType: TrustedLaunch, secureBoot: Enabled, vTPM: Enabled}}}`},
+	{"an identity of the system", `{vm: {identities: {type: SystemAssigned}}}`},
+	{"updates by hand", `{vm: {windows: {patchMode: Manual}}}`},
+	{"a larger disk", `{vm: {osDisk: {sizeGiB: 256, type: StandardSSD_LRS}}}`},
+	{"two disks", `{vm: {dataDisks: [{name: a, sizeGiB: 8, lun: 0}, {name: b, sizeGiB: 8, lun: 1}]}}`},
+	{"a certificate", `{config: {windows: {trustedCertificates: [{name: company, content: $CERTIFICATE}]}}}`},
+	{"a priority", `{vm: {priority: Regular}}`},
+}
+
+const managedImage = "/subscriptions/$SUBSCRIPTION/resourceGroups/$NETWORK/providers/Microsoft.Compute/images/windows-2022"

@@ -1,0 +1,52 @@
+package agree
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// verdict is what one side makes of a file.
+type verdict struct {
+	// by is who refuses it: good for nobody.
+	by class
+	// fields are the paths that the refusal names, sorted. A refusal without a path is named by its sentence.
+	fields []string
+	says   string
+}
+
+func (v verdict) refused() bool { return v.by != good }
+
+func (v verdict) String() string {
+	if !v.refused() {
+		return "taken"
+	}
+	return fmt.Sprintf("%s at %q: %s", v.by, v.fields, v.says)
+}
+
+// refusal is a verdict with the fields of several sentences.
+func refusal(by class, sentences ...string) verdict {
+	v := verdict{by: by, says: strings.Join(sentences, "\n")}
+	for _, sentence := range sentences {
+		v.fields = append(v.fields, fieldIn(sentence))
+	}
+	slices.Sort(v.fields)
+	v.fields = slices.Compact(v.fields)
+	return v
+}
+
+var (
+	// path is that of a field: spec.kubelet.extraArgs[0].name.
+	path = regexp.MustCompile(`\b(?:metadata|spec|data|stringData)(?:\.[A-Za-z][-A-Za-z0-9]*|\[[^\]]*\])*`)
+	// names are those of an object: of a namespace of a test, or of the machine.
+	names = regexp.MustCompile(`\b(?:` + name + `|[-a-z0-9]+/` + name + `)(?:-[a-z0-9]+)*\b`)
+)
+
+// fieldIn is the first path in a sentence.
+func fieldIn(sentence string) string {
+	if found := path.FindString(sentence); found != "" {
+		return found
+	}
+	return names.ReplaceAllString(sentence, "NAME")
+}
