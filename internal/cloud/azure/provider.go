@@ -39,6 +39,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
 
 // Provider is Azure.
@@ -89,16 +90,16 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	return cloud.Identity{Name: name, ProviderID: arm.ProviderID(where.Group.VM(name))}, nil
 }
 
-// Check wants an image.
+// Check refuses what no VM can be made of, such as a spec without an image, as far as spec and placement show it.
 func (Provider) Check(m *infrav1.WindowsMachine) error {
 	if m.Spec.Azure == nil {
 		return nil
 	}
-	image := m.Spec.Azure.Image
-	if image.ID == "" && image.ComputeGallery.Name == "" && image.CommunityGallery.Name == "" && image.Marketplace.SKU == "" {
-		return cloud.Missing("spec.azure.image")
+	want := request.Want{Machine: cloud.Machine{Spec: m.Spec}}
+	if at := m.Status.Azure; at != nil {
+		want.Placement.Tags = tagsOf[string](at.Tags)
 	}
-	return nil
+	return request.CheckSpec(want)
 }
 
 // Principal is cloud, tenant, client and proof.
