@@ -34,7 +34,7 @@ func TestAgree(t *testing.T) {
 	c := newCluster(t)
 	t.Run("controllers", func(t *testing.T) {
 		for i, f := range files {
-			if said[i].refused() || !*all && f.hash()%oneOf != 0 {
+			if said[i].refused() || !*all && f.hash()>>16%oneOf != 0 {
 				continue
 			}
 			through[i] = true

@@ -21,7 +21,6 @@ var configKubeletRows = []row{
 	{"a flag of Linux", `{config: {kubelet: {extraArgs: [{name: runtime-cgroups, value: /x}]}}}`},
 	{"one address for all", `{config: {kubelet: {extraArgs: [{name: node-ip, value: 10.0.0.1}]}}}`},
 	{"a format that there is not", `{config: {kubelet: {extraArgs: [{name: logging-format, value: xml}]}}}`},
-	{"a flag without its value", `{config: {kubelet: {extraArgs: [{name: logging-format}]}}}`},
 	{"an unknown gate", `{config: {kubelet: {featureGates: [{name: WinDRS, state: Enabled}]}}}`},
 	{"a gate that is gone", `{config: {kubelet: {featureGates: [{name: CloudDualStackNodeIPs, state: Enabled}]}}}`},
 	{"a gate to come", `{config: {kubelet: {featureGates: [{name: DefaultPodSysctls, state: Enabled}]}}}`},
@@ -72,6 +71,7 @@ var configSettingsRows = []row{
 	{"a broken certificate", `{config: {windows: {trustedCertificates: [{name: a, contentFrom: {secret: {name: files, key: broken.crt}}}]}}}`},
 	{"a broken certificate of a registry", `{config: {containerd: {registries: [{host: a.b, caFrom: {secret: {name: files, key: broken.crt}}}]}}}`},
 	{"a key that is cut off", `{config: {windows: {users: [{name: a, sshAuthorizedKeys: [ssh-ed25519 AAAA]}]}}}`},
+	{"more than a guest can read", `{config: {custom: {files: [{path: 'C:\a', content: $NOISE}, {path: 'C:\b', content: $NOISE}]}}}`},
 	{"no kubeconfig", `{config: {discovery: {kubeconfigFrom: {secret: {name: files, key: words}}}}}`},
 }
 

@@ -2,6 +2,7 @@ package agree
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -153,6 +154,15 @@ var authority = sync.OnceValue(func() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 })
 
+// noise is a text that no compression makes shorter than two thirds.
+var noise = sync.OnceValue(func() string {
+	var text []byte
+	for block := sha256.Sum256([]byte("noise")); len(text) < 20000; block = sha256.Sum256(block[:]) {
+		text = append(text, block[:]...)
+	}
+	return base64.StdEncoding.EncodeToString(text)
+})
+
 // publicKey is that of nobody.
 const publicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ7x1x8M3N8pEb1oQx4y1e7VxWk2uJvH6cN4tYpQmZ0a ops@example.com"
 
@@ -168,6 +178,6 @@ func filled(text string) string {
 		"$SUBNET", armsim.SubnetID, "$FIREWALL", armsim.NSGID, "$SECURITY", armsim.ASGID, "$BACKEND", armsim.PoolID,
 		"$IDENTITY", armsim.IdentityID, "$COMPUTE", compute, "$GALLERY", armsim.GalleryImage, "$GROUP", armsim.Group,
 		"$NETWORK", armsim.NetworkGroup, "$LOCATION", armsim.Location, "$VNET", armsim.VNet, "$NODES", armsim.SubnetName,
-		"$LONG", strings.Repeat("a", 64), "$SEVENTY", strings.Repeat("a", 70),
+		"$LONG", strings.Repeat("a", 64), "$SEVENTY", strings.Repeat("a", 70), "$NOISE", noise(),
 	).Replace(text)
 }

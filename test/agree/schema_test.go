@@ -67,6 +67,7 @@ var schemaConfigRows = []row{
 var schemaTypeRows = []row{
 	{"text for a number", `{config: {kubelet: {maxPods: "110"}}}`},
 	{"number for a text", `{config: {kubelet: {extraArgs: [{name: v, value: 4}]}}}`},
+	{"a flag without its value", `{config: {kubelet: {extraArgs: [{name: logging-format}]}}}`},
 	{"map for a list", `{config: {kubelet: {extraArgs: {max-pods: "50"}}}}`},
 	{"text for a list", `{config: {windows: {ntpServers: time.example.com}}}`},
 	{"text for an object", `{config: {network: {mode: None, nodePorts: 30000-32767}}}`},
@@ -130,9 +131,7 @@ var schemaMachineRows = []row{
 
 var schemaDeploymentRows = []row{
 	{"less than none", `{owner: {spec: {replicas: -1}}}`},
-	{"replicas as a text", `{owner: {spec: {replicas: "3"}}}`},
 	{"an unknown field of a MachineDeployment", `{owner: {spec: {selectr: {}}}}`},
 	{"an ID in a template", `{windows: {providerID: "vsphere://11111111-2222-3333-4444-555555555555"}}`},
-	{"a port of the cluster as a text", `{cluster: {spec: {controlPlaneEndpoint: {port: "6443"}}}}`},
 	{"pods of no range", `{cluster: {spec: {clusterNetwork: {pods: {cidrBlocks: []}}}}}`},
 }

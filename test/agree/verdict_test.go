@@ -31,10 +31,15 @@ func refusal(by class, sentences ...string) verdict {
 	for _, sentence := range sentences {
 		v.fields = append(v.fields, fieldIn(sentence))
 	}
+	if slices.Contains(v.fields, nameField) { // Cluster API derives a selector and labels from a name, which are wrong as it is
+		v.fields = []string{nameField}
+	}
 	slices.Sort(v.fields)
 	v.fields = slices.Compact(v.fields)
 	return v
 }
+
+const nameField = "metadata.name"
 
 var (
 	// path is that of a field: spec.kubelet.extraArgs[0].name.
@@ -43,9 +48,12 @@ var (
 	names = regexp.MustCompile(`\b(?:` + name + `|[-a-z0-9]+/` + name + `)(?:-[a-z0-9]+)*\b`)
 )
 
+// hidden is the end of a path that may be a secret, pasted into a wrong place: the plugin names what it is in.
+var hidden = regexp.MustCompile(`^(unknown field "(?:[a-zA-Z]+(?:\[\d+\])?\.)*[a-zA-Z]+)\.[a-zA-Z]*[^a-zA-Z"\[.].*"$`)
+
 // fieldIn is the first path in a sentence.
 func fieldIn(sentence string) string {
-	if found := path.FindString(sentence); found != "" {
+	if found := path.FindString(hidden.ReplaceAllString(sentence, "$1")); found != "" {
 		return found
 	}
 	return names.ReplaceAllString(sentence, "NAME")

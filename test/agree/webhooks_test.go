@@ -11,6 +11,7 @@ func webhookFiles() []file {
 	)
 }
 
+// webhookDeploymentRows are of a MachineDeployment. What is of another type is refused by the webhook that sets the defaults.
 var webhookDeploymentRows = []row{
 	{"another cluster", `{owner: {spec: {clusterName: other}}}`},
 	{"a name of 70 characters", `{owner: {metadata: {name: $SEVENTY}}}`},
@@ -31,6 +32,7 @@ var webhookDeploymentRows = []row{
 	{"a label whose key has a blank", `{owner: {spec: {template: {metadata: {labels: {"the team": a}}}}}}`},
 	{"a label that is too long", `{owner: {spec: {template: {metadata: {labels: {team: $LONG}}}}}}`},
 	{"an annotation whose key has a blank", `{owner: {spec: {template: {metadata: {annotations: {"the team": a}}}}}}`},
+	{"replicas as a text", `{owner: {spec: {replicas: "3"}}}`},
 	{"a check that there is not", `{owner: {metadata: {annotations: {machineset.cluster.x-k8s.io/skip-preflight-checks: Nonsense}}}}`},
 }
 
@@ -42,6 +44,7 @@ var webhookMachineRows = []row{
 }
 
 var webhookClusterRows = []row{
+	{"a port of the cluster as a text", `{cluster: {spec: {controlPlaneEndpoint: {port: "6443"}}}}`},
 	{"pods without a prefix", `{cluster: {spec: {clusterNetwork: {pods: {cidrBlocks: [10.244.0.0]}}}}}`},
 	{"services in words", `{cluster: {spec: {clusterNetwork: {services: {cidrBlocks: [services]}}}}}`},
 	{"a long prefix", `{cluster: {spec: {clusterNetwork: {pods: {cidrBlocks: [10.244.0.0/33]}}}}}`},
