@@ -17,8 +17,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 	return map[string]struct{ reason, objects, machine, want string }{
 		"nothing": {
 			"comments are not objects", "# nothing\n---\n", "m",
-			"cannot find Machine m in standard input, which has neither a Machine nor a MachineDeployment of Windows machines; " +
-				add + "machine m -n NAMESPACE -o yaml",
+			"standard input: there is no object; write the Cluster, the MachineDeployment and its two templates",
 		},
 		"unknown machine": {
 			"the name may be misspelled", all, "blue-windows",
@@ -70,17 +69,20 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		"other infrastructure": {
 			"Linux machines are in the same files",
 			changed(t, machineFile, "    kind: WindowsMachine\n    name", "    kind: VSphereMachine\n    name"), machineName,
-			machine + " refers to the VSphereMachine " + machineName + ", but a Windows machine needs a WindowsMachine",
+			machine + `: spec.infrastructureRef.kind is "VSphereMachine" (` + machineName +
+				"), but a Windows machine needs a WindowsMachine; write apiGroup, kind and name of one",
 		},
 		"other bootstrap": {
 			"KubeadmConfigs make Linux nodes",
 			changed(t, machineFile, "      kind: WindowsBootstrapConfig\n", "      kind: KubeadmConfig\n"), machineName,
-			machine + " refers to the KubeadmConfig " + machineName + ", but a Windows machine needs a WindowsBootstrapConfig",
+			machine + `: spec.bootstrap.configRef.kind is "KubeadmConfig" (` + machineName +
+				"), but a Windows machine needs a WindowsBootstrapConfig; write apiGroup, kind and name of one",
 		},
 		"no bootstrap in the deployment": {
 			"it would make machines without user data",
 			without(t, gitFile, "kind: MachineDeployment") + "---\n" + deploymentWithoutConfig, "m",
-			"MachineDeployment default/blue-windows does not refer to a WindowsBootstrapConfigTemplate, which it needs",
+			"MachineDeployment default/blue-windows: spec.template.spec.bootstrap.configRef does not refer to a " +
+				"WindowsBootstrapConfigTemplate, which it needs; write its apiGroup, kind and name",
 		},
 		"no name for a machine": {
 			"the API server would refuse it", git, "Blue_1",
@@ -97,7 +99,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		"two clouds": {
 			"a rule of the API server", changed(t, machineFile, "    vsphere:\n",
 				"    azure:\n"+azureFields("      ")+"    vsphere:\n"), machineName,
-			vm + `: spec: set exactly one of spec.vsphere and spec.azure`,
+			vm + `: spec: has azure and vsphere; set exactly one of spec.vsphere and spec.azure`,
 		},
 		"out of range": {
 			"limits of the API server, all at once",
@@ -107,11 +109,11 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"a misspelt field": {
 			"the API server would silently drop it", changed(t, machineFile, "cpus: 4", "cpu: 4"), machineName,
-			vm + `: unknown field "spec.vsphere.cpu"`,
+			vm + `: unknown field "spec.vsphere.cpu"; did you mean "spec.vsphere.cpus"?`,
 		},
 		"a field of the wrong type": {
 			"the program does not guess", changed(t, machineFile, "cpus: 4", "cpus: many"), machineName,
-			vm + ": spec.vsphere.cpus: must be a whole number, not a text",
+			vm + `: spec.vsphere.cpus: must be a whole number, not the text "many"; write a number`,
 		},
 		"an older API": {
 			"Cluster API serves it no more",

@@ -107,6 +107,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Owns(&ipamv1.IPAddressClaim{}).
 		Watches(&clusterv1.Machine{}, wakeOfMachine(written.Client), builder.WithPredicates(owner.MachineChanged(), needsLook())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(owner.ClusterChanged())).
+		WatchesRawSource(r.configs(mgr)).
 		WatchesRawSource(r.hints(r.Changed)).
 		WatchesRawSource(r.hints(r.Ears.Heard)).
 		WatchesRawSource(linux.Waiting{Reader: r.Client, List: &infrav1.WindowsMachineList{}, Needs: r.waits}.When(r.Answering)).

@@ -7,10 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -77,4 +79,40 @@ func TestEndsWithAddresses(t *testing.T) {
 		expect.Same(t, "look after the end", c.wakes, endsWithAddresses().Delete(event.DeleteEvent{Object: c.of}))
 		expect.Same(t, "look after a change", true, endsWithAddresses().Update(event.UpdateEvent{ObjectOld: c.of, ObjectNew: c.of}))
 	}
+}
+
+// TestNewWords has configs that say the same as before, or something else.
+func TestNewWords(t *testing.T) {
+	config := func(status metav1.ConditionStatus, reason string, stalled bool) *bootstrapv1.WindowsBootstrapConfig {
+		c := &bootstrapv1.WindowsBootstrapConfig{}
+		conditions.Set(c, metav1.Condition{Type: bootstrapv1.DataSecretAvailableCondition, Status: status, Reason: reason})
+		if stalled {
+			conditions.Set(c, metav1.Condition{Type: bootstrapv1.StalledCondition, Status: metav1.ConditionTrue})
+		}
+		return c
+	}
+	nothing := &bootstrapv1.WindowsBootstrapConfig{}
+	invalid := config(metav1.ConditionFalse, bootstrapv1.ConfigInvalidReason, true)
+	waits := config(metav1.ConditionFalse, bootstrapv1.WaitingForMachineIdentityReason, false)
+	for _, c := range []struct {
+		reason      string
+		before, now *bootstrapv1.WindowsBootstrapConfig
+		wakes       bool
+	}{
+		{"it is invalid", nothing, invalid, true},
+		{"it is mended", invalid, nothing, true},
+		{"only a person can help now", config(metav1.ConditionFalse, bootstrapv1.ConfigInvalidReason, false), invalid, true},
+		{"nothing is new", invalid, invalid, false},
+		{"it waits for the machine itself", nothing, waits, false},
+		{"it is made, which the Machine says", nothing, config(metav1.ConditionTrue, bootstrapv1.DataSecretAvailableReason, false), false},
+	} {
+		type update = event.TypedUpdateEvent[*bootstrapv1.WindowsBootstrapConfig]
+		expect.Same(t, "look, because "+c.reason, c.wakes, newWords().Update(update{ObjectOld: c.before, ObjectNew: c.now}))
+	}
+	for of, wakes := range map[*bootstrapv1.WindowsBootstrapConfig]bool{nothing: false, invalid: true} {
+		type create = event.TypedCreateEvent[*bootstrapv1.WindowsBootstrapConfig]
+		expect.Same(t, "look at a first sight", wakes, newWords().Create(create{Object: of}))
+	}
+	type deleted = event.TypedDeleteEvent[*bootstrapv1.WindowsBootstrapConfig]
+	expect.Same(t, "look after the end", false, newWords().Delete(deleted{Object: invalid}))
 }

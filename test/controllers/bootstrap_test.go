@@ -153,6 +153,8 @@ func TestHopelessConfig(t *testing.T) {
 	if stalled.Data != nil || len(stalled.Tokens) > 0 || len(stalled.Config.Finalizers) > 0 {
 		t.Errorf("something was made for it:\n%s", stalled)
 	}
+	// No time passes here but what the machines take: it is the config that wakes its machine.
+	m.Await(t, "the machine's word", world.Windows("VMRunning False ConfigInvalid"), world.Windows("Stalled True ConfigInvalid"))
 	world.Change(t, s.Client, stalled.Config, func(config *bootstrapv1.WindowsBootstrapConfig) {
 		config.Spec.Kubelet.Configuration.Raw = nil
 	})

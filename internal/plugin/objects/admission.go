@@ -27,8 +27,15 @@ import (
 // its own code: unknown fields, types, limits, patterns and rules; and then as Cluster API's webhooks do. Objects of an older
 // version are converted as Cluster API does. It returns all errors at once.
 func (s *Set) Admit() error {
+	return Cleaned(s.admit())
+}
+
+func (s *Set) admit() error {
 	var refused []error // the objects must not be used after an error
 	for i, one := range s.All {
+		if len(refused) == mostRefused {
+			return errors.Join(append(refused, fmt.Errorf("and perhaps more: these were the first %d objects", mostRefused))...)
+		}
 		if want := versions[one.Kind]; want.Group == one.Version.Group && want != one.Version && webhooksOf(one) == nil {
 			continue // Decode refuses the version, if the object is needed
 		}
@@ -38,14 +45,20 @@ func (s *Set) Admit() error {
 			continue
 		}
 		if rules == nil {
-			refused = append(refused, admitOther(one))
+			if err := admitOther(one); err != nil {
+				refused = append(refused, err)
+			}
 			continue
 		}
-		s.All[i], err = rules.admit(one)
-		refused = append(refused, err)
+		if s.All[i], err = rules.admit(one); err != nil {
+			refused = append(refused, err)
+		}
 	}
 	return errors.Join(refused...)
 }
+
+// mostRefused objects are told of at once: a file of anybody may have any number.
+const mostRefused = 20
 
 // admitOther checks an object without a CRD here. Of another provider's kinds nothing is known.
 func admitOther(one Object) error {
@@ -103,11 +116,11 @@ func (k *kindRules) admit(one Object) (Object, error) {
 		return k.ask(one, content)
 	}
 	slices.SortStableFunc(refused, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
-	var lines []error
+	lines := sentences{of: one}
 	for _, why := range refused {
-		lines = append(lines, fmt.Errorf("%s: %s", one, k.words(why)))
+		lines.add(why.Field, func() string { return k.words(why, content) })
 	}
-	return one, errors.Join(lines...)
+	return one, lines.err(content)
 }
 
 // fill has the mutating webhook set its defaults. What it cannot read is mostly refused by the schema, in better words.
@@ -140,14 +153,15 @@ func (k *kindRules) ask(one Object, content map[string]any) (Object, error) {
 	case err != nil:
 		return one, explainUnreadable(one, err)
 	case refusal != nil:
-		return one, k.explainRefusal(one, refusal)
+		return one, k.explainRefusal(one, content, refusal)
 	}
 	one.Version, one.Data = clusterv1.GroupVersion, data
 	return one, nil
 }
 
-// unknown refuses fields that the schema does not know, and checks the metadata.
+// unknown refuses fields that the schema does not know or whose values have another type, and checks the metadata.
 func (k *kindRules) unknown(one Object, content map[string]any) error {
+	wrong := mismatches(content, k.structural, "")
 	fields := pruning.PruneWithOptions(content, k.structural, true,
 		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	meta, found, more, err := objectmeta.GetObjectMetaWithOptions(content,
@@ -158,13 +172,27 @@ func (k *kindRules) unknown(one Object, content map[string]any) error {
 	if !found {
 		meta = &metav1.ObjectMeta{}
 	}
-	var lines []error
-	for _, path := range append(fields, more...) {
-		lines = append(lines, fmt.Errorf("%s: %s", one, fieldAt("unknown", path)))
+	fields = append(fields, more...)
+	written := content
+	if len(fields)+len(wrong) > 0 { // what is unknown is gone from the content
+		written = nil
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(one.Data, &written); err != nil {
+			return explain(one, err)
+		}
+		wrong = mismatches(written, k.structural, "")
+	}
+	lines := sentences{of: one}
+	for _, path := range fields {
+		if !inside(path, wrong) {
+			lines.add(path, func() string { return k.unknownField(one, written, path) })
+		}
+	}
+	for _, found := range wrong {
+		lines.add(found.path, found.words)
 	}
 	meta.Namespace = one.Key.Namespace
 	for _, why := range apivalidation.ValidateObjectMeta(meta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {
-		lines = append(lines, fmt.Errorf("%s: %s", one, k.words(why)))
+		lines.add(why.Field, func() string { return k.words(why, written) })
 	}
-	return errors.Join(lines...)
+	return lines.err(written)
 }

@@ -97,29 +97,32 @@ func TestAdmittedAsByAnAPIServer(t *testing.T) {
 
 func TestRefusedAsByAnAPIServer(t *testing.T) {
 	cases := map[string]struct{ good, old, becomes, want string }{
-		"selectr": {goodDeployment, "selector: {}", "selectr: {}", `MachineDeployment default/a: unknown field "spec.selectr"`},
+		"selectr": {
+			goodDeployment, "selector: {}", "selectr: {}",
+			`MachineDeployment default/a: unknown field "spec.selectr"; did you mean "spec.selector"?`,
+		},
 		"deep in a MachineDeployment": {
 			goodDeployment, "      version", "      verzion: a\n      version",
-			`MachineDeployment default/a: unknown field "spec.template.spec.verzion"`,
+			`MachineDeployment default/a: unknown field "spec.template.spec.verzion"; did you mean "spec.template.spec.version"?`,
 		},
 		"beside the spec": {
-			goodDeployment, "spec:\n  cluster", "spek: {}\nspec:\n  cluster", `MachineDeployment default/a: unknown field "spek"`,
+			goodDeployment, "spec:\n  cluster", "spek: {}\nspec:\n  cluster", `MachineDeployment default/a: unknown field "spek"; did you mean "spec"?`,
 		},
 		"replicas in quotes": {
 			goodDeployment, "replicas: 3", `replicas: "3"`,
-			"MachineDeployment default/a: spec.replicas: must be a whole number, not a text",
+			`MachineDeployment default/a: spec.replicas: must be a whole number, not the text "3"; write 3`,
 		},
-		"a version that is a number": {goodMachine, "v1.36.3", "1.36", "Machine default/a: spec.version: must be a text, not a number"},
+		"a version that is a number": {goodMachine, "v1.36.3", "1.36", "Machine default/a: spec.version: must be a text, not the number 1.36; write it in quotes"},
 		"Machine": {
-			goodMachine, "  version", "  verzion: a\n  version", `Machine default/a: unknown field "spec.verzion"`,
+			goodMachine, "  version", "  verzion: a\n  version", `Machine default/a: unknown field "spec.verzion"; did you mean "spec.version"?`,
 		},
-		"Cluster": {goodCluster, "pods:", "podz:", `Cluster default/a: unknown field "spec.clusterNetwork.podz"`},
+		"Cluster": {goodCluster, "pods:", "podz:", `Cluster default/a: unknown field "spec.clusterNetwork.podz"; did you mean "spec.clusterNetwork.pods"?`},
 		"Cluster without a kind": {
 			goodCluster, "kind: VSphereCluster, ", "", "Cluster default/a: spec.infrastructureRef.kind: is missing; set it",
 		},
 		"KubeadmControlPlane": {
 			goodControlPlane, "content: a", "contents: a",
-			`KubeadmControlPlane default/a: unknown field "spec.kubeadmConfigSpec.files[0].contents"`,
+			`KubeadmControlPlane default/a: unknown field "spec.kubeadmConfigSpec.files[0].contents"; did you mean "spec.kubeadmConfigSpec.files[0].content"?`,
 		},
 		"an old KubeadmControlPlane": {
 			strings.Replace(goodControlPlane, "v1beta2", "v1beta1", 1), "apiGroup: infra", "group: infra",
@@ -134,7 +137,7 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 			"Machin default/a: there is no such kind in cluster.x-k8s.io, which has Cluster, ClusterClass, Machine, MachineDeployment, " +
 				"MachineDrainRule, MachineHealthCheck, MachinePool, MachineSet",
 		},
-		"metadata": {goodMachine, "{name: a}", "{name: a, lables: {}}", `Machine default/a: unknown field "metadata.lables"`},
+		"metadata": {goodMachine, "{name: a}", "{name: a, lables: {}}", `Machine default/a: unknown field "metadata.lables"; did you mean "metadata.labels"?`},
 		"a label that is a number": {
 			goodMachine, "{name: a}", "{name: a, labels: {a: 1}}", "Machine default/a: metadata.labels: must be a text, not a number",
 		},
@@ -155,7 +158,7 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 		"ConfigMap": {goodConfigMap, "a: b", "a: 1", "ConfigMap default/a: data: must be a text, not a number"},
 		"ours": {
 			goodConfig, "timeZone: UTC", "timezone: UTC",
-			`WindowsBootstrapConfig default/a: unknown field "spec.windows.timezone"`,
+			`WindowsBootstrapConfig default/a: unknown field "spec.windows.timezone"; did you mean "spec.windows.timeZone"?`,
 		},
 		"two of one name": {
 			goodConfig, "timeZone: UTC", "users: [{name: a, sshAuthorizedKeys: [ssh-ed25519 AAAA]}, {name: a, sshAuthorizedKeys: [ssh-ed25519 BBBB]}]",

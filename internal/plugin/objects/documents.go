@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 
 	goyaml "sigs.k8s.io/kustomize/kyaml/yaml"
@@ -34,8 +33,11 @@ func (s *Set) addFile(name string, data []byte, namespace string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	for _, one := range split(name, text) {
+	for one := range split(name, text) {
 		values, err := one.values()
+		if err == nil {
+			err = s.grow(values)
+		}
 		if err != nil {
 			return err
 		}
@@ -49,22 +51,26 @@ func (s *Set) addFile(name string, data []byte, namespace string) error {
 }
 
 // split splits a file at the lines that YAML takes for the beginning of a document. In JSON there is no such line.
-func split(file string, text []byte) []document {
-	var all []document
-	next := document{file: file, number: 1, line: 1}
-	line := 0
-	for part := range bytes.Lines(text) {
-		line++
-		switch empty := len(bytes.TrimSpace(next.text)) == 0; {
-		case begins(part) && empty:
-			next.line, next.text = line, nil
-		case begins(part):
-			all = append(all, next)
-			next = document{file: file, number: next.number + 1, line: line}
+func split(file string, text []byte) iter.Seq[document] {
+	return func(yield func(document) bool) {
+		next := document{file: file, number: 1, line: 1}
+		line, start, at := 0, 0, 0
+		for part := range bytes.Lines(text) {
+			line++
+			if begins(part) {
+				if next.text = text[start:at]; len(bytes.TrimSpace(next.text)) > 0 {
+					if !yield(next) {
+						return
+					}
+					next.number++
+				}
+				next.line, start = line, at
+			}
+			at += len(part)
 		}
-		next.text = append(next.text, part...)
+		next.text = text[start:]
+		yield(next)
 	}
-	return append(all, next)
 }
 
 var marker = []byte("---")
@@ -83,11 +89,14 @@ type value struct {
 
 // values returns the values of the document: one in YAML, any number in JSON.
 func (d document) values() ([]value, error) {
+	if err := d.checkSize(); err != nil {
+		return nil, err
+	}
 	if begins(d.text) {
-		d.text = bytes.Replace(d.text, marker, []byte("   "), 1)
+		copy(d.text, "   ")
 	}
 	if !d.namedJSON() {
-		d.text = blankComments(d.text)
+		blankComments(d.text)
 	}
 	if d.isJSON() {
 		return d.valuesOfJSON()
@@ -96,21 +105,19 @@ func (d document) values() ([]value, error) {
 }
 
 // blankComments replaces comments in front of the first object by blanks, so that what follows keeps its place.
-func blankComments(text []byte) []byte {
-	clean := bytes.Clone(text)
-	for at := 0; at < len(clean); at++ {
-		if clean[at] == '#' {
-			end := bytes.IndexByte(clean[at:], '\n')
+func blankComments(text []byte) {
+	for at := 0; at < len(text); at++ {
+		if text[at] == '#' {
+			end := bytes.IndexByte(text[at:], '\n')
 			if end < 0 {
-				end = len(clean) - at
+				end = len(text) - at
 			}
-			copy(clean[at:], bytes.Repeat([]byte(" "), end))
+			copy(text[at:], bytes.Repeat([]byte(" "), end))
 			at += end - 1
-		} else if !strings.ContainsRune(blanks, rune(clean[at])) {
+		} else if !strings.ContainsRune(blanks, rune(text[at])) {
 			break
 		}
 	}
-	return clean
 }
 
 // isJSON goes by the name of the file, and otherwise by how an object of JSON begins.
@@ -135,6 +142,7 @@ const blanks = " \t\r\n"
 // valuesOfJSON reads values of JSON one after another, as several calls of kubectl write them.
 func (d document) valuesOfJSON() ([]value, error) {
 	var found []value
+	line, counted := 1, 0
 	for rest := d.text; ; {
 		rest = bytes.TrimLeft(rest, blanks)
 		if len(rest) == 0 {
@@ -146,7 +154,9 @@ func (d document) valuesOfJSON() ([]value, error) {
 		if err := decoder.Decode(&read); err != nil {
 			return nil, d.notJSON(begin)
 		}
-		found = append(found, value{data: read, place: d.at(lineAt(d.text, begin))})
+		line += bytes.Count(d.text[counted:begin], []byte("\n"))
+		counted = begin
+		found = append(found, value{data: read, place: d.at(line)})
 		rest = rest[decoder.InputOffset():]
 	}
 }
@@ -164,13 +174,17 @@ func (d document) notJSON(begin int) error {
 
 // valueOfYAML converts the document as kubectl does. More than one value in it would be dropped there and is refused here.
 func (d document) valueOfYAML() ([]value, error) {
+	decoder := goyaml.NewDecoder(bytes.NewReader(d.text))
+	var first, second goyaml.Node
+	none := decoder.Decode(&first)
+	if err := d.checkAliases(&first, none); err != nil {
+		return nil, err
+	}
 	text, err := yaml.YAMLToJSONStrict(d.text)
 	if err != nil {
 		return nil, d.notYAML(err)
 	}
-	decoder := goyaml.NewDecoder(bytes.NewReader(d.text))
-	var first, second any
-	if err := decoder.Decode(&first); errors.Is(err, io.EOF) {
+	if errors.Is(none, io.EOF) {
 		return nil, nil
 	}
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
@@ -185,26 +199,4 @@ func (d document) valueOfYAML() ([]value, error) {
 // firstLine returns the first line that is not blank.
 func (d document) firstLine() int {
 	return lineAt(d.text, len(d.text)-len(bytes.TrimLeft(d.text, blanks)))
-}
-
-var (
-	lineOfYAML  = regexp.MustCompile(`line (\d+): `)
-	twiceInYAML = regexp.MustCompile(`key "(.*)" already set in map`)
-)
-
-// notYAML names the line in the file, which the parser counts from the document's beginning.
-func (d document) notYAML(err error) error {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 1
-	if found := lineOfYAML.FindStringSubmatch(text); found != nil {
-		line, _ = strconv.Atoi(found[1])
-		_, text, _ = strings.Cut(text, found[0])
-	}
-	if strings.HasPrefix(text, "unknown anchor") {
-		text = "a value that begins with * must be in quotes" // the name may be a password
-	}
-	if twice := twiceInYAML.FindStringSubmatch(text); twice != nil {
-		return fmt.Errorf("%s: %s", d.at(line), keyTwice(twice[1]))
-	}
-	return fmt.Errorf("%s: not valid YAML: %s", d.at(line), text)
 }

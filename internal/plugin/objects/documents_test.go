@@ -56,9 +56,8 @@ func TestEveryObjectIsRead(t *testing.T) {
 		"JSON with a mark":              {"x.json", "\uFEFF" + a + b, "a b"},
 		"as Windows PowerShell writes":  {"x.yaml", utf16Text(yamlOfTwo, binary.LittleEndian, "\xFF\xFE"), "a b"},
 		"UTF-16 of the other direction": {"x.json", utf16Text(a+b, binary.BigEndian, "\xFE\xFF"), "a b"},
-		"nothing":                       {"x.yaml", "", ""},
-		"only comments":                 {"x.yaml", "# none\n---\n# none\n---\n---\n", ""},
-		"an empty list":                 {"x.yaml", "apiVersion: v1\nkind: List\nitems: []\n", ""},
+		"comments around":               {"x.yaml", "# none\n---\n# none\n---\n" + a + "\n---\n# none\n---\n", "a"},
+		"a list that is empty":          {"x.yaml", "apiVersion: v1\nkind: List\nitems: []\n---\n" + a, "a"},
 		"dashes in a text": {
 			"x.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  x: |\n    ---\n    -----BEGIN\n", "a",
 		},
@@ -104,7 +103,44 @@ func TestWhatCannotBeReadIsRefusedByItsPlace(t *testing.T) {
 			"x.yaml", "\xFF\xFEa\x00\n\x00\x00\x00",
 			"x.yaml: line 2: there is a NUL character, so this is no text of objects; export the file again",
 		},
-		"Latin-1": {"x.yaml", "# gr\xFC\xDF\n", "x.yaml: line 1: byte 0xfc is not UTF-8; " + saveAsUTF8},
+		"Latin-1":       {"x.yaml", "# gr\xFC\xDF\n", "x.yaml: line 1: byte 0xfc is not UTF-8; " + saveAsUTF8},
+		"nothing":       {"x.yaml", "", noObject},
+		"only comments": {"x.yaml", "# none\n---\n# none\n---\n---\n", noObject},
+		"an empty list": {"x.yaml", "apiVersion: v1\nkind: List\nitems: []\n", noObject},
+		"a tab before a field": {
+			"x.yaml", yamlOfTwo + "data:\n\ta: b\n",
+			"x.yaml: document 2, line 11, column 1: a tab stands before the text of this line; YAML is indented by blanks only, " +
+				"so write blanks",
+		},
+		"a tab behind blanks": {
+			"x.yaml", "apiVersion: v1\nkind: Secret\ndata:\n  \ta: b\n",
+			"x.yaml: document 1, line 4, column 3: a tab stands before the text of this line; YAML is indented by blanks only, " +
+				"so write blanks",
+		},
+		"text of Helm": {
+			"x.yaml", yamlOfTwo + "data:\n  a: {{ .Values.a }}\n", "x.yaml: document 2, line 11, column 6: " + templateOfHelm,
+		},
+		"a block of Helm": {
+			"x.yaml", "{{- if .Values.a }}\n" + yamlOfTwo + "{{- end }}\n", "x.yaml: document 1, line 1, column 1: " + templateOfHelm,
+		},
+		"a key that is an object": {
+			"x.yaml", "? {a: hunter2}\n: b\n", "x.yaml: document 1, line 1: not valid YAML: a key is an object or a list; write a name " +
+				"in front of the colon, and put a value that begins with { or [ in quotes",
+		},
+		"a name of two lines": {
+			"x.json", `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a\nSecret b: is good"}}`,
+			"x.json: document 1, line 1: Secret: metadata.name has control characters, or more than 253 bytes; " +
+				"write lower-case letters, digits and dashes",
+		},
+		"a kind that a terminal obeys": {
+			"x.json", `{"apiVersion": "v1", "kind": "\u001b[2J", "metadata": {"name": "a"}}`,
+			"x.json: document 1, line 1: not a Kubernetes object: kind must be letters and digits, such as WindowsMachineTemplate",
+		},
+		"a variable as kind": {
+			"x.yaml", "apiVersion: v1\nkind: ${KIND}\n",
+			"x.yaml: document 1, line 1: not a Kubernetes object: apiVersion or kind has the variable ${KIND}, which is not filled in; " +
+				"run clusterctl generate yaml, or clusterctl generate cluster, and give what that prints",
+		},
 		"an object without its end": {
 			"x.json", a + "\n" + `{"apiVersion": "v1",`, "x.json: document 1, line 2: not valid JSON: unexpected end of JSON input",
 		},
@@ -179,6 +215,8 @@ func TestWhatCannotBeReadIsRefusedByItsPlace(t *testing.T) {
 		})
 	}
 }
+
+const noObject = "x.yaml: there is no object; write the Cluster, the MachineDeployment and its two templates"
 
 // In YAML some of these characters are line breaks or invalid.
 func TestTextsOfJSONAreThoseOfJSON(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -78,6 +79,15 @@ func (s *Set) addItems(list value, kind schema.GroupVersionKind, namespace strin
 	return nil
 }
 
+// Versions and kinds have no other characters. Names may have, and are refused with other fields, but for those that no line of
+// a message can have.
+var (
+	goodVersion = regexp.MustCompile(`^([a-zA-Z0-9.-]{1,253}/)?[a-zA-Z0-9-]{1,63}$`)
+	goodKind    = regexp.MustCompile(`^[a-zA-Z0-9]{1,63}$`)
+)
+
+const longestName = 253
+
 // kindOf returns what apiVersion and kind say.
 func kindOf(content map[string]any, inherited schema.GroupVersionKind) (schema.GroupVersionKind, error) {
 	version, kind := "", inherited.Kind
@@ -96,10 +106,16 @@ func kindOf(content map[string]any, inherited schema.GroupVersionKind) (schema.G
 	if version == "" || kind == "" {
 		return schema.GroupVersionKind{}, errors.New("apiVersion or kind is missing")
 	}
+	if unrendered(version+kind) != "" {
+		return schema.GroupVersionKind{}, fmt.Errorf("apiVersion or kind has %s", unrendered(version+kind))
+	}
 	group, err := schema.ParseGroupVersion(version)
-	if err != nil || group.Version == "" {
+	if err != nil || !goodVersion.MatchString(version) {
 		return schema.GroupVersionKind{}, errors.New(
 			"apiVersion must be VERSION or GROUP/VERSION, such as v1 or cluster.x-k8s.io/v1beta2")
+	}
+	if !goodKind.MatchString(kind) {
+		return schema.GroupVersionKind{}, errors.New("kind must be letters and digits, such as WindowsMachineTemplate")
 	}
 	return group.WithKind(kind), nil
 }
@@ -114,6 +130,10 @@ func keyOf(content map[string]any, namespace string) (types.NamespacedName, erro
 		text, ok := metadata[field].(string)
 		if !ok && metadata[field] != nil {
 			return key, fmt.Errorf("metadata.%s is not a text; put it in quotes", field)
+		}
+		if text != strings.ReplaceAll(Clean(text), "\n", " ") || len(text) > longestName {
+			return key, fmt.Errorf("metadata.%s has control characters, or more than %d bytes; "+
+				"write lower-case letters, digits and dashes", field, longestName)
 		}
 		if text != "" {
 			*into = text

@@ -30,6 +30,26 @@ func fieldAt(what, path string) string {
 	return fmt.Sprintf("%s field in %s; its name is not shown, because it has more than letters and may be a secret", what, place)
 }
 
+// unknownField says that there is no such field, and what was meant.
+func (k *kindRules) unknownField(one Object, content map[string]any, path string) string {
+	hint, known := k.meant(one, content, path)
+	text := fieldAt("unknown", path)
+	if known {
+		text = fmt.Sprintf("unknown field %q", path)
+	}
+	return join("", text, hint)
+}
+
+// inside says whether a path is within one of the values.
+func inside(path string, wrong []mismatch) bool {
+	for _, one := range wrong {
+		if rest, ok := strings.CutPrefix(path, one.path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
+}
+
 // strictly joins what a strict decoder found.
 func strictly(found []error) error {
 	var all []error

@@ -8,7 +8,7 @@ package objects
 import (
 	"fmt"
 	"io"
-	"os"
+	"runtime/debug"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +28,9 @@ type Set struct {
 	All []Object
 	// Source names the files in messages.
 	Source string
+
+	// size is that of all objects.
+	size int
 }
 
 // Object is one of the objects, not decoded yet.
@@ -58,6 +61,12 @@ var versions = map[string]schema.GroupVersion{
 
 // Read reads all objects of files; - is standard input. An object without a namespace gets the given one.
 func Read(files []string, namespace string, stdin io.Reader) (*Set, error) {
+	debug.SetMemoryLimit(mostMemory)
+	found, err := read(files, namespace, stdin)
+	return found, Cleaned(err)
+}
+
+func read(files []string, namespace string, stdin io.Reader) (*Set, error) {
 	found := &Set{}
 	var names []string
 	for _, file := range files {
@@ -71,16 +80,10 @@ func Read(files []string, namespace string, stdin io.Reader) (*Set, error) {
 		}
 	}
 	found.Source = strings.Join(names, ", ")
-	return found, nil
-}
-
-func readSource(file string, stdin io.Reader) (name string, data []byte, err error) {
-	if file == "-" {
-		data, err = io.ReadAll(stdin)
-		return "standard input", data, err
+	if len(found.All) == 0 {
+		return nil, fmt.Errorf("%s: there is no object; write the Cluster, the MachineDeployment and its two templates", found.Source)
 	}
-	data, err = os.ReadFile(file)
-	return file, data, err
+	return found, nil
 }
 
 // OfKind lists the objects of a kind.
@@ -99,10 +102,21 @@ type MissingError struct {
 	Kind   string
 	Key    types.NamespacedName
 	Source string
+	// Elsewhere are the namespaces in which the files have an object of this kind and name, and Near is one of a similar name.
+	Elsewhere []string
+	Near      string
 }
 
 // Error names the object and the kubectl command that prints it.
 func (e *MissingError) Error() string {
+	if len(e.Elsewhere) > 0 {
+		return fmt.Sprintf("%s %s is not in %s, which has one of this name in the namespace %s; "+
+			"set metadata.namespace of both to the same, or give that of objects without one with -n",
+			e.Kind, e.Key, e.Source, strings.Join(e.Elsewhere, ", "))
+	}
+	if e.Near != "" {
+		return fmt.Sprintf("%s %s is not in %s; did you mean %s, which is there?", e.Kind, e.Key, e.Source, e.Near)
+	}
 	return fmt.Sprintf("%s %s is not in %s; add the output of: kubectl get %s %s -n %s -o yaml",
 		e.Kind, e.Key, e.Source, strings.ToLower(e.Kind), e.Key.Name, e.Key.Namespace)
 }
@@ -116,14 +130,20 @@ type Pointer[T any] interface {
 // Load decodes the object of this kind and key, and fails if there is not exactly one.
 func Load[T any, P Pointer[T]](s *Set, kind string, key types.NamespacedName) (P, error) {
 	var found []Object
+	var elsewhere, names []string
 	for _, one := range s.OfKind(kind) {
-		if one.Key == key {
+		switch {
+		case one.Key == key:
 			found = append(found, one)
+		case one.Key.Name == key.Name:
+			elsewhere = append(elsewhere, one.Key.Namespace)
+		case one.Key.Namespace == key.Namespace:
+			names = append(names, one.Key.Name)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return nil, &MissingError{Kind: kind, Key: key, Source: s.Source}
+		return nil, &MissingError{Kind: kind, Key: key, Source: s.Source, Elsewhere: elsewhere, Near: nearest(key.Name, names)}
 	case 1:
 		return Decode[T, P](found[0])
 	}

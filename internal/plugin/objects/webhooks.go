@@ -167,7 +167,7 @@ func explainUnreadable(one Object, err error) error {
 }
 
 // explainRefusal puts the refusal of a webhook into our words, one for each field.
-func (k *kindRules) explainRefusal(one Object, refusal error) error {
+func (k *kindRules) explainRefusal(one Object, content map[string]any, refusal error) error {
 	status, ok := errors.AsType[*apierrors.StatusError](refusal)
 	if !ok || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
 		return fmt.Errorf("%s: %w", one, refusal)
@@ -177,13 +177,13 @@ func (k *kindRules) explainRefusal(one Object, refusal error) error {
 	if slices.ContainsFunc(causes, ofName) { // what else is wrong follows from the name
 		causes = slices.DeleteFunc(slices.Clone(causes), func(cause metav1.StatusCause) bool { return !ofName(cause) })
 	}
-	var lines []error
+	lines := sentences{of: one}
 	for _, cause := range causes {
 		why := &field.Error{Type: field.ErrorType(cause.Type), Field: cause.Field}
 		why.Detail = withoutValue(strings.TrimPrefix(strings.TrimPrefix(cause.Message, why.Type.String()), ": "))
-		lines = append(lines, fmt.Errorf("%s: %s", one, k.words(why)))
+		lines.add(why.Field, func() string { return k.words(why, content) })
 	}
-	return errors.Join(lines...)
+	return lines.err(content)
 }
 
 // withoutValue removes the value in front of the words of a refusal: it may be a secret.

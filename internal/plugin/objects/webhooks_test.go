@@ -40,7 +40,7 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 	cases := map[string]struct{ good, old, becomes, want string }{
 		"two names of a Cluster": {
 			goodDeployment, "      clusterName: a", "      clusterName: b", "MachineDeployment default/a: spec.clusterName: " +
-				"spec.clusterName and spec.template.spec.clusterName must be set to the same value",
+				`is "a", but spec.clusterName and spec.template.spec.clusterName must be set to the same value, and the second is "b"`,
 		},
 		"a long name": {
 			goodDeployment, "{name: a}\nspec", "{name: " + long + "}\nspec", "MachineDeployment default/" + long + ": metadata.name: " +
@@ -55,7 +55,7 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 			"KubeadmControlPlane default/a: spec.replicas: is -1, but should be a non-negative integer",
 		},
 		"a version that is none": {
-			goodMachine, "version: v1.36.3", "version: hunter2", "Machine default/a: spec.version: must be a valid semantic version",
+			goodMachine, "version: v1.36.3", "version: hunter2", "Machine default/a: spec.version: must be a full version, such as v1.36.3",
 		},
 		"a selector of others": {
 			goodDeployment, "selector: {}", "selector: {matchLabels: {a: b}}", "MachineDeployment default/a: " +
@@ -67,11 +67,12 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 		},
 		"nothing to roll with": {
 			goodDeployment, "  replicas: 3", "  rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 0}}}",
-			"MachineDeployment default/a: spec.rollout.strategy.rollingUpdate: maxUnavailable and maxSurge cannot both be 0",
+			"MachineDeployment default/a: spec.rollout.strategy.rollingUpdate: has maxSurge and maxUnavailable; " +
+				"maxUnavailable and maxSurge cannot both be 0",
 		},
 		"no CIDR": {
 			goodCluster, "10.0.0.0/16", "10.0.0.0/166", "Cluster default/a: spec.clusterNetwork.pods.cidrBlocks[0]: " +
-				"invalid CIDR address: 10.0.0.0/166",
+				`is "10.0.0.0/166", but must be a CIDR, such as 10.0.0.0/16`,
 		},
 		"a Cluster of nothing": {
 			"apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec: {paused: false}\n", "false", "true",
@@ -79,7 +80,7 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 		},
 		"in v1beta1": {
 			oldDeployment, "      clusterName: a", "      clusterName: b", "MachineDeployment default/a: spec.clusterName: " +
-				"spec.clusterName and spec.template.spec.clusterName must be set to the same value",
+				`is "a", but spec.clusterName and spec.template.spec.clusterName must be set to the same value, and the second is "b"`,
 		},
 		"a field of v1beta2 in v1beta1": {
 			oldDeployment, "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1", "apiGroup: infrastructure.cluster.x-k8s.io",

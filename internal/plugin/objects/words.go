@@ -12,13 +12,17 @@ import (
 	"strings"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 )
 
-// words says what is wrong with a field, and how it must be. It shows no text of the object, since that may be a secret.
-func (k *kindRules) words(why *field.Error) string {
+// words says what is wrong with a field, what stands there, and how it must be. It shows a text of the object only if that is no
+// secret.
+func (k *kindRules) words(why *field.Error, content map[string]any) string {
 	detail := WithoutPattern(strings.TrimPrefix(why.Detail, why.Field+" in body "))
+	value := valueAt(content, why.Field)
+	text := shown(why.Field, value)
 	switch why.Type {
 	case field.ErrorTypeRequired:
 		return join(why.Field, "is missing", cmp.Or(detail, "set it"))
@@ -26,20 +30,108 @@ func (k *kindRules) words(why *field.Error) string {
 		return join(why.Field, "must be "+wordOf(typeIn(detail))+", not "+wordOf(fmt.Sprint(why.BadValue)))
 	case field.ErrorTypeNotSupported:
 		_, supported, _ := strings.Cut(why.Detail, ": ")
-		return join(why.Field, "must be one of "+supported)
+		return join(why.Field, "must be one of "+supported+ofFew(why.Field, value, enumOf(schemaAt(k.structural, why.Field))))
 	case field.ErrorTypeDuplicate:
 		return join(why.Field, "is there twice, remove one", detail)
 	}
 	if pattern, ok := strings.CutPrefix(detail, "should match "); ok {
-		return join(why.Field, "does not have the form that it must have", k.describe(why.Field, pattern))
+		not := "does not have the form that it must have"
+		if text != "" {
+			not = "is " + text + ", which " + not
+		}
+		return join(why.Field, not, k.describe(why.Field, pattern))
 	}
-	if text := number(why.BadValue); text != "" {
-		return join(why.Field, "is "+text+", but "+detail)
+	if why.Type != field.ErrorTypeInvalid {
+		return join(why.Field, why.Type.String(), text, detail)
 	}
-	if why.Type == field.ErrorTypeInvalid {
-		return join(why.Field, detail)
+	if fields, ok := value.(map[string]any); ok {
+		if text = k.fieldsIn(detail, why.Field, fields); text != "" {
+			text = "has " + text
+		}
+		return join(why.Field, text, detail)
 	}
-	return join(why.Field, why.Type.String(), detail)
+	if text == "" {
+		return join(why.Field, inOurWordsToo(detail))
+	}
+	return join(why.Field, "is "+text+", but "+inOurWordsToo(detail)+otherValue(detail, content)+inLargerUnits(why.Field, value))
+}
+
+// betterWords are for what others say without telling what to write.
+var betterWords = []struct{ theirs, ours string }{
+	{"must be a valid semantic version", "must be a full version, such as v1.36.3"},
+	{"invalid CIDR address: ", "must be a CIDR, such as 10.0.0.0/16"},
+}
+
+func inOurWordsToo(detail string) string {
+	for _, one := range betterWords {
+		if strings.HasPrefix(detail, one.theirs) {
+			return one.ours
+		}
+	}
+	return detail
+}
+
+// otherValue shows what stands in the other field of a pair that must be the same.
+func otherValue(detail string, content map[string]any) string {
+	const other = "spec.template.spec.clusterName"
+	if text := shown(other, valueAt(content, other)); strings.Contains(detail, other) && text != "" {
+		return ", and the second is " + text
+	}
+	return ""
+}
+
+// fieldsIn lists those fields of an object that a sentence names: they are at odds.
+func (k *kindRules) fieldsIn(sentence, path string, fields map[string]any) string {
+	at := schemaAt(k.structural, path)
+	if at == nil {
+		return ""
+	}
+	return and(slices.DeleteFunc(fieldsOf(at, fields), func(name string) bool {
+		return !regexp.MustCompile(`\b` + name + `\b`).MatchString(sentence)
+	}))
+}
+
+// ofFew says which word stands where one of a few must be, and which was meant, or why there is no such word.
+func ofFew(path string, value any, few []string) string {
+	text, _ := value.(string)
+	name := indexes.ReplaceAllString(path[strings.LastIndex(path, ".")+1:], "")
+	if why := otherWords[name+" "+text]; why != "" {
+		return fmt.Sprintf(", not %q: %s", text, why)
+	}
+	if meant := nearest(text, few); meant != "" {
+		return fmt.Sprintf(", not %q; did you mean %s?", Clean(text), meant)
+	}
+	if text = shown(path, value); text != "" {
+		return ", not " + text
+	}
+	return ""
+}
+
+// otherWords are what people know from elsewhere, by the field, and why it is not here.
+var otherWords = map[string]string{
+	"mode L2Tunnel": "Azure CNI dropped it in 2024 and makes an L2Bridge instead; write L2Bridge",
+	"mode NAT": "it hides pods behind the address of their node, so that no other node reaches them, as Kubernetes demands; " +
+		"write Overlay, or L2Bridge",
+	"mode Bridge":  "the network of this kind is L2Bridge in Windows; write L2Bridge",
+	"mode VXLAN":   "the network of this kind is Overlay in Windows; write Overlay",
+	"cni Cilium":   "Cilium does not run on Windows; write Calico or Flannel, and use it for the Linux nodes as well",
+	"type Windows": "write PowerShell or Cmd",
+}
+
+var (
+	ofBytes = regexp.MustCompile(`(?i)(memory|storage|available)$`)
+	digits  = regexp.MustCompile(`^\d{1,6}$`)
+)
+
+// inLargerUnits says what a number would be if its unit were the next larger one, which is what a number far too small is.
+func inLargerUnits(path string, value any) string {
+	if number, ok := value.(int64); ok && strings.HasSuffix(path, "MiB") && number > 3 && number < 1024 {
+		return fmt.Sprintf("; %d GiB are %d", number, number<<10)
+	}
+	if text := fmt.Sprint(value); ofBytes.MatchString(path) && digits.MatchString(text) {
+		return fmt.Sprintf("; without a unit these are bytes, so write %sMi or %sGi", text, text)
+	}
+	return ""
 }
 
 var patternInWords = regexp.MustCompile(`, regex used for validation is '.*?'\)`)
@@ -54,14 +146,6 @@ func join(path string, texts ...string) string {
 		return strings.Join(texts, "; ")
 	}
 	return path + ": " + strings.Join(texts, "; ")
-}
-
-func number(value any) string {
-	switch value.(type) {
-	case int64, int32, float64, float32:
-		return fmt.Sprint(value)
-	}
-	return ""
 }
 
 var ofType = regexp.MustCompile(`must be of type (\w+)`)
@@ -137,7 +221,7 @@ func explainAt(one Object, within string, err error) error {
 		return fmt.Errorf("%s: %s", one, join(path, "must be "+wordOfGo(wrong.Type)+", not "+wordOf(is)))
 	}
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
-		return fmt.Errorf("%s: data.%s is not base64; write plain text to stringData", one, notBase64(one))
+		return fmt.Errorf("%s: data%s is not base64; write plain text to stringData", one, notBase64(one))
 	}
 	return fmt.Errorf("%s: %w", one, err)
 }
@@ -161,22 +245,26 @@ func wordOfGo(kind reflect.Type) string {
 	return "a whole number that is not too large"
 }
 
-// notBase64 returns the first key of a Secret whose value is not base64.
+// notBase64 returns the keys of a Secret whose values are not base64, each behind a dot. A key that no Secret can have is not
+// shown.
 func notBase64(secret Object) string {
 	var read struct {
 		Data map[string]string `json:"data"`
 	}
 	if kjson.UnmarshalCaseSensitivePreserveInts(secret.Data, &read) != nil {
-		return "KEY"
+		return ".KEY"
 	}
 	var keys []string
 	for key, text := range read.Data {
-		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
+		if _, err := base64.StdEncoding.DecodeString(text); err != nil && len(validation.IsConfigMapKey(key)) == 0 {
 			keys = append(keys, key)
 		}
 	}
+	if len(keys) == 0 {
+		return ""
+	}
 	slices.Sort(keys)
-	return strings.Join(keys, ", data.")
+	return "." + strings.Join(keys[:min(len(keys), mostItems)], ", data.")
 }
 
 // Field decodes one field of an object whose kind is another provider's. It returns nil if there is no such field.

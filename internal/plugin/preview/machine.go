@@ -45,6 +45,11 @@ type Machine struct {
 // Gather collects what the controllers would. It replaces values that an API server or a controller has not set yet by
 // placeholders, and notes each one.
 func Gather(o *objects.Set, name string) (*Machine, error) {
+	m, err := gather(o, name)
+	return m, objects.Cleaned(err)
+}
+
+func gather(o *objects.Set, name string) (*Machine, error) {
 	if err := o.Admit(); err != nil {
 		return nil, err
 	}
@@ -64,6 +69,9 @@ func Gather(o *objects.Set, name string) (*Machine, error) {
 	}
 	m.fillUIDs()
 	if err := m.fillIdentity(o); err != nil {
+		return nil, err
+	}
+	if err := m.noteSubnets(o); err != nil {
 		return nil, err
 	}
 	if len(m.stored) > 0 {
@@ -110,7 +118,7 @@ func renderGuest(in bootstrap.Input) (Guest, []string, error) {
 }
 
 func (m *Machine) note(format string, args ...any) {
-	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
+	m.Notes = append(m.Notes, objects.Clean(fmt.Sprintf(format, args...)))
 }
 
 // Find returns the Machine of this name, or makes one as a MachineDeployment would. It may return a machine with an
@@ -157,7 +165,8 @@ func fromMachine(o *objects.Set, one objects.Object) (*Machine, error) {
 	}
 	m := &Machine{Owner: owner}
 	infrastructure, config := owner.Spec.InfrastructureRef, owner.Spec.Bootstrap.ConfigRef
-	err = errors.Join(wantKind(one, infrastructure, "WindowsMachine"), wantKind(one, config, "WindowsBootstrapConfig"))
+	err = errors.Join(wantKind(one, "spec.infrastructureRef", infrastructure, "WindowsMachine"),
+		wantKind(one, "spec.bootstrap.configRef", config, "WindowsBootstrapConfig"))
 	if err != nil {
 		return nil, err
 	}
@@ -178,17 +187,18 @@ var groups = map[string]string{
 	"WindowsBootstrapConfigTemplate": bootstrapv1.GroupVersion.Group,
 }
 
-func wantKind(of objects.Object, ref clusterv1.ContractVersionedObjectReference, kind string) error {
+// wantKind refuses a reference to another kind.
+func wantKind(of objects.Object, path string, ref clusterv1.ContractVersionedObjectReference, kind string) error {
 	switch {
 	case ref.Kind == kind && ref.APIGroup == groups[kind]:
 		return nil
 	case ref.Kind == "":
-		return fmt.Errorf("%s does not refer to a %s, which it needs", of, kind)
+		return fmt.Errorf("%s: %s does not refer to a %s, which it needs; write its apiGroup, kind and name", of, path, kind)
 	case ref.Kind == kind:
-		return fmt.Errorf("%s refers to a %s of the API group %q, but that kind is of %s; write apiGroup: %s", of, kind, ref.APIGroup,
-			groups[kind], groups[kind])
+		return fmt.Errorf("%s: %s.apiGroup is %q, but a %s is of %s; write that", of, path, ref.APIGroup, kind, groups[kind])
 	}
-	return fmt.Errorf("%s refers to the %s %s, but a Windows machine needs a %s", of, ref.Kind, ref.Name, kind)
+	return fmt.Errorf("%s: %s.kind is %q (%s), but a Windows machine needs a %s; write apiGroup, kind and name of one", of, path,
+		ref.Kind, ref.Name, kind)
 }
 
 // Value returns the value of a key. A Secret that was never sent to an API server may still have it in stringData.

@@ -59,15 +59,13 @@ func TestRefusedAsByControllers(t *testing.T) {
 		"a kind of another group": {
 			strings.Replace(git, "apiGroup: infrastructure.cluster.x-k8s.io, kind: WindowsMachineTemplate",
 				"apiGroup: bootstrap.cluster.x-k8s.io, kind: WindowsMachineTemplate", 1),
-			`MachineDeployment default/windows refers to a WindowsMachineTemplate of the API group "bootstrap.cluster.x-k8s.io", but ` +
-				"that kind is of infrastructure.cluster.x-k8s.io; write apiGroup: infrastructure.cluster.x-k8s.io",
+			`MachineDeployment default/windows: spec.template.spec.infrastructureRef.apiGroup is "bootstrap.cluster.x-k8s.io", but a ` +
+				"WindowsMachineTemplate is of infrastructure.cluster.x-k8s.io; write that",
 		},
 		"another kind of machines": {
 			strings.Replace(git, "kind: WindowsMachineTemplate, name", "kind: VSphereMachineTemplate, name", 1),
-			"cannot find Machine windows-1 in standard input, which has neither a Machine nor a MachineDeployment of Windows machines; " +
-				"MachineDeployment default/windows, whose spec.template.spec.infrastructureRef is the VSphereMachineTemplate windows, " +
-				"where Windows machines need a WindowsMachineTemplate; " +
-				"add the output of: kubectl get machine windows-1 -n NAMESPACE -o yaml",
+			`MachineDeployment default/windows: spec.template.spec.infrastructureRef.kind is "VSphereMachineTemplate" (windows), ` +
+				"but a Windows machine needs a WindowsMachineTemplate; write apiGroup, kind and name of one",
 		},
 	} {
 		t.Run(name, func(t *testing.T) { refusedWith(t, c.text, c.want) })

@@ -3,6 +3,7 @@ package preview
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,18 +30,29 @@ func (m *Machine) loadSources(o *objects.Set) error {
 		data, err := contentOf(o, source, key)
 		if missing, ok := errors.AsType[*objects.MissingError](err); ok {
 			data, err = placeholders[source.String()], nil
-			m.note("%s %s is not in %s; using a placeholder for its key %s; for the exact plan, add the output of: "+
-				"kubectl get %s %s -n %s -o yaml", source.Kind, key, missing.Source, source.Key,
-				strings.ToLower(source.Kind), key.Name, key.Namespace)
+			m.noteMissing(missing, source.Key)
 		}
 		if err == nil && len(data) == 0 {
 			err = fmt.Errorf("%s has no value for the key %s, which the config refers to; write %s",
 				objects.Object{Kind: source.Kind, Key: key}, source.Key, whereToWrite(source))
 		}
-		errs = append(errs, err)
+		if err != nil && !slices.ContainsFunc(errs, func(told error) bool { return told.Error() == err.Error() }) {
+			errs = append(errs, err) // a Secret that is not there lacks all of its keys
+		}
 		m.sources[source.String()] = data
 	}
 	return errors.Join(errs...)
+}
+
+// noteMissing says that a placeholder stands for a key of a Secret or ConfigMap that the files do not have.
+func (m *Machine) noteMissing(missing *objects.MissingError, key string) {
+	if len(missing.Elsewhere) > 0 || missing.Near != "" {
+		m.note("%v; using a placeholder for its key %s", missing, key)
+		return
+	}
+	m.note("%s %s is not in %s; using a placeholder for its key %s; for the exact plan, add the output of: "+
+		"kubectl get %s %s -n %s -o yaml", missing.Kind, missing.Key, missing.Source, key,
+		strings.ToLower(missing.Kind), missing.Key.Name, missing.Key.Namespace)
 }
 
 // whereToWrite says where in the Secret or ConfigMap the value belongs.

@@ -33,6 +33,9 @@ func findDeployment(o *objects.Set, name string) (*clusterv1.MachineDeployment, 
 		}
 	}
 	if best == nil {
+		if err := otherKinds(o, name); err != nil {
+			return nil, err
+		}
 		return nil, unknownMachine(o, deployments, name)
 	}
 	return best, nil
@@ -63,6 +66,25 @@ func allDeployments(o *objects.Set) ([]*clusterv1.MachineDeployment, error) {
 	return all, nil
 }
 
+// otherKinds refuses the MachineDeployments whose machines could have this name, and which refer to another kind. Any name is
+// theirs if there is nothing else.
+func otherKinds(o *objects.Set, name string) error {
+	all, err := allDeployments(o)
+	if err != nil {
+		return err
+	}
+	alone := len(all) == 1 && len(o.OfKind("Machine")) == 0
+	var refused []error
+	for _, one := range all {
+		ref := one.Spec.Template.Spec.InfrastructureRef
+		if ref.Kind != "WindowsMachineTemplate" && (alone || makes(one, name)) {
+			of := objects.Object{Kind: "MachineDeployment", Key: types.NamespacedName{Namespace: one.Namespace, Name: one.Name}}
+			refused = append(refused, wantKind(of, "spec.template.spec.infrastructureRef", ref, "WindowsMachineTemplate"))
+		}
+	}
+	return errors.Join(refused...)
+}
+
 // makes says whether Cluster API could give this name to a machine of the deployment.
 func makes(deployment *clusterv1.MachineDeployment, name string) bool {
 	if namespace, rest, ok := strings.Cut(name, "/"); ok {
@@ -84,7 +106,6 @@ func unknownMachine(o *objects.Set, deployments []*clusterv1.MachineDeployment, 
 	instead := "use such a name with --machine, or "
 	if len(there) == 0 {
 		there, instead = []string{"neither a Machine nor a MachineDeployment of Windows machines"}, ""
-		there = append(there, othersIn(o)...)
 	}
 	namespace, short, ok := strings.Cut(name, "/")
 	if !ok {
@@ -94,28 +115,15 @@ func unknownMachine(o *objects.Set, deployments []*clusterv1.MachineDeployment, 
 		name, o.Source, strings.Join(there, "; "), instead, short, namespace)
 }
 
-// othersIn tells of MachineDeployments that are not of Windows machines, perhaps by a mistake.
-func othersIn(o *objects.Set) []string {
-	all, err := allDeployments(o)
-	if err != nil {
-		return nil // it was returned before
-	}
-	var texts []string
-	for _, one := range all {
-		ref := one.Spec.Template.Spec.InfrastructureRef
-		texts = append(texts, fmt.Sprintf("MachineDeployment %s/%s, whose spec.template.spec.infrastructureRef is the %s %s, "+
-			"where Windows machines need a WindowsMachineTemplate", one.Namespace, one.Name, ref.Kind, ref.Name))
-	}
-	return texts
-}
-
 // fromDeployment makes the objects that Cluster API would make from the deployment's templates.
 func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, name string) (*Machine, error) {
 	template := deployment.Spec.Template
 	made := objects.Object{Kind: "MachineDeployment"}
 	made.Key = types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}
 	infrastructure, config := template.Spec.InfrastructureRef, template.Spec.Bootstrap.ConfigRef
-	err := errors.Join(wantKind(made, infrastructure, "WindowsMachineTemplate"), wantKind(made, config, "WindowsBootstrapConfigTemplate"))
+	const within = "spec.template.spec."
+	err := errors.Join(wantKind(made, within+"infrastructureRef", infrastructure, "WindowsMachineTemplate"),
+		wantKind(made, within+"bootstrap.configRef", config, "WindowsBootstrapConfigTemplate"))
 	if err != nil {
 		return nil, err
 	}
