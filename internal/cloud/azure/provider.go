@@ -39,7 +39,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
 
 // Provider is Azure.
@@ -90,16 +89,16 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	return cloud.Identity{Name: name, ProviderID: arm.ProviderID(where.Group.VM(name))}, nil
 }
 
-// Check refuses what no VM can be made of, such as a spec without an image, as far as spec and placement show it.
+// Check wants an image.
 func (Provider) Check(m *infrav1.WindowsMachine) error {
 	if m.Spec.Azure == nil {
 		return nil
 	}
-	want := request.Want{Machine: cloud.Machine{Spec: m.Spec}}
-	if at := m.Status.Azure; at != nil {
-		want.Placement.Tags = tagsOf[string](at.Tags)
+	image := m.Spec.Azure.Image
+	if image.ID == "" && image.ComputeGallery.Name == "" && image.CommunityGallery.Name == "" && image.Marketplace.SKU == "" {
+		return cloud.Missing("spec.azure.image")
 	}
-	return request.CheckSpec(want)
+	return nil
 }
 
 // Principal is cloud, tenant, client and proof.

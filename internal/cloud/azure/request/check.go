@@ -9,17 +9,9 @@ import (
 // MaxUserData is what Azure takes as custom data, before it is encoded.
 const MaxUserData = 65535
 
-// Check refuses what Azure would refuse or what VM cannot write, before any call.
+// Check refuses what Azure would refuse or what VM cannot write, before any call. The API has no rules for it: a template may
+// leave out what a machine needs, and the tags of an AzureCluster are not the machine's.
 func Check(w Want) error {
-	if err := CheckSpec(w); err != nil {
-		return err
-	}
-	return CheckUserData(w.UserData)
-}
-
-// CheckSpec is Check without the user data, which nobody has yet while all of it can still be mended. The API has no rules for it: a
-// template may leave out what a machine needs, and the tags of an AzureCluster are not the machine's.
-func CheckSpec(w Want) error {
 	spec := w.Machine.Spec.Azure
 	switch of := sources(spec.Image); {
 	case of == 0:
@@ -34,7 +26,7 @@ func CheckSpec(w Want) error {
 		return refuse("spec.azure.networkInterfaces: %s has a public IP, which no adapter can have if another has a privateAddress or "+
 			"the cloud wants adapters made before their VM: remove the one or the other", name)
 	}
-	return nil
+	return CheckUserData(w.UserData)
 }
 
 // sources counts the images that a spec names.
