@@ -39,6 +39,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
 
 // Provider is Azure.
@@ -89,16 +90,16 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	return cloud.Identity{Name: name, ProviderID: arm.ProviderID(where.Group.VM(name))}, nil
 }
 
-// Check wants an image.
+// Check wants an image, and what Azure would take: the spec together with the tags of the machine's place, if that is known.
 func (Provider) Check(m *infrav1.WindowsMachine) error {
 	if m.Spec.Azure == nil {
 		return nil
 	}
-	image := m.Spec.Azure.Image
-	if image.ID == "" && image.ComputeGallery.Name == "" && image.CommunityGallery.Name == "" && image.Marketplace.SKU == "" {
-		return cloud.Missing("spec.azure.image")
+	want := request.Want{Machine: cloud.Machine{Spec: m.Spec}}
+	if at := m.Status.Azure; at != nil {
+		want.Placement.Tags = tagsOf[string](at.Tags)
 	}
-	return nil
+	return request.Check(want)
 }
 
 // Principal is cloud, tenant, client and proof.

@@ -161,7 +161,8 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 			`WindowsBootstrapConfig default/a: unknown field "spec.windows.timezone"; did you mean "spec.windows.timeZone"?`,
 		},
 		"two of one name": {
-			goodConfig, "timeZone: UTC", "users: [{name: a, sshAuthorizedKeys: [ssh-ed25519 AAAA]}, {name: a, sshAuthorizedKeys: [ssh-ed25519 BBBB]}]",
+			goodConfig, "timeZone: UTC",
+			"users: [{name: a, sshAuthorizedKeys: [ssh-ed25519 AAAA]}, {name: a, sshAuthorizedKeys: [ssh-ed25519 BBBB]}]",
 			"WindowsBootstrapConfig default/a: spec.windows.users[1]: is there twice, remove one",
 		},
 		"one of a few words": {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,7 +131,7 @@ func (h kindWebhooks[Hub, Old]) read(version string, data []byte) (*Hub, error) 
 // createContext is the context of a webhook that is asked whether an object may be created.
 func createContext() context.Context {
 	request := webhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Create}}
-	return webhook.NewContextWithRequest(context.Background(), request)
+	return webhook.NewContextWithRequest(logr.NewContext(context.Background(), logr.Discard()), request)
 }
 
 // contentOf is an object as it is before it has a status.

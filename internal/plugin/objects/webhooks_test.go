@@ -66,7 +66,8 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 			"{}", "MachineDeployment default/a: spec.template.spec.bootstrap: is missing; set it",
 		},
 		"nothing to roll with": {
-			goodDeployment, "  replicas: 3", "  rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 0}}}",
+			goodDeployment, "  replicas: 3",
+			"  rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 0}}}",
 			"MachineDeployment default/a: spec.rollout.strategy.rollingUpdate: has maxSurge and maxUnavailable; " +
 				"maxUnavailable and maxSurge cannot both be 0",
 		},

@@ -3,6 +3,7 @@
 package preview
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -61,7 +62,7 @@ func gather(o *objects.Set, name string) (*Machine, error) {
 	if err := errors.Join(err, m.loadCluster(o), m.loadAuthority(o), m.loadSources(o)); err != nil {
 		return nil, err
 	}
-	if err := m.refuseOwner(o); err != nil {
+	if err := cmp.Or(m.refuseOwner(o), m.refuseVersion(o)); err != nil {
 		return nil, err
 	}
 	if err := m.findToken(o); err != nil {
@@ -227,7 +228,7 @@ func (m *Machine) fillUIDs() {
 		}
 		name := m.Owner.Namespace + "/" + m.Owner.Name
 		*one.uid = types.UID(uuid.NewSHA1(placeholders, []byte(one.kind+" "+name)).String())
-		m.note("%s %s has no UID yet; using the placeholder %s: %s will differ on a real machine",
+		m.note("%s %s has no UID yet, which the API server gives; using the placeholder %s: %s will differ on a real machine",
 			one.kind, name, *one.uid, one.follows)
 	}
 }

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,31 @@ func (m *Machine) refuseOwner(o *objects.Set) error {
 		return err
 	}
 	return refuseOther(o, bootstrapv1.GroupVersion.WithKind(config).GroupKind(), m.config)
+}
+
+// refuseVersion compares the machine's version with that of its control plane, as far as that is among the files.
+func (m *Machine) refuseVersion(o *objects.Set) error {
+	wanted := m.cluster.Spec.Topology.Version
+	for _, one := range o.All {
+		if !refersTo(m.cluster.Spec.ControlPlaneRef, m.cluster.Namespace, one) {
+			continue
+		}
+		said, err := objects.Field[string](one, "spec", "version")
+		if err != nil {
+			return err
+		}
+		if said != nil {
+			wanted = *said
+		}
+	}
+	wait, refused := refusals.Skew(m.Owner, wanted)
+	if refused != "" {
+		return errors.New(refused)
+	}
+	if wait != "" {
+		m.note("%s", wait)
+	}
+	return nil
 }
 
 // refuseOther refuses an object that calls a Machine its owner which uses another one.

@@ -16,6 +16,17 @@ spec:
   vsphere: {datacenter: dc, image: {template: windows-2022}}
 `
 
+// controlPlane is that of the Cluster of vsphereFile.
+const controlPlane = `---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: KubeadmControlPlane
+metadata: {name: masters}
+spec:
+  version: v1.36.3
+  machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: VSphereMachineTemplate, name: m}}}
+  kubeadmConfigSpec: {verbosity: 2}
+`
+
 // TestRefusedAsByControllers has what an API server takes and a controller of ours refuses, in the controller's own words.
 func TestRefusedAsByControllers(t *testing.T) {
 	const vm, config = "WindowsMachine default/windows-1: ", "WindowsBootstrapConfig default/windows-1: "
@@ -50,6 +61,11 @@ func TestRefusedAsByControllers(t *testing.T) {
 			vm + "ownerReferences has Machine other, but that Machine uses WindowsMachine other and WindowsBootstrapConfig other; " +
 				"delete this WindowsMachine, or create a Machine that uses it",
 		},
+		"a version that is too old": {
+			strings.Replace(git, "      version: v1.36.3\n", "      version: v1.32.9\n", 1) + controlPlane,
+			"Machine spec.version: v1.32.9 is more than 3 minor versions older than the control plane's v1.36.3; " +
+				"use a version from v1.33 to v1.36",
+		},
 		"IPv6 alone": {
 			strings.Replace(git, "  controlPlaneEndpoint", "  clusterNetwork: {pods: {cidrBlocks: ['fd00:1::/56']}}\n  controlPlaneEndpoint", 1),
 			"Cluster spec.clusterNetwork.pods.cidrBlocks: fd00:1::/56 is IPv6 only, which pods on Windows do not support; " +
@@ -69,6 +85,15 @@ func TestRefusedAsByControllers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) { refusedWith(t, c.text, c.want) })
+	}
+}
+
+// TestNewerThanTheControlPlane: such a machine waits, and a control plane that is being upgraded is no reason to refuse it.
+func TestNewerThanTheControlPlane(t *testing.T) {
+	text := strings.Replace(textOf(t, vsphereFile), "      version: v1.36.3\n", "      version: v1.37.0\n", 1) + controlPlane
+	_, notes := gathered(t, text, "windows-1")
+	if len(notes) == 0 || !strings.HasPrefix(notes[0], "the Machine wants v1.37.0, but a Node of its control plane has v1.36.3") {
+		t.Errorf("the notes are %q", notes)
 	}
 }
 

@@ -142,6 +142,15 @@ func TestRefusedPlacements(t *testing.T) {
 				"default/blue has a value of another type than v1beta1 in spec.networkSpec.subnets: use a version of its provider " +
 				"whose AzureClusters have the fields of v1beta1",
 		},
+		"tags that Azure refuses": {
+			locationLine, locationLine + "  additionalTags: {'a<b': c}\n", vm + "spec.additionalTags of AzureCluster default/blue: " +
+				`the tag "a<b" has one of the characters < > % & \ ? / in its name, which Azure refuses: use another name`,
+		},
+		"a public IP beside a fixed address": {
+			sizeLine, sizeLine + "        networkInterfaces: [{name: a, publicIP: Enabled}, {name: b, privateAddress: 10.1.0.9}]\n",
+			vm + "spec.azure.networkInterfaces: a has a public IP, which no adapter can have if another has a privateAddress or the " +
+				"cloud wants adapters made before their VM: remove the one or the other",
+		},
 		"no image": {
 			"        image: {computeGallery: {gallery: images, name: ws2022}}\n", "", vm + "spec.azure.image is not set, but a VM needs " +
 				"it; set it in a new WindowsMachineTemplate, or in a patch of the ClusterClass, and use that in the " +

@@ -12,9 +12,10 @@ import (
 // The notes that every machine of a MachineDeployment in git has, whichever its cloud is.
 const (
 	madeNote  = "Machine windows-1 does not exist yet; showing the one that MachineDeployment default/windows would make"
-	tokenNote = "there is no bootstrap token; using the placeholder sample.placeholdertoken, with which no node can join"
-	caNote    = "Secret default/blue-ca is not in standard input; using a placeholder for the cluster's CA"
-	uidNote   = "has no UID yet; using the placeholder"
+	tokenNote = "there is no bootstrap token, which the controller makes for each machine; using the placeholder " +
+		"sample.placeholdertoken, with which no node can join"
+	caNote  = "Secret default/blue-ca is not in standard input; using a placeholder for the cluster's CA"
+	uidNote = "has no UID yet, which the API server gives; using the placeholder"
 	// adapterNote begins a warning of Render about adapters.
 	adapterNote = "WindowsMachine spec.vsphere.networkInterfaces: "
 )
