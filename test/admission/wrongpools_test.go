@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	readobjects "github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wrongpools"
 )
@@ -25,13 +26,14 @@ func TestAnswersToWrongPools(t *testing.T) {
 	answers := 0
 	for _, c := range wrongpools.Cases {
 		text := expect.Got(c.Text())(t)
-		server, plugin := answerOf(t, text), admitted(t, text)
+		server := answerOf(t, text)
+		admission, plugin := said(t, text)
 		if server != "" {
 			answers++
 		}
 		t.Logf("pool %d\n   API server: %s\n   plugin:     %s", c.Pool, orNothing(server), orNothing(plugin))
-		if server == "" && strings.HasPrefix(plugin, "Windows") {
-			t.Errorf("pool %d: the API server takes what the plugin refuses: %s", c.Pool, plugin)
+		if server == "" && strings.HasPrefix(admission, "Windows") {
+			t.Errorf("pool %d: the API server takes what the plugin refuses in its name: %s", c.Pool, admission)
 		}
 		if server != "" && plugin == "" {
 			t.Errorf("pool %d: the API server refuses what the plugin takes: %s", c.Pool, server)
@@ -74,17 +76,20 @@ func answerOf(t *testing.T, text string) string {
 	return ""
 }
 
-// admitted is what the plugin says before it renders.
-func admitted(t *testing.T, text string) string {
+// said is what the plugin says for the API server, and what it says at all.
+func said(t *testing.T, text string) (admission, all string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "pool.yaml")
 	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	found, err := readobjects.Read([]string{file}, metav1.NamespaceDefault, nil)
-	if err == nil {
-		err = found.Admit()
-	}
 	if err != nil {
-		return err.Error()
+		return "", err.Error()
 	}
-	return ""
+	if err := found.Admit(); err != nil {
+		admission = err.Error()
+	}
+	if _, err := preview.Gather(found, "prod-windows-x7k2p-q9d4t"); err != nil {
+		all = err.Error()
+	}
+	return admission, all
 }
