@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -28,75 +29,128 @@ func TestAgree(t *testing.T) {
 		t.Skip("needs real servers")
 	}
 	startOthers(t)
-	files := corpus()
-	said := newServer(t).judgeAll(t, files)
-	through := make([]bool, len(files))
-	c := newCluster(t)
-	t.Run("controllers", func(t *testing.T) {
-		for i, f := range files {
-			if said[i].refused() || !*all && f.hash()>>16%oneOf != 0 {
+	r := &run{server: newServer(t), cluster: newCluster(t), files: corpus()}
+	r.said, r.through = make([]verdict, len(r.files)), make([]bool, len(r.files))
+	r.judge(t, "")
+	older := map[string]bool{}
+	for _, f := range r.files {
+		older[f.older] = true
+	}
+	delete(older, "")
+	for _, definition := range slices.Sorted(maps.Keys(older)) {
+		expect.OK(t, shared.Management.WithOldVersions(t.Context(), definition, func() { r.judge(t, definition) }))
+	}
+	r.compare(t)
+}
+
+// run is what a cluster says of files.
+type run struct {
+	server  *server
+	cluster *cluster
+	files   []file
+	said    []verdict
+	// through says which files the controllers were asked about.
+	through []bool
+}
+
+// judge has the cluster judge the files of an older definition, or those of none.
+func (r *run) judge(t *testing.T, older string) {
+	t.Helper()
+	r.server.judgeAll(t, r.files, r.said, func(f file) bool { return f.older == older })
+	t.Run("controllers "+older, func(t *testing.T) {
+		for i, f := range r.files {
+			if f.older != older || r.said[i].refused() || !*all && f.hash()>>16%oneOf != 0 {
 				continue
 			}
-			through[i] = true
+			r.through[i] = true
 			t.Run(f.String(), func(t *testing.T) {
 				t.Parallel()
-				said[i] = c.judge(t, f)
+				r.said[i] = r.cluster.judge(t, f)
 			})
 		}
 	})
-	compare(t, files, said, through)
 }
 
-// compare prints and fails for each difference.
-func compare(t *testing.T, files []file, said []verdict, through []bool) {
+// difference is how the two sides differ about a file; empty if they agree.
+type difference string
+
+const (
+	takes     difference = "the plugin takes what is refused later"
+	refuses   difference = "the plugin refuses what is taken"
+	elsewhere difference = "refused at different fields"
+)
+
+func differ(plugin, cluster verdict) difference {
+	switch {
+	case !plugin.refused() && cluster.refused():
+		return takes
+	case plugin.refused() && !cluster.refused():
+		return refuses
+	case !slices.Equal(plugin.fields, cluster.fields):
+		return elsewhere
+	}
+	return ""
+}
+
+// compare prints what was compared, and fails for each difference.
+func (r *run) compare(t *testing.T) {
 	t.Helper()
-	var takes, refuses, elsewhere, asked int
-	counts, reasons := map[class]int{}, map[string]bool{}
-	for i, f := range files {
-		counts[f.class]++
-		if through[i] {
+	differences, reasons, asked := map[difference]int{}, map[string]bool{}, 0
+	for i, f := range r.files {
+		if r.through[i] {
 			asked++
 		}
-		if !through[i] && !said[i].refused() {
+		cluster := r.said[i]
+		if !r.through[i] && !cluster.refused() {
 			continue // nobody has asked the controllers
 		}
 		plugin := byPlugin(f)
+		found := differ(plugin, cluster)
 		if f.class == beyond {
 			reasons[f.reason+": "+f.wants+" ("+f.name+")"] = true
-			if plugin.refused() || !said[i].refused() {
-				t.Errorf("%s: want it refused by the cluster alone; the plugin: %s; the cluster: %s", f, plugin, said[i])
+			if found != takes {
+				t.Errorf("%s: want it refused by the cluster alone\nplugin:  %s\ncluster: %s", f, plugin, cluster)
 			}
 			continue
 		}
-		if said[i].by != f.class {
-			t.Errorf("%s: want it %s; the cluster: %s", f, f.class, said[i])
+		if cluster.by != f.class {
+			t.Errorf("%s: want it %s; the cluster: %s", f, f.class, cluster)
 		}
-		switch {
-		case !plugin.refused() && said[i].refused():
-			takes++
-			t.Errorf("%s: the plugin takes what is refused later; the cluster: %s", f, said[i])
-		case plugin.refused() && !said[i].refused():
-			refuses++
-			t.Errorf("%s: the plugin refuses what is taken: %s", f, plugin)
-		case plugin.refused() && !slices.Equal(plugin.fields, said[i].fields):
-			elsewhere++
-			t.Errorf("%s: refused at different fields\nplugin:  %s\ncluster: %s", f, plugin, said[i])
+		if found != "" {
+			differences[found]++
+			t.Errorf("%s: %s\nplugin:  %s\ncluster: %s", f, found, plugin, cluster)
 		}
 	}
-	t.Logf("%d files, all through the plugin and the API server, %d through the controllers", len(files), asked)
-	for _, of := range slices.Sorted(maps.Keys(counts)) {
-		t.Logf("%s: %d", of, counts[of])
+	t.Logf("%d files, all through the plugin and the API server, %d through the controllers", len(r.files), asked)
+	for _, kind := range []difference{takes, refuses, elsewhere} {
+		t.Logf("%s: %d", kind, differences[kind])
+	}
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		t.Logf("the plugin cannot know %s", reason)
+	}
+	if len(reasons) > mostBeyond {
+		t.Errorf("want at most %d reasons that no file shows, there are %d", mostBeyond, len(reasons))
+	}
+}
+
+// TestCorpus: there are enough files of each class, and no two of one name.
+func TestCorpus(t *testing.T) {
+	counts, names := map[class]int{}, map[string]bool{}
+	files := corpus()
+	for _, f := range files {
+		counts[f.class]++
+		if names[f.String()] {
+			t.Errorf("two files are named %s", f)
+		}
+		names[f.String()] = true
+	}
+	for _, of := range slices.Sorted(maps.Keys(fewest)) {
+		t.Logf("%s: %d files", of, counts[of])
 		if counts[of] < fewest[of] {
 			t.Errorf("%s: want %d files, there are %d", of, fewest[of], counts[of])
 		}
 	}
-	t.Logf("plugin takes what is refused later: %d", takes)
-	t.Logf("plugin refuses what is taken: %d", refuses)
-	t.Logf("refused at different fields: %d", elsewhere)
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		t.Logf("not in any file: %s", reason)
-	}
-	if len(files) < fewestFiles || len(reasons) > mostBeyond {
-		t.Errorf("want %d files and at most %d reasons beyond them, there are %d and %d", fewestFiles, mostBeyond, len(files), len(reasons))
+	if len(files) < fewestFiles {
+		t.Errorf("want %d files, there are %d", fewestFiles, len(files))
 	}
 }

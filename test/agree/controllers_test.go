@@ -78,7 +78,7 @@ func (c *cluster) judge(t *testing.T, f file) verdict {
 		switch made.GetKind() {
 		case "AzureCluster": // it is there
 		case "Cluster":
-			changeCluster(t, n, f, made)
+			changeCluster(t, n, made)
 		default:
 			expect.OK(t, n.Client.Create(t.Context(), normal(t, made)))
 		}
@@ -106,7 +106,7 @@ func infrastructureOf(f file) *unstructured.Unstructured {
 }
 
 // changeCluster gives the Cluster, which has its control plane already, the networks of the file.
-func changeCluster(t *testing.T, n *world.Namespace, f file, made *unstructured.Unstructured) {
+func changeCluster(t *testing.T, n *world.Namespace, made *unstructured.Unstructured) {
 	t.Helper()
 	network, _, err := unstructured.NestedMap(made.Object, "spec", "clusterNetwork")
 	expect.OK(t, err)
@@ -116,7 +116,6 @@ func changeCluster(t *testing.T, n *world.Namespace, f file, made *unstructured.
 	world.Change(t, n.Client, there, func(there *unstructured.Unstructured) {
 		expect.OK(t, unstructured.SetNestedMap(there.Object, network, "spec", "clusterNetwork"))
 	})
-	_ = f
 }
 
 // await waits until the controllers refuse the machine of a namespace, or have asked its cloud for a VM.
@@ -158,7 +157,7 @@ func decided(m *infrav1.WindowsMachine, config *bootstrapv1.WindowsBootstrapConf
 	return verdict{says: fmt.Sprintf("config %s: %s, machine %s: %s", data.Reason, data.Message, ready.Reason, ready.Message)}, false
 }
 
-// start has what the files refer to: the kinds of Cluster API Provider Azure, and the IPAM provider of Cluster API's project.
+// startOthers has what the files refer to: the kinds of Cluster API Provider Azure, and the IPAM provider of Cluster API's project.
 func startOthers(t *testing.T) {
 	t.Helper()
 	expect.OK(t, servers.InstallCAPZ(t.Context(), shared.Management))

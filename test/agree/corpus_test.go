@@ -50,15 +50,12 @@ type file struct {
 	cloud, owner string
 	// reason is what the cluster tells of a file that is beyond, and wants what it is that no file shows.
 	reason, wants string
-	// older says that a kind of Cluster API is in v1beta1.
+	// older is the definition of the kind that is in v1beta1, if a cluster of this test serves that only when it is asked to.
 	older string
 }
 
 // String names the file in messages.
 func (f file) String() string { return fmt.Sprintf("%s, %s, %s", f.name, f.cloud, f.owner) }
-
-// label is a name for Kubernetes.
-func (f file) label() string { return fmt.Sprintf("file-%08x", f.hash()) }
 
 // hash is the same in each run: it chooses the owner, and the part of the files that a short run takes.
 func (f file) hash() uint32 {
@@ -87,7 +84,7 @@ func eachOwner(class class, cloud string, rows ...row) []file {
 
 // corpus is all files.
 func corpus() []file {
-	return slices.Concat(goodFiles(), schemaFiles(), webhookFiles(), configFiles(), specFiles(), beyondFiles())
+	return slices.Concat(goodFiles(), schemaFiles(), webhookFiles(), configFiles(), specFiles(), beyondFiles(), olderFiles())
 }
 
 // object is one of Kubernetes.
