@@ -1,6 +1,6 @@
 // Package agree takes the same files through the plugin and through a cluster, and compares what they say: the plugin from the
-// files alone, and on the other side the API server with our definitions and policies, Cluster API's own manager with its webhooks,
-// and both of our managers with the providers of both clouds.
+// files alone, and on the other side the API server with our definitions and policies, Cluster API's own manager with its
+// webhooks, and both of our managers with the providers of both clouds.
 package agree
 
 import (
@@ -95,7 +95,7 @@ func differ(plugin, cluster verdict) difference {
 // compare prints what was compared, and fails for each difference.
 func (r *run) compare(t *testing.T) {
 	t.Helper()
-	differences, reasons, asked := map[difference]int{}, map[string]bool{}, 0
+	differences, reasons, asked, pathless := map[difference]int{}, map[string]bool{}, 0, 0
 	for i, f := range r.files {
 		if r.through[i] {
 			asked++
@@ -103,6 +103,9 @@ func (r *run) compare(t *testing.T) {
 		cluster := r.said[i]
 		if !r.through[i] && !cluster.refused() {
 			continue // nobody has asked the controllers
+		}
+		if cluster.refused() && !slices.ContainsFunc(cluster.fields, path.MatchString) {
+			pathless++
 		}
 		plugin := byPlugin(f)
 		found := differ(plugin, cluster)
@@ -125,6 +128,7 @@ func (r *run) compare(t *testing.T) {
 	for _, kind := range []difference{takes, refuses, elsewhere} {
 		t.Logf("%s: %d", kind, differences[kind])
 	}
+	t.Logf("refusals without a path, compared by their sentence: %d", pathless)
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
 		t.Logf("the plugin cannot know %s", reason)
 	}

@@ -10,12 +10,11 @@ func beyondFiles() []file {
 		return all
 	}
 	return slices.Concat(
-		of("ClusterTopology", "a flag of Cluster API", onVSphere, deployment,
-			row{"a topology", `{cluster: {spec: {topology: {classRef: {name: windows}, version: v1.36.3}}}}`}),
 		of("VersionSkew", "the version of the cluster's control plane", onVSphere, machine,
 			row{"a version that is too old for the control plane", `{owner: {spec: {version: v1.31.0}}}`}),
 		of("PrivateIPAddressNotInSubnet", "the subnet in Azure", inAzure, machine,
-			row{"an address of another subnet", `{vm: {networkInterfaces: [{name: node, subnet: {id: $SUBNET}, privateAddress: 10.9.0.9}]}}`}),
+			row{"an address of another subnet", `{vm: {networkInterfaces: [{name: node, subnet: {id: $SUBNET},
+	    privateAddress: 10.9.0.9}]}}`}),
 		of("DiskSmallerThanImage", "the image in Azure", inAzure, deployment,
 			row{"a disk that is smaller than the image", `{vm: {osDisk: {sizeGiB: 30}}}`}),
 	)

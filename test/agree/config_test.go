@@ -48,7 +48,8 @@ var configKubeletRows = []row{
 
 var configNetworkRows = []row{
 	{"AzureCNI in a vCenter", `{config: {network: {mode: L2Bridge, cni: AzureCNI, exceptionCIDRs: [10.1.0.0/16]}}}`},
-	{"IPv6 only", `{cluster: {spec: {clusterNetwork: {pods: {cidrBlocks: ["fd00:1::/56"]}, services: {cidrBlocks: ["fd00:2::/112"]}}}}}`},
+	{"IPv6 only", `{cluster: {spec: {clusterNetwork: {pods: {cidrBlocks: ["fd00:1::/56"]},
+	    services: {cidrBlocks: ["fd00:2::/112"]}}}}}`},
 	{"IPv6 only in a mode", `{config: {network: {mode: L2Bridge, cni: Calico}},
 	  cluster: {spec: {clusterNetwork: {pods: {cidrBlocks: ["fd00:1::/56"]}, services: {cidrBlocks: ["fd00:2::/112"]}}}}}`},
 	{"both families in a tunnel", `{config: {network: {mode: Overlay, cni: Flannel}}, cluster: {spec: {clusterNetwork: {
@@ -67,19 +68,25 @@ var configNetworkRows = []row{
 
 var configSettingsRows = []row{
 	{"the file of a cloud in a vCenter", `{config: {node: {cloudConfigFile: Managed}}}`},
-	{"no certificate", `{config: {windows: {trustedCertificates: [{name: a, contentFrom: {configMap: {name: files, key: words}}}]}}}`},
-	{"a broken certificate", `{config: {windows: {trustedCertificates: [{name: a, contentFrom: {secret: {name: files, key: broken.crt}}}]}}}`},
-	{"a broken certificate of a registry", `{config: {containerd: {registries: [{host: a.b, caFrom: {secret: {name: files, key: broken.crt}}}]}}}`},
+	{"no certificate", `{config: {windows: {trustedCertificates: [{name: a, contentFrom: {configMap: {name: files,
+	    key: words}}}]}}}`},
+	{"a broken certificate", `{config: {windows: {trustedCertificates: [{name: a, contentFrom: {secret: {name: files,
+	    key: broken.crt}}}]}}}`},
+	{"a broken certificate of a registry", `{config: {containerd: {registries: [{host: a.b, caFrom: {secret: {name: files,
+	    key: broken.crt}}}]}}}`},
 	{"a key that is cut off", `{config: {windows: {users: [{name: a, sshAuthorizedKeys: [ssh-ed25519 AAAA]}]}}}`},
-	{"more than a guest can read", `{config: {custom: {files: [{path: 'C:\a', content: $NOISE}, {path: 'C:\b', content: $NOISE}]}}}`},
+	{"more than a guest can read", `{config: {custom: {files: [{path: 'C:\a', content: $NOISE}, {path: 'C:\b',
+	    content: $NOISE}]}}}`},
 	{"no kubeconfig", `{config: {discovery: {kubeconfigFrom: {secret: {name: files, key: words}}}}}`},
 }
 
 var configAzureRows = []row{
-	{"more pods than addresses", `{config: {network: {mode: L2Bridge, cni: AzureCNI, exceptionCIDRs: [10.1.0.0/16]}, kubelet: {maxPods: 256}}}`},
+	{"more pods than addresses", `{config: {network: {mode: L2Bridge, cni: AzureCNI, exceptionCIDRs: [10.1.0.0/16]},
+	    kubelet: {maxPods: 256}}}`},
 	{"no network of the VMs", `{config: {network: {mode: L2Bridge, cni: AzureCNI}}}`},
 	{"Transparent in Azure", `{config: {network: {mode: Transparent, cni: Antrea}}}`},
-	{"IPv6 only", `{cluster: {spec: {clusterNetwork: {pods: {cidrBlocks: ["fd00:1::/56"]}, services: {cidrBlocks: ["fd00:2::/112"]}}}}}`},
+	{"IPv6 only", `{cluster: {spec: {clusterNetwork: {pods: {cidrBlocks: ["fd00:1::/56"]},
+	    services: {cidrBlocks: ["fd00:2::/112"]}}}}}`},
 	{"a flag of ours", `{config: {kubelet: {extraArgs: [{name: hostname-override, value: x}]}}}`},
 }
 
@@ -89,7 +96,10 @@ var configMachineRows = []row{
 	{"another Kubernetes", `{owner: {spec: {version: v2.36.0}}}`},
 }
 
+// configDeploymentRows skip a check, by which Cluster API itself would keep the machines of a MachineDeployment back.
 var configDeploymentRows = []row{
-	{"an old version", `{owner: {spec: {template: {spec: {version: v1.29.9}}}}}`},
-	{"another Kubernetes", `{owner: {spec: {template: {spec: {version: v2.36.0}}}}}`},
+	{"an old version", `{owner: {` + skipsCheck + `, spec: {template: {spec: {version: v1.29.9}}}}}`},
+	{"another Kubernetes", `{owner: {` + skipsCheck + `, spec: {template: {spec: {version: v2.36.0}}}}}`},
 }
+
+const skipsCheck = `metadata: {annotations: {machineset.cluster.x-k8s.io/skip-preflight-checks: All}}`

@@ -124,7 +124,8 @@ func (c *cluster) await(t *testing.T, n *world.Namespace) (v verdict) {
 	wait.Eventually(t, "the controllers' word", func(ctx context.Context) error {
 		var machines infrav1.WindowsMachineList
 		var configs bootstrapv1.WindowsBootstrapConfigList
-		err := errors.Join(n.Client.List(ctx, &machines, client.InNamespace(n.Name)), n.Client.List(ctx, &configs, client.InNamespace(n.Name)))
+		here := client.InNamespace(n.Name)
+		err := errors.Join(n.Client.List(ctx, &machines, here), n.Client.List(ctx, &configs, here))
 		switch {
 		case err != nil:
 			return err
@@ -157,7 +158,8 @@ func decided(m *infrav1.WindowsMachine, config *bootstrapv1.WindowsBootstrapConf
 	return verdict{says: fmt.Sprintf("config %s: %s, machine %s: %s", data.Reason, data.Message, ready.Reason, ready.Message)}, false
 }
 
-// startOthers has what the files refer to: the kinds of Cluster API Provider Azure, and the IPAM provider of Cluster API's project.
+// startOthers has what the files refer to: the kinds of Cluster API Provider Azure, and the IPAM provider of Cluster API's
+// project.
 func startOthers(t *testing.T) {
 	t.Helper()
 	expect.OK(t, servers.InstallCAPZ(t.Context(), shared.Management))

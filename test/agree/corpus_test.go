@@ -33,8 +33,8 @@ const fewestFiles = 300
 const mostBeyond = 10
 
 // row is a good pool with a name, and what is different in it: YAML by part of the pool, merged into that part. The parts are
-// config, vm, windows, owner, cluster, made for the metadata of what is made from the templates, and more for further objects. null
-// takes a field away.
+// config, vm, windows, owner, cluster, made for the metadata of what is made from the templates, and more for further objects.
+// null takes a field away.
 type row struct{ name, different string }
 
 // The clouds, and the kinds of owner.

@@ -10,17 +10,25 @@ func goodFiles() []file {
 		files(good, onVSphere, "", goodNetworkRows...), files(good, onVSphere, "", goodWindowsRows...),
 		files(good, onVSphere, "", goodVSphereRows...), files(good, inAzure, "", goodAzureRows...),
 		files(good, onVSphere, machine, goodMachineRows...), files(good, onVSphere, deployment, goodDeploymentRows...),
-		files(good, inAzure, machine, row{"the ID of a VM that is there already", `{windows: {providerID: ` + providerIDOfAzure + `}}`}),
+		files(good, inAzure, machine, row{"an address of its own", ofItsOwn("10.1.0.77")}),
+		files(good, inAzure, deployment, row{"an address of its own", ofItsOwn("10.1.0.79")}),
+		files(good, inAzure, machine, row{"the ID of a VM that is there already", idInAzure}),
 	)
 }
 
-const providerIDOfAzure = "azure:///subscriptions/$SUBSCRIPTION/resourceGroups/$GROUP/providers/Microsoft.Compute/virtualMachines/windows-1"
+func ofItsOwn(address string) string {
+	return `{vm: {networkInterfaces: [{name: node, subnet: {id: $SUBNET}, privateAddress: ` + address + `}]}}`
+}
+
+const idInAzure = `{windows: {providerID: "azure:///subscriptions/$SUBSCRIPTION/resourceGroups/$GROUP/providers/Microsoft.Compute/` +
+	`virtualMachines/windows-1"}}`
 
 // wholeRows have many fields at once, so that each owner's kind has all of them in a few files.
 var wholeRows = []row{
 	{"nothing but what must be", `{}`},
 	{"all of the settings", `{config: {bootstrapDeadlineSeconds: 7200,
-	  containerd: {pauseImage: registry.example.com/pause:3.10.2, prepullImages: [registry.example.com/app:1], hyperVIsolation: Enabled,
+	  containerd: {pauseImage: registry.example.com/pause:3.10.2, hyperVIsolation: Enabled,
+	    prepullImages: [registry.example.com/app:1],
 	    dropIns: [{name: text, content: "version = 3"}, {name: secret, contentFrom: {secret: {name: files, key: limits.toml}}},
 	      {name: map, contentFrom: {configMap: {name: files, key: limits.toml}}}],
 	    registries: [{host: docker.io, mirrors: [{url: "https://mirror.example.com"}], caFrom: {secret: {name: files, key: ca.crt}}},
@@ -35,7 +43,8 @@ var wholeRows = []row{
 	      {name: b, contentFrom: {secret: {name: files, key: script.ps1}}},
 	      {name: c, contentFrom: {configMap: {name: files, key: script.ps1}}}],
 	    everyBoot: [{name: boot, type: Cmd, content: echo, timeoutSeconds: 60}]},
-	  windows: {proxy: {http: "http://proxy:3128", https: "http://proxy:3128", noProxy: [.example.com], credentialsRef: {name: files}},
+	  windows: {proxy: {http: "http://proxy:3128", https: "http://proxy:3128", noProxy: [.example.com],
+	    credentialsRef: {name: files}},
 	    trustedCertificates: [{name: text, content: $CERTIFICATE}, {name: secret, contentFrom: {secret: {name: files, key: ca.crt}}},
 	      {name: map, contentFrom: {configMap: {name: files, key: ca.crt}}}],
 	    timeZone: UTC, ntpServers: [time.example.com], users: [{name: ops, role: User, sshAuthorizedKeys: [$KEY]}],
@@ -88,7 +97,6 @@ var wholeAzureRows = []row{
 	    applicationSecurityGroupIDs: [$SECURITY], loadBalancerPoolIDs: [$BACKEND]}],
 	    identities: {type: UserAssigned, userAssigned: [$IDENTITY]}}}`},
 	{"a subnet by name", `{` + inherits + `, vm: {networkInterfaces: [{name: node, subnet: {name: $NODES}}]}}`},
-	{"an address of its own", `{vm: {networkInterfaces: [{name: node, subnet: {id: $SUBNET}, privateAddress: 10.1.0.77}]}}`},
 	{"spot", `{vm: {priority: Spot, spot: {maxPrice: "0.25", evictionPolicy: Delete}}}`},
 	{"near another", `{vm: {proximityPlacementGroupID: $COMPUTE/proximityPlacementGroups/near}}`},
 	{"in a scale set", `{vm: {scaleSetID: $COMPUTE/virtualMachineScaleSets/nodes}}`},
@@ -104,7 +112,8 @@ var wholeAzureRows = []row{
 }
 
 // inherits makes the Cluster one of Cluster API Provider Azure, from which the machine has what its spec leaves out.
-const inherits = `cluster: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AzureCluster, name: linux-first}}},
+const inherits = `cluster: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AzureCluster,
+	    name: linux-first}}},
   more: [{apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: AzureCluster, metadata: {name: linux-first},
     spec: {subscriptionID: $SUBSCRIPTION, resourceGroup: $GROUP, location: $LOCATION,
       identityRef: {kind: AzureClusterIdentity, name: blue},
@@ -118,10 +127,12 @@ var goodMachineRows = []row{
 }
 
 var goodDeploymentRows = []row{
-	{"labels of a MachineDeployment", `{owner: {metadata: {labels: {team: blue}}, spec: {template: {metadata: {labels: {team: blue}}}}}}`},
+	{"labels of a MachineDeployment", `{owner: {metadata: {labels: {team: blue}},
+	    spec: {template: {metadata: {labels: {team: blue}}}}}}`},
 	{"a name of 63 characters", `{owner: {metadata: {name: the-name-of-this-machinedeployment-has-as-much-as-it-can-have-6}}}`},
 	{"labels and annotations of what is made", `{made: {labels: {team: blue}, annotations: {example.com/team: blue}}}`},
-	{"two at once", `{owner: {spec: {rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 2, maxUnavailable: 0}}}}}}`},
+	{"two at once", `{owner: {spec: {rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 2,
+	    maxUnavailable: 0}}}}}}`},
 	{"a percentage at once", `{owner: {spec: {rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 10%}}}}}}`},
 	{"names of machines", `{owner: {spec: {machineNaming: {template: "win-{{ .random }}"}}}}`},
 	{"time to drain", `{owner: {spec: {template: {spec: {deletion: {nodeDrainTimeoutSeconds: 600}}}}}}`},

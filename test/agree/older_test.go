@@ -33,7 +33,8 @@ func inOlder(class class, owner string, rows ...row) []file {
 		f.class, f.cloud, f.owner, f.older = class, onVSphere, owner, "machines.cluster.x-k8s.io"
 		if owner == deployment {
 			f.older = "machinedeployments.cluster.x-k8s.io"
-			f.different = `{owner: {apiVersion: cluster.x-k8s.io/v1beta1, spec: {selector: {matchLabels: {}}, template: {spec: {` + spec + `}}}}}`
+			f.different = `{owner: {apiVersion: cluster.x-k8s.io/v1beta1, ` + skipsCheck +
+				`, spec: {selector: {matchLabels: {}}, template: {spec: {` + spec + `}}}}}`
 		}
 		all = append(all, f)
 	}

@@ -8,7 +8,7 @@ func schemaFiles() []file {
 		files(bySchema, onVSphere, "", schemaConfigRows...), files(bySchema, onVSphere, "", schemaTypeRows...),
 		files(bySchema, onVSphere, "", schemaVSphereRows...), files(bySchema, inAzure, "", schemaAzureRows...),
 		files(bySchema, onVSphere, machine, schemaMachineRows...), files(bySchema, onVSphere, deployment, schemaDeploymentRows...),
-		files(bySchema, inAzure, deployment, row{"the ID of a VM in a template", `{windows: {providerID: ` + providerIDOfAzure + `}}`}),
+		files(bySchema, inAzure, deployment, row{"the ID of a VM in a template", idInAzure}),
 	)
 }
 
@@ -18,21 +18,25 @@ var schemaConfigRows = []row{
 	{"two contents", `{config: {custom: {files: [{path: 'C:\a', content: a, contentFrom: {secret: {name: files, key: words}}}]}}}`},
 	{"reserved path", `{config: {custom: {files: [{path: 'C:\k\kubelet.exe', content: a}]}}}`},
 	{"a path twice", `{config: {custom: {files: [{path: 'C:\a', content: a}, {path: 'c:\A', content: b}]}}}`},
-	{"a Secret for all", `{config: {custom: {files: [{path: 'C:\a', access: Inherited, contentFrom: {secret: {name: files, key: words}}}]}}}`},
+	{"a Secret for all", `{config: {custom: {files: [{path: 'C:\a', access: Inherited, contentFrom: {secret: {name: files,
+	    key: words}}}]}}}`},
 	{"no content", `{config: {custom: {preJoin: [{name: a}]}}}`},
 	{"half a reference", `{config: {custom: {postJoin: [{name: a, contentFrom: {secret: {name: files}}}]}}}`},
 	{"scripts that take too long", `{config: {custom: {preJoin: [{name: a, content: a, timeoutSeconds: 3600}]}}}`},
 	{"a late start after scripts", `{config: {kubelet: {start: AutomaticDelayed}, custom: {everyBoot: [{name: a, content: a}]}}}`},
-	{"a registry with its scheme", `{config: {containerd: {registries: [{host: "https://docker.io", credentialsRef: {name: files}}]}}}`},
+	{"a registry with its scheme", `{config: {containerd: {registries: [{host: "https://docker.io",
+	    credentialsRef: {name: files}}]}}}`},
 	{"a registry of nothing", `{config: {containerd: {registries: [{host: docker.io}]}}}`},
 	{"credentials for all", `{config: {containerd: {registries: [{host: _default, credentialsRef: {name: files}}]}}}`},
-	{"a mirror without its scheme", `{config: {containerd: {registries: [{host: docker.io, mirrors: [{url: mirror.example.com}]}]}}}`},
+	{"a mirror without its scheme", `{config: {containerd: {registries: [{host: docker.io,
+	    mirrors: [{url: mirror.example.com}]}]}}}`},
 	{"a short image", `{config: {containerd: {pauseImage: "pause:3.10"}}}`},
 	{"an image of Docker", `{config: {containerd: {prepullImages: [nginx]}}}`},
 	{"dashes", `{config: {kubelet: {extraArgs: [{name: --v, value: "4"}]}}}`},
 	{"half a pair", `{config: {kubelet: {extraArgs: [{name: image-credential-provider-bin-dir, value: 'C:\a'}]}}}`},
 	{"a gate in small letters", `{config: {kubelet: {featureGates: [{name: nodeLogQuery, state: Enabled}]}}}`},
-	{"a query without its gate", `{config: {kubelet: {systemLogQuery: Enabled, featureGates: [{name: NodeLogQuery, state: Disabled}]}}}`},
+	{"a query without its gate", `{config: {kubelet: {systemLogQuery: Enabled, featureGates: [{name: NodeLogQuery,
+	    state: Disabled}]}}}`},
 	{"a log of Linux", `{config: {kubelet: {log: {directory: /var/log}}}}`},
 	{"no mode", `{config: {network: {vni: 4096}}}`},
 	{"a CNI of another mode", `{config: {network: {mode: Overlay, cni: Antrea}}}`},
@@ -81,7 +85,8 @@ var schemaTypeRows = []row{
 	{"an unknown field deep inside", `{config: {custom: {files: [{path: 'C:\a', content: a, permissions: a}]}}}`},
 	{"an unknown field of CABPK", `{config: {preKubeadmCommands: [a]}}`},
 	{"an item twice", `{config: {custom: {preJoin: [{name: a, content: a}, {name: a, content: b}]}}}`},
-	{"a registry twice", `{config: {containerd: {registries: [{host: a.b, credentialsRef: {name: files}}, {host: a.b, credentialsRef: {name: files}}]}}}`},
+	{"a registry twice", `{config: {containerd: {registries: [{host: a.b, credentialsRef: {name: files}}, {host: a.b,
+	    credentialsRef: {name: files}}]}}}`},
 }
 
 var schemaVSphereRows = []row{

@@ -34,7 +34,8 @@ type server struct {
 func newServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{
-		api: client.WithFieldValidation(shared.Client, metav1.FieldValidationStrict), namespace: "agree-dry", said: map[string]verdict{},
+		api:       client.WithFieldValidation(shared.Client, metav1.FieldValidationStrict),
+		namespace: "agree-dry", said: map[string]verdict{},
 	}
 	expect.OK(t, s.api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}))
 	return s

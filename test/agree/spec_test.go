@@ -8,8 +8,8 @@ import (
 // specFiles are refused by the infrastructure controller: SpecInvalid and OwnerNotSupported.
 func specFiles() []file {
 	return slices.Concat(
-		eachOwner(bySpec, onVSphere, row{"no template", `{vm: {image: null}}`}, row{"an image without a template", `{vm: {image: {template: null,
-		  setup: CloudbaseInit}}}`}),
+		eachOwner(bySpec, onVSphere, row{"no template", `{vm: {image: null}}`},
+			row{"an image without a template", `{vm: {image: {template: null, setup: CloudbaseInit}}}`}),
 		eachOwner(bySpec, inAzure, specAzureRows...),
 		files(bySpec, onVSphere, machine, row{"a failure domain", `{owner: {spec: {failureDomain: az1}}}`}),
 		files(bySpec, onVSphere, deployment, row{"a failure domain", `{owner: {spec: {template: {spec: {failureDomain: az1}}}}}`}),

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
 // verdict is what one side makes of a file.
@@ -44,8 +46,8 @@ const nameField = "metadata.name"
 var (
 	// path is that of a field: spec.kubelet.extraArgs[0].name.
 	path = regexp.MustCompile(`\b(?:metadata|spec|data|stringData)(?:\.[A-Za-z][-A-Za-z0-9]*|\[[^\]]*\])*`)
-	// names are those of an object: of a namespace of a test, or of the machine.
-	names = regexp.MustCompile(`\b(?:` + name + `|[-a-z0-9]+/` + name + `)(?:-[a-z0-9]+)*\b`)
+	// names are those of a machine or its Cluster, with or without the namespace, which each side has its own of.
+	names = regexp.MustCompile(`\b(?:[-a-z0-9]+/)?(?:` + name + `|` + world.ClusterName + `)(?:-[a-z0-9]+)*\b`)
 )
 
 // hidden is the end of a path that may be a secret, pasted into a wrong place: the plugin names what it is in.

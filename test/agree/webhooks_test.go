@@ -5,7 +5,8 @@ import "slices"
 // webhookFiles are refused by Cluster API's own webhooks.
 func webhookFiles() []file {
 	return slices.Concat(
-		files(byWebhook, onVSphere, deployment, webhookDeploymentRows...), files(byWebhook, inAzure, deployment, webhookDeploymentRows[:4]...),
+		files(byWebhook, onVSphere, deployment, webhookDeploymentRows...),
+		files(byWebhook, inAzure, deployment, webhookDeploymentRows[:4]...),
 		files(byWebhook, onVSphere, machine, webhookMachineRows...), files(byWebhook, inAzure, machine, webhookMachineRows[:2]...),
 		files(byWebhook, onVSphere, "", webhookClusterRows...),
 	)
@@ -22,7 +23,8 @@ var webhookDeploymentRows = []row{
 	{"four numbers", `{owner: {spec: {template: {spec: {version: v1.36.3.4}}}}}`},
 	{"unavailable in words", `{owner: {spec: {rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: none}}}}}}`},
 	{"surge in words", `{owner: {spec: {rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: two}}}}}}`},
-	{"a percentage without its sign", `{owner: {spec: {rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: "50"}}}}}}`},
+	{"a percentage without its sign", `{owner: {spec: {rollout: {strategy: {type: RollingUpdate,
+	    rollingUpdate: {maxSurge: "50"}}}}}}`},
 	{"no step", `{owner: {spec: {rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 0}}}}}}`},
 	{"in flight in words", `{owner: {spec: {remediation: {maxInFlight: some}}}}`},
 	{"names that are all the same", `{owner: {spec: {machineNaming: {template: win-machine}}}}`},
@@ -33,7 +35,8 @@ var webhookDeploymentRows = []row{
 	{"a label that is too long", `{owner: {spec: {template: {metadata: {labels: {team: $LONG}}}}}}`},
 	{"an annotation whose key has a blank", `{owner: {spec: {template: {metadata: {annotations: {"the team": a}}}}}}`},
 	{"replicas as a text", `{owner: {spec: {replicas: "3"}}}`},
-	{"a check that there is not", `{owner: {metadata: {annotations: {machineset.cluster.x-k8s.io/skip-preflight-checks: Nonsense}}}}`},
+	{"a check that there is not", `{owner: {metadata: {annotations: {
+	    machineset.cluster.x-k8s.io/skip-preflight-checks: Nonsense}}}}`},
 }
 
 var webhookMachineRows = []row{
