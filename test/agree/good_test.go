@@ -5,7 +5,7 @@ import "slices"
 // goodFiles are taken.
 func goodFiles() []file {
 	return slices.Concat(
-		eachOwner(good, onVSphere, wholeRows[:]...), eachOwner(good, inAzure, wholeAzureRows[:]...),
+		eachOwner(good, onVSphere, wholeRows...), eachOwner(good, inAzure, wholeAzureRows...),
 		files(good, onVSphere, "", goodContentRows...), files(good, onVSphere, "", goodKubeletRows...),
 		files(good, onVSphere, "", goodNetworkRows...), files(good, onVSphere, "", goodWindowsRows...),
 		files(good, onVSphere, "", goodVSphereRows...), files(good, inAzure, "", goodAzureRows...),
@@ -20,8 +20,8 @@ func ofItsOwn(address string) string {
 	return `{vm: {networkInterfaces: [{name: node, subnet: {id: $SUBNET}, privateAddress: ` + address + `}]}}`
 }
 
-const idInAzure = `{windows: {providerID: "azure:///subscriptions/$SUBSCRIPTION/resourceGroups/$GROUP/providers/Microsoft.Compute/` +
-	`virtualMachines/windows-1"}}`
+const idInAzure = `{windows: {providerID: "azure:///subscriptions/$SUBSCRIPTION/resourceGroups/$GROUP/providers/` +
+	`Microsoft.Compute/virtualMachines/windows-1"}}`
 
 // wholeRows have many fields at once, so that each owner's kind has all of them in a few files.
 var wholeRows = []row{

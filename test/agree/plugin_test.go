@@ -38,6 +38,7 @@ func machineOf(f file) string {
 
 // TestPluginAlone: the plugin takes the good files and refuses the others, also where there are no servers to compare it with.
 func TestPluginAlone(t *testing.T) {
+	t.Parallel()
 	for _, f := range corpus() {
 		t.Run(f.String(), func(t *testing.T) {
 			t.Parallel()
