@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -130,7 +131,7 @@ func (c *cluster) await(t *testing.T, n *world.Namespace) (v verdict) {
 		case err != nil:
 			return err
 		case len(machines.Items) == 0 || len(configs.Items) == 0:
-			return errors.New("there is no WindowsMachine or no config yet")
+			return fmt.Errorf("there is no WindowsMachine or no config yet; %s", keptBack(ctx, n))
 		}
 		var known bool
 		v, known = decided(&machines.Items[0], &configs.Items[0])
@@ -140,6 +141,21 @@ func (c *cluster) await(t *testing.T, n *world.Namespace) (v verdict) {
 		return nil
 	})
 	return v
+}
+
+// keptBack says why Cluster API makes no machine.
+func keptBack(ctx context.Context, n *world.Namespace) string {
+	var sets clusterv1.MachineSetList
+	if err := n.Client.List(ctx, &sets, client.InNamespace(n.Name)); err != nil {
+		return err.Error()
+	}
+	said := fmt.Sprintf("%d MachineSets", len(sets.Items))
+	for _, set := range sets.Items {
+		for _, c := range set.Status.Conditions {
+			said += fmt.Sprintf("; %s %s: %s", c.Type, c.Status, c.Message)
+		}
+	}
+	return said
 }
 
 // decided reads the conditions of a machine and its config.
