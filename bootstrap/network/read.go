@@ -272,29 +272,6 @@ func readServiceDomain(domain string) (string, error) {
 	return domain, nil
 }
 
-const onlySix = "%s is IPv6 only, which pods on Windows do not support; add an IPv4 CIDR"
-
-// refuseOnlySix is checkFamilies for a spec without a network, whose pods somebody else looks after: nothing else is said of the
-// Cluster's ranges then.
-func refuseOnlySix(cluster clusterv1.ClusterNetwork) error {
-	for _, given := range []struct {
-		field string
-		texts []string
-	}{{fieldPods, cluster.Pods.CIDRBlocks}, {fieldServices, cluster.Services.CIDRBlocks}} {
-		var all ranges
-		for _, text := range given.texts {
-			if prefix, err := netip.ParsePrefix(text); err == nil {
-				all = append(all, prefix)
-			}
-		}
-		if all.onlySix() {
-			return step.Invalid(given.field, onlySix+
-				", or set spec.network.mode of the WindowsBootstrapConfig to None if its node runs no pods with an address of their own", all)
-		}
-	}
-	return nil
-}
-
 // checkFamilies: pods on Windows need IPv4, and a VXLAN on Windows carries nothing else.
 func (net *Network) checkFamilies() error {
 	if net.mode == bootstrapv1.NetworkNone {

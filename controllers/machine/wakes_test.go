@@ -104,7 +104,7 @@ func TestNewWords(t *testing.T) {
 		{"only a person can help now", config(metav1.ConditionFalse, bootstrapv1.ConfigInvalidReason, false), invalid, true},
 		{"nothing is new", invalid, invalid, false},
 		{"it waits for the machine itself", nothing, waits, false},
-		{"it is made, which the Machine says", nothing, config(metav1.ConditionTrue, bootstrapv1.DataSecretAvailableReason, false), false},
+		{"it is made", nothing, config(metav1.ConditionTrue, bootstrapv1.DataSecretAvailableReason, false), false},
 	} {
 		type update = event.TypedUpdateEvent[*bootstrapv1.WindowsBootstrapConfig]
 		expect.Same(t, "look, because "+c.reason, c.wakes, newWords().Update(update{ObjectOld: c.before, ObjectNew: c.now}))

@@ -194,19 +194,17 @@ var places = map[string]string{
 // TestNothingOfAFileIsObeyed has texts that a terminal obeys, wherever a file may have one that is told.
 func TestNothingOfAFileIsObeyed(t *testing.T) {
 	program := build(t)
+	text := fmt.Sprintf("%q", strings.Join(obeyed, "a"))
+	text = strings.NewReplacer(`\a`, `\u0007`, `\x1b`, `\u001b`).Replace(text)
 	for place, form := range places {
-		for _, text := range obeyed {
-			quoted := fmt.Sprintf("%q", text)
-			quoted = strings.NewReplacer(`\a`, `\u0007`, `\x1b`, `\u001b`).Replace(quoted)
-			path := filepath.Join(t.TempDir(), "x.yaml")
-			expect.OK(t, os.WriteFile(path, []byte(strings.ReplaceAll(form, "@", quoted)), 0o600))
-			told, _ := plan(t, program, "-f", path)
-			for _, character := range told {
-				if character != '\n' && !unicode.IsPrint(character) {
-					t.Errorf("%s with %q: a terminal gets %q: %q", place, text, character, told)
-				}
+		path := filepath.Join(t.TempDir(), "x.yaml")
+		expect.OK(t, os.WriteFile(path, []byte(strings.ReplaceAll(form, "@", text)), 0o600))
+		told, _ := plan(t, program, "-f", path)
+		for _, character := range told {
+			if character != '\n' && !unicode.IsPrint(character) {
+				t.Errorf("%s: a terminal gets %q: %q", place, character, told)
 			}
 		}
 	}
-	t.Logf("%d places x %d texts", len(places), len(obeyed))
+	t.Logf("%d places, each with %d texts", len(places), len(obeyed))
 }

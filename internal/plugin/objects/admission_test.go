@@ -106,17 +106,25 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 			`MachineDeployment default/a: unknown field "spec.template.spec.verzion"; did you mean "spec.template.spec.version"?`,
 		},
 		"beside the spec": {
-			goodDeployment, "spec:\n  cluster", "spek: {}\nspec:\n  cluster", `MachineDeployment default/a: unknown field "spek"; did you mean "spec"?`,
+			goodDeployment, "spec:\n  cluster", "spek: {}\nspec:\n  cluster",
+			`MachineDeployment default/a: unknown field "spek"; did you mean "spec"?`,
 		},
 		"replicas in quotes": {
 			goodDeployment, "replicas: 3", `replicas: "3"`,
 			`MachineDeployment default/a: spec.replicas: must be a whole number, not the text "3"; write 3`,
 		},
-		"a version that is a number": {goodMachine, "v1.36.3", "1.36", "Machine default/a: spec.version: must be a text, not the number 1.36; write it in quotes"},
-		"Machine": {
-			goodMachine, "  version", "  verzion: a\n  version", `Machine default/a: unknown field "spec.verzion"; did you mean "spec.version"?`,
+		"a version that is a number": {
+			goodMachine, "v1.36.3", "1.36",
+			"Machine default/a: spec.version: must be a text, not the number 1.36; write it in quotes",
 		},
-		"Cluster": {goodCluster, "pods:", "podz:", `Cluster default/a: unknown field "spec.clusterNetwork.podz"; did you mean "spec.clusterNetwork.pods"?`},
+		"Machine": {
+			goodMachine, "  version", "  verzion: a\n  version",
+			`Machine default/a: unknown field "spec.verzion"; did you mean "spec.version"?`,
+		},
+		"Cluster": {
+			goodCluster, "pods:", "podz:",
+			`Cluster default/a: unknown field "spec.clusterNetwork.podz"; did you mean "spec.clusterNetwork.pods"?`,
+		},
 		"Cluster without a kind": {
 			goodCluster, "kind: VSphereCluster, ", "", "Cluster default/a: spec.infrastructureRef.kind: is missing; set it",
 		},
@@ -137,7 +145,10 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 			"Machin default/a: there is no such kind in cluster.x-k8s.io, which has Cluster, ClusterClass, Machine, MachineDeployment, " +
 				"MachineDrainRule, MachineHealthCheck, MachinePool, MachineSet",
 		},
-		"metadata": {goodMachine, "{name: a}", "{name: a, lables: {}}", `Machine default/a: unknown field "metadata.lables"; did you mean "metadata.labels"?`},
+		"metadata": {
+			goodMachine, "{name: a}", "{name: a, lables: {}}",
+			`Machine default/a: unknown field "metadata.lables"; did you mean "metadata.labels"?`,
+		},
 		"a label that is a number": {
 			goodMachine, "{name: a}", "{name: a, labels: {a: 1}}", "Machine default/a: metadata.labels: must be a text, not a number",
 		},

@@ -22,7 +22,10 @@ func TestPipesThatEnd(t *testing.T) {
 		from io.Reader
 		want string
 	}{
-		"nothing": {strings.NewReader(""), "standard input: there is no object; write the Cluster, the MachineDeployment and its two templates"},
+		"nothing": {
+			strings.NewReader(""),
+			"standard input: there is no object; write the Cluster, the MachineDeployment and its two templates",
+		},
 		"in JSON": {
 			strings.NewReader(secretNamed("a")[:30]), "standard input: document 1, line 1: not valid JSON: unexpected end of JSON input",
 		},
