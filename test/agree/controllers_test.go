@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -119,10 +120,15 @@ func changeCluster(t *testing.T, n *world.Namespace, made *unstructured.Unstruct
 	})
 }
 
+// patience is longer than that of other tests: Cluster API may look again after a minute at what it has kept back.
+const patience = 5 * time.Minute
+
 // await waits until the controllers refuse the machine of a namespace, or have asked its cloud for a VM.
 func (c *cluster) await(t *testing.T, n *world.Namespace) (v verdict) {
 	t.Helper()
-	wait.Eventually(t, "the controllers' word", func(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := wait.Poll(ctx, func(ctx context.Context) error {
 		var machines infrav1.WindowsMachineList
 		var configs bootstrapv1.WindowsBootstrapConfigList
 		here := client.InNamespace(n.Name)
@@ -139,7 +145,9 @@ func (c *cluster) await(t *testing.T, n *world.Namespace) (v verdict) {
 			return fmt.Errorf("not decided: %s", v.says)
 		}
 		return nil
-	})
+	}); err != nil {
+		t.Fatalf("waiting for the controllers' word: %v", err)
+	}
 	return v
 }
 

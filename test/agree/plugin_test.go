@@ -3,6 +3,7 @@ package agree
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
@@ -12,8 +13,16 @@ import (
 // ofObject begins a sentence of the plugin: kind, namespace and name.
 var ofObject = regexp.MustCompile(`^[A-Z][A-Za-z]+ [-a-z0-9.]+/[-A-Za-z0-9.]*: `)
 
+// told is what the plugin said of each file, by its name: asking takes time.
+var told sync.Map
+
 // byPlugin is what plan says of a file. It does not say who would refuse it.
 func byPlugin(f file) verdict {
+	ask, _ := told.LoadOrStore(f.String(), sync.OnceValue(func() verdict { return askPlugin(f) }))
+	return ask.(func() verdict)() //nolint:forcetypeassert // because nothing else is stored
+}
+
+func askPlugin(f file) verdict {
 	read, err := objects.Read([]string{"-"}, "default", strings.NewReader(f.text()))
 	if err == nil {
 		_, err = preview.Gather(read, machineOf(f))
