@@ -13,7 +13,7 @@ import (
 type verdict struct {
 	// by is who refuses it: good for nobody.
 	by class
-	// fields are the paths that the refusal names, sorted. A refusal without a path is named by its sentence.
+	// fields are the paths that the refusal names, sorted. In the place of one that a sentence does not name is the sentence.
 	fields []string
 	says   string
 }
