@@ -73,6 +73,10 @@ PROVED := ./test/crash ./internal/cloud/vsphere ./internal/cloud/azure
 test-proved: servers ## Run all rows of the matrices that hold our promises against crashes, wrong clocks and lost rights; takes 20 minutes
 	$(GO_TEST) $(PROVED) -count=1 -run 'Proved|Crash|Contract|Chosen|Gone|Moved|NotFound' -v -timeout 60m -args -proved
 
+.PHONY: test-agree
+test-agree: servers ## Take every file of test/agree through the plugin and through a cluster, and compare what they say; takes 5 minutes
+	$(GO_TEST) ./test/agree -count=1 -v -timeout 30m -args -all
+
 .PHONY: test-cloudbase-init
 test-cloudbase-init: ## Run the real cloudbase-init on our user data (needs python3 with venv, and PyPI once)
 	go test -count=1 -tags cloudbaseinit ./test/cloudbaseinit
@@ -147,7 +151,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-twins test-machines test-proved test-programs test-pods test-rights
+NIGHTLY := test-mutants test-twins test-machines test-proved test-programs test-pods test-rights test-agree
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed

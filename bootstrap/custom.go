@@ -187,7 +187,9 @@ func (c custom) steps() step.Part {
 		script.addTo(&p, step.PhasePostJoin, step.ReasonPostJoinScriptFailed)
 	}
 	for _, script := range c.everyBoot {
-		p.Add(step.PhasePostJoin, script.write())
+		write := script.write()
+		write.Name = "keep-" + script.name // a script of postJoin may have the same name
+		p.Add(step.PhasePostJoin, write)
 		run := script.run(step.ReasonEveryBootScriptFailed)
 		run.Optional, run.RebootExitCodes = true, nil
 		p.EveryBoot = append(p.EveryBoot, run)

@@ -47,3 +47,16 @@ func TestScriptsAreReadAsUTF8(t *testing.T) {
 		})
 	}
 }
+
+// Each list has its own names: a script of one may have the name of a script of another.
+func TestScriptsOfOneName(t *testing.T) {
+	one := `[{name: a, content: a}]`
+	in := plainInput(t, spec(`custom: {preJoin: `+one+`, postJoin: `+one+`, everyBoot: `+one+`}`))
+	written := map[string]bool{}
+	for phase, file := range every[*plan.File](render(t, in).Plan()) {
+		if name := file.Base().Name; strings.HasSuffix(name, "-a") {
+			written[phase+"/"+name] = true
+		}
+	}
+	expect.Same(t, "files", map[string]bool{"pre-join/write-a": true, "post-join/write-a": true, "post-join/keep-a": true}, written)
+}

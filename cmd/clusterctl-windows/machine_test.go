@@ -94,7 +94,8 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			"the controller refuses it too",
 			changed(t, machineFile, "  uid: 0b6f2f0e", "  labels: {cluster.x-k8s.io/control-plane: \"\"}\n  uid: 0b6f2f0e"), machineName,
 			"WindowsBootstrapConfig team-a/" + machineName + ": Machine " + machineName +
-				" is a control-plane machine; control planes run on Linux",
+				" is a control-plane machine; control planes run on Linux: " +
+				"remove cluster.x-k8s.io/control-plane from its metadata.labels",
 		},
 		"two clouds": {
 			"a rule of the API server", changed(t, machineFile, "    vsphere:\n",

@@ -26,7 +26,8 @@ func MachineOfConfig(machine *clusterv1.Machine) string {
 	_, isControlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]
 	switch {
 	case isControlPlane:
-		return fmt.Sprintf("Machine %s is a control-plane machine; control planes run on Linux", machine.Name)
+		return fmt.Sprintf("Machine %s is a control-plane machine; control planes run on Linux: remove %s from its metadata.labels",
+			machine.Name, clusterv1.MachineControlPlaneLabel)
 	case !OnWindows(machine):
 		return fmt.Sprintf("the infrastructure of Machine %s is a %s; a WindowsBootstrapConfig needs a WindowsMachine",
 			machine.Name, machine.Spec.InfrastructureRef.Kind)

@@ -34,7 +34,8 @@ func TestMachineOfConfig(t *testing.T) {
 		"good": {func(*clusterv1.Machine) {}, ""},
 		"control plane": {
 			func(m *clusterv1.Machine) { m.Labels[clusterv1.MachineControlPlaneLabel] = "" },
-			"Machine m is a control-plane machine; control planes run on Linux",
+			"Machine m is a control-plane machine; control planes run on Linux: " +
+				"remove cluster.x-k8s.io/control-plane from its metadata.labels",
 		},
 		"another kind": {
 			func(m *clusterv1.Machine) { m.Spec.InfrastructureRef.Kind = "DockerMachine" },

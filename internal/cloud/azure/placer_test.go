@@ -2,6 +2,7 @@ package azure
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -90,4 +91,34 @@ func TestCheckWantsAnImage(t *testing.T) {
 		expect.Says(t, name, Provider{}.Check(m), test.says)
 	}
 	expect.Says(t, "no part of the spec", Provider{}.Check(&infrav1.WindowsMachine{}), "")
+}
+
+// TestCheckBeforeTheRequest refuses what the request for a VM would be refused for: nobody has to be asked for that.
+func TestCheckBeforeTheRequest(t *testing.T) {
+	many := func(letter string) map[string]infrav1.AzureTagValue {
+		tags := map[string]infrav1.AzureTagValue{}
+		for i := range 30 {
+			tags[fmt.Sprint(letter, i)] = "a"
+		}
+		return tags
+	}
+	fixed := infrav1.AzureNetworkInterface{Name: "storage", PrivateAddress: "10.1.0.9"}
+	for name, test := range map[string]struct {
+		adapters []infrav1.AzureNetworkInterface
+		ours     map[string]infrav1.AzureTagValue
+		says     string
+	}{
+		"a public address beside a fixed one": {
+			adapters: []infrav1.AzureNetworkInterface{{Name: "node", PublicIP: infrav1.AzureEnabled}, fixed},
+			says:     "spec.azure.networkInterfaces: node has a public IP",
+		},
+		"a fixed address":                  {adapters: []infrav1.AzureNetworkInterface{{Name: "node"}, fixed}},
+		"too many with the AzureCluster's": {ours: many("our"), says: "spec.azure.additionalTags, together with the tags"},
+		"the AzureCluster's too":           {ours: many("their")},
+	} {
+		m := &infrav1.WindowsMachine{}
+		m.Spec.Azure = &infrav1.AzureVM{Image: infrav1.AzureImage{ID: "x"}, NetworkInterfaces: test.adapters, AdditionalTags: test.ours}
+		m.Status.Azure = &infrav1.AzurePlacement{Tags: many("their")}
+		expect.Says(t, name, Provider{}.Check(m), test.says)
+	}
 }

@@ -50,6 +50,10 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 			goodDeployment, "replicas: 3", "replicas: -1",
 			"MachineDeployment default/a: spec.replicas: is -1, but should be a non-negative integer",
 		},
+		"replicas as a text, and no selector": {
+			strings.Replace(goodDeployment, "  selector: {}\n", "", 1), "replicas: 3", `replicas: "3"`,
+			`MachineDeployment default/a: spec.replicas: must be a whole number, not the text "3"; write 3`,
+		},
 		"fewer than no control planes": {
 			goodControlPlane, "replicas: 1", "replicas: -1",
 			"KubeadmControlPlane default/a: spec.replicas: is -1, but should be a non-negative integer",

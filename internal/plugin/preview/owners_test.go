@@ -44,7 +44,8 @@ func TestRefusedAsByControllers(t *testing.T) {
 		"a control plane": {
 			strings.Replace(git, "  template:\n    spec:\n      clusterName",
 				"  template:\n    metadata: {labels: {cluster.x-k8s.io/control-plane: ''}}\n    spec:\n      clusterName", 1),
-			config + "Machine windows-1 is a control-plane machine; control planes run on Linux",
+			config + "Machine windows-1 is a control-plane machine; control planes run on Linux: " +
+				"remove cluster.x-k8s.io/control-plane from its metadata.labels",
 		},
 		"a MachinePool": {
 			git + machineOf("windows-1", "") + windowsMachine + configOf(owner("MachinePool", "pool")),

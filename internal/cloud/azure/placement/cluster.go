@@ -86,7 +86,7 @@ func (c cluster) check(object *unstructured.Unstructured, edgeZone string) error
 		return c.wait("is paused: remove its annotation %s, or set subscription, group, location and subnet in spec.azure of a new "+
 			"WindowsMachineTemplate", clusterv1.PausedAnnotation)
 	case edgeZone != "":
-		return refuse("AzureCluster %s is in the edge zone %q, which is not supported: use a cluster in a region",
+		return refuse("AzureCluster %s is in the edge zone %q, which is not supported: use a cluster without spec.extendedLocation",
 			c.name, cloud.Clean(edgeZone, 64))
 	}
 	if err := c.checkCloud(); err != nil {
