@@ -49,8 +49,8 @@ func standIns(spec bootstrapv1.WindowsBootstrapConfigSpec, word string) map[stri
 	return all
 }
 
-// Placeholders are contents for all that a spec refers to, for who has not got them: what is rendered with them has the same steps.
-// The certificate stands in for all others, and for the CA of a server, at which no node can join.
+// Placeholders are contents for all that a spec refers to, for who has not got them: what is rendered with them has the same
+// steps. The certificate stands in for all others, and for the CA of a server, at which no node can join.
 func Placeholders(spec bootstrapv1.WindowsBootstrapConfigSpec, certificate []byte) (map[string][]byte, error) {
 	all := standIns(spec, "placeholder")
 	for _, source := range certificatesIn(spec) {

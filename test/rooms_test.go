@@ -129,8 +129,8 @@ var implementations = []string{
 
 // pure rooms decide and do nothing: same input, same output, nothing waits.
 var pure = []string{
-	"bootstrap", "controllers/addresses/adapters", "controllers/refusals", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
-	"internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
+	"bootstrap", "controllers/addresses/adapters", "controllers/refusals", "internal/cloud/azure/arm",
+	"internal/cloud/azure/placement", "internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
 }
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.

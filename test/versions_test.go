@@ -120,13 +120,13 @@ func at(numbers []int, i int) int {
 
 // What the page says of the rights of nodes was tried on these versions.
 func TestVersionsOfRights(t *testing.T) {
-	script := expect.Got(os.ReadFile(filepath.Join(root, "test/servers/rights.sh")))(t)
+	script := expect.Got(os.ReadFile(filepath.Join(root, "test", "servers", "rights.sh")))(t)
 	found := regexp.MustCompile(`(?m)^for version in v(\S+) "\$pinned" v(\S+); do$`).FindStringSubmatch(string(script))
 	if found == nil {
 		t.Fatal("rights.sh names no versions")
 	}
 	pinned := moduleVersions(t, "test/tools")["k8s.io/kubernetes"]
-	page := strings.Join(strings.Fields(string(expect.Got(os.ReadFile(filepath.Join(root, "docs/security.md")))(t))), " ")
+	page := strings.Join(strings.Fields(string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "security.md")))(t))), " ")
 	for _, want := range []string{
 		"on a real API server of Kubernetes " + pinned + ".", "on " + found[1] + ", " + pinned + " and " + found[2] + ",",
 	} {

@@ -16,8 +16,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// unreadable names the field of a configuration that the kubelet cannot read, and says how it must be written. It reads the fields
-// one by one: what a field of a duration returns does not tell its name.
+// unreadable names the field of a configuration that the kubelet cannot read, and says how it must be written. It reads the
+// fields one by one: what a field of a duration returns does not tell its name.
 func unreadable(fields map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		raw, err := json.Marshal(map[string]any{name: fields[name]})

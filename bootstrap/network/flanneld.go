@@ -132,7 +132,8 @@ func (net *Network) ownSubnet() []plan.Step {
 	return []plan.Step{&plan.Fact{
 		Common: plan.Common{Name: "flannel-own-subnet", Reason: step.ReasonNetworkNotReady},
 		Argv: slices.Concat(plan.Texts("findstr.exe", "/b", "/l"),
-			[]plan.Value{plan.Parts(plan.Text("/c:FLANNEL_SUBNET="), plan.FromFact(factPodPrefix), plan.Text("."))}, plan.Texts(subnetFile)),
+			[]plan.Value{plan.Parts(plan.Text("/c:FLANNEL_SUBNET="), plan.FromFact(factPodPrefix), plan.Text("."))},
+			plan.Texts(subnetFile)),
 		Match: `FLANNEL_SUBNET=(\S+)`, Set: "flannelSubnet",
 		Say: plan.Say(subnetFile+" is of another node: its subnet is not in the pod CIDR ", factPodPrefix, ".0/24"),
 	}}

@@ -221,7 +221,8 @@ func TestNotes(t *testing.T) {
 			"sample.placeholdertoken, with which no node can join\n"
 		uids = "note: Machine default/blue-windows-1 has no UID yet, which the API server gives; using the placeholder " +
 			"d5d74958-3344-5fa1-b7fe-34c4df387a27: the plan will differ on a real machine\n" +
-			"note: WindowsMachine default/blue-windows-1 has no UID yet, which the API server gives; using the placeholder 0511fb82-b721-5d3d-bb47-5e6506585efe: " +
+			"note: WindowsMachine default/blue-windows-1 has no UID yet, which the API server gives; using the placeholder " +
+			"0511fb82-b721-5d3d-bb47-5e6506585efe: " +
 			"providerID and computer name will differ on a real machine\n"
 	)
 	cases := map[string]struct{ reason, objects, machine, want string }{

@@ -89,7 +89,7 @@ func (r release) subjects() ([]resource, error) {
 	name, _, _ := strings.Cut(r.image, "@")
 	all := []resource{{Name: name, Digest: sha256Of(image.String())}}
 	for _, p := range platforms {
-		all = append(all, resource{Name: name + " " + p.Platform.OS + "/" + p.Platform.Architecture, Digest: sha256Of(p.Digest.String())})
+		all = append(all, resource{Name: name + " " + p.Platform.String(), Digest: sha256Of(p.Digest.String())})
 	}
 	folders := []string{filepath.Join(r.built, "sbom")}
 	for _, c := range components {

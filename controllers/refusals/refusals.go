@@ -1,5 +1,5 @@
-// Package refusals says which objects the controllers refuse for good, as far as the objects alone show it. The plugin of clusterctl
-// asks it before there is a cluster, so it is pure. An empty text refuses nothing.
+// Package refusals says which objects the controllers refuse for good, as far as the objects alone show it. The plugin of
+// clusterctl asks it before there is a cluster, so it is pure. An empty text refuses nothing.
 package refusals
 
 import (

@@ -13,7 +13,8 @@ import (
 func TestOwnerOfConfig(t *testing.T) {
 	for want, owners := range map[string][]metav1.OwnerReference{
 		"": {{Kind: "Machine", Name: "m"}},
-		"MachinePool p cannot use a WindowsBootstrapConfig; use a MachineDeployment": {{Kind: "Machine"}, {Kind: "MachinePool", Name: "p"}},
+		"MachinePool p cannot use a WindowsBootstrapConfig; use a " +
+			"MachineDeployment": {{Kind: "Machine"}, {Kind: "MachinePool", Name: "p"}},
 	} {
 		expect.Same(t, "refusal", want, OwnerOfConfig(owners))
 	}
@@ -54,7 +55,8 @@ func TestFailureDomain(t *testing.T) {
 	machine, windows := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}, &infrav1.WindowsMachine{}
 	expect.Same(t, "none", "", FailureDomain(machine, windows))
 	machine.Spec.FailureDomain = "a"
-	expect.Same(t, "in a cloud without", `Machine m wants failure domain "a", but VMs of this cloud are not placed by failure domain; `+
+	expect.Same(t, "in a cloud without", `Machine m wants failure domain "a", but VMs of this cloud are not placed by failure `+
+		`domain; `+
 		"remove spec.failureDomain", FailureDomain(machine, windows))
 	windows.Status.Azure = &infrav1.AzurePlacement{}
 	expect.Same(t, "in a cloud that has them", "", FailureDomain(machine, windows))

@@ -124,7 +124,8 @@ func (s *stage) standInAzure(arm *armsim.Cloud) {
 	s.resume()
 }
 
-// textsOf are what Azure gave each VM, by its name: its ID, and the address and the IDs of what it has. Those of a copy are its own.
+// textsOf are what Azure gave each VM, by its name: its ID, and the address and the IDs of what it has. Those of a copy are its
+// own.
 func textsOf(arm *armsim.Cloud) map[string][]string {
 	all := map[string][]string{}
 	add := func(vm string, texts ...string) {

@@ -168,6 +168,8 @@ func plan(t *testing.T, program string, args ...string) (told string, memory int
 // obeyed are texts that a terminal obeys: a title, a cleared screen, a colour, a line written over, letters from right to left.
 var obeyed = []string{"\x1b]0;pwned\a", "\x1b[2J", "\u009b31m", "\r", "\u202e", "\u200b", "\b\b\b"}
 
+const configOf = `{"apiVersion":"bootstrap.cluster.x-k8s.io/v1beta1","kind":"WindowsBootstrapConfig","metadata":{"name":"a"},`
+
 // places are where a file may have any text. @ stands for it, in quotes of JSON, which are those of YAML as well.
 var places = map[string]string{
 	"name":            `{"apiVersion":"v1","kind":"Secret","metadata":{"name":@}}`,
@@ -180,15 +182,17 @@ var places = map[string]string{
 	"label":           `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Machine","metadata":{"name":"a","labels":{@:"a"}}}`,
 	"value of a label": `{"apiVersion":"bootstrap.cluster.x-k8s.io/v1beta1","kind":"WindowsBootstrapConfig",` +
 		`"metadata":{"name":"a","labels":{"a":@}}}`,
-	"field":    `{"apiVersion":"bootstrap.cluster.x-k8s.io/v1beta1","kind":"WindowsBootstrapConfig","metadata":{"name":"a"},"spec":{@:1}}`,
-	"mode":     `{"apiVersion":"bootstrap.cluster.x-k8s.io/v1beta1","kind":"WindowsBootstrapConfig","metadata":{"name":"a"},"spec":{"network":{"mode":@}}}`,
-	"template": `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"WindowsMachine","metadata":{"name":"a"},"spec":{"vsphere":{"image":@}}}`,
-	"list":     `{"apiVersion":"bootstrap.cluster.x-k8s.io/v1beta1","kind":"WindowsBootstrapConfig","metadata":{"name":"a"},"spec":{"kubelet":{"extraArgs":{@:"a"}}}}`,
-	"YAML":     "? {a: @}\n: b\n",
-	"tag":      "apiVersion: !!int @\n",
-	"machine": `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"MachineDeployment","metadata":{"name":"a"},"spec":{"clusterName":"a",` +
-		`"selector":{},"template":{"spec":{"clusterName":"a","version":"v1.36.3","bootstrap":{"configRef":{"apiGroup":"a.b","kind":"A",` +
-		`"name":"a"}},"infrastructureRef":{"apiGroup":"a.b","kind":@,"name":"a"}}}}}`,
+	"field": configOf + `"spec":{@:1}}`,
+	"mode":  configOf + `"spec":{"network":{"mode":@}}}`,
+	"template": `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"WindowsMachine",` +
+		`"metadata":{"name":"a"},"spec":{"vsphere":{"image":@}}}`,
+	"list": configOf + `"spec":{"kubelet":{"extraArgs":{@:"a"}}}}`,
+	"YAML": "? {a: @}\n: b\n",
+	"tag":  "apiVersion: !!int @\n",
+	"machine": `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"MachineDeployment","metadata":{"name":"a"},"spec":` +
+		`{"clusterName":"a","selector":{},"template":{"spec":{"clusterName":"a","version":"v1.36.3",` +
+		`"bootstrap":{"configRef":{"apiGroup":"a.b","kind":"A","name":"a"}},` +
+		`"infrastructureRef":{"apiGroup":"a.b","kind":@,"name":"a"}}}}}`,
 }
 
 // TestNothingOfAFileIsObeyed has texts that a terminal obeys, wherever a file may have one that is told.

@@ -23,7 +23,8 @@ var first = []Case{
 	{
 		1, VSphere, memory, "        memoryMiB: 4096\n", "spec.reservations", "4096 MiB of memory", "use a VM of 6144 MiB or more",
 	},
-	{2, VSphere, "Overlay, cni: Flannel", "L2Bridge, cni: AzureCNI", "spec.network.cni", "AzureCNI", "Overlay with Flannel or Calico"},
+	{2, VSphere, "Overlay, cni: Flannel", "L2Bridge, cni: AzureCNI", "spec.network.cni", "AzureCNI", "Overlay with Flannel or " +
+		"Calico"},
 	{3, VSphere, "mode: Overlay", "mode: NAT", spec + "network.mode", "NAT", "no other node reaches them"},
 	{4, VSphere, "mode: Overlay", "mode: L2Tunnel", spec + "network.mode", "L2Tunnel", "write L2Bridge"},
 	{
@@ -75,20 +76,26 @@ var first = []Case{
 	{11, Azure, osDisk, osDisk + "        sshPublicKey: AAAA\n", spec + "azure.sshPublicKey", "Azure", "spec.windows.users"},
 	{11, VSphere, memory, memory + osDisk, spec + "vsphere.osDisk", "a field of spec.azure", "remove it"},
 	{11, VSphere, memory, memory + "        dataDisks: [{sizeGiB: 1}]\n", spec + "vsphere.dataDisks", "vSphere", "template"},
-	{12, VSphere, vsphere, "      azure: {vmSize: Standard_D4s_v5}\n" + vsphere, "spec.template.spec", "azure and vsphere", "exactly one"},
+	{12, VSphere, vsphere, "      azure: {vmSize: Standard_D4s_v5}\n" + vsphere, "spec.template.spec", "azure and " +
+		"vsphere", "exactly one"},
 	{
 		12, VSphere, vsphere + "        datacenter: dc0\n" + image + "        cpus: 4\n" + memory, "", "spec.template.spec", "",
 		"exactly one",
 	},
 	{13, VSphere, identity, "", "identityRef", "", "Secret"},
-	{13, VSphere, "kind: Secret, name: vcenter", "kind: AzureClusterIdentity, name: prod", "identityRef", "AzureClusterIdentity", "Secret"},
+	{13, VSphere, "kind: Secret, name: vcenter", "kind: AzureClusterIdentity, name: " +
+		"prod", "identityRef", "AzureClusterIdentity", "Secret"},
 	{
 		14, Azure, "version: 1.36.3}", "sku: a}", spec + "azure.image.computeGallery.sku", "Azure", "gallery, name and version only",
 	},
-	{14, Azure, gallery, gallery + "\n          id: /subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/images/providers/" +
-		"Microsoft.Compute/galleries/windows/images/ws2022/versions/1.0.0", spec + "azure.image", "computeGallery and id", "set one of"},
-	{14, Azure, gallery, gallery + "\n          marketplace: {publisher: a, offer: b, sku: c}", spec + "azure.image",
-		"computeGallery and marketplace", "set one of"},
+	{14, Azure, gallery, gallery + "\n          id: " +
+		"/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/images/providers/" +
+		"Microsoft.Compute/galleries/windows/images/ws2022/versions/1.0.0", spec + "azure.image", "computeGallery and id", "set one " +
+		"of"},
+	{
+		14, Azure, gallery, gallery + "\n          marketplace: {publisher: a, offer: b, sku: c}", spec + "azure.image",
+		"computeGallery and marketplace", "set one of",
+	},
 	{15, Azure, "Standard_D4s_v5", "Standard D4s v5", spec + "azure.vmSize", "Standard D4s v5", "Standard_D4s_v5"},
 	{17, VSphere, version, version + "      failureDomain: \"1\"\n", "spec.failureDomain", `"1"`, "remove spec.failureDomain"},
 	{18, VSphere, "  clusterName: prod\n", "  clusterName: prod2\n", "spec.clusterName", "prod2", `the second is "prod"`},
@@ -101,10 +108,12 @@ var first = []Case{
 	{20, VSphere, version, "      version: 1.36\n", spec + "version", "1.36", "in quotes"},
 	{20, VSphere, version, "      version: v1.36\n", spec + "version", "v1.36", "v1.36.3"},
 	{
-		21, VSphere, network, network + "      reservations: {system: {memory: '1,5Gi'}}\n", spec + "reservations.system.memory", "1,5Gi",
+		21, VSphere, network, network + "      reservations: {system: {memory: " +
+			"'1,5Gi'}}\n", spec + "reservations.system.memory", "1,5Gi",
 		"1536Mi",
 	},
-	{21, VSphere, network, network + "      reservations: {system: {memory: '500'}}\n", "reservations.system.memory", "500", "500Mi"},
+	{21, VSphere, network, network + "      reservations: {system: {memory: " +
+		"'500'}}\n", "reservations.system.memory", "500", "500Mi"},
 	{
 		21, VSphere, network, network + "      reservations: {systemReserved: {memory: 1Gi}}\n", spec + "reservations.systemReserved",
 		"", spec + "reservations.system",
@@ -117,9 +126,11 @@ var first = []Case{
 		22, VSphere, windows, "kind: VSphereMachineTemplate, name", spec + "infrastructureRef.kind", "VSphereMachineTemplate",
 		"WindowsMachineTemplate",
 	},
-	{22, VSphere, windows, "kind: WindowsMachine, name", spec + "infrastructureRef.kind", `"WindowsMachine"`, "WindowsMachineTemplate"},
+	{22, VSphere, windows, "kind: WindowsMachine, " +
+		"name", spec + "infrastructureRef.kind", `"WindowsMachine"`, "WindowsMachineTemplate"},
 	{23, VSphere, pods, "    pods: {cidrBlocks: ['fd00::/48']}\n", "spec.clusterNetwork", "fd00::/48", "IPv4"},
-	{23, VSphere, services, "    services: {cidrBlocks: [10.96.0.0/29]}\n", "spec.clusterNetwork.services", "10.96.0.0/29", "larger CIDR"},
+	{23, VSphere, services, "    services: {cidrBlocks: " +
+		"[10.96.0.0/29]}\n", "spec.clusterNetwork.services", "10.96.0.0/29", "larger CIDR"},
 	{
 		24, VSphere, network, network + "      windows: {domain: {name: corp.example.com, credentialsRef: {name: join}}}\n" +
 			"---\napiVersion: v1\nkind: Secret\nmetadata: {name: join}\nstringData: {username: a, Password: b}\n",
@@ -128,12 +139,14 @@ var first = []Case{
 	{25, VSphere, network, "\tnetwork: {mode: Overlay, cni: Flannel}\n", "document 3, line 34, column 1", "a tab", "write blanks"},
 	{25, VSphere, memory, memory + memory, "document 2, line 26", "memoryMiB", "keep one"},
 	{
-		25, VSphere, network, "      kubelet:\n        network: {mode: Overlay, cni: Flannel}\n", spec + "kubelet.network", "unknown field",
+		25, VSphere, network, "      kubelet:\n        network: {mode: Overlay, cni: Flannel}\n", spec + "kubelet.network", "unknown " +
+			"field",
 		spec + "network",
 	},
 	{
 		25, VSphere, "name: prod-windows-1\nspec:\n  template:\n    spec:\n      id",
-		"name: ${CLUSTER_NAME}-windows-1\nspec:\n  template:\n    spec:\n      id", "metadata.name", "${CLUSTER_NAME}", "clusterctl generate",
+		"name: ${CLUSTER_NAME}-windows-1\nspec:\n  template:\n    spec:\n      id", "metadata.name", "${CLUSTER_NAME}", "clusterctl " +
+			"generate",
 	},
 	{25, VSphere, "datacenter: dc0", "datacenter: {{ .Values.datacenter }}", "line 22, column 21", "{{", "helm template"},
 }

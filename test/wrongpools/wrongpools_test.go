@@ -16,7 +16,8 @@ import (
 const pools = 50
 
 // internals are what nobody should read who wrote YAML: types of Go, and patterns.
-var internals = regexp.MustCompile(`\b(objects|plan|json|v1|v1beta[12])\.[A-Z]|Go (value|struct)|should match|regex|\[\^|%!|interface \{`)
+var internals = regexp.MustCompile(`\b(objects|plan|json|v1|v1beta[12])\.[A-Z]|Go (value|struct)|` +
+	`should match|regex|\[\^|%!|interface \{`)
 
 // Each wrong pool is refused by one sentence, which names the field, what stands there, and what to write.
 func TestWrongPools(t *testing.T) {

@@ -18,8 +18,8 @@ type Pool struct {
 	Adapter infrav1.VSphereNetworkInterface
 }
 
-// Of returns the adapters of a spec as status.networkInterfaces has them. It asks for the address of each pool, in the order of the
-// spec. The MACs follow from spec.providerID and the addresses.
+// Of returns the adapters of a spec as status.networkInterfaces has them. It asks for the address of each pool, in the order of
+// the spec. The MACs follow from spec.providerID and the addresses.
 func Of(
 	windows *infrav1.WindowsMachine, addressOf func(Pool) (infrav1.NetworkAddress, error),
 ) ([]infrav1.MachineNetworkInterface, error) {

@@ -130,7 +130,8 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 		},
 		"KubeadmControlPlane": {
 			goodControlPlane, "content: a", "contents: a",
-			`KubeadmControlPlane default/a: unknown field "spec.kubeadmConfigSpec.files[0].contents"; did you mean "spec.kubeadmConfigSpec.files[0].content"?`,
+			`KubeadmControlPlane default/a: unknown field "spec.kubeadmConfigSpec.files[0].contents"; did you mean ` +
+				`"spec.kubeadmConfigSpec.files[0].content"?`,
 		},
 		"an old KubeadmControlPlane": {
 			strings.Replace(goodControlPlane, "v1beta2", "v1beta1", 1), "apiGroup: infra", "group: infra",

@@ -18,6 +18,7 @@ import (
 
 // A pipe that ends early is told, or gives what was whole until then.
 func TestPipesThatEnd(t *testing.T) {
+	beforeKind, _, _ := strings.Cut(yamlOfTwo, "kind")
 	cases := map[string]struct {
 		from io.Reader
 		want string
@@ -34,7 +35,7 @@ func TestPipesThatEnd(t *testing.T) {
 			"standard input: document 1, line 4: not valid YAML: found unexpected end of stream",
 		},
 		"behind the kind": {
-			strings.NewReader(yamlOfTwo[:strings.Index(yamlOfTwo, "kind")]),
+			strings.NewReader(beforeKind),
 			"standard input: document 1, line 2: not a Kubernetes object: apiVersion or kind is missing",
 		},
 		"by an error": {
@@ -118,7 +119,8 @@ func TestObjectsThatAreNotThere(t *testing.T) {
 			"x.yaml: document 2, line 7; x.yaml: document 3, line 11",
 		{Namespace: "team-b", Name: "a"}: "Secret team-b/a is not in x.yaml, which has one of this name in the namespace default; " +
 			"set metadata.namespace of both to the same, or give that of objects without one with -n",
-		{Namespace: "default", Name: "c"}: "Secret default/c is not in x.yaml; add the output of: kubectl get secret c -n default -o yaml",
+		{Namespace: "default", Name: "c"}: "Secret default/c is not in x.yaml; add the output of: kubectl get secret c -n default -o " +
+			"yaml",
 	} {
 		_, err := Load[corev1.Secret](found, "Secret", key)
 		if err == nil || err.Error() != want {

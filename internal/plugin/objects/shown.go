@@ -13,8 +13,8 @@ import (
 
 // plainText is a text that is no secret wherever it stands: an amount, a version, a time, a size of Azure, or a word as the API
 // has them.
-var plainText = regexp.MustCompile(`^(v?\d{1,6}([.,]\d{1,6}){0,2} ?([KMGTkmgt]i?)?[Bb]?|\d{1,6}(ms|s|m|h|min)|[A-Z][A-Za-z]{1,39}|` +
-	`(Standard|Basic)_[A-Za-z0-9_-]{1,40}|true|false|enabled|disabled|yes|no|on|off)$`)
+var plainText = regexp.MustCompile(`^(v?\d{1,6}([.,]\d{1,6}){0,2} ?([KMGTkmgt]i?)?[Bb]?|\d{1,6}(ms|s|m|h|min)|` +
+	`[A-Z][A-Za-z]{1,39}|(Standard|Basic)_[A-Za-z0-9_-]{1,40}|true|false|enabled|disabled|yes|no|on|off)$`)
 
 // plainField are the fields in which nobody writes a secret. Others have references, contents, addresses with passwords.
 var plainField = regexp.MustCompile(`^spec\.(template\.spec\.)?((azure|vsphere)\.|clusterName$|clusterNetwork\.|network\.|` +

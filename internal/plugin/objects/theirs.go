@@ -68,13 +68,14 @@ const (
 var theirNames = map[string]map[string]theirName{
 	"WindowsMachine": {
 		// VSphereMachine.
-		"numCPUs":                  {capv, "vsphere.cpus", ""},
-		"numCoresPerSocket":        {capv, "vsphere.coresPerSocket", ""},
-		"vsphere.template":         {capv, "vsphere.image.template", "image: {template: NAME}"},
-		"template":                 {capv, "vsphere.image.template", "image: {template: NAME}"},
-		"vsphere.server":           {capv, "", "the Secret that identityRef names has the key server"},
-		"server":                   {capv, "", "the Secret that identityRef names has the key server"},
-		"thumbprint":               {capv, "", "the Secret that identityRef names has the key thumbprint, the SHA-256 of the certificate"},
+		"numCPUs":           {capv, "vsphere.cpus", ""},
+		"numCoresPerSocket": {capv, "vsphere.coresPerSocket", ""},
+		"vsphere.template":  {capv, "vsphere.image.template", "image: {template: NAME}"},
+		"template":          {capv, "vsphere.image.template", "image: {template: NAME}"},
+		"vsphere.server":    {capv, "", "the Secret that identityRef names has the key server"},
+		"server":            {capv, "", "the Secret that identityRef names has the key server"},
+		"thumbprint": {capv, "", "the Secret that identityRef names has the key thumbprint, the SHA-256 of the " +
+			"certificate"},
 		"vsphere.network":          {capv, "vsphere.networkInterfaces", "- {name: node, network: NAME} for each adapter"},
 		"network.devices":          {capv, "vsphere.networkInterfaces", "- {name: node, network: NAME} for each adapter"},
 		"devices":                  {capv, "vsphere.networkInterfaces", "- {name: node, network: NAME} for each adapter"},
@@ -104,9 +105,10 @@ var theirNames = map[string]map[string]theirName{
 		"namingStrategy":           {capv, "", "the VM has the name that is computed from its Machine"},
 		"vsphere.failureDomain":    {capv, "", "machines on vSphere are placed by datacenter, datastore, folder and resourcePool"},
 		// AzureMachine.
-		"azure.cpus":                 {capv, "azure.vmSize", "a size has both processors and memory"},
-		"azure.memoryMiB":            {capv, "azure.vmSize", "a size has both processors and memory"},
-		"sshPublicKey":               {capz, "", "the users of Windows and their keys are in spec.windows.users of the WindowsBootstrapConfig"},
+		"azure.cpus":      {capv, "azure.vmSize", "a size has both processors and memory"},
+		"azure.memoryMiB": {capv, "azure.vmSize", "a size has both processors and memory"},
+		"sshPublicKey": {capz, "", "the users of Windows and their keys are in spec.windows.users of the " +
+			"WindowsBootstrapConfig"},
 		"osDisk.diskSizeGB":          {capz, "azure.osDisk.sizeGiB", ""},
 		"osDisk.cachingType":         {capz, "azure.osDisk.caching", "caching: ReadWrite, ReadOnly or None"},
 		"osDisk.osType":              {capz, "", "it is always Windows"},
@@ -124,10 +126,11 @@ var theirNames = map[string]map[string]theirName{
 		"roleAssignmentName":         {capz, "", "the manager assigns no roles"},
 		"vmExtensions":               {capz, "", "what is to run on the node is a script of spec.custom of the WindowsBootstrapConfig"},
 		"subnetName":                 {capz, "azure.networkInterfaces[].subnet", "subnet: {name: NAME}"},
-		"privateIPConfigs":           {capz, "azure.networkInterfaces[].secondaryAddresses", "their number, without the adapter's own address"},
-		"enableIPForwarding":         {capz, "azure.networkInterfaces[].ipForwarding", "ipForwarding: Enabled"},
-		"allocatePublicIP":           {capz, "azure.networkInterfaces[].publicIP", "publicIP: Enabled"},
-		"azure.dnsServers":           {capz, "azure.networkInterfaces[].dnsServers", "for each adapter"},
+		"privateIPConfigs": {capz, "azure.networkInterfaces[].secondaryAddresses", "their number, without the adapter's " +
+			"own address"},
+		"enableIPForwarding": {capz, "azure.networkInterfaces[].ipForwarding", "ipForwarding: Enabled"},
+		"allocatePublicIP":   {capz, "azure.networkInterfaces[].publicIP", "publicIP: Enabled"},
+		"azure.dnsServers":   {capz, "azure.networkInterfaces[].dnsServers", "for each adapter"},
 		"azure.acceleratedNetworking": {
 			capz, "azure.networkInterfaces[].acceleratedNetworking", "acceleratedNetworking: Enabled, for each adapter",
 		},
@@ -141,14 +144,15 @@ var theirNames = map[string]map[string]theirName{
 	},
 	"WindowsBootstrapConfig": {
 		// KubeadmConfig.
-		"files":                    {cabpk, "custom.files", `- {path: 'C:\NAME', content: TEXT}`},
-		"preKubeadmCommands":       {cabpk, "custom.preJoin", "each a script, as in - {name: setup, content: TEXT}"},
-		"postKubeadmCommands":      {cabpk, "custom.postJoin", "each a script, as in - {name: setup, content: TEXT}"},
-		"bootCommands":             {cabpk, "custom.everyBoot", "each a script, as in - {name: setup, content: TEXT}"},
-		"kubeletExtraArgs":         {cabpk, "kubelet.extraArgs", `- {name: v, value: "2"}`},
-		"nodeRegistration":         {cabpk, "kubelet.extraArgs", "and its taints are spec.node.taints, its labels spec.node.labels"},
-		"registerWithTaints":       {cabpk, "node.taints", "- {key: KEY, effect: NoSchedule}"},
-		"joinConfiguration":        {cabpk, "kubelet.extraArgs", "its taints are in node.taints; how a node joins is not for users to write"},
+		"files":               {cabpk, "custom.files", `- {path: 'C:\NAME', content: TEXT}`},
+		"preKubeadmCommands":  {cabpk, "custom.preJoin", "each a script, as in - {name: setup, content: TEXT}"},
+		"postKubeadmCommands": {cabpk, "custom.postJoin", "each a script, as in - {name: setup, content: TEXT}"},
+		"bootCommands":        {cabpk, "custom.everyBoot", "each a script, as in - {name: setup, content: TEXT}"},
+		"kubeletExtraArgs":    {cabpk, "kubelet.extraArgs", `- {name: v, value: "2"}`},
+		"nodeRegistration":    {cabpk, "kubelet.extraArgs", "and its taints are spec.node.taints, its labels spec.node.labels"},
+		"registerWithTaints":  {cabpk, "node.taints", "- {key: KEY, effect: NoSchedule}"},
+		"joinConfiguration": {cabpk, "kubelet.extraArgs", "its taints are in node.taints; how a node joins is not for users " +
+			"to write"},
 		"initConfiguration":        {cabpk, "", "a control plane runs on Linux, and its KubeadmControlPlane has it"},
 		"clusterConfiguration":     {cabpk, "", "a control plane runs on Linux, and its KubeadmControlPlane has it"},
 		"users":                    {cabpk, "windows.users", "- {name: NAME, role: Administrator, sshAuthorizedKeys: [KEY]}"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -15,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1" //nolint:staticcheck // because users' files have it
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/core/webhooks/admission"
 	"sigs.k8s.io/cluster-api/core/webhooks/conversion"
@@ -61,16 +62,17 @@ var webhooksByKind = map[string]webhooks{
 	},
 }
 
-func init() {
-	// Cluster API asks which version of a kind is served, to write references in v1beta1. They are only looked at by the schema,
-	// for which any version will do.
+// serveOldReferences has Cluster API write references in v1beta1, for which it asks which version of a kind is served. They are
+// only looked at by the schema, for which any version will do.
+var serveOldReferences = sync.OnceFunc(func() {
 	conversion.SetAPIVersionGetter(func(_ context.Context, kind schema.GroupKind) (string, error) {
 		return schema.GroupVersion{Group: kind.Group, Version: clusterv1beta1.GroupVersion.Version}.String(), nil
 	})
-}
+})
 
 // webhooksOf returns the webhooks of an object's kind, or nil.
 func webhooksOf(one Object) webhooks {
+	serveOldReferences()
 	if one.Version == clusterv1.GroupVersion || one.Version == clusterv1beta1.GroupVersion {
 		return webhooksByKind[one.Kind]
 	}

@@ -59,7 +59,8 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 			"KubeadmControlPlane default/a: spec.replicas: is -1, but should be a non-negative integer",
 		},
 		"a version that is none": {
-			goodMachine, "version: v1.36.3", "version: hunter2", "Machine default/a: spec.version: must be a full version, such as v1.36.3",
+			goodMachine, "version: v1.36.3", "version: hunter2", "Machine default/a: spec.version: must be a full version, such as " +
+				"v1.36.3",
 		},
 		"a selector of others": {
 			goodDeployment, "selector: {}", "selector: {matchLabels: {a: b}}", "MachineDeployment default/a: " +

@@ -45,7 +45,8 @@ func inOurWords(text string) string {
 	return text
 }
 
-const templateOfHelm = "{{ }} of a template is not filled in; render it first, such as with helm template, and give what that prints"
+const templateOfHelm = "{{ }} of a template is not filled in; render it first, such as with helm template, and give what that " +
+	"prints"
 
 // template finds the first line with {{ that is no comment.
 func (d document) template() (line, column int) {

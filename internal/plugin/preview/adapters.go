@@ -19,8 +19,8 @@ var (
 // firstHost is the number of the first address that stands in for one of a pool; the gateway has the number 1.
 const firstHost = 10
 
-// fillAdapters sets what the controller of WindowsMachine would write to status.networkInterfaces: the MACs, computed as there, and
-// documentation addresses for those that pools will give.
+// fillAdapters sets what the controller of WindowsMachine would write to status.networkInterfaces: the MACs, computed as there,
+// and documentation addresses for those that pools will give.
 func (m *Machine) fillAdapters(o *objects.Set) error {
 	if bootstrap.Addressed(m.Windows) {
 		return nil
@@ -38,7 +38,8 @@ func (m *Machine) fillAdapters(o *objects.Set) error {
 	return err
 }
 
-// placeholderAddress is an address of a documentation network or, if the adapter has routes, of a network in which their gateways are.
+// placeholderAddress is an address of a documentation network or, if the adapter has routes, of a network in which their gateways
+// are.
 func placeholderAddress(pool adapters.Pool, host int, six bool) infrav1.NetworkAddress {
 	network, taken := documentation4, []netip.Addr{}
 	if six {

@@ -56,7 +56,8 @@ func TestAdaptersFromGit(t *testing.T) {
 		"one by DHCP": {withAdapters(t, "networkInterfaces: [{name: node, network: a}]"), nil, nil},
 		"two by DHCP": {
 			withAdapters(t, "networkInterfaces: [{name: node, network: a}, {name: storage, network: b}]"),
-			[]infrav1.MachineNetworkInterface{{Name: "node"}, {Name: "storage"}}, nil,
+			[]infrav1.MachineNetworkInterface{{Name: "node"}, {Name: "storage"}},
+			nil,
 		},
 		"the page's": {
 			withAdapters(t, blocksOf(t, "../../../docs/networks.md", "networkInterfaces:")[0]),
@@ -117,7 +118,7 @@ func TestAdaptersFromGit(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, notes := gathered(t, c.text, "windows-1")
+			m, notes := gathered(t, c.text)
 			expect.Same(t, "notes", c.notes, notes)
 			got := m.Windows.Status.NetworkInterfaces
 			for i := range got {
@@ -151,9 +152,10 @@ func addressSteps(m *Machine) []string {
 
 // TestExportedAdapters: what a machine has in its status is what counts.
 func TestExportedAdapters(t *testing.T) {
-	const found = "status: {networkInterfaces: [{name: node, macAddress: '00:50:56:00:00:05', addresses: [{address: 10.0.0.5/24}]}]}\n"
+	const found = "status: {networkInterfaces: [{name: node, macAddress: '00:50:56:00:00:05', addresses: [{address: " +
+		"10.0.0.5/24}]}]}\n"
 	text := withAdapters(t, "networkInterfaces: [{name: node, network: a, addressesFromPools: [{apiGroup: "+
-		"ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]}]") + machineOf("windows-1", "") + `---
+		"ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]}]") + machineOf("windows-1") + `---
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: WindowsMachine
 metadata: {name: windows-1}
@@ -165,14 +167,14 @@ spec:
     networkInterfaces:
     - {name: node, network: a, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]}
 ` + found + configOf("")
-	m, notes := gathered(t, text, "windows-1")
+	m, notes := gathered(t, text)
 	expect.Same(t, "notes", []string(nil), notes)
 	expect.Same(t, "address", "10.0.0.5/24", m.Windows.Status.NetworkInterfaces[0].Addresses[0].Address)
 }
 
-// machineOf is a Machine, with more in its metadata.
-func machineOf(name, meta string) string {
-	return "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine\nmetadata: {name: " + name + meta + `}
+// machineOf is a Machine.
+func machineOf(name string) string {
+	return "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine\nmetadata: {name: " + name + `}
 spec:
   clusterName: blue
   version: v1.36.3

@@ -34,7 +34,7 @@ func TestRefusedAsByControllers(t *testing.T) {
 	owner := func(kind, name string) string {
 		return ", ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: " + kind + ", name: " + name + ", uid: a}]"
 	}
-	other := strings.ReplaceAll(machineOf("other", ""), "name: windows-1}", "name: other}")
+	other := strings.ReplaceAll(machineOf("other"), "name: windows-1}", "name: other}")
 	for name, c := range map[string]struct{ text, want string }{
 		"a failure domain in a vCenter": {
 			strings.Replace(git, "      version: v1.36.3\n", "      version: v1.36.3\n      failureDomain: a\n", 1),
@@ -48,16 +48,16 @@ func TestRefusedAsByControllers(t *testing.T) {
 				"remove cluster.x-k8s.io/control-plane from its metadata.labels",
 		},
 		"a MachinePool": {
-			git + machineOf("windows-1", "") + windowsMachine + configOf(owner("MachinePool", "pool")),
+			git + machineOf("windows-1") + windowsMachine + configOf(owner("MachinePool", "pool")),
 			config + "MachinePool pool cannot use a WindowsBootstrapConfig; use a MachineDeployment",
 		},
 		"another's config": {
-			git + machineOf("windows-1", "") + other + windowsMachine + configOf(owner("Machine", "other")),
+			git + machineOf("windows-1") + other + windowsMachine + configOf(owner("Machine", "other")),
 			config + "ownerReferences has Machine other, but that Machine uses WindowsMachine other and WindowsBootstrapConfig other; " +
 				"delete this WindowsBootstrapConfig, or create a Machine that uses it",
 		},
 		"another's WindowsMachine": {
-			git + machineOf("windows-1", "") + other +
+			git + machineOf("windows-1") + other +
 				strings.Replace(windowsMachine, "{name: windows-1}", "{name: windows-1"+owner("Machine", "other")+"}", 1) + configOf(""),
 			vm + "ownerReferences has Machine other, but that Machine uses WindowsMachine other and WindowsBootstrapConfig other; " +
 				"delete this WindowsMachine, or create a Machine that uses it",
@@ -68,7 +68,8 @@ func TestRefusedAsByControllers(t *testing.T) {
 				"use a version from v1.33 to v1.36",
 		},
 		"IPv6 alone": {
-			strings.Replace(git, "  controlPlaneEndpoint", "  clusterNetwork: {pods: {cidrBlocks: ['fd00:1::/56']}}\n  controlPlaneEndpoint", 1),
+			strings.Replace(git, "  controlPlaneEndpoint", "  clusterNetwork: {pods: {cidrBlocks: ['fd00:1::/56']}}\n  "+
+				"controlPlaneEndpoint", 1),
 			"Cluster spec.clusterNetwork.pods.cidrBlocks: fd00:1::/56 is IPv6 only, which pods on Windows do not support; " +
 				"add an IPv4 CIDR, or set spec.network.mode of the WindowsBootstrapConfig to None if its node runs no pods with an " +
 				"address of their own",
@@ -92,7 +93,7 @@ func TestRefusedAsByControllers(t *testing.T) {
 // TestNewerThanTheControlPlane: such a machine waits, and a control plane that is being upgraded is no reason to refuse it.
 func TestNewerThanTheControlPlane(t *testing.T) {
 	text := strings.Replace(textOf(t, vsphereFile), "      version: v1.36.3\n", "      version: v1.37.0\n", 1) + controlPlane
-	_, notes := gathered(t, text, "windows-1")
+	_, notes := gathered(t, text)
 	if len(notes) == 0 || !strings.HasPrefix(notes[0], "the Machine wants v1.37.0, but a Node of its control plane has v1.36.3") {
 		t.Errorf("the notes are %q", notes)
 	}
@@ -102,8 +103,8 @@ func TestNewerThanTheControlPlane(t *testing.T) {
 func TestOwnersThatAreGood(t *testing.T) {
 	for _, name := range []string{"windows-1", "elsewhere"} {
 		owner := ", ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Machine, name: " + name + ", uid: a}]"
-		text := textOf(t, vsphereFile) + machineOf("windows-1", "") + windowsMachine + configOf(owner)
-		m, notes := gathered(t, text, "windows-1")
+		text := textOf(t, vsphereFile) + machineOf("windows-1") + windowsMachine + configOf(owner)
+		m, notes := gathered(t, text)
 		expect.Same(t, name, []string(nil), notes)
 		expect.Same(t, name, "windows-1", m.Owner.Name)
 	}

@@ -49,7 +49,8 @@ func TestPoolsOfAzure(t *testing.T) {
 		"all there": {"nothing is left out", textOf(t, azureFile), full, nil},
 		"no AzureCluster": {
 			"the cluster is in another repository", withoutKind(textOf(t, azureFile), "AzureCluster"),
-			"/subscriptions/" + noID + "/resourceGroups/blue/", []string{
+			"/subscriptions/" + noID + "/resourceGroups/blue/",
+			[]string{
 				absent + noID + " for the subscription, which its spec.subscriptionID says" + exact + "subscription in spec.azure",
 				absent + "blue for the resource group, which its spec.resourceGroup says" + exact + "resource group in spec.azure",
 				absent + "placeholder for the location, which its spec.location says" + exact + "location in spec.azure",
@@ -67,7 +68,8 @@ func TestPoolsOfAzure(t *testing.T) {
 		},
 		"what the webhook fills in": {
 			"names follow from that of the AzureCluster", without(groupLine, vnetLine, nodesLine),
-			"/subscriptions/22222222-2222-2222-2222-222222222222/resourceGroups/blue/", []string{
+			"/subscriptions/22222222-2222-2222-2222-222222222222/resourceGroups/blue/",
+			[]string{
 				lacks + "spec.resourceGroup; using blue for the resource group, which Cluster API Provider Azure sets there",
 				lacks + "spec.networkSpec.vnet.name; using blue-vnet for the virtual network, which Cluster API Provider Azure sets there",
 				lacks + "spec.networkSpec.subnets; using blue-node-subnet for the subnet, which Cluster API Provider Azure sets there",
@@ -78,7 +80,7 @@ func TestPoolsOfAzure(t *testing.T) {
 			[]string{
 				lacks + "spec.subscriptionID; using the placeholder " + noID +
 					" for the subscription; for the exact plan, set it there or in spec.azure",
-				lacks + "spec.location; using the placeholder placeholder for the location; " +
+				lacks + "spec.location; using the placeholder " + "placeholder for the location; " +
 					"for the exact plan, set it there or in spec.azure",
 			},
 		},
@@ -89,13 +91,15 @@ func TestPoolsOfAzure(t *testing.T) {
 		"paused": {
 			"people pause clusters while they move them",
 			edited(t, azureFile, "kind: AzureCluster\nmetadata: {name: blue}",
-				"kind: AzureCluster\nmetadata: {name: blue, annotations: {cluster.x-k8s.io/paused: \"\"}}"), full, []string{
+				"kind: AzureCluster\nmetadata: {name: blue, annotations: {cluster.x-k8s.io/paused: \"\"}}"), full,
+			[]string{
 				"AzureCluster default/blue has the annotation cluster.x-k8s.io/paused: no machine gets a VM until that is removed",
 			},
 		},
 		"a topology": {
 			"its ClusterClass says which infrastructure there is",
-			withoutKind(edited(t, azureFile, "  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AzureCluster, name: blue}",
+			withoutKind(edited(t, azureFile, "  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AzureCluster, "+
+				"name: blue}",
 				"  topology: {version: v1.36.3, classRef: {name: blue}}", sizeLine, inSpec), "AzureCluster"), full, nil,
 		},
 		"no endpoint": {
@@ -113,7 +117,7 @@ func TestPoolsOfAzure(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, notes := gathered(t, c.text, "windows-1")
+			m, notes := gathered(t, c.text)
 			expect.Same(t, c.reason, c.notes, notes)
 			home := "azure://" + c.home + "providers/Microsoft.Compute/virtualMachines/" + m.identity.Name
 			expect.Same(t, "provider ID", strings.ToLower(home), strings.ToLower(m.Windows.Spec.ProviderID))
@@ -229,7 +233,7 @@ func TestCloudConfigFile(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, notes := gathered(t, c.text, "windows-1")
+			m, notes := gathered(t, c.text)
 			if last := len(notes) - 1; last < 0 || !strings.HasPrefix(notes[last], risk) {
 				t.Errorf("the last note is no warning of Render: %q", notes)
 			} else {

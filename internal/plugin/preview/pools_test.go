@@ -9,8 +9,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// TestOlderClusterAPI: a cluster in v1beta1, in which the flavors of Cluster API Provider Azure are written. Its references arrive:
-// the identity has the subscription of the AzureCluster, and the file for Azure's programs the tenant of its identity.
+// TestOlderClusterAPI: a cluster in v1beta1, in which the flavors of Cluster API Provider Azure are written. Its references
+// arrive: the identity has the subscription of the AzureCluster, and the file for Azure's programs the tenant of its identity.
 func TestOlderClusterAPI(t *testing.T) {
 	m := expect.Got(Gather(setOf(t, textOf(t, "testdata/capz.yaml")), "mixed-win-1"))(t)
 	expect.Same(t, "control plane", "mixed-masters", m.cluster.Spec.ControlPlaneRef.Name)
@@ -35,19 +35,21 @@ func TestOlderMachine(t *testing.T) {
 	older := strings.NewReplacer("cluster.x-k8s.io/v1beta2\nkind: Machine\n", "cluster.x-k8s.io/v1beta1\nkind: Machine\n",
 		"apiGroup: bootstrap.cluster.x-k8s.io,", "apiVersion: bootstrap.cluster.x-k8s.io/v1beta1,",
 		"apiGroup: infrastructure.cluster.x-k8s.io,", "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1,",
-	).Replace(machineOf("windows-1", ""))
+	).Replace(machineOf("windows-1"))
 	text := textOf(t, vsphereFile) + older + windowsMachine + configOf("")
-	m, _ := gathered(t, text, "windows-1")
+	m, _ := gathered(t, text)
 	expect.Same(t, "infrastructure", "infrastructure.cluster.x-k8s.io", m.Owner.Spec.InfrastructureRef.APIGroup)
 	expect.Same(t, "config", "windows-1", m.config.Name)
 }
 
 // TestPoolOfThePage: docs/azure.md's template is one of a pool.
 func TestPoolOfThePage(t *testing.T) {
-	page := blocksOf(t, "../../../docs/azure.md", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: WindowsMachineTemplate")[0]
+	page := blocksOf(t, "../../../docs/azure.md", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: "+
+		"WindowsMachineTemplate")[0]
 	pool := withoutKind(textOf(t, azureFile), "WindowsMachineTemplate") + "---\n" + page
-	pool = strings.ReplaceAll(pool, "kind: WindowsMachineTemplate, name: windows}", "kind: WindowsMachineTemplate, name: windows-nodes}")
-	m, notes := gathered(t, pool, "windows-1")
+	pool = strings.ReplaceAll(pool, "kind: WindowsMachineTemplate, name: windows}", "kind: WindowsMachineTemplate, name: "+
+		"windows-nodes}")
+	m, notes := gathered(t, pool)
 	expect.Same(t, "notes", []string(nil), notes)
 	expect.Same(t, "subnet", []string{"/subscriptions/22222222-2222-2222-2222-222222222222/resourceGroups/rg-net/providers/" +
 		"Microsoft.Network/virtualNetworks/net/subnets/nodes"}, m.Windows.Status.Azure.SubnetIDs)
@@ -65,7 +67,8 @@ func TestPoolsOfTheDemo(t *testing.T) {
 			"Image": "/subscriptions/77777777-7777-7777-7777-777777777777/resourceGroups/images/providers/Microsoft.Compute/images/ws2022",
 			"Host":  "127.0.0.1", "Port": 6443, "Subscription": "77777777-7777-7777-7777-777777777777", "Group": "machines",
 			"NetworkGroup": "networks", "Location": "northeurope", "VNet": "net", "Subnet": "nodes",
-			"Tenant": "88888888-8888-8888-8888-888888888888", "Client": "99999999-9999-9999-9999-999999999999", "Secret": "s3cret-of-azure",
+			"Tenant": "88888888-8888-8888-8888-888888888888", "Client": "99999999-9999-9999-9999-999999999999",
+			"Secret": "s3cret-of-azure",
 		}))
 		return text.String()
 	}

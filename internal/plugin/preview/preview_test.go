@@ -54,10 +54,10 @@ func setOf(t *testing.T, text string) *objects.Set {
 	return expect.Got(objects.Read([]string{"-"}, "default", strings.NewReader(text)))(t)
 }
 
-// gathered is a machine of files, and those of its notes that not every machine of git has.
-func gathered(t *testing.T, text, name string) (*Machine, []string) {
+// gathered is the machine windows-1 of files, and those of its notes that not every machine of git has.
+func gathered(t *testing.T, text string) (*Machine, []string) {
 	t.Helper()
-	m := expect.Got(Gather(setOf(t, text), name))(t)
+	m := expect.Got(Gather(setOf(t, text), "windows-1"))(t)
 	var notes []string
 	for _, note := range m.Notes {
 		usual := note == madeNote || note == tokenNote || strings.HasPrefix(note, caNote) || strings.Contains(note, uidNote) ||

@@ -13,8 +13,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
 
-// loadSources reads the Secrets and ConfigMaps that the config refers to, or takes placeholders where they are not among the files,
-// as in a review. It returns all errors at once.
+// loadSources reads the Secrets and ConfigMaps that the config refers to, or takes placeholders where they are not among the
+// files, as in a review. It returns all errors at once.
 func (m *Machine) loadSources(o *objects.Set) error {
 	if m.config == nil {
 		return nil // Find has returned this error already

@@ -25,14 +25,15 @@ func TestSourcesThatAreElsewhere(t *testing.T) {
         preJoin: [{name: own, contentFrom: {configMap: {name: app, key: script}}}]
 `
 	m, notes := gathered(t, edited(t, vsphereFile, "{template: {spec: {bootstrapDeadlineSeconds: 1500}}}",
-		"\n  template:\n    spec:"+spec), "windows-1")
+		"\n  template:\n    spec:"+spec))
 	var want []string
 	for _, source := range []string{
 		"ConfigMap certificate", "ConfigMap script", "Secret certificate", "Secret kubeconfig", "Secret license", "Secret password",
 		"Secret toml", "Secret username",
 	} {
 		kind, key, _ := strings.Cut(source, " ")
-		want = append(want, fmt.Sprintf("%s default/app is not in standard input; using a placeholder for its key %s; for the exact plan, "+
+		want = append(want, fmt.Sprintf("%s default/app is not in standard input; using a placeholder for its key %s; for the exact "+
+			"plan, "+
 			"add the output of: kubectl get %s app -n default -o yaml", kind, key, strings.ToLower(kind)))
 	}
 	expect.Same(t, "notes", want, notes)

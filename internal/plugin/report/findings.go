@@ -31,7 +31,10 @@ type Finding struct {
 	Message string `json:"message"`
 }
 
-// New returns findings as objects.
+// maxText is longer than all that is told of one check.
+const maxText = 4 << 10
+
+// New returns findings as objects. What they quote of a file or a cloud is cleaned of what a terminal obeys.
 func New(found []cloud.Finding) *FindingList {
 	list := &FindingList{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "FindingList"}, Items: []Finding{}}
 	used := map[string]int{}
@@ -42,7 +45,7 @@ func New(found []cloud.Finding) *FindingList {
 		}
 		list.Items = append(list.Items, Finding{
 			TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "Finding"}, ObjectMeta: metav1.ObjectMeta{Name: name},
-			Check: one.Check, Result: one.Result, Message: one.Text,
+			Check: cloud.Clean(one.Check, maxText), Result: one.Result, Message: cloud.Clean(one.Text, maxText),
 		})
 	}
 	return list

@@ -20,8 +20,8 @@ var findings = []cloud.Finding{
 
 const asTable = `CHECK                 RESULT   WHAT WAS FOUND, AND WHAT TO DO
 connection            ok       vcenter.example.com
-privileges on folder  failed   the account lacks VirtualMachine.Interact.PowerOn on "windows": give it the
-                               role of docs/vcenter.md
+privileges on folder  failed   the account lacks VirtualMachine.Interact.PowerOn on "windows": give it the role
+                               of docs/vcenter.md
 privileges on Folder  skipped  the folder is not known
 `
 

@@ -42,7 +42,9 @@ func TestNetworkFailsInTheBackground(t *testing.T) {
 		},
 		{
 			"kube-proxy sets no rules", "network-overlay-flannel-kube-proxy", func(s *stage) {
-				page := slices.IndexFunc(s.World.Commands, func(c *command) bool { return strings.HasSuffix(c.Argv[len(c.Argv)-1], "/metrics") })
+				page := slices.IndexFunc(s.World.Commands, func(c *command) bool {
+					return strings.HasSuffix(c.Argv[len(c.Argv)-1], "/metrics")
+				})
 				s.World.Commands[page].Out = "kubeproxy_sync_proxy_rules_last_timestamp_seconds 0\n"
 			},
 			"NodeServiceFailed", "kube-proxy-rules: kube-proxy has not set the rules of Services; the end of " +

@@ -84,7 +84,10 @@ func TestRefused(t *testing.T) {
 func TestSourceVIPIsTaken(t *testing.T) {
 	t.Parallel()
 	for gateway, want := range map[string]bool{"10.244.3.254": false, "10.244.3.1": true} {
-		t.Run("gateway "+gateway, func(t *testing.T) { trySourceVIP(t, gateway, want) })
+		t.Run("gateway "+gateway, func(t *testing.T) {
+			t.Parallel()
+			trySourceVIP(t, gateway, want)
+		})
 	}
 }
 

@@ -1,5 +1,6 @@
 // Package winkernel stands in for that of Kubernetes, which speaks with HNS and so is for Windows alone: kube-proxy's own files
-// for Windows need it to be built here. It takes what kube-proxy's informers bring, and says so on stdout in place of telling HNS.
+// for Windows need it to be built here. It takes what kube-proxy's informers bring, and says so on stdout in place of telling
+// HNS.
 package winkernel
 
 import (
