@@ -127,9 +127,8 @@ func cniCondition(f *facts) *metav1.Condition {
 	health, due := nodeHealthOf(f), cniDue(f)
 	switch {
 	case !due.IsZero() && !f.now.Before(due):
-		c.Message = fmt.Sprintf("Node %s has had no CNI for %s: its kubelet says that the network plug-in is not ready. %sLooked "+
-			"for: %s",
-			nodeName(f), brief(cniLimit), ownCause(f), lookedFor(f))
+		c.Message = fmt.Sprintf("Node %s has had no CNI for %s: its kubelet says that the network plug-in is not ready. "+
+			"%sLooked for: %s", nodeName(f), brief(cniLimit), ownCause(f), lookedFor(f))
 		return &c
 	case health == nil, health.Status == metav1.ConditionUnknown, lacksCNI(health), nodeDeleted(f),
 		conditions.Get(f.windows, c.Type) == nil:

@@ -151,12 +151,12 @@ func (k *kindRules) ask(one Object, content map[string]any) (Object, error) {
 		one.Data = data
 		return one, err
 	}
-	data, refusal, err := hooks.admit(one.Version.Version, data)
+	data, refused, err := hooks.admit(one.Version.Version, data)
 	switch {
 	case err != nil:
 		return one, explainUnreadable(one, err)
-	case refusal != nil:
-		return one, k.explainRefusal(one, content, refusal)
+	case len(refused) > 0:
+		return one, k.explainRefusal(one, content, refused)
 	}
 	one.Version, one.Data = clusterv1.GroupVersion, data
 	return one, nil

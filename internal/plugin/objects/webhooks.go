@@ -6,59 +6,47 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
-	"github.com/go-logr/logr"
-	admissionv1 "k8s.io/api/admission/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1" //nolint:staticcheck // because users' files have it
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/core/webhooks/admission"
 	"sigs.k8s.io/cluster-api/core/webhooks/conversion"
-	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	kjson "sigs.k8s.io/json"
 )
 
-// webhooks are what an API server asks Cluster API about an object of one of its kinds, in whatever version it is written: all of
-// it is Cluster API's own code.
+// webhooks are what an API server asks Cluster API about an object of one of its kinds, in whatever version it is written. The
+// conversions are Cluster API's own code. What its webhooks set and refuse is in defaults.go and clusterapi.go: their own code
+// links all that topologies need, which is half as much as this program is without it. test/agree compares them with the real ones.
 type webhooks interface {
 	// fill sets what the mutating webhook sets, and keeps the version.
 	fill(version string, data []byte) (map[string]any, error)
 	// admit converts the object to the version that Cluster API works with, and has the validating webhook look at it.
-	admit(version string, data []byte) (converted []byte, refusal error, err error)
+	admit(version string, data []byte) (converted []byte, refused field.ErrorList, err error)
 }
 
 // webhooksByKind are the kinds with webhooks whose answer needs nothing but the object.
 var webhooksByKind = map[string]webhooks{
 	"Cluster": kindWebhooks[clusterv1.Cluster, clusterv1beta1.Cluster]{
-		conversion.ConvertClusterV1Beta1ToHub, conversion.ConvertClusterHubToV1Beta1,
-		func(context.Context, *clusterv1.Cluster) error { return nil }, // it only knows topologies
-		validateCluster,
+		conversion.ConvertClusterV1Beta1ToHub, conversion.ConvertClusterHubToV1Beta1, nil, refuseCluster,
 	},
 	"Machine": kindWebhooks[clusterv1.Machine, clusterv1beta1.Machine]{
-		conversion.ConvertMachineV1Beta1ToHub, conversion.ConvertMachineHubToV1Beta1,
-		(&admission.Machine{}).Default, (&admission.Machine{}).ValidateCreate,
+		conversion.ConvertMachineV1Beta1ToHub, conversion.ConvertMachineHubToV1Beta1, fillMachine, refuseMachine,
 	},
 	"MachineSet": kindWebhooks[clusterv1.MachineSet, clusterv1beta1.MachineSet]{
-		conversion.ConvertMachineSetV1Beta1ToHub, conversion.ConvertMachineSetHubToV1Beta1,
-		(&admission.MachineSet{}).Default, (&admission.MachineSet{}).ValidateCreate,
+		conversion.ConvertMachineSetV1Beta1ToHub, conversion.ConvertMachineSetHubToV1Beta1, fillMachineSet, refuseMachineSet,
 	},
 	"MachineDeployment": kindWebhooks[clusterv1.MachineDeployment, clusterv1beta1.MachineDeployment]{
 		conversion.ConvertMachineDeploymentV1Beta1ToHub, conversion.ConvertMachineDeploymentHubToV1Beta1,
-		(&admission.MachineDeployment{}).Default, (&admission.MachineDeployment{}).ValidateCreate,
+		fillMachineDeployment, refuseMachineDeployment,
 	},
 	"MachinePool": kindWebhooks[clusterv1.MachinePool, clusterv1beta1.MachinePool]{
-		conversion.ConvertMachinePoolV1Beta1ToHub, conversion.ConvertMachinePoolHubToV1Beta1,
-		(&admission.MachinePool{}).Default, (&admission.MachinePool{}).ValidateCreate,
+		conversion.ConvertMachinePoolV1Beta1ToHub, conversion.ConvertMachinePoolHubToV1Beta1, fillMachinePool, refuseMachinePool,
 	},
 	"MachineHealthCheck": kindWebhooks[clusterv1.MachineHealthCheck, clusterv1beta1.MachineHealthCheck]{
 		conversion.ConvertMachineHealthCheckV1Beta1ToHub, conversion.ConvertMachineHealthCheckHubToV1Beta1,
-		(&admission.MachineHealthCheck{}).Default, (&admission.MachineHealthCheck{}).ValidateCreate,
+		fillHealthCheck, refuseHealthCheck,
 	},
 }
 
@@ -83,8 +71,8 @@ func webhooksOf(one Object) webhooks {
 type kindWebhooks[Hub, Old any] struct {
 	up       func(context.Context, *Old, *Hub) error
 	down     func(context.Context, *Hub, *Old) error
-	defaults func(context.Context, *Hub) error
-	validate func(context.Context, *Hub) (webhook.Warnings, error)
+	defaults func(*Hub) error
+	refuse   func(*Hub) field.ErrorList
 }
 
 func (h kindWebhooks[Hub, Old]) fill(version string, data []byte) (map[string]any, error) {
@@ -92,26 +80,28 @@ func (h kindWebhooks[Hub, Old]) fill(version string, data []byte) (map[string]an
 	if err != nil {
 		return nil, err
 	}
-	if err := h.defaults(createContext(), hub); err != nil {
-		return nil, err
+	if h.defaults != nil {
+		if err := h.defaults(hub); err != nil {
+			return nil, err
+		}
 	}
 	if version == clusterv1.GroupVersion.Version {
 		return contentOf(hub)
 	}
 	old := new(Old)
-	if err := h.down(createContext(), hub, old); err != nil {
+	if err := h.down(context.Background(), hub, old); err != nil {
 		return nil, err
 	}
 	return contentOf(old)
 }
 
-func (h kindWebhooks[Hub, Old]) admit(version string, data []byte) (converted []byte, refusal, err error) {
+func (h kindWebhooks[Hub, Old]) admit(version string, data []byte) (converted []byte, refused field.ErrorList, err error) {
 	hub, err := h.read(version, data)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, refusal = h.validate(createContext(), hub); refusal != nil {
-		return nil, refusal, nil
+	if refused = h.refuse(hub); len(refused) > 0 {
+		return nil, refused, nil
 	}
 	converted, err = json.Marshal(hub)
 	return converted, nil, err
@@ -127,13 +117,7 @@ func (h kindWebhooks[Hub, Old]) read(version string, data []byte) (*Hub, error) 
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, old); err != nil {
 		return nil, err
 	}
-	return hub, h.up(createContext(), old, hub)
-}
-
-// createContext is the context of a webhook that is asked whether an object may be created.
-func createContext() context.Context {
-	request := webhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Create}}
-	return webhook.NewContextWithRequest(logr.NewContext(context.Background(), logr.Discard()), request)
+	return hub, h.up(context.Background(), old, hub)
 }
 
 // contentOf is an object as it is before it has a status.
@@ -150,17 +134,6 @@ func contentOf(object any) (map[string]any, error) {
 	return content, nil
 }
 
-// validateCluster leaves out the topology: whether that may be used depends on a flag of Cluster API, and the rest on the
-// ClusterClass as a controller has read it.
-func validateCluster(ctx context.Context, cluster *clusterv1.Cluster) (webhook.Warnings, error) {
-	if cluster.Spec.Topology.IsDefined() {
-		cluster = cluster.DeepCopy()
-		cluster.Spec.Topology = clusterv1.Topology{}
-		cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "made", Name: "from", APIGroup: "topology"}
-	}
-	return (&admission.Cluster{}).ValidateCreate(ctx, cluster)
-}
-
 // explainUnreadable says why the webhooks cannot work with an object that its schema finds good.
 func explainUnreadable(one Object, err error) error {
 	if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong {
@@ -169,35 +142,17 @@ func explainUnreadable(one Object, err error) error {
 	return fmt.Errorf("%s: Cluster API cannot read it: %w", one, err)
 }
 
-// explainRefusal puts the refusal of a webhook into our words, one for each field.
-func (k *kindRules) explainRefusal(one Object, content map[string]any, refusal error) error {
-	status, ok := errors.AsType[*apierrors.StatusError](refusal)
-	if !ok || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
-		return fmt.Errorf("%s: %w", one, refusal)
-	}
-	causes := status.Status().Details.Causes
-	ofName := func(cause metav1.StatusCause) bool { return cause.Field == "metadata.name" }
-	if slices.ContainsFunc(causes, ofName) { // what else is wrong follows from the name
-		causes = slices.DeleteFunc(slices.Clone(causes), func(cause metav1.StatusCause) bool { return !ofName(cause) })
+// explainRefusal puts what a webhook refuses into our words, one sentence for each field.
+func (k *kindRules) explainRefusal(one Object, content map[string]any, refused field.ErrorList) error {
+	ofName := func(why *field.Error) bool { return why.Field == "metadata.name" }
+	if slices.ContainsFunc(refused, ofName) { // what else is wrong follows from the name
+		refused = slices.DeleteFunc(slices.Clone(refused), func(why *field.Error) bool { return !ofName(why) })
 	}
 	lines := sentences{of: one}
-	for _, cause := range causes {
-		why := &field.Error{Type: field.ErrorType(cause.Type), Field: cause.Field}
-		why.Detail = withoutValue(strings.TrimPrefix(strings.TrimPrefix(cause.Message, why.Type.String()), ": "))
+	for _, why := range refused {
 		lines.add(why.Field, func() string { return k.words(why, content) })
 	}
 	return lines.err(content)
-}
-
-// withoutValue removes the value in front of the words of a refusal: it may be a secret.
-func withoutValue(text string) string {
-	if quoted, err := strconv.QuotedPrefix(text); err == nil {
-		return strings.TrimPrefix(text[len(quoted):], ": ")
-	}
-	if _, words, ok := strings.Cut(text, "}: "); ok && strings.Contains(text, "{") {
-		return words
-	}
-	return text
 }
 
 // scaled are the kinds whose replicas an API server checks by itself, because they have the subresource scale.

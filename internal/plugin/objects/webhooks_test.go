@@ -40,7 +40,7 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 	cases := map[string]struct{ good, old, becomes, want string }{
 		"two names of a Cluster": {
 			goodDeployment, "      clusterName: a", "      clusterName: b", "MachineDeployment default/a: spec.clusterName: " +
-				`is "a", but spec.clusterName and spec.template.spec.clusterName must be set to the same value, and the second is "b"`,
+				`is "a", but spec.clusterName and spec.template.spec.clusterName must be the same, and the second is "b"`,
 		},
 		"a long name": {
 			goodDeployment, "{name: a}\nspec", "{name: " + long + "}\nspec", "MachineDeployment default/" + long + ": metadata.name: " +
@@ -74,7 +74,7 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 			goodDeployment, "  replicas: 3",
 			"  rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 0}}}",
 			"MachineDeployment default/a: spec.rollout.strategy.rollingUpdate: has maxSurge and maxUnavailable; " +
-				"maxUnavailable and maxSurge cannot both be 0",
+				"maxSurge and maxUnavailable must not both be 0",
 		},
 		"no CIDR": {
 			goodCluster, "10.0.0.0/16", "10.0.0.0/166", "Cluster default/a: spec.clusterNetwork.pods.cidrBlocks[0]: " +
@@ -82,11 +82,11 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 		},
 		"a Cluster of nothing": {
 			"apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec: {paused: false}\n", "false", "true",
-			"Cluster default/a: spec: Forbidden; one of spec.controlPlaneRef, spec.infrastructureRef or spec.topology must be set",
+			"Cluster default/a: spec: Forbidden; set infrastructureRef, controlPlaneRef or topology",
 		},
 		"in v1beta1": {
 			oldDeployment, "      clusterName: a", "      clusterName: b", "MachineDeployment default/a: spec.clusterName: " +
-				`is "a", but spec.clusterName and spec.template.spec.clusterName must be set to the same value, and the second is "b"`,
+				`is "a", but spec.clusterName and spec.template.spec.clusterName must be the same, and the second is "b"`,
 		},
 		"a field of v1beta2 in v1beta1": {
 			oldDeployment, "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1", "apiGroup: infrastructure.cluster.x-k8s.io",

@@ -51,24 +51,9 @@ func (k *kindRules) words(why *field.Error, content map[string]any) string {
 		return join(why.Field, text, detail)
 	}
 	if text == "" {
-		return join(why.Field, inOurWordsToo(detail))
+		return join(why.Field, detail)
 	}
-	return join(why.Field, "is "+text+", but "+inOurWordsToo(detail)+otherValue(detail, content)+inLargerUnits(why.Field, value))
-}
-
-// betterWords are for what others say without telling what to write.
-var betterWords = []struct{ theirs, ours string }{
-	{"must be a valid semantic version", "must be a full version, such as v1.36.3"},
-	{"invalid CIDR address: ", "must be a CIDR, such as 10.0.0.0/16"},
-}
-
-func inOurWordsToo(detail string) string {
-	for _, one := range betterWords {
-		if strings.HasPrefix(detail, one.theirs) {
-			return one.ours
-		}
-	}
-	return detail
+	return join(why.Field, "is "+text+", but "+detail+otherValue(detail, content)+inLargerUnits(why.Field, value))
 }
 
 // otherValue shows what stands in the other field of a pair that must be the same.
