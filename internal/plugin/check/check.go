@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -88,9 +87,7 @@ func Gather(o *objects.Set, cloudName, name string, options Options) (*Target, e
 	if err := t.cloud.provider.Check(m.Windows); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.name(), err)
 	}
-	if t.count, err = machines(o, m); err != nil {
-		return nil, err
-	}
+	t.count = max(int64(ptr.Deref(m.Replicas, 1)), 1)
 	return t, t.cloud.gather(o, t, options)
 }
 
@@ -122,30 +119,6 @@ func nameToCheck(o *objects.Set, given string) (string, error) {
 	}
 	return "", fmt.Errorf("--machine NAME is missing: %s must have one Machine, or one MachineDeployment of Windows machines, "+
 		"to do without", o.Source)
-}
-
-// machines is how many machines of the spec there are to be: the replicas of the MachineDeployment that makes them, or one.
-func machines(o *objects.Set, m *preview.Machine) (int64, error) {
-	for _, one := range o.OfKind("Machine") {
-		if one.Key.Namespace == m.Owner.Namespace && one.Key.Name == m.Owner.Name {
-			return 1, nil
-		}
-	}
-	deployments, err := preview.Deployments(o)
-	if err != nil {
-		return 0, err
-	}
-	var maker *clusterv1.MachineDeployment
-	for _, one := range deployments {
-		makes := one.Namespace == m.Owner.Namespace && strings.HasPrefix(m.Owner.Name+"-", one.Name+"-")
-		if makes && (maker == nil || len(maker.Name) < len(one.Name)) || len(deployments) == 1 {
-			maker = one
-		}
-	}
-	if maker == nil || maker.Spec.Replicas == nil {
-		return 1, nil
-	}
-	return max(int64(*maker.Spec.Replicas), 1), nil
 }
 
 // secretOf is what a Secret of the files has at these keys, and whether they have it.

@@ -39,6 +39,8 @@ type Machine struct {
 	// stored is the user data in the machine's bootstrap Secret, StoredIn, if there is one.
 	stored   []byte
 	StoredIn types.NamespacedName
+	// Replicas are those of the MachineDeployment that would make the machine; nil for a Machine of the files.
+	Replicas *int32
 	// Notes tell the user which placeholders are used, and what else differs from a real machine.
 	Notes []string
 }
