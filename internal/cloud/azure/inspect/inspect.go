@@ -77,8 +77,8 @@ const (
 )
 
 // Run makes all checks, in an order in which each comes after those that it depends on. The context ends them.
-func Run(ctx context.Context, of Subject) []cloud.Finding {
-	i := &inspection{Subject: of, roles: map[string]roles{}}
+func Run(ctx context.Context, subject Subject) []cloud.Finding {
+	i := &inspection{Subject: subject, roles: map[string]roles{}}
 	i.Count = max(i.Count, 1)
 	if !i.login(ctx) {
 		return i.found
@@ -90,14 +90,13 @@ func Run(ctx context.Context, of Subject) []cloud.Finding {
 		i.log(ctx)
 	}
 	i.subnets(ctx)
-	for _, one := range i.links() {
-		i.rights(ctx, "rights on "+one.name, one.scope, one.actions)
+	for _, l := range i.links() {
+		i.rights(ctx, "rights on "+l.name, l.scope, l.actions)
 	}
 	i.providers(ctx)
 	i.image(ctx, i.sizes(ctx))
-	i.add("inside the image", cloud.CheckSkipped, "cloudbase-init, "+
-		"containerd and the version of kubeadm cannot be seen from outside; "+
-		"docs/images.md says what an image must have, and how to try it")
+	i.add("inside the image", cloud.CheckSkipped, "cloudbase-init, containerd and the version of kubeadm cannot be "+
+		"seen from outside; docs/images.md says what an image must have, and how to try it")
 	return i.found
 }
 
@@ -121,7 +120,7 @@ func (i *inspection) subscription() string { return "/subscriptions/" + i.Where.
 
 // login says whether Azure lets the caller in, who that is, and whether it sees the subscription.
 func (i *inspection) login(ctx context.Context) bool {
-	all, a := list[struct{ SubscriptionID string }](ctx, i, "/subscriptions", subscriptionVersion, nil)
+	visible, a := list[struct{ SubscriptionID string }](ctx, i, "/subscriptions", subscriptionVersion, nil)
 	if a.Problem != "" {
 		i.add("login", cloud.CheckFailed, "%s; see docs/azure-credentials.md", a.Problem)
 		return false
@@ -129,18 +128,18 @@ func (i *inspection) login(ctx context.Context) bool {
 	_, tenant := i.Caller()
 	if i.Identity.Other {
 		i.add("identity", cloud.CheckWarning, "checked as %s, not as the machine's identity: what is told of rights, and of what can "+
-			"be seen, is about the former. The machine's identity is %s%s", i.who(), i.Identity.Name, i.rolesOfMachine())
+			"be seen, is about the former. The machine's identity is %s%s", i.callerName(), i.Identity.Name, i.rolesOfMachine())
 	}
 	i.add("login", cloud.CheckOK, "Azure accepts the credentials for tenant %s", shown(tenant))
 	wanted := i.Where.Group.Subscription
-	is := func(one struct{ SubscriptionID string }) bool { return strings.EqualFold(one.SubscriptionID, wanted) }
-	if slices.ContainsFunc(all, is) {
+	isWanted := func(s struct{ SubscriptionID string }) bool { return strings.EqualFold(s.SubscriptionID, wanted) }
+	if slices.ContainsFunc(visible, isWanted) {
 		i.add("subscription", cloud.CheckOK, "%s is visible", wanted)
 		return true
 	}
 	if i.Identity.Other {
 		i.add("subscription", cloud.CheckFailed, "%s does not see subscription %s, so that nothing can be checked: log in as somebody "+
-			"who does, as az account list shows, or correct spec.azure.subscriptionID", i.who(), wanted)
+			"who does, as az account list shows, or correct spec.azure.subscriptionID", i.callerName(), wanted)
 		return false
 	}
 	i.add("subscription", cloud.CheckFailed, "Azure shows subscription %s to these credentials not at all: correct "+
@@ -148,22 +147,22 @@ func (i *inspection) login(ctx context.Context) bool {
 	return false
 }
 
-// who is as whom Azure was asked.
-func (i *inspection) who() string {
+// callerName is as whom Azure was asked.
+func (i *inspection) callerName() string {
 	name, _ := i.Caller()
 	return cmp.Or(name, "this computer's identity")
 }
 
 // list reads the items of a list.
-func list[T any](ctx context.Context, i *inspection, path, version string, query url.Values) (all []T, a Answer) {
+func list[T any](ctx context.Context, i *inspection, path, version string, query url.Values) (values []T, a Answer) {
 	items, a := i.Azure.List(ctx, path, version, query)
 	for _, item := range items {
-		var one T
-		if json.Unmarshal(item, &one) == nil { // else it is nothing that we look for
-			all = append(all, one)
+		var value T
+		if json.Unmarshal(item, &value) == nil { // else it is nothing that we look for
+			values = append(values, value)
 		}
 	}
-	return all, a
+	return values, a
 }
 
 const maxName = 128
