@@ -57,6 +57,7 @@ var figures = map[string]string{
 	"controllers/noderights.recheck":              "10m0s",
 	"controllers/noderights.retryRefused":         "15s",
 	"controllers/noderights.revokeAfter":          "10m0s",
+	"controllers/noderights.tellAgain":            "30m0s",
 	"controllers/orphans.Lasts":                   "10m0s",
 	"controllers/orphans.every":                   "1m0s",
 	"controllers/owner.patience":                  "5s",

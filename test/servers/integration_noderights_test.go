@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -299,7 +300,7 @@ func loseRights(t *testing.T, w *Workload) {
 	now := time.Now()
 	keeper := &noderights.Keeper{
 		Client: management, Live: management, Workload: prodOnly{guestsManager(t, w)}, Rights: &noderights.Rights{},
-		Now: func() time.Time { return now },
+		Events: events.NewFakeRecorder(10), Now: func() time.Time { return now },
 	}
 	label := func(value string) {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s,%q:%s}}}`,
