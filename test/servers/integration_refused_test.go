@@ -33,8 +33,8 @@ var mayNotBind = []rbacv1.PolicyRule{
 	{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"servicecidrs"}, Verbs: []string{"list", "watch"}},
 }
 
-// testRefusedRights: an event about a Cluster tells that its kubeconfig may not bind the role of kube-proxy. Once it may, the role is
-// bound.
+// testRefusedRights: an event about a Cluster tells that its kubeconfig may not bind the role of kube-proxy. Once it may, the
+// role is bound.
 func testRefusedRights(t *testing.T, w *Workload) {
 	const user = "not-quite-an-admin"
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: mayNotBind}

@@ -202,8 +202,8 @@ func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
 	return client, cmp.Or(s.err, s.breaker.refusal())
 }
 
-// enter opens a session at a server, or at any if it is empty. Close ends it as long as the password is not sent. From then on the
-// answer is awaited: it may be a session, which only its client can end.
+// enter opens a session at a server, or at any if it is empty. Close ends it as long as the password is not sent. From then on
+// the answer is awaited: it may be a session, which only its client can end.
 func (s *Session) enter(ctx context.Context, server string) (*vim25.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
