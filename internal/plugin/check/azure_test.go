@@ -20,7 +20,7 @@ func checkedBy(t *testing.T, text string, options Options) []cloud.Finding {
 	target, err := Gather(files, "azure", "", options)
 	var found []cloud.Finding
 	if err == nil {
-		found, err = target.Run(t.Context())
+		found, err = target.Run(t.Context(), nil)
 	}
 	if err != nil {
 		return []cloud.Finding{{Check: "credentials", Result: cloud.CheckFailed, Text: err.Error()}}

@@ -40,7 +40,7 @@ func checkedInVSphere(t *testing.T, text string) []cloud.Finding {
 	target, err := Gather(files, "vsphere", "", Options{})
 	var found []cloud.Finding
 	if err == nil {
-		found, err = target.Run(t.Context())
+		found, err = target.Run(t.Context(), nil)
 	}
 	if err != nil {
 		return []cloud.Finding{{Check: "credentials", Result: cloud.CheckFailed, Text: err.Error()}}

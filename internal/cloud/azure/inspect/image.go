@@ -110,7 +110,7 @@ func (i *inspection) inRegion(path string) string {
 }
 
 // image looks at the image, and whether the sizes can start it.
-func (i *inspection) image(ctx context.Context, sizes []skus.Size) {
+func (i *inspection) image(ctx context.Context) {
 	const check = "image"
 	from := i.source()
 	image, version, a := i.lookAt(ctx, from)
@@ -121,7 +121,7 @@ func (i *inspection) image(ctx context.Context, sizes []skus.Size) {
 	case a.Problem != "":
 		i.unseen(check, a)
 	default:
-		result, text := i.judge(image, from, sizes)
+		result, text := i.judge(image, from, i.suitable)
 		i.add(check, result, "%s %s", shown(strings.TrimSpace(from.name+" "+version)), text)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // group says whether the resource group is there, with the call that the controller makes most.
-func (i *inspection) group(ctx context.Context) bool {
+func (i *inspection) group(ctx context.Context) {
 	const check = "resource group"
 	vms, a := i.Azure.List(ctx, i.Where.Group.String()+"/providers/Microsoft.Compute/virtualMachines", i.ComputeVersion, nil)
 	switch {
@@ -23,7 +23,7 @@ func (i *inspection) group(ctx context.Context) bool {
 	default:
 		i.add(check, cloud.CheckOK, "%s has %d VMs", shown(i.Where.Group.Group), len(vms))
 	}
-	return !a.GroupGone
+	i.noGroup = a.GroupGone
 }
 
 // subnets says of the subnet of each adapter whether it is there, may be joined, and has room.

@@ -33,8 +33,8 @@ func (i *inspection) quotas(size skus.Size) []string {
 }
 
 // quota compares what is left of each quota with what all machines need, of its family and of the region.
-func (i *inspection) quota(ctx context.Context, sizes []skus.Size) {
-	if len(sizes) == 0 {
+func (i *inspection) quota(ctx context.Context) {
+	if len(i.suitable) == 0 {
 		return
 	}
 	var usages struct{ Value []usage }
@@ -44,10 +44,10 @@ func (i *inspection) quota(ctx context.Context, sizes []skus.Size) {
 		return
 	}
 	short := cloud.CheckFailed
-	if i.fit(usages.Value, sizes) {
+	if i.fit(usages.Value, i.suitable) {
 		short = cloud.CheckWarning
 	}
-	for _, size := range sizes {
+	for _, size := range i.suitable {
 		for _, name := range i.quotas(size) {
 			i.compare(usages.Value, size, name, short)
 		}

@@ -143,6 +143,22 @@ func (i *inspection) missing(ctx context.Context, scope string, wanted []string)
 	return unmet(known.granted, wanted), known.a
 }
 
+// ownRights are about the actions in the subscription and in the resource group.
+func (i *inspection) ownRights(ctx context.Context) {
+	i.rights(ctx, "rights in the subscription", i.subscription(), InSubscription)
+	if !i.noGroup {
+		i.rights(ctx, "rights in the group", i.Where.Group.String(), i.inGroup())
+		i.log(ctx)
+	}
+}
+
+// linkRights are about the actions on what a VM of the spec will name.
+func (i *inspection) linkRights(ctx context.Context) {
+	for _, l := range i.links() {
+		i.rights(ctx, "rights on "+l.name, l.scope, l.actions)
+	}
+}
+
 // rights names the actions that the caller lacks at a scope. Of somebody else it is only to be looked at.
 func (i *inspection) rights(ctx context.Context, check, scope string, wanted []string) {
 	missing, a := i.missing(ctx, scope, wanted)

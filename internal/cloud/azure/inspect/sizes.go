@@ -12,34 +12,31 @@ import (
 )
 
 // sizes compares each size with what the region and its zones offer. One that will do is enough: the others are tried after it.
-// It returns those that will do.
-func (i *inspection) sizes(ctx context.Context) (suitable []skus.Size) {
+func (i *inspection) sizes(ctx context.Context) {
 	listed, a := list[skus.Listed](ctx, i, i.subscription()+"/providers/Microsoft.Compute/skus", skuVersion,
 		url.Values{"$filter": {"location eq '" + i.region() + "'"}})
 	offered := skus.Read(listed, i.Where.Location)
 	switch {
 	case a.Problem != "":
 		i.unseen("size "+shown(i.Spec.VMSize), a)
-		return nil
+		return
 	case len(offered) == 0:
 		i.add("size "+shown(i.Spec.VMSize), cloud.CheckWarning, "cannot be checked: Azure lists no sizes in %s; if that is no region, "+
 			"correct spec.azure.location, as az account list-locations --output table shows them", shown(i.Where.Location))
-		return nil
+		return
 	}
 	for _, name := range request.Sizes(i.Spec) {
 		if size, known := offered.Find(name); known && i.unfit(offered, name) == nil {
-			suitable = append(suitable, size)
+			i.suitable = append(i.suitable, size)
 		}
 	}
 	ifUnfit := cloud.CheckFailed
-	if len(suitable) > 0 {
+	if len(i.suitable) > 0 {
 		ifUnfit = cloud.CheckWarning
 	}
 	for _, name := range request.Sizes(i.Spec) {
 		i.size(offered, name, ifUnfit)
 	}
-	i.quota(ctx, suitable)
-	return suitable
 }
 
 // zones are those in which a machine may be; one without a name if that is left to Azure.
