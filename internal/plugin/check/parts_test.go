@@ -25,7 +25,9 @@ func TestParts(t *testing.T) {
 		parts        []string // all of them
 		begun        int
 	}{
-		"vSphere":              {"vsphere", inVSphere(1), []string{"login", "clock", "places", "template", "free space", "privileges"}, 6},
+		"vSphere": {
+			"vsphere", inVSphere(1), []string{"login", "clock", "places", "template", "free space", "privileges"}, 6,
+		},
 		"Azure":                {"azure", pool(1, whole("")), azure, 9},
 		"another subscription": {"azure", elsewhere, azure, 1},
 	} {
