@@ -2,7 +2,6 @@ package servers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,12 +11,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
@@ -74,21 +71,17 @@ func testRefusedRights(t *testing.T, w *Workload) {
 // keeperOf keeps the rights of nodes of one Cluster, whose config runs kube-proxy as a service. Its events go to the API server.
 func keeperOf(t *testing.T, w *Workload, api client.Client) *noderights.Keeper {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	expect.OK(t, errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), bootstrapv1.AddToScheme(scheme)))
-	meta := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "prod", UID: "uid-of-prod"}
-	cluster := &clusterv1.Cluster{ObjectMeta: meta}
-	cluster.Status.Initialization.ControlPlaneInitialized = new(true)
-	config := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: meta}
-	config.Labels = map[string]string{clusterv1.ClusterNameLabel: cluster.Name}
+	config := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{
+		Namespace: metav1.NamespaceDefault, Name: "windows", Labels: map[string]string{clusterv1.ClusterNameLabel: "prod"},
+	}}
 	config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNIWinBridge}
-	management := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, config).Build()
+	management := managementWith(t, config)
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: w.client.EventsV1()})
 	t.Cleanup(broadcaster.Shutdown)
 	expect.OK(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
 	return &noderights.Keeper{
 		Client: management, Live: management, Workload: prodOnly{api}, Rights: &noderights.Rights{},
-		Events: broadcaster.NewRecorder(scheme, "test"), Now: time.Now,
+		Events: broadcaster.NewRecorder(management.Scheme(), "test"), Now: time.Now,
 	}
 }
 

@@ -172,5 +172,6 @@ func leaf(node any) any {
 }
 
 func sayHNSCleanup(s *plan.HNSCleanup) string {
-	return "deletes " + bothLists("the HNS networks ", s.Networks, "the HNS endpoints ", s.Endpoints) + clause(", but keeps ", values(s.Keep))
+	return "deletes " + bothLists("the HNS networks ", s.Networks, "the HNS endpoints ", s.Endpoints) +
+		clause(", but keeps ", values(s.Keep))
 }
