@@ -155,7 +155,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-twins test-machines test-proved test-programs test-pods test-rights test-agree test-hostile
+NIGHTLY := test-mutants test-twins test-machines test-proved test-faults test-programs test-pods test-rights test-agree test-hostile
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed
