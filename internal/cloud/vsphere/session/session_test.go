@@ -227,65 +227,6 @@ func TestClosedForGood(t *testing.T) {
 	expect.Same(t, "logins", 0, v.Calls()["Login"])
 }
 
-// TestClosedBeforeLogin: who closes a session does not wait for a vCenter that does not say what it is, and sends it no password.
-func TestClosedBeforeLogin(t *testing.T) {
-	v, silent := vcenter.New(t), newSilentAt("RetrieveServiceContent")
-	s := silent.open(t, v)
-	failed := make(chan error, 1)
-	go func() { failed <- askOnce(t, s) }()
-	<-silent.asked
-	begun := time.Now()
-	expect.OK(t, s.Close(t.Context()))
-	if took := time.Since(begun); took > probeTimeout/2 {
-		t.Errorf("Close took %s", took)
-	}
-	expect.Same(t, "a call that fails", true, <-failed != nil)
-	close(silent.answer)
-	expect.Same(t, "logins", 0, v.Calls()["Login"])
-}
-
-// TestClosedDuringLogin: a login that was sent is awaited, since it may open a session that nobody else would end.
-func TestClosedDuringLogin(t *testing.T) {
-	v, silent := vcenter.New(t), newSilentAt("Login")
-	s := silent.open(t, v)
-	called, closed := make(chan error, 1), make(chan error, 1)
-	go func() { called <- askOnce(t, s) }()
-	<-silent.asked
-	go func() { closed <- s.Close(t.Context()) }()
-	wait.Until(t, "the session to be closing", func() (any, bool) {
-		_, err := s.current()
-		return err, errors.Is(err, errClosed)
-	})
-	close(silent.answer)
-	<-called // before the end of the session, or after it
-	expect.OK(t, <-closed)
-	expect.Same(t, "logins and logouts", []int{1, 1}, []int{v.Calls()["Login"], v.Calls()["Logout"]})
-	expect.Same(t, "sessions", 0, len(v.Owner(t).Sessions()))
-}
-
-// silentAt is a door of a vCenter where one method, when it is asked for, waits for a word.
-type silentAt struct {
-	method        string
-	asked, answer chan struct{}
-}
-
-func newSilentAt(method string) silentAt {
-	return silentAt{method, make(chan struct{}), make(chan struct{})}
-}
-
-func (s silentAt) open(t *testing.T, v *vcenter.VCenter) *Session {
-	t.Helper()
-	door := v.Open(func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
-		if method == s.method {
-			close(s.asked)
-			<-s.answer
-		}
-		next.ServeHTTP(w, r)
-	})
-	t.Cleanup(door.Close)
-	return open(t, door.Credentials())
-}
-
 // TestLoggedInBefore: who comes to log in when another caller has just done so takes its client.
 func TestLoggedInBefore(t *testing.T) {
 	v := vcenter.New(t)
