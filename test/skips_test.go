@@ -16,20 +16,20 @@ import (
 
 // skips are what tests say that skip themselves, and when they run nevertheless. One that names a target of make is not here.
 var skips = map[string]string{
-	"needs real servers":                                  "only with -short",
-	"starts real servers":                                 "only with -short",
-	"starts two control planes; CI runs it":               "only with -short",
-	"builds the manager for every platform":               "only with -short",
-	"is a part of TestRestart":                            "that starts it in a process of its own",
-	"this is for TestCloudsOfThisComputer":                "that starts it in a process of its own",
-	"not understood":                                      "the readers of vectors have what this one leaves out",
-	"no bash here":                                        ".ci/run is a script for bash",
-	"no terminal here: %v":                                "Linux has /dev/ptmx",
-	"only Linux ties the life of a child to its parent's": "CI is on Linux",
-	"the program of this test is a script for sh":         "CI is on Linux",
-	"the size before is not known for %s":                 "CI is on linux/amd64",
-	"this is a Pod, which has a namespace for its lease":  "CI is not a Pod",
-	"left out: there is no PowerShell 7 (no pwsh on PATH, and PWSH is not set)": ".ci/run unpacks one, or tells at its end",
+	"needs real servers":                                                        "only with -short",
+	"starts real servers":                                                       "only with -short",
+	"starts two control planes; CI runs it":                                     "only with -short",
+	"builds the manager for every platform":                                     "only with -short",
+	"is a part of TestRestart":                                                  "that starts it in a process of its own",
+	"this is for TestCloudsOfThisComputer":                                      "that starts it in a process of its own",
+	"not understood":                                                            "the readers of vectors have what this one leaves out",
+	"%s is not here to take its script":                                         "CI has two of the four",
+	"no terminal here: %v":                                                      "Linux has /dev/ptmx",
+	"only Linux ties the life of a child to its parent's":                       "CI is on Linux",
+	"the program of this test is a script for sh":                               "CI is on Linux",
+	"the size before is not known for %s":                                       "CI is on linux/amd64",
+	"this is a Pod, which has a namespace for its lease":                        "CI is not a Pod",
+	"left out: there is no PowerShell 7 (no pwsh on PATH, and PWSH is not set)": ".ci/run has one",
 }
 
 // byHand are targets that measure and check nothing else. They take up to an hour, and are run before their figures are cited.

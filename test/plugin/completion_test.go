@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"os"
@@ -38,12 +39,13 @@ func typed(t *testing.T) map[string][]string {
 	return lines
 }
 
-// The programs below press Tab at the end of lines: the first argument is the script for the shell, the others are the lines. They
-// print each line behind "== ", and then what is offered.
+// The programs below press Tab at the end of lines: the first argument is the script for the shell, the others are the lines.
+// They print each line behind "== ", and then what is offered.
 
-// inBash calls the function that "complete" knows for the program, as bash does. Without the package bash-completion, its function
-// that splits the words has a stand-in, which takes them as bash has split them; the words of these tests have neither = nor :, for
-// which the real one puts them together again (https://github.com/scop/bash-completion, bash_completion, _get_comp_words_by_ref).
+// inBash calls the function that "complete" knows for the program, as bash does. Without the package bash-completion, its
+// function that splits the words has a stand-in, which takes them as bash has split them; the words of these tests have neither =
+// nor :, for which the real one puts them together again (https://github.com/scop/bash-completion, bash_completion,
+// _get_comp_words_by_ref).
 const inBash = `
 if [[ -r /usr/share/bash-completion/bash_completion ]]; then
   source /usr/share/bash-completion/bash_completion
@@ -65,21 +67,24 @@ for COMP_LINE in "$@"; do
 done
 `
 
-// inZsh calls the function of the script. What that calls of zsh's completion system has stand-ins, because there is no line editor:
-// _describe takes an array by its name, and says whether it offers something (zsh 5.9, Completion/Base/Utility/_describe).
+// inZsh calls the function of the script. What that calls of zsh's completion system has stand-ins, because there is no line
+// editor: _describe takes an array by its name, and says whether some of it begins with the word at the cursor (zsh 5.9,
+// Completion/Base/Utility/_describe).
 const inZsh = `
 compdef() { }
 _arguments() { }
 _describe() {
   [[ $1 != -V ]] || shift
-  (( ${(P)#2} )) || return 1
-  print -rl -- ${${(P)2}%%:*}
+  local -a all=(${${(P)2}%%:*})
+  local -a fit=(${(M)all:#${(b)PREFIX}*})
+  (( $#fit )) || return 1
+  print -rl -- $fit
 }
 source "$1"; shift
 for line in "$@"; do
   print -r -- "== $line"
   words=(${=line}); [[ $line != *" " ]] || words+=("")
-  CURRENT=$#words
+  CURRENT=$#words PREFIX=$words[-1]
   _clusterctl-windows
 done
 true
@@ -93,7 +98,12 @@ for line in $argv[2..]
 end
 `
 
+// inPowerShell asks what PSReadLine asks when Tab is pressed. Where there is no PSReadLine, its word for what Tab does has a
+// stand-in: what it is on Windows by default (https://learn.microsoft.com/powershell/module/psreadline/get-psreadlinekeyhandler).
 const inPowerShell = `
+if (-not (Get-Command Get-PSReadLineKeyHandler -ErrorAction Ignore)) {
+  function Get-PSReadLineKeyHandler { [pscustomobject]@{ Key = 'Tab'; Function = 'TabCompleteNext' } }
+}
 $script, $lines = $args
 . $script
 foreach ($line in $lines) {
@@ -108,10 +118,13 @@ func TestShellsComplete(t *testing.T) {
 		begins, program string
 		args            []string // before the script and the lines
 	}{
-		"bash":       {"# bash completion V2 for clusterctl-windows ", "bash", []string{"--norc", "-c", inBash, "bash"}},
-		"zsh":        {"#compdef clusterctl-windows\n", "zsh", []string{"-f", "-c", inZsh, "zsh"}},
-		"fish":       {"# fish completion for clusterctl-windows ", "fish", []string{"--no-config", "-c", inFish}},
-		"powershell": {"# powershell completion for clusterctl-windows ", powerShell(), []string{"-NoProfile", "-File", inFile(t, "tab.ps1", inPowerShell)}},
+		"bash": {"# bash completion V2 for clusterctl-windows ", "bash", []string{"--norc", "-c", inBash, "bash"}},
+		"zsh":  {"#compdef clusterctl-windows\n", "zsh", []string{"-f", "-c", inZsh, "zsh"}},
+		"fish": {"# fish completion for clusterctl-windows ", "fish", []string{"--no-config", "-c", inFish}},
+		"powershell": {
+			"# powershell completion for clusterctl-windows ", powerShell(),
+			[]string{"-NoProfile", "-File", inFile(t, "tab.ps1", inPowerShell)},
+		},
 	} {
 		t.Run(shell, func(t *testing.T) {
 			got := run(t, "clusterctl-windows", "completion", shell)
@@ -126,9 +139,11 @@ func TestShellsComplete(t *testing.T) {
 			args := slices.Concat(c.args, []string{inFile(t, "completion.ps1", got.out)}, slices.Sorted(maps.Keys(lines)))
 			command := exec.CommandContext(t.Context(), path, args...)
 			command.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-			output, err := command.CombinedOutput()
+			var told bytes.Buffer
+			command.Stderr = &told
+			output, err := command.Output()
 			if err != nil {
-				t.Fatalf("%v\n%s", err, output)
+				t.Fatalf("%v\n%s%s", err, output, told.String())
 			}
 			expect.Same(t, "offered", lines, offeredByLine(string(output)), cmpopts.EquateEmpty())
 		})
@@ -142,7 +157,7 @@ func powerShell() string { return cmp.Or(os.Getenv("PWSH"), "pwsh") }
 func offeredByLine(output string) map[string][]string {
 	lines := map[string][]string{}
 	for part := range strings.SplitSeq("\n"+output, "\n== ") {
-		if line, offers, ok := strings.Cut(part, "\n"); ok && line != "" {
+		if line, offers, _ := strings.Cut(strings.TrimSuffix(part, "\n"), "\n"); line != "" {
 			lines[line] = offered(offers)
 		}
 	}
