@@ -22,7 +22,7 @@ var skips = map[string]string{
 	"builds the manager for every platform":                                     "only with -short",
 	"is a part of TestRestart":                                                  "that starts it in a process of its own",
 	"this is for TestCloudsOfThisComputer":                                      "that starts it in a process of its own",
-	"not understood":                                                            "the readers of vectors have what this one leaves out",
+	"not understood":                                                            "other readers of vectors read it",
 	"%s is not here to take its script":                                         "CI has two of the four",
 	"no terminal here: %v":                                                      "Linux has /dev/ptmx",
 	"only Linux ties the life of a child to its parent's":                       "CI is on Linux",
