@@ -31,7 +31,7 @@ const (
 // TestInterruptedRender: Ctrl-C at any point leaves all files of the earlier call, or all of the new ones. Some points are spread
 // over the time of a whole call; at the others the program is about to replace the files.
 func TestInterruptedRender(t *testing.T) {
-	const points, writing = 20, 5
+	const points, writing = 12, 4
 	file := inFile(t, "pools.yaml", pools(5))
 	args := []string{"render", "-f", file, "--machine", "pool-5-1", "-o"}
 	begun := time.Now()
