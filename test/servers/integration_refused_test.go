@@ -54,8 +54,12 @@ func testRefusedRights(t *testing.T, w *Workload) {
 		}
 		return nil
 	})
-	keeper := keeperOf(t, w, api)
-	look := func() { expect.OK(t, keeper.Look(t.Context())) }
+	now := time.Now()
+	keeper := keeperOf(t, w, api, &now)
+	look := func() {
+		now = now.Add(time.Minute)
+		expect.OK(t, keeper.Look(t.Context()))
+	}
 	look()
 	awaitRefusal(t, w, "nodes cannot get the ClusterRole capwin-kube-proxy in the workload cluster: the Cluster's kubeconfig may "+
 		"not do that (write ClusterRoleBinding: clusterrolebindings.rbac.authorization.k8s.io \"capwin-kube-proxy\" is forbidden: ")
@@ -69,7 +73,7 @@ func testRefusedRights(t *testing.T, w *Workload) {
 }
 
 // keeperOf keeps the rights of nodes of one Cluster, whose config runs kube-proxy as a service. Its events go to the API server.
-func keeperOf(t *testing.T, w *Workload, api client.Client) *noderights.Keeper {
+func keeperOf(t *testing.T, w *Workload, api client.Client, now *time.Time) *noderights.Keeper {
 	t.Helper()
 	config := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{
 		Namespace: metav1.NamespaceDefault, Name: "windows", Labels: map[string]string{clusterv1.ClusterNameLabel: "prod"},
@@ -81,7 +85,7 @@ func keeperOf(t *testing.T, w *Workload, api client.Client) *noderights.Keeper {
 	expect.OK(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
 	return &noderights.Keeper{
 		Client: management, Live: management, Workload: prodOnly{api}, Rights: &noderights.Rights{},
-		Events: broadcaster.NewRecorder(management.Scheme(), "test"), Now: time.Now,
+		Events: broadcaster.NewRecorder(management.Scheme(), "test"), Now: func() time.Time { return *now },
 	}
 }
 
