@@ -77,6 +77,10 @@ test-proved: servers ## Run all rows of the matrices that hold our promises agai
 test-agree: servers ## Take every file of test/agree through the plugin and through a cluster, and compare what they say; takes 5 minutes
 	$(GO_TEST) ./test/agree -count=1 -v -timeout 30m -args -all
 
+.PHONY: test-hostile
+test-hostile: ## Have the plugin read hostile files as a whole, and print what memory and time each takes
+	$(GO_TEST) ./test/hostile -count=1 -v -timeout 30m -args -all
+
 .PHONY: test-cloudbase-init
 test-cloudbase-init: ## Run the real cloudbase-init on our user data (needs python3 with venv, and PyPI once)
 	go test -count=1 -tags cloudbaseinit ./test/cloudbaseinit
@@ -151,7 +155,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-twins test-machines test-proved test-programs test-pods test-rights test-agree
+NIGHTLY := test-mutants test-twins test-machines test-proved test-faults test-programs test-pods test-rights test-agree test-hostile
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed

@@ -104,9 +104,9 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 }
 
 func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
-	rights := &noderights.Rights{Now: time.Now}
+	rights, recorder := &noderights.Rights{Now: time.Now}, mgr.GetEventRecorder("windowsbootstrapconfig")
 	keeper := &noderights.Keeper{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters, Rights: rights, Now: time.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters, Rights: rights, Events: recorder, Now: time.Now,
 		WatchFilter: flags.watchFilter,
 	}
 	if err := mgr.Add(keeper); err != nil {
@@ -121,7 +121,7 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, cl
 		Answering:   clusters.Answering(),
 		TokenTTL:    flags.tokenTTL,
 		TrustSecret: time.Minute,
-		Events:      mgr.GetEventRecorder("windowsbootstrapconfig"),
+		Events:      recorder,
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
 	}).SetupWithManager(ctx, mgr, controllerOptions(flags.configConcurrency))

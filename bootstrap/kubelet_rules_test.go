@@ -83,7 +83,20 @@ func TestKubeletRefusals(t *testing.T) {
 		{"gate too new", gates, at("v1.31.0", withGate("WindowsCPUAndMemoryAffinity", "Enabled")), "(it is known in: 1.32 and later)"},
 		{"gate too old", gates, at("v1.36.0", withGate("CloudDualStackNodeIPs", "Enabled")), "(it is known in: 1.30 to 1.31)"},
 		{"locked on", gates, at("v1.34.0", withGate("WinDSR", "Disabled")), "WinDSR cannot be Disabled in v1.34: it is locked"},
-		{"locked in a later version", gates, at("v1.38.0", withGate("WinDSR", "Disabled")), "WinDSR cannot be Disabled in v1.38"},
+		{
+			"locked in a later version", gates, at("v1.38.0", withGate("CPUManagerPolicyOptions", "Disabled")),
+			"CPUManagerPolicyOptions cannot be Disabled in v1.38",
+		},
+		{
+			"DSR's, removed in 1.38", gates, at("v1.38.0-alpha.1", withGate("WinDSR", "Enabled")),
+			"the kubelet of v1.38 no longer has the feature gate WinDSR and would not start; remove it: " +
+				"spec.network.kubeProxy.dsr alone decides about direct server return",
+		},
+		{"removed, where it was locked", gates, at("v1.39.2", withGate("WinDSR", "Disabled")), "the kubelet of v1.39 no longer has"},
+		{
+			"VXLAN's, removed in 1.38", gates, at("v1.38.0", withGate("WinOverlay", "Enabled")),
+			"the kubelet of v1.38 no longer has the feature gate WinOverlay and would not start; remove it: VXLANs need no gate",
+		},
 		{
 			"gate gone in 1.37", gates, at("v1.37.1", withGate("SidecarContainers", "Enabled")),
 			`the kubelet of v1.37 has no feature gate "SidecarContainers"`,

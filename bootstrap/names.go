@@ -73,22 +73,36 @@ func FlannelMismatch(spec bootstrapv1.WindowsBootstrapConfigSpec, namespace, set
 	return network.FlannelMismatch(spec.Network, namespace, settings)
 }
 
-// HasKubeProxyService says whether kube-proxy is a Windows service of a node of this spec.
-func HasKubeProxyService(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
-	return network.HasKubeProxyService(spec.Network)
-}
-
 // KubeProxyNamespace is where DaemonSets of kube-proxy are.
 const KubeProxyNamespace = network.KubeProxyNamespace
 
-// SecondKubeProxy warns of a DaemonSet that would run a kube-proxy beside the service of a node of this spec. It is empty if none
-// does.
-func SecondKubeProxy(spec bootstrapv1.WindowsBootstrapConfigSpec, daemonSets []appsv1.DaemonSet) string {
+// HasWrongKubeProxy says whether a DaemonSet of kube-proxy can be wrong for a node of this spec and version.
+func HasWrongKubeProxy(spec bootstrapv1.WindowsBootstrapConfigSpec, version string) bool {
+	_, gates := removedGates(version)
+	return network.HasKubeProxyService(spec.Network) || len(gates) > 0 && network.HasKubeProxyPods(spec.Network)
+}
+
+// WrongKubeProxy warns of a DaemonSet that would run a kube-proxy beside the service of a node of this spec, or one that does not
+// know a feature gate which it is given. It is empty if none does.
+func WrongKubeProxy(spec bootstrapv1.WindowsBootstrapConfigSpec, version string, daemonSets []appsv1.DaemonSet) string {
 	labels := network.Labels(spec.Network)
 	for name, value := range spec.Node.Labels {
 		labels[name] = string(value)
 	}
+	if network.HasKubeProxyPods(spec.Network) {
+		minor, gates := removedGates(version)
+		return network.RemovedGate(minor, gates, labels, daemonSets)
+	}
 	return network.SecondKubeProxy(spec.Network, labels, daemonSets)
+}
+
+// removedGates are none for a version that the rendering refuses.
+func removedGates(version string) (minor uint64, gates []string) {
+	minor, err := readMinor(version)
+	if err != nil {
+		return 0, nil
+	}
+	return minor, kubelet.RemovedGates(minor)
 }
 
 // CNISource says what brings the CNI's configuration to a Node of this spec, for one that has none.

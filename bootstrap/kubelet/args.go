@@ -178,6 +178,10 @@ func readGates(gates []bootstrapv1.FeatureGate, minor uint64) (map[string]bool, 
 			return nil, step.Invalid(gatesField, "%s is listed twice; remove one", gate.Name)
 		case !enabled && gate.State != bootstrapv1.StateDisabled:
 			return nil, step.Invalid(gatesField, "state %q of %s is not valid; use Enabled or Disabled", gate.State, gate.Name)
+		case slices.Contains(RemovedGates(minor), gate.Name):
+			return nil, step.Invalid(gatesField,
+				"the kubelet of v1.%d no longer has the feature gate %s and would not start; remove it: %s",
+				minor, gate.Name, removedGates[gate.Name].instead)
 		case letter == unknownThere:
 			return nil, step.Invalid(gatesField,
 				"the kubelet of v1.%d has no feature gate %q and would not start%s", minor, gate.Name, unknownName(line))

@@ -3,6 +3,8 @@ package kubelet
 import (
 	"fmt"
 	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // table.go has what the kubelets from firstMinor to lastMinor know: for each name a letter per minor version. A later
@@ -14,6 +16,30 @@ const (
 	lockedOn     = 'T' // the kubelet panics at false
 	lockedOff    = 'F' // the kubelet panics at true
 )
+
+// removed is a feature gate that a version after lastMinor takes away: from that minor on a program does not start where one
+// names it. It is left out here once table.go has the version.
+type removed struct {
+	from    uint64
+	instead string
+}
+
+// removedGates are those that a user may have reason to write.
+var removedGates = map[string]removed{
+	// https://github.com/kubernetes/kubernetes/pull/142125
+	"WinDSR":     {38, "spec.network.kubeProxy.dsr alone decides about direct server return"},
+	"WinOverlay": {38, "VXLANs need no gate"},
+}
+
+// RemovedGates are the gates that the kubelet and kube-proxy of a version no longer know, and that older ones do.
+func RemovedGates(minor uint64) (names []string) {
+	for _, name := range step.SortedKeys(removedGates) {
+		if minor >= removedGates[name].from {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // inMinor is the letter for a version in the line of a name.
 func inMinor(line string, minor uint64) byte {

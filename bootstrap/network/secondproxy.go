@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,37 @@ func SecondKubeProxy(spec bootstrapv1.Network, nodeLabels map[string]string, dae
 		}
 	}
 	return ""
+}
+
+// HasKubeProxyPods says whether a DaemonSet brings kube-proxy to a node of this spec.
+func HasKubeProxyPods(spec bootstrapv1.Network) bool {
+	return kubeProxyRunOf(spec) == bootstrapv1.KubeProxyDaemonSet
+}
+
+// RemovedGate warns of a DaemonSet whose kube-proxy comes to this node with a feature gate that its version no longer has: it
+// ends at once. It is empty if none does.
+func RemovedGate(minor uint64, gates []string, nodeLabels map[string]string, daemonSets []appsv1.DaemonSet) string {
+	for _, set := range daemonSets {
+		pod := set.Spec.Template.Spec
+		for _, gate := range gates {
+			names := func(c corev1.Container) bool { return runsKubeProxy(c) && namesGate(c, gate) }
+			if slices.ContainsFunc(pod.Containers, names) && isForWindows(pod, nodeLabels) {
+				return fmt.Sprintf("%s.kubeProxy.run: it is DaemonSet, and the DaemonSet %s/%s gives kube-proxy the feature gate %s, "+
+					"which kube-proxy of v1.%d no longer has, so that it would end at once; remove the gate from the DaemonSet",
+					fieldNetwork, set.Namespace, set.Name, gate, minor)
+			}
+		}
+	}
+	return ""
+}
+
+// namesGate looks at all that a container is given by its DaemonSet.
+func namesGate(c corev1.Container, gate string) bool {
+	texts := slices.Concat(c.Command, c.Args)
+	for _, variable := range c.Env {
+		texts = append(texts, variable.Value)
+	}
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, gate+"=") })
 }
 
 // How kube-proxy is found in a command, an argument or a path, and in the name of an image.

@@ -97,3 +97,33 @@ func TestSecondKubeProxy(t *testing.T) {
 	}
 	expect.Same(t, "with Calico", "", SecondKubeProxy(calicoNode, labels, []appsv1.DaemonSet{proxyPods()}))
 }
+
+// TestRemovedGate: a kube-proxy that comes to this node with a gate which its version no longer has is told, whatever names it.
+func TestRemovedGate(t *testing.T) {
+	gates := []string{"WinDSR", "WinOverlay"}
+	proxy := func(c corev1.Container) appsv1.DaemonSet {
+		c.Name = "kube-proxy"
+		return proxyPods(container(c))
+	}
+	for name, c := range map[string]struct {
+		set  appsv1.DaemonSet
+		gate string
+	}{
+		"upstream's, which names them in its image": {proxyPods(), ""},
+		"an argument":          {proxy(corev1.Container{Args: []string{"--v=4", "--feature-gates=WinOverlay=true"}}), "WinOverlay"},
+		"a command":            {proxy(corev1.Container{Command: []string{"kube-proxy.exe", "--feature-gates=WinDSR=true"}}), "WinDSR"},
+		"a variable":           {proxy(corev1.Container{Env: []corev1.EnvVar{{Name: "GATES", Value: "WinDSR=true"}}}), "WinDSR"},
+		"another gate":         {proxy(corev1.Container{Args: []string{"--feature-gates=WinDSRNext=true"}}), ""},
+		"of another container": {proxyPods(container(corev1.Container{Name: "other", Args: []string{"WinDSR=true"}})), ""},
+		"on Linux": {proxyPods(container(corev1.Container{Name: "kube-proxy", Args: []string{"WinDSR=true"}}),
+			selector(map[string]string{"kubernetes.io/os": "linux"})), ""},
+	} {
+		told := RemovedGate(38, gates, nil, []appsv1.DaemonSet{{}, c.set})
+		expect.Same(t, name, c.gate != "", told != "")
+		if told != "" {
+			expect.Says(t, name, errors.New(told), "the DaemonSet kube-system/kube-proxy-windows gives kube-proxy the feature gate "+
+				c.gate+", which kube-proxy of v1.38 no longer has")
+		}
+		expect.Same(t, name+" with an older version", "", RemovedGate(37, nil, nil, []appsv1.DaemonSet{c.set}))
+	}
+}

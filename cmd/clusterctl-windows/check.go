@@ -74,7 +74,7 @@ func (c *cloudCheck) run(ctx context.Context) error {
 		return err
 	}
 	work.Step("asking " + c.people)
-	found, failed := target.Run(ctx)
+	found, failed := target.Run(ctx, work.Part)
 	work.End()
 	if ctx.Err() != nil {
 		return errInterrupted

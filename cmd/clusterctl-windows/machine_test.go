@@ -45,8 +45,8 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		"cluster twice": {
 			"the program must not guess which one is meant",
 			all + "---\n" + without(t, machineFile, "kind: Machine\n", "kind: List", "kind: Secret"), machineName,
-			"Cluster team-a/blue is there 2 times; keep only one: " +
-				"standard input: document 1, line 2; standard input: document 6, line 79",
+			"Cluster team-a/blue is there 2 times; keep only one: standard input: document 1, line 2; standard input: document 6, " +
+				"line 79",
 		},
 		"all but the machine missing": {
 			"all missing objects are named at once", without(t, machineFile, "kind: Cluster\n", "kind: List", "blue-ca"), machineName,
@@ -94,8 +94,8 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			"the controller refuses it too",
 			changed(t, machineFile, "  uid: 0b6f2f0e", "  labels: {cluster.x-k8s.io/control-plane: \"\"}\n  uid: 0b6f2f0e"), machineName,
 			"WindowsBootstrapConfig team-a/" + machineName + ": Machine " + machineName +
-				" is a control-plane machine; control planes run on Linux: " +
-				"remove cluster.x-k8s.io/control-plane from its metadata.labels",
+				" is a control-plane machine; control planes run on Linux: remove cluster.x-k8s.io/control-plane from its " +
+				"metadata.labels",
 		},
 		"two clouds": {
 			"a rule of the API server", changed(t, machineFile, "    vsphere:\n",
@@ -151,8 +151,8 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"a provider ID of another cloud": {
 			"a rule of the API says so", changed(t, machineFile, "vsphere://420f", "azure://420f"), machineName,
-			vm + ": spec.providerID: " +
-				"providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the controller sets it",
+			vm + ": spec.providerID: providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the " +
+				"controller sets it",
 		},
 		"an endpoint of the infrastructure that cannot be read": {
 			"the program does not guess", changed(t, gitFile, "port: 6443", "port: many"), "m",
@@ -160,9 +160,9 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"a label that a kubelet may not have": {
 			"a rule of the API server", changed(t, machineFile, "example.com/pool: blue", "kubernetes.io/os: blue"), machineName,
-			"WindowsBootstrapConfig team-a/" + machineName + ": spec.node.labels: " +
-				"a kubelet must not set labels of kubernetes.io and k8s.io on its own node, but for those under node.kubernetes.io/; " +
-				"use such a name, or set them in metadata.labels of the Machine, from where Cluster API copies them to the node",
+			"WindowsBootstrapConfig team-a/" + machineName + ": spec.node.labels: a kubelet must not set labels of kubernetes.io " +
+				"and k8s.io on its own node, but for those under node.kubernetes.io/; use such a name, or set them in " +
+				"metadata.labels of the Machine, from where Cluster API copies them to the node",
 		},
 	}
 }
@@ -222,8 +222,7 @@ func TestNotes(t *testing.T) {
 		uids = "note: Machine default/blue-windows-1 has no UID yet, which the API server gives; using the placeholder " +
 			"d5d74958-3344-5fa1-b7fe-34c4df387a27: the plan will differ on a real machine\n" +
 			"note: WindowsMachine default/blue-windows-1 has no UID yet, which the API server gives; using the placeholder " +
-			"0511fb82-b721-5d3d-bb47-5e6506585efe: " +
-			"providerID and computer name will differ on a real machine\n"
+			"0511fb82-b721-5d3d-bb47-5e6506585efe: providerID and computer name will differ on a real machine\n"
 	)
 	cases := map[string]struct{ reason, objects, machine, want string }{
 		"all there": {"nothing is missing", readText(t, machineFile), machineName, ""},
@@ -241,8 +240,8 @@ func TestNotes(t *testing.T) {
 		},
 		"an expired CA": {
 			"no node would join", without(t, machineFile, "blue-ca") + expiredCA, machineName,
-			"note: the certificate \"old\" in Secret team-a/blue-ca, key tls.crt, expired on 2001-01-01: " +
-				"a node cannot join with it alone; renew the cluster's CA\n",
+			"note: the certificate \"old\" in Secret team-a/blue-ca, key tls.crt, expired on 2001-01-01: a node cannot join with " +
+				"it alone; renew the cluster's CA\n",
 		},
 		"provider ID is enough": {
 			"nothing is computed from the UID then", changed(t, machineFile, "    uid: 5c1b2a7e-7a06-4c3f-9d0e-1d5a3a0c6b42\n", ""),

@@ -41,9 +41,8 @@ func TestDiscoverySource(t *testing.T) {
 // A review has no Secrets of applications.
 func TestMissingSource(t *testing.T) {
 	got := call(t, configWithFile(t), "plan", "-f", "-", "--machine", machineName)
-	const note = "note: Secret team-a/app is not in standard input; using a placeholder for its key license; for the exact plan, " +
-		"add the " +
-		"output of: kubectl get secret app -n team-a -o yaml\n"
+	const note = "note: Secret team-a/app is not in standard input; using a placeholder for its key license; for the exact " +
+		"plan, add the output of: kubectl get secret app -n team-a -o yaml\n"
 	if got.Code != exitDone || got.Err != note || !strings.Contains(got.Out, `writes C:\app\license.txt, with secrets`) {
 		t.Errorf("got %+v", got)
 	}

@@ -50,9 +50,9 @@ const (
 	maxWarning                = 1024
 )
 
-// findSecondKubeProxy warns of two on one node. Who may not look is not warned.
-func findSecondKubeProxy(ctx context.Context, f *facts) error {
-	if !bootstrap.HasKubeProxyService(f.config.Spec) {
+// findWrongKubeProxy warns of two on one node, and of one that would not start. Who may not look is not warned.
+func findWrongKubeProxy(ctx context.Context, f *facts) error {
+	if !bootstrap.HasWrongKubeProxy(f.config.Spec, f.machine.Spec.Version) {
 		return nil
 	}
 	for next, pages := "", 0; pages == 0 || next != "" && pages < mostPages; pages++ {
@@ -65,7 +65,7 @@ func findSecondKubeProxy(ctx context.Context, f *facts) error {
 		if err != nil {
 			return fmt.Errorf("list DaemonSets: %w", err)
 		}
-		if told := bootstrap.SecondKubeProxy(f.config.Spec, found.Items); told != "" {
+		if told := bootstrap.WrongKubeProxy(f.config.Spec, f.machine.Spec.Version, found.Items); told != "" {
 			f.warnings = []string{cloud.Clean(told, maxWarning)}
 			return nil
 		}

@@ -142,6 +142,24 @@ func proxyPods(namespace, name string) *appsv1.DaemonSet {
 	return set
 }
 
+// TestRemovedGateIsTold: the config of a machine of 1.38 warns of a DaemonSet that gives kube-proxy a gate which is no more. That
+// of an older machine does not look.
+func TestRemovedGateIsTold(t *testing.T) {
+	for version, told := range map[string]bool{"v1.36.3": false, "v1.38.0": true} {
+		r := newRoom(t, func(r *room) {
+			r.config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkOverlay, CNI: bootstrapv1.CNICalico}
+			r.machine.Spec.Version, r.nodes[0] = version, roomNode(version)
+		})
+		set := proxyPods("kube-system", "b")
+		set.Spec.Template.Spec.Containers[0].Args = []string{"--feature-gates=WinDSR=true,WinOverlay=true"}
+		expect.OK(t, r.workload.Create(t.Context(), set))
+		r.made(t)
+		message := conditions.GetMessage(r.now(t), bootstrapv1.HasWarningsCondition)
+		expect.Same(t, version, told, strings.Contains(message, "kube-system/b gives kube-proxy the feature gate WinDSR, which"))
+		expect.Same(t, version+": looks", told, slices.Contains(r.calls, "workload list DaemonSetList"))
+	}
+}
+
 // TestSecondKubeProxyIsTold: the machine is made, and its config warns of a DaemonSet that would run another kube-proxy on its
 // node. Who may not look is not warned, and a look that fails is done again.
 func TestSecondKubeProxyIsTold(t *testing.T) {

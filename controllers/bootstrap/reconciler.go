@@ -237,7 +237,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	default:
 		return phase.Run(ctx, f, owned, phase.Unless(settled, ready, r.linuxFirst),
 			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, r.validate),
-			r.reach, phase.Unless(settled, compareFlannel, findSecondKubeProxy, r.grantNodeRights),
+			r.reach, phase.Unless(settled, compareFlannel, findWrongKubeProxy, r.grantNodeRights),
 			phase.Unless(settled, r.openReports, r.hold, r.issueToken, r.makeReport, r.store),
 			r.keepToken)
 	}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -19,6 +21,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
@@ -28,6 +31,8 @@ const (
 	atOnce = 10
 	// mostConfigs of a Cluster are read at once before a role is revoked.
 	mostConfigs = 500
+	// maxNote is how long the note of an Event may be.
+	maxNote = 1024
 )
 
 // Clusters reach the workload clusters.
@@ -42,6 +47,8 @@ type Keeper struct {
 	Workload     Clusters
 	// Rights are those of this process: what they write must be revoked one day, also where no config is seen that needed it.
 	Rights *Rights
+	// Events are about Clusters, and tell what a person must mend.
+	Events events.EventRecorder
 	Now    func() time.Time
 	// WatchFilter is the value of the watch-filter label, if this manager is limited by it.
 	WatchFilter string
@@ -56,6 +63,9 @@ type state struct {
 	due time.Time
 	// unneeded is since when nobody needs a role that is there.
 	unneeded map[Role]time.Time
+	// refusals are what an event has told of them; empty if nothing is refused. tellAt is when to tell it once more.
+	refusals string
+	tellAt   time.Time
 }
 
 // holds says that there is no reason to look again.
@@ -118,8 +128,9 @@ func (k *Keeper) Look(ctx context.Context) error {
 
 // cluster is one that can be asked, and what its configs need.
 type cluster struct {
-	key   client.ObjectKey
-	needs []Role
+	key    client.ObjectKey
+	object *clusterv1.Cluster // of the cache
+	needs  []Role
 }
 
 // clusters are those that this manager looks after and that are not paused, with what the cache has of their configs.
@@ -142,7 +153,7 @@ func (k *Keeper) clusters(ctx context.Context) (found []cluster, err error) {
 		key := client.ObjectKeyFromObject(&c)
 		mine := k.WatchFilter == "" || here[key] || capilabels.HasWatchLabel(&c, k.WatchFilter)
 		if mine && isUp(&c) {
-			found = append(found, cluster{key, slices.Compact(slices.Sorted(slices.Values(needs[key])))})
+			found = append(found, cluster{key, &c, slices.Compact(slices.Sorted(slices.Values(needs[key])))})
 		}
 	}
 	return found, nil
@@ -156,29 +167,50 @@ func isUp(c *clusterv1.Cluster) bool {
 
 // look gives one cluster the roles that it needs, and revokes those that nobody has needed for long enough.
 func (k *Keeper) look(ctx context.Context, c cluster, last state) state {
-	next := state{needs: c.needs, unneeded: map[Role]time.Time{}}
+	next := state{needs: c.needs, unneeded: map[Role]time.Time{}, refusals: last.refusals, tellAt: last.tellAt}
 	log := ctrl.LoggerFrom(ctx).WithValues("cluster", c.key)
 	api, err := k.Workload.GetClient(ctx, c.key)
-	for role := range labels {
+	failures := []error{err}
+	for _, role := range []Role{KubeProxy, Flannel} {
 		switch {
 		case api == nil:
 		case slices.Contains(c.needs, role):
 			next.lookBy(k.Now().Add(recheck))
-			err = errors.Join(err, write(ctx, api, role))
+			failures = append(failures, write(ctx, api, role))
 		default:
-			err = errors.Join(err, k.revokeUnneeded(ctx, api, grant{c.key, role}, last, &next))
+			failures = append(failures, k.revokeUnneeded(ctx, api, grant{c.key, role}, last, &next))
 		}
 	}
-	switch {
+	switch err := errors.Join(failures...); {
+	case err == nil:
+		next.refusals = ""
+		return next
 	case workload.OutOfReach(err):
 		log.V(4).Info("The rights of nodes are not looked after", "error", err.Error())
-	case err != nil:
+	default:
 		log.Info("The rights of nodes are not as they should be", "error", err.Error())
 	}
-	if err != nil {
-		next.lookBy(k.Now().Add(every))
-	}
+	next.lookBy(k.Now().Add(every))
+	k.tell(c.object, failures, &next)
 	return next
+}
+
+// tell makes an event of what a person must mend, unless it has been told just now. It is one for both roles: the recorder takes
+// events about the same object with the same reason for one.
+func (k *Keeper) tell(about *clusterv1.Cluster, failures []error, next *state) {
+	var sentences []string
+	for _, err := range failures {
+		if refusal, ok := errors.AsType[*RefusedError](err); ok {
+			sentences = append(sentences, refusal.Error())
+		}
+	}
+	note := strings.Join(sentences, ". ")
+	if note == "" || note == next.refusals && k.Now().Before(next.tellAt) {
+		return
+	}
+	next.refusals, next.tellAt = note, k.Now().Add(tellAgain)
+	k.Events.Eventf(about, nil, corev1.EventTypeWarning, bootstrapv1.DaemonRightsRefusedReason, "Look", "%s",
+		cloud.Clean(note, maxNote))
 }
 
 // revokeUnneeded revokes a role that is there once nobody has needed it for long enough.
@@ -202,7 +234,7 @@ func (k *Keeper) revokeUnneeded(ctx context.Context, api client.Client, key gran
 		return nil
 	}
 	if err := remove(ctx, api, key.role); err != nil {
-		return err
+		return kept(key.role, err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Nodes have lost a right that none needs", "cluster", key.cluster, "role", key.role)
 	return nil

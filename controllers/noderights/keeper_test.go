@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -258,6 +259,58 @@ func TestFailures(t *testing.T) {
 	s.unreachable = nil
 	s.after(t, every)
 	expect.Same(t, "a minute later", kubeProxies, s.there(t))
+}
+
+// TestRefusalsAreTold: an event about the Cluster tells what a person must mend, of all roles at once: again while it lasts, and
+// without delay when it is another refusal or a new one.
+func TestRefusalsAreTold(t *testing.T) {
+	s := newStage(t, config("c", flannel))
+	s.fail = forbidden("get ClusterRoleBinding")
+	s.after(t, 0)
+	const first = "Warning DaemonRightsRefused nodes cannot get the ClusterRole capwin-kube-proxy in the workload cluster: " +
+		"the Cluster's kubeconfig may not do that (clusterroles \"x\" is forbidden: no right); let it, or apply the two objects " +
+		"yourself. nodes cannot get the ClusterRole capwin-flannel in the workload cluster: "
+	s.tellsOnce(t, "told", first)
+	s.during(t, tellAgain-every)
+	expect.Same(t, "told again before its time", nothing, s.tells())
+	s.after(t, every)
+	s.tellsOnce(t, "told again", first)
+	s.unreachable, s.fail = &workload.UnreachableError{Why: "is away"}, nil
+	s.during(t, 2*tellAgain)
+	s.unreachable = nil
+	s.during(t, 2*tellAgain)
+	expect.Same(t, "told of an outage, and when all is well", nothing, s.tells())
+	s.fail = forbidden("get ClusterRole")
+	s.during(t, recheck)
+	s.tellsOnce(t, "told anew", first)
+}
+
+// TestKeptIsTold: an event tells of a role that no node needs and that cannot be taken away. Of a Cluster that has none of ours,
+// nothing is told: its kubeconfig need not have a right for us.
+func TestKeptIsTold(t *testing.T) {
+	s := newStage(t, config("c", winBridge))
+	s.after(t, 0)
+	expect.OK(t, s.management.Delete(t.Context(), config("c", winBridge)))
+	s.fail = forbidden("delete ClusterRoleBinding")
+	s.during(t, revokeAfter)
+	expect.Same(t, "told before its time", nothing, s.tells())
+	s.during(t, 2*every)
+	s.tellsOnce(t, "told", "Warning DaemonRightsRefused nodes keep the ClusterRole capwin-kube-proxy in the workload "+
+		"cluster, which none of them needs: the Cluster's kubeconfig may not do that (remove capwin-kube-proxy: ")
+	linux := newStage(t)
+	linux.fail = forbidden("get ClusterRole")
+	linux.during(t, 2*tellAgain)
+	expect.Same(t, "told of a Cluster without Windows", nothing, linux.tells())
+}
+
+// forbidden refuses one kind of call.
+func forbidden(call string) func(string) error {
+	return func(now string) error {
+		if now != call {
+			return nil
+		}
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "x", errors.New("no right"))
+	}
 }
 
 // TestUnreadableManagement: without the Clusters or the configs nothing is done.

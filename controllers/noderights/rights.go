@@ -5,7 +5,8 @@
 //     that the join of such a node writes. It is revoked when neither has been there for revokeAfter. Configs and Nodes are read
 //     from the API servers themselves for that, each time: a process that starts anew finds what another one left.
 //   - What has our names and is not ours, by the label in roles.yaml, is neither changed nor removed.
-//   - No user data is made for a node that would not get its rights: the config's condition tells why.
+//   - No user data is made for a node that would not get its rights: the config's condition tells why. What is refused later, or
+//     when a role is to be revoked, an event about the Cluster tells, again and again while that lasts.
 //   - A Cluster that needs nothing and has nothing of ours is not asked again until it needs something.
 package noderights
 
@@ -27,6 +28,8 @@ const (
 	// revokeAfter is how long nobody must need a role before it is revoked. It MUST NOT be shorter than recheck: whoever made user
 	// data may have relied on a check of that age.
 	revokeAfter = 10 * time.Minute
+	// tellAgain is how soon a refusal that lasts is told once more. An API server forgets an Event after an hour.
+	tellAgain = 30 * time.Minute
 )
 
 // Rights are those of the nodes in all workload clusters, for those who make user data. The zero value with Now is ready to use.

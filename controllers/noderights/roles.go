@@ -57,14 +57,19 @@ const (
 	maxCause = 256
 )
 
-// RefusedError says why nodes do not get a role, in a sentence for people. Time alone does not mend it.
+// RefusedError says why nodes do not get a role, or keep one, in a sentence for people. Time alone does not mend it.
 type RefusedError struct {
 	Role Role
+	// Kept says that nodes have the role, and no node needs it.
+	Kept bool
 	Why  string
 }
 
 // Error implements error.
 func (e *RefusedError) Error() string {
+	if e.Kept {
+		return fmt.Sprintf("nodes keep the ClusterRole %s in the workload cluster, which none of them needs: %s", e.Role, e.Why)
+	}
 	return fmt.Sprintf("nodes cannot get the ClusterRole %s in the workload cluster: %s", e.Role, e.Why)
 }
 
@@ -152,7 +157,7 @@ func get(ctx context.Context, api client.Client, role Role, into client.Object) 
 func apply(ctx context.Context, api client.Client, have, want client.Object) error {
 	kind := want.GetObjectKind().GroupVersionKind().Kind
 	if have.GetUID() != "" && !isOurs(have) {
-		return &RefusedError{Role(want.GetName()), fmt.Sprintf("%s %s is there, has other content and no label %s=%s; "+
+		return &RefusedError{Role: Role(want.GetName()), Why: fmt.Sprintf("%s %s is there, has other content and no label %s=%s; "+
 			"rename or remove it", kind, want.GetName(), markLabel, mark)}
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
@@ -166,23 +171,38 @@ func apply(ctx context.Context, api client.Client, have, want client.Object) err
 	return nil
 }
 
-// refused tells what time does not mend in a sentence.
+// refused tells in a sentence what keeps nodes from getting a role, if time does not mend that.
 func refused(role Role, err error) error {
-	said := func(why, mend string) error {
-		cause := cloud.Clean(err.Error(), maxCause)
-		return &RefusedError{role, fmt.Sprintf("%s (%s); %s, or apply the two objects yourself", why, cause, mend)}
-	}
 	switch known, told := errors.AsType[*RefusedError](err); {
 	case err == nil:
 		return nil
 	case told:
 		return known
-	case apierrors.IsForbidden(err):
-		return said("the Cluster's kubeconfig may not do that", "let it")
-	case apierrors.IsInvalid(err):
-		return said("a rule of the workload cluster does not allow what is written there", "let that pass its admission policies")
+	}
+	if why := whyRefused(err, "apply"); why != "" {
+		return &RefusedError{Role: role, Why: why}
 	}
 	return fmt.Errorf("give nodes the ClusterRole %s: %w", role, err)
+}
+
+// kept tells in a sentence what keeps nodes from losing a role, if time does not mend that.
+func kept(role Role, err error) error {
+	if why := whyRefused(err, "remove"); why != "" {
+		return &RefusedError{Role: role, Kept: true, Why: why}
+	}
+	return err
+}
+
+// whyRefused is empty for an error that may end by itself. Otherwise a person may do by hand what was refused.
+func whyRefused(err error, byHand string) string {
+	why, mend := "the Cluster's kubeconfig may not do that", "let it"
+	switch {
+	case apierrors.IsInvalid(err):
+		why, mend = "a rule of the workload cluster does not allow what is written there", "let that pass its admission policies"
+	case !apierrors.IsForbidden(err):
+		return ""
+	}
+	return fmt.Sprintf("%s (%s); %s, or %s the two objects yourself", why, cloud.Clean(err.Error(), maxCause), mend, byHand)
 }
 
 func isOurs(o client.Object) bool { return o.GetLabels()[markLabel] == mark }

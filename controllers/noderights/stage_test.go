@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -34,6 +35,7 @@ type stage struct {
 	// calls are those to the workload cluster, and fail is asked before each.
 	calls []string
 	fail  func(call string) error
+	told  *events.FakeRecorder
 }
 
 func newStage(t *testing.T, objects ...client.Object) *stage {
@@ -44,7 +46,7 @@ func newStage(t *testing.T, objects ...client.Object) *stage {
 	} {
 		expect.OK(t, add(scheme))
 	}
-	s := &stage{clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	s := &stage{clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), told: events.NewFakeRecorder(10)}
 	prodCluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: prod.Namespace, Name: prod.Name}}
 	prodCluster.Status.Initialization.ControlPlaneInitialized = new(true)
 	s.management = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, prodCluster)...).Build()
@@ -68,7 +70,8 @@ func newStage(t *testing.T, objects ...client.Object) *stage {
 func (s *stage) restart() {
 	now := func() time.Time { return s.clock }
 	s.Keeper = &Keeper{
-		Client: s.management, Live: s.management, Workload: s, Rights: &Rights{Now: now}, Now: now, WatchFilter: s.filter(),
+		Client: s.management, Live: s.management, Workload: s, Rights: &Rights{Now: now}, Events: s.told, Now: now,
+		WatchFilter: s.filter(),
 	}
 }
 
@@ -101,6 +104,26 @@ func (s *stage) during(t *testing.T, d time.Duration) {
 	t.Helper()
 	for range d / every {
 		s.after(t, every)
+	}
+}
+
+// tells returns the events since the last call.
+func (s *stage) tells() (events []string) {
+	for {
+		select {
+		case event := <-s.told.Events:
+			events = append(events, event)
+		default:
+			return events
+		}
+	}
+}
+
+// tellsOnce wants one event since the last call, with this beginning.
+func (s *stage) tellsOnce(t *testing.T, what, beginning string) {
+	t.Helper()
+	if events := s.tells(); len(events) != 1 || !strings.HasPrefix(events[0], beginning) {
+		t.Errorf("%s: got the events %q", what, events)
 	}
 }
 

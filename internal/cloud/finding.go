@@ -17,3 +17,13 @@ const (
 	CheckFailed  Result = "failed"  // no machine can be made
 	CheckSkipped Result = "skipped" // the check was not made
 )
+
+// Progress is told which part of a check begins, of how many, and what that looks at. It must not block. It may be nil.
+type Progress func(part, parts int, what string)
+
+// Begin tells that a part begins.
+func (p Progress) Begin(part, parts int, what string) {
+	if p != nil {
+		p(part, parts, what)
+	}
+}

@@ -1,18 +1,31 @@
 package controllers
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+// ruleless is what the agent reports of a node whose kube-proxy has set no rules for five minutes, and ruled what it reports once
+// kube-proxy has: as in vectors 484 and 486, with the step of bootstrap/network.
+const (
+	ruleless = `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},` +
+		`"boot":{"state":"Failed","reason":"NodeServiceFailed","message":"kube-proxy-rules: kube-proxy has not set the rules of ` +
+		`Services","at":"20261127T120000Z"}}`
+	ruled = `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},` +
+		`"boot":{"state":"Succeeded","at":"20261127T120700Z"}}`
 )
 
 // TestGuestReports: what a guest writes into its object in the workload cluster is in the machine's status a moment later, and
@@ -48,6 +61,17 @@ func TestGuestReports(t *testing.T) {
 		return ""
 	})
 	expect.Same(t, "the object after the join", object.Name, state.Config.Status.GuestReport)
+	s.clock.advance(time.Minute) // a guest is heard at a pace
+	tell(ruleless, "what fails in the background", world.Windows("LastBootSucceeded False NodeServiceFailed"),
+		world.Windows("Ready True Running"), world.Windows("BootstrapSucceeded True Joined"), func(s world.State) string {
+			message := conditions.GetMessage(s.Windows, infrav1.LastBootSucceededCondition)
+			if !strings.Contains(message, "kube-proxy-rules: ") {
+				return "the step is not told: " + message
+			}
+			return ""
+		})
+	s.clock.advance(time.Minute)
+	tell(ruled, "its end", world.Windows("LastBootSucceeded True LastBootSucceeded"), world.Windows("Ready True Running"))
 	m.End(t)
 	if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
 		t.Errorf("the object is still there: %v", err)

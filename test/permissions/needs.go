@@ -6,7 +6,7 @@ var needs = map[string]string{
 	"bootstrap: get secrets":                       "read the cluster's CA and kubeconfig, and what a config refers to, by name",
 	"bootstrap: create secrets":                    "store the user data",
 	"bootstrap: patch secrets":                     "own a bootstrap Secret again after a restore",
-	"bootstrap: create events.events.k8s.io":       "tell of configs",
+	"bootstrap: create events.events.k8s.io":       "tell of configs, and of rights that nodes do not get",
 	"bootstrap: patch events.events.k8s.io":        "count an event that repeats",
 	"bootstrap: create events":                     "tell who became the leader",
 	"bootstrap: create leases.coordination.k8s.io": "be the only active manager",

@@ -23,16 +23,19 @@ spec:
 	return text.String()
 }
 
+// vSphereLogin is what the Secret of a pool has for its vCenter.
+const vSphereLogin = `  server: vcenter.example.com
+  username: capwin@vsphere.local
+  password: change-me
+`
+
 const pool = `---
 apiVersion: v1
 kind: Secret
 metadata:
   name: POOL
 stringData:
-  server: vcenter.example.com
-  username: capwin@vsphere.local
-  password: change-me
-  license: a-license-of-the-app
+` + vSphereLogin + `  license: a-license-of-the-app
 ---
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: WindowsMachineTemplate

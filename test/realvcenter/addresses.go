@@ -15,9 +15,8 @@ var addressesBehindVSwitch = check{
 		"after",
 	relies:  "stillThere in controllers/machine/guest.go: what is known of a running VM stays until the guest reports another one",
 	decides: "each address from before is still reported",
-	means: "VMware Tools leave out the adapters of a vSwitch (exclude-nics in tools.conf). The status keeps the " +
-		"addresses; after a restart of " +
-		"the VM with another lease they are old ones, until the guest reports a new one.",
+	means: "VMware Tools leave out the adapters of a vSwitch (exclude-nics in tools.conf). The status keeps the addresses; " +
+		"after a restart of the VM with another lease they are old ones, until the guest reports a new one.",
 	do: func(ctx context.Context, r *runner) outcome {
 		end := r.guestEnd(ctx)
 		if end.report == nil {

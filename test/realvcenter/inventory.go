@@ -20,9 +20,8 @@ var instanceID = check{
 	relies: "account.Server in internal/cloud/vsphere/account.go; sameServer in controllers/machine/secrets.go",
 	decides: "the UUID is there, the product tells the same, and it is that of the report in earlierReport, from " +
 		"before a restore",
-	means: "A vCenter that is restored from a backup counts as another one: its machines stop with IdentityMismatch " +
-		"until the annotation " +
-		"with the server's UUID is corrected on each.",
+	means: "A vCenter that is restored from a backup counts as another one: its machines stop with IdentityMismatch until the " +
+		"annotation with the server's UUID is corrected on each.",
 	do: func(ctx context.Context, r *runner) outcome {
 		about, err := r.witness.about(ctx)
 		if err != nil {
@@ -92,8 +91,7 @@ var adapters = check{
 	does:    "reads the network adapters of the VM",
 	relies:  "adapterChanges in internal/cloud/vsphere/adapters.go",
 	decides: "each adapter is connected and starts connected",
-	means: "A node comes up without a network: GuestSilent or a join that fails. Send us what the template's " +
-		"adapters have.",
+	means:   "A node comes up without a network: GuestSilent or a join that fails. Send us what the template's adapters have.",
 	do: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {
@@ -130,9 +128,8 @@ var keyedPushes = check{
 	relies: "setters and paths in internal/cloud/vsphere/vm.go; Watch in watch.go",
 	decides: "the filter is not refused, a change comes under the path that was asked for, other keys wake it for " +
 		"nothing, and the product sees it",
-	means: "The product does not see what guests report: phases are missing and machines are GuestSilent. If the " +
-		"filter is refused, " +
-		"nothing works at all: do not use this release.",
+	means: "The product does not see what guests report: phases are missing and machines are GuestSilent. If the filter is " +
+		"refused, nothing works at all: do not use this release.",
 	do: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {

@@ -13,8 +13,7 @@ import (
 
 // everyKind lists the kinds of objects in our components.
 const everyKind = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings," +
-	"customresourcedefinitions," +
-	"deployments,networkpolicies,roles,rolebindings,serviceaccounts"
+	"customresourcedefinitions,deployments,networkpolicies,roles,rolebindings,serviceaccounts"
 
 // clusterctl installs, uses and deletes both providers in a management cluster. They have the same name and repository, but
 // deleting one leaves the other unchanged. No Pod runs.

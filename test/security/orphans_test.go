@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -124,7 +125,8 @@ func (s *thief) tellClusters(t *testing.T, reasons ...string) {
 		infrav1.OrphanedVMReason: "a VM without a machine", infrav1.OrphanedResourceReason: "what a VM left",
 		"Provisioned": "what others tell", "Orphaned": "a part of our reasons", "OrphanedVMs": "more than our reason",
 		"orphanedvm": "our reason in small letters", "OrphanedVM, OrphanedResource": "two reasons in one",
-		infrav1.CredentialsRejectedReason: "what a machine is told",
+		infrav1.CredentialsRejectedReason:     "what a machine is told",
+		bootstrapv1.DaemonRightsRefusedReason: "rights that nodes do not get", bootstrapv1.ConfigInvalidReason: "what a config is told",
 	}
 	for reason, what := range tellsOf {
 		attempt(t, s.refused("own-events", "tells a kind named Cluster of "+what, create(impostor, reason)))

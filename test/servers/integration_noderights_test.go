@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -290,15 +291,10 @@ func hasLogged(t *testing.T, p *process, expression string) {
 // loseRights has the keeper see for ten minutes that nobody needs the roles: first with a Node that has the label, then without.
 func loseRights(t *testing.T, w *Workload) {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	expect.OK(t, errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), bootstrapv1.AddToScheme(scheme)))
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "prod"}}
-	cluster.Status.Initialization.ControlPlaneInitialized = new(true)
-	management := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster).Build()
-	now := time.Now()
+	management, now := managementWith(t), time.Now()
 	keeper := &noderights.Keeper{
 		Client: management, Live: management, Workload: prodOnly{guestsManager(t, w)}, Rights: &noderights.Rights{},
-		Now: func() time.Time { return now },
+		Events: events.NewFakeRecorder(10), Now: func() time.Time { return now },
 	}
 	label := func(value string) {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s,%q:%s}}}`,
@@ -310,6 +306,17 @@ func loseRights(t *testing.T, w *Workload) {
 	bindingsAfter(t, w, keeper, &now, 2)
 	label("null")
 	bindingsAfter(t, w, keeper, &now, 0)
+}
+
+// managementWith is a management cluster in memory with the Cluster prod, whose control plane is up, and more.
+func managementWith(t *testing.T, more ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	expect.OK(t, errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), bootstrapv1.AddToScheme(scheme)))
+	cluster := &clusterv1.Cluster{}
+	cluster.Namespace, cluster.Name, cluster.UID = metav1.NamespaceDefault, "prod", "uid-of-prod"
+	cluster.Status.Initialization.ControlPlaneInitialized = new(true)
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(more, cluster)...).Build()
 }
 
 func bindingsAfter(t *testing.T, w *Workload, keeper *noderights.Keeper, now *time.Time, want int) {

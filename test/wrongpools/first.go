@@ -23,8 +23,10 @@ var first = []Case{
 	{
 		1, VSphere, memory, "        memoryMiB: 4096\n", "spec.reservations", "4096 MiB of memory", "use a VM of 6144 MiB or more",
 	},
-	{2, VSphere, "Overlay, cni: Flannel", "L2Bridge, cni: AzureCNI", "spec.network.cni", "AzureCNI", "Overlay with Flannel or " +
-		"Calico"},
+	{
+		2, VSphere, "Overlay, cni: Flannel", "L2Bridge, cni: AzureCNI", "spec.network.cni", "AzureCNI",
+		"Overlay with Flannel or Calico",
+	},
 	{3, VSphere, "mode: Overlay", "mode: NAT", spec + "network.mode", "NAT", "no other node reaches them"},
 	{4, VSphere, "mode: Overlay", "mode: L2Tunnel", spec + "network.mode", "L2Tunnel", "write L2Bridge"},
 	{
@@ -76,22 +78,27 @@ var first = []Case{
 	{11, Azure, osDisk, osDisk + "        sshPublicKey: AAAA\n", spec + "azure.sshPublicKey", "Azure", "spec.windows.users"},
 	{11, VSphere, memory, memory + osDisk, spec + "vsphere.osDisk", "a field of spec.azure", "remove it"},
 	{11, VSphere, memory, memory + "        dataDisks: [{sizeGiB: 1}]\n", spec + "vsphere.dataDisks", "vSphere", "template"},
-	{12, VSphere, vsphere, "      azure: {vmSize: Standard_D4s_v5}\n" + vsphere, "spec.template.spec", "azure and " +
-		"vsphere", "exactly one"},
+	{
+		12, VSphere, vsphere, "      azure: {vmSize: Standard_D4s_v5}\n" + vsphere, "spec.template.spec", "azure and vsphere",
+		"exactly one",
+	},
 	{
 		12, VSphere, vsphere + "        datacenter: dc0\n" + image + "        cpus: 4\n" + memory, "", "spec.template.spec", "",
 		"exactly one",
 	},
 	{13, VSphere, identity, "", "identityRef", "", "Secret"},
-	{13, VSphere, "kind: Secret, name: vcenter", "kind: AzureClusterIdentity, name: " +
-		"prod", "identityRef", "AzureClusterIdentity", "Secret"},
+	{
+		13, VSphere, "kind: Secret, name: vcenter", "kind: AzureClusterIdentity, name: prod", "identityRef", "AzureClusterIdentity",
+		"Secret",
+	},
 	{
 		14, Azure, "version: 1.36.3}", "sku: a}", spec + "azure.image.computeGallery.sku", "Azure", "gallery, name and version only",
 	},
-	{14, Azure, gallery, gallery + "\n          id: " +
-		"/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/images/providers/" +
-		"Microsoft.Compute/galleries/windows/images/ws2022/versions/1.0.0", spec + "azure.image", "computeGallery and id", "set one " +
-		"of"},
+	{
+		14, Azure, gallery, gallery + "\n          id: /subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/images" +
+			"/providers/Microsoft.Compute/galleries/windows/images/ws2022/versions/1.0.0",
+		spec + "azure.image", "computeGallery and id", "set one of",
+	},
 	{
 		14, Azure, gallery, gallery + "\n          marketplace: {publisher: a, offer: b, sku: c}", spec + "azure.image",
 		"computeGallery and marketplace", "set one of",
@@ -108,12 +115,13 @@ var first = []Case{
 	{20, VSphere, version, "      version: 1.36\n", spec + "version", "1.36", "in quotes"},
 	{20, VSphere, version, "      version: v1.36\n", spec + "version", "v1.36", "v1.36.3"},
 	{
-		21, VSphere, network, network + "      reservations: {system: {memory: " +
-			"'1,5Gi'}}\n", spec + "reservations.system.memory", "1,5Gi",
-		"1536Mi",
+		21, VSphere, network, network + "      reservations: {system: {memory: '1,5Gi'}}\n", spec + "reservations.system.memory",
+		"1,5Gi", "1536Mi",
 	},
-	{21, VSphere, network, network + "      reservations: {system: {memory: " +
-		"'500'}}\n", "reservations.system.memory", "500", "500Mi"},
+	{
+		21, VSphere, network, network + "      reservations: {system: {memory: '500'}}\n", "reservations.system.memory", "500",
+		"500Mi",
+	},
 	{
 		21, VSphere, network, network + "      reservations: {systemReserved: {memory: 1Gi}}\n", spec + "reservations.systemReserved",
 		"", spec + "reservations.system",
@@ -126,11 +134,15 @@ var first = []Case{
 		22, VSphere, windows, "kind: VSphereMachineTemplate, name", spec + "infrastructureRef.kind", "VSphereMachineTemplate",
 		"WindowsMachineTemplate",
 	},
-	{22, VSphere, windows, "kind: WindowsMachine, " +
-		"name", spec + "infrastructureRef.kind", `"WindowsMachine"`, "WindowsMachineTemplate"},
+	{
+		22, VSphere, windows, "kind: WindowsMachine, name", spec + "infrastructureRef.kind", `"WindowsMachine"`,
+		"WindowsMachineTemplate",
+	},
 	{23, VSphere, pods, "    pods: {cidrBlocks: ['fd00::/48']}\n", "spec.clusterNetwork", "fd00::/48", "IPv4"},
-	{23, VSphere, services, "    services: {cidrBlocks: " +
-		"[10.96.0.0/29]}\n", "spec.clusterNetwork.services", "10.96.0.0/29", "larger CIDR"},
+	{
+		23, VSphere, services, "    services: {cidrBlocks: [10.96.0.0/29]}\n", "spec.clusterNetwork.services", "10.96.0.0/29",
+		"larger CIDR",
+	},
 	{
 		24, VSphere, network, network + "      windows: {domain: {name: corp.example.com, credentialsRef: {name: join}}}\n" +
 			"---\napiVersion: v1\nkind: Secret\nmetadata: {name: join}\nstringData: {username: a, Password: b}\n",

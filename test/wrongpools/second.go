@@ -17,12 +17,13 @@ var second = []Case{
 		32, VSphere, network, network + "      kubelet: {featureGates: {NodeLogQuery: true}}\n", spec + "kubelet.featureGates",
 		"an object with fields", "- {name: NodeLogQuery, state: Enabled}",
 	},
-	{33, VSphere, image, "        image: windows-2022\n", spec + "vsphere.image", `"windows-2022"`, "write {template: " +
-		"windows-2022}"},
 	{
-		34, VSphere, memory, memory + "        networkInterfaces: {name: node, network: VM " +
-			"Network}\n", spec + "vsphere.networkInterfaces",
-		"an object with fields", "put a dash",
+		33, VSphere, image, "        image: windows-2022\n", spec + "vsphere.image", `"windows-2022"`,
+		"write {template: windows-2022}",
+	},
+	{
+		34, VSphere, memory, memory + "        networkInterfaces: {name: node, network: VM Network}\n",
+		spec + "vsphere.networkInterfaces", "an object with fields", "put a dash",
 	},
 	{
 		35, VSphere, network, network + "      windows: {ntpServers: time.example.com}\n", spec + "windows.ntpServers", "a text",
@@ -70,21 +71,23 @@ var second = []Case{
 	},
 	{48, Azure, osDisk, osDisk + "        zones: [1]\n", spec + "azure.zones[0]", "the number 1", "in quotes"},
 	{
-		49, VSphere, "spec:\n  template:\n    spec:\n      identityRef", "spec:\n  vsphere: {}\n  template:\n    spec:\n      " +
-			"identityRef",
+		49, VSphere, "spec:\n  template:\n    spec:\n      identityRef",
+		"spec:\n  vsphere: {}\n  template:\n    spec:\n      identityRef",
 		`"spec.vsphere"`, "unknown field", spec + "vsphere",
 	},
 	{
-		50, VSphere, "infrastructure.cluster.x-k8s.io/v1beta1\nkind: WindowsM", "infrastructure.cluster.x-k8s.io/v1beta2\nkind: " +
-			"WindowsM",
+		50, VSphere, "infrastructure.cluster.x-k8s.io/v1beta1\nkind: WindowsM",
+		"infrastructure.cluster.x-k8s.io/v1beta2\nkind: WindowsM",
 		"WindowsMachineTemplate default/prod-windows-1", "v1beta2", "v1beta1",
 	},
 }
 
 // Noted are pools that are taken, since what is missing in the files may be in the cluster: a note says so.
 var Noted = []Case{
-	{16, Azure, "subnet: {name: nodes}", "subnet: {name: " +
-		"windows}", "spec.azure.networkInterfaces[0].subnet.name", `"windows"`, "the subnets control-plane, nodes"},
+	{
+		16, Azure, "subnet: {name: nodes}", "subnet: {name: windows}", "spec.azure.networkInterfaces[0].subnet.name", `"windows"`,
+		"the subnets control-plane, nodes",
+	},
 	{
 		24, VSphere, network, network + "      windows: {domain: {name: corp.example.com, credentialsRef: {name: join}}}\n",
 		"key password", "Secret default/join", "kubectl get secret join",

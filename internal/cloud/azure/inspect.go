@@ -32,37 +32,40 @@ type Pool struct {
 	FailureDomain string
 	Count         int64
 	Identity      Identity
+	// Progress may be nil.
+	Progress cloud.Progress
 }
 
 // Inspect compares a pool with Azure before anything is made there. It only reads. It is an error if spec and AzureCluster leave
 // something out, or if the credentials do not have their form.
-func (p Provider) Inspect(ctx context.Context, credentials map[string][]byte, of Pool) ([]cloud.Finding, error) {
-	where, err := placement.Resolve(of.Spec, "", of.Cluster)
+func (p Provider) Inspect(ctx context.Context, credentials map[string][]byte, pool Pool) ([]cloud.Finding, error) {
+	where, err := placement.Resolve(pool.Spec, "", pool.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	if p.grant.Proof == "" { // a Secret of the machine's own namespace
 		p.grant.Cloud = placement.OtherCloud(string(where.Cloud))
 	}
-	who, err := p.signIn(credentials)
+	login, err := p.signIn(credentials)
 	if err != nil {
 		return nil, err
 	}
-	c, err := newCalls(who, time.Now)
+	c, err := newCalls(login, time.Now)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	caller := func() (string, string) { return "", who.tenant }
-	if who.caller != nil {
+	caller := func() (string, string) { return "", login.tenant }
+	if login.caller != nil {
 		caller = func() (string, string) {
-			is := who.caller()
-			return is.Name, is.TenantID
+			account := login.caller()
+			return account.Name, account.TenantID
 		}
 	}
 	return inspect.Run(ctx, inspect.Subject{
-		Azure: inspector{calls: c, subscription: where.Group.Subscription}, Spec: of.Spec, Where: where,
-		FailureDomain: of.FailureDomain, Count: of.Count, ComputeVersion: c.compute(), Caller: caller, Identity: of.Identity,
+		Azure: inspector{calls: c, subscription: where.Group.Subscription}, Spec: pool.Spec, Where: where,
+		FailureDomain: pool.FailureDomain, Count: pool.Count, ComputeVersion: c.compute(), Caller: caller, Identity: pool.Identity,
+		Progress: pool.Progress,
 	}), nil
 }
 

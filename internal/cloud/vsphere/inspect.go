@@ -16,13 +16,15 @@ import (
 
 // Inspect compares a spec, of which there are to be so many machines, with the vCenter before anything is made there. It only
 // reads, and logs out at the end. It is an error if the credentials have not the form that they must have.
-func Inspect(ctx context.Context, credentials map[string][]byte, spec infrav1.VSphereVM, count int64) ([]cloud.Finding, error) {
+func Inspect(
+	ctx context.Context, credentials map[string][]byte, spec infrav1.VSphereVM, count int64, progress cloud.Progress,
+) ([]cloud.Finding, error) {
 	s, err := session.Open(credentials)
 	if err != nil {
 		return nil, err
 	}
 	found := inspect.Run(ctx, inspect.Subject{
-		Session: s, Spec: spec, Count: count, Now: time.Now,
+		Session: s, Spec: spec, Count: count, Now: time.Now, Progress: progress,
 		Server: cloud.Clean(strings.TrimSpace(string(credentials["server"])), maxName),
 		Changes: func(at places.Placement) []types.BaseVirtualDeviceConfigSpec {
 			return adapterChanges(at, nil)

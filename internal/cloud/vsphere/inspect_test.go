@@ -27,7 +27,7 @@ var readOnly = []string{
 func inspectedBy(t *testing.T, v *stage, credentials map[string][]byte, spec infrav1.VSphereVM) map[string]inspect.Finding {
 	t.Helper()
 	v.Count()
-	found := expect.Got(Inspect(t.Context(), credentials, spec, 1))(t)
+	found := expect.Got(Inspect(t.Context(), credentials, spec, 1, nil))(t)
 	for method := range v.Count() {
 		if !slices.Contains(readOnly, method) {
 			t.Errorf("Inspect called %s", method)
@@ -142,7 +142,7 @@ func TestInspectForm(t *testing.T) {
 	v := newStage(t)
 	credentials := v.Credentials()
 	delete(credentials, "password")
-	_, err := Inspect(t.Context(), credentials, *v.spec().VSphere, 1)
+	_, err := Inspect(t.Context(), credentials, *v.spec().VSphere, 1, nil)
 	expect.Says(t, "Inspect", err, `no key "password"`)
 }
 

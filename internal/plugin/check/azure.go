@@ -33,10 +33,10 @@ type azureTarget struct {
 	identity azure.Identity
 }
 
-func inspectAzure(ctx context.Context, t *Target) ([]cloud.Finding, error) {
+func inspectAzure(ctx context.Context, t *Target, progress cloud.Progress) ([]cloud.Finding, error) {
 	return t.azure.provider.Inspect(ctx, t.login, azure.Pool{
 		Spec: t.machine.Windows.Spec.Azure, Cluster: t.azure.cluster, FailureDomain: t.machine.Owner.Spec.FailureDomain, Count: t.count,
-		Identity: t.azure.identity,
+		Identity: t.azure.identity, Progress: progress,
 	})
 }
 

@@ -7,25 +7,14 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
 )
 
-// checkedBy is what is found for files; a refusal before Azure is asked is a finding, too.
 func checkedBy(t *testing.T, text string, options Options) []cloud.Finding {
 	t.Helper()
-	files := expect.Got(objects.Read([]string{"-"}, "default", strings.NewReader(text)))(t)
-	target, err := Gather(files, "azure", "", options)
-	var found []cloud.Finding
-	if err == nil {
-		found, err = target.Run(t.Context())
-	}
-	if err != nil {
-		return []cloud.Finding{{Check: "credentials", Result: cloud.CheckFailed, Text: err.Error()}}
-	}
-	return found
+	return checkedIn(t, "azure", text, options)
 }
 
 func finding(found []cloud.Finding, check string) cloud.Finding {

@@ -33,7 +33,7 @@ type checked struct {
 	provider     cloud.Provider
 	has          func(infrav1.WindowsMachineSpec) bool
 	gather       func(o *objects.Set, t *Target, options Options) error
-	inspect      func(ctx context.Context, t *Target) ([]cloud.Finding, error)
+	inspect      func(ctx context.Context, t *Target, progress cloud.Progress) ([]cloud.Finding, error)
 }
 
 var supported = []checked{
@@ -140,6 +140,6 @@ func secretOf(o *objects.Set, key types.NamespacedName, keys []string) (data map
 }
 
 // Run asks the cloud. When the findings are there, an error is of what came after them.
-func (t *Target) Run(ctx context.Context) ([]cloud.Finding, error) {
-	return t.cloud.inspect(ctx, t)
+func (t *Target) Run(ctx context.Context, progress cloud.Progress) ([]cloud.Finding, error) {
+	return t.cloud.inspect(ctx, t, progress)
 }

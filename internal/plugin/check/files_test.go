@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
@@ -81,6 +83,21 @@ func secret(name string, data map[string]string) string {
 		text += fmt.Sprintf("  %s: %q\n", key, value)
 	}
 	return text
+}
+
+// checkedIn is what a cloud's check finds for files; a refusal before the cloud is asked is a finding, too.
+func checkedIn(t *testing.T, name, text string, options Options) []cloud.Finding {
+	t.Helper()
+	files := expect.Got(objects.Read([]string{"-"}, "default", strings.NewReader(text)))(t)
+	target, err := Gather(files, name, "", options)
+	var found []cloud.Finding
+	if err == nil {
+		found, err = target.Run(t.Context(), nil)
+	}
+	if err != nil {
+		return []cloud.Finding{{Check: "credentials", Result: cloud.CheckFailed, Text: err.Error()}}
+	}
+	return found
 }
 
 // bareComputer is an environment in which Azure's SDK finds nothing, and asks no service of a node whether it is there.

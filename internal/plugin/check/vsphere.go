@@ -72,8 +72,8 @@ func (t *Target) takeVariables(machines, lack string) error {
 	return nil
 }
 
-func inspectVSphere(ctx context.Context, t *Target) ([]cloud.Finding, error) {
-	found, err := vsphere.Inspect(ctx, t.login, *t.machine.Windows.Spec.VSphere, t.count)
+func inspectVSphere(ctx context.Context, t *Target, progress cloud.Progress) ([]cloud.Finding, error) {
+	found, err := vsphere.Inspect(ctx, t.login, *t.machine.Windows.Spec.VSphere, t.count, progress)
 	if found != nil && t.borrowed != "" {
 		found = append([]cloud.Finding{{Check: "identity", Result: cloud.CheckWarning, Text: t.borrowed}}, found...)
 	}

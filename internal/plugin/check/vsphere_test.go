@@ -9,7 +9,6 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
@@ -36,16 +35,7 @@ func setLogin(t *testing.T, v *vcenter.VCenter) {
 
 func checkedInVSphere(t *testing.T, text string) []cloud.Finding {
 	t.Helper()
-	files := expect.Got(objects.Read([]string{"-"}, "default", strings.NewReader(text)))(t)
-	target, err := Gather(files, "vsphere", "", Options{})
-	var found []cloud.Finding
-	if err == nil {
-		found, err = target.Run(t.Context())
-	}
-	if err != nil {
-		return []cloud.Finding{{Check: "credentials", Result: cloud.CheckFailed, Text: err.Error()}}
-	}
-	return found
+	return checkedIn(t, "vsphere", text, Options{})
 }
 
 // TestVSphereAsTheEnvironment: whose account was asked is said if it is not that of the files, and the pool's count is asked for.

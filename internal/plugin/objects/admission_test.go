@@ -95,8 +95,31 @@ func TestAdmittedAsByAnAPIServer(t *testing.T) {
 	}
 }
 
+// mistake is a good object in which one text has become another, and the sentence about it.
+type mistake struct{ good, old, becomes, want string }
+
+// areRefused wants each refused with its sentence.
+func areRefused(t *testing.T, mistakes map[string]mistake) {
+	t.Helper()
+	for name, m := range mistakes {
+		t.Run(name, func(t *testing.T) {
+			wrong := strings.Replace(m.good, m.old, m.becomes, 1)
+			if wrong == m.good {
+				t.Fatalf("no %q", m.old)
+			}
+			found, err := readText(t, "x.yaml", wrong)
+			if err == nil {
+				err = found.Admit()
+			}
+			if err == nil || err.Error() != m.want {
+				t.Errorf("got  %v\nwant %s", err, m.want)
+			}
+		})
+	}
+}
+
 func TestRefusedAsByAnAPIServer(t *testing.T) {
-	cases := map[string]struct{ good, old, becomes, want string }{
+	areRefused(t, map[string]mistake{
 		"selectr": {
 			goodDeployment, "selector: {}", "selectr: {}",
 			`MachineDeployment default/a: unknown field "spec.selectr"; did you mean "spec.selector"?`,
@@ -189,20 +212,5 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 			goodSecret, "\ndata:", "\nhunter2: a\ndata:", "Secret default/a: unknown field in the object; its name is not shown, " +
 				"because it has more than letters and may be a secret",
 		},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			bad := strings.Replace(c.good, c.old, c.becomes, 1)
-			if bad == c.good {
-				t.Fatalf("no %q", c.old)
-			}
-			found, err := readText(t, "x.yaml", bad)
-			if err == nil {
-				err = found.Admit()
-			}
-			if err == nil || err.Error() != c.want {
-				t.Errorf("got  %v\nwant %s", err, c.want)
-			}
-		})
-	}
+	})
 }

@@ -37,7 +37,7 @@ spec:
 // TestRefusedAsByWebhooks has what the schemas allow and Cluster API's webhooks refuse.
 func TestRefusedAsByWebhooks(t *testing.T) {
 	long := strings.Repeat("a", 70)
-	cases := map[string]struct{ good, old, becomes, want string }{
+	areRefused(t, map[string]mistake{
 		"two names of a Cluster": {
 			goodDeployment, "      clusterName: a", "      clusterName: b", "MachineDeployment default/a: spec.clusterName: " +
 				`is "a", but spec.clusterName and spec.template.spec.clusterName must be the same, and the second is "b"`,
@@ -97,19 +97,7 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 			"MachineDeployment default/a: Cluster API cannot read it: failed to convert object: failed to parse apiVersion: " +
 				"unexpected GroupVersion string: a/b/c",
 		},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			bad := strings.Replace(c.good, c.old, c.becomes, 1)
-			if bad == c.good {
-				t.Fatalf("no %q", c.old)
-			}
-			err := expect.Got(readText(t, "x.yaml", bad))(t).Admit()
-			if err == nil || err.Error() != c.want {
-				t.Errorf("got  %v\nwant %s", err, c.want)
-			}
-		})
-	}
+	})
 }
 
 // TestConvertedAsByClusterAPI: the references to other objects arrive, which the generated conversions drop.

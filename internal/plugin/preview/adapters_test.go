@@ -48,6 +48,13 @@ func TestAdaptersFromGit(t *testing.T) {
 	}
 	dual := withAdapters(t, "networkInterfaces: [{name: node, network: a, "+pool+
 		", {apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: six}]}]")
+	dualAdapters := []infrav1.MachineNetworkInterface{{
+		Name: "node", MACAddress: "00:50:56:00:02:0a",
+		Addresses: []infrav1.NetworkAddress{address("192.0.2.10/24", "192.0.2.1"), address("2001:db8::b/64", "2001:db8::1")},
+	}}
+	dualNotes := []string{
+		addressNote("node", "192.0.2.10/24", "192.0.2.1", "nodes"), addressNote("node", "2001:db8::b/64", "2001:db8::1", "six"),
+	}
 	for name, c := range map[string]struct {
 		text  string
 		want  []infrav1.MachineNetworkInterface
@@ -98,23 +105,11 @@ func TestAdaptersFromGit(t *testing.T) {
 		},
 		"IPv6, by its gateway": {
 			dual + six + "{gateway: 'fd00::1', prefix: 64, addresses: ['fd00::10-fd00::20']}\n",
-			[]infrav1.MachineNetworkInterface{{
-				Name: "node", MACAddress: "00:50:56:00:02:0a",
-				Addresses: []infrav1.NetworkAddress{address("192.0.2.10/24", "192.0.2.1"), address("2001:db8::b/64", "2001:db8::1")},
-			}},
-			[]string{
-				addressNote("node", "192.0.2.10/24", "192.0.2.1", "nodes"), addressNote("node", "2001:db8::b/64", "2001:db8::1", "six"),
-			},
+			dualAdapters, dualNotes,
 		},
 		"IPv6, by its addresses": {
 			dual + six + "{prefix: 64, addresses: ['fd00::10-fd00::20']}\n",
-			[]infrav1.MachineNetworkInterface{{
-				Name: "node", MACAddress: "00:50:56:00:02:0a",
-				Addresses: []infrav1.NetworkAddress{address("192.0.2.10/24", "192.0.2.1"), address("2001:db8::b/64", "2001:db8::1")},
-			}},
-			[]string{
-				addressNote("node", "192.0.2.10/24", "192.0.2.1", "nodes"), addressNote("node", "2001:db8::b/64", "2001:db8::1", "six"),
-			},
+			dualAdapters, dualNotes,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

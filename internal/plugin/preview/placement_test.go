@@ -80,8 +80,8 @@ func TestPoolsOfAzure(t *testing.T) {
 			[]string{
 				lacks + "spec.subscriptionID; using the placeholder " + noID +
 					" for the subscription; for the exact plan, set it there or in spec.azure",
-				lacks + "spec.location; using the placeholder " + "placeholder for the location; " +
-					"for the exact plan, set it there or in spec.azure",
+				lacks + "spec.location; using the placeholder placeholder for the location; for the exact plan, set it there or in " +
+					"spec.azure",
 			},
 		},
 		"a group that is in the spec": {

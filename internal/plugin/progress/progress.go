@@ -29,6 +29,7 @@ type Work struct {
 	total    int
 	step     int
 	doing    string
+	part     string // of the step, if it has some
 	begun    time.Time
 	// told is when the last line was written that stays, drawn whether there is one to write over.
 	told  time.Time
@@ -67,7 +68,14 @@ func (p *Work) Step(doing string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.step++
-	p.doing = doing
+	p.doing, p.part = doing, ""
+}
+
+// Part begins a part of the step, which is one of so many; what names it, as in "quota".
+func (p *Work) Part(part, parts int, what string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.part = fmt.Sprintf(", %d of %d: %s", part, parts, what)
 }
 
 // End removes the line, before the result is printed. It may be called twice.
@@ -97,10 +105,11 @@ func (p *Work) tick(now time.Time) {
 	}
 }
 
-// line says what is done, how many of how many steps that is, and for how long. It is as wide as any line before it.
+// line says what is done, and which part of it; how many of how many steps that is, and for how long. It is as wide as any line
+// before it.
 func (p *Work) line(now time.Time) string {
 	rest := fmt.Sprintf(" (%d of %d, %s)", p.step, p.total, now.Sub(p.begun).Truncate(time.Second))
-	doing := []rune(p.doing)
+	doing := []rune(p.doing + p.part)
 	if most := width - len(rest); len(doing) > most {
 		doing = append(doing[:most-3], []rune("...")...)
 	}

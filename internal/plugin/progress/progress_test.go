@@ -9,46 +9,53 @@ import (
 
 // TestWork: what a user sees, by the second.
 func TestWork(t *testing.T) {
-	type event struct {
-		after time.Duration // 0: a step begins
-		step  string
-	}
 	const s = time.Second
+	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	type event func(*Work)
+	step := func(doing string) event { return func(w *Work) { w.Step(doing) } }
+	part := func(n int, what string) event { return func(w *Work) { w.Part(n, 9, what) } }
+	after := func(d time.Duration) event { return func(w *Work) { w.tick(begun.Add(d)) } }
 	for name, c := range map[string]struct {
 		reason   string
 		terminal bool
 		events   []event
 		want     []string
 	}{
-		"short work on a terminal": {"who waits less than a second needs no word", true, []event{{0, "reading"}, {0, "asking"}}, nil},
-		"short work elsewhere":     {"a log has no room for it", false, []event{{0, "reading"}, {9 * s, ""}}, nil},
+		"short work on a terminal": {"who waits less than a second needs no word", true, []event{step("reading"), step("asking")}, nil},
+		"short work elsewhere":     {"a log has no room for it", false, []event{step("reading"), after(9 * s)}, nil},
 		"long work on a terminal": {
 			"the line is written over, and removed", true,
-			[]event{{0, "reading"}, {1 * s, ""}, {0, "asking the vCenter"}, {2*s + s/2, ""}},
+			[]event{step("reading"), after(1 * s), step("asking the vCenter"), after(2*s + s/2)},
 			[]string{"reading (1 of 3, 1s)", "asking the vCenter (2 of 3, 2s)", ""},
 		},
 		"long work elsewhere": {
 			"a line stays, so there are few", false,
-			[]event{{0, "reading"}, {9 * s, ""}, {10 * s, ""}, {0, "asking"}, {15 * s, ""}, {19 * s, ""}, {75 * s, ""}},
+			[]event{step("reading"), after(9 * s), after(10 * s), step("asking"), after(15 * s), after(19 * s), after(75 * s)},
 			[]string{"reading (1 of 3, 10s)", "asking (2 of 3, 1m15s)"},
 		},
-		"before the first step": {"there is nothing to say yet", true, []event{{5 * s, ""}}, nil},
+		"parts": {
+			"a step has parts of its own, and the next step begins without", true,
+			[]event{
+				step("asking"), after(1 * s), part(1, "login"), after(2 * s), part(2, "quota"), after(3 * s),
+				step("writing"), after(4 * s),
+			},
+			[]string{
+				"asking (1 of 3, 1s)", "asking, 1 of 9: login (1 of 3, 2s)", "asking, 2 of 9: quota (1 of 3, 3s)", "writing (2 of 3, 4s)",
+				"",
+			},
+		},
+		"before the first step": {"there is nothing to say yet", true, []event{after(5 * s)}, nil},
 		"a long text": {
 			"a longer line could not be written over", true,
-			[]event{{0, strings.Repeat("é", 100)}, {1 * s, ""}},
+			[]event{step(strings.Repeat("é", 100)), after(1 * s)},
 			[]string{strings.Repeat("é", 63) + "... (1 of 3, 1s)", ""},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			work := start(&out, c.terminal, 3, begun)
-			for _, e := range c.events {
-				if e.step != "" {
-					work.Step(e.step)
-					continue
-				}
-				work.tick(begun.Add(e.after))
+			for _, happens := range c.events {
+				happens(work)
 			}
 			work.End()
 			work.End()

@@ -109,14 +109,16 @@ func sayLocalUser(s *plan.LocalUser) string {
 }
 
 func sayDefenderExclusions(s *plan.DefenderExclusions) string {
-	var excluded []string
-	if len(s.Folders) > 0 {
-		excluded = append(excluded, "the folders "+values(s.Folders))
+	return "excludes from Defender " + bothLists("the folders ", s.Folders, "the processes ", s.Processes)
+}
+
+// bothLists names two lists, or the one of them that is not empty.
+func bothLists(first string, ofFirst []plan.Value, second string, ofSecond []plan.Value) string {
+	named := clause(first, values(ofFirst))
+	if len(ofFirst) > 0 && len(ofSecond) > 0 {
+		named += " and "
 	}
-	if len(s.Processes) > 0 {
-		excluded = append(excluded, "the processes "+values(s.Processes))
-	}
-	return "excludes from Defender " + strings.Join(excluded, " and ")
+	return named + clause(second, values(ofSecond))
 }
 
 func sayAdapter(s *plan.Adapter) string {
@@ -170,12 +172,6 @@ func leaf(node any) any {
 }
 
 func sayHNSCleanup(s *plan.HNSCleanup) string {
-	var gone []string
-	if len(s.Networks) > 0 {
-		gone = append(gone, "the HNS networks "+values(s.Networks))
-	}
-	if len(s.Endpoints) > 0 {
-		gone = append(gone, "the HNS endpoints "+values(s.Endpoints))
-	}
-	return "deletes " + strings.Join(gone, " and ") + clause(", but keeps ", values(s.Keep))
+	return "deletes " + bothLists("the HNS networks ", s.Networks, "the HNS endpoints ", s.Endpoints) +
+		clause(", but keeps ", values(s.Keep))
 }

@@ -159,11 +159,7 @@ func calicoAdd(m *windows.Machine, c *config, one plugin) (address, network stri
 		return "", "", fmt.Errorf("stat %s: no such file or directory: check that the calico/node container is running",
 			calicoNode)
 	}
-	text, err := m.ReadFile(calicoBlock)
-	if err != nil {
-		return "", "", err
-	}
-	block, err := netip.ParsePrefix(string(text))
+	block, err := prefixIn(m, calicoBlock)
 	if err != nil {
 		return "", "", err
 	}
@@ -174,17 +170,22 @@ func calicoAdd(m *windows.Machine, c *config, one plugin) (address, network stri
 	return address, c.Name, err
 }
 
+// prefixIn is the range of addresses in a file that a daemon has written.
+func prefixIn(m *windows.Machine, path string) (netip.Prefix, error) {
+	text, err := m.ReadFile(path)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return netip.ParsePrefix(string(text))
+}
+
 // antreaAdd is antrea-cni.exe (antrea-io/antrea fc70f2bb, pkg/cni): it asks the agent by a named pipe.
 func antreaAdd(m *windows.Machine, _ *config, _ plugin) (address, network string, err error) {
 	if answers, err := m.PipeAnswers(antreaPipe); err != nil || !answers {
 		return "", "", errors.Join(err, errors.New(`rpc error: code = Unavailable desc = open \\.\pipe\`+antreaPipe+
 			": The system cannot find the file specified"))
 	}
-	text, err := m.ReadFile(antreaRange)
-	if err != nil {
-		return "", "", err
-	}
-	prefix, err := netip.ParsePrefix(string(text))
+	prefix, err := prefixIn(m, antreaRange)
 	if err != nil {
 		return "", "", err
 	}

@@ -180,10 +180,9 @@ func TestSentencesNameTheMissingRight(t *testing.T) {
 	for message, want := range map[string]string{
 		"The client 'x' with object id 'y' does not have authorization to perform action 'Microsoft.Compute/virtualMachines/write' " +
 			"over scope '/s' or the scope is invalid.": "Microsoft.Compute/virtualMachines/write on /s",
-		"The client has permission to perform action 'Microsoft.Compute/virtualMachines/write' on scope '/s'; however, it does not " +
-			"have permission " +
-			"to perform action(s) 'Microsoft.Network/virtualNetworks/subnets/join/action' on the linked scope(s) '/t'": "" +
-			"Microsoft.Network/virtualNetworks/subnets/join/action on /t",
+		"The client has permission to perform action 'Microsoft.Compute/virtualMachines/write' on scope '/s'; however, it does " +
+			"not have permission to perform action(s) 'Microsoft.Network/virtualNetworks/subnets/join/action' on the linked " +
+			"scope(s) '/t'": "Microsoft.Network/virtualNetworks/subnets/join/action on /t",
 		"It may not perform action 'Microsoft.Compute/skus/read'.": "Microsoft.Compute/skus/read",
 	} {
 		got := Judge(Answer{Status: 403, Code: "AuthorizationFailed", Message: message}).Error.Message

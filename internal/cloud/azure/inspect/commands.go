@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -33,22 +34,17 @@ func command(format string, values ...string) string {
 	return fmt.Sprintf(format, words...)
 }
 
+// clientID is what stands for the machine's identity in a command.
+func (i *inspection) clientID() string { return cmp.Or(i.Identity.ClientID, "CLIENT-ID") }
+
 // assign gives the custom role to the machine's identity.
 func (i *inspection) assign(scope string) string {
-	who := "CLIENT-ID"
-	if i.Identity.ClientID != "" {
-		who = i.Identity.ClientID
-	}
-	return command("az role assignment create --assignee %s --role ROLE --scope %s", who, scope)
+	return command("az role assignment create --assignee %s --role ROLE --scope %s", i.clientID(), scope)
 }
 
 // assigned shows the roles of the machine's identity.
 func (i *inspection) assigned(scope string) string {
-	who := "CLIENT-ID"
-	if i.Identity.ClientID != "" {
-		who = i.Identity.ClientID
-	}
-	return command("az role assignment list --assignee %s --scope %s --include-inherited", who, scope)
+	return command("az role assignment list --assignee %s --scope %s --include-inherited", i.clientID(), scope)
 }
 
 // rolesOfMachine ends a sentence with how to see all roles of the machine's identity, if that is known.
@@ -72,9 +68,9 @@ func (i *inspection) listSizes() string {
 		i.region(), i.Where.Group.Subscription)
 }
 
-func listSubnets(of arm.ID) string {
-	return command("az network vnet subnet list --resource-group %s --vnet-name %s --subscription %s --output table", of.Group,
-		of.Names[0], of.Subscription)
+func listSubnets(subnet arm.ID) string {
+	return command("az network vnet subnet list --resource-group %s --vnet-name %s --subscription %s --output table", subnet.Group,
+		subnet.Names[0], subnet.Subscription)
 }
 
 func (i *inspection) register(provider string) string {

@@ -43,18 +43,18 @@ type source struct {
 
 // source finds out where the image of the spec is.
 func (i *inspection) source() source {
-	of := request.Image(i.want())
+	ref := request.Image(i.want())
 	switch {
-	case of.SKU != nil:
-		name := *of.Publisher + ":" + *of.Offer + ":" + *of.SKU
-		path := i.inRegion("/publishers/" + *of.Publisher + "/artifacttypes/vmimage/offers/" + *of.Offer + "/skus/" + *of.SKU)
+	case ref.SKU != nil:
+		name := *ref.Publisher + ":" + *ref.Offer + ":" + *ref.SKU
+		path := i.inRegion("/publishers/" + *ref.Publisher + "/artifacttypes/vmimage/offers/" + *ref.Offer + "/skus/" + *ref.SKU)
 		return source{
-			name: name, image: path, version: *of.Version, api: i.ComputeVersion, market: true,
+			name: name, image: path, version: *ref.Version, api: i.ComputeVersion, market: true,
 			others: command("az vm image list --publisher %s --offer %s --sku %s --location %s --all --output table",
-				*of.Publisher, *of.Offer, *of.SKU, i.region()),
+				*ref.Publisher, *ref.Offer, *ref.SKU, i.region()),
 		}
-	case of.CommunityGalleryImageID != nil:
-		parts := strings.Split(*of.CommunityGalleryImageID, "/") // "" CommunityGalleries G Images N Versions V
+	case ref.CommunityGalleryImageID != nil:
+		parts := strings.Split(*ref.CommunityGalleryImageID, "/") // "" CommunityGalleries G Images N Versions V
 		path := i.inRegion("/communityGalleries/" + parts[2] + "/images/" + parts[4])
 		return source{
 			name: parts[4], image: path, version: parts[6], api: galleryVersion,
@@ -62,14 +62,14 @@ func (i *inspection) source() source {
 				parts[2], parts[4], i.region()),
 		}
 	}
-	id, _ := arm.Parse(*of.ID)
+	id, _ := arm.Parse(*ref.ID)
 	if id.Is("Microsoft.Compute/images") || len(id.Names) < 2 {
 		return source{
-			name: id.Name(), image: *of.ID, api: i.ComputeVersion,
+			name: id.Name(), image: *ref.ID, api: i.ComputeVersion,
 			others: command("az image list --resource-group %s --subscription %s --output table", id.Group, id.Subscription),
 		}
 	}
-	return i.ofGallery(id, *of.ID)
+	return i.ofGallery(id, *ref.ID)
 }
 
 func (i *inspection) ofGallery(id arm.ID, text string) source {
@@ -89,19 +89,19 @@ func (i *inspection) ofGallery(id arm.ID, text string) source {
 
 // imageRight is the action that the image of the spec takes; those of others take none.
 func (i *inspection) imageRight() (scope, action string) {
-	of := request.Image(i.want())
-	if of.ID == nil {
+	ref := request.Image(i.want())
+	if ref.ID == nil {
 		return "", ""
 	}
-	return rightOf(of)
+	return rightOf(ref)
 }
 
-func rightOf(of *armcompute.ImageReference) (scope, action string) {
-	id, _ := arm.Parse(*of.ID)
+func rightOf(ref *armcompute.ImageReference) (scope, action string) {
+	id, _ := arm.Parse(*ref.ID)
 	if id.Is("Microsoft.Compute/images") {
-		return *of.ID, "Microsoft.Compute/images/read"
+		return *ref.ID, "Microsoft.Compute/images/read"
 	}
-	scope, _, _ = strings.Cut(*of.ID, "/versions/")
+	scope, _, _ = strings.Cut(*ref.ID, "/versions/")
 	return scope, "Microsoft.Compute/galleries/images/versions/read"
 }
 
@@ -110,10 +110,10 @@ func (i *inspection) inRegion(path string) string {
 }
 
 // image looks at the image, and whether the sizes can start it.
-func (i *inspection) image(ctx context.Context, sizes []skus.Size) {
+func (i *inspection) image(ctx context.Context) {
 	const check = "image"
 	from := i.source()
-	what, version, a := i.lookAt(ctx, from)
+	image, version, a := i.lookAt(ctx, from)
 	switch {
 	case a.Gone, a.GroupGone, a.Problem == "" && from.version != "" && version == "":
 		i.add(check, cloud.CheckFailed, "%s does not exist, or is not visible to this identity: correct spec.azure.image; %s shows "+
@@ -121,31 +121,31 @@ func (i *inspection) image(ctx context.Context, sizes []skus.Size) {
 	case a.Problem != "":
 		i.unseen(check, a)
 	default:
-		result, text := i.judge(what, from, sizes)
+		result, text := i.judge(image, from, i.suitable)
 		i.add(check, result, "%s %s", shown(strings.TrimSpace(from.name+" "+version)), text)
 	}
 }
 
 // lookAt reads the image and its version. Of a gallery, the image tells the generation and the version the regions; the
 // marketplace shows versions alone.
-func (i *inspection) lookAt(ctx context.Context, from source) (is shownImage, version string, a Answer) {
+func (i *inspection) lookAt(ctx context.Context, from source) (image shownImage, version string, a Answer) {
 	if !from.market {
-		if a = i.Azure.Get(ctx, from.image, from.api, &is); a.Problem != "" || from.version == "" {
-			return is, "", a
+		if a = i.Azure.Get(ctx, from.image, from.api, &image); a.Problem != "" || from.version == "" {
+			return image, "", a
 		}
 	}
 	if version = from.version; strings.EqualFold(version, "latest") {
 		if version, a = i.latest(ctx, from); a.Problem != "" || version == "" {
-			return is, "", a
+			return image, "", a
 		}
 	}
-	var of shownImage
-	a = i.Azure.Get(ctx, from.image+"/versions/"+version, from.api, &of)
+	var itsVersion shownImage
+	a = i.Azure.Get(ctx, from.image+"/versions/"+version, from.api, &itsVersion)
 	if from.market {
-		return of, version, a
+		return itsVersion, version, a
 	}
-	is.Properties.PublishingProfile = of.Properties.PublishingProfile
-	return is, version, a
+	image.Properties.PublishingProfile = itsVersion.Properties.PublishingProfile
+	return image, version, a
 }
 
 // latest is the last version that Azure lists; empty if it lists none, or one that cannot be part of an address.
@@ -175,18 +175,19 @@ func compareVersions(a, b string) int {
 }
 
 // judge says whether a Windows machine of the spec can be made of an image that exists.
-func (i *inspection) judge(of shownImage, from source, sizes []skus.Size) (cloud.Result, string) {
-	regions, region := of.Properties.PublishingProfile.TargetRegions, skus.Location(i.Where.Location)
-	here := func(one struct{ Name string }) bool { return skus.Location(one.Name) == region }
-	generation := cloud.Clean(of.Properties.HyperVGeneration, maxGeneration)
+func (i *inspection) judge(image shownImage, from source, sizes []skus.Size) (cloud.Result, string) {
+	regions, region := image.Properties.PublishingProfile.TargetRegions, skus.Location(i.Where.Location)
+	isRegion := func(target struct{ Name string }) bool { return skus.Location(target.Name) == region }
+	generation := cloud.Clean(image.Properties.HyperVGeneration, maxGeneration)
 	starts := func(size skus.Size) bool { return size.Starts(generation) }
-	switch wrong := i.planned(of, from); {
-	case from.version == "" && of.Location != "" && skus.Location(of.Location) != region:
-		return cloud.CheckFailed, "is in " + skus.Location(of.Location) + ", and a managed image can be used in its own region alone" +
-			": put it into a gallery, or use another image; " + from.others + " shows the others"
-	case of.system() != "" && !strings.EqualFold(of.system(), "Windows"):
+	switch wrong := i.planned(image, from); {
+	case from.version == "" && image.Location != "" && skus.Location(image.Location) != region:
+		return cloud.CheckFailed, "is in " + skus.Location(image.Location) +
+			", and a managed image can be used in its own region alone: put it into a gallery, or use another image; " + from.others +
+			" shows the others"
+	case image.system() != "" && !strings.EqualFold(image.system(), "Windows"):
 		return cloud.CheckFailed, "is not an image of Windows: use another one; " + from.others + " shows the others"
-	case len(regions) > 0 && !slices.ContainsFunc(regions, here):
+	case len(regions) > 0 && !slices.ContainsFunc(regions, isRegion):
 		return cloud.CheckFailed, "is not in " + region + ": replicate it to this region" + with(from.replicate) +
 			", or use another image"
 	case wrong != "":
@@ -203,13 +204,13 @@ func (i *inspection) judge(of shownImage, from source, sizes []skus.Size) (cloud
 }
 
 // planned says what is wrong with the plan of an image of the marketplace.
-func (i *inspection) planned(of shownImage, from source) string {
+func (i *inspection) planned(image shownImage, from source) string {
 	switch planned := i.Spec.Image.Marketplace.Plan == infrav1.AzureImagePlanImage; {
-	case from.market && of.Properties.Plan != nil && !planned:
+	case from.market && image.Properties.Plan != nil && !planned:
 		m := i.Spec.Image.Marketplace
 		return "is sold with a plan: accept its terms with " + command("az vm image terms accept --publisher %s --offer %s --plan %s "+
 			"--subscription %s", m.Publisher, m.Offer, m.SKU, i.Where.Group.Subscription) + ", and set plan: Image"
-	case from.market && of.Properties.Plan == nil && planned:
+	case from.market && image.Properties.Plan == nil && planned:
 		return "has no plan: remove plan from spec.azure.image.marketplace"
 	}
 	return ""

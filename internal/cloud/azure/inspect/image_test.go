@@ -28,14 +28,14 @@ func TestJudge(t *testing.T) {
 		"of V1, with trust wanted": {trusted, "v1", nil, cloud.CheckFailed, "is of generation V1, with which"},
 		"of V2, with trust wanted": {trusted, "V2", nil, cloud.CheckOK, "is of generation V2"},
 	} {
-		var of shownImage
-		of.Properties.HyperVGeneration = c.generation
+		var image shownImage
+		image.Properties.HyperVGeneration = c.generation
 		for _, region := range c.regions {
-			of.Properties.PublishingProfile.TargetRegions = append(of.Properties.PublishingProfile.TargetRegions,
+			image.Properties.PublishingProfile.TargetRegions = append(image.Properties.PublishingProfile.TargetRegions,
 				struct{ Name string }{region})
 		}
 		i := &inspection{Subject: Subject{Spec: c.spec, Where: placement.Placement{Location: "westeurope"}}}
-		got, text := i.judge(of, source{}, nil)
+		got, text := i.judge(image, source{}, nil)
 		expect.Same(t, name, c.want, got)
 		expect.Same(t, name+": "+text, true, strings.Contains(text, c.says))
 	}
@@ -53,9 +53,9 @@ func TestCompareVersions(t *testing.T) {
 // TestLongGeneration: what Azure calls the generation of an image is told up to a length, to the letter.
 func TestLongGeneration(t *testing.T) {
 	for over, cut := range []bool{false, true} {
-		var of shownImage
-		of.Properties.HyperVGeneration = strings.Repeat("x", 8+over)
-		_, text := (&inspection{Subject: Subject{Spec: &infrav1.AzureVM{}}}).judge(of, source{}, nil)
+		var image shownImage
+		image.Properties.HyperVGeneration = strings.Repeat("x", 8+over)
+		_, text := (&inspection{Subject: Subject{Spec: &infrav1.AzureVM{}}}).judge(image, source{}, nil)
 		expect.Same(t, text, cut, strings.Contains(text, "..."))
 	}
 }

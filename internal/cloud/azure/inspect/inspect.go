@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
 )
 
 // Azure is how Run asks. Both methods only read.
@@ -54,6 +55,7 @@ type Subject struct {
 	// Caller says as whom Azure was asked, and in which tenant, once it was.
 	Caller   func() (name, tenant string)
 	Identity Identity
+	Progress cloud.Progress
 }
 
 // Identity is the one that the machines will have.
@@ -76,36 +78,46 @@ const (
 	galleryVersion      = "2023-07-03"
 )
 
-// Run makes all checks, in an order in which each comes after those that it depends on. The context ends them.
-func Run(ctx context.Context, of Subject) []cloud.Finding {
-	i := &inspection{Subject: of, roles: map[string]roles{}}
+// Run makes all checks. The context ends them.
+func Run(ctx context.Context, subject Subject) []cloud.Finding {
+	i := &inspection{Subject: subject, roles: map[string]roles{}}
 	i.Count = max(i.Count, 1)
-	if !i.login(ctx) {
-		return i.found
+	for n, part := range parts {
+		i.Progress.Begin(n+1, len(parts), part.name)
+		if part.look(i, ctx); i.ended {
+			return i.found
+		}
 	}
-	there := i.group(ctx)
-	i.rights(ctx, "rights in the subscription", i.subscription(), InSubscription)
-	if there {
-		i.rights(ctx, "rights in the group", i.Where.Group.String(), i.inGroup())
-		i.log(ctx)
-	}
-	i.subnets(ctx)
-	for _, one := range i.links() {
-		i.rights(ctx, "rights on "+one.name, one.scope, one.actions)
-	}
-	i.providers(ctx)
-	i.image(ctx, i.sizes(ctx))
-	i.add("inside the image", cloud.CheckSkipped, "cloudbase-init, "+
-		"containerd and the version of kubeadm cannot be seen from outside; "+
-		"docs/images.md says what an image must have, and how to try it")
+	i.add("inside the image", cloud.CheckSkipped, "cloudbase-init, containerd and the version of kubeadm cannot be "+
+		"seen from outside; docs/images.md says what an image must have, and how to try it")
 	return i.found
+}
+
+// parts are all checks, in an order in which each comes after those that it depends on.
+var parts = []struct {
+	name string
+	look func(*inspection, context.Context)
+}{
+	{"login", (*inspection).login},
+	{"resource group", (*inspection).group},
+	{"rights", (*inspection).ownRights},
+	{"subnets", (*inspection).subnets},
+	{"rights on what the spec names", (*inspection).linkRights},
+	{"providers", (*inspection).providers},
+	{"sizes", (*inspection).sizes},
+	{"quota", (*inspection).quota},
+	{"image", (*inspection).image},
 }
 
 // inspection is what is found out so far.
 type inspection struct {
 	Subject
 	found []cloud.Finding
-	roles map[string]roles // by scope
+	// ended says that nothing more can be looked at, and noGroup that the resource group does not exist.
+	ended, noGroup bool
+	roles          map[string]roles // by scope
+	// suitable are the sizes that will do.
+	suitable []skus.Size
 }
 
 func (i *inspection) add(check string, result cloud.Result, format string, args ...any) {
@@ -119,51 +131,52 @@ func (i *inspection) unseen(check string, a Answer) {
 
 func (i *inspection) subscription() string { return "/subscriptions/" + i.Where.Group.Subscription }
 
-// login says whether Azure lets the caller in, who that is, and whether it sees the subscription.
-func (i *inspection) login(ctx context.Context) bool {
-	all, a := list[struct{ SubscriptionID string }](ctx, i, "/subscriptions", subscriptionVersion, nil)
+// login says whether Azure lets the caller in, who that is, and whether it sees the subscription. Otherwise it is the last check.
+func (i *inspection) login(ctx context.Context) {
+	i.ended = true
+	visible, a := list[struct{ SubscriptionID string }](ctx, i, "/subscriptions", subscriptionVersion, nil)
 	if a.Problem != "" {
 		i.add("login", cloud.CheckFailed, "%s; see docs/azure-credentials.md", a.Problem)
-		return false
+		return
 	}
 	_, tenant := i.Caller()
 	if i.Identity.Other {
 		i.add("identity", cloud.CheckWarning, "checked as %s, not as the machine's identity: what is told of rights, and of what can "+
-			"be seen, is about the former. The machine's identity is %s%s", i.who(), i.Identity.Name, i.rolesOfMachine())
+			"be seen, is about the former. The machine's identity is %s%s", i.callerName(), i.Identity.Name, i.rolesOfMachine())
 	}
 	i.add("login", cloud.CheckOK, "Azure accepts the credentials for tenant %s", shown(tenant))
 	wanted := i.Where.Group.Subscription
-	is := func(one struct{ SubscriptionID string }) bool { return strings.EqualFold(one.SubscriptionID, wanted) }
-	if slices.ContainsFunc(all, is) {
+	isWanted := func(s struct{ SubscriptionID string }) bool { return strings.EqualFold(s.SubscriptionID, wanted) }
+	switch {
+	case slices.ContainsFunc(visible, isWanted):
 		i.add("subscription", cloud.CheckOK, "%s is visible", wanted)
-		return true
-	}
-	if i.Identity.Other {
+		i.ended = false
+	case i.Identity.Other:
 		i.add("subscription", cloud.CheckFailed, "%s does not see subscription %s, so that nothing can be checked: log in as somebody "+
-			"who does, as az account list shows, or correct spec.azure.subscriptionID", i.who(), wanted)
-		return false
+			"who does, as az account list shows, or correct spec.azure.subscriptionID", i.callerName(), wanted)
+	default:
+		i.add("subscription", cloud.CheckFailed, "Azure shows subscription %s to these credentials not at all: correct "+
+			"spec.azure.subscriptionID, or assign the custom role of docs/azure.md to the identity: %s", wanted,
+			i.assign(i.subscription()))
 	}
-	i.add("subscription", cloud.CheckFailed, "Azure shows subscription %s to these credentials not at all: correct "+
-		"spec.azure.subscriptionID, or assign the custom role of docs/azure.md to the identity: %s", wanted, i.assign(i.subscription()))
-	return false
 }
 
-// who is as whom Azure was asked.
-func (i *inspection) who() string {
+// callerName is as whom Azure was asked.
+func (i *inspection) callerName() string {
 	name, _ := i.Caller()
 	return cmp.Or(name, "this computer's identity")
 }
 
 // list reads the items of a list.
-func list[T any](ctx context.Context, i *inspection, path, version string, query url.Values) (all []T, a Answer) {
+func list[T any](ctx context.Context, i *inspection, path, version string, query url.Values) (values []T, a Answer) {
 	items, a := i.Azure.List(ctx, path, version, query)
 	for _, item := range items {
-		var one T
-		if json.Unmarshal(item, &one) == nil { // else it is nothing that we look for
-			all = append(all, one)
+		var value T
+		if json.Unmarshal(item, &value) == nil { // else it is nothing that we look for
+			values = append(values, value)
 		}
 	}
-	return all, a
+	return values, a
 }
 
 const maxName = 128

@@ -11,7 +11,7 @@ import (
 )
 
 // group says whether the resource group is there, with the call that the controller makes most.
-func (i *inspection) group(ctx context.Context) bool {
+func (i *inspection) group(ctx context.Context) {
 	const check = "resource group"
 	vms, a := i.Azure.List(ctx, i.Where.Group.String()+"/providers/Microsoft.Compute/virtualMachines", i.ComputeVersion, nil)
 	switch {
@@ -23,7 +23,7 @@ func (i *inspection) group(ctx context.Context) bool {
 	default:
 		i.add(check, cloud.CheckOK, "%s has %d VMs", shown(i.Where.Group.Group), len(vms))
 	}
-	return !a.GroupGone
+	i.noGroup = a.GroupGone
 }
 
 // subnets says of the subnet of each adapter whether it is there, may be joined, and has room.
@@ -42,8 +42,8 @@ func (i *inspection) subnet(ctx context.Context, check, id string) bool {
 			"networkSpec", shownID(id))
 		return false
 	}
-	var is subnet
-	a := i.Azure.Get(ctx, at.String(), networkVersion, &is)
+	var found subnet
+	a := i.Azure.Get(ctx, at.String(), networkVersion, &found)
 	switch {
 	case a.Gone || a.GroupGone:
 		i.add(check, cloud.CheckFailed, "%s does not exist: correct spec.azure.networkInterfaces; %s shows those that do", shownID(id),
@@ -51,9 +51,9 @@ func (i *inspection) subnet(ctx context.Context, check, id string) bool {
 		return false
 	case a.Problem != "":
 		i.unseen(check, a)
-	case is.room() >= 0 && is.room() < i.addresses(id):
+	case found.room() >= 0 && found.room() < i.addresses(id):
 		i.add(check, cloud.CheckFailed, "%s has %d free addresses, and the pool needs %d: use a larger subnet, or fewer replicas or "+
-			"secondaryAddresses; %s shows the others", shown(at.Name()), is.room(), i.addresses(id), listSubnets(at))
+			"secondaryAddresses; %s shows the others", shown(at.Name()), found.room(), i.addresses(id), listSubnets(at))
 	default:
 		i.add(check, cloud.CheckOK, "%s exists", shown(at.Name()))
 	}
@@ -94,30 +94,30 @@ func (s subnet) room() int64 {
 }
 
 // addresses is how many of a subnet's all machines take.
-func (i *inspection) addresses(id string) (all int64) {
+func (i *inspection) addresses(id string) (needed int64) {
 	for n, at := range i.Where.Subnets {
 		switch {
 		case !arm.Same(at, id):
 		case n < len(i.Spec.NetworkInterfaces):
-			all += 1 + int64(i.Spec.NetworkInterfaces[n].SecondaryAddresses)
+			needed += 1 + int64(i.Spec.NetworkInterfaces[n].SecondaryAddresses)
 		default:
-			all++
+			needed++
 		}
 	}
-	return all * i.Count
+	return needed * i.Count
 }
 
 // providers says whether the subscription may use what VMs need.
 func (i *inspection) providers(ctx context.Context) {
 	for _, name := range []string{"Microsoft.Compute", "Microsoft.Network"} {
 		check := "provider " + name
-		var told struct{ RegistrationState string }
-		a := i.Azure.Get(ctx, i.subscription()+"/providers/"+name, providersVersion, &told)
+		var provider struct{ RegistrationState string }
+		a := i.Azure.Get(ctx, i.subscription()+"/providers/"+name, providersVersion, &provider)
 		switch {
 		case a.Problem != "":
 			i.unseen(check, a)
-		case !strings.EqualFold(told.RegistrationState, "Registered"):
-			i.add(check, cloud.CheckFailed, "is %s in the subscription: run %s", cloud.Clean(told.RegistrationState, 32),
+		case !strings.EqualFold(provider.RegistrationState, "Registered"):
+			i.add(check, cloud.CheckFailed, "is %s in the subscription: run %s", cloud.Clean(provider.RegistrationState, 32),
 				i.register(name))
 		default:
 			i.add(check, cloud.CheckOK, "is registered")

@@ -33,35 +33,35 @@ func (i *inspection) quotas(size skus.Size) []string {
 }
 
 // quota compares what is left of each quota with what all machines need, of its family and of the region.
-func (i *inspection) quota(ctx context.Context, sizes []skus.Size) {
-	if len(sizes) == 0 {
+func (i *inspection) quota(ctx context.Context) {
+	if len(i.suitable) == 0 {
 		return
 	}
-	var all struct{ Value []usage }
+	var usages struct{ Value []usage }
 	path := i.subscription() + "/providers/Microsoft.Compute/locations/" + i.region() + "/usages"
-	if a := i.Azure.Get(ctx, path, i.ComputeVersion, &all); a.Problem != "" {
+	if a := i.Azure.Get(ctx, path, i.ComputeVersion, &usages); a.Problem != "" {
 		i.unseen("quota", a)
 		return
 	}
 	short := cloud.CheckFailed
-	if i.fit(all.Value, sizes) {
+	if i.fit(usages.Value, i.suitable) {
 		short = cloud.CheckWarning
 	}
-	for _, size := range sizes {
+	for _, size := range i.suitable {
 		for _, name := range i.quotas(size) {
-			i.compare(all.Value, size, name, short)
+			i.compare(usages.Value, size, name, short)
 		}
 	}
 }
 
 // fit says whether the quotas have room for all machines, if they get the next size once one has no room.
-func (i *inspection) fit(all []usage, sizes []skus.Size) bool {
+func (i *inspection) fit(usages []usage, sizes []skus.Size) bool {
 	wanted, taken := i.Count, map[string]int64{}
 	for _, size := range sizes {
 		room := wanted
 		for _, name := range i.quotas(size) {
-			if of, known := find(all, name); known && size.CPUs > 0 {
-				room = min(room, max(of.left()-taken[name], 0)/size.CPUs)
+			if quota, known := find(usages, name); known && size.CPUs > 0 {
+				room = min(room, max(quota.left()-taken[name], 0)/size.CPUs)
 			}
 		}
 		for _, name := range i.quotas(size) {
@@ -72,17 +72,17 @@ func (i *inspection) fit(all []usage, sizes []skus.Size) bool {
 	return wanted <= 0
 }
 
-func find(all []usage, name string) (usage, bool) {
-	for _, one := range all {
-		if name != "" && strings.EqualFold(one.Name.Value, name) {
-			return one, true
+func find(usages []usage, name string) (usage, bool) {
+	for _, u := range usages {
+		if name != "" && strings.EqualFold(u.Name.Value, name) {
+			return u, true
 		}
 	}
 	return usage{}, false
 }
 
 // compare tells of one quota of a size.
-func (i *inspection) compare(all []usage, size skus.Size, name string, short cloud.Result) {
+func (i *inspection) compare(usages []usage, size skus.Size, name string, short cloud.Result) {
 	check, kind := "quota for "+size.Name, "dedicated"
 	switch name {
 	case regional:
@@ -90,20 +90,20 @@ func (i *inspection) compare(all []usage, size skus.Size, name string, short clo
 	case ofSpot:
 		kind = "lowPriority"
 	}
-	of, known := find(all, name)
-	whose := shown(of.Name.Value)
+	quota, known := find(usages, name)
+	whose := shown(quota.Name.Value)
 	if name == regional {
 		whose = "all families"
 	}
-	needs, is := size.CPUs*i.Count, fmt.Sprintf("%d of %d cores of %s are used", of.CurrentValue, of.Limit, whose)
+	needs, used := size.CPUs*i.Count, fmt.Sprintf("%d of %d cores of %s are used", quota.CurrentValue, quota.Limit, whose)
 	switch {
 	case !known || size.CPUs == 0:
 		i.add(check, cloud.CheckWarning, "cannot be checked: Azure lists no quota for this size")
-	case of.left() < needs:
-		i.add(check, short, "%s, and %s %d: ask for more with %s, or use another size or fewer replicas", is, i.counted(), needs,
-			i.raise(of.Name.Value, kind, of.CurrentValue+needs))
+	case quota.left() < needs:
+		i.add(check, short, "%s, and %s %d: ask for more with %s, or use another size or fewer replicas", used, i.counted(), needs,
+			i.raise(quota.Name.Value, kind, quota.CurrentValue+needs))
 	default:
-		i.add(check, cloud.CheckOK, "%s, and %s %d: there is room for %d", is, i.counted(), needs, of.left()/size.CPUs)
+		i.add(check, cloud.CheckOK, "%s, and %s %d: there is room for %d", used, i.counted(), needs, quota.left()/size.CPUs)
 	}
 }
 

@@ -40,14 +40,14 @@ var (
 
 // inGroup are the actions that a machine of this spec takes in its resource group.
 func (i *inspection) inGroup() []string {
-	all := slices.Clone(InGroup)
+	actions := slices.Clone(InGroup)
 	if request.HasPublic(i.Spec) {
-		all = append(all, inGroupForPublic...)
+		actions = append(actions, inGroupForPublic...)
 	}
 	if request.Separate(i.want()) {
-		all = append(all, inGroupForAddress...)
+		actions = append(actions, inGroupForAddress...)
 	}
-	return all
+	return actions
 }
 
 // want is a VM of the spec, as it will be asked for.
@@ -64,11 +64,11 @@ type link struct {
 }
 
 // links are all of them, each once.
-func (i *inspection) links() (all []link) {
+func (i *inspection) links() (found []link) {
 	add := func(name, scope, action string) {
-		same := func(one link) bool { return arm.Same(one.scope, scope) && one.actions[0] == action }
-		if scope != "" && !slices.ContainsFunc(all, same) {
-			all = append(all, link{name, scope, []string{action}})
+		same := func(l link) bool { return arm.Same(l.scope, scope) && l.actions[0] == action }
+		if scope != "" && !slices.ContainsFunc(found, same) {
+			found = append(found, link{name, scope, []string{action}})
 		}
 	}
 	if scope, action := i.imageRight(); scope != "" {
@@ -87,19 +87,19 @@ func (i *inspection) links() (all []link) {
 		hostGroup, _, _ = strings.Cut(i.Spec.HostID, "/hosts/")
 	}
 	add("host group "+last(hostGroup), hostGroup, "Microsoft.Compute/hostGroups/read")
-	for _, one := range []struct{ name, id, action string }{
+	for _, named := range []struct{ name, id, action string }{
 		{"capacity reservation", i.Spec.CapacityReservationGroupID, "Microsoft.Compute/capacityReservationGroups/deploy/action"},
 		{"placement group", i.Spec.ProximityPlacementGroupID, "Microsoft.Compute/proximityPlacementGroups/write"},
 		{"scale set", i.Spec.ScaleSetID, "Microsoft.Compute/virtualMachineScaleSets/write"},
 	} {
-		add(one.name+" "+last(one.id), one.id, one.action)
+		add(named.name+" "+last(named.id), named.id, named.action)
 	}
 	if i.Spec.Identities.Type == infrav1.AzureIdentitiesUserAssigned {
 		for _, id := range i.Spec.Identities.UserAssigned {
 			add("identity "+last(id), id, "Microsoft.ManagedIdentity/userAssignedIdentities/assign/action")
 		}
 	}
-	return all
+	return found
 }
 
 // ofAdapters are what the adapters name beside their subnets.
@@ -127,35 +127,52 @@ func last(id string) string { return shown(id[strings.LastIndex(id, "/")+1:]) }
 type (
 	permission struct{ Actions, NotActions []string }
 	roles      struct {
-		all []permission
-		a   Answer
+		granted []permission
+		a       Answer
 	}
 )
 
-// lacks are the actions that the caller does not have at a scope.
-func (i *inspection) lacks(ctx context.Context, scope string, wanted []string) ([]string, Answer) {
+// missing are the actions that the caller does not have at a scope.
+func (i *inspection) missing(ctx context.Context, scope string, wanted []string) ([]string, Answer) {
 	known, asked := i.roles[scope]
 	if !asked {
-		known.all, known.a = list[permission](ctx, i, scope+"/providers/Microsoft.Authorization/permissions", permissionsVersion, nil)
+		path := scope + "/providers/Microsoft.Authorization/permissions"
+		known.granted, known.a = list[permission](ctx, i, path, permissionsVersion, nil)
 		i.roles[scope] = known
 	}
-	return unmet(known.all, wanted), known.a
+	return unmet(known.granted, wanted), known.a
+}
+
+// ownRights are about the actions in the subscription and in the resource group.
+func (i *inspection) ownRights(ctx context.Context) {
+	i.rights(ctx, "rights in the subscription", i.subscription(), InSubscription)
+	if !i.noGroup {
+		i.rights(ctx, "rights in the group", i.Where.Group.String(), i.inGroup())
+		i.log(ctx)
+	}
+}
+
+// linkRights are about the actions on what a VM of the spec will name.
+func (i *inspection) linkRights(ctx context.Context) {
+	for _, l := range i.links() {
+		i.rights(ctx, "rights on "+l.name, l.scope, l.actions)
+	}
 }
 
 // rights names the actions that the caller lacks at a scope. Of somebody else it is only to be looked at.
 func (i *inspection) rights(ctx context.Context, check, scope string, wanted []string) {
-	lacks, a := i.lacks(ctx, scope, wanted)
+	missing, a := i.missing(ctx, scope, wanted)
 	switch {
 	case a.Problem != "":
 		i.unseen(check, a)
-	case len(lacks) > 0 && i.Identity.Other:
+	case len(missing) > 0 && i.Identity.Other:
 		i.add(check, cloud.CheckWarning, "%s lacks %s on %s, which the machine's identity needs there; see whether it has them: %s",
-			i.who(), strings.Join(lacks, ", "), shownID(scope), i.assigned(scope))
-	case len(lacks) > 0:
+			i.callerName(), strings.Join(missing, ", "), shownID(scope), i.assigned(scope))
+	case len(missing) > 0:
 		i.add(check, cloud.CheckFailed, "the identity lacks %s on %s: assign the custom role of docs/azure.md there: %s",
-			strings.Join(lacks, ", "), shownID(scope), i.assign(scope))
+			strings.Join(missing, ", "), shownID(scope), i.assign(scope))
 	case i.Identity.Other:
-		i.add(check, cloud.CheckOK, "%s has the actions of the custom role", i.who())
+		i.add(check, cloud.CheckOK, "%s has the actions of the custom role", i.callerName())
 	default:
 		i.add(check, cloud.CheckOK, "the identity has the actions of the custom role")
 	}
@@ -167,11 +184,11 @@ func (i *inspection) log(ctx context.Context) {
 		return
 	}
 	const check = "rights on boot logs"
-	switch lacks, a := i.lacks(ctx, i.Where.Group.String(), readBootLog); {
+	switch missing, a := i.missing(ctx, i.Where.Group.String(), readBootLog); {
 	case a.Problem != "": // as the rights in the group have told
-	case len(lacks) > 0:
+	case len(missing) > 0:
 		i.add(check, cloud.CheckWarning, "without %s, the last words of a guest that fails are not read: assign the action, or set "+
-			"spec.azure.bootDiagnostics.type to Disabled", lacks[0])
+			"spec.azure.bootDiagnostics.type to Disabled", missing[0])
 	default:
 		i.add(check, cloud.CheckOK, "the last words of a guest that fails can be read")
 	}
@@ -179,13 +196,14 @@ func (i *inspection) log(ctx context.Context) {
 
 func shownID(id string) string { return cloud.Clean(id, maxWord) }
 
-func unmet(all []permission, wanted []string) (lacks []string) {
+func unmet(granted []permission, wanted []string) (missing []string) {
 	for _, action := range wanted {
-		if !slices.ContainsFunc(all, func(p permission) bool { return covers(p.Actions, action) && !covers(p.NotActions, action) }) {
-			lacks = append(lacks, action)
+		grants := func(p permission) bool { return covers(p.Actions, action) && !covers(p.NotActions, action) }
+		if !slices.ContainsFunc(granted, grants) {
+			missing = append(missing, action)
 		}
 	}
-	return lacks
+	return missing
 }
 
 // covers compares as Azure does: in any case, and a * stands for any text.

@@ -12,34 +12,31 @@ import (
 )
 
 // sizes compares each size with what the region and its zones offer. One that will do is enough: the others are tried after it.
-// It returns those that will do.
-func (i *inspection) sizes(ctx context.Context) (good []skus.Size) {
-	all, a := list[skus.Listed](ctx, i, i.subscription()+"/providers/Microsoft.Compute/skus", skuVersion,
+func (i *inspection) sizes(ctx context.Context) {
+	listed, a := list[skus.Listed](ctx, i, i.subscription()+"/providers/Microsoft.Compute/skus", skuVersion,
 		url.Values{"$filter": {"location eq '" + i.region() + "'"}})
-	of := skus.Read(all, i.Where.Location)
+	offered := skus.Read(listed, i.Where.Location)
 	switch {
 	case a.Problem != "":
 		i.unseen("size "+shown(i.Spec.VMSize), a)
-		return nil
-	case len(of) == 0:
+		return
+	case len(offered) == 0:
 		i.add("size "+shown(i.Spec.VMSize), cloud.CheckWarning, "cannot be checked: Azure lists no sizes in %s; if that is no region, "+
 			"correct spec.azure.location, as az account list-locations --output table shows them", shown(i.Where.Location))
-		return nil
+		return
 	}
 	for _, name := range request.Sizes(i.Spec) {
-		if size, known := of.Find(name); known && i.unfit(of, name) == nil {
-			good = append(good, size)
+		if size, known := offered.Find(name); known && i.unfit(offered, name) == nil {
+			i.suitable = append(i.suitable, size)
 		}
 	}
-	bad := cloud.CheckFailed
-	if len(good) > 0 {
-		bad = cloud.CheckWarning
+	ifUnfit := cloud.CheckFailed
+	if len(i.suitable) > 0 {
+		ifUnfit = cloud.CheckWarning
 	}
 	for _, name := range request.Sizes(i.Spec) {
-		i.size(of, name, bad)
+		i.size(offered, name, ifUnfit)
 	}
-	i.quota(ctx, good)
-	return good
 }
 
 // zones are those in which a machine may be; one without a name if that is left to Azure.
@@ -50,16 +47,16 @@ func (i *inspection) zones() []string {
 	return []string{""}
 }
 
-func (i *inspection) size(of skus.Sizes, name string, bad cloud.Result) {
+func (i *inspection) size(offered skus.Sizes, name string, ifUnfit cloud.Result) {
 	check := "size " + shown(name)
-	if wrong := i.unfit(of, name); wrong != nil {
-		i.add(check, bad, "%s; %s shows what there is", wrong.Message, i.listSizes())
+	if wrong := i.unfit(offered, name); wrong != nil {
+		i.add(check, ifUnfit, "%s; %s shows what there is", wrong.Message, i.listSizes())
 		return
 	}
-	size, _ := of.Find(name)
+	size, _ := offered.Find(name)
 	var without []string
 	for _, zone := range i.zones() {
-		if of.Refuse(i.Spec, name, zone, i.Where.Location) != nil {
+		if offered.Refuse(i.Spec, name, zone, i.Where.Location) != nil {
 			without = append(without, shown(zone))
 		}
 	}
@@ -71,13 +68,13 @@ func (i *inspection) size(of skus.Sizes, name string, bad cloud.Result) {
 }
 
 // unfit is why a size does not suit in any of the zones.
-func (i *inspection) unfit(of skus.Sizes, name string) (why *cloud.Error) {
+func (i *inspection) unfit(offered skus.Sizes, name string) (refusal *cloud.Error) {
 	for _, zone := range i.zones() {
-		wrong := of.Refuse(i.Spec, name, zone, i.Where.Location)
+		wrong := offered.Refuse(i.Spec, name, zone, i.Where.Location)
 		if wrong == nil {
 			return nil
 		}
-		why = cmp.Or(why, wrong)
+		refusal = cmp.Or(refusal, wrong)
 	}
-	return why
+	return refusal
 }

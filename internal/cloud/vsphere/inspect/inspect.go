@@ -47,22 +47,36 @@ type Subject struct {
 	// Count is how many machines of the spec there are to be; none is one.
 	Count int64
 	// Changes are those of the template's adapters that a clone asks for.
-	Changes func(places.Placement) []types.BaseVirtualDeviceConfigSpec
-	Now     func() time.Time
+	Changes  func(places.Placement) []types.BaseVirtualDeviceConfigSpec
+	Now      func() time.Time
+	Progress cloud.Progress
 }
 
-// Run makes all checks, in an order in which each comes after those that it depends on. The context ends them.
-func Run(ctx context.Context, of Subject) []Finding {
-	r := &inspection{Subject: of, results: map[string]Result{}}
-	r.server(ctx)
-	r.places(ctx)
-	r.template(ctx)
-	r.rights(ctx)
+// Run makes all checks. The context ends them.
+func Run(ctx context.Context, subject Subject) []Finding {
+	r := &inspection{Subject: subject, results: map[string]Result{}}
+	for n, part := range parts {
+		r.Progress.Begin(n+1, len(parts), part.name)
+		part.look(r, ctx)
+	}
 	r.add("inside the template", "", func() (Result, string) {
 		return Skipped, "cloudbase-init, containerd and the version of kubeadm cannot be seen from outside; " +
 			"docs/images.md says what an image must have, and how to try it"
 	})
 	return r.findings
+}
+
+// parts are all checks, in an order in which each comes after those that it depends on.
+var parts = []struct {
+	name string
+	look func(*inspection, context.Context)
+}{
+	{"login", (*inspection).server},
+	{"clock", (*inspection).clock},
+	{"places", (*inspection).places},
+	{"template", (*inspection).template},
+	{"free space", (*inspection).freeSpace},
+	{"privileges", (*inspection).rights},
 }
 
 // inspection is what is known so far.

@@ -92,7 +92,6 @@ func (r *inspection) template(ctx context.Context) {
 	r.add("network adapters", checkTemplate, r.adapters)
 	r.add("user data", checkTemplate, r.facts.leftOver)
 	r.add("vApp", checkTemplate, r.vApp)
-	r.add("free space", checkTemplate, func() (Result, string) { return r.space(ctx) })
 }
 
 func (f facts) state() (Result, string) {
@@ -164,6 +163,10 @@ func (r *inspection) vApp() (Result, string) {
 	return OK, "the template has no vApp configuration"
 }
 
+func (r *inspection) freeSpace(ctx context.Context) {
+	r.add("free space", checkTemplate, func() (Result, string) { return r.space(ctx) })
+}
+
 // space compares what the template takes, once for each machine, with what is free where the VMs go.
 func (r *inspection) space(ctx context.Context) (Result, string) {
 	at := r.facts.datastores
@@ -179,18 +182,18 @@ func (r *inspection) space(ctx context.Context) (Result, string) {
 	}
 	count := max(r.Count, 1)
 	free, takes := units.ByteSize(summary.FreeSpace), units.ByteSize(r.facts.size*count)
-	who := "a VM takes"
+	copies := "a VM takes"
 	if count > 1 {
-		who = fmt.Sprintf("%d VMs take", count)
+		copies = fmt.Sprintf("%d VMs take", count)
 	}
 	switch {
 	case !summary.Accessible:
 		return Failed, fmt.Sprintf("no host reaches the datastore %s: bring it back, or choose another one", shown(summary.Name))
 	case free < takes:
 		return Failed, fmt.Sprintf("%s are free on %s, and %s %s: free space, or choose another datastore", free,
-			shown(summary.Name), who, takes)
+			shown(summary.Name), copies, takes)
 	}
-	return OK, fmt.Sprintf("%s are free on %s, and %s %s at first", free, shown(summary.Name), who, takes)
+	return OK, fmt.Sprintf("%s are free on %s, and %s %s at first", free, shown(summary.Name), copies, takes)
 }
 
 func (r *inspection) datastore(ctx context.Context, ref types.ManagedObjectReference) (types.DatastoreSummary, error) {

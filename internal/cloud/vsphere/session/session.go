@@ -16,7 +16,7 @@
 //     gives, or that makes its reader panic, is a Transient error of this account: ErrTooLarge or ErrForeign is its cause.
 //   - A session is at one vCenter, by its instance UUID: if the address leads to another one later, it gets no call, and
 //     cloud.ErrOtherServer is the cause of the error.
-//   - After Close no call logs in again.
+//   - After Close no call logs in again. Close does not wait for a vCenter that has not been sent the password yet.
 package session
 
 import (
@@ -79,6 +79,7 @@ type Session struct {
 	retry  time.Time     // when the next login may be tried
 	closed bool
 	trying sync.WaitGroup
+	unsent context.CancelFunc // ends a login whose password is not sent yet; nil before the first one
 }
 
 // Open checks the form of the credentials. It asks the vCenter nothing: the first call logs in.
@@ -179,7 +180,7 @@ func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
 	s.mu.Unlock()
 	defer s.trying.Done()
 
-	client, err := s.to.login(ctx, server, func(t http.RoundTripper) http.RoundTripper { return heeded{t, &s.breaker, s.now} })
+	client, err := s.enter(ctx, server)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,6 +200,30 @@ func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
 		s.breaker.restore()
 	}
 	return client, cmp.Or(s.err, s.breaker.refusal())
+}
+
+// enter opens a session at a server, or at any if it is empty. Close ends it as long as the password is not sent. From then on
+// the answer is awaited: it may be a session, which only its client can end.
+func (s *Session) enter(ctx context.Context, server string) (*vim25.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	unsent, end := context.WithCancel(ctx)
+	defer end()
+	s.mu.Lock()
+	if s.unsent = end; s.closed {
+		end()
+	}
+	s.mu.Unlock()
+	heed := func(t http.RoundTripper) http.RoundTripper { return heeded{t, &s.breaker, s.now} }
+	client, err := s.to.reach(unsent, server, heed)
+	switch {
+	case err != nil:
+		return nil, err
+	case unsent.Err() != nil:
+		client.CloseIdleConnections()
+		return nil, errClosed
+	}
+	return s.to.login(ctx, client)
 }
 
 // notBefore is an error for all machines of an account, which tries again by itself.
@@ -248,7 +273,9 @@ func (s *Session) forget(client *vim25.Client) {
 // answer, the session ends by itself after half an hour.
 func (s *Session) Close(ctx context.Context) error {
 	s.mu.Lock()
-	s.closed = true
+	if s.closed = true; s.unsent != nil {
+		s.unsent()
+	}
 	s.mu.Unlock()
 	s.trying.Wait()
 	s.mu.Lock()
@@ -264,12 +291,11 @@ func (s *Session) Close(ctx context.Context) error {
 	return Classify(session.NewManager(client).Logout(ctx))
 }
 
-// login opens a session at a server, or at any if it is empty. It sends the password only to the server that the endpoint trusts.
-func (e endpoint) login(
+// reach returns a client of a server, or of any if it is empty, without a session: nothing secret is sent, and only to the server
+// that the endpoint trusts.
+func (e endpoint) reach(
 	ctx context.Context, server string, heed func(http.RoundTripper) http.RoundTripper,
 ) (*vim25.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
-	defer cancel()
 	transport := soap.NewClient(&url.URL{Scheme: "https", Host: e.server, Path: vim25.Path}, false)
 	http1 := transport.DefaultTransport()
 	http1.TLSClientConfig = e.tls.Clone()
@@ -292,11 +318,16 @@ func (e endpoint) login(
 		transport.CloseIdleConnections()
 		return nil, errOtherServer
 	}
-	_, err = methods.Login(ctx, client, &types.Login{
+	return client, nil
+}
+
+// login opens a session at a server that was reached. Its connections are closed if it does not let us in.
+func (e endpoint) login(ctx context.Context, client *vim25.Client) (*vim25.Client, error) {
+	_, err := methods.Login(ctx, client, &types.Login{
 		This: *client.ServiceContent.SessionManager, UserName: e.username, Password: e.password(), Locale: session.Locale,
 	})
 	if err != nil {
-		transport.CloseIdleConnections()
+		client.CloseIdleConnections()
 		return nil, err
 	}
 	return client, nil

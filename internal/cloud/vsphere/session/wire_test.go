@@ -70,6 +70,20 @@ func (w *wire) heed(way http.RoundTripper) http.RoundTripper {
 	return timed{way, w}
 }
 
+// enterAt opens a session at an endpoint, as enter does.
+func enterAt(
+	t *testing.T, to endpoint, server string, heed func(http.RoundTripper) http.RoundTripper,
+) (*vim25.Client, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), loginTimeout)
+	defer cancel()
+	client, err := to.reach(ctx, server, heed)
+	if err != nil {
+		return nil, err
+	}
+	return to.login(ctx, client)
+}
+
 // TestLoginLeavesNothing: a login that fails leaves no connection to a server that is of no use, and each has the same limits.
 func TestLoginLeavesNothing(t *testing.T) {
 	v := vcenter.New(t)
@@ -97,7 +111,7 @@ func TestLoginLeavesNothing(t *testing.T) {
 		"a hollow answer":  {hollow.Credentials(), "", is(ErrForeign), 5 * time.Second},
 	} {
 		to, w := expect.Got(parseEndpoint(c.credentials))(t), &wire{}
-		client, err := to.login(t.Context(), c.server, w.heed)
+		client, err := enterAt(t, to, c.server, w.heed)
 		expect.Same(t, name+": as it should", true, c.fails(err))
 		expect.Same(t, name+": a client, which says who we are", err == nil, client != nil && client.UserAgent == "capwin")
 		expect.Same(t, name+": open connections", err == nil, w.open.Load() == 1)
@@ -123,7 +137,7 @@ func TestEndLeavesNothing(t *testing.T) {
 		},
 	} {
 		s, w := open(t, v.Credentials()), &wire{}
-		s.client = expect.Got(s.to.login(t.Context(), "", w.heed))(t)
+		s.client = expect.Got(enterAt(t, s.to, "", w.heed))(t)
 		expect.OK(t, askOnce(t, s))
 		expect.Same(t, name+": open connections", int32(1), w.open.Load())
 		end(s)
@@ -194,7 +208,7 @@ func (l *last) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestTimeOfFirstCall(t *testing.T) {
 	to := expect.Got(parseEndpoint(vcenter.New(t).Credentials()))(t)
 	var l last
-	client, err := to.login(t.Context(), "", func(http.RoundTripper) http.RoundTripper { return &l })
+	client, err := enterAt(t, to, "", func(http.RoundTripper) http.RoundTripper { return &l })
 	expect.Same(t, "a client", true, client == nil && err != nil)
 	expect.Same(t, "time", 5*time.Second, l.may)
 }

@@ -127,13 +127,11 @@ func (i Image) plan(body doc.Object) *reply.Error {
 	case sent == i.Plan:
 		return nil
 	case sent == "":
-		return refuse("Creating a virtual machine from Marketplace image or a custom image sourced from a Marketplace image requires " +
-			"Plan " +
-			"information in the request.")
+		return refuse("Creating a virtual machine from Marketplace image or a custom image sourced from a Marketplace image " +
+			"requires Plan information in the request.")
 	case i.Plan == "":
 		return refuse("Creating a virtual machine from a non Marketplace image does not need Plan information, please remove the " +
-			"Plan " +
-			"information in the request.")
+			"Plan information in the request.")
 	}
 	return refuse("The purchase information does not match. Unable to deploy from the Marketplace image.")
 }

@@ -181,19 +181,14 @@ func osProvisioningFailed(vm, description string) *reply.Error {
 func capacity(code string) *reply.Error {
 	texts := map[string]string{
 		"AllocationFailed": "Allocation failed. We do not have sufficient capacity for the requested VM size in this region. Read " +
-			"more about " +
-			"improving likelihood of allocation success at http://aka.ms/allocation-guidance",
-		"ZonalAllocationFailed": "Allocation failed. We do not have sufficient capacity for the requested VM size in this zone. Read " +
-			"more " +
-			"about improving likelihood of allocation success at http://aka.ms/allocation-guidance",
+			"more about improving likelihood of allocation success at http://aka.ms/allocation-guidance",
+		"ZonalAllocationFailed": "Allocation failed. We do not have sufficient capacity for the requested VM size in this zone. " +
+			"Read more about improving likelihood of allocation success at http://aka.ms/allocation-guidance",
 		"OverconstrainedAllocationRequest": "Allocation failed. VM(s) with the following constraints cannot be allocated, because " +
-			"the " +
-			"condition is too restrictive. Please remove some constraints and try again. Constraints applied are:\n  - VM Size",
+			"the condition is too restrictive. Please remove some constraints and try again. Constraints applied are:\n  - VM Size",
 		"OverconstrainedZonalAllocationRequest": "Allocation failed. VM(s) with the following constraints cannot be allocated, " +
-			"because the " +
-			"condition is too restrictive. Please remove some constraints and try again. Constraints applied are:\n  - Availability " +
-			"Zone\n" +
-			"  - VM Size",
+			"because the condition is too restrictive. Please remove some constraints and try again. Constraints applied are:\n  - " +
+			"Availability Zone\n  - VM Size",
 		"VMStartTimedOut": "VM did not start in the allotted time. The VM may still start successfully. Please " +
 			"check the power state later.",
 		"InternalExecutionError":           "An internal execution error occurred. Please retry later.",

@@ -123,8 +123,7 @@ var (
 
 	// keptNames and knownPasswords are those of the reference [D].
 	keptNames = strings.Fields("administrator admin user user1 test user2 test1 user3 admin1 1 123 a actuser adm admin2 aspnet " +
-		"backup console " +
-		"david guest john owner root server sql support support_388945a0 sys test2 test3 user4 user5")
+		"backup console david guest john owner root server sql support support_388945a0 sys test2 test3 user4 user5")
 	knownPasswords = []string{
 		"abc@123", "P@$$w0rd", "P@ssw0rd", "P@ssword123", "Pa$$word", "pass@word1", "Password!", "Password1",
 		"Password22", "iloveyou!",

@@ -23,8 +23,7 @@ func (t *Tokens) managed(w http.ResponseWriter, r *http.Request) {
 		return
 	case !appService && r.Header.Get("Metadata") != "true":
 		reply.JSON(w, http.StatusBadRequest, map[string]any{"error": "invalid_request", "error_description": "Required metadata " +
-			"header not " +
-			"specified"})
+			"header not specified"})
 		return
 	case !t.audience(query.Get("resource")):
 		refuse(http.StatusBadRequest, "invalid_resource", 500011, "The resource principal named %s was not found in the tenant.",

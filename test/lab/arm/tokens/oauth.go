@@ -90,8 +90,7 @@ func (t *Tokens) tenant(tenant string) *refusal {
 func (t *Tokens) token(w http.ResponseWriter, r *http.Request, tenant string) {
 	if t.Down != 0 {
 		reply.JSON(w, t.Down, map[string]any{"error": "temporarily_unavailable", "error_description": "AADSTS90033: A transient " +
-			"error has " +
-			"occurred. Please try again.", "error_codes": []int{90033}})
+			"error has occurred. Please try again.", "error_codes": []int{90033}})
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
