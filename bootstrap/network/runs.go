@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // kubeProxyRuns say who runs kube-proxy where the spec does not. What is not here has none: Antrea does the work itself, and of
@@ -16,8 +17,8 @@ var kubeProxyRuns = map[bootstrapv1.CNI]bootstrapv1.KubeProxyRun{
 	bootstrapv1.CNICalico:     bootstrapv1.KubeProxyDaemonSet,
 }
 
-// kubeProxyRunOf says who runs kube-proxy on the node, default included.
-func kubeProxyRunOf(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
+// KubeProxyRunOf says who runs kube-proxy on the node, default included.
+func KubeProxyRunOf(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
 	if spec.KubeProxy.Run != "" {
 		return spec.KubeProxy.Run
 	}
@@ -25,6 +26,20 @@ func kubeProxyRunOf(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
 		return run
 	}
 	return bootstrapv1.KubeProxyNone
+}
+
+// CheckPair says why no node has this mode with this CNI, or kube-proxy as its service with them.
+func CheckPair(spec bootstrapv1.Network) error {
+	p, err := profileOf(spec)
+	if err == nil && HasKubeProxyService(spec) && p.hnsNetwork == "" {
+		err = refuseService(p.mode)
+	}
+	return err
+}
+
+func refuseService(mode bootstrapv1.NetworkMode) error {
+	return step.Invalid(fieldNetwork+".kubeProxy.run",
+		"Service needs the name of the pods' HNS network, which only the CNI knows in mode %s; use DaemonSet or None", mode)
 }
 
 // flannelRunOf says who runs flanneld on the node, default included. It is empty with another CNI.
@@ -49,7 +64,7 @@ const (
 // Labels are those that the Node gets at its join.
 func Labels(spec bootstrapv1.Network) map[string]string {
 	labels := map[string]string{}
-	if kubeProxyRunOf(spec) == bootstrapv1.KubeProxyService {
+	if KubeProxyRunOf(spec) == bootstrapv1.KubeProxyService {
 		labels[LabelKubeProxy] = LabelService
 	}
 	if flannelRunOf(spec) == bootstrapv1.FlannelService {

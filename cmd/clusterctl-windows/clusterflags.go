@@ -18,10 +18,10 @@ type clusterFlags struct {
 	kubeconfig, context, ofObjects string
 }
 
-// addTo adds the flags; why is what the cluster is asked for.
-func (f *clusterFlags) addTo(cmd *cobra.Command, why string) {
+// addTo adds the flags; which is the cluster that is meant, and why what it is asked for.
+func (f *clusterFlags) addTo(cmd *cobra.Command, which, why string) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` with the address of a management cluster, "+why)
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` with the address of "+which+", "+why)
 	flags.StringVar(&f.context, "context", "", "`NAME` of a context of your kubeconfig, "+why)
 	flags.StringVarP(&f.ofObjects, "namespace", "n", "",
 		"`NAMESPACE` of objects without a namespace; if it is not set, that of the cluster's context, or default")

@@ -63,7 +63,7 @@ func newRoot(called calling, s streams) *cobra.Command {
 		&cobra.Group{ID: aboutUs, Title: "This program:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
-		fromFiles: {planCommand(s), renderCommand(s)},
+		fromFiles: {planCommand(s), renderCommand(s), addonsCommand(s)},
 		asking:    {checkCommand(s)},
 		aboutUs:   {versionCommand(s), completionCommand(s)},
 	} {
