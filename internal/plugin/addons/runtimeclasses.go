@@ -44,7 +44,7 @@ func (p Pool) taintNames() string {
 
 // runtimeClasses let a pod say with its runtimeClassName alone that it is for nodes of a release.
 func runtimeClasses(pools []Pool, options Options) (classes []runtime.Object, err error) {
-	if err := disagree("the taint", pools, Pool.taintNames); err != nil {
+	if err := disagree("the list of taints", pools, Pool.taintNames); err != nil {
 		return nil, err
 	}
 	hyperV := slices.ContainsFunc(pools, func(p Pool) bool { return p.HyperV })
