@@ -29,6 +29,7 @@ type addonsFlags struct {
 	mode, cni, proxy choice
 	said             addons.Said
 	endpoint         string
+	namespace        *string
 	options          addons.Options
 	s                streams
 }
@@ -99,7 +100,8 @@ func (f *addonsFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.endpoint, "endpoint", "", "`HOST:PORT` of the cluster's API server")
 	flags.StringSliceVar(&f.said.Cluster.Pods, "pod-cidr", nil, "`CIDR` of the cluster's pods")
 	flags.StringSliceVar(&f.said.Cluster.Services, "service-cidr", nil, "`CIDR` of the cluster's Services")
-	f.cluster.addTo(cmd, "the cluster of the pool", "of which --as CalicoSettings asks what its Calico has")
+	f.namespace = addNamespace(flags)
+	f.cluster.addClusterTo(cmd, "workload", "which --as CalicoSettings asks for what its Calico has")
 	completes(cmd, "windows", cobra.FixedCompletions(addons.Releases, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -166,22 +168,18 @@ func (f *addonsFlags) noteLabel(cluster addons.Cluster) {
 
 // gather takes pools and Cluster from the files and the flags.
 func (f *addonsFlags) gather(ctx context.Context) (pools []addons.Pool, cluster addons.Cluster, err error) {
-	namespace, err := f.cluster.namespace()
-	if err != nil {
-		return nil, cluster, err
-	}
 	if len(f.files.files) == 0 {
 		pool, err := f.said.Complete(addons.Pool{HyperV: f.options.HyperV})
 		if err != nil {
 			return nil, cluster, err
 		}
-		cluster, err = f.said.CompleteCluster(addons.Cluster{Namespace: namespace})
+		cluster, err = f.said.CompleteCluster(addons.Cluster{Namespace: *f.namespace})
 		return []addons.Pool{pool}, cluster, err
 	}
 	work := progress.Start(f.s.err, 1)
 	defer work.End()
 	work.Step("reading the files")
-	found, err := f.files.read(ctx, namespace, f.s)
+	found, err := f.files.read(ctx, *f.namespace, f.s)
 	if err != nil {
 		return nil, cluster, err
 	}

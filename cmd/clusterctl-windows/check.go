@@ -53,7 +53,7 @@ If FILE does not have the Secret with the login, it is read from a cluster that 
 cluster is asked unless you name it.`
 	cmd.DisableFlagsInUseLine, cmd.Args, cmd.ValidArgsFunction = true, noArguments, cobra.NoFileCompletions
 	c.files.addTo(cmd)
-	c.cluster.addTo(cmd, "a management cluster", "which has the Secret with the login if the files do not")
+	c.cluster.addTo(cmd, "which has the Secret with the login if the files do not")
 	c.output.addTo(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if len(c.files.files) == 0 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -161,6 +162,16 @@ func tryRuntimeClass(t *testing.T, w *Workload) {
 		}
 		return err
 	})
-	pod := expect.Got(w.client.CoreV1().Pods(metav1.NamespaceDefault).Get(t.Context(), "without-class", metav1.GetOptions{}))(t)
-	expect.Same(t, "the node of a pod without a RuntimeClass", "", pod.Spec.NodeName)
+	wait.Eventually(t, "the pod without a RuntimeClass to be refused by all nodes", func(ctx context.Context) error {
+		pod, err := w.client.CoreV1().Pods(metav1.NamespaceDefault).Get(ctx, "without-class", metav1.GetOptions{})
+		if err == nil && pod.Spec.NodeName != "" {
+			return wait.Final(fmt.Errorf("it is bound to %s", pod.Spec.NodeName))
+		}
+		if err == nil && !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable
+		}) {
+			err = errors.New("the scheduler has not said anything of it")
+		}
+		return err
+	})
 }
