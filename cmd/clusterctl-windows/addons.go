@@ -37,7 +37,8 @@ type addonsFlags struct {
 func addonsCommand(s streams) *cobra.Command {
 	f := &addonsFlags{s: s, as: choice{value: asResourceSet, allowed: []string{asResourceSet, asManifests, asCalico}}}
 	cmd := &cobra.Command{
-		Use: "addons (-f FILE | --kubernetes-version VERSION --mode MODE --cni CNI)", Short: "print what Windows nodes need of their cluster",
+		Use:   "addons (-f FILE | --kubernetes-version VERSION --mode MODE --cni CNI)",
+		Short: "print what Windows nodes need of their cluster",
 		Long: `Prints what pods on the pool's nodes need beside the pool:
   kube-proxy      with Calico the DaemonSet kube-proxy-windows, of the Machine's version; with other CNIs, and with
                   kubeProxy.run: Service, it is a service of the nodes, and nothing is printed
@@ -45,13 +46,13 @@ func addonsCommand(s streams) *cobra.Command {
                   of that release and tolerates the pool's taints; with Hyper-V isolation also windows-2022-hyperv and so on
   csi-proxy       with --csi-proxy, the DaemonSet csi-proxy, for CSI drivers that do not run in HostProcess containers, such as
                   the DaemonSet vsphere-csi-node-windows that the flavor of Cluster API's vSphere provider installs
-What it prints follows from FILE, and from the flags where FILE says nothing. A flag that says something else than FILE is refused.
+What it prints follows from FILE, and from the flags where FILE says nothing. A flag that says something else is refused.
 --as says in which form:
   ClusterResourceSet  for the management cluster, with its ConfigMap. Cluster API applies the objects to each Cluster with the
                       label cluster.x-k8s.io/cluster-name: CLUSTER, and again when they have changed
   Manifests           the objects themselves, for the cluster of the pool
-  CalicoSettings      commands that give Calico's operator what it needs before it makes its DaemonSet for Windows. With --kubeconfig
-                      or --context, those that this cluster lacks
+  CalicoSettings      commands that give Calico's operator what it needs before it makes its DaemonSet for Windows. With
+                      --kubeconfig or --context, those for what this cluster lacks
 
 FILE must have what plan needs. If it has pools that need different things of which a cluster has one only, choose one with
 --machine.`,

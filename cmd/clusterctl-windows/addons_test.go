@@ -26,8 +26,8 @@ func secondPool(t *testing.T, oldnew ...string) string {
 
 // TestAddons: what is printed follows from the files, or from flags that say the same.
 func TestAddons(t *testing.T) {
-	const label = "note: a ClusterResourceSet finds its Cluster by a label; give it this one: kubectl label cluster blue -n default " +
-		"cluster.x-k8s.io/cluster-name=blue\n"
+	const label = "note: a ClusterResourceSet finds its Cluster by a label; give it this one: kubectl label cluster blue -n " +
+		"default cluster.x-k8s.io/cluster-name=blue\n"
 	labelled := calicoPool(t, "kind: Cluster\nmetadata:\n  name: blue\n",
 		"kind: Cluster\nmetadata:\n  name: blue\n  labels: {cluster.x-k8s.io/cluster-name: blue}\n")
 	byFile := call(t, labelled, "addons", "-f", "-")
@@ -80,13 +80,15 @@ func TestAddonsRefused(t *testing.T) {
 	}{
 		"nothing":          {"", nil, exitUsage, "-f FILE is missing, or --mode, --cni and --kubernetes-version instead of it"},
 		"no Cluster":       {"", flags()[:4], exitUsage, "--cluster NAME is missing"},
-		"a wrong endpoint": {pool, []string{"-f", "-", "--endpoint", "10.0.0.10"}, exitUsage, `--endpoint "10.0.0.10" is not HOST:PORT`},
+		"a wrong endpoint": {pool, []string{"-f", "-", "--endpoint", "10.0.0.1"}, exitUsage, `--endpoint "10.0.0.1" is not HOST:PORT`},
 		"a cluster for nothing": {
 			pool, []string{"-f", "-", "--context", "a"}, exitUsage, "no cluster is asked but for --as CalicoSettings",
 		},
-		"no version":         {"", flags(), exitRefused, "nothing says the version of Kubernetes"},
-		"no patch":           {"", flags("--kubernetes-version", "v1.36"), exitRefused, `"v1.36", by which no image is found`},
-		"no patch in a file": {calicoPool(t, "v1.36.3", "v1.36"), []string{"-f", "-"}, exitRefused, "must be a full version, such as v1.36.3"},
+		"no version": {"", flags(), exitRefused, "nothing says the version of Kubernetes"},
+		"no patch":   {"", flags("--kubernetes-version", "v1.36"), exitRefused, `"v1.36", by which no image is found`},
+		"no patch in a file": {
+			calicoPool(t, "v1.36.3", "v1.36"), []string{"-f", "-"}, exitRefused, "must be a full version, such as v1.36.3",
+		},
 		"an unknown pair": {
 			"",
 			[]string{"--mode", "Overlay", "--cni", "Antrea", "--cluster", "a"},
@@ -104,14 +106,16 @@ func TestAddonsRefused(t *testing.T) {
 		},
 		"another Cluster": {pool, []string{"-f", "-", "--cluster", "green"}, exitRefused, "its name is blue, but --cluster says green"},
 		"two versions": {
-			pool + strings.NewReplacer("cni: Flannel", "cni: Calico", "v1.36.3", "v1.35.2").Replace(flannel), []string{"-f", "-"}, exitRefused,
-			"is v1.35.2, but for MachineDeployment default/blue-windows it is v1.36.3",
+			pool + strings.NewReplacer("cni: Flannel", "cni: Calico", "v1.36.3", "v1.35.2").Replace(flannel), []string{"-f", "-"},
+			exitRefused, "is v1.35.2, but for MachineDeployment default/blue-windows it is v1.36.3",
 		},
 		"no pool": {
 			without(t, gitFile, "kind: MachineDeployment"), []string{"-f", "-"}, exitRefused,
 			"has neither a Machine nor a MachineDeployment of Windows machines",
 		},
-		"no Calico": {flannel[4:] + "---\n" + clusterOf(t), []string{"-f", "-", "--as", "CalicoSettings"}, exitRefused, "the settings are Calico's"},
+		"no Calico": {
+			clusterOf(t) + flannel, []string{"-f", "-", "--as", "CalicoSettings"}, exitRefused, "the settings are Calico's",
+		},
 	} {
 		got := call(t, c.input, append([]string{"addons"}, c.args...)...)
 		lines := strings.Count(got.Err, "\n")
@@ -175,7 +179,8 @@ func TestCalicoSettings(t *testing.T) {
 			t.Errorf("a stock Calico, without %s: %+v", says, got)
 		}
 	}
-	if got := ask(whole); got.Code != exitDone || strings.Contains(got.Out, "kubectl") || !strings.Contains(got.Out, "Nothing is missing") {
+	got := ask(whole)
+	if got.Code != exitDone || strings.Contains(got.Out, "kubectl") || !strings.Contains(got.Out, "Nothing is missing") {
 		t.Errorf("a whole Calico: %+v", got)
 	}
 	for says, objects := range map[string]map[string]string{

@@ -98,9 +98,10 @@ func applySet(t *testing.T, m *Management, key types.NamespacedName, version str
 func kubeadmProxy(t *testing.T, w *Workload) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: bootstrap.KubeProxyNamespace, Name: "kube-proxy"}
-	core := w.client.CoreV1()
-	expect.Got(core.ServiceAccounts(meta.Namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{}))(t)
-	expect.Got(core.ConfigMaps(meta.Namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta}, metav1.CreateOptions{}))(t)
+	core, options := w.client.CoreV1(), metav1.CreateOptions{}
+	account, settings := &corev1.ServiceAccount{ObjectMeta: meta}, &corev1.ConfigMap{ObjectMeta: meta}
+	expect.Got(core.ServiceAccounts(meta.Namespace).Create(t.Context(), account, options))(t)
+	expect.Got(core.ConfigMaps(meta.Namespace).Create(t.Context(), settings, options))(t)
 }
 
 func addWindowsNode(t *testing.T, w *Workload, name string, labels map[string]string) {

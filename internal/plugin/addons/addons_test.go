@@ -27,10 +27,12 @@ func golden(t *testing.T, name, got string) {
 	expect.Same(t, "go test ./internal/plugin/addons -update writes "+name, string(expect.Got(os.ReadFile(path))(t)), got)
 }
 
+const windows = "MachineDeployment default/windows"
+
 // calico is a pool with Calico in a VXLAN, after some changes.
 func calico(changes ...func(*Pool)) Pool {
 	p := Pool{
-		Name: "MachineDeployment default/windows", Version: "v1.36.3",
+		Name: windows, Version: "v1.36.3",
 		Network: bootstrapv1.Network{Mode: bootstrapv1.NetworkOverlay, CNI: bootstrapv1.CNICalico},
 	}
 	for _, change := range changes {
@@ -56,7 +58,8 @@ func tainted(taints ...bootstrapv1.NodeTaint) func(*Pool) {
 }
 
 var prod = Cluster{
-	Namespace: "default", Name: "prod", Host: "10.0.0.10", Port: 6443, Pods: []string{"10.244.0.0/16"}, Services: []string{"10.96.0.0/12"},
+	Namespace: "default", Name: "prod", Host: "10.0.0.10", Port: 6443,
+	Pods: []string{"10.244.0.0/16"}, Services: []string{"10.96.0.0/12"},
 }
 
 // TestGoldens: what people apply, byte for byte.
@@ -123,14 +126,14 @@ func TestVersions(t *testing.T) {
 		"v1.30.14":      "sigwindowstools/kube-proxy:v1.30.14-calico-hostprocess",
 		"v1.37.2":       "sigwindowstools/kube-proxy:v1.37.2-calico-hostprocess",
 		"v1.36.3+rke.1": "sigwindowstools/kube-proxy:v1.36.3_rke.1-calico-hostprocess",
-		"v1.38.0": "MachineDeployment default/windows: the image of kube-proxy v1.38.0 with Calico does not start: its start.ps1 names " +
-			"the gates WinDSR and WinOverlay, which Kubernetes 1.38 no longer has (https://github.com/kubernetes/kubernetes/pull/142125); " +
-			"set spec.network.kubeProxy.run: Service",
-		"v1.36": `MachineDeployment default/windows: the version of Kubernetes is "v1.36", by which no image is found; write a full ` +
+		"v1.38.0": windows + ": the image of kube-proxy v1.38.0 with Calico does not start: its start.ps1 names " +
+			"the gates WinDSR and WinOverlay, which Kubernetes 1.38 no longer has " +
+			"(https://github.com/kubernetes/kubernetes/pull/142125); set spec.network.kubeProxy.run: Service",
+		"v1.36": windows + `: the version of Kubernetes is "v1.36", by which no image is found; write a full ` +
 			"one, such as v1.36.3",
-		"1.36.3": `MachineDeployment default/windows: the version of Kubernetes is "1.36.3", by which no image is found; write a full ` +
+		"1.36.3": windows + `: the version of Kubernetes is "1.36.3", by which no image is found; write a full ` +
 			"one, such as v1.36.3",
-		"": "MachineDeployment default/windows: nothing says the version of Kubernetes, which kube-proxy's image must have; give it with " +
+		"": windows + ": nothing says the version of Kubernetes, which kube-proxy's image must have; give it with " +
 			"--kubernetes-version, such as v1.36.3",
 	} {
 		found, err := For([]Pool{calico(at(version))}, Options{})
@@ -153,29 +156,31 @@ func TestRefused(t *testing.T) {
 		pools   []Pool
 		options Options
 	}{
-		"WindowsBootstrapConfig spec.network.cni: Antrea does not work in mode Overlay; use Flannel, Calico or WinOverlay, or another mode": {
+		"WindowsBootstrapConfig spec.network.cni: Antrea does not work in mode Overlay; use Flannel, Calico or WinOverlay, or another " +
+			"mode": {
 			[]Pool{calico(with("Overlay", "Antrea", ""))}, Options{},
 		},
-		"--mode L2Tunnel: L2Tunnel is gone from Azure CNI: since 2024 its azure-vnet makes an L2Bridge, whatever its mode says; use L2Bridge": {
+		"--mode L2Tunnel: L2Tunnel is gone from Azure CNI: since 2024 its azure-vnet makes an L2Bridge, whatever its mode says; use " +
+			"L2Bridge": {
 			[]Pool{calico(with("L2Tunnel", "AzureCNI", ""), func(p *Pool) { p.Name = "" })}, Options{},
 		},
-		"MachineDeployment default/b: the version of kube-proxy's DaemonSet is v1.35.0, but for MachineDeployment default/windows it is " +
+		"MachineDeployment default/b: the version of kube-proxy's DaemonSet is v1.35.0, but for " + windows + " it is " +
 			"v1.36.3, and a cluster has one for all; choose a pool with --machine": {
 			[]Pool{calico(), calico(named("b"), at("v1.35.0"))}, Options{},
 		},
-		"MachineDeployment default/b: the list of taints is dedicated=build:NoSchedule, but for MachineDeployment default/windows it is " +
+		"MachineDeployment default/b: the list of taints is dedicated=build:NoSchedule, but for " + windows + " it is " +
 			"os=windows:NoSchedule, and a cluster has one for all; choose a pool with --machine": {
 			[]Pool{calico(), calico(named("b"), tainted(other))}, Options{},
 		},
-		"MachineDeployment default/windows: spec.network.hnsNetworkName is \"pods\", but the image of kube-proxy waits for the network " +
+		windows + ": spec.network.hnsNetworkName is \"pods\", but the image of kube-proxy waits for the network " +
 			"Calico; remove it, or set spec.network.kubeProxy.run: Service": {
 			[]Pool{calico(func(p *Pool) { p.Network.HNSNetworkName = "pods" })}, Options{},
 		},
-		"MachineDeployment default/windows: spec.windows.csiProxy makes csi-proxy a service of these nodes, and --csi-proxy would " +
+		windows + ": spec.windows.csiProxy makes csi-proxy a service of these nodes, and --csi-proxy would " +
 			"start a second one there; remove one of the two": {
 			[]Pool{calico(func(p *Pool) { p.CSIProxy = true })}, Options{CSIProxy: true},
 		},
-		"MachineDeployment default/windows: spec.containerd.hyperVIsolation is not Enabled, so no node starts the pods of --hyper-v; " +
+		windows + ": spec.containerd.hyperVIsolation is not Enabled, so no node starts the pods of --hyper-v; " +
 			"set it, or leave the flag out": {
 			[]Pool{calico()}, Options{HyperV: true},
 		},
@@ -219,7 +224,7 @@ func TestTaints(t *testing.T) {
 	}
 }
 
-// TestNoSecondProxy: the bootstrap controller, which warns of a DaemonSet beside the service of a node, has nothing to say of ours;
+// TestNoSecondProxy: the bootstrap controller, which warns of a DaemonSet beside the service of a node, says nothing of ours;
 // without its affinity it would.
 func TestNoSecondProxy(t *testing.T) {
 	sets := daemonSets(t, expect.Got(For([]Pool{calico()}, Options{}))(t))

@@ -13,8 +13,8 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 )
 
-// Calico is what a cluster's Calico has of the settings without which its operator makes no DaemonSet for Windows (tigera/operator
-// 40788b9b, pkg/controller/installation: windows_controller.go, validation.go; they are those of Calico's own tests:
+// Calico is what a cluster's Calico has of the settings without which its operator makes no DaemonSet for Windows
+// (tigera/operator 40788b9b, pkg/controller/installation: windows_controller.go, validation.go; Calico's own tests have them too:
 // projectcalico/calico 87c15906, process/testing/aso/install-calico.sh).
 type Calico struct {
 	// OwnKinds: there is no server of Calico's API, and the definitions of its own serve instead. Configured: there is an
@@ -65,7 +65,10 @@ var IPAMKinds = []IPAMKind{
 		"/apis/projectcalico.org/v3", "ipamconfigurations.projectcalico.org",
 		"apiVersion: projectcalico.org/v3\nkind: IPAMConfiguration",
 	},
-	{"/apis/crd.projectcalico.org/v1", "ipamconfigs.crd.projectcalico.org", "apiVersion: crd.projectcalico.org/v1\nkind: IPAMConfig"},
+	{
+		"/apis/crd.projectcalico.org/v1", "ipamconfigs.crd.projectcalico.org",
+		"apiVersion: crd.projectcalico.org/v1\nkind: IPAMConfig",
+	},
 }
 
 func (c *Calico) ipam() IPAMKind {
@@ -80,16 +83,16 @@ func (c *Calico) ipam() IPAMKind {
 func Settings(pools []Pool, cluster Cluster, there *Calico) (string, error) {
 	var calico []Pool
 	for _, p := range pools {
-		if _, err := p.proxy(); err != nil {
-			return "", err
-		}
 		if p.Network.CNI == bootstrapv1.CNICalico {
+			if err := p.checkPair(); err != nil {
+				return "", err
+			}
 			calico = append(calico, p)
 		}
 	}
 	if len(calico) == 0 {
-		return "", fmt.Errorf("%s: the settings are Calico's; name it with --mode Overlay (or L2Bridge) and --cni Calico, or write it into "+
-			"spec.network", pools[0].pair())
+		return "", fmt.Errorf("%s: the settings are Calico's; name it with --mode Overlay (or L2Bridge) and --cni Calico, or write "+
+			"it into spec.network", pools[0].pair())
 	}
 	err := disagree("the mode of Calico", calico, func(p Pool) string { return string(p.Network.Mode) })
 	if err != nil {
@@ -117,8 +120,8 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$`)
 
 func (s *settings) check() error {
 	if s.cluster.Host == "" && (s.there == nil || !s.there.Endpoint) {
-		return fmt.Errorf("the address of the API server is not known, which Calico's Windows nodes need; give it with --endpoint, such " +
-			"as 10.0.0.10:6443")
+		return errors.New("the address of the API server is not known, which Calico's Windows nodes need; give it with " +
+			"--endpoint, such as 10.0.0.10:6443")
 	}
 	if s.cluster.Host != "" && !hostName.MatchString(s.cluster.Host) {
 		return fmt.Errorf("the host %q of the API server is neither a name nor an address; correct spec.controlPlaneEndpoint.host of "+
@@ -133,8 +136,8 @@ func (s *settings) check() error {
 }
 
 func (s *settings) script() string {
-	s.say("What Calico's operator needs before it makes its DaemonSet for Windows. Run this against the cluster of the pool, not against")
-	s.say("the management cluster.")
+	s.say("What Calico's operator needs before it makes its DaemonSet for Windows.")
+	s.say("Run this against the cluster of the pool, not against the management cluster.")
 	before := s.text.Len()
 	s.affinity()
 	s.endpoint()
@@ -171,15 +174,16 @@ func (s *settings) apply(manifest string) {
 	fmt.Fprintf(&s.text, "kubectl apply -f - <<'EOF'\n%sEOF\n", manifest)
 }
 
-// endpoint: the operator reads the ConfigMap of this name in its own namespace (pkg/controller/utils/utils.go, GetK8sServiceEndPoint).
+// endpoint: the operator reads the ConfigMap of this name in its own namespace (pkg/controller/utils/utils.go,
+// GetK8sServiceEndPoint).
 func (s *settings) endpoint() {
 	if s.there != nil && s.there.Endpoint {
 		return
 	}
 	s.say("Pods of the host have no kube-proxy that leads to the API server yet.")
-	s.apply(fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: kubernetes-services-endpoint\n  namespace: tigera-operator\n"+
-		"data:\n  KUBERNETES_SERVICE_HOST: %q\n  KUBERNETES_SERVICE_PORT: %q\n", s.cluster.Host,
-		strconv.Itoa(int(s.cluster.Port))))
+	s.apply(fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: kubernetes-services-endpoint\n"+
+		"  namespace: tigera-operator\ndata:\n  KUBERNETES_SERVICE_HOST: %q\n  KUBERNETES_SERVICE_PORT: %q\n",
+		s.cluster.Host, strconv.Itoa(int(s.cluster.Port))))
 }
 
 func (s *settings) installation() {

@@ -42,7 +42,7 @@ func TestSettingsRefused(t *testing.T) {
 		cluster Cluster
 		there   *Calico
 	}{
-		"MachineDeployment default/windows (L2Bridge with Flannel): the settings are Calico's; name it with --mode Overlay (or L2Bridge) " +
+		windows + " (L2Bridge with Flannel): the settings are Calico's; name it with --mode Overlay (or L2Bridge) " +
 			"and --cni Calico, or write it into spec.network": {
 			[]Pool{calico(with("L2Bridge", "Flannel", ""))}, prod, nil,
 		},
@@ -50,7 +50,8 @@ func TestSettingsRefused(t *testing.T) {
 			"cluster has one for all; choose a pool with --machine": {
 			[]Pool{calico(), calico(named("b"), with("L2Bridge", "Calico", ""))}, prod, nil,
 		},
-		"the address of the API server is not known, which Calico's Windows nodes need; give it with --endpoint, such as 10.0.0.10:6443": {
+		"the address of the API server is not known, which Calico's Windows nodes need; give it with --endpoint, such as " +
+			"10.0.0.10:6443": {
 			[]Pool{calico()}, host(""), nil,
 		},
 		`the host "'; reboot; '" of the API server is neither a name nor an address; correct spec.controlPlaneEndpoint.host of the ` +

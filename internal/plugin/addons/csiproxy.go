@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// csi-proxy in a container of the host, as in kubernetes-sigs/sig-windows-tools 401ee6f, hostprocess/csi-proxy/csi-proxy.yaml, whose
-// name and labels it has. Upstream's tolerates no taint.
+// csi-proxy in a container of the host, with name and labels of kubernetes-sigs/sig-windows-tools 401ee6f,
+// hostprocess/csi-proxy/csi-proxy.yaml, which tolerates no taint.
 const (
 	csiProxyName     = "csi-proxy"
 	csiProxyRegistry = "ghcr.io/kubernetes-sigs/sig-windows"

@@ -10,7 +10,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
 )
 
-// Gather takes pools and their Cluster from files, and what these do not say from flags. If a machine is named, it is its pool alone.
+// Gather takes pools and their Cluster from files, and what these do not say from flags. If a machine is named, it is its pool
+// alone.
 func Gather(o *objects.Set, machine string, flags Said) (pools []Pool, cluster Cluster, err error) {
 	machines, err := preview.Pools(o, machine)
 	if err != nil {
@@ -24,8 +25,8 @@ func Gather(o *objects.Set, machine string, flags Said) (pools []Pool, cluster C
 		pools = append(pools, pool)
 		of := clusterOf(m)
 		if cluster.Name != "" && (of.Namespace != cluster.Namespace || of.Name != cluster.Name) {
-			return nil, cluster, objects.Cleaned(fmt.Errorf("%s: its Cluster is %s/%s, but that of %s is %s/%s; choose a pool with --machine",
-				pool.Name, of.Namespace, of.Name, pools[0].Name, cluster.Namespace, cluster.Name))
+			return nil, cluster, objects.Cleaned(fmt.Errorf("%s: its Cluster is %s/%s, but that of %s is %s/%s; choose a pool with "+
+				"--machine", pool.Name, of.Namespace, of.Name, pools[0].Name, cluster.Namespace, cluster.Name))
 		}
 		cluster = of
 	}

@@ -45,10 +45,7 @@ func (p Pool) proxy() (runner, error) {
 		return runner{says: "nothing says which CNI it has; its documentation says who runs kube-proxy, and for Calico " +
 			"--mode and --cni print it"}, nil
 	}
-	if err := bootstrap.CheckPair(p.Network); err != nil {
-		if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok && p.Name == "" {
-			err = fmt.Errorf("--mode %s: %s", p.Network.Mode, invalid.Message)
-		}
+	if err := p.checkPair(); err != nil {
 		return runner{}, err
 	}
 	switch run := bootstrap.KubeProxyRun(p.Network); {
@@ -66,6 +63,15 @@ func (p Pool) proxy() (runner, error) {
 		"Service"}, nil
 }
 
+// checkPair refuses what no node can have. The bootstrap's sentence names a field, which a person who gave flags has not.
+func (p Pool) checkPair() error {
+	err := bootstrap.CheckPair(p.Network)
+	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok && p.Name == "" {
+		return fmt.Errorf("--mode %s: %s", p.Network.Mode, invalid.Message)
+	}
+	return err
+}
+
 // checkImage says why the image would not start.
 func (p Pool) checkImage() error {
 	v, err := fullVersion(p.Version)
@@ -80,8 +86,8 @@ func (p Pool) checkImage() error {
 		return fmt.Errorf("%s: the image of kube-proxy %s with Calico does not start: %s; %s", p.name(), p.Version, aboutGates, instead)
 	}
 	if name := p.Network.HNSNetworkName; name != "" && name != proxyNetwork {
-		return fmt.Errorf("%s: spec.network.hnsNetworkName is %q, but the image of kube-proxy waits for the network %s; remove it, or %s",
-			p.name(), name, proxyNetwork, instead)
+		return fmt.Errorf("%s: spec.network.hnsNetworkName is %q, but the image of kube-proxy waits for the network %s; remove it, "+
+			"or %s", p.name(), name, proxyNetwork, instead)
 	}
 	return nil
 }

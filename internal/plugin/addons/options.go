@@ -48,7 +48,8 @@ func (s said) refuse(object string) error {
 	if s.by == "" || s.by == s.stands {
 		return nil
 	}
-	return fmt.Errorf("%s: %s is %s, but %s says %s; leave the flag out, or change the object", object, s.what, s.stands, s.flag, s.by)
+	return fmt.Errorf("%s: %s is %s, but %s says %s; leave the flag out, or change the object",
+		object, s.what, s.stands, s.flag, s.by)
 }
 
 // Complete returns the pool with what the flags say where the files say nothing. It refuses flags that say something else.

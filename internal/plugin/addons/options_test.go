@@ -11,25 +11,43 @@ import (
 func TestComplete(t *testing.T) {
 	silent := calico(func(p *Pool) { p.Network = bootstrapv1.Network{} })
 	none := calico(with("None", "", ""))
-	const object = "MachineDeployment default/windows: "
+	const object, instead = "MachineDeployment default/windows: ", "; leave the flag out, or change the object"
 	for name, c := range map[string]struct {
 		pool  Pool
 		flags Said
 		want  Pool
 		err   string
 	}{
-		"nothing":         {calico(), Said{}, calico(), ""},
-		"the same":        {calico(), Said{"v1.36.3", "Overlay", "Calico", "DaemonSet", Cluster{}}, calico(), ""},
-		"what is left":    {silent, Said{Mode: "Overlay", CNI: "Calico"}, calico(), ""},
-		"all of it":       {Pool{}, Said{Version: "v1.36.3", Mode: "Overlay", CNI: "Calico"}, calico(func(p *Pool) { p.Name = "" }), ""},
-		"half of it":      {silent, Said{CNI: "Calico"}, silent, object + "--mode is missing, without which --cni and --kube-proxy say nothing"},
-		"another version": {calico(), Said{Version: "v1.35.0"}, calico(), object + "its version is v1.36.3, but --kubernetes-version says v1.35.0; leave the flag out, or change the object"},
-		"another mode":    {calico(), Said{Mode: "L2Bridge"}, calico(), object + "spec.network.mode is Overlay, but --mode says L2Bridge; leave the flag out, or change the object"},
-		"another CNI":     {calico(), Said{CNI: "Flannel"}, calico(), object + "spec.network.cni is Calico, but --cni says Flannel; leave the flag out, or change the object"},
-		"a CNI in None":   {none, Said{CNI: "Calico"}, none, object + "spec.network.cni is not set, but --cni says Calico; leave the flag out, or change the object"},
+		"nothing":      {calico(), Said{}, calico(), ""},
+		"the same":     {calico(), Said{"v1.36.3", "Overlay", "Calico", "DaemonSet", Cluster{}}, calico(), ""},
+		"what is left": {silent, Said{Mode: "Overlay", CNI: "Calico"}, calico(), ""},
+		"all of it": {
+			Pool{}, Said{Version: "v1.36.3", Mode: "Overlay", CNI: "Calico"}, calico(func(p *Pool) { p.Name = "" }),
+			"",
+		},
+		"half of it": {
+			silent, Said{CNI: "Calico"}, silent,
+			object + "--mode is missing, without which --cni and --kube-proxy say nothing",
+		},
+		"another version": {
+			calico(), Said{Version: "v1.35.0"}, calico(),
+			object + "its version is v1.36.3, but --kubernetes-version says v1.35.0" + instead,
+		},
+		"another mode": {
+			calico(), Said{Mode: "L2Bridge"}, calico(),
+			object + "spec.network.mode is Overlay, but --mode says L2Bridge" + instead,
+		},
+		"another CNI": {
+			calico(), Said{CNI: "Flannel"}, calico(),
+			object + "spec.network.cni is Calico, but --cni says Flannel" + instead,
+		},
+		"a CNI in None": {
+			none, Said{CNI: "Calico"}, none,
+			object + "spec.network.cni is not set, but --cni says Calico" + instead,
+		},
 		"against a default": {
 			calico(), Said{KubeProxy: "Service"}, calico(),
-			object + "spec.network.kubeProxy.run is DaemonSet, but --kube-proxy says Service; leave the flag out, or change the object",
+			object + "spec.network.kubeProxy.run is DaemonSet, but --kube-proxy says Service" + instead,
 		},
 	} {
 		got, err := c.flags.Complete(c.pool)

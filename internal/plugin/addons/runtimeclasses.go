@@ -49,8 +49,8 @@ func runtimeClasses(pools []Pool, options Options) (classes []runtime.Object, er
 	}
 	hyperV := slices.ContainsFunc(pools, func(p Pool) bool { return p.HyperV })
 	if options.HyperV && !hyperV {
-		return nil, fmt.Errorf("%s: spec.containerd.hyperVIsolation is not Enabled, so no node starts the pods of --hyper-v; set it, or "+
-			"leave the flag out", pools[0].name())
+		return nil, fmt.Errorf("%s: spec.containerd.hyperVIsolation is not Enabled, so no node starts the pods of --hyper-v; set "+
+			"it, or leave the flag out", pools[0].name())
 	}
 	for _, release := range Releases {
 		if len(options.Releases) > 0 && !slices.Contains(options.Releases, release) {

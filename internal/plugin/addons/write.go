@@ -9,9 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
 
 // Manifests are the objects for a workload cluster itself.
@@ -19,15 +22,18 @@ func (a *Addons) Manifests() ([]byte, error) {
 	return a.write("Apply this to the cluster of the pools, not to the management cluster.", a.Objects)
 }
 
-// ResourceSet are a ClusterResourceSet and its ConfigMap for a management cluster, by which Cluster API applies the objects to the
-// workload cluster, and again when they change. What is no longer among them stays there.
+// ResourceSet are a ClusterResourceSet and its ConfigMap for a management cluster, by which Cluster API applies the objects to
+// the workload cluster, and again when they change. What is no longer among them stays there.
 func (a *Addons) ResourceSet(cluster Cluster) ([]byte, error) {
+	if problems := validation.IsDNS1123Label(cluster.Name); len(problems) > 0 {
+		return nil, fmt.Errorf("%q is not the name of a Cluster: %s", cluster.Name, objects.WithoutPattern(problems[0]))
+	}
 	manifests, err := encode(a.Objects)
 	if err != nil {
 		return nil, err
 	}
 	meta := metav1.ObjectMeta{Namespace: cluster.Namespace, Name: cluster.Name + "-windows-addons"}
-	var objects []*unstructured.Unstructured
+	var both []*unstructured.Unstructured
 	for _, one := range []runtime.Object{
 		&corev1.ConfigMap{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: meta,
@@ -46,10 +52,10 @@ func (a *Addons) ResourceSet(cluster Cluster) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		objects = append(objects, plain)
+		both = append(both, plain)
 	}
-	return a.write("Apply this to the management cluster. What an earlier one had and this one has not stays in the workload cluster.",
-		objects)
+	return a.write("Apply this to the management cluster. What an earlier one had and this one has not stays in the workload "+
+		"cluster.", both)
 }
 
 // Label is that by which the ClusterResourceSet finds its Cluster. The flavors of Cluster API's vSphere provider have it.

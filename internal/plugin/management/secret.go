@@ -1,5 +1,5 @@
-// Package management reads from clusters what the plugin's files lack: the login of a pool from its management cluster (secret.go),
-// and from a workload cluster what its Calico has (calico.go).
+// Package management reads from clusters what the plugin's files lack: the login of a pool from its management cluster
+// (secret.go), and from a workload cluster what its Calico has (calico.go).
 package management
 
 import (

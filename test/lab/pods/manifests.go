@@ -68,8 +68,8 @@ func (c Cluster) Apply(ctx context.Context) error {
 	return nil
 }
 
-// Addons gives a workload cluster what clusterctl windows addons prints for nodes with Calico, kube-proxy above all. Nodes that ask
-// for it by their label get a second kube-proxy: the same, of users who do not leave out nodes with the service.
+// Addons gives a workload cluster what clusterctl windows addons prints for nodes with Calico, kube-proxy above all. Nodes that
+// ask for it by their label get a second kube-proxy: the same, of users who do not leave out nodes with the service.
 func (c Cluster) Addons(ctx context.Context) error {
 	api, err := client.New(c.Config, client.Options{})
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// TestOneKubeProxy: no manifest of the lab, of a template or of a page has a DaemonSet of kube-proxy: there is one, which clusterctl
-// windows addons prints.
+// TestOneKubeProxy: no manifest of the lab, of a template or of a page has a DaemonSet of kube-proxy: the only one is that which
+// clusterctl windows addons prints.
 func TestOneKubeProxy(t *testing.T) {
 	seen := 0
 	look := func(where string, text []byte) {
