@@ -8,10 +8,19 @@ import (
 	"testing"
 )
 
-// calicoPool is the pool of git with Calico in a VXLAN.
-func calicoPool(t *testing.T, oldnew ...string) string {
+// silentPool is the pool of git, whose Cluster has networks.
+func silentPool(t *testing.T, oldnew ...string) string {
 	t.Helper()
 	return changed(t, gitFile, append([]string{
+		"  name: blue\nspec:\n  infra", "  name: blue\nspec:\n  clusterNetwork: {pods: {cidrBlocks: [10.244.0.0/16]}, services: " +
+			"{cidrBlocks: [10.96.0.0/12]}}\n  infra",
+	}, oldnew...)...)
+}
+
+// calicoPool is the same with Calico in a VXLAN.
+func calicoPool(t *testing.T, oldnew ...string) string {
+	t.Helper()
+	return silentPool(t, append([]string{
 		"      bootstrapDeadlineSeconds: 1500\n", "      network: {mode: Overlay, cni: Calico}\n",
 	}, oldnew...)...)
 }
@@ -21,6 +30,7 @@ func secondPool(t *testing.T, oldnew ...string) string {
 	t.Helper()
 	_, pool, _ := strings.Cut(calicoPool(t, append([]string{"cni: Calico", "cni: Flannel"}, oldnew...)...),
 		"    port: 6443\n---\n")
+	pool, _, _ = strings.Cut(pool, "---\napiVersion: v1\nkind: Secret")
 	return "---\n" + strings.ReplaceAll(pool, "blue-windows", "blue-flannel")
 }
 
@@ -42,7 +52,7 @@ func TestAddons(t *testing.T) {
 	}{
 		"without a label": {calicoPool(t), []string{"-f", "-"}, label},
 		"network by flags": {
-			readText(t, gitFile), []string{"-f", "-", "--mode", "Overlay", "--cni", "Calico"}, label,
+			silentPool(t), []string{"-f", "-", "--mode", "Overlay", "--cni", "Calico"}, label,
 		},
 		"no files": {
 			"", []string{"--kubernetes-version", "v1.36.3", "--mode", "Overlay", "--cni", "Calico", "--cluster", "blue"}, label,

@@ -156,8 +156,8 @@ func TestRefused(t *testing.T) {
 		pools   []Pool
 		options Options
 	}{
-		"WindowsBootstrapConfig spec.network.cni: Antrea does not work in mode Overlay; use Flannel, Calico or WinOverlay, or another " +
-			"mode": {
+		"WindowsBootstrapConfig spec.network.cni: Antrea does not work in mode Overlay; use Flannel, Calico or WinOverlay, or " +
+			"another mode": {
 			[]Pool{calico(with("Overlay", "Antrea", ""))}, Options{},
 		},
 		"--mode L2Tunnel: L2Tunnel is gone from Azure CNI: since 2024 its azure-vnet makes an L2Bridge, whatever its mode says; use " +
