@@ -82,7 +82,7 @@ func (f *addonsFlags) addTo(cmd *cobra.Command) {
 		name, text string
 		value      *choice
 	}{
-		{"as", "print a `ClusterResourceSet|Manifests|CalicoSettings`", &f.as},
+		{"as", "`FORM` of what is printed: ClusterResourceSet, Manifests or CalicoSettings", &f.as},
 		{"mode", "spec.network.`MODE` of the nodes: L2Bridge, Overlay, Transparent or None", &f.mode},
 		{"cni", "`CNI` of the nodes, such as Calico", &f.cni},
 		{"kube-proxy", "`WHO` runs kube-proxy on the nodes: Service, DaemonSet or None; the default is that of mode and CNI", &f.proxy},

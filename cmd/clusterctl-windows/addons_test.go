@@ -124,7 +124,8 @@ func TestAddonsRefused(t *testing.T) {
 			"has neither a Machine nor a MachineDeployment of Windows machines",
 		},
 		"no Calico": {
-			clusterOf(t) + flannel, []string{"-f", "-", "--as", "CalicoSettings"}, exitRefused, "the settings are Calico's",
+			calicoPool(t, "cni: Calico", "cni: Flannel"), []string{"-f", "-", "--as", "CalicoSettings"}, exitRefused,
+			"(Overlay with Flannel): the settings are Calico's",
 		},
 	} {
 		got := call(t, c.input, append([]string{"addons"}, c.args...)...)
@@ -133,12 +134,6 @@ func TestAddonsRefused(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-}
-
-// clusterOf are the Cluster and its infrastructure in the file of git.
-func clusterOf(t *testing.T) string {
-	t.Helper()
-	return without(t, gitFile, "kind: MachineDeployment", "kind: Windows", "kind: Secret")
 }
 
 // calicoCluster is a workload cluster that answers for some paths, as an API server does: with the object, or a Status.

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestAddons: the real kubectl applies what clusterctl windows addons prints as manifests, and an API server that refuses unknown
-// fields takes each object.
+// TestAddons: the real kubectl applies what clusterctl windows addons prints as manifests, and asks for strict reading.
 func TestAddons(t *testing.T) {
 	const golden = "../../internal/plugin/addons/testdata/manifests-all.yaml"
 	taken := runKubectl(t, "apply", "--validate=strict", "--dry-run=server", "-f", golden)

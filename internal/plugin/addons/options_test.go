@@ -51,8 +51,9 @@ func TestComplete(t *testing.T) {
 		},
 	} {
 		got, err := c.flags.Complete(c.pool)
-		expect.Same(t, name, c.want, got)
-		expect.Same(t, name+": the refusal", c.err, textOf(err))
+		if expect.Same(t, name+": the refusal", c.err, textOf(err)); err == nil {
+			expect.Same(t, name, c.want, got)
+		}
 	}
 }
 

@@ -96,7 +96,8 @@ func TestPools(t *testing.T) {
 	text := textOf(t, vsphereFile)
 	_, deployment, _ := strings.Cut(text, "kind: MachineDeployment\n")
 	deployment = "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment\n" + deployment
-	other := strings.NewReplacer("metadata: {name: windows}", "metadata: {name: windows-1}", "v1.36.3", "v1.35.2").Replace(deployment)
+	other := strings.NewReplacer("metadata: {name: windows}", "metadata: {name: windows-1}",
+		"v1.36.3", "v1.35.2").Replace(deployment)
 	linux := strings.NewReplacer("metadata: {name: windows}", "metadata: {name: linux}", "kind: WindowsMachineTemplate",
 		"kind: VSphereMachineTemplate").Replace(deployment)
 	all := text + other + linux + machineOf("machine") + windowsMachine + configOf("")
