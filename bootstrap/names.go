@@ -83,7 +83,7 @@ func KubeProxyRun(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
 	return network.KubeProxyRunOf(spec)
 }
 
-// CheckPair says why no node has this mode with this CNI, or kube-proxy as its service with them.
+// CheckPair says why no node has this mode with this CNI, or runs kube-proxy in this way with them.
 func CheckPair(spec bootstrapv1.Network) error { return network.CheckPair(spec) }
 
 // KubeProxyNamespace is where DaemonSets of kube-proxy are.

@@ -188,7 +188,8 @@ func (net reading) checkKubeProxy() error {
 	case !slices.Contains([]bootstrapv1.DirectServerReturn{"", bootstrapv1.DSREnabled, bootstrapv1.DSRDisabled}, proxy.DSR):
 		return step.Invalid(field+".dsr", "%q is not valid; use Enabled or Disabled", proxy.DSR)
 	case net.proxied && net.hnsNetwork == "":
-		return refuseService(net.mode)
+		return step.Invalid(field+".run",
+			"Service needs the name of the pods' HNS network, which only the CNI knows in mode %s; use DaemonSet or None", net.mode)
 	case proxy.DSR != "" && !net.proxied:
 		return step.Invalid(field+".dsr",
 			"is a setting of the Windows service kube-proxy, which this node does not have; remove it, or set run: Service")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // kubeProxyRuns say who runs kube-proxy where the spec does not. What is not here has none: Antrea does the work itself, and of
@@ -28,18 +27,13 @@ func KubeProxyRunOf(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
 	return bootstrapv1.KubeProxyNone
 }
 
-// CheckPair says why no node has this mode with this CNI, or kube-proxy as its service with them.
+// CheckPair says why no node has this mode with this CNI, or runs kube-proxy in this way with them.
 func CheckPair(spec bootstrapv1.Network) error {
 	p, err := profileOf(spec)
-	if err == nil && HasKubeProxyService(spec) && p.hnsNetwork == "" {
-		err = refuseService(p.mode)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-func refuseService(mode bootstrapv1.NetworkMode) error {
-	return step.Invalid(fieldNetwork+".kubeProxy.run",
-		"Service needs the name of the pods' HNS network, which only the CNI knows in mode %s; use DaemonSet or None", mode)
+	return reading{Input{Spec: spec}, &Network{profile: p, proxied: HasKubeProxyService(spec)}}.checkKubeProxy()
 }
 
 // flannelRunOf says who runs flanneld on the node, default included. It is empty with another CNI.
