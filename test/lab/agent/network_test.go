@@ -35,6 +35,7 @@ func networkWorld(golden []byte) *vector {
 		Facts: map[string]string{"diskFreeMiB": largeDisk},
 		Files: map[string]string{
 			`C:\k\kubeadm.exe`: "program", `C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old",
+			`C:\sourcevip\sourceVip.json`:             "old",
 			`C:\var\lib\cni\networks\cbr0\10.244.9.2`: "old",
 			`C:\etc\cni\net.d\10-calico.conf`:         "old", `C:\etc\cni\net.d\99-mine.conf`: "mine",
 			`C:\Windows\System32\azure-vnet.json`: "old", `C:\k\azure-vnet-ipam.json.lock`: "old",
