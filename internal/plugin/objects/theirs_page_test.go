@@ -88,7 +88,7 @@ var theirKinds = []theirKind{
 // notTheirs are entries of the table that are no field of the other provider, but what users make of one.
 var notTheirs = map[string]string{
 	"azure.cpus": "CAPV's, written for Azure", "azure.memoryMiB": "CAPV's, written for Azure",
-	"computeGallery.sku": "the marketplace's, written for a gallery", "custom.files.secret": "what is below contentFrom, without it",
+	"failureDomain": "written without its cloud", "computeGallery.sku": "the marketplace's, written for a gallery", "custom.files.secret": "what is below contentFrom, without it",
 }
 
 // TestNamesPage: the page says what the table of names says. make generate runs it with -update.

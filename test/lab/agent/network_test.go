@@ -193,6 +193,7 @@ func (s *stage) startAgain(golden []byte, end string) {
 	for range 2 {
 		if p.EveryBoot[0].Steps[0].Base().Name == "kubelet-waits" {
 			s.put(`C:\var\lib\cni\networks\x\10.244.3.7`, "old")
+			s.put(`C:\sourcevip\sourceVip.json`, "old")
 		}
 		s.bootAgain()
 		s.cniWasHere(p.EveryBoot[0])
@@ -273,6 +274,7 @@ func (s *stage) networkEnd() string {
 	add("kubelet is started by Windows: %t", start.Number == 2)
 	for _, folder := range []string{
 		`C:\etc\cni`, `C:\var\lib\cni`, `C:\etc\kube-proxy`, `C:\etc\kube-flannel`, `C:\run\flannel`, `C:\k`, `C:\Windows\System32`,
+		`C:\sourcevip`,
 	} {
 		lines = append(lines, s.filesBelow(folder)...)
 	}
