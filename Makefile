@@ -172,11 +172,12 @@ servers: ## Get the real servers for tests and demo; this takes minutes the firs
 	@go run ./test/servers/cmd/fetch >/dev/null
 
 .PHONY: generate
-generate: ## Generate deep copies and CRDs from the API types, docs/plan.md from the step kinds, docs/clusterctl-windows.md from commands
+generate: ## Generate deep copies and CRDs from the API types, docs/plan.md from the step kinds, two pages from the plugin
 	$(CONTROLLER_GEN) object paths=./api/...
 	$(CONTROLLER_GEN) crd:maxDescLen=400 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	go run ./test/plandoc docs/plan.md
 	go test ./cmd/clusterctl-windows -count=1 -run '^TestReferencePage$$' -update
+	go test ./internal/plugin/objects -count=1 -run '^TestNamesPage$$' -update
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml, and the check of the scripts that nodes run
@@ -189,9 +190,9 @@ verify: verify-generate verify-crds lint test test-powershell test-twins-short t
 
 .PHONY: verify-generate
 verify-generate: ## Fail if generated files are not up to date
-	@before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && cp -r api config/crd docs/plan.md docs/clusterctl-windows.md "$$before" && $(MAKE) --no-print-directory generate && \
+	@before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && cp -r api config/crd docs/plan.md docs/clusterctl-windows.md docs/names.md "$$before" && $(MAKE) --no-print-directory generate && \
 	diff -r "$$before/api" api && diff -r "$$before/crd" config/crd && diff "$$before/plan.md" docs/plan.md && \
-	diff "$$before/clusterctl-windows.md" docs/clusterctl-windows.md || { echo "generated files were not up to date; commit the new ones"; exit 1; }
+	diff "$$before/clusterctl-windows.md" docs/clusterctl-windows.md && diff "$$before/names.md" docs/names.md || { echo "generated files were not up to date; commit the new ones"; exit 1; }
 
 .PHONY: verify-crds
 verify-crds: ## Fail if the CRDs take back what users have of the last release

@@ -118,8 +118,14 @@ func TestWarnings(t *testing.T) {
 			"half of dual-stack", inNetwork("L2Bridge", "Calico", dualStack),
 			[]string{"one subnet", "gives pods on Windows IPv4 addresses only"},
 		},
-		{"no daemon", inNetwork("L2Bridge", "WinBridge", mine), []string{"one subnet", "WinBridge has no daemon"}},
-		{"no daemon in VXLAN", inNetwork("Overlay", "WinOverlay", mine), []string{"WinOverlay has no daemon", nsx}},
+		{
+			"no daemon", inNetwork("L2Bridge", "WinBridge", mine),
+			[]string{"one subnet", "WinBridge has no daemon: without a script of yours the pods of these nodes reach no Service"},
+		},
+		{
+			"no daemon in VXLAN", inNetwork("Overlay", "WinOverlay", mine),
+			[]string{"WinOverlay has no daemon: without a script of yours the pods of these nodes reach no Service", nsx},
+		},
 		{
 			"Open vSwitch", inNetwork("Transparent", "Antrea", dualStack),
 			[]string{"such as Open vSwitch", "Prepare-AntreaAgent.ps1", "nested virtualization"},

@@ -18,21 +18,25 @@ import (
 const reviewPage = "docs/windows-review.md"
 
 // reviewed are the numbers of the requirements, from and to. None may be lost, and none is used twice.
-var reviewed = [][2]int{{1, 15}, {20, 46}, {60, 87}, {100, 110}, {120, 132}, {140, 149}}
+var reviewed = [][2]int{{1, 15}, {20, 46}, {60, 87}, {100, 110}, {120, 132}, {140, 149}, {160, 185}}
+
+// mostPartial rows may be partly done.
+const mostPartial = 3
 
 // TestWindowsReview holds the table of what a Windows node needs against the repository: what a row names is there.
 func TestWindowsReview(t *testing.T) {
 	names := declared{}
 	var got, want []int
-	verdicts := map[string]int{}
+	verdicts, wrong := map[string]int{}, 0
 	for _, cells := range tableRows(t, reviewPage) {
 		row, err := readReview(cells)
 		if err != nil {
 			t.Errorf("%s: %v: %q", reviewPage, err, cells)
 			continue
 		}
-		for _, wrong := range row.wrong(names) {
-			t.Errorf("%s, row %d: %s", reviewPage, row.number, wrong)
+		if faults := row.wrong(names); len(faults) > 0 {
+			wrong++
+			t.Errorf("%s, row %d: %s", reviewPage, row.number, strings.Join(faults, "; "))
 		}
 		t.Logf("%3d | %-14s | %s | %s | %s | %s", row.number, row.verdict, row.need,
 			strings.Join(row.code, ", "), strings.Join(row.tests, ", "), row.remark)
@@ -45,13 +49,22 @@ func TestWindowsReview(t *testing.T) {
 		}
 	}
 	expect.Same(t, "numbers of the rows", want, got)
-	t.Logf("%d rows: %v", len(got), verdicts)
+	text := fmt.Sprintf("%d rows", len(got))
+	for _, verdict := range []string{"done", "user step", "documented", "refused", "not applicable", "partial", "not yet"} {
+		text += fmt.Sprintf(", %d %s", verdicts[verdict], verdict)
+	}
+	t.Logf("%s, %d wrong", text, wrong)
+	if verdicts["partial"] > mostPartial || verdicts["not yet"] > 0 {
+		t.Errorf("at most %d rows may be partial, and none not yet", mostPartial)
+	}
 }
 
 // The test of the table must be able to fail.
 func TestWindowsReviewFails(t *testing.T) {
 	const code, test = "`bootstrap.Render`", "`bootstrap.TestGoldenPlans/vsphere`"
 	const page, why = "`docs/health.md#what-is-replaced`", "A reason of one sentence."
+	const step = "`docs/install.md#build-and-push-the-image`"
+	const pester = "test/powershell/DataDrive.Tests.ps1:goes on after every half, with its own disk alone"
 	for _, c := range []struct {
 		verdict, code, tests, remark string
 		wrong                        string
@@ -77,8 +90,21 @@ func TestWindowsReviewFails(t *testing.T) {
 		{"documented", "", test, "", "names no heading"},
 		{"not applicable", "", "", why, ""},
 		{"not applicable", "", "", "", "needs a sentence"},
-		{"later", "", "", why, ""},
-		{"later", "", "", "", "needs a sentence"},
+		{"not yet", "", "", why, ""},
+		{"not yet", "", "", "", "needs a sentence"},
+		{"later", "", "", why, `"later" is not a verdict`},
+		{"refused", code, test, "", ""},
+		{"refused", "", test, "", "names no code"},
+		{"refused", code, page, "", "is not a test"},
+		{"user step", "", step, "", ""},
+		{"user step", code, test + ", " + step, "", ""},
+		{"user step", code, test, "", "names no heading"},
+		{"user step", "", page, "", "the commands of docs/health.md are not run by test/lab/tutorial_test.go"},
+		{"user step", "", "`docs/install.md#versions`", "", "the section docs/install.md#versions has no commands"},
+		{"user step", "", "`docs/install.md#nowhere`", "", "no such heading"},
+		{"user step", "", step + ", " + page, "", "the commands of docs/health.md are not run"},
+		{"done", code, "`" + pester + "`", "", ""},
+		{"done", code, "`test/powershell/DataDrive.Tests.ps1:does what it does not`", "", "no such case"},
 		{"ok", code, test, "", `"ok" is not a verdict`},
 	} {
 		row, err := readReview([]string{"1", "a need", c.verdict, c.code, c.tests, c.remark})
@@ -124,9 +150,9 @@ var sentence = regexp.MustCompile(`^\S+ \S+ .+\.$`)
 func (r review) wrong(names declared) []string {
 	var all []string
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	needs := map[string]struct{ code, tests, page, why bool }{
-		"done": {code: true, tests: true}, "partial": {code: true, tests: true, why: true}, "documented": {page: true},
-		"not applicable": {why: true}, "later": {why: true},
+	needs := map[string]struct{ code, tests, page, step, why bool }{
+		"done": {code: true, tests: true}, "refused": {code: true, tests: true}, "partial": {code: true, tests: true, why: true},
+		"user step": {page: true, step: true}, "documented": {page: true}, "not applicable": {why: true}, "not yet": {why: true},
 	}
 	need, ok := needs[r.verdict]
 	switch {
@@ -153,6 +179,8 @@ func (r review) wrong(names declared) []string {
 		case isHeading(name):
 			if err := linkError(filepath.Join(root, "README.md"), name); err != "" {
 				say("%s: %s", name, err)
+			} else if err := stepError(name); need.step && err != "" {
+				say("%s", err)
 			}
 		default:
 			if err := names.find(name, true); err != "" {
@@ -180,15 +208,11 @@ var (
 	goName = regexp.MustCompile(`^([a-z0-9/-]+)\.(\w+)(?:/(.+))?$`)
 )
 
-// find says why a name means nothing: folder.Name of Go, folder.TestName/case of a test, path.ps1:Function of PowerShell.
+// find says why a name means nothing: folder.Name of Go, folder.TestName/case of a test, path.ps1:Function of PowerShell and
+// path.Tests.ps1:case of a test of it.
 func (d declared) find(name string, test bool) string {
-	if file, function, ok := strings.Cut(name, ".ps1:"); ok && !test {
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)+".ps1"))
-		defined := regexp.MustCompile(`(?m)^function ` + regexp.QuoteMeta(function) + `[ (]`)
-		if err != nil || !defined.Match(text) {
-			return fmt.Sprintf("%s is not in %s.ps1", function, file)
-		}
-		return ""
+	if file, part, ok := strings.Cut(name, ".ps1:"); ok {
+		return findPowerShell(file+".ps1", part, test)
 	}
 	found := goName.FindStringSubmatch(name)
 	if found == nil {
@@ -204,6 +228,18 @@ func (d declared) find(name string, test bool) string {
 		return name + " is not declared"
 	case part != "" && !in.hasCase(folder, part):
 		return fmt.Sprintf("%s.%s has no case %s", folder, identifier, part)
+	}
+	return ""
+}
+
+func findPowerShell(file, part string, test bool) string {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+	defined := regexp.MustCompile(`(?m)^function ` + regexp.QuoteMeta(part) + `[ (]`)
+	switch {
+	case test && (err != nil || !strings.HasSuffix(file, ".Tests.ps1") || !strings.Contains(string(text), "It '"+part+"' {")):
+		return fmt.Sprintf("%s has no such case: %s", file, part)
+	case !test && (err != nil || !defined.Match(text)):
+		return fmt.Sprintf("%s is not in %s", part, file)
 	}
 	return ""
 }

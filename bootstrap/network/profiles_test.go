@@ -102,19 +102,48 @@ func orDash(text string) string {
 	return text
 }
 
-// Each pair has a heading on the page that says what its users apply.
+// Each pair has a heading on the page that says what its users apply, with commands, and before the tables.
 func TestWhatToApplyIsDocumented(t *testing.T) {
 	page := string(expect.Got(os.ReadFile("../../docs/networks.md"))(t))
-	headings := regexp.MustCompile("(?m)^### What you apply: .+$").FindAllString(page, -1)
+	for _, fault := range lacksWhatToApply(page) {
+		t.Error("docs/networks.md: " + fault)
+	}
+	for _, change := range [][2]string{
+		{"### What you apply: `Antrea`", "### Antrea"},
+		{"\n```sh\n", "\n```\n"},
+		{"\n**1. ", "\n**Then** "},
+		{"\n## What you apply\n", "\n| Mode | CNI |\n| --- | --- |\n\n## What you apply\n"},
+	} {
+		if without := strings.ReplaceAll(page, change[0], change[1]); without == page || len(lacksWhatToApply(without)) == 0 {
+			t.Errorf("a page that has %q in place of %q has no fault", change[1], change[0])
+		}
+	}
+}
+
+// lacksWhatToApply says for which pairs the page does not say what their users apply.
+func lacksWhatToApply(page string) []string {
+	sections := regexp.MustCompile("(?m)^##+ ").Split(page, -1)
+	table := slices.IndexFunc(sections, func(section string) bool { return strings.Contains(section, "\n| Mode | CNI |") })
+	var faults []string
 	for _, p := range profiles {
 		cni := "no `cni`"
 		if p.cni != "" {
 			cni = "`" + string(p.cni) + "`"
 		}
-		if !slices.ContainsFunc(headings, func(heading string) bool {
-			return strings.Contains(heading, cni) && strings.Contains(heading, "`"+string(p.mode)+"`")
-		}) {
-			t.Errorf("docs/networks.md has no heading that begins with \"What you apply\" for %s in %s", cni, p.mode)
+		at := slices.IndexFunc(sections, func(section string) bool {
+			heading, _, _ := strings.Cut(section, "\n")
+			return strings.HasPrefix(heading, "What you apply: ") && strings.Contains(heading, cni) &&
+				strings.Contains(heading, "`"+string(p.mode)+"`")
+		})
+		what := fmt.Sprintf("what you apply for %s in %s", cni, p.mode)
+		switch {
+		case at < 0:
+			faults = append(faults, "no heading says "+what)
+		case !strings.Contains(sections[at], "\n```sh\n") || !strings.Contains(sections[at], "\n**1. "):
+			faults = append(faults, what+" is not in order, with commands")
+		case table < at:
+			faults = append(faults, what+" stands behind the tables")
 		}
 	}
+	return faults
 }

@@ -95,6 +95,10 @@ func (net *Network) poolsLack(addresses []netip.Prefix) string {
 	return ""
 }
 
+// withoutScript is what a plug-in without a daemon comes to, which the lab shows (TestPods in test/lab).
+const withoutScript = "without a script of yours the pods of these nodes reach no Service and no pod of another node; " +
+	"it must provide "
+
 var modeWarnings = []struct {
 	holds func(*Network) bool
 	say   string
@@ -122,12 +126,12 @@ var modeWarnings = []struct {
 	},
 	{
 		func(net *Network) bool { return net.cni == bootstrapv1.CNIWinBridge },
-		"WinBridge has no daemon: you must provide the host endpoint that is the pods' gateway (the second address of the pod CIDR), " +
-			"and the routes between nodes",
+		"WinBridge has no daemon: " + withoutScript + "the host endpoint that is the pods' gateway (the second address of the " +
+			"pod CIDR), and the routes between nodes",
 	},
 	{
 		func(net *Network) bool { return net.cni == bootstrapv1.CNIWinOverlay },
-		"WinOverlay has no daemon: you must tell the VXLAN of each node where the pods of the other nodes are",
+		"WinOverlay has no daemon: " + withoutScript + "what tells the VXLAN of each node where the pods of the other nodes are",
 	},
 	{
 		func(net *Network) bool { return net.mode == bootstrapv1.NetworkTransparent },

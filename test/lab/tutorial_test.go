@@ -29,7 +29,7 @@ import (
 const repository = "../.."
 
 // tutorialPages are those whose commands run here, from an empty folder. What ends a pool or replaces managers comes last.
-var tutorialPages = []string{"install.md", "vcenter.md", "day-two.md", "images.md"}
+var tutorialPages = []string{"install.md", "networks.md", "windows-nodes.md", "vcenter.md", "day-two.md", "images.md"}
 
 // tutorialEnd are the sections that run after all others.
 var tutorialEnd = []string{"Remove a pool", "Upgrade", "Uninstall"}
@@ -43,6 +43,12 @@ var notRun = map[string]string{
 	"govc sso.user.create":    "needs Single Sign On",
 	"export CLUSTER_OF_HOSTS": "needs govc; a test of internal/cloud/vsphere gives an account what these commands give it",
 	"openssl s_client":        "the vCenter of the lab has another port",
+	"clusterctl windows smoke --kubeconfig workload.kubeconfig": "needs kube-proxy on the node; TestSmoke runs it where there is one",
+	"cat > calico.yaml": "needs helm, Calico's charts and its images",
+	"clusterctl windows addons -f cluster.yaml -f pool.yaml --as CalicoSettings": "needs a cluster with Calico",
+	"curl --fail --location --remote-name https://github.com/flannel-io":         "needs the network, and Flannel's image",
+	"for file in antrea.yml": "needs the network, and Antrea's images",
+	"kubectl --kubeconfig workload.kubeconfig --namespace kube-system patch daemonset node-local-dns": "the lab's cluster has none",
 	"clusterctl move --config out/repository/clusterctl.yaml --to-kubeconfig": "needs a second management cluster; " +
 		"the same move into a folder is run",
 }

@@ -104,6 +104,23 @@ var theirNames = map[string]map[string]theirName{
 		"guestSoftPowerOffTimeout": {capv, "", "a VM is switched off before it is deleted, once its node is drained"},
 		"namingStrategy":           {capv, "", "the VM has the name that is computed from its Machine"},
 		"vsphere.failureDomain":    {capv, "", "machines on vSphere are placed by datacenter, datastore, folder and resourcePool"},
+		// VSphereMachine of v1beta2, and what is rare.
+		"guestSoftPowerOffTimeoutSeconds": {capv, "", "a VM is switched off before it is deleted, once its node is drained"},
+		"naming":                          {capv, "", "the VM has the name that is computed from its Machine"},
+		"nestedHV":                        {capv, "vsphere.nestedVirtualization", "nestedVirtualization: Enabled"},
+		"resources":                       {capv, "", ofTheTemplate},
+		"cryptoProfile":                   {capv, "", ofTheTemplate},
+		"cryptoKeyID":                     {capv, "", ofTheTemplate},
+		"ftEncryptionMode":                {capv, "", ofTheTemplate},
+		"migrateEncryption":               {capv, "", ofTheTemplate},
+		"devices.addressesFromPools":      {capv, "vsphere.networkInterfaces[].addressesFromPools", ""},
+		"devices.mtu":                     {capv, "vsphere.networkInterfaces[].mtu", ""},
+		"devices.nameservers":             {capv, "vsphere.networkInterfaces[].nameservers", ""},
+		"devices.routes":                  {capv, "vsphere.networkInterfaces[].routes", "- {to: RANGE, via: GATEWAY} for each"},
+		"network.routes":                  {capv, "vsphere.networkInterfaces[].routes", "- {to: RANGE, via: GATEWAY}, at an adapter"},
+		"skipIPAllocation":                {capv, "", adapterByDHCP},
+		"dhcp4Overrides":                  {capv, "", "Windows takes what DHCP gives"},
+		"dhcp6Overrides":                  {capv, "", "Windows takes what DHCP gives"},
 		// AzureMachine.
 		"azure.cpus":      {capv, "azure.vmSize", "a size has both processors and memory"},
 		"azure.memoryMiB": {capv, "azure.vmSize", "a size has both processors and memory"},
@@ -141,6 +158,10 @@ var theirNames = map[string]map[string]theirName{
 		"virtualMachineScaleSetID":   {capz, "azure.scaleSetID", "scaleSetID: ID"},
 		"computeGallery.sku":         {capz, "azure.image.marketplace.sku", "an image of a gallery has gallery, name and version only"},
 		"thirdPartyImage":            {capz, "azure.image.marketplace.plan", "plan: Image"},
+		// AzureMachine, what is rare.
+		"disableVMBootstrapExtension": {capz, "", "the node itself tells how its bootstrap goes, without an extension"},
+		"uefiSettings":                {capz, "azure.securityProfile", "secureBoot: Enabled and vTPM: Enabled"},
+		"image.sharedGallery":         {capz, "azure.image.computeGallery", "computeGallery: {gallery: NAME, name: NAME, version: NUMBER}"},
 	},
 	"WindowsBootstrapConfig": {
 		// KubeadmConfig.
@@ -153,6 +174,7 @@ var theirNames = map[string]map[string]theirName{
 		"registerWithTaints":  {cabpk, "node.taints", "- {key: KEY, effect: NoSchedule}"},
 		"joinConfiguration": {cabpk, "kubelet.extraArgs", "its taints are in node.taints; how a node joins is not for users " +
 			"to write"},
+		"nodeRegistration.taints":  {cabpk, "node.taints", "- {key: KEY, effect: NoSchedule}"},
 		"initConfiguration":        {cabpk, "", "a control plane runs on Linux, and its KubeadmControlPlane has it"},
 		"clusterConfiguration":     {cabpk, "", "a control plane runs on Linux, and its KubeadmControlPlane has it"},
 		"users":                    {cabpk, "windows.users", "- {name: NAME, role: Administrator, sshAuthorizedKeys: [KEY]}"},

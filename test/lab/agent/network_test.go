@@ -35,6 +35,7 @@ func networkWorld(golden []byte) *vector {
 		Facts: map[string]string{"diskFreeMiB": largeDisk},
 		Files: map[string]string{
 			`C:\k\kubeadm.exe`: "program", `C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old",
+			`C:\sourcevip\sourceVip.json`:             "old",
 			`C:\var\lib\cni\networks\cbr0\10.244.9.2`: "old",
 			`C:\etc\cni\net.d\10-calico.conf`:         "old", `C:\etc\cni\net.d\99-mine.conf`: "mine",
 			`C:\Windows\System32\azure-vnet.json`: "old", `C:\k\azure-vnet-ipam.json.lock`: "old",
@@ -192,6 +193,7 @@ func (s *stage) startAgain(golden []byte, end string) {
 	for range 2 {
 		if p.EveryBoot[0].Steps[0].Base().Name == "kubelet-waits" {
 			s.put(`C:\var\lib\cni\networks\x\10.244.3.7`, "old")
+			s.put(`C:\sourcevip\sourceVip.json`, "old")
 		}
 		s.bootAgain()
 		s.cniWasHere(p.EveryBoot[0])
@@ -272,6 +274,7 @@ func (s *stage) networkEnd() string {
 	add("kubelet is started by Windows: %t", start.Number == 2)
 	for _, folder := range []string{
 		`C:\etc\cni`, `C:\var\lib\cni`, `C:\etc\kube-proxy`, `C:\etc\kube-flannel`, `C:\run\flannel`, `C:\k`, `C:\Windows\System32`,
+		`C:\sourcevip`,
 	} {
 		lines = append(lines, s.filesBelow(folder)...)
 	}
