@@ -38,7 +38,7 @@ func (s sight) startFailure(start time.Duration) *failure {
 	if pod.Status.Phase == corev1.PodFailed {
 		return &failure{cause: ended, words: joined(pod.Status.Reason, pod.Status.Message)}
 	}
-	if why := s.unscheduled(); why != nil {
+	if why := s.unscheduled(min(start, schedulePatience)); why != nil {
 		return why
 	}
 	for _, status := range pod.Status.ContainerStatuses {
@@ -53,8 +53,8 @@ func (s sight) startFailure(start time.Duration) *failure {
 }
 
 // unscheduled is the scheduler's reason, once it has had its time.
-func (s sight) unscheduled() *failure {
-	if s.waited < schedulePatience || s.pod.Spec.NodeName != "" {
+func (s sight) unscheduled(patience time.Duration) *failure {
+	if s.waited < patience || s.pod.Spec.NodeName != "" {
 		return nil
 	}
 	for _, is := range s.pod.Status.Conditions {

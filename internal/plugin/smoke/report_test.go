@@ -105,13 +105,16 @@ func TestSentences(t *testing.T) {
 		"no NodePort": {
 			"kube-proxy or a firewall", map[kind]failure{linuxToNodePort: silent}, linuxToNodePort, "TCP 30000-32767",
 		},
-		"the node and its own pod": {"no endpoint of the host", map[kind]failure{hostToPod: silent}, hostToPod, "the host has no endpoint"},
+		"the node and its own pod": {
+			"no endpoint of the host", map[kind]failure{hostToPod: silent}, hostToPod, "the host has no endpoint",
+		},
 		"no kube-proxy for the host": {
 			"the pod is reached", map[kind]failure{hostToService: silent}, hostToService, "Kube-proxy does not do its work on this node",
 		},
 		"no way to Linux pods": {"as in the other direction", map[kind]failure{windowsToPod: silent}, windowsToPod, "Packets of pods"},
 		"no kube-proxy on Windows": {
-			"the pod is reached", map[kind]failure{windowsToService: silent}, windowsToService, "Kube-proxy does not do its work on this node",
+			"the pod is reached", map[kind]failure{windowsToService: silent}, windowsToService,
+			"Kube-proxy does not do its work on this node",
 		},
 		"no DNS": {
 			"the Service is reached", map[kind]failure{windowsToName: noSuchName}, windowsToName,
@@ -129,7 +132,8 @@ func TestSentences(t *testing.T) {
 			"the way is there", map[kind]failure{windowsOutwards: no}, windowsOutwards, "The server answers, but nothing listens",
 		},
 		"an unknown name outside": {
-			"the target is another's", map[kind]failure{windowsOutwards: noSuchName}, windowsOutwards, "No DNS server of the cluster knows",
+			"the target is another's", map[kind]failure{windowsOutwards: noSuchName}, windowsOutwards,
+			"No DNS server of the cluster knows",
 		},
 		"a crash": {
 			"no connection was tried", map[kind]failure{hostToPod: {noProgram, "curl.exe is not recognized"}}, hostToPod,
@@ -224,10 +228,14 @@ func TestLeftOver(t *testing.T) {
 	going.Name, going.DeletionTimestamp = "capwin-smoke-b", &metav1.Time{Time: now}
 	got := leftOver([]corev1.Namespace{there, going}, now)
 	expect.Same(t, "findings", []cloud.Finding{
-		{Check: "earlier runs", Result: cloud.CheckWarning, Text: "capwin-smoke-a is 2h0m0s old and not of this run: if no other run " +
-			"needs it, kubectl delete namespace capwin-smoke-a"},
-		{Check: "earlier runs", Result: cloud.CheckWarning, Text: "capwin-smoke-b of an earlier run is still being removed: kubectl get " +
-			"namespace capwin-smoke-b -o yaml says what it waits for"},
+		{
+			Check: "earlier runs", Result: cloud.CheckWarning,
+			Text: "capwin-smoke-a is 2h0m0s old and not of this run: if no other run needs it, kubectl delete namespace capwin-smoke-a",
+		},
+		{
+			Check: "earlier runs", Result: cloud.CheckWarning, Text: "capwin-smoke-b of an earlier run is still being removed: " +
+				"kubectl get namespace capwin-smoke-b -o yaml says what it waits for",
+		},
 	}, got)
 }
 
