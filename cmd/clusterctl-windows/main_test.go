@@ -170,7 +170,8 @@ func TestUsage(t *testing.T) {
 			"--timeout 0s: a pod needs some time; write a duration such as 10m",
 		},
 		"smoke no registry": {
-			"an empty variable of a script", []string{"smoke", "--context", "c", "--registry", ""}, "--registry and --tag must not be empty",
+			"an empty variable of a script", []string{"smoke", "--context", "c", "--registry", ""},
+			"--registry and --tag must not be empty",
 		},
 		"plan writes no secrets": {"the flag belongs to render", []string{"plan", "--show-secrets"}, "unknown flag: --show-secrets"},
 	}

@@ -115,7 +115,7 @@ var helps = map[cause]string{
 	cordoned:    "the node was cordoned after this began: kubectl uncordon it",
 	tainted: "pods of this command tolerate os=windows:NoSchedule alone; a taint uninitialized is taken away by Cluster API or by " +
 		"the cloud controller manager, see kubectl describe node",
-	full: "the node has no room: take another one with --node NAME",
+	full: "the nodes have no room: remove pods, or take another Windows Node with --node NAME",
 	pullPlatform: "this image has no build for this Windows: take another --tag, or copy the image with all of its platforms " +
 		"into the registry (crane copy does); docs/windows-nodes.md, \"Host and image must match\", says which builds run",
 	pullAbsent: "there is no such image: --registry and --tag say which one is taken",

@@ -114,8 +114,8 @@ var connections = []connection{
 		kind: windowsOutwards, name: "Windows pod outwards", from: windowsClient,
 		to: func(a addresses) string { return a.outwards },
 		help: map[cause]string{
-			"": "pods get no answer from outside: the CNI must translate their addresses to the node's (docs/networks.md, \"Pods' " +
-				"own addresses\"), and a firewall must let the node out; --outwards HOST:PORT tries another server, or none",
+			"": "pods get no answer from outside: the CNI must translate their addresses to the node's, which exceptionCIDRs of " +
+				"spec.network prevents for what it lists, and firewalls must let the node out; --outwards names another server, or none",
 			refused: "the server answers, but nothing listens on this port: write another --outwards HOST:PORT",
 			noName: "no DNS server of the cluster knows this name: write another --outwards HOST:PORT, or let CoreDNS forward names " +
 				"that are not the cluster's",

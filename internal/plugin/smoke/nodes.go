@@ -40,7 +40,10 @@ func chooseWindows(nodes []corev1.Node, names []string) (targets []target, found
 		builds[build] = append(builds[build], node)
 	}
 	for _, build := range slices.Sorted(maps.Keys(builds)) {
-		fit := slices.IndexFunc(builds[build], func(node *corev1.Node) bool { return unfit(node) == "" })
+		fit := slices.IndexFunc(builds[build], func(node *corev1.Node) bool { return unfit(node) == "" && !foreign(node) })
+		if fit < 0 { // better one that says which taint it has than none
+			fit = slices.IndexFunc(builds[build], func(node *corev1.Node) bool { return unfit(node) == "" })
+		}
 		if fit < 0 {
 			found = append(found, cloud.Finding{Check: "Windows " + build, Result: cloud.CheckFailed, Text: allUnfit(builds[build])})
 			continue
@@ -139,6 +142,13 @@ func allUnfit(nodes []*corev1.Node) string {
 		all = append(all, node.Name+" "+why)
 	}
 	return strings.Join(all, "; ")
+}
+
+// foreign says whether a node has taints that the Windows pods do not tolerate.
+func foreign(node *corev1.Node) bool {
+	return slices.ContainsFunc(repelling(node), func(t corev1.Taint) bool {
+		return t.Key != windowsTaint.Key || t.Value != windowsTaint.Value || t.Effect != windowsTaint.Effect
+	})
 }
 
 // repelling are the taints that keep pods from a node.

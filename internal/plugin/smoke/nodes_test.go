@@ -74,6 +74,20 @@ func TestChooseWindows(t *testing.T) {
 			nodes:   []corev1.Node{node("a", "windows", build(build2022), isCordoned), node("b", "windows", build(build2022))},
 			targets: []string{"b"},
 		},
+		"another where one has a taint": {
+			reason: "a node that is being set up takes no pods yet",
+			nodes: []corev1.Node{
+				node("a", "windows", build(build2022), hasTaint("node.cluster.x-k8s.io/uninitialized", corev1.TaintEffectNoSchedule)),
+				node("b", "windows", build(build2022), func(n *corev1.Node) {
+					n.Spec.Taints = []corev1.Taint{{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}}
+				}),
+			},
+			targets: []string{"b"},
+		},
+		"a taint on all": {
+			reason: "the scheduler's words name it", targets: []string{"a"},
+			nodes: []corev1.Node{node("a", "windows", hasTaint("x", corev1.TaintEffectNoExecute))},
+		},
 		"a build that takes no pods": {
 			reason: "the others are tried all the same",
 			nodes: []corev1.Node{
