@@ -64,7 +64,7 @@ func podCluster(t *testing.T) *podWorld {
 	expect.OK(t, pods.Cluster{Config: cluster.Config, Host: w.Host, Port: w.Port, Version: w.Version}.Apply(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
-	go func() { over <- pods.RunLinux(ctx, w.client, w.Version) }()
+	go func() { over <- (pods.Linux{Client: w.client, Version: w.Version}).Run(ctx) }()
 	t.Cleanup(func() { cancel(); expect.OK(t, <-over) })
 	secrets := expect.Got(w.client.CoreV1().Secrets("kube-system").List(t.Context(),
 		metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)}))(t)

@@ -33,7 +33,7 @@ type Container struct {
 	Cluster *traffic.Cluster
 	Place   traffic.Place
 	Clock   Clock
-	// HostProcess containers have their files in C:\hpc, and no program without an extension starts there.
+	// HostProcess containers are processes of the node.
 	HostProcess bool
 	Hostname    string
 	Stdout      io.Writer
@@ -62,68 +62,83 @@ func (c *Container) Run(ctx context.Context, argv []string) (code int, err error
 		return 0, Unstartable{"no command specified"}
 	}
 	switch name := program(argv[0]); {
-	case c.Place.Host.Windows && (name == "cmd" || name == "cmd.exe"):
-		return c.cmd(ctx, argv[1:])
-	case name == "hostname", name == "hostname.exe" && c.Place.Host.Windows:
-		fmt.Fprintln(c.Stdout, c.Hostname)
-		return 0, nil
-	case name == "agnhost" && !c.HostProcess, name == "agnhost.exe" && c.Place.Host.Windows:
-		if name == "agnhost.exe" {
-			return 0, c.unstartable(argv) // the image has a file without an extension
+	case c.Place.Host.Windows && strings.TrimSuffix(name, ".exe") == "cmd":
+		if len(argv) < 3 || !strings.EqualFold(argv[1], "/c") {
+			return 0, Unstartable{"the lab's cmd.exe plays /C COMMAND alone"}
 		}
+		return c.cmd(ctx, argv[2:]), nil
+	case c.HostProcess: // hcsshim v0.15.0, internal/jobcontainers/jobcontainer.go: it starts "cmd /c" with the command line
+		return c.cmd(ctx, argv), nil
+	case name == "agnhost":
 		return c.agnhost(ctx, argv[1:]), nil
+	}
+	if code, is := c.tool(ctx, argv); is {
+		return code, nil
 	}
 	return 0, c.unstartable(argv)
 }
 
-func program(name string) string { return path.Base(strings.ReplaceAll(strings.ToLower(name), `\`, "/")) }
+// tool is a program that is not the image's.
+func (c *Container) tool(ctx context.Context, argv []string) (code int, is bool) {
+	name := program(argv[0])
+	if c.Place.Host.Windows {
+		name = strings.TrimSuffix(name, ".exe")
+	}
+	switch name {
+	case "hostname":
+		fmt.Fprintln(c.Stdout, c.Hostname)
+	case "curl":
+		code = c.curl(ctx, argv[1:])
+	case "ver":
+		fmt.Fprintln(c.Stdout, "\nMicrosoft Windows")
+		return 0, c.Place.Host.Windows
+	default:
+		return 0, false
+	}
+	return code, true
+}
 
-// unstartable has the words of hcsshim (v0.15.0, internal/jobcontainers/path.go, which looks for NAME.exe alone), of the platform's
-// CreateProcess, or of runc.
+func program(name string) string {
+	return path.Base(strings.ReplaceAll(strings.ToLower(name), `\`, "/"))
+}
+
+// unstartable has the words of the platform's CreateProcess, or of runc.
 func (c *Container) unstartable(argv []string) error {
-	switch {
-	case c.HostProcess:
-		return Unstartable{fmt.Sprintf("failed to find executable %q", strings.Join(argv, " "))}
-	case c.Place.Host.Windows:
+	if c.Place.Host.Windows {
 		return Unstartable{fmt.Sprintf("hcs::System::CreateProcess %s: The system cannot find the file specified.: unknown",
 			strings.Join(argv, " "))}
 	}
 	return Unstartable{fmt.Sprintf("exec: %q: executable file not found in $PATH: unknown", argv[0])}
 }
 
-// cmd is cmd.exe /C with commands that && joins. The file without an extension has to be copied before a HostProcess container
-// starts it (kubernetes v1.36.3, test/e2e/windows/host_process.go: "Figure out why we need to copy agnhost as agnhost.exe").
-func (c *Container) cmd(ctx context.Context, args []string) (code int, err error) {
-	if len(args) < 2 || !strings.EqualFold(args[0], "/c") {
-		return 0, Unstartable{"the lab's cmd.exe plays /C COMMAND alone"}
-	}
+// cmd is cmd.exe /C with commands that && joins. In a HostProcess container the image's file, which has no extension, has to be
+// copied before cmd starts it (kubernetes v1.36.3, test/e2e/windows/host_process.go: "Figure out why we need to copy agnhost as
+// agnhost.exe").
+func (c *Container) cmd(ctx context.Context, args []string) (code int) {
 	copied := map[string]bool{}
-	for part := range strings.SplitSeq(strings.Join(args[1:], " "), "&&") {
+	for part := range strings.SplitSeq(strings.Join(args, " "), "&&") {
 		argv := strings.Fields(part)
 		if len(argv) == 0 {
-			return 1, nil
+			return 1
 		}
 		name := program(argv[0])
+		tool, is := c.tool(ctx, argv)
 		switch {
+		case is:
+			code = tool
 		case name == "copy":
-			last := argv[len(argv)-1]
-			copied[program(last)] = true
+			copied[program(argv[len(argv)-1])] = true
 			fmt.Fprintln(c.Stdout, "        1 file(s) copied.")
-		case name == "ver":
-			fmt.Fprintln(c.Stdout, "\nMicrosoft Windows")
-		case name == "hostname", name == "hostname.exe":
-			fmt.Fprintln(c.Stdout, c.Hostname)
 		case copied[name] || copied[name+".exe"], name == "agnhost" && !c.HostProcess:
 			code = c.agnhost(ctx, argv[1:])
 		default:
-			fmt.Fprintf(c.Stderr, "'%s' is not recognized as an internal or external command,\noperable program or batch file.\n", argv[0])
-			code = 1
+			code = c.fail("'%s' is not recognized as an internal or external command,\noperable program or batch file.", argv[0])
 		}
 		if code != 0 {
-			return code, nil
+			return code
 		}
 	}
-	return 0, nil
+	return 0
 }
 
 func (c *Container) agnhost(ctx context.Context, args []string) int {
@@ -192,11 +207,9 @@ func (c *Container) connect(ctx context.Context, args []string) int {
 	if err != nil {
 		return c.fail("DNS: lookup tcp/%s: unknown port", portText)
 	}
-	address, err := netip.ParseAddr(host)
+	address, err := c.address(ctx, host)
 	if err != nil {
-		if address, err = c.Cluster.Resolve(ctx, c.Place, host); err != nil {
-			return c.fail("DNS: %s", c.lookedUp(ctx, host, err))
-		}
+		return c.fail("DNS: %s", c.lookedUp(host, err))
 	}
 	return c.dial(ctx, netip.AddrPortFrom(address, uint16(port)), *timeout)
 }
@@ -232,27 +245,39 @@ func ownTimeout(windows bool) time.Duration {
 // waitForDNS is how long a resolver waits: Go's own on Linux asks twice for 5 s for each suffix, Windows' asks for 11 s in all.
 const waitForDNS = 10 * time.Second
 
-// lookedUp is the error of net.ResolveTCPAddr: on Linux Go's own resolver says it, on Windows that of the system.
-func (c *Container) lookedUp(ctx context.Context, host string, err error) string {
-	if errors.As(err, new(traffic.Silence)) {
-		suffixes := 1
-		if !c.Place.Host.Windows {
-			suffixes += len(c.Place.Search)
-		}
-		_ = c.Clock.Sleep(ctx, time.Duration(suffixes)*waitForDNS) // when ctx is over nobody reads the words
+// address is that of a host. It takes the resolver's time to find that nobody answers.
+func (c *Container) address(ctx context.Context, host string) (netip.Addr, error) {
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address, nil
 	}
+	address, err := c.Cluster.Resolve(ctx, c.Place, host)
+	if errors.As(err, new(traffic.Silence)) {
+		names := 1
+		if !c.Place.Host.Windows {
+			names += len(c.Place.Search)
+		}
+		if c.Clock.Sleep(ctx, time.Duration(names)*waitForDNS) != nil {
+			return netip.Addr{}, ctx.Err()
+		}
+	}
+	return address, err
+}
+
+// lookedUp is the error of net.ResolveTCPAddr: on Linux Go's own resolver says it, on Windows that of the system.
+func (c *Container) lookedUp(host string, err error) string {
 	server := ""
 	if !c.Place.Host.Windows && c.Place.Nameserver.IsValid() {
 		server = " on " + netip.AddrPortFrom(c.Place.Nameserver, 53).String()
 	}
 	why := err.Error()
 	switch {
-	case c.Place.Host.Windows && !errors.Is(err, traffic.ErrNoSuchHost):
+	case errors.Is(err, traffic.ErrNoSuchHost):
+	case c.Place.Host.Windows:
 		why = "getaddrinfow: This is usually a temporary error during hostname resolution and means that the local server did not " +
 			"receive a response from an authoritative server."
 	case errors.Is(err, traffic.ErrRefused):
 		why = "read udp: read: connection refused"
-	case !errors.Is(err, traffic.ErrNoSuchHost):
+	default:
 		why = "read udp: i/o timeout"
 	}
 	return "lookup " + host + server + ": " + why
