@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -215,7 +216,9 @@ func (l *Lab) runPods(ctx context.Context) (stop func(), err error) {
 	if err := (pods.Cluster{Config: w.Config, Host: w.Host, Port: w.Port, Version: w.Version}).Apply(ctx); err != nil {
 		return nil, err
 	}
-	api, err := kubernetes.NewForConfig(w.Config)
+	config := rest.CopyConfig(w.Config)
+	config.QPS, config.Burst = 200, 400 // all Linux nodes and what stands for their kube-proxies
+	api, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to workload cluster: %w", err)
 	}

@@ -41,6 +41,8 @@ type Linux struct {
 	Client kubernetes.Interface
 	// Version of the kubelets.
 	Version string
+	// Nodes are the names of those to register; LinuxNodes when nil.
+	Nodes []string
 	// Others are nodes that somebody else registers, and that have no kubelet.
 	Others []string
 	// Backend is the one of flanneld on all nodes, "vxlan" or "host-gw"; empty gives each node another one.
@@ -73,11 +75,14 @@ func (l Linux) Run(ctx context.Context) error {
 	if l.Clock == nil {
 		l.Clock = windows.RealClock{}
 	}
+	if l.Nodes == nil {
+		l.Nodes = LinuxNodes
+	}
 	var nodes []*linux
-	for i, name := range slices.Concat(LinuxNodes, l.Others) {
+	for i, name := range slices.Concat(l.Nodes, l.Others) {
 		node := &linux{Linux: l, name: name, address: fmt.Sprintf("192.0.2.%d", 11+i), left: map[types.UID]func(){}}
 		nodes = append(nodes, node)
-		if i < len(LinuxNodes) {
+		if i < len(l.Nodes) {
 			node.flannel = l.backend(i)
 			if err := node.register(ctx); err != nil {
 				return err
@@ -102,7 +107,7 @@ func (l Linux) Run(ctx context.Context) error {
 func (l Linux) backend(i int) map[string]string {
 	at := slices.IndexFunc(backends, func(b map[string]string) bool { return b["backend-type"] == l.Backend })
 	if at < 0 {
-		at = i
+		at = i % len(backends)
 	}
 	return backends[at]
 }
