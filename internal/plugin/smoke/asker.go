@@ -38,7 +38,8 @@ func (a *asker) finding(ctx context.Context, check string, one question) cloud.F
 		err = fmt.Errorf("no answer within %s", askTimeout)
 	}
 	if err != nil {
-		return cloud.Finding{Check: check, Result: cloud.CheckFailed, Text: shown(err.Error()) + ". " + upper(helpKubelet)}
+		why := &failure{cause: causeOf(answers, err.Error()), words: err.Error()}
+		return cloud.Finding{Check: check, Result: cloud.CheckFailed, Text: sentenceOf("", why)}
 	}
 	return cloud.Finding{Check: check, Result: cloud.CheckOK, Text: said + ", " + seconds(time.Since(begun))}
 }

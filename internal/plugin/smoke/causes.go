@@ -36,6 +36,9 @@ const (
 	noRoute   cause = "no route"
 	noProgram cause = "no program"
 	crashed   cause = "crashed"
+
+	unreached  cause = "kubelet not reached"
+	unanswered cause = "kubelet does not do it"
 )
 
 // mark is a part of the words that tells a cause. There is no code to go by: what containerd, Windows and agnhost say reaches the
@@ -85,6 +88,12 @@ var (
 		{"is not recognized as an internal or external command", noProgram}, {"failed to find executable", noProgram},
 		{"curl: (6)", noName}, {"curl: (7)", refused}, {"curl: (28)", timedOut},
 		{"", crashed},
+	}
+	// answers are parts of the words of the API server when a kubelet does not give it what it asks for.
+	answers = []mark{
+		{"dial ", unreached}, {"no answer within", unreached}, {"imeout", unreached}, {"connection refused", unreached},
+		{"EOF", unreached}, {"connection reset", unreached},
+		{"", unanswered},
 	}
 	// stages are the kubelet's reasons for a container that waits, and where its words come from.
 	stages = map[string][]mark{
@@ -140,6 +149,9 @@ var helps = map[cause]string{
 	slow:      "give it longer with --timeout, or see what the node does: the first image of Windows takes minutes",
 	noProgram: "the image or the node lacks the program",
 	crashed:   "the program of the image ends by itself: take another --tag",
+	unreached: "the API server must reach TCP 10250 of the node: see Windows' firewall, security groups, and whether the Node's " +
+		"address is still the node's own (docs/windows-nodes.md, \"Network\")",
+	unanswered: "the kubelet answers, but does not do it: its log, C:\\var\\log\\kubelet on the node, says why",
 }
 
 func decimal(n int32) string { return strconv.Itoa(int(n)) }

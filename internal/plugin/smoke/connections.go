@@ -41,8 +41,8 @@ type connection struct {
 	name string
 	from place
 	to   func(addresses) string
-	// after is a connection that this one needs: where that one fails, it is the one to mend.
-	after kind
+	// after is a connection that this one needs, by cause as in help: where that one fails, it is the one to mend.
+	after map[cause]kind
 	// help says where to look if this fails and what it needs holds, by cause; that of no cause is for all others.
 	help map[cause]string
 }
@@ -63,7 +63,7 @@ var connections = []connection{
 		help: map[cause]string{"": helpNetwork},
 	},
 	{
-		kind: linuxToService, name: "Linux pod to Service of Windows pod", from: linuxClient, after: linuxToPod,
+		kind: linuxToService, name: "Linux pod to Service of Windows pod", from: linuxClient, after: map[cause]kind{"": linuxToPod},
 		to: func(a addresses) string { return a.windowsService },
 		help: map[cause]string{
 			"":      "kube-proxy of the Linux node does not do its work: kubectl -n kube-system get pods -l k8s-app=kube-proxy -o wide",
@@ -71,8 +71,9 @@ var connections = []connection{
 		},
 	},
 	{
-		kind: linuxToNodePort, name: "Linux pod to NodePort of Windows node", from: linuxClient, after: linuxToPod,
-		to: func(a addresses) string { return a.nodePort },
+		kind: linuxToNodePort, name: "Linux pod to NodePort of Windows node", from: linuxClient,
+		after: map[cause]kind{"": linuxToPod},
+		to:    func(a addresses) string { return a.nodePort },
 		help: map[cause]string{
 			"": helpKubeProxy + "; or a firewall or security group keeps TCP 30000-32767 from the node",
 		},
@@ -86,7 +87,7 @@ var connections = []connection{
 		},
 	},
 	{
-		kind: hostToService, name: "Windows host to Service of Windows pod", from: windowsHost, after: hostToPod,
+		kind: hostToService, name: "Windows host to Service of Windows pod", from: windowsHost, after: map[cause]kind{"": hostToPod},
 		to:   func(a addresses) string { return a.windowsService },
 		help: map[cause]string{"": helpKubeProxy},
 	},
@@ -96,12 +97,13 @@ var connections = []connection{
 		help: map[cause]string{"": helpNetwork},
 	},
 	{
-		kind: windowsToService, name: "Windows pod to Service of Linux pod", from: windowsClient, after: windowsToPod,
+		kind: windowsToService, name: "Windows pod to Service of Linux pod", from: windowsClient,
+		after: map[cause]kind{"": windowsToPod},
 		to:   func(a addresses) string { return a.linuxService },
 		help: map[cause]string{"": helpKubeProxy},
 	},
 	{
-		kind: windowsToName, name: "Windows pod to name of a Service", from: windowsClient, after: windowsToService,
+		kind: windowsToName, name: "Windows pod to name of a Service", from: windowsClient, after: map[cause]kind{"": windowsToService},
 		to: func(a addresses) string { return a.linuxName },
 		help: map[cause]string{
 			"": "the name is found, its address is not reached: " + helpKubeProxy,
@@ -111,7 +113,7 @@ var connections = []connection{
 		},
 	},
 	{
-		kind: windowsOutwards, name: "Windows pod outwards", from: windowsClient,
+		kind: windowsOutwards, name: "Windows pod outwards", from: windowsClient, after: map[cause]kind{noName: windowsToName},
 		to: func(a addresses) string { return a.outwards },
 		help: map[cause]string{
 			"": "pods get no answer from outside: the CNI must translate their addresses to the node's, which exceptionCIDRs of " +
@@ -136,7 +138,3 @@ var questions = []question{
 	{"logs of the Windows pod", true, (*asker).logs},
 	{"metrics of the Windows node", false, (*asker).stats},
 }
-
-// helpKubelet is where to look when the API server does not reach a kubelet.
-const helpKubelet = "the API server must reach TCP 10250 of the node: see Windows' firewall, security groups, and whether the " +
-	"Node's address is still the node's own (docs/windows-nodes.md, \"Network\")"

@@ -74,14 +74,18 @@ func (r *run) sentence(i int, t *trial) string {
 	if help, general := helps[why.cause]; general {
 		return text + ". " + upper(help)
 	}
-	if first := r.trialOf(i, t.after); first != nil && !first.outcome.held {
+	if first := r.trialOf(i, byCause(t.after, why.cause)); first != nil && !first.outcome.held {
 		return text + fmt.Sprintf(". Mend %q first", first.name)
 	}
-	help := t.help[why.cause]
-	if help == "" {
-		help = t.help[""]
+	return text + ". " + upper(byCause(t.help, why.cause))
+}
+
+// byCause is what a table has for a cause, or for all others.
+func byCause[V any](table map[cause]V, why cause) V {
+	if one, is := table[why]; is {
+		return one
 	}
-	return text + ". " + upper(help)
+	return table[""]
 }
 
 func (r *run) whyNotTried(i int, one connection) string {
@@ -114,7 +118,10 @@ func (s *served) finding(check string) cloud.Finding {
 }
 
 func sentenceOf(what string, why *failure) string {
-	return fmt.Sprintf("%s: %s. %s", what, shown(why.words), upper(helps[why.cause]))
+	if what != "" {
+		what += ": "
+	}
+	return fmt.Sprintf("%s%s. %s", what, shown(why.words), upper(helps[why.cause]))
 }
 
 func skipped(check, text string) cloud.Finding {

@@ -243,7 +243,7 @@ func TestLeftOver(t *testing.T) {
 // TestEachCauseHelps: no cause is without a sentence, and each place that a sentence names is there.
 func TestEachCauseHelps(t *testing.T) {
 	sentences := slices.Collect(maps.Values(helps))
-	for _, table := range [][]mark{scheduling, pulls, sandboxes, creations, programs} {
+	for _, table := range [][]mark{scheduling, pulls, sandboxes, creations, programs, answers} {
 		for _, one := range table {
 			connects := slices.Contains([]cause{timedOut, refused, noName, noRoute}, one.cause)
 			if (helps[one.cause] != "") == connects {
@@ -260,7 +260,7 @@ func TestEachCauseHelps(t *testing.T) {
 	for _, one := range limits {
 		sentences = append(sentences, one.Text)
 	}
-	sentences = append(sentences, helpKubelet, helpNotReady("cni"))
+	sentences = append(sentences, helpNotReady("cni"))
 	named := regexp.MustCompile(`(docs/[a-z-]+\.md), "([^"]+)"`)
 	places := 0
 	for _, sentence := range sentences {
