@@ -201,6 +201,10 @@ func (s *smoked) fault(t *testing.T, c smokeCase) {
 func forbidPods(t *testing.T, s *smoked) func() {
 	t.Helper()
 	api := s.client.AdmissionregistrationV1()
+	creations := admissionregistrationv1.RuleWithOperations{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+	}
 	const name = "smoke-no-strangers"
 	expect.Got(api.ValidatingAdmissionPolicies().Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -209,10 +213,7 @@ func forbidPods(t *testing.T, s *smoked) func() {
 				NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 					{Key: labelSmoke, Operator: metav1.LabelSelectorOpExists},
 				}},
-				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
-				}}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: creations}},
 			},
 			Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: "no pods of strangers"}},
 		},

@@ -99,8 +99,8 @@ var connections = []connection{
 	{
 		kind: windowsToService, name: "Windows pod to Service of Linux pod", from: windowsClient,
 		after: map[cause]kind{"": windowsToPod},
-		to:   func(a addresses) string { return a.linuxService },
-		help: map[cause]string{"": helpKubeProxy},
+		to:    func(a addresses) string { return a.linuxService },
+		help:  map[cause]string{"": helpKubeProxy},
 	},
 	{
 		kind: windowsToName, name: "Windows pod to name of a Service", from: windowsClient, after: map[cause]kind{"": windowsToService},

@@ -154,7 +154,9 @@ func (p *Plan) addressesOf(i int, windows, linux *served) addresses {
 	if windows.address != "" {
 		a.windowsPod = hostPort(windows.address, serverPort)
 		a.windowsService = hostPort(windows.service.Spec.ClusterIP, servicePort)
-		a.nodePort = hostPort(p.targets[i].address, windows.service.Spec.Ports[0].NodePort)
+		if node := p.targets[i].address; node != "" {
+			a.nodePort = hostPort(node, windows.service.Spec.Ports[0].NodePort)
+		}
 	}
 	if linux.address != "" {
 		a.linuxPod = hostPort(linux.address, serverPort)
