@@ -75,6 +75,14 @@ type Place struct {
 	Search     []string
 }
 
+// own is the address of a place.
+func (p Place) own() netip.Addr {
+	if p.Pod.IsValid() {
+		return p.Pod
+	}
+	return p.Host.Address
+}
+
 // ErrRefused is the answer of a machine on which nobody listens there.
 var ErrRefused = errors.New("connection refused")
 
@@ -172,11 +180,7 @@ func (c *Cluster) Add(host *Host, pod netip.Addr) (remove func()) {
 
 // Listen has somebody listen at a port of a place. Behind is where a real listener is, if there is one.
 func (c *Cluster) Listen(place Place, port uint16, behind string) (end func(), err error) {
-	address := place.Pod
-	if !address.IsValid() {
-		address = place.Host.Address
-	}
-	at := netip.AddrPortFrom(address, port)
+	at := netip.AddrPortFrom(place.own(), port)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, taken := c.listeners[at]; taken {

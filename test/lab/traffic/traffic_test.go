@@ -76,6 +76,8 @@ func TestDial(t *testing.T) {
 		{to: "10.244.1.5:8080", want: holds},
 		{to: "10.244.1.5:8081", want: refused},
 		{to: "10.244.1.9:8080", want: silent},
+		{to: "127.0.0.1:9090", want: holds}, // the client's own
+		{to: "127.0.0.1:8080", want: refused},
 		{to: "10.96.0.7:80", want: holds},
 		{to: "10.96.0.7:81", want: silent},
 		{to: "10.96.0.8:80", want: refused}, // a Service without endpoints
@@ -150,6 +152,7 @@ func twoNodes(t *testing.T) (*Cluster, Place) {
 	c.Add(one, client)
 	expect.Got(c.Listen(Place{Host: win, Pod: server}, 8080, ""))(t)
 	expect.Got(c.Listen(Place{Host: win}, 10250, "127.0.0.1:1"))(t)
+	expect.Got(c.Listen(Place{Host: one, Pod: client}, 9090, ""))(t)
 	return c, Place{Host: one, Name: "from", Pod: client, Search: []string{"default.svc.cluster.local", "svc.cluster.local"}}
 }
 
