@@ -78,7 +78,6 @@ func (c *Container) Run(ctx context.Context, argv []string) (code int, err error
 		return c.agnhost(ctx, argv[1:]), nil
 	}
 	if code, is := c.tool(ctx, argv); is {
-		c.Started() // its work is a moment's
 		return code, nil
 	}
 	return 0, c.unstartable(argv)
@@ -92,12 +91,17 @@ func (c *Container) tool(ctx context.Context, argv []string) (code int, is bool)
 	}
 	switch name {
 	case "hostname":
+		c.Started()
 		fmt.Fprintln(c.Stdout, c.Hostname)
 	case "curl":
+		c.Started()
 		code = c.curl(ctx, argv[1:])
 	case "ver":
+		if !c.Place.Host.Windows {
+			return 0, false
+		}
+		c.Started()
 		fmt.Fprintln(c.Stdout, "\nMicrosoft Windows")
-		return 0, c.Place.Host.Windows
 	default:
 		return 0, false
 	}
