@@ -3,6 +3,7 @@ package lab_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
 
@@ -88,10 +89,10 @@ func (a *answers) exec(t *testing.T, pod string, spdy bool, command ...string) (
 	if err != nil {
 		return "", 0, err
 	}
-	var out bytes.Buffer
-	err = executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &out, Stderr: &out})
-	if ended, is := err.(exec.CodeExitError); is { //nolint:errorlint // because it is returned as it is
-		return out.String(), ended.Code, nil
+	var out, failure bytes.Buffer // both are written at a time
+	err = executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &out, Stderr: &failure})
+	if ended, is := errors.AsType[exec.CodeExitError](err); is {
+		return failure.String(), ended.Code, nil
 	}
 	return out.String(), 0, err
 }

@@ -116,6 +116,8 @@ type Cluster struct {
 	faults    map[string]Faults
 	outside   map[netip.AddrPort]bool
 	names     map[string]netip.Addr
+	// open are the connections that the proxy has made, by their node.
+	open map[string]map[net.Conn]bool
 }
 
 // Connect tells the network how to ask the API server for Services, as the kube-proxies of Linux and CoreDNS do.
@@ -125,11 +127,31 @@ func (c *Cluster) Connect(client kubernetes.Interface) {
 	c.client = client
 }
 
-// Break sets what a node or a pod lacks from now on, by its name.
+// Break sets what a node or a pod lacks from now on, by its name. A port that is shut ends the connections that it has.
 func (c *Cluster) Break(name string, faults Faults) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults[name] = faults
+	if faults.KubeletClosed {
+		for connection := range c.open[name] {
+			_ = connection.Close() // that is the fault
+		}
+	}
+}
+
+// track keeps a connection to a node until it is over.
+func (c *Cluster) track(host string, connection net.Conn) (end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open[host] == nil {
+		c.open[host] = map[net.Conn]bool{}
+	}
+	c.open[host][connection] = true
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.open[host], connection)
+	}
 }
 
 // Faults are those of all the names together.
