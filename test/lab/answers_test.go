@@ -2,7 +2,9 @@ package lab_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"slices"
@@ -267,6 +269,10 @@ func (a *answers) images(t *testing.T) {
 func (a *answers) logs(t *testing.T, pod, container string) (string, error) {
 	t.Helper()
 	options := &corev1.PodLogOptions{Container: container, TailLines: new(int64(10))}
-	text, err := a.client.CoreV1().Pods(space).GetLogs(pod, options).DoRaw(t.Context())
-	return string(text), err
+	stream, err := a.client.CoreV1().Pods(space).GetLogs(pod, options).Stream(t.Context())
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(stream)
+	return string(text), errors.Join(err, stream.Close())
 }

@@ -3,6 +3,7 @@ package lab_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
 
@@ -30,7 +31,10 @@ func (a *answers) kubelet(t *testing.T) {
 				t.Errorf("exec in %s, SPDY %t: %q, %d, %v", server, spdy, said, code, err)
 			}
 		}
-		said, code, err := a.exec(t, server, false, "/agnhost", "connect", a.to[server+" closed"], "--timeout=1s")
+		if said, code, err := a.exec(t, server, false, "/agnhost", "connect", "127.0.0.1:8080", "--timeout=1s"); err != nil || code != 0 {
+			t.Errorf("exec that connects to its own container: %q, %d, %v", said, code, err)
+		}
+		said, code, err := a.exec(t, server, false, "/agnhost", "connect", "127.0.0.1:8081", "--timeout=1s")
 		if err != nil || code != 1 || said == "" {
 			t.Errorf("exec of what fails in %s: %q, %d, %v", server, said, code, err)
 		}
@@ -85,10 +89,10 @@ func (a *answers) exec(t *testing.T, pod string, spdy bool, command ...string) (
 	if err != nil {
 		return "", 0, err
 	}
-	var out bytes.Buffer
-	err = executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &out, Stderr: &out})
-	if ended, is := err.(exec.CodeExitError); is { //nolint:errorlint // because it is returned as it is
-		return out.String(), ended.Code, nil
+	var out, failure bytes.Buffer // both are written at a time
+	err = executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &out, Stderr: &failure})
+	if ended, is := errors.AsType[exec.CodeExitError](err); is {
+		return failure.String(), ended.Code, nil
 	}
 	return out.String(), 0, err
 }

@@ -192,7 +192,7 @@ func (w *Workload) egressArgs() ([]string, error) {
 		return nil, nil
 	}
 	path := filepath.Join(w.servers.dir, "egress.yaml")
-	text := fmt.Sprintf(`apiVersion: apiserver.k8s.io/v1
+	text := fmt.Sprintf(`apiVersion: apiserver.k8s.io/v1beta1
 kind: EgressSelectorConfiguration
 egressSelections:
 - name: cluster

@@ -38,6 +38,8 @@ type Container struct {
 	Hostname    string
 	Stdout      io.Writer
 	Stderr      io.Writer
+	// Started is called when a program runs.
+	Started func()
 }
 
 // Unstartable is a program that the runtime does not start.
@@ -66,10 +68,13 @@ func (c *Container) Run(ctx context.Context, argv []string) (code int, err error
 		if len(argv) < 3 || !strings.EqualFold(argv[1], "/c") {
 			return 0, Unstartable{"the lab's cmd.exe plays /C COMMAND alone"}
 		}
+		c.Started()
 		return c.cmd(ctx, argv[2:]), nil
 	case c.HostProcess: // hcsshim v0.15.0, internal/jobcontainers/jobcontainer.go: it starts "cmd /c" with the command line
+		c.Started()
 		return c.cmd(ctx, argv), nil
 	case name == "agnhost":
+		c.Started()
 		return c.agnhost(ctx, argv[1:]), nil
 	}
 	if code, is := c.tool(ctx, argv); is {
@@ -86,12 +91,17 @@ func (c *Container) tool(ctx context.Context, argv []string) (code int, is bool)
 	}
 	switch name {
 	case "hostname":
+		c.Started()
 		fmt.Fprintln(c.Stdout, c.Hostname)
 	case "curl":
+		c.Started()
 		code = c.curl(ctx, argv[1:])
 	case "ver":
+		if !c.Place.Host.Windows {
+			return 0, false
+		}
+		c.Started()
 		fmt.Fprintln(c.Stdout, "\nMicrosoft Windows")
-		return 0, c.Place.Host.Windows
 	default:
 		return 0, false
 	}

@@ -67,7 +67,7 @@ func (n *node) requestCertificate(
 
 // serving is the certificate of the kubelet's port: its own, or with serverTLSBootstrap one that somebody has to approve. Until
 // then each handshake fails (kubernetes v1.36.3, pkg/kubelet/certificate/kubelet.go).
-func (n *node) serving(ctx context.Context, k *pods.Kubelet) (func() (*tls.Certificate, error), error) {
+func (n *node) serving(ctx context.Context, k *pods.Kubelet) func() (*tls.Certificate, error) {
 	if !n.config.ServerTLSBootstrap {
 		return pods.SelfSigned(n.name, k.HostIP)
 	}
@@ -99,5 +99,5 @@ func (n *node) serving(ctx context.Context, k *pods.Kubelet) (func() (*tls.Certi
 			return nil, errors.New("no serving certificate available for the kubelet")
 		}
 		return signed, nil
-	}, nil
+	}
 }

@@ -136,6 +136,9 @@ func (p *power) dial(path, program string, limit time.Duration) (kubernetes.Inte
 	if err != nil {
 		return nil, fmt.Errorf("unable to load kubeconfig: %w", err)
 	}
+	if program == "kubelet.exe" {
+		config.QPS, config.Burst = 50, 100 // kubeAPIQPS and kubeAPIBurst
+	}
 	return connectFor(p.machine, config, p.guest.Faults.dialer(program), limit)
 }
 

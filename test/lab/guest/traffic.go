@@ -22,10 +22,6 @@ func (c *containers) join(ctx context.Context, k *pods.Kubelet) (leave func(), e
 		return nil, fmt.Errorf("read the node's address: %w", err)
 	}
 	c.host = &traffic.Host{Name: n.name, Address: address, Windows: true, Node: c}
-	certificate, err := n.serving(ctx, k)
-	if err != nil {
-		return nil, err
-	}
 	authority := []byte(nil)
 	if file := n.config.Authentication.X509.ClientCAFile; file != "" {
 		if authority, err = n.call.Machine.ReadFile(file); err != nil {
@@ -33,7 +29,7 @@ func (c *containers) join(ctx context.Context, k *pods.Kubelet) (leave func(), e
 		}
 	}
 	k.Port = &pods.Port{
-		Cluster: n.power.guest.Network, Host: c.host, ClientCA: authority, Certificate: certificate, Capacity: n.capacity(),
+		Cluster: n.power.guest.Network, Host: c.host, ClientCA: authority, Certificate: n.serving(ctx, k), Capacity: n.capacity(),
 		AlwaysAllow: n.config.Authorization.Mode == "AlwaysAllow",
 		Tell:        func(format string, args ...any) { n.call.Fail(format, args...) },
 	}

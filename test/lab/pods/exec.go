@@ -55,7 +55,7 @@ func (p *Port) exec(w http.ResponseWriter, r *http.Request, k *Kubelet) {
 		Pod: found.pod, Container: spec, Address: found.address, Command: r.URL.Query()[corev1.ExecCommandParam],
 		Stdout: session.writer(corev1.StreamTypeStdout), Stderr: session.writer(corev1.StreamTypeStderr), Started: func() {},
 	}
-	session.end(k.Runtime.Run(r.Context(), process))
+	session.end(r.Context(), k.Runtime.Run(r.Context(), process))
 }
 
 // runs is the container of that name, if it runs.
@@ -117,8 +117,9 @@ func (s *session) writer(kind string) io.Writer {
 	return io.Discard
 }
 
-// end writes the status that the protocol v4.channel.k8s.io has, then ends the streams.
-func (s *session) end(err error) {
+// end writes the status that the protocol v4.channel.k8s.io has, then ends the streams. It gives the client time to read them: to
+// close the connection is to drop what is still on its way.
+func (s *session) end(ctx context.Context, err error) {
 	status := metav1.Status{Status: metav1.StatusSuccess}
 	if code := Exit(0); errors.As(err, &code) {
 		status = metav1.Status{
@@ -139,5 +140,13 @@ func (s *session) end(err error) {
 	}
 	out := s.streams[corev1.StreamTypeError]
 	_, written := out.Write(text)
-	_ = cmp.Or(failed, written, out.Close()) // the client sees a connection that ends
+	if cmp.Or(failed, written, out.Close()) != nil {
+		return // the client sees a connection that ends
+	}
+	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	select {
+	case <-limit.Done():
+	case <-s.connection.CloseChan():
+	}
 }

@@ -132,13 +132,9 @@ func (n *linux) kubelet(ctx context.Context) (*Kubelet, error) {
 		return nil, fmt.Errorf("read the address of node %s: %w", n.name, err)
 	}
 	n.host = &traffic.Host{Name: n.name, Address: address, Node: n}
-	own, err := SelfSigned(n.name, k.HostIP)
-	if err != nil {
-		return nil, fmt.Errorf("make the certificate of node %s: %w", n.name, err)
-	}
 	n.Network.Join(n.host)
 	k.Port = &Port{
-		Cluster: n.Network, Host: n.host, ClientCA: n.CA, Certificate: own, Capacity: node.Status.Capacity,
+		Cluster: n.Network, Host: n.host, ClientCA: n.CA, Certificate: SelfSigned(n.name, k.HostIP), Capacity: node.Status.Capacity,
 		Tell: func(string, ...any) {}, // whom the port does not answer sees that
 	}
 	return k, nil

@@ -2,22 +2,27 @@ package pods
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/cert"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/traffic"
 )
@@ -41,13 +46,23 @@ type Port struct {
 }
 
 // SelfSigned is what a kubelet makes for itself unless serverTLSBootstrap has it ask the cluster for one (cmd/kubelet/app/server.go).
-func SelfSigned(node string, address string) (func() (*tls.Certificate, error), error) {
-	certificate, key, err := cert.GenerateSelfSignedCertKey(node, []net.IP{net.ParseIP(address)}, nil)
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.X509KeyPair(certificate, key)
-	return func() (*tls.Certificate, error) { return &pair, nil }, err
+// Here the key is one that takes no time to make, when somebody asks for it.
+func SelfSigned(node, address string) func() (*tls.Certificate, error) {
+	return sync.OnceValues(func() (*tls.Certificate, error) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			return nil, err
+		}
+		now := time.Now()
+		template := &x509.Certificate{
+			SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: fmt.Sprintf("%s@%d", node, now.Unix())},
+			NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature,
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, DNSNames: []string{node},
+			IPAddresses: []net.IP{net.ParseIP(address)},
+		}
+		signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+		return &tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key}, err
+	})
 }
 
 // serve answers until ctx ends.

@@ -48,13 +48,12 @@ func (a Agnhost) Run(ctx context.Context, p *Process) (is bool, err error) {
 	place := traffic.PlaceOf(a.Host, p.Pod, p.Address, a.Nameserver)
 	container := &agnhost.Container{
 		Cluster: a.Cluster, Place: place, Clock: a.Clock, HostProcess: a.HostProcess, Hostname: hostname(p.Pod, a.Host),
-		Stdout: p.Stdout, Stderr: p.Stderr,
+		Stdout: p.Stdout, Stderr: p.Stderr, Started: p.Started,
 	}
 	argv := p.Command
 	if len(argv) == 0 {
 		argv = agnhost.Command(p.Container.Command, p.Container.Args)
 	}
-	p.Started()
 	code, err := container.Run(ctx, argv)
 	if err == nil && code != 0 {
 		err = Exit(code)

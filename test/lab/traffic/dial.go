@@ -8,6 +8,12 @@ import (
 
 // Dial opens a connection and closes it: nil, ErrRefused, or Silence, for which it does not wait.
 func (c *Cluster) Dial(ctx context.Context, from Place, to netip.AddrPort) error {
+	if to.Addr().IsLoopback() {
+		if _, listens := c.listener(netip.AddrPortFrom(from.own(), to.Port())); !listens {
+			return ErrRefused
+		}
+		return nil
+	}
 	if serviceRange.Contains(to.Addr()) {
 		return c.dialService(ctx, from, to)
 	}

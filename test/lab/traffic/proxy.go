@@ -1,7 +1,6 @@
 package traffic
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +31,7 @@ func Start() (*Cluster, error) {
 	c := &Cluster{
 		folder: folder, hosts: map[string]*Host{}, pods: map[netip.Addr]*Host{}, listeners: map[netip.AddrPort]string{},
 		faults: map[string]Faults{}, outside: map[netip.AddrPort]bool{}, names: map[string]netip.Addr{},
+		open: map[string]map[net.Conn]bool{},
 	}
 	for name, at := range outsiders {
 		c.Outside(name, netip.MustParseAddrPort(at))
@@ -52,7 +52,7 @@ func (c *Cluster) Close() error { return errors.Join(c.proxy.Close(), os.RemoveA
 
 // serveConnect leads to the listener of a node, and to all others as it is asked: webhooks and aggregated API servers.
 func (c *Cluster) serveConnect(w http.ResponseWriter, r *http.Request) {
-	target, err := c.behindOf(r.Context(), r.RequestURI)
+	host, target, err := c.behindOf(r.RequestURI)
 	var far net.Conn
 	if err == nil {
 		far, err = new(net.Dialer).DialContext(r.Context(), "tcp", target)
@@ -61,6 +61,7 @@ func (c *Cluster) serveConnect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
+	defer c.track(host, far)()
 	near, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		_ = far.Close()
@@ -74,24 +75,24 @@ func (c *Cluster) serveConnect(w http.ResponseWriter, r *http.Request) {
 	both(near, buffered, far)
 }
 
-// behindOf is where the listener is of an address that nothing can dial.
-func (c *Cluster) behindOf(ctx context.Context, text string) (string, error) {
+// behindOf is where the listener is of an address that nothing can dial, and of which node.
+func (c *Cluster) behindOf(text string) (node, target string, err error) {
 	at, err := netip.ParseAddrPort(text)
 	if err != nil {
-		return text, nil //nolint:nilerr // because a name is the resolver's
+		return "", text, nil //nolint:nilerr // because a name is the resolver's
 	}
 	host := c.hostAt(at.Addr())
 	if host == nil {
-		return text, nil
+		return "", text, nil
 	}
 	behind, listens := c.listener(at)
 	switch {
 	case c.Faults(host.Name).KubeletClosed, !listens, behind == "":
-		return "", fmt.Errorf("dial tcp %s: %w", at, ErrRefused)
+		return "", "", fmt.Errorf("dial tcp %s: %w", at, ErrRefused)
 	case !host.Admits(at.Port()):
-		return "", fmt.Errorf("dial tcp %s: i/o timeout: the firewall of %s has no rule for the port", at, host.Name)
+		return "", "", fmt.Errorf("dial tcp %s: i/o timeout: the firewall of %s has no rule for the port", at, host.Name)
 	}
-	return behind, ctx.Err()
+	return host.Name, behind, nil
 }
 
 // both copies in both directions until either side ends.

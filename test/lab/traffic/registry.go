@@ -40,7 +40,8 @@ func (r *Registry) Limit(part string, platforms ...string) {
 	r.limited[part] = platforms
 }
 
-// Pull says why a node of a platform does not get an image, in the words of containerd 2.3.2 as the kubelet gets them by gRPC.
+// Pull says why a node of a platform does not get an image, in the words of containerd as the kubelet gets them by gRPC
+// (containerd 002e1f67, core/transfer/local/pull.go; the second ones are in containerd's issue 6989).
 func (r *Registry) Pull(image, platform string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

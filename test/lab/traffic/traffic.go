@@ -75,6 +75,14 @@ type Place struct {
 	Search     []string
 }
 
+// own is the address of a place.
+func (p Place) own() netip.Addr {
+	if p.Pod.IsValid() {
+		return p.Pod
+	}
+	return p.Host.Address
+}
+
 // ErrRefused is the answer of a machine on which nobody listens there.
 var ErrRefused = errors.New("connection refused")
 
@@ -108,6 +116,8 @@ type Cluster struct {
 	faults    map[string]Faults
 	outside   map[netip.AddrPort]bool
 	names     map[string]netip.Addr
+	// open are the connections that the proxy has made, by their node.
+	open map[string]map[net.Conn]bool
 }
 
 // Connect tells the network how to ask the API server for Services, as the kube-proxies of Linux and CoreDNS do.
@@ -117,11 +127,31 @@ func (c *Cluster) Connect(client kubernetes.Interface) {
 	c.client = client
 }
 
-// Break sets what a node or a pod lacks from now on, by its name.
+// Break sets what a node or a pod lacks from now on, by its name. A port that is shut ends the connections that it has.
 func (c *Cluster) Break(name string, faults Faults) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults[name] = faults
+	if faults.KubeletClosed {
+		for connection := range c.open[name] {
+			_ = connection.Close() // that is the fault
+		}
+	}
+}
+
+// track keeps a connection to a node until it is over.
+func (c *Cluster) track(host string, connection net.Conn) (end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open[host] == nil {
+		c.open[host] = map[net.Conn]bool{}
+	}
+	c.open[host][connection] = true
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.open[host], connection)
+	}
 }
 
 // Faults are those of all the names together.
@@ -172,11 +202,7 @@ func (c *Cluster) Add(host *Host, pod netip.Addr) (remove func()) {
 
 // Listen has somebody listen at a port of a place. Behind is where a real listener is, if there is one.
 func (c *Cluster) Listen(place Place, port uint16, behind string) (end func(), err error) {
-	address := place.Pod
-	if !address.IsValid() {
-		address = place.Host.Address
-	}
-	at := netip.AddrPortFrom(address, port)
+	at := netip.AddrPortFrom(place.own(), port)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, taken := c.listeners[at]; taken {
