@@ -68,8 +68,8 @@ var smokeCases = []smokeCase{
 		name: "all nodes cordoned", reason: "nothing is made", always: true,
 		err: "no Windows Node takes pods: all 1 are cordoned: kubectl uncordon ",
 		spoil: func(t *testing.T, s *smoked) func() {
-			s.patchNode(t, s.node, `{"spec": {"unschedulable": true}}`)
-			return func() { s.patchNode(t, s.node, `{"spec": {"unschedulable": null}}`) }
+			s.cordon(t, s.node, true)
+			return func() { s.cordon(t, s.node, false) }
 		},
 	},
 	{
@@ -140,10 +140,8 @@ var smokeCases = []smokeCase{
 	{
 		name: "a taint of others", reason: "the scheduler says which", args: []string{"--timeout", "6s"},
 		spoil: func(t *testing.T, s *smoked) func() {
-			s.patchNode(t, s.node, `{"spec": {"taints": [{"key": "example.com/reserved", "effect": "NoSchedule"}]}}`)
-			return func() {
-				s.patchNode(t, s.node, `{"spec": {"taints": [{"$patch": "delete", "key": "example.com/reserved", "effect": "NoSchedule"}]}}`)
-			}
+			before := s.taint(t, s.node, corev1.Taint{Key: "example.com/reserved", Effect: corev1.TaintEffectNoSchedule})
+			return func() { s.taint(t, s.node, before...) }
 		},
 		failed: map[string][]string{"Windows pod": {"untolerated taint", "Pods of this command tolerate os=windows:NoSchedule alone"}},
 	},
@@ -186,6 +184,7 @@ func (s *smoked) fault(t *testing.T, c smokeCase) {
 		want, fails := c.failed[strings.TrimPrefix(f.Check, s.node+": ")]
 		if fails {
 			failed++
+			t.Logf("%s: %s", f.Check, f.Message)
 		}
 		says := !slices.ContainsFunc(want, func(part string) bool { return !strings.Contains(f.Message, part) })
 		if fails != (f.Result == cloud.CheckFailed) || !says {
@@ -224,18 +223,24 @@ func forbidPods(t *testing.T, s *smoked) func() {
 			PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		},
 	}, metav1.CreateOptions{}))(t)
-	strangers := expect.Got(s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: "strangers", Labels: map[string]string{labelSmoke: ""},
-	}}, metav1.CreateOptions{}))(t)
-	wait.Until(t, "the policy to count", func() (any, bool) {
-		_, err := s.client.CoreV1().Pods(strangers.Name).Create(t.Context(), s.pod("linux", container("try", "pause")),
-			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err, err != nil && strings.Contains(err.Error(), "no pods of strangers")
-	})
-	expect.OK(t, s.client.CoreV1().Namespaces().Delete(t.Context(), strangers.Name, metav1.DeleteOptions{}))
-	s.goes(t)
+	s.awaitPolicy(t, true)
 	return func() {
 		expect.Fine(t, api.ValidatingAdmissionPolicyBindings().Delete(t.Context(), name, metav1.DeleteOptions{}))
 		expect.Fine(t, api.ValidatingAdmissionPolicies().Delete(t.Context(), name, metav1.DeleteOptions{}))
+		s.awaitPolicy(t, false)
 	}
+}
+
+// awaitPolicy waits until the API server knows of the policy, or has forgotten it.
+func (s *smoked) awaitPolicy(t *testing.T, there bool) {
+	t.Helper()
+	strangers := expect.Got(s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "strangers-", Labels: map[string]string{labelSmoke: ""},
+	}}, metav1.CreateOptions{}))(t)
+	wait.Until(t, "the policy to count, or to count no more", func() (any, bool) {
+		_, err := s.client.CoreV1().Pods(strangers.Name).Create(t.Context(), s.pod("linux", container("try", "pause")),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err, there == (err != nil && strings.Contains(err.Error(), "no pods of strangers"))
+	})
+	expect.OK(t, s.client.CoreV1().Namespaces().Delete(t.Context(), strangers.Name, metav1.DeleteOptions{}))
 }

@@ -76,7 +76,7 @@ func (a *asker) exec(ctx context.Context) (string, error) {
 
 // logs reads what the server said when it started.
 func (a *asker) logs(ctx context.Context) (string, error) {
-	text, err := a.api.core.Pods(a.namespace).GetLogs(a.pod, &corev1.PodLogOptions{Container: labelServer}).DoRaw(ctx)
+	text, err := a.api.core.Pods(a.namespace).GetLogs(a.pod, &corev1.PodLogOptions{Container: labelServer}).Do(ctx).Raw()
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +98,8 @@ type summary struct {
 
 // stats reads what metrics-server and others are made of.
 func (a *asker) stats(ctx context.Context) (string, error) {
-	text, err := a.api.core.RESTClient().Get().Resource("nodes").Name(a.node).SubResource("proxy").Suffix("stats/summary").DoRaw(ctx)
+	text, err := a.api.core.RESTClient().Get().Resource("nodes").Name(a.node).SubResource("proxy").Suffix("stats/summary").
+		Do(ctx).Raw()
 	if err != nil {
 		return "", err
 	}

@@ -91,8 +91,8 @@ var (
 	}
 	// answers are parts of the words of the API server when a kubelet does not give it what it asks for.
 	answers = []mark{
-		{"dial ", unreached}, {"no answer within", unreached}, {"imeout", unreached}, {"connection refused", unreached},
-		{"EOF", unreached}, {"connection reset", unreached},
+		{"dial", unreached}, {"no answer within", unreached}, {"i/o timeout", unreached}, {"connection refused", unreached},
+		{"EOF", unreached}, {"connection reset", unreached}, {"error trying to reach service", unreached},
 		{"", unanswered},
 	}
 	// stages are the kubelet's reasons for a container that waits, and where its words come from.

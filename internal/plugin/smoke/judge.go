@@ -72,12 +72,16 @@ func (s sight) containerFailure(status corev1.ContainerStatus, start time.Durati
 	if waiting == nil {
 		return nil
 	}
-	table, reason := stages[waiting.Reason], "Failed"
+	table := stages[waiting.Reason]
 	if table == nil {
 		return nil
 	}
-	words := joined(waiting.Message, s.lastEvent(reason))
+	words := joined(waiting.Message)
 	why := causeOf(table, words)
+	if why == table[len(table)-1].cause { // a kubelet before 1.31 has the reason in an event alone
+		words = joined(words, s.lastEvent("Failed"))
+		why = causeOf(table, words)
+	}
 	if s.waited < start && !final[why] {
 		return nil
 	}
