@@ -1,13 +1,14 @@
 // Command clusterctl-windows shows, offline, what a Windows machine will get and what it will do with it. It also compares a spec
-// with its cloud. It is a plugin of clusterctl, "clusterctl windows", and under the name kubectl-capwin one of kubectl.
+// with its cloud, and tries what pods on the nodes of a cluster need. It is a plugin of clusterctl, "clusterctl windows", and under
+// the name kubectl-capwin one of kubectl.
 //
 // The work is in internal/plugin: it reads objects from files and checks them as an API server would (objects), collects what the
 // controllers would and renders it (preview), tells the plan in words (words), asks a cloud (check) or the management cluster
-// (management), says how far it is (progress), and prints what it found (report).
+// (management), tries a workload cluster (smoke), says how far it is (progress), and prints what it found (report).
 //
 // Each command has a file of its own (root.go lists them), and is put together from three sets of flags: the files it reads
-// (fileflags.go), the cluster it asks (clusterflags.go) and the format of its findings (outputflags.go). A further check is one
-// more command below check. No command has -o or -n with two meanings: one that writes files has no format.
+// (fileflags.go), the cluster it asks (clusterflags.go) and the format of its findings (outputflags.go). A further check of
+// a cloud is one more command below check. No command has -o or -n with two meanings: one that writes files has no format.
 package main
 
 import (

@@ -135,16 +135,18 @@ func (s *smoked) allHolds(t *testing.T) {
 	s.goes(t)
 }
 
-// interrupted by Ctrl-C while pods start.
+// interrupted by Ctrl-C while pods start, by whoever ends programs, and by a terminal that is closed.
 func (s *smoked) interrupted(t *testing.T) {
-	command, said := s.begin(t)
-	s.podsOfRun(t)
-	expect.OK(t, command.Process.Signal(syscall.SIGINT))
-	_ = command.Wait() // the code says more
-	if code := command.ProcessState.ExitCode(); code != 130 || said.String() != "interrupted\n" {
-		t.Errorf("exit code %d: %s", code, said)
+	for _, one := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		command, said := s.begin(t)
+		s.podsOfRun(t)
+		expect.OK(t, command.Process.Signal(one))
+		_ = command.Wait() // the code says more
+		if code := command.ProcessState.ExitCode(); code != 130 || said.String() != "interrupted\n" {
+			t.Errorf("%s: exit code %d: %s", one, code, said)
+		}
+		s.goes(t)
 	}
-	s.goes(t)
 }
 
 // exchanged: a namespace that somebody else has made meanwhile under the name is not this run's.
