@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,6 +75,7 @@ func TestSmoke(t *testing.T) {
 	if *everyFault {
 		t.Run("another namespace of the name", s.exchanged)
 		t.Run("on the control plane", s.onControlPlane)
+		t.Run("examples", s.examples)
 		s.gone(t)
 	}
 }
@@ -180,6 +182,31 @@ func (s *smoked) onControlPlane(t *testing.T) {
 	}
 	s.cordon(t, "linux-0", false)
 	s.taint(t, "linux-1")
+}
+
+// examples are those of the command's help, in a folder with the kubeconfig that they name.
+func (s *smoked) examples(t *testing.T) {
+	config := expect.Got(clientcmd.Load(s.Kubeconfig))(t)
+	config.Contexts["prod"] = config.Contexts[config.CurrentContext]
+	t.Chdir(t.TempDir())
+	expect.OK(t, clientcmd.WriteToFile(*config, "prod.kubeconfig"))
+	t.Setenv("KUBECONFIG", "prod.kubeconfig")
+	s.network.Outside("proxy.example.com", netip.MustParseAddrPort("192.0.2.210:3128"))
+	help := string(expect.Got(exec.CommandContext(t.Context(), s.program, "smoke", "--help").Output())(t))
+	ran := 0
+	for line := range strings.Lines(help) {
+		words := strings.Fields(strings.Replace(line, "prod-windows-x7k2p", s.node, 1))
+		if len(words) < 4 || !strings.HasPrefix(line, "  clusterctl windows smoke --") || slices.Contains(words, "FILE") {
+			continue
+		}
+		ran++
+		if got := s.call(t, append(words[2:], "--timeout", "20s", "-o", "json")...); got.code != 0 || len(got.found.Items) == 0 {
+			t.Errorf("%s: exit code %d: %s%+v", line, got.code, got.err, got.found.Items)
+		}
+	}
+	if ran < 3 {
+		t.Errorf("%d examples were run:\n%s", ran, help)
+	}
 }
 
 // smoke runs the program until it ends, which it does soon: clocks of nodes are fast, and a pod has but this time to start.

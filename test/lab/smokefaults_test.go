@@ -43,7 +43,7 @@ const (
 
 var smokeCases = []smokeCase{
 	{
-		name: "no kube-proxy on the node", reason: "nothing that is a Service works, names neither", always: true,
+		name: "no kube-proxy on the node", reason: "nothing that is a Service works, names neither",
 		breaks: map[string]traffic.Faults{"NODE": {NoKubeProxy: true}},
 		failed: map[string][]string{
 			"Linux pod to NodePort of Windows node":  {"TIMEOUT, 3 attempts", needsKubeProxy},
@@ -119,7 +119,7 @@ var smokeCases = []smokeCase{
 		failed: map[string][]string{"Windows pod outwards": {"no such host", "No DNS server of the cluster knows this name"}},
 	},
 	{
-		name: "the kubelet is not reached", reason: "pods work all the same",
+		name: "the kubelet is not reached", reason: "pods work all the same", always: true,
 		breaks: map[string]traffic.Faults{"NODE": {KubeletClosed: true}},
 		failed: map[string][]string{
 			"exec in the Windows pod": {needsPort}, "logs of the Windows pod": {needsPort}, "metrics of the Windows node": {needsPort},
