@@ -70,7 +70,7 @@ func podCluster(t *testing.T, network *traffic.Cluster) *podWorld {
 	nodes := pods.Linux{Client: w.client, Version: w.Version}
 	if network != nil {
 		network.Connect(w.client)
-		nodes.Network, nodes.CA, nodes.Clock = network, w.CA, windows.NewFastClock(10)
+		nodes.Network, nodes.CA, nodes.Clock = network, w.CA, windows.NewFastClock(20)
 	}
 	expect.OK(t, pods.Cluster{Config: cluster.Config, Host: w.Host, Port: w.Port, Version: w.Version}.Apply(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
