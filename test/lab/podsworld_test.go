@@ -175,6 +175,9 @@ func (c *cell) spec() bootstrapv1.WindowsBootstrapConfigSpec {
 		c.pair.spec(&spec.Network)
 	}
 	spec.Node.Labels = map[string]bootstrapv1.LabelValue{}
+	if c.signed {
+		spec.Kubelet.ServerCertificates = bootstrapv1.ServerCertificatesClusterSigned
+	}
 	switch {
 	case c.condition == daemonMissing && c.daemons != pods.Peers:
 		spec.Node.Labels[pods.Daemons] = pods.NoDaemons
