@@ -113,10 +113,10 @@ func (s *smoked) allHolds(t *testing.T) {
 	got := s.smoke(t)
 	var names []string
 	for _, f := range got.found.Items {
-		names = append(names, strings.TrimPrefix(f.Check, s.node+": ")+" "+string(f.Result))
+		names = append(names, f.Check+" "+string(f.Result))
 	}
 	expect.Same(t, "findings", []string{
-		"earlier runs warning", "Linux pod ok", "Windows pod ok",
+		"earlier runs warning", "Linux pod ok", "Windows Node ok", "Windows pod ok",
 		"Linux pod to Windows pod ok", "Linux pod to Service of Windows pod ok",
 		"Linux pod to NodePort of Windows node ok", "Windows host to Windows pod ok", "Windows host to Service of Windows pod ok",
 		"Windows pod to Linux pod ok", "Windows pod to Service of Linux pod ok", "Windows pod to name of a Service ok",

@@ -28,7 +28,7 @@ type smokeCase struct {
 	breaks map[string]traffic.Faults
 	// spoil does something else, and returns what mends it.
 	spoil func(t *testing.T, s *smoked) (mend func())
-	// failed are the checks that fail, without the node's name, with parts of their sentences.
+	// failed are the checks that fail, with parts of their sentences.
 	failed map[string][]string
 	// err is for what is refused before anything is made.
 	err string
@@ -181,7 +181,7 @@ func (s *smoked) fault(t *testing.T, c smokeCase) {
 	}
 	failed := 0
 	for _, f := range got.found.Items {
-		want, fails := c.failed[strings.TrimPrefix(f.Check, s.node+": ")]
+		want, fails := c.failed[f.Check]
 		if fails {
 			failed++
 			t.Logf("%s: %s", f.Check, f.Message)
