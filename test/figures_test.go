@@ -159,6 +159,7 @@ var figures = map[string]string{
 	"internal/plugin/smoke.connectBound":          "2m0s",
 	"internal/plugin/smoke.connectTimeout":        "10s",
 	"internal/plugin/smoke.every":                 "1s",
+	"internal/plugin/smoke.finalizing":            "2m0s",
 	"internal/plugin/smoke.schedulePatience":      "30s",
 	"internal/plugin/smoke.seconds":               "100ms",
 	"internal/plugin/smoke.settling":              "20s",

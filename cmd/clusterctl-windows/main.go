@@ -1,6 +1,6 @@
 // Command clusterctl-windows shows, offline, what a Windows machine will get and what it will do with it. It also compares a spec
-// with its cloud, and tries what pods on the nodes of a cluster need. It is a plugin of clusterctl, "clusterctl windows", and under
-// the name kubectl-capwin one of kubectl.
+// with its cloud, and tries what pods of a cluster reach. It is a plugin of clusterctl, "clusterctl windows", and under the name
+// kubectl-capwin one of kubectl.
 //
 // The work is in internal/plugin: it reads objects from files and checks them as an API server would (objects), collects what the
 // controllers would and renders it (preview), tells the plan in words (words), asks a cloud (check) or the management cluster
@@ -17,6 +17,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 )
 
 func main() {
@@ -39,6 +42,7 @@ const (
 
 // run carries out the command line; its first argument is the program.
 func run(ctx context.Context, args []string, s streams) int {
+	klog.SetLogger(logr.Discard()) // what libraries log is for programs that run for long: a user is told by errors and findings
 	called := calledAs(args[0])
 	root := newRoot(called, s)
 	root.SetArgs(append(called.before, args[1:]...))

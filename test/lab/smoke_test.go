@@ -65,6 +65,7 @@ func TestSmoke(t *testing.T) {
 	t.Run("no Windows node", s.noWindows)
 	t.Run("no rights", s.noRights)
 	s.joinNode(t)
+	t.Run("no certificate of the kubelet's port", s.unsigned)
 	t.Run("all holds", s.allHolds)
 	t.Run("Ctrl-C", s.interrupted)
 	for _, c := range smokeCases {

@@ -242,8 +242,10 @@ func TestLeftOver(t *testing.T) {
 		Name: "capwin-smoke-a", CreationTimestamp: metav1.NewTime(now.Add(-2*time.Hour - time.Second)),
 	}}
 	going := *there.DeepCopy()
-	going.Name, going.DeletionTimestamp = "capwin-smoke-b", &metav1.Time{Time: now}
-	got := leftOver([]corev1.Namespace{there, going}, now)
+	going.Name, going.DeletionTimestamp = "capwin-smoke-b", &metav1.Time{Time: now.Add(-finalizing)}
+	gone := *going.DeepCopy()
+	gone.DeletionTimestamp = &metav1.Time{Time: now.Add(time.Second - finalizing)}
+	got := leftOver([]corev1.Namespace{there, going, gone}, now)
 	expect.Same(t, "findings", []cloud.Finding{
 		{
 			Check: "earlier runs", Result: cloud.CheckWarning,
