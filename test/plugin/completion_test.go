@@ -23,7 +23,7 @@ func typed(t *testing.T) map[string][]string {
 	file := inFile(t, "pools.yaml", pools(3))
 	lines := map[string][]string{}
 	for line, want := range map[string][]string{
-		"":                                   {"addons", "check", "completion", "help", "plan", "render", "version"},
+		"":                                   {"addons", "check", "completion", "help", "plan", "render", "smoke", "version"},
 		"pl":                                 {"plan"},
 		"check ":                             {"azure", "vsphere"},
 		"help ch":                            {"check"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -30,6 +31,8 @@ type WorkloadOptions struct {
 	WithoutNode bool
 	// Profiles are names under which the scheduler may be asked beside its own; see ProfileLabel.
 	Profiles []string
+	// Egress is the Unix socket of an HTTP proxy by which the API server reaches kubelets; empty dials their addresses.
+	Egress string
 }
 
 // Workload is a running workload cluster as `kubeadm init` leaves it, except that kube-proxy is not deployed, and that no
@@ -50,6 +53,7 @@ type Workload struct {
 
 	binaries Binaries
 	profiles []string
+	egress   string
 	servers  *group
 	kubeadm  kubeadm
 	client   kubernetes.Interface
@@ -64,7 +68,9 @@ func StartWorkload(ctx context.Context, opts WorkloadOptions) (*Workload, error)
 	if err != nil {
 		return nil, err
 	}
-	w := &Workload{Host: loopback, binaries: opts.Binaries, profiles: opts.Profiles, servers: servers}
+	w := &Workload{
+		Host: loopback, binaries: opts.Binaries, profiles: opts.Profiles, egress: opts.Egress, servers: servers,
+	}
 	err = w.start(ctx)
 	if err == nil && !opts.WithoutNode {
 		err = w.RegisterControlPlaneNode(ctx)
@@ -100,7 +106,12 @@ func (w *Workload) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	apiServer, err := apiServer(w.binaries, w.Config, append(apiServerArgs(w.Port, etcdURL), w.apiServerArgs()...))
+	proxied, err := w.egressArgs()
+	if err != nil {
+		return err
+	}
+	args := slices.Concat(apiServerArgs(w.Port, etcdURL), w.apiServerArgs(), proxied)
+	apiServer, err := apiServer(w.binaries, w.Config, args)
 	if err != nil {
 		return err
 	}
@@ -181,6 +192,26 @@ func (w *Workload) apiServerArgs() []string {
 		"--service-account-signing-key-file=" + w.pki("sa.key"),
 		"--service-cluster-ip-range=" + serviceNetwork,
 	}
+}
+
+// egressArgs have the API server reach nodes by a proxy, as clusters with Konnectivity do.
+func (w *Workload) egressArgs() ([]string, error) {
+	if w.egress == "" {
+		return nil, nil
+	}
+	path := filepath.Join(w.servers.dir, "egress.yaml")
+	text := fmt.Sprintf(`apiVersion: apiserver.k8s.io/v1beta1
+kind: EgressSelectorConfiguration
+egressSelections:
+- name: cluster
+  connection:
+    proxyProtocol: HTTPConnect
+    transport: {uds: {udsName: %q}}
+`, w.egress)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("write egress configuration: %w", err)
+	}
+	return []string{"--egress-selector-config-file=" + path}, nil
 }
 
 // controllerArgs are those of the static pod that kubeadm writes.

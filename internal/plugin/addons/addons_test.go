@@ -227,9 +227,9 @@ func TestTaints(t *testing.T) {
 func TestNoSecondProxy(t *testing.T) {
 	sets := daemonSets(t, expect.Got(For([]Pool{calico()}, Options{}))(t))
 	node := bootstrapv1.WindowsBootstrapConfigSpec{Network: calico(with("Overlay", "Calico", "Service")).Network}
-	expect.Same(t, "with the affinity", "", bootstrap.SecondKubeProxy(node, sets))
+	expect.Same(t, "with the affinity", "", bootstrap.WrongKubeProxy(node, "v1.36.3", sets))
 	sets[0].Spec.Template.Spec.Affinity = nil
-	if bootstrap.SecondKubeProxy(node, sets) == "" {
+	if bootstrap.WrongKubeProxy(node, "v1.36.3", sets) == "" {
 		t.Error("a DaemonSet without the affinity is no second kube-proxy")
 	}
 }
