@@ -81,7 +81,7 @@ func FlannelMismatch(spec bootstrapv1.WindowsBootstrapConfigSpec, namespace, set
 
 // KubeProxyRun says who runs kube-proxy on a node with this network, default included.
 func KubeProxyRun(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
-	return network.KubeProxyRunOf(spec)
+	return network.KubeProxyRun(spec)
 }
 
 // CheckPair says why no node has this mode with this CNI, or runs kube-proxy in this way with them.
