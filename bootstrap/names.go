@@ -78,6 +78,14 @@ func HasKubeProxyService(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
 	return network.HasKubeProxyService(spec.Network)
 }
 
+// KubeProxyRun says who runs kube-proxy on a node with this network, default included.
+func KubeProxyRun(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
+	return network.KubeProxyRunOf(spec)
+}
+
+// CheckPair says why no node has this mode with this CNI, or runs kube-proxy in this way with them.
+func CheckPair(spec bootstrapv1.Network) error { return network.CheckPair(spec) }
+
 // KubeProxyNamespace is where DaemonSets of kube-proxy are.
 const KubeProxyNamespace = network.KubeProxyNamespace
 

@@ -71,8 +71,9 @@ var rooms = []room{
 		"api", "bootstrap", "internal/cloud", "internal/plugin/objects",
 		"controllers/addresses/adapters", "controllers/inherit", "controllers/owner", "controllers/refusals",
 	}},
+	{folder: "internal/plugin/addons", may: []string{"api", "bootstrap", "internal/plugin/objects", "internal/plugin/preview"}},
 	{folder: "internal/plugin/words", may: []string{"bootstrap/plan"}},
-	{folder: "internal/plugin/management"},
+	{folder: "internal/plugin/management", may: []string{"internal/plugin/addons"}},
 	{folder: "internal/plugin/progress"},
 	{folder: "internal/plugin/report", may: []string{"internal/cloud", "internal/plugin/progress"}},
 	{folder: "internal/plugin/check", may: []string{"api", "internal/cloud", "internal/plugin/objects", "internal/plugin/preview"}},
@@ -131,6 +132,7 @@ var implementations = []string{
 var pure = []string{
 	"bootstrap", "controllers/addresses/adapters", "controllers/refusals", "internal/cloud/azure/arm",
 	"internal/cloud/azure/placement", "internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
+	"internal/plugin/addons",
 }
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.

@@ -18,13 +18,18 @@ type clusterFlags struct {
 	kubeconfig, context, ofObjects string
 }
 
-// addTo adds the flags; why is what the cluster is asked for.
+// addTo adds the flags of a command that reads objects; why is what the management cluster is asked for.
 func (f *clusterFlags) addTo(cmd *cobra.Command, why string) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` with the address of a management cluster, "+why)
-	flags.StringVar(&f.context, "context", "", "`NAME` of a context of your kubeconfig, "+why)
-	flags.StringVarP(&f.ofObjects, "namespace", "n", "",
+	f.addClusterTo(cmd, "management", why)
+	cmd.Flags().StringVarP(&f.ofObjects, "namespace", "n", "",
 		"`NAMESPACE` of objects without a namespace; if it is not set, that of the cluster's context, or default")
+}
+
+// addClusterTo adds the flags that name a cluster of this kind.
+func (f *clusterFlags) addClusterTo(cmd *cobra.Command, kind, why string) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` with the address of a "+kind+" cluster, "+why)
+	flags.StringVar(&f.context, "context", "", "`NAME` of a context of your kubeconfig, "+why)
 	completes(cmd, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return f.contexts(), cobra.ShellCompDirectiveNoFileComp
 	})

@@ -33,6 +33,7 @@ func calledAs(path string) calling {
 // The groups of commands in the overview.
 const (
 	fromFiles = "files"
+	preparing = "preparing"
 	asking    = "asking"
 	aboutUs   = "program"
 )
@@ -41,7 +42,7 @@ func newRoot(called calling, s streams) *cobra.Command {
 	root := &cobra.Command{
 		Use: called.program, Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: called.shown},
 		Long: "Shows what a Windows machine of Cluster API will get, and what it will do with it.\n" +
-			"Only the commands that ask talk to a cloud or a cluster.",
+			"Only the commands that ask talk to a cloud, and no cluster is asked unless you name it.",
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	showVersion := root.Flags().Bool("version", false, "print the version of this program")
@@ -59,11 +60,13 @@ func newRoot(called calling, s streams) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
 		&cobra.Group{ID: fromFiles, Title: "Look at a machine before it is made, from files:"},
+		&cobra.Group{ID: preparing, Title: "Prepare a cluster for Windows nodes:"},
 		&cobra.Group{ID: asking, Title: "Ask a cloud or a cluster:"},
 		&cobra.Group{ID: aboutUs, Title: "This program:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		fromFiles: {planCommand(s), renderCommand(s)},
+		preparing: {addonsCommand(s)},
 		asking:    {checkCommand(s)},
 		aboutUs:   {versionCommand(s), completionCommand(s)},
 	} {

@@ -30,7 +30,7 @@ type pair struct {
 	cni  bootstrapv1.CNI
 	// spec changes what the config says besides.
 	spec func(n *bootstrapv1.Network)
-	// daemons is what the nodes ask for by their label, proxy that kube-proxy's pods run there.
+	// daemons is what the nodes ask for by their label, proxy that pods of kube-proxy run there where no service does.
 	daemons string
 	proxy   bool
 	azure   bool

@@ -61,7 +61,9 @@ func podCluster(t *testing.T) *podWorld {
 		Workload: cluster, client: expect.Got(kubernetes.NewForConfig(&config))(t), services: map[string]string{},
 		given: make(chan struct{}),
 	}
-	expect.OK(t, pods.Cluster{Config: cluster.Config, Host: w.Host, Port: w.Port, Version: w.Version}.Apply(t.Context()))
+	users := pods.Cluster{Config: cluster.Config, Host: w.Host, Port: w.Port, Version: w.Version}
+	expect.OK(t, users.Apply(t.Context()))
+	expect.OK(t, users.Addons(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() { over <- pods.RunLinux(ctx, w.client, w.Version) }()
@@ -170,10 +172,8 @@ func (c *cell) spec() bootstrapv1.WindowsBootstrapConfigSpec {
 	case c.daemons != "":
 		spec.Node.Labels[pods.Daemons] = bootstrapv1.LabelValue(c.daemons)
 	}
-	if c.proxy {
-		spec.Node.Labels[pods.KubeProxy] = pods.KubeProxyPod
-	}
 	if c.condition == twoProxies {
+		spec.Node.Labels[pods.SecondProxy] = pods.IsWanted
 		spec.Network.KubeProxy.Run = bootstrapv1.KubeProxyService
 	}
 	if c.azure {

@@ -47,6 +47,7 @@ func TestClusters(t *testing.T) {
 	t.Run("kubelets are told where certificates lie on a node", func(t *testing.T) { testKubeletConfig(t, workload) })
 	t.Run("pods wait for the Linux node and are bound to it", func(t *testing.T) { testScheduling(t, workload) })
 	t.Run("Cluster API waits for the control plane and then connects", func(t *testing.T) { testInitialized(t, management, key) })
+	t.Run("Cluster API brings the addons of Windows nodes", func(t *testing.T) { testAddons(t, management, workload, key) })
 	t.Run("stopping leaves no process", func(t *testing.T) { testStop(t, management, workload) })
 }
 

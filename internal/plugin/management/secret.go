@@ -1,4 +1,5 @@
-// Package management reads from a management cluster what the plugin's files lack.
+// Package management reads from clusters what the plugin's files lack: the login of a pool from its management cluster
+// (secret.go), and from a workload cluster what its Calico has (calico.go).
 package management
 
 import (
@@ -33,19 +34,28 @@ func Secret(ctx context.Context, config *rest.Config, key types.NamespacedName) 
 }
 
 func get(ctx context.Context, config *rest.Config, key types.NamespacedName) ([]byte, error) {
-	config = rest.CopyConfig(config)
-	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
-	config.NegotiatedSerializer = codecs()
-	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
-	client, err := rest.RESTClientFor(config)
+	client, err := connect(config)
 	if err != nil {
 		return nil, err
 	}
-	result := client.Get().Namespace(key.Namespace).Resource("secrets").Name(key.Name).Do(ctx)
+	return content(client.Get().Namespace(key.Namespace).Resource("secrets").Name(key.Name).Do(ctx))
+}
+
+// content is an object as JSON, or what the API server says of it.
+func content(result rest.Result) ([]byte, error) {
 	if err := result.Error(); err != nil {
 		return nil, err
 	}
 	return result.Raw()
+}
+
+// connect returns a client that reads objects as they are, in JSON.
+func connect(config *rest.Config) (*rest.RESTClient, error) {
+	config = rest.CopyConfig(config)
+	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	config.NegotiatedSerializer = codecs()
+	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
+	return rest.RESTClientFor(config)
 }
 
 // codecs decode what an API server says when it refuses. The object itself stays as it is.

@@ -23,6 +23,8 @@ import (
 
 // Machine has all inputs of a rendering, and its result.
 type Machine struct {
+	// Of is the object that says what the machine is: the Machine itself, or its MachineDeployment.
+	Of       string
 	cluster  *clusterv1.Cluster
 	Owner    *clusterv1.Machine
 	Windows  *infrav1.WindowsMachine
@@ -56,6 +58,11 @@ func gather(o *objects.Set, name string) (*Machine, error) {
 	if err := o.Admit(); err != nil {
 		return nil, err
 	}
+	return collect(o, name)
+}
+
+// collect is for objects that are admitted.
+func collect(o *objects.Set, name string) (*Machine, error) {
 	m, err := Find(o, name)
 	if m == nil {
 		return nil, err
@@ -166,7 +173,7 @@ func fromMachine(o *objects.Set, one objects.Object) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{Owner: owner}
+	m := &Machine{Of: one.String(), Owner: owner}
 	infrastructure, config := owner.Spec.InfrastructureRef, owner.Spec.Bootstrap.ConfigRef
 	err = errors.Join(wantKind(one, "spec.infrastructureRef", infrastructure, "WindowsMachine"),
 		wantKind(one, "spec.bootstrap.configRef", config, "WindowsBootstrapConfig"))

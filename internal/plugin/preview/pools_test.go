@@ -90,3 +90,40 @@ func TestPoolsOfTheDemo(t *testing.T) {
 		}
 	}
 }
+
+// TestPools: each pool of the files has one machine that stands for it, whatever the others are called, and each Machine is one.
+func TestPools(t *testing.T) {
+	text := textOf(t, vsphereFile)
+	_, deployment, _ := strings.Cut(text, "kind: MachineDeployment\n")
+	deployment = "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment\n" + deployment
+	other := strings.NewReplacer("metadata: {name: windows}", "metadata: {name: windows-1}",
+		"v1.36.3", "v1.35.2").Replace(deployment)
+	linux := strings.NewReplacer("metadata: {name: windows}", "metadata: {name: linux}", "kind: WindowsMachineTemplate",
+		"kind: VSphereMachineTemplate").Replace(deployment)
+	all := text + other + linux + machineOf("machine") + windowsMachine + configOf("")
+	named := func(text, machine string) (names []string) {
+		for _, m := range expect.Got(Pools(setOf(t, text), machine))(t) {
+			names = append(names, m.Of+" "+m.Owner.Spec.Version)
+		}
+		return names
+	}
+	expect.Same(t, "all", []string{
+		"MachineDeployment default/windows v1.36.3", "MachineDeployment default/windows-1 v1.35.2", "Machine default/machine v1.36.3",
+	}, named(all, ""))
+	expect.Same(t, "of a machine", []string{"MachineDeployment default/windows-1 v1.35.2"}, named(all, "windows-1-x"))
+	for name, c := range map[string]struct{ text, want string }{
+		"no pool": {
+			withoutKind(text, "MachineDeployment"), "standard input has neither a Machine nor a MachineDeployment of Windows machines; " +
+				"write the MachineDeployment and its two templates",
+		},
+		"one of two is refused": {
+			text + strings.Replace(other, "v1.35.2", "v1.29.0", 1), "default/windows-1-aaaaa-aaaaa: Machine spec.version: \"v1.29.0\" " +
+				"is not supported; use v1.30.0 or a later v1",
+		},
+	} {
+		_, err := Pools(setOf(t, c.text), "")
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s: got  %v\nwant %s", name, err, c.want)
+		}
+	}
+}

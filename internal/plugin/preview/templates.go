@@ -131,7 +131,7 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 		return nil, fmt.Errorf("%q is not a valid name for a Machine: %s", name, objects.WithoutPattern(problems[0]))
 	}
-	m := &Machine{Owner: newOwner(deployment, name), Replicas: deployment.Spec.Replicas}
+	m := &Machine{Of: made.String(), Owner: newOwner(deployment, name), Replicas: deployment.Spec.Replicas}
 	m.note("Machine %s does not exist yet; showing the one that MachineDeployment %s would make", name, made.Key)
 	windowsKey, configKey := keyOf(infrastructure, made.Key.Namespace), keyOf(config, made.Key.Namespace)
 	windowsTemplate, noWindows := objects.Load[infrav1.WindowsMachineTemplate](o, infrastructure.Kind, windowsKey)

@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/addons"
 )
 
 //go:embed manifests
@@ -20,15 +23,15 @@ var manifests embed.FS
 
 // The labels by which a node asks for DaemonSets, and what Daemons can be. Without the label, a node gets the CNI of the lab.
 const (
-	Daemons      = "lab.example.com/daemons"
-	CalicoVXLAN  = "calico-system"
-	CalicoBGP    = "calico-bgp-system"
-	Antrea       = "antrea"
-	Flanneld     = "flanneld"
-	Peers        = "peers"
-	NoDaemons    = "none"
-	KubeProxy    = "lab.example.com/kube-proxy"
-	KubeProxyPod = "pods"
+	Daemons     = "lab.example.com/daemons"
+	CalicoVXLAN = "calico-system"
+	CalicoBGP   = "calico-bgp-system"
+	Antrea      = "antrea"
+	Flanneld    = "flanneld"
+	Peers       = "peers"
+	NoDaemons   = "none"
+	SecondProxy = "lab.example.com/second-kube-proxy"
+	IsWanted    = "wanted"
 )
 
 // Cluster is what a workload cluster's manifests must know of it.
@@ -49,7 +52,7 @@ func (c Cluster) Apply(ctx context.Context) error {
 		{File: "lab"},
 		{File: "users"},
 		{File: "antrea"},
-		{File: "kube-proxy"},
+		{File: "kubeadm"},
 		{File: "calico", Namespace: CalicoVXLAN, Backend: "vxlan"},
 		{File: "calico", Namespace: CalicoBGP, Backend: "windows-bgp", BGP: true},
 	} {
@@ -63,6 +66,43 @@ func (c Cluster) Apply(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Addons gives a workload cluster what clusterctl windows addons prints for nodes with Calico, kube-proxy above all. Nodes that
+// ask for it by their label get a second kube-proxy: the same, of users who do not leave out nodes with the service.
+func (c Cluster) Addons(ctx context.Context) error {
+	api, err := client.New(c.Config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("connect to workload cluster: %w", err)
+	}
+	calico := bootstrapv1.Network{Mode: bootstrapv1.NetworkOverlay, CNI: bootstrapv1.CNICalico}
+	found, err := addons.For([]addons.Pool{{Version: c.Version, Network: calico}}, addons.Options{})
+	if err != nil {
+		return err
+	}
+	for _, one := range found.Objects {
+		if err := applyOne(ctx, api, one.DeepCopy()); err != nil {
+			return err
+		}
+		if one.GetKind() != "DaemonSet" {
+			continue
+		}
+		if err := errors.Join(becomeSecond(one), applyOne(ctx, api, one)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func becomeSecond(set *unstructured.Unstructured) error {
+	set.SetName(set.GetName() + "-second")
+	labels, pod := map[string]string{"k8s-app": set.GetName()}, []string{"spec", "template", "spec"}
+	unstructured.RemoveNestedField(set.Object, append(pod, "affinity")...)
+	return errors.Join(
+		unstructured.SetNestedStringMap(set.Object, labels, "spec", "selector", "matchLabels"),
+		unstructured.SetNestedStringMap(set.Object, labels, "spec", "template", "metadata", "labels"),
+		unstructured.SetNestedField(set.Object, IsWanted, append(pod, "nodeSelector", SecondProxy)...),
+	)
 }
 
 // manifest is a file with what is filled in.
@@ -91,11 +131,18 @@ func apply(ctx context.Context, api client.Client, text []byte) error {
 			return nil
 		}
 		if err == nil {
-			apply := client.ApplyConfigurationFromUnstructured(object)
-			err = api.Apply(ctx, apply, client.FieldOwner("lab"), client.ForceOwnership)
+			err = applyOne(ctx, api, object)
 		}
 		if err != nil {
-			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+			return err
 		}
 	}
+}
+
+func applyOne(ctx context.Context, api client.Client, object *unstructured.Unstructured) error {
+	apply := client.ApplyConfigurationFromUnstructured(object)
+	if err := api.Apply(ctx, apply, client.FieldOwner("lab"), client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
 }

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/addons"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/management"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
+)
+
+// What addons prints.
+const (
+	asResourceSet = "ClusterResourceSet"
+	asManifests   = "Manifests"
+	asCalico      = "CalicoSettings"
+)
+
+// addonsFlags are those of addons.
+type addonsFlags struct {
+	files            fileFlags
+	cluster          clusterFlags
+	as               choice
+	mode, cni, proxy choice
+	said             addons.Said
+	endpoint         string
+	namespace        *string
+	options          addons.Options
+	s                streams
+}
+
+func addonsCommand(s streams) *cobra.Command {
+	f := &addonsFlags{s: s, as: choice{value: asResourceSet, allowed: []string{asResourceSet, asManifests, asCalico}}}
+	cmd := &cobra.Command{
+		Use:   "addons (-f FILE | --kubernetes-version VERSION --mode MODE --cni CNI)",
+		Short: "print what Windows nodes need of their cluster",
+		Long: `Prints what pods on the pool's nodes need beside the pool:
+  kube-proxy      with Calico the DaemonSet kube-proxy-windows, of the Machine's version; with other CNIs, and with
+                  kubeProxy.run: Service, it is a service of the nodes, and nothing is printed
+  RuntimeClasses  windows-2019, windows-2022, windows-23h2 and windows-2025: a pod with such a runtimeClassName comes to a node
+                  of that release and tolerates the pool's taints; with Hyper-V isolation also windows-2022-hyperv and so on
+  csi-proxy       with --csi-proxy, the DaemonSet csi-proxy, for CSI drivers that do not run in HostProcess containers, such as
+                  the DaemonSet vsphere-csi-node-windows that the flavor of Cluster API's vSphere provider installs
+What it prints follows from FILE, and from the flags where FILE says nothing. A flag that says something else is refused.
+--as says in which form:
+  ClusterResourceSet  for the management cluster, with its ConfigMap. Cluster API applies the objects to each Cluster with the
+                      label cluster.x-k8s.io/cluster-name: CLUSTER, and again when they have changed
+  Manifests           the objects themselves, for the cluster of the pool
+  CalicoSettings      commands that give Calico's operator what it needs before it makes its DaemonSet for Windows. With
+                      --kubeconfig or --context, those for what this cluster lacks
+
+FILE must have what plan needs. If it has pools that need different things of which a cluster has one only, choose one with
+--machine.`,
+		Example: `  PROGRAM addons -f cluster.yaml -f pool.yaml
+  PROGRAM addons -f cluster.yaml -f pool.yaml --mode Overlay --cni Calico --as Manifests
+  PROGRAM addons -f cluster.yaml -f pool.yaml --mode Overlay --cni Calico --as CalicoSettings
+  PROGRAM addons --kubernetes-version v1.36.3 --mode Overlay --cni Calico --cluster prod --csi-proxy`,
+		DisableFlagsInUseLine: true, Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f.addTo(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if err := f.check(cmd); err != nil {
+			return err
+		}
+		return f.run(cmd.Context())
+	}
+	return cmd
+}
+
+func (f *addonsFlags) addTo(cmd *cobra.Command) {
+	f.files.addTo(cmd)
+	flags := cmd.Flags()
+	f.mode.allowed, f.cni.allowed = []string{"L2Bridge", "Overlay", "Transparent", "None"},
+		[]string{"Flannel", "Calico", "AzureCNI", "Antrea", "WinBridge", "WinOverlay"}
+	f.proxy.allowed = []string{"Service", "DaemonSet", "None"}
+	for _, one := range []struct {
+		name, text string
+		value      *choice
+	}{
+		{"as", "`FORM` of what is printed: ClusterResourceSet, Manifests or CalicoSettings", &f.as},
+		{"mode", "spec.network.`MODE` of the nodes: L2Bridge, Overlay, Transparent or None", &f.mode},
+		{"cni", "`CNI` of the nodes, such as Calico", &f.cni},
+		{"kube-proxy", "`WHO` runs kube-proxy on the nodes: Service, DaemonSet or None; the default is that of mode and CNI", &f.proxy},
+	} {
+		flags.Var(one.value, one.name, one.text)
+		completes(cmd, one.name, cobra.FixedCompletions(one.value.allowed, cobra.ShellCompDirectiveNoFileComp))
+	}
+	flags.StringVar(&f.said.Version, "kubernetes-version", "", "`VERSION` of the nodes, such as v1.36.3")
+	flags.StringSliceVar(&f.options.Releases, "windows", nil, "`RELEASE` that gets a RuntimeClass: 2019, 2022, 23h2 or 2025; "+
+		"repeatable; all by default")
+	flags.BoolVar(&f.options.HyperV, "hyper-v", false, "add the RuntimeClasses for Hyper-V isolation")
+	flags.BoolVar(&f.options.CSIProxy, "csi-proxy", false, "add the DaemonSet csi-proxy")
+	flags.StringVar(&f.options.Registry, "registry", "", "`REGISTRY` that has upstream's images kube-proxy and csi-proxy, such as "+
+		"registry.example.com/windows")
+	flags.StringVar(&f.said.Cluster.Name, "cluster", "", "`NAME` of the Cluster")
+	flags.StringVar(&f.endpoint, "endpoint", "", "`HOST:PORT` of the cluster's API server")
+	flags.StringSliceVar(&f.said.Cluster.Pods, "pod-cidr", nil, "`CIDR` of the cluster's pods")
+	flags.StringSliceVar(&f.said.Cluster.Services, "service-cidr", nil, "`CIDR` of the cluster's Services")
+	f.namespace = addNamespace(flags)
+	f.cluster.addClusterTo(cmd, "workload", "which --as CalicoSettings asks for what its Calico has")
+	completes(cmd, "windows", cobra.FixedCompletions(addons.Releases, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// check refuses command lines that say too little, or what nobody would look at.
+func (f *addonsFlags) check(cmd *cobra.Command) error {
+	usage := func(problem string) error { return &usageError{problem: errors.New(problem), of: cmd} }
+	f.said.Mode, f.said.CNI, f.said.KubeProxy = f.mode.value, f.cni.value, f.proxy.value
+	switch {
+	case len(f.files.files) == 0 && f.mode.value == "":
+		return usage("-f FILE is missing, or --mode, --cni and --kubernetes-version instead of it")
+	case len(f.files.files) == 0 && f.as.value == asResourceSet && f.said.Cluster.Name == "":
+		return usage("--cluster NAME is missing, by which a ClusterResourceSet finds its Cluster; or use --as Manifests")
+	case f.as.value != asCalico && f.cluster.asked():
+		return usage("no cluster is asked but for --as CalicoSettings; leave out --kubeconfig and --context")
+	}
+	if f.endpoint == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(f.endpoint)
+	number, wrong := strconv.ParseUint(port, 10, 16)
+	if err != nil || wrong != nil || host == "" || number == 0 {
+		return usage(fmt.Sprintf("--endpoint %q is not HOST:PORT, such as 10.0.0.10:6443", f.endpoint))
+	}
+	f.said.Cluster.Host, f.said.Cluster.Port = host, int32(number) //nolint:gosec // because a port fits
+	return nil
+}
+
+func (f *addonsFlags) run(ctx context.Context) error {
+	pools, cluster, err := f.gather(ctx)
+	if err != nil {
+		return err
+	}
+	if f.as.value == asCalico {
+		return f.printSettings(ctx, pools, cluster)
+	}
+	found, err := addons.For(pools, f.options)
+	if err != nil {
+		return err
+	}
+	var text []byte
+	if f.as.value == asManifests {
+		text, err = found.Manifests()
+	} else {
+		text, err = found.ResourceSet(cluster)
+		f.noteLabel(cluster)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.s.out.Write(text)
+	return err
+}
+
+// noteLabel says how the ClusterResourceSet finds the Cluster, if the files do not show that it does.
+func (f *addonsFlags) noteLabel(cluster addons.Cluster) {
+	if cluster.Labelled {
+		return
+	}
+	for name, value := range addons.Label(cluster) {
+		printNote(f.s.err, "a ClusterResourceSet finds its Cluster by a label; give it this one: kubectl label cluster %s -n %s %s=%s",
+			cluster.Name, cluster.Namespace, name, value)
+	}
+}
+
+// gather takes pools and Cluster from the files and the flags.
+func (f *addonsFlags) gather(ctx context.Context) (pools []addons.Pool, cluster addons.Cluster, err error) {
+	if len(f.files.files) == 0 {
+		pool, err := f.said.Complete(addons.Pool{HyperV: f.options.HyperV})
+		if err != nil {
+			return nil, cluster, err
+		}
+		cluster, err = f.said.CompleteCluster(addons.Cluster{Namespace: *f.namespace})
+		return []addons.Pool{pool}, cluster, err
+	}
+	work := progress.Start(f.s.err, 1)
+	defer work.End()
+	work.Step("reading the files")
+	found, err := f.files.read(ctx, *f.namespace, f.s)
+	if err != nil {
+		return nil, cluster, err
+	}
+	type gathered struct {
+		pools   []addons.Pool
+		cluster addons.Cluster
+	}
+	both, err := await(ctx, func() (g gathered, err error) {
+		g.pools, g.cluster, err = addons.Gather(found, f.files.machine, f.said)
+		return g, err
+	})
+	return both.pools, both.cluster, err
+}
+
+// printSettings prints the commands for Calico; if the user names a cluster, those for what it lacks.
+func (f *addonsFlags) printSettings(ctx context.Context, pools []addons.Pool, cluster addons.Cluster) error {
+	there, err := f.askCalico(ctx)
+	if err != nil {
+		return err
+	}
+	script, err := addons.Settings(pools, cluster, there)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(f.s.out, script)
+	return err
+}
+
+// askCalico asks the cluster that the user names, and none else.
+func (f *addonsFlags) askCalico(ctx context.Context) (*addons.Calico, error) {
+	if !f.cluster.asked() {
+		return nil, nil
+	}
+	config, err := f.cluster.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	work := progress.Start(f.s.err, 1)
+	defer work.End()
+	work.Step("reading Calico's settings")
+	there, err := management.Calico(ctx, config)
+	if ctx.Err() != nil {
+		return nil, errInterrupted
+	}
+	return there, err
+}

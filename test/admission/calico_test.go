@@ -1,0 +1,124 @@
+package admission
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/addons"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/management"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// calicoKinds are the fields that matter here of Calico's kinds: names, types and values are those of tigera/operator 40788b9b,
+// pkg/imports/crds. An API server drops all other fields.
+var calicoKinds = []struct{ kind, plural, group, version, spec string }{
+	{"Installation", "installations", "operator.tigera.io", "v1", `
+  serviceCIDRs: {type: array, items: {type: string}}
+  calicoNetwork:
+    type: object
+    properties:
+      bgp: {type: string, enum: [Enabled, Disabled]}
+      windowsDataplane: {type: string, enum: [HNS, Disabled]}
+      ipPools:
+        type: array
+        items:
+          type: object
+          properties:
+            cidr: {type: string}
+            encapsulation: {type: string, enum: [IPIPCrossSubnet, IPIP, VXLAN, VXLANCrossSubnet, None]}
+            natOutgoing: {type: string}
+`},
+	{"IPAMConfiguration", "ipamconfigurations", "projectcalico.org", "v3", `
+  autoAllocateBlocks: {type: boolean, default: true}
+  strictAffinity: {type: boolean, default: false}
+`},
+}
+
+func defineCalico(t *testing.T) {
+	t.Helper()
+	for _, one := range calicoKinds {
+		definition := parse(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ` + one.plural + "." + one.group + `}
+spec:
+  group: ` + one.group + `
+  scope: Cluster
+  names: {kind: ` + one.kind + `, listKind: ` + one.kind + `List, plural: ` + one.plural + `}
+  versions:
+  - name: ` + one.version + `
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}
+`)
+		versions, _, err := unstructured.NestedSlice(definition, "spec", "versions")
+		expect.OK(t, err)
+		first, _ := versions[0].(map[string]any)
+		spec := []string{"schema", "openAPIV3Schema", "properties", "spec", "properties"}
+		expect.OK(t, unstructured.SetNestedMap(first, parse(one.spec), spec...))
+		expect.OK(t, unstructured.SetNestedSlice(definition, versions, "spec", "versions"))
+		var typed apiextensionsv1.CustomResourceDefinition
+		expect.OK(t, runtime.DefaultUnstructuredConverter.FromUnstructured(definition, &typed))
+		expect.OK(t, api.Create(t.Context(), &typed))
+		t.Cleanup(func() { _ = api.Delete(t.Context(), &typed) })
+		expect.OK(t, served(t.Context(), &typed))
+	}
+}
+
+// TestCalicoSettings: the commands that addons prints for Calico's operator, run by a shell with the real kubectl against a stock
+// Calico, leave nothing to do. The pools keep what they had.
+func TestCalicoSettings(t *testing.T) {
+	defineCalico(t)
+	for _, text := range []string{
+		"{apiVersion: v1, kind: Namespace, metadata: {name: tigera-operator}}",
+		"{apiVersion: projectcalico.org/v3, kind: IPAMConfiguration, metadata: {name: default}, spec: {}}",
+		"{apiVersion: operator.tigera.io/v1, kind: Installation, metadata: {name: default}, spec: {calicoNetwork: {bgp: Enabled, " +
+			"ipPools: [{cidr: 10.244.0.0/16, encapsulation: IPIP, natOutgoing: Enabled}]}}}",
+	} {
+		expect.OK(t, api.Create(t.Context(), &unstructured.Unstructured{Object: parse(text)}))
+	}
+	config := expect.Got(clientcmd.BuildConfigFromFlags("", kubeconfig))(t)
+	cluster := addons.Cluster{Host: "10.0.0.10", Port: 6443, Pods: []string{"10.244.0.0/16"}, Services: []string{"10.96.0.0/12"}}
+	for _, c := range []struct {
+		mode  bootstrapv1.NetworkMode
+		asked bool
+		want  string
+	}{
+		{bootstrapv1.NetworkOverlay, false, "VXLAN Enabled Disabled"},
+		{bootstrapv1.NetworkL2Bridge, true, "None Enabled Enabled"}, // what the first has given is there
+	} {
+		pools := []addons.Pool{{Network: bootstrapv1.Network{Mode: c.mode, CNI: bootstrapv1.CNICalico}}}
+		var there *addons.Calico
+		if c.asked {
+			there = expect.Got(management.Calico(t.Context(), config))(t)
+		}
+		runScript(t, expect.Got(addons.Settings(pools, cluster, there))(t))
+		now := expect.Got(management.Calico(t.Context(), config))(t)
+		if left := expect.Got(addons.Settings(pools, cluster, now))(t); !strings.Contains(left, "Nothing is missing") {
+			t.Errorf("%s: the commands leave these:\n%s", c.mode, left)
+		}
+		const pool = "{.spec.calicoNetwork.ipPools[0].encapsulation} {.spec.calicoNetwork.ipPools[0].natOutgoing}"
+		got := runKubectl(t, "get", "installations.operator.tigera.io", "default", "-o", "jsonpath="+pool+" {.spec.calicoNetwork.bgp}")
+		expect.Same(t, string(c.mode), c.want, got)
+	}
+}
+
+// runScript runs what a person would paste.
+func runScript(t *testing.T, script string) {
+	t.Helper()
+	shell := exec.CommandContext(t.Context(), "sh", "-e")
+	shell.Stdin = strings.NewReader(script)
+	shell.Env = append(os.Environ(), "PATH="+filepath.Dir(kubectl)+":"+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig)
+	if output, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s\nof the script\n%s", err, output, script)
+	}
+}
