@@ -76,6 +76,7 @@ var rooms = []room{
 	{folder: "internal/plugin/management", may: []string{"internal/plugin/addons"}},
 	{folder: "internal/plugin/progress"},
 	{folder: "internal/plugin/report", may: []string{"internal/cloud", "internal/plugin/progress"}},
+	{folder: "internal/plugin/smoke", may: []string{"internal/cloud"}},
 	{folder: "internal/plugin/check", may: []string{"api", "internal/cloud", "internal/plugin/objects", "internal/plugin/preview"}},
 	{folder: "internal/version"},
 	{folder: "internal/workload"},

@@ -152,6 +152,27 @@ func TestUsage(t *testing.T) {
 			[]string{"plan", "-f", machineFile, "-machine", "m"},
 			"unknown shorthand flag: 'm' in -machine; a flag of several letters begins with --",
 		},
+		"smoke no cluster": {
+			"pods are made in no cluster that nobody named",
+			[]string{"smoke"},
+			"name the workload cluster: --kubeconfig FILE, as clusterctl get kubeconfig writes it, or --context NAME",
+		},
+		"smoke outwards": {
+			"a port is needed", []string{"smoke", "--context", "c", "--outwards", "example.com"},
+			"--outwards example.com: write HOST:PORT, such as example.com:443, or none",
+		},
+		"smoke outwards, no number": {
+			"names of ports differ", []string{"smoke", "--context", "c", "--outwards", "example.com:https"},
+			"--outwards example.com:https: write HOST:PORT, such as example.com:443, or none",
+		},
+		"smoke no time": {
+			"no pod runs at once", []string{"smoke", "--context", "c", "--timeout", "0s"},
+			"--timeout 0s: a pod needs some time; write a duration such as 10m",
+		},
+		"smoke no registry": {
+			"an empty variable of a script", []string{"smoke", "--context", "c", "--registry", ""},
+			"--registry and --tag must not be empty",
+		},
 		"plan writes no secrets": {"the flag belongs to render", []string{"plan", "--show-secrets"}, "unknown flag: --show-secrets"},
 	}
 	for name, c := range cases {

@@ -67,7 +67,7 @@ func newRoot(called calling, s streams) *cobra.Command {
 	for group, commands := range map[string][]*cobra.Command{
 		fromFiles: {planCommand(s), renderCommand(s)},
 		preparing: {addonsCommand(s)},
-		asking:    {checkCommand(s)},
+		asking:    {checkCommand(s), smokeCommand(s)},
 		aboutUs:   {versionCommand(s), completionCommand(s)},
 	} {
 		for _, one := range commands {

@@ -63,6 +63,7 @@ func (g *guests) boot(ctx context.Context, vm guest.VM, name, address string) er
 		Dir:      filepath.Join(g.lab.GuestsDir(), name),
 		BootTime: g.lab.options.BootTime,
 		Address:  address,
+		Network:  g.lab.Network,
 	}
 	if change := g.lab.options.Guest; change != nil {
 		pool, err := g.lab.poolOf(ctx, name)

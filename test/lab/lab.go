@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +28,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/traffic"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
@@ -42,6 +44,8 @@ type Options struct {
 	// WithoutLinux leaves the workload cluster without its Linux nodes; that of the control plane comes with
 	// RegisterControlPlaneNode.
 	WithoutLinux bool
+	// FlannelBackend is that of the flanneld of all Linux nodes, as clusters have it; empty gives each node another one.
+	FlannelBackend string
 	// Progress is told what is going on.
 	Progress io.Writer
 }
@@ -52,6 +56,8 @@ type Lab struct {
 	Workload   *servers.Workload
 	VCenter    *vcenter.VCenter
 	Azure      *armsim.Cloud
+	// Network is that of the workload cluster's nodes: tests break parts of it.
+	Network *traffic.Cluster
 	// Managers are ours.
 	Managers []servers.Manager
 	// Client and WorkloadClient are admins of the two clusters, without a cache.
@@ -143,8 +149,13 @@ func (l *Lab) startManagement(ctx context.Context) error {
 
 func (l *Lab) startWorkload(ctx context.Context) error {
 	begin := time.Now()
+	network, err := traffic.Start()
+	if err != nil {
+		return err
+	}
+	l.Network = network
 	w, err := servers.StartWorkload(ctx, servers.WorkloadOptions{
-		Binaries: l.binaries, Dir: filepath.Join(l.Dir(), "workload"), WithoutNode: l.options.WithoutLinux,
+		Binaries: l.binaries, Dir: filepath.Join(l.Dir(), "workload"), WithoutNode: l.options.WithoutLinux, Egress: network.Socket(),
 	})
 	if err != nil {
 		return err
@@ -205,18 +216,25 @@ func (l *Lab) runPods(ctx context.Context) (stop func(), err error) {
 	if err := (pods.Cluster{Config: w.Config, Host: w.Host, Port: w.Port, Version: w.Version}).Apply(ctx); err != nil {
 		return nil, err
 	}
-	if l.options.WithoutLinux {
-		return func() {}, nil
-	}
-	api, err := kubernetes.NewForConfig(w.Config)
+	config := rest.CopyConfig(w.Config)
+	config.QPS, config.Burst = 200, 400 // all Linux nodes and what stands for their kube-proxies
+	api, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to workload cluster: %w", err)
+	}
+	l.Network.Connect(api)
+	if l.options.WithoutLinux {
+		return func() {}, nil
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		if err := pods.RunLinux(ctx, api, w.Version, servers.ControlPlaneNode); err != nil && ctx.Err() == nil {
+		nodes := pods.Linux{
+			Client: api, Version: w.Version, Others: []string{servers.ControlPlaneNode}, Backend: l.options.FlannelBackend,
+			Network: l.Network, CA: w.CA,
+		}
+		if err := nodes.Run(ctx); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(l.options.Progress, "the Linux nodes end: %v\n", err)
 		}
 	}()
@@ -255,6 +273,9 @@ func (l *Lab) Stop() error {
 		stops.Go(l.Workload.Stop)
 	}
 	errs = append(errs, stops.Wait())
+	if l.Network != nil {
+		errs = append(errs, l.Network.Close())
+	}
 	if l.VCenter != nil {
 		l.VCenter.Stop()
 	}

@@ -195,7 +195,7 @@ const side = 16
 // TestPods joins a node for each pair, Windows and condition, has the real scheduler bind a pod to it, and asks a Service from
 // there, whose pods are on another node. Nothing of a CNI or of kube-proxy runs that the plan or a bound pod has not started.
 func TestPods(t *testing.T) {
-	w := podCluster(t)
+	w := podCluster(t, nil)
 	cells := podCells()
 	results := make([]outcome, len(cells))
 	var all sync.WaitGroup

@@ -29,6 +29,7 @@ func (w *podWorld) try(t *testing.T, c *cell) outcome {
 	})
 	defer settled()
 	c.image(t.TempDir(), w.Version)
+	c.guest.Network = w.network
 	userData, err := w.userData(c)
 	if err != nil {
 		return outcome{sentence: "render: " + err.Error()}

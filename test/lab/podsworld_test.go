@@ -29,6 +29,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/traffic"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -37,8 +38,9 @@ import (
 // podWorld is a real workload cluster with Linux nodes, DaemonSets, and a Service that pods on Linux answer.
 type podWorld struct {
 	*servers.Workload
-	client kubernetes.Interface
-	token  string
+	client  kubernetes.Interface
+	network *traffic.Cluster
+	token   string
 	// services are the addresses of Services, by the node that has their pods.
 	services map[string]string
 	// lacking are the nodes whose services still have no rights, given is closed when all have.
@@ -46,27 +48,36 @@ type podWorld struct {
 	given   chan struct{}
 }
 
-func podCluster(t *testing.T) *podWorld {
+// podCluster has a network in which agnhost and the API server reach others, or none.
+func podCluster(t *testing.T, network *traffic.Cluster) *podWorld {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts real servers")
 	}
 	binaries := expect.Got(servers.Ensure(t.Context(), t.Output()))(t)
-	cluster := expect.Got(servers.StartWorkload(t.Context(),
-		servers.WorkloadOptions{Binaries: binaries, Dir: filepath.Join(t.TempDir(), "workload"), WithoutNode: true}))(t)
+	options := servers.WorkloadOptions{Binaries: binaries, Dir: filepath.Join(t.TempDir(), "workload"), WithoutNode: true}
+	if network != nil {
+		options.Egress = network.Socket()
+	}
+	cluster := expect.Got(servers.StartWorkload(t.Context(), options))(t)
 	t.Cleanup(func() { _ = cluster.Stop() })
 	config := *cluster.Config
 	config.QPS, config.Burst = 500, 1000
 	w := &podWorld{
 		Workload: cluster, client: expect.Got(kubernetes.NewForConfig(&config))(t), services: map[string]string{},
-		given: make(chan struct{}),
+		given: make(chan struct{}), network: network,
+	}
+	nodes := pods.Linux{Client: w.client, Version: w.Version}
+	if network != nil {
+		network.Connect(w.client)
+		nodes.Network, nodes.CA, nodes.Clock = network, w.CA, windows.NewFastClock(10)
 	}
 	users := pods.Cluster{Config: cluster.Config, Host: w.Host, Port: w.Port, Version: w.Version}
 	expect.OK(t, users.Apply(t.Context()))
 	expect.OK(t, users.Addons(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
-	go func() { over <- pods.RunLinux(ctx, w.client, w.Version) }()
+	go func() { over <- nodes.Run(ctx) }()
 	t.Cleanup(func() { cancel(); expect.OK(t, <-over) })
 	secrets := expect.Got(w.client.CoreV1().Secrets("kube-system").List(t.Context(),
 		metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)}))(t)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -28,6 +29,8 @@ type WorkloadOptions struct {
 	Dir string
 	// WithoutNode leaves the cluster without its Linux node until RegisterControlPlaneNode.
 	WithoutNode bool
+	// Egress is the Unix socket of an HTTP proxy by which the API server reaches kubelets; empty dials their addresses.
+	Egress string
 }
 
 // Workload is a running workload cluster as `kubeadm init` leaves it, except that kube-proxy is not deployed, and that no
@@ -47,6 +50,7 @@ type Workload struct {
 	Version string
 
 	binaries Binaries
+	egress   string
 	servers  *group
 	kubeadm  kubeadm
 	client   kubernetes.Interface
@@ -61,7 +65,7 @@ func StartWorkload(ctx context.Context, opts WorkloadOptions) (*Workload, error)
 	if err != nil {
 		return nil, err
 	}
-	w := &Workload{Host: loopback, binaries: opts.Binaries, servers: servers}
+	w := &Workload{Host: loopback, binaries: opts.Binaries, egress: opts.Egress, servers: servers}
 	err = w.start(ctx)
 	if err == nil && !opts.WithoutNode {
 		err = w.RegisterControlPlaneNode(ctx)
@@ -97,7 +101,12 @@ func (w *Workload) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	apiServer, err := apiServer(w.binaries, w.Config, append(apiServerArgs(w.Port, etcdURL), w.apiServerArgs()...))
+	proxied, err := w.egressArgs()
+	if err != nil {
+		return err
+	}
+	args := slices.Concat(apiServerArgs(w.Port, etcdURL), w.apiServerArgs(), proxied)
+	apiServer, err := apiServer(w.binaries, w.Config, args)
 	if err != nil {
 		return err
 	}
@@ -175,6 +184,26 @@ func (w *Workload) apiServerArgs() []string {
 		"--service-account-signing-key-file=" + w.pki("sa.key"),
 		"--service-cluster-ip-range=" + serviceNetwork,
 	}
+}
+
+// egressArgs have the API server reach nodes by a proxy, as clusters with Konnectivity do.
+func (w *Workload) egressArgs() ([]string, error) {
+	if w.egress == "" {
+		return nil, nil
+	}
+	path := filepath.Join(w.servers.dir, "egress.yaml")
+	text := fmt.Sprintf(`apiVersion: apiserver.k8s.io/v1beta1
+kind: EgressSelectorConfiguration
+egressSelections:
+- name: cluster
+  connection:
+    proxyProtocol: HTTPConnect
+    transport: {uds: {udsName: %q}}
+`, w.egress)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("write egress configuration: %w", err)
+	}
+	return []string{"--egress-selector-config-file=" + path}, nil
 }
 
 // controllerArgs are those of the static pod that kubeadm writes.

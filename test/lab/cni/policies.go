@@ -100,7 +100,10 @@ func (p *proxier) metrics() string {
 	return page
 }
 
-// readyPods are those of each Service's address.
+// nodePort is what stands for the address of a policy of a NodePort, which has none in HNS: it is for each address of the node.
+func nodePort(port int32) string { return fmt.Sprintf(":%d", port) }
+
+// readyPods are those of each Service's address, and of each NodePort.
 func readyPods(
 	services func(labels.Selector) ([]*corev1.Service, error), list func(labels.Selector) ([]*discoveryv1.EndpointSlice, error),
 ) (map[string][]string, error) {
@@ -122,6 +125,11 @@ func readyPods(
 			}
 		}
 		slices.Sort(wanted[service.Spec.ClusterIP])
+		for _, port := range service.Spec.Ports {
+			if port.NodePort > 0 && len(wanted[service.Spec.ClusterIP]) > 0 {
+				wanted[nodePort(port.NodePort)] = wanted[service.Spec.ClusterIP]
+			}
+		}
 	}
 	return wanted, errors.Join(err, failed)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/agent"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/traffic"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -69,6 +70,8 @@ type Simulated struct {
 	Image func(s *windows.State)
 	// Pulls are how long images take to come, by a part of their names.
 	Pulls map[string]time.Duration
+	// Network is what agnhost and the API server need; without it pods run for ever and nobody can ask the kubelet for logs.
+	Network *traffic.Cluster
 	// Clock is the machine's; one of Speed if it is nil.
 	Clock windows.Clock
 	// Domain is that of Active Directory which the guest's network knows.

@@ -3,23 +3,13 @@ package guest
 import (
 	"cmp"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/x509/pkix"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/certificate/csr"
-	"k8s.io/client-go/util/keyutil"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
@@ -146,6 +136,9 @@ func (p *power) dial(path, program string, limit time.Duration) (kubernetes.Inte
 	if err != nil {
 		return nil, fmt.Errorf("unable to load kubeconfig: %w", err)
 	}
+	if program == "kubelet.exe" {
+		config.QPS, config.Burst = 50, 100 // kubeAPIQPS and kubeAPIBurst
+	}
 	return connectFor(p.machine, config, p.guest.Faults.dialer(program), limit)
 }
 
@@ -186,13 +179,13 @@ func (n *node) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("unable to load bootstrap kubeconfig: %w", err)
 	}
-	certificate, key, err := n.requestCertificate(ctx, client)
+	certificate, key, err := n.requestCertificate(ctx, client, clientCertificate)
 	for err != nil { // a real one asks in the background, and is healthy meanwhile
 		n.call.Fail("E0101 failed while requesting a signed certificate from the control plane: %v", err)
 		if err := n.call.Machine.Clock.Sleep(ctx, 2*time.Second); err != nil {
 			return err
 		}
-		certificate, key, err = n.requestCertificate(ctx, client)
+		certificate, key, err = n.requestCertificate(ctx, client, clientCertificate)
 	}
 	if err := n.call.Machine.Put(n.pemFile(), append(certificate, key...)); err != nil {
 		return err
@@ -228,32 +221,6 @@ func hasClient(m *windows.Machine, path string) bool {
 		}
 	}
 	return true
-}
-
-// requestCertificate asks for the identity of a node, and waits until the cluster has approved and signed it.
-func (n *node) requestCertificate(ctx context.Context, client kubernetes.Interface) (certificate, key []byte, err error) {
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	key, err = keyutil.MarshalPrivateKeyToPEM(private)
-	if err != nil {
-		return nil, nil, err
-	}
-	subject := pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + n.name}
-	request, err := cert.MakeCSR(private, &subject, nil, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	usages := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
-	sum := sha256.Sum256(request)
-	name, uid, err := csr.RequestCertificateWithContext(ctx, client, request, "node-csr-"+hex.EncodeToString(sum[:16]),
-		certificatesv1.KubeAPIServerClientKubeletSignerName, nil, usages, private)
-	if err != nil {
-		return nil, nil, fmt.Errorf("cannot create certificate signing request: %w", err)
-	}
-	certificate, err = csr.WaitForCertificate(ctx, client, name, uid)
-	return certificate, key, err
 }
 
 // kubeconfig is that of the bootstrap with the certificate instead of the token.

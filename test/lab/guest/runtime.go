@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/traffic"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -28,9 +30,13 @@ const ReachProbe = "lab-reach"
 type containers struct {
 	node   *node
 	client kubernetes.Interface
+	// host is the node in the cluster's network, if there is one.
+	host *traffic.Host
 
 	mu        sync.Mutex
 	addresses map[types.UID]string
+	// left take pods out of the network.
+	left map[types.UID]func()
 }
 
 // runPods runs the pods of the node until ctx ends.
@@ -39,9 +45,16 @@ func (n *node) runPods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runtime := &containers{node: n, client: client, addresses: map[types.UID]string{}}
+	runtime := &containers{node: n, client: client, addresses: map[types.UID]string{}, left: map[types.UID]func(){}}
 	k := &pods.Kubelet{
 		Node: n.name, HostIP: n.power.guest.address(), Client: client, Runtime: runtime, Clock: n.call.Machine.Clock,
+	}
+	if n.power.guest.Network != nil {
+		leave, err := runtime.join(ctx, k)
+		if err != nil {
+			return err
+		}
+		defer leave()
 	}
 	k.Run(ctx)
 	return nil
@@ -57,6 +70,7 @@ func (c *containers) Connect(ctx context.Context, pod *corev1.Pod) (string, erro
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.addresses[pod.UID] = address
+		err = c.enter(pod.UID, address)
 	}
 	return address, err
 }
@@ -68,24 +82,33 @@ func (c *containers) Disconnect(pod *corev1.Pod) {
 	if pod.Spec.HostNetwork {
 		return
 	}
+	c.leave(pod.UID)
 	if err := cni.Del(c.node.call.Machine, sandbox(pod)); err != nil {
 		c.node.call.Fail("E0101 failed to destroy network for sandbox %s: %v", sandbox(pod), err)
 	}
 }
 
-// Run is part of pods.Runtime: images take their time, HostProcess containers do what their scripts do, and all others run.
-func (c *containers) Run(ctx context.Context, pod *corev1.Pod, container *corev1.Container, started func()) error {
-	m := c.node.call.Machine
-	if err := c.node.power.guest.pull(ctx, m.Clock, container.Image); err != nil {
+// Pull is part of pods.Runtime: images take their time.
+func (c *containers) Pull(ctx context.Context, _ *corev1.Pod, container *corev1.Container) error {
+	m, g := c.node.call.Machine, c.node.power.guest
+	if err := g.pull(ctx, m.Clock, container.Image); err != nil || g.Network == nil {
 		return err
 	}
-	if !isHostProcess(pod, container) {
-		started()
-		<-ctx.Done()
-		return nil
+	return g.Network.Images.Pull(container.Image, "windows/10.0."+m.Hardware.OSBuild)
+}
+
+// Run is part of pods.Runtime: agnhost does what it is told, HostProcess containers do what their scripts do, and all others run.
+func (c *containers) Run(ctx context.Context, p *pods.Process) error {
+	m, pod, container := c.node.call.Machine, p.Pod, p.Container
+	if is, err := c.agnhost(ctx, p); is {
+		return err
+	}
+	if len(p.Command) > 0 || !isHostProcess(pod, container) {
+		return pods.RunOther(ctx, p)
 	}
 	run := &cni.Container{
-		Machine: m, Name: container.Name, Command: slices.Concat(container.Command, container.Args), Log: c.node.call.Stderr,
+		Machine: m, Name: container.Name, Command: slices.Concat(container.Command, container.Args),
+		Log: io.MultiWriter(c.node.call.Stderr, p.Stderr),
 	}
 	var err error
 	if run.Env, err = c.environment(ctx, pod, container); err == nil {
@@ -95,7 +118,7 @@ func (c *containers) Run(ctx context.Context, pod *corev1.Pod, container *corev1
 		return fmt.Errorf("CreateContainerConfigError: %w", err)
 	}
 	run.Account = sync.OnceValues(func() (kubernetes.Interface, error) { return c.account(ctx, pod) })
-	err = run.Run(ctx, started)
+	err = run.Run(ctx, p.Started)
 	if err != nil && ctx.Err() == nil {
 		c.node.call.Fail("E0101 container %s of pod %s: %v", container.Name, pod.Name, err)
 	}

@@ -22,8 +22,11 @@ type Runtime interface {
 	Connect(ctx context.Context, pod *corev1.Pod) (address string, err error)
 	// Disconnect takes the network of a deleted pod back.
 	Disconnect(pod *corev1.Pod)
-	// Run runs a container, image and all, until it ends or ctx does. It calls started when the container does its work.
-	Run(ctx context.Context, pod *corev1.Pod, container *corev1.Container, started func()) error
+	// Pull gets the image of a container, unless it is there.
+	Pull(ctx context.Context, pod *corev1.Pod, container *corev1.Container) error
+	// Run runs a program of a container until it ends or ctx does. A program that ends with another code than 0 is an Exit, one
+	// that does not start is agnhost.Unstartable.
+	Run(ctx context.Context, process *Process) error
 	// Probe asks the readiness probe of a container that has one.
 	Probe(ctx context.Context, pod *corev1.Pod, container *corev1.Container) error
 }
@@ -41,14 +44,20 @@ type Kubelet struct {
 	Runtime      Runtime
 	Clock        Clock
 
+	// Port is where the API server asks for logs; nil is a kubelet that nobody can ask.
+	Port *Port
+
 	mu    sync.Mutex
-	lives map[types.UID]context.CancelFunc
+	lives map[types.UID]*life
 	all   sync.WaitGroup
 }
 
 // Run runs the pods that are bound to the node until ctx ends, which leaves them as they are: the power is off.
 func (k *Kubelet) Run(ctx context.Context) {
-	k.lives = map[types.UID]context.CancelFunc{}
+	k.lives = map[types.UID]*life{}
+	if k.Port != nil {
+		k.all.Go(func() { k.Port.serve(ctx, k) })
+	}
 	bound := cache.NewListWatchFromClient(k.Client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
 		fields.OneTermEqualSelector("spec.nodeName", k.Node))
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
@@ -66,22 +75,24 @@ func (k *Kubelet) Run(ctx context.Context) {
 // sync starts a pod that is new, and ends one that is to go.
 func (k *Kubelet) sync(ctx context.Context, object any) {
 	pod, ok := object.(*corev1.Pod)
-	if !ok || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	isOver := ok && (pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed)
+	if !ok || isOver && pod.DeletionTimestamp == nil {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	end, runs := k.lives[pod.UID]
+	runs := k.lives[pod.UID]
 	switch {
-	case pod.DeletionTimestamp != nil && runs:
-		end()
+	case pod.DeletionTimestamp != nil && runs != nil:
+		runs.end()
 	case pod.DeletionTimestamp != nil:
 		k.all.Go(func() { k.remove(ctx, pod) })
-	case !runs:
+	case runs == nil:
 		own, cancel := context.WithCancel(ctx)
-		k.lives[pod.UID] = cancel
+		begun := k.newLife(pod.DeepCopy(), cancel)
+		k.lives[pod.UID] = begun
 		k.all.Go(func() {
-			(&life{kubelet: k, pod: pod.DeepCopy()}).run(own)
+			begun.run(own)
 			if ctx.Err() == nil {
 				k.remove(ctx, pod)
 			}
@@ -100,10 +111,24 @@ func (k *Kubelet) forget(object any) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if end, runs := k.lives[pod.UID]; runs {
+	if runs := k.lives[pod.UID]; runs != nil {
 		delete(k.lives, pod.UID)
-		end()
+		runs.end()
 	}
+}
+
+// find is the life of a pod by its name; the last one, if a new one has its name by now.
+func (k *Kubelet) find(namespace, name string) *life {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var found *life
+	for _, one := range k.lives {
+		newer := found == nil || found.pod.CreationTimestamp.Before(&one.pod.CreationTimestamp)
+		if one.pod.Namespace == namespace && one.pod.Name == name && newer {
+			found = one
+		}
+	}
+	return found
 }
 
 // remove takes the Pod out of the API when nothing of it runs any more. One that is gone already is fine.

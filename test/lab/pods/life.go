@@ -1,10 +1,9 @@
 package pods
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +23,11 @@ const (
 type life struct {
 	kubelet *Kubelet
 	pod     *corev1.Pod
+	end     context.CancelFunc
+	// address is there before a container is.
+	address string
+	// logs are those of the containers by their names.
+	logs map[string]*record
 
 	mu     sync.Mutex
 	status status
@@ -31,15 +35,25 @@ type life struct {
 	changed chan struct{}
 }
 
+func (k *Kubelet) newLife(pod *corev1.Pod, end context.CancelFunc) *life {
+	l := &life{kubelet: k, pod: pod, end: end, logs: map[string]*record{}, changed: make(chan struct{}, 1)}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		l.logs[c.Name] = newRecord(k.Clock)
+	}
+	l.status.start(pod, k)
+	return l
+}
+
+// run ends when the pod is deleted, also where its containers have ended before.
 func (l *life) run(ctx context.Context) {
-	l.changed = make(chan struct{}, 1)
 	own, end := context.WithCancel(ctx)
 	var writer sync.WaitGroup
 	writer.Go(func() { l.report(own) })
 	defer writer.Wait()
 	defer end()
-	l.change(func(s *status) { s.start(l.pod, l.kubelet) })
+	l.change(func(*status) {})
 	l.work(ctx)
+	<-ctx.Done()
 }
 
 func (l *life) work(ctx context.Context) {
@@ -47,9 +61,15 @@ func (l *life) work(ctx context.Context) {
 	if address == "" {
 		return
 	}
+	l.address = address
 	l.change(func(s *status) { s.address = address })
+	policy := l.pod.Spec.RestartPolicy
+	again := policy
+	if policy != corev1.RestartPolicyNever {
+		again = corev1.RestartPolicyOnFailure
+	}
 	for i := range l.pod.Spec.InitContainers {
-		if !l.initialize(ctx, &l.pod.Spec.InitContainers[i]) {
+		if !l.keep(ctx, &l.pod.Spec.InitContainers[i], again) {
 			return
 		}
 	}
@@ -57,7 +77,7 @@ func (l *life) work(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for i := range l.pod.Spec.Containers {
-		all.Go(func() { l.keep(ctx, &l.pod.Spec.Containers[i]) })
+		all.Go(func() { l.keep(ctx, &l.pod.Spec.Containers[i], policy) })
 	}
 }
 
@@ -77,80 +97,6 @@ func (l *life) connected(ctx context.Context) string {
 		}
 		if l.kubelet.Clock.Sleep(ctx, sandboxBackOff) != nil {
 			return ""
-		}
-	}
-}
-
-// initialize runs an init container until it has ended well.
-func (l *life) initialize(ctx context.Context, container *corev1.Container) bool {
-	for wait := crashBackOff; ; wait = min(2*wait, longestBackOff) {
-		err := l.kubelet.Runtime.Run(ctx, l.pod, container, func() {})
-		if ctx.Err() != nil {
-			return false
-		}
-		if err == nil {
-			l.change(func(s *status) { s.completed(container.Name, l.kubelet.now()) })
-			return true
-		}
-		l.change(func(s *status) { s.crashed(container.Name, err) })
-		l.event(ctx, "BackOff", fmt.Sprintf("Back-off restarting failed container %s: %v", container.Name, err))
-		if l.kubelet.Clock.Sleep(ctx, wait) != nil {
-			return false
-		}
-	}
-}
-
-// keep runs a container, and again when it has ended.
-func (l *life) keep(ctx context.Context, container *corev1.Container) {
-	for wait := crashBackOff; ; wait = min(2*wait, longestBackOff) {
-		own, end := context.WithCancel(ctx)
-		var probe sync.WaitGroup
-		started := sync.OnceFunc(func() {
-			l.change(func(s *status) { s.running(container.Name, l.kubelet.now()) })
-			probe.Go(func() { l.probe(own, container) })
-		})
-		err := l.kubelet.Runtime.Run(own, l.pod, container, started)
-		end()
-		probe.Wait()
-		if ctx.Err() != nil {
-			return
-		}
-		err = cmp.Or(err, error(ended{}))
-		l.change(func(s *status) { s.crashed(container.Name, err) })
-		l.event(ctx, "BackOff", fmt.Sprintf("Back-off restarting failed container %s: %v", container.Name, err))
-		if l.kubelet.Clock.Sleep(ctx, wait) != nil {
-			return
-		}
-	}
-}
-
-// ended is a container that has nothing more to do.
-type ended struct{}
-
-func (ended) Error() string { return "the container ended with exit code 0" }
-
-// probe says whether a running container is ready; without a probe it is.
-func (l *life) probe(ctx context.Context, container *corev1.Container) {
-	if container.ReadinessProbe == nil {
-		l.change(func(s *status) { s.ready(container.Name, true) })
-		return
-	}
-	period := time.Duration(max(1, container.ReadinessProbe.PeriodSeconds)) * time.Second
-	for told, was := "", false; ; {
-		err := l.kubelet.Runtime.Probe(ctx, l.pod, container)
-		if ctx.Err() != nil {
-			return
-		}
-		if is := err == nil; is != was {
-			was = is
-			l.change(func(s *status) { s.ready(container.Name, is) })
-		}
-		if err != nil && err.Error() != told {
-			told = err.Error()
-			l.event(ctx, "Unhealthy", "Readiness probe failed: "+told)
-		}
-		if l.kubelet.Clock.Sleep(ctx, period) != nil {
-			return
 		}
 	}
 }

@@ -14,12 +14,17 @@ type status struct {
 	initialized bool
 	started     metav1.Time
 	containers  map[string]*corev1.ContainerStatus
+	isInit      map[string]bool
 	since       map[corev1.PodConditionType]corev1.PodCondition
 }
 
 func (s *status) start(pod *corev1.Pod, k *Kubelet) {
 	s.started = k.now()
 	s.containers, s.since = map[string]*corev1.ContainerStatus{}, map[corev1.PodConditionType]corev1.PodCondition{}
+	s.isInit = map[string]bool{}
+	for _, c := range pod.Spec.InitContainers {
+		s.isInit[c.Name] = true
+	}
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		s.containers[c.Name] = &corev1.ContainerStatus{
 			Name: c.Name, Image: c.Image, Started: new(false),
@@ -28,26 +33,31 @@ func (s *status) start(pod *corev1.Pod, k *Kubelet) {
 	}
 }
 
-func (s *status) running(name string, now metav1.Time) {
+// running is a container that runs, for the first time or after so many restarts.
+func (s *status) running(name string, restarts int32, now metav1.Time) {
 	c := s.containers[name]
-	c.Started, c.ContainerID, c.ImageID = new(true), "containerd://"+name, c.Image
+	c.RestartCount, c.Started, c.ContainerID, c.ImageID = restarts, new(true), "containerd://"+name, c.Image
 	c.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
 }
 
-// completed is an init container that has done its work.
-func (s *status) completed(name string, now metav1.Time) {
+// end is a container that has ended; an init container that has ended well is ready.
+func (s *status) end(name string, restarts int32, state *corev1.ContainerStateTerminated) {
 	c := s.containers[name]
-	c.Ready, c.ContainerID = true, "containerd://"+name
-	c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", FinishedAt: now}}
+	c.RestartCount, c.Started, c.ContainerID = restarts, new(false), state.ContainerID
+	c.Ready = s.isInit[name] && state.ExitCode == 0
+	c.State = corev1.ContainerState{Terminated: state}
 }
 
 func (s *status) ready(name string, ready bool) { s.containers[name].Ready = ready }
 
-func (s *status) crashed(name string, why error) {
+// wait is a container that does not run, and keeps in mind how it has ended.
+func (s *status) wait(name, reason, message string) {
 	c := s.containers[name]
 	c.Ready, c.Started = false, new(false)
-	c.RestartCount++
-	c.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: why.Error()}}
+	if c.State.Terminated != nil {
+		c.LastTerminationState = c.State
+	}
+	c.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
 }
 
 // object is the status as the API has it.
@@ -70,7 +80,7 @@ func (s *status) object(pod *corev1.Pod, k *Kubelet) corev1.PodStatus {
 	for _, is := range []corev1.PodCondition{
 		truth(corev1.PodReadyToStartContainers, s.address != "", ""),
 		truth(corev1.PodInitialized, s.initialized, "ContainersNotInitialized"),
-		truth(corev1.ContainersReady, ready, "ContainersNotReady"), truth(corev1.PodReady, ready, "ContainersNotReady"),
+		truth(corev1.ContainersReady, ready, notReady(out.Phase)), truth(corev1.PodReady, ready, notReady(out.Phase)),
 		truth(corev1.PodScheduled, true, ""),
 	} {
 		is.LastTransitionTime = k.now()
@@ -90,14 +100,43 @@ func truth(kind corev1.PodConditionType, holds bool, reason string) corev1.PodCo
 	return corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Reason: reason}
 }
 
-// phase: a pod is Pending until each container has run once.
+// phase is that of the kubelet's getPhase (kubernetes v1.36.3, pkg/kubelet/kubelet_pods.go): a pod is Pending until each container
+// has run once, and over when none will run again.
 func (s *status) phase(pod *corev1.Pod) corev1.PodPhase {
-	for _, c := range pod.Spec.Containers {
-		if have := s.containers[c.Name]; have.State.Running == nil && have.RestartCount == 0 {
-			return corev1.PodPending
+	policy := pod.Spec.RestartPolicy
+	for _, c := range pod.Spec.InitContainers {
+		if end := s.containers[c.Name].State.Terminated; end != nil && end.ExitCode != 0 && policy == corev1.RestartPolicyNever {
+			return corev1.PodFailed
 		}
 	}
-	return corev1.PodRunning
+	runs, failed := policy == "" || policy == corev1.RestartPolicyAlways, false
+	for _, c := range pod.Spec.Containers {
+		have := s.containers[c.Name]
+		end := have.State.Terminated
+		if have.State.Running == nil && end == nil && have.LastTerminationState.Terminated == nil {
+			return corev1.PodPending
+		}
+		runs = runs || end == nil || end.ExitCode != 0 && policy == corev1.RestartPolicyOnFailure
+		failed = failed || end != nil && end.ExitCode != 0
+	}
+	switch {
+	case runs:
+		return corev1.PodRunning
+	case failed:
+		return corev1.PodFailed
+	}
+	return corev1.PodSucceeded
+}
+
+// notReady is why a pod is not ready whose containers are not.
+func notReady(phase corev1.PodPhase) string {
+	switch phase {
+	case corev1.PodSucceeded:
+		return "PodCompleted"
+	case corev1.PodFailed:
+		return "PodFailed"
+	}
+	return "ContainersNotReady"
 }
 
 func (k *Kubelet) now() metav1.Time { return metav1.NewTime(k.Clock.Now()) }

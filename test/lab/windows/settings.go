@@ -33,6 +33,35 @@ func (m *Machine) ComputerName() string {
 	return held(m, func() string { return m.state.ComputerName })
 }
 
+// Admits says whether the firewall lets connections to a port in from elsewhere.
+func (m *Machine) Admits(port uint16) bool {
+	return held(m, func() bool {
+		for _, rule := range m.state.Firewall {
+			words := strings.Fields(rule) // such as capwin TCP 10250 from Any
+			if len(words) > 2 && words[1] == "TCP" && portIn(words[2], port) {
+				return true
+			}
+		}
+		return m.state.FirewallOff
+	})
+}
+
+// portIn looks into a list of ports and ranges.
+func portIn(list string, port uint16) bool {
+	for part := range strings.SplitSeq(list, ",") {
+		low, high, isRange := strings.Cut(part, "-")
+		if !isRange {
+			high = low
+		}
+		first, err := strconv.ParseUint(low, 10, 16)
+		last, failed := strconv.ParseUint(high, 10, 16)
+		if err == nil && failed == nil && uint64(port) >= first && uint64(port) <= last {
+			return true
+		}
+	}
+	return false
+}
+
 // FirewallOn tells whether rules are asked at all.
 func (m *Machine) FirewallOn() bool { return held(m, func() bool { return !m.state.FirewallOff }) }
 

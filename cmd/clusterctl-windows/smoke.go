@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/smoke"
+)
+
+// nobody is the value of --outwards that tries no connection out of the cluster.
+const nobody = "none"
+
+// smokeTest is the command smoke.
+type smokeTest struct {
+	cluster  clusterFlags
+	output   outputFlags
+	options  smoke.Options
+	outwards string
+	s        streams
+}
+
+func smokeCommand(s streams) *cobra.Command {
+	c := &smokeTest{s: s}
+	cmd := &cobra.Command{
+		Use: "smoke --kubeconfig FILE", Short: "try what pods on Windows nodes need of a workload cluster",
+		Long: `Starts pods on a Linux Node and on one Windows Node of each build of Windows, and tries by TCP: from a Linux pod to a
+Windows pod, its Service and its NodePort; from the Windows node itself to the pod and its Service; from a Windows pod to a Linux
+pod, its Service and its name, and to a server outside of the cluster. Then it asks the node's kubelet for exec, logs and metrics.
+A new CNI or kube-proxy may need some time: what fails is tried three times within two minutes. The exit code is 1 if something
+fails, and the table says where to look.
+The pods are of the image agnhost of the Kubernetes project, which Windows nodes pull for minutes the first time. Where nodes do
+not reach registry.k8s.io, copy it with all of its platforms, and name the copy with --registry and --tag.
+All of it is made in a namespace capwin-smoke-XXXXX, which is removed in the end, and by Ctrl-C too; press that twice, and the
+namespace stays. Its pods run at the Pod Security level privileged, because one runs on the Windows node itself (HostProcess).
+Linux pods run on the control plane if no other Linux Node takes them. You need the rights to list Nodes and namespaces, to make
+and delete namespaces, to make Services and pods in a new namespace, to read the pods, their logs and events, to exec in them, and
+to get nodes/proxy; the rights of cluster-admin do.`,
+		Example: `  PROGRAM smoke --kubeconfig prod.kubeconfig
+  PROGRAM smoke --context prod --node prod-windows-x7k2p --outwards none -o json
+  PROGRAM smoke --kubeconfig prod.kubeconfig --registry registry.example.com/e2e-test-images --outwards proxy.example.com:3128`,
+		DisableFlagsInUseLine: true, Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	c.cluster.addClusterTo(cmd, "workload", "whose Windows Nodes are tried")
+	flags.StringArrayVar(&c.options.Nodes, "node", nil,
+		"`NAME` of a Windows Node; repeatable (default one of each build of Windows)")
+	flags.StringVar(&c.options.Registry, "registry", smoke.DefaultRegistry, "`REGISTRY` and path of the image agnhost")
+	flags.StringVar(&c.options.Tag, "tag", smoke.DefaultTag, "`TAG` of the image agnhost")
+	flags.StringVar(&c.outwards, "outwards", "",
+		"`HOST:PORT` of a server outside of the cluster, or none to try none (default the registry's)")
+	flags.DurationVar(&c.options.Start, "timeout", 10*time.Minute, "`DURATION` that a pod may take until it runs")
+	c.output.addTo(cmd)
+	for _, flag := range []string{"node", "registry", "tag", "outwards", "timeout"} {
+		completes(cmd, flag, cobra.NoFileCompletions)
+	}
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if err := c.complete(); err != nil {
+			return &usageError{problem: err, of: cmd}
+		}
+		return c.run(cmd.Context())
+	}
+	return cmd
+}
+
+// complete checks the flags, and fills in what depends on others.
+func (c *smokeTest) complete() error {
+	switch {
+	case !c.cluster.asked():
+		return errors.New("name the workload cluster: --kubeconfig FILE, as clusterctl get kubeconfig writes it, or --context NAME")
+	case c.options.Registry == "" || c.options.Tag == "":
+		return errors.New("--registry and --tag must not be empty")
+	case c.options.Start <= 0:
+		return fmt.Errorf("--timeout %s: a pod needs some time; write a duration such as 10m", c.options.Start)
+	}
+	switch c.outwards {
+	case nobody:
+		c.options.Outwards = ""
+	case "":
+		c.options.Outwards = serverOf(c.options.Registry)
+	default:
+		host, port, err := net.SplitHostPort(c.outwards)
+		number, notNumber := strconv.ParseUint(port, 10, 16)
+		if err != nil || host == "" || notNumber != nil || number == 0 {
+			return fmt.Errorf("--outwards %s: write HOST:PORT, such as example.com:443, or %s", c.outwards, nobody)
+		}
+		c.options.Outwards = c.outwards
+	}
+	return nil
+}
+
+// serverOf is the HOST:PORT of a registry. One without a dot and a port is a name at Docker Hub, as containerd takes it.
+func serverOf(registry string) string {
+	host, _, _ := strings.Cut(registry, "/")
+	switch {
+	case strings.Contains(host, ":"):
+		return host
+	case !strings.Contains(host, "."):
+		host = "docker.io"
+	}
+	return net.JoinHostPort(host, "443")
+}
+
+// errSmokeFailed ends the program with exitRefused; what was printed has said why.
+var errSmokeFailed = errors.New("not all connections of Windows pods hold: see what failed above")
+
+func (c *smokeTest) run(ctx context.Context) error {
+	config, err := c.cluster.restConfig()
+	if err != nil {
+		return err
+	}
+	asking := progress.Start(c.s.err, 1)
+	defer asking.End()
+	asking.Step("asking the cluster for rights and Nodes")
+	plan, err := smoke.Prepare(ctx, config, c.options)
+	asking.End()
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	if err != nil {
+		return err
+	}
+	work := progress.Start(c.s.err, plan.Steps())
+	found, failed := plan.Run(ctx, work.Step)
+	work.End()
+	if ctx.Err() != nil {
+		return c.interrupted(failed)
+	}
+	if found == nil {
+		return failed
+	}
+	list := report.New(found)
+	if err := c.output.print(c.s, list); err != nil {
+		return err
+	}
+	if failed != nil {
+		return failed
+	}
+	if list.Failed() {
+		return errSmokeFailed
+	}
+	return nil
+}
+
+// interrupted tells of a namespace that could not be removed, beside that the user has ended the program.
+func (c *smokeTest) interrupted(failed error) error {
+	if left := smoke.Left(failed); left != nil {
+		printNote(c.s.err, "%v", left)
+	}
+	return errInterrupted
+}

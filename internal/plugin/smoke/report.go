@@ -1,0 +1,148 @@
+package smoke
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// limits of Windows and of this command.
+var limits = []cloud.Finding{
+	{
+		Check: "ping out of the cluster", Result: cloud.CheckSkipped,
+		Text: "not tried: Windows does not translate addresses of ICMP, so pods get no answer; test with TCP",
+	},
+	{
+		Check: "NodePort on its own node", Result: cloud.CheckSkipped,
+		Text: "not tried: a process on a Windows node does not reach a NodePort of this node; other nodes and clients outside do",
+	},
+	{
+		Check: "volumes", Result: cloud.CheckSkipped,
+		Text: "not tried: they depend on your CSI drivers; docs/windows-nodes.md, \"Storage\", says which there are for Windows",
+	},
+}
+
+// maxWords is how much of what a program, containerd or the scheduler said is told.
+const maxWords = 400
+
+// report tells what was found, in the order of the table of connections, node by node.
+func (r *run) report() []cloud.Finding {
+	found := append([]cloud.Finding{}, r.known...)
+	found = append(found, r.linuxServer.finding("Linux pod"))
+	for i, target := range r.targets {
+		prefix := target.node + ": "
+		server := r.windowsServers[i].finding(prefix + "Windows pod")
+		if server.Result == cloud.CheckOK {
+			server.Text += ", Windows " + target.build
+		}
+		found = append(found, server)
+		for _, one := range connections {
+			found = append(found, r.connectionFinding(prefix, i, one))
+		}
+		found = append(found, r.answers[i]...)
+	}
+	if r.options.Outwards == "" {
+		found = append(found, skipped("connections outwards", "not tried: --outwards none"))
+	}
+	return append(found, limits...)
+}
+
+// connectionFinding is that of one connection of a target.
+func (r *run) connectionFinding(prefix string, i int, one connection) cloud.Finding {
+	t := r.trialOf(i, one.kind)
+	if t == nil {
+		return skipped(prefix+one.name, r.whyNotTried(i, one))
+	}
+	f := cloud.Finding{Check: prefix + one.name, Result: cloud.CheckOK}
+	if t.outcome.held {
+		f.Text = fmt.Sprintf("%s, %s%s", t.address, seconds(t.took), attempts(t.outcome.tries))
+		return f
+	}
+	f.Result, f.Text = cloud.CheckFailed, r.sentence(i, t)
+	return f
+}
+
+// sentence says what failed, and where to look.
+func (r *run) sentence(i int, t *trial) string {
+	why := t.outcome.why
+	if t.unstarted {
+		return sentenceOf("the pod "+t.pod+" does not try it", why)
+	}
+	text := fmt.Sprintf("%s: %s%s, %s", t.address, shown(why.words), attempts(t.outcome.tries), seconds(t.took))
+	if help, general := helps[why.cause]; general {
+		return text + ". " + upper(help)
+	}
+	if first := r.trialOf(i, byCause(t.after, why.cause)); first != nil && !first.outcome.held {
+		return text + fmt.Sprintf(". Mend %q first", first.name)
+	}
+	return text + ". " + upper(byCause(t.help, why.cause))
+}
+
+// byCause is what a table has for a cause, or for all others.
+func byCause[V any](table map[cause]V, why cause) V {
+	if one, is := table[why]; is {
+		return one
+	}
+	return table[""]
+}
+
+func (r *run) whyNotTried(i int, one connection) string {
+	switch {
+	case r.windowsServers[i].address == "":
+		return "not tried: no Windows pod runs on this node"
+	case one.kind == windowsOutwards && r.options.Outwards == "":
+		return "not tried: --outwards none"
+	case one.kind == linuxToNodePort && r.targets[i].address == "":
+		return "not tried: the Node has no InternalIP"
+	}
+	return "not tried: the Linux pod does not run"
+}
+
+func (r *run) trialOf(i int, kind kind) *trial {
+	for _, t := range r.trials {
+		if t.target == i && t.kind == kind {
+			return t
+		}
+	}
+	return nil
+}
+
+// finding says whether the server pod runs.
+func (s *served) finding(check string) cloud.Finding {
+	if s.why != nil {
+		return cloud.Finding{Check: check, Result: cloud.CheckFailed, Text: sentenceOf("the pod "+s.name+" does not run", s.why)}
+	}
+	return cloud.Finding{Check: check, Result: cloud.CheckOK, Text: s.address + ", runs after " + seconds(s.took)}
+}
+
+func sentenceOf(what string, why *failure) string {
+	if what != "" {
+		what += ": "
+	}
+	return fmt.Sprintf("%s%s. %s", what, shown(why.words), upper(helps[why.cause]))
+}
+
+func skipped(check, text string) cloud.Finding {
+	return cloud.Finding{Check: check, Result: cloud.CheckSkipped, Text: text}
+}
+
+func attempts(tries int) string {
+	if tries <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(", %d attempts", tries)
+}
+
+func seconds(d time.Duration) string { return d.Round(time.Second / 10).String() }
+
+// shown is what others said, without the dot at its end.
+func shown(words string) string { return strings.TrimRight(cloud.Clean(words, maxWords), ". ") }
+
+func upper(sentence string) string {
+	if sentence == "" {
+		return ""
+	}
+	return strings.ToUpper(sentence[:1]) + sentence[1:]
+}

@@ -1,0 +1,98 @@
+package lab_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/util/exec"
+	statsv1 "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/traffic"
+)
+
+// kubelet is asked for logs, metrics, and by exec; then it refuses, and then it is not reached.
+func (a *answers) kubelet(t *testing.T) {
+	t.Helper()
+	for node, server := range map[string]string{a.node: "windows-server", pods.LinuxNodes[0]: "linux-server"} {
+		if said, err := a.logs(t, server, "server"); err != nil || said != "Started HTTP server on port 8080\n" {
+			t.Errorf("the log of %s: %q, %v", server, said, err)
+		}
+		for _, spdy := range []bool{false, true} {
+			said, code, err := a.exec(t, server, spdy, "/agnhost", "--version")
+			if err != nil || code != 0 || said != "app version 2.63.0\n" {
+				t.Errorf("exec in %s, SPDY %t: %q, %d, %v", server, spdy, said, code, err)
+			}
+		}
+		if said, code, err := a.exec(t, server, false, "/agnhost", "connect", "127.0.0.1:8080", "--timeout=1s"); err != nil || code != 0 {
+			t.Errorf("exec that connects to its own container: %q, %d, %v", said, code, err)
+		}
+		said, code, err := a.exec(t, server, false, "/agnhost", "connect", "127.0.0.1:8081", "--timeout=1s")
+		if err != nil || code != 1 || said == "" {
+			t.Errorf("exec of what fails in %s: %q, %d, %v", server, said, code, err)
+		}
+		_, _, err = a.exec(t, server, false, "/nothing")
+		expect.Says(t, "exec of what is not there", err, "error executing command in container")
+		summary := expect.Got(a.stats(t, node))(t)
+		has := slices.ContainsFunc(summary.Pods, func(pod statsv1.PodStats) bool {
+			return pod.PodRef.Name == server && len(pod.Containers) == 1
+		})
+		if memory := summary.Node.Memory; summary.Node.NodeName != node || memory == nil || *memory.WorkingSetBytes == 0 || !has {
+			t.Errorf("the summary of %s: %+v", node, summary)
+		}
+	}
+	for words, faults := range map[string]traffic.Faults{
+		"refuse": {LogsRefused: true, ExecRefused: true, StatsRefused: true}, "reach": {KubeletClosed: true},
+	} {
+		a.network.Break(a.node, faults)
+		_, ofLogs := a.logs(t, "windows-server", "server")
+		_, _, ofExec := a.exec(t, "windows-server", false, "hostname")
+		_, ofStats := a.stats(t, a.node)
+		for what, err := range map[string]error{"logs": ofLogs, "exec": ofExec, "stats": ofStats} {
+			t.Logf("%s that the kubelet is to %s: %v", what, words, err)
+			if err == nil {
+				t.Errorf("%s hold although the API server does not %s the kubelet", what, words)
+			}
+		}
+		a.network.Break(a.node, traffic.Faults{})
+	}
+}
+
+func (a *answers) stats(t *testing.T, node string) (*statsv1.Summary, error) {
+	t.Helper()
+	text, err := a.client.CoreV1().RESTClient().Get().Resource("nodes").Name(node).SubResource("proxy").
+		Suffix("stats/summary").DoRaw(t.Context())
+	summary := &statsv1.Summary{}
+	if err == nil {
+		err = json.Unmarshal(text, summary)
+	}
+	return summary, err
+}
+
+// exec runs a command in the server's container, by a WebSocket as kubectl does, or by SPDY as it did.
+func (a *answers) exec(t *testing.T, pod string, spdy bool, command ...string) (said string, code int, err error) {
+	t.Helper()
+	request := a.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(space).Name(pod).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{Container: "server", Command: command, Stdout: true, Stderr: true},
+			scheme.ParameterCodec)
+	executor, err := remotecommand.NewWebSocketExecutor(a.Config, "GET", request.URL().String())
+	if spdy {
+		executor, err = remotecommand.NewSPDYExecutor(a.Config, "POST", request.URL())
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	var out, failure bytes.Buffer // both are written at a time
+	err = executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &out, Stderr: &failure})
+	if ended, is := errors.AsType[exec.CodeExitError](err); is {
+		return failure.String(), ended.Code, nil
+	}
+	return out.String(), 0, err
+}
