@@ -66,7 +66,6 @@ func stepError(name string) string {
 	return ""
 }
 
-//nolint:gocritic // because with m, ^ is the beginning of each line
 var shellBlock = regexp.MustCompile("(?m:^ *```sh$)")
 
 // sectionOf is the text from a heading to the next one that is not below it.

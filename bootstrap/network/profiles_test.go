@@ -109,7 +109,9 @@ func TestWhatToApplyIsDocumented(t *testing.T) {
 		t.Error("docs/networks.md: " + fault)
 	}
 	for _, change := range [][2]string{
-		{"### What you apply: `Antrea`", "### Antrea"}, {"\n```sh\n", "\n```\n"}, {"\n**1. ", "\n**Then** "},
+		{"### What you apply: `Antrea`", "### Antrea"},
+		{"\n```sh\n", "\n```\n"},
+		{"\n**1. ", "\n**Then** "},
 		{"\n## What you apply\n", "\n| Mode | CNI |\n| --- | --- |\n\n## What you apply\n"},
 	} {
 		if without := strings.ReplaceAll(page, change[0], change[1]); without == page || len(lacksWhatToApply(without)) == 0 {

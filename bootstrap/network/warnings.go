@@ -96,7 +96,8 @@ func (net *Network) poolsLack(addresses []netip.Prefix) string {
 }
 
 // withoutScript is what a plug-in without a daemon comes to, which the lab shows (TestPods in test/lab).
-const withoutScript = "without a script of yours the pods of these nodes reach no Service and no pod of another node; it must provide "
+const withoutScript = "without a script of yours the pods of these nodes reach no Service and no pod of another node; " +
+	"it must provide "
 
 var modeWarnings = []struct {
 	holds func(*Network) bool
@@ -125,8 +126,8 @@ var modeWarnings = []struct {
 	},
 	{
 		func(net *Network) bool { return net.cni == bootstrapv1.CNIWinBridge },
-		"WinBridge has no daemon: " + withoutScript + "the host endpoint that is the pods' gateway (the second address of the pod CIDR), " +
-			"and the routes between nodes",
+		"WinBridge has no daemon: " + withoutScript + "the host endpoint that is the pods' gateway (the second address of the " +
+			"pod CIDR), and the routes between nodes",
 	},
 	{
 		func(net *Network) bool { return net.cni == bootstrapv1.CNIWinOverlay },

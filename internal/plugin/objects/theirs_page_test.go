@@ -1,7 +1,6 @@
 package objects
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -88,7 +87,8 @@ var theirKinds = []theirKind{
 // notTheirs are entries of the table that are no field of the other provider, but what users make of one.
 var notTheirs = map[string]string{
 	"azure.cpus": "CAPV's, written for Azure", "azure.memoryMiB": "CAPV's, written for Azure",
-	"failureDomain": "written without its cloud", "computeGallery.sku": "the marketplace's, written for a gallery", "custom.files.secret": "what is below contentFrom, without it",
+	"failureDomain": "written without its cloud", "computeGallery.sku": "the marketplace's, written for a gallery",
+	"custom.files.secret": "what is below contentFrom, without it",
 }
 
 // TestNamesPage: the page says what the table of names says. make generate runs it with -update.
@@ -97,7 +97,7 @@ func TestNamesPage(t *testing.T) {
 	shown := map[theirName]bool{}
 	for _, kind := range theirKinds {
 		page += "\n## " + kind.heading + "\n\n| Theirs | Here | What differs |\n| --- | --- | --- |\n"
-		for _, field := range strings.Fields(kind.fields) {
+		for field := range strings.FieldsSeq(kind.fields) {
 			row := kind.row(t, field)
 			page += row.cells(field)
 			shown[row] = true
@@ -146,7 +146,7 @@ func (t theirName) cells(field string) string {
 	if t.here != "" {
 		here = "`" + t.here + "`"
 	}
-	return fmt.Sprintf("| `%s` | %s | %s |\n", field, here, t.note)
+	return "| `" + field + "` | " + here + " | " + t.note + " |\n"
 }
 
 // Every field of a KubeadmConfig of the Cluster API in go.mod is on the page.
