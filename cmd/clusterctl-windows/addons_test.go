@@ -188,6 +188,11 @@ func TestCalicoSettings(t *testing.T) {
 	if got.Code != exitDone || strings.Contains(got.Out, "kubectl") || !strings.Contains(got.Out, "Nothing is missing") {
 		t.Errorf("a whole Calico: %+v", got)
 	}
+	dead := call(t, calicoPool(t), "addons", "-f", "-", "--as", "CalicoSettings", "--kubeconfig",
+		inFile(t, kubeconfigOf(t, "https://127.0.0.1:1", nil, "default")))
+	if dead.Code != exitRefused || !strings.Contains(dead.Err, "connection refused; look at the address in the kubeconfig") {
+		t.Errorf("a dead cluster: %+v", dead)
+	}
 	for says, objects := range map[string]map[string]string{
 		`has no Installation "default" of operator.tigera.io`:     {},
 		`installations.operator.tigera.io "default" is forbidden`: {installation: "forbidden"},
