@@ -93,6 +93,10 @@ test-kubelet: ## Check with the real kubelet which settings it accepts, and that
 test-pods: servers ## Ask a Service from a pod on a Windows node, for each CNI, mode, Windows and condition; takes 5 minutes
 	$(GO_TEST) ./test/lab -count=1 -run "^TestPods$$" -v -timeout 30m -args -pods.all
 
+.PHONY: test-smoke
+test-smoke: servers ## Run clusterctl windows smoke against real servers with each fault alone; takes 3 minutes
+	$(GO_TEST) ./test/lab -count=1 -run "^TestSmoke$$" -v -timeout 30m -args -smoke.all
+
 .PHONY: test-programs
 test-programs: ## Build kube-proxy, flanneld and CNI programs for Windows, and ask their own code what it makes of what we render
 	./test/programs/check.sh
@@ -151,7 +155,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-twins test-machines test-proved test-programs test-pods test-rights test-agree
+NIGHTLY := test-mutants test-twins test-machines test-proved test-programs test-pods test-smoke test-rights test-agree
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed

@@ -20,7 +20,7 @@ func TestExamples(t *testing.T) {
 	for _, line := range examples(newRoot(calledAs("clusterctl-windows"), streams{})) {
 		words := strings.Fields(line)
 		if slices.Contains(words, "azure") || slices.Contains(words, "smoke") {
-			continue // TestExamplesOfAzure, and TestSmoke of test/lab
+			continue // TestExamplesOfAzure, and make test-smoke
 		}
 		t.Run(line, func(t *testing.T) {
 			ran++

@@ -15,12 +15,15 @@ var errInterrupted = errors.New("interrupted")
 // replacing is held while files are replaced, which no signal ends half way.
 var replacing sync.Mutex
 
-// interruptible returns a context that ends with the first Ctrl-C, so that calls are ended and a session is closed. The second
-// one does not wait for that.
+// interruptible returns a context that ends with the first Ctrl-C, so that calls are ended, a session is closed and a namespace
+// removed. The second one does not wait for that. A terminal that is closed is a Ctrl-C, unless nohup has said otherwise.
 func interruptible(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		<-signals
 		cancel()

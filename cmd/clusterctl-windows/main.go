@@ -1,13 +1,15 @@
 // Command clusterctl-windows shows, offline, what a Windows machine will get and what it will do with it. It also compares a spec
-// with its cloud. It is a plugin of clusterctl, "clusterctl windows", and under the name kubectl-capwin one of kubectl.
+// with its cloud, and tries what pods of a cluster reach. It is a plugin of clusterctl, "clusterctl windows", and under the name
+// kubectl-capwin one of kubectl.
 //
 // The work is in internal/plugin: it reads objects from files and checks them as an API server would (objects), collects what the
 // controllers would and renders it (preview), tells the plan in words (words), says what a cluster needs beside its pools (addons),
-// asks a cloud (check) or a cluster (management), says how far it is (progress), and prints what it found (report).
+// asks a cloud (check) or a cluster (management), tries a workload cluster (smoke), says how far it is (progress), and prints what it
+// found (report).
 //
 // Each command has a file of its own (root.go lists them), and is put together from three sets of flags: the files it reads
-// (fileflags.go), the cluster it asks (clusterflags.go) and the format of its findings (outputflags.go). A further check is one
-// more command below check. No command has -o or -n with two meanings: one that writes files has no format.
+// (fileflags.go), the cluster it asks (clusterflags.go) and the format of its findings (outputflags.go). A further check of
+// a cloud is one more command below check. No command has -o or -n with two meanings: one that writes files has no format.
 package main
 
 import (
@@ -16,6 +18,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 )
 
 func main() {
@@ -38,6 +43,7 @@ const (
 
 // run carries out the command line; its first argument is the program.
 func run(ctx context.Context, args []string, s streams) int {
+	klog.SetLogger(logr.Discard()) // what libraries log is for programs that run for long: a user is told by errors and findings
 	called := calledAs(args[0])
 	root := newRoot(called, s)
 	root.SetArgs(append(called.before, args[1:]...))

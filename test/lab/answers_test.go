@@ -48,6 +48,7 @@ func TestAnswers(t *testing.T) {
 	a.joinNode(t)
 	a.serveBoth(t)
 	a.connections(t)
+	a.approve(t)
 	a.images(t)
 	a.kubelet(t)
 }
@@ -55,7 +56,7 @@ func TestAnswers(t *testing.T) {
 // joinNode boots a guest until a pod of its node reaches a Service.
 func (a *answers) joinNode(t *testing.T) {
 	t.Helper()
-	c := &cell{pair: pairs[0], year: "2022", condition: allThere, clock: windows.NewFastClock(10)}
+	c := &cell{pair: pairs[0], year: "2022", condition: allThere, signed: true, clock: windows.NewFastClock(10)}
 	a.node = c.computer()
 	c.image(t.TempDir(), a.Version)
 	c.guest.Network = a.network

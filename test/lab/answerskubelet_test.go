@@ -2,12 +2,15 @@ package lab_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/exec"
@@ -16,7 +19,34 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/traffic"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
+
+// approve lets the kubelet have the certificate of its port, without which no handshake succeeds.
+func (a *answers) approve(t *testing.T) {
+	t.Helper()
+	_, err := a.logs(t, "windows-server", "server")
+	expect.Says(t, "logs before the certificate is approved", err, "remote error: tls: internal error")
+	requests := a.client.CertificatesV1().CertificateSigningRequests()
+	approved := 0
+	for _, one := range expect.Got(requests.List(t.Context(), metav1.ListOptions{}))(t).Items {
+		if one.Spec.SignerName != certificatesv1.KubeletServingSignerName {
+			continue
+		}
+		one.Status.Conditions = append(one.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+			Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test",
+		})
+		expect.Got(requests.UpdateApproval(t.Context(), one.Name, &one, metav1.UpdateOptions{}))(t)
+		approved++
+	}
+	if approved != 1 {
+		t.Fatalf("%d certificates of kubelets' ports are to be approved", approved)
+	}
+	wait.Eventually(t, "logs with the certificate", func(context.Context) error {
+		_, err := a.logs(t, "windows-server", "server")
+		return err
+	})
+}
 
 // kubelet is asked for logs, metrics, and by exec; then it refuses, and then it is not reached.
 func (a *answers) kubelet(t *testing.T) {

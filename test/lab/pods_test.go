@@ -164,9 +164,11 @@ func (p pair) hasRights() bool { return p.hasService() || p.cni == bootstrapv1.C
 type cell struct {
 	pair
 	year, condition string
-	number          int
-	clock           *windows.FastClock
-	guest           *guest.Simulated
+	// signed has the cluster sign the certificate of the kubelet's port, when somebody approves it.
+	signed bool
+	number int
+	clock  *windows.FastClock
+	guest  *guest.Simulated
 }
 
 // outcome is what came of a cell.

@@ -70,7 +70,7 @@ func podCluster(t *testing.T, network *traffic.Cluster) *podWorld {
 	nodes := pods.Linux{Client: w.client, Version: w.Version}
 	if network != nil {
 		network.Connect(w.client)
-		nodes.Network, nodes.CA, nodes.Clock = network, w.CA, windows.NewFastClock(10)
+		nodes.Network, nodes.CA, nodes.Clock = network, w.CA, windows.NewFastClock(20)
 	}
 	users := pods.Cluster{Config: cluster.Config, Host: w.Host, Port: w.Port, Version: w.Version}
 	expect.OK(t, users.Apply(t.Context()))
@@ -177,6 +177,9 @@ func (c *cell) spec() bootstrapv1.WindowsBootstrapConfigSpec {
 		c.pair.spec(&spec.Network)
 	}
 	spec.Node.Labels = map[string]bootstrapv1.LabelValue{}
+	if c.signed {
+		spec.Kubelet.ServerCertificates = bootstrapv1.ServerCertificatesClusterSigned
+	}
 	switch {
 	case c.condition == daemonMissing && c.daemons != pods.Peers:
 		spec.Node.Labels[pods.Daemons] = pods.NoDaemons

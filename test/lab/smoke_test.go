@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,6 +65,7 @@ func TestSmoke(t *testing.T) {
 	t.Run("no Windows node", s.noWindows)
 	t.Run("no rights", s.noRights)
 	s.joinNode(t)
+	t.Run("no certificate of the kubelet's port", s.unsigned)
 	t.Run("all holds", s.allHolds)
 	t.Run("Ctrl-C", s.interrupted)
 	for _, c := range smokeCases {
@@ -74,6 +76,7 @@ func TestSmoke(t *testing.T) {
 	if *everyFault {
 		t.Run("another namespace of the name", s.exchanged)
 		t.Run("on the control plane", s.onControlPlane)
+		t.Run("examples", s.examples)
 		s.gone(t)
 	}
 }
@@ -111,10 +114,10 @@ func (s *smoked) allHolds(t *testing.T) {
 	got := s.smoke(t)
 	var names []string
 	for _, f := range got.found.Items {
-		names = append(names, strings.TrimPrefix(f.Check, s.node+": ")+" "+string(f.Result))
+		names = append(names, f.Check+" "+string(f.Result))
 	}
 	expect.Same(t, "findings", []string{
-		"earlier runs warning", "Linux pod ok", "Windows pod ok",
+		"earlier runs warning", "Linux pod ok", "Windows Node ok", "Windows pod ok",
 		"Linux pod to Windows pod ok", "Linux pod to Service of Windows pod ok",
 		"Linux pod to NodePort of Windows node ok", "Windows host to Windows pod ok", "Windows host to Service of Windows pod ok",
 		"Windows pod to Linux pod ok", "Windows pod to Service of Linux pod ok", "Windows pod to name of a Service ok",
@@ -135,16 +138,18 @@ func (s *smoked) allHolds(t *testing.T) {
 	s.goes(t)
 }
 
-// interrupted by Ctrl-C while pods start.
+// interrupted by Ctrl-C while pods start, by whoever ends programs, and by a terminal that is closed.
 func (s *smoked) interrupted(t *testing.T) {
-	command, said := s.begin(t)
-	s.podsOfRun(t)
-	expect.OK(t, command.Process.Signal(syscall.SIGINT))
-	_ = command.Wait() // the code says more
-	if code := command.ProcessState.ExitCode(); code != 130 || said.String() != "interrupted\n" {
-		t.Errorf("exit code %d: %s", code, said)
+	for _, one := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		command, said := s.begin(t)
+		s.podsOfRun(t)
+		expect.OK(t, command.Process.Signal(one))
+		_ = command.Wait() // the code says more
+		if code := command.ProcessState.ExitCode(); code != 130 || said.String() != "interrupted\n" {
+			t.Errorf("%s: exit code %d: %s", one, code, said)
+		}
+		s.goes(t)
 	}
-	s.goes(t)
 }
 
 // exchanged: a namespace that somebody else has made meanwhile under the name is not this run's.
@@ -178,6 +183,31 @@ func (s *smoked) onControlPlane(t *testing.T) {
 	}
 	s.cordon(t, "linux-0", false)
 	s.taint(t, "linux-1")
+}
+
+// examples are those of the command's help, in a folder with the kubeconfig that they name.
+func (s *smoked) examples(t *testing.T) {
+	config := expect.Got(clientcmd.Load(s.Kubeconfig))(t)
+	config.Contexts["prod"] = config.Contexts[config.CurrentContext]
+	t.Chdir(t.TempDir())
+	expect.OK(t, clientcmd.WriteToFile(*config, "prod.kubeconfig"))
+	t.Setenv("KUBECONFIG", "prod.kubeconfig")
+	s.network.Outside("proxy.example.com", netip.MustParseAddrPort("192.0.2.210:3128"))
+	help := string(expect.Got(exec.CommandContext(t.Context(), s.program, "smoke", "--help").Output())(t))
+	ran := 0
+	for line := range strings.Lines(help) {
+		words := strings.Fields(strings.Replace(line, "prod-windows-x7k2p", s.node, 1))
+		if len(words) < 4 || !strings.HasPrefix(line, "  clusterctl windows smoke --") || slices.Contains(words, "FILE") {
+			continue
+		}
+		ran++
+		if got := s.call(t, append(words[2:], "--timeout", "20s", "-o", "json")...); got.code != 0 || len(got.found.Items) == 0 {
+			t.Errorf("%s: exit code %d: %s%+v", line, got.code, got.err, got.found.Items)
+		}
+	}
+	if ran < 3 {
+		t.Errorf("%d examples were run:\n%s", ran, help)
+	}
 }
 
 // smoke runs the program until it ends, which it does soon: clocks of nodes are fast, and a pod has but this time to start.

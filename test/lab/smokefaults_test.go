@@ -1,12 +1,14 @@
 package lab_test
 
 import (
+	"context"
 	"flag"
 	"slices"
 	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -28,7 +30,7 @@ type smokeCase struct {
 	breaks map[string]traffic.Faults
 	// spoil does something else, and returns what mends it.
 	spoil func(t *testing.T, s *smoked) (mend func())
-	// failed are the checks that fail, without the node's name, with parts of their sentences.
+	// failed are the checks that fail, with parts of their sentences.
 	failed map[string][]string
 	// err is for what is refused before anything is made.
 	err string
@@ -38,12 +40,13 @@ const (
 	needsKubeProxy = "Kube-proxy does not do its work on this node"
 	needsPath      = "Packets of pods do not pass between this node and the Linux nodes"
 	needsPort      = "The API server must reach TCP 10250 of the node"
+	needsApprover  = "kubectl get csr shows its request to kubernetes.io/kubelet-serving"
 	needsLog       = "The kubelet answers, but does not do it: its log"
 )
 
 var smokeCases = []smokeCase{
 	{
-		name: "no kube-proxy on the node", reason: "nothing that is a Service works, names neither", always: true,
+		name: "no kube-proxy on the node", reason: "nothing that is a Service works, names neither",
 		breaks: map[string]traffic.Faults{"NODE": {NoKubeProxy: true}},
 		failed: map[string][]string{
 			"Linux pod to NodePort of Windows node":  {"TIMEOUT, 3 attempts", needsKubeProxy},
@@ -119,7 +122,7 @@ var smokeCases = []smokeCase{
 		failed: map[string][]string{"Windows pod outwards": {"no such host", "No DNS server of the cluster knows this name"}},
 	},
 	{
-		name: "the kubelet is not reached", reason: "pods work all the same",
+		name: "the kubelet is not reached", reason: "pods work all the same", always: true,
 		breaks: map[string]traffic.Faults{"NODE": {KubeletClosed: true}},
 		failed: map[string][]string{
 			"exec in the Windows pod": {needsPort}, "logs of the Windows pod": {needsPort}, "metrics of the Windows node": {needsPort},
@@ -181,7 +184,7 @@ func (s *smoked) fault(t *testing.T, c smokeCase) {
 	}
 	failed := 0
 	for _, f := range got.found.Items {
-		want, fails := c.failed[strings.TrimPrefix(f.Check, s.node+": ")]
+		want, fails := c.failed[f.Check]
 		if fails {
 			failed++
 			t.Logf("%s: %s", f.Check, f.Message)
@@ -194,6 +197,32 @@ func (s *smoked) fault(t *testing.T, c smokeCase) {
 	if failed != len(c.failed) {
 		t.Errorf("%s: %d of %d checks are there", c.reason, failed, len(c.failed))
 	}
+}
+
+// unsigned: pods reach each other, but the API server does not reach a kubelet whose request nobody has approved. Then it is.
+func (s *smoked) unsigned(t *testing.T) {
+	s.fault(t, smokeCase{reason: "a pool with serverCertificates and no approver", failed: map[string][]string{
+		"exec in the Windows pod": {needsApprover}, "logs of the Windows pod": {needsApprover},
+		"metrics of the Windows node": {needsApprover},
+	}})
+	requests := s.client.CertificatesV1().CertificateSigningRequests()
+	approved := 0
+	for _, one := range expect.Got(requests.List(t.Context(), metav1.ListOptions{}))(t).Items {
+		if one.Spec.SignerName == certificatesv1.KubeletServingSignerName {
+			approved++
+			one.Status.Conditions = append(one.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+				Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test",
+			})
+			expect.Got(requests.UpdateApproval(t.Context(), one.Name, &one, metav1.UpdateOptions{}))(t)
+		}
+	}
+	if approved != 1 {
+		t.Fatalf("there are %d requests for certificates of kubelets' ports", approved)
+	}
+	wait.Eventually(t, "metrics of the node", func(context.Context) error {
+		_, err := s.stats(t, s.node)
+		return err
+	})
 }
 
 // forbidPods is a policy as clusters have it that let none in but their own.

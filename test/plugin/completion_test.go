@@ -41,7 +41,7 @@ func TestBashCompletes(t *testing.T) {
 	script := inFile(t, "completion", run(t, "clusterctl-windows", "completion", "bash").out)
 	file := inFile(t, "pools.yaml", pools(3))
 	for line, want := range map[string][]string{
-		"":                                   {"addons", "check", "completion", "help", "plan", "render", "version"},
+		"":                                   {"addons", "check", "completion", "help", "plan", "render", "smoke", "version"},
 		"pl":                                 {"plan"},
 		"check ":                             {"azure", "vsphere"},
 		"help ch":                            {"check"},

@@ -22,8 +22,6 @@ const (
 	timeout = 8 * time.Second
 	// settling is how long a new namespace may take until it has the service account that each pod needs.
 	settling = 20 * time.Second
-	// removing is how long is tried to remove the namespace.
-	removing = 30 * time.Second
 )
 
 // api is the API server of the workload cluster.
@@ -31,6 +29,8 @@ type api struct {
 	config *rest.Config
 	core   coreclient.CoreV1Interface
 	rights authorizationclient.SelfSubjectAccessReviewInterface
+	// removing is how long is tried to remove the namespace.
+	removing time.Duration
 }
 
 func connect(config *rest.Config) (*api, error) {
@@ -44,7 +44,7 @@ func connect(config *rest.Config) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &api{config: config, core: core, rights: authorization.SelfSubjectAccessReviews()}, nil
+	return &api{config: config, core: core, rights: authorization.SelfSubjectAccessReviews(), removing: 30 * time.Second}, nil
 }
 
 // right is one that this command needs.
@@ -151,7 +151,7 @@ func sameRun(a, b *corev1.Namespace) bool {
 
 // removeNamespace removes the one that was made, and no other of its name.
 func (a *api) removeNamespace(ctx context.Context, made *corev1.Namespace) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removing)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.removing)
 	defer cancel()
 	for {
 		only := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(made.UID))}

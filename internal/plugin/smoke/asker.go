@@ -11,6 +11,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
@@ -38,10 +40,31 @@ func (a *asker) finding(ctx context.Context, check string, one question) cloud.F
 		err = fmt.Errorf("no answer within %s", askTimeout)
 	}
 	if err != nil {
-		why := &failure{cause: causeOf(answers, err.Error()), words: err.Error()}
+		words := joined(err.Error(), unexpected(err))
+		why := &failure{cause: causeOf(answers, words), words: words}
 		return cloud.Finding{Check: check, Result: cloud.CheckFailed, Text: sentenceOf("", why)}
 	}
 	return cloud.Finding{Check: check, Result: cloud.CheckOK, Text: said + ", " + seconds(time.Since(begun))}
+}
+
+// unexpected is what a server said that is no answer of the API: a kubelet's own text.
+func unexpected(err error) (words string) {
+	if status, is := errors.AsType[*apierrors.StatusError](err); is && status.ErrStatus.Details != nil {
+		for _, one := range status.ErrStatus.Details.Causes {
+			if one.Type == metav1.CauseTypeUnexpectedServerResponse {
+				words = joined(words, one.Message)
+			}
+		}
+	}
+	return words
+}
+
+// raw is the body, or the error that the API server has put into it.
+func raw(result rest.Result) ([]byte, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
 }
 
 // exec runs a program in the Windows pod, by a WebSocket as kubectl does, or else by SPDY, as servers before 1.31 want it.
@@ -76,7 +99,7 @@ func (a *asker) exec(ctx context.Context) (string, error) {
 
 // logs reads what the server said when it started.
 func (a *asker) logs(ctx context.Context) (string, error) {
-	text, err := a.api.core.Pods(a.namespace).GetLogs(a.pod, &corev1.PodLogOptions{Container: labelServer}).Do(ctx).Raw()
+	text, err := raw(a.api.core.Pods(a.namespace).GetLogs(a.pod, &corev1.PodLogOptions{Container: labelServer}).Do(ctx))
 	if err != nil {
 		return "", err
 	}
@@ -98,8 +121,8 @@ type summary struct {
 
 // stats reads what metrics-server and others are made of.
 func (a *asker) stats(ctx context.Context) (string, error) {
-	text, err := a.api.core.RESTClient().Get().Resource("nodes").Name(a.node).SubResource("proxy").Suffix("stats/summary").
-		Do(ctx).Raw()
+	text, err := raw(a.api.core.RESTClient().Get().Resource("nodes").Name(a.node).SubResource("proxy").Suffix("stats/summary").
+		Do(ctx))
 	if err != nil {
 		return "", err
 	}

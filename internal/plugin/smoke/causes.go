@@ -37,6 +37,7 @@ const (
 	noProgram cause = "no program"
 	crashed   cause = "crashed"
 
+	unsigned   cause = "kubelet without a certificate"
 	unreached  cause = "kubelet not reached"
 	unanswered cause = "kubelet does not do it"
 )
@@ -91,6 +92,7 @@ var (
 	}
 	// answers are parts of the words of the API server when a kubelet does not give it what it asks for.
 	answers = []mark{
+		{"tls: internal error", unsigned}, // the alert of a kubelet whose request for a certificate nobody has approved
 		{"dial", unreached}, {"no answer within", unreached}, {"i/o timeout", unreached}, {"connection refused", unreached},
 		{"EOF", unreached}, {"connection reset", unreached}, {"error trying to reach service", unreached},
 		{"", unanswered},
@@ -149,6 +151,8 @@ var helps = map[cause]string{
 	slow:      "give it longer with --timeout, or see what the node does: the first image of Windows takes minutes",
 	noProgram: "the image or the node lacks the program",
 	crashed:   "the program of the image ends by itself: take another --tag",
+	unsigned: "the kubelet has no certificate for its port: kubectl get csr shows its request to kubernetes.io/kubelet-serving, " +
+		"and kubectl certificate approve NAME, or an approver in the cluster, grants it (docs/bootstrap.md, \"kubelet\")",
 	unreached: "the API server must reach TCP 10250 of the node: see Windows' firewall, security groups, and whether the Node's " +
 		"address is still the node's own (docs/windows-nodes.md, \"Network\")",
 	unanswered: "the kubelet answers, but does not do it: its log, C:\\var\\log\\kubelet on the node, says why",

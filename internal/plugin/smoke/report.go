@@ -32,14 +32,12 @@ func (r *run) report() []cloud.Finding {
 	found := append([]cloud.Finding{}, r.known...)
 	found = append(found, r.linuxServer.finding("Linux pod"))
 	for i, target := range r.targets {
-		prefix := target.node + ": "
-		server := r.windowsServers[i].finding(prefix + "Windows pod")
-		if server.Result == cloud.CheckOK {
-			server.Text += ", Windows " + target.build
-		}
-		found = append(found, server)
+		found = append(found, cloud.Finding{
+			Check: r.check(i, "Windows Node"), Result: cloud.CheckOK, Text: target.node + ", Windows " + target.build,
+		})
+		found = append(found, r.windowsServers[i].finding(r.check(i, "Windows pod")))
 		for _, one := range connections {
-			found = append(found, r.connectionFinding(prefix, i, one))
+			found = append(found, r.connectionFinding(i, one))
 		}
 		found = append(found, r.answers[i]...)
 	}
@@ -49,13 +47,21 @@ func (r *run) report() []cloud.Finding {
 	return append(found, limits...)
 }
 
+// check is the name of what is tried for a target: where there are several, with its Node.
+func (p *Plan) check(i int, name string) string {
+	if len(p.targets) == 1 {
+		return name
+	}
+	return p.targets[i].node + ": " + name
+}
+
 // connectionFinding is that of one connection of a target.
-func (r *run) connectionFinding(prefix string, i int, one connection) cloud.Finding {
+func (r *run) connectionFinding(i int, one connection) cloud.Finding {
 	t := r.trialOf(i, one.kind)
 	if t == nil {
-		return skipped(prefix+one.name, r.whyNotTried(i, one))
+		return skipped(r.check(i, one.name), r.whyNotTried(i, one))
 	}
-	f := cloud.Finding{Check: prefix + one.name, Result: cloud.CheckOK}
+	f := cloud.Finding{Check: r.check(i, one.name), Result: cloud.CheckOK}
 	if t.outcome.held {
 		f.Text = fmt.Sprintf("%s, %s%s", t.address, seconds(t.took), attempts(t.outcome.tries))
 		return f

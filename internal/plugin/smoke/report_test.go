@@ -65,20 +65,33 @@ func TestReport(t *testing.T) {
 	}
 	expect.Same(t, "report", []string{
 		"Linux pod|ok|10.244.0.2, runs after 2s",
-		"win: Windows pod|ok|10.244.1.2, runs after 42s, Windows 10.0.20348",
-		"win: Linux pod to Windows pod|ok|10.244.1.2:8080, 3s",
-		"win: Linux pod to Service of Windows pod|ok|10.96.0.2:80, 3s",
-		"win: Linux pod to NodePort of Windows node|ok|192.0.2.7:30080, 3s",
-		"win: Windows host to Windows pod|ok|10.244.1.2:8080, 3s",
-		"win: Windows host to Service of Windows pod|ok|10.96.0.2:80, 3s",
-		"win: Windows pod to Linux pod|ok|10.244.0.2:8080, 3s",
-		"win: Windows pod to Service of Linux pod|ok|10.96.0.1:80, 3s",
-		"win: Windows pod to name of a Service|ok|linux-server:80, 3s",
-		"win: Windows pod outwards|ok|example.com:443, 3s",
+		"Windows Node|ok|win, Windows 10.0.20348",
+		"Windows pod|ok|10.244.1.2, runs after 42s",
+		"Linux pod to Windows pod|ok|10.244.1.2:8080, 3s",
+		"Linux pod to Service of Windows pod|ok|10.96.0.2:80, 3s",
+		"Linux pod to NodePort of Windows node|ok|192.0.2.7:30080, 3s",
+		"Windows host to Windows pod|ok|10.244.1.2:8080, 3s",
+		"Windows host to Service of Windows pod|ok|10.96.0.2:80, 3s",
+		"Windows pod to Linux pod|ok|10.244.0.2:8080, 3s",
+		"Windows pod to Service of Linux pod|ok|10.96.0.1:80, 3s",
+		"Windows pod to name of a Service|ok|linux-server:80, 3s",
+		"Windows pod outwards|ok|example.com:443, 3s",
 		"ping out of the cluster|skipped|" + limits[0].Text,
 		"NodePort on its own node|skipped|" + limits[1].Text,
 		"volumes|skipped|" + limits[2].Text,
 	}, got)
+}
+
+// TestSeveralNodes: where there are several, each finding of one has its name.
+func TestSeveralNodes(t *testing.T) {
+	r := tried(nil)
+	r.targets = append(r.targets, target{node: "other", build: build2019})
+	r.windowsServers = append(r.windowsServers, &served{name: r.server(1), why: &failure{noSandbox, "no network"}})
+	found := r.report()
+	expect.Same(t, "one", cloud.CheckOK, find(t, found, "win: Windows pod to Linux pod").Result)
+	expect.Same(t, "another", cloud.CheckFailed, find(t, found, "other: Windows pod").Result)
+	expect.Same(t, "its connections", cloud.CheckSkipped, find(t, found, "other: Windows pod to Linux pod").Result)
+	expect.Same(t, "steps", 2+2*(len(connections)+len(questions)), r.Steps())
 }
 
 // TestSentences: each connection has its sentence, by what failed, and one that needs another refers to that one.
@@ -142,7 +155,7 @@ func TestSentences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := tried(c.failures)
-			got := find(t, r.report(), "win: "+r.trialOf(0, c.check).name)
+			got := find(t, r.report(), r.trialOf(0, c.check).name)
 			if got.Result != cloud.CheckFailed || !strings.Contains(got.Text, c.want) {
 				t.Errorf("%s: got %+v, want %q", c.reason, got, c.want)
 			}
@@ -155,8 +168,8 @@ func TestNotTried(t *testing.T) {
 	pull := &failure{pullPlatform, noBuild}
 	notTried := func(found []cloud.Finding) (names []string) {
 		for _, f := range found {
-			if f.Result == cloud.CheckSkipped && strings.HasPrefix(f.Check, "win: ") {
-				names = append(names, strings.TrimPrefix(f.Check, "win: "))
+			if f.Result == cloud.CheckSkipped && slices.ContainsFunc(connections, func(c connection) bool { return c.name == f.Check }) {
+				names = append(names, f.Check)
 			}
 		}
 		return names
@@ -184,7 +197,7 @@ func TestNotTried(t *testing.T) {
 	noWindows := of(func(r *run) { r.windowsServers[0].address, r.windowsServers[0].why = "", pull })
 	expect.Same(t, "without the Windows pod", len(connections), len(notTried(noWindows)))
 	noOutwards := of(func(r *run) { r.options.Outwards = "" })
-	expect.Same(t, "--outwards none", "not tried: --outwards none", find(t, noOutwards, "win: Windows pod outwards").Text)
+	expect.Same(t, "--outwards none", "not tried: --outwards none", find(t, noOutwards, "Windows pod outwards").Text)
 	noAddress := of(func(r *run) { r.targets[0].address = "" })
 	expect.Same(t, "a Node without an address", []string{"Linux pod to NodePort of Windows node"}, notTried(noAddress))
 }
@@ -195,7 +208,7 @@ func TestUnstarted(t *testing.T) {
 	one := r.trialOf(0, hostToPod)
 	one.outcome = outcome{}
 	one.look(sight{pod: waiting("ErrImagePull", denied), waited: time.Second}, start, time.Now())
-	got := find(t, r.report(), "win: Windows host to Windows pod")
+	got := find(t, r.report(), "Windows host to Windows pod")
 	if !one.over || !strings.HasPrefix(got.Text, "the pod windows-host-0 does not try it: failed to resolve reference") ||
 		!strings.HasSuffix(got.Text, "The registry wants a login: let the nodes' containerd log in, or take another --registry") {
 		t.Errorf("got %+v", got)
@@ -229,8 +242,10 @@ func TestLeftOver(t *testing.T) {
 		Name: "capwin-smoke-a", CreationTimestamp: metav1.NewTime(now.Add(-2*time.Hour - time.Second)),
 	}}
 	going := *there.DeepCopy()
-	going.Name, going.DeletionTimestamp = "capwin-smoke-b", &metav1.Time{Time: now}
-	got := leftOver([]corev1.Namespace{there, going}, now)
+	going.Name, going.DeletionTimestamp = "capwin-smoke-b", &metav1.Time{Time: now.Add(-finalizing)}
+	gone := *going.DeepCopy()
+	gone.DeletionTimestamp = &metav1.Time{Time: now.Add(time.Second - finalizing)}
+	got := leftOver([]corev1.Namespace{there, going, gone}, now)
 	expect.Same(t, "findings", []cloud.Finding{
 		{
 			Check: "earlier runs", Result: cloud.CheckWarning,

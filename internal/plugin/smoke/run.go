@@ -112,7 +112,7 @@ func (r *run) connect(ctx context.Context) error {
 				continue
 			}
 			if t.look(look(t.pod), r.options.Start, time.Now()); t.over {
-				r.step(fmt.Sprintf("%s: %s", r.targets[t.target].node, t.name))
+				r.step(r.check(t.target, t.name))
 				continue
 			}
 			open++
@@ -138,8 +138,8 @@ func (r *run) askKubelets(ctx context.Context) {
 	for i, target := range r.targets {
 		ask := &asker{api: r.api, namespace: r.namespace, pod: r.server(i), node: target.node}
 		for _, one := range questions {
-			r.step(target.node + ": " + one.name)
-			check := target.node + ": " + one.name
+			check := r.check(i, one.name)
+			r.step(check)
 			if r.windowsServers[i].address == "" && one.ofPod {
 				r.answers[i] = append(r.answers[i], skipped(check, "not tried: no Windows pod runs on this node"))
 				continue

@@ -98,10 +98,16 @@ func (p *Plan) Steps() int {
 	return 2 + len(p.targets)*(len(connections)+len(questions))
 }
 
+// finalizing is how long the API server may take to remove a namespace until anybody is told.
+const finalizing = 2 * time.Minute
+
 // leftOver names the namespaces of earlier runs, which somebody ended so that they could not remove them.
 func leftOver(earlier []corev1.Namespace, now time.Time) (found []cloud.Finding) {
 	for i := range earlier {
 		ns := &earlier[i]
+		if ns.DeletionTimestamp != nil && now.Sub(ns.DeletionTimestamp.Time) < finalizing {
+			continue
+		}
 		age := now.Sub(ns.CreationTimestamp.Time).Truncate(time.Minute)
 		text := fmt.Sprintf("%s is %s old and not of this run: if no other run needs it, kubectl delete namespace %s",
 			ns.Name, age, ns.Name)
