@@ -2,6 +2,7 @@ package bootstrap_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 )
 
 // mostBytes is what a rendering may take of the manager's memory, however large its contents are. Many run at once.
@@ -93,6 +95,35 @@ func TestLargestUserData(t *testing.T) {
 	t.Logf("the largest user data of a golden plan has %d bytes (%s), at most %d are allowed", largest, of, mostUserData)
 	if largest > mostUserData {
 		t.Errorf("%s: %d bytes of user data, more than %d: what made it so large?", of, largest, mostUserData)
+	}
+}
+
+// leastLeft is what vSphere must still carry beside the largest machine, for a user's own files and scripts.
+const leastLeft = 1536
+
+// largestMachine has everything at once that a machine may have, with three adapters and all that can be said of a network.
+var largestMachine = all(
+	everything, withAdapters(numbered(staticAdapter("10.0.0.5/24"), 1),
+		numbered(staticAdapter("10.0.1.5/24"), 2), numbered(staticAdapter("10.0.2.5/24"), 3)),
+	withEveryField, withClusterNetwork,
+	withLabels("pool=blue", "zone=a", "team=shop"),
+	ofWindows(`dataDrive: {letter: D, format: IfEmpty}, pageFile: {policy: Fixed, sizeMiB: 8192}`),
+	func(in *bootstrap.Input) { in.Config.Spec.Network.Interface = "node" },
+	spec(`kubelet: {
+		priorityClass: High, log: {verbosity: 4, directory: 'C:\logs', maxSizeMiB: 20, maxAgeHours: 72},
+		systemLogQuery: Enabled, featureGates: [{name: GracefulNodeShutdown, state: Enabled}],
+		configuration: {containerLogMaxSize: 20Mi, maxParallelImagePulls: 4, serializeImagePulls: false}}`),
+)
+
+// TestLargestMachine prints what vSphere leaves, which carries least.
+func TestLargestMachine(t *testing.T) {
+	onVSphere := render(t, plainInput(t, largestMachine)).Bytes()
+	packed := base64.StdEncoding.EncodedLen(len(scripts.Gzip(onVSphere)))
+	const carried = 60_000 // bytes of a guestinfo variable, less what open-vm-tools needs of it
+	t.Logf("the largest machine has %d bytes of user data; vSphere carries them as %d and leaves %d, at least %d are wanted",
+		len(onVSphere), packed, carried-packed, leastLeft)
+	if carried-packed < leastLeft {
+		t.Error("what made it so large?")
 	}
 }
 
