@@ -126,7 +126,7 @@ func (f *addonsFlags) check(cmd *cobra.Command) error {
 	if err != nil || wrong != nil || host == "" || number == 0 {
 		return usage(fmt.Sprintf("--endpoint %q is not HOST:PORT, such as 10.0.0.10:6443", f.endpoint))
 	}
-	f.said.Cluster.Host, f.said.Cluster.Port = host, int32(number) //nolint:gosec // because a port fits
+	f.said.Cluster.Host, f.said.Cluster.Port = host, int32(number)
 	return nil
 }
 

@@ -116,15 +116,20 @@ func TestAddonsRefused(t *testing.T) {
 		},
 		"another Cluster": {pool, []string{"-f", "-", "--cluster", "green"}, exitRefused, "its name is blue, but --cluster says green"},
 		"two versions": {
-			pool + strings.NewReplacer("cni: Flannel", "cni: Calico", "v1.36.3", "v1.35.2").Replace(flannel), []string{"-f", "-"},
+			pool + strings.NewReplacer("cni: Flannel", "cni: Calico", "v1.36.3", "v1.35.2").Replace(flannel),
+			[]string{"-f", "-"},
 			exitRefused, "is v1.35.2, but for MachineDeployment default/blue-windows it is v1.36.3",
 		},
 		"no pool": {
-			without(t, gitFile, "kind: MachineDeployment"), []string{"-f", "-"}, exitRefused,
+			without(t, gitFile, "kind: MachineDeployment"),
+			[]string{"-f", "-"},
+			exitRefused,
 			"has neither a Machine nor a MachineDeployment of Windows machines",
 		},
 		"no Calico": {
-			calicoPool(t, "cni: Calico", "cni: Flannel"), []string{"-f", "-", "--as", "CalicoSettings"}, exitRefused,
+			calicoPool(t, "cni: Calico", "cni: Flannel"),
+			[]string{"-f", "-", "--as", "CalicoSettings"},
+			exitRefused,
 			"(Overlay with Flannel): the settings are Calico's",
 		},
 	} {

@@ -93,8 +93,8 @@ func TestCalicoSettings(t *testing.T) {
 		asked bool
 		want  string
 	}{
-		{bootstrapv1.NetworkOverlay, false, "VXLAN Enabled Disabled"},
-		{bootstrapv1.NetworkL2Bridge, true, "None Enabled Enabled"}, // what the first has given is there
+		{bootstrapv1.NetworkOverlay, false, "VXLAN, NAT Enabled, BGP Disabled"},
+		{bootstrapv1.NetworkL2Bridge, true, "None, NAT Enabled, BGP Enabled"}, // what the first has given is there
 	} {
 		pools := []addons.Pool{{Network: bootstrapv1.Network{Mode: c.mode, CNI: bootstrapv1.CNICalico}}}
 		var there *addons.Calico
@@ -106,8 +106,9 @@ func TestCalicoSettings(t *testing.T) {
 		if left := expect.Got(addons.Settings(pools, cluster, now))(t); !strings.Contains(left, "Nothing is missing") {
 			t.Errorf("%s: the commands leave these:\n%s", c.mode, left)
 		}
-		const pool = "{.spec.calicoNetwork.ipPools[0].encapsulation} {.spec.calicoNetwork.ipPools[0].natOutgoing}"
-		got := runKubectl(t, "get", "installations.operator.tigera.io", "default", "-o", "jsonpath="+pool+" {.spec.calicoNetwork.bgp}")
+		const pool = "jsonpath={.spec.calicoNetwork.ipPools[0].encapsulation}, NAT {.spec.calicoNetwork.ipPools[0].natOutgoing}"
+		const bgp = ", BGP {.spec.calicoNetwork.bgp}"
+		got := runKubectl(t, "get", "installations.operator.tigera.io", "default", "-o", pool+bgp)
 		expect.Same(t, string(c.mode), c.want, got)
 	}
 }

@@ -137,10 +137,8 @@ func TestVersions(t *testing.T) {
 			"--kubernetes-version, such as v1.36.3",
 	} {
 		found, err := For([]Pool{calico(at(version))}, Options{})
-		got := ""
-		if err != nil {
-			got = err.Error()
-		} else {
+		got := textOf(err)
+		if err == nil {
 			got = daemonSets(t, found)[0].Spec.Template.Spec.Containers[0].Image
 		}
 		expect.Same(t, "version "+version, want, got)

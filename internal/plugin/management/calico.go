@@ -23,7 +23,7 @@ func Calico(ctx context.Context, config *rest.Config) (*addons.Calico, error) {
 	found := &addons.Calico{}
 	for _, read := range []func(context.Context, *rest.RESTClient, *addons.Calico) error{readInstallation, readEndpoint, readIPAM} {
 		if err := read(ctx, client, found); err != nil {
-			return nil, fmt.Errorf("Calico's settings cannot be read from the cluster %s: %w", shown(config.Host), reason(err))
+			return nil, fmt.Errorf("the settings of Calico cannot be read from the cluster %s: %w", shown(config.Host), reason(err))
 		}
 	}
 	return found, nil

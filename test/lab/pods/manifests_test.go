@@ -22,7 +22,7 @@ var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 func TestOneKubeProxy(t *testing.T) {
 	seen := 0
 	look := func(where string, text []byte) {
-		for _, document := range bytes.Split(text, []byte("\n---\n")) {
+		for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
 			if !bytes.Contains(document, []byte("kind: DaemonSet")) {
 				continue
 			}
@@ -43,7 +43,7 @@ func TestOneKubeProxy(t *testing.T) {
 	const root = "../../.."
 	for _, folder := range []string{"docs", "templates", "config", "test"} {
 		expect.OK(t, filepath.WalkDir(filepath.Join(root, folder), func(path string, entry os.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || strings.HasPrefix(path, filepath.Join(root, "test/lab/pods")) {
+			if err != nil || entry.IsDir() || strings.HasPrefix(path, filepath.Join(root, "test", "lab", "pods")) {
 				return err
 			}
 			switch filepath.Ext(path) {
