@@ -59,6 +59,14 @@ func ServiceLabels(spec bootstrapv1.WindowsBootstrapConfigSpec) map[string]strin
 	return network.Labels(spec.Network)
 }
 
+// KubeProxyRun says who runs kube-proxy on a node with this network, default included.
+func KubeProxyRun(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
+	return network.KubeProxyRun(spec)
+}
+
+// CheckPair says why no node has this mode with this CNI, or runs kube-proxy in this way with them.
+func CheckPair(spec bootstrapv1.Network) error { return network.CheckPair(spec) }
+
 // UsesFlannel says whether the settings of the Linux nodes matter to a node of this spec.
 func UsesFlannel(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
 	return spec.Network.CNI == bootstrapv1.CNIFlannel
@@ -77,14 +85,6 @@ func FlannelMismatch(spec bootstrapv1.WindowsBootstrapConfigSpec, namespace, set
 func HasKubeProxyService(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
 	return network.HasKubeProxyService(spec.Network)
 }
-
-// KubeProxyRun says who runs kube-proxy on a node with this network, default included.
-func KubeProxyRun(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
-	return network.KubeProxyRunOf(spec)
-}
-
-// CheckPair says why no node has this mode with this CNI, or runs kube-proxy in this way with them.
-func CheckPair(spec bootstrapv1.Network) error { return network.CheckPair(spec) }
 
 // KubeProxyNamespace is where DaemonSets of kube-proxy are.
 const KubeProxyNamespace = network.KubeProxyNamespace

@@ -16,8 +16,8 @@ var kubeProxyRuns = map[bootstrapv1.CNI]bootstrapv1.KubeProxyRun{
 	bootstrapv1.CNICalico:     bootstrapv1.KubeProxyDaemonSet,
 }
 
-// KubeProxyRunOf says who runs kube-proxy on the node, default included.
-func KubeProxyRunOf(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
+// kubeProxyRunOf says who runs kube-proxy on the node, default included.
+func kubeProxyRunOf(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
 	if spec.KubeProxy.Run != "" {
 		return spec.KubeProxy.Run
 	}
@@ -26,6 +26,9 @@ func KubeProxyRunOf(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
 	}
 	return bootstrapv1.KubeProxyNone
 }
+
+// KubeProxyRun says who runs kube-proxy on the node, default included.
+func KubeProxyRun(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun { return kubeProxyRunOf(spec) }
 
 // CheckPair says why no node has this mode with this CNI, or runs kube-proxy in this way with them.
 func CheckPair(spec bootstrapv1.Network) error {
@@ -58,7 +61,7 @@ const (
 // Labels are those that the Node gets at its join.
 func Labels(spec bootstrapv1.Network) map[string]string {
 	labels := map[string]string{}
-	if KubeProxyRunOf(spec) == bootstrapv1.KubeProxyService {
+	if kubeProxyRunOf(spec) == bootstrapv1.KubeProxyService {
 		labels[LabelKubeProxy] = LabelService
 	}
 	if flannelRunOf(spec) == bootstrapv1.FlannelService {

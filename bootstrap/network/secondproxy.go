@@ -20,7 +20,7 @@ const KubeProxyNamespace = "kube-system"
 
 // HasKubeProxyService says whether kube-proxy is a service of a node of this spec.
 func HasKubeProxyService(spec bootstrapv1.Network) bool {
-	return KubeProxyRunOf(spec) == bootstrapv1.KubeProxyService
+	return kubeProxyRunOf(spec) == bootstrapv1.KubeProxyService
 }
 
 // SecondKubeProxy warns of a DaemonSet that runs a kube-proxy beside the node's own. It is empty if none of them does. The labels

@@ -120,6 +120,14 @@ func TestAddonsRefused(t *testing.T) {
 			[]string{"-f", "-"},
 			exitRefused, "is v1.35.2, but for MachineDeployment default/blue-windows it is v1.36.3",
 		},
+		"two Clusters": {
+			pool + "---\n" + strings.NewReplacer("name: blue\n", "name: green\n", "clusterName: blue", "clusterName: green",
+				"blue-windows", "green-windows", "blue-ca", "green-ca").Replace(pool),
+			[]string{"-f", "-"},
+			exitRefused,
+			"MachineDeployment default/green-windows: its Cluster is default/green, but that of MachineDeployment " +
+				"default/blue-windows is default/blue; choose a pool with --machine",
+		},
 		"no pool": {
 			without(t, gitFile, "kind: MachineDeployment"),
 			[]string{"-f", "-"},

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/network"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -226,10 +226,10 @@ func TestTaints(t *testing.T) {
 // without its affinity it would.
 func TestNoSecondProxy(t *testing.T) {
 	sets := daemonSets(t, expect.Got(For([]Pool{calico()}, Options{}))(t))
-	node := bootstrapv1.WindowsBootstrapConfigSpec{Network: calico(with("Overlay", "Calico", "Service")).Network}
-	expect.Same(t, "with the affinity", "", bootstrap.SecondKubeProxy(node, sets))
+	node := calico(with("Overlay", "Calico", "Service")).Network
+	expect.Same(t, "with the affinity", "", network.SecondKubeProxy(node, network.Labels(node), sets))
 	sets[0].Spec.Template.Spec.Affinity = nil
-	if bootstrap.SecondKubeProxy(node, sets) == "" {
+	if network.SecondKubeProxy(node, network.Labels(node), sets) == "" {
 		t.Error("a DaemonSet without the affinity is no second kube-proxy")
 	}
 }
