@@ -102,7 +102,7 @@ func terminated(container *corev1.Container, err error, log *record, started, no
 	}
 	state.Reason, state.ExitCode = "Error", 1
 	if code, is := errors.AsType[ExitError](err); is {
-		state.ExitCode = int32(code)
+		state.ExitCode = int32(code) //nolint:gosec // because exit codes are small
 	}
 	if container.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError {
 		state.Message = log.tail(messageLines, messageBytes)
