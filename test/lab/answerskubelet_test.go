@@ -61,10 +61,11 @@ func (a *answers) kubelet(t *testing.T) {
 				t.Errorf("exec in %s, SPDY %t: %q, %d, %v", server, spdy, said, code, err)
 			}
 		}
-		if said, code, err := a.exec(t, server, false, "/agnhost", "connect", "127.0.0.1:8080", "--timeout=1s"); err != nil || code != 0 {
+		said, code, err := a.exec(t, server, false, "/agnhost", "connect", "127.0.0.1:8080", "--timeout=1s")
+		if err != nil || code != 0 {
 			t.Errorf("exec that connects to its own container: %q, %d, %v", said, code, err)
 		}
-		said, code, err := a.exec(t, server, false, "/agnhost", "connect", "127.0.0.1:8081", "--timeout=1s")
+		said, code, err = a.exec(t, server, false, "/agnhost", "connect", "127.0.0.1:8081", "--timeout=1s")
 		if err != nil || code != 1 || said == "" {
 			t.Errorf("exec of what fails in %s: %q, %d, %v", server, said, code, err)
 		}
