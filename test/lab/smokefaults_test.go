@@ -166,7 +166,7 @@ func (s *smoked) fault(t *testing.T, c smokeCase) {
 	for name, faults := range c.breaks {
 		name = strings.Replace(name, "NODE", s.node, 1)
 		s.network.Break(name, faults)
-		defer s.network.Break(name, traffic.Faults{})
+		t.Cleanup(func() { s.network.Break(name, traffic.Faults{}) })
 	}
 	if c.spoil != nil {
 		defer c.spoil(t, s)()
