@@ -11,6 +11,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/exec"
@@ -126,4 +127,22 @@ func (a *answers) exec(t *testing.T, pod string, spdy bool, command ...string) (
 		return failure.String(), ended.Code, nil
 	}
 	return out.String(), 0, err
+}
+
+// assertKubeletsAnswer: the API server reaches each node of the lab, with Linux and with Windows.
+func (s *story) assertKubeletsAnswer(ctx context.Context) {
+	s.Helper()
+	client := expect.Got(kubernetes.NewForConfig(s.lab.Workload.Config))(s)
+	nodes := expect.Got(client.CoreV1().Nodes().List(ctx, metav1.ListOptions{}))(s).Items
+	for _, node := range nodes {
+		summary := &statsv1.Summary{}
+		text, err := client.CoreV1().RESTClient().Get().Resource("nodes").Name(node.Name).SubResource("proxy").
+			Suffix("stats/summary").DoRaw(ctx)
+		if err == nil {
+			err = json.Unmarshal(text, summary)
+		}
+		if err != nil || summary.Node.NodeName != node.Name {
+			s.Errorf("the summary of %s: %+v, %v", node.Name, summary, err)
+		}
+	}
 }
