@@ -158,19 +158,23 @@ func TestUsage(t *testing.T) {
 			"name the workload cluster: --kubeconfig FILE, as clusterctl get kubeconfig writes it, or --context NAME",
 		},
 		"smoke outwards": {
-			"a port is needed", []string{"smoke", "--context", "c", "--outwards", "example.com"},
+			"a port is needed",
+			[]string{"smoke", "--context", "c", "--outwards", "example.com"},
 			"--outwards example.com: write HOST:PORT, such as example.com:443, or none",
 		},
 		"smoke outwards, no number": {
-			"names of ports differ", []string{"smoke", "--context", "c", "--outwards", "example.com:https"},
+			"names of ports differ",
+			[]string{"smoke", "--context", "c", "--outwards", "example.com:https"},
 			"--outwards example.com:https: write HOST:PORT, such as example.com:443, or none",
 		},
 		"smoke no time": {
-			"no pod runs at once", []string{"smoke", "--context", "c", "--timeout", "0s"},
+			"no pod runs at once",
+			[]string{"smoke", "--context", "c", "--timeout", "0s"},
 			"--timeout 0s: a pod needs some time; write a duration such as 10m",
 		},
 		"smoke no registry": {
-			"an empty variable of a script", []string{"smoke", "--context", "c", "--registry", ""},
+			"an empty variable of a script",
+			[]string{"smoke", "--context", "c", "--registry", ""},
 			"--registry and --tag must not be empty",
 		},
 		"plan writes no secrets": {"the flag belongs to render", []string{"plan", "--show-secrets"}, "unknown flag: --show-secrets"},

@@ -33,7 +33,6 @@ func calledAs(path string) calling {
 // The groups of commands in the overview.
 const (
 	fromFiles = "files"
-	preparing = "preparing"
 	asking    = "asking"
 	aboutUs   = "program"
 )
@@ -60,14 +59,12 @@ func newRoot(called calling, s streams) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
 		&cobra.Group{ID: fromFiles, Title: "Look at a machine before it is made, from files:"},
-		&cobra.Group{ID: preparing, Title: "Prepare a cluster for Windows nodes:"},
-		&cobra.Group{ID: asking, Title: "Ask a cloud or a cluster:"},
+		&cobra.Group{ID: asking, Title: "Compare with a cloud, prepare and try a cluster:"},
 		&cobra.Group{ID: aboutUs, Title: "This program:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		fromFiles: {planCommand(s), renderCommand(s)},
-		preparing: {addonsCommand(s)},
-		asking:    {checkCommand(s), smokeCommand(s)},
+		asking:    {addonsCommand(s), checkCommand(s), smokeCommand(s)},
 		aboutUs:   {versionCommand(s), completionCommand(s)},
 	} {
 		for _, one := range commands {

@@ -32,6 +32,7 @@ const (
 // answers is a world whose kubelets and pods answer: one Windows node with Calico's VXLAN, and the Linux nodes.
 type answers struct {
 	*podWorld
+	cell *cell
 	node string
 	// to are the addresses of what was made, by a word for it.
 	to map[string]string
@@ -57,7 +58,7 @@ func TestAnswers(t *testing.T) {
 func (a *answers) joinNode(t *testing.T) {
 	t.Helper()
 	c := &cell{pair: pairs[0], year: "2022", condition: allThere, signed: true, clock: windows.NewFastClock(10)}
-	a.node = c.computer()
+	a.cell, a.node = c, c.computer()
 	c.image(t.TempDir(), a.Version)
 	c.guest.Network = a.network
 	userData := expect.Got(a.userData(c))(t)

@@ -11,6 +11,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/exec"
@@ -61,10 +62,11 @@ func (a *answers) kubelet(t *testing.T) {
 				t.Errorf("exec in %s, SPDY %t: %q, %d, %v", server, spdy, said, code, err)
 			}
 		}
-		if said, code, err := a.exec(t, server, false, "/agnhost", "connect", "127.0.0.1:8080", "--timeout=1s"); err != nil || code != 0 {
+		said, code, err := a.exec(t, server, false, "/agnhost", "connect", "127.0.0.1:8080", "--timeout=1s")
+		if err != nil || code != 0 {
 			t.Errorf("exec that connects to its own container: %q, %d, %v", said, code, err)
 		}
-		said, code, err := a.exec(t, server, false, "/agnhost", "connect", "127.0.0.1:8081", "--timeout=1s")
+		said, code, err = a.exec(t, server, false, "/agnhost", "connect", "127.0.0.1:8081", "--timeout=1s")
 		if err != nil || code != 1 || said == "" {
 			t.Errorf("exec of what fails in %s: %q, %d, %v", server, said, code, err)
 		}
@@ -125,4 +127,22 @@ func (a *answers) exec(t *testing.T, pod string, spdy bool, command ...string) (
 		return failure.String(), ended.Code, nil
 	}
 	return out.String(), 0, err
+}
+
+// assertKubeletsAnswer: the API server reaches each node of the lab, with Linux and with Windows.
+func (s *story) assertKubeletsAnswer(ctx context.Context) {
+	s.Helper()
+	client := expect.Got(kubernetes.NewForConfig(s.lab.Workload.Config))(s)
+	nodes := expect.Got(client.CoreV1().Nodes().List(ctx, metav1.ListOptions{}))(s).Items
+	for _, node := range nodes {
+		summary := &statsv1.Summary{}
+		text, err := client.CoreV1().RESTClient().Get().Resource("nodes").Name(node.Name).SubResource("proxy").
+			Suffix("stats/summary").DoRaw(ctx)
+		if err == nil {
+			err = json.Unmarshal(text, summary)
+		}
+		if err != nil || summary.Node.NodeName != node.Name {
+			s.Errorf("the summary of %s: %+v, %v", node.Name, summary, err)
+		}
+	}
 }

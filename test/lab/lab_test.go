@@ -36,6 +36,7 @@ func TestLifeOfAPool(t *testing.T) {
 	s.assertNodes(ctx)
 	s.assertCoreDNSOnLinux(ctx)
 	s.assertWindowsPodIsBound(ctx)
+	s.assertKubeletsAnswer(ctx)
 
 	s.must(l.Scale(ctx, "win", 5))
 	s.await(ctx, 5)

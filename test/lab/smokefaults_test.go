@@ -3,6 +3,8 @@ package lab_test
 import (
 	"context"
 	"flag"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -32,8 +34,8 @@ type smokeCase struct {
 	spoil func(t *testing.T, s *smoked) (mend func())
 	// failed are the checks that fail, with parts of their sentences.
 	failed map[string][]string
-	// err is for what is refused before anything is made.
-	err string
+	// err is for what is refused before anything is made: its beginning, and what else it says.
+	err, says string
 }
 
 const (
@@ -156,6 +158,23 @@ var smokeCases = []smokeCase{
 		},
 	},
 	{
+		name: "no plug-in", reason: "the image lacks a program", args: []string{"--timeout", "6s"},
+		spoil: func(t *testing.T, s *smoked) func() { return s.hide(t, "opt", "cni", "bin") },
+		failed: map[string][]string{
+			"Windows pod": {"failed to find plugin", "A program of the CNI is missing in C:\\opt\\cni\\bin"},
+		},
+	},
+	{
+		name: "no CNI", reason: "a new Node is not Ready until one runs",
+		err: "no Windows Node takes pods: ",
+		spoil: func(t *testing.T, s *smoked) func() {
+			mend := s.hide(t, "etc", "cni", "net.d")
+			s.awaitReady(t, corev1.ConditionFalse)
+			return func() { mend(); s.awaitReady(t, corev1.ConditionTrue) }
+		},
+		says: "cni plugin not initialized): the CNI does not run there yet, see docs/networks.md, \"What you apply\"",
+	},
+	{
 		name: "a node that is not there", reason: "names are typed", args: []string{"--node", "nobody"},
 		err: "--node nobody: there is no Windows Node of this name; there are ",
 	},
@@ -166,7 +185,7 @@ func (s *smoked) fault(t *testing.T, c smokeCase) {
 	for name, faults := range c.breaks {
 		name = strings.Replace(name, "NODE", s.node, 1)
 		s.network.Break(name, faults)
-		defer s.network.Break(name, traffic.Faults{})
+		t.Cleanup(func() { s.network.Break(name, traffic.Faults{}) })
 	}
 	if c.spoil != nil {
 		defer c.spoil(t, s)()
@@ -174,7 +193,7 @@ func (s *smoked) fault(t *testing.T, c smokeCase) {
 	got := s.smoke(t, c.args...)
 	defer s.goes(t)
 	if c.err != "" {
-		if got.code != 1 || !strings.HasPrefix(got.err, c.err) || len(got.found.Items) > 0 {
+		if got.code != 1 || !strings.HasPrefix(got.err, c.err) || !strings.Contains(got.err, c.says) || len(got.found.Items) > 0 {
 			t.Errorf("%s: got %+v, want %q", c.reason, got, c.err)
 		}
 		return
@@ -197,6 +216,27 @@ func (s *smoked) fault(t *testing.T, c smokeCase) {
 	if failed != len(c.failed) {
 		t.Errorf("%s: %d of %d checks are there", c.reason, failed, len(c.failed))
 	}
+}
+
+// hide takes a folder from the disk C: of the Windows node, until it is mended.
+func (s *smoked) hide(t *testing.T, folder ...string) (mend func()) {
+	t.Helper()
+	path := filepath.Join(append([]string{s.cell.guest.Dir, "C"}, folder...)...)
+	expect.OK(t, os.Rename(path, path+".away"))
+	return func() {
+		expect.OK(t, os.RemoveAll(path)) // which somebody may have made anew
+		expect.OK(t, os.Rename(path+".away", path))
+	}
+}
+
+func (s *smoked) awaitReady(t *testing.T, want corev1.ConditionStatus) {
+	t.Helper()
+	wait.Until(t, "the Node to be Ready: "+string(want), func() (any, bool) {
+		node := expect.Got(s.client.CoreV1().Nodes().Get(t.Context(), s.node, metav1.GetOptions{}))(t)
+		return node.Status.Conditions, slices.ContainsFunc(node.Status.Conditions, func(is corev1.NodeCondition) bool {
+			return is.Type == corev1.NodeReady && is.Status == want
+		})
+	})
 }
 
 // unsigned: pods reach each other, but the API server does not reach a kubelet whose request nobody has approved. Then it is.

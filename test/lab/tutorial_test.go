@@ -43,7 +43,7 @@ var notRun = map[string]string{
 	"govc sso.user.create":    "needs Single Sign On",
 	"export CLUSTER_OF_HOSTS": "needs govc; a test of internal/cloud/vsphere gives an account what these commands give it",
 	"openssl s_client":        "the vCenter of the lab has another port",
-	"clusterctl windows smoke --kubeconfig workload.kubeconfig": "needs kube-proxy on the node; TestSmoke runs it where there is one",
+	"clusterctl windows smoke --kubeconfig workload.kubeconfig": "needs kube-proxy on the node; TestSmoke runs it where one is",
 	"cat > calico.yaml": "needs helm, Calico's charts and its images",
 	"clusterctl windows addons -f cluster.yaml -f pool.yaml --as CalicoSettings": "needs a cluster with Calico",
 	"curl --fail --location --remote-name https://github.com/flannel-io":         "needs the network, and Flannel's image",

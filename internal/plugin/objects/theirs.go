@@ -161,7 +161,7 @@ var theirNames = map[string]map[string]theirName{
 		// AzureMachine, what is rare.
 		"disableVMBootstrapExtension": {capz, "", "the node itself tells how its bootstrap goes, without an extension"},
 		"uefiSettings":                {capz, "azure.securityProfile", "secureBoot: Enabled and vTPM: Enabled"},
-		"image.sharedGallery":         {capz, "azure.image.computeGallery", "computeGallery: {gallery: NAME, name: NAME, version: NUMBER}"},
+		"image.sharedGallery":         {capz, "azure.image.computeGallery", "computeGallery: {gallery: NAME, name: NAME}"},
 	},
 	"WindowsBootstrapConfig": {
 		// KubeadmConfig.

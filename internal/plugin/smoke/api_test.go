@@ -67,8 +67,8 @@ func (b *breaking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason) {
-	answer(w, code, &metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: "no"})
+func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason) {
+	answer(w, int(code), &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: "no"})
 }
 
 func answer(w http.ResponseWriter, code int, object any) {

@@ -90,9 +90,9 @@ func (a *asker) exec(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var said bytes.Buffer
-	if err := both.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &said, Stderr: &said}); err != nil {
-		return "", errors.New(joined(err.Error(), said.String()))
+	var out, failed bytes.Buffer // two, because both are written at once
+	if err := both.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &failed}); err != nil {
+		return "", errors.New(joined(err.Error(), out.String()+failed.String()))
 	}
 	return "agnhost connect ran in it", nil
 }

@@ -52,49 +52,82 @@ type mark struct {
 var (
 	// scheduling are parts of the scheduler's words (kubernetes v1.36.3, pkg/scheduler/framework/plugins).
 	scheduling = []mark{
-		{"were unschedulable", cordoned}, {"untolerated taint", tainted}, {"Too many pods", full}, {"Insufficient ", full},
+		{"were unschedulable", cordoned},
+		{"untolerated taint", tainted},
+		{"Too many pods", full},
+		{"Insufficient ", full},
 		{"", unscheduled},
 	}
 	// pulls are parts of containerd's words when it pulls an image.
 	pulls = []mark{
-		{"no match for platform", pullPlatform}, {"no matching manifest", pullPlatform},
-		{"401 Unauthorized", pullDenied}, {"403 Forbidden", pullDenied}, {"access denied", pullDenied},
-		{"insufficient_scope", pullDenied}, {"authorization failed", pullDenied},
+		{"no match for platform", pullPlatform},
+		{"no matching manifest", pullPlatform},
+		{"401 Unauthorized", pullDenied},
+		{"403 Forbidden", pullDenied},
+		{"access denied", pullDenied},
+		{"insufficient_scope", pullDenied},
+		{"authorization failed", pullDenied},
 		{"x509:", pullUntrusted},
-		{"dial tcp", pullUnreachable}, {"no such host", pullUnreachable}, {"i/o timeout", pullUnreachable},
-		{"deadline exceeded", pullUnreachable}, {"connection refused", pullUnreachable}, {"actively refused", pullUnreachable},
-		{": not found", pullAbsent}, {"InvalidImageName", pullAbsent}, {"couldn't parse image", pullAbsent},
+		{"dial tcp", pullUnreachable},
+		{"no such host", pullUnreachable},
+		{"i/o timeout", pullUnreachable},
+		{"deadline exceeded", pullUnreachable},
+		{"connection refused", pullUnreachable},
+		{"actively refused", pullUnreachable},
+		{": not found", pullAbsent},
+		{"InvalidImageName", pullAbsent},
+		{"couldn't parse image", pullAbsent},
 		{"", pullOther},
 	}
 	// sandboxes are parts of the words of kubelet, containerd and CNI plug-ins when a pod gets no network.
 	sandboxes = []mark{
-		{"subnet.env", noSubnet}, {"failed to find plugin", noPlugin}, {"failed to get sandbox image", noPauseImage},
+		{"subnet.env", noSubnet},
+		{"failed to find plugin", noPlugin},
+		{"failed to get sandbox image", noPauseImage},
 		{"failed to pull image", noPauseImage},
-		{"0xc0370101", wrongBuild}, {"0xc0370106", wrongBuild}, {"does not match the operating system of the host", wrongBuild},
+		{"0xc0370101", wrongBuild},
+		{"0xc0370106", wrongBuild},
+		{"does not match the operating system of the host", wrongBuild},
 		{"", noSandbox},
 	}
 	// creations are parts of containerd's words when a container does not start. 0xc0370101 is Windows' word for a container of
 	// another build than the host's, 0xc0370106 for a host without the updates of the image.
 	creations = []mark{
 		{"failed to find executable", noProgram},
-		{"0xc0370101", wrongBuild}, {"0xc0370106", wrongBuild}, {"does not match the operating system of the host", wrongBuild},
+		{"0xc0370101", wrongBuild},
+		{"0xc0370106", wrongBuild},
+		{"does not match the operating system of the host", wrongBuild},
 		{"", notCreated},
 	}
 	// programs are words of agnhost (kubernetes v1.36.3, test/images/agnhost/connect/connect.go), of curl, and of cmd. On Windows
 	// agnhost says OTHER where it says REFUSED on Linux, because Windows' error has another number, WSAECONNREFUSED.
 	programs = []mark{
-		{"TIMEOUT", timedOut}, {"REFUSED", refused}, {"DNS:", noName}, {"actively refused", refused},
-		{"connection refused", refused}, {"did not properly respond", timedOut}, {"i/o timeout", timedOut},
-		{"unreachable", noRoute}, {"no route to host", noRoute},
-		{"is not recognized as an internal or external command", noProgram}, {"failed to find executable", noProgram},
-		{"curl: (6)", noName}, {"curl: (7)", refused}, {"curl: (28)", timedOut},
+		{"TIMEOUT", timedOut},
+		{"REFUSED", refused},
+		{"DNS:", noName},
+		{"actively refused", refused},
+		{"connection refused", refused},
+		{"did not properly respond", timedOut},
+		{"i/o timeout", timedOut},
+		{"unreachable", noRoute},
+		{"no route to host", noRoute},
+		{"is not recognized as an internal or external command", noProgram},
+		{"failed to find executable", noProgram},
+		{"curl: (6)", noName},
+		{"curl: (7)", refused},
+		{"curl: (28)", timedOut},
 		{"", crashed},
 	}
 	// answers are parts of the words of the API server when a kubelet does not give it what it asks for.
 	answers = []mark{
 		{"tls: internal error", unsigned}, // the alert of a kubelet whose request for a certificate nobody has approved
-		{"dial", unreached}, {"no answer within", unreached}, {"i/o timeout", unreached}, {"connection refused", unreached},
-		{"EOF", unreached}, {"connection reset", unreached}, {"error trying to reach service", unreached},
+		{"dial", unreached},
+		{"no answer within", unreached},
+		{"i/o timeout", unreached},
+		{"connection refused", unreached},
+		{"EOF", unreached},
+		{"connection reset", unreached},
+		{"error trying to reach service", unreached},
 		{"", unanswered},
 	}
 	// stages are the kubelet's reasons for a container that waits, and where its words come from.

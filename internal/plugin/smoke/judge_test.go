@@ -92,7 +92,8 @@ func TestStartFailure(t *testing.T) {
 		"pull, other words": {"nobody knows all of them", waiting("ErrImagePull", "disk full"), nil, start, pullOther},
 		"words in an event": {
 			"kubelets before 1.31 have none in the back-off", waiting("ImagePullBackOff", `Back-off pulling image "x"`),
-			[]corev1.Event{event("Failed", "Failed to pull image: "+noBuild, 1)}, 1, pullPlatform,
+			[]corev1.Event{event("Failed", "Failed to pull image: "+noBuild, 1)},
+			1, pullPlatform,
 		},
 		"wrong build":    {"no waiting updates a node", waiting("CreateContainerError", olderHost), nil, 1, wrongBuild},
 		"not created":    {"containerd may be busy", waiting("CreateContainerError", "busy"), nil, start - 1, ""},
@@ -112,7 +113,8 @@ func TestStartFailure(t *testing.T) {
 		"no pause image": {"containerd has none", creating, sandbox(noPause), start, noPauseImage},
 		"the last counts": {
 			"a CNI goes through several errors", creating,
-			[]corev1.Event{event("FailedCreatePodSandBox", noPluginX, 1), event("FailedCreatePodSandBox", subnet, 2)}, start, noSubnet,
+			[]corev1.Event{event("FailedCreatePodSandBox", noPluginX, 1), event("FailedCreatePodSandBox", subnet, 2)},
+			start, noSubnet,
 		},
 		"slow": {"it pulls for too long", creating, []corev1.Event{event("Pulling", "Pulling image", 1)}, start, slow},
 		"runs": {"it has started", statusOf(running), nil, 2 * start, ""},
@@ -155,11 +157,13 @@ func TestOutcome(t *testing.T) {
 		"failed once": {"the kubelet has not started it again", corev1.ContainerStatus{State: timeout}, false, 1, timedOut},
 		"waits to be started again": {
 			"the last end is the one before",
-			corev1.ContainerStatus{State: waits("CrashLoopBackOff", "").State, LastTerminationState: timeout}, false, 1, timedOut,
+			corev1.ContainerStatus{State: waits("CrashLoopBackOff", "").State, LastTerminationState: timeout},
+			false, 1, timedOut,
 		},
 		"tries again": {
 			"a second start that has not ended is no attempt yet",
-			corev1.ContainerStatus{State: running.State, LastTerminationState: timeout, RestartCount: 1}, false, 1, timedOut,
+			corev1.ContainerStatus{State: running.State, LastTerminationState: timeout, RestartCount: 1},
+			false, 1, timedOut,
 		},
 		"failed three times": {"the third", corev1.ContainerStatus{State: timeout, RestartCount: 2}, false, 3, timedOut},
 	} {

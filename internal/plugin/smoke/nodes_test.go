@@ -25,7 +25,8 @@ func node(name, system string, change ...func(*corev1.Node)) corev1.Node {
 		Status: corev1.NodeStatus{
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 			Addresses: []corev1.NodeAddress{
-				{Type: corev1.NodeHostName, Address: name}, {Type: corev1.NodeInternalIP, Address: "192.0.2.7"},
+				{Type: corev1.NodeHostName, Address: name},
+				{Type: corev1.NodeInternalIP, Address: "192.0.2.7"},
 				{Type: corev1.NodeInternalIP, Address: "2001:db8::7"},
 			},
 		},

@@ -34,8 +34,7 @@ func (r *run) report() []cloud.Finding {
 	for i, target := range r.targets {
 		found = append(found, cloud.Finding{
 			Check: r.check(i, "Windows Node"), Result: cloud.CheckOK, Text: target.node + ", Windows " + target.build,
-		})
-		found = append(found, r.windowsServers[i].finding(r.check(i, "Windows pod")))
+		}, r.windowsServers[i].finding(r.check(i, "Windows pod")))
 		for _, one := range connections {
 			found = append(found, r.connectionFinding(i, one))
 		}

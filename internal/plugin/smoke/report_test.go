@@ -104,11 +104,15 @@ func TestSentences(t *testing.T) {
 		want     string
 	}{
 		"no way to pods": {
-			"the network of pods ends at the node", map[kind]failure{linuxToPod: silent}, linuxToPod,
+			"the network of pods ends at the node",
+			map[kind]failure{linuxToPod: silent},
+			linuxToPod,
 			"10.244.1.2:8080: TIMEOUT, 3 attempts, 3s. Packets of pods do not pass between this node and the Linux nodes",
 		},
 		"a Service of a pod that is not reached": {
-			"the pod is to be mended first", map[kind]failure{linuxToPod: silent, linuxToService: silent}, linuxToService,
+			"the pod is to be mended first",
+			map[kind]failure{linuxToPod: silent, linuxToService: silent},
+			linuxToService,
 			`Mend "Linux pod to Windows pod" first`,
 		},
 		"no kube-proxy on Linux": {
@@ -126,30 +130,42 @@ func TestSentences(t *testing.T) {
 		},
 		"no way to Linux pods": {"as in the other direction", map[kind]failure{windowsToPod: silent}, windowsToPod, "Packets of pods"},
 		"no kube-proxy on Windows": {
-			"the pod is reached", map[kind]failure{windowsToService: silent}, windowsToService,
+			"the pod is reached",
+			map[kind]failure{windowsToService: silent},
+			windowsToService,
 			"Kube-proxy does not do its work on this node",
 		},
 		"no DNS": {
-			"the Service is reached", map[kind]failure{windowsToName: noSuchName}, windowsToName,
+			"the Service is reached",
+			map[kind]failure{windowsToName: noSuchName},
+			windowsToName,
 			"linux-server:80: DNS: no such host, 3 attempts, 3s. The cluster's DNS does not answer this node's pods",
 		},
 		"a name, but no kube-proxy": {
-			"DNS is behind a Service, too", map[kind]failure{windowsToName: noSuchName, windowsToService: silent}, windowsToName,
+			"DNS is behind a Service, too",
+			map[kind]failure{windowsToName: noSuchName, windowsToService: silent},
+			windowsToName,
 			`Mend "Windows pod to Service of Linux pod" first`,
 		},
 		"no way out": {
-			"the CNI does not translate addresses", map[kind]failure{windowsOutwards: silent}, windowsOutwards,
+			"the CNI does not translate addresses",
+			map[kind]failure{windowsOutwards: silent},
+			windowsOutwards,
 			"Pods get no answer from outside",
 		},
 		"a closed port outside": {
 			"the way is there", map[kind]failure{windowsOutwards: no}, windowsOutwards, "The server answers, but nothing listens",
 		},
 		"an unknown name outside": {
-			"the target is another's", map[kind]failure{windowsOutwards: noSuchName}, windowsOutwards,
+			"the target is another's",
+			map[kind]failure{windowsOutwards: noSuchName},
+			windowsOutwards,
 			"No DNS server of the cluster knows",
 		},
 		"a crash": {
-			"no connection was tried", map[kind]failure{hostToPod: {noProgram, "curl.exe is not recognized"}}, hostToPod,
+			"no connection was tried",
+			map[kind]failure{hostToPod: {noProgram, "curl.exe is not recognized"}},
+			hostToPod,
 			"The image or the node lacks the program",
 		},
 	} {

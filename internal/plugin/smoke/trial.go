@@ -8,11 +8,11 @@ import (
 
 // served is a server pod with its Service.
 type served struct {
-	name, about string
-	service     *corev1.Service
-	address     string
-	why         *failure
-	took        time.Duration
+	name    string
+	service *corev1.Service
+	address string
+	why     *failure
+	took    time.Duration
 }
 
 func (s *served) settled() bool { return s.address != "" || s.why != nil }

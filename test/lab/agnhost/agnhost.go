@@ -1,5 +1,5 @@
-// Package agnhost plays the image of the Kubernetes project for tests of networks, as far as pods of the lab need it: its programs
-// netexec, connect and pause (kubernetes v1.36.3, test/images/agnhost), and what exec asks of a container.
+// Package agnhost plays the image of the Kubernetes project for tests of networks, as far as pods of the lab need it: its
+// programs netexec, connect and pause (kubernetes v1.36.3, test/images/agnhost), and what exec asks of a container.
 package agnhost
 
 import (
@@ -42,10 +42,10 @@ type Container struct {
 	Started func()
 }
 
-// Unstartable is a program that the runtime does not start.
-type Unstartable struct{ Why string }
+// StartError is a program that the runtime does not start.
+type StartError struct{ Why string }
 
-func (u Unstartable) Error() string { return u.Why }
+func (u StartError) Error() string { return u.Why }
 
 // Command is what the runtime starts for the command and the args of a container: the image has an entry point and arguments.
 func Command(command, args []string) []string {
@@ -58,15 +58,15 @@ func Command(command, args []string) []string {
 	return []string{"/agnhost", "pause"}
 }
 
-// Run runs a command until it ends or ctx does. The error is Unstartable.
+// Run runs a command until it ends or ctx does. The error is StartError.
 func (c *Container) Run(ctx context.Context, argv []string) (code int, err error) {
 	if len(argv) == 0 {
-		return 0, Unstartable{"no command specified"}
+		return 0, StartError{"no command specified"}
 	}
 	switch name := program(argv[0]); {
 	case c.Place.Host.Windows && strings.TrimSuffix(name, ".exe") == "cmd":
 		if len(argv) < 3 || !strings.EqualFold(argv[1], "/c") {
-			return 0, Unstartable{"the lab's cmd.exe plays /C COMMAND alone"}
+			return 0, StartError{"the lab's cmd.exe plays /C COMMAND alone"}
 		}
 		c.Started()
 		return c.cmd(ctx, argv[2:]), nil
@@ -115,10 +115,10 @@ func program(name string) string {
 // unstartable has the words of the platform's CreateProcess, or of runc.
 func (c *Container) unstartable(argv []string) error {
 	if c.Place.Host.Windows {
-		return Unstartable{fmt.Sprintf("hcs::System::CreateProcess %s: The system cannot find the file specified.: unknown",
+		return StartError{fmt.Sprintf("hcs::System::CreateProcess %s: The system cannot find the file specified.: unknown",
 			strings.Join(argv, " "))}
 	}
-	return Unstartable{fmt.Sprintf("exec: %q: executable file not found in $PATH: unknown", argv[0])}
+	return StartError{fmt.Sprintf("exec: %q: executable file not found in $PATH: unknown", argv[0])}
 }
 
 // cmd is cmd.exe /C with commands that && joins. In a HostProcess container the image's file, which has no extension, has to be
@@ -235,7 +235,7 @@ func (c *Container) dial(ctx context.Context, to netip.AddrPort, timeout time.Du
 		return c.fail("OTHER: dial tcp %s: connectex: No connection could be made because the target machine actively refused it.", to)
 	case errors.Is(err, traffic.ErrRefused):
 		return c.fail("REFUSED")
-	case errors.As(err, new(traffic.Silence)):
+	case errors.As(err, new(traffic.SilenceError)):
 		if c.Clock.Sleep(ctx, cmp.Or(timeout, ownTimeout(windows))) != nil {
 			return 2 // it was ended by then
 		}
@@ -261,7 +261,7 @@ func (c *Container) address(ctx context.Context, host string) (netip.Addr, error
 		return address, nil
 	}
 	address, err := c.Cluster.Resolve(ctx, c.Place, host)
-	if errors.As(err, new(traffic.Silence)) {
+	if errors.As(err, new(traffic.SilenceError)) {
 		names := 1
 		if !c.Place.Host.Windows {
 			names += len(c.Place.Search)

@@ -68,7 +68,8 @@ func (c *Container) curl(ctx context.Context, args []string) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, traffic.ErrRefused):
-		return tell(curlNoConnect, "Failed to connect to %s port %d after 2042 ms: Could not connect to server", target.Hostname(), port)
+		return tell(curlNoConnect, "Failed to connect to %s port %d after 2042 ms: Could not connect to server",
+			target.Hostname(), port)
 	}
 	if c.Clock.Sleep(ctx, limit) != nil {
 		return curlTimedOut

@@ -111,27 +111,35 @@ func readyPods(
 	parts, failed := list(labels.Everything())
 	wanted := map[string][]string{}
 	for _, service := range all {
-		if service.Spec.ClusterIP == "" || service.Spec.ClusterIP == corev1.ClusterIPNone {
+		address := service.Spec.ClusterIP
+		if address == "" || address == corev1.ClusterIPNone {
 			continue
 		}
-		for _, part := range parts {
-			if part.Namespace != service.Namespace || part.Labels[discoveryv1.LabelServiceName] != service.Name {
-				continue
-			}
-			for _, one := range part.Endpoints {
-				if one.Conditions.Ready == nil || *one.Conditions.Ready {
-					wanted[service.Spec.ClusterIP] = append(wanted[service.Spec.ClusterIP], one.Addresses...)
-				}
-			}
-		}
-		slices.Sort(wanted[service.Spec.ClusterIP])
+		ready := readyOf(service, parts)
+		wanted[address] = ready
 		for _, port := range service.Spec.Ports {
-			if port.NodePort > 0 && len(wanted[service.Spec.ClusterIP]) > 0 {
-				wanted[nodePort(port.NodePort)] = wanted[service.Spec.ClusterIP]
+			if port.NodePort > 0 && len(ready) > 0 {
+				wanted[nodePort(port.NodePort)] = ready
 			}
 		}
 	}
 	return wanted, errors.Join(err, failed)
+}
+
+// readyOf are the ready pods of a Service.
+func readyOf(service *corev1.Service, parts []*discoveryv1.EndpointSlice) (ready []string) {
+	for _, part := range parts {
+		if part.Namespace != service.Namespace || part.Labels[discoveryv1.LabelServiceName] != service.Name {
+			continue
+		}
+		for _, one := range part.Endpoints {
+			if one.Conditions.Ready == nil || *one.Conditions.Ready {
+				ready = append(ready, one.Addresses...)
+			}
+		}
+	}
+	slices.Sort(ready)
+	return ready
 }
 
 // sync writes what has changed. In a network that was made anew it writes all, but not while there is none.

@@ -25,8 +25,8 @@ func Path(m *windows.Machine, from, to netip.Addr) error {
 }
 
 // hostPath is the host's way. In a bridge it needs an address there for the pods of its own, and routes for others. In a VXLAN it
-// has its own pods alone: packets of the host do not enter the tunnel. Antrea gives it a gateway of its own, and with AzureCNI pods
-// are in the host's network.
+// has its own pods alone: packets of the host do not enter the tunnel. Antrea gives it a gateway of its own, and with AzureCNI
+// pods are in the host's network.
 func hostPath(m *windows.Machine, to netip.Addr) error {
 	own, err := find(m, endpoints, "IPAddress", to.String())
 	if err != nil {
@@ -47,7 +47,8 @@ func hostPath(m *windows.Machine, to netip.Addr) error {
 	return hasGateway(m, network)
 }
 
-// Service is where kube-proxy leads connections to a Service's address, of a pod, or of the host for an address that is not valid.
+// Service is where kube-proxy leads connections to a Service's address, of a pod, or of the host for an address that is not
+// valid.
 func Service(m *windows.Machine, from netip.Addr, service string) ([]netip.Addr, error) {
 	if from.IsValid() {
 		if err := Reach(m, from.String(), service); err != nil {

@@ -78,18 +78,14 @@ func (n *node) serving(ctx context.Context, k *pods.Kubelet) func() (*tls.Certif
 	var mu sync.Mutex
 	var signed *tls.Certificate
 	go func() {
-		for ctx.Err() == nil {
-			certificate, key, err := n.requestCertificate(ctx, k.Client, wanted)
-			if err == nil {
-				var pair tls.Certificate
-				if pair, err = tls.X509KeyPair(certificate, key); err == nil {
-					mu.Lock()
-					defer mu.Unlock()
-					signed = &pair
-					return
-				}
-			}
-			_ = n.call.Machine.Clock.Sleep(ctx, 10*time.Second)
+		pair, err := n.requestPair(ctx, k.Client, wanted)
+		for err != nil && n.call.Machine.Clock.Sleep(ctx, 10*time.Second) == nil {
+			pair, err = n.requestPair(ctx, k.Client, wanted)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			signed = &pair
 		}
 	}()
 	return func() (*tls.Certificate, error) {
@@ -100,4 +96,12 @@ func (n *node) serving(ctx context.Context, k *pods.Kubelet) func() (*tls.Certif
 		}
 		return signed, nil
 	}
+}
+
+func (n *node) requestPair(ctx context.Context, client kubernetes.Interface, wanted wantedCertificate) (tls.Certificate, error) {
+	certificate, key, err := n.requestCertificate(ctx, client, wanted)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(certificate, key)
 }

@@ -34,7 +34,7 @@ func (l *life) keep(ctx context.Context, container *corev1.Container, policy cor
 				wait, container.Name, name))
 		})
 		message := fmt.Sprintf("Back-off restarting failed container %s in pod %s", container.Name, name)
-		if code := Exit(0); err != nil && !errors.As(err, &code) {
+		if _, is := errors.AsType[ExitError](err); err != nil && !is {
 			message += ": " + err.Error() // the lab's scripts have no log that a person would look into
 		}
 		l.event(ctx, "BackOff", message)

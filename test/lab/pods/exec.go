@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
-	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
+	"k8s.io/apimachinery/pkg/util/httpstream"      //nolint:staticcheck // because k8s.io/streaming would be one more dependency
+	"k8s.io/apimachinery/pkg/util/httpstream/spdy" //nolint:staticcheck // because k8s.io/streaming would be one more dependency
 	"k8s.io/apimachinery/pkg/util/remotecommand"
 )
 
@@ -121,7 +121,7 @@ func (s *session) writer(kind string) io.Writer {
 // close the connection is to drop what is still on its way.
 func (s *session) end(ctx context.Context, err error) {
 	status := metav1.Status{Status: metav1.StatusSuccess}
-	if code := Exit(0); errors.As(err, &code) {
+	if code, is := errors.AsType[ExitError](err); is {
 		status = metav1.Status{
 			Status: metav1.StatusFailure, Reason: remotecommand.NonZeroExitCodeReason,
 			Message: fmt.Sprintf("command terminated with non-zero exit code: exit code %d", int(code)),

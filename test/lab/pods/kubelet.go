@@ -24,8 +24,8 @@ type Runtime interface {
 	Disconnect(pod *corev1.Pod)
 	// Pull gets the image of a container, unless it is there.
 	Pull(ctx context.Context, pod *corev1.Pod, container *corev1.Container) error
-	// Run runs a program of a container until it ends or ctx does. A program that ends with another code than 0 is an Exit, one
-	// that does not start is agnhost.Unstartable.
+	// Run runs a program of a container until it ends or ctx does. A program that ends with another code than 0 is an ExitError, one
+	// that does not start is agnhost.StartError.
 	Run(ctx context.Context, process *Process) error
 	// Probe asks the readiness probe of a container that has one.
 	Probe(ctx context.Context, pod *corev1.Pod, container *corev1.Container) error

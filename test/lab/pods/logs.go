@@ -68,11 +68,11 @@ func (r *record) Write(text []byte) (int, error) {
 func (r *record) tail(lines, length int) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	text := ""
+	var text strings.Builder
 	for _, line := range r.lines[max(0, len(r.lines)-lines):] {
-		text += line.text
+		text.WriteString(line.text)
 	}
-	return text[max(0, len(text)-length):]
+	return text.String()[max(0, text.Len()-length):]
 }
 
 // logQuery is what a client asks for (PodLogOptions).

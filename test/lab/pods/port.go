@@ -45,8 +45,8 @@ type Port struct {
 	Tell func(format string, args ...any)
 }
 
-// SelfSigned is what a kubelet makes for itself unless serverTLSBootstrap has it ask the cluster for one (cmd/kubelet/app/server.go).
-// Here the key is one that takes no time to make, when somebody asks for it.
+// SelfSigned is what a kubelet makes for itself unless serverTLSBootstrap has it ask the cluster for one
+// (cmd/kubelet/app/server.go). Here the key is one that takes no time to make, when somebody asks for it.
 func SelfSigned(node, address string) func() (*tls.Certificate, error) {
 	return sync.OnceValues(func() (*tls.Certificate, error) {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

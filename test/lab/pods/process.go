@@ -26,10 +26,12 @@ type Process struct {
 	Started func()
 }
 
-// Exit is the end of a program with another code than 0.
-type Exit int
+// ExitError is the end of a program with another code than 0.
+type ExitError int
 
-func (e Exit) Error() string { return fmt.Sprintf("the container ended with exit code %d", int(e)) }
+func (e ExitError) Error() string {
+	return fmt.Sprintf("the container ended with exit code %d", int(e))
+}
 
 // Agnhost is a container of the image agnhost in the network of a node, whose name server for pods is the kubelet's clusterDNS.
 type Agnhost struct {
@@ -56,7 +58,7 @@ func (a Agnhost) Run(ctx context.Context, p *Process) (is bool, err error) {
 	}
 	code, err := container.Run(ctx, argv)
 	if err == nil && code != 0 {
-		err = Exit(code)
+		err = ExitError(code)
 	}
 	return true, err
 }
@@ -71,7 +73,7 @@ func hostname(pod *corev1.Pod, host *traffic.Host) string {
 // RunOther is any other image: it runs for ever, and its containers have no program that exec knows.
 func RunOther(ctx context.Context, p *Process) error {
 	if len(p.Command) > 0 {
-		return agnhost.Unstartable{Why: fmt.Sprintf("exec: %q: executable file not found in $PATH: unknown", p.Command[0])}
+		return agnhost.StartError{Why: fmt.Sprintf("exec: %q: executable file not found in $PATH: unknown", p.Command[0])}
 	}
 	p.Started()
 	<-ctx.Done()
@@ -93,14 +95,13 @@ func terminated(container *corev1.Container, err error, log *record, started, no
 	if err == nil {
 		return state
 	}
-	var unstartable agnhost.Unstartable
-	if errors.As(err, &unstartable) { // containerd v2.3.2, internal/cri/server/container_start.go
+	if unstartable, is := errors.AsType[agnhost.StartError](err); is { // containerd v2.3.2, internal/cri/server/container_start.go
 		state.Reason, state.ExitCode = "StartError", 128
 		state.Message = fmt.Sprintf("failed to start containerd task %q: %s", container.Name, unstartable.Why)
 		return state
 	}
 	state.Reason, state.ExitCode = "Error", 1
-	if code := Exit(0); errors.As(err, &code) {
+	if code, is := errors.AsType[ExitError](err); is {
 		state.ExitCode = int32(code) //nolint:gosec // because exit codes are small
 	}
 	if container.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError {

@@ -81,7 +81,8 @@ func (l *life) podStats(now metav1.Time) statsv1.PodStats {
 }
 
 func cpuStats(now metav1.Time, nanoCores uint64) *statsv1.CPUStats {
-	return &statsv1.CPUStats{Time: now, UsageNanoCores: &nanoCores, UsageCoreNanoSeconds: new(nanoCores * uint64(time.Minute/time.Second))}
+	const seconds = uint64(time.Minute / time.Second)
+	return &statsv1.CPUStats{Time: now, UsageNanoCores: &nanoCores, UsageCoreNanoSeconds: new(nanoCores * seconds)}
 }
 
 func memoryStats(now metav1.Time, bytes uint64) *statsv1.MemoryStats {

@@ -100,24 +100,23 @@ func truth(kind corev1.PodConditionType, holds bool, reason string) corev1.PodCo
 	return corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Reason: reason}
 }
 
-// phase is that of the kubelet's getPhase (kubernetes v1.36.3, pkg/kubelet/kubelet_pods.go): a pod is Pending until each container
-// has run once, and over when none will run again.
+// phase is that of the kubelet's getPhase (kubernetes v1.36.3, pkg/kubelet/kubelet_pods.go): a pod is Pending until each
+// container has run once, and over when none will run again.
 func (s *status) phase(pod *corev1.Pod) corev1.PodPhase {
 	policy := pod.Spec.RestartPolicy
 	for _, c := range pod.Spec.InitContainers {
-		if end := s.containers[c.Name].State.Terminated; end != nil && end.ExitCode != 0 && policy == corev1.RestartPolicyNever {
+		if s.failed(c.Name) && policy == corev1.RestartPolicyNever {
 			return corev1.PodFailed
 		}
 	}
 	runs, failed := policy == "" || policy == corev1.RestartPolicyAlways, false
 	for _, c := range pod.Spec.Containers {
-		have := s.containers[c.Name]
-		end := have.State.Terminated
-		if have.State.Running == nil && end == nil && have.LastTerminationState.Terminated == nil {
+		state, last := s.containers[c.Name].State, s.containers[c.Name].LastTerminationState
+		if state.Waiting != nil && last.Terminated == nil {
 			return corev1.PodPending
 		}
-		runs = runs || end == nil || end.ExitCode != 0 && policy == corev1.RestartPolicyOnFailure
-		failed = failed || end != nil && end.ExitCode != 0
+		failed = failed || s.failed(c.Name)
+		runs = runs || state.Terminated == nil || s.failed(c.Name) && policy == corev1.RestartPolicyOnFailure
 	}
 	switch {
 	case runs:
@@ -126,6 +125,12 @@ func (s *status) phase(pod *corev1.Pod) corev1.PodPhase {
 		return corev1.PodFailed
 	}
 	return corev1.PodSucceeded
+}
+
+// failed is a container that has ended, and not well.
+func (s *status) failed(name string) bool {
+	end := s.containers[name].State.Terminated
+	return end != nil && end.ExitCode != 0
 }
 
 // notReady is why a pod is not ready whose containers are not.

@@ -81,9 +81,9 @@ func TestTerminated(t *testing.T) {
 		length    int
 	}{
 		{"well", fallback, nil, 0, "Completed", 0},
-		{"failed", fallback, Exit(28), 28, "Error", 2048},
-		{"failed, with a file that nobody wrote", file, Exit(1), 1, "Error", 0},
-		{"not started", fallback, agnhost.Unstartable{Why: "why"}, 128, "StartError", len(`failed to start containerd task "c": why`)},
+		{"failed", fallback, ExitError(28), 28, "Error", 2048},
+		{"failed, with a file that nobody wrote", file, ExitError(1), 1, "Error", 0},
+		{"not started", fallback, agnhost.StartError{Why: "why"}, 128, "StartError", len(`failed to start containerd task "c": why`)},
 		{"a script", fallback, errors.New("why"), 1, "Error", 2048},
 	} {
 		got := terminated(test.container, test.err, log, now, now)

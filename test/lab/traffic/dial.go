@@ -3,10 +3,11 @@ package traffic
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 )
 
-// Dial opens a connection and closes it: nil, ErrRefused, or Silence, for which it does not wait.
+// Dial opens a connection and closes it: nil, ErrRefused, or SilenceError, for which it does not wait.
 func (c *Cluster) Dial(ctx context.Context, from Place, to netip.AddrPort) error {
 	if to.Addr().IsLoopback() {
 		if _, listens := c.listener(netip.AddrPortFrom(from.own(), to.Port())); !listens {
@@ -22,7 +23,7 @@ func (c *Cluster) Dial(ctx context.Context, from Place, to netip.AddrPort) error
 	}
 	if c.hostOf(to.Addr()) != nil {
 		if err := from.Host.Path(from.Pod, to.Addr()); err != nil {
-			return Silence{err}
+			return SilenceError{err}
 		}
 		return c.arrive(from, to)
 	}
@@ -97,18 +98,24 @@ func (c *Cluster) arrive(from Place, to netip.AddrPort) error {
 	if host == nil {
 		return c.atHost(to)
 	}
-	if host != from.Host {
-		if c.Faults(from.Name, from.Host.Name, host.Name).NoPeers {
-			return silence("the CNI has no way from %s to %s", from.Host.Name, host.Name)
-		}
-		if from.Pod.IsValid() {
-			if err := host.Path(to.Addr(), from.Pod); err != nil {
-				return Silence{err}
-			}
-		}
+	if err := c.back(from, host, to.Addr()); err != nil {
+		return SilenceError{err}
 	}
 	if _, listens := c.listener(to); !listens {
 		return ErrRefused
+	}
+	return nil
+}
+
+// back is the way of a pod's answers, if they have to leave its node.
+func (c *Cluster) back(to Place, host *Host, pod netip.Addr) error {
+	switch {
+	case host == to.Host:
+		return nil
+	case c.Faults(to.Name, to.Host.Name, host.Name).NoPeers:
+		return fmt.Errorf("the CNI has no way between %s and %s", to.Host.Name, host.Name)
+	case to.Pod.IsValid():
+		return host.Path(pod, to.Pod)
 	}
 	return nil
 }
@@ -132,5 +139,5 @@ func unanswered(err error) error {
 	if errors.Is(err, ErrRefused) {
 		return ErrRefused
 	}
-	return Silence{err}
+	return SilenceError{err}
 }

@@ -109,7 +109,8 @@ func both(near net.Conn, buffered io.Reader, far net.Conn) {
 	copies.Wait()
 }
 
-// PlaceOf is where a pod's containers are: their names, as the kubelet of a node gives them to it (pkg/kubelet/network/dns/dns.go).
+// PlaceOf is where a pod's containers are, with the name server that the kubelet of a node gives to it
+// (pkg/kubelet/network/dns/dns.go).
 func PlaceOf(host *Host, pod *corev1.Pod, address, nameserver string) Place {
 	place := Place{Host: host, Name: pod.Name}
 	if pod.Spec.HostNetwork && (host.Windows || pod.Spec.DNSPolicy != corev1.DNSClusterFirstWithHostNet) {

@@ -86,15 +86,15 @@ func (p Place) own() netip.Addr {
 // ErrRefused is the answer of a machine on which nobody listens there.
 var ErrRefused = errors.New("connection refused")
 
-// Silence is no answer at all, for a reason that nobody is told but who looks for it.
-type Silence struct{ Why error }
+// SilenceError is no answer at all, for a reason that nobody is told but who looks for it.
+type SilenceError struct{ Why error }
 
-func (s Silence) Error() string { return "no answer: " + s.Why.Error() }
+func (s SilenceError) Error() string { return "no answer: " + s.Why.Error() }
 
 // Unwrap is the reason.
-func (s Silence) Unwrap() error { return s.Why }
+func (s SilenceError) Unwrap() error { return s.Why }
 
-func silence(format string, args ...any) error { return Silence{fmt.Errorf(format, args...)} }
+func silence(format string, args ...any) error { return SilenceError{fmt.Errorf(format, args...)} }
 
 // serviceRange has the addresses of Services, as kubeadm's default has it.
 var serviceRange = netip.MustParsePrefix("10.96.0.0/12")
