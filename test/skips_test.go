@@ -61,9 +61,10 @@ func TestSkippedTestsRun(t *testing.T) {
 				return true
 			}
 			met[text] = true
-			if target := makeTarget.FindStringSubmatch(text); target == nil && skips[text] == "" {
+			switch target := makeTarget.FindStringSubmatch(text); {
+			case len(target) == 0 && skips[text] == "":
 				t.Errorf("%s: where does the test run that skips itself with %q? Say it in test/skips_test.go", s.position(n), text)
-			} else if target != nil && !slices.Contains(runs, target[1]) {
+			case len(target) > 0 && !slices.Contains(runs, target[1]):
 				t.Errorf("%s: neither make verify nor make nightly runs make %s", s.position(n), target[1])
 			}
 			return true

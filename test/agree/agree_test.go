@@ -15,7 +15,7 @@ import (
 
 var shared *world.World
 
-func TestMain(m *testing.M) { world.Main(m, &shared, 8) }
+func TestMain(m *testing.M) { world.Main(m, &shared, 16) }
 
 // all has every file go through the controllers, and not only those that a short run takes.
 var all = flag.Bool("all", false, "take all files through the controllers")

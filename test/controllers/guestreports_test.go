@@ -19,7 +19,7 @@ import (
 )
 
 // ruleless is what the agent reports of a node whose kube-proxy has set no rules for five minutes, and ruled what it reports once
-// kube-proxy has: as in vectors 484 and 486, with the step of bootstrap/network.
+// kube-proxy has: as in the vectors 484 and 486, with the step of bootstrap/network.
 const (
 	ruleless = `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},` +
 		`"boot":{"state":"Failed","reason":"NodeServiceFailed","message":"kube-proxy-rules: kube-proxy has not set the rules of ` +

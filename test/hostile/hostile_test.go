@@ -50,9 +50,13 @@ func aliases(first file, levels, each int) file {
 	}
 }
 
-// repeated writes a text so many times, between two others.
+// repeated writes a text so many times, between two others. Most are a few bytes, which are written in blocks.
 func repeated(before, text string, times int, after string) file {
-	return many(before, times, func(int) string { return text }, after)
+	const inBlock = 4096
+	return func(w io.Writer) {
+		block := strings.Repeat(text, inBlock)
+		many(before, times/inBlock, func(int) string { return block }, strings.Repeat(text, times%inBlock)+after)(w)
+	}
 }
 
 func many(before string, times int, next func(i int) string, after string) file {
@@ -97,7 +101,7 @@ var files = map[string]file{
 var all = flag.Bool("all", false, "read each file as a whole")
 
 // partOf is how many times as many objects such a file has as its first part.
-const partOf = 16
+const partOf = 64
 
 // large are files that take long, by the number of their objects.
 var large = map[string]struct {

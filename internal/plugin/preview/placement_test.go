@@ -23,6 +23,9 @@ const (
 )
 
 // inSpec says in the template what an AzureCluster would say.
+// noLocation is what stands for the location of a cluster whose files do not say where it is.
+const noLocation = "placeholder"
+
 const inSpec = sizeLine + "        subscriptionID: 22222222-2222-2222-2222-222222222222\n        resourceGroup: rg-blue\n" +
 	"        location: northeurope\n        networkInterfaces: [{name: node, subnet: {id: /subscriptions/" +
 	"22222222-2222-2222-2222-222222222222/resourceGroups/rg-net/providers/Microsoft.Network/virtualNetworks/net/subnets/nodes}}]\n"
@@ -80,8 +83,8 @@ func TestPoolsOfAzure(t *testing.T) {
 			[]string{
 				lacks + "spec.subscriptionID; using the placeholder " + noID +
 					" for the subscription; for the exact plan, set it there or in spec.azure",
-				lacks + "spec.location; using the placeholder placeholder for the location; for the exact plan, set it there or in " +
-					"spec.azure",
+				lacks + "spec.location; using the placeholder " + noLocation +
+					" for the location; for the exact plan, set it there or in spec.azure",
 			},
 		},
 		"a group that is in the spec": {
