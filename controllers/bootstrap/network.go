@@ -66,7 +66,7 @@ func findSecondKubeProxy(ctx context.Context, f *facts) error {
 			return fmt.Errorf("list DaemonSets: %w", err)
 		}
 		if told := bootstrap.SecondKubeProxy(f.config.Spec, found.Items); told != "" {
-			f.warnings = []string{cloud.Clean(told, maxWarning)}
+			f.warnings = append(f.warnings, cloud.Clean(told, maxWarning))
 			return nil
 		}
 		next = found.Continue

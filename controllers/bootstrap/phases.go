@@ -76,10 +76,13 @@ func ready(_ context.Context, f *facts) error {
 // placed says that all is known of the place of a VM. The tenant comes last, with the machine's identity.
 func placed(at *infrav1.AzurePlacement) bool { return at != nil && at.TenantID != "" }
 
-// linuxFirst waits for the control plane on Linux, and for one that is new enough.
+// linuxFirst waits until Linux can carry the Cluster, and for a control plane that is new enough.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
-	nodes, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
-	oldest := linux.OldestVersion(nodes)
+	passage, err := linux.Gate{Workload: r.Workload, Cache: r.Client, Now: r.Now}.Pass(ctx, linux.Candidate{
+		Cluster: f.cluster, Windows: f.windows, Config: f.config,
+	})
+	f.warnings = passage.Warnings
+	oldest := linux.OldestVersion(passage.ControlPlane)
 	if err != nil || oldest == "" {
 		return err
 	}

@@ -39,6 +39,8 @@ import (
 // Workload reaches the API servers of workload clusters, and knows their clocks.
 type Workload interface {
 	linux.Workload
+	// GetClient returns a client that reads from the API server itself.
+	GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 	// Now returns what time it is in a cluster by its own clock. It is zero if no answer of the cluster has told.
 	Now(cluster client.ObjectKey) time.Time
 }
