@@ -16,18 +16,27 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // linuxNodes are the control plane of a workload cluster.
 type linuxNodes []corev1.Node
 
-func (linuxNodes) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
-	return nil, errPhase
-}
-
 func (n linuxNodes) ControlPlane(context.Context, client.ObjectKey) ([]corev1.Node, error) {
 	return n, nil
+}
+
+func (n linuxNodes) Linux(context.Context, client.ObjectKey) (workload.Nodes, error) {
+	return workload.Nodes{Found: n}, nil
+}
+
+func (linuxNodes) Kubeadm(context.Context, client.ObjectKey, bool) (workload.ConfigMaps, error) {
+	return workload.ConfigMaps{}, nil
+}
+
+func (linuxNodes) DNS(context.Context, client.ObjectKey) (workload.DNS, error) {
+	return workload.DNS{Refused: []string{"Service kube-system/kube-dns"}}, nil
 }
 
 // TestReady has one thing after another that a new VM needs.
@@ -78,7 +87,8 @@ func TestReady(t *testing.T) {
 		"all": {linuxNodes{node}, []func(*facts){provisioned, data, initialized}, phase.Stop{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &Reconciler{Workload: c.nodes}
+			r := newPhaseStage(t)
+			r.Workload = c.nodes
 			stop := phase.Of(r.ready(t.Context(), world(c.changes...)))
 			if !strings.Contains(stop.Message, c.says) {
 				t.Errorf("message %q, want %q", stop.Message, c.says)
