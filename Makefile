@@ -19,6 +19,7 @@ KEEP    ?=
 TRIES   ?= 1000000
 MADE     ?= 500
 STANDING ?= 5000
+WRITE    ?=
 
 export CGO_ENABLED ?= 0
 
@@ -97,6 +98,10 @@ test-pods: servers ## Ask a Service from a pod on a Windows node, for each CNI, 
 test-programs: ## Build kube-proxy, flanneld and CNI programs for Windows, and ask their own code what it makes of what we render
 	./test/programs/check.sh
 
+.PHONY: test-workloads
+test-workloads: ## Read where CoreDNS and kube-proxy of kubeadm 1.30 to 1.37 and add-ons may run from their modules, and compare; WRITE=-write
+	go run ./test/workloads $(WRITE) internal/placement/testdata/workloads.json
+
 .PHONY: test-rights
 test-rights: servers ## Try the rights of nodes, and kube-proxy with them, on API servers 1.30.14, 1.36.3 and 1.37.2, which it builds once
 	./test/servers/rights.sh
@@ -151,7 +156,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-twins test-machines test-proved test-programs test-pods test-rights test-agree
+NIGHTLY := test-mutants test-twins test-machines test-proved test-programs test-workloads test-pods test-rights test-agree
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed

@@ -59,6 +59,12 @@ func ServiceLabels(spec bootstrapv1.WindowsBootstrapConfigSpec) map[string]strin
 	return network.Labels(spec.Network)
 }
 
+// Registered are the labels and taints with which kubeadm join registers a Node of this spec, beside the labels that each kubelet
+// gives its own. An *InvalidError says what Render would refuse of them, too.
+func Registered(spec bootstrapv1.WindowsBootstrapConfigSpec) (map[string]string, []corev1.Taint, error) {
+	return kubelet.Registered(spec.Node, ServiceLabels(spec))
+}
+
 // UsesFlannel says whether the settings of the Linux nodes matter to a node of this spec.
 func UsesFlannel(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
 	return spec.Network.CNI == bootstrapv1.CNIFlannel

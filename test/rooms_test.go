@@ -78,6 +78,7 @@ var rooms = []room{
 	{folder: "internal/plugin/check", may: []string{"api", "internal/cloud", "internal/plugin/objects", "internal/plugin/preview"}},
 	{folder: "internal/version"},
 	{folder: "internal/workload"},
+	{folder: "internal/placement", may: []string{"api", "bootstrap"}},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},
 	{folder: "controllers/fresh"},
@@ -133,6 +134,7 @@ var implementations = []string{
 var pure = []string{
 	"bootstrap", "controllers/addresses/adapters", "controllers/refusals", "internal/cloud/azure/arm",
 	"internal/cloud/azure/placement", "internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
+	"internal/placement",
 }
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.

@@ -25,6 +25,20 @@ var (
 		`^(topology\.kubernetes\.io/(zone|region)|node\.kubernetes\.io/instance-type)$`)
 )
 
+// Registered are the labels and taints with which kubeadm join registers the Node, beside the labels that each kubelet gives its
+// own.
+func Registered(node bootstrapv1.NodeRegistration, own map[string]string) (map[string]string, []corev1.Taint, error) {
+	labels := map[string]string{}
+	for name, value := range withOwn(node.Labels, own) {
+		labels[name] = string(value)
+	}
+	if _, err := readLabels(withOwn(node.Labels, own)); err != nil {
+		return nil, nil, err
+	}
+	taints, err := readTaints(node.Taints)
+	return labels, taints, err
+}
+
 // readLabels makes name=value, sorted. The API has the same rules; they are repeated because a kubelet does not start
 // with one bad label.
 func readLabels(labels map[string]bootstrapv1.LabelValue) ([]string, error) {

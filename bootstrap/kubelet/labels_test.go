@@ -20,3 +20,24 @@ func TestOwnLabels(t *testing.T) {
 	var none []string
 	expect.Same(t, "none at all", none, expect.Got(readLabels(withOwn(nil, nil)))(t))
 }
+
+// TestRegistered: what kubeadm join registers is what the kubelet's flag and the JoinConfiguration of the same spec have, and what
+// they refuse.
+func TestRegistered(t *testing.T) {
+	own := map[string]string{"capwin.cluster.x-k8s.io/kube-proxy": "service"}
+	labels, taints, err := Registered(bootstrapv1.NodeRegistration{
+		Labels: map[string]bootstrapv1.LabelValue{"pool": "blue"},
+	}, own)
+	expect.OK(t, err)
+	expect.Same(t, "labels", map[string]string{"pool": "blue", "capwin.cluster.x-k8s.io/kube-proxy": "service"}, labels)
+	expect.Same(t, "default taints", expect.Got(readTaints(nil))(t), taints)
+	_, taints, err = Registered(bootstrapv1.NodeRegistration{Taints: &[]bootstrapv1.NodeTaint{}}, nil)
+	expect.OK(t, err)
+	expect.Same(t, "taints of the spec []", expect.Got(readTaints(&[]bootstrapv1.NodeTaint{}))(t), taints)
+	_, _, err = Registered(bootstrapv1.NodeRegistration{
+		Labels: map[string]bootstrapv1.LabelValue{"kubernetes.io/os": "linux"},
+	}, nil)
+	expect.Says(t, "a label of Kubernetes", err, "spec.node.labels: a kubelet must not set the label kubernetes.io/os")
+	_, _, err = Registered(bootstrapv1.NodeRegistration{Taints: &[]bootstrapv1.NodeTaint{{Key: "os", Effect: "Never"}}}, nil)
+	expect.Says(t, "an effect that is none", err, `spec.node.taints: effect "Never" of os is not valid`)
+}

@@ -62,8 +62,8 @@ func controllerManager(b Binaries, kubeconfig string, port int, args ...string) 
 	return component(b, kubeControllerManager, kubeconfig, port, append(args, "--kube-api-qps=500", "--kube-api-burst=500")...)
 }
 
-func scheduler(b Binaries, kubeconfig string, port int) server {
-	return component(b, "kube-scheduler", kubeconfig, port)
+func scheduler(b Binaries, kubeconfig string, port int, args ...string) server {
+	return component(b, "kube-scheduler", kubeconfig, port, args...)
 }
 
 // component is a client of the API server with the flags that all of Kubernetes' own share.

@@ -121,11 +121,31 @@ func nodeLease(node *corev1.Node) *coordinationv1.Lease {
 			Name: node.Name, Namespace: corev1.NamespaceNodeLease,
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}},
 		},
-		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity:       &node.Name,
-			LeaseDurationSeconds: new(int32(leaseDuration.Seconds())),
-			RenewTime:            new(metav1.NowMicro()),
-		},
+		Spec: leaseOf(node.Name),
+	}
+}
+
+// RenewLease does for a Node what its kubelet does every 10 seconds: a Node whose lease is not renewed for 50 is given up.
+func RenewLease(ctx context.Context, client kubernetes.Interface, node string) error {
+	leases := client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	lease, err := leases.Get(ctx, node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		meta := metav1.ObjectMeta{Name: node, Namespace: corev1.NamespaceNodeLease}
+		lease, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: meta}, metav1.CreateOptions{})
+	}
+	if err == nil {
+		lease.Spec = leaseOf(node)
+		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("renew lease of node %s: %w", node, err)
+	}
+	return nil
+}
+
+func leaseOf(node string) coordinationv1.LeaseSpec {
+	return coordinationv1.LeaseSpec{
+		HolderIdentity: &node, LeaseDurationSeconds: new(int32(leaseDuration.Seconds())), RenewTime: new(metav1.NowMicro()),
 	}
 }
 

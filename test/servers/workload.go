@@ -28,6 +28,8 @@ type WorkloadOptions struct {
 	Dir string
 	// WithoutNode leaves the cluster without its Linux node until RegisterControlPlaneNode.
 	WithoutNode bool
+	// Profiles are names under which the scheduler may be asked beside its own; see ProfileLabel.
+	Profiles []string
 }
 
 // Workload is a running workload cluster as `kubeadm init` leaves it, except that kube-proxy is not deployed, and that no
@@ -47,6 +49,7 @@ type Workload struct {
 	Version string
 
 	binaries Binaries
+	profiles []string
 	servers  *group
 	kubeadm  kubeadm
 	client   kubernetes.Interface
@@ -61,7 +64,7 @@ func StartWorkload(ctx context.Context, opts WorkloadOptions) (*Workload, error)
 	if err != nil {
 		return nil, err
 	}
-	w := &Workload{Host: loopback, binaries: opts.Binaries, servers: servers}
+	w := &Workload{Host: loopback, binaries: opts.Binaries, profiles: opts.Profiles, servers: servers}
 	err = w.start(ctx)
 	if err == nil && !opts.WithoutNode {
 		err = w.RegisterControlPlaneNode(ctx)
@@ -105,7 +108,10 @@ func (w *Workload) start(ctx context.Context) error {
 		return err
 	}
 	controllers := controllerManager(w.binaries, w.kubeadm.kubeconfig("controller-manager"), ports[3], w.controllerArgs()...)
-	scheduler := scheduler(w.binaries, w.kubeadm.kubeconfig("scheduler"), ports[4])
+	scheduler, err := w.scheduler(ports[4])
+	if err != nil {
+		return err
+	}
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return w.servers.start(ctx, controllers, scheduler) })
 	parts.Go(func() error { return w.kubeadm.fillCluster(ctx) })

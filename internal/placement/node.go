@@ -1,0 +1,102 @@
+package placement
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	capilabels "sigs.k8s.io/cluster-api/util/labels"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+)
+
+// Node is what decides of a Node.
+type Node struct {
+	Name   string
+	Labels map[string]string
+	Taints []corev1.Taint
+	// Unknown are keys of labels that the Node will have with values that nobody knows yet: a pod may select any value of them.
+	Unknown []string
+}
+
+// There is a Node of the cluster.
+func There(node corev1.Node) Node {
+	return Node{Name: node.Name, Labels: node.Labels, Taints: node.Spec.Taints}
+}
+
+// IsWindows says whether it runs Windows.
+func (n Node) IsWindows() bool { return n.Labels[corev1.LabelOSStable] == windows }
+
+// What the labels of the system say.
+const (
+	windows = "windows"
+	linux   = "linux"
+)
+
+// The deprecated labels that each kubelet still gives its Node (kubernetes v1.36.3, pkg/kubelet/kubelet_node_status.go).
+const (
+	betaOS   = "beta.kubernetes.io/os"
+	betaArch = "beta.kubernetes.io/arch"
+)
+
+// ofCloud are the labels that a cloud provider gives a Node once it has joined, with values that follow from the VM.
+var ofCloud = []string{
+	corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone, corev1.LabelTopologyRegion,
+	corev1.LabelInstanceType, corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion,
+}
+
+// ToBeMade is the Node that a config and its machine will join: the labels and taints of kubeadm join, those that Cluster API
+// copies from its Machine (the WindowsMachine has the same), and the kubelet's own. An error is a *bootstrap.InvalidError: no
+// such Node will join. Until the machine has a computer name, the Node has its namespace and name instead, with a slash, which
+// no Node has.
+func ToBeMade(config *bootstrapv1.WindowsBootstrapConfig, machine *infrav1.WindowsMachine) (Node, error) {
+	labels, taints, err := bootstrap.Registered(config.Spec)
+	if err != nil {
+		return Node{}, fmt.Errorf("labels and taints of WindowsBootstrapConfig %s/%s: %w", config.Namespace, config.Name, err)
+	}
+	maps.Copy(labels, capilabels.GetManagedLabels(machine.Labels))
+	maps.Copy(labels, map[string]string{
+		corev1.LabelOSStable: windows, betaOS: windows, corev1.LabelArchStable: "amd64", betaArch: "amd64",
+	})
+	n := Node{Name: machine.Namespace + "/" + machine.Name, Labels: labels, Taints: taints}
+	if name := machine.Status.ComputerName; name != "" {
+		n.Name, labels[corev1.LabelHostname] = name, name
+	}
+	if build := machine.Status.WindowsBuild; build != "" {
+		number, _, _ := strings.Cut(build, ".") // the kubelet leaves out the update
+		labels[corev1.LabelWindowsBuild] = "10.0." + number
+	}
+	for _, key := range append(slices.Clone(ofCloud), corev1.LabelWindowsBuild) {
+		if _, known := labels[key]; !known {
+			n.Unknown = append(n.Unknown, key)
+		}
+	}
+	return n, nil
+}
+
+// passing are the taints that come and go without anybody who thinks of a pod. Kubernetes' own: k8s.io/api v0.36.3,
+// core/v1/well_known_taints.go; of cloud providers: k8s.io/cloud-provider v0.36.3, api/well_known_taints.go; of Cluster API:
+// v1.14.2, api/core/v1beta2/common_types.go; of the cluster autoscaler: 55c37cd, cluster-autoscaler/utils/taints.
+var passing = []string{
+	corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeUnschedulable, corev1.TaintNodeMemoryPressure,
+	corev1.TaintNodeDiskPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeNetworkUnavailable, corev1.TaintNodeOutOfService,
+	"node.cloudprovider.kubernetes.io/uninitialized", "node.cloudprovider.kubernetes.io/shutdown",
+	"node.cluster.x-k8s.io/uninitialized", "node.cluster.x-k8s.io/outdated-revision",
+	"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler",
+}
+
+// keepsAway says whether a taint keeps pods away that do not tolerate it, as long as the Node lives.
+func keepsAway(taint *corev1.Taint) bool {
+	return taint.Effect != corev1.TaintEffectPreferNoSchedule && !slices.Contains(passing, taint.Key)
+}
+
+// object is the Node as the scheduler's code takes it.
+func (n Node) object() *corev1.Node {
+	object := &corev1.Node{}
+	object.Name, object.Labels, object.Spec.Taints = n.Name, n.Labels, n.Taints
+	return object
+}

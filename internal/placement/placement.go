@@ -1,0 +1,135 @@
+// Package placement decides whether the pods of a workload may be bound to Windows Nodes, and whether they say that they are
+// for Windows. It is pure, and decides by the scheduler's own code (k8s.io/component-helpers): a test gives the same templates
+// to a real kube-scheduler.
+//
+//	finding := placement.Cluster{
+//		Windows:        []placement.Node{placement.There(node), ...},   // and what ToBeMade makes of configs
+//		Linux:          []placement.Node{placement.There(other), ...},
+//		RuntimeClasses: classes,
+//	}.Judge(placement.Workload{Kind: "DaemonSet", Namespace: "kube-system", Name: "node-local-dns", Template: set.Spec.Template})
+//
+// The question is whether a pod may ever be bound to the Node, not whether it would be now. So these count: spec.nodeName, the
+// nodeSelector, required node affinity, tolerations, and what a RuntimeClass adds to them; the Node's name, labels and taints.
+// These do not: requests, host ports, volumes, other pods, cordons, and the taints that Kubernetes, cloud providers and Cluster
+// API put on Nodes for a while (passing). For that reason nothing depends on the tolerations that the DaemonSet controller adds
+// to its pods: all are for such taints. spec.os counts for what a pod says, not for where it goes: the scheduler does not look
+// at it.
+package placement
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+)
+
+// Verdict says where the pods of a workload may go.
+type Verdict string
+
+// The verdicts.
+const (
+	// StaysAway: no Windows Node may get a pod. A workload for Windows whose pods stay Pending stays away, too.
+	StaysAway Verdict = "StaysAway"
+	// ForWindows: pods may be bound to Windows Nodes, and the workload says that this is meant.
+	ForWindows Verdict = "ForWindows"
+	// Lands: pods may be bound to a Windows Node, and nothing says that they can run there.
+	Lands Verdict = "Lands"
+)
+
+// RunsOnAnnotation of a workload with the value RunsOnBoth says that its pods run on Linux and Windows.
+const (
+	RunsOnAnnotation = "capwin.io/runs-on"
+	RunsOnBoth       = "both"
+)
+
+// Workload is a Deployment, DaemonSet or StatefulSet: its kind, its metadata, and the template of its pods.
+type Workload struct {
+	Kind, Namespace, Name string
+	Annotations           map[string]string
+	Template              corev1.PodTemplateSpec
+}
+
+// Cluster is where the pods go.
+type Cluster struct {
+	Windows []Node
+	// Linux are the other Nodes. A label that none of them has tells that a pod which selects it is for Windows. If it is empty,
+	// only the labels of the operating system tell that.
+	Linux []Node
+	// RuntimeClasses are all of the cluster.
+	RuntimeClasses []nodev1.RuntimeClass
+}
+
+// Finding is the verdict on a workload, and what to tell people.
+type Finding struct {
+	Verdict Verdict
+	// Nodes are the Windows Nodes that may get pods; if it Lands, those on which nothing says that they should.
+	Nodes []string
+	// Why is a sentence that begins with the workload.
+	Why string
+	// Mend is the kubectl command after which pods that land stay away, and pods for Windows that no Node takes have the missing
+	// toleration. It is empty if there is nothing to mend.
+	Mend string
+	// Allow is the command that makes a workload that lands one for both systems.
+	Allow string
+}
+
+// Judge decides for one workload.
+func (c Cluster) Judge(w Workload) Finding {
+	p, refused := c.podOf(w)
+	if refused != "" {
+		return Finding{Verdict: StaysAway, Why: w.String() + " stays away from Windows Nodes: " + refused}
+	}
+	var found sorted
+	for _, n := range c.Windows {
+		kept, sign := p.keptOff(n), p.sign(n)
+		switch {
+		case kept != nil:
+			found.away = append(found.away, reason{node: n, text: sign, kept: kept})
+		case sign != "":
+			found.meant = append(found.meant, reason{node: n, text: sign})
+		default:
+			found.lands = append(found.lands, reason{node: n})
+		}
+	}
+	switch {
+	case len(found.lands) > 0:
+		return p.toldLands(byName(found.lands))
+	case len(found.meant) > 0:
+		return p.toldMeant(byName(found.meant))
+	}
+	return p.toldAway(byName(found.away))
+}
+
+// sorted are the Windows Nodes by what each means to a workload.
+type sorted struct{ lands, meant, away []reason }
+
+// reason is what decides at a Node.
+type reason struct {
+	node Node
+	// text says by what the workload is for Windows; it is empty if nothing does.
+	text string
+	// kept is what keeps pods off; nil if nothing does.
+	kept *obstacle
+}
+
+// byName sorts, so that a sentence is the same in whatever order the Nodes come.
+func byName(reasons []reason) []reason {
+	slices.SortFunc(reasons, func(a, b reason) int { return strings.Compare(a.node.Name, b.node.Name) })
+	return reasons
+}
+
+// names are those of the Nodes.
+func names(reasons []reason) []string {
+	all := make([]string, len(reasons))
+	for i, r := range reasons {
+		all[i] = r.node.Name
+	}
+	return all
+}
+
+// String is what people call it: DaemonSet kube-system/kube-proxy.
+func (w Workload) String() string {
+	return w.Kind + " " + cmp.Or(w.Namespace, "default") + "/" + w.Name
+}
