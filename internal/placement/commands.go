@@ -29,7 +29,7 @@ func (p *pod) allowCommand() string {
 }
 
 // tolerateCommand gives the template the tolerations that it lacks for a Node.
-func (p *pod) tolerateCommand(n Node) string {
+func (p *pod) tolerateCommand(n *Node) string {
 	tolerations := p.object.Spec.Tolerations
 	var missing []corev1.Toleration
 	for {

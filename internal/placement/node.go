@@ -94,9 +94,15 @@ func keepsAway(taint *corev1.Taint) bool {
 	return taint.Effect != corev1.TaintEffectPreferNoSchedule && !slices.Contains(passing, taint.Key)
 }
 
-// object is the Node as the scheduler's code takes it.
-func (n Node) object() *corev1.Node {
-	object := &corev1.Node{}
-	object.Name, object.Labels, object.Spec.Taints = n.Name, n.Labels, n.Taints
-	return object
+// selector is the scheduler's code for what a pod selects.
+type selector interface {
+	Match(node *corev1.Node) (bool, error)
+}
+
+// matches asks a selector. It needs a whole object for that, of which there is one for many Nodes.
+func (n *Node) matches(object *corev1.Node, selector selector) bool {
+	object.Name, object.Labels = n.Name, n.Labels
+	// As in the scheduler, a term that cannot be read selects nothing.
+	matches, _ := selector.Match(object)
+	return matches
 }

@@ -82,15 +82,18 @@ func (c Cluster) Judge(w Workload) Finding {
 		return Finding{Verdict: StaysAway, Why: w.String() + " stays away from Windows Nodes: " + refused}
 	}
 	var found sorted
-	for _, n := range c.Windows {
-		kept, sign := p.keptOff(n), p.sign(n)
+	for i := range c.Windows {
+		r := reason{node: &c.Windows[i], kept: p.keptOff(&c.Windows[i])}
+		if r.kept == nil || r.kept.taint != nil {
+			r.text = p.sign(r.node)
+		}
 		switch {
-		case kept != nil:
-			found.away = append(found.away, reason{node: n, text: sign, kept: kept})
-		case sign != "":
-			found.meant = append(found.meant, reason{node: n, text: sign})
+		case r.kept != nil:
+			found.away = append(found.away, r)
+		case r.text != "":
+			found.meant = append(found.meant, r)
 		default:
-			found.lands = append(found.lands, reason{node: n})
+			found.lands = append(found.lands, r)
 		}
 	}
 	switch {
@@ -107,8 +110,8 @@ type sorted struct{ lands, meant, away []reason }
 
 // reason is what decides at a Node.
 type reason struct {
-	node Node
-	// text says by what the workload is for Windows; it is empty if nothing does.
+	node *Node
+	// text says by what the workload is for Windows. It is empty if nothing does, and where it comes to no such Node anyway.
 	text string
 	// kept is what keeps pods off; nil if nothing does.
 	kept *obstacle

@@ -22,11 +22,13 @@ type pod struct {
 	// selects and terms are the requirements of the nodeSelector and of each term of the affinity, one by one.
 	selects []requirement
 	terms   []term
+	// node is for questions to the scheduler's code.
+	node *corev1.Node
 }
 
 // podOf makes the pod as the API server would. The second result says why it would refuse each pod.
 func (c Cluster) podOf(w Workload) (*pod, string) {
-	p := &pod{workload: w, cluster: c, object: &corev1.Pod{Spec: *w.Template.Spec.DeepCopy()}}
+	p := &pod{workload: w, cluster: c, object: &corev1.Pod{Spec: *w.Template.Spec.DeepCopy()}, node: &corev1.Node{}}
 	if refused := p.addRuntimeClass(); refused != "" {
 		return nil, refused
 	}
@@ -76,7 +78,7 @@ type obstacle struct {
 // keptOff says what keeps the pod off the Node, nil if nothing does. Where the template has a spec.nodeName, nobody asks the
 // scheduler. But the DaemonSet controller asks of the template what the scheduler would (kubernetes v1.36.3,
 // pkg/controller/daemon, NodeShouldRunDaemonPod), and knows nothing of its RuntimeClass.
-func (p *pod) keptOff(n Node) *obstacle {
+func (p *pod) keptOff(n *Node) *obstacle {
 	fits := p.fits(n)
 	if name := p.object.Spec.NodeName; name != "" {
 		if name != n.Name {
@@ -85,7 +87,7 @@ func (p *pod) keptOff(n Node) *obstacle {
 		if p.workload.Kind != daemonSet {
 			return nil
 		}
-		fits, _ = nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: p.workload.Template.Spec}).Match(n.object())
+		fits = n.matches(p.node, nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: p.workload.Template.Spec}))
 	}
 	if !fits {
 		return &obstacle{}
@@ -98,14 +100,13 @@ func (p *pod) keptOff(n Node) *obstacle {
 
 const daemonSet = "DaemonSet"
 
-// fits says whether the Node is one that the pod selects. A term that the scheduler cannot read selects nothing.
-func (p *pod) fits(n Node) bool {
+// fits says whether the Node is one that the pod selects.
+func (p *pod) fits(n *Node) bool {
 	affinity := p.affinity
 	if len(n.Unknown) > 0 {
 		affinity = nodeaffinity.GetRequiredNodeAffinity(without(p.object, n.Unknown))
 	}
-	matches, _ := affinity.Match(n.object())
-	return matches
+	return n.matches(p.node, affinity)
 }
 
 // without is the pod without what it requires of labels that may yet get any value.

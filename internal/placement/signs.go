@@ -12,7 +12,7 @@ import (
 
 // sign says by what the pod tells that it is for Windows, where it comes to this Node. It is empty if nothing does: what Linux
 // Nodes meet as well is no sign, and neither is a toleration.
-func (p *pod) sign(n Node) string {
+func (p *pod) sign(n *Node) string {
 	spec := &p.object.Spec
 	switch {
 	case spec.OS != nil && spec.OS.Name == corev1.Linux:
@@ -51,14 +51,15 @@ func hasWindowsOptions(spec *corev1.PodSpec) bool {
 // term is one of those of a required node affinity: all its requirements must be met.
 type term struct{ requirements []requirement }
 
-func (t term) matches(n Node) bool {
+func (t term) matches(n *Node) bool {
 	return len(t.requirements) > 0 && !slices.ContainsFunc(t.requirements, func(r requirement) bool { return !r.met(n) })
 }
 
 // requirement is one that a pod has of Nodes.
 type requirement struct {
 	key, text string
-	selector  *nodeaffinity.NodeSelector
+	selector  *nodeaffinity.LazyErrorNodeSelector
+	node      *corev1.Node // the pod's
 	// byName: it names Windows, whatever the labels of Nodes are.
 	byName bool
 	// onLinux: a Linux Node of the cluster meets it, or may.
@@ -95,23 +96,22 @@ func (p *pod) readRequirements() {
 
 // requirement reads one; alone is a term that has nothing else.
 func (p *pod) requirement(one corev1.NodeSelectorRequirement, alone corev1.NodeSelectorTerm) requirement {
-	r := requirement{key: one.Key, text: textOf(one), byName: namesWindows(one)}
-	// The API server has refused what cannot be read. As in the scheduler, such a requirement is not met.
-	r.selector, _ = nodeaffinity.NewNodeSelector(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{alone}})
+	r := requirement{key: one.Key, text: textOf(one), byName: namesWindows(one), node: p.node}
+	r.selector = nodeaffinity.NewLazyErrorNodeSelector(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{alone}})
 	// Where no Linux Node is known, labels but those of the system say nothing.
 	silent := len(p.cluster.Linux) == 0 && one.Key != corev1.LabelOSStable && one.Key != betaOS
-	r.onLinux = silent || slices.ContainsFunc(p.cluster.Linux, r.met)
+	r.onLinux = silent || slices.ContainsFunc(p.cluster.Linux, func(n Node) bool { return r.met(&n) })
 	return r
 }
 
 // met says whether a Node meets it, or may once all its labels are known.
-func (r requirement) met(n Node) bool {
-	return slices.Contains(n.Unknown, r.key) || r.selector != nil && r.selector.Match(n.object())
+func (r requirement) met(n *Node) bool {
+	return slices.Contains(n.Unknown, r.key) || n.matches(r.node, r.selector)
 }
 
 // namesWindows says whether the requirement, met by this Node, tells that Windows is meant: it says so, or no Linux Node meets
 // it.
-func (r requirement) namesWindows(n Node) bool {
+func (r requirement) namesWindows(n *Node) bool {
 	return r.met(n) && (r.byName || !r.onLinux && !r.met(asLinux(n)))
 }
 
@@ -130,7 +130,7 @@ func namesWindows(r corev1.NodeSelectorRequirement) bool {
 var common = append([]string{corev1.LabelArchStable, betaArch}, ofCloud...)
 
 // asLinux is the Node that such a machine would be with Linux: what is common stays as it is.
-func asLinux(n Node) Node {
+func asLinux(n *Node) *Node {
 	labels := maps.Clone(n.Labels)
 	maps.DeleteFunc(labels, func(key, _ string) bool { return !slices.Contains(common, key) })
 	if labels == nil {
@@ -138,7 +138,7 @@ func asLinux(n Node) Node {
 	}
 	labels[corev1.LabelOSStable], labels[betaOS] = linux, linux
 	unknown := slices.DeleteFunc(slices.Clone(n.Unknown), func(key string) bool { return !slices.Contains(common, key) })
-	return Node{Name: "-", Labels: labels, Unknown: unknown} // a pod may select a Node by its name, and this has none
+	return &Node{Name: "-", Labels: labels, Unknown: unknown} // a pod may select a Node by its name, and this has none
 }
 
 // textOf writes a requirement as kubectl does.

@@ -19,7 +19,7 @@ func (p *pod) toldLands(reasons []reason) Finding {
 }
 
 // getsTo says what of the pod passes the taints of a Node.
-func (p *pod) getsTo(n Node) string {
+func (p *pod) getsTo(n *Node) string {
 	if name := p.object.Spec.NodeName; name != "" {
 		return fmt.Sprintf("spec.nodeName binds its pods to %s", name)
 	}
