@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -49,6 +50,14 @@ func TestLinuxFirst(t *testing.T) {
 		"placement": {
 			func(r *room) { r.dns = dnsOf(1, nil) },
 			roomWait{"WaitingForPlacement", 5 * time.Second, true, "kubectl patch deployment coredns -n kube-system"},
+		},
+		"Linux before the place of a VM in Azure": {
+			func(r *room) {
+				r.nodes, r.config.Spec.Node.CloudConfigFile = nil, bootstrapv1.CloudConfigFileManaged
+				inAzure(r)
+				r.windows.Status.Azure = &infrav1.AzurePlacement{}
+			},
+			roomWait{"WaitingForLinuxNode", 5 * time.Second, false, "Cluster prod has no Ready Node among its 0"},
 		},
 		"cluster DNS": {
 			func(r *room) { r.dns = dnsOf(0, onLinux) },

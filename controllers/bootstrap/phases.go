@@ -65,7 +65,14 @@ func ready(_ context.Context, f *facts) error {
 	case !bootstrap.Addressed(f.windows):
 		return phase.Wait(phase.WindowsMachine, bootstrapv1.WaitingForMachineAddressesReason,
 			"WindowsMachine %s does not have the MACs and addresses of its adapters yet", f.windows.Name)
-	case f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && !placed(f.windows.Status.Azure):
+	}
+	return nil
+}
+
+// inPlace waits for what a file of the node says of its VM's place. The machine connects to the cloud for it, and so waits for Linux
+// first.
+func inPlace(_ context.Context, f *facts) error {
+	if f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && !placed(f.windows.Status.Azure) {
 		return phase.Wait(phase.WindowsMachine, bootstrapv1.WaitingForMachinePlacementReason,
 			"WindowsMachine %s has no status.azure.tenantID yet, without which spec.node.cloudConfigFile cannot be written; it comes "+
 				"from the machine's identity, if that names its tenant by ID and not by domain", f.windows.Name)
