@@ -18,8 +18,8 @@ import (
 const (
 	// mostDeployments are read at once.
 	mostDeployments = 20
-	// maxDNS is how much is kept of a cluster's DNS. That of a cluster with 40 Nodes takes 8 KiB.
-	maxDNS = 64 << 10
+	// maxDNS is how much is kept of a cluster's DNS. That of a cluster from which 120 Nodes were read takes 70 KiB.
+	maxDNS = 128 << 10
 )
 
 // dnsService is the Service whose address kubelets give to pods for their name server.

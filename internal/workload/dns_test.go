@@ -228,7 +228,7 @@ func TestRuntimeClassOfDNS(t *testing.T) {
 // What a cluster has of its DNS is not kept if it is more than any cluster has.
 func TestLargeDNS(t *testing.T) {
 	large := aDNS("coredns", dnsLabels)
-	for i := range 500 {
+	for i := range 800 {
 		large.Spec.Template.Spec.Tolerations = append(large.Spec.Template.Spec.Tolerations, corev1.Toleration{
 			Key: fmt.Sprint(strings.Repeat("x", 200), i), Operator: corev1.TolerationOpExists,
 		})
@@ -237,6 +237,23 @@ func TestLargeDNS(t *testing.T) {
 	_, err := a.serve(t).DNS(t.Context(), key)
 	expect.Says(t, "large DNS", err, "answers with more about its cluster DNS than is kept")
 	expect.Same(t, "out of reach", true, OutOfReach(err))
+}
+
+// What a cluster has of its DNS is kept where it has many Nodes, of which none can have pods.
+func TestManyNodesOfDNS(t *testing.T) {
+	a := &asked{objects: map[string]any{servicePath: aService(dnsLabels), deploymentsPath: deployments(aDNS("coredns", dnsLabels))}}
+	for i := range mostPages * mostNodes {
+		for _, system := range []string{"linux", "windows"} {
+			node := aNode(fmt.Sprintf("node-%03d.of.a-company.example.com-%s", i, system), system, false, uninitialized)
+			node.Status.Conditions[0].Message = strings.Repeat("m", 200)
+			a.nodes = append(a.nodes, node)
+		}
+	}
+	found := expect.Got(a.serve(t).DNS(t.Context(), key))(t)
+	expect.Same(t, "Nodes", []int{100, 20}, []int{len(found.Linux.Found), len(found.Windows.Found)})
+	kept := expect.Got(json.Marshal(found))(t)
+	t.Logf("%d bytes are kept", len(kept))
+	expect.Same(t, "a third of what is kept is left", true, len(kept)*3/2 < maxDNS)
 }
 
 // The labels that pods require count wherever they stand.

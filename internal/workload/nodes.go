@@ -110,7 +110,7 @@ func brief(node corev1.Node) corev1.Node {
 	kept.Status.NodeInfo.KubeletVersion = node.Status.NodeInfo.KubeletVersion
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
-			kept.Status.Conditions = []corev1.NodeCondition{condition}
+			kept.Status.Conditions = []corev1.NodeCondition{{Type: condition.Type, Status: condition.Status}}
 		}
 	}
 	if IsUninitialized(node) {
