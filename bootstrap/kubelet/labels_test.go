@@ -21,8 +21,8 @@ func TestOwnLabels(t *testing.T) {
 	expect.Same(t, "none at all", none, expect.Got(readLabels(withOwn(nil, nil)))(t))
 }
 
-// TestRegistered: what kubeadm join registers is what the kubelet's flag and the JoinConfiguration of the same spec have, and what
-// they refuse.
+// TestRegistered: what kubeadm join registers is what the kubelet's flag and the JoinConfiguration of the same spec have, and
+// what they refuse.
 func TestRegistered(t *testing.T) {
 	own := map[string]string{"capwin.cluster.x-k8s.io/kube-proxy": "service"}
 	labels, taints, err := Registered(bootstrapv1.NodeRegistration{

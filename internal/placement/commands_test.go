@@ -28,8 +28,10 @@ func (l *lab) checkCommands(t *testing.T) {
 		{"operator", "StatefulSet", `nodeSelector: {pool: a}`, open, placement.Lands, placement.StaysAway},
 		{"named", "Deployment", `{nodeName: win-0, os: {name: linux}}`, tainted, placement.Lands, placement.StaysAway},
 		{"pending", "Deployment", `nodeSelector: {kubernetes.io/os: windows}`, tainted, placement.StaysAway, placement.ForWindows},
-		{"pending-too", "StatefulSet", `{os: {name: windows}, tolerations: [{key: gpu, operator: Exists}]}`, pair,
-			placement.StaysAway, placement.ForWindows},
+		{
+			"pending-too", "StatefulSet", `{os: {name: windows}, tolerations: [{key: gpu, operator: Exists}]}`, pair,
+			placement.StaysAway, placement.ForWindows,
+		},
 	} {
 		w := workload(t, c.kind, c.spec)
 		w.Name, w.Namespace = c.name, "default"
@@ -50,7 +52,7 @@ func (l *lab) checkCommands(t *testing.T) {
 // run runs a command line as a person does.
 func (l *lab) run(t *testing.T, line string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "sh", "-c", line)
+	command := exec.CommandContext(t.Context(), "sh", "-c", line) //nolint:gosec // because it is the line that we tell people
 	command.Env = append(os.Environ(), "PATH="+l.kubectl+":"+os.Getenv("PATH"), "KUBECONFIG="+l.workload.KubeconfigFile)
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v: %s", line, err, out)

@@ -49,10 +49,11 @@ var ofCloud = []string{
 	corev1.LabelInstanceType, corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion,
 }
 
-// ToBeMade is the Node that a config and its machine will join: the labels and taints of kubeadm join, those that Cluster API
-// copies from its Machine (the WindowsMachine has the same), and the kubelet's own. An error is a *bootstrap.InvalidError: no
-// such Node will join. Until the machine has a computer name, the Node has its namespace and name instead, with a slash, which
-// no Node has.
+// ToBeMade is the Node that a config and its machine will join: the labels and taints of kubeadm join, the labels that Cluster
+// API copies from its Machine (the WindowsMachine has the same), and the kubelet's own. Taints of the Machine, which Cluster API
+// adds where its gate MachineTaintPropagation is on, are left out: pods that they keep off are told before they could come. An
+// error is a *bootstrap.InvalidError: no such Node will join. Until the machine has a computer name, the Node has its namespace
+// and name instead, with a slash, which no Node has.
 func ToBeMade(config *bootstrapv1.WindowsBootstrapConfig, machine *infrav1.WindowsMachine) (Node, error) {
 	labels, taints, err := bootstrap.Registered(config.Spec)
 	if err != nil {

@@ -1,6 +1,7 @@
 package placement_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -18,9 +19,7 @@ func node(name, taint string, labels map[string]string) placement.Node {
 		corev1.LabelArchStable: "amd64", corev1.LabelHostname: name,
 		corev1.LabelWindowsBuild: "10.0.20348", corev1.LabelTopologyZone: "2",
 	}}
-	for key, value := range labels {
-		n.Labels[key] = value
-	}
+	maps.Copy(n.Labels, labels)
 	if key, rest, ok := strings.Cut(taint, "="); ok {
 		value, effect, _ := strings.Cut(rest, ":")
 		n.Taints = []corev1.Taint{{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}}
@@ -55,84 +54,150 @@ func TestJudge(t *testing.T) {
 		want             placement.Verdict
 		says             string
 	}{
-		{"says nothing, with the taint", ``, "", tainted, placement.StaysAway,
-			"stays away from Windows Nodes: nothing but the taint os=windows:NoSchedule keeps its pods off"},
-		{"says nothing, without a taint", ``, "", open, placement.Lands,
-			"win-0 has no taint that keeps pods off, and it selects no operating system; add the nodeSelector kubernetes.io/os: linux"},
-		{"tolerates everything", `tolerations: [{operator: Exists}]`, "DaemonSet", tainted, placement.Lands,
-			"DaemonSet team/app may run on Windows (win-0): its toleration of every taint passes the taint os=windows:NoSchedule"},
-		{"tolerates NoSchedule", `tolerations: [{operator: Exists, effect: NoSchedule}]`, "", tainted, placement.Lands,
-			"its toleration of every NoSchedule taint passes"},
-		{"tolerates NoExecute only", `tolerations: [{operator: Exists, effect: NoExecute}]`, "", tainted,
-			placement.StaysAway, "os=windows"},
-		{"a toleration is no sign", `tolerations: [{key: os, value: windows}]`, "", tainted, placement.Lands,
-			"its toleration of os=windows passes"},
-		{"selects Linux", `{nodeSelector: {kubernetes.io/os: linux}, tolerations: [{operator: Exists}]}`, "", tainted,
-			placement.StaysAway, "stays away from Windows Nodes: it selects kubernetes.io/os=linux"},
-		{"selects Linux by affinity", affinity(`{key: kubernetes.io/os, operator: In, values: [linux]}`), "", open,
-			placement.StaysAway, "its required node affinity selects other Nodes"},
-		{"selects Windows and tolerates", `{nodeSelector: {kubernetes.io/os: windows}, tolerations: [{key: os, operator: Exists}]}`, "",
+		{
+			"says nothing, with the taint", ``, "", tainted, placement.StaysAway,
+			"stays away from Windows Nodes: nothing but the taint os=windows:NoSchedule keeps its pods off",
+		},
+		{
+			"says nothing, without a taint", ``, "", open, placement.Lands,
+			"win-0 has no taint that keeps pods off, and it selects no operating system; add the nodeSelector kubernetes.io/os: linux",
+		},
+		{
+			"tolerates everything", `tolerations: [{operator: Exists}]`, "DaemonSet", tainted, placement.Lands,
+			"DaemonSet team/app may run on Windows (win-0): its toleration of every taint passes the taint os=windows:NoSchedule",
+		},
+		{
+			"tolerates NoSchedule", `tolerations: [{operator: Exists, effect: NoSchedule}]`, "", tainted, placement.Lands,
+			"its toleration of every NoSchedule taint passes",
+		},
+		{
+			"tolerates NoExecute only", `tolerations: [{operator: Exists, effect: NoExecute}]`, "", tainted,
+			placement.StaysAway, "os=windows",
+		},
+		{
+			"a toleration is no sign", `tolerations: [{key: os, value: windows}]`, "", tainted, placement.Lands,
+			"its toleration of os=windows passes",
+		},
+		{
+			"selects Linux", `{nodeSelector: {kubernetes.io/os: linux}, tolerations: [{operator: Exists}]}`, "", tainted,
+			placement.StaysAway, "stays away from Windows Nodes: it selects kubernetes.io/os=linux",
+		},
+		{
+			"selects Linux by affinity", affinity(`{key: kubernetes.io/os, operator: In, values: [linux]}`), "", open,
+			placement.StaysAway, "its required node affinity selects other Nodes",
+		},
+		{
+			"selects Windows and tolerates", `{nodeSelector: {kubernetes.io/os: windows}, tolerations: [{key: os, operator: Exists}]}`, "",
 			tainted,
-			placement.ForWindows, "is for Windows: it selects kubernetes.io/os=windows"},
-		{"selects Windows and tolerates nothing", `nodeSelector: {kubernetes.io/os: windows}`, "", tainted, placement.StaysAway,
+			placement.ForWindows, "is for Windows: it selects kubernetes.io/os=windows",
+		},
+		{
+			"selects Windows and tolerates nothing", `nodeSelector: {kubernetes.io/os: windows}`, "", tainted, placement.StaysAway,
 			"is for Windows (it selects kubernetes.io/os=windows), but no Windows Node takes its pods: they do not tolerate the taint " +
-				"os=windows:NoSchedule of win-0"},
-		{"selects the deprecated label", `nodeSelector: {beta.kubernetes.io/os: windows}`, "", open,
-			placement.ForWindows, "beta.kubernetes.io/os=windows"},
-		{"selects a build", `nodeSelector: {node.kubernetes.io/windows-build: 10.0.20348}`, "", open,
-			placement.ForWindows, "windows-build"},
-		{"selects another build", `nodeSelector: {node.kubernetes.io/windows-build: 10.0.17763}`, "", open,
-			placement.StaysAway, "windows-build"},
-		{"names both systems", affinity(`{key: kubernetes.io/os, operator: In, values: [linux, windows]}`), "", open,
+				"os=windows:NoSchedule of win-0",
+		},
+		{
+			"selects the deprecated label", `nodeSelector: {beta.kubernetes.io/os: windows}`, "", open,
+			placement.ForWindows, "beta.kubernetes.io/os=windows",
+		},
+		{
+			"selects a build", `nodeSelector: {node.kubernetes.io/windows-build: 10.0.20348}`, "", open,
+			placement.ForWindows, "windows-build",
+		},
+		{
+			"selects another build", `nodeSelector: {node.kubernetes.io/windows-build: 10.0.17763}`, "", open,
+			placement.StaysAway, "windows-build",
+		},
+		{
+			"names both systems", affinity(`{key: kubernetes.io/os, operator: In, values: [linux, windows]}`), "", open,
 			placement.ForWindows,
-			"its required node affinity has kubernetes.io/os In (linux, windows)"},
-		{"leaves out Linux", affinity(`{key: kubernetes.io/os, operator: NotIn, values: [linux]}`), "", open,
-			placement.ForWindows, "NotIn"},
-		{"leaves out another system", affinity(`{key: kubernetes.io/os, operator: NotIn, values: [darwin]}`), "", open, placement.Lands,
-			"Windows Nodes, too, have what it selects (kubernetes.io/os NotIn (darwin))"},
-		{"wants any system", affinity(`{key: kubernetes.io/os, operator: Exists}`), "", open,
-			placement.Lands, "kubernetes.io/os Exists"},
+			"its required node affinity has kubernetes.io/os In (linux, windows)",
+		},
+		{
+			"leaves out Linux", affinity(`{key: kubernetes.io/os, operator: NotIn, values: [linux]}`), "", open,
+			placement.ForWindows, "NotIn",
+		},
+		{
+			"leaves out another system", affinity(`{key: kubernetes.io/os, operator: NotIn, values: [darwin]}`), "", open, placement.Lands,
+			"Windows Nodes, too, have what it selects (kubernetes.io/os NotIn (darwin))",
+		},
+		{
+			"wants any system", affinity(`{key: kubernetes.io/os, operator: Exists}`), "", open,
+			placement.Lands, "kubernetes.io/os Exists",
+		},
 		{"says so by a term for others", affinity(`{key: gpu, operator: Exists}], matchFields: []}, {matchExpressions: [{key: pool, ` +
 			`operator: In, values: [a]}`), "", open, placement.Lands, "pool=a"},
 		{"selects a pool of both", `nodeSelector: {pool: a}`, "", open, placement.Lands, "what it selects (pool=a)"},
-		{"selects a pool of Windows only", `{nodeSelector: {pool: win}, tolerations: [{operator: Exists}]}`, "", tainted,
-			placement.ForWindows, "it selects pool=win"},
-		{"selects a pool, and no Linux Node is known", `nodeSelector: {pool: a}`, "", placement.Cluster{Windows: open.Windows},
-			placement.Lands, "pool=a"},
-		{"leaves out Linux, and no Linux Node is known", affinity(`{key: kubernetes.io/os, operator: NotIn, values: [linux]}`), "",
-			placement.Cluster{Windows: open.Windows}, placement.ForWindows, "NotIn"},
-		{"selects a zone where only Windows is", `nodeSelector: {topology.kubernetes.io/zone: "2"}`, "", open,
-			placement.Lands, "zone=2"},
+		{
+			"selects a pool of Windows only", `{nodeSelector: {pool: win}, tolerations: [{operator: Exists}]}`, "", tainted,
+			placement.ForWindows, "it selects pool=win",
+		},
+		{
+			"selects a pool, and no Linux Node is known", `nodeSelector: {pool: a}`, "",
+			placement.Cluster{Windows: open.Windows},
+			placement.Lands, "pool=a",
+		},
+		{
+			"leaves out Linux, and no Linux Node is known", affinity(`{key: kubernetes.io/os, operator: NotIn, values: [linux]}`), "",
+			placement.Cluster{Windows: open.Windows},
+			placement.ForWindows, "NotIn",
+		},
+		{
+			"selects a zone where only Windows is", `nodeSelector: {topology.kubernetes.io/zone: "2"}`, "", open,
+			placement.Lands, "zone=2",
+		},
 		{"selects the Node", `nodeSelector: {kubernetes.io/hostname: win-0}`, "", open, placement.ForWindows, "hostname=win-0"},
 		{"spec.os is windows", `os: {name: windows}`, "", open, placement.ForWindows, "spec.os.name is windows"},
-		{"spec.os is linux", `{os: {name: linux}, tolerations: [{operator: Exists}]}`, "", tainted, placement.Lands,
-			"spec.os.name: linux does not keep them off, as the scheduler does not look at it"},
-		{"has windowsOptions", `securityContext: {windowsOptions: {runAsUserName: ContainerUser}}`, "", open,
-			placement.ForWindows, "windowsOptions"},
-		{"has windowsOptions of a container", `containers: [{name: a, securityContext: {windowsOptions: {hostProcess: true}}}]`, "",
+		{
+			"spec.os is linux", `{os: {name: linux}, tolerations: [{operator: Exists}]}`, "", tainted, placement.Lands,
+			"spec.os.name: linux does not keep them off, as the scheduler does not look at it",
+		},
+		{
+			"has windowsOptions", `securityContext: {windowsOptions: {runAsUserName: ContainerUser}}`, "", open,
+			placement.ForWindows, "windowsOptions",
+		},
+		{
+			"has windowsOptions of a container", `containers: [{name: a, securityContext: {windowsOptions: {hostProcess: true}}}]`, "",
 			open,
-			placement.ForWindows, "windowsOptions"},
-		{"has a RuntimeClass for Windows", `runtimeClassName: windows`, "", tainted,
-			placement.ForWindows, "it selects kubernetes.io/os=windows"},
+			placement.ForWindows, "windowsOptions",
+		},
+		{
+			"has a RuntimeClass for Windows", `runtimeClassName: windows`, "", tainted,
+			placement.ForWindows, "it selects kubernetes.io/os=windows",
+		},
 		{"has a RuntimeClass for Linux", `runtimeClassName: linux`, "", open, placement.StaysAway, "it selects kubernetes.io/os=linux"},
 		{"has a RuntimeClass that tolerates", `runtimeClassName: tolerant`, "", tainted, placement.Lands, "every taint"},
-		{"a DaemonSet tolerates nothing by its RuntimeClass", `runtimeClassName: windows`, "DaemonSet", tainted, placement.StaysAway,
-			"is for Windows (it selects kubernetes.io/os=windows), but no Windows Node takes its pods"},
-		{"a DaemonSet with a name is bound whatever its RuntimeClass selects", `{nodeName: win-0, runtimeClassName: linux}`, "DaemonSet",
-			open, placement.Lands, "spec.nodeName binds its pods to win-0"},
-		{"has a RuntimeClass that is not there", `runtimeClassName: gone`, "", open,
-			placement.StaysAway, "there is no RuntimeClass gone"},
-		{"contradicts its RuntimeClass", `{runtimeClassName: windows, nodeSelector: {kubernetes.io/os: linux}}`, "", open,
+		{
+			"a DaemonSet tolerates nothing by its RuntimeClass", `runtimeClassName: windows`, "DaemonSet", tainted, placement.StaysAway,
+			"is for Windows (it selects kubernetes.io/os=windows), but no Windows Node takes its pods",
+		},
+		{
+			"a DaemonSet's RuntimeClass does not keep off who has a name", `{nodeName: win-0, runtimeClassName: linux}`, "DaemonSet",
+			open, placement.Lands, "spec.nodeName binds its pods to win-0",
+		},
+		{
+			"has a RuntimeClass that is not there", `runtimeClassName: gone`, "", open,
+			placement.StaysAway, "there is no RuntimeClass gone",
+		},
+		{
+			"contradicts its RuntimeClass", `{runtimeClassName: windows, nodeSelector: {kubernetes.io/os: linux}}`, "", open,
 			placement.StaysAway,
-			"the nodeSelector has kubernetes.io/os=linux and RuntimeClass windows has kubernetes.io/os=windows"},
+			"the nodeSelector has kubernetes.io/os=linux and RuntimeClass windows has kubernetes.io/os=windows",
+		},
 		{"names the Node", `nodeName: win-0`, "", tainted, placement.ForWindows, "spec.nodeName is win-0"},
-		{"names the Node and selects Linux", `{nodeName: win-0, nodeSelector: {kubernetes.io/os: linux}}`, "", tainted, placement.Lands,
+		{
+			"names the Node and selects Linux", `{nodeName: win-0, nodeSelector: {kubernetes.io/os: linux}}`, "", tainted, placement.Lands,
 			"spec.nodeName binds its pods to win-0, and the scheduler is not asked whether the Node has what they select; " +
-				"add the nodeSelector kubernetes.io/os: linux to its pod template, and remove spec.nodeName"},
-		{"names another Node", `{nodeName: linux-0, tolerations: [{operator: Exists}]}`, "", tainted,
-			placement.StaysAway, "spec.nodeName is linux-0"},
-		{"a DaemonSet with a name is kept off by taints", `nodeName: win-0`, "DaemonSet", tainted,
-			placement.StaysAway, "os=windows:NoSchedule"},
+				"add the nodeSelector kubernetes.io/os: linux to its pod template, and remove spec.nodeName",
+		},
+		{
+			"names another Node", `{nodeName: linux-0, tolerations: [{operator: Exists}]}`, "", tainted,
+			placement.StaysAway, "spec.nodeName is linux-0",
+		},
+		{
+			"a DaemonSet with a name is kept off by taints", `nodeName: win-0`, "DaemonSet", tainted,
+			placement.StaysAway, "os=windows:NoSchedule",
+		},
 		{"no Windows Node", `tolerations: [{operator: Exists}]`, "", placement.Cluster{}, placement.StaysAway, "there are none"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -121,31 +121,45 @@ var agents = []struct {
 	name, kind, spec, source string
 	want                     both
 }{
-	{"kubernetes-agent-logs", "DaemonSet", `tolerations: [{operator: Exists}]`,
+	{
+		"kubernetes-agent-logs", "DaemonSet", `tolerations: [{operator: Exists}]`,
 		"github.com/OneUptime/oneuptime@11a90ec6 HelmChart/Public/kubernetes-agent/templates/daemonset.yaml, pull request 3041",
-		always},
+		always,
+	},
 	{"kubernetes-agent", "Deployment", ``, "github.com/OneUptime/oneuptime, pull request 3057: the chart's Deployments", careless},
-	{"kubernetes-agent-logs", "DaemonSet", `{tolerations: [{operator: Exists}], nodeSelector: {kubernetes.io/os: linux}}`,
-		"github.com/OneUptime/oneuptime, pull request 3057, as mended", never},
+	{
+		"kubernetes-agent-logs", "DaemonSet", `{tolerations: [{operator: Exists}], nodeSelector: {kubernetes.io/os: linux}}`,
+		"github.com/OneUptime/oneuptime, pull request 3057, as mended", never,
+	},
 	{"elastic-operator", "StatefulSet", ``, "github.com/elastic/cloud-on-k8s, issue 2447", careless},
-	{"node-exporter", "DaemonSet", `{tolerations: [{effect: NoSchedule, operator: Exists}], hostNetwork: true}`,
-		"github.com/prometheus-community/helm-charts, pull request 3190", always},
-	{"cilium", "DaemonSet", `{tolerations: [{operator: Exists}], hostNetwork: true}`,
-		"github.com/cilium/cilium, issue 14410", always},
+	{
+		"node-exporter", "DaemonSet", `{tolerations: [{effect: NoSchedule, operator: Exists}], hostNetwork: true}`,
+		"github.com/prometheus-community/helm-charts, pull request 3190", always,
+	},
+	{
+		"cilium", "DaemonSet", `{tolerations: [{operator: Exists}], hostNetwork: true}`,
+		"github.com/cilium/cilium, issue 14410", always,
+	},
 	{"cluster-autoscaler", "Deployment", ``, "github.com/kubernetes/autoscaler, issue 3496", careless},
-	{"rke2-coredns-autoscaler", "Deployment", `tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists, ` +
-		`effect: NoSchedule}, {key: node-role.kubernetes.io/etcd, operator: Exists, effect: NoExecute}]`,
-		"github.com/rancher/rke2, issue 1665", careless},
+	{
+		"rke2-coredns-autoscaler", "Deployment", `tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists, ` +
+			`effect: NoSchedule}, {key: node-role.kubernetes.io/etcd, operator: Exists, effect: NoExecute}]`,
+		"github.com/rancher/rke2, issue 1665", careless,
+	},
 	{"daemonset-check", "DaemonSet", ``, "github.com/kuberhealthy/kuberhealthy, issue 546", careless},
 	{"fluent-bit", "DaemonSet", `{}`, "github.com/fluent/helm-charts, charts/fluent-bit, with its default values", careless},
-	{"calico-node", "DaemonSet", `{tolerations: [{operator: Exists, effect: NoSchedule}, ` +
-		`{key: CriticalAddonsOnly, operator: Exists}, ` +
-		`{operator: Exists, effect: NoExecute}], nodeSelector: {kubernetes.io/os: linux}, hostNetwork: true}`,
-		"github.com/tigera/operator@03e702b pkg/render/node.go", never},
+	{
+		"calico-node", "DaemonSet", `{tolerations: [{operator: Exists, effect: NoSchedule}, ` +
+			`{key: CriticalAddonsOnly, operator: Exists}, ` +
+			`{operator: Exists, effect: NoExecute}], nodeSelector: {kubernetes.io/os: linux}, hostNetwork: true}`,
+		"github.com/tigera/operator@03e702b pkg/render/node.go", never,
+	},
 	// AKS and Datadog's operator know another taint than ours: the pods are for Windows, and stay Pending.
-	{"datadog-agent-windows", "DaemonSet", `{nodeSelector: {kubernetes.io/os: windows}, ` +
-		`tolerations: [{key: node.kubernetes.io/os, value: windows, effect: NoSchedule}]}`,
-		"github.com/DataDog/datadog-operator, pull request 3154", pending},
+	{
+		"datadog-agent-windows", "DaemonSet", `{nodeSelector: {kubernetes.io/os: windows}, ` +
+			`tolerations: [{key: node.kubernetes.io/os, value: windows, effect: NoSchedule}]}`,
+		"github.com/DataDog/datadog-operator, pull request 3154", pending,
+	},
 }
 
 func TestAgents(t *testing.T) {

@@ -59,11 +59,8 @@ func (w writer) workload(name string) placement.Workload {
 		NodeSelector: w.selector(), Tolerations: w.tolerations(), Affinity: w.affinity(), HostNetwork: w.once(10),
 		Containers: []corev1.Container{{Name: "main", Image: "registry.k8s.io/pause:3.10"}},
 	}
-	switch {
-	case w.once(8):
-		spec.OS = &corev1.PodOS{Name: corev1.Windows}
-	case w.once(8):
-		spec.OS = &corev1.PodOS{Name: corev1.Linux}
+	if w.once(4) {
+		spec.OS = &corev1.PodOS{Name: one(w, []corev1.OSName{corev1.Windows, corev1.Linux})}
 	}
 	if windows := spec.OS == nil || spec.OS.Name == corev1.Windows; windows && w.once(10) {
 		options := &corev1.WindowsSecurityContextOptions{RunAsUserName: new("ContainerUser")}
