@@ -25,8 +25,8 @@ func dnsOf(available int32, selector map[string]string) workload.DNS {
 	return workload.DNS{Deployments: []appsv1.Deployment{d}}
 }
 
-// TestLinuxFirst: until Linux can carry the Cluster, nothing is made, and no call goes to the workload cluster beside the reads of the
-// gate.
+// TestLinuxFirst: until Linux can carry the Cluster, nothing is made, and no call goes to the workload cluster beside the reads
+// of the gate.
 func TestLinuxFirst(t *testing.T) {
 	onLinux := map[string]string{corev1.LabelOSStable: "linux"}
 	for name, c := range map[string]struct {
@@ -76,14 +76,16 @@ func TestLinuxFirst(t *testing.T) {
 			expect.Same(t, "wait", fmt.Sprintf("%+v", c.want), fmt.Sprintf("%+v", roomWait{
 				ready.Reason, result.RequeueAfter, conditions.IsTrue(now, bootstrapv1.StalledCondition), c.want.says,
 			}))
-			if r.data(t) != nil || len(r.tokens(t)) > 0 || len(now.Finalizers) > 0 || strings.Contains(strings.Join(r.calls, "\n"), "workload") {
+			if r.data(t) != nil || len(r.tokens(t)) > 0 || len(now.Finalizers) > 0 ||
+				strings.Contains(strings.Join(r.calls, "\n"), "workload") {
 				t.Errorf("something was made: %v", r.calls)
 			}
 		})
 	}
 }
 
-// TestWhatIsNotShown: what the cluster does not show holds no config, and is a warning beside those of the user data and of kube-proxy.
+// TestWhatIsNotShown: what the cluster does not show holds no config, and is a warning beside those of the user data and of
+// kube-proxy.
 func TestWhatIsNotShown(t *testing.T) {
 	r := newRoom(t, withFlannel, func(r *room) {
 		r.kubeadm.Refused = []string{"ConfigMap kube-system/kubeadm-config"}

@@ -69,8 +69,8 @@ func ready(_ context.Context, f *facts) error {
 	return nil
 }
 
-// inPlace waits for what a file of the node says of its VM's place. The machine connects to the cloud for it, and so waits for Linux
-// first.
+// inPlace waits for what a file of the node says of its VM's place. The machine connects to the cloud for it, and so waits for
+// Linux first.
 func inPlace(_ context.Context, f *facts) error {
 	if f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && !placed(f.windows.Status.Azure) {
 		return phase.Wait(phase.WindowsMachine, bootstrapv1.WaitingForMachinePlacementReason,

@@ -22,8 +22,8 @@ import (
 // maxSentence is longer than any sentence about cluster DNS that has a command to copy.
 const maxSentence = 4096
 
-// dns waits until cluster DNS stays on Linux, and until it answers there. A cluster without it, or one whose DNS is no Deployment,
-// has nothing to wait for.
+// dns waits until cluster DNS stays on Linux, and until it answers there. A cluster without it, or one whose DNS is no
+// Deployment, has nothing to wait for.
 func (g Gate) dns(ctx context.Context, c Candidate) (warning string, err error) {
 	found, err := g.Workload.DNS(ctx, client.ObjectKeyFromObject(c.Cluster))
 	if err != nil {

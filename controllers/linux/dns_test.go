@@ -72,13 +72,14 @@ func TestPlacement(t *testing.T) {
 		"kubeadm's, without our taint":  {[]func(*stage){dns(coreDNS("coredns", 1)), untainted}, phase.Stop{}, nil},
 		"without selector, but a taint": {[]func(*stage){dns(careless)}, phase.Stop{}, nil},
 		"without selector and taint": {[]func(*stage){dns(careless), untainted}, holds, []string{
-			"cluster DNS of Cluster prod must stay on Linux before it gets a Windows VM: Deployment kube-system/coredns may run on Windows",
+			"cluster DNS of Cluster prod must stay on Linux before it gets a Windows VM: Deployment kube-system/coredns may run on ",
 			"run this in the workload cluster: kubectl patch deployment coredns -n kube-system ",
 			`"nodeSelector":{"kubernetes.io/os":"linux"}`,
 		}},
 		"tolerates everything": {[]func(*stage){dns(anywhere(coreDNS("coredns", 1)))}, holds, []string{"coredns may run on Windows"}},
 		"the second of two": {
-			[]func(*stage){dns(coreDNS("coredns", 1), anywhere(coreDNS("kube-dns", 1)))}, holds, []string{"kubectl patch deployment kube-dns"},
+			[]func(*stage){dns(coreDNS("coredns", 1), anywhere(coreDNS("kube-dns", 1)))}, holds,
+			[]string{"kubectl patch deployment kube-dns"},
 		},
 		"a Windows Node without taint": {[]func(*stage){dns(careless), windows(windowsNode("old"))}, holds, []string{"old"}},
 		"user data of others":          {[]func(*stage){dns(careless), own}, holds, []string{"coredns may run on Windows"}},
@@ -111,8 +112,8 @@ func TestClusterDNS(t *testing.T) {
 			workload.DNS{
 				Deployments: []appsv1.Deployment{coreDNS("coredns", 0)}, Linux: workload.Nodes{Found: []corev1.Node{ready, notReady}},
 			},
-			waits, "cluster DNS of Cluster prod does not answer: Deployment kube-system/coredns has 0 of 2 replicas available, and of the " +
-				"cluster's 2 Linux Nodes 1 can have pods; it needs Linux, and the first Windows VM is made only after it is available",
+			waits, "cluster DNS of Cluster prod does not answer: Deployment kube-system/coredns has 0 of 2 replicas available, and of " +
+				"the cluster's 2 Linux Nodes 1 can have pods; it needs Linux, and the first Windows VM is made only after it is available",
 		},
 		"two, one of which is available": {
 			workload.DNS{Deployments: []appsv1.Deployment{stopped, coreDNS("coredns", 1)}}, phase.Stop{}, "",

@@ -16,8 +16,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
-// kubeadmAfter is how long after the control plane is initialized its ConfigMaps may still come. kubeadm init makes them before it
-// ends, and what hosts a control plane makes them seconds after.
+// kubeadmAfter is how long after the control plane is initialized its ConfigMaps may still come. kubeadm init makes them before
+// it ends, and what hosts a control plane makes them seconds after.
 const kubeadmAfter = 5 * time.Minute
 
 // kubeadm waits for what kubeadm join reads. Where it does not come, another program made the control plane.
@@ -51,14 +51,14 @@ func (g Gate) notKubeadms(cluster *clusterv1.Cluster, missing []string) error {
 			cluster.Name, names)
 	}
 	return phase.Stall(infrav1.ControlPlaneNotKubeadmReason,
-		"Cluster %s does not have %s, which kubeadm join reads: another program than kubeadm made its control plane, such as k3s, RKE2, "+
-			"Talos or a cloud, and a WindowsBootstrapConfig cannot join it; %s", cluster.Name, names, instead(missing))
+		"Cluster %s does not have %s, which kubeadm join reads: another program than kubeadm made its control plane, such as k3s, "+
+			"RKE2, Talos or a cloud, and a WindowsBootstrapConfig cannot join it; %s", cluster.Name, names, instead(missing))
 }
 
 // instead says what to do about the control plane of another program.
 func instead(missing []string) string {
-	const other = "use a Cluster whose control plane kubeadm makes, such as a KubeadmControlPlane, or give the Machines user data of " +
-		"their own in bootstrap.dataSecretName"
+	const other = "use a Cluster whose control plane kubeadm makes, such as a KubeadmControlPlane, or give the Machines user data " +
+		"of their own in bootstrap.dataSecretName"
 	if slices.ContainsFunc(missing, func(name string) bool { return !strings.HasSuffix(name, "/cluster-info") }) {
 		return other
 	}

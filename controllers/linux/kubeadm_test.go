@@ -6,7 +6,6 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
-	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -23,12 +22,23 @@ func TestKubeadm(t *testing.T) {
 		want    phase.Stop
 		says    []string
 	}{
-		"at once":                    {[]func(*stage){lacks(config), after(0)}, waits, []string{"does not have ConfigMap " + config + " yet"}},
-		"just before five minutes":   {[]func(*stage){lacks(config), after(5*time.Minute - time.Second)}, waits, nil},
-		"after five minutes":         {[]func(*stage){lacks(config), after(5 * time.Minute)}, stalled, []string{"ConfigMap " + config + ", which kubeadm join reads: another program than kubeadm made its control plane", "use a Cluster whose control plane kubeadm makes"}},
-		"all three":                  {[]func(*stage){lacks(config, "kube-system/kubelet-config", info)}, stalled, []string{"ConfigMaps " + config + " and kube-system/kubelet-config and " + info + ","}},
-		"cluster-info alone":         {[]func(*stage){lacks(info)}, stalled, []string{"ConfigMap " + info, "set spec.discovery.kubeconfigFrom of the config"}},
-		"a Cluster without the time": {[]func(*stage){lacks(config), func(s *stage) { s.candidate.Cluster.Status.Conditions = nil }}, waits, nil},
+		"at once": {[]func(*stage){lacks(config), after(0)}, waits, []string{"does not have ConfigMap " + config + " yet"}},
+		"just before five minutes": {
+			[]func(*stage){lacks(config), after(5*time.Minute - time.Second)}, waits, nil,
+		},
+		"after five minutes": {[]func(*stage){lacks(config), after(5 * time.Minute)}, stalled, []string{
+			"ConfigMap " + config + ", which kubeadm join reads: another program than kubeadm made its control plane",
+			"use a Cluster whose control plane kubeadm makes",
+		}},
+		"all three": {[]func(*stage){lacks(config, "kube-system/kubelet-config", info)}, stalled, []string{
+			"ConfigMaps " + config + " and kube-system/kubelet-config and " + info + ",",
+		}},
+		"cluster-info alone": {[]func(*stage){lacks(info)}, stalled, []string{
+			"ConfigMap " + info, "set spec.discovery.kubeconfigFrom of the config",
+		}},
+		"a Cluster without the time": {[]func(*stage){lacks(config), func(s *stage) {
+			s.candidate.Cluster.Status.Conditions = nil
+		}}, waits, nil},
 		"a Cluster whose condition is not True": {[]func(*stage){lacks(config), func(s *stage) {
 			s.candidate.Cluster.Status.Conditions[0].Status = "Unknown"
 		}}, waits, nil},
@@ -44,7 +54,8 @@ func TestKubeadm(t *testing.T) {
 	}
 }
 
-// Whether cluster-info is needed is the config's to say. What is not shown holds nobody, and is told with the user who lacks the right.
+// Whether cluster-info is needed is the config's to say. What is not shown holds nobody, and is told with the user who lacks the
+// right.
 func TestKubeadmIsAsked(t *testing.T) {
 	s := newStage()
 	expect.Got(s.pass(t))(t)
@@ -53,12 +64,12 @@ func TestKubeadmIsAsked(t *testing.T) {
 	expect.Got(s.pass(t))(t)
 	expect.Same(t, "cluster-info is asked for, with a discovery file", false, s.withInfo)
 
-	s.kubeadm = workload.ConfigMaps{Refused: []string{"ConfigMap kube-system/kubeadm-config", "ConfigMap kube-system/kubelet-config"}}
+	s.kubeadm.Refused = []string{"ConfigMap kube-system/kubeadm-config", "ConfigMap kube-system/kubelet-config"}
 	s.dns.Refused = []string{"Service kube-system/kube-dns"}
 	expect.Same(t, "warnings", []string{
-		"Cluster prod does not show ConfigMap kube-system/kubeadm-config and ConfigMap kube-system/kubelet-config to the user of Secret " +
-			"prod-kubeconfig, so it is not known whether kubeadm has made the control plane, so that nodes can join; give that user the " +
-			"right to read it",
+		"Cluster prod does not show ConfigMap kube-system/kubeadm-config and ConfigMap kube-system/kubelet-config to the user of " +
+			"Secret prod-kubeconfig, so it is not known whether kubeadm has made the control plane, so that nodes can join; give that " +
+			"user the right to read it",
 		"Cluster prod does not show Service kube-system/kube-dns to the user of Secret prod-kubeconfig, so it is not known whether " +
 			"cluster DNS stays on Linux; give that user the right to read it",
 	}, expect.Got(s.pass(t))(t).Warnings)

@@ -1,11 +1,12 @@
-// Package linux makes Windows wait for Linux: there is no user data and no VM before Linux can carry the Cluster. The Gate opens once
+// Package linux makes Windows wait for Linux: there is no user data and no VM before Linux can carry the Cluster. The Gate opens
+// once
 //
-//   - the control plane is initialized, and a Node on Linux is Ready and known to the cloud provider, if its kubelet waits for one;
+//   - the control plane is initialized, and a Node on Linux is Ready and known to the cloud provider that its kubelet waits for;
 //   - kubeadm join finds what it reads, where that is how the machine becomes a Node;
 //   - cluster DNS stays away from Windows, and answers if no Windows Node is there yet.
 //
-// A read that the workload cluster refuses holds nobody: it is told. Time counts from conditions of the Cluster, so that it does not
-// begin anew with a process.
+// A read that the workload cluster refuses holds nobody: it is told. Time counts from conditions of the Cluster, so that it does
+// not begin anew with a process.
 package linux
 
 import (
@@ -27,8 +28,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
-// Workload reads from the API servers of workload clusters. All machines of a Cluster share what was read. Errors say if a cluster
-// cannot be reached now, or must not be.
+// Workload reads from the API servers of workload clusters. All machines of a Cluster share what was read. Errors say if a
+// cluster cannot be reached now, or must not be.
 type Workload interface {
 	// ControlPlane returns the control-plane Nodes that run on Linux, as they were a few seconds ago.
 	ControlPlane(ctx context.Context, cluster client.ObjectKey) ([]corev1.Node, error)

@@ -141,8 +141,8 @@ func TestPass(t *testing.T) {
 	expect.Same(t, "asked", []string{"control plane", "kubeadm", "DNS"}, s.asked)
 }
 
-// TestControlPlane: Windows waits until Linux is there. Nodes of a workload cluster are not watched, so that it is looked at again
-// every 5 seconds.
+// TestControlPlane: Windows waits until Linux is there. Nodes of a workload cluster are not watched, so that it is looked at
+// again every 5 seconds.
 func TestControlPlane(t *testing.T) {
 	ready, notReady := linuxNode("v1.36.3", corev1.ConditionTrue), linuxNode("v1.36.3", corev1.ConditionFalse)
 	unknown := linuxNode("v1.36.3", corev1.ConditionTrue)
@@ -165,7 +165,9 @@ func TestControlPlane(t *testing.T) {
 			"Cluster prod has no Ready Node among its 0 with the labels node-role.kubernetes.io/control-plane and " +
 				"kubernetes.io/os=linux; Windows VMs are made only after one is Ready",
 		}},
-		"none Ready": {"so does a Ready one", []func(*stage){nodes(notReady), linux(ready)}, waits, []string{"no Ready Node among its 1"}},
+		"none Ready": {
+			"so does a Ready one", []func(*stage){nodes(notReady), linux(ready)}, waits, []string{"no Ready Node among its 1"},
+		},
 		"uninitialized": {
 			"no VM is bought where no cloud provider works", []func(*stage){nodes(notReady, unknown)}, waits,
 			[]string{
@@ -220,7 +222,8 @@ func TestNotAsked(t *testing.T) {
 		"DNS":           {func(*stage) {}, "read cluster DNS of Cluster prod: boom"},
 	} {
 		s := newStage(c.change, func(s *stage) { s.fails = map[string]error{what: &workload.UnreachableError{Why: "is away"}} })
-		s.stops(t, polls("WaitingForLinuxNode"), "the API server of Cluster prod is away; Windows waits until it shows a Ready Linux Node")
+		s.stops(t, polls("WaitingForLinuxNode"),
+			"the API server of Cluster prod is away; Windows waits until it shows a Ready Linux Node")
 		s.fails[what] = errLinux
 		_, err := s.pass(t)
 		expect.Says(t, what, err, c.says)

@@ -15,8 +15,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
-// carried waits for a Node on Linux that can have pods: one of the control plane or, where that is hosted elsewhere, any. It returns
-// those of the control plane.
+// carried waits for a Node on Linux that can have pods: one of the control plane or, where that is hosted elsewhere, any. It
+// returns those of the control plane.
 func (g Gate) carried(ctx context.Context, c Candidate) ([]corev1.Node, error) {
 	key := client.ObjectKeyFromObject(c.Cluster)
 	nodes, err := g.Workload.ControlPlane(ctx, key)
@@ -42,12 +42,13 @@ func (g Gate) carried(ctx context.Context, c Candidate) ([]corev1.Node, error) {
 		return nodes, nil
 	}
 	return nil, noLinux(c, all.Found, fmt.Sprintf("Cluster %s has no Ready Node among its %s with the label %s=linux, and no "+
-		"control-plane Machines, as one whose control plane is hosted elsewhere: cluster DNS and other add-ons need a Linux pool, so add one",
+		"control-plane Machines, as one whose control plane is hosted elsewhere: cluster DNS and other add-ons need a Linux pool, so "+
+		"add one",
 		c.Cluster.Name, count(all), corev1.LabelOSStable))
 }
 
-// isHosted says that Cluster API has made no machines for the control plane. Those that it makes are there before the control plane
-// is initialized.
+// isHosted says that Cluster API has made no machines for the control plane. Those that it makes are there before the control
+// plane is initialized.
 func (g Gate) isHosted(ctx context.Context, cluster *clusterv1.Cluster) (bool, error) {
 	var machines clusterv1.MachineList
 	err := g.Cache.List(ctx, &machines, client.InNamespace(cluster.Namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel},
@@ -65,9 +66,9 @@ func noLinux(c Candidate, nodes []corev1.Node, missing string) error {
 		return phase.Poll(infrav1.WaitingForLinuxNodeReason, "%s; Windows VMs are made only after one is Ready", missing)
 	}
 	return phase.Poll(infrav1.WaitingForLinuxNodeReason,
-		"no cloud provider has initialized Node %s of Cluster %s, which is Ready and still has the taint %s, and no Windows VM is made "+
-			"where no cloud provider works; look at the pods of the cloud provider in kube-system: it does not run, or its Secret %s is "+
-			"missing, as far as its chart or manifest has not named it otherwise",
+		"no cloud provider has initialized Node %s of Cluster %s, which is Ready and still has the taint %s, and no Windows VM is "+
+			"made where no cloud provider works; look at the pods of the cloud provider in kube-system: it does not run, or its Secret "+
+			"%s is missing, as far as its chart or manifest has not named it otherwise",
 		cloud.Clean(nodes[at].Name, maxName), c.Cluster.Name, workload.UninitializedTaint, secretOfCloudProvider(c.Windows))
 }
 

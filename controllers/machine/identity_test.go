@@ -166,8 +166,8 @@ func TestIdentityGoes(t *testing.T) {
 	})
 }
 
-// TestNoteTenant: the tenant is written down once, and asks for nothing where there is no place, or no account. No cloud is connected to
-// before Linux is there.
+// TestNoteTenant: the tenant is written down once, and asks for nothing where there is no place, or no account. No cloud is
+// connected to before Linux is there.
 func TestNoteTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, clouds, _, _ := identityStage(t)

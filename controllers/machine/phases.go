@@ -163,8 +163,8 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 	return r.linuxFirst(ctx, f)
 }
 
-// linuxFirst waits until Linux can carry the Cluster. Where others make the user data, nobody but the machine tells what the cluster
-// did not show.
+// linuxFirst waits until Linux can carry the Cluster. Where others make the user data, nobody but the machine tells what the
+// cluster did not show.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
 	passage, err := linux.Gate{Workload: r.Workload, Cache: r.Client, Now: r.Now}.Pass(ctx, linux.Candidate{
 		Cluster: f.cluster, Windows: f.windows, Config: configOf(f),

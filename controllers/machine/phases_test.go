@@ -48,7 +48,8 @@ func (closed) DNS(context.Context, client.ObjectKey) (workload.DNS, error) {
 	return workload.DNS{Refused: []string{"Service kube-system/kube-dns"}}, nil
 }
 
-// TestLinuxNotChecked: what the cluster did not show is told once, before there may be a VM, and only where no config of ours tells it.
+// TestLinuxNotChecked: what the cluster did not show is told once, before there may be a VM, and only where no config of ours
+// tells it.
 func TestLinuxNotChecked(t *testing.T) {
 	node := corev1.Node{}
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -75,7 +76,8 @@ func TestLinuxNotChecked(t *testing.T) {
 		case told = <-r.Events.(*events.FakeRecorder).Events:
 		default:
 		}
-		expect.Same(t, name, c.want, strings.HasPrefix(told, "Warning LinuxNotChecked Cluster prod does not show Service kube-system/kube-dns"))
+		const says = "Warning LinuxNotChecked Cluster prod does not show Service kube-system/kube-dns"
+		expect.Same(t, name, c.want, strings.HasPrefix(told, says))
 	}
 }
 

@@ -10,8 +10,8 @@
 //   - When a cluster answers that had its callers turned away, it says so once, so that they need not wait for their next look.
 //   - A kubeconfig that changed is used within minutes, and within seconds if the old one failed.
 //
-// Nothing is watched but what a caller of Follow asks for. What is cached serves for a few seconds: Nodes and cluster DNS; and for a
-// minute whether kubeadm's ConfigMaps exist.
+// Nothing is watched but what a caller of Follow asks for. What is cached serves for a few seconds: Nodes and cluster DNS; and
+// for a minute whether kubeadm's ConfigMaps exist.
 package workload
 
 import (

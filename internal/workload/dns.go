@@ -58,7 +58,8 @@ func readDNS(ctx context.Context, api client.Client) (found DNS, err error) {
 	case len(service.Spec.Selector) == 0 || service.Spec.Type == corev1.ServiceTypeExternalName:
 		return DNS{}, nil // also where there is none
 	}
-	if err := found.readDeployments(ctx, api, labels.SelectorFromSet(service.Spec.Selector)); err != nil || len(found.Deployments) == 0 {
+	err = found.readDeployments(ctx, api, labels.SelectorFromSet(service.Spec.Selector))
+	if err != nil || len(found.Deployments) == 0 {
 		return found, err
 	}
 	if err := found.readRuntimeClasses(ctx, api); err != nil {

@@ -3,7 +3,6 @@ package workload
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,8 +18,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// asked is an API server that has these objects, by the path under which one is read or all are listed. It gives lists in pages, as
-// they are asked for, and notes what it was asked for.
+// asked is an API server that has these objects, by the path under which one is read or all are listed. It gives lists in pages,
+// as they are asked for, and notes what it was asked for.
 type asked struct {
 	objects map[string]any
 	nodes   []corev1.Node
@@ -54,7 +53,10 @@ func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (*asked) answer(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	w.WriteHeader(code)
-	_, _ = io.WriteString(w, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"boom"}`, code, reason))
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
+		Code: int32(code), Reason: reason, Message: "boom", //nolint:gosec // because a code of HTTP fits
+	})
 }
 
 // page has the Nodes that a selector finds. Where they go on is told by the number of the first that is not in it.
@@ -164,7 +166,8 @@ func TestDNS(t *testing.T) {
 	}}}
 	expect.Same(t, "what is kept of the template", pod, d.Spec.Template.Spec)
 	expect.Same(t, "classes", "gvisor", found.RuntimeClasses[0].Name)
-	expect.Same(t, "labels of a Linux Node", map[string]string{corev1.LabelOSStable: "linux", "disk": "ssd"}, found.Linux.Found[0].Labels)
+	selected := map[string]string{corev1.LabelOSStable: "linux", "disk": "ssd"}
+	expect.Same(t, "labels of a Linux Node", selected, found.Linux.Found[0].Labels)
 	expect.Same(t, "taints of a Windows Node", []corev1.Taint{uninitialized}, found.Windows.Found[0].Spec.Taints)
 	want := []string{
 		"GET " + servicePath, "GET " + deploymentsPath, "GET " + classPath,
@@ -182,25 +185,25 @@ func TestNoDNS(t *testing.T) {
 	external.Spec.Type, external.Spec.ExternalName = corev1.ServiceTypeExternalName, "dns.example.com"
 	good := map[string]any{servicePath: aService(dnsLabels), deploymentsPath: deployments(aDNS("coredns", dnsLabels))}
 	for name, c := range map[string]struct {
-		asked
+		*asked
 		want  DNS
 		calls int
 		fails string
 	}{
-		"no Service":       {asked{}, DNS{}, 1, ""},
-		"no selector":      {asked{objects: map[string]any{servicePath: aService(nil)}}, DNS{}, 1, ""},
-		"an external name": {asked{objects: map[string]any{servicePath: external}}, DNS{}, 1, ""},
+		"no Service":       {&asked{}, DNS{}, 1, ""},
+		"no selector":      {&asked{objects: map[string]any{servicePath: aService(nil)}}, DNS{}, 1, ""},
+		"an external name": {&asked{objects: map[string]any{servicePath: external}}, DNS{}, 1, ""},
 		"a DaemonSet's pods": {
-			asked{objects: map[string]any{servicePath: aService(dnsLabels), deploymentsPath: deployments()}}, DNS{}, 2, "",
+			&asked{objects: map[string]any{servicePath: aService(dnsLabels), deploymentsPath: deployments()}}, DNS{}, 2, "",
 		},
-		"a Service that is not shown": {asked{refuses: servicePath}, DNS{Refused: []string{"Service kube-system/kube-dns"}}, 1, ""},
+		"a Service that is not shown": {&asked{refuses: servicePath}, DNS{Refused: []string{"Service kube-system/kube-dns"}}, 1, ""},
 		"Deployments that are not shown": {
-			asked{objects: good, refuses: deploymentsPath}, DNS{Refused: []string{"the Deployments of kube-system"}}, 2, "",
+			&asked{objects: good, refuses: deploymentsPath}, DNS{Refused: []string{"the Deployments of kube-system"}}, 2, "",
 		},
-		"a failure at the Service":     {asked{fails: servicePath}, DNS{}, 1, "boom"},
-		"a failure at the Deployments": {asked{objects: good, fails: deploymentsPath}, DNS{}, 2, "boom"},
-		"a failure at the class":       {asked{objects: good, fails: classPath}, DNS{}, 3, "boom"},
-		"a failure at the Nodes":       {asked{objects: good, fails: "/api/v1/nodes"}, DNS{}, 4, "boom"},
+		"a failure at the Service":     {&asked{fails: servicePath}, DNS{}, 1, "boom"},
+		"a failure at the Deployments": {&asked{objects: good, fails: deploymentsPath}, DNS{}, 2, "boom"},
+		"a failure at the class":       {&asked{objects: good, fails: classPath}, DNS{}, 3, "boom"},
+		"a failure at the Nodes":       {&asked{objects: good, fails: "/api/v1/nodes"}, DNS{}, 4, "boom"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := c.asked.serve(t).DNS(t.Context(), key)

@@ -15,8 +15,8 @@ import (
 // ends, and nobody takes them away.
 const kubeadmServes = time.Minute
 
-// The ConfigMaps that kubeadm join reads (kubernetes v1.36.3, cmd/kubeadm/app): the first two with the rights of the new node, and
-// the last one without any, unless a file brings what it has.
+// The ConfigMaps that kubeadm join reads (kubernetes v1.36.3, cmd/kubeadm/app): the first two with the rights of the new node,
+// and the last one without any, unless a file brings what it has.
 var (
 	kubeadmConfig = client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "kubeadm-config"}
 	kubeletConfig = client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "kubelet-config"}
@@ -29,8 +29,8 @@ type ConfigMaps struct {
 	Missing, Refused []string
 }
 
-// Kubeadm says which ConfigMaps of those that kubeadm join reads a cluster lacks, as it was in the last minute. Not all joins read
-// cluster-info.
+// Kubeadm says which ConfigMaps of those that kubeadm join reads a cluster lacks, as it was in the last minute. Not all joins
+// read cluster-info.
 func (c *Clusters) Kubeadm(ctx context.Context, key client.ObjectKey, withClusterInfo bool) (ConfigMaps, error) {
 	api, err := c.GetClient(ctx, key)
 	if err != nil {

@@ -69,19 +69,22 @@ func TestKubeadm(t *testing.T) {
 	}
 	all := there(system+"kubeadm-config", system+"kubelet-config", public+"cluster-info")
 	for name, c := range map[string]struct {
-		asked
+		*asked
 		withInfo bool
 		want     ConfigMaps
 		calls    int
 	}{
-		"kubeadm":                {asked{objects: all}, true, ConfigMaps{}, 3},
-		"without cluster-info":   {asked{objects: there(system+"kubeadm-config", system+"kubelet-config")}, false, ConfigMaps{}, 2},
-		"cluster-info is needed": {asked{objects: there(system+"kubeadm-config", system+"kubelet-config")}, true, ConfigMaps{Missing: []string{"kube-public/cluster-info"}}, 3},
-		"another program": {asked{}, true, ConfigMaps{Missing: []string{
+		"kubeadm":              {&asked{objects: all}, true, ConfigMaps{}, 3},
+		"without cluster-info": {&asked{objects: there(system+"kubeadm-config", system+"kubelet-config")}, false, ConfigMaps{}, 2},
+		"cluster-info is needed": {
+			&asked{objects: there(system+"kubeadm-config", system+"kubelet-config")}, true,
+			ConfigMaps{Missing: []string{"kube-public/cluster-info"}}, 3,
+		},
+		"another program": {&asked{}, true, ConfigMaps{Missing: []string{
 			"kube-system/kubeadm-config", "kube-system/kubelet-config", "kube-public/cluster-info",
 		}}, 3},
 		"not shown": {
-			asked{objects: all, refuses: system + "kubelet-config"}, true,
+			&asked{objects: all, refuses: system + "kubelet-config"}, true,
 			ConfigMaps{Refused: []string{"ConfigMap kube-system/kubelet-config"}}, 3,
 		},
 	} {

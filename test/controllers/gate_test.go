@@ -24,7 +24,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// The tests of this file change the one workload cluster that all tests share; those that run beside others have not begun by then.
+// The tests of this file change the one workload cluster that all tests share; those that run beside others have not begun by
+// then.
 
 // waiting are two machines that wait at the gate: one with a config, and one whose user made the bootstrap data.
 type waiting struct {
@@ -50,7 +51,7 @@ func (w *waiting) holds(t *testing.T, config, own string) (sentence string) {
 	w.process.Reconcile(t, world.Machines, w.m.Key)
 	state, others := w.m.Load(t), w.own.Load(t)
 	calls := w.cloud.Calls()
-	if state.Data != nil || len(state.Tokens) > 0 || len(state.Config.Finalizers)+len(others.Windows.Finalizers) > 0 || len(calls) > 0 {
+	if state.Data != nil || len(state.Tokens)+len(state.Config.Finalizers)+len(others.Windows.Finalizers)+len(calls) > 0 {
 		t.Errorf("something was made before Linux can carry the cluster: %v\n%s\n%s", calls, state, others)
 	}
 	return conditions.GetMessage(state.Config, infrav1.ReadyCondition)
@@ -131,7 +132,9 @@ var dnsLabels = map[string]string{"k8s-app": "kube-dns"}
 func dnsService(selector map[string]string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"},
-		Spec:       corev1.ServiceSpec{Selector: selector, Ports: []corev1.ServicePort{{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}}},
+		Spec: corev1.ServiceSpec{
+			Selector: selector, Ports: []corev1.ServicePort{{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}},
+		},
 	}
 }
 
@@ -164,6 +167,13 @@ func available(t *testing.T, d *appsv1.Deployment, replicas int32) {
 	})
 }
 
+func tells(t *testing.T, sentence, part string) {
+	t.Helper()
+	if !strings.Contains(sentence, part) {
+		t.Errorf("the sentence lacks %q:\n%s", part, sentence)
+	}
+}
+
 // run has a shell run the command at the end of a sentence, as the person with kubectl would.
 func run(t *testing.T, sentence string) {
 	t.Helper()
@@ -187,7 +197,7 @@ func TestGate(t *testing.T) {
 	lend(t, dnsService(dnsLabels))
 
 	sentence := s.holds(t, "WaitingForLinuxNode", "WaitingForLinuxNode")
-	expect.Same(t, "the taint is told", true, strings.Contains(sentence, "no cloud provider has initialized Node "+servers.ControlPlaneNode))
+	tells(t, sentence, "no cloud provider has initialized Node "+servers.ControlPlaneNode)
 	takeOff()
 
 	s.holds(t, "WaitingForControlPlane", "WaitingForPlacement") // how a machine joins with its own data, nobody knows
@@ -200,16 +210,16 @@ func TestGate(t *testing.T) {
 	s.clock.set(since.Add(5 * time.Minute))
 	s.restart(t) // the time is the Cluster's: it does not begin anew
 	sentence = s.holds(t, "ControlPlaneNotKubeadm", "WaitingForPlacement")
-	s.m.Await(t, "a person", world.Config("Stalled True ControlPlaneNotKubeadm"), world.Windows("Stalled True ControlPlaneNotKubeadm"))
-	expect.Same(t, "what is missing is told", true, strings.Contains(sentence, "does not have ConfigMap kube-system/kubeadm-config,"))
+	tells(t, sentence, "does not have ConfigMap kube-system/kubeadm-config,")
+	s.m.Await(t, "a person", world.Config("Stalled True ControlPlaneNotKubeadm"),
+		world.Windows("Stalled True ControlPlaneNotKubeadm"))
 	giveBack()
 	s.restart(t) // else it is known for up to a minute
 
 	sentence = s.holds(t, "WaitingForPlacement", "WaitingForPlacement")
 	run(t, sentence)
 	sentence = s.holds(t, "WaitingForClusterDNS", "WaitingForClusterDNS")
-	expect.Same(t, "replicas and Nodes are told", true,
-		strings.Contains(sentence, "Deployment kube-system/coredns has 0 of 2 replicas available, and of the cluster's 1 Linux Nodes 1 can"))
+	tells(t, sentence, "Deployment kube-system/coredns has 0 of 2 replicas available, and of the cluster's 1 Linux Nodes 1 can")
 	available(t, dns, 1)
 	s.opens(t)
 
@@ -228,12 +238,13 @@ func TestHosted(t *testing.T) {
 	expect.OK(t, shared.RemoveLinuxNode(t.Context()))
 	t.Cleanup(func() { expect.Fine(t, shared.AddLinuxNode(context.Background())) })
 	sentence := s.holds(t, "WaitingForLinuxNode", "WaitingForLinuxNode")
-	expect.Same(t, "a pool is asked for", true, strings.Contains(sentence, "need a Linux pool, so add one"))
+	tells(t, sentence, "need a Linux pool, so add one")
 
 	cp := s.machine("cp")
 	cp.Core.Labels[clusterv1.MachineControlPlaneLabel] = ""
 	expect.OK(t, s.Client.Create(t.Context(), cp.Core))
-	worker := lend(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "linux", Labels: map[string]string{corev1.LabelOSStable: "linux"}}})
+	onLinux := map[string]string{corev1.LabelOSStable: "linux"}
+	worker := lend(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "linux", Labels: onLinux}})
 	world.ChangeStatus(t, shared.Client, worker, func(n *corev1.Node) {
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	})

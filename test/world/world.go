@@ -122,7 +122,8 @@ func start(ctx context.Context, dir string) (*World, error) {
 	}
 	var controllers errgroup.Group
 	controllers.Go(func() error { return management.StartControllers(ctx) })
-	err = errors.Join(w.connect(), w.watch(ctx), w.logIn(ctx), w.showAsWorkload(), w.AddLinuxNode(ctx), w.addKubeadm(ctx), controllers.Wait())
+	err = errors.Join(w.connect(), w.watch(ctx), w.logIn(ctx), w.showAsWorkload(), w.AddLinuxNode(ctx), w.addKubeadm(ctx),
+		controllers.Wait())
 	if err != nil {
 		return nil, errors.Join(err, management.Stop())
 	}
@@ -220,7 +221,8 @@ var Kubeadm = []client.ObjectKey{
 	{Namespace: metav1.NamespacePublic, Name: "cluster-info"},
 }
 
-// addKubeadm makes them, empty: no test of this package joins a node. The API server makes their namespaces a moment after it starts.
+// addKubeadm makes them, empty: no test of this package joins a node. The API server makes their namespaces a moment after it
+// starts.
 func (w *World) addKubeadm(ctx context.Context) error {
 	patient, cancel := context.WithTimeout(ctx, wait.Patience)
 	defer cancel()

@@ -37,8 +37,8 @@ const (
 	// what kubeadm join reads.
 	WaitingForControlPlaneReason = "WaitingForControlPlane"
 
-	// WaitingForLinuxNodeReason: the workload cluster has no Linux Node yet that is Ready and known to its cloud provider. It must be
-	// one of the control plane, unless that is hosted elsewhere.
+	// WaitingForLinuxNodeReason: the workload cluster has no Linux Node yet that is Ready and known to its cloud provider. It must
+	// be one of the control plane, unless that is hosted elsewhere.
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
 
 	// ControlPlaneNotKubeadmReason: the workload cluster lacks a ConfigMap that kubeadm join reads, five minutes after its control
