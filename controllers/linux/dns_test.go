@@ -78,7 +78,8 @@ func TestPlacement(t *testing.T) {
 		}},
 		"tolerates everything": {[]func(*stage){dns(anywhere(coreDNS("coredns", 1)))}, holds, []string{"coredns may run on Windows"}},
 		"the second of two": {
-			[]func(*stage){dns(coreDNS("coredns", 1), anywhere(coreDNS("kube-dns", 1)))}, holds,
+			[]func(*stage){dns(coreDNS("coredns", 1), anywhere(coreDNS("kube-dns", 1)))},
+			holds,
 			[]string{"kubectl patch deployment kube-dns"},
 		},
 		"a Windows Node without taint": {[]func(*stage){dns(careless), windows(windowsNode("old"))}, holds, []string{"old"}},
@@ -119,14 +120,16 @@ func TestClusterDNS(t *testing.T) {
 			workload.DNS{Deployments: []appsv1.Deployment{stopped, coreDNS("coredns", 1)}}, phase.Stop{}, "",
 		},
 		"two, none of which is available": {
-			workload.DNS{Deployments: []appsv1.Deployment{stopped, unset}}, waits,
+			workload.DNS{Deployments: []appsv1.Deployment{stopped, unset}},
+			waits,
 			"Deployment kube-system/old has 0 of 0 replicas available, Deployment kube-system/unset has 0 of 1 replicas available",
 		},
 		"not available, with Windows Nodes": {
 			workload.DNS{
 				Deployments: []appsv1.Deployment{coreDNS("coredns", 0)}, Windows: workload.Nodes{Found: []corev1.Node{windowsNode("w")}},
 			},
-			phase.Stop{}, "",
+			phase.Stop{},
+			"",
 		},
 	} {
 		t.Run(name, func(t *testing.T) { newStage(func(s *stage) { s.dns = c.dns }).stops(t, c.want, c.says) })

@@ -169,40 +169,51 @@ func TestControlPlane(t *testing.T) {
 			"so does a Ready one", []func(*stage){nodes(notReady), linux(ready)}, waits, []string{"no Ready Node among its 1"},
 		},
 		"uninitialized": {
-			"no VM is bought where no cloud provider works", []func(*stage){nodes(notReady, unknown)}, waits,
+			"no VM is bought where no cloud provider works",
+			[]func(*stage){nodes(notReady, unknown)},
+			waits,
 			[]string{
 				"no cloud provider has initialized Node cp-0 of Cluster prod", "node.cloudprovider.kubernetes.io/uninitialized",
 				"kube-system/vsphere-cloud-secret",
 			},
 		},
 		"uninitialized in Azure": {
-			"its cloud provider reads another Secret", []func(*stage){nodes(unknown), inAzure}, waits,
+			"its cloud provider reads another Secret",
+			[]func(*stage){nodes(unknown), inAzure},
+			waits,
 			[]string{"kube-system/azure-cloud-provider"},
 		},
 		"one of two uninitialized": {"one is enough", []func(*stage){nodes(unknown, ready)}, phase.Stop{}, nil},
 		"hosted, without a pool": {
-			"a person must add one", []func(*stage){hosted}, waits,
+			"a person must add one",
+			[]func(*stage){hosted},
+			waits,
 			[]string{"no Ready Node among its 0 with the label kubernetes.io/os=linux", "need a Linux pool, so add one"},
 		},
 		"hosted, with a pool": {"any Linux Node carries DNS", []func(*stage){hosted, linux(notReady, ready)}, phase.Stop{}, nil},
 		"hosted, with a pool without a cloud provider": {
-			"no VM is bought where no cloud provider works", []func(*stage){hosted, linux(unknown)}, waits,
+			"no VM is bought where no cloud provider works",
+			[]func(*stage){hosted, linux(unknown)},
+			waits,
 			[]string{"no cloud provider has initialized Node cp-0"},
 		},
 		"hosted, with a large pool that is not Ready": {
 			"only the first were read",
-			[]func(*stage){hosted, linux(notReady, notReady), func(s *stage) { s.linux.More = true }}, waits,
+			[]func(*stage){hosted, linux(notReady, notReady), func(s *stage) { s.linux.More = true }},
+			waits,
 			[]string{"no Ready Node among its first 2 with"},
 		},
 		"not initialized": {
 			"the Cluster is watched",
 			[]func(*stage){func(s *stage) { s.candidate.Cluster.Status.Initialization.ControlPlaneInitialized = new(false) }},
-			phase.Stop{Reason: "WaitingForControlPlane", Wakes: "Cluster"}, []string{"Cluster prod is not initialized yet"},
+			phase.Stop{Reason: "WaitingForControlPlane", Wakes: "Cluster"},
+			[]string{"Cluster prod is not initialized yet"},
 		},
 		"a status that says nothing yet": {
 			"the Cluster is watched",
 			[]func(*stage){func(s *stage) { s.candidate.Cluster.Status.Initialization.ControlPlaneInitialized = nil }},
-			phase.Stop{Reason: "WaitingForControlPlane", Wakes: "Cluster"}, nil,
+			phase.Stop{Reason: "WaitingForControlPlane", Wakes: "Cluster"},
+			nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) { newStage(c.changes...).stops(t, c.want, c.says...) })

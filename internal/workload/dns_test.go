@@ -206,7 +206,7 @@ func TestNoDNS(t *testing.T) {
 		"a failure at the Nodes":       {&asked{objects: good, fails: "/api/v1/nodes"}, DNS{}, 4, "boom"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := c.asked.serve(t).DNS(t.Context(), key)
+			found, err := c.serve(t).DNS(t.Context(), key)
 			expect.Says(t, "error", err, c.fails)
 			if err == nil {
 				expect.Same(t, "found", c.want, found)

@@ -78,18 +78,20 @@ func TestKubeadm(t *testing.T) {
 		"without cluster-info": {&asked{objects: there(system+"kubeadm-config", system+"kubelet-config")}, false, ConfigMaps{}, 2},
 		"cluster-info is needed": {
 			&asked{objects: there(system+"kubeadm-config", system+"kubelet-config")}, true,
-			ConfigMaps{Missing: []string{"kube-public/cluster-info"}}, 3,
+			ConfigMaps{Missing: []string{"kube-public/cluster-info"}},
+			3,
 		},
 		"another program": {&asked{}, true, ConfigMaps{Missing: []string{
 			"kube-system/kubeadm-config", "kube-system/kubelet-config", "kube-public/cluster-info",
 		}}, 3},
 		"not shown": {
 			&asked{objects: all, refuses: system + "kubelet-config"}, true,
-			ConfigMaps{Refused: []string{"ConfigMap kube-system/kubelet-config"}}, 3,
+			ConfigMaps{Refused: []string{"ConfigMap kube-system/kubelet-config"}},
+			3,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clusters := c.asked.serve(t)
+			clusters := c.serve(t)
 			for range 3 {
 				expect.Same(t, "found", c.want, expect.Got(clusters.Kubeadm(t.Context(), key, c.withInfo))(t))
 			}

@@ -217,7 +217,8 @@ func (w *World) showAsWorkload() error {
 
 // Kubeadm are the ConfigMaps that kubeadm init leaves behind, and kubeadm join reads.
 var Kubeadm = []client.ObjectKey{
-	{Namespace: metav1.NamespaceSystem, Name: "kubeadm-config"}, {Namespace: metav1.NamespaceSystem, Name: "kubelet-config"},
+	{Namespace: metav1.NamespaceSystem, Name: "kubeadm-config"},
+	{Namespace: metav1.NamespaceSystem, Name: "kubelet-config"},
 	{Namespace: metav1.NamespacePublic, Name: "cluster-info"},
 }
 
