@@ -183,7 +183,9 @@ func run(t *testing.T, sentence string) {
 	}
 	binaries := expect.Got(servers.Ensure(t.Context(), t.Output()))(t)
 	shell := exec.CommandContext(t.Context(), "sh", "-c", command)
-	shell.Env = []string{"PATH=" + filepath.Dir(binaries.Path("kubectl")), "KUBECONFIG=" + shared.Management.KubeconfigFile}
+	shell.Env = []string{
+		"PATH=" + filepath.Dir(binaries.Path("kubectl")), "KUBECONFIG=" + shared.Management.KubeconfigFile, "HOME=" + t.TempDir(),
+	}
 	if out, err := shell.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)
 	}
