@@ -87,7 +87,9 @@ var rooms = []room{
 	{folder: "controllers/refusals", may: []string{"api"}},
 	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud", "internal/workload"}},
 	{folder: "controllers/noderights", may: []string{"api", "bootstrap", "internal/cloud", "internal/workload"}},
-	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
+	{folder: "controllers/linux", may: []string{
+		"api", "controllers/phase", "internal/cloud", "internal/placement", "internal/workload",
+	}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/addresses/adapters", "controllers/phase"}},
 	{folder: "controllers/addresses/adapters", may: []string{"api"}},
 	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},

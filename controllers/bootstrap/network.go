@@ -66,7 +66,7 @@ func findWrongKubeProxy(ctx context.Context, f *facts) error {
 			return fmt.Errorf("list DaemonSets: %w", err)
 		}
 		if told := bootstrap.WrongKubeProxy(f.config.Spec, f.machine.Spec.Version, found.Items); told != "" {
-			f.warnings = []string{cloud.Clean(told, maxWarning)}
+			f.warnings = append(f.warnings, cloud.Clean(told, maxWarning))
 			return nil
 		}
 		next = found.Continue

@@ -65,7 +65,14 @@ func ready(_ context.Context, f *facts) error {
 	case !bootstrap.Addressed(f.windows):
 		return phase.Wait(phase.WindowsMachine, bootstrapv1.WaitingForMachineAddressesReason,
 			"WindowsMachine %s does not have the MACs and addresses of its adapters yet", f.windows.Name)
-	case f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && !placed(f.windows.Status.Azure):
+	}
+	return nil
+}
+
+// inPlace waits for what a file of the node says of its VM's place. The machine connects to the cloud for it, and so waits for
+// Linux first.
+func inPlace(_ context.Context, f *facts) error {
+	if f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && !placed(f.windows.Status.Azure) {
 		return phase.Wait(phase.WindowsMachine, bootstrapv1.WaitingForMachinePlacementReason,
 			"WindowsMachine %s has no status.azure.tenantID yet, without which spec.node.cloudConfigFile cannot be written; it comes "+
 				"from the machine's identity, if that names its tenant by ID and not by domain", f.windows.Name)
@@ -76,10 +83,13 @@ func ready(_ context.Context, f *facts) error {
 // placed says that all is known of the place of a VM. The tenant comes last, with the machine's identity.
 func placed(at *infrav1.AzurePlacement) bool { return at != nil && at.TenantID != "" }
 
-// linuxFirst waits for the control plane on Linux, and for one that is new enough.
+// linuxFirst waits until Linux can carry the Cluster, and for a control plane that is new enough.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
-	nodes, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
-	oldest := linux.OldestVersion(nodes)
+	passage, err := linux.Gate{Workload: r.Workload, Cache: r.Client, Now: r.Now}.Pass(ctx, linux.Candidate{
+		Cluster: f.cluster, Windows: f.windows, Config: f.config,
+	})
+	f.warnings = passage.Warnings
+	oldest := linux.OldestVersion(passage.ControlPlane)
 	if err != nil || oldest == "" {
 		return err
 	}

@@ -39,6 +39,8 @@ import (
 // Workload reaches the API servers of workload clusters, and knows their clocks.
 type Workload interface {
 	linux.Workload
+	// GetClient returns a client that reads from the API server itself.
+	GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 	// Now returns what time it is in a cluster by its own clock. It is zero if no answer of the cluster has told.
 	Now(cluster client.ObjectKey) time.Time
 }
@@ -235,7 +237,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 		return phase.Run(ctx, f, r.clear(bootstrapv1.ConfigFinalizer, r.removeToken),
 			r.clear(bootstrapv1.GuestReportFinalizer, r.removeReport), r.release)
 	default:
-		return phase.Run(ctx, f, owned, phase.Unless(settled, ready, r.linuxFirst),
+		return phase.Run(ctx, f, owned, phase.Unless(settled, ready, r.linuxFirst, inPlace),
 			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, r.validate),
 			r.reach, phase.Unless(settled, compareFlannel, findWrongKubeProxy, r.grantNodeRights),
 			phase.Unless(settled, r.openReports, r.hold, r.issueToken, r.makeReport, r.store),

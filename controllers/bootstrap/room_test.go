@@ -29,6 +29,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -44,6 +45,8 @@ type room struct {
 	events *events.FakeRecorder
 	// nodes are those of the control plane; unreachable is why the workload cluster does not answer.
 	nodes       []corev1.Node
+	kubeadm     workload.ConfigMaps
+	dns         workload.DNS
 	unreachable error
 	// calls are those made, and fail is asked before each.
 	calls []string
@@ -156,7 +159,7 @@ func (r *room) noted(server string) interceptor.Funcs {
 	})
 }
 
-// GetClient implements linux.Workload.
+// GetClient implements Workload.
 func (r *room) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
 	return r.workload, r.unreachable
 }
@@ -164,6 +167,21 @@ func (r *room) GetClient(context.Context, client.ObjectKey) (client.Client, erro
 // ControlPlane implements linux.Workload.
 func (r *room) ControlPlane(context.Context, client.ObjectKey) ([]corev1.Node, error) {
 	return r.nodes, r.unreachable
+}
+
+// Linux implements linux.Workload.
+func (r *room) Linux(context.Context, client.ObjectKey) (workload.Nodes, error) {
+	return workload.Nodes{Found: r.nodes}, r.unreachable
+}
+
+// Kubeadm implements linux.Workload.
+func (r *room) Kubeadm(context.Context, client.ObjectKey, bool) (workload.ConfigMaps, error) {
+	return r.kubeadm, r.unreachable
+}
+
+// DNS implements linux.Workload.
+func (r *room) DNS(context.Context, client.ObjectKey) (workload.DNS, error) {
+	return r.dns, r.unreachable
 }
 
 // Now implements Workload.

@@ -1,64 +1,103 @@
-// Package linux makes Windows wait for Linux: there is no user data and no VM before the Cluster has a control plane that runs
-// on Linux.
+// Package linux makes Windows wait for Linux: there is no user data and no VM before Linux can carry the Cluster. The Gate opens
+// once
+//
+//   - the control plane is initialized, and a Node on Linux is Ready and known to the cloud provider that its kubelet waits for;
+//   - kubeadm join finds what it reads, where that is how the machine becomes a Node;
+//   - cluster DNS stays away from Windows, and answers if no Windows Node is there yet.
+//
+// A read that the workload cluster refuses holds nobody: it is told. Time counts from conditions of the Cluster, so that it does
+// not begin anew with a process.
 package linux
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
-// Workload reaches the API servers of workload clusters. Errors say if a cluster cannot be reached now, or must not be.
+// Workload reads from the API servers of workload clusters. All machines of a Cluster share what was read. Errors say if a
+// cluster cannot be reached now, or must not be.
 type Workload interface {
-	// GetClient returns a client for Secrets, which reads from the API server itself.
-	GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 	// ControlPlane returns the control-plane Nodes that run on Linux, as they were a few seconds ago.
 	ControlPlane(ctx context.Context, cluster client.ObjectKey) ([]corev1.Node, error)
+	// Linux returns the Nodes of any role that run on Linux, as they were a few seconds ago.
+	Linux(ctx context.Context, cluster client.ObjectKey) (workload.Nodes, error)
+	// Kubeadm says which ConfigMaps of those that kubeadm join reads are missing, as it was in the last minute.
+	Kubeadm(ctx context.Context, cluster client.ObjectKey, withClusterInfo bool) (workload.ConfigMaps, error)
+	// DNS returns cluster DNS, as it was a few seconds ago.
+	DNS(ctx context.Context, cluster client.ObjectKey) (workload.DNS, error)
 }
 
-// ControlPlane stops until the Cluster's control plane is initialized and one of its Nodes on Linux is Ready. Then it returns
-// all of those Nodes.
-func ControlPlane(ctx context.Context, clusters Workload, cluster *clusterv1.Cluster) ([]corev1.Node, error) {
-	if !ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
-		return nil, phase.Wait(phase.Cluster, infrav1.WaitingForControlPlaneReason,
-			"the control plane of Cluster %s is not initialized yet", cluster.Name)
+// Gate lets machines pass once Linux can carry their Cluster. Both managers ask it, each before it makes anything.
+type Gate struct {
+	Workload Workload
+	// Cache has the Machines of Cluster API.
+	Cache client.Reader
+	Now   func() time.Time
+}
+
+// Candidate is a machine that is to become a Windows Node.
+type Candidate struct {
+	Cluster *clusterv1.Cluster
+	Windows *infrav1.WindowsMachine
+	// Config is what the user data is made of. It is nil where others make it: nothing is known then of how the machine joins.
+	Config *bootstrapv1.WindowsBootstrapConfig
+}
+
+// Passage is what the Gate has seen when it let a machine pass.
+type Passage struct {
+	// ControlPlane are the control-plane Nodes that run on Linux. There may be none where the control plane is hosted elsewhere.
+	ControlPlane []corev1.Node
+	// Warnings say what was not looked at, because the workload cluster did not show it.
+	Warnings []string
+}
+
+// Pass stops a machine until Linux can carry its Cluster.
+func (g Gate) Pass(ctx context.Context, c Candidate) (Passage, error) {
+	if !ptr.Deref(c.Cluster.Status.Initialization.ControlPlaneInitialized, false) {
+		return Passage{}, phase.Wait(phase.Cluster, infrav1.WaitingForControlPlaneReason,
+			"the control plane of Cluster %s is not initialized yet", c.Cluster.Name)
 	}
-	nodes, err := clusters.ControlPlane(ctx, client.ObjectKeyFromObject(cluster))
+	nodes, err := g.carried(ctx, c)
 	if err != nil {
-		return nil, notAsked(ctx, cluster, err)
+		return Passage{}, err
 	}
-	for _, node := range nodes {
-		if util.IsNodeReady(&node) {
-			return nodes, nil
+	passage := Passage{ControlPlane: nodes}
+	for _, next := range []func(context.Context, Candidate) (string, error){g.kubeadm, g.dns} {
+		warning, err := next(ctx, c)
+		if err != nil {
+			return Passage{}, err
+		}
+		if warning != "" {
+			passage.Warnings = append(passage.Warnings, warning)
 		}
 	}
-	return nil, phase.Poll(infrav1.WaitingForLinuxNodeReason,
-		"Cluster %s has no Ready Node among its %d with the labels %s and %s=linux; Windows VMs are made only after one is Ready",
-		cluster.Name, len(nodes), workload.ControlPlaneLabel, corev1.LabelOSStable)
+	return passage, nil
 }
 
-// notAsked says why the workload cluster could not be asked for its Nodes.
-func notAsked(ctx context.Context, cluster *clusterv1.Cluster, err error) error {
+// notAsked says why the workload cluster could not be asked for something.
+func notAsked(ctx context.Context, cluster *clusterv1.Cluster, what string, err error) error {
 	if refused, ok := errors.AsType[*workload.RefusedError](err); ok {
 		return phase.Lack(infrav1.KubeconfigRefusedReason, "%s", refused)
 	}
 	away, ok := errors.AsType[*workload.UnreachableError](err)
 	if !ok {
-		return fmt.Errorf("read Nodes of Cluster %s: %w", cluster.Name, err)
+		return fmt.Errorf("read %s of Cluster %s: %w", what, cluster.Name, err)
 	}
-	ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be asked", "error", err.Error())
+	ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be asked", "for", what, "error", err.Error())
 	return phase.Poll(infrav1.WaitingForLinuxNodeReason,
 		"the API server of Cluster %s %s; Windows waits until it shows a Ready Linux Node", cluster.Name, away.Why)
 }

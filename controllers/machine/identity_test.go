@@ -166,10 +166,14 @@ func TestIdentityGoes(t *testing.T) {
 	})
 }
 
-// TestNoteTenant: the tenant is written down once, and asks for nothing where there is no place, or no account.
+// TestNoteTenant: the tenant is written down once, and asks for nothing where there is no place, or no account. No cloud is
+// connected to before Linux is there.
 func TestNoteTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, _, _, _ := identityStage(t)
+		r, clouds, _, _ := identityStage(t)
+		node := corev1.Node{}
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		r.Workload, r.Client, r.Now = linuxNodes{}, newPhaseStage(t).Client, time.Now
 		theirs := infrav1.AzureIdentity{Namespace: "identities", Name: "theirs"}
 		for name, c := range map[string]struct {
 			at   *infrav1.AzurePlacement
@@ -179,6 +183,14 @@ func TestNoteTenant(t *testing.T) {
 			"known":    {&infrav1.AzurePlacement{Identity: theirs, TenantID: "known"}, "known"},
 		} {
 			f := identified(infrav1.IdentityReference{}, c.at)
+			f.cluster.Status.Initialization.ControlPlaneInitialized = new(true)
+			if name != "known" {
+				r.Workload = linuxNodes{}
+				expect.Says(t, "without Linux", r.noteTenant(t.Context(), f), "WaitingForLinuxNode")
+				expect.Same(t, "without Linux: it connects", false, f.cloud != nil)
+				expect.Same(t, "sessions", 0, clouds.Sessions())
+			}
+			r.Workload = linuxNodes{node}
 			for range 5 {
 				if !errors.Is(r.noteTenant(t.Context(), f), phase.ErrAwaited) {
 					break
@@ -190,8 +202,9 @@ func TestNoteTenant(t *testing.T) {
 		}
 		nowhere := identified(infrav1.IdentityReference{}, nil)
 		expect.OK(t, r.noteTenant(t.Context(), nowhere))
-		expect.Says(t, "without an account", r.noteTenant(t.Context(), identified(infrav1.IdentityReference{},
-			&infrav1.AzurePlacement{})), "is for nobody")
+		nobodys := identified(infrav1.IdentityReference{}, &infrav1.AzurePlacement{})
+		nobodys.cluster.Status.Initialization.ControlPlaneInitialized = new(true)
+		expect.Says(t, "without an account", r.noteTenant(t.Context(), nobodys), "is for nobody")
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -159,8 +160,30 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 	case f.machine.Spec.Bootstrap.DataSecretName == nil:
 		return noData(f)
 	}
-	_, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
+	return r.linuxFirst(ctx, f)
+}
+
+// linuxFirst waits until Linux can carry the Cluster. Where others make the user data, nobody but the machine tells what the
+// cluster did not show.
+func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
+	passage, err := linux.Gate{Workload: r.Workload, Cache: r.Client, Now: r.Now}.Pass(ctx, linux.Candidate{
+		Cluster: f.cluster, Windows: f.windows, Config: configOf(f),
+	})
+	if err == nil && configOf(f) == nil && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer) {
+		for _, warning := range passage.Warnings {
+			r.Events.Eventf(f.windows, nil, corev1.EventTypeWarning, infrav1.LinuxNotCheckedReason, "Provision", "%s",
+				cloud.Clean(warning, maxNote))
+		}
+	}
 	return err
+}
+
+// configOf is the config of the user data; nil where others make it. One of ours that is not there yet may be any.
+func configOf(f *facts) *bootstrapv1.WindowsBootstrapConfig {
+	if f.config == nil && ofOurs(f.machine.Spec.Bootstrap.ConfigRef) {
+		return &bootstrapv1.WindowsBootstrapConfig{}
+	}
+	return f.config
 }
 
 // noData stops with the reason and the words of the config that waits, as far as it does not wait for this machine.

@@ -10,24 +10,75 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // linuxNodes are the control plane of a workload cluster.
 type linuxNodes []corev1.Node
 
-func (linuxNodes) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
-	return nil, errPhase
-}
-
 func (n linuxNodes) ControlPlane(context.Context, client.ObjectKey) ([]corev1.Node, error) {
 	return n, nil
+}
+
+func (n linuxNodes) Linux(context.Context, client.ObjectKey) (workload.Nodes, error) {
+	return workload.Nodes{Found: n}, nil
+}
+
+func (linuxNodes) Kubeadm(context.Context, client.ObjectKey, bool) (workload.ConfigMaps, error) {
+	return workload.ConfigMaps{}, nil
+}
+
+func (linuxNodes) DNS(context.Context, client.ObjectKey) (workload.DNS, error) {
+	return workload.DNS{}, nil
+}
+
+// closed is a cluster that does not show its DNS.
+type closed struct{ linuxNodes }
+
+func (closed) DNS(context.Context, client.ObjectKey) (workload.DNS, error) {
+	return workload.DNS{Refused: []string{"Service kube-system/kube-dns"}}, nil
+}
+
+// TestLinuxNotChecked: what the cluster did not show is told once, before there may be a VM, and only where no config of ours
+// tells it.
+func TestLinuxNotChecked(t *testing.T) {
+	node := corev1.Node{}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	ofOurs := func(f *facts) {
+		f.machine.Spec.Bootstrap.ConfigRef.Kind = "WindowsBootstrapConfig"
+		f.machine.Spec.Bootstrap.ConfigRef.APIGroup = bootstrapv1.GroupVersion.Group
+	}
+	for name, c := range map[string]struct {
+		change func(*facts)
+		want   bool
+	}{
+		"own data":                    {func(*facts) {}, true},
+		"own data, with a VM perhaps": {func(f *facts) { f.windows.Finalizers = []string{infrav1.MachineFinalizer} }, false},
+		"a config that comes":         {ofOurs, false},
+		"a config":                    {func(f *facts) { f.config = &bootstrapv1.WindowsBootstrapConfig{} }, false},
+	} {
+		r := newPhaseStage(t)
+		r.Workload = closed{linuxNodes{node}}
+		expect.OK(t, r.linuxFirst(t.Context(), world(c.change, func(f *facts) {
+			f.cluster.Name, f.cluster.Status.Initialization.ControlPlaneInitialized = "prod", new(true)
+		})))
+		var told string
+		select {
+		case told = <-r.Events.(*events.FakeRecorder).Events:
+		default:
+		}
+		const says = "Warning LinuxNotChecked Cluster prod does not show Service kube-system/kube-dns"
+		expect.Same(t, name, c.want, strings.HasPrefix(told, says))
+	}
 }
 
 // TestReady has one thing after another that a new VM needs.
@@ -78,7 +129,8 @@ func TestReady(t *testing.T) {
 		"all": {linuxNodes{node}, []func(*facts){provisioned, data, initialized}, phase.Stop{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &Reconciler{Workload: c.nodes}
+			r := newPhaseStage(t)
+			r.Workload = c.nodes
 			stop := phase.Of(r.ready(t.Context(), world(c.changes...)))
 			if !strings.Contains(stop.Message, c.says) {
 				t.Errorf("message %q, want %q", stop.Message, c.says)

@@ -110,13 +110,14 @@ func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.Id
 	return f.ofCloud(err)
 }
 
-// noteTenant writes down in which tenant the VM will be: user data may need it, and the VM needs those.
+// noteTenant writes down in which tenant the VM will be: user data may need it, and the VM needs those. It connects to the cloud,
+// and so waits for Linux first.
 func (r *Reconciler) noteTenant(ctx context.Context, f *facts) error {
 	at := f.windows.Status.Azure
 	if at == nil || at.TenantID != "" {
 		return nil
 	}
-	if err := r.connect(ctx, f); err != nil {
+	if err := phase.Run(ctx, f, phase.Unless(hadVM, r.linuxFirst), r.connect); err != nil {
 		return err
 	}
 	if of, ok := f.cloud.(cloud.Tenanted); ok {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -109,15 +110,21 @@ func (s *slow) List(context.Context, client.ObjectList, ...client.ListOption) er
 	return s.ends
 }
 
+// list reads from a cluster as its callers do.
+func list(t *testing.T, of *reading[[]corev1.Node], api client.Client) ([]corev1.Node, error) {
+	t.Helper()
+	return of.get(t.Context(), fresh, func(ctx context.Context) ([]corev1.Node, error) { return readControlPlane(ctx, api) })
+}
+
 // A caller who did not wait for the end of a reading is told when it has succeeded.
 func TestTellsOfNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, told := &nodes{}, hints(0)
+		n, told := &reading[[]corev1.Node]{}, hints(0)
 		n.tell = told.tell
 		read := func(api *slow, callers int, want hints) {
 			t.Helper()
 			for range callers {
-				go func() { _, _ = n.list(t.Context(), api) }()
+				go func() { _, _ = list(t, n, api) }()
 			}
 			later(api.takes + time.Second)
 			synctest.Wait()
@@ -127,7 +134,7 @@ func TestTellsOfNodes(t *testing.T) {
 		began := time.Now()
 		var callers sync.WaitGroup
 		for range 50 {
-			callers.Go(func() { _, _ = n.list(t.Context(), &slow{takes: patience / 2}) })
+			callers.Go(func() { _, _ = list(t, n, &slow{takes: patience / 2}) })
 		}
 		callers.Wait()
 		expect.Same(t, "time of all callers", patience/2, time.Since(began))
@@ -143,11 +150,11 @@ func TestTellsOfNodes(t *testing.T) {
 // A reading that fails has failed for all who wait for it.
 func TestFailedReadingOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var n nodes
+		var n reading[[]corev1.Node]
 		var callers sync.WaitGroup
 		for range 50 {
 			callers.Go(func() {
-				if _, err := n.list(t.Context(), &slow{takes: patience / 2, ends: errAway}); !errors.Is(err, errAway) {
+				if _, err := list(t, &n, &slow{takes: patience / 2, ends: errAway}); !errors.Is(err, errAway) {
 					t.Errorf("error = %v", err)
 				}
 			})

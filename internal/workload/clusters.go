@@ -10,7 +10,8 @@
 //   - When a cluster answers that had its callers turned away, it says so once, so that they need not wait for their next look.
 //   - A kubeconfig that changed is used within minutes, and within seconds if the old one failed.
 //
-// Nothing is watched but what a caller of Follow asks for, and nothing cached but the control-plane Nodes, for a few seconds.
+// Nothing is watched but what a caller of Follow asks for. What is cached serves for a few seconds: Nodes and cluster DNS; and
+// for a minute whether kubeadm's ConfigMaps exist.
 package workload
 
 import (
@@ -81,13 +82,16 @@ func (c *Clusters) GetClient(ctx context.Context, key client.ObjectKey) (client.
 }
 
 // ControlPlane returns the Nodes of a Cluster's control plane that run on Linux, as they were seconds ago: of each, its name,
-// its Ready condition and the version of its kubelet. Of a control plane with more Nodes than any has, it returns some.
+// its Ready condition, the version of its kubelet, and UninitializedTaint. Of a control plane with more Nodes than any has, it
+// returns some.
 func (c *Clusters) ControlPlane(ctx context.Context, key client.ObjectKey) ([]corev1.Node, error) {
 	api, err := c.GetClient(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	return c.cluster(key).nodes.list(ctx, api)
+	return c.cluster(key).nodes.get(ctx, fresh, func(ctx context.Context) ([]corev1.Node, error) {
+		return readControlPlane(ctx, api)
+	})
 }
 
 // Answering returns a channel of the caller's own, which gets the key of each Cluster that answers after it had callers turned
@@ -125,9 +129,15 @@ func (c *Clusters) Start(ctx context.Context) error {
 type cluster struct {
 	line      *line
 	namespace *gate
-	nodes     nodes
 	clock     clock
-	used      time.Time // guarded by the lock of Clusters
+
+	// What was read: the Nodes of the control plane, those on Linux, the ConfigMaps of kubeadm, and cluster DNS.
+	nodes                reading[[]corev1.Node]
+	linux                reading[Nodes]
+	kubeadm, clusterInfo reading[ConfigMaps]
+	dns                  reading[DNS]
+
+	used time.Time // guarded by the lock of Clusters
 
 	mu sync.Mutex
 	// read is when the kubeconfig was read, and digest what it was; err is why there is no api.
@@ -151,7 +161,8 @@ func (c *Clusters) cluster(key client.ObjectKey) *cluster {
 		}
 		found = &cluster{line: newLine(), namespace: c.gates[key.Namespace]}
 		found.line.tell = func() { c.tell(key) }
-		found.nodes.tell = found.line.tell
+		found.nodes.tell, found.linux.tell, found.dns.tell = found.line.tell, found.line.tell, found.line.tell
+		found.kubeadm.tell, found.clusterInfo.tell = found.line.tell, found.line.tell
 		c.clusters[key] = found
 	}
 	found.used = time.Now()
@@ -245,4 +256,8 @@ func (k *cluster) drop(err error) {
 	}
 	k.api, k.close, k.err = nil, nil, err
 	k.nodes.forget()
+	k.linux.forget()
+	k.kubeadm.forget()
+	k.clusterInfo.forget()
+	k.dns.forget()
 }

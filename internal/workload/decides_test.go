@@ -137,10 +137,10 @@ func TestWhoGivesUp(t *testing.T) {
 	for name, enter := range map[string]func(context.Context) error{"line": l.enter, "gate": g.enter} {
 		expect.Same(t, name, true, errors.Is(enter(gone), context.Canceled))
 	}
-	_, err := (&nodes{}).await(gone, make(chan struct{}))
+	_, err := (&reading[Nodes]{}).await(gone, make(chan struct{}))
 	expect.Same(t, "a reading", true, errors.Is(err, context.Canceled))
 	synctest.Test(t, func(t *testing.T) {
-		n := &nodes{reading: make(chan struct{})}
+		n := &reading[Nodes]{reading: make(chan struct{})}
 		_, err := n.await(t.Context(), n.reading)
 		expect.Same(t, "a reading that takes long is awaited no longer", true, OutOfReach(err))
 		expect.Same(t, "who was turned away is told", true, n.turned)
@@ -172,9 +172,9 @@ func (c *crowd) List(_ context.Context, list client.ObjectList, _ ...client.List
 // What was read serves all for four seconds.
 func TestNodesGetOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, api := &nodes{tell: func() {}}, &crowd{nodes: 1}
+		n, api := &reading[[]corev1.Node]{tell: func() {}}, &crowd{nodes: 1}
 		for after, want := range []int{1, 1, 1, 1, 2} {
-			expect.Got(n.list(t.Context(), api))(t)
+			expect.Got(list(t, n, api))(t)
 			expect.Same(t, fmt.Sprint("readings after ", after, " s"), want, api.asked)
 			later(time.Second)
 		}
@@ -184,26 +184,26 @@ func TestNodesGetOld(t *testing.T) {
 // More Nodes than were asked for are no answer. What was read of a cluster is forgotten with the connection to it.
 func TestNodesOfACrowd(t *testing.T) {
 	for count, want := range map[int]bool{mostNodes: false, mostNodes + 1: true} {
-		_, err := read(t.Context(), &crowd{nodes: count})
+		_, err := readControlPlane(t.Context(), &crowd{nodes: count})
 		expect.Same(t, fmt.Sprint(count, " Nodes are too many"), want, OutOfReach(err))
 	}
 	k, api := &cluster{}, &crowd{nodes: 3}
 	k.nodes.tell = func() {}
 	for range 2 {
-		expect.Same(t, "Nodes", 3, len(expect.Got(k.nodes.list(t.Context(), api))(t)))
+		expect.Same(t, "Nodes", 3, len(expect.Got(list(t, &k.nodes, api))(t)))
 	}
 	expect.Same(t, "readings", 1, api.asked)
 	k.nodes.forget()
 	api.fails = errors.New("no answer")
 	for range 2 {
-		_, err := k.nodes.list(t.Context(), api)
+		_, err := list(t, &k.nodes, api)
 		expect.Says(t, "Nodes that cannot be read", err, "no answer")
 	}
 	expect.Same(t, "readings, of which two failed", 3, api.asked)
 	api.asked, api.fails = 1, nil
-	expect.Got(k.nodes.list(t.Context(), api))(t)
+	expect.Got(list(t, &k.nodes, api))(t)
 	api.asked = 1
 	k.drop(nil)
-	expect.Got(k.nodes.list(t.Context(), api))(t)
+	expect.Got(list(t, &k.nodes, api))(t)
 	expect.Same(t, "readings after a new connection", 2, api.asked)
 }

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -57,9 +59,9 @@ func TestTurn(t *testing.T) {
 // Machines do not wait for a reading of a cluster whose last reading failed.
 func TestNoWaitAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &nodes{err: errAway, reading: make(chan struct{})}
+		n := &reading[[]corev1.Node]{err: errAway, reading: make(chan struct{})}
 		begin := time.Now()
-		if _, err := n.list(t.Context(), nil); !errors.Is(err, errAway) || time.Since(begin) > 0 {
+		if _, err := list(t, n, nil); !errors.Is(err, errAway) || time.Since(begin) > 0 {
 			t.Errorf("got %v after %s", err, time.Since(begin))
 		}
 	})

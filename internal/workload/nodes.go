@@ -2,8 +2,7 @@ package workload
 
 import (
 	"context"
-	"errors"
-	"sync"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,104 +11,98 @@ import (
 )
 
 const (
-	// fresh is how long one reading of the Nodes serves all machines of a Cluster.
+	// fresh is how long one reading of the Nodes, or of cluster DNS, serves all machines of a Cluster.
 	fresh = 4 * time.Second
-	// mostNodes of a control plane are read. etcd's own advice is 7.
+	// mostNodes are read at once. Of a control plane there are no more: etcd's own advice is 7.
 	mostNodes = 20
+	// mostPages of a list are read.
+	mostPages = 5
 )
 
-// ControlPlaneLabel is what Nodes of a control plane have.
-const ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
+// ControlPlaneLabel is what Nodes of a control plane have, and UninitializedTaint what a kubelet with an external cloud provider
+// gives its Node until that provider has found the VM (k8s.io/cloud-provider v0.36.3, api/well_known_taints.go).
+const (
+	ControlPlaneLabel  = "node-role.kubernetes.io/control-plane"
+	UninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+)
 
-// nodes are those of one control plane, read for one caller at a time.
-type nodes struct {
-	mu    sync.Mutex
-	found []corev1.Node
-	err   error
-	read  time.Time
-	// reading is closed when the reading under way has ended; nil when there is none.
-	reading chan struct{}
-	// turned says that callers were turned away since the Nodes were read last; tell is called when they are known.
-	turned bool
-	tell   func()
+// Nodes are those of a cluster that a caller asked for, or the first of them.
+type Nodes struct {
+	Found []corev1.Node
+	// More says that the cluster has others.
+	More bool
 }
 
-func (n *nodes) forget() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.found, n.err, n.read = nil, nil, time.Time{}
-}
-
-// list reads the Nodes, or takes what another caller has read.
-func (n *nodes) list(ctx context.Context, api client.Client) ([]corev1.Node, error) {
-	n.mu.Lock()
-	if time.Since(n.read) < fresh && n.err == nil {
-		defer n.mu.Unlock()
-		return n.found, nil
-	}
-	if other := n.reading; other != nil {
-		if n.err != nil { // the cluster failed before: none waits for it
-			defer n.mu.Unlock()
-			n.turned = true
-			return nil, n.err
-		}
-		n.mu.Unlock()
-		return n.await(ctx, other)
-	}
-	n.reading = make(chan struct{})
-	n.mu.Unlock()
-	var found []corev1.Node
-	err := errors.New("the reading did not end") // unless it does
-	defer func() { n.end(found, err) }()
-	found, err = read(ctx, api)
-	return found, err
-}
-
-func (n *nodes) end(found []corev1.Node, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.found, n.err, n.read = found, err, time.Now()
-	close(n.reading)
-	n.reading = nil
-	if n.turned && err == nil {
-		n.tell()
-	}
-	n.turned = err != nil
-}
-
-// await waits for a reading of another caller, but not for long.
-func (n *nodes) await(ctx context.Context, reading chan struct{}) ([]corev1.Node, error) {
-	select {
-	case <-reading:
-	case <-time.After(patience):
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.reading == reading {
-		n.turned = true
-		return nil, &UnreachableError{Why: away, cause: "its Nodes are being read"}
-	}
-	return n.found, n.err
-}
-
-// read asks for as many Nodes as we want, and for no more when there are more.
-func read(ctx context.Context, api client.Client) ([]corev1.Node, error) {
-	var list corev1.NodeList
-	err := api.List(ctx, &list, client.HasLabels{ControlPlaneLabel}, client.MatchingLabels{corev1.LabelOSStable: "linux"},
-		client.Limit(mostNodes))
+// Linux returns the Nodes of any role that run on Linux, as they were seconds ago: of each, its name, its Ready condition, the
+// version of its kubelet, and UninitializedTaint. It returns the first of them, and goes on until one can carry pods.
+func (c *Clusters) Linux(ctx context.Context, key client.ObjectKey) (Nodes, error) {
+	api, err := c.GetClient(ctx, key)
 	if err != nil {
-		return nil, err
+		return Nodes{}, err
+	}
+	return c.cluster(key).linux.get(ctx, fresh, func(ctx context.Context) (Nodes, error) {
+		return readLinux(ctx, api, brief)
+	})
+}
+
+// IsReady says that the Node's kubelet runs pods.
+func IsReady(node corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// IsUninitialized says that no cloud provider has found the Node's VM yet, and that the kubelet waits for one.
+func IsUninitialized(node corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == UninitializedTaint })
+}
+
+// CanCarry says that the Node can have pods of any workload.
+func CanCarry(node corev1.Node) bool { return IsReady(node) && !IsUninitialized(node) }
+
+// readControlPlane asks for as many Nodes as we want, and for no more when there are more.
+func readControlPlane(ctx context.Context, api client.Client) ([]corev1.Node, error) {
+	page, _, err := readPage(ctx, api, brief, client.HasLabels{ControlPlaneLabel}, onLinux)
+	return page, err
+}
+
+// The labels by which a kubelet says which system it runs on.
+var (
+	onLinux   = client.MatchingLabels{corev1.LabelOSStable: "linux"}
+	onWindows = client.MatchingLabels{corev1.LabelOSStable: "windows"}
+)
+
+// readLinux reads pages until one has a Node that can carry pods.
+func readLinux(ctx context.Context, api client.Client, keep func(corev1.Node) corev1.Node) (nodes Nodes, err error) {
+	next := ""
+	for range mostPages {
+		var page []corev1.Node
+		if page, next, err = readPage(ctx, api, keep, onLinux, client.Continue(next)); err != nil {
+			return Nodes{}, err
+		}
+		nodes.Found = append(nodes.Found, page...)
+		if next == "" || slices.ContainsFunc(page, CanCarry) {
+			break
+		}
+	}
+	nodes.More = next != ""
+	return nodes, nil
+}
+
+func readPage(
+	ctx context.Context, api client.Client, keep func(corev1.Node) corev1.Node, which ...client.ListOption,
+) (page []corev1.Node, next string, err error) {
+	var list corev1.NodeList
+	if err := api.List(ctx, &list, append(which, client.Limit(mostNodes))...); err != nil {
+		return nil, "", err
 	}
 	if len(list.Items) > mostNodes {
-		return nil, &UnreachableError{Why: "answers with more Nodes than it was asked for"}
+		return nil, "", &UnreachableError{Why: "answers with more Nodes than it was asked for"}
 	}
-	var found []corev1.Node
 	for _, node := range list.Items {
-		found = append(found, brief(node))
+		page = append(page, keep(node))
 	}
-	return found, nil
+	return page, list.Continue, nil
 }
 
 func brief(node corev1.Node) corev1.Node {
@@ -117,8 +110,11 @@ func brief(node corev1.Node) corev1.Node {
 	kept.Status.NodeInfo.KubeletVersion = node.Status.NodeInfo.KubeletVersion
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
-			kept.Status.Conditions = []corev1.NodeCondition{condition}
+			kept.Status.Conditions = []corev1.NodeCondition{{Type: condition.Type, Status: condition.Status}}
 		}
+	}
+	if IsUninitialized(node) {
+		kept.Spec.Taints = []corev1.Taint{{Key: UninitializedTaint}}
 	}
 	return kept
 }

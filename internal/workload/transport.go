@@ -14,6 +14,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,21 +43,23 @@ func newClient(server string, web *http.Client, qps float32, burst int) (client.
 }
 
 // newMapper has the kinds of Clusters' own objects, those that give guests a place for their reports, those that give nodes
-// rights, and those that run programs on them.
+// rights, those that run programs on them, and those of cluster DNS.
 func newMapper() meta.RESTMapper {
 	rights, apps := rbacv1.SchemeGroupVersion, appsv1.SchemeGroupVersion
 	policies := admissionv1.SchemeGroupVersion
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, rights, policies, apps})
+	nodes := nodev1.SchemeGroupVersion
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, rights, policies, apps, nodes})
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
-		rights.WithKind("Role"), rights.WithKind("RoleBinding"), apps.WithKind("DaemonSet"),
+		rights.WithKind("Role"), rights.WithKind("RoleBinding"), apps.WithKind("DaemonSet"), apps.WithKind("Deployment"),
+		corev1.SchemeGroupVersion.WithKind("Service"),
 	} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
 	}
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithKind("Namespace"),
 		policies.WithKind("ValidatingAdmissionPolicy"), policies.WithKind("ValidatingAdmissionPolicyBinding"),
-		rights.WithKind("ClusterRole"), rights.WithKind("ClusterRoleBinding"),
+		rights.WithKind("ClusterRole"), rights.WithKind("ClusterRoleBinding"), nodes.WithKind("RuntimeClass"),
 	} {
 		mapper.Add(kind, meta.RESTScopeRoot)
 	}

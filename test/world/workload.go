@@ -18,7 +18,7 @@ type reach struct {
 	now      func() time.Time // nil: the cluster's own
 }
 
-// GetClient implements linux.Workload.
+// GetClient implements bootstrap.Workload.
 func (r *reach) GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error) {
 	if r.process.Unreachable.Load() {
 		return nil, errUnreachable
@@ -33,6 +33,30 @@ func (r *reach) ControlPlane(ctx context.Context, cluster client.ObjectKey) ([]c
 		return nil, errUnreachable
 	}
 	return r.clusters.ControlPlane(ctx, cluster)
+}
+
+// Linux implements linux.Workload.
+func (r *reach) Linux(ctx context.Context, cluster client.ObjectKey) (workload.Nodes, error) {
+	if r.process.Unreachable.Load() {
+		return workload.Nodes{}, errUnreachable
+	}
+	return r.clusters.Linux(ctx, cluster)
+}
+
+// Kubeadm implements linux.Workload.
+func (r *reach) Kubeadm(ctx context.Context, cluster client.ObjectKey, withClusterInfo bool) (workload.ConfigMaps, error) {
+	if r.process.Unreachable.Load() {
+		return workload.ConfigMaps{}, errUnreachable
+	}
+	return r.clusters.Kubeadm(ctx, cluster, withClusterInfo)
+}
+
+// DNS implements linux.Workload.
+func (r *reach) DNS(ctx context.Context, cluster client.ObjectKey) (workload.DNS, error) {
+	if r.process.Unreachable.Load() {
+		return workload.DNS{}, errUnreachable
+	}
+	return r.clusters.DNS(ctx, cluster)
 }
 
 // Now implements bootstrap.Workload.

@@ -122,7 +122,8 @@ func start(ctx context.Context, dir string) (*World, error) {
 	}
 	var controllers errgroup.Group
 	controllers.Go(func() error { return management.StartControllers(ctx) })
-	err = errors.Join(w.connect(), w.watch(ctx), w.logIn(ctx), w.showAsWorkload(), w.AddLinuxNode(ctx), controllers.Wait())
+	err = errors.Join(w.connect(), w.watch(ctx), w.logIn(ctx), w.showAsWorkload(), w.AddLinuxNode(ctx), w.addKubeadm(ctx),
+		controllers.Wait())
 	if err != nil {
 		return nil, errors.Join(err, management.Stop())
 	}
@@ -212,6 +213,29 @@ func (w *World) showAsWorkload() error {
 		CA: config.CAData, Host: host.Hostname(), Port: port, Version: version.GitVersion,
 	}
 	return nil
+}
+
+// Kubeadm are the ConfigMaps that kubeadm init leaves behind, and kubeadm join reads.
+var Kubeadm = []client.ObjectKey{
+	{Namespace: metav1.NamespaceSystem, Name: "kubeadm-config"},
+	{Namespace: metav1.NamespaceSystem, Name: "kubelet-config"},
+	{Namespace: metav1.NamespacePublic, Name: "cluster-info"},
+}
+
+// addKubeadm makes them, empty: no test of this package joins a node. The API server makes their namespaces a moment after it
+// starts.
+func (w *World) addKubeadm(ctx context.Context) error {
+	patient, cancel := context.WithTimeout(ctx, wait.Patience)
+	defer cancel()
+	return wait.Poll(patient, func(ctx context.Context) error {
+		for _, key := range Kubeadm {
+			found := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+			if err := client.IgnoreAlreadyExists(w.Client.Create(ctx, found)); err != nil {
+				return fmt.Errorf("create ConfigMap %s: %w", key, err)
+			}
+		}
+		return nil
+	})
 }
 
 // AddLinuxNode makes the Linux control-plane node, Ready.

@@ -33,11 +33,23 @@ const (
 	// WaitingForClusterInfrastructureReason: the Cluster's own infrastructure is not provisioned yet.
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
 
-	// WaitingForControlPlaneReason: the control plane is not initialized, or has no endpoint.
+	// WaitingForControlPlaneReason: the control plane is not initialized, has no endpoint, or has just been initialized and lacks
+	// what kubeadm join reads.
 	WaitingForControlPlaneReason = "WaitingForControlPlane"
 
-	// WaitingForLinuxNodeReason: the workload cluster has no Ready Linux control-plane Node yet.
+	// WaitingForLinuxNodeReason: the workload cluster has no Linux Node yet that is Ready and known to its cloud provider. It must
+	// be one of the control plane, unless that is hosted elsewhere.
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
+
+	// ControlPlaneNotKubeadmReason: the workload cluster lacks a ConfigMap that kubeadm join reads, five minutes after its control
+	// plane was initialized.
+	ControlPlaneNotKubeadmReason = "ControlPlaneNotKubeadm"
+
+	// WaitingForPlacementReason: cluster DNS may run on Windows. The message has the command that mends it.
+	WaitingForPlacementReason = "WaitingForPlacement"
+
+	// WaitingForClusterDNSReason: there is no Windows Node yet, and no replica of cluster DNS is available.
+	WaitingForClusterDNSReason = "WaitingForClusterDNS"
 
 	// KubeconfigRefusedReason: the kubeconfig of the workload cluster names something that the manager must not use.
 	KubeconfigRefusedReason = "KubeconfigRefused"

@@ -66,11 +66,22 @@ const (
 	// BootstrapFormatMismatchReason: the image cannot run user data of this format.
 	BootstrapFormatMismatchReason = "BootstrapFormatMismatch"
 
-	// WaitingForControlPlaneReason: the control plane is not initialized.
+	// WaitingForControlPlaneReason: the control plane is not initialized, or has just been and lacks what kubeadm join reads.
 	WaitingForControlPlaneReason = "WaitingForControlPlane"
 
-	// WaitingForLinuxNodeReason: the workload cluster has no Ready Linux control-plane Node yet.
+	// WaitingForLinuxNodeReason: the workload cluster has no Linux Node yet that is Ready and known to its cloud provider. It must
+	// be one of the control plane, unless that is hosted elsewhere.
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
+
+	// ControlPlaneNotKubeadmReason: the workload cluster lacks a ConfigMap that kubeadm join reads, five minutes after its control
+	// plane was initialized.
+	ControlPlaneNotKubeadmReason = "ControlPlaneNotKubeadm"
+
+	// WaitingForPlacementReason: cluster DNS may run on Windows. The message has the command that mends it.
+	WaitingForPlacementReason = "WaitingForPlacement"
+
+	// WaitingForClusterDNSReason: there is no Windows Node yet, and no replica of cluster DNS is available.
+	WaitingForClusterDNSReason = "WaitingForClusterDNS"
 
 	// KubeconfigRefusedReason: the kubeconfig of the workload cluster names something that the manager must not use.
 	KubeconfigRefusedReason = "KubeconfigRefused"
@@ -118,6 +129,8 @@ const (
 	OrphanedVMReason = "OrphanedVM"
 	// OrphanedResourceReason: a disk, network interface or public IP address without a VM stays in the cloud.
 	OrphanedResourceReason = "OrphanedResource"
+	// LinuxNotCheckedReason: a VM is made although the workload cluster does not show all that it should wait for.
+	LinuxNotCheckedReason = "LinuxNotChecked"
 	// ConsoleReadReason: the guest has failed or is silent, and its console says something.
 	ConsoleReadReason = "ConsoleRead"
 	// ConsoleNotReadReason: the guest has failed or is silent, and the cloud does not show its console.

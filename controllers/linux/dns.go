@@ -1,0 +1,94 @@
+package linux
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
+)
+
+// maxSentence is longer than any sentence about cluster DNS that has a command to copy.
+const maxSentence = 4096
+
+// dns waits until cluster DNS stays on Linux, and until it answers there. A cluster without it, or one whose DNS is no
+// Deployment, has nothing to wait for.
+func (g Gate) dns(ctx context.Context, c Candidate) (warning string, err error) {
+	found, err := g.Workload.DNS(ctx, client.ObjectKeyFromObject(c.Cluster))
+	if err != nil {
+		return "", notAsked(ctx, c.Cluster, "cluster DNS", err)
+	}
+	if lands := landing(c, found); lands != nil {
+		return "", phase.Lack(infrav1.WaitingForPlacementReason, "%s", cloud.Clean(fmt.Sprintf(
+			"cluster DNS of Cluster %s must stay on Linux before it gets a Windows VM: %s; run this in the workload cluster: %s",
+			c.Cluster.Name, lands.Why, lands.Mend), maxSentence))
+	}
+	if missing := unavailable(found); missing != "" {
+		return "", phase.Poll(infrav1.WaitingForClusterDNSReason, "%s", cloud.Clean(fmt.Sprintf(
+			"cluster DNS of Cluster %s does not answer: %s; it needs Linux, and the first Windows VM is made only after it is available",
+			c.Cluster.Name, missing), maxSentence))
+	}
+	return refused(c.Cluster, found.Refused, "whether cluster DNS stays on Linux"), nil
+}
+
+// landing finds a Deployment of cluster DNS whose pods may come to a Windows Node: one that is there, or the candidate's.
+func landing(c Candidate, dns workload.DNS) *placement.Finding {
+	cluster := placement.Cluster{Windows: there(dns.Windows), Linux: there(dns.Linux), RuntimeClasses: dns.RuntimeClasses}
+	if node, err := placement.ToBeMade(configOf(c), c.Windows); err == nil { // else no Node will come of it, as its config says
+		cluster.Windows = append(cluster.Windows, node)
+	}
+	for _, one := range dns.Deployments {
+		finding := cluster.Judge(placement.Workload{
+			Kind: "Deployment", Namespace: one.Namespace, Name: one.Name, Annotations: one.Annotations, Template: one.Spec.Template,
+		})
+		if finding.Verdict == placement.Lands {
+			return &finding
+		}
+	}
+	return nil
+}
+
+func there(nodes workload.Nodes) (all []placement.Node) {
+	for _, node := range nodes.Found {
+		all = append(all, placement.There(node))
+	}
+	return all
+}
+
+// configOf is the candidate's config. Whatever user data of others do, a Node without taints takes more pods than any other.
+func configOf(c Candidate) *bootstrapv1.WindowsBootstrapConfig {
+	if c.Config != nil {
+		return c.Config
+	}
+	config := &bootstrapv1.WindowsBootstrapConfig{}
+	config.Spec.Node.Taints = &[]bootstrapv1.NodeTaint{}
+	return config
+}
+
+// unavailable says what is missing of cluster DNS. It is empty where a Windows Node is there already: no outage stops a pool from
+// growing.
+func unavailable(dns workload.DNS) string {
+	if len(dns.Deployments) == 0 || len(dns.Windows.Found) > 0 ||
+		slices.ContainsFunc(dns.Deployments, func(d appsv1.Deployment) bool { return d.Status.AvailableReplicas > 0 }) {
+		return ""
+	}
+	var replicas []string
+	for _, d := range dns.Deployments {
+		replicas = append(replicas, fmt.Sprintf("Deployment %s/%s has 0 of %d replicas available",
+			d.Namespace, d.Name, ptr.Deref(d.Spec.Replicas, 1)))
+	}
+	ready := slices.DeleteFunc(slices.Clone(dns.Linux.Found), func(n corev1.Node) bool { return !workload.CanCarry(n) })
+	return fmt.Sprintf("%s, and of the cluster's %s Linux Nodes %d can have pods",
+		strings.Join(replicas, ", "), count(dns.Linux), len(ready))
+}

@@ -1,0 +1,93 @@
+package linux
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
+)
+
+// carried waits for a Node on Linux that can have pods: one of the control plane or, where that is hosted elsewhere, any. It
+// returns those of the control plane.
+func (g Gate) carried(ctx context.Context, c Candidate) ([]corev1.Node, error) {
+	key := client.ObjectKeyFromObject(c.Cluster)
+	nodes, err := g.Workload.ControlPlane(ctx, key)
+	if err != nil {
+		return nil, notAsked(ctx, c.Cluster, "Nodes", err)
+	}
+	if slices.ContainsFunc(nodes, workload.CanCarry) {
+		return nodes, nil
+	}
+	hosted, err := g.isHosted(ctx, c.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if !hosted {
+		return nil, noLinux(c, nodes, fmt.Sprintf("Cluster %s has no Ready Node among its %d with the labels %s and %s=linux",
+			c.Cluster.Name, len(nodes), workload.ControlPlaneLabel, corev1.LabelOSStable))
+	}
+	all, err := g.Workload.Linux(ctx, key)
+	if err != nil {
+		return nil, notAsked(ctx, c.Cluster, "Nodes", err)
+	}
+	if slices.ContainsFunc(all.Found, workload.CanCarry) {
+		return nodes, nil
+	}
+	return nil, noLinux(c, all.Found, fmt.Sprintf("Cluster %s has no Ready Node among its %s with the label %s=linux, and no "+
+		"control-plane Machines, as one whose control plane is hosted elsewhere: cluster DNS and other add-ons need a Linux pool, so "+
+		"add one",
+		c.Cluster.Name, count(all), corev1.LabelOSStable))
+}
+
+// isHosted says that Cluster API has made no machines for the control plane. Those that it makes are there before the control
+// plane is initialized.
+func (g Gate) isHosted(ctx context.Context, cluster *clusterv1.Cluster) (bool, error) {
+	var machines clusterv1.MachineList
+	err := g.Cache.List(ctx, &machines, client.InNamespace(cluster.Namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel},
+		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}, client.Limit(1), client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return false, fmt.Errorf("list control-plane machines of Cluster %s: %w", cluster.Name, err)
+	}
+	return len(machines.Items) == 0, nil
+}
+
+// noLinux stops with what is missing, unless a Node is Ready and only its cloud provider is missing.
+func noLinux(c Candidate, nodes []corev1.Node, missing string) error {
+	at := slices.IndexFunc(nodes, workload.IsReady)
+	if at < 0 {
+		return phase.Poll(infrav1.WaitingForLinuxNodeReason, "%s; Windows VMs are made only after one is Ready", missing)
+	}
+	return phase.Poll(infrav1.WaitingForLinuxNodeReason,
+		"no cloud provider has initialized Node %s of Cluster %s, which is Ready and still has the taint %s, and no Windows VM is "+
+			"made where no cloud provider works; look at the pods of the cloud provider in kube-system: it does not run, or its Secret "+
+			"%s is missing, as far as its chart or manifest has not named it otherwise",
+		cloud.Clean(nodes[at].Name, maxName), c.Cluster.Name, workload.UninitializedTaint, secretOfCloudProvider(c.Windows))
+}
+
+// maxName is how long the name of an object can be.
+const maxName = 253
+
+// secretOfCloudProvider is what the charts of the cloud's own provider for Kubernetes call it: vsphere-cpi v1.36.0, and
+// cloud-provider-azure, where it reads its configuration from a Secret and not from the file of the machine.
+func secretOfCloudProvider(windows *infrav1.WindowsMachine) string {
+	if windows.Spec.Azure != nil {
+		return "kube-system/azure-cloud-provider"
+	}
+	return "kube-system/vsphere-cloud-secret"
+}
+
+// count says how many Nodes there are, as far as they were read.
+func count(nodes workload.Nodes) string {
+	if nodes.More {
+		return fmt.Sprintf("first %d", len(nodes.Found))
+	}
+	return fmt.Sprint(len(nodes.Found))
+}

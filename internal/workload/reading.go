@@ -1,0 +1,81 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// reading is what a cluster has of something, read for one caller at a time. All who ask in the next while get the same.
+type reading[T any] struct {
+	mu    sync.Mutex
+	found T
+	err   error
+	read  time.Time
+	// reading is closed when the reading under way has ended; nil when there is none.
+	reading chan struct{}
+	// turned says that callers were turned away since the last good reading; tell is called when there is one.
+	turned bool
+	tell   func()
+}
+
+func (r *reading[T]) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var nothing T
+	r.found, r.err, r.read = nothing, nil, time.Time{}
+}
+
+// get reads, or takes what another caller has read in the time that it serves.
+func (r *reading[T]) get(ctx context.Context, serves time.Duration, read func(context.Context) (T, error)) (found T, err error) {
+	r.mu.Lock()
+	if time.Since(r.read) < serves && r.err == nil {
+		defer r.mu.Unlock()
+		return r.found, nil
+	}
+	if other := r.reading; other != nil {
+		if r.err != nil { // the cluster failed before: none waits for it
+			defer r.mu.Unlock()
+			r.turned = true
+			return found, r.err
+		}
+		r.mu.Unlock()
+		return r.await(ctx, other)
+	}
+	r.reading = make(chan struct{})
+	r.mu.Unlock()
+	err = errors.New("the reading did not end") // unless it does
+	defer func() { r.end(found, err) }()
+	found, err = read(ctx)
+	return found, err
+}
+
+func (r *reading[T]) end(found T, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.found, r.err, r.read = found, err, time.Now()
+	close(r.reading)
+	r.reading = nil
+	if r.turned && err == nil {
+		r.tell()
+	}
+	r.turned = err != nil
+}
+
+// await waits for a reading of another caller, but not for long.
+func (r *reading[T]) await(ctx context.Context, reading chan struct{}) (found T, err error) {
+	select {
+	case <-reading:
+	case <-time.After(patience):
+	case <-ctx.Done():
+		return found, ctx.Err()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reading == reading {
+		r.turned = true
+		return found, &UnreachableError{Why: away, cause: "it is being read"}
+	}
+	return r.found, r.err
+}
