@@ -201,13 +201,12 @@ func TestPods(t *testing.T) {
 	cells := podCells()
 	results := make([]outcome, len(cells))
 	var all sync.WaitGroup
-	free := make(chan struct{}, side)
 	w.giveRights(t, cells)
 	for i, c := range cells {
 		all.Go(func() {
 			w.awaitRights(c)
-			free <- struct{}{}
-			defer func() { <-free }()
+			w.turns <- struct{}{}
+			defer func() { <-w.turns }()
 			results[i] = w.try(t, c)
 		})
 	}

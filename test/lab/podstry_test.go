@@ -34,7 +34,11 @@ func (w *podWorld) try(t *testing.T, c *cell) outcome {
 	if err != nil {
 		return outcome{sentence: "render: " + err.Error()}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
+	patience := wait.Patience
+	if c.condition == rightsMissing {
+		patience *= 5 // it waits for others
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	over := make(chan error, 1)
 	defer func() {
 		cancel()
@@ -63,7 +67,9 @@ func (w *podWorld) try(t *testing.T, c *cell) outcome {
 		r = w.settled(ctx, c, start)
 	case rightsMissing:
 		settled()
+		<-w.turns // others have theirs first: all of these wait for the last one
 		w.awaitRights(&cell{pair: c.pair})
+		w.turns <- struct{}{}
 		err := wait.Poll(ctx, func(ctx context.Context) error { // informers ask again within 30 s, by the host's clock
 			if late := w.look(ctx, c, time.Time{}); !late.service {
 				return fmt.Errorf("%+v", late)

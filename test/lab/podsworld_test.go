@@ -43,6 +43,8 @@ type podWorld struct {
 	token   string
 	// services are the addresses of Services, by the node that has their pods.
 	services map[string]string
+	// turns are those of the guests that run at a time.
+	turns chan struct{}
 	// lacking are the nodes whose services still have no rights, given is closed when all have.
 	lacking sync.WaitGroup
 	given   chan struct{}
@@ -65,7 +67,7 @@ func podCluster(t *testing.T, network *traffic.Cluster) *podWorld {
 	config.QPS, config.Burst = 500, 1000
 	w := &podWorld{
 		Workload: cluster, client: expect.Got(kubernetes.NewForConfig(&config))(t), services: map[string]string{},
-		given: make(chan struct{}), network: network,
+		given: make(chan struct{}), network: network, turns: make(chan struct{}, side),
 	}
 	nodes := pods.Linux{Client: w.client, Version: w.Version}
 	if network != nil {
