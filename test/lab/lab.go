@@ -39,6 +39,8 @@ type Options struct {
 	BootTime time.Duration
 	// Guest changes the guest of a machine of this pool before it is switched on: its image, its world, its faults.
 	Guest func(pool string, g *guest.Simulated)
+	// CloudControllerLater leaves vSphere's cloud controller manager out until StartCloudController.
+	CloudControllerLater bool
 	// WithoutLinux leaves the workload cluster without its Linux nodes; that of the control plane comes with
 	// RegisterControlPlaneNode.
 	WithoutLinux bool
@@ -64,6 +66,8 @@ type Lab struct {
 	mu         sync.Mutex
 	stopGuests func()
 	stopAzure  func()
+	// door of the vCenter for the cloud controller manager, whose calls are not counted.
+	door *vcenter.Door
 }
 
 // Step is what was started, and how long that took.
@@ -102,8 +106,7 @@ func (l *Lab) start(ctx context.Context) error {
 	}
 	both, bound := errgroup.WithContext(ctx)
 	both.Go(func() error { return l.startManagement(bound) })
-	both.Go(func() error { return l.startWorkload(bound) })
-	both.Go(l.startVCenter)
+	both.Go(func() error { return l.startCloudAndWorkload(bound) })
 	if err := both.Wait(); err != nil {
 		return err
 	}
@@ -139,6 +142,17 @@ func (l *Lab) startManagement(ctx context.Context) error {
 	}
 	l.step("our two managers", begin)
 	return nil
+}
+
+// startCloudAndWorkload starts the vCenter, the workload cluster and the controller that tells one of the other.
+func (l *Lab) startCloudAndWorkload(ctx context.Context) error {
+	if err := l.startVCenter(); err != nil {
+		return err
+	}
+	if err := l.startWorkload(ctx); err != nil || l.options.CloudControllerLater {
+		return err
+	}
+	return l.StartCloudController(ctx)
 }
 
 func (l *Lab) startWorkload(ctx context.Context) error {
@@ -186,8 +200,8 @@ func (l *Lab) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stopController, stopGuests := l.runCloudController(), l.runGuests()
-	l.stopGuests = func() { stopController(); stopGuests(); stopLinux() }
+	stopAzure, stopGuests := l.runAzureCloudController(), l.runGuests()
+	l.stopGuests = func() { stopAzure(); stopGuests(); stopLinux() }
 	cluster, identity, secret, err := l.azureCluster()
 	if err != nil {
 		return err
@@ -255,6 +269,9 @@ func (l *Lab) Stop() error {
 		stops.Go(l.Workload.Stop)
 	}
 	errs = append(errs, stops.Wait())
+	if l.door != nil {
+		l.door.Close()
+	}
 	if l.VCenter != nil {
 		l.VCenter.Stop()
 	}
