@@ -109,6 +109,27 @@ func (w *Workload) startCloudController(ctx context.Context, vsphere VSphere) er
 	return w.servers.start(ctx, manager)
 }
 
+// RestartCloudController ends the cloud controller manager and starts it again, as a rollout of its DaemonSet does.
+func (w *Workload) RestartCloudController(ctx context.Context) error {
+	p, err := w.servers.process(cloudControllerManager)
+	if err == nil {
+		err = p.stop(stopGrace)
+	}
+	if err != nil {
+		return fmt.Errorf("restart cloud controller manager: %w", err)
+	}
+	return w.servers.again(ctx, p)
+}
+
+// CloudControllerPrinted is what the cloud controller manager has printed since it was started the last time.
+func (w *Workload) CloudControllerPrinted() (string, error) {
+	text, err := os.ReadFile(filepath.Join(w.servers.dir, cloudControllerManager+".log"))
+	if err != nil {
+		return "", fmt.Errorf("read log: %w", err)
+	}
+	return string(text), nil
+}
+
 // conf is the file by which the manager finds its vCenter.
 func (v VSphere) conf() ([]byte, error) {
 	host, port, err := net.SplitHostPort(v.Server)

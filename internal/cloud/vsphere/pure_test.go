@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,6 +63,29 @@ func TestDescribe(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestUnaddressed: a VM that has no address yet is about to start; one whose Node has joined keeps that Node from its cloud controller
+// manager. VMware Tools report nothing of the link as an address.
+func TestUnaddressed(t *testing.T) {
+	const hidden = "VMware Tools report no address of the VM"
+	for name, c := range map[string]struct {
+		settled bool
+		nics    []string
+		says    bool
+	}{
+		"starting":                  {},
+		"starting, with an address": {nics: []string{"10.0.0.1"}},
+		"joined":                    {settled: true, says: true},
+		"joined, with an address":   {settled: true, nics: []string{"10.0.0.1"}},
+		"joined, without DHCP":      {settled: true, nics: []string{"169.254.3.4", "fe80::1"}, says: true},
+	} {
+		m := cloud.Machine{Settled: c.settled}
+		s := sighting{power: types.VirtualMachinePowerStatePoweredOn, owner: m.Key.String(), nics: c.nics}
+		if detail := describe(m, &s, true).Detail; strings.HasPrefix(detail, hidden) != c.says {
+			t.Errorf("%s: %q", name, detail)
+		}
 	}
 }
 
