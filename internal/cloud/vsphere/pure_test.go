@@ -59,32 +59,30 @@ func TestDescribe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.s.owner, c.s.providerID = m.Key.String(), m.ProviderID
-			if diff := cmp.Diff(c.want, describe(m, &c.s, c.ran)); diff != "" {
+			got := describe(m, &c.s, c.ran)
+			got.AfterJoin = "" // TestUnaddressed
+			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestUnaddressed: a VM that has no address yet is about to start; one whose Node has joined keeps that Node from its cloud controller
-// manager. VMware Tools report nothing of the link as an address.
+// TestUnaddressed: VMware Tools that report nothing but addresses of the link report none.
 func TestUnaddressed(t *testing.T) {
-	const hidden = "VMware Tools report no address of the VM"
 	for name, c := range map[string]struct {
-		settled bool
-		nics    []string
-		says    bool
+		s    sighting
+		says bool
 	}{
-		"starting":                  {},
-		"starting, with an address": {nics: []string{"10.0.0.1"}},
-		"joined":                    {settled: true, says: true},
-		"joined, with an address":   {settled: true, nics: []string{"10.0.0.1"}},
-		"joined, without DHCP":      {settled: true, nics: []string{"169.254.3.4", "fe80::1"}, says: true},
+		"hidden":             {sighting{}, true},
+		"an address":         {sighting{nics: []string{"10.0.0.1"}}, false},
+		"the main one alone": {sighting{address: "10.0.0.1"}, false},
+		"without DHCP":       {sighting{nics: []string{"169.254.3.4", "fe80::1"}}, true},
 	} {
-		m := cloud.Machine{Settled: c.settled}
-		s := sighting{power: types.VirtualMachinePowerStatePoweredOn, owner: m.Key.String(), nics: c.nics}
-		if detail := describe(m, &s, true).Detail; strings.HasPrefix(detail, hidden) != c.says {
-			t.Errorf("%s: %q", name, detail)
+		c.s.power = types.VirtualMachinePowerStatePoweredOn
+		told := describe(cloud.Machine{}, &c.s, true)
+		if says := strings.HasPrefix(told.AfterJoin, "VMware Tools report no address of the VM"); says != c.says {
+			t.Errorf("%s: %q", name, told.AfterJoin)
 		}
 	}
 }

@@ -187,12 +187,13 @@ func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 			{Type: clusterv1.MachineHostName, Address: m.Name},
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
 		},
-		UserData: s.userData,
-		Report:   s.report,
+		UserData:  s.userData,
+		Report:    s.report,
+		AfterJoin: unaddressed(s),
 	}
 	switch {
 	case s.power == types.VirtualMachinePowerStatePoweredOn:
-		vm.State, vm.Detail = cloud.Running, cmp.Or(unreached(s), unmarked(m, s), unaddressed(m, s))
+		vm.State, vm.Detail = cloud.Running, cmp.Or(unreached(s), unmarked(m, s))
 	case !ran:
 		vm.State, vm.Detail = cloud.Creating, "made, but not yet switched on"
 	case s.power == types.VirtualMachinePowerStateSuspended:
@@ -215,15 +216,15 @@ func unmarked(m cloud.Machine, s *sighting) string {
 		"and %s=%s again in its advanced configuration", markOwner, m.Key, markProviderID, m.ProviderID)
 }
 
-// unaddressed says of the VM of a Node that its address is hidden from vSphere's cloud controller manager, which needs one and asks
+// unaddressed says of a VM that its address is hidden from vSphere's cloud controller manager, which needs one and asks
 // for it when it first sees the Node (kubernetes/cloud-provider-vsphere v1.36.0, pkg/cloudprovider/vsphere/nodemanager.go).
-func unaddressed(m cloud.Machine, s *sighting) string {
-	if !m.Settled || len(s.ips()) > 0 {
+func unaddressed(s *sighting) string {
+	if len(s.ips()) > 0 {
 		return ""
 	}
-	return "VMware Tools report no address of the VM, and without one vSphere's cloud controller manager leaves the taint " +
-		"node.cloudprovider.kubernetes.io/uninitialized on the Node: take the adapter's name out of exclude-nics in tools.conf, " +
-		"restart the service VMTools, then that manager"
+	return "VMware Tools report no address of the VM: if the Node has the taint node.cloudprovider.kubernetes.io/uninitialized, " +
+		"vSphere's cloud controller manager takes it off only once they do; take the adapter's name out of exclude-nics in " +
+		"tools.conf, restart the service VMTools, then that manager"
 }
 
 // unreached says of a VM that runs that the vCenter cannot reach it, as when its host is cut off: what is known of it may be old.
