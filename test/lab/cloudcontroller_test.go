@@ -30,8 +30,8 @@ const (
 )
 
 // TestCloudController: Calico has made its vSwitch before vSphere's cloud controller manager sees the Node. The Node gets its
-// address and loses the taint all the same, because the bootstrap has told VMware Tools not to hide the adapter of the vSwitch. In an
-// image whose tools cannot be told, they hide it: the Node keeps the taint, and the machine says why, and what mends it.
+// address and loses the taint all the same, because the bootstrap has told VMware Tools not to hide the adapter of the vSwitch. In
+// an image whose tools cannot be told, they hide it: the Node keeps the taint, and the machine says why, and what mends it.
 func TestCloudController(t *testing.T) {
 	j := &joins{guests: &sync.Map{}, worlds: map[string]func(*guest.Simulated){
 		hiddenPool: func(g *guest.Simulated) { g.Without = []string{step.ToolboxProgram} },
@@ -65,7 +65,7 @@ func (j *joins) awaitVSwitch(ctx context.Context, pool string, reported int) {
 		}
 		computer = machine.Status.ComputerName
 		node := j.node(ctx, machine)
-		if node == nil || !initialized(*node) {
+		if node == nil || !ready(*node) {
 			return fmt.Sprintf("%+v", machine.Status.Conditions), false
 		}
 		state, err := j.state(computer)
@@ -74,19 +74,19 @@ func (j *joins) awaitVSwitch(ctx context.Context, pool string, reported int) {
 		}
 		behind := slices.ContainsFunc(state.Adapters, func(a windows.Adapter) bool { return a.Virtual })
 		shown := j.lab.VCenter.Owner(j.T).Read(computer, "guest.net").Guest.Net
-		return []any{shown, behind}, behind && len(shown) == reported && cloudTaint(node)
+		return []any{shown, behind}, behind && len(shown) == reported && cloudTaint(*node)
 	}, func() { j.showGuest(computer) })
 }
 
 // cloudTaint says whether the Node waits for its cloud controller manager.
-func cloudTaint(node *corev1.Node) bool {
+func cloudTaint(node corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == "node.cloudprovider.kubernetes.io/uninitialized"
 	})
 }
 
-// awaitInitialized waits until the cloud controller manager has given a Node its address, that of its kubelet's --node-ip, and what
-// it knows of the VM.
+// awaitInitialized waits until the cloud controller manager has given a Node its address, that of its kubelet's --node-ip, and
+// what it knows of the VM.
 func (j *joins) awaitInitialized(ctx context.Context, pool string) {
 	j.Helper()
 	j.until("the Node of pool "+pool+" to be initialized", func() (any, bool) {
@@ -98,7 +98,7 @@ func (j *joins) awaitInitialized(ctx context.Context, pool string) {
 		addressed := slices.Contains(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: told})
 		kind := node.Labels[corev1.LabelInstanceTypeStable]
 		return []any{node.Spec, node.Status.Addresses, node.Labels},
-			!cloudTaint(node) && told != "" && addressed && strings.HasPrefix(kind, "vsphere-vm.cpu-")
+			!cloudTaint(*node) && told != "" && addressed && strings.HasPrefix(kind, "vsphere-vm.cpu-")
 	}, j.showCloudController)
 }
 
@@ -118,9 +118,11 @@ func (j *joins) assertHidden(ctx context.Context) {
 		text, err := j.lab.Workload.CloudControllerPrinted()
 		j.must(err)
 		refused := fmt.Sprintf("error discovering node %s: VM GuestNicInfo is empty", machine.Status.ComputerName)
-		return refused, strings.Contains(text, refused)
+		// What it knows of VMs is all that it asks about a Ready Node from now on.
+		unknown := fmt.Sprintf("cannot find node with providerID %s in nodeUUIDMap", machine.Spec.ProviderID)
+		return []string{refused, unknown}, strings.Contains(text, refused) && strings.Contains(text, unknown)
 	}, j.showCloudController)
-	if node := j.node(ctx, machine); node == nil || !cloudTaint(node) {
+	if node := j.node(ctx, machine); node == nil || !cloudTaint(*node) {
 		j.Errorf("the Node of a VM without an address is initialized: %+v", node)
 	}
 	j.awaitDetail(ctx, "VMware Tools report no address of the VM")
