@@ -19,8 +19,8 @@ import (
 // uninitialized is the taint that a kubelet with --cloud-provider=external puts on its node.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// StartCloudController runs vSphere's own cloud controller manager, which gives the Nodes of the vCenter their addresses and takes
-// the taint off. It may be left out at the start of a lab, as by who installs it late.
+// StartCloudController runs vSphere's own cloud controller manager, which gives the Nodes of the vCenter their addresses and
+// takes the taint off. It may be left out at the start of a lab, as by those who install it late.
 func (l *Lab) StartCloudController(ctx context.Context) error {
 	begin := time.Now()
 	l.door = l.VCenter.Open()

@@ -69,8 +69,8 @@ func (s store) keepCloudManifest(ctx context.Context) error {
 // StartCloudController runs the cloud controller manager for vSphere as a plain process until the cluster is stopped: with the
 // objects and the arguments of its release's manifest, and as its account.
 //
-// One thing is otherwise than there: it deletes no Node that its vCenter does not know (docs/book/tutorials/disable-node-deletion.md
-// of its repository). A cluster of the lab has Nodes of another cloud, too.
+// One thing is otherwise than there: it deletes no Node that its vCenter does not know, as its repository's
+// docs/book/tutorials/disable-node-deletion.md describes. A cluster of the lab has Nodes of another cloud, too.
 func (w *Workload) StartCloudController(ctx context.Context, vsphere VSphere) error {
 	if err := w.startCloudController(ctx, vsphere); err != nil {
 		return fmt.Errorf("start cloud controller manager: %w", err)

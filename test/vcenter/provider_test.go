@@ -16,8 +16,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// TestCloudProvider: the user of the cloud controller manager finds a VM by its UUID and reads what VMware Tools report, whatever our
-// account may do, and changes nothing.
+// TestCloudProvider: the user of the cloud controller manager finds a VM by its UUID and reads what VMware Tools report, whatever
+// our account may do, and changes nothing.
 func TestCloudProvider(t *testing.T) {
 	t.Parallel()
 	v := New(t)

@@ -2,8 +2,8 @@ package vcenter
 
 import "github.com/vmware/govmomi/vim25/types"
 
-// ReportGuest shows of a VM what VMware Tools report: the name of its Windows, and its adapters with their addresses. The first of
-// these is the VM's address. A VM that is gone has no more to show.
+// ReportGuest shows of a VM what VMware Tools report: the name of its Windows, and its adapters with their addresses. The first
+// of these is the VM's address. A VM that is gone has no more to show.
 func (v *VCenter) ReportGuest(vm types.ManagedObjectReference, hostname string, adapters []types.GuestNicInfo) {
 	object := v.model.Map().Get(vm)
 	if object == nil {

@@ -108,7 +108,8 @@ func Start(change ...func(*simulator.Model)) (*VCenter, error) {
 	// The simulator refuses logins only when it has a user.
 	service.Listen = &url.URL{User: url.UserPassword(Username, Password)}
 	v.model.Map().SessionManager().ValidLogin = func(login *types.Login) bool {
-		return slices.Contains([]string{Username, Another, Limited, CloudProvider, hypervisor}, login.UserName) && login.Password == Password
+		users := []string{Username, Another, Limited, CloudProvider, hypervisor}
+		return slices.Contains(users, login.UserName) && login.Password == Password
 	}
 	if plain, ok := v.model.Map().Get(*v.model.ServiceContent.AuthorizationManager).(*simulator.AuthorizationManager); ok {
 		v.model.Map().Put(&authorization{plain, v})

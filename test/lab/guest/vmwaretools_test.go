@@ -59,8 +59,8 @@ func argvOfPlan(t *testing.T, step string) []string {
 	return nil
 }
 
-// A vSwitch takes the addresses from its adapter. VMware Tools as image-builder sets them up then report nothing; as the plan sets
-// them up, the adapter of the vSwitch, and never those of pods.
+// A vSwitch takes the addresses from its adapter. VMware Tools as image-builder sets them up then report nothing; as the plan
+// sets them up, the adapter of the vSwitch, and never those of pods.
 func TestToolsReportTheVSwitch(t *testing.T) {
 	t.Parallel()
 	own := windows.Adapter{Index: 5, MAC: "00-50-56-01-02-03", Name: "node"}
