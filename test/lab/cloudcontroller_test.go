@@ -30,8 +30,8 @@ const (
 )
 
 // TestCloudController: Calico has made its vSwitch before vSphere's cloud controller manager sees the Node. The Node gets its
-// address and loses the taint all the same, because the bootstrap has told VMware Tools not to hide the adapter of the vSwitch. In
-// an image whose tools cannot be told, they hide it: the Node keeps the taint, and the machine says why, and what mends it.
+// address and loses the taint all the same, because the bootstrap has told VMware Tools not to hide the adapter of the vSwitch.
+// In an image whose tools cannot be told, they hide it: the Node keeps the taint, and the machine says why, and what mends it.
 func TestCloudController(t *testing.T) {
 	j := &joins{guests: &sync.Map{}, worlds: map[string]func(*guest.Simulated){
 		hiddenPool: func(g *guest.Simulated) { g.Without = []string{step.ToolboxProgram} },
@@ -77,6 +77,9 @@ func (j *joins) awaitVSwitch(ctx context.Context, pool string, reported int) {
 		return []any{shown, behind}, behind && len(shown) == reported && cloudTaint(*node)
 	}, func() { j.showGuest(computer) })
 }
+
+// initialized says whether Cluster API and the cloud controller manager have taken their taints off and the node is Ready.
+func initialized(n corev1.Node) bool { return ready(n) && !cloudTaint(n) }
 
 // cloudTaint says whether the Node waits for its cloud controller manager.
 func cloudTaint(node corev1.Node) bool {

@@ -131,9 +131,6 @@ func hasTold(m infrav1.WindowsMachine) bool {
 	return m.Status.WindowsUpdated != "" && told != nil && told.State == string(plan.StateSucceeded)
 }
 
-// initialized says whether Cluster API and the cloud controller manager have taken their taints off and the node is Ready.
-func initialized(n corev1.Node) bool { return ready(n) && !cloudTaint(n) }
-
 // ready says whether Cluster API has taken its taint off and the node is Ready.
 func ready(n corev1.Node) bool {
 	for _, taint := range n.Spec.Taints {
