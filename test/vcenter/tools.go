@@ -18,9 +18,11 @@ func (v *VCenter) ReportGuest(vm types.ManagedObjectReference, hostname string, 
 	ctx := v.model.Service.Context
 	ctx.WithLock(object, func() {
 		ctx.Update(object, []types.PropertyChange{
-			{Name: "guest.hostName", Val: hostname}, {Name: "summary.guest.hostName", Val: hostname},
+			{Name: "guest.hostName", Val: hostname},
+			{Name: "summary.guest.hostName", Val: hostname},
 			{Name: "guest.net", Val: adapters},
-			{Name: "guest.ipAddress", Val: address}, {Name: "summary.guest.ipAddress", Val: address},
+			{Name: "guest.ipAddress", Val: address},
+			{Name: "summary.guest.ipAddress", Val: address},
 		})
 	})
 }
