@@ -129,6 +129,9 @@ func detailOf(f *facts) string {
 	if f.vm == nil {
 		return ""
 	}
+	if joined(f) {
+		return cmp.Or(f.vm.Detail, f.vm.AfterJoin)
+	}
 	return f.vm.Detail
 }
 

@@ -128,3 +128,26 @@ func TestHostsWord(t *testing.T) {
 		})
 	}
 }
+
+// What keeps a Node from work is told of its VM once there is the Node, after what is wrong with the VM itself.
+func TestDetailAfterJoin(t *testing.T) {
+	const hidden, cutOff = "no address is reported", "the host is cut off"
+	for name, c := range map[string]struct {
+		node func(*facts)
+		vm   cloud.VM
+		want string
+	}{
+		"before": {vm: cloud.VM{State: cloud.Running, AfterJoin: hidden}},
+		"after":  {node: withNode, vm: cloud.VM{State: cloud.Running, AfterJoin: hidden}, want: hidden},
+		"worse":  {node: withNode, vm: cloud.VM{State: cloud.Running, AfterJoin: hidden, Detail: cutOff}, want: cutOff},
+		"fine":   {node: withNode, vm: cloud.VM{State: cloud.Running}},
+	} {
+		f := world(func(f *facts) {
+			f.vm = &c.vm
+			if c.node != nil {
+				c.node(f)
+			}
+		})
+		expect.Same(t, name, c.want, vmCondition(f, phase.Stop{}).Message)
+	}
+}

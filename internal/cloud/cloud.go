@@ -161,6 +161,9 @@ type VM struct {
 	// is why the cloud cannot say whether the VM runs, which people are told even if its guest says that it does.
 	Detail, Doubt string
 
+	// AfterJoin tells people, once the Node has joined, what keeps it from work, as far as that is seen of its VM.
+	AfterJoin string
+
 	// Addresses are the cloud's and the guest's, FailureDomain is where the VM runs, and ImageVersion is of what the cloud made it.
 	Addresses                   []clusterv1.MachineAddress
 	FailureDomain, ImageVersion string

@@ -100,4 +100,4 @@ func (p plugged) Guestinfo(_ context.Context, key string) (value string, found b
 
 func (plugged) SetGuestinfo(context.Context, string, string) error { return nil }
 
-func (plugged) SetAddress(context.Context, string, string) error { return nil }
+func (plugged) SetNetwork(context.Context, string, []guest.Adapter) error { return nil }

@@ -4,20 +4,40 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/vmware/govmomi/vim25/soap"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
 // uninitialized is the taint that a kubelet with --cloud-provider=external puts on its node.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// runCloudController does for Windows nodes what vSphere's cloud controller manager does in a real cluster, which cannot
-// be had here: a node whose VM the cloud knows gets its address and loses the taint.
-func (l *Lab) runCloudController() (stop func()) {
+// StartCloudController runs vSphere's own cloud controller manager, which gives the Nodes of the vCenter their addresses and
+// takes the taint off. It may be left out at the start of a lab, as by those who install it late.
+func (l *Lab) StartCloudController(ctx context.Context) error {
+	begin := time.Now()
+	l.door = l.VCenter.Open()
+	err := l.Workload.StartCloudController(ctx, servers.VSphere{
+		Server: l.door.Listener.Addr().String(), Thumbprint: soap.ThumbprintSHA256(l.door.Certificate()),
+		Username: vcenter.CloudProvider, Password: vcenter.Password, Datacenter: vcenter.Datacenter,
+	})
+	if err != nil {
+		return err
+	}
+	l.step("vSphere's cloud controller manager", begin)
+	return nil
+}
+
+// runAzureCloudController does for Nodes in Azure what Azure's cloud controller manager does in a real cluster: one whose VM the
+// cloud knows gets its address and loses the taint.
+func (l *Lab) runAzureCloudController() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() {
@@ -44,7 +64,7 @@ func (l *Lab) initializeNodes(ctx context.Context) error {
 	}
 	for _, node := range nodes.Items {
 		isIt := func(t corev1.Taint) bool { return t.Key == uninitialized }
-		if !slices.ContainsFunc(node.Spec.Taints, isIt) {
+		if !strings.HasPrefix(node.Spec.ProviderID, "azure://") || !slices.ContainsFunc(node.Spec.Taints, isIt) {
 			continue
 		}
 		address, err := l.addressOf(ctx, node.Spec.ProviderID)

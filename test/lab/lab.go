@@ -41,6 +41,8 @@ type Options struct {
 	BootTime time.Duration
 	// Guest changes the guest of a machine of this pool before it is switched on: its image, its world, its faults.
 	Guest func(pool string, g *guest.Simulated)
+	// CloudControllerLater leaves vSphere's cloud controller manager out until StartCloudController.
+	CloudControllerLater bool
 	// WithoutLinux leaves the workload cluster without its Linux nodes; that of the control plane comes with
 	// RegisterControlPlaneNode.
 	WithoutLinux bool
@@ -70,6 +72,8 @@ type Lab struct {
 	mu         sync.Mutex
 	stopGuests func()
 	stopAzure  func()
+	// door of the vCenter for the cloud controller manager, whose calls are not counted.
+	door *vcenter.Door
 }
 
 // Step is what was started, and how long that took.
@@ -108,8 +112,7 @@ func (l *Lab) start(ctx context.Context) error {
 	}
 	both, bound := errgroup.WithContext(ctx)
 	both.Go(func() error { return l.startManagement(bound) })
-	both.Go(func() error { return l.startWorkload(bound) })
-	both.Go(l.startVCenter)
+	both.Go(func() error { return l.startCloudAndWorkload(bound) })
 	if err := both.Wait(); err != nil {
 		return err
 	}
@@ -145,6 +148,17 @@ func (l *Lab) startManagement(ctx context.Context) error {
 	}
 	l.step("our two managers", begin)
 	return nil
+}
+
+// startCloudAndWorkload starts the vCenter, the workload cluster and the controller that tells one of the other.
+func (l *Lab) startCloudAndWorkload(ctx context.Context) error {
+	if err := l.startVCenter(); err != nil {
+		return err
+	}
+	if err := l.startWorkload(ctx); err != nil || l.options.CloudControllerLater {
+		return err
+	}
+	return l.StartCloudController(ctx)
 }
 
 func (l *Lab) startWorkload(ctx context.Context) error {
@@ -197,8 +211,8 @@ func (l *Lab) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stopController, stopGuests := l.runCloudController(), l.runGuests()
-	l.stopGuests = func() { stopController(); stopGuests(); stopLinux() }
+	stopAzure, stopGuests := l.runAzureCloudController(), l.runGuests()
+	l.stopGuests = func() { stopAzure(); stopGuests(); stopLinux() }
 	cluster, identity, secret, err := l.azureCluster()
 	if err != nil {
 		return err
@@ -275,6 +289,9 @@ func (l *Lab) Stop() error {
 	errs = append(errs, stops.Wait())
 	if l.Network != nil {
 		errs = append(errs, l.Network.Close())
+	}
+	if l.door != nil {
+		l.door.Close()
 	}
 	if l.VCenter != nil {
 		l.VCenter.Stop()

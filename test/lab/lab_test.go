@@ -132,8 +132,8 @@ func hasTold(m infrav1.WindowsMachine) bool {
 	return m.Status.WindowsUpdated != "" && told != nil && told.State == string(plan.StateSucceeded)
 }
 
-// initialized says whether Cluster API has taken its taint off and the node is Ready.
-func initialized(n corev1.Node) bool {
+// ready says whether Cluster API has taken its taint off and the node is Ready.
+func ready(n corev1.Node) bool {
 	for _, taint := range n.Spec.Taints {
 		if taint.Key == clusterv1.NodeUninitializedTaint.Key {
 			return false

@@ -11,6 +11,7 @@ const (
 	capiModule       = "sigs.k8s.io/cluster-api"
 	etcdModule       = "go.etcd.io/etcd/server/v3"
 	envtestModule    = "sigs.k8s.io/controller-runtime/tools/setup-envtest"
+	cloudModule      = "k8s.io/cloud-provider-vsphere"
 )
 
 // program is one executable of the servers folder.
@@ -35,6 +36,7 @@ var programs = []program{
 	},
 	{name: "kube-scheduler", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kube-scheduler", cost: "10 s"},
 	{name: "kubeadm", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kubeadm", cost: "10 s"},
+	{name: cloudControllerManager, module: cloudModule, pkg: cloudModule + "/cmd/" + cloudControllerManager, cost: "1 min"},
 	{name: "capi-core", module: capiModule, pkg: capiModule + "/core", cost: "30 s"},
 	{name: "capi-kubeadm-bootstrap", module: capiModule, pkg: capiModule + "/bootstrap/kubeadm", cost: "10 s"},
 	{name: "capi-kubeadm-control-plane", module: capiModule, pkg: capiModule + "/controlplane/kubeadm", cost: "10 s"},

@@ -1,6 +1,6 @@
 // Package servers runs the real servers that our tests and the lab talk to, as plain processes on loopback: etcd,
-// kube-apiserver, kube-controller-manager, kube-scheduler, kubeadm and Cluster API's managers. No container engine, no
-// cluster and no root is needed.
+// kube-apiserver, kube-controller-manager, kube-scheduler, kubeadm, Cluster API's managers and vSphere's cloud controller
+// manager. No container engine, no cluster and no root is needed.
 //
 //   - [Ensure] builds (or downloads) the programs once and keeps them in the user's cache.
 //   - [StartManagement] starts a management cluster, [InstallCAPI] puts Cluster API on it.

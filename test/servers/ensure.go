@@ -65,7 +65,7 @@ func contents() []string {
 	for _, p := range providers {
 		names = append(names, p.file())
 	}
-	return names
+	return append(names, cloudManifest)
 }
 
 // store is the folder in the user's cache that Ensure fills.
@@ -108,7 +108,10 @@ func (s store) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.renderAll(ctx)
+	if err := s.renderAll(ctx); err != nil {
+		return err
+	}
+	return s.keepCloudManifest(ctx)
 }
 
 func (s store) has(name string) bool {

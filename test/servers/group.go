@@ -52,6 +52,37 @@ func (g *group) start(ctx context.Context, tier ...server) error {
 	return waits.Wait()
 }
 
+// process of a name, which may have ended.
+func (g *group) process(name string) (*process, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, tier := range g.tiers {
+		for _, p := range tier {
+			if p.name == name {
+				return p, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("no %s runs", name)
+}
+
+// again starts a process that has ended. What it printed before is kept beside its new log.
+func (g *group) again(ctx context.Context, old *process) error {
+	if err := os.Rename(old.log, old.log+".before"); err != nil {
+		return fmt.Errorf("keep log of %s: %w", old.name, err)
+	}
+	g.mu.Lock()
+	for i, tier := range g.tiers {
+		for j, p := range tier {
+			if p == old {
+				g.tiers[i] = append(tier[:j:j], tier[j+1:]...)
+			}
+		}
+	}
+	g.mu.Unlock()
+	return g.start(ctx, old.server)
+}
+
 // stop ends all servers, the last tier first. A second call does nothing.
 func (g *group) stop() error {
 	g.mu.Lock()

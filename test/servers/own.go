@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // The two components of this project, as users install them, by their folder in config.
@@ -115,14 +116,19 @@ func (m *Management) LogIn(ctx context.Context, account *corev1.ServiceAccount) 
 	if err != nil {
 		return nil, err
 	}
+	return logIn(ctx, api, m.Config, account)
+}
+
+// logIn gets a token of an account for a client of the same server as an admin's.
+func logIn(ctx context.Context, api client.Client, admin *rest.Config, account *corev1.ServiceAccount) (*rest.Config, error) {
 	request := &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(lifetime.Seconds()))},
 	}
 	if err := api.SubResource("token").Create(ctx, account, request); err != nil {
 		return nil, fmt.Errorf("get token of account %s/%s: %w", account.Namespace, account.Name, err)
 	}
-	config := rest.AnonymousClientConfig(m.Config)
-	config.QPS, config.BearerToken = m.Config.QPS, request.Status.Token
+	config := rest.AnonymousClientConfig(admin)
+	config.QPS, config.BearerToken = admin.QPS, request.Status.Token
 	return config, nil
 }
 
@@ -240,13 +246,18 @@ func (m *Management) writeManagerKubeconfig(ctx context.Context, c ownComponent,
 	if err != nil {
 		return err
 	}
+	return writeLogin(login, c.name, file)
+}
+
+// writeLogin writes a kubeconfig that logs in with a token.
+func writeLogin(login *rest.Config, name, file string) error {
 	config := clientcmdapi.NewConfig()
-	config.Clusters[c.name] = &clientcmdapi.Cluster{Server: login.Host, CertificateAuthorityData: login.CAData}
-	config.AuthInfos[c.name] = &clientcmdapi.AuthInfo{Token: login.BearerToken}
-	config.Contexts[c.name] = &clientcmdapi.Context{Cluster: c.name, AuthInfo: c.name}
-	config.CurrentContext = c.name
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: login.Host, CertificateAuthorityData: login.CAData}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: login.BearerToken}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	config.CurrentContext = name
 	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		return fmt.Errorf("write kubeconfig of %s: %w", c.name, err)
+		return fmt.Errorf("write kubeconfig of %s: %w", name, err)
 	}
 	return nil
 }

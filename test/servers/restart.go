@@ -26,24 +26,7 @@ func (m *Management) Resume(ctx context.Context, component string) error {
 	if err != nil {
 		return err
 	}
-	return m.again(ctx, old)
-}
-
-// again starts a process that has ended.
-func (m *Management) again(ctx context.Context, old *process) error {
-	if err := os.Rename(old.log, old.log+".before"); err != nil {
-		return fmt.Errorf("keep log of %s: %w", old.name, err)
-	}
-	m.servers.mu.Lock()
-	for i, tier := range m.servers.tiers {
-		for j, p := range tier {
-			if p == old {
-				m.servers.tiers[i] = append(tier[:j:j], tier[j+1:]...)
-			}
-		}
-	}
-	m.servers.mu.Unlock()
-	return m.servers.start(ctx, old.server)
+	return m.servers.again(ctx, old)
 }
 
 // Printed is all that the manager of a component has printed since it was started the last time.

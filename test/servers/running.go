@@ -47,16 +47,7 @@ func (m *Management) PeakMemory(component string) (int, error) {
 }
 
 func (m *Management) manager(component string) (*process, error) {
-	m.servers.mu.Lock()
-	defer m.servers.mu.Unlock()
-	for _, tier := range m.servers.tiers {
-		for _, p := range tier {
-			if p.name == managerProcess(component) {
-				return p, nil
-			}
-		}
-	}
-	return nil, fmt.Errorf("no manager of %s runs", component)
+	return m.servers.process(managerProcess(component))
 }
 
 // Request is one that a manager of ours made.

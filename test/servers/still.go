@@ -36,7 +36,7 @@ func (m *Management) Still(ctx context.Context, do func()) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	for _, p := range stopped {
-		err = errors.Join(err, m.again(ctx, p))
+		err = errors.Join(err, m.servers.again(ctx, p))
 	}
 	return errors.Join(err, createAll(ctx, api, webhooks...), webhooksAnswer(ctx, api))
 }

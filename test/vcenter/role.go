@@ -76,8 +76,11 @@ func (v *VCenter) Used() map[Used]bool {
 }
 
 func (v *VCenter) forbidden(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
-	if ctx.Session.UserName == hypervisor {
+	switch ctx.Session.UserName {
+	case hypervisor:
 		return nil
+	case CloudProvider:
+		return v.readOnly(method)
 	}
 	all := v.takenBy(method)
 	v.role.mu.Lock()

@@ -17,7 +17,7 @@ import (
 
 // sees says whether who calls may see an object.
 func (v *VCenter) sees(ctx *simulator.Context, ref types.ManagedObjectReference) bool {
-	if user := ctx.Session.UserName; user == "" || user == hypervisor {
+	if user := ctx.Session.UserName; user == "" || user == hypervisor || user == CloudProvider {
 		return true
 	}
 	return v.mayView(v.entityOf(ref))

@@ -14,6 +14,8 @@
 //	drs.go      clones that are switched on in a task of their own
 //	events.go   events that are forgotten
 //	role.go     what our account may do, on which object; privileges.go is what each call takes, and sight.go what is found
+//	provider.go the user of the cloud controller manager
+//	tools.go    what VMware Tools report
 //	register.go VMs that are moved, and that are taken out of the inventory and put into it again
 //	faults.go   what a vCenter says to its faults
 //	networks.go networks of one name
@@ -106,7 +108,8 @@ func Start(change ...func(*simulator.Model)) (*VCenter, error) {
 	// The simulator refuses logins only when it has a user.
 	service.Listen = &url.URL{User: url.UserPassword(Username, Password)}
 	v.model.Map().SessionManager().ValidLogin = func(login *types.Login) bool {
-		return slices.Contains([]string{Username, Another, Limited, hypervisor}, login.UserName) && login.Password == Password
+		users := []string{Username, Another, Limited, CloudProvider, hypervisor}
+		return slices.Contains(users, login.UserName) && login.Password == Password
 	}
 	if plain, ok := v.model.Map().Get(*v.model.ServiceContent.AuthorizationManager).(*simulator.AuthorizationManager); ok {
 		v.model.Map().Put(&authorization{plain, v})

@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,10 +59,31 @@ func TestDescribe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.s.owner, c.s.providerID = m.Key.String(), m.ProviderID
-			if diff := cmp.Diff(c.want, describe(m, &c.s, c.ran)); diff != "" {
+			got := describe(m, &c.s, c.ran)
+			got.AfterJoin = "" // TestUnaddressed
+			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestUnaddressed: VMware Tools that report nothing but addresses of the link report none.
+func TestUnaddressed(t *testing.T) {
+	for name, c := range map[string]struct {
+		s    sighting
+		says bool
+	}{
+		"hidden":             {sighting{}, true},
+		"an address":         {sighting{nics: []string{"10.0.0.1"}}, false},
+		"the main one alone": {sighting{address: "10.0.0.1"}, false},
+		"without DHCP":       {sighting{nics: []string{"169.254.3.4", "fe80::1"}}, true},
+	} {
+		c.s.power = types.VirtualMachinePowerStatePoweredOn
+		told := describe(cloud.Machine{}, &c.s, true)
+		if says := strings.HasPrefix(told.AfterJoin, "VMware Tools report no address of the VM"); says != c.says {
+			t.Errorf("%s: %q", name, told.AfterJoin)
+		}
 	}
 }
 

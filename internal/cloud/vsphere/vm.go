@@ -187,8 +187,9 @@ func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 			{Type: clusterv1.MachineHostName, Address: m.Name},
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
 		},
-		UserData: s.userData,
-		Report:   s.report,
+		UserData:  s.userData,
+		Report:    s.report,
+		AfterJoin: unaddressed(s),
 	}
 	switch {
 	case s.power == types.VirtualMachinePowerStatePoweredOn:
@@ -213,6 +214,17 @@ func unmarked(m cloud.Machine, s *sighting) string {
 	}
 	return fmt.Sprintf("marks are missing on the VM, and only its reference in this object's status says whose it is: set %s=%s "+
 		"and %s=%s again in its advanced configuration", markOwner, m.Key, markProviderID, m.ProviderID)
+}
+
+// unaddressed says of a VM that its address is hidden from vSphere's cloud controller manager, which needs one and asks
+// for it when it first sees the Node (kubernetes/cloud-provider-vsphere v1.36.0, pkg/cloudprovider/vsphere/nodemanager.go).
+func unaddressed(s *sighting) string {
+	if len(s.ips()) > 0 {
+		return ""
+	}
+	return "VMware Tools report no address of the VM: if the Node has the taint node.cloudprovider.kubernetes.io/uninitialized, " +
+		"vSphere's cloud controller manager takes it off only once they do; take the adapter's name out of exclude-nics in " +
+		"tools.conf, restart the service VMTools, then that manager"
 }
 
 // unreached says of a VM that runs that the vCenter cannot reach it, as when its host is cut off: what is known of it may be old.

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,8 +28,14 @@ type VM interface {
 	// Guestinfo is `rpctool "info-get KEY"`, SetGuestinfo `rpctool "info-set KEY VALUE"`; KEY begins with "guestinfo.".
 	Guestinfo(ctx context.Context, key string) (value string, found bool, err error)
 	SetGuestinfo(ctx context.Context, key, value string) error
-	// SetAddress is what VMware Tools report of the guest.
-	SetAddress(ctx context.Context, hostname, address string) error
+	// SetNetwork is what VMware Tools report of the guest: its name, and the adapters that they do not hide.
+	SetNetwork(ctx context.Context, hostname string, adapters []Adapter) error
+}
+
+// Adapter is one as VMware Tools report it.
+type Adapter struct {
+	MAC       string
+	Addresses []string
 }
 
 // Hardware is the size and the identity of a VM.
@@ -184,7 +189,7 @@ type power struct {
 	mu     sync.Mutex
 	busy   bool
 	killed bool
-	// readdressed gets something when an address of Windows has changed.
+	// readdressed gets something when what VMware Tools report may have changed.
 	readdressed chan struct{}
 }
 
@@ -200,7 +205,7 @@ func (p *power) session(ctx context.Context) error {
 	defer end()
 	var parts sync.WaitGroup
 	parts.Go(func() { p.machine.RunServices(ctx) })
-	parts.Go(func() { p.tellAddress(ctx) })
+	parts.Go(func() { p.tellNetwork(ctx) })
 	if p.machine.TaskEnabled(agent.TaskName) {
 		p.startTask(ctx)
 	}
@@ -231,38 +236,9 @@ func (p *power) grace(ctx context.Context, idle <-chan struct{}) {
 	}
 }
 
-// tellAddress is VMware Tools' part, which do it when Windows has an address, and when it has another one.
-func (p *power) tellAddress(ctx context.Context) {
-	if p.guest.Faults.Silent {
-		return
-	}
-	for ctx.Err() == nil {
-		if address := p.mainAddress(); address != "" {
-			if err := p.vm.SetAddress(ctx, p.machine.ComputerName(), address); err != nil && ctx.Err() == nil {
-				p.note("VMware Tools: %v", err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-		case <-p.readdressed:
-		}
-	}
-}
-
-// mainAddress is the first one of the first adapter that has any.
-func (p *power) mainAddress() string {
-	all, err := p.machine.NetAddresses()
-	if err != nil || len(all) == 0 {
-		return ""
-	}
-	first := slices.MinFunc(all, func(a, b windows.Address) int { return a.Index - b.Index })
-	address, _, _ := strings.Cut(first.Address, "/")
-	return address
-}
-
 // effect is told of all that changes in Windows. The machine must not be asked here.
 func (p *power) effect(effect string) {
-	if strings.HasPrefix(effect, "address.") {
+	if changesNetwork(effect) {
 		select {
 		case p.readdressed <- struct{}{}:
 		default: // it is about to look anyway

@@ -53,5 +53,5 @@ func (v *MemoryVM) SetGuestinfo(_ context.Context, key, value string) error {
 	return nil
 }
 
-// SetAddress is part of VM. Nothing reads what it is told.
-func (*MemoryVM) SetAddress(context.Context, string, string) error { return nil }
+// SetNetwork is part of VM. Nothing reads what it is told.
+func (*MemoryVM) SetNetwork(context.Context, string, []Adapter) error { return nil }

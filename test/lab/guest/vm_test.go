@@ -45,11 +45,14 @@ func (v *fakeVM) SetGuestinfo(ctx context.Context, key, value string) error {
 	return nil
 }
 
-// SetAddress is part of VM.
-func (v *fakeVM) SetAddress(_ context.Context, hostname, address string) error {
+// SetNetwork is part of VM.
+func (v *fakeVM) SetNetwork(_ context.Context, hostname string, adapters []Adapter) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.host = hostname + " " + address
+	v.host = hostname
+	for _, adapter := range adapters {
+		v.host += " " + strings.Join(adapter.Addresses, " ")
+	}
 	return nil
 }
 

@@ -2,6 +2,8 @@ package guest
 
 import (
 	"context"
+	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -20,6 +22,71 @@ const toolsConfOfImage = "[logging]\n# what the administrator wants\nlog = true\
 
 // largestValue that VMware Tools carry.
 const largestValue = 64 << 10
+
+// tellNetwork has VMware Tools report the adapters of Windows when they start, and whenever something of that changes.
+func (p *power) tellNetwork(ctx context.Context) {
+	if p.guest.Faults.Silent {
+		return
+	}
+	var told []Adapter
+	for began := false; ctx.Err() == nil; began = true {
+		now := p.reported()
+		if !began || !reflect.DeepEqual(now, told) {
+			told = now
+			if err := p.vm.SetNetwork(ctx, p.machine.ComputerName(), now); err != nil && ctx.Err() == nil {
+				p.note("VMware Tools: %v", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-p.readdressed:
+		}
+	}
+}
+
+// changesNetwork: real VMware Tools look every 30 seconds, or as often as poll-interval says.
+func changesNetwork(effect string) bool {
+	return slices.ContainsFunc([]string{"address.", "adapter.", "hns ", "service VMTools "}, func(begin string) bool {
+		return strings.HasPrefix(effect, begin)
+	})
+}
+
+// reported are the adapters that have addresses and are not hidden. A vSwitch leaves none to the adapter below it, so that the
+// adapter of the vSwitch is all that there is to report.
+func (p *power) reported() (all []Adapter) {
+	hidden := p.excludedNICs()
+	for _, adapter := range p.machine.AddressedAdapters() {
+		hides := func(pattern string) bool {
+			matches, err := path.Match(pattern, adapter.Name)
+			return err == nil && matches
+		}
+		if !slices.ContainsFunc(hidden, hides) {
+			mac := strings.ToLower(strings.ReplaceAll(adapter.MAC, "-", ":"))
+			all = append(all, Adapter{MAC: mac, Addresses: adapter.Addresses})
+		}
+	}
+	return all
+}
+
+// excludedNICs are the names of adapters that tools.conf hides, with * and ? for any (vmware/open-vm-tools,
+// lib/include/conf.h, CONFNAME_GUESTINFO_EXCLUDENICS).
+func (p *power) excludedNICs() []string {
+	text, err := p.machine.ReadFile(toolsConf)
+	if err != nil {
+		return nil // no file hides nothing
+	}
+	_, section, _ := strings.Cut("\n"+string(text), "\n[guestinfo]\n")
+	for line := range strings.Lines(section) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch {
+		case strings.HasPrefix(key, "["):
+			return nil
+		case key == "exclude-nics":
+			return strings.Split(value, ",")
+		}
+	}
+	return nil
+}
 
 // rpctool is the guest's side of guestinfo.
 func (p *power) rpctool(ctx context.Context, call *windows.Call) int {

@@ -58,3 +58,36 @@ func argvOfPlan(t *testing.T, step string) []string {
 	t.Fatalf("no step %s", step)
 	return nil
 }
+
+// A vSwitch takes the addresses from its adapter. VMware Tools as image-builder sets them up then report nothing; as the plan
+// sets them up, the adapter of the vSwitch, and never those of pods.
+func TestToolsReportTheVSwitch(t *testing.T) {
+	t.Parallel()
+	own := windows.Adapter{Index: 5, MAC: "00-50-56-01-02-03", Name: "node"}
+	behind := windows.Adapter{Index: 105, MAC: own.MAC, Name: "vEthernet (node)", Virtual: true}
+	pods := windows.Adapter{Index: 110, MAC: "00-15-5D-00-00-01", Name: "vEthernet (cbr0_ep)", Virtual: true}
+	address := func(index int, text string) windows.Address {
+		return windows.Address{Index: index, Address: text, Origin: "Dhcp"}
+	}
+	nic := Adapter{MAC: "00:50:56:01:02:03", Addresses: []string{"10.0.0.7"}}
+	planned := strings.Replace(toolsConfOfImage, "=vEthernet*", "="+argvOfPlan(t, "vmware-tools")[5], 1)
+	for name, c := range map[string]struct {
+		conf      string
+		addresses []windows.Address
+		want      []Adapter
+	}{
+		"no vSwitch":        {toolsConfOfImage, []windows.Address{address(5, "10.0.0.7/24")}, []Adapter{nic}},
+		"image's":           {toolsConfOfImage, []windows.Address{address(105, "10.0.0.7/24"), address(110, "10.244.1.2/24")}, nil},
+		"plan's":            {planned, []windows.Address{address(105, "10.0.0.7/24"), address(110, "10.244.1.2/24")}, []Adapter{nic}},
+		"no list of names":  {"[guestinfo]\npoll-interval=30\n", []windows.Address{address(105, "10.0.0.7/24")}, []Adapter{nic}},
+		"in other sections": {"[guestinfo]\n[x]\nexclude-nics=*\n", []windows.Address{address(5, "10.0.0.7/24")}, []Adapter{nic}},
+		"no address":        {planned, nil, nil},
+	} {
+		m := expect.Got(windows.New(t.TempDir()))(t)
+		expect.OK(t, m.Setup(func(s *windows.State) {
+			s.Adapters, s.Addresses = []windows.Adapter{own, behind, pods}, c.addresses
+		}))
+		expect.OK(t, m.Put(toolsConf, []byte(c.conf)))
+		expect.Same(t, name, c.want, (&power{machine: m}).reported())
+	}
+}

@@ -80,8 +80,8 @@ func (v *AzureVM) Guestinfo(context.Context, string) (value string, found bool, 
 // SetGuestinfo is part of guest.VM.
 func (v *AzureVM) SetGuestinfo(context.Context, string, string) error { return errNoTools }
 
-// SetAddress is part of guest.VM. Azure knows the addresses that it gave.
-func (v *AzureVM) SetAddress(context.Context, string, string) error { return nil }
+// SetNetwork is part of guest.VM. Azure knows the addresses that it gave.
+func (v *AzureVM) SetNetwork(context.Context, string, []guest.Adapter) error { return nil }
 
 var errNoTools = errors.New("the host is not VMware's")
 

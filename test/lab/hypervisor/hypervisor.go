@@ -5,6 +5,7 @@ package hypervisor
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/vmware/govmomi/fault"
@@ -27,7 +28,7 @@ func Run(ctx context.Context, v *vcenter.VCenter, play Play) error {
 	if err != nil {
 		return err
 	}
-	h := &hypervisor{client: client, play: play, on: map[types.ManagedObjectReference]context.CancelFunc{}}
+	h := &hypervisor{vcenter: v, client: client, play: play, on: map[types.ManagedObjectReference]context.CancelFunc{}}
 	defer h.guests.Wait()
 	return vcenter.WatchVMs(ctx, client, []string{"runtime.powerState"}, func(update types.ObjectUpdate) error {
 		return h.see(ctx, update)
@@ -35,10 +36,11 @@ func Run(ctx context.Context, v *vcenter.VCenter, play Play) error {
 }
 
 type hypervisor struct {
-	client *vim25.Client
-	play   Play
-	guests sync.WaitGroup
-	on     map[types.ManagedObjectReference]context.CancelFunc
+	vcenter *vcenter.VCenter
+	client  *vim25.Client
+	play    Play
+	guests  sync.WaitGroup
+	on      map[types.ManagedObjectReference]context.CancelFunc
 }
 
 // see starts or stops the guest of a VM. Updates may come twice, and an older one behind a newer one: the simulator (v0.56.0)
@@ -56,7 +58,7 @@ func (h *hypervisor) see(ctx context.Context, update types.ObjectUpdate) error {
 	case on && !isOn:
 		guest, stop := context.WithCancel(ctx)
 		h.on[update.Obj] = stop
-		vm := &VM{object: object.NewVirtualMachine(h.client, update.Obj)}
+		vm := &VM{vcenter: h.vcenter, object: object.NewVirtualMachine(h.client, update.Obj)}
 		h.guests.Go(func() { h.play(guest, vm) })
 	case isOn && !on:
 		stop()
@@ -94,7 +96,8 @@ var _ guest.VM = (*VM)(nil)
 
 // VM is what a guest can see and do of the VM it runs in.
 type VM struct {
-	object *object.VirtualMachine
+	vcenter *vcenter.VCenter
+	object  *object.VirtualMachine
 }
 
 // Name of the VM in the vCenter. A guest does not see it.
@@ -112,17 +115,20 @@ func (m *VM) Hardware(ctx context.Context) (guest.Hardware, error) {
 	if err := m.object.Properties(ctx, m.object.Reference(), []string{"config"}, &vm); err != nil {
 		return guest.Hardware{}, fmt.Errorf("read VM: %w", err)
 	}
+	var macs []string
+	for _, card := range cards(vm.Config.Hardware.Device) {
+		macs = append(macs, card.MacAddress)
+	}
 	return guest.Hardware{
-		UUID: vm.Config.Uuid, CPUs: int(vm.Config.Hardware.NumCPU), MemoryMiB: int64(vm.Config.Hardware.MemoryMB),
-		MACs: macs(vm.Config.Hardware.Device),
+		UUID: vm.Config.Uuid, CPUs: int(vm.Config.Hardware.NumCPU), MemoryMiB: int64(vm.Config.Hardware.MemoryMB), MACs: macs,
 	}, nil
 }
 
-func macs(devices []types.BaseVirtualDevice) []string {
-	var all []string
+// cards are the adapters of a VM.
+func cards(devices []types.BaseVirtualDevice) (all []*types.VirtualEthernetCard) {
 	for _, device := range devices {
 		if card, ok := device.(types.BaseVirtualEthernetCard); ok {
-			all = append(all, card.GetVirtualEthernetCard().MacAddress)
+			all = append(all, card.GetVirtualEthernetCard())
 		}
 	}
 	return all
@@ -143,11 +149,33 @@ func (m *VM) SetGuestinfo(ctx context.Context, key, value string) error {
 	return m.reconfigure(ctx, &types.OptionValue{Key: key, Value: value})
 }
 
-// SetAddress is what VMware Tools report: the guest's name and address.
-func (m *VM) SetAddress(ctx context.Context, hostname, address string) error {
-	return m.reconfigure(ctx,
-		&types.OptionValue{Key: "SET.guest.hostName", Value: hostname},
-		&types.OptionValue{Key: "SET.guest.ipAddress", Value: address})
+// SetNetwork is what VMware Tools report: the guest's name and its adapters. The host adds which card of the VM each is, by its
+// MAC: a vEthernet has that of the adapter below its vSwitch. Those that are no card of the VM have no number.
+func (m *VM) SetNetwork(ctx context.Context, hostname string, adapters []guest.Adapter) error {
+	var vm mo.VirtualMachine
+	if err := m.object.Properties(ctx, m.object.Reference(), []string{"config.hardware.device"}, &vm); err != nil {
+		return fmt.Errorf("read cards of VM: %w", err)
+	}
+	reported := []types.GuestNicInfo{} // not nil: it says that there are none
+	for _, adapter := range adapters {
+		nic := types.GuestNicInfo{MacAddress: adapter.MAC, IpAddress: adapter.Addresses, Connected: true, DeviceConfigId: -1}
+		for _, card := range cards(vm.Config.Hardware.Device) {
+			if strings.EqualFold(card.MacAddress, adapter.MAC) {
+				nic.Network, nic.DeviceConfigId = networkOf(card), card.Key
+			}
+		}
+		reported = append(reported, nic)
+	}
+	m.vcenter.ReportGuest(m.object.Reference(), hostname, reported)
+	return nil
+}
+
+// networkOf a card is the name of a standard network. Those of others are not known to the card.
+func networkOf(card *types.VirtualEthernetCard) string {
+	if backing, ok := card.Backing.(*types.VirtualEthernetCardNetworkBackingInfo); ok {
+		return backing.DeviceName
+	}
+	return ""
 }
 
 func (m *VM) reconfigure(ctx context.Context, options ...types.BaseOptionValue) error {

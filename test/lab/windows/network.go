@@ -164,6 +164,33 @@ func (m *Machine) NetAddresses() ([]Address, error) {
 	})
 }
 
+// Addressed is an adapter with the addresses that can be used now, without their prefix lengths.
+type Addressed struct {
+	Adapter
+	Addresses []string
+}
+
+// AddressedAdapters are those that have addresses, in the order of their numbers. They are what programs ask Windows for that are
+// no PowerShell: no door is passed.
+func (m *Machine) AddressedAdapters() []Addressed {
+	return held(m, func() (all []Addressed) {
+		for _, adapter := range m.state.Adapters {
+			one := Addressed{Adapter: adapter}
+			for _, address := range m.state.Addresses {
+				if address.Index == adapter.Index && !m.Clock.Now().Before(address.Preferred) {
+					text, _, _ := strings.Cut(address.Address, "/")
+					one.Addresses = append(one.Addresses, text)
+				}
+			}
+			if !adapter.Hidden && len(one.Addresses) > 0 {
+				all = append(all, one)
+			}
+		}
+		slices.SortStableFunc(all, func(a, b Addressed) int { return a.Index - b.Index })
+		return all
+	})
+}
+
 // without is a list without some of its items, which stay in the list itself.
 func without[V any](list []V, drop func(V) bool) []V {
 	return slices.DeleteFunc(slices.Clone(list), drop)
