@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -140,6 +141,10 @@ func (s *smoked) allHolds(t *testing.T) {
 
 // interrupted by Ctrl-C while pods start, by whoever ends programs, and by a terminal that is closed.
 func (s *smoked) interrupted(t *testing.T) {
+	// Where somebody has started the tests by nohup, a program would ignore that the terminal is closed: what is caught here is not.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	for _, one := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		command, said := s.begin(t)
 		s.podsOfRun(t)
