@@ -233,11 +233,12 @@ var harmless = []string{"Disable-ScheduledTask", "Invoke-WebRequest", "rpctool.e
 
 func TestEveryDoorFails(t *testing.T) {
 	t.Parallel()
-	tried := 0
+	vectors, tried := 0, 0
 	for _, file := range vectorFiles(t) {
 		if readVector(t, file).Expect.State != string(plan.StateSucceeded) {
 			continue
 		}
+		vectors++
 		doors := map[string]bool{}
 		s := newStage(t, readVector(t, file))
 		s.Machine.OnDoor = func(door string) { doors[door] = true }
@@ -248,7 +249,7 @@ func TestEveryDoorFails(t *testing.T) {
 			failDoor(t, file, door)
 		}
 	}
-	t.Logf("%d doors of 68 vectors failed", tried)
+	t.Logf("%d doors of %d vectors failed", tried, vectors)
 }
 
 func failDoor(t *testing.T, file, door string) {
@@ -273,8 +274,7 @@ func failDoor(t *testing.T, file, door string) {
 	if report.Boot != nil {
 		told += report.Boot.Message
 	}
-	reports := strings.HasSuffix(file, "-report-guestinfo.json") || strings.HasSuffix(file, "-report-replace.json")
-	channel := reports && door == "Invoke-Program"
+	channel := door == "Invoke-Program" && strings.Contains(file, "-report-") // what would tell it has failed
 	// Windows itself drops a lease when DHCP is switched off, maybe before the agent does.
 	lease := door == "Remove-NetIPAddress" &&
 		slices.ContainsFunc(v.World.Addresses, func(a worldAddress) bool { return a.Origin == "Dhcp" })
