@@ -95,7 +95,7 @@ test-kubelet: ## Check with the real kubelet which settings it accepts, and that
 	./test/kubelet/check.sh
 
 .PHONY: test-pods
-test-pods: servers ## Ask a Service from a pod on a Windows node, for each CNI, mode, Windows and condition; takes 5 minutes
+test-pods: servers ## Ask a Service from a pod on a Windows node, for each CNI, mode, Windows and condition; takes 3 minutes
 	$(GO_TEST) ./test/lab -count=1 -run "^TestPods$$" -v -timeout 30m -args -pods.all
 
 .PHONY: test-smoke
