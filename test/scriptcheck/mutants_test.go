@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,7 +22,7 @@ func TestMutantsHaveAPlace(t *testing.T) {
 			continue
 		}
 		count++
-		script := string(expect.Got(os.ReadFile(filepath.Join("../../bootstrap/scripts", mutant["in"])))(t))
+		script := string(expect.Got(os.ReadFile("../../bootstrap/scripts/" + mutant["in"]))(t))
 		if found := strings.Count(script, mutant["find"]); found != 1 {
 			t.Errorf("%s: %s has this text %d times and not once: %s", mutant["row"], mutant["in"], found, mutant["find"])
 		}
