@@ -80,8 +80,14 @@ func (w *podWorld) try(t *testing.T, c *cell) outcome {
 			t.Errorf("%s, %s: once the nodes have their rights: %v", c.name, c.year, err)
 		}
 	case twoProxies:
-		if !c.logHas(portTaken) {
-			t.Errorf("%s, %s: neither kube-proxy says that the other one has its port", c.name, c.year)
+		err := wait.Poll(ctx, func(context.Context) error { // the first one may be done before the second one starts
+			if !c.logHas(portTaken) {
+				return errors.New("neither kube-proxy says that the other one has its port")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%s, %s: %v", c.name, c.year, err)
 		}
 	}
 	return r
