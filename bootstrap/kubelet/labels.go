@@ -28,12 +28,13 @@ var (
 // Registered are the labels and taints with which kubeadm join registers the Node, beside the labels that each kubelet gives its
 // own.
 func Registered(node bootstrapv1.NodeRegistration, own map[string]string) (map[string]string, []corev1.Taint, error) {
-	labels := map[string]string{}
-	for name, value := range withOwn(node.Labels, own) {
-		labels[name] = string(value)
-	}
-	if _, err := readLabels(withOwn(node.Labels, own)); err != nil {
+	all := withOwn(node.Labels, own)
+	if _, err := readLabels(all); err != nil {
 		return nil, nil, err
+	}
+	labels := map[string]string{}
+	for name, value := range all {
+		labels[name] = string(value)
 	}
 	taints, err := readTaints(node.Taints)
 	return labels, taints, err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -121,12 +119,11 @@ func (f *addonsFlags) check(cmd *cobra.Command) error {
 	if f.endpoint == "" {
 		return nil
 	}
-	host, port, err := net.SplitHostPort(f.endpoint)
-	number, wrong := strconv.ParseUint(port, 10, 16)
-	if err != nil || wrong != nil || host == "" || number == 0 {
+	host, port, err := readHostPort(f.endpoint)
+	if err != nil {
 		return usage(fmt.Sprintf("--endpoint %q is not HOST:PORT, such as 10.0.0.10:6443", f.endpoint))
 	}
-	f.said.Cluster.Host, f.said.Cluster.Port = host, int32(number)
+	f.said.Cluster.Host, f.said.Cluster.Port = host, int32(port)
 	return nil
 }
 

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -88,4 +90,20 @@ func (f *clusterFlags) contexts() (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// readHostPort reads the HOST:PORT of a server.
+func readHostPort(text string) (host string, port uint16, err error) {
+	host, digits, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", 0, err
+	}
+	number, err := strconv.ParseUint(digits, 10, 16)
+	if err != nil {
+		return "", 0, err
+	}
+	if host == "" || number == 0 {
+		return "", 0, fmt.Errorf("%s has no host, or the port 0", text)
+	}
+	return host, uint16(number), nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 	"time"
 
@@ -88,9 +87,7 @@ func (c *smokeTest) complete() error {
 	case "":
 		c.options.Outwards = serverOf(c.options.Registry)
 	default:
-		host, port, err := net.SplitHostPort(c.outwards)
-		number, notNumber := strconv.ParseUint(port, 10, 16)
-		if err != nil || host == "" || notNumber != nil || number == 0 {
+		if _, _, err := readHostPort(c.outwards); err != nil {
 			return fmt.Errorf("--outwards %s: write HOST:PORT, such as example.com:443, or %s", c.outwards, nobody)
 		}
 		c.options.Outwards = c.outwards

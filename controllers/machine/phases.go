@@ -166,10 +166,11 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 // linuxFirst waits until Linux can carry the Cluster. Where others make the user data, nobody but the machine tells what the
 // cluster did not show.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
+	config := configOf(f)
 	passage, err := linux.Gate{Workload: r.Workload, Cache: r.Client, Now: r.Now}.Pass(ctx, linux.Candidate{
-		Cluster: f.cluster, Windows: f.windows, Config: configOf(f),
+		Cluster: f.cluster, Windows: f.windows, Config: config,
 	})
-	if err == nil && configOf(f) == nil && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer) {
+	if err == nil && config == nil && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer) {
 		for _, warning := range passage.Warnings {
 			r.Events.Eventf(f.windows, nil, corev1.EventTypeWarning, infrav1.LinuxNotCheckedReason, "Provision", "%s",
 				cloud.Clean(warning, maxNote))
