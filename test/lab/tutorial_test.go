@@ -37,7 +37,9 @@ var tutorialEnd = []string{"Remove a pool", "Upgrade", "Uninstall"}
 // notRun are the blocks of commands that the lab cannot run, by their first words, with the reason.
 var notRun = map[string]string{
 	"export IMAGE=": "has names of the reader's own; the test sets those of the lab, and compares which there are",
-	"docker build":  "needs Docker; `make push` makes the same image",
+	"kubectl apply --server-side --filename out/repository/install.yaml": "is instead of clusterctl, which the reader has used; " +
+		"TestInstallFromGit of test/release applies the file",
+	"docker build": "needs Docker; `make push` makes the same image",
 	"git clone https://github.com/kubernetes-sigs/image-builder": "needs the network, packer, a vCenter and an ISO of Windows",
 	"govc vm.info":            "needs a vCenter with an image that packer made",
 	"govc sso.user.create":    "needs Single Sign On",
