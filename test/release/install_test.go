@@ -60,7 +60,7 @@ func TestInstallFromGitWithAFlag(t *testing.T) {
 func (u user) written(management *servers.Management, install []byte) map[string]string {
 	u.t.Helper()
 	all := map[string]string{}
-	for _, object := range objectsIn(u.t, u.kubectl(management, install, "get", "-f", "-", "-o", "json")) {
+	for _, object := range listed(u.t, u.kubectl(management, install, "get", "-f", "-", "-o", "json")) {
 		all[nameOf(object)] = fmt.Sprintf("generation %d, resource version %s", object.GetGeneration(), object.GetResourceVersion())
 	}
 	return all
@@ -71,7 +71,7 @@ func (u user) applied(management *servers.Management, objects []byte) map[string
 	u.t.Helper()
 	all := map[string]any{}
 	said := u.kubectl(management, objects, "apply", "--server-side", "--dry-run=server", "-f", "-", "-o", "json")
-	for _, object := range objectsIn(u.t, said) {
+	for _, object := range listed(u.t, said) {
 		object.SetManagedFields(nil)
 		object.SetGeneration(0)
 		delete(object.Object, "status")
@@ -80,7 +80,7 @@ func (u user) applied(management *servers.Management, objects []byte) map[string
 	return all
 }
 
-func objectsIn(t *testing.T, list []byte) []unstructured.Unstructured {
+func listed(t *testing.T, list []byte) []unstructured.Unstructured {
 	t.Helper()
 	var all unstructured.UnstructuredList
 	expect.OK(t, json.Unmarshal(list, &all))
