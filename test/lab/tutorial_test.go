@@ -29,7 +29,9 @@ import (
 const repository = "../.."
 
 // tutorialPages are those whose commands run here, from an empty folder. What ends a pool or replaces managers comes last.
-var tutorialPages = []string{"install.md", "networks.md", "windows-nodes.md", "vcenter.md", "day-two.md", "images.md"}
+var tutorialPages = []string{
+	"install.md", "quick-start.md", "install-azure.md", "networks.md", "windows-nodes.md", "vcenter.md", "day-two.md", "images.md",
+}
 
 // tutorialEnd are the sections that run after all others.
 var tutorialEnd = []string{"Remove a pool", "Upgrade", "Uninstall"}
@@ -44,7 +46,18 @@ var notRun = map[string]string{
 	"govc vm.info":            "needs a vCenter with an image that packer made",
 	"govc sso.user.create":    "needs Single Sign On",
 	"export CLUSTER_OF_HOSTS": "needs govc; a test of internal/cloud/vsphere gives an account what these commands give it",
-	"openssl s_client":        "the vCenter of the lab has another port",
+	"export CLUSTER=":         "has names of the reader's own; the test sets those of the lab",
+	"kind create cluster":     "needs kind and the other providers; test/frontdoor applies what the command prints to real ones",
+	"git clone https://github.com/capwin/cluster-api-provider-windows\nmake --directory": "install.md has the same commands, which run",
+	`clusterctl --config "$CONFIG" generate cluster "$CLUSTER" --infrastructure windows --flavor windows-pool-azure`: "needs a Cluster " +
+		"in Azure; TestRelease of test/release applies every flavor",
+	"kubectl --kubeconfig workload.kubeconfig run hello":      "needs containerd on the node; TestSmoke runs pods where one is",
+	"helm --kubeconfig workload.kubeconfig install azuredisk": "needs helm, the chart and Azure",
+	"az ":                              "needs Azure",
+	"export AZURE_SUBSCRIPTION_ID=":    "needs Azure; TestRoleFileIsEnough of internal/cloud/azure lives with the role",
+	"export CAPWIN_AZURE_IDENTITIES":   "needs Azure's provider; test/release installs ours with the variable",
+	"kubectl get cluster,azurecluster": "needs Azure; the same check runs in internal/cloud/azure",
+	"openssl s_client":                 "the vCenter of the lab has another port",
 	"clusterctl windows smoke --kubeconfig workload.kubeconfig": "needs kube-proxy on the node; TestSmoke runs it where one is",
 	"cat > calico.yaml": "needs helm, Calico's charts and its images",
 	"clusterctl windows addons -f cluster.yaml -f pool.yaml --as CalicoSettings": "needs a cluster with Calico",
@@ -146,6 +159,11 @@ func newReader(t *testing.T, l *lab.Lab) reader {
 		"VSPHERE_NETWORK": "VM Network", "VSPHERE_WINDOWS_TEMPLATE": vcenter.Template,
 	}
 	wantNames(t, names)
+	dir := t.TempDir()
+	maps.Copy(names, map[string]string{ // for the pages besides install.md
+		"CONFIG":       filepath.Join(dir, "cluster-api-provider-windows/out/repository/clusterctl.yaml"),
+		"WINDOWS_POOL": "quick", "VSPHERE_DATASTORE": "LocalDS_0",
+	})
 	source := expect.Got(filepath.Abs(repository))(t)
 	r.environment = []string{
 		"HOME=" + r.home, "XDG_CONFIG_HOME=" + r.home, "PATH=" + l.Programs() + ":" + os.Getenv("PATH"),
@@ -161,7 +179,7 @@ func newReader(t *testing.T, l *lab.Lab) reader {
 	for name, value := range names {
 		r.environment = append(r.environment, name+"="+value)
 	}
-	expect.OK(t, os.WriteFile(filepath.Join(r.home, "shell"), []byte("cd "+t.TempDir()+"\n"), 0o600))
+	expect.OK(t, os.WriteFile(filepath.Join(r.home, "shell"), []byte("cd "+dir+"\n"), 0o600))
 	return r
 }
 
