@@ -68,6 +68,26 @@ var notRun = map[string]string{
 		"the same move into a folder is run",
 }
 
+// wantPrinted is what blocks print, by their first words.
+var wantPrinted = map[string][]string{
+	"make repository IMAGE=":                                          {"wrote ", "capwin-infrastructure-controller-manager", "capwin-bootstrap-controller-manager"},
+	"kubectl apply --filename pool.yaml":                              {"machinedeployment.cluster.x-k8s.io/demo-windows created"},
+	`kubectl --namespace "$NAMESPACE" wait --for=create --timeout=1m`: {"condition met", "windowsmachine"},
+	`clusterctl --config "$CONFIG" generate cluster "$CLUSTER" --infrastructure windows --flavor windows-pool-vsphere`: {
+		"secret/demo-quick-vsphere created", "machinehealthcheck.cluster.x-k8s.io/demo-quick created",
+		"machinedeployment.cluster.x-k8s.io/demo-quick created", "machinedeployment.cluster.x-k8s.io/demo-quick condition met",
+	},
+	`clusterctl windows addons --kubernetes-version "$KUBERNETES_VERSION" --mode Overlay --cni Calico --as Manifests`: {
+		"daemonset.apps/kube-proxy-windows created", "runtimeclass.node.k8s.io/windows-2022 created",
+	},
+	`clusterctl windows addons --kubernetes-version "$KUBERNETES_VERSION" --mode Overlay --cni Calico --csi-proxy`: {
+		"daemonset.apps/csi-proxy created",
+	},
+	`kubectl delete --filename "$CLUSTER-$WINDOWS_POOL.yaml"`: {
+		`secret "demo-quick-vsphere" deleted`, `machinedeployment.cluster.x-k8s.io "demo-quick" deleted`,
+	},
+}
+
 // A reader of the pages gets from an empty folder to a pool of nodes, changes it, and removes it, with the commands of the pages
 // alone.
 func TestTutorial(t *testing.T) {
@@ -83,10 +103,14 @@ func TestTutorial(t *testing.T) {
 // Every block is run, or has a reason; no reason is left over.
 func TestTutorialBlocks(t *testing.T) {
 	used := map[string]bool{}
-	for _, b := range tutorialBlocks(t) {
+	blocks := tutorialBlocks(t)
+	for _, b := range blocks {
 		used[b.excuse()] = true
 	}
-	for start := range notRun {
+	for start := range wantPrinted {
+		used[start] = slices.ContainsFunc(blocks, func(b block) bool { return b.excuse() == "" && strings.HasPrefix(b.text, start) })
+	}
+	for _, start := range slices.Concat(slices.Collect(maps.Keys(notRun)), slices.Collect(maps.Keys(wantPrinted))) {
 		if !used[start] {
 			t.Errorf("no page has a block that begins with %q", start)
 		}
@@ -240,7 +264,17 @@ func (r reader) run(ctx context.Context, b block) {
 		// The image that was built to install is pushed once more, under its new name: a build takes long.
 		text = strings.ReplaceAll(text, "make push", "make push --assume-old=image")
 	}
-	r.shell(ctx, r.helpers()+text)
+	said := r.shell(ctx, r.helpers()+text)
+	for start, texts := range wantPrinted {
+		for _, want := range texts {
+			if strings.HasPrefix(b.text, start) && !strings.Contains(said, want) {
+				r.t.Errorf("%s, %s: the commands do not print %q, but\n%s", b.page, b.section, want, tail(said))
+			}
+		}
+	}
+	if strings.Contains(said, "No resources found") {
+		r.t.Errorf("%s, %s: the commands find nothing:\n%s", b.page, b.section, tail(said))
+	}
 	r.t.Logf("%5.1f s  %s, %s", time.Since(begin).Seconds(), b.page, b.section)
 }
 
@@ -255,7 +289,7 @@ func (r reader) helpers() string {
 }
 
 // shell runs commands where the last ones ended, and with the variables that they exported.
-func (r reader) shell(ctx context.Context, commands string) {
+func (r reader) shell(ctx context.Context, commands string) (printed string) {
 	r.t.Helper()
 	state := filepath.Join(r.home, "shell")
 	script := "set -eo pipefail\nsource " + state + "\nset -x\n" + commands +
@@ -272,6 +306,7 @@ func (r reader) shell(ctx context.Context, commands string) {
 	if err := command.Run(); err != nil {
 		r.t.Fatalf("%v (%v)\n%s\n%s", err, context.Cause(ctx), tail(said.String()), r.machines())
 	}
+	return said.String()
 }
 
 // patienceOf is how long commands may take. The reader waits up to an hour for real machines; those here need seconds. Without a
