@@ -2,6 +2,7 @@ package release
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,11 @@ func TestClasses(t *testing.T) {
 	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
 	u := user{t: t, binaries: binaries, config: filepath.Join(writeRelease(t), "clusterctl.yaml"), home: t.TempDir()}
 	management := u.prepared(u.components())
+	t.Run("old", func(t *testing.T) { // the first in its namespace
+		u := u
+		u.t = t
+		u.wantOldClass(management)
+	})
 	const odd = `a "b": #c {d} 'e' größe, [f]` // of which no part may become YAML
 	for name, c := range map[string]struct {
 		cloud     string
@@ -52,9 +58,49 @@ func TestClasses(t *testing.T) {
 			if len(want) < 9 {
 				t.Errorf("compared only %d objects", len(want))
 			}
+			u.wantValuesOfCharts(management, name, chartValues(name)[c.cloud])
 		})
 	}
+	t.Run("refused", func(t *testing.T) {
+		u := u
+		u.t = t
+		u.wantRefusals(management)
+	})
 }
+
+// chartValues are those of a Cluster's charts before there is an API server.
+func chartValues(name string) map[string]map[string]string {
+	return map[string]map[string]string{
+		"vsphere": {
+			"crd.projectcalico.org.v1": "", "vsphere-cpi": "config: {enabled: false}",
+			"tigera-operator": fmt.Sprintf(calicoValues, ""),
+		},
+		"azure": {
+			"crd.projectcalico.org.v1": "",
+			"tigera-operator":          "dnsConfig: {nameservers: [127.0.0.53]}\n" + fmt.Sprintf(calicoValues, "mtu: 1350"),
+			"cloud-provider-azure":     "infra: {clusterName: " + name + "}\ncloudControllerManager: {clusterCIDR: 192.168.0.0/16}",
+		},
+	}
+}
+
+const calicoValues = `
+installation:
+  serviceCIDRs: [10.96.0.0/12]
+  calicoNetwork:
+    bgp: Disabled
+    windowsDataplane: HNS
+    %s
+    ipPools: [{cidr: 192.168.0.0/16, encapsulation: VXLAN}]
+  windowsNodes: {cniBinDir: /opt/cni/bin, cniConfigDir: /etc/cni/net.d}
+  typhaDeployment:
+    spec:
+      template:
+        spec:
+          tolerations:
+          - {key: node-role.kubernetes.io/control-plane, operator: Exists, effect: NoSchedule}
+          - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoSchedule}
+          - {operator: Exists, effect: NoExecute}
+`
 
 var madeKinds = map[string]string{
 	"vsphere": "vsphereclusters,vspheremachinetemplates," + kubeadmAndOurs,
