@@ -3,6 +3,7 @@ package release
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // Cluster API's topology controller makes of each class what the plain flavor of the same cloud has, with the same variables.
@@ -61,11 +63,62 @@ func TestClasses(t *testing.T) {
 			u.wantValuesOfCharts(management, name, chartValues(name)[c.cloud])
 		})
 	}
-	t.Run("refused", func(t *testing.T) {
-		u := u
-		u.t = t
-		u.wantRefusals(management)
-	})
+	for name, want := range map[string]func(user, *servers.Management){
+		"refused": user.wantRefusals, "refused with its class": user.wantRefusedWithClass, "long names": user.wantLongNames,
+		"rotated": user.wantRotated, "head": user.wantCommandsOfTheHead,
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := u
+			u.t = t
+			want(u, management)
+		})
+	}
+}
+
+// wantRotated changes the sizes of the Linux machines in Azure. Their new templates have new names, and so have the Secrets that the
+// Azure provider makes of them: the machines must not go on reading the old ones.
+func (u user) wantRotated(management *servers.Management) {
+	u.t.Helper()
+	u.variables = map[string]string{"WINDOWS_CLOUD": "azure"}
+	before := map[string]string{}
+	for _, size := range []string{"Standard_D2s_v5", "Standard_D4s_v5"} {
+		u.variables["AZURE_CONTROL_PLANE_MACHINE_TYPE"], u.variables["AZURE_NODE_MACHINE_TYPE"] = size, size
+		u.kubectl(management, []byte(u.clusterAlone("rotated")), "apply", "-f", "-")
+		u.reconciled(management, "rotated")
+		var templates map[string]string
+		wait.Until(u.t, "files of the new templates", func() (any, bool) {
+			var secrets map[string]string
+			templates, secrets = u.templatesAndSecrets(management, "rotated")
+			return secrets, len(templates) == 2 && maps.EqualFunc(templates, secrets, func(template, secret string) bool {
+				return secret == template+"-azure-json"
+			})
+		})
+		for who, name := range templates {
+			if before[who] == name {
+				u.t.Errorf("%s still has the machine template %s", who, name)
+			}
+		}
+		before = templates
+	}
+}
+
+// templatesAndSecrets are, for the control plane and the Linux pool, the machine template and the Secret with azure.json.
+func (u user) templatesAndSecrets(management *servers.Management, name string) (templates, secrets map[string]string) {
+	u.t.Helper()
+	get := func(kind, labels, path string) string {
+		return string(u.kubectl(management, nil, "get", kind, "-l", "cluster.x-k8s.io/cluster-name="+name+labels,
+			"-o", "jsonpath={.items[0]."+path+"}"))
+	}
+	const pool, file = ",topology.cluster.x-k8s.io/deployment-name=linux", "files[0].contentFrom.secret.name"
+	config := get("machinedeployments", pool, "spec.template.spec.bootstrap.configRef.name")
+	return map[string]string{
+			"control plane": get("kubeadmcontrolplanes", "", "spec.machineTemplate.spec.infrastructureRef.name"),
+			"linux":         get("machinedeployments", pool, "spec.template.spec.infrastructureRef.name"),
+		}, map[string]string{
+			"control plane": get("kubeadmcontrolplanes", "", "spec.kubeadmConfigSpec."+file),
+			"linux": string(u.kubectl(management, nil, "get", "kubeadmconfigtemplate", config,
+				"-o", "jsonpath={.spec.template.spec."+file+"}")),
+		}
 }
 
 // chartValues are those of a Cluster's charts before there is an API server.

@@ -88,11 +88,8 @@ func (u user) wantRefusals(management *servers.Management) {
 
 	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere"}
 	u.kubectl(management, []byte(u.clusterAlone("late", "--kubernetes-version", "v1.38.0")), "apply", "-f", "-")
-	wait.Until(u.t, "the topology to be refused", func() (any, bool) {
-		said := string(u.kubectl(management, nil, "get", "cluster", "late",
-			"-o", `jsonpath={.status.conditions[?(@.type=="TopologyReconciled")].message}`))
-		return said, strings.Contains(said, "the image of kube-proxy for Calico does not start with Kubernetes 1.38 or later")
-	})
+	u.wantTopologyRefused(management, "late", "default",
+		"the image of kube-proxy for Calico does not start with Kubernetes 1.38 or later")
 }
 
 // clusterAlone is what the flavor windows prints where the class is there.
@@ -130,4 +127,46 @@ func (u user) wantOldClass(management *servers.Management) {
 	wantIn(u.t, u.refused(management, clusterBegins+cluster, "apply", "-f", "-"),
 		"spec.topology.variables[azure]: Invalid value", "variable is not defined")
 	expect.Same(u.t, "Clusters of the old class", "", string(u.kubectl(management, nil, "get", "clusters", "-n", "old", "-o", "name")))
+}
+
+// wantRefusedWithClass applies the class in one command with a Cluster that lacks something. If Cluster API has not looked at the class
+// yet, its webhook only warns, and the Cluster tells it.
+func (u user) wantRefusedWithClass(management *servers.Management) {
+	u.t.Helper()
+	u.kubectl(management, nil, "create", "namespace", "fresh")
+	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "VSPHERE_TEMPLATE": ""}
+	const lacks = "linuxTemplate in body should be at least 1 chars long"
+	said := u.refused(management, u.generate("lacking", "--flavor", "windows", "--target-namespace", "fresh"), "apply", "-f", "-")
+	if said == "" {
+		u.wantTopologyRefused(management, "lacking", "fresh", lacks)
+		return
+	}
+	wantIn(u.t, said, lacks)
+}
+
+// wantTopologyRefused waits until a Cluster says why nothing is made of its topology.
+func (u user) wantTopologyRefused(management *servers.Management, name, namespace, want string) {
+	u.t.Helper()
+	wait.Until(u.t, "the topology to be refused", func() (any, bool) {
+		said := string(u.kubectl(management, nil, "get", "cluster", name, "-n", namespace,
+			"-o", `jsonpath={.status.conditions[?(@.type=="TopologyReconciled")].message}`))
+		return said, strings.Contains(said, want)
+	})
+}
+
+// wantLongNames tries the longest name of a Cluster, and the longest that does.
+func (u user) wantLongNames(management *servers.Management) {
+	u.t.Helper()
+	name := strings.Repeat("n", 63)
+	for _, flavor := range []string{"windows-vsphere", "windows-azure"} {
+		wantIn(u.t, u.refused(management, u.generate(name, "--flavor", flavor), "apply", "--dry-run=server", "-f", "-"),
+			name+`-windows": must be no more than 63`)
+	}
+	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere"}
+	u.kubectl(management, []byte(u.clusterAlone(name)), "apply", "-f", "-")
+	u.wantTopologyRefused(management, name, "default",
+		"the Cluster's name has 63 characters; its add-ons carry it in labels, so use at most 51")
+	u.kubectl(management, []byte(u.clusterAlone(name[:51])), "apply", "-f", "-")
+	u.reconciled(management, name[:51])
+	u.wantCharts(management, name[:51], chartValues("")["vsphere"], "")
 }
