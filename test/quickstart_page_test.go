@@ -44,6 +44,29 @@ func TestCommandsOfTheQuickStart(t *testing.T) {
 	}
 }
 
+// The commands that make Secrets are those in the head of the flavor, which test/release runs.
+func TestSecretsOfTheQuickStart(t *testing.T) {
+	flavor := string(expect.Got(os.ReadFile(filepath.Join(root, "templates", "cluster-template-windows.yaml")))(t))
+	head, _, _ := strings.Cut(flavor, "apiVersion:")
+	head = oneLine(strings.ReplaceAll(strings.ReplaceAll(head, "\n#", "\n"), "\\\n", " "))
+	asInTheHead := strings.NewReplacer(`"$CLUSTER"`, "NAME", `"$CLUSTER-vsphere-cloud-secret"`, "NAME-vsphere-cloud-secret",
+		`"${VSPHERE_SERVER%%:*}"`, "VCENTER", `\`, " ", "|", "| ")
+	commands, _ := commandsOf(t, "A new cluster on vSphere")
+	found := 0
+	for _, command := range commands {
+		if !strings.HasPrefix(command, "kubectl create secret") {
+			continue
+		}
+		found++
+		if want := oneLine(asInTheHead.Replace(command)); !strings.Contains(head, want) {
+			t.Errorf("the head of the flavor has not:\n%s", want)
+		}
+	}
+	expect.Same(t, "commands that make Secrets", 2, found)
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // The README has a pool of each cloud. test/release applies that on vSphere; this is the spec of the one in Azure.
 func TestAzurePoolOfTheReadme(t *testing.T) {
 	readme := string(expect.Got(os.ReadFile(filepath.Join(root, "README.md")))(t))
