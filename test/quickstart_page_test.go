@@ -37,7 +37,9 @@ func TestCommandsOfTheQuickStart(t *testing.T) {
 	if all, _ := commandsOf(t, "A new cluster on vSphere"); len(all)+len(pod)-1 > 12 { // a new cluster has the add-ons
 		t.Errorf("%d commands to the first pod", len(all)+len(pod)-1)
 	}
-	for n, want := range []string{"kubectl --kubeconfig workload.kubeconfig wait --for=jsonpath='{.status.phase}'=Running", "clusterctl windows smoke"} {
+	for n, want := range []string{
+		"kubectl --kubeconfig workload.kubeconfig wait --for=jsonpath='{.status.phase}'=Running", "clusterctl windows smoke",
+	} {
 		if got := pod[len(pod)-2+n]; !strings.HasPrefix(got, want) {
 			t.Errorf("command %d of a pod is %q, want %s", len(pod)-1+n, got, want)
 		}
@@ -83,7 +85,7 @@ func TestAzurePoolOfTheReadme(t *testing.T) {
 }
 
 var (
-	hereDocument = regexp.MustCompile(`(?ms)<<END$.*?^END$`)
+	hereDocument = regexp.MustCompile(`(?s)<<END\n.*?\nEND\n`)
 	written      = regexp.MustCompile(`(?:>|\| tee) *"?([^ "|]+\.yaml)`)
 )
 
