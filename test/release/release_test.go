@@ -24,7 +24,8 @@ const (
 	image   = "registry.example.com/capwin/manager:test"
 )
 
-// variables are those without a default that the heads of the flavors ask for. The password has characters that are special in YAML.
+// variables are those without a default that the heads of the flavors ask for. The password has characters that are special in
+// YAML.
 var variables = map[string]string{
 	"WINDOWS_CLOUD":                 "vsphere",
 	"CONTROL_PLANE_ENDPOINT_IP":     "192.0.2.10",
