@@ -25,8 +25,8 @@ import (
 
 var demo = types.NamespacedName{Namespace: "team-a", Name: "demo"}
 
-// Cluster API's add-on provider installs the chart of vSphere's cloud provider, from the URL that users write, in the cluster that a
-// HelmChartProxy selects, with values of that Cluster. A version that is not there it names, and what it installed goes with the
+// Cluster API's add-on provider installs the chart of vSphere's cloud provider, from the URL that users write, in the cluster that
+// a HelmChartProxy selects, with values of that Cluster. A version that is not there it names, and what it installed goes with the
 // HelmChartProxy.
 func TestInstallsCharts(t *testing.T) {
 	if testing.Short() {
@@ -142,7 +142,8 @@ func ready(ctx context.Context, api client.Client, proxy *unstructured.Unstructu
 
 func bound(ctx context.Context, workload client.Client) error {
 	pods := &corev1.PodList{}
-	if err := workload.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{"app": "vsphere-cpi"}); err != nil {
+	labels := client.MatchingLabels{"app": "vsphere-cpi"}
+	if err := workload.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), labels); err != nil {
 		return err
 	}
 	if len(pods.Items) != 1 || pods.Items[0].Spec.NodeName == "" {
