@@ -25,9 +25,9 @@ import (
 
 var demo = types.NamespacedName{Namespace: "team-a", Name: "demo"}
 
-// Cluster API's add-on provider installs the chart of vSphere's cloud provider, from the URL that users write, in the cluster that
-// a HelmChartProxy selects, with values of that Cluster. A version that is not there it names, and what it installed goes with the
-// HelmChartProxy.
+// Cluster API's add-on provider installs the chart of vSphere's cloud provider, from the URL that users write, in the cluster
+// that a HelmChartProxy selects, with values of that Cluster. It names a version that is not there, and what it installed goes
+// with the HelmChartProxy.
 func TestInstallsCharts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real servers")
