@@ -24,8 +24,12 @@ import (
 const ours = "https://charts.example.com/ours"
 
 var small = fstest.MapFS{
-	"Chart.yaml":            {Data: []byte("apiVersion: v2\nname: small\nversion: 1.2.3\nappVersion: 4.5.6\n")},
-	"templates/config.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: small}\n")},
+	"Chart.yaml": {Data: []byte("apiVersion: v2\nname: small\nversion: 1.2.3\nappVersion: 4.5.6\n")},
+	"templates/config.yaml": {Data: []byte(`apiVersion: v1
+kind: ConfigMap
+metadata: {name: small}
+data: {version: {{ .Chart.AppVersion }}}
+`)},
 }
 
 // What is asked of a repository's URL comes from its files, with a certificate of its name; no other host is answered for.

@@ -33,7 +33,9 @@ func TestInstallsCharts(t *testing.T) {
 		t.Skip("starts real servers")
 	}
 	m, w := startClusters(t)
-	server := expect.Got(Start(t.TempDir(), expect.Got(Upstream(t.Context()))(t)))(t)
+	repositories := expect.Got(Upstream(t.Context()))(t)
+	repositories[ours] = expect.Got(Repository(small))(t)
+	server := expect.Got(Start(t.TempDir(), repositories))(t)
 	t.Cleanup(func() { expect.Fine(t, server.Close()) })
 	expect.OK(t, servers.StartCAAPH(t.Context(), m, t.Output(), server.Environment...))
 	api, workload := clientFor(t, m), expect.Got(client.New(w.Config, client.Options{}))(t)
@@ -41,6 +43,10 @@ func TestInstallsCharts(t *testing.T) {
 	expect.OK(t, err)
 
 	missing := proxyOf("missing", "99.0.0")
+	own := proxyOf("small", "1.2.3")
+	expect.OK(t, unstructured.SetNestedField(own.Object, ours, "spec", "repoURL"))
+	expect.OK(t, unstructured.SetNestedField(own.Object, "small", "spec", "chartName"))
+	expect.OK(t, api.Create(t.Context(), own))
 	expect.OK(t, api.Create(t.Context(), missing))
 	wait.Eventually(t, "the sentence about the version", func(ctx context.Context) error {
 		said, err := ready(ctx, api, missing)
@@ -63,6 +69,11 @@ func TestInstallsCharts(t *testing.T) {
 	image := "registry.k8s.io/cloud-pv-vsphere/cloud-provider-vsphere:v" + version
 	expect.Same(t, "image", image, set.Spec.Template.Spec.Containers[0].Image)
 	wait.Eventually(t, "its pod to be bound to the Linux node", func(ctx context.Context) error { return bound(ctx, workload) })
+	config := &corev1.ConfigMap{}
+	wait.Eventually(t, "the chart that was packed here", func(ctx context.Context) error {
+		return workload.Get(ctx, types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "small"}, config)
+	})
+	expect.Same(t, "version of the app", "4.5.6", config.Data["version"])
 	for _, asked := range []string{"/index.yaml", "/charts/vsphere-cpi-" + version + ".tgz"} {
 		if !slices.Contains(server.Asked(), CloudProviderVSphere+asked) {
 			t.Errorf("%s was not asked for, but %v", asked, server.Asked())
