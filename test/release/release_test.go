@@ -66,7 +66,7 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	cluster := []byte(u.generate("demo", "--flavor", "windows-vsphere"))
-	u.kubectl(management, firstPool(t), "apply", "--server-side", "--dry-run=server", "-f", "-")
+	u.strictly(management, firstPool(t))
 	// The API server must have every character of the password.
 	password := u.kubectl(management, cluster, "apply", "--server-side", "--dry-run=server", "-f", "-",
 		"--selector", "clusterctl.cluster.x-k8s.io/move", "-o", "go-template={{.data.password | base64decode}}")
