@@ -73,6 +73,9 @@ func (r release) write() error {
 			return fmt.Errorf("write %s provider: %w", c.kind, err)
 		}
 	}
+	if err := r.writeInstall(); err != nil {
+		return fmt.Errorf("write %s: %w", r.install(), err)
+	}
 	config := filepath.Join(r.out, "clusterctl.yaml")
 	if err := r.writeConfig(config); err != nil {
 		return fmt.Errorf("write %s: %w", config, err)
@@ -108,7 +111,7 @@ func (r release) writeComponent(c component) error {
 	if err := os.MkdirAll(r.folder(c), 0o750); err != nil {
 		return err
 	}
-	manifests, err := r.render(c)
+	manifests, err := r.render(c.kind)
 	if err != nil {
 		return err
 	}
@@ -128,9 +131,10 @@ func (r release) writeComponent(c component) error {
 	return nil
 }
 
-func (r release) render(c component) ([]byte, error) {
+// render renders a folder of config, for the image of the release.
+func (r release) render(folder string) ([]byte, error) {
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).
-		Run(filesys.MakeFsOnDisk(), filepath.Join(r.source, "config", c.kind))
+		Run(filesys.MakeFsOnDisk(), filepath.Join(r.source, "config", folder))
 	if err != nil {
 		return nil, err
 	}

@@ -217,7 +217,7 @@ func TestCommandOfTheReadme(t *testing.T) {
 	if !found {
 		t.Fatal("README.md does not generate a cluster")
 	}
-	command, _, _ = strings.Cut(command, "```")
+	command, _, _ = strings.Cut(command, "|")
 	got := u.clusterctl(append([]string{"generate"}, strings.Fields(strings.ReplaceAll(command, "\\\n", " "))...)...)
 	if !strings.Contains(string(got), "kind: WindowsMachineTemplate") || !strings.Contains(string(got), "name: prod\n") {
 		t.Errorf("got\n%s", got)

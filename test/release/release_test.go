@@ -134,6 +134,7 @@ func wantFiles(t *testing.T, repository string) {
 		"infrastructure-windows/" + version + "/clusterclass-windows-vsphere.yaml",
 		"infrastructure-windows/" + version + "/infrastructure-components.yaml",
 		"infrastructure-windows/" + version + "/metadata.yaml",
+		"install.yaml",
 	}
 	var got []string
 	err := fs.WalkDir(os.DirFS(repository), ".", func(path string, entry fs.DirEntry, err error) error {
