@@ -40,7 +40,8 @@ func TestClasses(t *testing.T) {
 			"WINDOWS_KUBE_RESERVED_MEMORY": "1Gi", "WINDOWS_MACHINE_COUNT": "0", "LINUX_WORKER_MACHINE_COUNT": "3",
 		}},
 		"key": {"azure", map[string]string{
-			"WINDOWS_MACHINE_COUNT": "7", "AZURE_SSH_PUBLIC_KEY_B64": "c3NoLWVkMjU1MTk=", "AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D8s_v5",
+			"AZURE_SSH_PUBLIC_KEY_B64": "c3NoLWVkMjU1MTk=", "AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D8s_v5",
+			"WINDOWS_MACHINE_COUNT": "7",
 			"AZURE_WINDOWS_GALLERY": "Gallery-1", "AZURE_WINDOWS_IMAGE": "ws2025", "AZURE_WINDOWS_IMAGE_VERSION": "1.2.3",
 		}},
 	} {
@@ -111,14 +112,16 @@ func (u user) templatesAndSecrets(management *servers.Management, name string) (
 	}
 	const pool, file = ",topology.cluster.x-k8s.io/deployment-name=linux", "files[0].contentFrom.secret.name"
 	config := get("machinedeployments", pool, "spec.template.spec.bootstrap.configRef.name")
-	return map[string]string{
-			"control plane": get("kubeadmcontrolplanes", "", "spec.machineTemplate.spec.infrastructureRef.name"),
-			"linux":         get("machinedeployments", pool, "spec.template.spec.infrastructureRef.name"),
-		}, map[string]string{
-			"control plane": get("kubeadmcontrolplanes", "", "spec.kubeadmConfigSpec."+file),
-			"linux": string(u.kubectl(management, nil, "get", "kubeadmconfigtemplate", config,
-				"-o", "jsonpath={.spec.template.spec."+file+"}")),
-		}
+	templates = map[string]string{
+		"control plane": get("kubeadmcontrolplanes", "", "spec.machineTemplate.spec.infrastructureRef.name"),
+		"linux":         get("machinedeployments", pool, "spec.template.spec.infrastructureRef.name"),
+	}
+	secrets = map[string]string{
+		"control plane": get("kubeadmcontrolplanes", "", "spec.kubeadmConfigSpec."+file),
+		"linux": string(u.kubectl(management, nil, "get", "kubeadmconfigtemplate", config,
+			"-o", "jsonpath={.spec.template.spec."+file+"}")),
+	}
+	return templates, secrets
 }
 
 // chartValues are those of a Cluster's charts before there is an API server.
