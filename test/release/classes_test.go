@@ -52,7 +52,7 @@ func TestClasses(t *testing.T) {
 				u.variables = map[string]string{}
 			}
 			u.variables["WINDOWS_CLOUD"] = c.cloud
-			u.make(management, name, u.generate(name, "--flavor", "windows"))
+			u.make(management, name, u.only(c.cloud).generate(name, "--flavor", "windows"))
 			plain := u.kubectl(management, []byte(u.generate("plain", "--flavor", "windows-"+c.cloud)),
 				"apply", "--server-side", "--dry-run=server", "-f", "-", "-o", "json")
 			got := u.kubectl(management, nil, "get", madeKinds[c.cloud], "-l", "cluster.x-k8s.io/cluster-name="+name, "-o", "json")
@@ -65,7 +65,7 @@ func TestClasses(t *testing.T) {
 		})
 	}
 	for name, want := range map[string]func(user, *servers.Management){
-		"refused": user.wantRefusals, "refused with its class": user.wantRefusedWithClass, "long names": user.wantLongNames,
+		"hollow": user.wantHollow, "refused": user.wantRefusals, "refused with its class": user.wantRefusedWithClass, "long names": user.wantLongNames,
 		"rotated": user.wantRotated, "head": user.wantCommandsOfTheHead,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,6 +166,19 @@ var madeKinds = map[string]string{
 
 const kubeadmAndOurs = "kubeadmcontrolplanes,kubeadmconfigtemplates,machinedeployments,machinehealthchecks," +
 	"windowsmachinetemplates,windowsbootstrapconfigtemplates"
+
+// only is a user who has set nothing for the other cloud.
+func (u user) only(cloud string) user {
+	set := maps.Clone(u.variables)
+	for name := range variables {
+		of := map[bool]string{true: "azure", false: "vsphere"}[strings.HasPrefix(name, "AZURE") || name == "CLUSTER_IDENTITY_NAME"]
+		if of != cloud && name != "WINDOWS_CLOUD" {
+			set[name] = ""
+		}
+	}
+	u.variables = set
+	return u
+}
 
 // make applies a Cluster with its class, the class first: the webhook warns of a Cluster whose class was not looked at yet.
 func (u user) make(management *servers.Management, name, cluster string) {

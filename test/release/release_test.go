@@ -63,6 +63,11 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	cluster := []byte(u.generate("demo", "--flavor", "windows-vsphere"))
+	for _, pair := range [][2]string{{"L2Bridge", "Calico"}, {"Overlay", "Flannel"}, {"L2Bridge", "WinBridge"}} {
+		u := u
+		u.variables = map[string]string{"WINDOWS_NETWORK_MODE": pair[0], "WINDOWS_CNI": pair[1], "WINDOWS_POOL": "second"}
+		u.strictly(management, []byte(u.generate("any", "--flavor", "windows-pool-azure")))
+	}
 	u.strictly(management, firstPool(t))
 	// The API server must have every character of the password.
 	password := u.kubectl(management, cluster, "apply", "--server-side", "--dry-run=server", "-f", "-",
