@@ -164,8 +164,8 @@ func (r release) copyAs(c component, file, name string) error {
 	return os.WriteFile(filepath.Join(r.folder(c), name), named(content), 0o600)
 }
 
-// named ends the names of a ClusterClass's templates with a hash of the file. Templates are immutable, and clusterctl adds none to
-// those that are there, so another content needs other names. Cluster API rolls out only what differs, whatever it is called.
+// named ends the names of a ClusterClass's templates with a hash of the file. Templates are immutable, and clusterctl adds none
+// to those that are there, so another content needs other names. Cluster API rolls out only what differs, whatever it is called.
 func named(content []byte) []byte {
 	hash := sha256.Sum256(content)
 	return bytes.ReplaceAll(content, []byte("-HASH"), []byte("-"+hex.EncodeToString(hash[:4])))

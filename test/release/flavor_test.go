@@ -107,8 +107,8 @@ func variableIn(text any) (string, bool) {
 	return found[1], true
 }
 
-// places returns all leaves of the objects in a text, by kind, end of the name and path. A leaf of several lines may be such a text
-// itself.
+// places returns all leaves of the objects in a text, by kind, end of the name and path. A leaf of several lines may be such a
+// text itself.
 func places(t *testing.T, text string) map[string]any {
 	t.Helper()
 	all := map[string]any{}

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
-// wantCommandsOfTheHead runs the commands that make the Secrets of the flavor windows on vSphere. They have what the plain flavor has.
+// wantCommandsOfTheHead runs the commands that make the Secrets of the flavor windows on vSphere. They have what the plain flavor
+// has.
 func (u user) wantCommandsOfTheHead(management *servers.Management) {
 	u.t.Helper()
 	u.kubectl(management, nil, "create", "namespace", "head")
@@ -35,13 +37,15 @@ func (u user) wantCommandsOfTheHead(management *servers.Management) {
 	kubeconfig := filepath.Join(u.home, "head.kubeconfig")
 	expect.OK(u.t, os.WriteFile(kubeconfig, expect.Got(os.ReadFile(management.KubeconfigFile))(u.t), 0o600))
 	command := exec.CommandContext(u.t.Context(), "sh", "-e", "-c", "kubectl config set-context --current --namespace head\n"+text)
-	command.Env = append(u.command().Env, "KUBECONFIG="+kubeconfig,
-		"PATH="+filepath.Dir(u.binaries.Path("kubectl"))+":"+os.Getenv("PATH"))
+	command.Env = slices.Concat(u.command().Env, []string{
+		"KUBECONFIG=" + kubeconfig, "PATH=" + filepath.Dir(u.binaries.Path("kubectl")) + ":" + os.Getenv("PATH"),
+	})
 	output(u.t, command)
 
 	login := u.secret(management, "demo")
 	for key, want := range map[string]string{
-		"server": "VSPHERE_SERVER", "username": "VSPHERE_USERNAME", "password": "VSPHERE_PASSWORD", "thumbprint": "VSPHERE_TLS_THUMBPRINT_SHA256",
+		"server": "VSPHERE_SERVER", "username": "VSPHERE_USERNAME", "password": "VSPHERE_PASSWORD",
+		"thumbprint": "VSPHERE_TLS_THUMBPRINT_SHA256",
 	} {
 		expect.Same(u.t, key, variables[want], string(login.Data[key]))
 	}
