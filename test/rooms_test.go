@@ -104,6 +104,7 @@ var rooms = []room{
 		"controllers/fresh", "controllers/guests", "controllers/identities", "controllers/inherit", "controllers/linux",
 		"controllers/owner", "controllers/phase", "controllers/refusals",
 	}},
+	{folder: "controllers/placement", may: []string{"api", "internal/cloud", "internal/placement"}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
 	{folder: "cmd", may: []string{"internal/cloud", "internal/plugin", "internal/version"}},

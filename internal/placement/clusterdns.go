@@ -16,8 +16,8 @@ const (
 
 const dnsService = "Service " + metav1.NamespaceSystem + "/kube-dns"
 
-// ofDNS tells of cluster DNS that the policies do not know: they look for Deployments and DaemonSets of kube-system whose pods have
-// the label of kubeadm's.
+// ofDNS tells of cluster DNS that the policies do not know: they look for Deployments and DaemonSets of kube-system whose pods
+// have the label of kubeadm's.
 func (s Seen) ofDNS() (all []Finding) {
 	if s.DNS == nil {
 		return nil
@@ -41,8 +41,8 @@ func (s Seen) ofDNS() (all []Finding) {
 	if !found {
 		all = append(all, Finding{
 			Of: dnsService, Problem: DNSNotKept,
-			Why: fmt.Sprintf("%s selects %s, which no Deployment, DaemonSet or StatefulSet of kube-system has in its pod template, so nothing "+
-				"keeps cluster DNS on Linux; see to it that its pods select kubernetes.io/os=linux", dnsService, pods),
+			Why: fmt.Sprintf("%s selects %s, which no Deployment, DaemonSet or StatefulSet of kube-system has in its pod template, so "+
+				"nothing keeps cluster DNS on Linux; see to it that its pods select kubernetes.io/os=linux", dnsService, pods),
 		})
 	}
 	return all
@@ -64,7 +64,9 @@ func unkeptDNS(w Workload) Finding {
 		why = fmt.Sprintf("its pods have the label %s: %s instead of %s", dnsLabel, w.Template.Labels[dnsLabel], dnsValue)
 	default:
 		finding.Mend = w.kubectl("patch", "--type merge -p "+quoted(map[string]any{
-			"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": map[string]string{dnsLabel: dnsValue}}}},
+			"spec": map[string]any{"template": map[string]any{
+				"metadata": map[string]any{"labels": map[string]string{dnsLabel: dnsValue}},
+			}},
 		}))
 	}
 	finding.Why = fmt.Sprintf("%s is cluster DNS, and no policy refuses an update that takes its Linux selection away: %s; "+

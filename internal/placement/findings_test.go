@@ -58,7 +58,7 @@ func TestKubeProxy(t *testing.T) {
 	with := func(version string) placement.Workload {
 		return proxySet(t, "kube-proxy-windows", strings.Replace(image, "v1.36.3", version, 1))
 	}
-	const setImage = "kubectl set image daemonset/kube-proxy-windows -n kube-system kube-proxy=sigwindowstools/kube-proxy:"
+	const setImage = "kubectl set image daemonset kube-proxy-windows -n kube-system kube-proxy=sigwindowstools/kube-proxy:"
 	for _, c := range []struct {
 		name, reason string
 		seen         placement.Seen
@@ -66,7 +66,7 @@ func TestKubeProxy(t *testing.T) {
 		says, mend   string
 	}{
 		{"a DaemonSet", "as with Calico", proxied(bootstrapv1.KubeProxyDaemonSet, onLinux, set), "", "", ""},
-		{"a service", "the label of the Node says so", asService(proxied(bootstrapv1.KubeProxyService, onLinux), "v1.36.3"), "", "", ""},
+		{"a service", "the Node's label says so", asService(proxied(bootstrapv1.KubeProxyService, onLinux), "v1.36.3"), "", "", ""},
 		{"none is wanted", "run: None, or a CNI that does its work", proxied(bootstrapv1.KubeProxyNone, onLinux), "", "", ""},
 		{
 			"no pod for it", "the DaemonSet of kubeadm is for Linux", proxied(bootstrapv1.KubeProxyDaemonSet, onLinux),
@@ -81,8 +81,9 @@ func TestKubeProxy(t *testing.T) {
 			placement.KubeProxyMissing, "no DaemonSet that runs one", "",
 		},
 		{
-			"two", "each removes the other's load balancers", asService(proxied("", set), "v1.36.3"), placement.KubeProxyTwice,
-			"kube-proxy runs twice on Windows Nodes (win-0): the Windows service kube-proxy and DaemonSet kube-system/kube-proxy-windows",
+			"two", "each removes the other's load balancers", asService(proxied("", set), "v1.36.3"),
+			placement.KubeProxyTwice, "kube-proxy runs twice on Windows Nodes (win-0): the Windows service kube-proxy and " +
+				"DaemonSet kube-system/kube-proxy-windows",
 			`"matchExpressions":[{"key":"capwin.cluster.x-k8s.io/kube-proxy","operator":"NotIn","values":["service"]}]`,
 		},
 		{
@@ -95,8 +96,8 @@ func TestKubeProxy(t *testing.T) {
 		},
 		{
 			"too new", "kube-proxy must not be newer than the API server", proxied("", with("v1.37.0")), placement.KubeProxyTooNew,
-			"kube-proxy of Windows Nodes (win-0) is v1.37.0 (DaemonSet kube-system/kube-proxy-windows), and the API server is v1.36.3: it " +
-				"must not be newer", setImage + "v1.36.3-calico-hostprocess",
+			"kube-proxy of Windows Nodes (win-0) is v1.37.0 (DaemonSet kube-system/kube-proxy-windows), and the API server is v1.36.3: " +
+				"it must not be newer", setImage + "v1.36.3-calico-hostprocess",
 		},
 		{"a newer patch", "the skew is one of minor versions", proxied("", with("v1.36.9")), "", "", ""},
 		{"three minors older", "that is what upstream supports", proxied("", with("v1.33.0")), "", "", ""},
@@ -105,8 +106,8 @@ func TestKubeProxy(t *testing.T) {
 			"at most 3 minor versions older", setImage + "v1.36.3-calico-hostprocess",
 		},
 		{
-			"a service that is too old", "it has the version of its kubelet", asService(proxied(""), "v1.32.1"), placement.KubeProxyTooOld,
-			"it is as old as its kubelet", "",
+			"a service that is too old", "it has the version of its kubelet", asService(proxied(""), "v1.32.1"),
+			placement.KubeProxyTooOld, "it is as old as its kubelet", "",
 		},
 		{"a digest", "nobody knows its version", proxied("", with("x")), "", "", ""},
 	} {
@@ -136,7 +137,7 @@ func TestVersionOfTheImage(t *testing.T) {
 	for kubelet, want := range map[string]string{"v1.35.2": "1.35.2", "v1.30.1": "1.36.3", "none": "1.36.3"} {
 		s.Kubelets = map[string]string{"win-0": "v1.36.3", "win-1": kubelet}
 		findings := s.Findings()
-		expect.Same(t, kubelet, "kubectl set image daemonset/kube-proxy-windows -n kube-system kube-proxy=example.com/kube-proxy:"+want,
+		expect.Same(t, kubelet, "kubectl set image daemonset kube-proxy-windows -n kube-system kube-proxy=example.com/kube-proxy:"+want,
 			findings[len(findings)-1].Mend)
 	}
 }
@@ -169,14 +170,18 @@ func TestClusterDNS(t *testing.T) {
 		mend      string
 	}{
 		{"none", nil, []placement.Workload{dns("Deployment", "coredns", "")}, nil, ""},
-		{"kubeadm's", map[string]string{"k8s-app": "kube-dns"}, []placement.Workload{dns("Deployment", "coredns", "kube-dns")}, nil, ""},
+		{
+			"kubeadm's", map[string]string{"k8s-app": "kube-dns"},
+			[]placement.Workload{dns("Deployment", "coredns", "kube-dns")}, nil, "",
+		},
 		{"a DaemonSet", map[string]string{"dns": "yes"}, []placement.Workload{dns("DaemonSet", "coredns", "kube-dns")}, nil, ""},
 		{
 			"two Deployments", map[string]string{"dns": "yes"},
 			[]placement.Workload{dns("Deployment", "coredns", "kube-dns"), dns("Deployment", "other", "")},
-			[]string{"Deployment kube-system/other is cluster DNS, and no policy refuses an update that takes its Linux selection away: its " +
-				"pod template has no label k8s-app: kube-dns"},
-			`kubectl patch deployment other -n kube-system --type merge -p '{"spec":{"template":{"metadata":{"labels":{"k8s-app":"kube-dns"}}}}}'`,
+			[]string{"Deployment kube-system/other is cluster DNS, and no policy refuses an update that takes its Linux selection away: " +
+				"its pod template has no label k8s-app: kube-dns"},
+			`kubectl patch deployment other -n kube-system --type merge ` +
+				`-p '{"spec":{"template":{"metadata":{"labels":{"k8s-app":"kube-dns"}}}}}'`,
 		},
 		{
 			"another label", map[string]string{"k8s-app": "coredns"}, []placement.Workload{dns("Deployment", "coredns", "coredns")},
@@ -233,6 +238,16 @@ func TestMutable(t *testing.T) {
 		{"selects a pool of both", "kube-system", `nodeSelector: {pool: a}`, true},
 		{"selects a pool of Windows", "kube-system", `nodeSelector: {pool: win}`, false},
 		{"has an affinity on the system", "kube-system", affinity(`{key: kubernetes.io/os, operator: NotIn, values: [darwin]}`), false},
+		{"has an affinity on a pool of both", "kube-system", affinity(`{key: pool, operator: In, values: [a]}`), true},
+		{"has an affinity on a pool of Windows", "kube-system", affinity(`{key: pool, operator: In, values: [a, win]}`), false},
+		{"has an affinity on a label of Windows", "kube-system", affinity(`{key: disk, operator: Exists}`), false},
+		{"leaves out a pool", "kube-system", affinity(`{key: pool, operator: NotIn, values: [win]}`), true},
+		{"compares a number", "kube-system", affinity(`{key: size, operator: Gt, values: ["1"]}`), false},
+		{"names a Node", "kube-system", `nodeName: linux-0`, false},
+		{"selects a Node", "kube-system", `nodeSelector: {kubernetes.io/hostname: linux-0}`, false},
+		{"selects a zone of Windows", "kube-system", `nodeSelector: {topology.kubernetes.io/zone: "2"}`, true},
+		{"has a RuntimeClass for Linux", "kube-system", `runtimeClassName: linux`, true},
+		{"has a RuntimeClass that is named for Windows", "kube-system", `runtimeClassName: windows-2022`, false},
 		{"has a RuntimeClass for Windows", "kube-system", `runtimeClassName: windows`, false},
 	} {
 		w := workload(t, "DaemonSet", c.spec)
@@ -297,4 +312,25 @@ func TestMemory(t *testing.T) {
 	expect.Same(t, "when it is gone", 0, len(m.Wrong(s)))
 	s.Workloads[0].Version, s.Workloads[0].Template.Spec = "", corev1.PodSpec{NodeName: "win-001"}
 	expect.Same(t, "without a version", 0, len(m.Wrong(s)))
+}
+
+// Commands are run in a shell, and a workload cluster's API server may say anything.
+func TestHostileNames(t *testing.T) {
+	const evil = "x; rm -rf ~"
+	w := workload(t, "DaemonSet", `tolerations: [{operator: Exists}]`)
+	for _, names := range [][2]string{{evil, "app"}, {"team", evil}, {"team", "$(x)"}} {
+		w.Namespace, w.Name = names[0], names[1]
+		got := tainted.Judge(w)
+		expect.Same(t, "commands of "+w.String(), "", got.Mend+got.Allow)
+	}
+	c := tainted
+	c.Windows = []placement.Node{node("win-0", "a'b=c:NoSchedule", nil)}
+	pending := c.Judge(workload(t, "Deployment", `nodeSelector: {kubernetes.io/os: windows}`))
+	expect.Same(t, "apostrophes in "+pending.Mend, 2, strings.Count(pending.Mend, "'"))
+	set := proxySet(t, "kube-proxy-windows", "example.com/$(x)/kube-proxy:v1.37.0")
+	findings := proxied("", set).Findings()
+	expect.Same(t, "problem", placement.KubeProxyTooNew, findings[1].Problem)
+	expect.Same(t, "a command with an image", "", findings[1].Mend)
+	set.Template.Spec.Containers[0].Image, set.Template.Spec.Containers[0].Name = "a/kube-proxy:v1.37.0", "a b"
+	expect.Same(t, "a command with a container", "", proxied("", set).Findings()[1].Mend)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -105,6 +106,9 @@ func (s Seen) proxies() map[string][]proxy {
 // imageVersion is the version that the tag of an image begins with: sigwindowstools/kube-proxy:v1.36.3-calico-hostprocess.
 var imageVersion = regexp.MustCompile(`:(v?(\d+\.\d+\.\d+))[^/:@]*$`)
 
+// plainImage has no character that means something to a shell.
+var plainImage = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]*$`)
+
 func proxyOf(w *Workload, c corev1.Container) proxy {
 	p := proxy{set: w, container: c.Name, image: c.Image}
 	if found := imageVersion.FindStringSubmatch(c.Image); found != nil {
@@ -133,17 +137,17 @@ func (s Seen) skew(of string) Problem {
 
 // toldProxy says what is wrong with the kube-proxy of Nodes; on is that of the first.
 func (s Seen) toldProxy(g group, nodes []string, on []proxy) Finding {
-	finding := Finding{Of: "kube-proxy of Windows Nodes", Problem: g.problem, Nodes: nodes}
+	finding := Finding{Problem: g.problem, Nodes: nodes}
+	finding.Of = strings.TrimRight(fmt.Sprintf("kube-proxy: %s %s", g.of, g.version), ": ")
 	which := fmt.Sprintf("Windows Nodes (%s)", list(nodes))
 	switch g.problem {
 	case KubeProxyMissing:
 		finding.Why = fmt.Sprintf("kube-proxy is missing on %s: %s", which, missing[bootstrapv1.KubeProxyRun(g.of)])
 	case KubeProxyTwice:
-		finding.Why = fmt.Sprintf("kube-proxy runs twice on %s: %s; each removes the other's load balancers from HNS when it starts, and "+
-			"both want port 10256", which, g.of)
+		finding.Why = fmt.Sprintf("kube-proxy runs twice on %s: %s; each removes the other's load balancers from HNS when it starts, "+
+			"and both want port 10256", which, g.of)
 		finding.Mend, finding.Why = onlyOne(finding.Why, on)
 	case KubeProxyTooNew, KubeProxyTooOld:
-		finding.Of += ": " + g.of
 		rule := "it must not be newer"
 		if g.problem == KubeProxyTooOld {
 			rule = fmt.Sprintf("it may be at most %d minor versions older", mostMinorsOlder)
@@ -151,21 +155,23 @@ func (s Seen) toldProxy(g group, nodes []string, on []proxy) Finding {
 		finding.Why = fmt.Sprintf("kube-proxy of %s is %s (%s), and the API server is %s: %s", which, g.version, g.of, s.Version, rule)
 		finding.Mend, finding.Why = s.otherVersion(finding.Why, g, nodes, on)
 	default:
-		finding.Why = fmt.Sprintf("kube-proxy is not seen on %s, and their configs are not known: with a CNI that does its work, such as "+
-			"Antrea, that is right; with any other, Services do not work there", which)
+		finding.Why = fmt.Sprintf("kube-proxy is not seen on %s, and their configs are not known: with a CNI that does its work, such "+
+			"as Antrea, that is right; with any other, Services do not work there", which)
 	}
 	return finding
 }
 
 // missing says what brings a kube-proxy to Nodes without one.
 var missing = map[bootstrapv1.KubeProxyRun]string{
-	bootstrapv1.KubeProxyDaemonSet: "no DaemonSet that runs one makes pods for them, so Services do not work there; clusterctl windows " +
-		"addons prints the one that they need, and kubeProxy.run: None in their config says that none is wanted",
+	bootstrapv1.KubeProxyDaemonSet: "no DaemonSet that runs one makes pods for them, so Services do not work there; " +
+		"clusterctl windows addons prints the one that they need, and kubeProxy.run: None in their config says that none is wanted",
 	bootstrapv1.KubeProxyService: "their config says that it is a service of the node, but the Nodes have no label " +
-		bootstrap.LabelKubeProxy + "=" + bootstrap.LabelService + ", so they joined without it or lost the label; replace their Machines",
+		bootstrap.LabelKubeProxy + "=" + bootstrap.LabelService + ", so they joined without it or lost the label; replace " +
+		"their Machines",
 }
 
-// onlyOne has the DaemonSet leave out the Nodes that have the service. Of two DaemonSets nobody but their owner knows which to keep.
+// onlyOne has the DaemonSet leave out the Nodes that have the service. Of two DaemonSets nobody but their owner knows which to
+// keep.
 func onlyOne(why string, on []proxy) (mend, told string) {
 	at := slices.IndexFunc(on, func(p proxy) bool { return p.set != nil })
 	if on[0].set != nil {
@@ -197,8 +203,8 @@ func withoutService(set *Workload) []corev1.NodeSelectorTerm {
 	return terms
 }
 
-// otherVersion has the DaemonSet take the image of the kubelet's version, or of the API server's if that is no better. A service has
-// the version of its Machine.
+// otherVersion has the DaemonSet take the image of the kubelet's version, or of the API server's if that is no better. A service
+// has the version of its Machine.
 func (s Seen) otherVersion(why string, g group, nodes []string, on []proxy) (mend, told string) {
 	at := slices.IndexFunc(on, func(p proxy) bool { return p.String() == g.of })
 	if on[at].set == nil {
@@ -215,6 +221,8 @@ func (s Seen) otherVersion(why string, g group, nodes []string, on []proxy) (men
 	one := on[at]
 	tag := one.tag[:len(one.tag)-len(strings.TrimPrefix(one.tag, "v"))] + strings.TrimPrefix(wanted, "v")
 	image := strings.Replace(one.image, ":"+one.tag, ":"+tag, 1)
-	return fmt.Sprintf("kubectl set image daemonset/%s -n %s %s=%s", one.set.Name, one.set.Namespace, one.container, image),
-		why + "; give the DaemonSet the image of the Nodes' version"
+	if len(validation.IsDNS1123Label(one.container)) == 0 && plainImage.MatchString(image) {
+		mend = one.set.kubectl("set image", one.container+"="+image)
+	}
+	return mend, why + "; give the DaemonSet the image of the Nodes' version"
 }
