@@ -26,7 +26,12 @@ func (p *pod) allowCommand() string {
 	if os := p.object.Spec.OS; os != nil && os.Name == corev1.Linux {
 		return ""
 	}
-	return p.workload.kubectl("annotate", "--overwrite "+RunsOnAnnotation+"="+RunsOnBoth)
+	return p.workload.RunsOnBothCommand()
+}
+
+// RunsOnBothCommand says of the workload that it runs on both systems, so that our policy leaves it alone.
+func (w Workload) RunsOnBothCommand() string {
+	return w.kubectl("annotate", "--overwrite "+RunsOnAnnotation+"="+RunsOnBoth)
 }
 
 // tolerateCommand gives the template the tolerations that it lacks for a Node.
