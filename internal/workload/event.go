@@ -1,0 +1,19 @@
+package workload
+
+import "k8s.io/apimachinery/pkg/watch"
+
+// Event is what a watch tells.
+type Event struct {
+	// Type is watch.Added, watch.Modified, watch.Deleted, or one of those below.
+	Type watch.EventType
+	// Object is JSON, and valid until the callback returns. It is empty for the types below.
+	Object []byte
+}
+
+// What a watch tells beside the objects. Begun: all objects that are there follow, as if nothing had been told before. Listed: all
+// of them have been told, but for those that were too large. LeftOut: an object was too large, and this is all that is known of it.
+const (
+	Begun   watch.EventType = "BEGUN"
+	Listed  watch.EventType = "LISTED"
+	LeftOut watch.EventType = "LEFTOUT"
+)
