@@ -1,13 +1,17 @@
 package workload
 
-import "k8s.io/apimachinery/pkg/watch"
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/watch"
+)
 
 // Event is what a watch tells.
 type Event struct {
 	// Type is watch.Added, watch.Modified, watch.Deleted, or one of those below.
-	Type watch.EventType
+	Type watch.EventType `json:"type"`
 	// Object is JSON, and valid until the callback returns. It is empty for the types below.
-	Object []byte
+	Object json.RawMessage `json:"object"`
 }
 
 // What a watch tells beside the objects. Begun: all objects that are there follow, as if nothing had been told before. Listed: all
