@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -71,6 +72,44 @@ func (c *Clusters) Follow(ctx context.Context, key client.ObjectKey, feed *Feed)
 	}
 	defer w.Close()
 	return w.Follow(ctx, feed)
+}
+
+// errEnded ends all watches of a connection with one of them.
+var errEnded = errors.New("a watch has ended as it should")
+
+// FollowAll tells of all feeds, on one connection if that can be had, until ctx or one of them ends; without an error, it ended as
+// it should. What the API server does not show is Hidden, and ends no other feed.
+func (c *Clusters) FollowAll(ctx context.Context, key client.ObjectKey, feeds ...*Feed) error {
+	w, err := c.Watcher(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	all, ctx := errgroup.WithContext(ctx)
+	for _, feed := range feeds {
+		all.Go(func() error { return w.followOne(ctx, feed) })
+	}
+	if err := all.Wait(); !errors.Is(err, errEnded) {
+		return err
+	}
+	return nil
+}
+
+func (w *Watcher) followOne(ctx context.Context, feed *Feed) error {
+	err := w.Follow(ctx, feed)
+	if err == nil {
+		return errEnded
+	}
+	if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
+		return err
+	}
+	feed.version = ""
+	feed.tell(Event{Type: Hidden, Why: err})
+	select {
+	case <-ctx.Done():
+	case <-time.After(w.lasts): // where nothing is shown
+	}
+	return errEnded
 }
 
 // Follow tells of the objects of a feed until ctx or the watch ends; without an error, it ended as it should. The error says that

@@ -134,18 +134,16 @@ func TestOneConnection(t *testing.T) {
 		server.StartTLS()
 		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 		clusters := &Clusters{Live: &management{kubeconfig: text(server.URL, base64.StdEncoding.EncodeToString(ca))}}
-		w := expect.Got(clusters.Watcher(t.Context(), key))(t)
 		ctx, end := context.WithCancel(t.Context())
-		var ended sync.WaitGroup
-		follow := func(name string) error {
-			return w.Follow(ctx, &Feed{Resource: Resource{Group: "apps", Version: "v1", Name: name}, Told: func(Event) {}})
-		}
+		hidden := make(chan error, 1)
+		of := func(name string) Resource { return Resource{Group: "apps", Version: "v1", Name: name} }
+		feeds := []*Feed{{Resource: of("refused"), Told: func(e Event) { hidden <- e.Why }}}
 		for i := range mostFeeds {
-			ended.Go(func() { _ = follow(fmt.Sprint("r", i)) }) // it ends with ctx
+			feeds = append(feeds, &Feed{Resource: of(fmt.Sprint("r", i)), Told: func(Event) {}})
 		}
-		if http2 {
-			expect.Same(t, "refused", true, apierrors.IsForbidden(follow("refused")))
-		}
+		ended := make(chan error, 1)
+		go func() { ended <- clusters.FollowAll(ctx, key, feeds...) }()
+		expect.Same(t, "refused", true, apierrors.IsForbidden(<-hidden))
 		open.Wait()
 		want := int32(1)
 		if !http2 {
@@ -153,8 +151,9 @@ func TestOneConnection(t *testing.T) {
 		}
 		expect.Same(t, fmt.Sprint("connections, HTTP/2 is ", http2), want, conns.Load())
 		end()
-		ended.Wait()
-		w.Close()
+		if err := <-ended; err == nil {
+			t.Error("it ended as it should")
+		}
 		server.Close()
 	}
 }

@@ -44,7 +44,7 @@ func newClient(server string, web *http.Client, qps float32, burst int) (client.
 }
 
 // newMapper has the kinds of Clusters' own objects, those that give guests a place for their reports, those that give nodes
-// rights, those that run programs on them, and those of cluster DNS.
+// rights, those that run programs on them, those of cluster DNS, and those that keep workloads for Linux on Linux.
 func newMapper() meta.RESTMapper {
 	rights, apps := rbacv1.SchemeGroupVersion, appsv1.SchemeGroupVersion
 	policies := admissionv1.SchemeGroupVersion
@@ -53,13 +53,14 @@ func newMapper() meta.RESTMapper {
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		rights.WithKind("Role"), rights.WithKind("RoleBinding"), apps.WithKind("DaemonSet"), apps.WithKind("Deployment"),
-		corev1.SchemeGroupVersion.WithKind("Service"),
+		corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("Pod"),
 	} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
 	}
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithKind("Namespace"),
 		policies.WithKind("ValidatingAdmissionPolicy"), policies.WithKind("ValidatingAdmissionPolicyBinding"),
+		policies.WithKind("MutatingAdmissionPolicy"), policies.WithKind("MutatingAdmissionPolicyBinding"),
 		rights.WithKind("ClusterRole"), rights.WithKind("ClusterRoleBinding"), nodes.WithKind("RuntimeClass"),
 	} {
 		mapper.Add(kind, meta.RESTScopeRoot)
