@@ -188,7 +188,8 @@ func TestKubectlCompletes(t *testing.T) {
 		t.Errorf("kubectl capwin plan --help says:\n%s", help)
 	}
 	expect.Same(t, "kubectl capwin p<Tab>", []string{"plan"}, offered(kubectl("__complete", "capwin", "p")))
-	expect.Same(t, "kubectl capwin check <Tab>", []string{"azure", "linux", "vsphere"}, offered(kubectl("__complete", "capwin", "check", "")))
+	got := offered(kubectl("__complete", "capwin", "check", ""))
+	expect.Same(t, "kubectl capwin check <Tab>", []string{"azure", "linux", "vsphere"}, got)
 	expect.Same(t, "kubectl capwin plan --ma<Tab>", []string{"--machine"}, offered(kubectl("__complete", "capwin", "plan", "--ma")))
 }
 
