@@ -58,7 +58,7 @@ const (
 // Report has a finding for the Nodes, the policies, kube-proxy and cluster DNS, and one for each workload, the worst first.
 func Report(c Cluster) *report.FindingList {
 	c.assumeWindows()
-	c.Mutates = c.mutates()
+	c.Mutates, c.Spared = c.mutates(), c.spared()
 	found := []entry{c.ofNodes(), c.ofPolicies()}
 	var workloads []entry
 	first, proxied := c.firstWrites(), false
@@ -208,17 +208,20 @@ func (c *Cluster) firstWrites() *entry {
 }
 
 // changes says whether the policy changes the workload when somebody writes it.
-func (c *Cluster) changes(w placement.Workload) bool { return c.Mutable(w) && !c.spares(w) }
+func (c *Cluster) changes(w placement.Workload) bool { return c.Mutable(w) && !c.Spared[w.String()] }
 
-// spares says whether the policy leaves the workload alone, because it had Ready pods on Windows Nodes before the policy was
-// there.
-func (c *Cluster) spares(w placement.Workload) bool {
+// spared are the workloads that the policy leaves alone.
+func (c *Cluster) spared() map[string]bool {
+	all := map[string]bool{}
 	if c.Policies.Param == nil {
-		return false
+		return all
 	}
 	// Of params that cannot be read, the manager writes new ones.
 	params, _ := policies.ReadParams(c.Policies.Param)
-	return slices.Contains(params.Spared, policies.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
+	for _, ref := range params.Spared {
+		all[placement.Workload{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}.String()] = true
+	}
+	return all
 }
 
 // some names a few.
@@ -228,14 +231,6 @@ func some(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
-}
-
-// again is the command after which the policy mends what lands; it does not mend what it spares.
-func (c *Cluster) again(f placement.Finding, w placement.Workload) string {
-	if c.spares(w) {
-		return ""
-	}
-	return f.Again
 }
 
 // mayMutate says whether the policy that changes workloads is there or can come: the API server is of this version or a later
@@ -264,12 +259,9 @@ func (c *Cluster) ofWorkload(f placement.Finding, w placement.Workload) entry {
 		result = cloud.CheckWarning // pods for Windows that stay Pending
 	}
 	_, text, _ := strings.Cut(f.Why, f.Of+" ")
-	if c.spares(w) {
-		text += "; the policy leaves it alone, because it had Ready pods on Windows Nodes before the policy was there"
-	}
 	e := entry{Finding: cloud.Finding{Check: f.Of, Result: result, Text: cmp.Or(text, f.Why)}}.
 		with("this mends it", f.Mend).
-		with("or, after this, the API server's policy does", c.again(f, w)).
+		with("or, after this, the API server's policy does", f.Again).
 		with("or, if its pods run on both systems", f.Allow)
 	if !c.mayMutate() || !c.changes(w) {
 		return e
