@@ -21,10 +21,10 @@ type Stored struct {
 	Read          func() Workload
 }
 
-// Memory remembers the verdicts on the workloads of one cluster, so that a look reads and judges again only what has changed since
-// the last one: a workload with another Version, and all of them where the cluster is another. Of a workload it keeps no more than
-// what is wrong with it, but for those of cluster DNS and kube-proxy. The zero value is ready. What it was given must not be
-// changed afterwards.
+// Memory remembers the verdicts on the workloads of one cluster, so that a look reads and judges again only what has changed
+// since the last one: a workload with another Version, and all of them where the cluster is another. Of a workload it keeps no
+// more than what is wrong with it, but for those of cluster DNS and kube-proxy. The zero value is ready. What it was given must
+// not be changed afterwards.
 type Memory struct {
 	seen   Seen
 	judged map[string]judged
@@ -83,7 +83,8 @@ func (s Seen) remember(one Stored) judged {
 
 // alike says whether verdicts on workloads are the same.
 func alike(a, b Seen) bool {
-	return a.Mutates == b.Mutates && maps.Equal(a.DNS, b.DNS) && maps.Equal(a.Spared, b.Spared) && reflect.DeepEqual(a.Cluster, b.Cluster)
+	return a.Mutates == b.Mutates && maps.Equal(a.DNS, b.DNS) && maps.Equal(a.Spared, b.Spared) &&
+		reflect.DeepEqual(a.Cluster, b.Cluster)
 }
 
 // inOrder sorts, as those who watch a cluster keep it in maps.
