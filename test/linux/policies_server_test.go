@@ -42,27 +42,33 @@ type policed struct {
 	// mutates says that the server has the mutating kind.
 	mutates bool
 
-	programs, kubeconfig string
-	params               int
+	programs, kubeconfig, version string
+
+	params int
 }
 
-// startPoliced starts an API server of these programs; flags come after envtest's own.
+// startPoliced starts an API server of these programs, which has or has not the mutating kind.
 func startPoliced(t *testing.T, programs string, mutates bool) *policed {
 	t.Helper()
-	environment := &envtest.Environment{BinaryAssetsDirectory: programs}
-	if !mutates {
-		const kind = "admissionregistration.k8s.io/v1/mutatingadmissionpol"
-		environment.ControlPlane.GetAPIServer().Configure().
-			Append("runtime-config", kind+"icies=false", kind+"icybindings=false").
-			Append("disable-admission-plugins", "MutatingAdmissionPolicy")
-	}
-	return connect(t, environment, programs, mutates)
+	return connect(t, &envtest.Environment{BinaryAssetsDirectory: programs}, mutates)
 }
 
-func connect(t *testing.T, environment *envtest.Environment, programs string, mutates bool) *policed {
+// withoutMutating starts one of a version that has the mutating kind, and takes it away.
+func withoutMutating(t *testing.T, programs string) *policed {
+	t.Helper()
+	environment := &envtest.Environment{BinaryAssetsDirectory: programs}
+	const kind = "admissionregistration.k8s.io/v1/mutatingadmissionpol"
+	environment.ControlPlane.GetAPIServer().Configure().
+		Append("runtime-config", kind+"icies=false", kind+"icybindings=false").
+		Append("disable-admission-plugins", "MutatingAdmissionPolicy")
+	return connect(t, environment, false)
+}
+
+func connect(t *testing.T, environment *envtest.Environment, mutates bool) *policed {
 	t.Helper()
 	config := expect.Got(environment.Start())(t)
 	t.Cleanup(func() { expect.Fine(t, environment.Stop()) })
+	programs := environment.BinaryAssetsDirectory
 	p := &policed{
 		T: t, ctx: t.Context(), mutates: mutates, programs: programs, warnings: &warnings{},
 		kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"),
@@ -70,8 +76,8 @@ func connect(t *testing.T, environment *envtest.Environment, programs string, mu
 	expect.OK(t, os.WriteFile(p.kubeconfig, environment.KubeConfig, 0o600))
 	config.QPS, config.WarningHandlerWithContext = -1, p.warnings
 	p.api = expect.Got(client.New(config, client.Options{}))(t)
-	version := expect.Got(kubernetes.NewForConfigOrDie(config).Discovery().ServerVersion())(t)
-	t.Logf("kube-apiserver %s, with MutatingAdmissionPolicy: %t", version.GitVersion, mutates)
+	p.version = expect.Got(kubernetes.NewForConfigOrDie(config).Discovery().ServerVersion())(t).GitVersion
+	t.Logf("kube-apiserver %s, with MutatingAdmissionPolicy: %t", p.version, mutates)
 	expect.OK(t, p.api.Create(p.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents}}))
 	class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "windows-2022"}, Handler: "runhcs-wcow-process"}
 	expect.OK(t, p.api.Create(p.ctx, class))

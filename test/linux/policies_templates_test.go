@@ -23,8 +23,8 @@ import (
 )
 
 var (
-	seed = flag.Uint64("seed", 0, "of the random templates; 0 is the day's")
-	many = flag.Int("templates", 500, "how many random templates are given to each API server")
+	seed = flag.Uint64("policies.seed", 0, "of the random templates; 0 is the day's")
+	many = flag.Int("policies.templates", 500, "how many random templates are given to each API server")
 )
 
 // tally is what became of the random templates.
@@ -53,7 +53,7 @@ func (p *policed) randomTemplates() {
 			p.compare(cluster, one, &counts)
 		}
 	}
-	p.Logf("-seed=%d: %d templates %v, of which the policies want on Linux %v", *seed, *many, counts.verdicts, counts.wanted)
+	p.Logf("-policies.seed=%d: %d templates %v, of which the policies want on Linux %v", *seed, *many, counts.verdicts, counts.wanted)
 	for _, verdict := range []placement.Verdict{placement.StaysAway, placement.ForWindows, placement.Lands} {
 		if counts.verdicts[verdict] < *many/10 {
 			p.Errorf("only %d of %d templates have the verdict %s", counts.verdicts[verdict], *many, verdict)

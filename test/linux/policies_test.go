@@ -1,15 +1,23 @@
 package linux_test
 
 import (
+	"context"
+	"flag"
+	"fmt"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // everywhere is what those tolerate who want to be on each Node, as NodeLocal DNSCache.
@@ -17,7 +25,11 @@ var everywhere = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 
 // TestPolicies has a real API server of the pinned version ask the policies.
 func TestPolicies(t *testing.T) {
-	p := startPoliced(t, pinned(t), true)
+	testMutating(t, startPoliced(t, pinned(t), true))
+}
+
+func testMutating(t *testing.T, p *policed) {
+	t.Helper()
 	before := p.beforePolicies()
 	p.keep(rowsParams)
 	p.rewrites()
@@ -32,7 +44,56 @@ func TestPolicies(t *testing.T) {
 
 // TestPoliciesThatValidate does it on a server without the mutating kind, which stands for Kubernetes 1.30 to 1.35.
 func TestPoliciesThatValidate(t *testing.T) {
-	testValidating(t, startPoliced(t, pinned(t), false))
+	testValidating(t, withoutMutating(t, pinned(t)))
+}
+
+// policies.sh gives these for an API server of another version.
+var (
+	otherServers = flag.String("policies.servers", "", "the folder of a control plane's programs")
+	otherVersion = flag.String("policies.version", "", "their version, such as v1.30.14")
+)
+
+// TestPoliciesOfVersion does what the two do, as far as the version goes, and has the controller manager look for wrong types.
+func TestPoliciesOfVersion(t *testing.T) {
+	if *otherServers == "" {
+		t.Skip("make test-policies says with which programs")
+	}
+	mutates := expect.Got(version.ParseGeneric(*otherVersion))(t).AtLeast(version.MustParseGeneric("v1.36.0"))
+	p := startPoliced(t, *otherServers, mutates)
+	expect.Same(t, "version", *otherVersion, p.version)
+	if mutates {
+		testMutating(t, p)
+	} else {
+		testValidating(t, p)
+	}
+	p.typesFit()
+}
+
+// typesFit: the controller manager tells in the status of a policy what does not fit the schema of a kind.
+func (p *policed) typesFit() {
+	p.Helper()
+	ctx, stop := context.WithCancel(p.ctx)
+	manager := exec.CommandContext(ctx, filepath.Join(p.programs, "kube-controller-manager"), "--kubeconfig="+p.kubeconfig,
+		"--controllers=validatingadmissionpolicy-status-controller", "--leader-elect=false", "--secure-port=0")
+	expect.OK(p, manager.Start())
+	p.Cleanup(func() { stop(); _ = manager.Wait() })
+	wait.Eventually(p, "the types of all policies", func(ctx context.Context) error {
+		var list admissionv1.ValidatingAdmissionPolicyList
+		expect.OK(p, p.api.List(ctx, &list))
+		for _, policy := range list.Items {
+			if policy.Status.ObservedGeneration != policy.Generation || policy.Status.TypeChecking == nil {
+				return fmt.Errorf("policy %s has the status %v", policy.Name, policy.Status)
+			}
+			if policy.Name == "broken" {
+				continue
+			}
+			for _, one := range policy.Status.TypeChecking.ExpressionWarnings {
+				p.Errorf("policy %s: %s: %s", policy.Name, one.FieldRef, one.Warning)
+			}
+		}
+		p.Logf("the types of %d policies are checked", len(list.Items))
+		return nil
+	})
 }
 
 func testValidating(t *testing.T, p *policed) {
