@@ -53,6 +53,14 @@ func startPoliced(t *testing.T, programs string, mutates bool) *policed {
 	return connect(t, &envtest.Environment{BinaryAssetsDirectory: programs}, mutates)
 }
 
+// gateOff starts one that has the mutating kind, and asks no such policy.
+func gateOff(t *testing.T, programs string) *policed {
+	t.Helper()
+	environment := &envtest.Environment{BinaryAssetsDirectory: programs}
+	environment.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "MutatingAdmissionPolicy=false")
+	return connect(t, environment, false)
+}
+
 // withoutMutating starts one of a version that has the mutating kind, and takes it away.
 func withoutMutating(t *testing.T, programs string) *policed {
 	t.Helper()
@@ -302,6 +310,9 @@ func (p *policed) broken(objects []*unstructured.Unstructured) {
 	p.Helper()
 	for _, object := range objects {
 		object.SetName("broken")
+		for _, field := range []string{"paramKind", "paramRef", "variables"} {
+			unstructured.RemoveNestedField(object.Object, "spec", field)
+		}
 		if strings.HasSuffix(object.GetKind(), "Binding") {
 			expect.OK(p, unstructured.SetNestedField(object.Object, "broken", "spec", "policyName"))
 		}

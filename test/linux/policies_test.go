@@ -2,6 +2,7 @@ package linux_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -39,6 +41,7 @@ func testMutating(t *testing.T, p *policed) {
 	p.hostileTemplates()
 	p.windowsPods()
 	p.randomTemplates()
+	p.withoutParam()
 	p.noErrors()
 }
 
@@ -107,7 +110,37 @@ func testValidating(t *testing.T, p *policed) {
 	p.hostileTemplates()
 	p.windowsPods()
 	p.randomTemplates()
+	p.withoutParam()
 	p.noErrors()
+}
+
+// TestPoliciesWithGateOff: an API server that takes mutating policies and asks none is found out, also when it has long asked the
+// validating ones, which came later.
+func TestPoliciesWithGateOff(t *testing.T) {
+	p := gateOff(t, pinned(t))
+	for _, object := range policies.Mutating() {
+		p.write(object)
+	}
+	p.keep(rowsParams)
+	p.row(toLinux[0], workload("DaemonSet", metav1.NamespaceSystem, "any", corev1.PodSpec{}), true)
+}
+
+// withoutParam: policies that know nothing of the Nodes leave each template alone.
+func (p *policed) withoutParam() {
+	p.Helper()
+	expect.OK(p, p.api.Delete(p.ctx, policies.Param(policies.Params{})))
+	wait.Eventually(p, "policies without the param", func(ctx context.Context) error {
+		probe := policies.ProbeMutating()
+		expect.OK(p, p.api.Create(ctx, probe, client.DryRunAll))
+		got, warned := p.try(ctx, workload("DaemonSet", metav1.NamespaceSystem, "any", corev1.PodSpec{Tolerations: everywhere}))
+		if policies.IsMutated(probe) || p.wants(got, warned) {
+			return errors.New("a policy acts without it")
+		}
+		return nil
+	})
+	if err := p.api.Create(p.ctx, policies.ProbeValidating(), client.DryRunAll); !policies.IsRefusal(err) {
+		p.Errorf("DNS is not kept without the param: %v", err)
+	}
 }
 
 // agent is a DaemonSet that tolerates everything and names no system, as a file.
@@ -240,6 +273,8 @@ func (p *policed) mendsAtFirstWrite(before []client.Object) {
 		{before[4], "daemonset", "label NAME touched=yes", 1, pool},
 		{before[4], "daemonset", "set image NAME main=registry.k8s.io/pause:3.9", 2, pool},
 		{before[4], "daemonset", "annotate NAME capwin.io/runs-on-", 3, linux},
+		{before[4], "daemonset", "annotate NAME capwin.io/runs-on=both", 3, linux},
+		{before[4], "daemonset", `patch NAME --type=merge -p={"spec":{"template":{"spec":{"nodeSelector":{"kubernetes.io/os":null}}}}}`, 4, pool},
 	} {
 		args := strings.Fields(strings.Replace(c.act, "NAME", c.kind+"/"+c.object.GetName(), 1))
 		p.run("", append(args, "-n", agents)...)
