@@ -18,8 +18,9 @@ import (
 	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
 )
 
-// settles is how long a new cluster may take until its version is known, and its policies are there: what is told depends on both.
-const settles = 2 * time.Minute
+// versionTime is how long a new cluster may take until its version is known, and its policies are there: what is told depends on
+// both.
+const versionTime = 2 * time.Minute
 
 // look finds what is wrong in a cluster, and tells people of it.
 func (t *Teller) look(ctx context.Context, about *clusterv1.Cluster, of *view) {
@@ -27,7 +28,7 @@ func (t *Teller) look(ctx context.Context, about *clusterv1.Cluster, of *view) {
 	m.looking.Lock()
 	defer m.looking.Unlock()
 	s := of.state()
-	if s.version == "" && t.Now().Sub(m.began) < settles {
+	if s.version == "" && t.Now().Sub(m.began) < versionTime {
 		return
 	}
 	runs, err := t.proxyRuns(ctx, about)

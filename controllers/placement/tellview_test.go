@@ -128,7 +128,7 @@ func TestLookBeforeTheVersion(t *testing.T) {
 		l.view.setVersion("")
 		l.daemonSet("team", "agent", nil, everyTaint)
 		expect.Same(t, "told at once", 0, len(l.told()))
-		time.Sleep(settles)
+		time.Sleep(versionTime)
 		expect.Same(t, "told later", 1, len(l.told()))
 	})
 }

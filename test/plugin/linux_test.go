@@ -5,38 +5,20 @@ import (
 	"flag"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
 var updateLinux = flag.Bool("linux.update", false, "write testdata/linux.txt")
-
-// mixed is an API server that is workload cluster and management cluster at once. No controller runs behind it.
-type mixed struct {
-	client.Client
-
-	t                   *testing.T
-	programs, file, raw string
-}
 
 // TestCheckLinux runs the program clusterctl-windows against a real API server: before there is a Windows Node, with workloads
 // that land and others, after the commands that it prints, and for users who may not look.
@@ -64,70 +46,6 @@ func TestCheckLinux(t *testing.T) {
 			m.t = t
 			one.try(t)
 		})
-	}
-}
-
-func startMixed(t *testing.T) *mixed {
-	t.Helper()
-	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
-	programs := filepath.Dir(binaries.Path("kubectl"))
-	environment := &envtest.Environment{
-		BinaryAssetsDirectory: programs, CRDDirectoryPaths: []string{filepath.Join(root, "config", "crd", "bases")},
-		ErrorIfCRDPathMissing: true,
-	}
-	config := expect.Got(environment.Start())(t)
-	t.Cleanup(func() { _ = environment.Stop() })
-	scheme := environment.Scheme
-	for _, add := range []error{infrav1.AddToScheme(scheme), bootstrapv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)} {
-		expect.OK(t, add)
-	}
-	m := &mixed{
-		t: t, programs: programs, raw: string(environment.KubeConfig),
-		Client: expect.Got(client.New(config, client.Options{Scheme: scheme}))(t),
-	}
-	m.file = inFile(t, "kubeconfig", m.raw)
-	m.make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})
-	m.node("linux-0", map[string]string{corev1.LabelOSStable: "linux"})
-	// As kubeadm v1.36.3 has them: internal/placement/testdata/workloads.json.
-	m.workload("Deployment", "kube-system", "coredns", `nodeSelector: {kubernetes.io/os: linux}`, "k8s-app: kube-dns")
-	m.workload("DaemonSet", "kube-system", "kube-proxy",
-		`{nodeSelector: {kubernetes.io/os: linux}, tolerations: [{operator: Exists}]}`, "")
-	m.make(&corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"},
-		Spec:       corev1.ServiceSpec{Selector: map[string]string{"k8s-app": "kube-dns"}, Ports: []corev1.ServicePort{{Port: 53}}},
-	})
-	return m
-}
-
-func (m *mixed) make(o client.Object) { expect.OK(m.t, m.Create(m.t.Context(), o)) }
-
-func (m *mixed) node(name string, labels map[string]string, taints ...corev1.Taint) {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.NodeSpec{Taints: taints}}
-	m.make(node)
-	node.Status.NodeInfo.KubeletVersion = "v1.36.3"
-	expect.OK(m.t, m.Status().Update(m.t.Context(), node))
-}
-
-// workload makes one with this spec of its pods, and this label.
-func (m *mixed) workload(kind, namespace, name, spec, label string) {
-	m.t.Helper()
-	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name}}}
-	if key, value, ok := strings.Cut(label, ": "); ok {
-		template.Labels[key] = value
-	}
-	expect.OK(m.t, yaml.UnmarshalStrict([]byte(spec), &template.Spec))
-	if len(template.Spec.Containers) == 0 {
-		template.Spec.Containers = []corev1.Container{{Name: name, Image: "example.com/" + name + ":v1.0.0"}}
-	}
-	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
-	switch kind {
-	case "Deployment":
-		m.make(&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Selector: selector, Template: template}})
-	case "DaemonSet":
-		m.make(&appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}})
-	case "StatefulSet":
-		m.make(&appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template}})
 	}
 }
 
@@ -306,150 +224,3 @@ func commandFor(t *testing.T, f report.Finding, purpose string) string {
 	return ""
 }
 
-// ofCluster: the management cluster knows who is to run kube-proxy, and which Nodes will come.
-func (m *mixed) ofCluster(t *testing.T) {
-	m.make(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "prod-kubeconfig"}, Data: map[string][]byte{"value": []byte(m.raw)},
-	})
-	machine := func(name, computer string, cni bootstrapv1.CNI, taints *[]bootstrapv1.NodeTaint) {
-		meta := metav1.ObjectMeta{
-			Namespace: "team", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "prod"},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: "1",
-			}},
-		}
-		config := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: meta}
-		config.Spec.Network.Mode, config.Spec.Network.CNI, config.Spec.Node.Taints = "Overlay", cni, taints
-		m.make(config)
-		windows := &infrav1.WindowsMachine{ObjectMeta: meta}
-		expect.OK(t, yaml.Unmarshal([]byte(machineSpec), &windows.Spec))
-		m.make(windows)
-		windows.Status.ComputerName = computer
-		expect.OK(t, m.Status().Update(t.Context(), windows))
-	}
-	machine("pool-0", "win-0", bootstrapv1.CNIFlannel, nil)
-	machine("pool-1", "", bootstrapv1.CNIFlannel, &[]bootstrapv1.NodeTaint{})
-	found, code := m.findings(t, "--cluster", "prod", "-n", "team")
-	expect.Same(t, "exit code", 1, code)
-	// The one without taints is a config's; nothing but a taint kept this workload off.
-	checkResults(t, found, map[string]cloud.Result{"Deployment team/careless": cloud.CheckFailed, "kube-proxy": cloud.CheckFailed})
-	careless := found["Deployment team/careless"].Message
-	if !strings.Contains(careless, "team/pool-1 has no taint that keeps pods off") {
-		t.Error(careless)
-	}
-	for _, object := range []client.Object{&bootstrapv1.WindowsBootstrapConfig{}, &infrav1.WindowsMachine{}} {
-		expect.OK(t, m.DeleteAllOf(t.Context(), object, client.InNamespace("team")))
-	}
-	for args, says := range map[string]string{
-		"--cluster prod": "the Secret default/prod-kubeconfig with the kubeconfig of Cluster default/prod cannot be read from the ",
-		"--cluster x":    "it is not there; name its namespace with -n",
-	} {
-		got := m.check(t, strings.Fields(args)...)
-		if got.code != 1 || !strings.Contains(got.err, says) || strings.Count(got.err, "\n") != 1 {
-			t.Errorf("%s: %+v", args, got)
-		}
-	}
-}
-
-// machineSpec is one that the API server takes.
-const machineSpec = `
-identityRef: {kind: Secret, name: vcenter}
-vsphere: {datacenter: dc0, template: windows, networkInterfaces: [{name: lan, network: VM Network}]}
-`
-
-// as returns a kubeconfig with which the admin acts as somebody.
-func (m *mixed) as(t *testing.T, user string) string {
-	t.Helper()
-	config := expect.Got(clientcmd.Load([]byte(m.raw)))(t)
-	for _, one := range config.AuthInfos {
-		one.Impersonate = user
-	}
-	return inFile(t, "kubeconfig", string(expect.Got(clientcmd.Write(*config))(t)))
-}
-
-// examples runs each line of the command's example, in a folder with what it names.
-func (m *mixed) examples(t *testing.T) {
-	config := expect.Got(clientcmd.Load([]byte(m.raw)))(t)
-	config.Contexts["prod"] = config.Contexts[config.CurrentContext]
-	config.Contexts["management"] = config.Contexts[config.CurrentContext]
-	folder := filepath.Dir(inFile(t, "prod.kubeconfig", string(expect.Got(clientcmd.Write(*config))(t))))
-	m.make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}})
-	m.make(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "prod-kubeconfig"}, Data: map[string][]byte{"value": []byte(m.raw)},
-	})
-	ran := 0
-	for line := range strings.Lines(run(t, "clusterctl-windows", "check", "linux", "--help").out) {
-		arguments, isExample := strings.CutPrefix(strings.TrimSpace(line), "clusterctl windows ")
-		if !isExample || strings.Contains(arguments, "FILE") {
-			continue
-		}
-		ran++
-		command := exec.CommandContext(t.Context(), program("clusterctl-windows"), strings.Fields(arguments)...)
-		command.Dir, command.Env = folder, append(os.Environ(), "KUBECONFIG="+filepath.Join(folder, "prod.kubeconfig"))
-		if out, err := command.CombinedOutput(); err != nil || len(out) == 0 {
-			t.Errorf("%s: %v: %s", line, err, out)
-		}
-	}
-	expect.Same(t, "examples", 3, ran)
-}
-
-// noRights: a user who may nothing is told what is lacking, in one sentence.
-func (m *mixed) noRights(t *testing.T) {
-	got := run(t, "clusterctl-windows", "check", "linux", "--kubeconfig", m.as(t, "dev"))
-	if got.code != 1 || got.out != "" || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err,
-		"so there are no verdicts: list nodes, list daemonsets, list deployments, list statefulsets; a ClusterRole must give them") {
-		t.Errorf("got %+v", got)
-	}
-}
-
-// someRights: who sees the workloads gets the verdicts, and is told what else they depend on.
-func (m *mixed) someRights(t *testing.T) {
-	m.kubectl(t, "rights", "kubectl create clusterrole looker --verb=list --resource=nodes,daemonsets.apps,deployments.apps,"+
-		"statefulsets.apps && kubectl create clusterrolebinding looker --clusterrole=looker --user=looker")
-	found := map[string]report.Finding{}
-	got := run(t, "clusterctl-windows", "check", "linux", "--kubeconfig", m.as(t, "looker"), "-o", "json")
-	var list report.FindingList
-	expect.OK(t, json.Unmarshal([]byte(got.out), &list))
-	for _, one := range list.Items {
-		found[one.Check] = one
-	}
-	checkResults(t, found, map[string]cloud.Result{
-		"Nodes": cloud.CheckWarning, "policies": cloud.CheckSkipped, "Deployment kube-system/coredns": cloud.CheckOK,
-	})
-	if !strings.Contains(found["Nodes"].Message, "it does not show you RuntimeClasses, Service kube-system/kube-dns, ") {
-		t.Error(found["Nodes"].Message)
-	}
-}
-
-// badInput is refused in a sentence that says what to write.
-func (m *mixed) badInput(t *testing.T) {
-	const exec = "exec: {command: /bin/false, apiVersion: client.authentication.k8s.io/v1}\n    "
-	evil := strings.Replace(m.raw, "client-certificate-data:", exec+"client-certificate-data:", 1)
-	m.make(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "evil-kubeconfig"}, Data: map[string][]byte{"value": []byte(evil)},
-	})
-	dead := inFile(t, "kubeconfig", strings.ReplaceAll(m.raw, "server: https://", "server: https://u:canary-1@127.0.0.2:1/"))
-	for line, want := range map[string]struct {
-		code int
-		says string
-	}{
-		"": {2, "name the workload cluster: --kubeconfig FILE, as clusterctl get kubeconfig writes it, or --context NAME"},
-		"--cluster prod": {
-			2, "name the management cluster that has the Cluster prod: --kubeconfig FILE or --context NAME",
-		},
-		"--kubeconfig " + m.file + " -n team":         {2, "--namespace is that of a Cluster: name it with --cluster NAME"},
-		"--kubeconfig " + m.file + " extra":           {2, `unexpected argument "extra"`},
-		"--kubeconfig " + m.file + " -o xml":          {2, "use one of json, yaml, name"},
-		"--kubeconfig " + m.file + "x":                {1, "--kubeconfig " + m.file + "x: "},
-		"--kubeconfig " + m.file + " --context other": {1, `the kubeconfig has no context "other"`},
-		"--kubeconfig " + dead: {
-			1, "where pods go cannot be read from the cluster https://u:xxxxx@127.0.0.2:1/",
-		},
-		"--kubeconfig " + m.file + " -n team --cluster evil": {1, "the kubeconfig in Secret evil-kubeconfig is refused: user.exec "},
-	} {
-		got := run(t, "clusterctl-windows", append([]string{"check", "linux"}, strings.Fields(line)...)...)
-		if got.code != want.code || !strings.Contains(got.err, want.says) || got.out != "" || strings.Contains(got.err, "canary") {
-			t.Errorf("%q: %+v", line, got)
-		}
-	}
-}
