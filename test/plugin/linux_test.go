@@ -223,4 +223,3 @@ func commandFor(t *testing.T, f report.Finding, purpose string) string {
 	t.Fatalf("no command for %q: %+v", purpose, f)
 	return ""
 }
-

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
