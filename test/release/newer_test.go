@@ -30,23 +30,25 @@ func (u user) wantNewer(management *servers.Management) {
 	}
 	u.kubectl(management, []byte(newer), "apply", "-f", "-")
 	const config = "WindowsBootstrapConfigTemplate windows"
-	after := u.templatesIn(management, "newer", func(templates map[string]string) bool { return templates[config] != before[config] })
+	after := u.templatesIn(management, "newer", func(now map[string]string) bool { return now[config] != before[config] })
 	delete(before, config)
 	delete(after, config)
 	expect.Same(u.t, "other templates", before, after)
 }
 
 // templatesIn waits for the templates of a Cluster of the same name as its namespace, by kind and user.
-func (u user) templatesIn(management *servers.Management, namespace string, ready func(map[string]string) bool) map[string]string {
+func (u user) templatesIn(
+	management *servers.Management, namespace string, ready func(map[string]string) bool,
+) (all map[string]string) {
 	u.t.Helper()
 	const used = `{range .items[*]}{.metadata.labels.topology\.cluster\.x-k8s\.io/deployment-name}` +
 		`{range .spec.template.spec.bootstrap.configRef}{" "}{.kind}{" "}{.name}{end}` +
 		`{range .spec.template.spec.infrastructureRef}{" "}{.kind}{" "}{.name}{end}` +
 		`{range .spec.machineTemplate.spec.infrastructureRef}control-plane {.kind}{" "}{.name}{end}{"\n"}{end}`
-	var all map[string]string
 	wait.Until(u.t, "the templates of "+namespace, func() (any, bool) {
 		all = map[string]string{}
-		said := string(u.kubectl(management, nil, "get", "machinedeployments,kubeadmcontrolplanes", "-n", namespace, "-o", "jsonpath="+used))
+		said := string(u.kubectl(management, nil, "get", "machinedeployments,kubeadmcontrolplanes", "-n", namespace,
+			"-o", "jsonpath="+used))
 		for line := range strings.Lines(said) {
 			words := strings.Fields(line)
 			for i := 1; i+1 < len(words); i += 2 {

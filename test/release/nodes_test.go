@@ -13,14 +13,15 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// kubeVIP is where the kubelet finds its Pod, and kubeadmInit what cloud-init writes on the first machine of a control plane only.
+// kubeVIP is where the kubelet finds its Pod, and kubeadmInit what cloud-init writes on the first machine of a control plane
+// only.
 const (
 	kubeVIP     = "/etc/kubernetes/manifests/kube-vip.yaml"
 	kubeadmInit = "/run/kubeadm/kubeadm.yaml"
 )
 
-// On the first machine of a control plane, kube-vip has the rights of super-admin.conf until kubeadm init is done, and on others those
-// of admin.conf.
+// On the first machine of a control plane, kube-vip has the rights of super-admin.conf until kubeadm init is done, and on others
+// those of admin.conf.
 func TestRightsOfKubeVIP(t *testing.T) {
 	var plane controlplanev1.KubeadmControlPlane
 	take(t, offline(t).generate("demo", "--flavor", "windows-vsphere"), "KubeadmControlPlane/demo", &plane)
