@@ -53,7 +53,8 @@ func (p *policed) randomTemplates() {
 			p.compare(cluster, one, &counts)
 		}
 	}
-	p.Logf("-policies.seed=%d: %d templates %v, of which the policies want on Linux %v", *seed, *many, counts.verdicts, counts.wanted)
+	p.Logf("-policies.seed=%d: %d templates %v, of which the policies want on Linux %v",
+		*seed, *many, counts.verdicts, counts.wanted)
 	for _, verdict := range []placement.Verdict{placement.StaysAway, placement.ForWindows, placement.Lands} {
 		if counts.verdicts[verdict] < *many/10 {
 			p.Errorf("only %d of %d templates have the verdict %s", counts.verdicts[verdict], *many, verdict)
@@ -132,7 +133,9 @@ func (p *policed) hostileTemplates() {
 		"5,000 expressions": {requiring(corev1.NodeSelectorTerm{
 			MatchExpressions: slices.Repeat(ask("pool", "Exists").MatchExpressions, 5000),
 		}), false},
-		"5,000 names":       {requiring(corev1.NodeSelectorTerm{MatchFields: slices.Repeat(named("NotIn", "x").MatchFields, 5000)}), false},
+		"5,000 names": {requiring(corev1.NodeSelectorTerm{
+			MatchFields: slices.Repeat(named("NotIn", "x").MatchFields, 5000),
+		}), false},
 		"50,000 values":     {requiring(ask("pool", "In", slices.Repeat([]string{"a"}, 50000)...)), false},
 		"5,000 containers":  {corev1.PodSpec{Containers: containers(5000)}, false},
 		"500 containers":    {corev1.PodSpec{Containers: containers(500)}, true},
@@ -182,7 +185,8 @@ func containers(n int) (all []corev1.Container) {
 func (p *policed) nulls() {
 	p.Helper()
 	full := corev1.PodSpec{
-		NodeSelector: map[string]string{"pool": "a"}, Tolerations: everywhere, Affinity: affine(ask("pool", "In", "a"), named("NotIn", "a")),
+		NodeSelector: map[string]string{"pool": "a"}, Tolerations: everywhere,
+		Affinity: affine(ask("pool", "In", "a"), named("NotIn", "a")),
 		OS: &corev1.PodOS{Name: corev1.Linux}, SecurityContext: &corev1.PodSecurityContext{}, RuntimeClassName: new("kata"),
 		Containers: []corev1.Container{container("a", asUser)}, InitContainers: []corev1.Container{container("b", nil)},
 	}
