@@ -187,7 +187,7 @@ func (p *policed) nulls() {
 	full := corev1.PodSpec{
 		NodeSelector: map[string]string{"pool": "a"}, Tolerations: everywhere,
 		Affinity: affine(ask("pool", "In", "a"), named("NotIn", "a")),
-		OS: &corev1.PodOS{Name: corev1.Linux}, SecurityContext: &corev1.PodSecurityContext{}, RuntimeClassName: new("kata"),
+		OS:       &corev1.PodOS{Name: corev1.Linux}, SecurityContext: &corev1.PodSecurityContext{}, RuntimeClassName: new("kata"),
 		Containers: []corev1.Container{container("a", asUser)}, InitContainers: []corev1.Container{container("b", nil)},
 	}
 	var taken, refused int
