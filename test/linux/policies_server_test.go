@@ -40,6 +40,8 @@ type policed struct {
 	warnings *warnings
 	// mutates says that the server has the mutating kind.
 	mutates bool
+	// told says that what the policies must know stands in them, as in workload clusters; otherwise they have a param.
+	told bool
 
 	programs, kubeconfig, version string
 
@@ -104,12 +106,10 @@ func pinned(t *testing.T) string {
 func (p *policed) keep(params policies.Params) {
 	p.Helper()
 	p.param(params)
-	objects := policies.Validating()
-	if p.mutates {
-		objects = append(objects, policies.Mutating()...)
-	}
-	for _, object := range objects {
-		p.write(object)
+	if !p.told {
+		for _, object := range p.objects() {
+			p.write(object)
+		}
 	}
 	p.knows()
 	wait.Eventually(p, "answers of the probes", func(ctx context.Context) error {
@@ -137,9 +137,17 @@ func (p *policed) write(object *unstructured.Unstructured) {
 	expect.OK(p, p.api.Apply(p.ctx, wanted, client.ForceOwnership, client.FieldOwner("capwin")))
 }
 
+// objects are those that the server has the kinds of.
+func (p *policed) objects() []*unstructured.Unstructured {
+	if p.mutates {
+		return append(policies.Validating(), policies.Mutating()...)
+	}
+	return policies.Validating()
+}
+
 const marker = "test.capwin.io/param"
 
-// param writes one with a label that tells it from the one before.
+// param tells the policies what they must know, and a label that tells it from the last time.
 func (p *policed) param(params policies.Params) {
 	p.Helper()
 	p.params++
@@ -148,8 +156,13 @@ func (p *policed) param(params policies.Params) {
 		labels[key] = values
 	}
 	params.WindowsLabels = labels
+	if p.told {
+		for _, object := range policies.Told(p.objects(), params) {
+			p.write(object)
+		}
+		return
+	}
 	object := policies.Param(params)
-	object.ManagedFields = nil
 	err := p.api.Create(p.ctx, object.DeepCopy())
 	if p.params > 1 {
 		err = p.api.Update(p.ctx, object)
