@@ -178,8 +178,9 @@ func (p *policed) knows() {
 	wait.Eventually(p, "the policies with the newest param", func(ctx context.Context) error {
 		for name, wanted := range map[string]bool{"other": true, "meant": false} {
 			pod := map[string]corev1.PodSpec{"other": other, "meant": meant}[name]
-			if got, warned := p.try(ctx, workload("DaemonSet", metav1.NamespaceSystem, name, pod)); p.wants(got, warned) != wanted {
-				return fmt.Errorf("what selects %s is wanted on Linux: %t", name, !wanted)
+			got, warned := p.try(ctx, workload("DaemonSet", metav1.NamespaceSystem, name, pod))
+			if p.wants(got, warned) != wanted || said(warned, "capwin-linux-first") != (wanted && !p.mutates) {
+				return fmt.Errorf("what selects %s is wanted on Linux: %t, warned of %v", name, !wanted, warned)
 			}
 		}
 		return nil
