@@ -73,7 +73,13 @@ var rooms = []room{
 	}},
 	{folder: "internal/plugin/addons", may: []string{"api", "bootstrap", "internal/plugin/objects", "internal/plugin/preview"}},
 	{folder: "internal/plugin/words", may: []string{"bootstrap/plan"}},
-	{folder: "internal/plugin/management", may: []string{"internal/plugin/addons"}},
+	{folder: "internal/plugin/linux", may: []string{
+		"api", "internal/cloud", "internal/placement", "internal/plugin/report", "internal/policies",
+	}},
+	{folder: "internal/plugin/management", may: []string{
+		"api", "bootstrap", "internal/placement", "internal/plugin/addons", "internal/plugin/linux", "internal/policies",
+		"internal/workload",
+	}},
 	{folder: "internal/plugin/progress"},
 	{folder: "internal/plugin/report", may: []string{"internal/cloud", "internal/plugin/progress"}},
 	{folder: "internal/plugin/smoke", may: []string{"internal/cloud"}},
@@ -82,7 +88,7 @@ var rooms = []room{
 	{folder: "internal/workload"},
 	{folder: "internal/placement", may: []string{"api", "bootstrap"}},
 	{folder: "controllers/placement", may: []string{
-		"api", "internal/cloud", "internal/placement", "internal/policies", "internal/workload",
+		"api", "bootstrap", "internal/cloud", "internal/placement", "internal/policies", "internal/workload",
 	}},
 	{folder: "internal/policies", may: []string{"internal/placement"}},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
@@ -140,7 +146,7 @@ var implementations = []string{
 var pure = []string{
 	"bootstrap", "controllers/addresses/adapters", "controllers/refusals", "internal/cloud/azure/arm",
 	"internal/cloud/azure/placement", "internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
-	"internal/placement", "internal/plugin/addons", "internal/policies",
+	"internal/placement", "internal/plugin/addons", "internal/plugin/linux", "internal/policies",
 }
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.

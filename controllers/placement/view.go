@@ -65,6 +65,7 @@ func newView() *view {
 	v := &view{stores: map[string]*store{}, own: map[string]*store{}, news: make(chan struct{}, 1)}
 	v.stores[nodes] = &store{kept: &v.kept, shared: shared, brief: briefNode}
 	v.stores[classes] = &store{kept: &v.kept, shared: shared, brief: briefClass}
+	v.stores[services] = &store{kept: &v.kept, shared: shared, brief: briefService}
 	for resource := range kinds {
 		v.stores[resource] = &store{kept: &v.kept, shared: shared, brief: briefWorkload}
 	}

@@ -133,6 +133,9 @@ const (
 	OrphanedVMReason = "OrphanedVM"
 	// OrphanedResourceReason: a disk, network interface or public IP address without a VM stays in the cloud.
 	OrphanedResourceReason = "OrphanedResource"
+	// PlacementFindingReason: pods of the workload cluster may come to Windows Nodes and cannot run there, or a Windows Node has no
+	// kube-proxy or a wrong one.
+	PlacementFindingReason = "PlacementFinding"
 	// LinuxNotCheckedReason: a VM is made although the workload cluster does not show all that it should wait for, or although the
 	// policies that keep workloads for Linux off Windows Nodes cannot be there.
 	LinuxNotCheckedReason = "LinuxNotChecked"
