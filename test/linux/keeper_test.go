@@ -56,6 +56,7 @@ func newAgent(name string) *appsv1.DaemonSet {
 // TestKeeper: our objects are written once, act, come back by one write when somebody deletes or edits them, and go with the
 // annotation. While nothing changes, there are watches and probes only.
 func TestKeeper(t *testing.T) {
+	t.Parallel()
 	s := startKept(t, true)
 	s.populate()
 	keeper, end := s.keep()
@@ -194,6 +195,7 @@ func (s *keptServer) checkOff(objects []*unstructured.Unstructured, notice func(
 // TestKeeperOfOthers: what has our name and is not ours stays as it is, with the annotation, too. People are told, and the others
 // are kept.
 func TestKeeperOfOthers(t *testing.T) {
+	t.Parallel()
 	s := startKept(t, true)
 	s.populate()
 	theirs := policies.Mutating()[0]
@@ -224,6 +226,7 @@ func TestKeeperOfOthers(t *testing.T) {
 
 // TestKeeperWithoutRights: a kubeconfig that may not write the policies is told of, and the machine goes on.
 func TestKeeperWithoutRights(t *testing.T) {
+	t.Parallel()
 	s := startKept(t, true)
 	s.populate()
 	user := expect.Got(s.environment.AddUser(envtest.User{Name: "weak", Groups: []string{"system:authenticated"}}, nil))(t)
@@ -244,6 +247,7 @@ func TestKeeperWithoutRights(t *testing.T) {
 
 // TestKeeperBefore136: an API server without the mutating kind gets the validating policies, which act.
 func TestKeeperBefore136(t *testing.T) {
+	t.Parallel()
 	s := startKept(t, false)
 	s.populate()
 	keeper, end := s.keep()
