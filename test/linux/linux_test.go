@@ -1,0 +1,103 @@
+package linux_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// The Linux nodes of a lab, with that of the control plane.
+const linuxNodes = 3
+
+// TestLinuxFirst is the life of a cluster from a pool that waits for it to an outage.
+func TestLinuxFirst(t *testing.T) {
+	s := newStage(t, lab.Options{})
+	s.make(addons(""))
+	s.apply()
+	s.comesUp()
+	s.joined(2)
+	s.hazard()
+}
+
+// comesUp brings Linux up step by step. Until the last one, machines wait and say for what.
+func (s *stage) comesUp() {
+	s.Helper()
+	begin := time.Now()
+	_, err := s.unselect()
+	expect.OK(s, err)
+	s.waits(taintedPool, "WaitingForControlPlane", "is not initialized yet")
+	expect.OK(s, s.lab.Initialize(s.ctx))
+	for _, pool := range []string{taintedPool, openPool} {
+		s.waits(pool, "WaitingForLinuxNode", "no Ready Node among its 0 with the label kubernetes.io/os=linux",
+			"need a Linux pool, so add one")
+	}
+	s.registerUninitialized()
+	s.waits(openPool, "WaitingForLinuxNode", "no cloud provider has initialized Node "+servers.ControlPlaneNode)
+	s.taint(servers.ControlPlaneNode, corev1.Taint{Key: workload.ControlPlaneLabel, Effect: corev1.TaintEffectNoSchedule})
+	s.run(s.waits(openPool, "WaitingForPlacement", "Deployment kube-system/coredns may run on Windows"))
+	for _, pool := range []string{taintedPool, openPool} {
+		s.waits(pool, "WaitingForClusterDNS", "Deployment kube-system/coredns has 0 of 2 replicas available")
+	}
+	expect.OK(s, s.lab.StartLinux(s.ctx))
+	s.settleDNS(2)
+	s.Logf("%5.1f s  until Linux carries the cluster", time.Since(begin).Seconds())
+}
+
+// registerUninitialized brings the Node of the control plane as a kubelet does that waits for a cloud provider.
+func (s *stage) registerUninitialized() {
+	s.Helper()
+	waits := corev1.Taint{Key: workload.UninitializedTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule}
+	plane := corev1.Taint{Key: workload.ControlPlaneLabel, Effect: corev1.TaintEffectNoSchedule}
+	labels := map[string]string{
+		corev1.LabelOSStable: "linux", corev1.LabelHostname: servers.ControlPlaneNode, workload.ControlPlaneLabel: "",
+	}
+	expect.OK(s, s.lab.WorkloadClient.Create(s.ctx, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: servers.ControlPlaneNode, Labels: labels},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{waits, plane}},
+	}))
+	expect.OK(s, s.lab.Workload.RegisterControlPlaneNode(s.ctx))
+}
+
+// taint gives a Node these taints, and no others.
+func (s *stage) taint(name string, taints ...corev1.Taint) {
+	s.Helper()
+	wait.Eventually(s, "the taints of "+name, func(ctx context.Context) error {
+		node := &corev1.Node{}
+		if err := s.lab.WorkloadClient.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+			return err
+		}
+		node.Spec.Taints = taints
+		return s.lab.WorkloadClient.Update(ctx, node)
+	})
+}
+
+// hazard: without policies, what tolerates everything comes to Windows, and CoreDNS does once it selects nothing.
+func (s *stage) hazard() {
+	s.Helper()
+	begin := time.Now()
+	s.make(addons("-off"))
+	s.rolled(addons("-off"), linuxNodes+2)
+	s.scaleDNS(50)
+	if said, err := s.unselect(); err != nil {
+		s.Fatalf("%v\n%s", err, said)
+	}
+	wait.Until(s, "CoreDNS on Windows", func() (any, bool) {
+		found := of(s.bindings.wrong(), coreDNS, 0, begin)
+		return found, len(found) > 0
+	})
+	for _, name := range []string{"node-local-dns-off", "kube-multus-ds-off", "kubernetes-agent-logs-off"} {
+		expect.Same(s, "wrong bindings of "+name, 2, len(of(s.bindings.wrong(), name, 0, begin)))
+	}
+	least, told := s.dns.lowest()
+	s.Logf("%s; CoreDNS had at least %d replicas, told %d times", s.bindings.count(), least, told)
+}
