@@ -81,6 +81,7 @@ var rooms = []room{
 	{folder: "internal/version"},
 	{folder: "internal/workload"},
 	{folder: "internal/placement", may: []string{"api", "bootstrap"}},
+	{folder: "internal/policies", may: []string{"internal/placement"}},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},
 	{folder: "controllers/fresh"},
@@ -136,7 +137,7 @@ var implementations = []string{
 var pure = []string{
 	"bootstrap", "controllers/addresses/adapters", "controllers/refusals", "internal/cloud/azure/arm",
 	"internal/cloud/azure/placement", "internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
-	"internal/placement", "internal/plugin/addons",
+	"internal/placement", "internal/plugin/addons", "internal/policies",
 }
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.

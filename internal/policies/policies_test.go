@@ -1,0 +1,145 @@
+package policies_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// The order is that of writing: no binding comes before its policy.
+func TestObjects(t *testing.T) {
+	var got []string
+	for _, object := range append(policies.Mutating(), policies.Validating()...) {
+		got = append(got, object.GetKind()+" "+object.GetName())
+		if !strings.HasPrefix(object.GetName(), "capwin-") {
+			t.Errorf("%s does not say whose it is", object.GetName())
+		}
+		expect.Same(t, "labels of "+object.GetName(), map[string]string{
+			policies.Label: policies.LabelValue, "app.kubernetes.io/managed-by": "capwin",
+		}, object.GetLabels())
+		expect.Same(t, "version of "+object.GetName(), "admissionregistration.k8s.io/v1", object.GetAPIVersion())
+	}
+	expect.Same(t, "objects", []string{
+		"MutatingAdmissionPolicy capwin-linux-first", "MutatingAdmissionPolicyBinding capwin-linux-first",
+		"ValidatingAdmissionPolicy capwin-linux-first", "ValidatingAdmissionPolicyBinding capwin-linux-first",
+		"ValidatingAdmissionPolicy capwin-dns-stays-on-linux", "ValidatingAdmissionPolicyBinding capwin-dns-stays-on-linux",
+		"ValidatingAdmissionPolicy capwin-dns-on-linux", "ValidatingAdmissionPolicyBinding capwin-dns-on-linux",
+		"ValidatingAdmissionPolicy capwin-windows-pods", "ValidatingAdmissionPolicyBinding capwin-windows-pods",
+	}, got)
+}
+
+// Each field is one that the API has, no policy stops a write when it fails, and no binding refuses when its param is missing.
+func TestFields(t *testing.T) {
+	for _, object := range append(policies.Mutating(), policies.Validating()...) {
+		switch object.GetKind() {
+		case "MutatingAdmissionPolicy":
+			policy := as[admissionv1.MutatingAdmissionPolicy](t, object)
+			expect.Same(t, "failure policy", admissionv1.Ignore, *policy.Spec.FailurePolicy)
+		case "ValidatingAdmissionPolicy":
+			policy := as[admissionv1.ValidatingAdmissionPolicy](t, object)
+			expect.Same(t, "failure policy", admissionv1.Ignore, *policy.Spec.FailurePolicy)
+			for _, validation := range policy.Spec.Validations {
+				checkMessage(t, policy.Name, validation.Message)
+			}
+		case "MutatingAdmissionPolicyBinding":
+			checkParam(t, as[admissionv1.MutatingAdmissionPolicyBinding](t, object).Spec.ParamRef)
+		case "ValidatingAdmissionPolicyBinding":
+			binding := as[admissionv1.ValidatingAdmissionPolicyBinding](t, object)
+			refuses := binding.Name == "capwin-dns-stays-on-linux"
+			expect.Same(t, binding.Name+" refuses", refuses, binding.Spec.ValidationActions[0] == admissionv1.Deny)
+			if ref := binding.Spec.ParamRef; ref != nil {
+				checkParam(t, (*admissionv1.ParamRef)(ref))
+			}
+		}
+	}
+}
+
+// as reads an object strictly.
+func as[V any](t *testing.T, object *unstructured.Unstructured) (read V) {
+	t.Helper()
+	expect.OK(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &read, true))
+	return read
+}
+
+// checkMessage: it is one sentence without an end, as an API server puts it behind the name of the policy.
+func checkMessage(t *testing.T, policy, message string) {
+	t.Helper()
+	if message == "" || strings.HasSuffix(message, ".") || strings.Contains(message, "\n") {
+		t.Errorf("%s says %q", policy, message)
+	}
+}
+
+func checkParam(t *testing.T, ref *admissionv1.ParamRef) {
+	t.Helper()
+	expect.Same(t, "param", &admissionv1.ParamRef{
+		Namespace: policies.ParamNamespace, Name: policies.ParamName, ParameterNotFoundAction: new(admissionv1.AllowAction),
+	}, ref)
+}
+
+// The expressions name what placement calls by the same names.
+func TestNamesInExpressions(t *testing.T) {
+	variables, found, err := unstructured.NestedSlice(policies.Mutating()[0].Object, "spec", "variables")
+	if err != nil || !found {
+		t.Fatal("the policy has no variables")
+	}
+	var all strings.Builder
+	for _, one := range variables {
+		all.WriteString(one.(map[string]any)["expression"].(string))
+	}
+	text := all.String()
+	for _, name := range []string{
+		"[?'" + placement.RunsOnAnnotation + "']", "== '" + placement.RunsOnBoth + "'", "'" + corev1.LabelWindowsBuild + "'",
+	} {
+		if !strings.Contains(text, name) {
+			t.Errorf("no expression has %s", name)
+		}
+	}
+	for key := range policies.Param(policies.Params{}).Data {
+		if !strings.Contains(text, "params.?data[?'"+key+"']") {
+			t.Errorf("no expression reads %s of the param", key)
+		}
+	}
+}
+
+// Who changes an object that was handed out changes no other.
+func TestCopies(t *testing.T) {
+	policies.Mutating()[0].SetName("other")
+	expect.Same(t, "name", "capwin-linux-first", policies.Mutating()[0].GetName())
+}
+
+func TestProbes(t *testing.T) {
+	answer := policies.ProbeMutating()
+	expect.Same(t, "mutated before", false, policies.IsMutated(answer))
+	answer.Data["mutated"] = "yes"
+	expect.Same(t, "mutated after", true, policies.IsMutated(answer))
+	expect.Same(t, "mutated if it is empty", false, policies.IsMutated(&corev1.ConfigMap{}))
+
+	const denied = "configmaps \"capwin-probe-refused\" is forbidden: ValidatingAdmissionPolicy 'capwin-dns-stays-on-linux' with " +
+		"binding 'capwin-dns-stays-on-linux' denied request: this object is never made"
+	resource := schema.GroupResource{Resource: "configmaps"}
+	for _, c := range []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"none", nil, false},
+		{"ours", apierrors.NewForbidden(resource, policies.ProbeValidating().Name, errors.New(denied)), true},
+		{"another policy's", apierrors.NewForbidden(resource, "capwin-probe-refused",
+			errors.New("ValidatingAdmissionPolicy 'other' with binding 'other' denied request: no")), false},
+		{"no right", apierrors.NewForbidden(resource, "capwin-probe-refused", errors.New("User \"x\" cannot create")), false},
+		{"a word of ours from elsewhere", errors.New(denied), false},
+	} {
+		expect.Same(t, c.name, c.want, policies.IsRefusal(c.err))
+	}
+}

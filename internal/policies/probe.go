@@ -1,0 +1,45 @@
+package policies
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// An API server that serves the kinds need not ask the policies: MutatingAdmissionPolicy has a feature gate, and both have a
+// plug-in that can be switched off. A probe is an object for a dry-run create, which shows that a policy acts. It is a
+// ConfigMap: other people's admission has opinions on workloads, not on ConfigMaps.
+const (
+	mutatedProbe, refusedProbe = "capwin-probe-mutated", "capwin-probe-refused"
+
+	probeKey, untouched, touched = "mutated", "no", "yes"
+	// refusing is the policy that refuses the probe.
+	refusing = "capwin-dns-stays-on-linux"
+)
+
+// ProbeMutating is what the mutating policy changes in a dry-run create, once it and its param are there; see IsMutated.
+func ProbeMutating() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: ParamNamespace, Name: mutatedProbe}, Data: map[string]string{probeKey: untouched},
+	}
+}
+
+// IsMutated says of the answer to ProbeMutating whether the policy acts.
+func IsMutated(answer *corev1.ConfigMap) bool { return answer.Data[probeKey] == touched }
+
+// ProbeValidating is what a validating policy refuses in a dry-run create; see IsRefusal.
+func ProbeValidating() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: ParamNamespace, Name: refusedProbe},
+	}
+}
+
+// IsRefusal says of the error of ProbeValidating whether the policy acts: somebody else may have refused the probe.
+func IsRefusal(err error) bool {
+	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) &&
+		strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+refusing+"'")
+}
