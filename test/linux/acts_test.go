@@ -47,6 +47,7 @@ func (s *stage) daemonSet(a addon) *appsv1.DaemonSet {
 	labels := map[string]string{app: a.name}
 	spec.Containers = []corev1.Container{{Name: "c", Image: "example.com/" + a.name + ":v1"}}
 	return &appsv1.DaemonSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: a.name},
 		Spec: appsv1.DaemonSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},

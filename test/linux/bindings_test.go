@@ -117,10 +117,10 @@ func (b *bindings) wrong() (all []binding) {
 	return all
 }
 
-// of an app, of its pods of this generation or a later one, since a time.
-func of(all []binding, app string, generation int64, since time.Time) (found []binding) {
+// of an app, of its pods of this generation or a later one.
+func of(all []binding, app string, generation int64) (found []binding) {
 	for _, one := range all {
-		if one.app == app && one.generation >= generation && one.at.After(since) {
+		if one.app == app && one.generation >= generation {
 			found = append(found, one)
 		}
 	}

@@ -2,6 +2,7 @@ package linux_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,14 +20,50 @@ import (
 // The Linux nodes of a lab, with that of the control plane.
 const linuxNodes = 3
 
-// TestLinuxFirst is the life of a cluster from a pool that waits for it to an outage.
+// TestLinuxFirst is the life of a cluster from Machines that wait for it to Linux add-ons and drains beside Windows Nodes. With
+// -linux.all somebody switches the policies off, so that the hazard is seen, and on again.
 func TestLinuxFirst(t *testing.T) {
 	s := newStage(t, lab.Options{})
-	s.make(addons(""))
+	before := addons("")
+	s.make(before)
 	s.apply()
 	s.comesUp()
+	s.kept(true)
 	s.joined(2)
-	s.hazard()
+	s.landed(before)
+	s.keeps(before)
+	s.movesDNS(nil)
+	s.comesBack()
+	s.onlyBefore(before)
+	s.wroteNoWorkload()
+	if *all {
+		s.switchedOff()
+	}
+}
+
+// TestBefore136: an API server without MutatingAdmissionPolicies keeps cluster DNS on Linux, and warns of the rest.
+func TestBefore136(t *testing.T) {
+	if !*all {
+		t.Skip("make test-linux runs it")
+	}
+	s := newStage(t, lab.Options{WithoutMutatingPolicies: true})
+	before, after := addons(""), addons("-after")
+	s.make(before)
+	s.apply()
+	s.comesUp()
+	s.kept(false)
+	s.joined(2)
+	s.landed(before)
+	s.warned(after)
+	s.landed(after)
+	s.movesDNS(func(said string, err error) {
+		if err == nil || !strings.Contains(said, "cluster DNS runs on Linux only") {
+			s.Errorf("%v: %s", err, said)
+		}
+	})
+	expect.Same(s, "wrong bindings of CoreDNS", "", list(of(s.bindings.wrong(), coreDNS, 0)))
+	s.Logf("%s", s.bindings.count())
+	s.wroteNoWorkload()
 }
 
 // comesUp brings Linux up step by step. Until the last one, machines wait and say for what.
@@ -37,10 +74,8 @@ func (s *stage) comesUp() {
 	expect.OK(s, err)
 	s.waits(taintedPool, "WaitingForControlPlane", "is not initialized yet")
 	expect.OK(s, s.lab.Initialize(s.ctx))
-	for _, pool := range []string{taintedPool, openPool} {
-		s.waits(pool, "WaitingForLinuxNode", "no Ready Node among its 0 with the label kubernetes.io/os=linux",
-			"need a Linux pool, so add one")
-	}
+	s.waits(openPool, "WaitingForLinuxNode", "no Ready Node among its 0 with the label kubernetes.io/os=linux",
+		"need a Linux pool, so add one")
 	s.registerUninitialized()
 	s.waits(openPool, "WaitingForLinuxNode", "no cloud provider has initialized Node "+servers.ControlPlaneNode)
 	s.taint(servers.ControlPlaneNode, corev1.Taint{Key: workload.ControlPlaneLabel, Effect: corev1.TaintEffectNoSchedule})
@@ -81,23 +116,3 @@ func (s *stage) taint(name string, taints ...corev1.Taint) {
 	})
 }
 
-// hazard: without policies, what tolerates everything comes to Windows, and CoreDNS does once it selects nothing.
-func (s *stage) hazard() {
-	s.Helper()
-	begin := time.Now()
-	s.make(addons("-off"))
-	s.rolled(addons("-off"), linuxNodes+2)
-	s.scaleDNS(50)
-	if said, err := s.unselect(); err != nil {
-		s.Fatalf("%v\n%s", err, said)
-	}
-	wait.Until(s, "CoreDNS on Windows", func() (any, bool) {
-		found := of(s.bindings.wrong(), coreDNS, 0, begin)
-		return found, len(found) > 0
-	})
-	for _, name := range []string{"node-local-dns-off", "kube-multus-ds-off", "kubernetes-agent-logs-off"} {
-		expect.Same(s, "wrong bindings of "+name, 2, len(of(s.bindings.wrong(), name, 0, begin)))
-	}
-	least, told := s.dns.lowest()
-	s.Logf("%s; CoreDNS had at least %d replicas, told %d times", s.bindings.count(), least, told)
-}

@@ -72,13 +72,14 @@ func newStage(t *testing.T, options lab.Options) *stage {
 	return s
 }
 
-// apply makes a Machine of its own, whose Node has the default taint, and a MachineDeployment of one, whose Node has none.
+// apply makes two Machines: the Node of one gets the default taint, that of the other none.
 func (s *stage) apply() {
 	s.Helper()
-	tainted, open := &bootstrapv1.WindowsBootstrapConfigSpec{}, &bootstrapv1.WindowsBootstrapConfigSpec{}
+	open := &bootstrapv1.WindowsBootstrapConfigSpec{}
 	open.Node.Taints = &[]bootstrapv1.NodeTaint{}
-	expect.OK(s, s.lab.ApplyMachine(s.ctx, lab.Pool{Name: taintedPool, Replicas: 1, Config: tainted}))
-	expect.OK(s, s.lab.Apply(s.ctx, lab.Pool{Name: openPool, Replicas: 1, Config: open}))
+	for name, config := range map[string]*bootstrapv1.WindowsBootstrapConfigSpec{taintedPool: {}, openPool: open} {
+		expect.OK(s, s.lab.ApplyMachine(s.ctx, lab.Pool{Name: name, Replicas: 1, Config: config}))
+	}
 }
 
 // machines are those of all pools.

@@ -1,0 +1,256 @@
+package linux_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// ours are all objects that are kept in a cluster, or those of them for which its API server has kinds.
+func ours(withMutating bool) (all []*unstructured.Unstructured) {
+	param := &unstructured.Unstructured{}
+	param.SetAPIVersion("v1")
+	param.SetKind("ConfigMap")
+	param.SetNamespace(policies.ParamNamespace)
+	param.SetName(policies.ParamName)
+	all = append(policies.Validating(), param)
+	if withMutating {
+		all = append(all, policies.Mutating()...)
+	}
+	return all
+}
+
+// read reads one of our objects as it is in the cluster; nil if it is not there.
+func (s *stage) read(one *unstructured.Unstructured) *unstructured.Unstructured {
+	s.Helper()
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(one.GroupVersionKind())
+	err := s.lab.WorkloadClient.Get(s.ctx, client.ObjectKeyFromObject(one), found)
+	if client.IgnoreNotFound(err) != nil {
+		s.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// kept waits until the policies are there, and act: that is before a VM is bought.
+func (s *stage) kept(withMutating bool) {
+	s.Helper()
+	begin := time.Now()
+	wait.Until(s, "the policies", func() (any, bool) {
+		for _, one := range ours(withMutating) {
+			if s.read(one) == nil {
+				return one.GetKind() + " " + one.GetName() + " is missing", false
+			}
+		}
+		return "", true
+	})
+	wait.Until(s, "the policies to act", func() (any, bool) {
+		refused := s.lab.WorkloadClient.Create(s.ctx, policies.ProbeValidating(), client.DryRunAll)
+		probe := policies.ProbeMutating()
+		expect.OK(s, s.lab.WorkloadClient.Create(s.ctx, probe, client.DryRunAll))
+		return []any{refused, probe.Data}, policies.IsRefusal(refused) && policies.IsMutated(probe) == withMutating
+	})
+	s.Logf("%5.1f s  until the policies act", time.Since(begin).Seconds())
+}
+
+// landed: what was there before is not rewritten. It comes to all Nodes.
+func (s *stage) landed(all []addon) {
+	s.Helper()
+	s.rolled(all, linuxNodes+2)
+	for _, one := range all {
+		expect.Same(s, "wrong bindings of "+one.name, 2, len(of(s.bindings.wrong(), one.name, 1)))
+	}
+}
+
+// keeps: what is made, and what was made before and is written again, has pods on Linux alone. The write may be of a label.
+func (s *stage) keeps(before []addon) {
+	s.Helper()
+	after := addons("-after")
+	s.make(after)
+	for _, one := range before {
+		s.kubectl("label", "daemonset", one.name, "-n", one.namespace, "touched=yes")
+		s.kubectl("label", "daemonset", one.name, "-n", one.namespace, "touched=again", "--overwrite")
+	}
+	s.rolled(append(after, before...), linuxNodes)
+	for _, one := range before {
+		expect.Same(s, "generation of "+one.name+": it was rolled once", int64(2), s.get(one).Generation)
+	}
+}
+
+// movesDNS does with CoreDNS what people and the control-plane provider do. Where its selector is taken away, it is as before, or
+// the API server has said what refused expects.
+func (s *stage) movesDNS(refused func(said string, err error)) {
+	s.Helper()
+	s.scaleDNS(50)
+	s.drain("linux-0")
+	s.scaleDNS(4)
+	s.upgradeDNS("v1.99.0")
+	before := s.coreDNS()
+	file := s.manifestOfDNS()
+	for _, how := range [][]string{
+		{"patch", "deployment", "coredns", "-n", "kube-system", "--type=merge", "-p", takeSelector},
+		{"patch", "deployment", "coredns", "-n", "kube-system", "--type=json", "-p",
+			`[{"op": "remove", "path": "/spec/template/spec/nodeSelector"}]`},
+		{"replace", "-f", file},
+	} {
+		said, err := s.try(how...)
+		if refused != nil {
+			refused(said, err)
+			continue
+		}
+		if now := s.coreDNS(); err != nil || now.Generation != before.Generation {
+			s.Errorf("kubectl %s: %v: %s; generation %d was %d", how[0], err, said, now.Generation, before.Generation)
+		}
+	}
+	s.settleDNS(4)
+	least, told := s.dns.lowest()
+	if least < 1 || told < 10 {
+		s.Errorf("CoreDNS had %d available replicas at one of %d times", least, told)
+	}
+	s.Logf("CoreDNS had at least %d available replicas, by %d events of its Deployment", least, told)
+}
+
+// manifestOfDNS is a file with CoreDNS that selects nothing.
+func (s *stage) manifestOfDNS() string {
+	s.Helper()
+	d := s.coreDNS()
+	d.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}
+	d.ObjectMeta = metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name, Labels: d.Labels}
+	d.Spec.Template.Spec.NodeSelector = nil
+	return s.file(d)
+}
+
+// onlyBefore: nothing but pods of what was made before, and not written since, was ever bound to a Windows Node.
+func (s *stage) onlyBefore(before []addon) {
+	s.Helper()
+	untouched := func(b binding) bool {
+		return b.generation == 1 && slices.ContainsFunc(before, func(a addon) bool { return a.name == b.app })
+	}
+	if wrong := slices.DeleteFunc(s.bindings.wrong(), untouched); len(wrong) > 0 {
+		s.Errorf("%d wrong bindings:\n%s", len(wrong), list(wrong))
+	}
+	s.Logf("%s, all of what was there before and not written yet", s.bindings.count())
+}
+
+// comesBack: what somebody deletes or edits of ours is back within a minute, by one write.
+func (s *stage) comesBack() {
+	s.Helper()
+	all := ours(true)
+	was := map[string]*unstructured.Unstructured{}
+	for _, one := range all {
+		was[nameOf(one)] = s.read(one)
+	}
+	for what, spoil := range map[string]func(*unstructured.Unstructured){"deleted": s.deleteOne, "edited": s.edit} {
+		begin := time.Now()
+		for _, one := range all {
+			spoil(one)
+		}
+		spoiled := time.Since(begin)
+		wait.Until(s, "what was "+what, func() (any, bool) {
+			for _, one := range all {
+				if now := s.read(one); now == nil || !same(now, was[nameOf(one)]) {
+					return nameOf(one), false
+				}
+			}
+			return "", true
+		})
+		took := time.Since(begin)
+		if took > time.Minute {
+			s.Errorf("what was %s is back after %s", what, took)
+		}
+		writes := s.writes(begin)
+		for _, one := range all {
+			if n := writes[nameOf(one)]; n != 1 {
+				s.Errorf("%s was %s, and written %d times", nameOf(one), what, n)
+			}
+		}
+		s.Logf("%d objects of ours, %s within %.1f s, are back after %.1f s by %d writes", len(all), what, spoiled.Seconds(),
+			took.Seconds(), len(writes))
+	}
+}
+
+func (s *stage) deleteOne(one *unstructured.Unstructured) {
+	s.Helper()
+	expect.OK(s, s.lab.WorkloadClient.Delete(s.ctx, one.DeepCopy()))
+}
+
+// edit changes what decides in one of our objects.
+func (s *stage) edit(one *unstructured.Unstructured) {
+	s.Helper()
+	patch := `{"spec":{"failurePolicy":"Fail"}}`
+	switch {
+	case one.GetKind() == "ConfigMap":
+		patch = `{"data":{"spared":"Deployment/kube-system/coredns"}}`
+	case one.GetKind() == "ValidatingAdmissionPolicyBinding":
+		patch = `{"spec":{"validationActions":["Audit"]}}`
+	case one.GetKind() == "MutatingAdmissionPolicyBinding":
+		patch = `{"spec":{"paramRef":{"name":"other"}}}`
+	}
+	expect.OK(s, s.lab.WorkloadClient.Patch(s.ctx, one.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch))))
+}
+
+// same compares what decides.
+func same(a, b *unstructured.Unstructured) bool {
+	text := func(o *unstructured.Unstructured) string {
+		return fmt.Sprint(o.Object["spec"], o.Object["data"], o.GetLabels())
+	}
+	return b != nil && text(a) == text(b)
+}
+
+func nameOf(o *unstructured.Unstructured) string { return o.GetKind() + " " + o.GetName() }
+
+// writes counts what our managers have written of our objects since then.
+func (s *stage) writes(since time.Time) map[string]int {
+	s.Helper()
+	kinds := map[string]string{"configmaps": "ConfigMap"}
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"} {
+		plural := strings.TrimSuffix(strings.ToLower(kind), "y")
+		kinds[plural+"ies.admissionregistration.k8s.io"] = kind
+		kinds[plural+"ybindings.admissionregistration.k8s.io"] = kind + "Binding"
+	}
+	counts := map[string]int{}
+	for _, asked := range expect.Got(s.lab.Workload.Asked(manager))(s) {
+		if kind := kinds[asked.Resource]; asked.Writes() && asked.At.After(since) && kind != "" {
+			counts[kind+" "+asked.Name]++
+		}
+	}
+	return counts
+}
+
+// wroteNoWorkload: our managers have never written what is somebody else's; others have.
+func (s *stage) wroteNoWorkload() {
+	s.Helper()
+	isWorkload := func(a servers.Asked) bool {
+		return a.Writes() && (strings.HasSuffix(a.Resource, ".apps") || strings.HasPrefix(a.Resource, "pods") ||
+			strings.HasSuffix(a.Resource, ".batch"))
+	}
+	asked := expect.Got(s.lab.Workload.Asked(manager))(s)
+	counts := map[string]int{}
+	for _, one := range asked {
+		if one.Writes() {
+			counts[one.Verb+" "+one.Resource]++
+		}
+		if isWorkload(one) {
+			s.Errorf("our manager has written a workload: %+v", one)
+		}
+	}
+	others := slices.DeleteFunc(expect.Got(s.lab.Workload.Asked("kubectl"))(s), func(a servers.Asked) bool { return !isWorkload(a) })
+	if len(asked) == 0 || len(others) == 0 {
+		s.Errorf("the audit log has %d requests of ours, and %d writes of others to workloads", len(asked), len(others))
+	}
+	s.Logf("the audit log has %d requests of our managers, none of them a write to a workload: %v; and %d such writes of kubectl",
+		len(asked), counts, len(others))
+}

@@ -1,0 +1,95 @@
+package linux_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+const switchName = "capwin.io/linux-policy"
+
+// switchedOff: by the annotation on the Cluster all objects of ours go, and what they are for happens. Without it they come back,
+// and spare what runs on Windows meanwhile.
+func (s *stage) switchedOff() {
+	s.Helper()
+	s.management("annotate", "cluster", lab.ClusterName, switchName+"=off")
+	wait.Until(s, "no policies", func() (any, bool) {
+		for _, one := range ours(true) {
+			if s.read(one) != nil {
+				return nameOf(one), false
+			}
+		}
+		return "", true
+	})
+	off := addons("-off")
+	s.hazard(off)
+	s.management("annotate", "cluster", lab.ClusterName, switchName+"-")
+	s.kept(true)
+	s.spared(off)
+}
+
+// hazard: without policies, what tolerates everything comes to Windows, and so does CoreDNS once it selects nothing.
+func (s *stage) hazard(off []addon) {
+	s.Helper()
+	s.make(off)
+	s.landed(off)
+	s.scaleDNS(50)
+	said, err := s.unselect()
+	if err != nil {
+		s.Fatalf("%v\n%s", err, said)
+	}
+	s.settleDNS(50)
+	wrong := of(s.bindings.wrong(), coreDNS, 0)
+	if len(wrong) == 0 {
+		s.Error("without policies CoreDNS does not come to Windows: is there a hazard?")
+	}
+	s.Logf("without policies %d pods of CoreDNS came to Windows; in all %s", len(wrong), s.bindings.count())
+	s.kubectl("patch", "deployment", "coredns", "-n", "kube-system", "-p",
+		`{"spec":{"template":{"spec":{"nodeSelector":{"kubernetes.io/os":"linux"}}}}}`)
+	s.scaleDNS(2)
+}
+
+// spared: what has Ready pods on Windows Nodes when the policy is made stays there when it is written.
+func (s *stage) spared(off []addon) {
+	s.Helper()
+	param := &corev1.ConfigMap{}
+	expect.OK(s, s.lab.WorkloadClient.Get(s.ctx, client.ObjectKey{Namespace: policies.ParamNamespace, Name: policies.ParamName}, param))
+	params := expect.Got(policies.ReadParams(param))(s)
+	var names []string
+	for _, one := range params.Spared {
+		names = append(names, one.Name)
+	}
+	expect.Same(s, "spared", "kube-multus-ds-off node-local-dns-off kubernetes-agent-logs-off", strings.Join(names, " "))
+	for _, one := range off {
+		s.kubectl("set", "image", "daemonset/"+one.name, "-n", one.namespace, "c=example.com/"+one.name+":v2")
+	}
+	s.rolled(off, linuxNodes+2)
+}
+
+// warned: an API server that changes nothing says what would have been changed.
+func (s *stage) warned(all []addon) {
+	s.Helper()
+	for _, one := range all {
+		if said := s.kubectl("create", "-f", s.file(s.daemonSet(one))); !strings.Contains(said, "Warning: ") ||
+			!strings.Contains(said, "its pods may run on Windows Nodes; add the nodeSelector kubernetes.io/os: linux") {
+			s.Errorf("kubectl create of %s says: %s", one.name, said)
+		}
+	}
+}
+
+// file has an object for kubectl.
+func (s *stage) file(o client.Object) string {
+	s.Helper()
+	name := filepath.Join(s.TempDir(), o.GetName()+".json")
+	expect.OK(s, os.WriteFile(name, expect.Got(json.Marshal(o))(s), 0o600))
+	return name
+}
