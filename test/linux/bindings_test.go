@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -34,9 +33,9 @@ const (
 // binding is that of a pod to a Node.
 type binding struct {
 	app, pod, node string
-	// generation of the DaemonSet whose template the pod has; 0 of other pods.
-	generation int64
-	at         time.Time
+	// revision of the template that the pod of a DaemonSet has.
+	revision string
+	at       time.Time
 	// meant: the pod selects Windows.
 	meant bool
 }
@@ -96,10 +95,9 @@ func (b *bindings) see(object any) {
 		if _, known := b.all[o.UID]; known || o.Spec.NodeName == "" {
 			return
 		}
-		generation, _ := strconv.ParseInt(o.Labels[appsv1.DeprecatedTemplateGeneration], 10, 64) // 0 where there is none
 		b.all[o.UID] = binding{
-			app: o.Labels[app], pod: o.Namespace + "/" + o.Name, node: o.Spec.NodeName, generation: generation, at: time.Now(),
-			meant: o.Spec.NodeSelector[corev1.LabelOSStable] == "windows",
+			app: o.Labels[app], pod: o.Namespace + "/" + o.Name, node: o.Spec.NodeName, at: time.Now(),
+			revision: o.Labels[appsv1.ControllerRevisionHashLabelKey], meant: o.Spec.NodeSelector[corev1.LabelOSStable] == "windows",
 		}
 	}
 }
@@ -117,10 +115,10 @@ func (b *bindings) wrong() (all []binding) {
 	return all
 }
 
-// of an app, of its pods of this generation or a later one.
-func of(all []binding, app string, generation int64) (found []binding) {
+// of an app.
+func of(all []binding, app string) (found []binding) {
 	for _, one := range all {
-		if one.app == app && one.generation >= generation {
+		if one.app == app {
 			found = append(found, one)
 		}
 	}
@@ -144,8 +142,8 @@ func (b *bindings) count() string {
 func list(all []binding) string {
 	var lines []string
 	for _, one := range all {
-		lines = append(lines, fmt.Sprintf("%s %s (%s, generation %d) on %s", one.at.Format("15:04:05.000"), one.pod, one.app,
-			one.generation, one.node))
+		lines = append(lines, fmt.Sprintf("%s %s (%s, revision %s) on %s", one.at.Format("15:04:05.000"), one.pod, one.app,
+			one.revision, one.node))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -30,11 +30,11 @@ func TestLinuxFirst(t *testing.T) {
 	s.comesUp()
 	s.kept(true)
 	s.joined(2)
-	s.landed(before)
+	old := s.landed(before)
 	s.keeps(before)
 	s.movesDNS(nil)
 	s.comesBack()
-	s.onlyBefore(before)
+	s.onlyBefore(old)
 	s.wroteNoWorkload()
 	if *all {
 		s.switchedOff()
@@ -61,7 +61,7 @@ func TestBefore136(t *testing.T) {
 			s.Errorf("%v: %s", err, said)
 		}
 	})
-	expect.Same(s, "wrong bindings of CoreDNS", "", list(of(s.bindings.wrong(), coreDNS, 0)))
+	expect.Same(s, "wrong bindings of CoreDNS", "", list(of(s.bindings.wrong(), coreDNS)))
 	s.Logf("%s", s.bindings.count())
 	s.wroteNoWorkload()
 }

@@ -48,7 +48,7 @@ func (s *stage) hazard(off []addon) {
 		s.Fatalf("%v\n%s", err, said)
 	}
 	s.settleDNS(50)
-	wrong := of(s.bindings.wrong(), coreDNS, 0)
+	wrong := of(s.bindings.wrong(), coreDNS)
 	if len(wrong) == 0 {
 		s.Error("without policies CoreDNS does not come to Windows: is there a hazard?")
 	}
