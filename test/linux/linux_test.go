@@ -115,4 +115,3 @@ func (s *stage) taint(name string, taints ...corev1.Taint) {
 		return s.lab.WorkloadClient.Update(ctx, node)
 	})
 }
-
