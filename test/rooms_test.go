@@ -81,6 +81,9 @@ var rooms = []room{
 	{folder: "internal/version"},
 	{folder: "internal/workload"},
 	{folder: "internal/placement", may: []string{"api", "bootstrap"}},
+	{folder: "controllers/placement", may: []string{
+		"api", "internal/cloud", "internal/placement", "internal/policies", "internal/workload",
+	}},
 	{folder: "internal/policies", may: []string{"internal/placement"}},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},

@@ -2,6 +2,7 @@ package guests
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 const (
@@ -25,11 +27,9 @@ const (
 	maxStrange = 1 << 20
 )
 
-// Follower tells of the ConfigMaps of a namespace in a workload cluster until ctx or the connection ends.
+// Follower tells of the objects of a resource in a workload cluster until ctx or the connection ends.
 type Follower interface {
-	Follow(
-		ctx context.Context, cluster client.ObjectKey, namespace string, told func(watch.EventType, *corev1.ConfigMap),
-	) error
+	Follow(ctx context.Context, cluster client.ObjectKey, feed *workload.Feed) error
 }
 
 // Ears hear what guests report. There is one watch for each cluster that has a machine which asks, and none where no machine has
@@ -145,8 +145,9 @@ func (e *Ears) listen(ctx context.Context, cluster client.ObjectKey, h *hearing)
 	pause := firstPause
 	for ctx.Err() == nil {
 		began, from := time.Now(), e.Now()
-		err := e.Clusters.Follow(ctx, cluster, Namespace, func(what watch.EventType, object *corev1.ConfigMap) {
-			e.take(ctx, h, what, object)
+		err := e.Clusters.Follow(ctx, cluster, &workload.Feed{
+			Resource: workload.Resource{Version: "v1", Name: "configmaps", Namespace: Namespace},
+			Told:     func(event workload.Event) { e.take(ctx, h, event) },
 		})
 		if err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).V(4).Info("Guests are not heard", "cluster", cluster, "error", err.Error())
@@ -189,9 +190,13 @@ func (e *Ears) end(h *hearing, began time.Time, good bool) (left int) {
 }
 
 // take keeps what an object says, and wakes its machine.
-func (e *Ears) take(ctx context.Context, h *hearing, what watch.EventType, told *corev1.ConfigMap) {
+func (e *Ears) take(ctx context.Context, h *hearing, event workload.Event) {
+	var told corev1.ConfigMap
+	if event.Type != workload.LeftOut && json.Unmarshal(event.Object, &told) != nil {
+		event.Type = workload.LeftOut // it is no ConfigMap
+	}
 	e.mu.Lock()
-	machine, news := h.take(what, told, e.Now())
+	machine, news := h.take(event.Type, &told, e.Now())
 	e.mu.Unlock()
 	if !news {
 		return
@@ -207,6 +212,8 @@ func (h *hearing) take(what watch.EventType, told *corev1.ConfigMap, now time.Ti
 	text := clip(told.Data[Key])
 	known := h.objects[told.Name]
 	switch {
+	case what == workload.LeftOut:
+		h.refused++
 	case what == watch.Deleted && known == nil:
 	case what == watch.Deleted && known.isStrange():
 		h.drop(told.Name)

@@ -2,6 +2,7 @@ package guests
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -32,12 +34,13 @@ type voice struct {
 	ends    chan struct{} // ends one watch
 }
 
-func (v *voice) Follow(
-	ctx context.Context, _ client.ObjectKey, _ string, told func(watch.EventType, *corev1.ConfigMap),
-) error {
+func (v *voice) Follow(ctx context.Context, _ client.ObjectKey, feed *workload.Feed) error {
 	v.mu.Lock()
 	v.watches++
-	v.say = told
+	v.say = func(what watch.EventType, object *corev1.ConfigMap) {
+		text, _ := json.Marshal(object) // it always can
+		feed.Told(workload.Event{Type: what, Object: text})
+	}
 	ends := v.ends
 	v.mu.Unlock()
 	select {

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -23,12 +25,11 @@ import (
 type rumour string
 
 // Follow implements guests.Follower.
-func (text rumour) Follow(
-	ctx context.Context, _ client.ObjectKey, _ string, tell func(watch.EventType, *corev1.ConfigMap),
-) error {
+func (text rumour) Follow(ctx context.Context, _ client.ObjectKey, feed *workload.Feed) error {
 	if text != "" {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m.token0"}, Data: map[string]string{guests.Key: string(text)}}
-		tell(watch.Added, object)
+		told, _ := json.Marshal(object) // it always can
+		feed.Told(workload.Event{Type: watch.Added, Object: told})
 	}
 	<-ctx.Done()
 	return nil

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"sync"
 	"time"
 
@@ -145,6 +146,8 @@ type cluster struct {
 	digest [sha256.Size]byte
 	err    error
 	api    client.Client
+	web    *http.Client
+	server string
 	close  func()
 }
 
@@ -234,6 +237,7 @@ func (c *Clusters) connect(kubeconfig []byte, secret string, k *cluster) error {
 	web, shut := c.httpClient(access, k)
 	k.close = shut
 	k.line.retry()
+	k.web, k.server = web, access.server
 	k.api, err = newClient(access.server, web, c.QPS, c.Burst)
 	return err
 }
@@ -254,7 +258,7 @@ func (k *cluster) drop(err error) {
 	if k.close != nil {
 		k.close()
 	}
-	k.api, k.close, k.err = nil, nil, err
+	k.api, k.web, k.close, k.err = nil, nil, nil, err
 	k.nodes.forget()
 	k.linux.forget()
 	k.kubeadm.forget()

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -43,7 +44,7 @@ func newClient(server string, web *http.Client, qps float32, burst int) (client.
 }
 
 // newMapper has the kinds of Clusters' own objects, those that give guests a place for their reports, those that give nodes
-// rights, those that run programs on them, and those of cluster DNS.
+// rights, those that run programs on them, those of cluster DNS, and those that keep workloads for Linux on Linux.
 func newMapper() meta.RESTMapper {
 	rights, apps := rbacv1.SchemeGroupVersion, appsv1.SchemeGroupVersion
 	policies := admissionv1.SchemeGroupVersion
@@ -52,13 +53,14 @@ func newMapper() meta.RESTMapper {
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		rights.WithKind("Role"), rights.WithKind("RoleBinding"), apps.WithKind("DaemonSet"), apps.WithKind("Deployment"),
-		corev1.SchemeGroupVersion.WithKind("Service"),
+		corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("Pod"),
 	} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
 	}
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithKind("Namespace"),
 		policies.WithKind("ValidatingAdmissionPolicy"), policies.WithKind("ValidatingAdmissionPolicyBinding"),
+		policies.WithKind("MutatingAdmissionPolicy"), policies.WithKind("MutatingAdmissionPolicyBinding"),
 		rights.WithKind("ClusterRole"), rights.WithKind("ClusterRoleBinding"), nodes.WithKind("RuntimeClass"),
 	} {
 		mapper.Add(kind, meta.RESTScopeRoot)
@@ -90,6 +92,57 @@ func transport(a access) *http.Transport {
 		MaxResponseHeaderBytes: maxHeaders,
 		DisableCompression:     true, // an answer that is not packed has the size that it shows
 	}
+}
+
+const (
+	// mostFeeds are followed by one Watcher. They have connections of their own where HTTP/2 is not spoken.
+	mostFeeds = 16
+	// bytePace is how many bytes of a connection with watches are read in a second, and byteBurst how many at once: a list of 1,000
+	// Nodes. It bounds what frames without events cost, too.
+	bytePace, byteBurst = 1 << 20, 32 << 20
+)
+
+// watching is a transport for watches: by HTTP/2, if the API server speaks it, so that they share a connection.
+func watching(a access) *http.Transport {
+	wire := transport(a)
+	wire.TLSClientConfig = a.tls.Clone()
+	wire.TLSClientConfig.NextProtos = nil // the transport's own
+	wire.Protocols = &http.Protocols{}
+	wire.Protocols.SetHTTP1(true)
+	wire.Protocols.SetHTTP2(true)
+	wire.HTTP2 = &http.HTTP2Config{
+		MaxReadFrameSize: 16 << 10, MaxReceiveBufferPerStream: 64 << 10, MaxReceiveBufferPerConnection: 512 << 10,
+		SendPingTimeout: time.Minute, PingTimeout: callTime, WriteByteTimeout: callTime, StrictMaxConcurrentRequests: true,
+	}
+	wire.MaxConnsPerHost, wire.ResponseHeaderTimeout = mostFeeds, answerTime
+	dial := wire.DialContext
+	wire.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &pacedConn{Conn: conn, left: byteBurst, counted: time.Now()}, nil
+	}
+	return wire
+}
+
+// pacedConn is read no faster than bytePace, but for byteBurst. It is for one reader, as that of a transport.
+type pacedConn struct {
+	net.Conn
+	left    int64 // of the burst, as it was when that was counted
+	counted time.Time
+}
+
+// Read implements net.Conn.
+func (c *pacedConn) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	now := time.Now()
+	more := int64(now.Sub(c.counted).Seconds() * bytePace)
+	c.left, c.counted = min(c.left+more, byteBurst)-int64(n), now
+	if c.left < 0 {
+		time.Sleep(time.Duration(-c.left) * time.Second / bytePace) // milliseconds: a read has some KiB
+	}
+	return n, err
 }
 
 // guarded passes calls to one cluster, and reads each answer to its end before anything decodes it.

@@ -1,0 +1,195 @@
+package placement
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	nodev1 "k8s.io/api/node/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
+)
+
+// teller tells people what it finds in the views. It is called from one goroutine for each Cluster, and may be called for several
+// at the same time.
+type teller interface {
+	// look is called when a view has changed and is complete, and every few minutes.
+	look(ctx context.Context, about *clusterv1.Cluster, of *view)
+	// forget is called when a Cluster is not looked after any more.
+	forget(cluster client.ObjectKey)
+}
+
+// view is what the watches of a workload cluster have told. It may be asked from any goroutine. What is returned is the caller's.
+type view struct {
+	mu     sync.Mutex
+	stores map[string]*store // by the name of a resource, as daemonsets
+	kept   int
+	// changed counts what has changed of what decides; version is what the API server says of itself, "" while that is not known.
+	changed uint64
+	version string
+	// toBeMade are the Nodes that machines without one will join, and spared what the policy leaves alone because its pods were on
+	// Windows Nodes before it.
+	toBeMade []verdict.Node
+	spared   []verdict.Workload
+	// news gets a value when something has changed.
+	news chan struct{}
+}
+
+// The resources that decide where pods go.
+const (
+	nodes        = "nodes"
+	daemonSets   = "daemonsets"
+	deployments  = "deployments"
+	statefulSets = "statefulsets"
+	classes      = "runtimeclasses"
+)
+
+// kinds are those of workloads, by their resource.
+var kinds = map[string]string{daemonSets: "DaemonSet", deployments: "Deployment", statefulSets: "StatefulSet"}
+
+func newView() *view {
+	v := &view{stores: map[string]*store{}, news: make(chan struct{}, 1)}
+	v.stores[nodes] = &store{kept: &v.kept, brief: briefNode}
+	v.stores[classes] = &store{kept: &v.kept, brief: briefClass}
+	for resource := range kinds {
+		v.stores[resource] = &store{kept: &v.kept, brief: briefWorkload}
+	}
+	return v
+}
+
+// take is the callback of the watch of a resource.
+func (v *view) take(resource string, e workload.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.note(v.stores[resource].take(e))
+}
+
+// hide notes that the API server does not show a resource, and why.
+func (v *view) hide(resource, why string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.note(v.stores[resource].hide(why))
+}
+
+// setVersion notes what the API server says of itself.
+func (v *view) setVersion(version string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.note(v.version != version)
+	v.version = version
+}
+
+// note must be called with the lock.
+func (v *view) note(news bool) {
+	if !news {
+		return
+	}
+	v.changed++
+	select {
+	case v.news <- struct{}{}:
+	default:
+	}
+}
+
+// state is what is known of a view as a whole.
+type state struct {
+	// changed is another number whenever something that decides has changed.
+	changed uint64
+	// complete says that all objects of all resources were told, but for those that the API server hides.
+	complete bool
+	// hidden are resources that the API server does not show, with its reason, by their name.
+	hidden map[string]string
+	// leftOut are objects that were too large, or for which there was no room.
+	leftOut int
+	// version is that of the API server, as v1.36.3, or "".
+	version string
+}
+
+func (v *view) state() state {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := state{changed: v.changed, complete: true, hidden: map[string]string{}, version: v.version}
+	for name, store := range v.stores {
+		s.leftOut += store.leftOut
+		if store.hidden != "" {
+			s.hidden[name] = store.hidden
+		} else if !store.listed {
+			s.complete = false
+		}
+	}
+	return s
+}
+
+// node is a Node of the cluster, with all its labels.
+type node struct {
+	verdict.Node
+	Ready bool
+	// Kubelet is the version of the kubelet.
+	Kubelet string
+	Created time.Time
+}
+
+// nodes are those that run Windows, and the others, each by name.
+func (v *view) nodes() (windows, linux []node) {
+	for _, text := range v.texts(nodes) {
+		one := nodeOf(text)
+		if one.IsWindows() {
+			windows = append(windows, one)
+		} else {
+			linux = append(linux, one)
+		}
+	}
+	return windows, linux
+}
+
+// workloads are the DaemonSets, Deployments and StatefulSets, of each what decides where its pods go, and besides that: its
+// annotations of ours, of its pods the label k8s-app, of its containers those with windowsOptions and those of kube-proxy, with
+// name and image.
+func (v *view) workloads() iter.Seq[verdict.Workload] {
+	return func(yield func(verdict.Workload) bool) {
+		for _, resource := range []string{daemonSets, deployments, statefulSets} {
+			for _, text := range v.texts(resource) {
+				if !yield(workloadOf(kinds[resource], text)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// classes are the RuntimeClasses, of each its name and its scheduling.
+func (v *view) classes() (all []nodev1.RuntimeClass) {
+	for _, text := range v.texts(classes) {
+		var one nodev1.RuntimeClass
+		if json.Unmarshal(text, &one) == nil { // we have written it
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// texts copies what is kept of a resource: nothing that is read of it holds the watches up.
+func (v *view) texts(resource string) [][]byte {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var texts [][]byte
+	for _, text := range v.stores[resource].all() {
+		texts = append(texts, text) // never changed, only replaced
+	}
+	return texts
+}
+
+// isOurs says that an annotation is one that we read.
+func isOurs(key string) bool { return strings.HasPrefix(key, "capwin.io/") }
+
+// isKubeProxy says that a container is one of kube-proxy, by its name or its image.
+func isKubeProxy(name, image string) bool {
+	return slices.ContainsFunc([]string{name, image}, func(text string) bool { return strings.Contains(text, "kube-proxy") })
+}
