@@ -84,6 +84,9 @@ func KubeProxyRun(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
 	return network.KubeProxyRun(spec)
 }
 
+// RunsKubeProxy says whether a container of a DaemonSet is a kube-proxy, by its name, its image and what it starts.
+func RunsKubeProxy(c corev1.Container) bool { return network.RunsKubeProxy(c) }
+
 // CheckPair says why no node has this mode with this CNI, or runs kube-proxy in this way with them.
 func CheckPair(spec bootstrapv1.Network) error { return network.CheckPair(spec) }
 

@@ -73,7 +73,10 @@ var rooms = []room{
 	}},
 	{folder: "internal/plugin/addons", may: []string{"api", "bootstrap", "internal/plugin/objects", "internal/plugin/preview"}},
 	{folder: "internal/plugin/words", may: []string{"bootstrap/plan"}},
-	{folder: "internal/plugin/management", may: []string{"internal/plugin/addons"}},
+	{folder: "internal/plugin/linux", may: []string{"api", "internal/cloud", "internal/placement", "internal/plugin/report"}},
+	{folder: "internal/plugin/management", may: []string{
+		"api", "bootstrap", "internal/placement", "internal/plugin/addons", "internal/plugin/linux", "internal/workload",
+	}},
 	{folder: "internal/plugin/progress"},
 	{folder: "internal/plugin/report", may: []string{"internal/cloud", "internal/plugin/progress"}},
 	{folder: "internal/plugin/smoke", may: []string{"internal/cloud"}},
@@ -108,6 +111,7 @@ var rooms = []room{
 		"controllers/fresh", "controllers/guests", "controllers/identities", "controllers/inherit", "controllers/linux",
 		"controllers/owner", "controllers/phase", "controllers/refusals",
 	}},
+	{folder: "controllers/placement", may: []string{"api", "internal/cloud", "internal/placement"}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
 	{folder: "cmd", may: []string{"internal/cloud", "internal/plugin", "internal/version"}},
@@ -140,7 +144,7 @@ var implementations = []string{
 var pure = []string{
 	"bootstrap", "controllers/addresses/adapters", "controllers/refusals", "internal/cloud/azure/arm",
 	"internal/cloud/azure/placement", "internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
-	"internal/placement", "internal/plugin/addons", "internal/policies",
+	"internal/placement", "internal/plugin/addons", "internal/plugin/linux", "internal/policies",
 }
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.

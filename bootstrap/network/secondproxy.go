@@ -30,7 +30,7 @@ func HasKubeProxyService(spec bootstrapv1.Network) bool {
 func SecondKubeProxy(spec bootstrapv1.Network, nodeLabels map[string]string, daemonSets []appsv1.DaemonSet) string {
 	for _, set := range daemonSets {
 		pod := set.Spec.Template.Spec
-		if HasKubeProxyService(spec) && slices.ContainsFunc(pod.Containers, runsKubeProxy) && isForWindows(pod, nodeLabels) {
+		if HasKubeProxyService(spec) && slices.ContainsFunc(pod.Containers, RunsKubeProxy) && isForWindows(pod, nodeLabels) {
 			return fmt.Sprintf("%s.kubeProxy.run: it is Service, and the DaemonSet %s/%s runs another kube-proxy on this node: each "+
 				"removes the other's load balancers from HNS when it starts, and both want port 10256; remove the DaemonSet, have it "+
 				"leave out Nodes with the label %s=%s, or set run to DaemonSet",
@@ -51,7 +51,7 @@ func RemovedGate(minor uint64, gates []string, nodeLabels map[string]string, dae
 	for _, set := range daemonSets {
 		pod := set.Spec.Template.Spec
 		for _, gate := range gates {
-			names := func(c corev1.Container) bool { return runsKubeProxy(c) && namesGate(c, gate) }
+			names := func(c corev1.Container) bool { return RunsKubeProxy(c) && namesGate(c, gate) }
 			if slices.ContainsFunc(pod.Containers, names) && isForWindows(pod, nodeLabels) {
 				return fmt.Sprintf("%s.kubeProxy.run: it is DaemonSet, and the DaemonSet %s/%s gives kube-proxy the feature gate %s, "+
 					"which kube-proxy of v1.%d no longer has, so that it would end at once; remove the gate from the DaemonSet",
@@ -77,8 +77,8 @@ var (
 	kubeProxyImage   = regexp.MustCompile(`(^|/)kube-proxy[^/]*$`)
 )
 
-// runsKubeProxy goes by the container's name, by its image and by what it starts.
-func runsKubeProxy(c corev1.Container) bool {
+// RunsKubeProxy goes by the container's name, by its image and by what it starts.
+func RunsKubeProxy(c corev1.Container) bool {
 	return c.Name == "kube-proxy" || kubeProxyImage.MatchString(c.Image) ||
 		slices.ContainsFunc(slices.Concat(c.Command, c.Args), kubeProxyProgram.MatchString)
 }

@@ -72,6 +72,11 @@ var (
 		Help: "VMs that were made for a machine of this Cluster and that no machine has.",
 	}, []string{"cluster_name"}))
 
+	placements = registered(prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "capwin_placement_findings",
+		Help: "What is wrong with the placement of pods in this Cluster, by problem, such as workloads that may come to Windows Nodes.",
+	}, []string{"cluster_name", "problem"}))
+
 	leftovers = registered(prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "capwin_orphan_resources",
 		Help: "Disks, network interfaces and public IP addresses that a VM of this Cluster left and that no machine has.",
@@ -113,6 +118,16 @@ func Orphans(cluster string, vms, resources int) {
 		}
 		gauge.WithLabelValues(cluster).Set(float64(n))
 	}
+}
+
+// Placements says how many findings with a problem a Cluster has; the name is NAMESPACE/NAME, and the problem one of ours. With
+// none the series is forgotten.
+func Placements(cluster, problem string, n int) {
+	if n == 0 {
+		placements.DeleteLabelValues(cluster, problem)
+		return
+	}
+	placements.WithLabelValues(cluster, problem).Set(float64(n))
 }
 
 // Add lets the scrapes of this process collect from c, too.

@@ -46,6 +46,16 @@ func TestOrphans(t *testing.T) {
 	Orphans("a/c", 0, 0)
 }
 
+func TestPlacements(t *testing.T) {
+	Placements("a/b", "PodsLand", 2)
+	Placements("a/b", "KubeProxyTwice", 1)
+	expect.Same(t, "what lands", 2.0, scrape.Now(t)[`capwin_placement_findings{cluster_name="a/b",problem="PodsLand"}`])
+	Placements("a/b", "PodsLand", 0)
+	Placements("a/c", "PodsLand", 0)
+	expect.Same(t, "series", 1, testutil.CollectAndCount(placements))
+	Placements("a/b", "KubeProxyTwice", 0)
+}
+
 func TestBuild(t *testing.T) {
 	Build("v9.9.9", []string{"infrastructure", "bootstrap"})
 	series := `capwin_build_info{controllers="infrastructure,bootstrap",go_version="` + runtime.Version() + `",version="v9.9.9"}`

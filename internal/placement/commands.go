@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // onLinuxCommand has the workload select Linux.
@@ -25,7 +26,12 @@ func (p *pod) allowCommand() string {
 	if os := p.object.Spec.OS; os != nil && os.Name == corev1.Linux {
 		return ""
 	}
-	return p.workload.kubectl("annotate", "--overwrite "+RunsOnAnnotation+"="+RunsOnBoth)
+	return p.workload.RunsOnBothCommand()
+}
+
+// RunsOnBothCommand says of the workload that it runs on both systems, so that our policy leaves it alone.
+func (w Workload) RunsOnBothCommand() string {
+	return w.kubectl("annotate", "--overwrite "+RunsOnAnnotation+"="+RunsOnBoth)
 }
 
 // tolerateCommand gives the template the tolerations that it lacks for a Node.
@@ -55,12 +61,18 @@ func (p *pod) tolerateCommand(n *Node) string {
 	return p.workload.kubectl("patch", "--type json -p "+quoted(patch))
 }
 
+// kubectl is a command about the workload. There is none for a name that no API server takes: who runs it is in a shell, and
+// whoever has a workload cluster may have its API server say anything.
 func (w Workload) kubectl(verb, rest string) string {
-	return fmt.Sprintf("kubectl %s %s %s -n %s %s", verb, strings.ToLower(w.Kind), w.Name, cmp.Or(w.Namespace, "default"), rest)
+	namespace := cmp.Or(w.Namespace, "default")
+	if len(validation.IsDNS1123Label(namespace))+len(validation.IsDNS1123Subdomain(w.Name)) > 0 {
+		return ""
+	}
+	return fmt.Sprintf("kubectl %s %s %s -n %s %s", verb, strings.ToLower(w.Kind), w.Name, namespace, rest)
 }
 
-// quoted is JSON as one word of a shell. It has no apostrophe: all that stands in it are names of labels, taints and fields.
+// quoted is JSON as one word of a shell. An apostrophe, which no label and no taint may have, is written as JSON lets it.
 func quoted(value any) string {
 	text, _ := json.Marshal(value) // maps of texts always can
-	return "'" + string(text) + "'"
+	return "'" + strings.ReplaceAll(string(text), "'", `\u0027`) + "'"
 }

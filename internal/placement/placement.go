@@ -49,6 +49,8 @@ type Workload struct {
 	Kind, Namespace, Name string
 	Annotations           map[string]string
 	Template              corev1.PodTemplateSpec
+	// Version is another one when the workload has changed. A Memory judges again what has none.
+	Version string
 }
 
 // Cluster is where the pods go.
@@ -61,27 +63,51 @@ type Cluster struct {
 	RuntimeClasses []nodev1.RuntimeClass
 }
 
-// Finding is the verdict on a workload, and what to tell people.
+// Finding is the verdict on a workload, or what Findings has to say of something else, and what to tell people.
 type Finding struct {
+	// Of is what the finding is about, such as DaemonSet kube-system/kube-proxy.
+	Of string
+	// Verdict is empty if it is not about a workload.
 	Verdict Verdict
+	// Problem is empty if nothing is wrong.
+	Problem Problem
 	// Nodes are the Windows Nodes that may get pods; if it Lands, those on which nothing says that they should.
 	Nodes []string
-	// Why is a sentence that begins with the workload.
+	// Why is a sentence that begins with what the finding is about.
 	Why string
 	// Mend is the kubectl command after which pods that land stay away, and pods for Windows that no Node takes have the missing
-	// toleration. It is empty if there is nothing to mend.
+	// toleration. It is empty if there is nothing to mend, or no command that does.
 	Mend string
 	// Allow is the command that makes a workload that lands one for both systems.
 	Allow string
+	// Again is a command that changes nothing but has the API server look at the workload again, where a policy of its cluster then
+	// mends it.
+	Again string
 }
 
 // Judge decides for one workload.
 func (c Cluster) Judge(w Workload) Finding {
-	p, refused := c.podOf(w)
-	if refused != "" {
-		return Finding{Verdict: StaysAway, Why: w.String() + " stays away from Windows Nodes: " + refused}
+	p, found, refused := c.sort(w)
+	var finding Finding
+	switch {
+	case refused != "":
+		finding = Finding{Verdict: StaysAway, Why: w.String() + " stays away from Windows Nodes: " + refused}
+	case len(found.lands) > 0:
+		finding = p.toldLands(byName(found.lands))
+	case len(found.meant) > 0:
+		finding = p.toldMeant(byName(found.meant))
+	default:
+		finding = p.toldAway(byName(found.away))
 	}
-	var found sorted
+	finding.Of = w.String()
+	return finding
+}
+
+// sort sorts the Windows Nodes by what each means to a workload. Nobody gets pods that are refused.
+func (c Cluster) sort(w Workload) (p *pod, found sorted, refused string) {
+	if p, refused = c.podOf(w); refused != "" {
+		return nil, sorted{}, refused
+	}
 	for i := range c.Windows {
 		r := reason{node: &c.Windows[i], kept: p.keptOff(&c.Windows[i])}
 		if r.kept == nil || r.kept.taint != nil {
@@ -96,13 +122,7 @@ func (c Cluster) Judge(w Workload) Finding {
 			found.lands = append(found.lands, r)
 		}
 	}
-	switch {
-	case len(found.lands) > 0:
-		return p.toldLands(byName(found.lands))
-	case len(found.meant) > 0:
-		return p.toldMeant(byName(found.meant))
-	}
-	return p.toldAway(byName(found.away))
+	return p, found, ""
 }
 
 // sorted are the Windows Nodes by what each means to a workload.

@@ -12,7 +12,7 @@ import (
 func (p *pod) toldLands(reasons []reason) Finding {
 	all := names(reasons)
 	return Finding{
-		Verdict: Lands, Nodes: all, Mend: p.onLinuxCommand(), Allow: p.allowCommand(),
+		Verdict: Lands, Problem: PodsLand, Nodes: all, Mend: p.onLinuxCommand(), Allow: p.allowCommand(),
 		Why: fmt.Sprintf("%s may run on Windows (%s): %s, and %s; add the nodeSelector %s: %s to its pod template",
 			p.workload, list(all), p.getsTo(reasons[0].node), p.saysNothing(), corev1.LabelOSStable, linux) + p.leavesOutName(),
 	}

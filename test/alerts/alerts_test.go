@@ -172,6 +172,15 @@ var stories = map[string]story{
 		"CapwinOrphanResources{cluster_name=ns/prod}: Cluster ns/prod has 3 disks, network interfaces or public IP addresses that " +
 			"no machine has.",
 	}},
+	"pods that land": {
+		managers + "\n\t" + `capwin_placement_findings{cluster_name="ns/prod",problem="PodsLand"} 0x5 3x600`, 25, []string{
+			"CapwinPlacementFindings{cluster_name=ns/prod, problem=PodsLand}: Cluster ns/prod has 3 findings about where its pods go; " +
+				"the problem is PodsLand.",
+		},
+	},
+	"pods that land no more": {
+		managers + "\n\t" + `capwin_placement_findings{cluster_name="ns/prod",problem="PodsLand"} 1x10 stale`, 25, nil,
+	},
 	"a disk that is removed":    {managers + "\n\t" + `capwin_orphan_resources{cluster_name="ns/prod"} 1x10 stale`, 25, nil},
 	"an orphan that is removed": {managers + "\n\t" + `capwin_orphan_vms{cluster_name="ns/prod"} 1x10 stale`, 25, nil},
 }

@@ -123,6 +123,7 @@ func (s *thief) tellClusters(t *testing.T, reasons ...string) {
 	}
 	tellsOf := map[string]string{
 		infrav1.OrphanedVMReason: "a VM without a machine", infrav1.OrphanedResourceReason: "what a VM left",
+		infrav1.PlacementFindingReason: "where its pods go", "PlacementFindings": "more than where its pods go",
 		"Provisioned": "what others tell", "Orphaned": "a part of our reasons", "OrphanedVMs": "more than our reason",
 		"orphanedvm": "our reason in small letters", "OrphanedVM, OrphanedResource": "two reasons in one",
 		infrav1.CredentialsRejectedReason:     "what a machine is told",

@@ -45,7 +45,7 @@ func TestPolicies(t *testing.T) {
 		i.holdCredentials(t)
 		i.holdIdentities(t)
 		i.writeEvents(t, "WindowsMachine", infrav1.GroupVersion.String())
-		i.tellClusters(t, infrav1.OrphanedVMReason, infrav1.OrphanedResourceReason)
+		i.tellClusters(t, infrav1.OrphanedVMReason, infrav1.OrphanedResourceReason, infrav1.PlacementFindingReason)
 		i.leaveItsRole(t)
 	})
 }

@@ -129,6 +129,9 @@ const (
 	OrphanedVMReason = "OrphanedVM"
 	// OrphanedResourceReason: a disk, network interface or public IP address without a VM stays in the cloud.
 	OrphanedResourceReason = "OrphanedResource"
+	// PlacementFindingReason: pods of the workload cluster may come to Windows Nodes and cannot run there, or a Windows Node has no
+	// kube-proxy or a wrong one.
+	PlacementFindingReason = "PlacementFinding"
 	// LinuxNotCheckedReason: a VM is made although the workload cluster does not show all that it should wait for.
 	LinuxNotCheckedReason = "LinuxNotChecked"
 	// ConsoleReadReason: the guest has failed or is silent, and its console says something.

@@ -3,6 +3,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,15 @@ type Finding struct {
 	Result            cloud.Result `json:"result"`
 	// Message says what was found, and what to do.
 	Message string `json:"message"`
+	// Commands do it, each for itself.
+	Commands []Command `json:"commands,omitempty"`
+}
+
+// Command is a line for a shell.
+type Command struct {
+	// For says what it does.
+	For string `json:"for"`
+	Run string `json:"run"`
 }
 
 // maxText is longer than all that is told of one check.
@@ -85,5 +95,6 @@ func (f *Finding) DeepCopyObject() runtime.Object { return f.copy() }
 func (f *Finding) copy() *Finding {
 	c := *f
 	f.DeepCopyInto(&c.ObjectMeta)
+	c.Commands = slices.Clone(f.Commands)
 	return &c
 }

@@ -37,6 +37,10 @@ func WriteTable(w io.Writer, list *FindingList) error {
 			row(check, result, line)
 			check, result = "", ""
 		}
+		for _, command := range one.Commands {
+			row("", "", command.For+":")
+			row("", "", command.Run) // in one line, so that it can be copied
+		}
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -1,0 +1,246 @@
+// Package linux says of a workload cluster whether its pods stay where they can run: all verdicts of internal/placement, what
+// is wrong with kube-proxy and cluster DNS, and what the policies of this cluster do about it. It is pure:
+// internal/plugin/management reads the cluster.
+package linux
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
+)
+
+// Cluster is what a workload cluster shows.
+type Cluster struct {
+	placement.Seen
+
+	Policies Policies
+	// Refused is what the API server does not show this user, and that can be done without.
+	Refused []string
+}
+
+// Policies are those of our admission objects that a workload cluster has.
+type Policies struct {
+	// ServesMutating and ServesValidating say that its API server has the kinds.
+	ServesMutating, ServesValidating bool
+	// Mutating and Validating have the names of ours that are there.
+	Mutating, Validating []string
+	// Param says that the object is there without which the mutating policy leaves all workloads alone.
+	Param bool
+}
+
+// What the policies and their ConfigMap in kube-system are called.
+const (
+	PolicyPrefix = "capwin-"
+	ParamName    = "capwin-linux-first"
+)
+
+// The minor versions from which on API servers have the kinds.
+const (
+	validatingFrom = 30
+	mutatingFrom   = 36
+)
+
+// Report has a finding for the Nodes, the policies, kube-proxy and cluster DNS, and one for each workload, the worst first.
+func Report(c Cluster) *report.FindingList {
+	c.assumeWindows()
+	c.Mutates = c.mutates()
+	found := []entry{c.ofNodes(), c.ofPolicies()}
+	var workloads []entry
+	first, proxied := c.firstWrites(), false
+	for i, finding := range c.Findings() {
+		if i < len(c.Workloads) {
+			workloads = append(workloads, c.ofWorkload(finding, c.Workloads[i]))
+			continue
+		}
+		proxied = proxied || strings.HasPrefix(finding.Of, kubeProxy)
+		found = append(found, ofCluster(finding))
+	}
+	if !proxied && len(c.Kubelets) > 0 {
+		found = append(found, entry{Finding: cloud.Finding{
+			Check: kubeProxy, Result: cloud.CheckOK,
+			Text: "each Windows Node has what its config wants, of a version that fits the API server",
+		}})
+	}
+	if first != nil {
+		found = append(found, *first)
+	}
+	slices.SortStableFunc(workloads, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(severity[a.Result], severity[b.Result]), strings.Compare(a.Check, b.Check))
+	})
+	return list(append(found, workloads...))
+}
+
+const kubeProxy = "kube-proxy"
+
+// severity sorts: what must be done comes first.
+var severity = map[cloud.Result]int{cloud.CheckFailed: 0, cloud.CheckWarning: 1, cloud.CheckSkipped: 2, cloud.CheckOK: 3}
+
+// entry is a finding with its commands.
+type entry struct {
+	cloud.Finding
+
+	commands []report.Command
+}
+
+// with adds a command. One with what a terminal obeys is left out, as is one that is too long to be one.
+func (e entry) with(purpose, command string) entry {
+	if command != "" && cloud.Clean(command, maxCommand) == command {
+		e.commands = append(e.commands, report.Command{For: purpose, Run: command})
+	}
+	return e
+}
+
+const maxCommand = 8 << 10
+
+func list(entries []entry) *report.FindingList {
+	found := make([]cloud.Finding, len(entries))
+	for i, one := range entries {
+		found[i] = one.Finding
+	}
+	all := report.New(found)
+	for i, one := range entries {
+		all.Items[i].Commands = one.commands
+	}
+	return all
+}
+
+// aFirstNode stands for the Windows Node that a pool without settings of its own would make.
+const aFirstNode = "a first Windows Node"
+
+// assumeWindows has a cluster without Windows Nodes judged as if it had its first one.
+func (c *Cluster) assumeWindows() {
+	if len(c.Windows) > 0 {
+		return
+	}
+	// A config without labels and taints of its own has nothing that could be refused.
+	node, _ := placement.ToBeMade(&bootstrapv1.WindowsBootstrapConfig{}, &infrav1.WindowsMachine{})
+	node.Name = aFirstNode
+	c.Windows = []placement.Node{node}
+}
+
+// mutates says whether the policy is there that changes workloads.
+func (c *Cluster) mutates() bool {
+	return c.Policies.ServesMutating && len(c.Policies.Mutating) > 0 && c.Policies.Param
+}
+
+func (c *Cluster) ofNodes() entry {
+	text := fmt.Sprintf("%d on Windows, %d on Linux; the API server is %s", len(c.Windows), len(c.Linux), c.Version)
+	result := cloud.CheckOK
+	if c.Windows[0].Name == aFirstNode {
+		result = cloud.CheckWarning
+		text = fmt.Sprintf("there is none on Windows, so the verdicts are for a first one with the taint %s; the API server is %s",
+			c.Windows[0].Taints[len(c.Windows[0].Taints)-1].ToString(), c.Version)
+	}
+	if len(c.Refused) > 0 {
+		result = cloud.CheckWarning
+		text += "; it does not show you " + strings.Join(c.Refused, ", ") + ", which may change verdicts"
+	}
+	return entry{Finding: cloud.Finding{Check: "Nodes", Result: result, Text: text}}
+}
+
+func (c *Cluster) ofPolicies() entry {
+	warn := func(text string) entry {
+		return entry{Finding: cloud.Finding{Check: "policies", Result: cloud.CheckWarning, Text: text}}
+	}
+	const absent = "the manager writes them before the first Windows machine of the Cluster, unless the Cluster has the annotation " +
+		"capwin.io/linux-policy: off"
+	switch p := c.Policies; {
+	case !p.ServesValidating:
+		return warn(fmt.Sprintf("the API server has no policies that keep pods on Linux, which come with Kubernetes 1.%d: what is "+
+			"wrong is told only", validatingFrom))
+	case len(p.Validating) == 0:
+		return warn("the policies that keep pods on Linux are not there: " + absent)
+	case !p.ServesMutating:
+		return warn(fmt.Sprintf("the API server keeps cluster DNS on Linux, and warns of what may come to Windows Nodes; it changes "+
+			"nothing, as it has no policies that do, which come with Kubernetes 1.%d", mutatingFrom))
+	case len(p.Mutating) == 0 || !p.Param:
+		return warn("the API server keeps cluster DNS on Linux; the policy that selects Linux in the templates of workloads, or its " +
+			"ConfigMap, is not there: " + absent)
+	}
+	return entry{Finding: cloud.Finding{
+		Check: "policies", Result: cloud.CheckOK,
+		Text: "the API server keeps cluster DNS on Linux, and selects Linux in the templates of workloads that tolerate every " +
+			"taint or are in kube-system, and that name no system",
+	}}
+}
+
+// firstWrites tells, where the API server has or can get the policy, what it will change.
+func (c *Cluster) firstWrites() *entry {
+	if !c.mayMutate() {
+		return nil
+	}
+	var names []string
+	for _, w := range c.Workloads {
+		if c.Mutable(w) {
+			names = append(names, w.String())
+		}
+	}
+	if len(names) == 0 {
+		return &entry{Finding: cloud.Finding{
+			Check: "first writes", Result: cloud.CheckOK, Text: "the policy has nothing to change in the workloads that are there",
+		}}
+	}
+	return &entry{Finding: cloud.Finding{
+		Check: "first writes", Result: cloud.CheckWarning, Text: fmt.Sprintf("%d name no system (%s): with the policy, the first write "+
+			"to such a workload, also of a label, adds the nodeSelector kubernetes.io/os: linux to its template, and so rolls its "+
+			"pods once. The annotation %s: %s postpones that", len(names), some(names), placement.RunsOnAnnotation, placement.RunsOnBoth),
+	}}
+}
+
+// some names a few.
+func some(names []string) string {
+	const few = 3
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+// mayMutate says whether the policy that changes workloads is there or can come: the API server is of this version or a later
+// one, and has the kind.
+func (c *Cluster) mayMutate() bool {
+	server, err := version.ParseGeneric(c.Version)
+	return c.Policies.ServesMutating && err == nil && server.Minor() >= mutatingFrom
+}
+
+// ofCluster is what is told of kube-proxy and of cluster DNS.
+func ofCluster(f placement.Finding) entry {
+	result := cloud.CheckWarning
+	if f.Problem != "" && f.Problem != placement.DNSNotKept {
+		result = cloud.CheckFailed
+	}
+	check, _, _ := strings.Cut(f.Of, ":")
+	return entry{Finding: cloud.Finding{Check: check, Result: result, Text: f.Why}}.with("this mends it", f.Mend)
+}
+
+func (c *Cluster) ofWorkload(f placement.Finding, w placement.Workload) entry {
+	result := cloud.CheckOK
+	switch {
+	case f.Problem != "":
+		result = cloud.CheckFailed
+	case f.Mend != "":
+		result = cloud.CheckWarning // pods for Windows that stay Pending
+	}
+	_, text, _ := strings.Cut(f.Why, f.Of+" ")
+	e := entry{Finding: cloud.Finding{Check: f.Of, Result: result, Text: cmp.Or(text, f.Why)}}.
+		with("this mends it", f.Mend).
+		with("or, after this, the API server's policy does, and rolls its pods once", f.Again).
+		with("or, if its pods run on both systems", f.Allow)
+	if !c.Mutable(w) || !c.mayMutate() {
+		return e
+	}
+	e.Text += "; its first write rolls its pods once"
+	if f.Allow == "" {
+		e = e.with("this postpones that", w.RunsOnBothCommand())
+	}
+	return e
+}
