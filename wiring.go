@@ -19,6 +19,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
+	"github.com/capwin/cluster-api-provider-windows/controllers/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
@@ -68,8 +69,9 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Now: time.Now, WatchFilter: flags.watchFilter,
 	}
 	others := &identities.Keeper{Live: mgr.GetAPIReader(), Now: time.Now}
+	policies := &placement.Keeper{Client: mgr.GetClient(), Workload: clusters, WatchFilter: flags.watchFilter}
 	ears := &guests.Ears{Clusters: clusters, Heard: make(chan cloud.Key, 1024), Now: time.Now}
-	if err := errors.Join(mgr.Add(register), mgr.Add(lookout), mgr.Add(others), mgr.Add(ears)); err != nil {
+	if err := errors.Join(mgr.Add(register), mgr.Add(lookout), mgr.Add(others), mgr.Add(ears), mgr.Add(policies)); err != nil {
 		return err
 	}
 	census := machine.Census{Client: mgr.GetClient(), Elected: mgr.Elected(), Now: time.Now, WatchFilter: flags.watchFilter}
@@ -82,6 +84,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Workload:  clusters,
 		Answering: clusters.Answering(),
 		Pools:     &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
+		Policies:  policies,
 		VSphere:   vsphere.Provider{},
 		Azure:     azure,
 		Credentials: &credentials.Keeper{

@@ -3,7 +3,8 @@
 //
 //   - the control plane is initialized, and a Node on Linux is Ready and known to the cloud provider that its kubelet waits for;
 //   - kubeadm join finds what it reads, where that is how the machine becomes a Node;
-//   - cluster DNS stays away from Windows, and answers if no Windows Node is there yet.
+//   - cluster DNS stays away from Windows, and answers if no Windows Node is there yet;
+//   - the policies that keep other workloads for Linux away from Windows act, where they can be had.
 //
 // A read that the workload cluster refuses holds nobody: it is told. Time counts from conditions of the Cluster, so that it does
 // not begin anew with a process.
@@ -46,7 +47,16 @@ type Gate struct {
 	Workload Workload
 	// Cache has the Machines of Cluster API.
 	Cache client.Reader
-	Now   func() time.Time
+	// Policies keep workloads on Linux. It is nil in a manager that does not look after them.
+	Policies Policies
+	Now      func() time.Time
+}
+
+// Policies are those in workload clusters that keep workloads for Linux off Windows Nodes.
+type Policies interface {
+	// Kept says whether the policies act in a Cluster, so that it may get a Windows VM, and begins to look after them there. If they
+	// cannot be had, it says why in a sentence, and that the VM may come. It MUST do so after some time.
+	Kept(cluster *clusterv1.Cluster) (kept bool, warning string)
 }
 
 // Candidate is a machine that is to become a Windows Node.
@@ -63,6 +73,8 @@ type Passage struct {
 	ControlPlane []corev1.Node
 	// Warnings say what was not looked at, because the workload cluster did not show it.
 	Warnings []string
+	// Unkept says why the policies do not keep everything on Linux. It is empty if they do, or if others ask.
+	Unkept string
 }
 
 // Pass stops a machine until Linux can carry its Cluster.
@@ -85,7 +97,22 @@ func (g Gate) Pass(ctx context.Context, c Candidate) (Passage, error) {
 			passage.Warnings = append(passage.Warnings, warning)
 		}
 	}
-	return passage, nil
+	passage.Unkept, err = g.policies(c.Cluster)
+	return passage, err
+}
+
+// policies waits until the policies act, where that can be.
+func (g Gate) policies(cluster *clusterv1.Cluster) (warning string, err error) {
+	if g.Policies == nil {
+		return "", nil
+	}
+	kept, warning := g.Policies.Kept(cluster)
+	if !kept {
+		return "", phase.Poll(infrav1.WaitingForLinuxPoliciesReason, "the admission policies that keep workloads for Linux off Windows "+
+			"Nodes are being written to Cluster %s, and do not act there yet; a Windows VM is made once they do, or after a minute",
+			cluster.Name)
+	}
+	return warning, nil
 }
 
 // notAsked says why the workload cluster could not be asked for something.

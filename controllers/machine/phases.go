@@ -164,19 +164,26 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 }
 
 // linuxFirst waits until Linux can carry the Cluster. Where others make the user data, nobody but the machine tells what the
-// cluster did not show.
+// cluster did not show; nobody else ever tells that the policies cannot be there.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
 	config := configOf(f)
-	passage, err := linux.Gate{Workload: r.Workload, Cache: r.Client, Now: r.Now}.Pass(ctx, linux.Candidate{
-		Cluster: f.cluster, Windows: f.windows, Config: config,
-	})
-	if err == nil && config == nil && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer) {
-		for _, warning := range passage.Warnings {
-			r.Events.Eventf(f.windows, nil, corev1.EventTypeWarning, infrav1.LinuxNotCheckedReason, "Provision", "%s",
-				cloud.Clean(warning, maxNote))
-		}
+	gate := linux.Gate{Workload: r.Workload, Cache: r.Client, Policies: r.Policies, Now: r.Now}
+	passage, err := gate.Pass(ctx, linux.Candidate{Cluster: f.cluster, Windows: f.windows, Config: config})
+	if err != nil || controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer) {
+		return err
 	}
-	return err
+	var warnings []string
+	if config == nil {
+		warnings = passage.Warnings
+	}
+	if passage.Unkept != "" {
+		warnings = append(warnings, passage.Unkept)
+	}
+	for _, warning := range warnings {
+		r.Events.Eventf(f.windows, nil, corev1.EventTypeWarning, infrav1.LinuxNotCheckedReason, "Provision", "%s",
+			cloud.Clean(warning, maxNote))
+	}
+	return nil
 }
 
 // configOf is the config of the user data; nil where others make it. One of ours that is not there yet may be any.

@@ -58,6 +58,8 @@ type Reconciler struct {
 	Answering <-chan client.ObjectKey
 	// Pools give adapters their addresses.
 	Pools *addresses.Pools
+	// Policies keep workloads for Linux off Windows Nodes. They are nil where nobody looks after them.
+	Policies linux.Policies
 	// VSphere and Azure are the clouds that this manager runs machines in; nil is a cloud that it does not support.
 	VSphere, Azure cloud.Provider
 	// Credentials keeps the Secrets that the spec of machines names.

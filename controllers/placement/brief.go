@@ -132,7 +132,7 @@ func briefWorkload(object []byte) (key string, text []byte, err error) {
 	}
 	key = o.Metadata.key()
 	o.Metadata.Labels, o.Metadata.Created = nil, nil
-	maps.DeleteFunc(o.Metadata.Annotations, func(key, _ string) bool { return !isOurs(key) })
+	maps.DeleteFunc(o.Metadata.Annotations, func(key, _ string) bool { return !isOurAnnotation(key) })
 	template := &o.Spec.Template
 	maps.DeleteFunc(template.Metadata.Labels, func(key, _ string) bool { return key != "k8s-app" })
 	pod := &template.Spec

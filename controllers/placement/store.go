@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
@@ -28,11 +29,13 @@ type store struct {
 
 	objects map[string]brief
 	round   int
-	// begun says that a watch has told something, listed that all objects were told, and leftOut how many were not kept.
-	begun, listed bool
-	leftOut       int
+	// listed says that all objects were told, and leftOut how many were not kept.
+	listed  bool
+	leftOut int
 	// hidden says why the API server shows none.
 	hidden string
+	// absent says that it does not have the resource.
+	absent bool
 }
 
 type brief struct {
@@ -46,10 +49,13 @@ func (s *store) take(e workload.Event) (news bool) {
 	case workload.Begun:
 		news = s.hidden != ""
 		s.round++
-		s.begun, s.leftOut, s.hidden = true, 0, ""
+		s.leftOut, s.hidden, s.absent = 0, "", false
 		return news
 	case workload.Listed:
 		return s.sweep()
+	case workload.Hidden:
+		s.absent = apierrors.IsNotFound(e.Why)
+		return s.hide(e.Why.Error())
 	case workload.LeftOut:
 		s.leftOut++
 		return true

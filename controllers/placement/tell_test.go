@@ -21,8 +21,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// telling has a Teller and what people were told.
-type telling struct {
+// recorded has a Teller and what people were told.
+type recorded struct {
 	*Teller
 	t *testing.T
 
@@ -33,9 +33,9 @@ type telling struct {
 	metric map[string]int
 }
 
-func newTelling(t *testing.T) *telling {
+func newRecorded(t *testing.T) *recorded {
 	t.Helper()
-	told := &telling{t: t, metric: map[string]int{}}
+	told := &recorded{t: t, metric: map[string]int{}}
 	told.Teller = &Teller{Events: told, Now: time.Now, Count: func(cluster, problem string, n int) {
 		if told.metric[cluster+" "+problem] = n; n == 0 {
 			delete(told.metric, cluster+" "+problem)
@@ -47,7 +47,7 @@ func newTelling(t *testing.T) *telling {
 // Eventf is part of events.EventRecorder.
 //
 //nolint:revive // because the interface has so many arguments
-func (s *telling) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+func (s *recorded) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := client.ObjectKeyFromObject(regarding.(client.Object))
@@ -59,7 +59,7 @@ func blue() *clusterv1.Cluster {
 	return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "blue"}}
 }
 
-func (s *telling) tell(cluster *clusterv1.Cluster, findings ...verdict.Finding) {
+func (s *recorded) tell(cluster *clusterv1.Cluster, findings ...verdict.Finding) {
 	log := funcr.New(func(_, args string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *telling) tell(cluster *clusterv1.Cluster, findings ...verdict.Finding) 
 }
 
 // want compares the numbers of events and lines so far, and what the metric has of a problem of the Cluster blue.
-func (s *telling) want(when string, events, lines, landing int) {
+func (s *recorded) want(when string, events, lines, landing int) {
 	s.t.Helper()
 	have := []int{len(s.notes), len(s.lines), s.metric["ns/blue PodsLand"]}
 	if diff := cmp.Diff([]int{events, lines, landing}, have); diff != "" {
@@ -92,7 +92,7 @@ func landing(name string) verdict.Finding {
 // TestTell: a finding is told once, with workload, Nodes and commands, and again when it has been away.
 func TestTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, cluster := newTelling(t), blue()
+		s, cluster := newRecorded(t), blue()
 		away := verdict.Finding{Of: "DaemonSet kube-system/kube-proxy", Verdict: verdict.StaysAway, Why: "it stays away"}
 		s.tell(cluster, away)
 		s.want("when nothing is wrong", 0, 0, 0)
@@ -133,7 +133,7 @@ func TestTell(t *testing.T) {
 // TestTellOfOtherNodes: that a pool grows is nothing new about a workload.
 func TestTellOfOtherNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, one := newTelling(t), landing("agent")
+		s, one := newRecorded(t), landing("agent")
 		s.tell(blue(), one)
 		one.Nodes = append(one.Nodes, "win-1")
 		time.Sleep(time.Minute)
@@ -149,7 +149,7 @@ func TestTellOfOtherNodes(t *testing.T) {
 // of another Cluster do not wait for them.
 func TestTellManyTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, cluster := newTelling(t), blue()
+		s, cluster := newRecorded(t), blue()
 		var many []verdict.Finding
 		for n := range 2 * Most {
 			many = append(many, landing(fmt.Sprint("agent-", n)))
@@ -179,7 +179,7 @@ func TestTellManyTimes(t *testing.T) {
 
 // TestForget: a Cluster that is gone is counted no more.
 func TestForget(t *testing.T) {
-	s := newTelling(t)
+	s := newRecorded(t)
 	s.tell(blue(), landing("agent"))
 	s.Forget(client.ObjectKeyFromObject(blue()))
 	s.Forget(client.ObjectKey{Name: "never"})
@@ -191,7 +191,7 @@ func TestForget(t *testing.T) {
 // TestTellHostileTexts: a workload cluster may say anything. What is told is printable, and no event has half a command.
 func TestTellHostileTexts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, evil := newTelling(t), landing("agent")
+		s, evil := newRecorded(t), landing("agent")
 		evil.Of, evil.Nodes = "x\n\x1b[31m%s"+strings.Repeat("ä", 4096), []string{"\x1b" + strings.Repeat("y", 4096)}
 		evil.Why = evil.Of
 		long := landing("agent")

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
@@ -29,7 +31,8 @@ type teller interface {
 // view is what the watches of a workload cluster have told. It may be asked from any goroutine. What is returned is the caller's.
 type view struct {
 	mu     sync.Mutex
-	stores map[string]*store // by the name of a resource, as daemonsets
+	stores map[string]*store // of what decides, by the name of a resource, as daemonsets
+	own    map[string]*store // of our own objects
 	kept   int
 	// changed counts what has changed of what decides; version is what the API server says of itself, "" while that is not known.
 	changed uint64
@@ -37,7 +40,9 @@ type view struct {
 	// toBeMade are the Nodes that machines without one will join, and spared what the policy leaves alone because its pods were on
 	// Windows Nodes before it.
 	toBeMade []verdict.Node
-	spared   []verdict.Workload
+	spared   []policies.Ref
+	// notKept are sentences for people: why the policies do not keep everything.
+	notKept []string
 	// news gets a value when something has changed.
 	news chan struct{}
 }
@@ -55,27 +60,37 @@ const (
 var kinds = map[string]string{daemonSets: "DaemonSet", deployments: "Deployment", statefulSets: "StatefulSet"}
 
 func newView() *view {
-	v := &view{stores: map[string]*store{}, news: make(chan struct{}, 1)}
+	v := &view{stores: map[string]*store{}, own: map[string]*store{}, news: make(chan struct{}, 1)}
 	v.stores[nodes] = &store{kept: &v.kept, brief: briefNode}
 	v.stores[classes] = &store{kept: &v.kept, brief: briefClass}
 	for resource := range kinds {
 		v.stores[resource] = &store{kept: &v.kept, brief: briefWorkload}
 	}
+	for resource, kind := range ownKinds {
+		v.own[resource] = &store{kept: &v.kept, brief: briefOwn(kind)}
+	}
 	return v
+}
+
+// feeds are all that is watched of a cluster.
+func (v *view) feeds() (all []*workload.Feed) {
+	for _, of := range watched {
+		all = append(all, &workload.Feed{Resource: of, Lists: true, Told: func(e workload.Event) { v.take(of.Name, e) }})
+	}
+	return all
 }
 
 // take is the callback of the watch of a resource.
 func (v *view) take(resource string, e workload.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if own := v.own[resource]; own != nil {
+		if own.take(e) {
+			v.wake()
+		}
+		return
+	}
 	v.note(v.stores[resource].take(e))
-}
-
-// hide notes that the API server does not show a resource, and why.
-func (v *view) hide(resource, why string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.note(v.stores[resource].hide(why))
 }
 
 // setVersion notes what the API server says of itself.
@@ -86,12 +101,66 @@ func (v *view) setVersion(version string) {
 	v.version = version
 }
 
+// setToBeMade notes which Nodes are about to join.
+func (v *view) setToBeMade(nodes []verdict.Node) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.note(!equality.Semantic.DeepEqual(v.toBeMade, nodes))
+	v.toBeMade = nodes
+}
+
+// setPolicies notes what the policies spare, and why they do not keep everything.
+func (v *view) setPolicies(spared []policies.Ref, notKept []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.note(!slices.Equal(v.spared, spared) || !slices.Equal(v.notKept, notKept))
+	v.spared, v.notKept = spared, notKept
+}
+
+// joining are the Nodes that machines without one will join.
+func (v *view) joining() []verdict.Node {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.toBeMade)
+}
+
+// isListed says that all objects of a resource were told, and isHidden that the API server does not show them.
+func (v *view) isListed(resource string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.store(resource).listed
+}
+
+func (v *view) isHidden(resource string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.store(resource).hidden != ""
+}
+
+// isAbsent says that the API server does not have a resource.
+func (v *view) isAbsent(resource string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.store(resource).absent
+}
+
+// store must be called with the lock.
+func (v *view) store(resource string) *store {
+	if own := v.own[resource]; own != nil {
+		return own
+	}
+	return v.stores[resource]
+}
+
 // note must be called with the lock.
 func (v *view) note(news bool) {
-	if !news {
-		return
+	if news {
+		v.changed++
+		v.wake()
 	}
-	v.changed++
+}
+
+func (v *view) wake() {
 	select {
 	case v.news <- struct{}{}:
 	default:
@@ -110,12 +179,19 @@ type state struct {
 	leftOut int
 	// version is that of the API server, as v1.36.3, or "".
 	version string
+	// spared are workloads that the policy leaves alone, because they had Ready pods on Windows Nodes when it was made.
+	spared []policies.Ref
+	// notKept are sentences for people: why the policies do not keep everything.
+	notKept []string
 }
 
 func (v *view) state() state {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s := state{changed: v.changed, complete: true, hidden: map[string]string{}, version: v.version}
+	s := state{
+		changed: v.changed, complete: true, hidden: map[string]string{}, version: v.version,
+		spared: slices.Clone(v.spared), notKept: slices.Clone(v.notKept),
+	}
 	for name, store := range v.stores {
 		s.leftOut += store.leftOut
 		if store.hidden != "" {
@@ -186,8 +262,8 @@ func (v *view) texts(resource string) [][]byte {
 	return texts
 }
 
-// isOurs says that an annotation is one that we read.
-func isOurs(key string) bool { return strings.HasPrefix(key, "capwin.io/") }
+// isOurAnnotation says that an annotation is one that we read.
+func isOurAnnotation(key string) bool { return strings.HasPrefix(key, "capwin.io/") }
 
 // isKubeProxy says that a container is one of kube-proxy, by its name or its image.
 func isKubeProxy(name, image string) bool {

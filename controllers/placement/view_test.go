@@ -2,6 +2,7 @@ package placement
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -154,7 +155,7 @@ func TestLists(t *testing.T) {
 		}
 	}
 	expect.Same(t, "complete", true, v.state().complete)
-	v.hide(classes, "forbidden")
+	v.take(classes, workload.Event{Type: workload.Hidden, Why: errors.New("forbidden")})
 	expect.Same(t, "classes that are hidden", 0, len(names()))
 	expect.Same(t, "complete but for them", true, v.state().complete)
 	expect.Same(t, "hidden", map[string]string{classes: "forbidden"}, v.state().hidden)

@@ -83,6 +83,10 @@ const (
 	// WaitingForClusterDNSReason: there is no Windows Node yet, and no replica of cluster DNS is available.
 	WaitingForClusterDNSReason = "WaitingForClusterDNS"
 
+	// WaitingForLinuxPoliciesReason: the policies that keep workloads for Linux off Windows Nodes have just been written to the
+	// workload cluster, and do not act yet.
+	WaitingForLinuxPoliciesReason = "WaitingForLinuxPolicies"
+
 	// KubeconfigRefusedReason: the kubeconfig of the workload cluster names something that the manager must not use.
 	KubeconfigRefusedReason = "KubeconfigRefused"
 )
@@ -132,7 +136,8 @@ const (
 	// PlacementFindingReason: pods of the workload cluster may come to Windows Nodes and cannot run there, or a Windows Node has no
 	// kube-proxy or a wrong one.
 	PlacementFindingReason = "PlacementFinding"
-	// LinuxNotCheckedReason: a VM is made although the workload cluster does not show all that it should wait for.
+	// LinuxNotCheckedReason: a VM is made although the workload cluster does not show all that it should wait for, or although the
+	// policies that keep workloads for Linux off Windows Nodes cannot be there.
 	LinuxNotCheckedReason = "LinuxNotChecked"
 	// ConsoleReadReason: the guest has failed or is silent, and its console says something.
 	ConsoleReadReason = "ConsoleRead"

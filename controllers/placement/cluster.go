@@ -1,0 +1,162 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// firstPause and longestPause are between two connections to a cluster, longer each time that one fails.
+	firstPause, longestPause = 2 * time.Second, time.Minute
+	// goodWatch is how long a connection lasts that has not failed.
+	goodWatch = time.Minute
+	// calm is how long changes are gathered before they are looked at.
+	calm = time.Second
+	// recheck is how soon is looked again where nothing has changed: the policies are probed, and what was refused is tried again.
+	recheck = 10 * time.Minute
+	// retry is how soon what has failed is tried again, and settle how soon policies are probed after a write, and again until they
+	// act: each API server of a control plane reads them every second or so.
+	retry, settle = 15 * time.Second, 2 * time.Second
+	// writePause is between two writes of the same object, whoever undoes them.
+	writePause = 30 * time.Second
+)
+
+// cluster is one that is looked after.
+type cluster struct {
+	keeper *Keeper
+	key    client.ObjectKey
+	uid    types.UID
+	stop   context.CancelFunc
+	view   *view
+	wake   chan struct{}
+
+	mu      sync.Mutex
+	object  *clusterv1.Cluster // of the cache
+	settled bool               // machines need not wait
+	warning string
+	waiting time.Time // since when a machine waits
+
+	// The rest is for the goroutine that works.
+	opened time.Time
+	policing
+	told   uint64
+	tellAt time.Time
+}
+
+func newCluster(k *Keeper, about *clusterv1.Cluster, stop context.CancelFunc) *cluster {
+	return &cluster{
+		keeper: k, key: client.ObjectKeyFromObject(about), uid: about.UID, stop: stop, view: newView(), wake: make(chan struct{}, 1),
+		object: about, opened: time.Now(), policing: newPolicing(),
+	}
+}
+
+// update takes the Cluster as it is now.
+func (c *cluster) update(about *clusterv1.Cluster) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if isOff(about) != isOff(c.object) {
+		c.settled = false
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+	c.object = about
+}
+
+func (c *cluster) about() *clusterv1.Cluster {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.object
+}
+
+// answer is what a machine learns that asks for the policies.
+func (c *cluster) answer(now time.Time) (kept bool, warning string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.settled:
+		c.waiting = time.Time{}
+		return true, c.warning
+	case c.waiting.IsZero():
+		c.waiting = now
+	case now.Sub(c.waiting) >= patience:
+		return true, fmt.Sprintf("Cluster %s: it is not known after a minute whether the policies act that keep workloads for Linux off "+
+			"Windows Nodes", c.key.Name)
+	}
+	return false, ""
+}
+
+// settle notes what machines are to learn.
+func (c *cluster) settle(settled bool, warning string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settled, c.warning = settled, warning
+}
+
+// watch follows the cluster again and again.
+func (c *cluster) watch(ctx context.Context) {
+	pause, feeds := firstPause, c.view.feeds()
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := c.keeper.Workload.FollowAll(ctx, c.key, feeds...)
+		if err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).V(4).Info("A cluster with Windows is not watched", "error", err.Error())
+		}
+		if time.Since(began) > goodWatch {
+			pause = firstPause
+			if err == nil {
+				continue // an API server ends each watch after some minutes
+			}
+		}
+		sleep(ctx, pause)
+		pause = min(2*pause, longestPause)
+	}
+}
+
+func sleep(ctx context.Context, pause time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
+}
+
+// work looks after the cluster whenever something has changed, or is due.
+func (c *cluster) work(ctx context.Context) {
+	for ctx.Err() == nil {
+		due := time.NewTimer(time.Until(c.step(ctx)))
+		select {
+		case <-ctx.Done():
+		case <-c.wake:
+		case <-c.view.news:
+		case <-due.C:
+		}
+		due.Stop()
+		sleep(ctx, calm)
+	}
+}
+
+// step does what is due, and says when to look again.
+func (c *cluster) step(ctx context.Context) time.Time {
+	about := c.about()
+	next := c.police(ctx, about)
+	c.tell(ctx, about)
+	return next
+}
+
+// tell has people told when something has changed, and now and then.
+func (c *cluster) tell(ctx context.Context, about *clusterv1.Cluster) {
+	s := c.view.state()
+	if c.keeper.Teller == nil || !s.complete || s.changed == c.told && time.Now().Before(c.tellAt) {
+		return
+	}
+	c.told, c.tellAt = s.changed, time.Now().Add(recheck)
+	c.keeper.Teller.look(ctx, about, c.view)
+}

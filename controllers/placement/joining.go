@@ -1,0 +1,85 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
+)
+
+// findJoining adds the Nodes that configs will join: of those that differ in their names alone, one.
+func (k *Keeper) findJoining(
+	ctx context.Context, clusters map[client.ObjectKey]*found, machines map[client.ObjectKey][]*infrav1.WindowsMachine,
+) error {
+	owners, err := k.unjoined(ctx)
+	if err != nil {
+		return err
+	}
+	var configs bootstrapv1.WindowsBootstrapConfigList
+	if err := k.Client.List(ctx, &configs, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list windowsbootstrapconfigs: %w", err)
+	}
+	byKey := map[client.ObjectKey]*bootstrapv1.WindowsBootstrapConfig{}
+	for i := range configs.Items {
+		byKey[client.ObjectKeyFromObject(&configs.Items[i])] = &configs.Items[i]
+	}
+	for key, one := range clusters {
+		alike := map[string]verdict.Node{}
+		for _, machine := range machines[key] {
+			owner := owners[client.ObjectKeyFromObject(machine)]
+			if owner == nil {
+				continue
+			}
+			config := byKey[client.ObjectKey{Namespace: owner.Namespace, Name: owner.Spec.Bootstrap.ConfigRef.Name}]
+			if config == nil {
+				continue // others make its user data
+			}
+			if n, err := verdict.ToBeMade(config, machine); err == nil { // else no Node will come of it, as its config says
+				add(alike, n)
+			}
+		}
+		for _, like := range slices.Sorted(maps.Keys(alike)) {
+			one.joining = append(one.joining, alike[like])
+		}
+	}
+	return nil
+}
+
+// unjoined are the Machines without a Node, by their WindowsMachine.
+func (k *Keeper) unjoined(ctx context.Context) (map[client.ObjectKey]*clusterv1.Machine, error) {
+	var all clusterv1.MachineList
+	if err := k.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list machines: %w", err)
+	}
+	owners := map[client.ObjectKey]*clusterv1.Machine{}
+	for i := range all.Items {
+		m := &all.Items[i]
+		if m.Spec.InfrastructureRef.Kind == "WindowsMachine" && !m.Status.NodeRef.IsDefined() && m.DeletionTimestamp.IsZero() {
+			owners[client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}] = m
+		}
+	}
+	return owners, nil
+}
+
+// add keeps the first of Nodes that are alike, by name.
+func add(alike map[string]verdict.Node, n verdict.Node) {
+	name := n.Name
+	host, named := n.Labels[corev1.LabelHostname]
+	delete(n.Labels, corev1.LabelHostname)
+	like := fmt.Sprint(n.Labels, n.Taints, n.Unknown) // maps are printed in the order of their keys
+	if named {
+		n.Labels[corev1.LabelHostname] = host
+	}
+	if last, known := alike[like]; !known || strings.Compare(name, last.Name) < 0 {
+		alike[like] = n
+	}
+}

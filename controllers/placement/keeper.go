@@ -1,0 +1,248 @@
+// Package placement keeps workloads for Linux off the Windows Nodes of workload clusters, by admission objects of ours there
+// (internal/policies), and tells of workloads that may come there all the same. A reader may rely on this:
+//
+//   - Our objects are in each cluster from its first WindowsMachine on, and stay when the last one is gone. They go when the Cluster
+//     gets the annotation capwin.io/linux-policy: off, or with the cluster.
+//   - One that was removed or edited is back within a minute, by one write. What has one of our names and was not made by us is
+//     neither changed nor removed. No workload of anybody's is written.
+//   - Where they are refused, or where the API server has no such kinds, people are told, and no machine waits.
+//   - While nothing changes, there are only watches, and a probe each ten minutes: dry runs, and a question for the version.
+//   - No cluster holds up another. One that cannot be reached is tried by one connection at a time, with pauses. What a cluster tells
+//     is bounded.
+package placement
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	capilabels "sigs.k8s.io/cluster-api/util/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
+)
+
+const (
+	// every is how soon a new Cluster, or a new annotation, is noticed.
+	every = time.Minute
+	// atOnce is how many clusters are asked at the same time whether they have our objects.
+	atOnce = 10
+	// patience is how long machines of a cluster wait for its policies.
+	patience = time.Minute
+)
+
+// Clusters reach the workload clusters.
+type Clusters interface {
+	GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
+	// FollowAll tells of all feeds until ctx or a watch ends.
+	FollowAll(ctx context.Context, cluster client.ObjectKey, feeds ...*workload.Feed) error
+	// Version is that of the API server.
+	Version(ctx context.Context, cluster client.ObjectKey) (string, error)
+}
+
+// Keeper keeps the policies of all Clusters as the package promises. It is a Runnable of a manager. Set its fields before use.
+type Keeper struct {
+	// Client reads the cache.
+	Client   client.Reader
+	Workload Clusters
+	// WatchFilter is the value of the watch-filter label, if this manager is limited by it.
+	WatchFilter string
+	// Teller tells people what it finds.
+	Teller teller
+
+	mu       sync.Mutex
+	ctx      context.Context //nolint:containedctx // because clusters are looked after from a machine's first question on
+	running  sync.WaitGroup
+	clusters map[client.ObjectKey]*cluster
+	// empty are Clusters without Windows that were asked, and had none of our objects.
+	empty map[types.UID]bool
+}
+
+// Start looks after clusters until ctx ends.
+func (k *Keeper) Start(ctx context.Context) error {
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithName("placement"))
+	k.mu.Lock()
+	k.ctx, k.clusters, k.empty = ctx, map[client.ObjectKey]*cluster{}, map[types.UID]bool{}
+	k.mu.Unlock()
+	defer k.running.Wait()
+	look := time.NewTicker(every)
+	defer look.Stop()
+	for {
+		if err := k.look(ctx); err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot look for clusters with Windows")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-look.C:
+		}
+	}
+}
+
+// Kept says whether the policies of a Cluster act, so that it may get a Windows VM. If they cannot, or do not within a minute, it
+// says why in a sentence, and that it may all the same.
+func (k *Keeper) Kept(about *clusterv1.Cluster) (kept bool, warning string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ctx == nil || k.ctx.Err() != nil {
+		return false, "" // the manager does not run yet, or not any more: the machine asks again
+	}
+	return k.open(about).answer(time.Now())
+}
+
+// open begins to look after a cluster, unless that is done already. It must be called with the lock.
+func (k *Keeper) open(about *clusterv1.Cluster) *cluster {
+	key := client.ObjectKeyFromObject(about)
+	known := k.clusters[key]
+	if known != nil && known.uid == about.UID {
+		known.update(about)
+		return known
+	}
+	k.close(key)
+	ctx, stop := context.WithCancel(ctrl.LoggerInto(k.ctx, ctrl.LoggerFrom(k.ctx).WithValues("cluster", key)))
+	opened := newCluster(k, about, stop)
+	k.clusters[key] = opened
+	k.running.Go(func() { opened.watch(ctx) })
+	k.running.Go(func() { opened.work(ctx) })
+	return opened
+}
+
+// close must be called with the lock.
+func (k *Keeper) close(key client.ObjectKey) {
+	if known := k.clusters[key]; known != nil {
+		known.stop()
+		delete(k.clusters, key)
+		if k.Teller != nil {
+			k.Teller.forget(key)
+		}
+	}
+}
+
+// look opens the clusters that need it, and closes those that are gone, paused or another manager's.
+func (k *Keeper) look(ctx context.Context) error {
+	found, err := k.find(ctx)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	var unknown []*clusterv1.Cluster
+	for key := range k.clusters {
+		if found[key] == nil {
+			k.close(key)
+		}
+	}
+	for key, one := range found {
+		switch {
+		case one.hasWindows || k.clusters[key] != nil:
+			k.open(one.object).view.setToBeMade(one.joining)
+		case !k.empty[one.object.UID]:
+			unknown = append(unknown, one.object)
+		}
+	}
+	k.mu.Unlock()
+	return k.ask(ctx, unknown)
+}
+
+// ask opens the Clusters without Windows that have our objects. Each is asked once: nothing in the management cluster tells.
+func (k *Keeper) ask(ctx context.Context, unknown []*clusterv1.Cluster) error {
+	var asks errgroup.Group
+	asks.SetLimit(atOnce)
+	for _, about := range unknown {
+		asks.Go(func() error {
+			there, err := k.hasOurs(ctx, client.ObjectKeyFromObject(about))
+			if err != nil {
+				ctrl.LoggerFrom(ctx).V(4).Info("It is not known whether a cluster has our policies",
+					"cluster", client.ObjectKeyFromObject(about), "error", err.Error())
+				return nil // it is asked again
+			}
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			if there && k.ctx.Err() == nil {
+				k.open(about)
+			} else {
+				k.empty[about.UID] = true
+			}
+			return nil
+		})
+	}
+	return asks.Wait()
+}
+
+func (k *Keeper) hasOurs(ctx context.Context, key client.ObjectKey) (bool, error) {
+	api, err := k.Workload.GetClient(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	first := policies.Validating()[0]
+	err = api.Get(ctx, client.ObjectKeyFromObject(first), first)
+	return err == nil && isOurs(first), ignoreRefused(err)
+}
+
+// found is a Cluster that this manager looks after.
+type found struct {
+	object     *clusterv1.Cluster // of the cache
+	hasWindows bool
+	// joining are the Nodes of machines that have none yet.
+	joining []verdict.Node
+}
+
+// find reads the cache.
+func (k *Keeper) find(ctx context.Context) (map[client.ObjectKey]*found, error) {
+	var all clusterv1.ClusterList
+	if err := k.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list clusters: %w", err)
+	}
+	var machines infrav1.WindowsMachineList
+	if err := k.Client.List(ctx, &machines, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list windowsmachines: %w", err)
+	}
+	ofCluster, here := map[client.ObjectKey][]*infrav1.WindowsMachine{}, map[client.ObjectKey]bool{}
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		key := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Labels[clusterv1.ClusterNameLabel]}
+		ofCluster[key] = append(ofCluster[key], machine)
+		here[key] = here[key] || capilabels.HasWatchLabel(machine, k.WatchFilter)
+	}
+	clusters := map[client.ObjectKey]*found{}
+	for i := range all.Items {
+		c := &all.Items[i]
+		key := client.ObjectKeyFromObject(c)
+		mine := k.WatchFilter == "" || here[key] || capilabels.HasWatchLabel(c, k.WatchFilter)
+		if mine && isUp(c) {
+			clusters[key] = &found{object: c, hasWindows: len(ofCluster[key]) > 0}
+		}
+	}
+	if err := k.findJoining(ctx, clusters, ofCluster); err != nil {
+		return nil, err
+	}
+	k.forgetEmpty(clusters)
+	return clusters, nil
+}
+
+// forgetEmpty forgets Clusters that are gone.
+func (k *Keeper) forgetEmpty(clusters map[client.ObjectKey]*found) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	there := map[types.UID]bool{}
+	for _, one := range clusters {
+		there[one.object.UID] = true
+	}
+	maps.DeleteFunc(k.empty, func(uid types.UID, _ bool) bool { return !there[uid] })
+}
+
+// isUp says that the Cluster has an API server and is nobody's work in progress.
+func isUp(c *clusterv1.Cluster) bool {
+	return c.DeletionTimestamp.IsZero() && ptr.Deref(c.Status.Initialization.ControlPlaneInitialized, false) &&
+		!annotations.IsPaused(c, c)
+}

@@ -1,0 +1,327 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
+)
+
+const (
+	// listTime is how long the watches of a new cluster may take to tell what is there, before it is asked.
+	listTime = 15 * time.Second
+	// maxCause is how much of an API server's own words people see.
+	maxCause = 256
+)
+
+// policing is what is known of our objects in a cluster.
+type policing struct {
+	// params are the last that were wanted; nil while those in the cluster are not known.
+	params     *policies.Params
+	paramError error
+	// again is when an object may be written or asked for again, why is what keeps it from being as it should, and accepted is what
+	// the API server has made of it at our last write, by its key.
+	again    map[string]time.Time
+	why      map[string]error
+	accepted map[string]string
+	probe    probing
+	// off is what the annotation said last.
+	off bool
+}
+
+func newPolicing() policing {
+	return policing{again: map[string]time.Time{}, why: map[string]error{}, accepted: map[string]string{}}
+}
+
+// isOff says that a person does not want our objects in the cluster.
+func isOff(about *clusterv1.Cluster) bool {
+	return about.Annotations[infrav1.LinuxPolicyAnnotation] == infrav1.LinuxPolicyOff
+}
+
+// police brings our objects to what they should be, finds out whether they act, and says when to look again.
+func (c *cluster) police(ctx context.Context, about *clusterv1.Cluster) time.Time {
+	next := deadline{time.Now().Add(recheck)}
+	if off := isOff(about); off != c.off {
+		c.off, c.policing.again = off, map[string]time.Time{}
+	}
+	if c.off {
+		c.takeAway(ctx, &next)
+		c.probePolicies(ctx, policySet{}, &next)
+		c.settle(true, "")
+		c.view.setPolicies(nil, nil)
+		return next.at
+	}
+	var needs policySet
+	var first, second bool
+	needs.refusing, first = c.ensureAll(ctx, ownObjects(policies.Validating()...), &next)
+	if param, known := c.param(ctx, &next); known {
+		needs.changing, second = c.ensureAll(ctx, append([]ownObject{param}, ownObjects(policies.Mutating()...)...), &next)
+	}
+	if first || second {
+		c.probe.due = time.Now().Add(settle)
+	}
+	c.probePolicies(ctx, needs, &next)
+	c.conclude(about)
+	return next.at
+}
+
+// ensureAll brings objects to what they should be, in their order, and says whether all are.
+func (c *cluster) ensureAll(ctx context.Context, objects []ownObject, next *deadline) (right, written bool) {
+	right = true
+	for _, o := range objects {
+		written = c.ensure(ctx, o, next) || written
+		right = right && c.why[o.key] == nil
+	}
+	return right, written
+}
+
+// deadline is when to look again.
+type deadline struct{ at time.Time }
+
+func (d *deadline) by(t time.Time) {
+	if t.Before(d.at) {
+		d.at = t
+	}
+}
+
+// ensure brings one object to what it should be. It is true if the object was written.
+func (c *cluster) ensure(ctx context.Context, o ownObject, next *deadline) (written bool) {
+	isRight := func(b ownBrief) bool { return b.Ours && (b.Digest == o.digest || b.Digest == c.accepted[o.key]) }
+	listed := c.view.isListed(o.resource)
+	if listed && isRight(c.view.ownBrief(o)) {
+		delete(c.why, o.key)
+		return false
+	}
+	now := time.Now()
+	if c.view.isAbsent(o.resource) {
+		c.why[o.key] = unserved(o)
+		return false
+	}
+	if wait := c.again[o.key]; now.Before(wait) {
+		next.by(wait)
+		return false
+	}
+	if !listed && !c.view.isHidden(o.resource) && now.Sub(c.opened) < listTime {
+		next.by(c.opened.Add(listTime))
+		c.why[o.key] = errPending
+		return false
+	}
+	there, written, err := c.write(ctx, o, isRight)
+	c.why[o.key] = err
+	switch {
+	case err == nil:
+		delete(c.why, o.key)
+		c.again[o.key] = now.Add(writePause)
+		c.view.noteOwn(o, there)
+		c.accepted[o.key] = there.Digest
+		if !listed { // nothing tells of changes
+			c.again[o.key] = now.Add(recheck)
+		}
+	case isLasting(err):
+		c.again[o.key] = now.Add(recheck)
+	default:
+		c.again[o.key] = now.Add(retry)
+	}
+	next.by(c.again[o.key])
+	return written
+}
+
+var errPending = errors.New("it is not known yet")
+
+func (c *cluster) write(ctx context.Context, o ownObject, isRight func(ownBrief) bool) (there ownBrief, written bool, err error) {
+	api, err := c.keeper.Workload.GetClient(ctx, c.key)
+	if err != nil {
+		return ownBrief{}, false, err
+	}
+	there, written, err = write(ctx, api, o, isRight)
+	if isUnserved(err) {
+		err = unserved(o)
+	}
+	switch {
+	case err != nil:
+		ctrl.LoggerFrom(ctx).V(4).Info("A policy is not as it should be", "object", o.String(), "error", err.Error())
+	case written:
+		ctrl.LoggerFrom(ctx).Info("Policy written", "object", o.String())
+	}
+	return there, written, err
+}
+
+// isLasting says that time does not mend it.
+func isLasting(err error) bool {
+	_, foreign := errors.AsType[*foreignError](err)
+	_, absent := errors.AsType[*unservedError](err)
+	return foreign || absent || isRefused(err)
+}
+
+// isRefused says that the kubeconfig's user may not, or that the API server does not know the kind.
+func isRefused(err error) bool {
+	return apierrors.IsForbidden(err) || isUnserved(err)
+}
+
+func isUnserved(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err)
+}
+
+func ignoreRefused(err error) error {
+	if isRefused(err) {
+		return nil
+	}
+	return err
+}
+
+// param is the object that the mutating policy needs: without it, that is not written.
+func (c *cluster) param(ctx context.Context, next *deadline) (o ownObject, known bool) {
+	const key = "param"
+	delete(c.why, key)
+	for _, resource := range []string{nodes, classes} {
+		if !c.view.isListed(resource) {
+			c.why[key] = errPending
+			if c.view.isHidden(resource) {
+				c.why[key] = &hiddenError{resource}
+			}
+			return ownObject{}, false
+		}
+	}
+	if c.params == nil {
+		if wait := c.again[key]; time.Now().Before(wait) {
+			next.by(wait)
+			c.why[key] = c.paramError
+			return ownObject{}, false
+		}
+		read, err := c.readParams(ctx)
+		if err != nil {
+			c.again[key], c.why[key], c.paramError = time.Now().Add(retry), err, err
+			next.by(c.again[key])
+			return ownObject{}, false
+		}
+		c.params = &read
+	}
+	*c.params = nextParams(*c.params, c.view)
+	return paramObject(*c.params), true
+}
+
+// readParams are those of the cluster, or else, as the policy is not there yet, new ones with what it must spare.
+func (c *cluster) readParams(ctx context.Context) (policies.Params, error) {
+	api, err := c.keeper.Workload.GetClient(ctx, c.key)
+	if err != nil {
+		return policies.Params{}, err
+	}
+	var there corev1.ConfigMap
+	err = api.Get(ctx, client.ObjectKey{Namespace: policies.ParamNamespace, Name: policies.ParamName}, &there)
+	if err == nil {
+		if params, err := policies.ReadParams(&there); err == nil {
+			return params, nil
+		}
+	} else if !apierrors.IsNotFound(err) {
+		return policies.Params{}, err
+	}
+	if s := c.view.state(); !s.complete {
+		return policies.Params{}, errPending
+	}
+	spared, err := findSpared(ctx, api, c.view)
+	return policies.Params{Spared: spared}, err
+}
+
+// unservedError says that the API server does not know a kind.
+type unservedError struct{ kind string }
+
+func unserved(o ownObject) error { return &unservedError{strings.TrimSuffix(o.GetKind(), "Binding")} }
+
+// Error is a part of a sentence.
+func (e *unservedError) Error() string { return "there is no " + e.kind }
+
+// servedFrom is the version of Kubernetes that has a kind.
+var servedFrom = map[string]string{"ValidatingAdmissionPolicy": "1.30", "MutatingAdmissionPolicy": "1.36"}
+
+// hiddenError says what the API server does not show.
+type hiddenError struct{ resource string }
+
+// Error is a part of a sentence.
+func (e *hiddenError) Error() string { return "the cluster does not show its " + e.resource }
+
+// takeAway removes our objects, the last ones first.
+func (c *cluster) takeAway(ctx context.Context, next *deadline) {
+	all := append(ownObjects(policies.Validating()...), paramObject(policies.Params{}))
+	all = append(all, ownObjects(policies.Mutating()...)...)
+	slices.Reverse(all)
+	c.params, c.why = nil, map[string]error{}
+	for _, o := range all {
+		if there := c.view.ownBrief(o); c.view.isListed(o.resource) && !there.Ours || c.view.isAbsent(o.resource) {
+			delete(c.again, o.key)
+			continue
+		}
+		if wait := c.again[o.key]; time.Now().Before(wait) {
+			next.by(wait)
+			continue
+		}
+		pause := recheck
+		api, err := c.keeper.Workload.GetClient(ctx, c.key)
+		if err == nil {
+			err = remove(ctx, api, o)
+		}
+		if ignoreRefused(err) != nil {
+			ctrl.LoggerFrom(ctx).V(4).Info("A policy is not removed", "object", o.String(), "error", err.Error())
+			pause = retry
+		}
+		c.again[o.key] = time.Now().Add(pause)
+		next.by(c.again[o.key])
+	}
+}
+
+// conclude says to machines, and to the teller, how it stands.
+func (c *cluster) conclude(about *clusterv1.Cluster) {
+	var sentences []string
+	pending := c.probe.isPending()
+	for _, key := range slices.Sorted(maps.Keys(c.why)) {
+		switch err := c.why[key]; {
+		case errors.Is(err, errPending) || workload.OutOfReach(err):
+			pending = true
+		default:
+			sentences = append(sentences, c.sentence(about, err))
+		}
+	}
+	sentences = append(sentences, c.probe.sentences(about.Name)...)
+	slices.Sort(sentences)
+	sentences = slices.Compact(sentences)
+	var spared []policies.Ref
+	if c.params != nil {
+		spared = c.params.Spared
+	}
+	if !pending {
+		c.view.setPolicies(spared, sentences)
+	}
+	c.settle(!pending, strings.Join(sentences, "; "))
+}
+
+// sentence tells people what keeps an object from being as it should be.
+func (c *cluster) sentence(about *clusterv1.Cluster, err error) string {
+	const so = "so workloads for Linux are not all kept off its Windows Nodes"
+	hidden, isHidden := errors.AsType[*hiddenError](err)
+	absent, isAbsent := errors.AsType[*unservedError](err)
+	switch {
+	case isHidden:
+		return fmt.Sprintf("Cluster %s does not show its %s to the user of Secret %s-kubeconfig, %s; give that user the right to list and "+
+			"watch them", about.Name, hidden.resource, about.Name, so)
+	case apierrors.IsForbidden(err):
+		return fmt.Sprintf("Cluster %s refuses to the user of Secret %s-kubeconfig what keeps workloads for Linux off Windows Nodes, %s; "+
+			"give that user the rights in docs/security.md: %s", about.Name, about.Name, so, cloud.Clean(err.Error(), maxCause))
+	case isAbsent:
+		return fmt.Sprintf("Cluster %s has no %s, which Kubernetes has from %s on, %s", about.Name, absent.kind, servedFrom[absent.kind], so)
+	}
+	return fmt.Sprintf("Cluster %s: %s, %s", about.Name, cloud.Clean(err.Error(), maxCause), so)
+}

@@ -1,0 +1,97 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+)
+
+const (
+	// somePods are read at once: 20 of them have less than 2 MiB, which is what one answer may have.
+	somePods = 20
+	// mostSpared are written into the param. Of a cluster with more, something else than their templates must be wrong.
+	mostSpared = 500
+)
+
+// findSpared reads which workloads have Ready pods on Windows Nodes that the mutating policy would take from there. It is asked
+// before the policy is there for the first time.
+func findSpared(ctx context.Context, api client.Client, v *view) ([]policies.Ref, error) {
+	windows, linux := v.nodes()
+	found := map[policies.Ref]bool{}
+	for _, n := range windows {
+		if err := addReady(ctx, api, n.Name, found); err != nil {
+			return nil, fmt.Errorf("list pods of Node %s: %w", n.Name, err)
+		}
+	}
+	cluster := verdict.Cluster{Windows: plain(windows), Linux: plain(linux), RuntimeClasses: v.classes()}
+	for w := range v.workloads() {
+		ref := policies.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+		if found[ref] && (!mayBeChanged(w) || cluster.Judge(w).Verdict == verdict.ForWindows) {
+			delete(found, ref)
+		}
+	}
+	if len(found) > mostSpared {
+		return nil, fmt.Errorf("%d workloads without a system in their templates have Ready pods on Windows Nodes, and no more than "+
+			"%d can be spared; add a nodeSelector of the label %s to them", len(found), mostSpared, corev1.LabelOSStable)
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b policies.Ref) int { return strings.Compare(a.String(), b.String()) }), nil
+}
+
+// mayBeChanged says that the policy looks at the workload at all: the others need not be spared.
+func mayBeChanged(w verdict.Workload) bool {
+	return w.Namespace == metav1.NamespaceSystem ||
+		slices.ContainsFunc(w.Template.Spec.Tolerations, func(t corev1.Toleration) bool {
+			return t.Key == "" && (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule)
+		})
+}
+
+func addReady(ctx context.Context, api client.Client, node string, found map[policies.Ref]bool) error {
+	for next := ""; ; {
+		var page corev1.PodList
+		err := api.List(ctx, &page, client.MatchingFields{"spec.nodeName": node}, client.Limit(somePods), client.Continue(next))
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			if ref, known := workloadOfPod(&page.Items[i]); known && isReady(&page.Items[i]) {
+				found[ref] = true
+			}
+		}
+		if next = page.Continue; next == "" {
+			return nil
+		}
+	}
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// workloadOfPod is what has made a pod. A ReplicaSet of a Deployment has its name, and the hash that is a label of its pods.
+func workloadOfPod(pod *corev1.Pod) (policies.Ref, bool) {
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil || !strings.HasPrefix(owner.APIVersion, "apps/") {
+		return policies.Ref{}, false
+	}
+	ref := policies.Ref{Kind: owner.Kind, Namespace: pod.Namespace, Name: owner.Name}
+	switch owner.Kind {
+	case "DaemonSet", "StatefulSet":
+		return ref, true
+	case "ReplicaSet":
+		name, cut := strings.CutSuffix(owner.Name, "-"+pod.Labels["pod-template-hash"])
+		ref.Kind, ref.Name = "Deployment", name
+		return ref, cut
+	}
+	return ref, false
+}
