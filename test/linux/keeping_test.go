@@ -8,8 +8,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
@@ -45,25 +47,30 @@ func (s *stage) read(one *unstructured.Unstructured) *unstructured.Unstructured 
 	return found
 }
 
-// kept waits until the policies are there, and act: that is before a VM is bought.
+// kept waits until the policies are there, and act. No VM is bought before.
 func (s *stage) kept(withMutating bool) {
 	s.Helper()
-	begin := time.Now()
-	wait.Until(s, "the policies", func() (any, bool) {
-		for _, one := range ours(withMutating) {
-			if s.read(one) == nil {
-				return one.GetKind() + " " + one.GetName() + " is missing", false
-			}
-		}
-		return "", true
-	})
+	begin, reasons := time.Now(), map[string]bool{}
 	wait.Until(s, "the policies to act", func() (any, bool) {
+		bought := s.lab.VCenter.Calls()["CloneVM_Task"]
+		for _, m := range s.machines() {
+			reasons[conditions.GetReason(&m, infrav1.ReadyCondition)] = true
+		}
 		refused := s.lab.WorkloadClient.Create(s.ctx, policies.ProbeValidating(), client.DryRunAll)
 		probe := policies.ProbeMutating()
 		expect.OK(s, s.lab.WorkloadClient.Create(s.ctx, probe, client.DryRunAll))
-		return []any{refused, probe.Data}, policies.IsRefusal(refused) && policies.IsMutated(probe) == withMutating
+		act := policies.IsRefusal(refused) && policies.IsMutated(probe) == withMutating
+		if !act && bought > 0 {
+			s.Errorf("%d VMs were bought before the policies acted", bought)
+		}
+		return []any{refused, probe.Data}, act
 	})
-	s.Logf("%5.1f s  until the policies act", time.Since(begin).Seconds())
+	for _, one := range ours(withMutating) {
+		if s.read(one) == nil {
+			s.Errorf("%s is missing", nameOf(one))
+		}
+	}
+	s.Logf("%5.1f s  until the policies act; meanwhile machines are %v", time.Since(begin).Seconds(), reasons)
 }
 
 // landed: what is not written while the policies are there comes to all Nodes. Its templates are returned.
@@ -150,45 +157,49 @@ func (s *stage) onlyBefore(revisions []string) {
 }
 
 // comesBack: what somebody deletes or edits of ours is back within a minute, by one write.
-func (s *stage) comesBack() {
+func (s *stage) comesBack(withMutating bool) {
 	s.Helper()
-	all := ours(true)
+	all := ours(withMutating)
 	was := map[string]*unstructured.Unstructured{}
 	for _, one := range all {
 		was[nameOf(one)] = s.read(one)
 	}
-	for what, spoil := range map[string]func(*unstructured.Unstructured){"deleted": s.deleteOne, "edited": s.edit} {
-		begin := time.Now()
-		for _, one := range all {
-			spoil(one)
-		}
-		spoiled := time.Since(begin)
-		wait.Until(s, "what was "+what, func() (any, bool) {
-			for _, one := range all {
-				if now := s.read(one); now == nil || !same(now, was[nameOf(one)]) {
-					return nameOf(one), false
-				}
-			}
-			return "", true
-		})
-		took := time.Since(begin)
-		if took > time.Minute {
-			s.Errorf("what was %s is back after %s", what, took)
-		}
-		writes := s.writes(begin)
-		for _, one := range all {
-			if n := writes[nameOf(one)]; n != 1 {
-				s.Errorf("%s was %s, and written %d times", nameOf(one), what, n)
-			}
-		}
-		s.Logf("%d objects of ours, %s within %.1f s, are back after %.1f s by %d writes", len(all), what, spoiled.Seconds(),
-			took.Seconds(), len(writes))
+	s.spoil(all, was, 0)
+	if *everything {
+		s.spoil(all, was, 1) // each that was deleted is edited now
 	}
 }
 
-func (s *stage) deleteOne(one *unstructured.Unstructured) {
+// spoil deletes each second one of our objects, and edits the others.
+func (s *stage) spoil(all []*unstructured.Unstructured, was map[string]*unstructured.Unstructured, first int) {
 	s.Helper()
-	expect.OK(s, s.lab.WorkloadClient.Delete(s.ctx, one.DeepCopy()))
+	begin := time.Now()
+	for i, one := range all {
+		if i%2 == first {
+			expect.OK(s, s.lab.WorkloadClient.Delete(s.ctx, one.DeepCopy()))
+		} else {
+			s.edit(one)
+		}
+	}
+	wait.Until(s, "what was deleted or edited", func() (any, bool) {
+		for _, one := range all {
+			if now := s.read(one); now == nil || !same(now, was[nameOf(one)]) {
+				return nameOf(one), false
+			}
+		}
+		return "", true
+	})
+	took := time.Since(begin)
+	if took > time.Minute {
+		s.Errorf("what was deleted or edited is back after %s", took)
+	}
+	writes := s.writes(begin)
+	for _, one := range all {
+		if n := writes[nameOf(one)]; n != 1 {
+			s.Errorf("%s was written %d times", nameOf(one), n)
+		}
+	}
+	s.Logf("%5.1f s  until %d objects of ours are back that were deleted or edited, by %d writes", took.Seconds(), len(all), len(writes))
 }
 
 // edit changes what decides in one of our objects.

@@ -33,17 +33,17 @@ func TestLinuxFirst(t *testing.T) {
 	old := s.landed(before)
 	s.keeps(before)
 	s.movesDNS(nil)
-	s.comesBack()
+	s.comesBack(true)
 	s.onlyBefore(old)
 	s.wroteNoWorkload()
-	if *all {
+	if *everything {
 		s.switchedOff()
 	}
 }
 
 // TestBefore136: an API server without MutatingAdmissionPolicies keeps cluster DNS on Linux, and warns of the rest.
 func TestBefore136(t *testing.T) {
-	if !*all {
+	if !*everything {
 		t.Skip("make test-linux runs it")
 	}
 	s := newStage(t, lab.Options{WithoutMutatingPolicies: true})
@@ -63,6 +63,7 @@ func TestBefore136(t *testing.T) {
 	})
 	expect.Same(s, "wrong bindings of CoreDNS", "", list(of(s.bindings.wrong(), coreDNS)))
 	s.Logf("%s", s.bindings.count())
+	s.comesBack(false)
 	s.wroteNoWorkload()
 }
 

@@ -27,7 +27,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
-var all = flag.Bool("linux.all", false, "try what takes minutes, too")
+var everything = flag.Bool("linux.all", false, "try what takes minutes, too")
 
 // manager is how both managers call themselves in workload clusters.
 const manager = "capwin-manager"
