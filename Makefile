@@ -118,6 +118,10 @@ test-workloads: ## Read where CoreDNS and kube-proxy of kubeadm 1.30 to 1.37 and
 test-rights: servers ## Try the rights of nodes, and kube-proxy with them, on API servers 1.30.14, 1.36.3 and 1.37.2, which it builds once
 	./test/servers/rights.sh
 
+.PHONY: test-policies
+test-policies: servers ## Ask the policies that keep Linux workloads on Linux on API servers 1.30.14 and 1.37.2, which it builds once
+	./test/linux/policies.sh
+
 .PHONY: fuzz
 fuzz: ## Render TRIES machines with arbitrary values, and check that no value escapes from its place
 	go test ./bootstrap -run '^$$' -fuzz FuzzRender -fuzztime $(TRIES)x -fuzzminimizetime 10x
@@ -168,7 +172,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-linux test-rights test-agree test-hostile
+NIGHTLY := test-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-linux test-rights test-policies test-agree test-hostile
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed

@@ -25,7 +25,7 @@ const (
 	// act: each API server of a control plane reads them every second or so.
 	retry, settle = 15 * time.Second, 2 * time.Second
 	// writePause is between two writes of the same object, whoever undoes them.
-	writePause = 30 * time.Second
+	writePause = 10 * time.Second
 )
 
 // cluster is one that is looked after.

@@ -82,6 +82,18 @@ func paramObject(p policies.Params) ownObject {
 	return ownObjects(object)[0]
 }
 
+// plainPolicies need to know nothing of the cluster. Among them is the one that refuses the probe.
+func plainPolicies() []*unstructured.Unstructured {
+	return slices.DeleteFunc(policies.Validating(), policies.NeedsParams)
+}
+
+// toldObjects are the param, by which a new process knows what is spared, and the policies that are told what is in it.
+func toldObjects(p policies.Params) []ownObject {
+	needing := func(o *unstructured.Unstructured) bool { return !policies.NeedsParams(o) }
+	all := append(slices.DeleteFunc(policies.Validating(), needing), policies.Mutating()...)
+	return append([]ownObject{paramObject(p)}, ownObjects(policies.Told(all, p)...)...)
+}
+
 func keyOf(kind, name string) string { return kind + " " + name }
 
 // String is what people call it.

@@ -68,9 +68,9 @@ func (c *cluster) police(ctx context.Context, about *clusterv1.Cluster) time.Tim
 	}
 	var needs policySet
 	var first, second bool
-	needs.refusing, first = c.ensureAll(ctx, ownObjects(policies.Validating()...), &next)
-	if param, known := c.param(ctx, &next); known {
-		needs.changing, second = c.ensureAll(ctx, append([]ownObject{param}, ownObjects(policies.Mutating()...)...), &next)
+	needs.refusing, first = c.ensureAll(ctx, ownObjects(plainPolicies()...), &next)
+	if params, known := c.nextParams(ctx, &next); known {
+		needs.changing, second = c.ensureAll(ctx, toldObjects(params), &next)
 	}
 	if first || second {
 		c.probe.due = time.Now().Add(settle)
@@ -184,8 +184,8 @@ func ignoreRefused(err error) error {
 	return err
 }
 
-// param is the object that the mutating policy needs: without it, that is not written.
-func (c *cluster) param(ctx context.Context, next *deadline) (o ownObject, known bool) {
+// nextParams are what the mutating policy needs: without them, it is not written.
+func (c *cluster) nextParams(ctx context.Context, next *deadline) (p policies.Params, known bool) {
 	const key = "param"
 	delete(c.why, key)
 	for _, resource := range []string{nodes, classes} {
@@ -194,25 +194,25 @@ func (c *cluster) param(ctx context.Context, next *deadline) (o ownObject, known
 			if c.view.isHidden(resource) {
 				c.why[key] = &hiddenError{resource}
 			}
-			return ownObject{}, false
+			return p, false
 		}
 	}
 	if c.params == nil {
 		if wait := c.again[key]; time.Now().Before(wait) {
 			next.by(wait)
 			c.why[key] = c.paramError
-			return ownObject{}, false
+			return p, false
 		}
 		read, err := c.readParams(ctx)
 		if err != nil {
 			c.again[key], c.why[key], c.paramError = time.Now().Add(retry), err, err
 			next.by(c.again[key])
-			return ownObject{}, false
+			return p, false
 		}
 		c.params = &read
 	}
 	*c.params = nextParams(*c.params, c.view)
-	return paramObject(*c.params), true
+	return *c.params, true
 }
 
 // readParams are those of the cluster, or else, as the policy is not there yet, new ones with what it must spare.
@@ -256,8 +256,7 @@ func (e *hiddenError) Error() string { return "the cluster does not show its " +
 
 // takeAway removes our objects, the last ones first.
 func (c *cluster) takeAway(ctx context.Context, next *deadline) {
-	all := append(ownObjects(policies.Validating()...), paramObject(policies.Params{}))
-	all = append(all, ownObjects(policies.Mutating()...)...)
+	all := append(ownObjects(plainPolicies()...), toldObjects(policies.Params{})...)
 	slices.Reverse(all)
 	c.params, c.why = nil, map[string]error{}
 	for _, o := range all {

@@ -15,12 +15,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 )
 
-const (
-	// somePods are read at once: 20 of them have less than 2 MiB, which is what one answer may have.
-	somePods = 20
-	// mostSpared are written into the param. Of a cluster with more, something else than their templates must be wrong.
-	mostSpared = 500
-)
+// somePods are read at once: 20 of them have less than 2 MiB, which is what one answer may have.
+const somePods = 20
 
 // findSpared reads which workloads have Ready pods on Windows Nodes that the mutating policy would take from there. It is asked
 // before the policy is there for the first time.
@@ -39,11 +35,12 @@ func findSpared(ctx context.Context, api client.Client, v *view) ([]policies.Ref
 			delete(found, ref)
 		}
 	}
-	if len(found) > mostSpared {
-		return nil, fmt.Errorf("%d workloads without a system in their templates have Ready pods on Windows Nodes, and no more than "+
-			"%d can be spared; add a nodeSelector of the label %s to them", len(found), mostSpared, corev1.LabelOSStable)
+	spared := slices.SortedFunc(maps.Keys(found), func(a, b policies.Ref) int { return strings.Compare(a.String(), b.String()) })
+	if (policies.Params{Spared: spared}).TooMany() {
+		return nil, fmt.Errorf("%d workloads that name no system have Ready pods on Windows Nodes, which is more than a policy can spare; "+
+			"add a nodeSelector of the label %s to them", len(spared), corev1.LabelOSStable)
 	}
-	return slices.SortedFunc(maps.Keys(found), func(a, b policies.Ref) int { return strings.Compare(a.String(), b.String()) }), nil
+	return spared, nil
 }
 
 // mayBeChanged says that the policy looks at the workload at all: the others need not be spared.

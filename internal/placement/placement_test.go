@@ -10,6 +10,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/templates"
 )
 
 // node makes one of a cluster from its taint, such as os=windows:NoSchedule, and labels.
@@ -26,6 +27,12 @@ func node(name, taint string, labels map[string]string) placement.Node {
 	}
 	return n
 }
+
+// What the random templates have, too.
+var (
+	classes    = templates.Classes
+	linuxNodes = templates.LinuxNodes
+)
 
 const osTaint = "os=windows:NoSchedule"
 

@@ -11,18 +11,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
+	"github.com/capwin/cluster-api-provider-windows/test/templates"
 )
 
 // TestRandomTemplates looks at 5,000 templates: the verdict follows from the template and the Nodes alone, in any order; a
 // template is left as it is; each sentence names its workload; and each finding has the commands that its verdict needs.
 func TestRandomTemplates(t *testing.T) {
-	worlds := worldsOf(t)
+	worlds := templates.Worlds(t)
 	random := rand.New(rand.NewPCG(7, 0)) //nolint:gosec // because each run must see the same templates
 	for i := range 5000 {
 		world := worlds[i%len(worlds)]
-		w := writer{Rand: random, nodes: append(world.nodeNames(), "linux-0")}.workload(fmt.Sprintf("w-%d", i))
+		w := templates.Writer{Rand: random, Nodes: append(world.NodeNames(), "linux-0")}.Workload(fmt.Sprintf("w-%d", i))
 		before := *w.Template.DeepCopy()
-		cluster := world.cluster()
+		cluster := world.Cluster()
 		got := cluster.Judge(w)
 		slices.Reverse(cluster.Windows)
 		slices.Reverse(cluster.Linux)
@@ -63,7 +64,7 @@ func BenchmarkJudge(b *testing.B) {
 	random := rand.New(rand.NewPCG(7, 0)) //nolint:gosec // because each run must see the same templates
 	var workloads []placement.Workload
 	for i := range 2000 {
-		workloads = append(workloads, writer{Rand: random, nodes: []string{"win-0", "linux-0"}}.workload(fmt.Sprintf("w-%d", i)))
+		workloads = append(workloads, templates.Writer{Rand: random, Nodes: []string{"win-0", "linux-0"}}.Workload(fmt.Sprintf("w-%d", i)))
 	}
 	b.ReportAllocs()
 	for b.Loop() {

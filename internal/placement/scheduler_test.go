@@ -22,6 +22,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/templates"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -42,7 +43,7 @@ func TestScheduler(t *testing.T) {
 		*seed = uint64(time.Now().YearDay()) //nolint:gosec // because it is 1 to 366
 	}
 	t.Logf("-seed=%d", *seed)
-	worlds := worldsOf(t)
+	worlds := templates.Worlds(t)
 	questions := ask(worlds, *many)
 	l := startLab(t, worlds)
 	count(t, questions)
@@ -57,7 +58,7 @@ func TestScheduler(t *testing.T) {
 // question is one template in one world.
 type question struct {
 	workload placement.Workload
-	world    world
+	world    templates.World
 	finding  placement.Finding
 	// refused: the API server takes no such pod.
 	refused bool
@@ -66,15 +67,15 @@ type question struct {
 // daemonSets are so many of the templates; each has pods for the Nodes of all worlds.
 const daemonSets = 30
 
-func ask(worlds []world, many int) []*question {
+func ask(worlds []templates.World, many int) []*question {
 	random := rand.New(rand.NewPCG(*seed, 0)) //nolint:gosec // because the same seed must give the same templates
 	var all []*question
 	for i := range many {
 		q := &question{world: worlds[i%len(worlds)]}
-		w := writer{Rand: random, nodes: append(q.world.nodeNames(), "linux-0")}
-		cluster, wanted := q.world.cluster(), wishes[i%len(wishes)]
+		w := templates.Writer{Rand: random, Nodes: append(q.world.NodeNames(), "linux-0")}
+		cluster, wanted := q.world.Cluster(), wishes[i%len(wishes)]
 		for range 50 {
-			q.workload = w.workload(fmt.Sprintf("w-%03d", i))
+			q.workload = w.Workload(fmt.Sprintf("w-%03d", i))
 			if q.workload.Kind == "DaemonSet" && i >= daemonSets*4 {
 				q.workload.Kind = "StatefulSet"
 			}
@@ -99,9 +100,9 @@ func count(t *testing.T, questions []*question) {
 		verdicts[q.finding.Verdict]++
 		kinds[q.workload.Kind]++
 		switch {
-		case q.world.tainted:
+		case q.world.Tainted:
 			asked["taints on all Nodes"]++
-		case q.world.open:
+		case q.world.Open:
 			asked["on none"]++
 		default:
 			asked["on some"]++
@@ -124,13 +125,13 @@ type lab struct {
 	beaten   time.Time
 }
 
-func startLab(t *testing.T, worlds []world) *lab {
+func startLab(t *testing.T, worlds []templates.World) *lab {
 	t.Helper()
 	start := time.Now()
 	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
 	var profiles []string
 	for _, w := range worlds {
-		profiles = append(profiles, w.name)
+		profiles = append(profiles, w.Name)
 	}
 	workload := expect.Got(servers.StartWorkload(t.Context(), servers.WorkloadOptions{
 		Binaries: binaries, Dir: filepath.Join(t.TempDir(), "workload"), Profiles: profiles,
@@ -145,8 +146,8 @@ func startLab(t *testing.T, worlds []world) *lab {
 		expect.Got(l.client.NodeV1().RuntimeClasses().Create(t.Context(), &classes[i], metav1.CreateOptions{}))(t)
 	}
 	for _, w := range worlds {
-		for i := range w.nodes {
-			l.register(t, &w.nodes[i])
+		for i := range w.Nodes {
+			l.register(t, &w.Nodes[i])
 		}
 	}
 	wait.Eventually(t, "Nodes with the taints of their worlds, and the account of pods", func(ctx context.Context) error {
@@ -173,9 +174,9 @@ func (l *lab) register(t *testing.T, node *corev1.Node) {
 }
 
 // settled waits until Kubernetes has taken the taint from the Nodes that it gives those which have just come.
-func (l *lab) settled(ctx context.Context, worlds []world) error {
+func (l *lab) settled(ctx context.Context, worlds []templates.World) error {
 	for _, w := range worlds {
-		for _, wanted := range w.nodes {
+		for _, wanted := range w.Nodes {
 			node, err := l.client.CoreV1().Nodes().Get(ctx, wanted.Name, metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -210,7 +211,7 @@ func (l *lab) create(t *testing.T, questions []*question) {
 
 func (l *lab) createOne(ctx context.Context, q *question) error {
 	template := *q.workload.Template.DeepCopy()
-	template.Spec.SchedulerName = q.world.name
+	template.Spec.SchedulerName = q.world.Name
 	meta := metav1.ObjectMeta{Name: q.workload.Name, Namespace: q.workload.Namespace, Labels: template.Labels}
 	if q.workload.Kind == "DaemonSet" {
 		set := &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{
@@ -260,11 +261,11 @@ func (l *lab) answers(t *testing.T, questions []*question) []string {
 func (q *question) compare(nodes []string) string {
 	for _, node := range nodes {
 		if !slices.Contains(q.finding.Nodes, node) && q.finding.Verdict != placement.Lands {
-			return fmt.Sprintf("in %s a pod is bound to %s: %+v\n%s", q.world.name, node, q.finding, q.workload.Template.Spec.String())
+			return fmt.Sprintf("in %s a pod is bound to %s: %+v\n%s", q.world.Name, node, q.finding, q.workload.Template.Spec.String())
 		}
 	}
 	if len(nodes) == 0 && q.finding.Verdict != placement.StaysAway {
-		return fmt.Sprintf("in %s no pod is bound: %+v\n%s", q.world.name, q.finding, q.workload.Template.Spec.String())
+		return fmt.Sprintf("in %s no pod is bound: %+v\n%s", q.world.Name, q.finding, q.workload.Template.Spec.String())
 	}
 	return ""
 }

@@ -50,7 +50,7 @@ func (s seen) of(q *question) (nodes []string, answered bool) {
 			return nil, false
 		}
 	}
-	ours, named := q.world.nodeNames(), q.workload.Template.Spec.NodeName
+	ours, named := q.world.NodeNames(), q.workload.Template.Spec.NodeName
 	if len(pods) < wanted {
 		// A pod that names a Node which is not there is removed after a while.
 		return nil, q.contradicts() || named != "" && !slices.Contains(ours, named)

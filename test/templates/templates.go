@@ -1,4 +1,6 @@
-package placement_test
+// Package templates writes random templates of pods, and the worlds of Windows Nodes that they are held against: what the verdict of
+// internal/placement says of one, a real scheduler does, and the policies of internal/policies leave alone or change accordingly.
+package templates
 
 import (
 	"fmt"
@@ -18,8 +20,8 @@ var (
 	pools  = []string{"a", "b"}
 )
 
-// classes are the RuntimeClasses of the cluster.
-var classes = []nodev1.RuntimeClass{
+// Classes are the RuntimeClasses of the cluster.
+var Classes = []nodev1.RuntimeClass{
 	class("windows", &nodev1.Scheduling{
 		NodeSelector: map[string]string{corev1.LabelOSStable: "windows"},
 		Tolerations: []corev1.Toleration{
@@ -35,8 +37,8 @@ func class(name string, scheduling *nodev1.Scheduling) nodev1.RuntimeClass {
 	return nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Handler: name, Scheduling: scheduling}
 }
 
-// linuxNodes are two that a template may mean, beside the Windows Nodes.
-var linuxNodes = []placement.Node{
+// LinuxNodes are two that a template may mean, beside the Windows Nodes.
+var LinuxNodes = []placement.Node{
 	{Name: "linux-0", Labels: map[string]string{
 		corev1.LabelOSStable: "linux", "beta.kubernetes.io/os": "linux",
 		corev1.LabelArchStable: "amd64", corev1.LabelHostname: "linux-0", "pool": "a", "size": "3",
@@ -47,14 +49,15 @@ var linuxNodes = []placement.Node{
 	}},
 }
 
-// writer writes random templates. Each is one that an API server takes, but for what its RuntimeClass contradicts.
-type writer struct {
+// Writer writes random templates. Each is one that an API server takes, but for what its RuntimeClass contradicts.
+type Writer struct {
 	*rand.Rand
-	// nodes are names of Nodes that it may mean.
-	nodes []string
+	// Nodes are names of Nodes that it may mean.
+	Nodes []string
 }
 
-func (w writer) workload(name string) placement.Workload {
+// Workload is a workload of this name.
+func (w Writer) Workload(name string) placement.Workload {
 	spec := corev1.PodSpec{
 		NodeSelector: w.selector(), Tolerations: w.tolerations(), Affinity: w.affinity(), HostNetwork: w.once(10),
 		Containers: []corev1.Container{{Name: "main", Image: "registry.k8s.io/pause:3.10"}},
@@ -71,10 +74,10 @@ func (w writer) workload(name string) placement.Workload {
 		}
 	}
 	if w.once(7) {
-		spec.RuntimeClassName = new(one(w, classes).Name)
+		spec.RuntimeClassName = new(one(w, Classes).Name)
 	}
 	if w.once(25) {
-		spec.NodeName = one(w, w.nodes)
+		spec.NodeName = one(w, w.Nodes)
 	}
 	workload := placement.Workload{
 		Kind: one(w, []string{"Deployment", "Deployment", "StatefulSet", "DaemonSet"}), Namespace: "default", Name: name,
@@ -89,7 +92,7 @@ func (w writer) workload(name string) placement.Workload {
 }
 
 // selector is that of a careless author, of one who knows that there is Windows, or anything.
-func (w writer) selector() map[string]string {
+func (w Writer) selector() map[string]string {
 	selector := map[string]string{}
 	switch w.IntN(8) {
 	case 0, 1:
@@ -106,7 +109,7 @@ func (w writer) selector() map[string]string {
 		selector[corev1.LabelWindowsBuild] = one(w, builds)
 	}
 	if w.once(20) {
-		selector[corev1.LabelHostname] = one(w, w.nodes)
+		selector[corev1.LabelHostname] = one(w, w.Nodes)
 	}
 	if w.once(25) {
 		selector["gpu"] = ""
@@ -133,7 +136,7 @@ var usual = []corev1.Toleration{
 	{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
 }
 
-func (w writer) tolerations() []corev1.Toleration {
+func (w Writer) tolerations() []corev1.Toleration {
 	var all []corev1.Toleration
 	switch w.IntN(4) {
 	case 0:
@@ -147,7 +150,7 @@ func (w writer) tolerations() []corev1.Toleration {
 	return all
 }
 
-func (w writer) affinity() *corev1.Affinity {
+func (w Writer) affinity() *corev1.Affinity {
 	if !w.once(3) {
 		return nil
 	}
@@ -165,7 +168,7 @@ func (w writer) affinity() *corev1.Affinity {
 		}
 		if w.once(6) {
 			term.MatchFields = []corev1.NodeSelectorRequirement{{
-				Key: "metadata.name", Operator: one(w, fieldOperators), Values: []string{one(w, w.nodes)},
+				Key: "metadata.name", Operator: one(w, fieldOperators), Values: []string{one(w, w.Nodes)},
 			}}
 		}
 		required.NodeSelectorTerms = append(required.NodeSelectorTerms, term)
@@ -180,15 +183,15 @@ var (
 )
 
 // values are those that an expression may ask of a label, that of no Node among them.
-func (w writer) values() map[string][]string {
+func (w Writer) values() map[string][]string {
 	return map[string][]string{
 		corev1.LabelOSStable: {"windows", "linux", "darwin"}, "beta.kubernetes.io/os": {"windows", "linux"},
 		corev1.LabelArchStable: {"amd64", "arm64"}, corev1.LabelWindowsBuild: append(builds, "10.0.26100"),
-		corev1.LabelHostname: w.nodes, "pool": append(pools, "c"), "gpu": {"", "large"},
+		corev1.LabelHostname: w.Nodes, "pool": append(pools, "c"), "gpu": {"", "large"},
 	}
 }
 
-func (w writer) expression() corev1.NodeSelectorRequirement {
+func (w Writer) expression() corev1.NodeSelectorRequirement {
 	if w.once(6) {
 		operator := one(w, []corev1.NodeSelectorOperator{corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt})
 		return corev1.NodeSelectorRequirement{Key: "size", Operator: operator, Values: []string{fmt.Sprint(w.IntN(6))}}
@@ -210,6 +213,6 @@ func (w writer) expression() corev1.NodeSelectorRequirement {
 }
 
 // once is true in one of so many cases.
-func (w writer) once(cases int) bool { return w.IntN(cases) == 0 }
+func (w Writer) once(cases int) bool { return w.IntN(cases) == 0 }
 
-func one[V any](w writer, of []V) V { return of[w.IntN(len(of))] }
+func one[V any](w Writer, of []V) V { return of[w.IntN(len(of))] }

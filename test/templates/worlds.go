@@ -1,4 +1,4 @@
-package placement_test
+package templates
 
 import (
 	"fmt"
@@ -16,37 +16,37 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
-// world is a cluster's Windows Nodes.
-type world struct {
-	name  string
-	nodes []corev1.Node
-	// tainted: each Node has a taint that keeps pods away; open: none has.
-	tainted, open bool
+// World is a cluster's Windows Nodes.
+type World struct {
+	Name  string
+	Nodes []corev1.Node
+	// Tainted: each Node has a taint that keeps pods away; Open: none has.
+	Tainted, Open bool
 }
 
 // taints are those of one Node.
 type taints []bootstrapv1.NodeTaint
 
-// worldsOf has a world for each way in which Windows Nodes are tainted. All Nodes are what ToBeMade says of a config and its
+// Worlds has a world for each way in which Windows Nodes are tainted. All Nodes are what ToBeMade says of a config and its
 // machine, so what is true of them is true of what configs will make.
-func worldsOf(t *testing.T) []world {
+func Worlds(t *testing.T) []World {
 	t.Helper()
 	osTaint := bootstrapv1.NodeTaint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
 	dedicated := bootstrapv1.NodeTaint{Key: "dedicated", Value: "build", Effect: corev1.TaintEffectNoExecute}
 	preferred := bootstrapv1.NodeTaint{Key: "os", Value: "windows", Effect: corev1.TaintEffectPreferNoSchedule}
-	return []world{
-		made(t, world{name: "default", tainted: true}, nil, nil),
-		made(t, world{name: "none", open: true}, &taints{}),
-		made(t, world{name: "none-of-two", open: true}, &taints{}, &taints{}),
-		made(t, world{name: "mixed"}, nil, &taints{}),
-		made(t, world{name: "preferred", open: true}, &taints{preferred}),
-		made(t, world{name: "dedicated", tainted: true}, &taints{osTaint, dedicated}, nil),
-		made(t, world{name: "executed", tainted: true}, &taints{{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoExecute}}),
+	return []World{
+		made(t, World{Name: "default", Tainted: true}, nil, nil),
+		made(t, World{Name: "none", Open: true}, &taints{}),
+		made(t, World{Name: "none-of-two", Open: true}, &taints{}, &taints{}),
+		made(t, World{Name: "mixed"}, nil, &taints{}),
+		made(t, World{Name: "preferred", Open: true}, &taints{preferred}),
+		made(t, World{Name: "dedicated", Tainted: true}, &taints{osTaint, dedicated}, nil),
+		made(t, World{Name: "executed", Tainted: true}, &taints{{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoExecute}}),
 	}
 }
 
 // made gives a world a Node for each list of taints; nil are the default ones.
-func made(t *testing.T, w world, of ...*taints) world {
+func made(t *testing.T, w World, of ...*taints) World {
 	t.Helper()
 	for i, taints := range of {
 		config := &bootstrapv1.WindowsBootstrapConfig{}
@@ -60,9 +60,9 @@ func made(t *testing.T, w world, of ...*taints) world {
 			config.Spec.Node.Labels["gpu"] = ""
 		}
 		machine := &infrav1.WindowsMachine{}
-		machine.Status.ComputerName = fmt.Sprintf("%s-%d", w.name, i)
+		machine.Status.ComputerName = fmt.Sprintf("%s-%d", w.Name, i)
 		machine.Status.WindowsBuild = builds[i%2][len("10.0."):] + ".2700"
-		w.nodes = append(w.nodes, object(expect.Got(placement.ToBeMade(config, machine))(t), w.name))
+		w.Nodes = append(w.Nodes, object(expect.Got(placement.ToBeMade(config, machine))(t), w.Name))
 	}
 	return w
 }
@@ -93,18 +93,19 @@ func object(n placement.Node, world string) corev1.Node {
 	}
 }
 
-// cluster is what the package is told of a world.
-func (w world) cluster() placement.Cluster {
-	c := placement.Cluster{Linux: linuxNodes, RuntimeClasses: classes}
-	for _, node := range w.nodes {
+// Cluster is what the package is told of a world.
+func (w World) Cluster() placement.Cluster {
+	c := placement.Cluster{Linux: LinuxNodes, RuntimeClasses: Classes}
+	for _, node := range w.Nodes {
 		c.Windows = append(c.Windows, placement.There(node))
 	}
 	return c
 }
 
-func (w world) nodeNames() []string {
+// NodeNames are those of its Windows Nodes.
+func (w World) NodeNames() []string {
 	var all []string
-	for _, node := range w.nodes {
+	for _, node := range w.Nodes {
 		all = append(all, node.Name)
 	}
 	return all

@@ -1,0 +1,272 @@
+package linux_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// rowsLabels are what the Windows Nodes of the rows have: another pool than Linux Nodes, and a label that no Linux Node has.
+var rowsLabels = map[string][]string{"pool": {"win", ""}, "example.com/gpu": {policies.Any}}
+
+var rowsParams = policies.Params{
+	WindowsLabels: rowsLabels, RuntimeClasses: []string{"server"}, Spared: []policies.Ref{
+		{Kind: "DaemonSet", Namespace: agents, Name: "spared"}, {Kind: "DaemonSet", Namespace: agents, Name: "spared-too"},
+	},
+}
+
+const (
+	osKey    = corev1.LabelOSStable
+	betaKey  = "beta.kubernetes.io/os"
+	buildKey = corev1.LabelWindowsBuild
+	hostKey  = corev1.LabelHostname
+	gpuKey   = "example.com/gpu"
+)
+
+// row is a template.
+type row struct {
+	name string
+	pod  corev1.PodSpec
+	// runsOn is the annotation.
+	runsOn string
+	// namespace is kube-system if it is empty.
+	namespace string
+}
+
+// toLinux name no system, and get the selector of Linux.
+var toLinux = []row{
+	{name: "nothing"},
+	{name: "tolerates every taint", namespace: agents, pod: corev1.PodSpec{Tolerations: everywhere}},
+	{name: "tolerates each that binds", namespace: agents, pod: corev1.PodSpec{Tolerations: []corev1.Toleration{
+		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
+		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+	}}},
+	{name: "says linux where the scheduler does not look", pod: corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Linux}}},
+	{name: "pool of Linux", pod: selecting("pool", "a")},
+	{name: "pool like one of Windows", pod: selecting("pool", "win-2")},
+	{name: "architecture", pod: selecting(corev1.LabelArchStable, "amd64")},
+	{name: "zone", pod: selecting(corev1.LabelTopologyZone, "1")},
+	{name: "unknown label", pod: selecting("example.com/unknown", "")},
+	{name: "affinity to a pool of Linux", pod: requiring(ask("pool", "In", "a", "b"))},
+	{name: "affinity to any pool", pod: requiring(ask("pool", "Exists"))},
+	{name: "affinity to no pool", pod: requiring(ask("pool", "DoesNotExist"))},
+	{name: "affinity to pools but that of Windows", pod: requiring(ask("pool", "NotIn", "win"))},
+	{name: "affinity to what lacks a label of Windows", pod: requiring(ask(gpuKey, "DoesNotExist"))},
+	{name: "affinity to any host", pod: requiring(ask(hostKey, "Exists"))},
+	{name: "affinity to hosts but one", pod: requiring(ask(hostKey, "NotIn", "win-0"))},
+	{name: "affinity to names but one", pod: requiring(named("NotIn", "win-0"))},
+	{name: "affinity to nothing", pod: requiring(corev1.NodeSelectorTerm{})},
+	{name: "preference for Windows", pod: corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: ask(osKey, "In", "windows")}},
+	}}}},
+	{name: "affinity of other kinds", pod: corev1.PodSpec{Affinity: &corev1.Affinity{
+		NodeAffinity: &corev1.NodeAffinity{}, PodAntiAffinity: &corev1.PodAntiAffinity{},
+	}}},
+	{name: "empty fields", pod: corev1.PodSpec{
+		NodeSelector: map[string]string{}, Tolerations: []corev1.Toleration{}, Affinity: &corev1.Affinity{},
+		SecurityContext: &corev1.PodSecurityContext{}, InitContainers: []corev1.Container{},
+	}},
+	{name: "class of Linux", pod: corev1.PodSpec{RuntimeClassName: new("kata")}},
+	{name: "class with Windows in its name", pod: corev1.PodSpec{RuntimeClassName: new("no-windows")}},
+	{name: "another annotation", runsOn: "linux"},
+	{name: "annotation in capitals", runsOn: "Both"},
+	{name: "spared elsewhere"},
+}
+
+// leftAlone say something of Windows or of one Node, or could not come to a Node with a taint.
+var leftAlone = []row{
+	{name: "no toleration", namespace: agents},
+	{name: "tolerates a taint", namespace: agents, pod: corev1.PodSpec{Tolerations: []corev1.Toleration{
+		{Key: "os", Operator: corev1.TolerationOpExists}, {Key: "CriticalAddonsOnly", Operator: corev1.TolerationOpExists},
+		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
+		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectPreferNoSchedule},
+	}}},
+	{name: "windows", pod: selecting(osKey, "windows")}, {name: "linux", pod: selecting(osKey, "linux")},
+	{name: "a system of no name", pod: selecting(osKey, "")},
+	{name: "older label, windows", pod: selecting(betaKey, "windows")}, {name: "older label, linux", pod: selecting(betaKey, "linux")},
+	{name: "build", pod: selecting(buildKey, "10.0.20348")}, {name: "host", pod: selecting(hostKey, "win-0")},
+	{name: "pool of Windows", pod: selecting("pool", "win")}, {name: "empty value of Windows", pod: selecting("pool", "")},
+	{name: "label of Windows", pod: selecting(gpuKey, "large")}, {name: "label of Windows without value", pod: selecting(gpuKey, "")},
+	{name: "affinity to windows", pod: requiring(ask(osKey, "In", "windows"))},
+	{name: "affinity to both", pod: requiring(ask(osKey, "In", "linux", "windows"))},
+	{name: "affinity to not linux", pod: requiring(ask(osKey, "NotIn", "linux"))},
+	{name: "affinity to any system", pod: requiring(ask(osKey, "Exists"))},
+	{name: "affinity to none", pod: requiring(ask(osKey, "DoesNotExist"))},
+	{name: "affinity by the older label", pod: requiring(ask(betaKey, "In", "windows"))},
+	{name: "affinity to any build", pod: requiring(ask(buildKey, "Exists"))},
+	{name: "affinity to no build", pod: requiring(ask(buildKey, "DoesNotExist"))},
+	{name: "affinity in the second term", pod: requiring(ask("pool", "In", "a"), ask(osKey, "In", "windows"))},
+	{name: "affinity to a host", pod: requiring(ask(hostKey, "In", "win-0"))},
+	{name: "affinity to a name", pod: requiring(named("In", "win-0"))},
+	{name: "affinity to a pool of Windows", pod: requiring(ask("pool", "In", "a", "win"))},
+	{name: "affinity to a label of Windows", pod: requiring(ask(gpuKey, "Exists"))},
+	{name: "affinity to a value of it", pod: requiring(ask(gpuKey, "In", "large"))},
+	{name: "affinity to more", pod: requiring(ask("size", "Gt", "3"))}, {name: "affinity to less", pod: requiring(ask("size", "Lt", "3"))},
+	{name: "os", pod: corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Windows}}},
+	{name: "options of the pod", pod: corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{WindowsOptions: asUser}}},
+	{name: "empty options", pod: corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{
+		WindowsOptions: &corev1.WindowsSecurityContextOptions{},
+	}}},
+	{name: "options of a container", pod: corev1.PodSpec{Containers: []corev1.Container{container("a", nil), container("b", asUser)}}},
+	{name: "options of an init container", pod: corev1.PodSpec{
+		Containers: []corev1.Container{container("a", nil)}, InitContainers: []corev1.Container{container("b", asUser)},
+	}},
+	{name: "class of addons", pod: corev1.PodSpec{RuntimeClassName: new("windows-2022-hyperv")}},
+	{name: "class of the param", pod: corev1.PodSpec{RuntimeClassName: new("server")}},
+	{name: "both", runsOn: "both"},
+	{name: "both, for all Nodes", runsOn: "both", namespace: agents, pod: corev1.PodSpec{Tolerations: everywhere}},
+	{name: "name of a Node", pod: corev1.PodSpec{NodeName: "win-0"}},
+	{name: "more tolerations than are read", pod: corev1.PodSpec{Tolerations: slices.Repeat(everywhere, 1001)}},
+}
+
+func selecting(key, value string) corev1.PodSpec {
+	return corev1.PodSpec{NodeSelector: map[string]string{key: value}}
+}
+
+func requiring(terms ...corev1.NodeSelectorTerm) corev1.PodSpec {
+	return corev1.PodSpec{Affinity: affine(terms...)}
+}
+
+func named(operator corev1.NodeSelectorOperator, name string) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
+		{Key: "metadata.name", Operator: operator, Values: []string{name}},
+	}}
+}
+
+var asUser = &corev1.WindowsSecurityContextOptions{RunAsUserName: new("ContainerUser")}
+
+func container(name string, options *corev1.WindowsSecurityContextOptions) corev1.Container {
+	made := corev1.Container{Name: name, Image: "registry.k8s.io/pause:3.10"}
+	if options != nil {
+		made.SecurityContext = &corev1.SecurityContext{WindowsOptions: options}
+	}
+	return made
+}
+
+var kinds = []string{"DaemonSet", "Deployment", "StatefulSet"}
+
+// rows: each template as each kind gets the selector, or the server warns of it; or it stays as it is, without a word.
+func (p *policed) rows() {
+	p.Helper()
+	for wanted, rows := range map[bool][]row{true: toLinux, false: leftAlone} {
+		for i, r := range rows {
+			for _, kind := range kinds {
+				p.row(r, workload(kind, orKubeSystem(r.namespace), fmt.Sprintf("row-%d", i), *r.pod.DeepCopy()), wanted)
+			}
+		}
+	}
+	spared := workload("DaemonSet", agents, "spared-too", corev1.PodSpec{Tolerations: everywhere})
+	p.row(row{name: "spared"}, spared, false)
+	p.row(row{name: "the name of what is spared"}, workload("DaemonSet", metav1.NamespaceSystem, "spared", corev1.PodSpec{}), true)
+	p.row(row{name: "another kind of what is spared"}, workload("Deployment", agents, "spared", corev1.PodSpec{Tolerations: everywhere}), true)
+	unnamed := workload("DaemonSet", agents, "", corev1.PodSpec{Tolerations: everywhere})
+	unnamed.SetGenerateName("agent-")
+	p.row(row{name: "a name that the server makes"}, unnamed, true)
+	p.Logf("%d templates of each kind get the selector, %d are left alone", len(toLinux), len(leftAlone))
+}
+
+func (p *policed) row(r row, object client.Object, wanted bool) {
+	p.Helper()
+	if r.runsOn != "" {
+		object.SetAnnotations(map[string]string{"capwin.io/runs-on": r.runsOn})
+	}
+	selector := maps.Clone(template(object).Spec.NodeSelector)
+	got, warned := p.try(p.ctx, object)
+	if p.wants(got, warned) != wanted && selector[osKey] != "linux" {
+		p.Errorf("%s (%T): wanted on Linux: %t, want %t; warned of %v", r.name, object, !wanted, wanted, warned)
+	}
+	if wanted && p.mutates {
+		if selector == nil {
+			selector = map[string]string{}
+		}
+		selector[osKey] = "linux"
+	}
+	if now := template(got).Spec.NodeSelector; !maps.Equal(selector, now) {
+		p.Errorf("%s (%T): the selector is %v, want %v", r.name, object, now, selector)
+	}
+	if p.mutates && said(warned, "capwin-linux-first") {
+		p.Errorf("%s (%T): warned of what was changed: %v", r.name, object, warned)
+	}
+}
+
+func orKubeSystem(namespace string) string {
+	if namespace == "" {
+		return metav1.NamespaceSystem
+	}
+	return namespace
+}
+
+// windowsPods: the server warns of what says Windows half.
+func (p *policed) windowsPods() {
+	p.Helper()
+	const noName, noHostProcess = "add os: {name: windows}", "leave out hostNetwork"
+	windows := &corev1.PodOS{Name: corev1.Windows}
+	asHost := &corev1.PodSecurityContext{WindowsOptions: &corev1.WindowsSecurityContextOptions{
+		HostProcess: new(true), RunAsUserName: new(`NT AUTHORITY\SYSTEM`),
+	}}
+	for _, c := range []struct {
+		name string
+		pod  corev1.PodSpec
+		want string
+	}{
+		{"linux", selecting(osKey, "linux"), ""},
+		{"on both", requiring(ask(osKey, "In", "linux", "windows")), ""},
+		{"on one of two", requiring(ask(osKey, "In", "windows"), ask("pool", "In", "a")), ""},
+		{"windows", selecting(osKey, "windows"), noName},
+		{"older label", selecting(betaKey, "windows"), noName},
+		{"build", selecting(buildKey, "10.0.20348"), noName},
+		{"affinity", requiring(ask(osKey, "In", "windows"), ask(buildKey, "Exists")), noName},
+		{"class", corev1.PodSpec{RuntimeClassName: new("windows-2022")}, noName},
+		{"options", corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{WindowsOptions: asUser}}, noName},
+		{"named", corev1.PodSpec{OS: windows}, ""},
+		{"network of the host", corev1.PodSpec{OS: windows, HostNetwork: true}, noHostProcess},
+		{"network of the host on Linux", corev1.PodSpec{HostNetwork: true}, ""},
+		{"HostProcess", corev1.PodSpec{OS: windows, HostNetwork: true, SecurityContext: asHost}, ""},
+		{"container of HostProcess", corev1.PodSpec{OS: windows, HostNetwork: true, Containers: []corev1.Container{
+			container("main", asHost.WindowsOptions),
+		}}, ""},
+	} {
+		for _, kind := range append([]string{"Pod", "Job", "CronJob"}, kinds...) {
+			object := ofAnyKind(kind, *c.pod.DeepCopy())
+			_, warned := p.try(p.ctx, object)
+			said := strings.Join(warned, "\n")
+			if strings.Contains(said, "capwin-windows-pods") != (c.want != "") || !strings.Contains(said, c.want) {
+				p.Errorf("%s as %s: warned of %q, want %q", c.name, kind, said, c.want)
+			}
+		}
+	}
+	owned := ofAnyKind("Pod", selecting(osKey, "windows"))
+	owned.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "x", UID: "y"}})
+	_, warned := p.try(p.ctx, owned)
+	expect.Same(p, "warnings of what a controller makes", []string(nil), warned)
+}
+
+// ofAnyKind is one whose pods say no more than that.
+func ofAnyKind(kind string, pod corev1.PodSpec) client.Object {
+	meta := metav1.ObjectMeta{Namespace: agents, Name: "kind"}
+	if len(pod.Containers) == 0 {
+		pod.Containers = []corev1.Container{container("main", nil)}
+	}
+	once := batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: *pod.DeepCopy()}}
+	once.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	switch kind {
+	case "Pod":
+		return &corev1.Pod{ObjectMeta: meta, Spec: pod}
+	case "Job":
+		return &batchv1.Job{ObjectMeta: meta, Spec: once}
+	case "CronJob":
+		return &batchv1.CronJob{ObjectMeta: meta, Spec: batchv1.CronJobSpec{
+			Schedule: "0 0 * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: once},
+		}}
+	}
+	return workload(kind, agents, "kind", pod)
+}

@@ -1,0 +1,358 @@
+package linux_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// agents is a namespace of somebody who has heard nothing of Windows.
+const agents = "agents"
+
+// policed is an API server with our policies, and nothing that runs pods.
+type policed struct {
+	*testing.T
+
+	ctx      context.Context //nolint:containedctx // because it is the test's own
+	api      client.Client
+	warnings *warnings
+	// mutates says that the server has the mutating kind.
+	mutates bool
+
+	programs, kubeconfig, version string
+
+	params int
+}
+
+// startPoliced starts an API server of these programs, which has or has not the mutating kind.
+func startPoliced(t *testing.T, programs string, mutates bool) *policed {
+	t.Helper()
+	return connect(t, &envtest.Environment{BinaryAssetsDirectory: programs}, mutates)
+}
+
+// gateOff starts one that has the mutating kind, and asks no such policy.
+func gateOff(t *testing.T, programs string) *policed {
+	t.Helper()
+	environment := &envtest.Environment{BinaryAssetsDirectory: programs}
+	environment.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "MutatingAdmissionPolicy=false")
+	return connect(t, environment, false)
+}
+
+// withoutMutating starts one of a version that has the mutating kind, and takes it away.
+func withoutMutating(t *testing.T, programs string) *policed {
+	t.Helper()
+	environment := &envtest.Environment{BinaryAssetsDirectory: programs}
+	const kind = "admissionregistration.k8s.io/v1/mutatingadmissionpol"
+	environment.ControlPlane.GetAPIServer().Configure().
+		Append("runtime-config", kind+"icies=false", kind+"icybindings=false").
+		Append("disable-admission-plugins", "MutatingAdmissionPolicy")
+	return connect(t, environment, false)
+}
+
+func connect(t *testing.T, environment *envtest.Environment, mutates bool) *policed {
+	t.Helper()
+	config := expect.Got(environment.Start())(t)
+	t.Cleanup(func() { expect.Fine(t, environment.Stop()) })
+	programs := environment.BinaryAssetsDirectory
+	p := &policed{
+		T: t, ctx: t.Context(), mutates: mutates, programs: programs, warnings: &warnings{},
+		kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"),
+	}
+	expect.OK(t, os.WriteFile(p.kubeconfig, environment.KubeConfig, 0o600))
+	config.QPS, config.WarningHandlerWithContext = -1, p.warnings
+	p.api = expect.Got(client.New(config, client.Options{}))(t)
+	p.version = expect.Got(kubernetes.NewForConfigOrDie(config).Discovery().ServerVersion())(t).GitVersion
+	t.Logf("kube-apiserver %s, with MutatingAdmissionPolicy: %t", p.version, mutates)
+	expect.OK(t, p.api.Create(p.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents}}))
+	class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "windows-2022"}, Handler: "runhcs-wcow-process"}
+	expect.OK(t, p.api.Create(p.ctx, class))
+	return p
+}
+
+// pinned are the programs of the version that all tests have.
+func pinned(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs real servers")
+	}
+	return expect.Got(servers.Ensure(t.Context(), os.Stderr))(t).Dir
+}
+
+// keep writes the policies and the param, and waits until the server asks all of them.
+func (p *policed) keep(params policies.Params) {
+	p.Helper()
+	p.param(params)
+	objects := policies.Validating()
+	if p.mutates {
+		objects = append(objects, policies.Mutating()...)
+	}
+	for _, object := range objects {
+		p.write(object)
+	}
+	p.knows()
+	wait.Eventually(p, "answers of the probes", func(ctx context.Context) error {
+		if err := p.api.Create(ctx, policies.ProbeValidating(), client.DryRunAll); !policies.IsRefusal(err) {
+			return fmt.Errorf("the answer to the validating probe is %w", errors.Join(errors.New("no refusal"), err))
+		}
+		probe := policies.ProbeMutating()
+		if err := p.api.Create(ctx, probe, client.DryRunAll); err != nil || policies.IsMutated(probe) != p.mutates {
+			return fmt.Errorf("the mutating probe is %v: %w", probe.Data, errors.Join(errors.New("another answer"), err))
+		}
+		return nil
+	})
+	wait.Eventually(p, "the policy that is written last", func(ctx context.Context) error {
+		pod := corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelOSStable: "windows"}}
+		if _, warned := p.try(ctx, workload("DaemonSet", agents, "last", pod)); len(warned) == 0 {
+			return errors.New("no warning of a pod for Windows")
+		}
+		return nil
+	})
+}
+
+func (p *policed) write(object *unstructured.Unstructured) {
+	p.Helper()
+	expect.OK(p, p.api.Apply(p.ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner("capwin")))
+}
+
+const marker = "test.capwin.io/param"
+
+// param writes one with a label that tells it from the one before.
+func (p *policed) param(params policies.Params) {
+	p.Helper()
+	p.params++
+	labels := map[string][]string{marker: {strconv.Itoa(p.params)}}
+	for key, values := range params.WindowsLabels {
+		labels[key] = values
+	}
+	params.WindowsLabels = labels
+	object := policies.Param(params)
+	object.ManagedFields = nil
+	err := p.api.Create(p.ctx, object.DeepCopy())
+	if p.params > 1 {
+		err = p.api.Update(p.ctx, object)
+	}
+	expect.OK(p, err)
+}
+
+// knows waits until the policies have seen the param that was written last.
+func (p *policed) knows() {
+	p.Helper()
+	other := corev1.PodSpec{NodeSelector: map[string]string{marker: "other"}}
+	meant := corev1.PodSpec{NodeSelector: map[string]string{marker: strconv.Itoa(p.params)}}
+	wait.Eventually(p, "the policies with the newest param", func(ctx context.Context) error {
+		for name, wanted := range map[string]bool{"other": true, "meant": false} {
+			pod := map[string]corev1.PodSpec{"other": other, "meant": meant}[name]
+			if got, warned := p.try(ctx, workload("DaemonSet", metav1.NamespaceSystem, name, pod)); p.wants(got, warned) != wanted {
+				return fmt.Errorf("what selects %s is wanted on Linux: %t", name, !wanted)
+			}
+		}
+		return nil
+	})
+}
+
+// wants says whether the policies want a workload on Linux: on a server that mutates they have made it so, on the other they warn.
+func (p *policed) wants(got client.Object, warned []string) bool {
+	p.Helper()
+	if p.mutates {
+		return template(got).Spec.NodeSelector[corev1.LabelOSStable] == "linux"
+	}
+	return said(warned, "capwin-linux-first")
+}
+
+func said(warned []string, policy string) bool {
+	return strings.Contains(strings.Join(warned, "\n"), "ValidatingAdmissionPolicy '"+policy+"'")
+}
+
+// try has the server say what it would make of an object, and of what it warns.
+func (p *policed) try(ctx context.Context, object client.Object) (client.Object, []string) {
+	p.Helper()
+	p.warnings.take()
+	if err := p.api.Create(ctx, object, client.DryRunAll); err != nil {
+		p.Fatalf("%s: %v", object.GetName(), err)
+	}
+	return object, p.warnings.take()
+}
+
+// workload is one of the kind, that says of itself no more than a pod.
+func workload(kind, namespace, name string, pod corev1.PodSpec) client.Object {
+	if len(pod.Containers) == 0 {
+		pod.Containers = []corev1.Container{{Name: "main", Image: "registry.k8s.io/pause:3.10"}}
+	}
+	labels := map[string]string{"app": name}
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	selector, template := &metav1.LabelSelector{MatchLabels: labels}, corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod,
+	}
+	switch kind {
+	case "DaemonSet":
+		return &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}
+	case "StatefulSet":
+		return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template}}
+	}
+	return &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Selector: selector, Template: template}}
+}
+
+func template(object client.Object) *corev1.PodTemplateSpec {
+	switch o := object.(type) {
+	case *appsv1.DaemonSet:
+		return &o.Spec.Template
+	case *appsv1.StatefulSet:
+		return &o.Spec.Template
+	}
+	return &object.(*appsv1.Deployment).Spec.Template
+}
+
+// kubectl is the real one.
+func (p *policed) kubectl(input string, args ...string) (string, error) {
+	command := exec.CommandContext(p.ctx, filepath.Join(p.programs, "kubectl"), args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig, "KUBECTL_EXTERNAL_DIFF=diff -u")
+	command.Stdin = strings.NewReader(input)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// run is a kubectl that must succeed.
+func (p *policed) run(input string, args ...string) string {
+	p.Helper()
+	out, err := p.kubectl(input, args...)
+	if err != nil {
+		p.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// checks are what the server counts of policies. Of validating ones it counts what is denied and warned of, and as allow what is
+// allowed because an expression failed (kubernetes v1.30.14 and v1.36.3, plugin/policy/validating/dispatcher.go).
+var (
+	checks     = regexp.MustCompile(`(?m)^apiserver_(mutating|validating)_admission_policy_check_total\{(.*)\} ([0-9]+)$`)
+	conditions = regexp.MustCompile(`(?m)^apiserver_admission_match_condition_evaluation_errors_total\{.*\} ([0-9]+)$`)
+	ofPolicy   = regexp.MustCompile(`policy="([^"]*)"`)
+)
+
+// errors reads from the server how many evaluations of each policy failed, and how many it has counted.
+func (p *policed) errors() (failed, counted map[string]int) {
+	p.Helper()
+	failed, counted = map[string]int{}, map[string]int{}
+	metrics := p.run("", "get", "--raw", "/metrics")
+	for _, found := range checks.FindAllStringSubmatch(metrics, -1) {
+		n, kind := expect.Got(strconv.Atoi(found[3]))(p), found[1]
+		counted[kind] += n
+		if kind == "mutating" && !strings.Contains(found[2], `error_type="no_error"`) ||
+			kind == "validating" && strings.Contains(found[2], `enforcement_action="allow"`) {
+			failed[kind+" "+ofPolicy.FindStringSubmatch(found[2])[1]] += n
+		}
+	}
+	for _, found := range conditions.FindAllString(metrics, -1) {
+		failed[found]++
+	}
+	return failed, counted
+}
+
+// noErrors: of all that was asked so far, no expression failed, but those of two policies that must: the server counts.
+func (p *policed) noErrors() {
+	p.Helper()
+	want := map[string]int{"validating broken": 1}
+	validating := policies.Validating()[:2]
+	validations := []any{map[string]any{"expression": "object.spec.template.spec.nothing == 'x'"}}
+	expect.OK(p, unstructured.SetNestedSlice(validating[0].Object, validations, "spec", "validations"))
+	p.broken(validating)
+	if p.mutates {
+		want["mutating broken"] = 1
+		mutating := policies.Mutating()
+		mutations := []any{map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{
+			"expression": "[JSONPatch{op: 'add', path: '/spec', value: object.spec.template.spec.nothing}]",
+		}}}
+		expect.OK(p, unstructured.SetNestedSlice(mutating[0].Object, mutations, "spec", "mutations"))
+		p.broken(mutating)
+	}
+	wait.Eventually(p, "errors of the broken policies", func(ctx context.Context) error {
+		p.try(ctx, workload("DaemonSet", agents, "broken", corev1.PodSpec{}))
+		failed, counted := p.errors()
+		for name := range want {
+			if failed[name] == 0 {
+				return fmt.Errorf("the server has counted %v, failed %v", counted, failed)
+			}
+			delete(failed, name)
+		}
+		if len(failed) > 0 {
+			return wait.Final(fmt.Errorf("expressions failed: %v", failed))
+		}
+		p.Logf("the server has counted %v, and 0 errors but those of the policies that must fail", counted)
+		return nil
+	})
+}
+
+// broken writes policy and binding under another name.
+func (p *policed) broken(objects []*unstructured.Unstructured) {
+	p.Helper()
+	for _, object := range objects {
+		object.SetName("broken")
+		for _, field := range []string{"paramKind", "paramRef", "variables"} {
+			unstructured.RemoveNestedField(object.Object, "spec", field)
+		}
+		if strings.HasSuffix(object.GetKind(), "Binding") {
+			expect.OK(p, unstructured.SetNestedField(object.Object, "broken", "spec", "policyName"))
+		}
+		p.write(object)
+	}
+}
+
+// warnings are what the server warned of since the last take.
+type warnings struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, text)
+}
+
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.all
+	w.all = nil
+	return all
+}
+
+// manifestOfDNS is CoreDNS as kubeadm writes it.
+func (p *policed) manifestOfDNS() string {
+	p.Helper()
+	command := exec.CommandContext(p.ctx, filepath.Join(pinned(p.T), "kubeadm"), "init", "phase", "addon", "coredns",
+		"--print-manifest", "--kubernetes-version=v1.36.3")
+	command.Stderr = &bytes.Buffer{}
+	out := expect.Got(command.Output())(p)
+	for text := range strings.SplitSeq(string(out), "\n---\n") {
+		if strings.Contains(text, "kind: Deployment") {
+			return text
+		}
+	}
+	p.Fatal("kubeadm has no Deployment of CoreDNS")
+	return ""
+}
