@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -18,8 +18,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
-// ours are all objects that are kept in a cluster, or those of them for which its API server has kinds.
-func ours(withMutating bool) (all []*unstructured.Unstructured) {
+// allOfOurs are all objects that are kept in a cluster, or those of them for which its API server has kinds.
+func allOfOurs(withMutating bool) (all []*unstructured.Unstructured) {
 	param := &unstructured.Unstructured{}
 	param.SetAPIVersion("v1")
 	param.SetKind("ConfigMap")
@@ -47,25 +47,26 @@ func (s *stage) read(one *unstructured.Unstructured) *unstructured.Unstructured 
 	return found
 }
 
-// kept waits until the policies are there, and act. No VM is bought before.
+// kept waits until the policies are there, and act. The first VM is bought after that.
 func (s *stage) kept(withMutating bool) {
 	s.Helper()
 	begin, reasons := time.Now(), map[string]bool{}
+	before := len(s.lab.VCenter.Owner(s.T).VMs())
 	wait.Until(s, "the policies to act", func() (any, bool) {
 		bought := s.lab.VCenter.Calls()["CloneVM_Task"]
 		for _, m := range s.machines() {
-			reasons[conditions.GetReason(&m, infrav1.ReadyCondition)] = true
+			reasons[capiconditions.GetReason(&m, infrav1.ReadyCondition)] = true
 		}
 		refused := s.lab.WorkloadClient.Create(s.ctx, policies.ProbeValidating(), client.DryRunAll)
 		probe := policies.ProbeMutating()
 		expect.OK(s, s.lab.WorkloadClient.Create(s.ctx, probe, client.DryRunAll))
 		act := policies.IsRefusal(refused) && policies.IsMutated(probe) == withMutating
-		if !act && bought > 0 {
-			s.Errorf("%d VMs were bought before the policies acted", bought)
+		if !act && bought > before {
+			s.Fatalf("%d VMs were bought before the policies acted", bought-before)
 		}
 		return []any{refused, probe.Data}, act
 	})
-	for _, one := range ours(withMutating) {
+	for _, one := range allOfOurs(withMutating) {
 		if s.read(one) == nil {
 			s.Errorf("%s is missing", nameOf(one))
 		}
@@ -159,7 +160,7 @@ func (s *stage) onlyBefore(revisions []string) {
 // comesBack: what somebody deletes or edits of ours is back within a minute, by one write.
 func (s *stage) comesBack(withMutating bool) {
 	s.Helper()
-	all := ours(withMutating)
+	all := allOfOurs(withMutating)
 	was := map[string]*unstructured.Unstructured{}
 	for _, one := range all {
 		was[nameOf(one)] = s.read(one)

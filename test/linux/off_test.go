@@ -23,7 +23,7 @@ func (s *stage) switchedOff() {
 	s.Helper()
 	s.management("annotate", "cluster", lab.ClusterName, switchName+"=off")
 	wait.Until(s, "no policies", func() (any, bool) {
-		for _, one := range ours(true) {
+		for _, one := range allOfOurs(true) {
 			if s.read(one) != nil {
 				return nameOf(one), false
 			}

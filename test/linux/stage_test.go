@@ -18,12 +18,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -62,7 +63,13 @@ func newStage(t *testing.T, options lab.Options) *stage {
 		cancel()
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { expect.Fine(t, l.Stop()) })
+	t.Cleanup(func() {
+		if t.Failed() {
+			text, err := l.Management.Printed(servers.Infrastructure)
+			t.Logf("the infrastructure manager says (%v):\n%s", err, text[max(0, len(text)-8000):])
+		}
+		expect.Fine(t, l.Stop())
+	})
 	t.Cleanup(cancel)
 	config := rest.CopyConfig(l.Workload.Config)
 	config.UserAgent = "watcher"
@@ -98,7 +105,7 @@ func (s *stage) waits(pool, reason string, parts ...string) (sentence string) {
 		var seen []string
 		good := false
 		for _, m := range s.machines() {
-			is, says := conditions.GetReason(&m, infrav1.ReadyCondition), conditions.GetMessage(&m, infrav1.ReadyCondition)
+			is, says := capiconditions.GetReason(&m, infrav1.ReadyCondition), capiconditions.GetMessage(&m, infrav1.ReadyCondition)
 			seen = append(seen, m.Name+" "+is+": "+says)
 			if m.Labels[clusterv1.MachineDeploymentNameLabel] == pool {
 				sentence = says
@@ -142,7 +149,7 @@ func (s *stage) joined(wanted int) {
 		expect.OK(s, s.lab.WorkloadClient.List(s.ctx, &nodes, onWindows))
 		var seen []string
 		for _, m := range s.machines() {
-			seen = append(seen, fmt.Sprintf("%s %s: %s", m.Name, m.Status.Phase, conditions.GetMessage(&m, infrav1.ReadyCondition)))
+			seen = append(seen, fmt.Sprintf("%s %s: %s", m.Name, m.Status.Phase, capiconditions.GetMessage(&m, infrav1.ReadyCondition)))
 		}
 		ready := 0
 		for _, node := range nodes.Items {
