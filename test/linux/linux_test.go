@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/workload"
+	clusters "github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
@@ -79,7 +79,7 @@ func (s *stage) comesUp() {
 		"need a Linux pool, so add one")
 	s.registerUninitialized()
 	s.waits(openPool, "WaitingForLinuxNode", "no cloud provider has initialized Node "+servers.ControlPlaneNode)
-	s.taint(servers.ControlPlaneNode, corev1.Taint{Key: workload.ControlPlaneLabel, Effect: corev1.TaintEffectNoSchedule})
+	s.taint(servers.ControlPlaneNode, corev1.Taint{Key: clusters.ControlPlaneLabel, Effect: corev1.TaintEffectNoSchedule})
 	s.run(s.waits(openPool, "WaitingForPlacement", "Deployment kube-system/coredns may run on Windows"))
 	for _, pool := range []string{taintedPool, openPool} {
 		s.waits(pool, "WaitingForClusterDNS", "Deployment kube-system/coredns has 0 of 2 replicas available")
@@ -92,10 +92,10 @@ func (s *stage) comesUp() {
 // registerUninitialized brings the Node of the control plane as a kubelet does that waits for a cloud provider.
 func (s *stage) registerUninitialized() {
 	s.Helper()
-	waits := corev1.Taint{Key: workload.UninitializedTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule}
-	plane := corev1.Taint{Key: workload.ControlPlaneLabel, Effect: corev1.TaintEffectNoSchedule}
+	waits := corev1.Taint{Key: clusters.UninitializedTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule}
+	plane := corev1.Taint{Key: clusters.ControlPlaneLabel, Effect: corev1.TaintEffectNoSchedule}
 	labels := map[string]string{
-		corev1.LabelOSStable: "linux", corev1.LabelHostname: servers.ControlPlaneNode, workload.ControlPlaneLabel: "",
+		corev1.LabelOSStable: "linux", corev1.LabelHostname: servers.ControlPlaneNode, clusters.ControlPlaneLabel: "",
 	}
 	expect.OK(s, s.lab.WorkloadClient.Create(s.ctx, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: servers.ControlPlaneNode, Labels: labels},
