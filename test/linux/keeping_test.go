@@ -213,9 +213,12 @@ func (s *stage) edit(one *unstructured.Unstructured) {
 	case one.GetKind() == "ValidatingAdmissionPolicyBinding":
 		patch = `{"spec":{"validationActions":["Audit"]}}`
 	case one.GetKind() == "MutatingAdmissionPolicyBinding":
-		patch = `{"spec":{"paramRef":{"name":"other"}}}`
+		patch = `{"spec":{"matchResources":{"namespaceSelector":{"matchLabels":{"no":"where"}}}}}`
 	}
-	expect.OK(s, s.lab.WorkloadClient.Patch(s.ctx, one.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch))))
+	changed := one.DeepCopy()
+	if err := s.lab.WorkloadClient.Patch(s.ctx, changed, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		s.Fatalf("%v; there is %v", err, s.read(one))
+	}
 }
 
 // same compares what decides.
