@@ -28,14 +28,15 @@ func addons(suffix string) []addon {
 	}
 }
 
-// make makes the DaemonSets, as kubectl apply would.
-func (s *stage) make(all []addon) {
+// make makes the DaemonSets, and returns what the API server says to that.
+func (s *stage) make(all []addon) (said []string) {
 	s.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "monitoring"}}
 	expect.OK(s, client.IgnoreAlreadyExists(s.lab.WorkloadClient.Create(s.ctx, namespace)))
 	for _, one := range all {
-		expect.OK(s, s.lab.WorkloadClient.Create(s.ctx, s.daemonSet(one)))
+		said = append(said, s.kubectl("create", "-f", s.file(s.daemonSet(one))))
 	}
+	return said
 }
 
 func (s *stage) daemonSet(a addon) *appsv1.DaemonSet {

@@ -78,10 +78,10 @@ func (s *stage) spared(off []addon) {
 // warned: an API server that changes nothing says what would have been changed.
 func (s *stage) warned(all []addon) {
 	s.Helper()
-	for _, one := range all {
-		if said := s.kubectl("create", "-f", s.file(s.daemonSet(one))); !strings.Contains(said, "Warning: ") ||
-			!strings.Contains(said, "its pods may run on Windows Nodes; add the nodeSelector kubernetes.io/os: linux") {
-			s.Errorf("kubectl create of %s says: %s", one.name, said)
+	const warning = "its pods may run on Windows Nodes; add the nodeSelector kubernetes.io/os: linux"
+	for _, said := range s.make(all) {
+		if !strings.Contains(said, "Warning: ") || !strings.Contains(said, warning) {
+			s.Errorf("kubectl create says: %s", said)
 		}
 	}
 }
