@@ -69,7 +69,10 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Now: time.Now, WatchFilter: flags.watchFilter,
 	}
 	others := &identities.Keeper{Live: mgr.GetAPIReader(), Now: time.Now}
-	policies := &placement.Keeper{Client: mgr.GetClient(), Workload: clusters, WatchFilter: flags.watchFilter}
+	policies := &placement.Keeper{
+		Client: mgr.GetClient(), Workload: clusters, WatchFilter: flags.watchFilter,
+		Teller: &placement.Teller{Client: mgr.GetClient(), Events: recorder, Count: metrics.Placements, Now: time.Now},
+	}
 	ears := &guests.Ears{Clusters: clusters, Heard: make(chan cloud.Key, 1024), Now: time.Now}
 	if err := errors.Join(mgr.Add(register), mgr.Add(lookout), mgr.Add(others), mgr.Add(ears), mgr.Add(policies)); err != nil {
 		return err

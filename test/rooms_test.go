@@ -73,9 +73,12 @@ var rooms = []room{
 	}},
 	{folder: "internal/plugin/addons", may: []string{"api", "bootstrap", "internal/plugin/objects", "internal/plugin/preview"}},
 	{folder: "internal/plugin/words", may: []string{"bootstrap/plan"}},
-	{folder: "internal/plugin/linux", may: []string{"api", "internal/cloud", "internal/placement", "internal/plugin/report"}},
+	{folder: "internal/plugin/linux", may: []string{
+		"api", "internal/cloud", "internal/placement", "internal/plugin/report", "internal/policies",
+	}},
 	{folder: "internal/plugin/management", may: []string{
-		"api", "bootstrap", "internal/placement", "internal/plugin/addons", "internal/plugin/linux", "internal/workload",
+		"api", "bootstrap", "internal/placement", "internal/plugin/addons", "internal/plugin/linux", "internal/policies",
+		"internal/workload",
 	}},
 	{folder: "internal/plugin/progress"},
 	{folder: "internal/plugin/report", may: []string{"internal/cloud", "internal/plugin/progress"}},
@@ -85,7 +88,7 @@ var rooms = []room{
 	{folder: "internal/workload"},
 	{folder: "internal/placement", may: []string{"api", "bootstrap"}},
 	{folder: "controllers/placement", may: []string{
-		"api", "internal/cloud", "internal/placement", "internal/policies", "internal/workload",
+		"api", "bootstrap", "internal/cloud", "internal/placement", "internal/policies", "internal/workload",
 	}},
 	{folder: "internal/policies", may: []string{"internal/placement"}},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
@@ -111,7 +114,6 @@ var rooms = []room{
 		"controllers/fresh", "controllers/guests", "controllers/identities", "controllers/inherit", "controllers/linux",
 		"controllers/owner", "controllers/phase", "controllers/refusals",
 	}},
-	{folder: "controllers/placement", may: []string{"api", "internal/cloud", "internal/placement"}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
 	{folder: "cmd", may: []string{"internal/cloud", "internal/plugin", "internal/version"}},

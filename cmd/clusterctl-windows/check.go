@@ -16,16 +16,17 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
 )
 
-// checkCommand has a command below it for everything that can be checked: checkazure.go, checkvsphere.go.
+// checkCommand has a command below it for everything that can be checked: checkazure.go, checkvsphere.go, checklinux.go.
 func checkCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "check", Short: "compare a spec with its cloud",
-		Long: `Asks the vCenter or Azure, before a machine is made. It changes nothing in the cloud, and shows no secret. The exit code
-is 1 if a machine of this spec cannot be made.`,
+		Use: "check", Short: "compare a spec with its cloud, or see which pods may come to Windows Nodes",
+		Long: `Asks the vCenter or Azure, before a machine is made, or a workload cluster, before and after it gets Windows Nodes. It
+changes nothing there, and shows no secret. The exit code is 1 if a machine of this spec cannot be made, or if pods may come to
+Windows Nodes and cannot run there.`,
 		// The flags of an unknown command are unknown, too, and not what is wrong.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 	}
-	cmd.AddCommand(checkAzureCommand(s), checkVSphereCommand(s))
+	cmd.AddCommand(checkAzureCommand(s), checkLinuxCommand(s), checkVSphereCommand(s))
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		return &usageError{problem: unknownOf("what to check", namesOf(cmd), args), of: cmd}
 	}

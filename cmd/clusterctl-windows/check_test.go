@@ -105,7 +105,7 @@ func TestCheckVSphereVariables(t *testing.T) {
 func TestCheckVSphereRefusals(t *testing.T) {
 	pool := checkedPool(t)
 	secret := "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: vcenter\nstringData:\n  password: canary-1234\n"
-	const only = "name what to check: azure, vsphere"
+	const only = "name what to check: azure, linux, vsphere"
 	for name, c := range map[string]struct {
 		input string
 		args  []string

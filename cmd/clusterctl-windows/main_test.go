@@ -120,7 +120,7 @@ func TestUsage(t *testing.T) {
 		"unknown cloud": {
 			"the clouds are few",
 			[]string{"check", "azur", "-f", "x"},
-			"name what to check: azure, vsphere; did you mean azure?",
+			"name what to check: azure, linux, vsphere; did you mean azure?",
 		},
 		"unknown shell": {
 			"the shells are few",
@@ -128,7 +128,7 @@ func TestUsage(t *testing.T) {
 			"name a shell: bash, fish, powershell, zsh; did you mean bash?",
 		},
 		"no shell":        {"no shell is guessed", []string{"completion"}, "name a shell: bash, fish, powershell, zsh"},
-		"check nothing":   {"nothing is checked by itself", []string{"check"}, "name what to check: azure, vsphere"},
+		"check nothing":   {"nothing is checked by itself", []string{"check"}, "name what to check: azure, linux, vsphere"},
 		"check no file":   {"there is nothing to read", []string{"check", "azure"}, "-f FILE is missing"},
 		"flag's argument": {"the flag is named", []string{"plan", "-f"}, "flag needs an argument: 'f' in -f"},
 		"no file":         {"there is nothing to read", []string{"plan", "--machine", "m"}, "-f FILE is missing"},

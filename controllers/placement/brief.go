@@ -134,7 +134,8 @@ func briefWorkload(object []byte) (key string, text []byte, err error) {
 	o.Metadata.Labels, o.Metadata.Created = nil, nil
 	maps.DeleteFunc(o.Metadata.Annotations, func(key, _ string) bool { return !isOurAnnotation(key) })
 	template := &o.Spec.Template
-	maps.DeleteFunc(template.Metadata.Labels, func(key, _ string) bool { return key != "k8s-app" })
+	inSystem := o.Metadata.Namespace == metav1.NamespaceSystem // where the Service of cluster DNS may select by any label
+	maps.DeleteFunc(template.Metadata.Labels, func(key, _ string) bool { return key != "k8s-app" && !inSystem })
 	pod := &template.Spec
 	if pod.Affinity != nil && (pod.Affinity.NodeAffinity == nil || pod.Affinity.NodeAffinity.Required == nil) {
 		pod.Affinity = nil

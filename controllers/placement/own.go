@@ -49,7 +49,7 @@ var watched = func() (all []workload.Resource) {
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		all = append(all, workload.Resource{Group: "apps", Version: "v1", Name: name})
 	}
-	return append(all, workload.Resource{Version: "v1", Name: nodes},
+	return append(all, dnsService, workload.Resource{Version: "v1", Name: nodes},
 		workload.Resource{Group: "node.k8s.io", Version: "v1", Name: classes})
 }()
 

@@ -41,6 +41,8 @@ const (
 //
 // Set its fields before use. It may be used from several goroutines.
 type Teller struct {
+	// Client reads the cache.
+	Client client.Reader
 	Events events.EventRecorder
 	// Count gets how many findings with a problem a Cluster has. The Cluster is NAMESPACE/NAME.
 	Count func(cluster, problem string, n int)
@@ -55,6 +57,11 @@ type memory struct {
 	findings map[identity]*seen
 	since    time.Time
 	told     int
+	began    time.Time
+
+	// looking is held while verdicts is used.
+	looking  sync.Mutex
+	verdicts verdict.Memory
 }
 
 type identity struct {
@@ -95,7 +102,7 @@ func (t *Teller) memoryOf(key client.ObjectKey) *memory {
 		t.clusters = map[client.ObjectKey]*memory{}
 	}
 	if t.clusters[key] == nil {
-		t.clusters[key] = &memory{findings: map[identity]*seen{}}
+		t.clusters[key] = &memory{findings: map[identity]*seen{}, began: t.Now()}
 	}
 	return t.clusters[key]
 }

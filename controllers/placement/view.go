@@ -63,6 +63,7 @@ func newView() *view {
 	v := &view{stores: map[string]*store{}, own: map[string]*store{}, news: make(chan struct{}, 1)}
 	v.stores[nodes] = &store{kept: &v.kept, brief: briefNode}
 	v.stores[classes] = &store{kept: &v.kept, brief: briefClass}
+	v.stores[services] = &store{kept: &v.kept, brief: briefService}
 	for resource := range kinds {
 		v.stores[resource] = &store{kept: &v.kept, brief: briefWorkload}
 	}

@@ -21,11 +21,15 @@ const (
 	KubeProxyTooNew Problem = "KubeProxyTooNew"
 	// KubeProxyTooOld: a kube-proxy is more than three minor versions older than the API server.
 	KubeProxyTooOld Problem = "KubeProxyTooOld"
+	// PoliciesIncomplete: the policies that keep pods on Linux are not all there, or do not act. Who keeps them says so.
+	PoliciesIncomplete Problem = "PoliciesIncomplete"
 )
 
 // Problems are all there are.
 func Problems() []Problem {
-	return []Problem{PodsLand, DNSNotKept, KubeProxyMissing, KubeProxyTwice, KubeProxyTooNew, KubeProxyTooOld}
+	return []Problem{
+		PodsLand, DNSNotKept, KubeProxyMissing, KubeProxyTwice, KubeProxyTooNew, KubeProxyTooOld, PoliciesIncomplete,
+	}
 }
 
 // Seen is what is known of a cluster.
@@ -44,6 +48,8 @@ type Seen struct {
 	Version string
 	// Mutates says that the cluster's API server writes the Linux selection into templates, by our policy, at each write to them.
 	Mutates bool
+	// Spared are workloads that it leaves alone, as they had Ready pods on Windows Nodes before it was there; each as String has it.
+	Spared map[string]bool
 }
 
 // Findings are the verdicts on all workloads, in their order, and then what is wrong with cluster DNS and with kube-proxy.
@@ -56,7 +62,10 @@ func (s Seen) Findings() (all []Finding) {
 
 func (s Seen) judge(w Workload) Finding {
 	finding := s.Judge(w)
-	if finding.Verdict == Lands && s.Mutates && s.Mutable(w) {
+	switch {
+	case s.Spared[w.String()]:
+		finding.Why += "; the policy leaves it alone, because it had Ready pods on Windows Nodes before the policy was there"
+	case finding.Verdict == Lands && s.Mutates && s.Mutable(w):
 		finding.Again = w.kubectl("label", "--overwrite "+againLabel)
 	}
 	return finding

@@ -2,46 +2,60 @@ package placement
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"reflect"
 	"slices"
 
 	nodev1 "k8s.io/api/node/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 )
 
-// Memory remembers the verdicts on the workloads of one cluster, so that a look judges again only what has changed since the last
-// one: a workload with another Version, and all of them where Nodes or RuntimeClasses are others. It keeps nothing of a workload
-// with which nothing is wrong. The zero value is ready. What it was given must not be changed afterwards.
-type Memory struct {
-	cluster Cluster
-	mutates bool
-	judged  map[string]judged
+// Stored is a workload that is read only where it must be.
+type Stored struct {
+	// Name tells it from all others of its cluster, and Version is another one when it has changed.
+	Name, Version string
+	Read          func() Workload
 }
 
-// judged is the verdict on a workload of this version; nil if nothing is wrong.
+// Memory remembers the verdicts on the workloads of one cluster, so that a look reads and judges again only what has changed
+// since the last one: a workload with another Version, and all of them where the cluster is another. Of a workload it keeps no
+// more than what is wrong with it, but for those of cluster DNS and kube-proxy. The zero value is ready. What it was given must
+// not be changed afterwards.
+type Memory struct {
+	seen   Seen
+	judged map[string]judged
+}
+
+// judged is the verdict on a workload of this version.
 type judged struct {
 	version string
-	wrong   *Finding
+	wrong   *Finding // nil if nothing is
+	// kept is the workload where findings on the cluster need it, else nil.
+	kept *Workload
 }
 
-// Wrong are the findings with a problem.
-func (m *Memory) Wrong(s Seen) (all []Finding) {
-	s.Cluster = inOrder(s.Cluster)
-	if m.mutates != s.Mutates || !reflect.DeepEqual(m.cluster, s.Cluster) {
+// Wrong are the findings with a problem. The workloads of Seen do not matter.
+func (m *Memory) Wrong(s Seen, workloads iter.Seq[Stored]) (all []Finding) {
+	s.Cluster, s.Workloads = inOrder(s.Cluster), nil
+	if !alike(m.seen, s) {
 		m.judged = nil
 	}
-	m.cluster, m.mutates = s.Cluster, s.Mutates
-	now := make(map[string]judged, len(s.Workloads))
-	for _, w := range s.Workloads {
-		name := w.String()
-		one, known := m.judged[name]
-		if !known || w.Version == "" || one.version != w.Version {
-			one = judged{version: w.Version}
-			if finding := s.judge(w); finding.Problem != "" {
-				one.wrong = &finding
-			}
+	m.seen = s
+	now := make(map[string]judged, len(m.judged))
+	for one := range workloads {
+		known, there := m.judged[one.Name]
+		if !there || known.version != one.Version {
+			known = s.remember(one)
 		}
-		if now[name] = one; one.wrong != nil {
-			all = append(all, *one.wrong)
+		if now[one.Name] = known; known.wrong != nil {
+			all = append(all, *known.wrong)
+		}
+		if known.kept != nil {
+			s.Workloads = append(s.Workloads, *known.kept)
 		}
 	}
 	m.judged = now
@@ -51,6 +65,26 @@ func (m *Memory) Wrong(s Seen) (all []Finding) {
 		}
 	}
 	return all
+}
+
+func (s Seen) remember(one Stored) judged {
+	w := one.Read()
+	now := judged{version: one.Version}
+	if finding := s.judge(w); finding.Problem != "" {
+		now.wrong = &finding
+	}
+	isDNS := w.Namespace == metav1.NamespaceSystem && len(s.DNS) > 0 &&
+		labels.SelectorFromSet(s.DNS).Matches(labels.Set(w.Template.Labels))
+	if isDNS || slices.ContainsFunc(w.Template.Spec.Containers, bootstrap.RunsKubeProxy) {
+		now.kept = &w
+	}
+	return now
+}
+
+// alike says whether verdicts on workloads are the same.
+func alike(a, b Seen) bool {
+	return a.Mutates == b.Mutates && maps.Equal(a.DNS, b.DNS) && maps.Equal(a.Spared, b.Spared) &&
+		reflect.DeepEqual(a.Cluster, b.Cluster)
 }
 
 // inOrder sorts, as those who watch a cluster keep it in maps.

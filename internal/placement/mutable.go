@@ -37,17 +37,13 @@ func (c Cluster) isForWindows(class string) bool {
 			return false
 		}
 		for key, value := range one.Scheduling.NodeSelector {
-			if value == windows && (key == corev1.LabelOSStable || key == betaOS) || key == corev1.LabelWindowsBuild ||
-				key == corev1.LabelHostname || c.onWindowsOnly(key, value) {
+			if SelectsWindows(key, value) || key == corev1.LabelHostname || c.onWindowsOnly(key, value) {
 				return true
 			}
 		}
 		return false
 	})
 }
-
-// ofSystem are labels that tell of a system, whatever their value is.
-var ofSystem = []string{corev1.LabelOSStable, betaOS, corev1.LabelWindowsBuild}
 
 // selectsSystem says whether what the template requires of Nodes tells a system or one Node, or is what Windows Nodes have and no
 // Linux Node.
@@ -56,7 +52,7 @@ func (c Cluster) selectsSystem(spec *corev1.PodSpec) bool {
 		return true
 	}
 	for key, value := range spec.NodeSelector {
-		if slices.Contains(ofSystem, key) || key == corev1.LabelHostname || c.onWindowsOnly(key, value) {
+		if NamesSystem(key) || key == corev1.LabelHostname || c.onWindowsOnly(key, value) {
 			return true
 		}
 	}
@@ -73,18 +69,18 @@ func (c Cluster) expressesSystem(r corev1.NodeSelectorRequirement) bool {
 	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
 		return true
 	case corev1.NodeSelectorOpExists:
-		return slices.Contains(ofSystem, r.Key) || c.onWindowsOnly(r.Key, "")
+		return NamesSystem(r.Key) || c.onWindowsOnly(r.Key, "")
 	case corev1.NodeSelectorOpIn:
-		return slices.Contains(ofSystem, r.Key) || r.Key == corev1.LabelHostname ||
+		return NamesSystem(r.Key) || r.Key == corev1.LabelHostname ||
 			slices.ContainsFunc(r.Values, func(value string) bool { return c.onWindowsOnly(r.Key, value) })
 	}
-	return slices.Contains(ofSystem, r.Key)
+	return NamesSystem(r.Key)
 }
 
 // onWindowsOnly says whether a Windows Node has the label and no Linux Node has it. Where no Linux Node has the key, the value
 // does not matter.
 func (c Cluster) onWindowsOnly(key, value string) bool {
-	if slices.Contains(common, key) {
+	if SaysNothing(key) {
 		return false
 	}
 	onLinux := false

@@ -49,8 +49,6 @@ type Workload struct {
 	Kind, Namespace, Name string
 	Annotations           map[string]string
 	Template              corev1.PodTemplateSpec
-	// Version is another one when the workload has changed. A Memory judges again what has none.
-	Version string
 }
 
 // Cluster is where the pods go.

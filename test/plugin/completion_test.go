@@ -25,7 +25,7 @@ func typed(t *testing.T) map[string][]string {
 	for line, want := range map[string][]string{
 		"":                                   {"addons", "check", "completion", "help", "plan", "render", "smoke", "version"},
 		"pl":                                 {"plan"},
-		"check ":                             {"azure", "vsphere"},
+		"check ":                             {"azure", "linux", "vsphere"},
 		"help ch":                            {"check"},
 		"completion ":                        {"bash", "fish", "powershell", "zsh"},
 		"plan --ma":                          {"--machine"},
@@ -188,7 +188,8 @@ func TestKubectlCompletes(t *testing.T) {
 		t.Errorf("kubectl capwin plan --help says:\n%s", help)
 	}
 	expect.Same(t, "kubectl capwin p<Tab>", []string{"plan"}, offered(kubectl("__complete", "capwin", "p")))
-	expect.Same(t, "kubectl capwin check <Tab>", []string{"azure", "vsphere"}, offered(kubectl("__complete", "capwin", "check", "")))
+	got := offered(kubectl("__complete", "capwin", "check", ""))
+	expect.Same(t, "kubectl capwin check <Tab>", []string{"azure", "linux", "vsphere"}, got)
 	expect.Same(t, "kubectl capwin plan --ma<Tab>", []string{"--machine"}, offered(kubectl("__complete", "capwin", "plan", "--ma")))
 }
 

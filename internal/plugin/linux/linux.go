@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -16,6 +18,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 )
 
 // Cluster is what a workload cluster shows.
@@ -31,17 +34,20 @@ type Cluster struct {
 type Policies struct {
 	// ServesMutating and ServesValidating say that its API server has the kinds.
 	ServesMutating, ServesValidating bool
-	// Mutating and Validating have the names of ours that are there.
-	Mutating, Validating []string
-	// Param says that the object is there without which the mutating policy leaves all workloads alone.
-	Param bool
+	// Hidden says that this user may not see them.
+	Hidden bool
+	// There are ours that are there, policies and bindings, each with its kind and its name.
+	There []string
+	// Param is the object without which the mutating policy leaves all workloads alone; nil if it is not there.
+	Param *corev1.ConfigMap
 }
 
-// What the policies and their ConfigMap in kube-system are called.
-const (
-	PolicyPrefix = "capwin-"
-	ParamName    = "capwin-linux-first"
-)
+// lacks says whether one of the objects is not there.
+func (p Policies) lacks(objects []*unstructured.Unstructured) bool {
+	return slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {
+		return !slices.Contains(p.There, o.GetKind()+" "+o.GetName())
+	})
+}
 
 // The minor versions from which on API servers have the kinds.
 const (
@@ -52,7 +58,7 @@ const (
 // Report has a finding for the Nodes, the policies, kube-proxy and cluster DNS, and one for each workload, the worst first.
 func Report(c Cluster) *report.FindingList {
 	c.assumeWindows()
-	c.Mutates = c.mutates()
+	c.Mutates, c.Spared = c.mutates(), c.spared()
 	found := []entry{c.ofNodes(), c.ofPolicies()}
 	var workloads []entry
 	first, proxied := c.firstWrites(), false
@@ -129,7 +135,7 @@ func (c *Cluster) assumeWindows() {
 
 // mutates says whether the policy is there that changes workloads.
 func (c *Cluster) mutates() bool {
-	return c.Policies.ServesMutating && len(c.Policies.Mutating) > 0 && c.Policies.Param
+	return !c.Policies.lacks(policies.Mutating()) && c.Policies.Param != nil
 }
 
 func (c *Cluster) ofNodes() entry {
@@ -151,18 +157,23 @@ func (c *Cluster) ofPolicies() entry {
 	warn := func(text string) entry {
 		return entry{Finding: cloud.Finding{Check: "policies", Result: cloud.CheckWarning, Text: text}}
 	}
-	const absent = "the manager writes them before the first Windows machine of the Cluster, unless the Cluster has the annotation " +
-		"capwin.io/linux-policy: off"
+	const absent = "the manager writes them before the first Windows machine of the Cluster, unless the Cluster has the " +
+		"annotation capwin.io/linux-policy: off"
 	switch p := c.Policies; {
+	case p.Hidden:
+		return entry{Finding: cloud.Finding{
+			Check: "policies", Result: cloud.CheckSkipped,
+			Text: "the user of this kubeconfig may not list them, so nobody knows which are there",
+		}}
 	case !p.ServesValidating:
 		return warn(fmt.Sprintf("the API server has no policies that keep pods on Linux, which come with Kubernetes 1.%d: what is "+
 			"wrong is told only", validatingFrom))
-	case len(p.Validating) == 0:
-		return warn("the policies that keep pods on Linux are not there: " + absent)
+	case p.lacks(policies.Validating()):
+		return warn("not all policies that keep pods on Linux are there: " + absent)
 	case !p.ServesMutating:
 		return warn(fmt.Sprintf("the API server keeps cluster DNS on Linux, and warns of what may come to Windows Nodes; it changes "+
 			"nothing, as it has no policies that do, which come with Kubernetes 1.%d", mutatingFrom))
-	case len(p.Mutating) == 0 || !p.Param:
+	case !c.mutates():
 		return warn("the API server keeps cluster DNS on Linux; the policy that selects Linux in the templates of workloads, or its " +
 			"ConfigMap, is not there: " + absent)
 	}
@@ -180,7 +191,7 @@ func (c *Cluster) firstWrites() *entry {
 	}
 	var names []string
 	for _, w := range c.Workloads {
-		if c.Mutable(w) {
+		if c.changes(w) {
 			names = append(names, w.String())
 		}
 	}
@@ -190,10 +201,27 @@ func (c *Cluster) firstWrites() *entry {
 		}}
 	}
 	return &entry{Finding: cloud.Finding{
-		Check: "first writes", Result: cloud.CheckWarning, Text: fmt.Sprintf("%d name no system (%s): with the policy, the first write "+
-			"to such a workload, also of a label, adds the nodeSelector kubernetes.io/os: linux to its template, and so rolls its "+
+		Check: "first writes", Result: cloud.CheckWarning, Text: fmt.Sprintf("%d name no system (%s): with the policy, the first "+
+			"write to such a workload, also of a label, adds the nodeSelector kubernetes.io/os: linux to its template, and so rolls its "+
 			"pods once. The annotation %s: %s postpones that", len(names), some(names), placement.RunsOnAnnotation, placement.RunsOnBoth),
 	}}
+}
+
+// changes says whether the policy changes the workload when somebody writes it.
+func (c *Cluster) changes(w placement.Workload) bool { return c.Mutable(w) && !c.Spared[w.String()] }
+
+// spared are the workloads that the policy leaves alone.
+func (c *Cluster) spared() map[string]bool {
+	all := map[string]bool{}
+	if c.Policies.Param == nil {
+		return all
+	}
+	// Of params that cannot be read, the manager writes new ones.
+	params, _ := policies.ReadParams(c.Policies.Param)
+	for _, ref := range params.Spared {
+		all[placement.Workload{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}.String()] = true
+	}
+	return all
 }
 
 // some names a few.
@@ -233,9 +261,9 @@ func (c *Cluster) ofWorkload(f placement.Finding, w placement.Workload) entry {
 	_, text, _ := strings.Cut(f.Why, f.Of+" ")
 	e := entry{Finding: cloud.Finding{Check: f.Of, Result: result, Text: cmp.Or(text, f.Why)}}.
 		with("this mends it", f.Mend).
-		with("or, after this, the API server's policy does, and rolls its pods once", f.Again).
+		with("or, after this, the API server's policy does", f.Again).
 		with("or, if its pods run on both systems", f.Allow)
-	if !c.Mutable(w) || !c.mayMutate() {
+	if !c.mayMutate() || !c.changes(w) {
 		return e
 	}
 	e.Text += "; its first write rolls its pods once"

@@ -16,6 +16,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/linux"
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 )
 
 // page is how many objects are read at once.
@@ -185,24 +186,32 @@ func (r *reading) dns(ctx context.Context) error {
 
 // policies reads which of ours are there.
 func (r *reading) policies(ctx context.Context) error {
-	names := func(kind string, into *[]string) (served bool, err error) {
-		return listed(ctx, r, "/apis/admissionregistration.k8s.io/v1/"+kind, func(o metav1.PartialObjectMetadata) {
-			if strings.HasPrefix(o.Name, linux.PolicyPrefix) {
-				*into = append(*into, o.Name)
-			}
-		})
-	}
-	var err error
 	p := &r.into.Policies
-	p.ServesMutating, err = names("mutatingadmissionpolicies", &p.Mutating)
-	if err := r.spared("MutatingAdmissionPolicies", err); err != nil {
-		return err
+	for _, one := range []struct {
+		kind, resource string
+		served         *bool
+	}{
+		{"MutatingAdmissionPolicy", "mutatingadmissionpolicies", &p.ServesMutating},
+		{"MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings", new(bool)},
+		{"ValidatingAdmissionPolicy", "validatingadmissionpolicies", &p.ServesValidating},
+		{"ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", new(bool)},
+	} {
+		add := func(o metav1.PartialObjectMetadata) {
+			if o.Labels[policies.Label] == policies.LabelValue {
+				p.There = append(p.There, one.kind+" "+o.Name)
+			}
+		}
+		var err error
+		*one.served, err = listed(ctx, r, "/apis/admissionregistration.k8s.io/v1/"+one.resource, add)
+		p.Hidden = p.Hidden || apierrors.IsForbidden(err)
+		if err := r.spared(one.resource, err); err != nil {
+			return err
+		}
 	}
-	p.ServesValidating, err = names("validatingadmissionpolicies", &p.Validating)
-	if err := r.spared("ValidatingAdmissionPolicies", err); err != nil {
-		return err
+	var param corev1.ConfigMap
+	there, err := r.get(ctx, "/api/v1/namespaces/"+policies.ParamNamespace+"/configmaps/"+policies.ParamName, &param)
+	if there {
+		p.Param = &param
 	}
-	var ignored metav1.PartialObjectMetadata
-	p.Param, err = r.get(ctx, "/api/v1/namespaces/kube-system/configmaps/"+linux.ParamName, &ignored)
-	return r.spared("ConfigMap kube-system/"+linux.ParamName, err)
+	return r.spared("ConfigMap "+policies.ParamNamespace+"/"+policies.ParamName, err)
 }

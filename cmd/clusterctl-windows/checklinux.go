@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/linux"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/management"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
+)
+
+// linuxCheck is the command check linux.
+type linuxCheck struct {
+	cluster clusterFlags
+	output  outputFlags
+	// name is the Cluster whose workload cluster is asked; empty asks the cluster of the kubeconfig itself.
+	name string
+	s    streams
+}
+
+func checkLinuxCommand(s streams) *cobra.Command {
+	c := &linuxCheck{s: s}
+	cmd := &cobra.Command{
+		Use: "linux --kubeconfig FILE", Short: "say which pods of a workload cluster may come to Windows Nodes",
+		Long: `Reads from a workload cluster its Nodes and all its Deployments, DaemonSets and StatefulSets, and says of each workload
+whether its pods stay away from Windows Nodes, are for Windows, or land there and cannot run. Of what lands, it prints the
+command that mends it, and the one that says that its pods run on both systems. It says which Windows Nodes have no kube-proxy,
+two, or one of a wrong version, and whether the policies are there by which the API server itself keeps pods on Linux. The exit
+code is 1 if something lands, or if a kube-proxy is wrong. It changes nothing.
+Before there is a Windows Node, the verdicts are for a first one with the default taint: run it before you add a pool.
+From Kubernetes 1.36 on, the API server adds the nodeSelector kubernetes.io/os: linux to workloads that name no system, and either
+tolerate every taint or are in kube-system. To workloads from before the policy it does so at the first write to them, also of
+a label, and that rolls their pods once. Who wants that later gives them the annotation capwin.io/runs-on: both until then; the
+table has the command.
+--kubeconfig and --context name the workload cluster itself; or, with --cluster, the management cluster that has the Cluster.
+Then the configs of its Windows machines are known, too: which labels and taints the Nodes will have that are not there yet, and
+whether a Windows Node is to have a kube-proxy. You need the right to list Nodes, daemonsets, deployments and statefulsets.`,
+		Example: `  PROGRAM check linux --kubeconfig prod.kubeconfig
+  PROGRAM check linux --context prod -o json
+  PROGRAM check linux --context management --cluster prod -n team-a`,
+		DisableFlagsInUseLine: true, Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	c.cluster.addClusterTo(cmd, "workload", "which is read; with --cluster that of its management cluster")
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&c.name, "cluster", "", "`NAME` of a Cluster of the management cluster, whose workload cluster is read")
+	flags.StringVarP(&c.cluster.ofObjects, "namespace", "n", "",
+		"`NAMESPACE` of that Cluster; if it is not set, that of the management cluster's context, or default")
+	c.output.addTo(cmd)
+	completes(cmd, "cluster", cobra.NoFileCompletions)
+	completes(cmd, "namespace", cobra.NoFileCompletions)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if err := c.complete(); err != nil {
+			return &usageError{problem: err, of: cmd}
+		}
+		return c.run(cmd.Context())
+	}
+	return cmd
+}
+
+// complete checks the flags.
+func (c *linuxCheck) complete() error {
+	switch {
+	case !c.cluster.asked() && c.name != "":
+		return errors.New("name the management cluster that has the Cluster " + c.name + ": --kubeconfig FILE or --context NAME")
+	case !c.cluster.asked():
+		return errors.New("name the workload cluster: --kubeconfig FILE, as clusterctl get kubeconfig writes it, or --context NAME")
+	case c.name == "" && c.cluster.ofObjects != "":
+		return errors.New("--namespace is that of a Cluster: name it with --cluster NAME, or leave out --namespace")
+	}
+	return nil
+}
+
+// errLinuxFailed ends the program with exitRefused; what was printed has said why.
+var errLinuxFailed = errors.New("not all pods stay where they can run, or a kube-proxy is wrong: see what failed above")
+
+func (c *linuxCheck) run(ctx context.Context) error {
+	found, err := c.read(ctx)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	if err != nil {
+		return err
+	}
+	list := linux.Report(*found)
+	if err := c.output.print(c.s, list); err != nil {
+		return err
+	}
+	if list.Failed() {
+		return errLinuxFailed
+	}
+	return nil
+}
+
+func (c *linuxCheck) read(ctx context.Context) (*linux.Cluster, error) {
+	config, err := c.cluster.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	work := progress.Start(c.s.err, 2)
+	defer work.End()
+	machines := linux.Machines{}
+	if c.name != "" {
+		work.Step("reading the Cluster and its Windows machines")
+		namespace, err := c.cluster.namespace()
+		if err != nil {
+			return nil, err
+		}
+		if config, machines, err = management.Cluster(ctx, config, namespace, c.name); err != nil {
+			return nil, err
+		}
+	}
+	work.Step("reading Nodes and workloads")
+	found, err := management.Placement(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	found.Add(machines)
+	return found, nil
+}

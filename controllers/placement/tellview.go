@@ -1,0 +1,136 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
+)
+
+// versionTime is how long a new cluster may take until its version is known, and its policies are there: what is told depends on
+// both.
+const versionTime = 2 * time.Minute
+
+// look finds what is wrong in a cluster, and tells people of it.
+func (t *Teller) look(ctx context.Context, about *clusterv1.Cluster, of *view) {
+	m := t.memory(client.ObjectKeyFromObject(about))
+	m.looking.Lock()
+	defer m.looking.Unlock()
+	s := of.state()
+	if s.version == "" && t.Now().Sub(m.began) < versionTime {
+		return
+	}
+	runs, err := t.proxyRuns(ctx, about)
+	if err != nil {
+		if ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot look at where pods go")
+		}
+		return
+	}
+	seen := of.seen(s)
+	seen.ProxyRuns, seen.Mutates = runs, seen.Mutates && !isOff(about)
+	findings := m.verdicts.Wrong(seen, slices.Values(of.stored()))
+	if len(s.notKept) > 0 {
+		findings = append(findings, verdict.Finding{
+			Of: "policies", Problem: verdict.PoliciesIncomplete, Why: strings.Join(s.notKept, "; "),
+		})
+	}
+	t.Tell(ctx, about, findings)
+}
+
+// forget is called when a Cluster is not looked after any more.
+func (t *Teller) forget(cluster client.ObjectKey) { t.Forget(cluster) }
+
+func (t *Teller) memory(key client.ObjectKey) *memory {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.memoryOf(key)
+}
+
+// proxyRuns say who is to run kube-proxy on the Nodes of the Cluster's Windows machines, by the cache.
+func (t *Teller) proxyRuns(ctx context.Context, about *clusterv1.Cluster) (map[string]bootstrapv1.KubeProxyRun, error) {
+	var machines clusterv1.MachineList
+	err := t.Client.List(ctx, &machines, client.InNamespace(about.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: about.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list machines: %w", err)
+	}
+	runs := map[string]bootstrapv1.KubeProxyRun{}
+	for i := range machines.Items {
+		m := &machines.Items[i]
+		if m.Spec.Bootstrap.ConfigRef.Kind != "WindowsBootstrapConfig" || !m.Status.NodeRef.IsDefined() {
+			continue
+		}
+		var config bootstrapv1.WindowsBootstrapConfig
+		key := client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.Bootstrap.ConfigRef.Name}
+		err := t.Client.Get(ctx, key, &config)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("get windowsbootstrapconfig %s: %w", key, err)
+		}
+		if err == nil {
+			runs[m.Status.NodeRef.Name] = bootstrap.KubeProxyRun(config.Spec.Network)
+		}
+	}
+	return runs, nil
+}
+
+// seen is what the view has of the cluster. Of what it may not have all, nothing is said to be missing.
+func (v *view) seen(s state) verdict.Seen {
+	windows, linux := v.nodes()
+	seen := verdict.Seen{
+		Cluster: verdict.Cluster{
+			Windows: slices.Concat(plain(windows), v.joining()), Linux: plain(linux), RuntimeClasses: v.classes(),
+		},
+		Version: s.version, Mutates: v.hasMutating() && len(s.notKept) == 0, Spared: map[string]bool{},
+	}
+	for _, ref := range s.spared {
+		seen.Spared[verdict.Workload{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}.String()] = true
+	}
+	if s.leftOut > 0 || s.hidden[daemonSets] != "" {
+		return seen
+	}
+	seen.Kubelets = map[string]string{}
+	for _, one := range windows {
+		seen.Kubelets[one.Name] = one.Kubelet
+	}
+	if s.hidden[deployments] == "" && s.hidden[statefulSets] == "" {
+		seen.DNS = v.dns()
+	}
+	return seen
+}
+
+// hasMutating says whether the policy that changes workloads is there.
+func (v *view) hasMutating() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.own["mutatingadmissionpolicies"].objects) > 0
+}
+
+// seed is that of the hashes by which a workload is known to have changed.
+var seed = maphash.MakeSeed()
+
+// stored are the workloads, each of which is decoded only when somebody reads it.
+func (v *view) stored() (all []verdict.Stored) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, resource := range []string{daemonSets, deployments, statefulSets} {
+		for key, text := range v.stores[resource].all() {
+			all = append(all, verdict.Stored{
+				Name: resource + "/" + key, Version: strconv.FormatUint(maphash.Bytes(seed, text), 36),
+				Read: func() verdict.Workload { return workloadOf(kinds[resource], text) }, // never changed, only replaced
+			})
+		}
+	}
+	return all
+}

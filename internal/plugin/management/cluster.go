@@ -1,0 +1,107 @@
+package management
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/internal/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/linux"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
+)
+
+// Cluster reads from a management cluster the way to the workload cluster of a Cluster, and what its Windows machines will be.
+// The kubeconfig is that of Cluster API's Secret, and is used as the managers use it: no file of this computer, and no program.
+func Cluster(ctx context.Context, config *rest.Config, namespace, name string) (*rest.Config, linux.Machines, error) {
+	key := types.NamespacedName{Namespace: namespace, Name: name + "-kubeconfig"}
+	data, err := secret(ctx, config, key)
+	if err != nil {
+		return nil, linux.Machines{}, fmt.Errorf("the Secret %s with the kubeconfig of Cluster %s/%s cannot be read from the cluster "+
+			"%s: %w", key, namespace, name, shown(config.Host), reason(err))
+	}
+	found, err := workload.Config(data, key.Name)
+	if err != nil {
+		return nil, linux.Machines{}, err
+	}
+	machines, err := machinesOf(ctx, config, namespace, name)
+	if err != nil {
+		return nil, linux.Machines{}, fmt.Errorf("the Windows machines of Cluster %s/%s cannot be read from the cluster %s: %w",
+			namespace, name, shown(config.Host), reason(err))
+	}
+	return found, machines, nil
+}
+
+// secret is the kubeconfig in a Secret of Cluster API.
+func secret(ctx context.Context, config *rest.Config, key types.NamespacedName) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	data, err := get(ctx, config, key)
+	if err != nil {
+		return nil, err
+	}
+	var found corev1.Secret
+	if err := json.Unmarshal(data, &found); err != nil {
+		return nil, err
+	}
+	return found.Data["value"], nil
+}
+
+// machinesOf are the Windows machines of a Cluster with their configs. A machine without a config has its user data from others:
+// nothing is known of its Node.
+func machinesOf(ctx context.Context, config *rest.Config, namespace, name string) (linux.Machines, error) {
+	client, err := connect(config)
+	if err != nil {
+		return linux.Machines{}, err
+	}
+	r := &reading{client: client}
+	configs := map[string]*bootstrapv1.WindowsBootstrapConfig{} // by the Machine that owns them
+	_, err = listed(ctx, r, pathOf(bootstrapv1.GroupVersion.String(), namespace, "windowsbootstrapconfigs"),
+		func(o bootstrapv1.WindowsBootstrapConfig) {
+			for _, owner := range o.OwnerReferences {
+				if owner.Kind == "Machine" {
+					configs[owner.Name] = &o
+				}
+			}
+		})
+	if err != nil {
+		return linux.Machines{}, err
+	}
+	found := linux.Machines{ProxyRuns: map[string]bootstrapv1.KubeProxyRun{}}
+	add := func(o infrav1.WindowsMachine) {
+		if o.Labels[clusterv1.ClusterNameLabel] != name {
+			return
+		}
+		for _, owner := range o.OwnerReferences {
+			if config := configs[owner.Name]; config != nil && owner.Kind == "Machine" {
+				addMachine(&found, config, &o)
+			}
+		}
+	}
+	served, err := listed(ctx, r, pathOf(infrav1.GroupVersion.String(), namespace, "windowsmachines"), add)
+	if err == nil && !served {
+		err = errors.New("it has no such kind; name the management cluster, in which the provider is installed")
+	}
+	return found, err
+}
+
+func addMachine(found *linux.Machines, config *bootstrapv1.WindowsBootstrapConfig, machine *infrav1.WindowsMachine) {
+	node, err := placement.ToBeMade(config, machine)
+	if err != nil {
+		return // the config is refused, so no such Node will join
+	}
+	found.Nodes = append(found.Nodes, node)
+	found.ProxyRuns[node.Name] = bootstrap.KubeProxyRun(config.Spec.Network)
+}
+
+func pathOf(version, namespace, resource string) string {
+	return "/apis/" + version + "/namespaces/" + namespace + "/" + resource
+}

@@ -1,0 +1,225 @@
+package plugin
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+var updateLinux = flag.Bool("linux.update", false, "write testdata/linux.txt")
+
+// TestCheckLinux runs the program clusterctl-windows against a real API server: before there is a Windows Node, with workloads
+// that land and others, after the commands that it prints, and for users who may not look.
+func TestCheckLinux(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real servers")
+	}
+	m := startMixed(t)
+	for _, one := range []struct {
+		name string
+		try  func(*testing.T)
+	}{
+		{"before the first pool", m.beforeWindows},
+		{"what lands", m.lands},
+		{"formats", m.formats},
+		{"of a Cluster", m.ofCluster},
+		{"the commands mend it", m.mend},
+		{"with the policies", m.withPolicies},
+		{"examples", m.examples},
+		{"no rights", m.noRights},
+		{"some rights", m.someRights},
+		{"bad input", m.badInput},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			m.t = t
+			one.try(t)
+		})
+	}
+}
+
+func (m *mixed) check(t *testing.T, args ...string) ended {
+	t.Helper()
+	return run(t, "clusterctl-windows", append([]string{"check", "linux", "--kubeconfig", m.file}, args...)...)
+}
+
+// findings are those of the program, by what they are about.
+func (m *mixed) findings(t *testing.T, args ...string) (map[string]report.Finding, int) {
+	t.Helper()
+	got := m.check(t, append(args, "-o", "json")...)
+	var list report.FindingList
+	if err := json.Unmarshal([]byte(got.out), &list); err != nil {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	all := map[string]report.Finding{}
+	for _, one := range list.Items {
+		all[one.Check] = one
+	}
+	return all, got.code
+}
+
+// checkResults compares results by what they are about. What is not named does not matter.
+func checkResults(t *testing.T, found map[string]report.Finding, want map[string]cloud.Result) {
+	t.Helper()
+	for check, result := range want {
+		if found[check].Result != result {
+			t.Errorf("%s is %q, want %q: %s", check, found[check].Result, result, found[check].Message)
+		}
+	}
+}
+
+// beforeWindows: the verdicts are for the first Node, so that a pool can be prepared.
+func (m *mixed) beforeWindows(t *testing.T) {
+	found, code := m.findings(t)
+	expect.Same(t, "exit code", 0, code)
+	checkResults(t, found, map[string]cloud.Result{
+		"Nodes": cloud.CheckWarning, "policies": cloud.CheckWarning, "first writes": cloud.CheckOK,
+		"Deployment kube-system/coredns": cloud.CheckOK, "DaemonSet kube-system/kube-proxy": cloud.CheckOK,
+	})
+	const says = "there is none on Windows, so the verdicts are for a first one with the taint os=windows:NoSchedule"
+	if !strings.HasPrefix(found["Nodes"].Message, says) {
+		t.Error(found["Nodes"].Message)
+	}
+	m.workload("DaemonSet", "kube-system", "node-local-dns", `tolerations: [{operator: Exists}]`, "")
+	found, code = m.findings(t)
+	expect.Same(t, "exit code with NodeLocal DNSCache", 1, code)
+	checkResults(t, found, map[string]cloud.Result{
+		"DaemonSet kube-system/node-local-dns": cloud.CheckFailed, "first writes": cloud.CheckWarning,
+	})
+}
+
+const image = "sigwindowstools/kube-proxy:v1.37.0-calico-hostprocess"
+
+// lands has Windows Nodes and workloads of each verdict, and compares the table.
+func (m *mixed) lands(t *testing.T) {
+	windows := map[string]string{corev1.LabelOSStable: "windows", corev1.LabelWindowsBuild: "10.0.20348"}
+	m.node("win-0", windows, corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule})
+	m.workload("DaemonSet", "team", "agent", `tolerations: [{operator: Exists}]`, "")
+	m.workload("Deployment", "team", "careless", `{}`, "")
+	m.workload("StatefulSet", "team", "iis", `nodeSelector: {kubernetes.io/os: windows}`, "")
+	m.workload("Deployment", "kube-system", "metrics", `{}`, "")
+	m.workload("DaemonSet", "kube-system", "kube-proxy-windows", `{nodeSelector: {kubernetes.io/os: windows}, `+
+		`tolerations: [{operator: Exists}], containers: [{name: kube-proxy, image: "`+image+`"}]}`, "")
+	got := m.check(t)
+	expect.Same(t, "exit code", 1, got.code)
+	expect.Same(t, "the error", "not all pods stay where they can run, or a kube-proxy is wrong: see what failed above\n", got.err)
+	const golden = "testdata/linux.txt"
+	if *updateLinux {
+		expect.OK(t, os.MkdirAll("testdata", 0o750))
+		expect.OK(t, os.WriteFile(golden, []byte(got.out), 0o600))
+	}
+	expect.Same(t, "the table", string(expect.Got(os.ReadFile(golden))(t)), got.out)
+}
+
+// formats: programs get the same findings, and the commands beside them.
+func (m *mixed) formats(t *testing.T) {
+	found, code := m.findings(t)
+	expect.Same(t, "exit code", 1, code)
+	agent := found["DaemonSet team/agent"]
+	var purposes []string
+	for _, command := range agent.Commands {
+		purposes = append(purposes, command.For)
+	}
+	expect.Same(t, "commands", []string{"this mends it", "or, if its pods run on both systems"}, purposes)
+	var list report.FindingList
+	expect.OK(t, yaml.Unmarshal([]byte(m.check(t, "-o", "yaml").out), &list))
+	expect.Same(t, "findings in YAML", len(found), len(list.Items))
+	names := strings.Fields(m.check(t, "-o", "name").out)
+	expect.Same(t, "names", len(found), len(names))
+	if !slices.Contains(names, "finding.windows.cluster.x-k8s.io/daemonset-team-agent") {
+		t.Error(names)
+	}
+}
+
+// mend runs what the program prints, as people do.
+func (m *mixed) mend(t *testing.T) {
+	found, _ := m.findings(t)
+	ran := 0
+	for check, one := range found {
+		for _, command := range one.Commands {
+			if command.For == "this mends it" {
+				ran++
+				m.kubectl(t, check, command.Run)
+			}
+		}
+	}
+	expect.Same(t, "commands", 4, ran)
+	found, code := m.findings(t)
+	expect.Same(t, "exit code", 0, code)
+	checkResults(t, found, map[string]cloud.Result{
+		"DaemonSet team/agent": cloud.CheckOK, "DaemonSet kube-system/node-local-dns": cloud.CheckOK,
+		"StatefulSet team/iis": cloud.CheckOK, "kube-proxy": cloud.CheckOK,
+	})
+}
+
+func (m *mixed) kubectl(t *testing.T, why, line string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "sh", "-c", line) //nolint:gosec // because it is the line that we tell people
+	command.Env = append(os.Environ(), "PATH="+m.programs+":"+os.Getenv("PATH"), "KUBECONFIG="+m.file)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %s: %v: %s", why, line, err, out)
+	}
+}
+
+// withPolicies: what is from before the policy is rolled by the first write, unless its annotation postpones that; the program
+// says so beforehand, and its command has the API server look again.
+func (m *mixed) withPolicies(t *testing.T) {
+	m.workload("DaemonSet", "team", "old", `tolerations: [{operator: Exists}]`, "")
+	m.workload("DaemonSet", "team", "spared", `tolerations: [{operator: Exists}]`, "")
+	spared := policies.Ref{Kind: "DaemonSet", Namespace: "team", Name: "spared"}
+	m.make(policies.Param(policies.Params{Spared: []policies.Ref{spared}}))
+	for _, object := range append(policies.Validating(), policies.Mutating()...) {
+		m.make(object)
+	}
+	found, code := m.findings(t)
+	expect.Same(t, "exit code", 1, code)
+	checkResults(t, found, map[string]cloud.Result{
+		"policies": cloud.CheckOK, "first writes": cloud.CheckWarning,
+		"DaemonSet team/old": cloud.CheckFailed, "DaemonSet team/spared": cloud.CheckFailed,
+		"Deployment kube-system/metrics": cloud.CheckOK,
+	})
+	const few = "2 name no system (DaemonSet team/old, Deployment kube-system/metrics): with the policy, the first write to such a "
+	if !strings.HasPrefix(found["first writes"].Message, few) {
+		t.Error(found["first writes"].Message)
+	}
+	if !strings.HasSuffix(found["Deployment kube-system/metrics"].Message, "; its first write rolls its pods once") ||
+		!strings.Contains(found["DaemonSet team/spared"].Message, "; the policy leaves it alone") {
+		t.Error(found["Deployment kube-system/metrics"].Message, found["DaemonSet team/spared"].Message)
+	}
+	m.kubectl(t, "metrics", commandFor(t, found["Deployment kube-system/metrics"], "this postpones that"))
+	m.kubectl(t, "spared", commandFor(t, found["DaemonSet team/spared"], "or, if its pods run on both systems"))
+	again := commandFor(t, found["DaemonSet team/old"], "or, after this, the API server's policy does")
+	for range 30 { // an API server has seen a new policy after some time
+		m.kubectl(t, "old", again)
+		if found, code = m.findings(t); code == 0 {
+			break
+		}
+		again = strings.Replace(again, "seen", "seenagain", 1)
+	}
+	expect.Same(t, "exit code after the commands", 0, code)
+	checkResults(t, found, map[string]cloud.Result{
+		"first writes": cloud.CheckOK, "DaemonSet team/old": cloud.CheckOK, "DaemonSet team/spared": cloud.CheckOK,
+	})
+}
+
+func commandFor(t *testing.T, f report.Finding, purpose string) string {
+	t.Helper()
+	for _, command := range f.Commands {
+		if command.For == purpose {
+			return command.Run
+		}
+	}
+	t.Fatalf("no command for %q: %+v", purpose, f)
+	return ""
+}
