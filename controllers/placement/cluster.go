@@ -52,8 +52,8 @@ type cluster struct {
 
 func newCluster(k *Keeper, about *clusterv1.Cluster, stop context.CancelFunc) *cluster {
 	return &cluster{
-		keeper: k, key: client.ObjectKeyFromObject(about), uid: about.UID, stop: stop, view: newView(), wake: make(chan struct{}, 1),
-		object: about, opened: time.Now(), policing: newPolicing(),
+		keeper: k, key: client.ObjectKeyFromObject(about), uid: about.UID, stop: stop, view: newView(),
+		wake: make(chan struct{}, 1), object: about, opened: time.Now(), policing: newPolicing(),
 	}
 }
 
@@ -103,6 +103,7 @@ func (c *cluster) settle(settled bool, warning string) {
 
 // watch follows the cluster again and again.
 func (c *cluster) watch(ctx context.Context) {
+	defer c.view.release()
 	pause, feeds := firstPause, c.view.feeds()
 	for ctx.Err() == nil {
 		began := time.Now()

@@ -34,11 +34,8 @@ func (k *Keeper) findJoining(
 	}
 	for key, one := range clusters {
 		alike := map[string]verdict.Node{}
-		for _, machine := range machines[key] {
+		for _, machine := range oneOfEachSet(machines[key], owners) {
 			owner := owners[client.ObjectKeyFromObject(machine)]
-			if owner == nil {
-				continue
-			}
 			config := byKey[client.ObjectKey{Namespace: owner.Namespace, Name: owner.Spec.Bootstrap.ConfigRef.Name}]
 			if config == nil {
 				continue // others make its user data
@@ -52,6 +49,26 @@ func (k *Keeper) findJoining(
 		}
 	}
 	return nil
+}
+
+// oneOfEachSet are the machines without a Node, of those of a MachineSet the first: the others will be alike.
+func oneOfEachSet(
+	machines []*infrav1.WindowsMachine, owners map[client.ObjectKey]*clusterv1.Machine,
+) map[string]*infrav1.WindowsMachine {
+	sets := map[string]*infrav1.WindowsMachine{}
+	for _, m := range machines {
+		if owners[client.ObjectKeyFromObject(m)] == nil {
+			continue
+		}
+		set := m.Labels[clusterv1.MachineSetNameLabel]
+		if set == "" {
+			set = "/" + m.Name // no set has such a name
+		}
+		if first := sets[set]; first == nil || m.Name < first.Name {
+			sets[set] = m
+		}
+	}
+	return sets
 }
 
 // unjoined are the Machines without a Node, by their WindowsMachine.

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -65,6 +66,8 @@ type Keeper struct {
 	ctx      context.Context //nolint:containedctx // because clusters are looked after from a machine's first question on
 	running  sync.WaitGroup
 	clusters map[client.ObjectKey]*cluster
+	// shared counts what is kept of the clusters of a namespace.
+	shared map[string]*atomic.Int64
 	// empty are Clusters without Windows that were asked, and had none of our objects.
 	empty map[types.UID]bool
 }
@@ -74,6 +77,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithName("placement"))
 	k.mu.Lock()
 	k.ctx, k.clusters, k.empty = ctx, map[client.ObjectKey]*cluster{}, map[types.UID]bool{}
+	k.shared = map[string]*atomic.Int64{}
 	k.mu.Unlock()
 	defer k.running.Wait()
 	look := time.NewTicker(every)
@@ -111,7 +115,11 @@ func (k *Keeper) open(about *clusterv1.Cluster) *cluster {
 	}
 	k.close(key)
 	ctx, stop := context.WithCancel(ctrl.LoggerInto(k.ctx, ctrl.LoggerFrom(k.ctx).WithValues("cluster", key)))
+	if k.shared[key.Namespace] == nil {
+		k.shared[key.Namespace] = &atomic.Int64{}
+	}
 	opened := newCluster(k, about, stop)
+	opened.view.share(k.shared[key.Namespace])
 	k.clusters[key] = opened
 	k.running.Go(func() { opened.watch(ctx) })
 	k.running.Go(func() { opened.work(ctx) })

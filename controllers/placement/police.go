@@ -38,15 +38,18 @@ type policing struct {
 	// the API server has made of it at our last write, by its key.
 	again    map[string]time.Time
 	why      map[string]error
-	accepted map[string]string
+	accepted map[string]answered
 	probe    probing
 	// off is what the annotation said last.
 	off bool
 }
 
 func newPolicing() policing {
-	return policing{again: map[string]time.Time{}, why: map[string]error{}, accepted: map[string]string{}}
+	return policing{again: map[string]time.Time{}, why: map[string]error{}, accepted: map[string]answered{}}
 }
+
+// answered is what was written, and what the API server has made of it.
+type answered struct{ wanted, made string }
 
 // isOff says that a person does not want our objects in the cluster.
 func isOff(about *clusterv1.Cluster) bool {
@@ -101,7 +104,9 @@ func (d *deadline) by(t time.Time) {
 
 // ensure brings one object to what it should be. It is true if the object was written.
 func (c *cluster) ensure(ctx context.Context, o ownObject, next *deadline) (written bool) {
-	isRight := func(b ownBrief) bool { return b.Ours && (b.Digest == o.digest || b.Digest == c.accepted[o.key]) }
+	isRight := func(b ownBrief) bool {
+		return b.Ours && (b.Digest == o.digest || c.accepted[o.key] == answered{o.digest, b.Digest})
+	}
 	listed := c.view.isListed(o.resource)
 	if listed && isRight(c.view.ownBrief(o)) {
 		delete(c.why, o.key)
@@ -128,7 +133,7 @@ func (c *cluster) ensure(ctx context.Context, o ownObject, next *deadline) (writ
 		delete(c.why, o.key)
 		c.again[o.key] = now.Add(writePause)
 		c.view.noteOwn(o, there)
-		c.accepted[o.key] = there.Digest
+		c.accepted[o.key] = answered{o.digest, there.Digest}
 		if !listed { // nothing tells of changes
 			c.again[o.key] = now.Add(recheck)
 		}
@@ -165,7 +170,8 @@ func (c *cluster) write(ctx context.Context, o ownObject, isRight func(ownBrief)
 func isLasting(err error) bool {
 	_, foreign := errors.AsType[*foreignError](err)
 	_, absent := errors.AsType[*unservedError](err)
-	return foreign || absent || isRefused(err)
+	_, many := errors.AsType[*tooManyError](err)
+	return foreign || absent || many || isRefused(err)
 }
 
 // isRefused says that the kubeconfig's user may not, or that the API server does not know the kind.
@@ -206,6 +212,9 @@ func (c *cluster) nextParams(ctx context.Context, next *deadline) (p policies.Pa
 		read, err := c.readParams(ctx)
 		if err != nil {
 			c.again[key], c.why[key], c.paramError = time.Now().Add(retry), err, err
+			if isLasting(err) {
+				c.again[key] = time.Now().Add(recheck)
+			}
 			next.by(c.again[key])
 			return p, false
 		}

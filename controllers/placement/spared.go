@@ -37,10 +37,18 @@ func findSpared(ctx context.Context, api client.Client, v *view) ([]policies.Ref
 	}
 	spared := slices.SortedFunc(maps.Keys(found), func(a, b policies.Ref) int { return strings.Compare(a.String(), b.String()) })
 	if (policies.Params{Spared: spared}).TooMany() {
-		return nil, fmt.Errorf("%d workloads that name no system have Ready pods on Windows Nodes, which is more than a policy can spare; "+
-			"add a nodeSelector of the label %s to them", len(spared), corev1.LabelOSStable)
+		return nil, &tooManyError{len(spared)}
 	}
 	return spared, nil
+}
+
+// tooManyError says that a policy cannot spare so many workloads.
+type tooManyError struct{ n int }
+
+// Error is a sentence for people.
+func (e *tooManyError) Error() string {
+	return fmt.Sprintf("%d workloads that name no system have Ready pods on Windows Nodes, which is more than a policy can spare; add a "+
+		"nodeSelector of the label %s to them", e.n, corev1.LabelOSStable)
 }
 
 // mayBeChanged says that the policy looks at the workload at all: the others need not be spared.

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
@@ -14,9 +15,11 @@ import (
 
 const (
 	// maxBrief is how much is kept of one object, and maxKept of all objects of a workload cluster: that has room for 5,000 Nodes
-	// and as many workloads. What is larger, or comes later, is left out and counted.
-	maxBrief = 16 << 10
-	maxKept  = 8 << 20
+	// and as many workloads. What is larger, or comes later, is left out and counted. The clusters of one namespace share maxShared,
+	// as whoever may make Clusters there can make any number of them that tell too much.
+	maxBrief  = 16 << 10
+	maxKept   = 8 << 20
+	maxShared = 32 << 20
 )
 
 // store has what the watch of one resource has told of its objects: of each, what brief makes of it, in JSON. That takes a third of
@@ -24,8 +27,9 @@ const (
 type store struct {
 	// brief takes from an object its key and what is kept of it. A nil text means that nothing is.
 	brief func(object []byte) (key string, text []byte, err error)
-	// kept counts the bytes of all stores of a cluster.
-	kept *int
+	// kept counts the bytes of all stores of a cluster, and shared those of all clusters of its namespace.
+	kept   *int
+	shared *atomic.Int64
 
 	objects map[string]brief
 	round   int
@@ -81,22 +85,27 @@ func (s *store) keep(key string, text []byte) (news bool) {
 	if !known {
 		more += len(key)
 	}
-	if *s.kept+more > maxKept {
+	if *s.kept+more > maxKept || s.shared.Load()+int64(more) > maxShared {
 		s.leftOut++
 		return s.drop(key)
 	}
 	if s.objects == nil {
 		s.objects = map[string]brief{}
 	}
-	*s.kept += more
+	s.count(more)
 	s.objects[key] = brief{slices.Clip(bytes.Clone(text)), s.round}
 	return true
+}
+
+func (s *store) count(bytes int) {
+	*s.kept += bytes
+	s.shared.Add(int64(bytes))
 }
 
 func (s *store) drop(key string) (news bool) {
 	old, known := s.objects[key]
 	if known {
-		*s.kept -= len(key) + len(old.text)
+		s.count(-len(key) - len(old.text))
 		delete(s.objects, key)
 	}
 	return known

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	nodev1 "k8s.io/api/node/v1"
@@ -60,17 +61,38 @@ const (
 var kinds = map[string]string{daemonSets: "DaemonSet", deployments: "Deployment", statefulSets: "StatefulSet"}
 
 func newView() *view {
+	shared := &atomic.Int64{}
 	v := &view{stores: map[string]*store{}, own: map[string]*store{}, news: make(chan struct{}, 1)}
-	v.stores[nodes] = &store{kept: &v.kept, brief: briefNode}
-	v.stores[classes] = &store{kept: &v.kept, brief: briefClass}
-	v.stores[services] = &store{kept: &v.kept, brief: briefService}
+	v.stores[nodes] = &store{kept: &v.kept, shared: shared, brief: briefNode}
+	v.stores[classes] = &store{kept: &v.kept, shared: shared, brief: briefClass}
+	v.stores[services] = &store{kept: &v.kept, shared: shared, brief: briefService}
 	for resource := range kinds {
-		v.stores[resource] = &store{kept: &v.kept, brief: briefWorkload}
+		v.stores[resource] = &store{kept: &v.kept, shared: shared, brief: briefWorkload}
 	}
 	for resource, kind := range ownKinds {
-		v.own[resource] = &store{kept: &v.kept, brief: briefOwn(kind)}
+		v.own[resource] = &store{kept: &v.kept, shared: shared, brief: briefOwn(kind)}
 	}
 	return v
+}
+
+// share has the view count what it keeps together with other views. It must be called before a watch tells it anything.
+func (v *view) share(count *atomic.Int64) {
+	for _, stores := range []map[string]*store{v.stores, v.own} {
+		for _, s := range stores {
+			s.shared = count
+		}
+	}
+}
+
+// release gives back the share of a cluster that is not looked after any more.
+func (v *view) release() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, stores := range []map[string]*store{v.stores, v.own} {
+		for _, s := range stores {
+			s.hide("")
+		}
+	}
 }
 
 // feeds are all that is watched of a cluster.

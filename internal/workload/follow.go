@@ -85,14 +85,14 @@ func (c *Clusters) FollowAll(ctx context.Context, key client.ObjectKey, feeds ..
 		return err
 	}
 	defer w.Close()
-	all, ctx := errgroup.WithContext(ctx)
+	all, one := errgroup.WithContext(ctx)
 	for _, feed := range feeds {
-		all.Go(func() error { return w.followOne(ctx, feed) })
+		all.Go(func() error { return w.followOne(one, feed) })
 	}
 	if err := all.Wait(); !errors.Is(err, errEnded) {
 		return err
 	}
-	return nil
+	return ctx.Err()
 }
 
 func (w *Watcher) followOne(ctx context.Context, feed *Feed) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"sync"
 	"time"
 )
 
@@ -50,10 +51,15 @@ func (f *Feed) path(lasts time.Duration) string {
 	return path + "/" + url.PathEscape(f.Name) + "?" + query.Encode()
 }
 
+// buffers are for small events: a watch that waits for its next one has none, as there may be thousands.
+var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, smallEvent)) }}
+
 // lines reads a line for each event. One that is too long is passed over.
 type lines struct {
 	from *bufio.Reader
 	kept []byte
+	// buffer is what kept has of the pool.
+	buffer *[]byte
 	// large is held while a line is longer than smallEvent.
 	large chan struct{}
 	held  bool
@@ -89,15 +95,23 @@ func (l *lines) keep(ctx context.Context, part []byte) error {
 			return ctx.Err()
 		}
 	}
+	if l.buffer == nil {
+		l.buffer, _ = buffers.Get().(*[]byte) // it has nothing else
+		l.kept = (*l.buffer)[:0]
+	}
 	l.kept = append(l.kept, part...)
 	return nil
 }
 
 // release gives back what a large line has taken.
 func (l *lines) release() {
-	l.kept = l.kept[:0]
+	l.kept = nil
+	if l.buffer != nil {
+		buffers.Put(l.buffer)
+		l.buffer = nil
+	}
 	if l.held {
-		l.kept, l.held = nil, false
+		l.held = false
 		<-l.large
 	}
 }

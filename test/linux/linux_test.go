@@ -31,6 +31,7 @@ func TestLinuxFirst(t *testing.T) {
 	s.kept(true)
 	s.joined(2)
 	old := s.landed(before)
+	s.told(before, true)
 	s.keeps(before)
 	s.movesDNS(nil)
 	s.comesBack(true)
@@ -54,8 +55,10 @@ func TestBefore136(t *testing.T) {
 	s.kept(false)
 	s.joined(2)
 	s.landed(before)
+	s.told(before, false)
 	s.warned(after)
 	s.landed(after)
+	s.told(after, false)
 	s.movesDNS(func(said string, err error) {
 		if err == nil || !strings.Contains(said, "cluster DNS runs on Linux only") {
 			s.Errorf("%v: %s", err, said)

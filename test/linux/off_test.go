@@ -2,8 +2,10 @@ package linux_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +37,7 @@ func (s *stage) switchedOff() {
 	s.management("annotate", "cluster", lab.ClusterName, switchName+"-")
 	s.kept(true)
 	s.spared(off)
+	s.told(off, false)
 }
 
 // hazard: without policies, what tolerates everything comes to Windows, and so does CoreDNS once it selects nothing.
@@ -92,4 +95,30 @@ func (s *stage) file(o client.Object) string {
 	name := filepath.Join(s.TempDir(), o.GetName()+".json")
 	expect.OK(s, os.WriteFile(name, expect.Got(json.Marshal(o))(s), 0o600))
 	return name
+}
+
+// told: an event on the Cluster names each workload that may come to Windows Nodes, with the command that mends it, the one that
+// says that it runs on both systems, and after which command a policy mends it.
+func (s *stage) told(all []addon, again bool) {
+	s.Helper()
+	for _, one := range all {
+		wanted := []string{
+			fmt.Sprintf("DaemonSet %s/%s may run on Windows", one.namespace, one.name),
+			fmt.Sprintf("kubectl patch daemonset %s -n %s --type merge -p ", one.name, one.namespace),
+			fmt.Sprintf("kubectl annotate daemonset %s -n %s --overwrite capwin.io/runs-on=both", one.name, one.namespace),
+		}
+		if again {
+			wanted = append(wanted, fmt.Sprintf("kubectl label daemonset %s -n %s ", one.name, one.namespace))
+		}
+		wait.Until(s, "an event about "+one.name, func() (any, bool) {
+			notes := s.management("get", "events.events.k8s.io", "-n", lab.Namespace, "--field-selector",
+				"reason=PlacementFinding,regarding.name="+lab.ClusterName, "-o", `jsonpath={range .items[*]}{.note}{"\n"}{end}`)
+			for note := range strings.Lines(notes) {
+				if !slices.ContainsFunc(wanted, func(part string) bool { return !strings.Contains(note, part) }) {
+					return note, true
+				}
+			}
+			return notes, false
+		})
+	}
 }

@@ -1,0 +1,226 @@
+package placement
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// TestKept: a machine waits until all objects are there and act. Each is written once. Then there is a probe each ten minutes, and
+// nothing else, also in a new process and at zero machines.
+func TestKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		end := w.start()
+		kept, warning := w.keeper.Kept(aCluster("prod"))
+		expect.Same(t, "kept at first", false, kept)
+		w.passes(5 * time.Second)
+		kept, warning = w.keeper.Kept(aCluster("prod"))
+		expect.Same(t, "kept", true, kept)
+		expect.Same(t, "warning", "", warning)
+		expect.Same(t, "calls", map[string]int{"get": 12, "apply": 11, "dry": 2}, w.since())
+		expect.Same(t, "missing", 0, len(w.missing()))
+		w.passes(31 * time.Minute)
+		expect.Same(t, "calls in half an hour", map[string]int{"dry": 6}, w.since())
+		end()
+
+		expect.OK(t, w.management.Delete(t.Context(), aMachine("prod")))
+		end = w.start()
+		w.passes(10 * time.Second)
+		expect.Same(t, "calls of a new process", map[string]int{"get": 2, "dry": 2}, w.since())
+		w.passes(31 * time.Minute)
+		expect.Same(t, "calls at zero machines", map[string]int{"dry": 6}, w.since())
+		expect.Same(t, "missing at zero machines", 0, len(w.missing()))
+		end()
+	})
+}
+
+// TestWithoutWindows: a Cluster that never had a WindowsMachine is asked once, and gets nothing. Once it has one, it is looked after
+// within a minute, whether a machine asks or not.
+func TestWithoutWindows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		expect.OK(t, w.management.Delete(t.Context(), aMachine("prod")))
+		defer w.start()()
+		w.passes(time.Hour)
+		expect.Same(t, "calls", map[string]int{"get": 1}, w.since())
+		expect.Same(t, "connections", 0, w.follows)
+		expect.OK(t, w.management.Create(t.Context(), aMachine("prod")))
+		w.passes(every + 5*time.Second)
+		expect.Same(t, "missing", 0, len(w.missing()))
+	})
+}
+
+// TestWhoseCluster: what is paused, being deleted, not up yet or another manager's is left alone, and forgotten.
+func TestWhoseCluster(t *testing.T) {
+	for name, change := range map[string]func(*clusterv1.Cluster){
+		"paused":         func(c *clusterv1.Cluster) { c.Spec.Paused = new(true) },
+		"not up":         func(c *clusterv1.Cluster) { c.Status.Initialization.ControlPlaneInitialized = nil },
+		"being deleted":  func(c *clusterv1.Cluster) { c.Finalizers = []string{"a/b"} },
+		"of another one": func(c *clusterv1.Cluster) { c.Labels = map[string]string{clusterv1.WatchLabel: "other"} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			defer w.start()()
+			w.keeper.WatchFilter = ""
+			w.passes(5 * time.Second)
+			expect.Same(t, name+": connections", 1, w.follows)
+			c := aCluster("prod")
+			expect.OK(t, w.management.Get(t.Context(), client.ObjectKeyFromObject(c), c))
+			change(c)
+			if name == "of another one" {
+				w.keeper.WatchFilter = "mine"
+			}
+			expect.OK(t, w.management.Update(t.Context(), c))
+			if name == "being deleted" {
+				expect.OK(t, w.management.Delete(t.Context(), c))
+			}
+			w.passes(every)
+			expect.Same(t, name+": forgotten", "prod", strings.Join(w.forgotten, " "))
+			w.since()
+			w.passes(time.Hour)
+			expect.Same(t, name+": calls", 0, len(w.since()))
+		})
+	}
+}
+
+// TestUnreachable: a machine waits a minute for a cluster that does not answer, which is tried with pauses.
+func TestUnreachable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.away = true
+		defer w.start()()
+		kept, _ := w.keeper.Kept(aCluster("prod"))
+		expect.Same(t, "kept at first", false, kept)
+		w.passes(patience - time.Second)
+		kept, _ = w.keeper.Kept(aCluster("prod"))
+		expect.Same(t, "kept after 59 s", false, kept)
+		w.passes(time.Second)
+		kept, warning := w.keeper.Kept(aCluster("prod"))
+		expect.Same(t, "kept after a minute", true, kept)
+		expect.Says(t, "warning", errorOf(warning), "Cluster prod: it is not known after a minute whether the policies act")
+		w.passes(time.Hour)
+		if w.follows < 60 || w.follows > 70 {
+			t.Errorf("%d connections in an hour", w.follows)
+		}
+		w.mu.Lock()
+		w.away = false
+		w.mu.Unlock()
+		w.passes(longestPause + 5*time.Second)
+		kept, warning = w.keeper.Kept(aCluster("prod"))
+		expect.Same(t, "kept when it answers", true, kept)
+		expect.Same(t, "warning then", "", warning)
+	})
+}
+
+type errorOf string
+
+func (e errorOf) Error() string { return string(e) }
+
+// TestDeaf: an API server that has the policies and does not obey them is told of after a minute.
+func TestDeaf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.deaf = true
+		defer w.start()()
+		w.passes(patience)
+		kept, _ := w.keeper.Kept(aCluster("prod"))
+		expect.Same(t, "kept", false, kept)
+		w.passes(10 * time.Second)
+		kept, warning := w.keeper.Kept(aCluster("prod"))
+		expect.Same(t, "kept after a minute", true, kept)
+		expect.Says(t, "warning", errorOf(warning), "Cluster prod has the MutatingAdmissionPolicy of capwin and does not obey it")
+		expect.Says(t, "warning", errorOf(warning), "Cluster prod has the ValidatingAdmissionPolicies of capwin and does not obey them")
+		w.since()
+		w.passes(recheck)
+		expect.Same(t, "probes later", map[string]int{"dry": 2}, w.since())
+	})
+}
+
+// TestFight: whoever removes an object each second makes us write it each ten seconds, and nothing else.
+func TestFight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.start()()
+		w.passes(30 * time.Second)
+		w.since()
+		binding := policies.Mutating()[1]
+		for range 100 {
+			if w.api.Get(t.Context(), client.ObjectKeyFromObject(binding), binding) == nil {
+				expect.OK(t, w.api.Delete(t.Context(), binding))
+			}
+			w.passes(time.Second)
+		}
+		applies := w.since()["apply"]
+		if applies < 8 || applies > 10 {
+			t.Errorf("%d writes in 100 s", applies)
+		}
+	})
+}
+
+// TestParamsFollow: what the policies know follows the Nodes, by one write of each. A pool that is scaled to zero stays known, until
+// a Linux Node has its label.
+func TestParamsFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.start()()
+		w.passes(20 * time.Second)
+		params := func() map[string][]string {
+			param := &corev1.ConfigMap{}
+			expect.OK(t, w.api.Get(t.Context(), client.ObjectKey{Namespace: policies.ParamNamespace, Name: policies.ParamName}, param))
+			return expect.Got(policies.ReadParams(param))(t).WindowsLabels
+		}
+		expect.Same(t, "labels", map[string][]string{"pool": {"w"}}, params())
+		w.since()
+		says := func(what watch.EventType, n *corev1.Node) {
+			w.mu.Lock()
+			w.tell(what, nodes, n)
+			w.mu.Unlock()
+			w.passes(20 * time.Second)
+		}
+		says(watch.Added, aNode("win-1", "windows", "w2"))
+		expect.Same(t, "writes of param and policies", map[string]int{"get": 3, "update": 3, "dry": 2}, w.since())
+		both := map[string][]string{"pool": {"w", "w2"}}
+		expect.Same(t, "labels of two pools", both, params())
+		says(watch.Deleted, aNode("win-1", "windows", "w2"))
+		says(watch.Deleted, aNode("win-0", "windows", "w"))
+		expect.Same(t, "labels of pools at zero", both, params())
+		says(watch.Added, aNode("linux-1", "linux", "w2"))
+		expect.Same(t, "labels after a Linux Node has one", map[string][]string{"pool": {"w"}}, params())
+	})
+}
+
+// TestOff: with the annotation, our objects go at once, and come back without it.
+func TestOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.start()()
+		w.passes(10 * time.Second)
+		c := aCluster("prod")
+		expect.OK(t, w.management.Get(t.Context(), client.ObjectKeyFromObject(c), c))
+		c.Annotations = map[string]string{infrav1.LinuxPolicyAnnotation: infrav1.LinuxPolicyOff}
+		expect.OK(t, w.management.Update(context.Background(), c))
+		w.passes(every)
+		expect.Same(t, "missing", 11, len(w.missing()))
+		kept, warning := w.keeper.Kept(c)
+		expect.Same(t, "kept", true, kept)
+		expect.Same(t, "warning", "", warning)
+		w.passes(time.Hour)
+		expect.Same(t, "calls in an hour", 0, len(w.since()))
+		c.Annotations = nil
+		expect.OK(t, w.management.Update(context.Background(), c))
+		w.passes(every + 10*time.Second)
+		expect.Same(t, "missing without it", 0, len(w.missing()))
+	})
+}
