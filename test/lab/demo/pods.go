@@ -38,7 +38,8 @@ spec:
 // tellPods shows where pods go: an agent for every node to Linux alone, as an admission policy of ours adds the selector, and a
 // pod for Windows to Windows.
 func (s *story) tellPods(ctx context.Context) error {
-	s.screen.title("An agent that tolerates every taint and names no operating system, and a pod for Windows")
+	s.screen.title("An agent that tolerates every taint and names no operating system; a pod for Windows")
+	s.screen.printf("  agent.yaml has no nodeSelector. The API server adds one, by the policy that our manager has written:\n")
 	begin := time.Now()
 	for name, manifest := range map[string]string{"agent.yaml": agent, "web.yaml": web} {
 		if err := os.WriteFile(filepath.Join(s.lab.Dir(), name), []byte(manifest), 0o600); err != nil {
@@ -46,6 +47,7 @@ func (s *story) tellPods(ctx context.Context) error {
 		}
 	}
 	for _, args := range [][]string{
+		{"get", "mutatingadmissionpolicies"},
 		{"apply", "-f", "agent.yaml", "-f", "web.yaml"},
 		{"rollout", "status", "daemonset/agent", "--timeout=1m"},
 		{"wait", "--for=condition=Ready", "pod/web", "--timeout=1m"},

@@ -51,8 +51,8 @@ type chapter struct {
 // beginning is how the first machines come.
 func (s *story) beginning() []chapter {
 	return []chapter{
-		{"Two MachineDeployments, 2 machines in vSphere and 2 in Azure; there is no Linux node yet, so no VM is made", s.apply, s.wait(4)},
-		{"Linux comes up: the control plane's node, two more, CoreDNS; then Windows joins", s.linux, s.nodes(4)},
+		{"2 machines in vSphere and 2 in Azure, before there is a Linux node", s.apply, s.wait(4)},
+		{"Linux comes up, its nodes and then CoreDNS; then Windows joins", s.linux, s.nodes(4)},
 	}
 }
 
