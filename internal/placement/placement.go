@@ -8,6 +8,9 @@
 //		RuntimeClasses: classes,
 //	}.Judge(placement.Workload{Kind: "DaemonSet", Namespace: "kube-system", Name: "node-local-dns", Template: set.Spec.Template})
 //
+// Seen.Findings adds what is wrong with kube-proxy and with cluster DNS, and a Memory has the same for those who look again and
+// again.
+//
 // The question is whether a pod may ever be bound to the Node, not whether it would be now. So these count: spec.nodeName, the
 // nodeSelector, required node affinity, tolerations, and what a RuntimeClass adds to them; the Node's name, labels and taints.
 // These do not: requests, host ports, volumes, other pods, cordons, and the taints that Kubernetes, cloud providers and Cluster

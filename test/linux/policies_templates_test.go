@@ -64,7 +64,7 @@ func (p *policed) randomTemplates() {
 	}
 }
 
-// compare holds what the policies make of a template against the verdict.
+// compare holds what the policies make of a template against the verdict, and against what people are told of them beforehand.
 func (p *policed) compare(cluster placement.Cluster, w placement.Workload, counts *tally) {
 	p.Helper()
 	verdict := cluster.Judge(w).Verdict
@@ -74,7 +74,11 @@ func (p *policed) compare(cluster placement.Cluster, w placement.Workload, count
 	counts.verdicts[verdict]++
 	selector := maps.Clone(w.Template.Spec.NodeSelector)
 	_, named := selector[osKey]
-	if named || !p.wants(got, warned) {
+	wanted := !named && p.wants(got, warned)
+	if said := cluster.Mutable(w); said != wanted {
+		p.Errorf("%s: that the policies want it on Linux is %t, and people are told %t\n%s", w, wanted, said, w.Template.Spec.String())
+	}
+	if !wanted {
 		if !maps.Equal(template(got).Spec.NodeSelector, selector) {
 			p.Errorf("%s: the selector %v became %v", w, selector, template(got).Spec.NodeSelector)
 		}

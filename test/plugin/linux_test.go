@@ -41,6 +41,7 @@ func TestCheckLinux(t *testing.T) {
 		{"no rights", m.noRights},
 		{"some rights", m.someRights},
 		{"bad input", m.badInput},
+		{"many workloads", m.many},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			m.t = t

@@ -2,12 +2,15 @@ package plugin
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -135,6 +138,25 @@ func (m *mixed) someRights(t *testing.T) {
 	if !strings.Contains(found["Nodes"].Message, "it does not show you RuntimeClasses, Service kube-system/kube-dns, ") {
 		t.Error(found["Nodes"].Message)
 	}
+}
+
+// many are more than one page of a list has.
+func (m *mixed) many(t *testing.T) {
+	before, _ := m.findings(t)
+	const more = 600
+	var made errgroup.Group
+	made.SetLimit(8)
+	for n := range more {
+		set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprint("many-", n)}}
+		set.Spec.Template.Labels = map[string]string{"app": set.Name}
+		set.Spec.Selector = &metav1.LabelSelector{MatchLabels: set.Spec.Template.Labels}
+		set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "example.com/many:1"}}
+		made.Go(func() error { return m.Create(t.Context(), set) })
+	}
+	expect.OK(t, made.Wait())
+	after, code := m.findings(t)
+	expect.Same(t, "exit code", 0, code)
+	expect.Same(t, "findings", len(before)+more, len(after))
 }
 
 // badInput is refused in a sentence that says what to write.

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -30,6 +32,7 @@ type mixed struct {
 
 func startMixed(t *testing.T) *mixed {
 	t.Helper()
+	ctrl.SetLogger(logr.Discard())
 	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
 	programs := filepath.Dir(binaries.Path("kubectl"))
 	environment := &envtest.Environment{
@@ -38,6 +41,7 @@ func startMixed(t *testing.T) *mixed {
 	}
 	config := expect.Got(environment.Start())(t)
 	t.Cleanup(func() { _ = environment.Stop() })
+	config.QPS = -1 // no limit
 	scheme := environment.Scheme
 	for _, add := range []error{infrav1.AddToScheme(scheme), bootstrapv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)} {
 		expect.OK(t, add)

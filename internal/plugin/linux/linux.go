@@ -139,7 +139,10 @@ func (c *Cluster) mutates() bool {
 }
 
 func (c *Cluster) ofNodes() entry {
-	text := fmt.Sprintf("%d on Windows, %d on Linux; the API server is %s", len(c.Windows), len(c.Linux), c.Version)
+	text := fmt.Sprintf("%d on Windows, %d on Linux; the API server is %s", len(c.Kubelets), len(c.Linux), c.Version)
+	if more := len(c.Windows) - len(c.Kubelets); more > 0 {
+		text += fmt.Sprintf("; %d more will join as Windows machines of the Cluster", more)
+	}
 	result := cloud.CheckOK
 	if c.Windows[0].Name == aFirstNode {
 		result = cloud.CheckWarning
