@@ -64,7 +64,8 @@ func BenchmarkJudge(b *testing.B) {
 	random := rand.New(rand.NewPCG(7, 0)) //nolint:gosec // because each run must see the same templates
 	var workloads []placement.Workload
 	for i := range 2000 {
-		workloads = append(workloads, templates.Writer{Rand: random, Nodes: []string{"win-0", "linux-0"}}.Workload(fmt.Sprintf("w-%d", i)))
+		w := templates.Writer{Rand: random, Nodes: []string{"win-0", "linux-0"}}
+		workloads = append(workloads, w.Workload(fmt.Sprintf("w-%d", i)))
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -69,15 +69,18 @@ func TestWindowsLabels(t *testing.T) {
 	}{
 		{"no Windows Node", nil, []placement.Node{win}, map[string][]string{}},
 		{
-			"a key that Linux Nodes have", []placement.Node{win}, []placement.Node{node(map[string]string{"pool": "a", "team": "a"})},
+			"a key that Linux Nodes have",
+			[]placement.Node{win}, []placement.Node{node(map[string]string{"pool": "a", "team": "a"})},
 			map[string][]string{"pool": {"win"}, "gpu": {policies.Any}},
 		},
 		{
-			"an empty value", []placement.Node{win}, []placement.Node{node(map[string]string{"gpu": "large", "pool": "", "team": ""})},
+			"an empty value",
+			[]placement.Node{win}, []placement.Node{node(map[string]string{"gpu": "large", "pool": "", "team": ""})},
 			map[string][]string{"pool": {"win"}, "gpu": {""}, "team": {"a"}},
 		},
 		{
-			"no Linux Node yet", []placement.Node{win}, nil,
+			"no Linux Node yet",
+			[]placement.Node{win}, nil,
 			map[string][]string{"pool": {policies.Any}, "gpu": {policies.Any}, "team": {policies.Any}},
 		},
 		{

@@ -1,19 +1,20 @@
 // Package policies has the admission objects that keep Linux workloads on Linux in a workload cluster with Windows Nodes, and
 // what they are told of that cluster. It is pure: somebody else writes the objects, in this order, each by server-side apply.
 //
-//	param := policies.Param(policies.Params{
+//	params := policies.Params{
 //		WindowsLabels:  policies.WindowsLabels(windows, linux),       // follows Nodes and configs
 //		RuntimeClasses: policies.WindowsClasses(classes, labels),     // follows RuntimeClasses
 //		Spared:         spared,                                       // from the first time on as ReadParams has it
-//	})
-//	policies.Validating()  // an API server has these kinds from 1.30 on
-//	policies.Mutating()    // from 1.36 on
+//	}
+//	policies.Param(params)                           // keeps them for the next process
+//	policies.Told(policies.Validating(), params)     // an API server has these kinds from 1.30 on
+//	policies.Told(policies.Mutating(), params)       // from 1.36 on
 //
 // The mutating policy adds one key, the nodeSelector kubernetes.io/os: linux, to the template of a DaemonSet, Deployment or
 // StatefulSet that names no system and either tolerates every taint or is in kube-system. What it changes is never a workload
 // that internal/placement calls ForWindows, and stays away from Windows Nodes afterwards; where it cannot be sure of the first,
 // it leaves the template alone. The API server asks it at each write to the workload, of a label or an annotation too, but not
-// at kubectl scale and at a write of the status. Without the param, it leaves everything alone.
+// at kubectl scale and at a write of the status.
 package policies
 
 import (

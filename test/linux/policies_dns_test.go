@@ -30,8 +30,8 @@ func (p *policed) bareDNS() *appsv1.Deployment {
 	return dns
 }
 
-// upgrade does what the control-plane provider does: it patches the image, and which key of the ConfigMap is the Corefile (Cluster
-// API v1.14.2, controlplane/kubeadm/internal/workload_cluster_coredns.go).
+// upgrade does what the control-plane provider does: it patches the image, and which key of the ConfigMap is the Corefile
+// (Cluster API v1.14.2, controlplane/kubeadm/internal/workload_cluster_coredns.go).
 func (p *policed) upgrade(dns *appsv1.Deployment) *appsv1.Deployment {
 	p.Helper()
 	key := client.ObjectKeyFromObject(dns)
@@ -79,7 +79,9 @@ func affine(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
 }
 
 func ask(key string, operator corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
-	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
+	return corev1.NodeSelectorTerm{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: operator, Values: values}},
+	}
 }
 
 // refusesDNS changes cluster DNS that selects Linux in each way: it must go on selecting it, in whatever words.
@@ -137,7 +139,9 @@ func (p *policed) refusesDNS() {
 			pod.NodeSelector = map[string]string{os: "linux"}
 		}, false},
 		{"one more label", bySelector, func(_ *appsv1.Deployment, pod *corev1.PodSpec) { pod.NodeSelector["pool"] = "a" }, false},
-		{"another image", bySelector, func(_ *appsv1.Deployment, pod *corev1.PodSpec) { pod.Containers[0].Image = "coredns:v2" }, false},
+		{"another image", bySelector, func(_ *appsv1.Deployment, pod *corev1.PodSpec) {
+			pod.Containers[0].Image = "coredns:v2"
+		}, false},
 	} {
 		dns := p.ofDNS("coredns-"+strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(c.name), " ", "-"), ",", ""), c.from)
 		dns.Name = strings.ReplaceAll(dns.Name, "spec.os", "spec")

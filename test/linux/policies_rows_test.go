@@ -66,7 +66,9 @@ var toLinux = []row{
 	{name: "affinity to names but one", pod: requiring(named("NotIn", "win-0"))},
 	{name: "affinity to nothing", pod: requiring(corev1.NodeSelectorTerm{})},
 	{name: "preference for Windows", pod: corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: ask(osKey, "In", "windows")}},
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+			{Weight: 1, Preference: ask(osKey, "In", "windows")},
+		},
 	}}}},
 	{name: "affinity of other kinds", pod: corev1.PodSpec{Affinity: &corev1.Affinity{
 		NodeAffinity: &corev1.NodeAffinity{}, PodAntiAffinity: &corev1.PodAntiAffinity{},
@@ -86,7 +88,8 @@ var toLinux = []row{
 var leftAlone = []row{
 	{name: "no toleration", namespace: agents},
 	{name: "tolerates a taint", namespace: agents, pod: corev1.PodSpec{Tolerations: []corev1.Toleration{
-		{Key: "os", Operator: corev1.TolerationOpExists}, {Key: "CriticalAddonsOnly", Operator: corev1.TolerationOpExists},
+		{Key: "os", Operator: corev1.TolerationOpExists},
+		{Key: "CriticalAddonsOnly", Operator: corev1.TolerationOpExists},
 		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
 		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectPreferNoSchedule},
 	}}},
@@ -95,7 +98,8 @@ var leftAlone = []row{
 	{name: "older label, windows", pod: selecting(betaKey, "windows")}, {name: "older label, linux", pod: selecting(betaKey, "linux")},
 	{name: "build", pod: selecting(buildKey, "10.0.20348")}, {name: "host", pod: selecting(hostKey, "win-0")},
 	{name: "pool of Windows", pod: selecting("pool", "win")}, {name: "empty value of Windows", pod: selecting("pool", "")},
-	{name: "label of Windows", pod: selecting(gpuKey, "large")}, {name: "label of Windows without value", pod: selecting(gpuKey, "")},
+	{name: "label of Windows", pod: selecting(gpuKey, "large")},
+	{name: "label of Windows without value", pod: selecting(gpuKey, "")},
 	{name: "affinity to windows", pod: requiring(ask(osKey, "In", "windows"))},
 	{name: "affinity to both", pod: requiring(ask(osKey, "In", "linux", "windows"))},
 	{name: "affinity to not linux", pod: requiring(ask(osKey, "NotIn", "linux"))},
@@ -116,7 +120,9 @@ var leftAlone = []row{
 	{name: "empty options", pod: corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{
 		WindowsOptions: &corev1.WindowsSecurityContextOptions{},
 	}}},
-	{name: "options of a container", pod: corev1.PodSpec{Containers: []corev1.Container{container("a", nil), container("b", asUser)}}},
+	{name: "options of a container", pod: corev1.PodSpec{
+		Containers: []corev1.Container{container("a", nil), container("b", asUser)},
+	}},
 	{name: "options of an init container", pod: corev1.PodSpec{
 		Containers: []corev1.Container{container("a", nil)}, InitContainers: []corev1.Container{container("b", asUser)},
 	}},
@@ -167,7 +173,8 @@ func (p *policed) rows() {
 	spared := workload("DaemonSet", agents, "spared-too", corev1.PodSpec{Tolerations: everywhere})
 	p.row(row{name: "spared"}, spared, false)
 	p.row(row{name: "the name of what is spared"}, workload("DaemonSet", metav1.NamespaceSystem, "spared", corev1.PodSpec{}), true)
-	p.row(row{name: "another kind of what is spared"}, workload("Deployment", agents, "spared", corev1.PodSpec{Tolerations: everywhere}), true)
+	another := workload("Deployment", agents, "spared", corev1.PodSpec{Tolerations: everywhere})
+	p.row(row{name: "another kind of what is spared"}, another, true)
 	unnamed := workload("DaemonSet", agents, "", corev1.PodSpec{Tolerations: everywhere})
 	unnamed.SetGenerateName("agent-")
 	p.row(row{name: "a name that the server makes"}, unnamed, true)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,6 +40,8 @@ type policed struct {
 	warnings *warnings
 	// mutates says that the server has the mutating kind.
 	mutates bool
+	// told says that what the policies must know stands in them, as in workload clusters; otherwise they have a param.
+	told bool
 
 	programs, kubeconfig, version string
 
@@ -105,12 +106,10 @@ func pinned(t *testing.T) string {
 func (p *policed) keep(params policies.Params) {
 	p.Helper()
 	p.param(params)
-	objects := policies.Validating()
-	if p.mutates {
-		objects = append(objects, policies.Mutating()...)
-	}
-	for _, object := range objects {
-		p.write(object)
+	if !p.told {
+		for _, object := range p.objects() {
+			p.write(object)
+		}
 	}
 	p.knows()
 	wait.Eventually(p, "answers of the probes", func(ctx context.Context) error {
@@ -134,12 +133,21 @@ func (p *policed) keep(params policies.Params) {
 
 func (p *policed) write(object *unstructured.Unstructured) {
 	p.Helper()
-	expect.OK(p, p.api.Apply(p.ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner("capwin")))
+	wanted := client.ApplyConfigurationFromUnstructured(object)
+	expect.OK(p, p.api.Apply(p.ctx, wanted, client.ForceOwnership, client.FieldOwner("capwin")))
+}
+
+// objects are those that the server has the kinds of.
+func (p *policed) objects() []*unstructured.Unstructured {
+	if p.mutates {
+		return append(policies.Validating(), policies.Mutating()...)
+	}
+	return policies.Validating()
 }
 
 const marker = "test.capwin.io/param"
 
-// param writes one with a label that tells it from the one before.
+// param tells the policies what they must know, and a label that tells it from the last time.
 func (p *policed) param(params policies.Params) {
 	p.Helper()
 	p.params++
@@ -148,8 +156,13 @@ func (p *policed) param(params policies.Params) {
 		labels[key] = values
 	}
 	params.WindowsLabels = labels
+	if p.told {
+		for _, object := range policies.Told(p.objects(), params) {
+			p.write(object)
+		}
+		return
+	}
 	object := policies.Param(params)
-	object.ManagedFields = nil
 	err := p.api.Create(p.ctx, object.DeepCopy())
 	if p.params > 1 {
 		err = p.api.Update(p.ctx, object)
@@ -165,15 +178,16 @@ func (p *policed) knows() {
 	wait.Eventually(p, "the policies with the newest param", func(ctx context.Context) error {
 		for name, wanted := range map[string]bool{"other": true, "meant": false} {
 			pod := map[string]corev1.PodSpec{"other": other, "meant": meant}[name]
-			if got, warned := p.try(ctx, workload("DaemonSet", metav1.NamespaceSystem, name, pod)); p.wants(got, warned) != wanted {
-				return fmt.Errorf("what selects %s is wanted on Linux: %t", name, !wanted)
+			got, warned := p.try(ctx, workload("DaemonSet", metav1.NamespaceSystem, name, pod))
+			if p.wants(got, warned) != wanted || said(warned, "capwin-linux-first") != (wanted && !p.mutates) {
+				return fmt.Errorf("what selects %s is wanted on Linux: %t, warned of %v", name, !wanted, warned)
 			}
 		}
 		return nil
 	})
 }
 
-// wants says whether the policies want a workload on Linux: on a server that mutates they have made it so, on the other they warn.
+// wants says whether the policies want a workload on Linux: a server that mutates has made it so, another one warns.
 func (p *policed) wants(got client.Object, warned []string) bool {
 	p.Helper()
 	if p.mutates {
@@ -242,82 +256,6 @@ func (p *policed) run(input string, args ...string) string {
 		p.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return out
-}
-
-// checks are what the server counts of policies. Of validating ones it counts what is denied and warned of, and as allow what is
-// allowed because an expression failed (kubernetes v1.30.14 and v1.36.3, plugin/policy/validating/dispatcher.go).
-var (
-	checks     = regexp.MustCompile(`(?m)^apiserver_(mutating|validating)_admission_policy_check_total\{(.*)\} ([0-9]+)$`)
-	conditions = regexp.MustCompile(`(?m)^apiserver_admission_match_condition_evaluation_errors_total\{.*\} ([0-9]+)$`)
-	ofPolicy   = regexp.MustCompile(`policy="([^"]*)"`)
-)
-
-// errors reads from the server how many evaluations of each policy failed, and how many it has counted.
-func (p *policed) errors() (failed, counted map[string]int) {
-	p.Helper()
-	failed, counted = map[string]int{}, map[string]int{}
-	metrics := p.run("", "get", "--raw", "/metrics")
-	for _, found := range checks.FindAllStringSubmatch(metrics, -1) {
-		n, kind := expect.Got(strconv.Atoi(found[3]))(p), found[1]
-		counted[kind] += n
-		if kind == "mutating" && !strings.Contains(found[2], `error_type="no_error"`) ||
-			kind == "validating" && strings.Contains(found[2], `enforcement_action="allow"`) {
-			failed[kind+" "+ofPolicy.FindStringSubmatch(found[2])[1]] += n
-		}
-	}
-	for _, found := range conditions.FindAllString(metrics, -1) {
-		failed[found]++
-	}
-	return failed, counted
-}
-
-// noErrors: of all that was asked so far, no expression failed, but those of two policies that must: the server counts.
-func (p *policed) noErrors() {
-	p.Helper()
-	want := map[string]int{"validating broken": 1}
-	validating := policies.Validating()[:2]
-	validations := []any{map[string]any{"expression": "object.spec.template.spec.nothing == 'x'"}}
-	expect.OK(p, unstructured.SetNestedSlice(validating[0].Object, validations, "spec", "validations"))
-	p.broken(validating)
-	if p.mutates {
-		want["mutating broken"] = 1
-		mutating := policies.Mutating()
-		mutations := []any{map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{
-			"expression": "[JSONPatch{op: 'add', path: '/spec', value: object.spec.template.spec.nothing}]",
-		}}}
-		expect.OK(p, unstructured.SetNestedSlice(mutating[0].Object, mutations, "spec", "mutations"))
-		p.broken(mutating)
-	}
-	wait.Eventually(p, "errors of the broken policies", func(ctx context.Context) error {
-		p.try(ctx, workload("DaemonSet", agents, "broken", corev1.PodSpec{}))
-		failed, counted := p.errors()
-		for name := range want {
-			if failed[name] == 0 {
-				return fmt.Errorf("the server has counted %v, failed %v", counted, failed)
-			}
-			delete(failed, name)
-		}
-		if len(failed) > 0 {
-			return wait.Final(fmt.Errorf("expressions failed: %v", failed))
-		}
-		p.Logf("the server has counted %v, and 0 errors but those of the policies that must fail", counted)
-		return nil
-	})
-}
-
-// broken writes policy and binding under another name.
-func (p *policed) broken(objects []*unstructured.Unstructured) {
-	p.Helper()
-	for _, object := range objects {
-		object.SetName("broken")
-		for _, field := range []string{"paramKind", "paramRef", "variables"} {
-			unstructured.RemoveNestedField(object.Object, "spec", field)
-		}
-		if strings.HasSuffix(object.GetKind(), "Binding") {
-			expect.OK(p, unstructured.SetNestedField(object.Object, "broken", "spec", "policyName"))
-		}
-		p.write(object)
-	}
 }
 
 // warnings are what the server warned of since the last take.
