@@ -108,8 +108,9 @@ func (g Gate) policies(cluster *clusterv1.Cluster) (warning string, err error) {
 	}
 	kept, warning := g.Policies.Kept(cluster)
 	if !kept {
-		return "", phase.Poll(infrav1.WaitingForLinuxPoliciesReason, "the admission policies that keep workloads for Linux off Windows "+
-			"Nodes are being written to Cluster %s, and do not act there yet; a Windows VM is made once they do, or after a minute",
+		return "", phase.Poll(infrav1.WaitingForLinuxPoliciesReason, "the admission policies that keep workloads for Linux off "+
+			"Windows Nodes are being written to Cluster %s, and do not act there yet; a Windows VM is made once they do, or after a "+
+			"minute",
 			cluster.Name)
 	}
 	return warning, nil

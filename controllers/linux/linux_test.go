@@ -76,6 +76,7 @@ var initialized = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // stage is a machine before the gate of a cluster that lacks nothing, but for what a case takes away.
 type stage struct {
+	policies Policies
 	*cluster
 	candidate Candidate
 	machines  []clusterv1.Machine
@@ -107,7 +108,7 @@ func ofControlPlane(namespace, cluster string) clusterv1.Machine {
 
 func (s *stage) pass(t *testing.T) (Passage, error) {
 	t.Helper()
-	gate := Gate{Workload: s.cluster, Cache: machines{all: s.machines}, Now: func() time.Time { return s.now }}
+	gate := Gate{Workload: s.cluster, Cache: machines{all: s.machines}, Policies: s.policies, Now: func() time.Time { return s.now }}
 	return gate.Pass(t.Context(), s.candidate)
 }
 

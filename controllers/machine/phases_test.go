@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -78,6 +79,40 @@ func TestLinuxNotChecked(t *testing.T) {
 		}
 		const says = "Warning LinuxNotChecked Cluster prod does not show Service kube-system/kube-dns"
 		expect.Same(t, name, c.want, strings.HasPrefix(told, says))
+	}
+}
+
+// unkept are policies that cannot be had.
+type unkept struct{}
+
+func (unkept) Kept(*clusterv1.Cluster) (kept bool, warning string) {
+	return true, "Cluster prod has no right"
+}
+
+// TestUnkept: that the policies cannot be had is told before there may be a VM, with a config of ours, too.
+func TestUnkept(t *testing.T) {
+	node := corev1.Node{}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	const says = "Warning LinuxNotChecked Cluster prod has no right"
+	for name, c := range map[string]struct {
+		change func(*facts)
+		want   string
+	}{
+		"a config":              {func(f *facts) { f.config = &bootstrapv1.WindowsBootstrapConfig{} }, says},
+		"with a VM perhaps":     {func(f *facts) { f.windows.Finalizers = []string{infrav1.MachineFinalizer} }, ""},
+		"user data of somebody": {func(*facts) {}, says},
+	} {
+		r := newPhaseStage(t)
+		r.Workload, r.Policies = linuxNodes{node}, unkept{}
+		expect.OK(t, r.linuxFirst(t.Context(), world(c.change, func(f *facts) {
+			f.cluster.Name, f.cluster.Status.Initialization.ControlPlaneInitialized = "prod", new(true)
+		})))
+		var told string
+		select {
+		case told = <-r.Events.(*events.FakeRecorder).Events:
+		default:
+		}
+		expect.Same(t, name, c.want, told)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
 )
 
-// What is taken from objects. The types have no field that is not kept, so that a large object takes no memory when it is decoded,
-// and the names of the fields are those of the API, so that what is kept can be decoded by its own type.
+// What is taken from objects. The types have no field that is not kept, so that a large object takes no memory when it is
+// decoded, and the names of the fields are those of the API, so that what is kept can be decoded by its own type.
 
 type briefMeta struct {
 	Namespace   string            `json:"namespace,omitempty"`

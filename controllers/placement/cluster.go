@@ -88,8 +88,8 @@ func (c *cluster) answer(now time.Time) (kept bool, warning string) {
 	case c.waiting.IsZero():
 		c.waiting = now
 	case now.Sub(c.waiting) >= patience:
-		return true, fmt.Sprintf("Cluster %s: it is not known after a minute whether the policies act that keep workloads for Linux off "+
-			"Windows Nodes", c.key.Name)
+		return true, fmt.Sprintf("Cluster %s: it is not known after a minute whether the policies act that keep workloads for Linux "+
+			"off Windows Nodes", c.key.Name)
 	}
 	return false, ""
 }

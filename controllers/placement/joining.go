@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -96,7 +95,7 @@ func add(alike map[string]verdict.Node, n verdict.Node) {
 	if named {
 		n.Labels[corev1.LabelHostname] = host
 	}
-	if last, known := alike[like]; !known || strings.Compare(name, last.Name) < 0 {
+	if last, known := alike[like]; !known || name < last.Name {
 		alike[like] = n
 	}
 }

@@ -1,14 +1,14 @@
 // Package placement keeps workloads for Linux off the Windows Nodes of workload clusters, by admission objects of ours there
 // (internal/policies), and tells of workloads that may come there all the same. A reader may rely on this:
 //
-//   - Our objects are in each cluster from its first WindowsMachine on, and stay when the last one is gone. They go when the Cluster
-//     gets the annotation capwin.io/linux-policy: off, or with the cluster.
+//   - Our objects are in each cluster from its first WindowsMachine on, and stay when the last one is gone. They go when the
+//     Cluster gets the annotation capwin.io/linux-policy: off, or with the cluster.
 //   - One that was removed or edited is back within a minute, by one write. What has one of our names and was not made by us is
 //     neither changed nor removed. No workload of anybody's is written.
 //   - Where they are refused, or where the API server has no such kinds, people are told, and no machine waits.
 //   - While nothing changes, there are only watches, and a probe each ten minutes: dry runs, and a question for the version.
-//   - No cluster holds up another. One that cannot be reached is tried by one connection at a time, with pauses. What a cluster tells
-//     is bounded.
+//   - No cluster holds up another. One that cannot be reached is tried by one connection at a time, with pauses. What a cluster
+//     tells is bounded.
 package placement
 
 import (

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,16 +18,16 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// TestKept: a machine waits until all objects are there and act. Each is written once. Then there is a probe each ten minutes, and
-// nothing else, also in a new process and at zero machines.
+// TestKept: a machine waits until all objects are there and act. Each is written once. Then there is a probe each ten minutes,
+// and nothing else, also in a new process and at zero machines.
 func TestKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		end := w.start()
-		kept, warning := w.keeper.Kept(aCluster("prod"))
+		kept, _ := w.keeper.Kept(aCluster())
 		expect.Same(t, "kept at first", false, kept)
 		w.passes(5 * time.Second)
-		kept, warning = w.keeper.Kept(aCluster("prod"))
+		kept, warning := w.keeper.Kept(aCluster())
 		expect.Same(t, "kept", true, kept)
 		expect.Same(t, "warning", "", warning)
 		expect.Same(t, "calls", map[string]int{"get": 12, "apply": 11, "dry": 2}, w.since())
@@ -35,7 +36,7 @@ func TestKept(t *testing.T) {
 		expect.Same(t, "calls in half an hour", map[string]int{"dry": 6}, w.since())
 		end()
 
-		expect.OK(t, w.management.Delete(t.Context(), aMachine("prod")))
+		expect.OK(t, w.management.Delete(t.Context(), aMachine()))
 		end = w.start()
 		w.passes(10 * time.Second)
 		expect.Same(t, "calls of a new process", map[string]int{"get": 2, "dry": 2}, w.since())
@@ -46,17 +47,17 @@ func TestKept(t *testing.T) {
 	})
 }
 
-// TestWithoutWindows: a Cluster that never had a WindowsMachine is asked once, and gets nothing. Once it has one, it is looked after
-// within a minute, whether a machine asks or not.
+// TestWithoutWindows: a Cluster that never had a WindowsMachine is asked once, and gets nothing. Once it has one, it is looked
+// after within a minute, whether a machine asks or not.
 func TestWithoutWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		expect.OK(t, w.management.Delete(t.Context(), aMachine("prod")))
+		expect.OK(t, w.management.Delete(t.Context(), aMachine()))
 		defer w.start()()
 		w.passes(time.Hour)
 		expect.Same(t, "calls", map[string]int{"get": 1}, w.since())
 		expect.Same(t, "connections", 0, w.follows)
-		expect.OK(t, w.management.Create(t.Context(), aMachine("prod")))
+		expect.OK(t, w.management.Create(t.Context(), aMachine()))
 		w.passes(every + 5*time.Second)
 		expect.Same(t, "missing", 0, len(w.missing()))
 	})
@@ -76,7 +77,7 @@ func TestWhoseCluster(t *testing.T) {
 			w.keeper.WatchFilter = ""
 			w.passes(5 * time.Second)
 			expect.Same(t, name+": connections", 1, w.follows)
-			c := aCluster("prod")
+			c := aCluster()
 			expect.OK(t, w.management.Get(t.Context(), client.ObjectKeyFromObject(c), c))
 			change(c)
 			if name == "of another one" {
@@ -101,15 +102,15 @@ func TestUnreachable(t *testing.T) {
 		w := newWorld(t)
 		w.away = true
 		defer w.start()()
-		kept, _ := w.keeper.Kept(aCluster("prod"))
+		kept, _ := w.keeper.Kept(aCluster())
 		expect.Same(t, "kept at first", false, kept)
 		w.passes(patience - time.Second)
-		kept, _ = w.keeper.Kept(aCluster("prod"))
+		kept, _ = w.keeper.Kept(aCluster())
 		expect.Same(t, "kept after 59 s", false, kept)
 		w.passes(time.Second)
-		kept, warning := w.keeper.Kept(aCluster("prod"))
+		kept, warning := w.keeper.Kept(aCluster())
 		expect.Same(t, "kept after a minute", true, kept)
-		expect.Says(t, "warning", errorOf(warning), "Cluster prod: it is not known after a minute whether the policies act")
+		expect.Says(t, "warning", errors.New(warning), "Cluster prod: it is not known after a minute whether the policies act")
 		w.passes(time.Hour)
 		if w.follows < 60 || w.follows > 70 {
 			t.Errorf("%d connections in an hour", w.follows)
@@ -118,15 +119,11 @@ func TestUnreachable(t *testing.T) {
 		w.away = false
 		w.mu.Unlock()
 		w.passes(longestPause + 5*time.Second)
-		kept, warning = w.keeper.Kept(aCluster("prod"))
+		kept, warning = w.keeper.Kept(aCluster())
 		expect.Same(t, "kept when it answers", true, kept)
 		expect.Same(t, "warning then", "", warning)
 	})
 }
-
-type errorOf string
-
-func (e errorOf) Error() string { return string(e) }
 
 // TestDeaf: an API server that has the policies and does not obey them is told of after a minute.
 func TestDeaf(t *testing.T) {
@@ -135,13 +132,13 @@ func TestDeaf(t *testing.T) {
 		w.deaf = true
 		defer w.start()()
 		w.passes(patience)
-		kept, _ := w.keeper.Kept(aCluster("prod"))
+		kept, _ := w.keeper.Kept(aCluster())
 		expect.Same(t, "kept", false, kept)
 		w.passes(10 * time.Second)
-		kept, warning := w.keeper.Kept(aCluster("prod"))
+		kept, warning := w.keeper.Kept(aCluster())
 		expect.Same(t, "kept after a minute", true, kept)
-		expect.Says(t, "warning", errorOf(warning), "Cluster prod has the MutatingAdmissionPolicy of capwin and does not obey it")
-		expect.Says(t, "warning", errorOf(warning), "Cluster prod has the ValidatingAdmissionPolicies of capwin and does not obey them")
+		expect.Says(t, "warning", errors.New(warning), "Cluster prod has the MutatingAdmissionPolicy of capwin and does not obey it")
+		expect.Says(t, "warning", errors.New(warning), "has the ValidatingAdmissionPolicies of capwin and does not obey them")
 		w.since()
 		w.passes(recheck)
 		expect.Same(t, "probes later", map[string]int{"dry": 2}, w.since())
@@ -169,8 +166,8 @@ func TestFight(t *testing.T) {
 	})
 }
 
-// TestParamsFollow: what the policies know follows the Nodes, by one write of each. A pool that is scaled to zero stays known, until
-// a Linux Node has its label.
+// TestParamsFollow: what the policies know follows the Nodes, by one write of each. A pool that is scaled to zero stays known,
+// until a Linux Node has its label.
 func TestParamsFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -207,7 +204,7 @@ func TestOff(t *testing.T) {
 		w := newWorld(t)
 		defer w.start()()
 		w.passes(10 * time.Second)
-		c := aCluster("prod")
+		c := aCluster()
 		expect.OK(t, w.management.Get(t.Context(), client.ObjectKeyFromObject(c), c))
 		c.Annotations = map[string]string{infrav1.LinuxPolicyAnnotation: infrav1.LinuxPolicyOff}
 		expect.OK(t, w.management.Update(context.Background(), c))

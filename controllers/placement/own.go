@@ -190,7 +190,9 @@ func withoutDefaults(value any) any {
 }
 
 // write brings an object to what it should be, by one write if it is not. It returns what stands there then.
-func write(ctx context.Context, api client.Client, o ownObject, isRight func(ownBrief) bool) (b ownBrief, written bool, err error) {
+func write(
+	ctx context.Context, api client.Client, o ownObject, isRight func(ownBrief) bool,
+) (b ownBrief, written bool, err error) {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(o.GroupVersionKind())
 	err = api.Get(ctx, client.ObjectKeyFromObject(o), there)

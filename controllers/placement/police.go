@@ -60,7 +60,7 @@ func isOff(about *clusterv1.Cluster) bool {
 func (c *cluster) police(ctx context.Context, about *clusterv1.Cluster) time.Time {
 	next := deadline{time.Now().Add(recheck)}
 	if off := isOff(about); off != c.off {
-		c.off, c.policing.again = off, map[string]time.Time{}
+		c.off, c.again = off, map[string]time.Time{}
 	}
 	if c.off {
 		c.takeAway(ctx, &next)
@@ -203,25 +203,31 @@ func (c *cluster) nextParams(ctx context.Context, next *deadline) (p policies.Pa
 			return p, false
 		}
 	}
-	if c.params == nil {
-		if wait := c.again[key]; time.Now().Before(wait) {
-			next.by(wait)
-			c.why[key] = c.paramError
-			return p, false
-		}
-		read, err := c.readParams(ctx)
-		if err != nil {
-			c.again[key], c.why[key], c.paramError = time.Now().Add(retry), err, err
-			if isLasting(err) {
-				c.again[key] = time.Now().Add(recheck)
-			}
-			next.by(c.again[key])
-			return p, false
-		}
-		c.params = &read
+	if c.params == nil && !c.findParams(ctx, key, next) {
+		return p, false
 	}
 	*c.params = nextParams(*c.params, c.view)
 	return *c.params, true
+}
+
+// findParams brings those that the cluster has, when it is time for that.
+func (c *cluster) findParams(ctx context.Context, key string, next *deadline) bool {
+	if wait := c.again[key]; time.Now().Before(wait) {
+		next.by(wait)
+		c.why[key] = c.paramError
+		return false
+	}
+	read, err := c.readParams(ctx)
+	if err == nil {
+		c.params = &read
+		return true
+	}
+	c.again[key], c.why[key], c.paramError = time.Now().Add(retry), err, err
+	if isLasting(err) {
+		c.again[key] = time.Now().Add(recheck)
+	}
+	next.by(c.again[key])
+	return false
 }
 
 // readParams are those of the cluster, or else, as the policy is not there yet, new ones with what it must spare.
@@ -323,13 +329,14 @@ func (c *cluster) sentence(about *clusterv1.Cluster, err error) string {
 	absent, isAbsent := errors.AsType[*unservedError](err)
 	switch {
 	case isHidden:
-		return fmt.Sprintf("Cluster %s does not show its %s to the user of Secret %s-kubeconfig, %s; give that user the right to list and "+
-			"watch them", about.Name, hidden.resource, about.Name, so)
+		return fmt.Sprintf("Cluster %s does not show its %s to the user of Secret %s-kubeconfig, %s; give that user the right to list "+
+			"and watch them", about.Name, hidden.resource, about.Name, so)
 	case apierrors.IsForbidden(err):
-		return fmt.Sprintf("Cluster %s refuses to the user of Secret %s-kubeconfig what keeps workloads for Linux off Windows Nodes, %s; "+
-			"give that user the rights in docs/security.md: %s", about.Name, about.Name, so, cloud.Clean(err.Error(), maxCause))
+		return fmt.Sprintf("Cluster %s refuses to the user of Secret %s-kubeconfig what keeps workloads for Linux off Windows Nodes, "+
+			"%s; give that user the rights in docs/security.md: %s", about.Name, about.Name, so, cloud.Clean(err.Error(), maxCause))
 	case isAbsent:
-		return fmt.Sprintf("Cluster %s has no %s, which Kubernetes has from %s on, %s", about.Name, absent.kind, servedFrom[absent.kind], so)
+		return fmt.Sprintf("Cluster %s has no %s, which Kubernetes has from %s on, %s", about.Name, absent.kind,
+			servedFrom[absent.kind], so)
 	}
 	return fmt.Sprintf("Cluster %s: %s, %s", about.Name, cloud.Clean(err.Error(), maxCause), so)
 }

@@ -32,8 +32,8 @@ func (p *probing) isPending() bool {
 	return p.needs != policySet{} && (!p.tried || !p.since.IsZero() && time.Since(p.since) < patience)
 }
 
-// probePolicies finds out whether the policies act: that they are there does not say so, as a feature gate or a plug-in may be off.
-// It also asks for the version.
+// probePolicies finds out whether the policies act: that they are there does not say so, as a feature gate or a plug-in may be
+// off. It also asks for the version.
 func (c *cluster) probePolicies(ctx context.Context, needs policySet, next *deadline) {
 	p, now := &c.probe, time.Now()
 	if needs != p.needs {
@@ -105,16 +105,16 @@ func (p *probing) sentences(name string) (all []string) {
 		return nil
 	}
 	if p.refused != nil {
-		return []string{fmt.Sprintf("Cluster %s does not let the user of Secret %s-kubeconfig make ConfigMaps in kube-system by a dry run, "+
-			"so it is not known whether the policies act that keep workloads for Linux off Windows Nodes", name, name)}
+		return []string{fmt.Sprintf("Cluster %s does not let the user of Secret %s-kubeconfig make ConfigMaps in kube-system by a dry "+
+			"run, so it is not known whether the policies act that keep workloads for Linux off Windows Nodes", name, name)}
 	}
 	if p.needs.refusing && !p.acts.refusing {
-		all = append(all, fmt.Sprintf("Cluster %s has the ValidatingAdmissionPolicies of capwin and does not obey them: its API server "+
-			"has the admission plug-in ValidatingAdmissionPolicy switched off", name))
+		all = append(all, fmt.Sprintf("Cluster %s has the ValidatingAdmissionPolicies of capwin and does not obey them: its API "+
+			"server has the admission plug-in ValidatingAdmissionPolicy switched off", name))
 	}
 	if p.needs.changing && !p.acts.changing {
-		all = append(all, fmt.Sprintf("Cluster %s has the MutatingAdmissionPolicy of capwin and does not obey it: its API server has the "+
-			"feature gate or the admission plug-in MutatingAdmissionPolicy switched off", name))
+		all = append(all, fmt.Sprintf("Cluster %s has the MutatingAdmissionPolicy of capwin and does not obey it: its API server has "+
+			"the feature gate or the admission plug-in MutatingAdmissionPolicy switched off", name))
 	}
 	return all
 }

@@ -47,8 +47,8 @@ type tooManyError struct{ n int }
 
 // Error is a sentence for people.
 func (e *tooManyError) Error() string {
-	return fmt.Sprintf("%d workloads that name no system have Ready pods on Windows Nodes, which is more than a policy can spare; add a "+
-		"nodeSelector of the label %s to them", e.n, corev1.LabelOSStable)
+	return fmt.Sprintf("%d workloads that name no system have Ready pods on Windows Nodes, which is more than a policy can spare; "+
+		"add a nodeSelector of the label %s to them", e.n, corev1.LabelOSStable)
 }
 
 // mayBeChanged says that the policy looks at the workload at all: the others need not be spared.

@@ -22,8 +22,8 @@ const (
 	maxShared = 32 << 20
 )
 
-// store has what the watch of one resource has told of its objects: of each, what brief makes of it, in JSON. That takes a third of
-// the memory of the same in Go, and shows whether anything has changed.
+// store has what the watch of one resource has told of its objects: of each, what brief makes of it, in JSON. That takes a
+// third of the memory of the same in Go, and shows whether anything has changed.
 type store struct {
 	// brief takes from an object its key and what is kept of it. A nil text means that nothing is.
 	brief func(object []byte) (key string, text []byte, err error)

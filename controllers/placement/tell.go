@@ -22,9 +22,10 @@ import (
 const (
 	// Lasts is how long a finding must be away until it counts as gone: what comes and goes is not told each time.
 	Lasts = 10 * time.Minute
-	// AtOnce is of how many findings of a Cluster people are told in each minute, and Most how many are remembered.
+	// AtOnce is of how many findings of a Cluster people are told in each minute.
 	AtOnce = 10
-	Most   = 1000
+	// Most is how many findings of a Cluster are remembered.
+	Most = 1000
 
 	window  = time.Minute
 	maxName = 320  // of a workload with its kind and namespace

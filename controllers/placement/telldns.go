@@ -35,16 +35,17 @@ func briefService(object []byte) (key string, text []byte, err error) {
 
 // dns is the selector of the Service whose pods are cluster DNS: nil without such a Service, and empty if it selects nothing.
 func (v *view) dns() map[string]string {
-	for _, text := range v.texts(services) {
-		var o serviceObject
-		_ = json.Unmarshal(text, &o) // we have written it
-		if o.Spec.Type == corev1.ServiceTypeExternalName {
-			return nil
-		}
-		if o.Spec.Selector == nil {
-			return map[string]string{}
-		}
-		return o.Spec.Selector
+	texts := v.texts(services)
+	if len(texts) == 0 {
+		return nil
 	}
-	return nil
+	var o serviceObject
+	_ = json.Unmarshal(texts[0], &o) // we have written it
+	switch {
+	case o.Spec.Type == corev1.ServiceTypeExternalName:
+		return nil
+	case o.Spec.Selector == nil:
+		return map[string]string{}
+	}
+	return o.Spec.Selector
 }

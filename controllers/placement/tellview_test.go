@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -95,42 +94,38 @@ var everyTaint = corev1.Toleration{Operator: corev1.TolerationOpExists}
 
 // TestLookAtWorkloads: what lands is told, with the command for a policy where that is there, and is gone once it is mended.
 func TestLookAtWorkloads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLookedAt(t)
-		expect.Same(t, "told of nothing", 0, len(l.told()))
-		l.daemonSet("team", "agent", nil, everyTaint)
-		l.expectOne("ns/blue: DaemonSet team/agent may run on Windows (win-0)", "kubectl patch daemonset agent -n team")
-		expect.Same(t, "told again", 0, len(l.told()))
-		expect.Same(t, "the metric", 1, l.metric["ns/blue PodsLand"])
-		l.view.take("mutatingadmissionpolicies", event(t, watch.Added, policies.Mutating()[0]))
-		l.daemonSet("team", "other", nil, everyTaint)
-		l.expectOne("DaemonSet team/other", "Or have the API server look again: kubectl label daemonset other -n team")
-		l.view.setPolicies([]policies.Ref{{Kind: "DaemonSet", Namespace: "team", Name: "spared"}}, nil)
-		l.daemonSet("team", "spared", nil, everyTaint)
-		l.expectOne("the policy leaves it alone", "kubectl patch daemonset spared", "kubectl annotate daemonset spared")
-		l.about.Annotations = map[string]string{infrav1.LinuxPolicyAnnotation: infrav1.LinuxPolicyOff}
-		l.daemonSet("team", "late", nil, everyTaint)
-		if notes := l.told(); len(notes) != 1 || strings.Contains(notes[0], "look again") {
-			t.Errorf("where policies are switched off: %q", notes)
-		}
-		for _, name := range []string{"agent", "other", "spared", "late"} {
-			l.daemonSet("team", name, nil)
-		}
-		expect.Same(t, "told when all are mended", 0, len(l.told()))
-		expect.Same(t, "the metric when all are mended", 0, len(l.metric))
-	})
+	l := newLookedAt(t)
+	expect.Same(t, "told of nothing", 0, len(l.told()))
+	l.daemonSet("team", "agent", nil, everyTaint)
+	l.expectOne("ns/blue: DaemonSet team/agent may run on Windows (win-0)", "kubectl patch daemonset agent -n team")
+	expect.Same(t, "told again", 0, len(l.told()))
+	expect.Same(t, "the metric", 1, l.metric["ns/blue PodsLand"])
+	l.view.take("mutatingadmissionpolicies", event(t, watch.Added, policies.Mutating()[0]))
+	l.daemonSet("team", "other", nil, everyTaint)
+	l.expectOne("DaemonSet team/other", "Or have the API server look again: kubectl label daemonset other -n team")
+	l.view.setPolicies([]policies.Ref{{Kind: "DaemonSet", Namespace: "team", Name: "spared"}}, nil)
+	l.daemonSet("team", "spared", nil, everyTaint)
+	l.expectOne("the policy leaves it alone", "kubectl patch daemonset spared", "kubectl annotate daemonset spared")
+	l.about.Annotations = map[string]string{infrav1.LinuxPolicyAnnotation: infrav1.LinuxPolicyOff}
+	l.daemonSet("team", "late", nil, everyTaint)
+	if notes := l.told(); len(notes) != 1 || strings.Contains(notes[0], "look again") {
+		t.Errorf("where policies are switched off: %q", notes)
+	}
+	for _, name := range []string{"agent", "other", "spared", "late"} {
+		l.daemonSet("team", name, nil)
+	}
+	expect.Same(t, "told when all are mended", 0, len(l.told()))
+	expect.Same(t, "the metric when all are mended", 0, len(l.metric))
 }
 
 // TestLookBeforeTheVersion: what is told depends on the version, which a probe finds out, but not for ever.
 func TestLookBeforeTheVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLookedAt(t)
-		l.view.setVersion("")
-		l.daemonSet("team", "agent", nil, everyTaint)
-		expect.Same(t, "told at once", 0, len(l.told()))
-		time.Sleep(versionTime)
-		expect.Same(t, "told later", 1, len(l.told()))
-	})
+	l := newLookedAt(t)
+	l.view.setVersion("")
+	l.daemonSet("team", "agent", nil, everyTaint)
+	expect.Same(t, "told at once", 0, len(l.told()))
+	l.later(versionTime)
+	expect.Same(t, "told later", 1, len(l.told()))
 }
 
 // TestLookAtKubeProxy: the config of a Node's Machine says whether one is missing.

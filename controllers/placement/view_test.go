@@ -32,7 +32,7 @@ func agent(name string) *appsv1.DaemonSet {
 	set.Annotations = map[string]string{
 		corev1.LastAppliedConfigAnnotation: strings.Repeat("x", 1000), verdict.RunsOnAnnotation: verdict.RunsOnBoth,
 	}
-	set.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)}}}
+	set.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}
 	set.Spec.Template.Labels = map[string]string{"k8s-app": "kube-dns", "app": name}
 	set.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	set.Spec.Template.Spec.Containers = []corev1.Container{
@@ -106,7 +106,9 @@ func TestViewOfNodes(t *testing.T) {
 	}}
 	one.Spec.Taints = []corev1.Taint{{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule, TimeAdded: &created}}
 	one.Status.NodeInfo.KubeletVersion = "v1.36.3"
-	one.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: created}}
+	one.Status.Conditions = []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: created},
+	}
 	v.take(nodes, event(t, watch.Added, one))
 	v.take(nodes, event(t, watch.Added, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "linux-0"}}))
 	windows, linux := v.nodes()

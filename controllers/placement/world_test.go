@@ -117,7 +117,7 @@ func newWorld(t *testing.T) *world {
 	expect.OK(t, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), bootstrapv1.AddToScheme(scheme),
 		infrav1.AddToScheme(scheme)))
 	w := &world{T: t, feeds: map[string][]*workload.Feed{}, calls: map[string]int{}}
-	w.management = fake.NewClientBuilder().WithScheme(scheme).WithObjects(aCluster("prod"), aMachine("prod")).Build()
+	w.management = fake.NewClientBuilder().WithScheme(scheme).WithObjects(aCluster(), aMachine()).Build()
 	w.api = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(
 		aNode("linux-0", "linux", "l"), aNode("win-0", "windows", "w"),
 	).WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
@@ -129,7 +129,7 @@ func newWorld(t *testing.T) *world {
 
 // funcs count calls, answer probes, and have the watches told of what is written.
 func (w *world) funcs() interceptor.Funcs {
-	told := func(ctx context.Context, verb string, o client.Object, err error) error {
+	told := func(verb string, o client.Object, err error) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.calls[verb]++
@@ -144,25 +144,25 @@ func (w *world) funcs() interceptor.Funcs {
 	}
 	return interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			return told(ctx, "get", &corev1.Pod{}, c.Get(ctx, key, o, opts...))
+			return told("get", &corev1.Pod{}, c.Get(ctx, key, o, opts...))
 		},
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if len(opts) > 0 {
 				return w.probe(ctx, c, o)
 			}
-			return told(ctx, "create", o, c.Create(ctx, o, opts...))
+			return told("create", o, c.Create(ctx, o, opts...))
 		},
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
-			return told(ctx, "update", o, c.Update(ctx, o, opts...))
+			return told("update", o, c.Update(ctx, o, opts...))
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			return told(ctx, "delete", o, c.Delete(ctx, o, opts...))
+			return told("delete", o, c.Delete(ctx, o, opts...))
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, a runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			err := c.Apply(ctx, a, opts...)
 			var made unstructured.Unstructured
 			expect.OK(w, json.Unmarshal(expect.Got(json.Marshal(a))(w), &made.Object))
-			return told(ctx, "apply", &made, err)
+			return told("apply", &made, err)
 		},
 	}
 }
@@ -245,17 +245,17 @@ func (w *world) missing() (names []string) {
 	return names
 }
 
-func aCluster(name string) *clusterv1.Cluster {
+func aCluster() *clusterv1.Cluster {
 	c := &clusterv1.Cluster{}
-	c.Namespace, c.Name, c.UID = metav1.NamespaceDefault, name, "uid-of-prod"
+	c.Namespace, c.Name, c.UID = metav1.NamespaceDefault, "prod", "uid-of-prod"
 	c.Status.Initialization.ControlPlaneInitialized = new(true)
 	return c
 }
 
-func aMachine(cluster string) *infrav1.WindowsMachine {
+func aMachine() *infrav1.WindowsMachine {
 	m := &infrav1.WindowsMachine{}
-	m.Namespace, m.Name = metav1.NamespaceDefault, cluster+"-win-0"
-	m.Labels = map[string]string{clusterv1.ClusterNameLabel: cluster}
+	m.Namespace, m.Name = metav1.NamespaceDefault, "prod-win-0"
+	m.Labels = map[string]string{clusterv1.ClusterNameLabel: "prod"}
 	return m
 }
 

@@ -29,12 +29,15 @@ func TestClusterDNS(t *testing.T) {
 	}{
 		{"none", nil, []placement.Workload{dns("Deployment", "coredns", "")}, nil, ""},
 		{
-			"kubeadm's", map[string]string{"k8s-app": "kube-dns"},
-			[]placement.Workload{dns("Deployment", "coredns", "kube-dns")}, nil, "",
+			"kubeadm's",
+			map[string]string{"k8s-app": "kube-dns"},
+			[]placement.Workload{dns("Deployment", "coredns", "kube-dns")},
+			nil, "",
 		},
 		{"a DaemonSet", map[string]string{"dns": "yes"}, []placement.Workload{dns("DaemonSet", "coredns", "kube-dns")}, nil, ""},
 		{
-			"two Deployments", map[string]string{"dns": "yes"},
+			"two Deployments",
+			map[string]string{"dns": "yes"},
 			[]placement.Workload{dns("Deployment", "coredns", "kube-dns"), dns("Deployment", "other", "")},
 			[]string{"Deployment kube-system/other is cluster DNS, and no policy refuses an update that takes its Linux selection away: " +
 				"its pod template has no label k8s-app: kube-dns"},
@@ -42,20 +45,32 @@ func TestClusterDNS(t *testing.T) {
 				`-p '{"spec":{"template":{"metadata":{"labels":{"k8s-app":"kube-dns"}}}}}'`,
 		},
 		{
-			"another label", map[string]string{"k8s-app": "coredns"}, []placement.Workload{dns("Deployment", "coredns", "coredns")},
-			[]string{"its pods have the label k8s-app: coredns instead of kube-dns"}, "",
+			"another label",
+			map[string]string{"k8s-app": "coredns"},
+			[]placement.Workload{dns("Deployment", "coredns", "coredns")},
+			[]string{"its pods have the label k8s-app: coredns instead of kube-dns"},
+			"",
 		},
 		{
-			"a StatefulSet", map[string]string{"dns": "yes"}, []placement.Workload{dns("StatefulSet", "coredns", "kube-dns")},
-			[]string{"a Deployment or a DaemonSet only"}, "",
+			"a StatefulSet",
+			map[string]string{"dns": "yes"},
+			[]placement.Workload{dns("StatefulSet", "coredns", "kube-dns")},
+			[]string{"a Deployment or a DaemonSet only"},
+			"",
 		},
 		{
-			"no selector", map[string]string{}, []placement.Workload{dns("Deployment", "coredns", "kube-dns")},
-			[]string{"Service kube-system/kube-dns has no selector"}, "",
+			"no selector",
+			map[string]string{},
+			[]placement.Workload{dns("Deployment", "coredns", "kube-dns")},
+			[]string{"Service kube-system/kube-dns has no selector"},
+			"",
 		},
 		{
-			"elsewhere", map[string]string{"dns": "yes"}, []placement.Workload{elsewhere},
-			[]string{"Service kube-system/kube-dns selects dns=yes, which no Deployment, DaemonSet or StatefulSet of kube-system has"}, "",
+			"elsewhere",
+			map[string]string{"dns": "yes"},
+			[]placement.Workload{elsewhere},
+			[]string{"Service kube-system/kube-dns selects dns=yes, which no Deployment, DaemonSet or StatefulSet of kube-system has"},
+			"",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

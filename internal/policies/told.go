@@ -13,8 +13,8 @@ import (
 const maxTold = 60_000
 
 // Told are policies that have the params in their own text, and need no param: an API server (seen with v1.36.3) stops to watch
-// ConfigMaps when the last policy with such a param is removed, and never begins anew, so that policies which come back later, and
-// those of other people, are asked without their param, or with an old one. Where they are too many, the labels are any.
+// ConfigMaps when the last policy with such a param is removed, and never begins anew, so that policies which come back later,
+// and those of other people, are asked without their param, or with an old one. Where they are too many, the labels are any.
 func Told(objects []*unstructured.Unstructured, p Params) []*unstructured.Unstructured {
 	data := maps.Clone(Param(p).Data)
 	if len(data[labelsKey]) > maxTold {

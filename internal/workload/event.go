@@ -16,9 +16,9 @@ type Event struct {
 	Why error `json:"-"`
 }
 
-// What a watch tells beside the objects. Begun: all objects that are there follow, as if nothing had been told before. Listed: all
-// of them have been told, but for those that were too large. LeftOut: an object was too large, and this is all that is known of it.
-// Hidden: the API server does not have the resource, or does not show it.
+// What a watch tells beside the objects. Begun: all objects that are there follow, as if nothing had been told before. Listed:
+// all of them have been told, but for those that were too large. LeftOut: an object was too large, and this is all that is
+// known of it. Hidden: the API server does not have the resource, or does not show it.
 const (
 	Begun   watch.EventType = "BEGUN"
 	Listed  watch.EventType = "LISTED"

@@ -55,7 +55,8 @@ func (c *Clusters) Watcher(ctx context.Context, key client.ObjectKey) (*Watcher,
 	}
 	return &Watcher{
 		access: access, userAgent: c.UserAgent, wire: watching(access),
-		lasts:   followTime - rand.N(followTime/5), // not all clusters at the same time
+		//nolint:gosec // because it only has not all clusters connect at the same time
+		lasts:   followTime - rand.N(followTime/5),
 		opening: make(chan struct{}, 1), large: make(chan struct{}, 1),
 		pace: flowcontrol.NewTokenBucketRateLimiter(eventPace, eventBurst),
 	}, nil
@@ -77,8 +78,8 @@ func (c *Clusters) Follow(ctx context.Context, key client.ObjectKey, feed *Feed)
 // errEnded ends all watches of a connection with one of them.
 var errEnded = errors.New("a watch has ended as it should")
 
-// FollowAll tells of all feeds, on one connection if that can be had, until ctx or one of them ends; without an error, it ended as
-// it should. What the API server does not show is Hidden, and ends no other feed.
+// FollowAll tells of all feeds, on one connection if that can be had, until ctx or one of them ends; without an error, it ended
+// as it should. What the API server does not show is Hidden, and ends no other feed.
 func (c *Clusters) FollowAll(ctx context.Context, key client.ObjectKey, feeds ...*Feed) error {
 	w, err := c.Watcher(ctx, key)
 	if err != nil {
@@ -280,7 +281,8 @@ func (f *Feed) take(line []byte) error {
 	return f.takeVersion(event)
 }
 
-// endOfList is the annotation of the bookmark that ends a list (k8s.io/apimachinery v0.36.3, meta/v1, InitialEventsAnnotationKey).
+// endOfList is the annotation of the bookmark that ends a list (k8s.io/apimachinery v0.36.3, meta/v1,
+// InitialEventsAnnotationKey).
 const endOfList = "k8s.io/initial-events-end"
 
 // takeVersion remembers where the next watch goes on.

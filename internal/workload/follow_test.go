@@ -25,7 +25,8 @@ import (
 )
 
 func event(kind, report string) string {
-	return fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":"a.1","resourceVersion":"7"},"data":{"report":%q}}}`+"\n", kind, report)
+	return fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":"a.1","resourceVersion":"7"},"data":{"report":%q}}}`+"\n",
+		kind, report)
 }
 
 // reports is a feed of the ConfigMaps of a namespace, which notes what it is told.

@@ -70,8 +70,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestPlainLists: an API server that cannot tell when a list ends is asked without that, and the list is complete once nothing more
-// comes, or with the first bookmark.
+// TestPlainLists: an API server that cannot tell when a list ends is asked without that, and the list is complete once nothing
+// more comes, or with the first bookmark.
 func TestPlainLists(t *testing.T) {
 	var asked []string
 	clusters, _ := workloadCluster(t, func(w http.ResponseWriter, r *http.Request) {

@@ -140,7 +140,7 @@ func (c *pacedConn) Read(into []byte) (int, error) {
 	more := int64(now.Sub(c.counted).Seconds() * bytePace)
 	c.left, c.counted = min(c.left+more, byteBurst)-int64(n), now
 	if c.left < 0 {
-		time.Sleep(time.Duration(-c.left) * time.Second / bytePace) // milliseconds: a read has some KiB
+		<-time.After(time.Duration(-c.left) * time.Second / bytePace) // milliseconds: a read has some KiB
 	}
 	return n, err
 }

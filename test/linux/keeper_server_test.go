@@ -71,7 +71,8 @@ func startKept(t *testing.T, mutates bool) *keptServer {
 	s.environment = &envtest.Environment{
 		BinaryAssetsDirectory: expect.Got(servers.Ensure(t.Context(), os.Stderr))(t).Dir,
 	}
-	flags := s.environment.ControlPlane.GetAPIServer().Configure().Append("audit-policy-file", policy).Append("audit-log-path", s.audit)
+	flags := s.environment.ControlPlane.GetAPIServer().Configure()
+	flags.Append("audit-policy-file", policy).Append("audit-log-path", s.audit)
 	if !mutates {
 		const kind = "admissionregistration.k8s.io/v1/mutatingadmissionpol"
 		flags.Append("runtime-config", kind+"icies=false", kind+"icybindings=false").
@@ -94,7 +95,8 @@ func (s *keptServer) manage() {
 	s.cluster.Namespace, s.cluster.Name, s.cluster.UID = metav1.NamespaceDefault, "prod", "uid-of-prod"
 	s.cluster.Status.Initialization.ControlPlaneInitialized = new(true)
 	machine := &infrav1.WindowsMachine{}
-	machine.Namespace, machine.Name, machine.Labels = metav1.NamespaceDefault, "win-0", map[string]string{clusterv1.ClusterNameLabel: "prod"}
+	machine.Namespace, machine.Name = metav1.NamespaceDefault, "win-0"
+	machine.Labels = map[string]string{clusterv1.ClusterNameLabel: "prod"}
 	s.management = fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.cluster, machine).Build()
 }
 

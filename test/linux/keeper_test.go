@@ -31,7 +31,7 @@ func (s *keptServer) populate() {
 	}
 	agent := newAgent("agent")
 	expect.OK(s, s.api.Create(s.Context(), agent))
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: agent.Namespace, Name: "agent-x", Labels: agent.Spec.Template.Labels}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: agent.Namespace, Name: "agent-x"}}
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(agent, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
 	pod.Spec = *agent.Spec.Template.Spec.DeepCopy()
 	pod.Spec.NodeName, pod.Spec.AutomountServiceAccountToken = "win-0", new(false)
@@ -56,6 +56,7 @@ func newAgent(name string) *appsv1.DaemonSet {
 // TestKeeper: our objects are written once, act, come back by one write when somebody deletes or edits them, and go with the
 // annotation. While nothing changes, there are watches and probes only.
 func TestKeeper(t *testing.T) {
+	t.Parallel()
 	s := startKept(t, true)
 	s.populate()
 	keeper, end := s.keep()
@@ -137,7 +138,7 @@ func (s *keptServer) checkRestored(objects []*unstructured.Unstructured, what st
 	if took > time.Minute {
 		s.Errorf("that is more than a minute")
 	}
-	time.Sleep(3 * time.Second) // in which nothing else may be written
+	<-time.After(3 * time.Second) // in which nothing else may be written
 	n := writes(s.calls()[before:])
 	expect.Same(s, "objects written after they were "+what, len(objects), len(n))
 	for key, n := range n {
@@ -152,9 +153,9 @@ func equal(a, b map[string]any) bool {
 // checkSteady: while nothing changes, there are watches and probes only.
 func (s *keptServer) checkSteady(lasts time.Duration) {
 	s.Helper()
-	time.Sleep(5 * time.Second) // the probe after the last write
+	<-time.After(5 * time.Second) // the probe after the last write
 	before := len(s.calls())
-	time.Sleep(lasts)
+	<-time.After(lasts)
 	kinds := map[string]int{}
 	for _, c := range s.calls()[before:] {
 		probe := c.RequestURI == "/version" || strings.Contains(c.RequestURI, "dryRun=All")
@@ -194,6 +195,7 @@ func (s *keptServer) checkOff(objects []*unstructured.Unstructured, notice func(
 // TestKeeperOfOthers: what has our name and is not ours stays as it is, with the annotation, too. People are told, and the others
 // are kept.
 func TestKeeperOfOthers(t *testing.T) {
+	t.Parallel()
 	s := startKept(t, true)
 	s.populate()
 	theirs := policies.Mutating()[0]
@@ -201,7 +203,8 @@ func TestKeeperOfOthers(t *testing.T) {
 	expect.OK(t, s.api.Create(t.Context(), theirs))
 	version := theirs.GetResourceVersion()
 	keeper, end := s.keep()
-	const says = "Cluster prod: MutatingAdmissionPolicy capwin-linux-first was not made by capwin, so it is left alone; rename or remove it"
+	const says = "Cluster prod: MutatingAdmissionPolicy capwin-linux-first was not made by capwin, so it is left alone; rename or " +
+		"remove it"
 	if warning := s.await(keeper); !strings.HasPrefix(warning, says) {
 		t.Errorf("the machine is warned of %q", warning)
 	}
@@ -223,6 +226,7 @@ func TestKeeperOfOthers(t *testing.T) {
 
 // TestKeeperWithoutRights: a kubeconfig that may not write the policies is told of, and the machine goes on.
 func TestKeeperWithoutRights(t *testing.T) {
+	t.Parallel()
 	s := startKept(t, true)
 	s.populate()
 	user := expect.Got(s.environment.AddUser(envtest.User{Name: "weak", Groups: []string{"system:authenticated"}}, nil))(t)
@@ -243,11 +247,12 @@ func TestKeeperWithoutRights(t *testing.T) {
 
 // TestKeeperBefore136: an API server without the mutating kind gets the validating policies, which act.
 func TestKeeperBefore136(t *testing.T) {
+	t.Parallel()
 	s := startKept(t, false)
 	s.populate()
 	keeper, end := s.keep()
-	expect.Same(t, "warning", "Cluster prod has no MutatingAdmissionPolicy, which Kubernetes has from 1.36 on, so workloads for Linux are "+
-		"not all kept off its Windows Nodes", s.await(keeper))
+	expect.Same(t, "warning", "Cluster prod has no MutatingAdmissionPolicy, which Kubernetes has from 1.36 on, so workloads for "+
+		"Linux are not all kept off its Windows Nodes", s.await(keeper))
 	expect.Same(t, "objects", len(kept(false)), len(slices.Collect(maps.Keys(writes(s.calls())))))
 	s.checkSteady(5 * time.Second)
 	end()

@@ -127,7 +127,7 @@ func TestShellsComplete(t *testing.T) {
 		},
 	} {
 		t.Run(shell, func(t *testing.T) {
-			got := run(t, "clusterctl-windows", "completion", shell)
+			got := run(t, "completion", shell)
 			if got.code != 0 || !strings.HasPrefix(got.out, c.begins) || strings.Count(got.out, "\n") < 100 {
 				t.Errorf("exit code %d, and the script begins with %.100q", got.code, got.out)
 			}

@@ -36,7 +36,7 @@ func TestInterruptedRender(t *testing.T) {
 	args := []string{"render", "-f", file, "--machine", "pool-5-1", "-o"}
 	begun := time.Now()
 	whole := t.TempDir()
-	if got := run(t, "clusterctl-windows", append(args, whole)...); got.code != 0 {
+	if got := run(t, append(args, whole)...); got.code != 0 {
 		t.Fatal(got.err)
 	}
 	took := time.Since(begun)

@@ -52,7 +52,7 @@ func TestCheckLinux(t *testing.T) {
 
 func (m *mixed) check(t *testing.T, args ...string) ended {
 	t.Helper()
-	return run(t, "clusterctl-windows", append([]string{"check", "linux", "--kubeconfig", m.file}, args...)...)
+	return run(t, append([]string{"check", "linux", "--kubeconfig", m.file}, args...)...)
 }
 
 // findings are those of the program, by what they are about.
@@ -166,7 +166,7 @@ func (m *mixed) mend(t *testing.T) {
 
 func (m *mixed) kubectl(t *testing.T, why, line string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "sh", "-c", line) //nolint:gosec // because it is the line that we tell people
+	command := exec.CommandContext(t.Context(), "sh", "-c", line)
 	command.Env = append(os.Environ(), "PATH="+m.programs+":"+os.Getenv("PATH"), "KUBECONFIG="+m.file)
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %s: %v: %s", why, line, err, out)

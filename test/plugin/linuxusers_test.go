@@ -97,7 +97,7 @@ func (m *mixed) examples(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "prod-kubeconfig"}, Data: map[string][]byte{"value": []byte(m.raw)},
 	})
 	ran := 0
-	for line := range strings.Lines(run(t, "clusterctl-windows", "check", "linux", "--help").out) {
+	for line := range strings.Lines(run(t, "check", "linux", "--help").out) {
 		arguments, isExample := strings.CutPrefix(strings.TrimSpace(line), "clusterctl windows ")
 		if !isExample || strings.Contains(arguments, "FILE") {
 			continue
@@ -114,7 +114,7 @@ func (m *mixed) examples(t *testing.T) {
 
 // noRights: a user who may nothing is told what is lacking, in one sentence.
 func (m *mixed) noRights(t *testing.T) {
-	got := run(t, "clusterctl-windows", "check", "linux", "--kubeconfig", m.as(t, "dev"))
+	got := run(t, "check", "linux", "--kubeconfig", m.as(t, "dev"))
 	if got.code != 1 || got.out != "" || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err,
 		"so there are no verdicts: list nodes, list daemonsets, list deployments, list statefulsets; a ClusterRole must give them") {
 		t.Errorf("got %+v", got)
@@ -126,7 +126,7 @@ func (m *mixed) someRights(t *testing.T) {
 	m.kubectl(t, "rights", "kubectl create clusterrole looker --verb=list --resource=nodes,daemonsets.apps,deployments.apps,"+
 		"statefulsets.apps && kubectl create clusterrolebinding looker --clusterrole=looker --user=looker")
 	found := map[string]report.Finding{}
-	got := run(t, "clusterctl-windows", "check", "linux", "--kubeconfig", m.as(t, "looker"), "-o", "json")
+	got := run(t, "check", "linux", "--kubeconfig", m.as(t, "looker"), "-o", "json")
 	var list report.FindingList
 	expect.OK(t, json.Unmarshal([]byte(got.out), &list))
 	for _, one := range list.Items {
@@ -185,7 +185,7 @@ func (m *mixed) badInput(t *testing.T) {
 		},
 		"--kubeconfig " + m.file + " -n team --cluster evil": {1, "the kubeconfig in Secret evil-kubeconfig is refused: user.exec "},
 	} {
-		got := run(t, "clusterctl-windows", append([]string{"check", "linux"}, strings.Fields(line)...)...)
+		got := run(t, append([]string{"check", "linux"}, strings.Fields(line)...)...)
 		if got.code != want.code || !strings.Contains(got.err, want.says) || got.out != "" || strings.Contains(got.err, "canary") {
 			t.Errorf("%q: %+v", line, got)
 		}

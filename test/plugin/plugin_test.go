@@ -47,10 +47,10 @@ type ended struct {
 	out, err string
 }
 
-func run(t *testing.T, name string, args ...string) ended {
+func run(t *testing.T, args ...string) ended {
 	t.Helper()
 	var out, err bytes.Buffer
-	command := exec.CommandContext(t.Context(), program(name), args...)
+	command := exec.CommandContext(t.Context(), program("clusterctl-windows"), args...)
 	command.Stdout, command.Stderr = &out, &err
 	if failed := command.Run(); failed != nil && command.ProcessState == nil {
 		t.Fatal(failed)

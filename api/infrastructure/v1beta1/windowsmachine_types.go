@@ -22,8 +22,8 @@ const ServerAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/server"
 // goes without which nothing could find that out again.
 const RemovedAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/removed"
 
-// LinuxPolicyAnnotation of a Cluster with the value LinuxPolicyOff has the admission policies removed from its workload cluster that
-// keep workloads for Linux off Windows Nodes.
+// LinuxPolicyAnnotation of a Cluster with the value LinuxPolicyOff has the admission policies removed from its workload cluster
+// that keep workloads for Linux off Windows Nodes.
 const (
 	LinuxPolicyAnnotation = "capwin.io/linux-policy"
 	LinuxPolicyOff        = "off"

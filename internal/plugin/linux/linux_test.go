@@ -67,15 +67,20 @@ func TestPolicies(t *testing.T) {
 			"v1.30.1", Policies{ServesValidating: true, There: validating}, cloud.CheckWarning, "which come with Kubernetes 1.36", "",
 		},
 		"of 1.36, one is not there": {
-			"v1.36.3", Policies{ServesValidating: true, ServesMutating: true, There: validating[1:]}, cloud.CheckWarning,
+			"v1.36.3",
+			Policies{ServesValidating: true, ServesMutating: true, There: validating[1:]},
+			cloud.CheckWarning,
 			"capwin.io/linux-policy: off", cloud.CheckWarning,
 		},
 		"of 1.36, without a param": {
-			"v1.36.3", Policies{ServesValidating: true, ServesMutating: true, There: append(validating, mutating...)}, cloud.CheckWarning,
+			"v1.36.3",
+			Policies{ServesValidating: true, ServesMutating: true, There: append(validating, mutating...)},
+			cloud.CheckWarning,
 			"or its ConfigMap, is not there", cloud.CheckWarning,
 		},
 		"of 1.36": {
-			"v1.36.3", Policies{ServesValidating: true, ServesMutating: true, There: append(validating, mutating...), Param: param},
+			"v1.36.3",
+			Policies{ServesValidating: true, ServesMutating: true, There: append(validating, mutating...), Param: param},
 			cloud.CheckOK, "and selects Linux in the templates", cloud.CheckWarning,
 		},
 		"not shown": {"v1.36.3", Policies{Hidden: true}, cloud.CheckSkipped, "may not list them", ""},
