@@ -99,7 +99,7 @@ test-pods: servers ## Ask a Service from a pod on a Windows node, for each CNI, 
 	$(GO_TEST) ./test/lab -count=1 -run "^TestPods$$" -v -timeout 30m -args -pods.all
 
 .PHONY: test-linux
-test-linux: servers ## Bring a cluster up before its Windows machines, step by step, with policies, without and before 1.36; takes 10 minutes
+test-linux: servers ## Bring a cluster up before its Windows machines, step by step, with policies, without and before 1.36; takes 15 minutes
 	$(GO_TEST) ./test/linux -count=1 -run "^Test(LinuxFirst|Before136|NotKubeadms)$$" -v -timeout 30m -args -linux.all
 
 .PHONY: test-smoke
