@@ -281,16 +281,15 @@ func (f *Feed) take(line []byte) error {
 	return f.takeVersion(event)
 }
 
-// endOfList is the annotation of the bookmark that ends a list (k8s.io/apimachinery v0.36.3, meta/v1,
-// InitialEventsAnnotationKey).
-const endOfList = "k8s.io/initial-events-end"
-
 // takeVersion remembers where the next watch goes on.
 func (f *Feed) takeVersion(event Event) error {
 	var object struct {
 		Metadata struct {
-			ResourceVersion string            `json:"resourceVersion"`
-			Annotations     map[string]string `json:"annotations"`
+			ResourceVersion string `json:"resourceVersion"`
+			Annotations     struct {
+				// EndOfList is the bookmark's that ends a list (k8s.io/apimachinery v0.36.3, meta/v1, InitialEventsAnnotationKey).
+				EndOfList string `json:"k8s.io/initial-events-end"`
+			} `json:"annotations"`
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(event.Object, &object); err != nil {
@@ -298,7 +297,7 @@ func (f *Feed) takeVersion(event Event) error {
 	}
 	if event.Type != watch.Bookmark {
 		f.tell(event)
-	} else if f.plain || object.Metadata.Annotations[endOfList] == "true" {
+	} else if f.plain || object.Metadata.Annotations.EndOfList == "true" {
 		f.endList()
 	}
 	if version := object.Metadata.ResourceVersion; !f.isListing() && len(version) <= maxVersion {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -119,7 +120,9 @@ func (*keptServer) List(context.Context, client.ObjectList, ...client.ListOption
 func (s *keptServer) keep() (keeper *placement.Keeper, end func()) {
 	s.Helper()
 	reach := &clusters.Clusters{Live: s, QPS: 20, Burst: 40, UserAgent: ours}
-	keeper = &placement.Keeper{Client: s.management, Workload: reach}
+	keeper = &placement.Keeper{Client: s.management, Workload: reach, Teller: &placement.Teller{
+		Client: s.management, Events: events.NewFakeRecorder(1000), Count: func(string, string, int) {}, Now: time.Now,
+	}}
 	ctx, cancel := context.WithCancel(ctrl.LoggerInto(s.Context(), logr.Discard()))
 	ended := make(chan error, 1)
 	go func() { ended <- keeper.Start(ctx) }()
