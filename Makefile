@@ -41,7 +41,7 @@ GO_TEST := GOGC=400 $(if $(ROOM_IN_MEMORY),GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=$(RO
 # much longer that nothing is won.
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # What takes longest begins first, or it runs alone in the end.
-LONGEST := ./test/lab ./test/security ./test/controllers ./test/crash ./test/addresses ./test/admission ./internal/cloud/vsphere \
+LONGEST := ./test/lab ./test/security ./test/controllers ./test/linux ./test/crash ./test/addresses ./test/admission ./internal/cloud/vsphere \
 	./test/lab/guest ./test/security/crowd ./test/release ./test/image
 
 .PHONY: test
@@ -97,6 +97,10 @@ test-kubelet: ## Check with the real kubelet which settings it accepts, and that
 .PHONY: test-pods
 test-pods: servers ## Ask a Service from a pod on a Windows node, for each CNI, mode, Windows and condition; takes 3 minutes
 	$(GO_TEST) ./test/lab -count=1 -run "^TestPods$$" -v -timeout 30m -args -pods.all
+
+.PHONY: test-linux
+test-linux: servers ## Bring a cluster up before its Windows machines, step by step, with policies, without and before 1.36; takes 15 minutes
+	$(GO_TEST) ./test/linux -count=1 -run "^Test(LinuxFirst|Before136|NotKubeadms)$$" -v -timeout 30m -args -linux.all
 
 .PHONY: test-smoke
 test-smoke: servers ## Run clusterctl windows smoke against real servers with each fault alone; takes 3 minutes
@@ -168,7 +172,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-rights test-policies test-agree test-hostile
+NIGHTLY := test-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-linux test-rights test-policies test-agree test-hostile
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed

@@ -43,9 +43,11 @@ type Options struct {
 	Guest func(pool string, g *guest.Simulated)
 	// CloudControllerLater leaves vSphere's cloud controller manager out until StartCloudController.
 	CloudControllerLater bool
-	// WithoutLinux leaves the workload cluster without its Linux nodes; that of the control plane comes with
-	// RegisterControlPlaneNode.
-	WithoutLinux bool
+	// LinuxLater leaves the Cluster as it is before its control plane comes up: Initialize, RegisterControlPlaneNode of the Workload
+	// and StartLinux go on. Until then nothing runs the pods of Linux nodes.
+	LinuxLater bool
+	// Audited and WithoutMutatingPolicies are the workload cluster's.
+	Audited, WithoutMutatingPolicies bool
 	// FlannelBackend is that of the flanneld of all Linux nodes, as clusters have it; empty gives each node another one.
 	FlannelBackend string
 	// Progress is told what is going on.
@@ -71,6 +73,7 @@ type Lab struct {
 	started    []Step
 	mu         sync.Mutex
 	stopGuests func()
+	stopLinux  func()
 	stopAzure  func()
 	// door of the vCenter for the cloud controller manager, whose calls are not counted.
 	door *vcenter.Door
@@ -84,7 +87,7 @@ type Step struct {
 
 // Start runs a lab. The context bounds the start alone; it runs until Stop.
 func Start(ctx context.Context, options Options) (*Lab, error) {
-	l := &Lab{options: options, stopGuests: func() {}, stopAzure: func() {}}
+	l := &Lab{options: options, stopGuests: func() {}, stopLinux: func() {}, stopAzure: func() {}}
 	if err := l.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start lab: %w", err), l.Stop())
 	}
@@ -169,7 +172,8 @@ func (l *Lab) startWorkload(ctx context.Context) error {
 	}
 	l.Network = network
 	w, err := servers.StartWorkload(ctx, servers.WorkloadOptions{
-		Binaries: l.binaries, Dir: filepath.Join(l.Dir(), "workload"), WithoutNode: l.options.WithoutLinux, Egress: network.Socket(),
+		Binaries: l.binaries, Dir: filepath.Join(l.Dir(), "workload"), WithoutNode: l.options.LinuxLater, Egress: network.Socket(),
+		Audited: l.options.Audited, WithoutMutatingPolicies: l.options.WithoutMutatingPolicies,
 	})
 	if err != nil {
 		return err
@@ -207,12 +211,11 @@ func (l *Lab) connect(ctx context.Context) error {
 	if l.WorkloadClient, err = client.New(l.Workload.Config, client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("connect to workload cluster: %w", err)
 	}
-	stopLinux, err := l.runPods(ctx)
-	if err != nil {
+	if err := l.runPods(ctx); err != nil {
 		return err
 	}
 	stopAzure, stopGuests := l.runAzureCloudController(), l.runGuests()
-	l.stopGuests = func() { stopAzure(); stopGuests(); stopLinux() }
+	l.stopGuests = func() { stopAzure(); stopGuests() }
 	cluster, identity, secret, err := l.azureCluster()
 	if err != nil {
 		return err
@@ -220,39 +223,63 @@ func (l *Lab) connect(ctx context.Context) error {
 	if err := l.apply(ctx, []*unstructured.Unstructured{identity, secret}); err != nil {
 		return err
 	}
-	join := servers.JoinOptions{Namespace: Namespace, Name: ClusterName, Initialized: true, Infrastructure: cluster}
+	join := servers.JoinOptions{Namespace: Namespace, Name: ClusterName, Initialized: !l.options.LinuxLater, Infrastructure: cluster}
 	return servers.JoinAsCluster(ctx, l.Management, l.Workload, join)
 }
 
-// runPods gives the workload cluster the DaemonSets of its users, and runs the pods of its Linux nodes until stop.
-func (l *Lab) runPods(ctx context.Context) (stop func(), err error) {
+// runPods gives the workload cluster the DaemonSets of its users, and runs the pods of its Linux nodes.
+func (l *Lab) runPods(ctx context.Context) error {
 	w := l.Workload
 	if err := (pods.Cluster{Config: w.Config, Host: w.Host, Port: w.Port, Version: w.Version}).Apply(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	config := rest.CopyConfig(w.Config)
-	config.QPS, config.Burst = 200, 400 // all Linux nodes and what stands for their kube-proxies
+	api, err := l.busyClient()
+	if err != nil {
+		return err
+	}
+	l.Network.Connect(api)
+	if l.options.LinuxLater {
+		return nil
+	}
+	return l.StartLinux(ctx)
+}
+
+// busyClient is that of all Linux nodes and of what stands for their kube-proxies.
+func (l *Lab) busyClient() (kubernetes.Interface, error) {
+	config := rest.CopyConfig(l.Workload.Config)
+	config.QPS, config.Burst = 200, 400
 	api, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to workload cluster: %w", err)
 	}
-	l.Network.Connect(api)
-	if l.options.WithoutLinux {
-		return func() {}, nil
+	return api, nil
+}
+
+// StartLinux registers the Linux nodes beside that of the control plane, and runs the pods of all of them.
+func (l *Lab) StartLinux(ctx context.Context) error {
+	api, err := l.busyClient()
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		nodes := pods.Linux{
-			Client: api, Version: w.Version, Others: []string{servers.ControlPlaneNode}, Backend: l.options.FlannelBackend,
-			Network: l.Network, CA: w.CA,
+			Client: api, Version: l.Workload.Version, Others: []string{servers.ControlPlaneNode}, Backend: l.options.FlannelBackend,
+			Network: l.Network, CA: l.Workload.CA,
 		}
 		if err := nodes.Run(ctx); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(l.options.Progress, "the Linux nodes end: %v\n", err)
 		}
 	}()
-	return func() { cancel(); <-over }, nil
+	l.stopLinux = func() { cancel(); <-over }
+	return nil
+}
+
+// Initialize has the control plane of the Cluster say that it is initialized.
+func (l *Lab) Initialize(ctx context.Context) error {
+	return servers.MarkInitialized(ctx, l.Management, client.ObjectKey{Namespace: Namespace, Name: ClusterName})
 }
 
 func (l *Lab) step(what string, begin time.Time) {
@@ -279,6 +306,7 @@ func (l *Lab) Programs() string { return l.binaries.Dir }
 func (l *Lab) Stop() error {
 	var errs []error
 	l.stopGuests()
+	l.stopLinux()
 	var stops errgroup.Group
 	if l.Management != nil {
 		stops.Go(l.Management.Stop)

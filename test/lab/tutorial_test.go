@@ -30,7 +30,8 @@ const repository = "../.."
 
 // tutorialPages are those whose commands run here, from an empty folder. What ends a pool or replaces managers comes last.
 var tutorialPages = []string{
-	"install.md", "quick-start.md", "install-azure.md", "networks.md", "windows-nodes.md", "vcenter.md", "day-two.md", "images.md",
+	"install.md", "quick-start.md", "install-azure.md", "networks.md", "windows-nodes.md", "placement.md", "vcenter.md", "day-two.md",
+	"images.md",
 }
 
 // tutorialEnd are the sections that run after all others.
@@ -65,6 +66,10 @@ var notRun = map[string]string{
 	"curl --fail --location --remote-name https://github.com/flannel-io":         "needs the network, and Flannel's image",
 	"for file in antrea.yml": "needs the network, and Antrea's images",
 	"kubectl --kubeconfig workload.kubeconfig --namespace kube-system patch daemonset node-local-dns": "the lab's cluster has none",
+	"kubectl --kubeconfig workload.kubeconfig --namespace kube-system label --overwrite daemonset node-local-dns": "the lab's " +
+		"cluster has none; TestLinuxFirst writes such a label",
+	"kubectl --kubeconfig workload.kubeconfig --namespace monitoring annotate daemonset": "the lab's cluster has none; " +
+		"TestPolicies has such a workload",
 	"clusterctl move --config out/repository/clusterctl.yaml --to-kubeconfig": "needs a second management cluster; " +
 		"the same move into a folder is run",
 }

@@ -15,10 +15,10 @@ const ProfileLabel = "test.capwin.io/profile"
 // scheduler is the one of kubeadm's static pod. With profiles it reads a file.
 func (w *Workload) scheduler(port int) (server, error) {
 	kubeconfig := w.kubeadm.kubeconfig("scheduler")
-	if len(w.profiles) == 0 {
+	if len(w.options.Profiles) == 0 {
 		return scheduler(w.binaries, kubeconfig, port), nil
 	}
-	text, err := yaml.Marshal(schedulerConfiguration(kubeconfig, w.profiles))
+	text, err := yaml.Marshal(schedulerConfiguration(kubeconfig, w.options.Profiles))
 	if err != nil {
 		return server{}, fmt.Errorf("write configuration of kube-scheduler: %w", err)
 	}

@@ -33,6 +33,10 @@ type WorkloadOptions struct {
 	Profiles []string
 	// Egress is the Unix socket of an HTTP proxy by which the API server reaches kubelets; empty dials their addresses.
 	Egress string
+	// Audited has the API server write down what those ask for who log in with KubeconfigFile; see Asked.
+	Audited bool
+	// WithoutMutatingPolicies stands for Kubernetes before 1.36, whose API servers have no MutatingAdmissionPolicies.
+	WithoutMutatingPolicies bool
 }
 
 // Workload is a running workload cluster as `kubeadm init` leaves it, except that kube-proxy is not deployed, and that no
@@ -52,8 +56,7 @@ type Workload struct {
 	Version string
 
 	binaries Binaries
-	profiles []string
-	egress   string
+	options  WorkloadOptions
 	servers  *group
 	kubeadm  kubeadm
 	client   kubernetes.Interface
@@ -68,9 +71,7 @@ func StartWorkload(ctx context.Context, opts WorkloadOptions) (*Workload, error)
 	if err != nil {
 		return nil, err
 	}
-	w := &Workload{
-		Host: loopback, binaries: opts.Binaries, profiles: opts.Profiles, egress: opts.Egress, servers: servers,
-	}
+	w := &Workload{Host: loopback, binaries: opts.Binaries, options: opts, servers: servers}
 	err = w.start(ctx)
 	if err == nil && !opts.WithoutNode {
 		err = w.RegisterControlPlaneNode(ctx)
@@ -110,7 +111,11 @@ func (w *Workload) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	args := slices.Concat(apiServerArgs(w.Port, etcdURL), w.apiServerArgs(), proxied)
+	audited, err := w.auditArgs()
+	if err != nil {
+		return err
+	}
+	args := slices.Concat(apiServerArgs(w.Port, etcdURL), w.apiServerArgs(), proxied, audited)
 	apiServer, err := apiServer(w.binaries, w.Config, args)
 	if err != nil {
 		return err
@@ -170,7 +175,7 @@ func (w *Workload) pki(name string) string { return filepath.Join(w.kubeadm.pki(
 
 // apiServerArgs are those of the static pod that kubeadm writes.
 func (w *Workload) apiServerArgs() []string {
-	return []string{
+	args := []string{
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
 		"--enable-bootstrap-token-auth=true",
@@ -192,11 +197,17 @@ func (w *Workload) apiServerArgs() []string {
 		"--service-account-signing-key-file=" + w.pki("sa.key"),
 		"--service-cluster-ip-range=" + serviceNetwork,
 	}
+	if w.options.WithoutMutatingPolicies {
+		const kind = "admissionregistration.k8s.io/v1/mutatingadmissionpol"
+		args = append(args, "--runtime-config="+kind+"icies=false,"+kind+"icybindings=false",
+			"--disable-admission-plugins=MutatingAdmissionPolicy")
+	}
+	return args
 }
 
 // egressArgs have the API server reach nodes by a proxy, as clusters with Konnectivity do.
 func (w *Workload) egressArgs() ([]string, error) {
-	if w.egress == "" {
+	if w.options.Egress == "" {
 		return nil, nil
 	}
 	path := filepath.Join(w.servers.dir, "egress.yaml")
@@ -207,7 +218,7 @@ egressSelections:
   connection:
     proxyProtocol: HTTPConnect
     transport: {uds: {udsName: %q}}
-`, w.egress)
+`, w.options.Egress)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write egress configuration: %w", err)
 	}

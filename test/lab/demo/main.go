@@ -40,7 +40,7 @@ func run(ctx context.Context, boot time.Duration, keep bool) (err error) {
 		"in a folder of its own.")
 	fmt.Printf("A simulated Windows takes %s to start, and starts twice before it reports.\n", boot)
 	fmt.Println()
-	l, err := lab.Start(ctx, lab.Options{BootTime: boot, Progress: os.Stdout})
+	l, err := lab.Start(ctx, lab.Options{BootTime: boot, LinuxLater: true, Progress: os.Stdout})
 	if err != nil {
 		return err
 	}

@@ -41,32 +41,59 @@ type measure struct {
 	took time.Duration
 }
 
+// chapter has a title, acts, and shows the machines until it is over.
+type chapter struct {
+	title string
+	act   func(context.Context) error
+	over  func(context.Context, []infrav1.WindowsMachine) (bool, error)
+}
+
+// beginning is how the first machines come.
+func (s *story) beginning() []chapter {
+	return []chapter{
+		{"2 machines in vSphere and 2 in Azure, before there is a Linux node", s.apply, s.wait(4)},
+		{"Linux comes up, its nodes and then CoreDNS; then Windows joins", s.linux, s.nodes(4)},
+	}
+}
+
 // tell goes through the life of a pool.
 func (s *story) tell(ctx context.Context) error {
-	chapters := []struct {
-		title  string
-		act    func(context.Context) error
-		wanted int32
-	}{
-		{"Two MachineDeployments: 2 Windows machines in vSphere, 2 in Azure", s.apply, 4},
-		{"Both scaled to 3, as a change in Git would do", s.scale(3), 6},
-		{"Azure has no room for the first size any more; a machine more there", s.fill, 7},
-		{"Both scaled to 1", s.scale(1), 2},
-		{"Deleted", s.remove, 0},
+	for _, c := range s.beginning() {
+		if err := s.chapter(ctx, c); err != nil {
+			return err
+		}
 	}
-	for _, chapter := range chapters {
-		if err := s.chapter(ctx, chapter.title, chapter.act, chapter.wanted); err != nil {
-			return fmt.Errorf("%s: %w", strings.ToLower(chapter.title[:1])+chapter.title[1:], err)
+	if err := s.tellPods(ctx); err != nil {
+		return err
+	}
+	for _, c := range []chapter{
+		{"Both scaled to 3, as a change in Git would do", s.scale(3), s.nodes(6)},
+		{"Azure has no room for the first size any more; a machine more there", s.fill, s.nodes(7)},
+		{"Both scaled to 1", s.scale(1), s.nodes(2)},
+		{"Deleted", s.remove, s.nodes(0)},
+	} {
+		if err := s.chapter(ctx, c); err != nil {
+			return err
 		}
 	}
 	s.summary()
 	return nil
 }
 
+// apply is what a user does first, and the control plane says that it is initialized: before that Cluster API makes no machines.
 func (s *story) apply(ctx context.Context) error {
 	return errors.Join(
+		s.lab.Initialize(ctx),
 		s.lab.Apply(ctx, lab.Pool{Name: pool, Replicas: 2}),
 		s.lab.Apply(ctx, lab.Pool{Name: other, Replicas: 2, Azure: true}))
+}
+
+// linux brings up what carries a cluster.
+func (s *story) linux(ctx context.Context) error {
+	if err := s.lab.Workload.RegisterControlPlaneNode(ctx); err != nil {
+		return err
+	}
+	return s.lab.StartLinux(ctx)
 }
 
 func (s *story) scale(replicas int32) func(context.Context) error {
@@ -92,50 +119,73 @@ func (s *story) remove(ctx context.Context) error {
 	return errors.Join(s.lab.Remove(ctx, pool), s.lab.Remove(ctx, other))
 }
 
-// chapter acts and shows the machines until as many nodes as wanted are Ready, and no others are there.
-func (s *story) chapter(ctx context.Context, title string, act func(context.Context) error, wanted int32) error {
-	s.screen.title(title)
+// chapter acts and shows the machines until it is over.
+func (s *story) chapter(ctx context.Context, c chapter) error {
+	s.screen.title(c.title)
 	begin := time.Now()
-	if err := act(ctx); err != nil {
-		return err
+	failed := func(err error) error {
+		return fmt.Errorf("%s: %w", strings.ToLower(c.title[:1])+c.title[1:], err)
+	}
+	if err := c.act(ctx); err != nil {
+		return failed(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		done, err := s.show(ctx, begin, wanted)
+		done, err := s.show(ctx, begin, c)
 		if err != nil {
-			return err
+			return failed(err)
 		}
 		if done {
 			break
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not done after %s: %w", patience, context.Cause(ctx))
+			return failed(fmt.Errorf("not done after %s: %w", patience, context.Cause(ctx)))
 		case <-time.After(look):
 		}
 	}
 	took := time.Since(begin)
-	s.took = append(s.took, measure{title, took})
+	s.took = append(s.took, measure{c.title, took})
 	s.screen.done(took)
 	return nil
 }
 
 // show prints the machines as the API server has them and says whether the chapter is over.
-func (s *story) show(ctx context.Context, begin time.Time, wanted int32) (bool, error) {
+func (s *story) show(ctx context.Context, begin time.Time, c chapter) (bool, error) {
 	var machines infrav1.WindowsMachineList
 	if err := s.lab.Client.List(ctx, &machines, client.InNamespace(lab.Namespace)); err != nil {
 		return false, fmt.Errorf("list windowsmachines: %w", err)
 	}
 	s.screen.show(time.Since(begin), rows(machines.Items))
-	if len(machines.Items) != int(wanted) {
-		return false, nil
+	return c.over(ctx, machines.Items)
+}
+
+// wait is over when so many machines wait for Linux.
+func (*story) wait(wanted int) func(context.Context, []infrav1.WindowsMachine) (bool, error) {
+	return func(_ context.Context, machines []infrav1.WindowsMachine) (bool, error) {
+		waiting := 0
+		for _, m := range machines {
+			if conditions.GetReason(&m, infrav1.ReadyCondition) == infrav1.WaitingForLinuxNodeReason {
+				waiting++
+			}
+		}
+		return waiting == wanted, nil
 	}
-	ready, err := s.readyNodes(ctx)
-	if err != nil || ready != int(wanted) {
-		return false, err
+}
+
+// nodes is over when as many nodes as wanted are Ready, and no other machines are there.
+func (s *story) nodes(wanted int32) func(context.Context, []infrav1.WindowsMachine) (bool, error) {
+	return func(ctx context.Context, machines []infrav1.WindowsMachine) (bool, error) {
+		if len(machines) != int(wanted) {
+			return false, nil
+		}
+		ready, err := s.readyNodes(ctx)
+		if err != nil || ready != int(wanted) {
+			return false, err
+		}
+		return s.settled(ctx, wanted)
 	}
-	return s.settled(ctx, wanted)
 }
 
 // settled says whether Cluster API calls the pools Available, or has forgotten them.
@@ -183,7 +233,7 @@ func (s *story) summary() {
 	for _, m := range s.took {
 		s.screen.printf("  %-69s %6.1f s\n", m.what, m.took.Seconds())
 	}
-	first := started[len(started)-1].Took + s.took[0].took
+	first := started[len(started)-1].Took + s.took[0].took + s.took[1].took
 	s.screen.printf("  %-69s %6.1f s\n", "from nothing to two Ready nodes in each cloud", first.Seconds())
 	s.calls("calls to the vCenter, for 3 machines made and removed", s.lab.VCenter.Calls())
 	s.calls("calls to Azure, for 4 machines, one of them in its second size", s.lab.Azure.ByClass())
@@ -203,8 +253,10 @@ func (s *story) calls(what string, calls map[string]int) {
 
 // keep stays up with two pools.
 func (s *story) keep(ctx context.Context) error {
-	if err := s.chapter(ctx, "Two MachineDeployments: 2 Windows machines in vSphere, 2 in Azure", s.apply, 4); err != nil {
-		return err
+	for _, c := range s.beginning() {
+		if err := s.chapter(ctx, c); err != nil {
+			return err
+		}
 	}
 	s.screen.title("It stays up until you press Ctrl-C. In another terminal:")
 	for _, line := range []string{

@@ -1,0 +1,275 @@
+package linux_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// allOfOurs are all objects that are kept in a cluster, or those of them for which its API server has kinds.
+func allOfOurs(withMutating bool) (all []*unstructured.Unstructured) {
+	param := &unstructured.Unstructured{}
+	param.SetAPIVersion("v1")
+	param.SetKind("ConfigMap")
+	param.SetNamespace(policies.ParamNamespace)
+	param.SetName(policies.ParamName)
+	all = append(policies.Validating(), param)
+	if withMutating {
+		all = append(all, policies.Mutating()...)
+	}
+	return all
+}
+
+// read reads one of our objects as it is in the cluster; nil if it is not there.
+func (s *stage) read(one *unstructured.Unstructured) *unstructured.Unstructured {
+	s.Helper()
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(one.GroupVersionKind())
+	err := s.lab.WorkloadClient.Get(s.ctx, client.ObjectKeyFromObject(one), found)
+	if client.IgnoreNotFound(err) != nil {
+		s.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// kept waits until the policies are there, and act. The first VM is bought after that.
+func (s *stage) kept(withMutating bool) {
+	s.Helper()
+	begin, reasons := time.Now(), map[string]bool{}
+	before := len(s.lab.VCenter.Owner(s.T).VMs())
+	wait.Until(s, "the policies to act", func() (any, bool) {
+		bought := s.lab.VCenter.Calls()["CloneVM_Task"]
+		for _, m := range s.machines() {
+			reasons[capiconditions.GetReason(&m, infrav1.ReadyCondition)] = true
+		}
+		refused := s.lab.WorkloadClient.Create(s.ctx, policies.ProbeValidating(), client.DryRunAll)
+		probe := policies.ProbeMutating()
+		expect.OK(s, s.lab.WorkloadClient.Create(s.ctx, probe, client.DryRunAll))
+		act := policies.IsRefusal(refused) && policies.IsMutated(probe) == withMutating
+		if !act && bought > before {
+			s.Fatalf("%d VMs were bought before the policies acted", bought-before)
+		}
+		return []any{refused, probe.Data}, act
+	})
+	for _, one := range allOfOurs(withMutating) {
+		if s.read(one) == nil {
+			s.Errorf("%s is missing", nameOf(one))
+		}
+	}
+	s.Logf("%5.1f s  until the policies act; meanwhile machines are %v", time.Since(begin).Seconds(), reasons)
+}
+
+// landed: what is not written while the policies are there comes to all Nodes. Its templates are returned.
+func (s *stage) landed(all []addon) (revisions []string) {
+	s.Helper()
+	s.rolled(all, linuxNodes+2)
+	for _, one := range all {
+		found := of(s.bindings.wrong(), one.name)
+		if len(found) != 2 || found[0].revision == "" || found[0].revision != found[1].revision {
+			s.Errorf("%s is bound to Windows Nodes:\n%s", one.name, list(found))
+			continue
+		}
+		revisions = append(revisions, found[0].revision)
+	}
+	return revisions
+}
+
+// keeps: what is made, and what was made before and is written again, has pods on Linux alone. The write may be of a label.
+func (s *stage) keeps(before []addon) {
+	s.Helper()
+	after := addons("-after")
+	s.make(after)
+	for _, one := range before {
+		s.kubectl("label", "daemonset", one.name, "-n", one.namespace, "touched=yes")
+		s.kubectl("label", "daemonset", one.name, "-n", one.namespace, "touched=again", "--overwrite")
+	}
+	s.rolled(append(after, before...), linuxNodes)
+	for _, one := range before {
+		expect.Same(s, "generation of "+one.name+": it was rolled once", int64(2), s.get(one).Generation)
+	}
+}
+
+// movesDNS does with CoreDNS what people and the control-plane provider do. Where its selector is taken away, it is as before, or
+// the API server has said what refused expects.
+func (s *stage) movesDNS(refused func(said string, err error)) {
+	s.Helper()
+	s.scaleDNS(50)
+	s.drain("linux-0")
+	s.scaleDNS(4)
+	s.upgradeDNS("v1.99.0")
+	before := s.coreDNS()
+	file := s.manifestOfDNS()
+	for _, how := range [][]string{
+		{"patch", "deployment", "coredns", "-n", "kube-system", "--type=merge", "-p", takeSelector},
+		{"patch", "deployment", "coredns", "-n", "kube-system", "--type=json", "-p",
+			`[{"op": "remove", "path": "/spec/template/spec/nodeSelector"}]`},
+		{"replace", "-f", file},
+	} {
+		said, err := s.try(how...)
+		if refused != nil {
+			refused(said, err)
+			continue
+		}
+		if now := s.coreDNS(); err != nil || now.Generation != before.Generation {
+			s.Errorf("kubectl %s: %v: %s; generation %d was %d", how[0], err, said, now.Generation, before.Generation)
+		}
+	}
+	s.settleDNS(4)
+	least, told := s.dns.lowest()
+	if least < 1 || told < 10 {
+		s.Errorf("CoreDNS had %d available replicas at one of %d times", least, told)
+	}
+	s.Logf("CoreDNS had at least %d available replicas, by %d events of its Deployment", least, told)
+}
+
+// manifestOfDNS is a file with CoreDNS that selects nothing.
+func (s *stage) manifestOfDNS() string {
+	s.Helper()
+	d := s.coreDNS()
+	d.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}
+	d.ObjectMeta = metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name, Labels: d.Labels, Annotations: d.Annotations}
+	d.Spec.Template.Spec.NodeSelector = nil
+	return s.file(d)
+}
+
+// onlyBefore: no other pod was ever bound to a Windows Node than those of these templates, from before the policies.
+func (s *stage) onlyBefore(revisions []string) {
+	s.Helper()
+	wrong := slices.DeleteFunc(s.bindings.wrong(), func(b binding) bool { return slices.Contains(revisions, b.revision) })
+	if len(wrong) > 0 {
+		s.Errorf("%d wrong bindings:\n%s", len(wrong), list(wrong))
+	}
+	s.Logf("%s: pods of what was there before the policies, and was not written yet", s.bindings.count())
+}
+
+// comesBack: what somebody deletes or edits of ours is back within a minute, by one write.
+func (s *stage) comesBack(withMutating bool) {
+	s.Helper()
+	all := allOfOurs(withMutating)
+	was := map[string]*unstructured.Unstructured{}
+	for _, one := range all {
+		was[nameOf(one)] = s.read(one)
+	}
+	s.spoil(all, was, 0)
+	if *everything {
+		s.spoil(all, was, 1) // each that was deleted is edited now
+	}
+}
+
+// spoil deletes each second one of our objects, and edits the others.
+func (s *stage) spoil(all []*unstructured.Unstructured, was map[string]*unstructured.Unstructured, first int) {
+	s.Helper()
+	begin := time.Now()
+	for i, one := range all {
+		if i%2 == first {
+			expect.OK(s, s.lab.WorkloadClient.Delete(s.ctx, one.DeepCopy()))
+		} else {
+			s.edit(one)
+		}
+	}
+	wait.Until(s, "what was deleted or edited", func() (any, bool) {
+		for _, one := range all {
+			if now := s.read(one); now == nil || !same(now, was[nameOf(one)]) {
+				return nameOf(one), false
+			}
+		}
+		return "", true
+	})
+	took := time.Since(begin)
+	if took > time.Minute {
+		s.Errorf("what was deleted or edited is back after %s", took)
+	}
+	writes := s.writes(begin)
+	for _, one := range all {
+		if n := writes[nameOf(one)]; n != 1 {
+			s.Errorf("%s was written %d times", nameOf(one), n)
+		}
+	}
+	s.Logf("%5.1f s  until %d objects of ours are back that were deleted or edited, by %d writes", took.Seconds(), len(all), len(writes))
+}
+
+// edit changes what decides in one of our objects.
+func (s *stage) edit(one *unstructured.Unstructured) {
+	s.Helper()
+	patch := `{"spec":{"failurePolicy":"Fail"}}`
+	switch {
+	case one.GetKind() == "ConfigMap":
+		patch = `{"data":{"spared":"Deployment/kube-system/coredns"}}`
+	case one.GetKind() == "ValidatingAdmissionPolicyBinding":
+		patch = `{"spec":{"validationActions":["Audit"]}}`
+	case one.GetKind() == "MutatingAdmissionPolicyBinding":
+		patch = `{"spec":{"matchResources":{"namespaceSelector":{"matchLabels":{"no":"where"}}}}}`
+	}
+	changed := one.DeepCopy()
+	if err := s.lab.WorkloadClient.Patch(s.ctx, changed, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		s.Fatalf("%v; there is %v", err, s.read(one))
+	}
+}
+
+// same compares what decides.
+func same(a, b *unstructured.Unstructured) bool {
+	text := func(o *unstructured.Unstructured) string {
+		return fmt.Sprint(o.Object["spec"], o.Object["data"], o.GetLabels())
+	}
+	return b != nil && text(a) == text(b)
+}
+
+func nameOf(o *unstructured.Unstructured) string { return o.GetKind() + " " + o.GetName() }
+
+// writes counts what our managers have written of our objects since then.
+func (s *stage) writes(since time.Time) map[string]int {
+	s.Helper()
+	kinds := map[string]string{"configmaps": "ConfigMap"}
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"} {
+		plural := strings.TrimSuffix(strings.ToLower(kind), "y")
+		kinds[plural+"ies.admissionregistration.k8s.io"] = kind
+		kinds[plural+"ybindings.admissionregistration.k8s.io"] = kind + "Binding"
+	}
+	counts := map[string]int{}
+	for _, asked := range expect.Got(s.lab.Workload.Asked(manager))(s) {
+		if kind := kinds[asked.Resource]; asked.Writes() && asked.At.After(since) && kind != "" {
+			counts[kind+" "+asked.Name]++
+		}
+	}
+	return counts
+}
+
+// wroteNoWorkload: our managers have never written what is somebody else's; others have.
+func (s *stage) wroteNoWorkload() {
+	s.Helper()
+	isWorkload := func(a servers.Asked) bool {
+		return a.Writes() && (strings.HasSuffix(a.Resource, ".apps") || strings.HasPrefix(a.Resource, "pods") ||
+			strings.HasSuffix(a.Resource, ".batch"))
+	}
+	asked := expect.Got(s.lab.Workload.Asked(manager))(s)
+	counts := map[string]int{}
+	for _, one := range asked {
+		if one.Writes() {
+			counts[one.Verb+" "+one.Resource]++
+		}
+		if isWorkload(one) {
+			s.Errorf("our manager has written a workload: %+v", one)
+		}
+	}
+	others := slices.DeleteFunc(expect.Got(s.lab.Workload.Asked("kubectl"))(s), func(a servers.Asked) bool { return !isWorkload(a) })
+	if len(asked) == 0 || len(others) == 0 {
+		s.Errorf("the audit log has %d requests of ours, and %d writes of others to workloads", len(asked), len(others))
+	}
+	s.Logf("the audit log has %d requests of our managers, none of them a write to a workload: %v; and %d such writes of kubectl",
+		len(asked), counts, len(others))
+}
