@@ -70,23 +70,27 @@ func TestWindowsLabels(t *testing.T) {
 		{"no Windows Node", nil, []placement.Node{win}, map[string][]string{}},
 		{
 			"a key that Linux Nodes have",
-			[]placement.Node{win}, []placement.Node{node(map[string]string{"pool": "a", "team": "a"})},
+			[]placement.Node{win},
+			[]placement.Node{node(map[string]string{"pool": "a", "team": "a"})},
 			map[string][]string{"pool": {"win"}, "gpu": {policies.Any}},
 		},
 		{
 			"an empty value",
-			[]placement.Node{win}, []placement.Node{node(map[string]string{"gpu": "large", "pool": "", "team": ""})},
+			[]placement.Node{win},
+			[]placement.Node{node(map[string]string{"gpu": "large", "pool": "", "team": ""})},
 			map[string][]string{"pool": {"win"}, "gpu": {""}, "team": {"a"}},
 		},
 		{
 			"no Linux Node yet",
-			[]placement.Node{win}, nil,
+			[]placement.Node{win},
+			nil,
 			map[string][]string{"pool": {policies.Any}, "gpu": {policies.Any}, "team": {policies.Any}},
 		},
 		{
 			"values that nobody knows yet",
 			[]placement.Node{{Unknown: []string{corev1.LabelTopologyZone, corev1.LabelWindowsBuild, "rack"}}},
-			[]placement.Node{node(map[string]string{"rack": "1"})}, map[string][]string{"rack": {policies.Any}},
+			[]placement.Node{node(map[string]string{"rack": "1"})},
+			map[string][]string{"rack": {policies.Any}},
 		},
 	} {
 		expect.Same(t, c.name, c.want, policies.WindowsLabels(c.windows, c.linux))
@@ -120,7 +124,8 @@ func TestWindowsClasses(t *testing.T) {
 		class("build", map[string]string{corev1.LabelWindowsBuild: "10.0.20348"}), class("pool", map[string]string{"pool": "win"}),
 		class("gpu", map[string]string{"gpu": "any"}), class("one", map[string]string{corev1.LabelHostname: "win-0"}),
 		class("linux", map[string]string{corev1.LabelOSStable: "linux"}), class("other", map[string]string{"pool": "a"}),
-		class("nothing", nil), {ObjectMeta: metav1.ObjectMeta{Name: "plain"}},
+		class("nothing", nil),
+		{ObjectMeta: metav1.ObjectMeta{Name: "plain"}},
 	}
 	labels := map[string][]string{"pool": {"win"}, "gpu": {policies.Any}}
 	expect.Same(t, "for Windows", []string{"build", "gpu", "old", "one", "pool", "server"}, policies.WindowsClasses(classes, labels))

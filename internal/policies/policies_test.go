@@ -59,7 +59,7 @@ func TestFields(t *testing.T) {
 			refuses := binding.Name == "capwin-dns-stays-on-linux"
 			expect.Same(t, binding.Name+" refuses", refuses, binding.Spec.ValidationActions[0] == admissionv1.Deny)
 			if ref := binding.Spec.ParamRef; ref != nil {
-				checkParam(t, (*admissionv1.ParamRef)(ref))
+				checkParam(t, ref)
 			}
 		}
 	}

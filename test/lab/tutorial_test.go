@@ -30,8 +30,8 @@ const repository = "../.."
 
 // tutorialPages are those whose commands run here, from an empty folder. What ends a pool or replaces managers comes last.
 var tutorialPages = []string{
-	"install.md", "quick-start.md", "install-azure.md", "networks.md", "windows-nodes.md", "placement.md", "vcenter.md", "day-two.md",
-	"images.md",
+	"install.md", "quick-start.md", "install-azure.md", "networks.md", "windows-nodes.md", "placement.md", "vcenter.md",
+	"day-two.md", "images.md",
 }
 
 // tutorialEnd are the sections that run after all others.

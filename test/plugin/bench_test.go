@@ -28,7 +28,7 @@ func TestSize(t *testing.T) {
 	if platform := runtime.GOOS + "/" + runtime.GOARCH; platform != "linux/amd64" {
 		t.Skipf("the size before is not known for %s", platform)
 	}
-	size := expect.Got(os.Stat(program("clusterctl-windows")))(t).Size()
+	size := expect.Got(os.Stat(program()))(t).Size()
 	growth := 100 * (float64(size)/sizeBefore - 1)
 	t.Logf("clusterctl-windows has %.1f MiB, %.1f before cobra and cli-runtime: %+.1f %%, at most %+d %% are good",
 		mebibytes(size), mebibytes(sizeBefore), growth, mostGrowth)
@@ -66,7 +66,7 @@ func fastest(t *testing.T, args ...string) took {
 	t.Helper()
 	best := took{time.Hour, time.Hour}
 	for range 5 {
-		command := exec.CommandContext(t.Context(), program("clusterctl-windows"), args...)
+		command := exec.CommandContext(t.Context(), program(), args...)
 		begun := time.Now()
 		output := expect.Got(command.Output())(t)
 		whole := time.Since(begun)

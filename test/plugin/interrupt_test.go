@@ -82,7 +82,7 @@ func awaitWriting(t *testing.T, folder string, before int) {
 func interruptAt(t *testing.T, point func(), args ...string) string {
 	t.Helper()
 	var said bytes.Buffer
-	command := exec.Command(program("clusterctl-windows"), args...)
+	command := exec.Command(program(), args...)
 	command.Stderr = &said
 	expect.OK(t, command.Start())
 	point()
@@ -135,7 +135,7 @@ contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {ser
 			expect.OK(t, err)
 			defer func() { expect.Fine(t, errors.Join(input.Close(), pipe.Close())) }()
 			var out, said bytes.Buffer
-			command := exec.Command(program("clusterctl-windows"), c.args...)
+			command := exec.Command(program(), c.args...)
 			command.Stdin, command.Stdout, command.Stderr = input, &out, &said
 			expect.OK(t, command.Start())
 			if c.calls {
@@ -171,7 +171,7 @@ func TestInterruptedTwice(t *testing.T) {
 	})
 	t.Cleanup(door.Close)
 	pool := inFile(t, "pool.yaml", poolWith(door.Credentials()))
-	command := exec.Command(program("clusterctl-windows"), "check", "vsphere", "-f", pool)
+	command := exec.Command(program(), "check", "vsphere", "-f", pool)
 	var said bytes.Buffer
 	command.Stderr = &said
 	expect.OK(t, command.Start())

@@ -103,7 +103,7 @@ func (m *mixed) examples(t *testing.T) {
 			continue
 		}
 		ran++
-		command := exec.CommandContext(t.Context(), program("clusterctl-windows"), strings.Fields(arguments)...)
+		command := exec.CommandContext(t.Context(), program(), strings.Fields(arguments)...)
 		command.Dir, command.Env = folder, append(os.Environ(), "KUBECONFIG="+filepath.Join(folder, "prod.kubeconfig"))
 		if out, err := command.CombinedOutput(); err != nil || len(out) == 0 {
 			t.Errorf("%s: %v: %s", line, err, out)

@@ -38,8 +38,8 @@ func build(m *testing.M) int {
 	return m.Run()
 }
 
-// program is the path of the program under one of its names.
-func program(name string) string { return filepath.Join(bin, name) }
+// program is the path of the program.
+func program() string { return filepath.Join(bin, "clusterctl-windows") }
 
 // ended is what the caller of a program sees.
 type ended struct {
@@ -50,7 +50,7 @@ type ended struct {
 func run(t *testing.T, args ...string) ended {
 	t.Helper()
 	var out, err bytes.Buffer
-	command := exec.CommandContext(t.Context(), program("clusterctl-windows"), args...)
+	command := exec.CommandContext(t.Context(), program(), args...)
 	command.Stdout, command.Stderr = &out, &err
 	if failed := command.Run(); failed != nil && command.ProcessState == nil {
 		t.Fatal(failed)

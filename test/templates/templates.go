@@ -1,5 +1,6 @@
-// Package templates writes random templates of pods, and the worlds of Windows Nodes that they are held against: what the verdict of
-// internal/placement says of one, a real scheduler does, and the policies of internal/policies leave alone or change accordingly.
+// Package templates writes random templates of pods, and the worlds of Windows Nodes that they are held against: what the verdict
+// of internal/placement says of one, a real scheduler does, and the policies of internal/policies leave alone or change
+// accordingly.
 package templates
 
 import (

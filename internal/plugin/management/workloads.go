@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -177,9 +178,7 @@ func (r *reading) dns(ctx context.Context) error {
 	there, err := r.get(ctx, "/api/v1/namespaces/kube-system/services/kube-dns", &service)
 	if there && service.Spec.Type != corev1.ServiceTypeExternalName {
 		r.into.DNS = map[string]string{}
-		for key, value := range service.Spec.Selector {
-			r.into.DNS[key] = value
-		}
+		maps.Copy(r.into.DNS, service.Spec.Selector)
 	}
 	return r.spared("Service kube-system/kube-dns", err)
 }
