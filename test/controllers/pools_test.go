@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -104,6 +106,10 @@ func newPools(t *testing.T, s *stage, speed int) *pools {
 		t.Cleanup(w.Stop)
 		p.watches = append(p.watches, w)
 	}
+	t.Cleanup(func() { // all tests share a workload cluster, and some ask what comes before the first Windows Node
+		expect.Fine(t, shared.Client.DeleteAllOf(context.Background(), &corev1.Node{},
+			client.MatchingLabels{corev1.LabelOSStable: "windows"}))
+	})
 	options := s.options()
 	options.Speed = speed
 	s.process = s.Run(t, options)
