@@ -33,6 +33,8 @@ type WorkloadOptions struct {
 	Profiles []string
 	// Egress is the Unix socket of an HTTP proxy by which the API server reaches kubelets; empty dials their addresses.
 	Egress string
+	// Init is what a bootstrap provider made for the first machine of the control plane; a cluster of our own when nil.
+	Init *Init
 }
 
 // Workload is a running workload cluster as `kubeadm init` leaves it, except that kube-proxy is not deployed, and that no
@@ -54,6 +56,8 @@ type Workload struct {
 	binaries Binaries
 	profiles []string
 	egress   string
+	init     *Init
+	networks networks
 	servers  *group
 	kubeadm  kubeadm
 	client   kubernetes.Interface
@@ -70,6 +74,7 @@ func StartWorkload(ctx context.Context, opts WorkloadOptions) (*Workload, error)
 	}
 	w := &Workload{
 		Host: loopback, binaries: opts.Binaries, profiles: opts.Profiles, egress: opts.Egress, servers: servers,
+		init: opts.Init, networks: networks{Pods: podNetwork, Services: serviceNetwork},
 	}
 	err = w.start(ctx)
 	if err == nil && !opts.WithoutNode {
@@ -110,7 +115,7 @@ func (w *Workload) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	args := slices.Concat(apiServerArgs(w.Port, etcdURL), w.apiServerArgs(), proxied)
+	args := slices.Concat(apiServerArgs(w.Port, etcdURL), w.apiServerArgs(), proxied, w.init.arguments("apiServer"))
 	apiServer, err := apiServer(w.binaries, w.Config, args)
 	if err != nil {
 		return err
@@ -118,7 +123,11 @@ func (w *Workload) start(ctx context.Context) error {
 	if err := w.servers.start(ctx, apiServer); err != nil {
 		return err
 	}
-	controllers := controllerManager(w.binaries, w.kubeadm.kubeconfig("controller-manager"), ports[3], w.controllerArgs()...)
+	if err := w.init.serve(w.Port); err != nil {
+		return err
+	}
+	controllerArgs := append(w.controllerArgs(), w.init.arguments("controllerManager")...)
+	controllers := controllerManager(w.binaries, w.kubeadm.kubeconfig("controller-manager"), ports[3], controllerArgs...)
 	scheduler, err := w.scheduler(ports[4])
 	if err != nil {
 		return err
@@ -145,6 +154,11 @@ func (w *Workload) writeFiles(ctx context.Context) error {
 	if w.kubeadm, err = newKubeadm(ctx, w.binaries, w.servers.dir, w.Port); err != nil {
 		return err
 	}
+	if w.init != nil {
+		if w.networks, err = w.kubeadm.adopt(w.init); err != nil {
+			return err
+		}
+	}
 	if err = w.kubeadm.writeFiles(ctx); err != nil {
 		return err
 	}
@@ -160,6 +174,7 @@ func (w *Workload) writeFiles(ctx context.Context) error {
 	if w.Config, err = restConfig(w.KubeconfigFile); err != nil {
 		return err
 	}
+	w.Config.Host = "https://" + address(w.Port) // also where the kubeconfig names an address in front of it
 	if w.client, err = kubernetes.NewForConfig(w.Config); err != nil {
 		return fmt.Errorf("make client of workload cluster: %w", err)
 	}
@@ -190,7 +205,7 @@ func (w *Workload) apiServerArgs() []string {
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + w.pki("sa.pub"),
 		"--service-account-signing-key-file=" + w.pki("sa.key"),
-		"--service-cluster-ip-range=" + serviceNetwork,
+		"--service-cluster-ip-range=" + w.networks.Services,
 	}
 }
 
@@ -219,8 +234,8 @@ func (w *Workload) controllerArgs() []string {
 	return []string{
 		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--allocate-node-cidrs=true",
-		"--cluster-cidr=" + podNetwork,
-		"--service-cluster-ip-range=" + serviceNetwork,
+		"--cluster-cidr=" + w.networks.Pods,
+		"--service-cluster-ip-range=" + w.networks.Services,
 		"--cluster-name=kubernetes",
 		"--client-ca-file=" + w.pki("ca.crt"),
 		"--requestheader-client-ca-file=" + w.pki("front-proxy-ca.crt"),
