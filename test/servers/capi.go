@@ -41,7 +41,7 @@ func InstallCAPI(ctx context.Context, m *Management, opts CAPIOptions) error {
 }
 
 func installProviders(ctx context.Context, m *Management, chosen []provider, opts CAPIOptions) error {
-	ca, certificates, err := webhookCertificates(m.servers.dir)
+	endpoint, err := newEndpoint(m.servers.dir)
 	if err != nil {
 		return err
 	}
@@ -51,10 +51,17 @@ func installProviders(ctx context.Context, m *Management, chosen []provider, opt
 	}
 	var managers []server
 	for _, p := range chosen {
-		manager, own, err := m.prepare(p, ca, certificates)
+		manager, own, err := m.prepare(m.binaries, p, endpoint)
 		if err != nil {
 			return err
 		}
+		manager.args = append(manager.args,
+			// With its defaults it takes minutes to know thousands of machines.
+			"--kube-api-qps=500",
+			"--kube-api-burst=500",
+			// The definitions are new, and nothing was written with older ones. Each migration would write the definition.
+			"--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
+		)
 		managers, objects = append(managers, manager), append(objects, own...)
 	}
 	if opts.NewestOnly {
@@ -76,26 +83,26 @@ func installProviders(ctx context.Context, m *Management, chosen []provider, opt
 	return webhooksAnswer(ctx, api)
 }
 
-// webhookCertificates writes one serving certificate for all managers: they are all on loopback.
-func webhookCertificates(dir string) (ca []byte, certificates string, err error) {
+// newEndpoint writes one serving certificate for managers, which are all on loopback, into a folder of this one.
+func newEndpoint(dir string) (webhookEndpoint, error) {
 	issuer, err := newAuthority("webhook-ca")
 	if err != nil {
-		return nil, "", err
+		return webhookEndpoint{}, err
 	}
 	serving, err := issuer.serving()
 	if err != nil {
-		return nil, "", err
+		return webhookEndpoint{}, err
 	}
-	certificates = filepath.Join(dir, "webhooks")
+	certificates := filepath.Join(dir, "webhooks")
 	if err := os.MkdirAll(certificates, 0o700); err != nil {
-		return nil, "", fmt.Errorf("create folder of webhook certificates: %w", err)
+		return webhookEndpoint{}, fmt.Errorf("create folder of webhook certificates: %w", err)
 	}
-	return issuer.pem, certificates, serving.write(certificates, "tls")
+	return webhookEndpoint{ca: issuer.pem, certificates: certificates}, serving.write(certificates, "tls")
 }
 
 // prepare returns how to run a provider's manager, and its objects with webhooks that point at it.
-func (m *Management) prepare(p provider, ca []byte, certificates string) (server, []unstructured.Unstructured, error) {
-	rendered, err := m.binaries.manifest(p)
+func (m *Management) prepare(b Binaries, p provider, endpoint webhookEndpoint) (server, []unstructured.Unstructured, error) {
+	rendered, err := b.manifest(p)
 	if err != nil {
 		return server{}, nil, err
 	}
@@ -107,27 +114,22 @@ func (m *Management) prepare(p provider, ca []byte, certificates string) (server
 	if p == providers[0] {
 		m.CoreMetrics = "http://" + address(diagnostics) + "/metrics"
 	}
-	endpoint := webhookEndpoint{url: "https://" + address(webhooks), ca: ca}
+	endpoint.url = "https://" + address(webhooks)
 	if err := endpoint.patch(rendered.Objects); err != nil {
 		return server{}, nil, err
 	}
 	manager := server{
 		name: p.name,
-		path: m.binaries.Path(p.name),
+		path: b.Path(p.name),
 		// Later flags win over those of the Deployment.
 		args: slices.Concat(rendered.Arguments, []string{
 			"--leader-elect=false",
 			"--kubeconfig=" + m.KubeconfigFile,
-			"--webhook-cert-dir=" + certificates,
+			"--webhook-cert-dir=" + endpoint.certificates,
 			"--webhook-port=" + strconv.Itoa(webhooks),
 			"--health-addr=" + address(health),
 			"--diagnostics-address=" + address(diagnostics),
 			"--insecure-diagnostics=true",
-			// With its defaults it takes minutes to know thousands of machines.
-			"--kube-api-qps=500",
-			"--kube-api-burst=500",
-			// The definitions are new, and nothing was written with older ones. Each migration would write the definition.
-			"--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
 		}),
 		ready: answersOK(healthClient, "http://"+address(health)+"/readyz"),
 	}

@@ -54,6 +54,7 @@ var providers = []provider{
 var stamps = map[string][]string{
 	kubernetesModule: {"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"},
 	capiModule:       {"sigs.k8s.io/cluster-api/version"},
+	caaph.path:       {"sigs.k8s.io/cluster-api-addon-provider-helm/version"},
 }
 
 // ldflags leave out debug data (a third of the size) and stamp the version, which `go build` of a dependency does not.

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -46,11 +47,25 @@ func newAuthority(name string) (*authority, error) {
 	return &authority{certificate: parsed, key: key, pem: encode("CERTIFICATE", der)}, nil
 }
 
-// serving makes a certificate for a server on loopback.
-func (a *authority) serving() (pair, error) {
+// Certify makes an authority (PEM), and a certificate that it signed for a server of these names on loopback.
+func Certify(hosts ...string) (ca []byte, serving tls.Certificate, err error) {
+	issuer, err := newAuthority("test-ca")
+	if err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	made, err := issuer.serving(hosts...)
+	if err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	serving, err = tls.X509KeyPair(made.certificate, made.key)
+	return issuer.pem, serving, err
+}
+
+// serving makes a certificate for a server on loopback, which may have names.
+func (a *authority) serving(hosts ...string) (pair, error) {
 	template := certificate(pkix.Name{CommonName: "localhost"})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	template.IPAddresses, template.DNSNames = []net.IP{net.ParseIP(loopback)}, []string{"localhost"}
+	template.IPAddresses, template.DNSNames = []net.IP{net.ParseIP(loopback)}, append([]string{"localhost"}, hosts...)
 	return a.sign(template)
 }
 

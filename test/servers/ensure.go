@@ -119,12 +119,17 @@ func (s store) has(name string) bool {
 	return err == nil
 }
 
-// build compiles one program beside its place and moves it there when it is complete.
+// build compiles one program at the version that the tools name.
 func (s store) build(ctx context.Context, p program) error {
 	version, err := s.tools.version(p.module)
 	if err != nil {
 		return err
 	}
+	return s.place(ctx, p, version)
+}
+
+// place compiles one program beside its place and moves it there when it is complete.
+func (s store) place(ctx context.Context, p program, version string) error {
 	s.say("building %s %s (about %s on two cores, once)", p.name, version, p.cost)
 	start := time.Now()
 	part := s.part(p.name)

@@ -2,25 +2,23 @@ package servers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
-// The IPAM provider of Cluster API's own project, whose pools are objects. It is built by its own go.mod, which is older than
-// ours, and so stands in no go.mod of ours: version and checksum are pinned here.
-const (
-	ipamModule  = "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"
-	ipamVersion = "v1.0.3"
-	ipamSum     = "h1:DO6VrWMAmkX7D50CSLiKR62kcvxtH2Zdm312KB115XE="
-	ipamProgram = "ipam-in-cluster"
-)
+// ipam is the IPAM provider of Cluster API's own project, whose pools are objects.
+var ipam = pinnedProgram{
+	pinned: pinned{
+		path: "sigs.k8s.io/cluster-api-ipam-provider-in-cluster", version: "v1.0.3",
+		sum: "h1:DO6VrWMAmkX7D50CSLiKR62kcvxtH2Zdm312KB115XE=",
+	},
+	name: "ipam-in-cluster", folder: "ipam", cost: "3 min",
+}
 
 // StartIPAM installs the provider on a management cluster that has Cluster API, and runs its manager as a plain process until
 // the cluster is stopped. It is built first, once. Its webhook, which only checks pools, is left out.
@@ -46,7 +44,7 @@ func StartIPAM(ctx context.Context, m *Management, progress io.Writer) error {
 	}
 	health := address(ports[0])
 	return m.servers.start(ctx, server{
-		name: ipamProgram,
+		name: ipam.name,
 		path: program,
 		args: []string{
 			"--kubeconfig=" + m.KubeconfigFile, "--health-probe-bind-address=" + health, "--metrics-bind-address=0", "--webhook-port=0",
@@ -57,64 +55,8 @@ func StartIPAM(ctx context.Context, m *Management, progress io.Writer) error {
 
 // EnsureIPAM returns the provider's program and its source. What is missing is built first.
 func EnsureIPAM(ctx context.Context, progress io.Writer) (program, source string, err error) {
-	if source, err = ipamSource(ctx); err != nil {
-		return "", "", err
-	}
-	program, err = buildIPAM(ctx, source, progress)
-	return program, source, err
-}
-
-// ipamSource is the folder of the provider's source, as its checksum says it must be.
-func ipamSource(ctx context.Context) (string, error) {
-	cmd := command(ctx, "go", "mod", "download", "-json", ipamModule+"@"+ipamVersion)
-	cmd.Dir, cmd.Env = os.TempDir(), append(os.Environ(), "GOWORK=off")
-	out, err := run(cmd)
-	if err != nil {
-		return "", fmt.Errorf("download source of the IPAM provider: %w", err)
-	}
-	var downloaded struct{ Dir, Sum string }
-	if err := json.Unmarshal(out, &downloaded); err != nil {
-		return "", fmt.Errorf("download source of the IPAM provider: %w", err)
-	}
-	if downloaded.Sum != ipamSum {
-		return "", fmt.Errorf("download source of the IPAM provider: its checksum is %s and not %s", downloaded.Sum, ipamSum)
-	}
-	return downloaded.Dir, nil
-}
-
-func buildIPAM(ctx context.Context, source string, progress io.Writer) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("find cache folder: %w", err)
-	}
-	s := store{
-		Binaries: Binaries{Dir: filepath.Join(cache, "capwin", "ipam", ipamVersion+"-"+runtime.Version())}, progress: progress,
-	}
-	if s.has(ipamProgram) {
-		return s.Path(ipamProgram), nil
-	}
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return "", fmt.Errorf("create cache folder: %w", err)
-	}
-	unlock, err := lock(ctx, s.Dir+".lock", progress)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if s.has(ipamProgram) {
-		return s.Path(ipamProgram), nil
-	}
-	s.say("building %s %s (about 3 min on two cores, once)", ipamProgram, ipamVersion)
-	s.tools.dir = source
-	part := s.part(ipamProgram)
-	defer func() { _ = os.Remove(part) }()
-	if err := s.goBuild(ctx, ".", "-s -w", part); err != nil {
-		return "", fmt.Errorf("build %s: %w", ipamProgram, err)
-	}
-	if err := os.Rename(part, s.Path(ipamProgram)); err != nil {
-		return "", fmt.Errorf("build %s: %w", ipamProgram, err)
-	}
-	return s.Path(ipamProgram), nil
+	b, source, err := ipam.ensure(ctx, progress)
+	return b.Path(ipam.name), source, err
 }
 
 func ipamDefinitions(source string) ([]unstructured.Unstructured, error) {

@@ -12,6 +12,8 @@ import (
 type webhookEndpoint struct {
 	url string
 	ca  []byte
+	// certificates is the folder of what the manager serves with.
+	certificates string
 }
 
 // patch points every webhook of the objects at the endpoint.

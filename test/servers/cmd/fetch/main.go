@@ -19,6 +19,9 @@ func main() {
 	if err == nil {
 		_, _, err = servers.EnsureIPAM(ctx, os.Stderr)
 	}
+	if err == nil {
+		_, err = servers.EnsureCAAPH(ctx, os.Stderr)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

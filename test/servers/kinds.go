@@ -1,0 +1,103 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// foreignKinds are definitions of another provider, of which the tests have nothing else: its manager and its webhooks are not
+// there.
+type foreignKinds struct {
+	pinned
+	// folder is where kustomize finds them in its source.
+	folder string
+	// provider is what its components have in a label.
+	provider string
+	// plurals are the kinds that are taken; all when empty.
+	plurals []string
+}
+
+var capv = foreignKinds{
+	pinned: pinned{
+		path: "sigs.k8s.io/cluster-api-provider-vsphere", version: "v1.16.1",
+		sum: "h1:6fN9Df5EBtxzI5546L4kzevCyE/wM9qWv8ZS+iAU9f8=",
+	},
+	folder: "config/default/crd", provider: "infrastructure-vsphere",
+}
+
+// capz leaves out managed clusters and machine pools, which our machines do not meet.
+var capz = foreignKinds{
+	pinned: pinned{
+		path: "sigs.k8s.io/cluster-api-provider-azure", version: "v1.27.0",
+		sum: "h1:5LvbNYX2RzsxFSlQuQiIz021PRmVg5RNHRMiOPSSUgM=",
+	},
+	folder: "config/crd", provider: "infrastructure-azure",
+	plurals: []string{
+		"azureclusteridentities", "azureclusters", "azureclustertemplates", "azuremachines", "azuremachinetemplates",
+	},
+}
+
+// InstallCAPV installs the kinds of Cluster API Provider vSphere, as its own components do.
+func InstallCAPV(ctx context.Context, m *Management) error { return capv.install(ctx, m) }
+
+// InstallCAPZ installs the kinds of Cluster API Provider Azure that our machines and flavors meet, as its own components do.
+func InstallCAPZ(ctx context.Context, m *Management) error { return capz.install(ctx, m) }
+
+func (k foreignKinds) install(ctx context.Context, m *Management) error {
+	definitions, err := k.definitions(ctx)
+	if err != nil {
+		return fmt.Errorf("install kinds of %s: %w", k.provider, err)
+	}
+	api, err := m.client()
+	if err != nil {
+		return err
+	}
+	return apply(ctx, api, definitions)
+}
+
+func (k foreignKinds) definitions(ctx context.Context) ([]unstructured.Unstructured, error) {
+	source, err := k.source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	definitions, err := build(filepath.Join(source, filepath.FromSlash(k.folder)))
+	if err != nil {
+		return nil, err
+	}
+	definitions = slices.DeleteFunc(definitions, func(o unstructured.Unstructured) bool {
+		plural, _, _ := strings.Cut(o.GetName(), ".")
+		return len(k.plurals) > 0 && !slices.Contains(k.plurals, plural)
+	})
+	if len(definitions) < max(len(k.plurals), 1) {
+		return nil, fmt.Errorf("of the kinds %v there are %d", k.plurals, len(definitions))
+	}
+	for i := range definitions {
+		k.adopt(definitions[i])
+	}
+	return definitions, nil
+}
+
+// adopt gives a definition what the components of its provider have, but for the webhook that converts between versions: these
+// differ little enough for objects that are written in the newest.
+func (k foreignKinds) adopt(definition unstructured.Unstructured) {
+	labels := definition.GetLabels()
+	labels["cluster.x-k8s.io/provider"] = k.provider
+	definition.SetLabels(labels)
+	unstructured.RemoveNestedField(definition.Object, "spec", "conversion")
+	unstructured.RemoveNestedField(definition.Object, "metadata", "annotations", "cert-manager.io/inject-ca-from")
+}
+
+// createProvisioned makes an infrastructure object whose provider has done its work.
+func createProvisioned(ctx context.Context, api client.Client, object *unstructured.Unstructured) error {
+	status, _, _ := unstructured.NestedMap(object.Object, "status")
+	if err := createAll(ctx, api, object); err != nil {
+		return err
+	}
+	return writeStatus(ctx, api, object, status)
+}
