@@ -3,6 +3,9 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"flag"
 	"fmt"
 	"os"
@@ -43,11 +46,8 @@ type component struct {
 	flavors      map[string]string
 }
 
-// flavors are other names of templates: the default flavor, and the one that a user of any cloud tries first.
-var flavors = map[string]string{
-	"cluster-template.yaml":         "templates/cluster-template-windows-vsphere.yaml",
-	"cluster-template-windows.yaml": "templates/cluster-template-windows-vsphere.yaml",
-}
+// flavors are other names of templates: the default flavor is windows.
+var flavors = map[string]string{"cluster-template.yaml": "templates/cluster-template-windows.yaml"}
 
 var components = []component{
 	{
@@ -138,7 +138,7 @@ func (r release) render(c component) ([]byte, error) {
 	return []byte(strings.ReplaceAll(string(manifests), manifestImage, r.image)), err
 }
 
-// copy copies files of this repository unchanged.
+// copy copies files of this repository.
 func (r release) copy(c component, pattern string) error {
 	files, err := filepath.Glob(filepath.Join(r.source, filepath.FromSlash(pattern)))
 	if err != nil {
@@ -157,7 +157,14 @@ func (r release) copyAs(c component, file, name string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(r.folder(c), name), content, 0o600)
+	return os.WriteFile(filepath.Join(r.folder(c), name), named(content), 0o600)
+}
+
+// named ends the names of a ClusterClass's templates with a hash of the file. Templates are immutable, and clusterctl adds none to
+// those that are there, so another content needs other names. Cluster API rolls out only what differs, whatever it is called.
+func named(content []byte) []byte {
+	hash := sha256.Sum256(content)
+	return bytes.ReplaceAll(content, []byte("-HASH"), []byte("-"+hex.EncodeToString(hash[:4])))
 }
 
 // writeConfig writes the clusterctl configuration. clusterctl needs absolute paths.

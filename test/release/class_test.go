@@ -28,9 +28,9 @@ func TestClusterClass(t *testing.T) {
 	for _, provider := range []string{"--infrastructure", "--bootstrap"} {
 		u.kubectl(management, u.clusterctl("generate", "provider", provider, "windows:"+version), "apply", "--server-side", "-f", "-")
 	}
-	u.kubectl(management, testdata(t, "vsphere-stand-ins.yaml"), "apply", "--server-side", "-f", "-")
+	installProviders(t, management)
 	u.kubectl(management, nil, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-	u.kubectl(management, testdata(t, "class.yaml"), "apply", "-f", "-")
+	u.kubectl(management, testdata(t, "class.yaml"), "apply", "--validate=strict", "--warnings-as-errors", "-f", "-")
 	u.kubectl(management, nil, "wait", "--for=condition=VariablesReady", "clusterclass/mixed", "--timeout=60s")
 
 	names := map[string]bool{}
