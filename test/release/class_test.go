@@ -47,7 +47,7 @@ func TestClusterClass(t *testing.T) {
 		},
 	} {
 		u.kubectl(management, cluster(t, c.variables), "apply", "-f", "-")
-		u.reconciled(management)
+		u.reconciled(management, "demo")
 		config, machine := u.usedBy(management, "bootstrap.configRef"), u.usedBy(management, "infrastructureRef")
 		expect.Same(t, "spec of the config", tree{"node": patchedNode, "windows": c.windows}, spec(t, config))
 		expect.Same(t, "CPUs", any(c.cpus), spec(t, machine)["vsphere"].(tree)["cpus"])
@@ -88,13 +88,13 @@ func cluster(t *testing.T, variables tree) []byte {
 
 // reconciled waits until the topology controller has done all that it has to for the Cluster as it is. It writes references into
 // the Cluster itself, so that nobody knows the generation before.
-func (u user) reconciled(management *servers.Management) {
+func (u user) reconciled(management *servers.Management, name string) {
 	u.t.Helper()
 	wait.Until(u.t, "the topology to be reconciled", func() (any, bool) {
-		demo := &clusterv1.Cluster{}
-		expect.OK(u.t, json.Unmarshal(u.kubectl(management, nil, "get", "cluster", "demo", "-o", "json"), demo))
-		done := conditions.Get(demo, clusterv1.ClusterTopologyReconciledCondition)
-		return done, done != nil && done.Status == metav1.ConditionTrue && done.ObservedGeneration == demo.Generation
+		cluster := &clusterv1.Cluster{}
+		expect.OK(u.t, json.Unmarshal(u.kubectl(management, nil, "get", "cluster", name, "-o", "json"), cluster))
+		done := conditions.Get(cluster, clusterv1.ClusterTopologyReconciledCondition)
+		return done, done != nil && done.Status == metav1.ConditionTrue && done.ObservedGeneration == cluster.Generation
 	})
 }
 

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -24,33 +25,39 @@ var awkward = []string{
 	"---", "=", "<<", "größe 日本語 🙂", `{{ a }}`,
 }
 
-// numbers are the variables that are numbers.
-var numbers = map[string]bool{
-	"CONTROL_PLANE_ENDPOINT_PORT": true, "WINDOWS_CPUS": true, "WINDOWS_MEMORY_MIB": true,
-}
+// numbers are the variables that are numbers, and others are parts of names.
+var (
+	numbers = []string{
+		"CONTROL_PLANE_ENDPOINT_PORT", "VSPHERE_PORT", "WINDOWS_CPUS", "WINDOWS_MEMORY_MIB", "WINDOWS_MAX_PODS",
+		"WINDOWS_MACHINE_COUNT", "LINUX_WORKER_MACHINE_COUNT",
+	}
+	names = []string{"WINDOWS_CLOUD", "WINDOWS_POOL", unset}
+)
 
 // Every variable that is a text reaches every place in the cluster unchanged, whatever it is.
 func TestAwkwardValues(t *testing.T) {
 	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
 	repository := writeRelease(t)
 	u := user{t: t, binaries: binaries, config: filepath.Join(repository, "clusterctl.yaml"), home: t.TempDir()}
-	body := string(expect.Got(os.ReadFile(template))(t))
-	free := map[string]bool{}
-	for _, used := range regexp.MustCompile(`\$\{([A-Z0-9_]+)`).FindAllStringSubmatch(body, -1) {
-		free[used[1]] = !numbers[used[1]] && !slices.Contains(fromFlags, used[1])
-	}
-	maps.DeleteFunc(free, func(_ string, text bool) bool { return !text })
-	names := slices.Sorted(maps.Keys(free))
-	if len(names) < 15 {
-		t.Fatalf("the flavor has the texts %v, and there are more", names)
-	}
-	for first := range awkward {
-		values := map[string]string{}
-		for i, name := range names {
-			values[name] = awkward[(first+i)%len(awkward)]
+	for _, flavor := range flavors(t, repository) {
+		body := string(expect.Got(os.ReadFile("../../templates/cluster-template-" + flavor + ".yaml"))(t))
+		texts := map[string]bool{}
+		for _, used := range variable.FindAllStringSubmatch(body, -1) {
+			if !slices.Contains(slices.Concat(numbers, names, fromFlags), used[1]) {
+				texts[used[1]] = true
+			}
 		}
-		u.variables = values
-		wantValues(t, u.generate("cluster-name", "--flavor", "windows"), body, values)
+		if len(texts) < 5 {
+			t.Fatalf("flavor %s has the texts %v, and there are more", flavor, texts)
+		}
+		for first := range awkward {
+			values := map[string]string{}
+			for i, name := range slices.Sorted(maps.Keys(texts)) {
+				values[name] = awkward[(first+i)%len(awkward)]
+			}
+			u.variables = values
+			wantValues(t, u.generate("cluster-name", "--flavor", flavor), body, values)
+		}
 	}
 }
 
@@ -66,20 +73,30 @@ func (u user) generate(name string, more ...string) string {
 	}, more...)...))
 }
 
-// wantValues compares each place of a variable in the flavor with the same place in the cluster.
+// wantValues compares each place of a variable in the flavor with the same place in the cluster. Of each there must be one.
 func wantValues(t *testing.T, cluster, flavor string, values map[string]string) {
 	t.Helper()
-	want := places(t, flavor)
-	got := places(t, cluster)
+	want, got := places(t, flavor), places(t, cluster)
+	compared := map[string]bool{}
 	for place, text := range want {
 		name, ok := variableIn(text)
-		if value, free := values[name]; ok && free && got[place] != any(value) {
+		value, free := values[name]
+		if !ok || !free {
+			continue
+		}
+		compared[name] = true
+		if got[place] != any(value) {
 			t.Errorf("%s=%q becomes %#v at %s", name, value, got[place], place)
+		}
+	}
+	for name := range values {
+		if !compared[name] && name != "AZURE_NODE_IDENTITY" { // which has something before it
+			t.Errorf("%s is nowhere a whole text", name)
 		}
 	}
 }
 
-var wholeVariable = regexp.MustCompile(`^\$\{([A-Z0-9_]+)[^}]*\}$`)
+var wholeVariable = regexp.MustCompile(`^\$\{([A-Z0-9_]+)(:=.*)?\}$`)
 
 func variableIn(text any) (string, bool) {
 	whole, _ := text.(string)
@@ -90,59 +107,103 @@ func variableIn(text any) (string, bool) {
 	return found[1], true
 }
 
-// places returns all leaves of the objects in a text, by kind, end of the name and path.
+// places returns all leaves of the objects in a text, by kind, end of the name and path. A leaf of several lines may be such a text
+// itself.
 func places(t *testing.T, text string) map[string]any {
 	t.Helper()
 	all := map[string]any{}
-	var walk func(path string, node any)
-	walk = func(path string, node any) {
-		switch node := node.(type) {
-		case map[string]any:
-			for key, below := range node {
-				walk(path+"."+key, below)
-			}
-		case []any:
-			for i, below := range node {
-				walk(path+"["+string(rune('0'+i))+"]", below)
-			}
-		default:
-			all[path] = node
-		}
-	}
-	for _, document := range regexp.MustCompile(`(?m)^---$`).Split(text, -1) {
-		var object map[string]any
-		expect.OK(t, yaml.Unmarshal([]byte(document), &object))
-		if object == nil {
-			continue
-		}
-		name, _ := object["metadata"].(map[string]any)["name"].(string)
-		name = strings.TrimPrefix(strings.TrimPrefix(name, "${CLUSTER_NAME}"), "cluster-name")
-		walk(object["kind"].(string)+name, object)
+	for _, object := range objectsIn(t, text) {
+		name := strings.NewReplacer("${CLUSTER_NAME}", "", "cluster-name", "", "${WINDOWS_POOL:=windows}", "windows").
+			Replace(object["metadata"].(tree)["name"].(string))
+		walk(all, object["kind"].(string)+name, object)
 	}
 	return all
 }
 
-// The default flavor, windows and windows-vsphere are one file. Without a count there is one worker.
-func TestFlavorsAreOne(t *testing.T) {
-	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
-	repository := writeRelease(t)
-	u := user{t: t, binaries: binaries, config: filepath.Join(repository, "clusterctl.yaml"), home: t.TempDir()}
-	want := u.generate("100")
-	for _, flavor := range []string{"windows", "windows-vsphere"} {
-		if got := u.generate("100", "--flavor", flavor); got != want {
-			t.Errorf("flavor %s is another one than the default", flavor)
+func walk(all map[string]any, path string, node any) {
+	switch node := node.(type) {
+	case tree:
+		for key, below := range node {
+			walk(all, path+"."+key, below)
+		}
+	case []any:
+		for i, below := range node {
+			walk(all, fmt.Sprintf("%s[%d]", path, i), below)
+		}
+	case string:
+		var within tree
+		if strings.Contains(node, "\n") && yaml.Unmarshal([]byte(node), &within) == nil {
+			walk(all, path+"|", within)
+			return
+		}
+		all[path] = node
+	default:
+		all[path] = node
+	}
+}
+
+func objectsIn(t *testing.T, text string) (objects []tree) {
+	t.Helper()
+	for _, document := range regexp.MustCompile(`(?m)^---$`).Split(text, -1) {
+		var object tree
+		expect.OK(t, yaml.Unmarshal([]byte(document), &object))
+		if object != nil {
+			objects = append(objects, object)
 		}
 	}
-	const replicas = "MachineDeployment100-windows.spec.replicas"
-	expect.Same(t, "workers by default", any(1.0), places(t, want)[replicas])
-	for _, count := range []string{"1", "3", "10", "100"} {
-		got := u.generate("100", "--worker-machine-count", count)
-		if !strings.Contains(got, "replicas: "+count+"\n") {
-			t.Errorf("--worker-machine-count %s: %v", count, places(t, got)[replicas])
-		}
+	return objects
+}
+
+// The default flavor is windows.
+func TestDefaultFlavor(t *testing.T) {
+	u := offline(t)
+	if u.generate("100") != u.generate("100", "--flavor", "windows") {
+		t.Error("flavor windows is another one than the default")
 	}
-	if name := places(t, want)["Cluster100.metadata.name"]; name != "100" {
+	if name := places(t, u.generate("100"))["Cluster100.metadata.name"]; name != "100" {
 		t.Errorf("the cluster's name is %#v", name)
+	}
+}
+
+// offline is a user with a release and without a management cluster.
+func offline(t *testing.T) user {
+	t.Helper()
+	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
+	return user{t: t, binaries: binaries, config: filepath.Join(writeRelease(t), "clusterctl.yaml"), home: t.TempDir()}
+}
+
+// clusterctl says 0 machines when nobody says a number. So that is 1, unless another variable says another number.
+func TestMachineCounts(t *testing.T) {
+	u := offline(t)
+	for flavor, place := range map[string]string{
+		"windows":              "Cluster.spec.topology.workers.machineDeployments[1].replicas",
+		"windows-vsphere":      "MachineDeployment-windows.spec.replicas",
+		"windows-pool-vsphere": "MachineDeployment-windows.spec.replicas",
+		"windows-azure":        "MachineDeployment-windows.spec.replicas",
+		"windows-pool-azure":   "MachineDeployment-windows.spec.replicas",
+	} {
+		for _, c := range []struct {
+			flag, variable string
+			want           float64
+		}{
+			{"", "", 1},
+			{"0", "", 1},
+			{"", "0", 0},
+			{"0", "0", 0},
+			{"", "3", 3},
+			{"1", "", 1},
+			{"10", "", 10},
+			{"100", "0", 100},
+			{"3", "5", 3},
+		} {
+			u.variables = map[string]string{"WINDOWS_MACHINE_COUNT": c.variable}
+			flags := []string{"--flavor", flavor}
+			if c.flag != "" {
+				flags = append(flags, "--worker-machine-count", c.flag)
+			}
+			got := places(t, u.generate("cluster-name", flags...))[place]
+			expect.Same(t, fmt.Sprintf("replicas of %s with flag %q and variable %q", flavor, c.flag, c.variable), any(c.want), got)
+		}
 	}
 }
 
@@ -158,7 +219,7 @@ func TestCommandOfTheReadme(t *testing.T) {
 	}
 	command, _, _ = strings.Cut(command, "```")
 	got := u.clusterctl(append([]string{"generate"}, strings.Fields(strings.ReplaceAll(command, "\\\n", " "))...)...)
-	if !strings.Contains(string(got), "kind: WindowsMachineTemplate") || !strings.Contains(string(got), "name: prod-windows\n") {
+	if !strings.Contains(string(got), "kind: WindowsMachineTemplate") || !strings.Contains(string(got), "name: prod\n") {
 		t.Errorf("got\n%s", got)
 	}
 }
