@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -23,8 +24,12 @@ import (
 const ours = "https://charts.example.com/ours"
 
 var small = fstest.MapFS{
-	"Chart.yaml":            {Data: []byte("apiVersion: v2\nname: small\nversion: 1.2.3\nappVersion: 4.5.6\n")},
-	"templates/config.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: small}\n")},
+	"Chart.yaml": {Data: []byte("apiVersion: v2\nname: small\nversion: 1.2.3\nappVersion: 4.5.6\n")},
+	"templates/config.yaml": {Data: []byte(`apiVersion: v1
+kind: ConfigMap
+metadata: {name: small}
+data: {version: {{ .Chart.AppVersion }}}
+`)},
 }
 
 // What is asked of a repository's URL comes from its files, with a certificate of its name; no other host is answered for.
@@ -41,7 +46,7 @@ func TestAnswers(t *testing.T) {
 	entry := newest(t, get(t, browser, index), servers.CloudProviderChart)
 	expect.Same(t, "the newest version of the cloud provider's chart", version, entry.Version)
 	published := get(t, browser, entry.URLs[0])
-	if want := expect.Got(os.ReadFile(archive))(t); string(published) != string(want) {
+	if want := expect.Got(os.ReadFile(archive))(t); !bytes.Equal(published, want) {
 		t.Errorf("%s has %d bytes, and the file of its project has %d", entry.URLs[0], len(published), len(want))
 	}
 	wantDigest(t, entry, published)
@@ -53,9 +58,8 @@ func TestAnswers(t *testing.T) {
 		_ = answer.Body.Close()
 		t.Errorf("example.org has the answer %s", answer.Status)
 	}
-	missing := expect.Got(browser.Get(ours + "/none.tgz"))(t)
-	expect.OK(t, missing.Body.Close())
-	expect.Same(t, "status of what is not there", http.StatusNotFound, missing.StatusCode)
+	status, _ := ask(t, browser, ours+"/none.tgz")
+	expect.Same(t, "status of what is not there", http.StatusNotFound, status)
 	want := []string{
 		index, "https://kubernetes.github.io/cloud-provider-vsphere/charts/vsphere-cpi-1.36.0.tgz", ours + "/index.yaml",
 		ours + "/small-1.2.3.tgz", "example.org:443", ours + "/none.tgz",
@@ -67,7 +71,7 @@ func TestAnswers(t *testing.T) {
 func TestRepositoryIsReproducible(t *testing.T) {
 	first, second := expect.Got(Repository(small))(t), expect.Got(Repository(small))(t)
 	for _, name := range []string{"index.yaml", "small-1.2.3.tgz"} {
-		if a, b := expect.Got(fs.ReadFile(first, name))(t), expect.Got(fs.ReadFile(second, name))(t); string(a) != string(b) {
+		if a, b := expect.Got(fs.ReadFile(first, name))(t), expect.Got(fs.ReadFile(second, name))(t); !bytes.Equal(a, b) {
 			t.Errorf("%s is not the same twice", name)
 		}
 	}
@@ -106,13 +110,19 @@ func clientOf(t *testing.T, server *Server) *http.Client {
 
 func get(t *testing.T, browser *http.Client, url string) []byte {
 	t.Helper()
-	answer := expect.Got(browser.Get(url))(t)
-	content := expect.Got(io.ReadAll(answer.Body))(t)
-	expect.OK(t, answer.Body.Close())
-	if answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s", url, answer.Status)
+	status, content := ask(t, browser, url)
+	if status != http.StatusOK {
+		t.Fatalf("%s has the status %d: %s", url, status, content)
 	}
 	return content
+}
+
+func ask(t *testing.T, browser *http.Client, url string) (status int, content []byte) {
+	t.Helper()
+	answer, err := browser.Get(url)
+	expect.OK(t, err)
+	defer func() { expect.Fine(t, answer.Body.Close()) }()
+	return answer.StatusCode, expect.Got(io.ReadAll(answer.Body))(t)
 }
 
 type chartVersion struct {

@@ -25,15 +25,17 @@ import (
 
 var demo = types.NamespacedName{Namespace: "team-a", Name: "demo"}
 
-// Cluster API's add-on provider installs the chart of vSphere's cloud provider, from the URL that users write, in the cluster that a
-// HelmChartProxy selects, with values of that Cluster. A version that is not there it names, and what it installed goes with the
-// HelmChartProxy.
+// Cluster API's add-on provider installs the chart of vSphere's cloud provider, from the URL that users write, in the cluster
+// that a HelmChartProxy selects, with values of that Cluster. It names a version that is not there, and what it installed goes
+// with the HelmChartProxy.
 func TestInstallsCharts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real servers")
 	}
 	m, w := startClusters(t)
-	server := expect.Got(Start(t.TempDir(), expect.Got(Upstream(t.Context()))(t)))(t)
+	repositories := expect.Got(Upstream(t.Context()))(t)
+	repositories[ours] = expect.Got(Repository(small))(t)
+	server := expect.Got(Start(t.TempDir(), repositories))(t)
 	t.Cleanup(func() { expect.Fine(t, server.Close()) })
 	expect.OK(t, servers.StartCAAPH(t.Context(), m, t.Output(), server.Environment...))
 	api, workload := clientFor(t, m), expect.Got(client.New(w.Config, client.Options{}))(t)
@@ -41,6 +43,10 @@ func TestInstallsCharts(t *testing.T) {
 	expect.OK(t, err)
 
 	missing := proxyOf("missing", "99.0.0")
+	own := proxyOf("small", "1.2.3")
+	expect.OK(t, unstructured.SetNestedField(own.Object, ours, "spec", "repoURL"))
+	expect.OK(t, unstructured.SetNestedField(own.Object, "small", "spec", "chartName"))
+	expect.OK(t, api.Create(t.Context(), own))
 	expect.OK(t, api.Create(t.Context(), missing))
 	wait.Eventually(t, "the sentence about the version", func(ctx context.Context) error {
 		said, err := ready(ctx, api, missing)
@@ -63,6 +69,11 @@ func TestInstallsCharts(t *testing.T) {
 	image := "registry.k8s.io/cloud-pv-vsphere/cloud-provider-vsphere:v" + version
 	expect.Same(t, "image", image, set.Spec.Template.Spec.Containers[0].Image)
 	wait.Eventually(t, "its pod to be bound to the Linux node", func(ctx context.Context) error { return bound(ctx, workload) })
+	config := &corev1.ConfigMap{}
+	wait.Eventually(t, "the chart that was packed here", func(ctx context.Context) error {
+		return workload.Get(ctx, types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "small"}, config)
+	})
+	expect.Same(t, "version of the app", "4.5.6", config.Data["version"])
 	for _, asked := range []string{"/index.yaml", "/charts/vsphere-cpi-" + version + ".tgz"} {
 		if !slices.Contains(server.Asked(), CloudProviderVSphere+asked) {
 			t.Errorf("%s was not asked for, but %v", asked, server.Asked())
@@ -142,7 +153,8 @@ func ready(ctx context.Context, api client.Client, proxy *unstructured.Unstructu
 
 func bound(ctx context.Context, workload client.Client) error {
 	pods := &corev1.PodList{}
-	if err := workload.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{"app": "vsphere-cpi"}); err != nil {
+	labels := client.MatchingLabels{"app": "vsphere-cpi"}
+	if err := workload.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), labels); err != nil {
 		return err
 	}
 	if len(pods.Items) != 1 || pods.Items[0].Spec.NodeName == "" {

@@ -31,7 +31,7 @@ func Repository(charts ...fs.FS) (fs.FS, error) {
 		name, _ := entry["name"].(string)
 		version, _ := entry["version"].(string)
 		if name == "" || version == "" {
-			return nil, fmt.Errorf("Chart.yaml has no name or no version: %v", entry)
+			return nil, fmt.Errorf("read Chart.yaml: it has no name or no version: %v", entry)
 		}
 		archive, err := pack(name, chart)
 		if err != nil {

@@ -27,7 +27,8 @@ func (u user) strictly(management *servers.Management, objects []byte) []byte {
 func flavors(t *testing.T, repository string) (names []string) {
 	t.Helper()
 	const prefix = "cluster-template-"
-	for _, file := range expect.Got(filepath.Glob(filepath.Join(repository, "infrastructure-windows", version, prefix+"*.yaml")))(t) {
+	folder := filepath.Join(repository, "infrastructure-windows", version)
+	for _, file := range expect.Got(filepath.Glob(filepath.Join(folder, prefix+"*.yaml")))(t) {
 		names = append(names, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), prefix), ".yaml"))
 	}
 	if len(names) == 0 {

@@ -49,8 +49,8 @@ func EnsureCAAPH(ctx context.Context, progress io.Writer) (Binaries, error) {
 }
 
 // StartCAAPH installs the add-on provider on a management cluster that has Cluster API: its kinds, its webhooks, and its manager,
-// which runs as a plain process until the cluster is stopped, with this environment besides ours. It is built first, once. When it
-// returns, webhooks answer.
+// which runs as a plain process until the cluster is stopped, with this environment besides ours. It is built first, once. When
+// StartCAAPH returns, webhooks answer.
 func StartCAAPH(ctx context.Context, m *Management, progress io.Writer, environment ...string) error {
 	b, err := EnsureCAAPH(ctx, progress)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // CloudProviderChart is the chart of the cloud controller manager for vSphere.
 const CloudProviderChart = "vsphere-cpi"
 
-// Chart returns the path of a chart's archive, as its project has published it, and the version of the chart. The folder above its
-// own has the index of the project's repository. There is CloudProviderChart.
+// Chart returns the path of a chart's archive, as its project has published it, and the chart's version. The folder above its own
+// has the index of the project's repository. There is CloudProviderChart.
 func Chart(ctx context.Context, name string) (path, version string, err error) {
 	if name != CloudProviderChart {
 		return "", "", fmt.Errorf("find chart %s: there is only %s", name, CloudProviderChart)

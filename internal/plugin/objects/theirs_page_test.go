@@ -37,7 +37,7 @@ var (
 )
 
 // theirKinds have the fields of the CRDs of cluster-api-provider-vsphere v1.16.1 (v1beta1 and v1beta2), of
-// cluster-api-provider-azure v1.26.0 and of Cluster API v1.14.2. What is below a field that is here another one is left out.
+// cluster-api-provider-azure v1.27.0 and of Cluster API v1.14.2. What is below a field that is here another one is left out.
 var theirKinds = []theirKind{
 	{
 		heading: "VSphereMachine", of: capv, ours: windowsMachine, roots: []string{"vsphere.", ""},

@@ -17,7 +17,7 @@ import (
 )
 
 // capz is the release of Cluster API Provider Azure whose CRDs our examples are held to.
-const capz = "sigs.k8s.io/cluster-api-provider-azure@v1.26.0"
+const capz = "sigs.k8s.io/cluster-api-provider-azure@v1.27.0"
 
 // TestExamplesAreThoseOfCAPZ checks our examples as an API server with the real CRDs does: they are valid, and it knows all their
 // fields.
