@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -166,7 +167,9 @@ func (w *world) newManagement(name string) *management {
 	} {
 		expect.OK(w, add(scheme))
 	}
-	m.client = expect.Got(client.New(m.Config, client.Options{Scheme: scheme}))(w)
+	config := rest.CopyConfig(m.Config)
+	config.WarningHandler = rest.NoWarnings{} // of kinds that others will retire
+	m.client = expect.Got(client.New(config, client.Options{Scheme: scheme}))(w)
 	providers := &linuxvm.Manager{Client: m.client, VMs: w.vms}
 	if w.vsphere != nil {
 		providers.VSphere = w.vsphere

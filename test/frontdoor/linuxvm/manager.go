@@ -69,7 +69,7 @@ func (m *Manager) reconcileAll(ctx context.Context, p provider) error {
 	}
 	for i := range list.Items {
 		err := m.reconcile(ctx, p, &list.Items[i])
-		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		if err != nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("%s: %w", list.Items[i].GetName(), err)
 		}
 	}
@@ -155,26 +155,20 @@ func (m *Manager) inCluster(ctx context.Context, o *object, kind schema.GroupVer
 
 // set writes fields of an object, each by its path and a value; those of the status go there by their own way.
 func (m *Manager) set(ctx context.Context, o *object, fields ...field) error {
-	before := o.DeepCopy()
-	changed, inStatus := false, false
+	spec, status := o.DeepCopy(), o.DeepCopy()
 	for _, f := range fields {
-		if err := unstructured.SetNestedField(o.Object, f.value, f.path...); err != nil {
-			return err
+		to := spec
+		if f.path[0] == "status" {
+			to = status
 		}
-		changed, inStatus = changed || f.path[0] != "status", inStatus || f.path[0] == "status"
-	}
-	status := o.Object["status"]
-	if changed {
-		if err := m.Client.Patch(ctx, o.Unstructured, client.MergeFrom(before)); err != nil {
+		if err := unstructured.SetNestedField(to.Object, f.value, f.path...); err != nil {
 			return err
 		}
 	}
-	if !inStatus {
-		return nil
+	if err := m.Client.Patch(ctx, spec, client.MergeFrom(o.DeepCopy())); err != nil {
+		return err
 	}
-	before = o.DeepCopy()
-	o.Object["status"] = status
-	return m.Client.Status().Patch(ctx, o.Unstructured, client.MergeFrom(before))
+	return m.Client.Status().Patch(ctx, status, client.MergeFrom(o.DeepCopy()))
 }
 
 type field struct {

@@ -41,6 +41,7 @@ type VMs struct {
 	// Network of a cluster's nodes.
 	Network *traffic.Cluster
 
+	said     sync.Map
 	mu       sync.Mutex
 	all      map[string]*VM
 	clusters map[client.ObjectKey]*Cluster
@@ -154,9 +155,11 @@ func (v *VMs) Stop() error {
 	return errors.Join(errs...)
 }
 
+// tell says each sentence once, however often it is true.
 func (v *VMs) tell(format string, args ...any) {
-	if v.Progress != nil {
-		fmt.Fprintf(v.Progress, format+"\n", args...)
+	text := fmt.Sprintf(format, args...)
+	if _, said := v.said.LoadOrStore(text, true); !said && v.Progress != nil {
+		fmt.Fprintln(v.Progress, text)
 	}
 }
 
