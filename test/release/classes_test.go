@@ -2,6 +2,8 @@ package release
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // Cluster API's topology controller makes of each class what the plain flavor of the same cloud has, with the same variables.
@@ -18,6 +21,11 @@ func TestClasses(t *testing.T) {
 	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
 	u := user{t: t, binaries: binaries, config: filepath.Join(writeRelease(t), "clusterctl.yaml"), home: t.TempDir()}
 	management := u.prepared(u.components())
+	t.Run("old", func(t *testing.T) { // the first in its namespace
+		u := u
+		u.t = t
+		u.wantOldClass(management)
+	})
 	const odd = `a "b": #c {d} 'e' größe, [f]` // of which no part may become YAML
 	for name, c := range map[string]struct {
 		cloud     string
@@ -52,9 +60,100 @@ func TestClasses(t *testing.T) {
 			if len(want) < 9 {
 				t.Errorf("compared only %d objects", len(want))
 			}
+			u.wantValuesOfCharts(management, name, chartValues(name)[c.cloud])
+		})
+	}
+	for name, want := range map[string]func(user, *servers.Management){
+		"refused": user.wantRefusals, "refused with its class": user.wantRefusedWithClass, "long names": user.wantLongNames,
+		"rotated": user.wantRotated, "head": user.wantCommandsOfTheHead,
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := u
+			u.t = t
+			want(u, management)
 		})
 	}
 }
+
+// wantRotated changes the sizes of the Linux machines in Azure. Their new templates have new names, and so have the Secrets that the
+// Azure provider makes of them: the machines must not go on reading the old ones.
+func (u user) wantRotated(management *servers.Management) {
+	u.t.Helper()
+	u.variables = map[string]string{"WINDOWS_CLOUD": "azure"}
+	before := map[string]string{}
+	for _, size := range []string{"Standard_D2s_v5", "Standard_D4s_v5"} {
+		u.variables["AZURE_CONTROL_PLANE_MACHINE_TYPE"], u.variables["AZURE_NODE_MACHINE_TYPE"] = size, size
+		u.kubectl(management, []byte(u.clusterAlone("rotated")), "apply", "-f", "-")
+		u.reconciled(management, "rotated")
+		var templates map[string]string
+		wait.Until(u.t, "files of the new templates", func() (any, bool) {
+			var secrets map[string]string
+			templates, secrets = u.templatesAndSecrets(management, "rotated")
+			return secrets, len(templates) == 2 && maps.EqualFunc(templates, secrets, func(template, secret string) bool {
+				return secret == template+"-azure-json"
+			})
+		})
+		for who, name := range templates {
+			if before[who] == name {
+				u.t.Errorf("%s still has the machine template %s", who, name)
+			}
+		}
+		before = templates
+	}
+}
+
+// templatesAndSecrets are, for the control plane and the Linux pool, the machine template and the Secret with azure.json.
+func (u user) templatesAndSecrets(management *servers.Management, name string) (templates, secrets map[string]string) {
+	u.t.Helper()
+	get := func(kind, labels, path string) string {
+		return string(u.kubectl(management, nil, "get", kind, "-l", "cluster.x-k8s.io/cluster-name="+name+labels,
+			"-o", "jsonpath={.items[0]."+path+"}"))
+	}
+	const pool, file = ",topology.cluster.x-k8s.io/deployment-name=linux", "files[0].contentFrom.secret.name"
+	config := get("machinedeployments", pool, "spec.template.spec.bootstrap.configRef.name")
+	return map[string]string{
+			"control plane": get("kubeadmcontrolplanes", "", "spec.machineTemplate.spec.infrastructureRef.name"),
+			"linux":         get("machinedeployments", pool, "spec.template.spec.infrastructureRef.name"),
+		}, map[string]string{
+			"control plane": get("kubeadmcontrolplanes", "", "spec.kubeadmConfigSpec."+file),
+			"linux": string(u.kubectl(management, nil, "get", "kubeadmconfigtemplate", config,
+				"-o", "jsonpath={.spec.template.spec."+file+"}")),
+		}
+}
+
+// chartValues are those of a Cluster's charts before there is an API server.
+func chartValues(name string) map[string]map[string]string {
+	return map[string]map[string]string{
+		"vsphere": {
+			"crd.projectcalico.org.v1": "", "vsphere-cpi": "config: {enabled: false}",
+			"tigera-operator": fmt.Sprintf(calicoValues, ""),
+		},
+		"azure": {
+			"crd.projectcalico.org.v1": "",
+			"tigera-operator":          "dnsConfig: {nameservers: [127.0.0.53]}\n" + fmt.Sprintf(calicoValues, "mtu: 1350"),
+			"cloud-provider-azure":     "infra: {clusterName: " + name + "}\ncloudControllerManager: {clusterCIDR: 192.168.0.0/16}",
+		},
+	}
+}
+
+const calicoValues = `
+installation:
+  serviceCIDRs: [10.96.0.0/12]
+  calicoNetwork:
+    bgp: Disabled
+    windowsDataplane: HNS
+    %s
+    ipPools: [{cidr: 192.168.0.0/16, encapsulation: VXLAN}]
+  windowsNodes: {cniBinDir: /opt/cni/bin, cniConfigDir: /etc/cni/net.d}
+  typhaDeployment:
+    spec:
+      template:
+        spec:
+          tolerations:
+          - {key: node-role.kubernetes.io/control-plane, operator: Exists, effect: NoSchedule}
+          - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoSchedule}
+          - {operator: Exists, effect: NoExecute}
+`
 
 var madeKinds = map[string]string{
 	"vsphere": "vsphereclusters,vspheremachinetemplates," + kubeadmAndOurs,

@@ -31,7 +31,7 @@ var (
 		"CONTROL_PLANE_ENDPOINT_PORT", "VSPHERE_PORT", "WINDOWS_CPUS", "WINDOWS_MEMORY_MIB", "WINDOWS_MAX_PODS",
 		"WINDOWS_MACHINE_COUNT", "LINUX_WORKER_MACHINE_COUNT",
 	}
-	names = []string{"WINDOWS_CLOUD", "WINDOWS_POOL", unset}
+	names = append([]string{"WINDOWS_CLOUD", "WINDOWS_POOL"}, unset...)
 )
 
 // Every variable that is a text reaches every place in the cluster unchanged, whatever it is.

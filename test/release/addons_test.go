@@ -1,0 +1,134 @@
+package release
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// What a flavor brings for its Windows nodes is, byte for byte, what the plugin prints for the flavor's pool.
+func TestAddonsOfThePlugin(t *testing.T) {
+	u := offline(t)
+	touch(t, "../../cmd/clusterctl-windows", "../../internal/plugin/addons")
+	for _, kubernetes := range []string{"v1.36.3", "v1.35.2+vendor.1"} {
+		for _, flavor := range []string{"windows-vsphere", "windows-azure"} {
+			cluster := u.generate("demo", "--flavor", flavor, "--kubernetes-version", kubernetes)
+			printed := string(plugin(t, cluster, "addons", "-f", "-"))
+			expect.Same(t, "add-ons of "+flavor, named(objectsIn(t, printed)), addonsOf(t, cluster))
+		}
+		// Its pool is not there before Cluster API has made it.
+		expect.Same(t, "add-ons of windows", addonsOf(t, u.generate("demo", "--flavor", "windows-azure", "--kubernetes-version", kubernetes)),
+			addonsOf(t, u.generate("demo", "--flavor", "windows", "--kubernetes-version", kubernetes)))
+	}
+}
+
+// plugin runs our plugin with these objects as its input.
+func plugin(t *testing.T, input string, args ...string) []byte {
+	t.Helper()
+	return run(t, []byte(input), "go", append([]string{"run", "../../cmd/clusterctl-windows"}, args...)...)
+}
+
+func addonsOf(t *testing.T, cluster string) map[string]tree {
+	t.Helper()
+	all := named(objectsIn(t, cluster))
+	for name := range all {
+		if !strings.HasSuffix(name, "/demo-windows-addons") {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// named has objects by kind and name.
+func named(objects []tree) map[string]tree {
+	all := map[string]tree{}
+	for _, object := range objects {
+		all[object["kind"].(string)+"/"+object["metadata"].(tree)["name"].(string)] = object
+	}
+	return all
+}
+
+// The next release of the add-on provider takes charts over TLS only, and has no functions that read its environment or the network.
+func TestChartsArePinned(t *testing.T) {
+	charts := 0
+	for _, file := range expect.Got(filepath.Glob("../../templates/*.yaml"))(t) {
+		for name, object := range named(objectsIn(t, string(expect.Got(os.ReadFile(file))(t)))) {
+			if object["kind"] != servers.HelmChartProxy.Kind {
+				continue
+			}
+			charts++
+			spec := object["spec"].(tree)
+			if url, _ := spec["repoURL"].(string); !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "oci://") {
+				t.Errorf("%s of %s comes from %q", name, file, url)
+			}
+			if version, _ := spec["version"].(string); !regexp.MustCompile(`^v?\d+\.\d+\.\d+$`).MatchString(version) {
+				t.Errorf("%s of %s has the version %q, which is not one alone", name, file, version)
+			}
+			values, _ := spec["valuesTemplate"].(string)
+			if found := regexp.MustCompile(`\b(env|expandenv|getHostByName)\b`).FindString(values); found != "" {
+				t.Errorf("%s of %s calls %s", name, file, found)
+			}
+		}
+	}
+	if charts != 10 {
+		t.Errorf("%d charts, want those of 3 flavors", charts)
+	}
+}
+
+// wantValuesOfCharts waits until the add-on provider has written the values of a Cluster's charts. With the address of the API server
+// they are written again.
+func (u user) wantValuesOfCharts(management *servers.Management, name string, want map[string]string) {
+	u.t.Helper()
+	u.wantCharts(management, name, want, "")
+	u.kubectl(management, nil, "patch", "cluster", name, "--type", "merge", "-p",
+		`{"spec": {"controlPlaneEndpoint": {"host": "cp.example.com", "port": 8443}}}`)
+	u.wantCharts(management, name, want, "kubernetesServiceEndpoint: {host: cp.example.com, port: '8443'}\n")
+}
+
+func (u user) wantCharts(management *servers.Management, name string, want map[string]string, more string) {
+	u.t.Helper()
+	expected := map[string]tree{}
+	for chart, text := range want {
+		values := tree{}
+		if chart == "tigera-operator" {
+			text += more
+		}
+		expect.OK(u.t, yaml.Unmarshal([]byte(text), &values))
+		expected[chart] = values
+	}
+	wait.Until(u.t, "the charts' values", func() (any, bool) {
+		got := u.charts(management, name)
+		return got, len(got) == len(expected) && (more == "" || got["tigera-operator"]["kubernetesServiceEndpoint"] != nil)
+	})
+	expect.Same(u.t, "values of the charts", expected, u.charts(management, name))
+}
+
+// charts are the values of each, as the add-on provider hands them to Helm.
+func (u user) charts(management *servers.Management, name string) map[string]tree {
+	u.t.Helper()
+	list := &unstructured.UnstructuredList{}
+	expect.OK(u.t, json.Unmarshal(u.kubectl(management, nil, "get", "helmreleaseproxies",
+		"-l", "cluster.x-k8s.io/cluster-name="+name, "-o", "json"), list))
+	all := map[string]tree{}
+	for _, release := range list.Items {
+		spec := release.Object["spec"].(tree)
+		text, _ := spec["values"].(string)
+		if strings.Contains(text, "no value") {
+			u.t.Errorf("values of %v have one that is not there:\n%s", spec["chartName"], text)
+		}
+		values := tree{}
+		expect.OK(u.t, yaml.Unmarshal([]byte(text), &values))
+		all[spec["chartName"].(string)] = values
+	}
+	return all
+}

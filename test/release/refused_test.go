@@ -1,0 +1,172 @@
+package release
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// clusterctl says what is missing before there is anything to apply.
+func TestMissingVariables(t *testing.T) {
+	u := offline(t)
+	for _, c := range []struct{ flavor, variable, value, want string }{
+		{"windows", "WINDOWS_CLOUD", "", "value for variables [WINDOWS_CLOUD] is not set"},
+		{"windows", "WINDOWS_CLOUD", "gcp", `failed to get the cluster class template for "default/windows-gcp"`},
+		{"windows-gcp", "", "", `failed to read "cluster-template-windows-gcp.yaml" from provider's repository "infrastructure-windows"`},
+		{"windows-vsphere", "VSPHERE_TEMPLATE", "", "value for variables [VSPHERE_TEMPLATE] is not set"},
+		{"windows-vsphere", "VSPHERE_PASSWORD", "", "value for variables [VSPHERE_PASSWORD] is not set"},
+		{"windows-pool-vsphere", "VSPHERE_SERVER", "", "value for variables [VSPHERE_SERVER] is not set"},
+		{"windows-azure", "AZURE_NODE_IDENTITY", "", "value for variables [AZURE_NODE_IDENTITY] is not set"},
+	} {
+		command := u.command("generate", "cluster", "demo", "--infrastructure", "windows:"+version, "--target-namespace", "default",
+			"--kubernetes-version", "v1.36.3", "--flavor", c.flavor)
+		command.Env = without(command.Env, c.variable)
+		if c.value != "" {
+			command.Env = append(command.Env, c.variable+"="+c.value)
+		}
+		wantFailure(t, command, c.want)
+	}
+}
+
+func without(environment []string, name string) (rest []string) {
+	for _, one := range environment {
+		if !strings.HasPrefix(one, name+"=") {
+			rest = append(rest, one)
+		}
+	}
+	return rest
+}
+
+func wantFailure(t *testing.T, command *exec.Cmd, want string) {
+	t.Helper()
+	said, err := command.CombinedOutput()
+	if err == nil || !strings.Contains(string(said), want) {
+		t.Errorf("%s: %v: want %q in\n%s", strings.Join(command.Args[1:], " "), err, want, said)
+	}
+}
+
+// The plugin refuses what a pool cannot have, from what a flavor prints.
+func TestPluginRefusesPools(t *testing.T) {
+	u := offline(t)
+	for _, c := range []struct{ variable, value, command, want string }{
+		{"POD_CIDR", "10.96.0.0/16", "plan", "10.96.0.0/12 overlaps the pods' 10.96.0.0/16; use CIDRs that do not overlap"},
+		{"POD_CIDR", "fd00::/48", "plan", "fd00::/48 is IPv6 only, which pods on Windows do not support; add an IPv4 CIDR"},
+		{"SERVICE_CIDR", "any", "plan", `spec.clusterNetwork.services.cidrBlocks[0]: is "any", but must be a CIDR, such as 10.0.0.0/16`},
+		{"", "v1.38.0", "addons", "the image of kube-proxy v1.38.0 with Calico does not start"},
+	} {
+		for _, flavor := range []string{"windows-vsphere", "windows-azure"} {
+			u.variables = map[string]string{c.variable: c.value}
+			args := []string{"--flavor", flavor}
+			if c.variable == "" {
+				u.variables, args = nil, append(args, "--kubernetes-version", c.value)
+			}
+			command := exec.CommandContext(t.Context(), "go", "run", "../../cmd/clusterctl-windows", c.command, "-f", "-")
+			if c.command == "plan" {
+				command.Args = append(command.Args, "--machine", "demo-windows-1")
+			}
+			command.Stdin = strings.NewReader(u.generate("demo", args...))
+			wantFailure(t, command, c.want)
+		}
+	}
+}
+
+// wantRefusals applies Clusters that cannot be, to a management cluster that has both classes.
+func (u user) wantRefusals(management *servers.Management) {
+	u.t.Helper()
+	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "VSPHERE_TEMPLATE": ""}
+	said := u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
+	wantIn(u.t, said, "linuxTemplate: Invalid value: ", "should be at least 1 chars long")
+	u.variables = map[string]string{"WINDOWS_CLOUD": "azure", "AZURE_LOCATION": ""}
+	said = u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
+	wantIn(u.t, said, "location: Invalid value: ", "should be at least 1 chars long")
+
+	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere"}
+	u.kubectl(management, []byte(u.clusterAlone("late", "--kubernetes-version", "v1.38.0")), "apply", "-f", "-")
+	u.wantTopologyRefused(management, "late", "default",
+		"the image of kube-proxy for Calico does not start with Kubernetes 1.38 or later")
+}
+
+// clusterAlone is what the flavor windows prints where the class is there.
+func (u user) clusterAlone(name string, more ...string) string {
+	u.t.Helper()
+	_, rest, _ := strings.Cut(u.generate(name, append([]string{"--flavor", "windows"}, more...)...), clusterBegins)
+	return clusterBegins + rest
+}
+
+func wantIn(t *testing.T, said string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(said, part) {
+			t.Errorf("want %q in\n%s", part, said)
+		}
+	}
+}
+
+// wantOldClass offers a Cluster to a class of another release, which has not all of its variables. clusterctl takes the class that
+// is there.
+func (u user) wantOldClass(management *servers.Management) {
+	u.t.Helper()
+	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere"}
+	u.kubectl(management, nil, "create", "namespace", "old")
+	text := u.generate("old", "--flavor", "windows", "--target-namespace", "old")
+	class, cluster, _ := strings.Cut(text, clusterBegins)
+	for _, object := range objectsIn(u.t, class) {
+		if object["kind"] == "ClusterClass" {
+			spec := object["spec"].(tree)
+			spec["variables"] = slices.DeleteFunc(spec["variables"].([]any), func(v any) bool { return v.(tree)["name"] == "azure" })
+		}
+		u.kubectl(management, expect.Got(json.Marshal(object))(u.t), "apply", "-f", "-")
+	}
+	u.kubectl(management, nil, "wait", "--for=condition=VariablesReady", "clusterclass/windows-vsphere", "-n", "old", "--timeout=60s")
+	wantIn(u.t, u.refused(management, clusterBegins+cluster, "apply", "-f", "-"),
+		"spec.topology.variables[azure]: Invalid value", "variable is not defined")
+	expect.Same(u.t, "Clusters of the old class", "", string(u.kubectl(management, nil, "get", "clusters", "-n", "old", "-o", "name")))
+}
+
+// wantRefusedWithClass applies the class in one command with a Cluster that lacks something. If Cluster API has not looked at the class
+// yet, its webhook only warns, and the Cluster tells it.
+func (u user) wantRefusedWithClass(management *servers.Management) {
+	u.t.Helper()
+	u.kubectl(management, nil, "create", "namespace", "fresh")
+	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "VSPHERE_TEMPLATE": ""}
+	const lacks = "linuxTemplate in body should be at least 1 chars long"
+	said := u.refused(management, u.generate("lacking", "--flavor", "windows", "--target-namespace", "fresh"), "apply", "-f", "-")
+	if said == "" {
+		u.wantTopologyRefused(management, "lacking", "fresh", lacks)
+		return
+	}
+	wantIn(u.t, said, lacks)
+}
+
+// wantTopologyRefused waits until a Cluster says why nothing is made of its topology.
+func (u user) wantTopologyRefused(management *servers.Management, name, namespace, want string) {
+	u.t.Helper()
+	wait.Until(u.t, "the topology to be refused", func() (any, bool) {
+		said := string(u.kubectl(management, nil, "get", "cluster", name, "-n", namespace,
+			"-o", `jsonpath={.status.conditions[?(@.type=="TopologyReconciled")].message}`))
+		return said, strings.Contains(said, want)
+	})
+}
+
+// wantLongNames tries the longest name of a Cluster, and the longest that does.
+func (u user) wantLongNames(management *servers.Management) {
+	u.t.Helper()
+	name := strings.Repeat("n", 63)
+	for _, flavor := range []string{"windows-vsphere", "windows-azure"} {
+		wantIn(u.t, u.refused(management, u.generate(name, "--flavor", flavor), "apply", "--dry-run=server", "-f", "-"),
+			name+`-windows": must be no more than 63`)
+	}
+	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere"}
+	u.kubectl(management, []byte(u.clusterAlone(name)), "apply", "-f", "-")
+	u.wantTopologyRefused(management, name, "default",
+		"the Cluster's name has 63 characters; its add-ons carry it in labels, so use at most 51")
+	u.kubectl(management, []byte(u.clusterAlone(name[:51])), "apply", "-f", "-")
+	u.reconciled(management, name[:51])
+	u.wantCharts(management, name[:51], chartValues("")["vsphere"], "")
+}
