@@ -33,6 +33,13 @@ func TestOneCommand(t *testing.T) {
 		m := w.newManagement("management")
 		w.oneCommand(m, w.vsphereVariables())
 	})
+	t.Run("azure", func(t *testing.T) {
+		w := newWorld(t)
+		w.inAzure()
+		m := w.newManagement("management")
+		w.shell(m, servicePrincipal, w.azureVariables()...)
+		w.oneCommand(m, w.azureVariables())
+	})
 }
 
 func (w *world) onVSphere() {
@@ -87,7 +94,7 @@ func (w *world) oneCommand(m *management, variables []string) {
 	w.tell("the one command")
 	w.tell("%s", w.shell(m, generate, variables...))
 	w.watch(m)
-	cluster := w.vms.Cluster(client.ObjectKey{Namespace: namespace, Name: "demo"})
+	cluster := w.demo()
 	w.background(func(ctx context.Context) {
 		expect.OK(w, wait.Poll(ctx, func(context.Context) error {
 			if api, _ := cluster.Workload(); api == nil {
@@ -104,6 +111,11 @@ func (w *world) oneCommand(m *management, variables []string) {
 		return nil, api != nil
 	})
 	_, api := cluster.Workload()
+	if w.azure != nil {
+		w.background(func(ctx context.Context) {
+			w.azure.cloudProvider(ctx, api, func(err error) { w.tell("cloud provider: %v", err) })
+		})
+	}
 	w.windowsPodRuns(api)
 }
 

@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/frontdoor/linuxvm"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -28,8 +30,27 @@ func (w *world) until(what string, look func() (seen any, good bool)) {
 		return nil
 	})
 	if err != nil {
-		w.Fatalf("waiting for %s: %v", what, err)
+		w.Fatalf("waiting for %s: %v\n%s", what, err, w.show())
 	}
+}
+
+// show is what a person would look at next.
+func (w *world) show() string {
+	workload, _ := w.demo().Workload()
+	if workload == nil {
+		return "there is no API server"
+	}
+	kubectl := "kubectl --kubeconfig " + workload.KubeconfigFile + " "
+	out, _ := w.try(&management{Management: &servers.Management{}}, kubectl+"get nodes,pods,daemonsets -A -o wide;"+
+		kubectl+"get events -A --sort-by=.lastTimestamp | tail -40; "+
+		kubectl+"get nodes -o custom-columns=N:.metadata.name,T:.spec.taints,P:.spec.podCIDR,I:.spec.providerID;"+
+		kubectl+"get tigerastatus -o yaml")
+	return out
+}
+
+// demo is the cluster that the one command makes.
+func (w *world) demo() *linuxvm.Cluster {
+	return w.vms.Cluster(client.ObjectKey{Namespace: namespace, Name: "demo"})
 }
 
 // watch tells of each new sentence why the pool waits, and of the objects around it.

@@ -27,13 +27,17 @@ type Azure interface {
 }
 
 // AzureNetwork is where the VMs of a cluster are.
-type AzureNetwork struct{ Subscription, Group, Location, VNetGroup, VNet, Subnet string }
+type AzureNetwork struct {
+	Subscription, Group, Location, VNetGroup, VNet, Subnet string
+	// SecurityGroup and RouteTable are those of the subnet.
+	SecurityGroup, RouteTable string
+}
 
 func capzKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: kind}
 }
 
-// capz is Cluster API Provider Azure v1.27.0: the defaults of its webhook (api/v1beta1/azurecluster_default.go), its controllers of
+// capz is Cluster API Provider Azure v1.27.0: the defaults of its webhook (internal/api/v1beta1/azurecluster_default.go), its controllers of
 // clusters and machines, and that of azure.json (controllers/azurejson_machinetemplate_controller.go).
 func (m *Manager) capz() []provider {
 	if m.Azure == nil {
@@ -66,14 +70,49 @@ func networkOf(o *object) AzureNetwork {
 		VNet:  either(o.text("spec", "networkSpec", "vnet", "name"), o.cluster.Name+"-vnet"),
 	}
 	n.VNetGroup = either(o.text("spec", "networkSpec", "vnet", "resourceGroup"), n.Group)
-	n.Subnet = o.cluster.Name + "-node-subnet"
-	subnets, _, _ := unstructured.NestedSlice(o.Object, "spec", "networkSpec", "subnets")
-	for _, one := range subnets {
-		if subnet, ok := one.(map[string]any); ok && subnet["role"] == "node" {
-			n.Subnet = fmt.Sprint(subnet["name"])
+	for _, subnet := range subnetsOf(o) {
+		if subnet["role"] == "node" {
+			n.Subnet, n.SecurityGroup, n.RouteTable = nameIn(subnet), nameIn(subnet["securityGroup"]), nameIn(subnet["routeTable"])
 		}
 	}
 	return n
+}
+
+// subnetsOf are those of the spec, or both that a cluster has, with what the defaults add.
+func subnetsOf(o *object) (subnets []map[string]any) {
+	found, _, _ := unstructured.NestedSlice(o.Object, "spec", "networkSpec", "subnets")
+	if len(found) == 0 {
+		found = []any{
+			map[string]any{"name": o.cluster.Name + "-controlplane-subnet", "role": "control-plane"},
+			map[string]any{"name": o.cluster.Name + "-node-subnet", "role": "node"},
+		}
+	}
+	for _, one := range found {
+		subnet, ok := one.(map[string]any)
+		if !ok {
+			continue
+		}
+		if subnet["role"] == "node" {
+			add(subnet, "securityGroup", o.cluster.Name+"-node-nsg")
+			add(subnet, "routeTable", o.cluster.Name+"-node-routetable")
+		} else {
+			add(subnet, "securityGroup", o.cluster.Name+"-controlplane-nsg")
+		}
+		subnets = append(subnets, subnet)
+	}
+	return subnets
+}
+
+func add(to map[string]any, part, name string) {
+	if to[part] == nil {
+		to[part] = map[string]any{"name": name}
+	}
+}
+
+func nameIn(of any) string {
+	part, _ := of.(map[string]any)
+	name, _ := part["name"].(string)
+	return name
 }
 
 func (m *Manager) ensureAzureCluster(ctx context.Context, o *object) error {
@@ -88,20 +127,17 @@ func (m *Manager) ensureAzureCluster(ctx context.Context, o *object) error {
 	if err != nil {
 		return err
 	}
-	role := func(name, role string) map[string]any { return map[string]any{"name": name, "role": role} }
-	fields := []field{
-		{[]string{"spec", "resourceGroup"}, n.Group},
-		{[]string{"spec", "networkSpec", "vnet", "name"}, n.VNet},
-		{[]string{"spec", "networkSpec", "vnet", "resourceGroup"}, n.VNetGroup},
-		{[]string{"spec", "controlPlaneEndpoint"}, map[string]any{"host": host, "port": int64(port)}},
-		{[]string{"status", "ready"}, true},
+	var subnets []any
+	for _, subnet := range subnetsOf(o) {
+		subnets = append(subnets, subnet)
 	}
-	if _, found, _ := unstructured.NestedSlice(o.Object, "spec", "networkSpec", "subnets"); !found {
-		fields = append(fields, field{[]string{"spec", "networkSpec", "subnets"}, []any{
-			role(o.cluster.Name+"-controlplane-subnet", "control-plane"), role(n.Subnet, "node"),
-		}})
-	}
-	return m.set(ctx, o, fields...)
+	return m.set(ctx, o,
+		field{[]string{"spec", "resourceGroup"}, n.Group},
+		field{[]string{"spec", "networkSpec", "vnet", "name"}, n.VNet},
+		field{[]string{"spec", "networkSpec", "vnet", "resourceGroup"}, n.VNetGroup},
+		field{[]string{"spec", "networkSpec", "subnets"}, subnets},
+		field{[]string{"spec", "controlPlaneEndpoint"}, map[string]any{"host": host, "port": int64(port)}},
+		field{[]string{"status", "ready"}, true})
 }
 
 // lead has the load balancer of a cluster listen.
