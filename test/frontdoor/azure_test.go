@@ -24,6 +24,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/hypervisor"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
 const labCloud = "LabCloud"
@@ -59,6 +60,9 @@ func (w *world) inAzure() {
 	w.background(a.KeepTime)
 	w.background(func(ctx context.Context) {
 		hypervisor.RunAzure(ctx, a.Cloud, func(ctx context.Context, vm *hypervisor.AzureVM) {
+			for vm.Address() == "" && (windows.RealClock{}).Sleep(ctx, 50*time.Millisecond) == nil {
+				continue // its adapter is still being made
+			}
 			a.mu.Lock()
 			a.addresses[strings.ToLower(vm.Name())] = vm.Address()
 			a.mu.Unlock()
