@@ -73,6 +73,9 @@ func (r release) write() error {
 			return fmt.Errorf("write %s provider: %w", c.kind, err)
 		}
 	}
+	if err := r.writeInstall(); err != nil {
+		return fmt.Errorf("write %s: %w", r.install(), err)
+	}
 	config := filepath.Join(r.out, "clusterctl.yaml")
 	if err := r.writeConfig(config); err != nil {
 		return fmt.Errorf("write %s: %w", config, err)
@@ -108,7 +111,7 @@ func (r release) writeComponent(c component) error {
 	if err := os.MkdirAll(r.folder(c), 0o750); err != nil {
 		return err
 	}
-	manifests, err := r.render(c)
+	manifests, err := r.render(c.kind)
 	if err != nil {
 		return err
 	}
@@ -128,9 +131,10 @@ func (r release) writeComponent(c component) error {
 	return nil
 }
 
-func (r release) render(c component) ([]byte, error) {
+// render renders a folder of config, for the image of the release.
+func (r release) render(folder string) ([]byte, error) {
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).
-		Run(filesys.MakeFsOnDisk(), filepath.Join(r.source, "config", c.kind))
+		Run(filesys.MakeFsOnDisk(), filepath.Join(r.source, "config", folder))
 	if err != nil {
 		return nil, err
 	}
@@ -160,8 +164,8 @@ func (r release) copyAs(c component, file, name string) error {
 	return os.WriteFile(filepath.Join(r.folder(c), name), named(content), 0o600)
 }
 
-// named ends the names of a ClusterClass's templates with a hash of the file. Templates are immutable, and clusterctl adds none to
-// those that are there, so another content needs other names. Cluster API rolls out only what differs, whatever it is called.
+// named ends the names of a ClusterClass's templates with a hash of the file. Templates are immutable, and clusterctl adds none
+// to those that are there, so another content needs other names. Cluster API rolls out only what differs, whatever it is called.
 func named(content []byte) []byte {
 	hash := sha256.Sum256(content)
 	return bytes.ReplaceAll(content, []byte("-HASH"), []byte("-"+hex.EncodeToString(hash[:4])))

@@ -91,7 +91,7 @@ func (r release) subjects() ([]resource, error) {
 	for _, p := range platforms {
 		all = append(all, resource{Name: name + " " + p.Platform.String(), Digest: sha256Of(p.Digest.String())})
 	}
-	folders := []string{filepath.Join(r.built, "sbom")}
+	folders := []string{filepath.Join(r.built, "sbom"), r.install()}
 	for _, c := range components {
 		folders = append(folders, r.folder(c))
 	}
@@ -105,10 +105,10 @@ func (r release) subjects() ([]resource, error) {
 	return all, nil
 }
 
-// files are those below a folder, by their paths in r.built. So clusterctl.yaml is none: it has the paths of this machine.
-func (r release) files(folder string) ([]resource, error) {
+// files are a file, or those below a folder, by their paths in r.built. So clusterctl.yaml is none: it has the paths of this machine.
+func (r release) files(top string) ([]resource, error) {
 	var all []resource
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

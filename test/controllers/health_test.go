@@ -133,7 +133,6 @@ var healthPools = map[string]pool{
 //nolint:paralleltest // because its clock runs so fast that the work of other tests would make guests look silent
 func TestHealthCheck(t *testing.T) {
 	p := newPools(t, newStage(t, world.Start{Credentials: password}), haste)
-	expect.OK(t, p.Client.Create(t.Context(), healthCheck(t, p.Name)))
 	release := p.cloud.Exhaust(soldOut)
 	want := map[string]int{}
 	for name, pool := range healthPools {
@@ -154,7 +153,7 @@ func TestHealthCheck(t *testing.T) {
 	for _, name := range []string{"vanished", "gone", "lost"} {
 		p.cloud.Drop(p.vm(t, name))
 	}
-	p.missKubelet(t, "lost")
+	p.missKubelets(t, p.machines["lost"][0])
 
 	var replaced []string
 	for name, pool := range healthPools {
@@ -208,16 +207,13 @@ func TestHealthCheck(t *testing.T) {
 	expect.Same(t, "machines made per pool in the end", want, p.made())
 }
 
-// healthCheck is the one of docs/health.md with shorter times, and for all pools of the Cluster.
-func healthCheck(t *testing.T, namespace string) *clusterv1.MachineHealthCheck {
+// healthCheck is the one of docs/health.md for a pool, with shorter times.
+func healthCheck(t *testing.T, namespace, pool string) *clusterv1.MachineHealthCheck {
 	t.Helper()
-	page := expect.Got(os.ReadFile("../../docs/health.md"))(t)
-	_, rest, _ := strings.Cut(string(page), "```yaml\n")
-	recipe, _, _ := strings.Cut(rest, "```\n")
 	check := &clusterv1.MachineHealthCheck{}
-	expect.OK(t, yaml.UnmarshalStrict([]byte(recipe), check))
-	check.Namespace, check.Spec.ClusterName = namespace, world.ClusterName
-	check.Spec.Selector.MatchLabels = map[string]string{clusterv1.ClusterNameLabel: world.ClusterName}
+	expect.OK(t, yaml.UnmarshalStrict(recipe(t, 0), check))
+	check.Namespace, check.Name, check.Spec.ClusterName = namespace, pool, world.ClusterName
+	check.Spec.Selector.MatchLabels = map[string]string{clusterv1.MachineDeploymentNameLabel: pool}
 	for _, rule := range check.Spec.Checks.UnhealthyMachineConditions {
 		*rule.TimeoutSeconds /= shorter
 	}
@@ -227,19 +223,30 @@ func healthCheck(t *testing.T, namespace string) *clusterv1.MachineHealthCheck {
 	return check
 }
 
+// recipe is a block of YAML in docs/health.md: the MachineHealthCheck, and what the MachineDeployment has for it.
+func recipe(t *testing.T, number int) []byte {
+	t.Helper()
+	page := expect.Got(os.ReadFile("../../docs/health.md"))(t)
+	blocks := strings.Split(string(page), "```yaml\n")
+	if len(blocks) < number+2 {
+		t.Fatalf("docs/health.md has %d blocks of YAML", len(blocks)-1)
+	}
+	text, _, _ := strings.Cut(blocks[number+1], "```\n")
+	return []byte(text)
+}
+
 // vm is the name of the VM of a pool's first machine.
 func (p *pools) vm(t *testing.T, name string) string {
 	t.Helper()
 	return p.NewMachine(p.machines[name][0].Name).Load(t).Windows.Status.ComputerName
 }
 
-// missKubelet does what the controller manager of the workload cluster does when a kubelet is silent.
-func (p *pools) missKubelet(t *testing.T, name string) {
+// missKubelets does what the controller manager of the workload cluster does when kubelets are silent.
+func (p *pools) missKubelets(t *testing.T, machines ...*clusterv1.Machine) {
 	t.Helper()
-	node := p.NewMachine(p.machines[name][0].Name).Load(t).Node
-	world.ChangeStatus(t, p.Client, node, func(n *corev1.Node) {
-		n.Status.Conditions[0].Status, n.Status.Conditions[0].LastTransitionTime = corev1.ConditionUnknown, metav1.Now()
-	})
+	for _, m := range machines {
+		setNode(t, p, p.NewMachine(m.Name).Load(t).Node, corev1.ConditionUnknown, "")
+	}
 }
 
 // bringCNI has the Nodes of pools' first machines say that they have no CNI, until it comes. It notes who was told.

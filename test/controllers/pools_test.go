@@ -9,10 +9,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -30,11 +32,16 @@ type pools struct {
 	guests  map[string]*guest // by the name of the VM
 	// speed is how many times faster than ours the guests' clocks run.
 	speed int
-	// first is what the guest of a pool's first machine does; where it is nil, and of later machines, the guest does well.
+	// first is what the guest of a pool's first machine does, later what those of its last ones do; where it is nil, the guest does
+	// well.
 	first map[string]behaviour
+	later map[string]later
 
 	// machines of each pool as they were last, in the order in which they were made.
 	machines map[string][]*clusterv1.Machine
+	// gone are the Machines that do not exist any more; noted is called after each change of a Machine.
+	gone  map[types.UID]bool
+	noted func(pool string)
 	// told is what BootstrapConfigReady of a pool's first Machine was until somebody deleted that, changed when it became the
 	// last of it, and said what its MachineDeployment had in MachinesReady until then.
 	told, said map[string][]string
@@ -60,6 +67,12 @@ type guest struct {
 // behaviour is what a guest reports at an age, by its own clock, and whether its Node is there.
 type behaviour func(age time.Duration) (report string, joins bool)
 
+// later is what the guests of a pool's machines do from a number on; the first machine has the number 0.
+type later struct {
+	from int
+	does behaviour
+}
+
 // well is a guest that works for a while, reports it every minute, and brings its Node.
 func well(takes time.Duration) behaviour {
 	return func(age time.Duration) (string, bool) {
@@ -80,7 +93,7 @@ func newPools(t *testing.T, s *stage, speed int) *pools {
 	t.Helper()
 	p := &pools{
 		stage: s, speed: speed, guests: map[string]*guest{}, first: map[string]behaviour{},
-		machines: map[string][]*clusterv1.Machine{}, told: map[string][]string{}, said: map[string][]string{},
+		later: map[string]later{}, gone: map[types.UID]bool{}, noted: func(string) {}, machines: map[string][]*clusterv1.Machine{}, told: map[string][]string{}, said: map[string][]string{},
 		changed: map[string]time.Time{}, lags: map[string]time.Duration{}, lacks: map[string]time.Time{}, lacked: map[string]bool{},
 	}
 	api := expect.Got(client.NewWithWatch(s.Management.Config,
@@ -96,7 +109,7 @@ func newPools(t *testing.T, s *stage, speed int) *pools {
 	return p
 }
 
-// create makes a pool. The function changes what is made of its templates.
+// create makes a pool with its MachineHealthCheck. The function changes what is made of its templates.
 func (p *pools) create(t *testing.T, name string, replicas int32, change func(*world.Machine)) {
 	t.Helper()
 	m := p.machine(name)
@@ -114,7 +127,8 @@ func (p *pools) create(t *testing.T, name string, replicas int32, change func(*w
 	}}
 	deployment.Spec.Template.Spec.Bootstrap.ConfigRef.Kind += "Template"
 	deployment.Spec.Template.Spec.InfrastructureRef.Kind += "Template"
-	for _, object := range []client.Object{windows, config, deployment} {
+	expect.OK(t, yaml.UnmarshalStrict(recipe(t, 1), deployment))
+	for _, object := range []client.Object{windows, config, deployment, healthCheck(t, p.Name, name)} {
 		expect.OK(t, p.Client.Create(t.Context(), object))
 	}
 }
@@ -159,11 +173,13 @@ func (p *pools) note(t *testing.T, event watch.Event) {
 			p.machines[pool] = append(p.machines[pool], nil)
 		}
 		p.machines[pool][n] = object
+		p.gone[object.UID] = event.Type == watch.Deleted
 		ready := conditions.Get(object, clusterv1.MachineBootstrapConfigReadyCondition)
 		if n == 0 && ready != nil && object.DeletionTimestamp.IsZero() {
 			p.told[pool] = add(p.told[pool], string(ready.Status)+" "+ready.Reason)
 			p.changed[pool] = ready.LastTransitionTime.Time
 		}
+		p.noted(pool)
 	case *clusterv1.MachineDeployment:
 		deleted := func(m *clusterv1.Machine) bool { return !m.DeletionTimestamp.IsZero() }
 		if !slices.ContainsFunc(p.machines[object.Name], deleted) {
@@ -277,6 +293,8 @@ func (p *pools) behaviour(vm fake.VM) behaviour {
 		case n < 0:
 		case n == 0 && p.first[pool] != nil:
 			return p.first[pool]
+		case p.later[pool].does != nil && n >= p.later[pool].from:
+			return p.later[pool].does
 		default:
 			return well(time.Minute)
 		}

@@ -73,14 +73,20 @@ func wantMaterials(t *testing.T, out string, materials []resource) {
 // wantNamedByDigest: whoever can move a tag in the registry cannot put another image in place.
 func wantNamedByDigest(t *testing.T, out, digest string) {
 	t.Helper()
-	files := expect.Got(filepath.Glob(filepath.Join(out, "repository", "*", version, "*-components.yaml")))(t)
-	for _, file := range files {
-		images := regexp.MustCompile(`(?m)^ +image: (.+)$`).FindAllStringSubmatch(string(expect.Got(os.ReadFile(file))(t)), -1)
-		if len(images) != 1 || images[0][1] != image+"@"+digest {
-			t.Errorf("%s runs %v, want %s", filepath.Base(file), images, digest)
-		}
+	components := expect.Got(filepath.Glob(filepath.Join(out, "repository", "*", version, "*-components.yaml")))(t)
+	if len(components) != 2 {
+		t.Errorf("the release has %v, want two components", components)
 	}
-	if len(files) != 2 {
-		t.Errorf("the release has %v, want two components", files)
+	for _, file := range append(components, filepath.Join(out, "repository", "install.yaml")) {
+		want := []string{image + "@" + digest}
+		if filepath.Base(file) == "install.yaml" {
+			want = append(want, want[0]) // has both providers
+		}
+		var got []string
+		content := string(expect.Got(os.ReadFile(file))(t))
+		for _, found := range regexp.MustCompile(`(?m)^ +image: (.+)$`).FindAllStringSubmatch(content, -1) {
+			got = append(got, found[1])
+		}
+		expect.Same(t, "images of "+filepath.Base(file), want, got)
 	}
 }

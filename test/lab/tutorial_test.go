@@ -29,7 +29,9 @@ import (
 const repository = "../.."
 
 // tutorialPages are those whose commands run here, from an empty folder. What ends a pool or replaces managers comes last.
-var tutorialPages = []string{"install.md", "networks.md", "windows-nodes.md", "vcenter.md", "day-two.md", "images.md"}
+var tutorialPages = []string{
+	"install.md", "quick-start.md", "install-azure.md", "networks.md", "windows-nodes.md", "vcenter.md", "day-two.md", "images.md",
+}
 
 // tutorialEnd are the sections that run after all others.
 var tutorialEnd = []string{"Remove a pool", "Upgrade", "Uninstall"}
@@ -37,12 +39,25 @@ var tutorialEnd = []string{"Remove a pool", "Upgrade", "Uninstall"}
 // notRun are the blocks of commands that the lab cannot run, by their first words, with the reason.
 var notRun = map[string]string{
 	"export IMAGE=": "has names of the reader's own; the test sets those of the lab, and compares which there are",
-	"docker build":  "needs Docker; `make push` makes the same image",
+	"kubectl apply --server-side --filename out/repository/install.yaml": "is instead of clusterctl, which the reader has used; " +
+		"TestInstallFromGit of test/release applies the file",
+	"docker build": "needs Docker; `make push` makes the same image",
 	"git clone https://github.com/kubernetes-sigs/image-builder": "needs the network, packer, a vCenter and an ISO of Windows",
 	"govc vm.info":            "needs a vCenter with an image that packer made",
 	"govc sso.user.create":    "needs Single Sign On",
 	"export CLUSTER_OF_HOSTS": "needs govc; a test of internal/cloud/vsphere gives an account what these commands give it",
-	"openssl s_client":        "the vCenter of the lab has another port",
+	"export CLUSTER=":         "has names of the reader's own; the test sets those of the lab",
+	"kind create cluster":     "needs kind and the other providers; test/frontdoor applies what the command prints to real ones",
+	"git clone https://github.com/capwin/cluster-api-provider-windows\nmake --directory": "install.md has the same commands, which run",
+	`clusterctl --config "$CONFIG" generate cluster "$CLUSTER" --infrastructure windows --flavor windows-pool-azure`: "needs a Cluster " +
+		"in Azure; TestRelease of test/release applies every flavor",
+	"kubectl --kubeconfig workload.kubeconfig run hello":      "needs containerd on the node; TestSmoke runs pods where one is",
+	"helm --kubeconfig workload.kubeconfig install azuredisk": "needs helm, the chart and Azure",
+	"az ":                              "needs Azure",
+	"export AZURE_SUBSCRIPTION_ID=":    "needs Azure; TestRoleFileIsEnough of internal/cloud/azure lives with the role",
+	"export CAPWIN_AZURE_IDENTITIES":   "needs Azure's provider; test/release installs ours with the variable",
+	"kubectl get cluster,azurecluster": "needs Azure; the same check runs in internal/cloud/azure",
+	"openssl s_client":                 "the vCenter of the lab has another port",
 	"clusterctl windows smoke --kubeconfig workload.kubeconfig": "needs kube-proxy on the node; TestSmoke runs it where one is",
 	"cat > calico.yaml": "needs helm, Calico's charts and its images",
 	"clusterctl windows addons -f cluster.yaml -f pool.yaml --as CalicoSettings": "needs a cluster with Calico",
@@ -51,6 +66,26 @@ var notRun = map[string]string{
 	"kubectl --kubeconfig workload.kubeconfig --namespace kube-system patch daemonset node-local-dns": "the lab's cluster has none",
 	"clusterctl move --config out/repository/clusterctl.yaml --to-kubeconfig": "needs a second management cluster; " +
 		"the same move into a folder is run",
+}
+
+// wantPrinted is what blocks print, by their first words.
+var wantPrinted = map[string][]string{
+	"make repository IMAGE=":                                          {"wrote ", "capwin-infrastructure-controller-manager", "capwin-bootstrap-controller-manager"},
+	"kubectl apply --filename pool.yaml":                              {"machinedeployment.cluster.x-k8s.io/demo-windows created"},
+	`kubectl --namespace "$NAMESPACE" wait --for=create --timeout=1m`: {"condition met", "windowsmachine"},
+	`clusterctl --config "$CONFIG" generate cluster "$CLUSTER" --infrastructure windows --flavor windows-pool-vsphere`: {
+		"secret/demo-quick-vsphere created", "machinehealthcheck.cluster.x-k8s.io/demo-quick created",
+		"machinedeployment.cluster.x-k8s.io/demo-quick created", "machinedeployment.cluster.x-k8s.io/demo-quick condition met",
+	},
+	`clusterctl windows addons --kubernetes-version "$KUBERNETES_VERSION" --mode Overlay --cni Calico --as Manifests`: {
+		"daemonset.apps/kube-proxy-windows created", "runtimeclass.node.k8s.io/windows-2022 created",
+	},
+	`clusterctl windows addons --kubernetes-version "$KUBERNETES_VERSION" --mode Overlay --cni Calico --csi-proxy`: {
+		"daemonset.apps/csi-proxy created",
+	},
+	`kubectl delete --filename "$CLUSTER-$WINDOWS_POOL.yaml"`: {
+		`secret "demo-quick-vsphere" deleted`, `machinedeployment.cluster.x-k8s.io "demo-quick" deleted`,
+	},
 }
 
 // A reader of the pages gets from an empty folder to a pool of nodes, changes it, and removes it, with the commands of the pages
@@ -68,10 +103,14 @@ func TestTutorial(t *testing.T) {
 // Every block is run, or has a reason; no reason is left over.
 func TestTutorialBlocks(t *testing.T) {
 	used := map[string]bool{}
-	for _, b := range tutorialBlocks(t) {
+	blocks := tutorialBlocks(t)
+	for _, b := range blocks {
 		used[b.excuse()] = true
 	}
-	for start := range notRun {
+	for start := range wantPrinted {
+		used[start] = slices.ContainsFunc(blocks, func(b block) bool { return b.excuse() == "" && strings.HasPrefix(b.text, start) })
+	}
+	for _, start := range slices.Concat(slices.Collect(maps.Keys(notRun)), slices.Collect(maps.Keys(wantPrinted))) {
 		if !used[start] {
 			t.Errorf("no page has a block that begins with %q", start)
 		}
@@ -144,6 +183,11 @@ func newReader(t *testing.T, l *lab.Lab) reader {
 		"VSPHERE_NETWORK": "VM Network", "VSPHERE_WINDOWS_TEMPLATE": vcenter.Template,
 	}
 	wantNames(t, names)
+	dir := t.TempDir()
+	maps.Copy(names, map[string]string{ // for the pages besides install.md
+		"CONFIG":       filepath.Join(dir, "cluster-api-provider-windows/out/repository/clusterctl.yaml"),
+		"WINDOWS_POOL": "quick", "VSPHERE_DATASTORE": "LocalDS_0",
+	})
 	source := expect.Got(filepath.Abs(repository))(t)
 	r.environment = []string{
 		"HOME=" + r.home, "XDG_CONFIG_HOME=" + r.home, "PATH=" + l.Programs() + ":" + os.Getenv("PATH"),
@@ -159,7 +203,7 @@ func newReader(t *testing.T, l *lab.Lab) reader {
 	for name, value := range names {
 		r.environment = append(r.environment, name+"="+value)
 	}
-	expect.OK(t, os.WriteFile(filepath.Join(r.home, "shell"), []byte("cd "+t.TempDir()+"\n"), 0o600))
+	expect.OK(t, os.WriteFile(filepath.Join(r.home, "shell"), []byte("cd "+dir+"\n"), 0o600))
 	return r
 }
 
@@ -220,7 +264,17 @@ func (r reader) run(ctx context.Context, b block) {
 		// The image that was built to install is pushed once more, under its new name: a build takes long.
 		text = strings.ReplaceAll(text, "make push", "make push --assume-old=image")
 	}
-	r.shell(ctx, r.helpers()+text)
+	said := r.shell(ctx, r.helpers()+text)
+	for start, texts := range wantPrinted {
+		for _, want := range texts {
+			if strings.HasPrefix(b.text, start) && !strings.Contains(said, want) {
+				r.t.Errorf("%s, %s: the commands do not print %q, but\n%s", b.page, b.section, want, tail(said))
+			}
+		}
+	}
+	if strings.Contains(said, "No resources found") {
+		r.t.Errorf("%s, %s: the commands find nothing:\n%s", b.page, b.section, tail(said))
+	}
 	r.t.Logf("%5.1f s  %s, %s", time.Since(begin).Seconds(), b.page, b.section)
 }
 
@@ -235,7 +289,7 @@ func (r reader) helpers() string {
 }
 
 // shell runs commands where the last ones ended, and with the variables that they exported.
-func (r reader) shell(ctx context.Context, commands string) {
+func (r reader) shell(ctx context.Context, commands string) (printed string) {
 	r.t.Helper()
 	state := filepath.Join(r.home, "shell")
 	script := "set -eo pipefail\nsource " + state + "\nset -x\n" + commands +
@@ -252,6 +306,7 @@ func (r reader) shell(ctx context.Context, commands string) {
 	if err := command.Run(); err != nil {
 		r.t.Fatalf("%v (%v)\n%s\n%s", err, context.Cause(ctx), tail(said.String()), r.machines())
 	}
+	return said.String()
 }
 
 // patienceOf is how long commands may take. The reader waits up to an hour for real machines; those here need seconds. Without a

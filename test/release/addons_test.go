@@ -19,23 +19,28 @@ import (
 // What a flavor brings for its Windows nodes is, byte for byte, what the plugin prints for the flavor's pool.
 func TestAddonsOfThePlugin(t *testing.T) {
 	u := offline(t)
-	touch(t, "../../cmd/clusterctl-windows", "../../internal/plugin/addons")
+	program := plugin(t)
+	u.variables = map[string]string{"AZURE_WINDOWS_IMAGE_VERSION": "1.35.2"} // which has nothing behind a +
 	for _, kubernetes := range []string{"v1.36.3", "v1.35.2+vendor.1"} {
 		for _, flavor := range []string{"windows-vsphere", "windows-azure"} {
 			cluster := u.generate("demo", "--flavor", flavor, "--kubernetes-version", kubernetes)
-			printed := string(plugin(t, cluster, "addons", "-f", "-"))
+			printed := string(run(t, []byte(cluster), program, "addons", "-f", "-"))
 			expect.Same(t, "add-ons of "+flavor, named(objectsIn(t, printed)), addonsOf(t, cluster))
 		}
 		// Its pool is not there before Cluster API has made it.
-		expect.Same(t, "add-ons of windows", addonsOf(t, u.generate("demo", "--flavor", "windows-azure", "--kubernetes-version", kubernetes)),
-			addonsOf(t, u.generate("demo", "--flavor", "windows", "--kubernetes-version", kubernetes)))
+		plain, topology := u.generate("demo", "--flavor", "windows-azure", "--kubernetes-version", kubernetes),
+			u.generate("demo", "--flavor", "windows", "--kubernetes-version", kubernetes)
+		expect.Same(t, "add-ons of windows", addonsOf(t, plain), addonsOf(t, topology))
 	}
 }
 
-// plugin runs our plugin with these objects as its input.
-func plugin(t *testing.T, input string, args ...string) []byte {
+// plugin builds our plugin.
+func plugin(t *testing.T) (program string) {
 	t.Helper()
-	return run(t, []byte(input), "go", append([]string{"run", "../../cmd/clusterctl-windows"}, args...)...)
+	touch(t, "../../cmd/clusterctl-windows", "../../internal", "../../bootstrap", "../../api")
+	program = filepath.Join(t.TempDir(), "clusterctl-windows")
+	run(t, nil, "go", "build", "-o", program, "../../cmd/clusterctl-windows")
+	return program
 }
 
 func addonsOf(t *testing.T, cluster string) map[string]tree {
@@ -58,7 +63,8 @@ func named(objects []tree) map[string]tree {
 	return all
 }
 
-// The next release of the add-on provider takes charts over TLS only, and has no functions that read its environment or the network.
+// The next release of the add-on provider takes charts over TLS only, and has no functions that read its environment or ask the
+// network.
 func TestChartsArePinned(t *testing.T) {
 	charts := 0
 	for _, file := range expect.Got(filepath.Glob("../../templates/*.yaml"))(t) {
@@ -85,8 +91,8 @@ func TestChartsArePinned(t *testing.T) {
 	}
 }
 
-// wantValuesOfCharts waits until the add-on provider has written the values of a Cluster's charts. With the address of the API server
-// they are written again.
+// wantValuesOfCharts waits until the add-on provider has written the values of a Cluster's charts. With the address of the API
+// server they are written again.
 func (u user) wantValuesOfCharts(management *servers.Management, name string, want map[string]string) {
 	u.t.Helper()
 	u.wantCharts(management, name, want, "")

@@ -40,7 +40,7 @@ func TestClasses(t *testing.T) {
 			"WINDOWS_KUBE_RESERVED_MEMORY": "1Gi", "WINDOWS_MACHINE_COUNT": "0", "LINUX_WORKER_MACHINE_COUNT": "3",
 		}},
 		"key": {"azure", map[string]string{
-			"AZURE_SSH_PUBLIC_KEY_B64": "c3NoLWVkMjU1MTk=", "AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D8s_v5",
+			"WINDOWS_MACHINE_COUNT": "7", "AZURE_SSH_PUBLIC_KEY_B64": "c3NoLWVkMjU1MTk=", "AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D8s_v5",
 			"AZURE_WINDOWS_GALLERY": "Gallery-1", "AZURE_WINDOWS_IMAGE": "ws2025", "AZURE_WINDOWS_IMAGE_VERSION": "1.2.3",
 		}},
 	} {
@@ -75,8 +75,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// wantRotated changes the sizes of the Linux machines in Azure. Their new templates have new names, and so have the Secrets that the
-// Azure provider makes of them: the machines must not go on reading the old ones.
+// wantRotated changes the sizes of the Linux machines in Azure. Their new templates have new names, and so have the Secrets that
+// the Azure provider makes of them: the machines must not go on reading the old ones.
 func (u user) wantRotated(management *servers.Management) {
 	u.t.Helper()
 	u.variables = map[string]string{"WINDOWS_CLOUD": "azure"}
@@ -131,7 +131,8 @@ func chartValues(name string) map[string]map[string]string {
 		"azure": {
 			"crd.projectcalico.org.v1": "",
 			"tigera-operator":          "dnsConfig: {nameservers: [127.0.0.53]}\n" + fmt.Sprintf(calicoValues, "mtu: 1350"),
-			"cloud-provider-azure":     "infra: {clusterName: " + name + "}\ncloudControllerManager: {clusterCIDR: 192.168.0.0/16}",
+			"cloud-provider-azure": "infra: {clusterName: " + name + "}\n" +
+				"cloudControllerManager: {clusterCIDR: 192.168.0.0/16}",
 		},
 	}
 }
@@ -181,8 +182,8 @@ func (u user) make(management *servers.Management, name, cluster string) {
 
 const clusterBegins = "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\n"
 
-// facts are the specs of a list of objects, by kind and role, without what must differ between a class and a plain flavor: names, and
-// the order of files.
+// facts are the specs of a list of objects, by kind and role, without what must differ between a class and a plain flavor: names,
+// and the order of files.
 func facts(t *testing.T, list []byte) tree {
 	t.Helper()
 	var objects struct{ Items []tree }

@@ -107,8 +107,8 @@ func variableIn(text any) (string, bool) {
 	return found[1], true
 }
 
-// places returns all leaves of the objects in a text, by kind, end of the name and path. A leaf of several lines may be such a text
-// itself.
+// places returns all leaves of the objects in a text, by kind, end of the name and path. A leaf of several lines may be such a
+// text itself.
 func places(t *testing.T, text string) map[string]any {
 	t.Helper()
 	all := map[string]any{}
@@ -217,7 +217,7 @@ func TestCommandOfTheReadme(t *testing.T) {
 	if !found {
 		t.Fatal("README.md does not generate a cluster")
 	}
-	command, _, _ = strings.Cut(command, "```")
+	command, _, _ = strings.Cut(command, "|")
 	got := u.clusterctl(append([]string{"generate"}, strings.Fields(strings.ReplaceAll(command, "\\\n", " "))...)...)
 	if !strings.Contains(string(got), "kind: WindowsMachineTemplate") || !strings.Contains(string(got), "name: prod\n") {
 		t.Errorf("got\n%s", got)

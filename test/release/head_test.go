@@ -17,7 +17,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
-// wantCommandsOfTheHead runs the commands that make the Secrets of the flavor windows on vSphere. They have what the plain flavor has.
+// wantCommandsOfTheHead runs the commands that make the Secrets of the flavor windows on vSphere. They have what the plain flavor
+// has.
 func (u user) wantCommandsOfTheHead(management *servers.Management) {
 	u.t.Helper()
 	u.kubectl(management, nil, "create", "namespace", "head")
@@ -41,7 +42,8 @@ func (u user) wantCommandsOfTheHead(management *servers.Management) {
 
 	login := u.secret(management, "demo")
 	for key, want := range map[string]string{
-		"server": "VSPHERE_SERVER", "username": "VSPHERE_USERNAME", "password": "VSPHERE_PASSWORD", "thumbprint": "VSPHERE_TLS_THUMBPRINT_SHA256",
+		"server": "VSPHERE_SERVER", "username": "VSPHERE_USERNAME", "password": "VSPHERE_PASSWORD",
+		"thumbprint": "VSPHERE_TLS_THUMBPRINT_SHA256",
 	} {
 		expect.Same(u.t, key, variables[want], string(login.Data[key]))
 	}

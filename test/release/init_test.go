@@ -35,10 +35,14 @@ func TestInit(t *testing.T) {
 
 	// The version is not needed once the provider is installed.
 	cluster := u.clusterctl("generate", "cluster", "demo", kubeconfig, "--infrastructure", "windows",
-		"--kubernetes-version", "v1.36.3")
+		"--kubernetes-version", "v1.36.3", "--flavor", "windows-pool-vsphere")
 	if !strings.Contains(string(cluster), "kind: WindowsMachineTemplate") {
 		t.Errorf("generate cluster wrote no WindowsMachineTemplate:\n%s", cluster)
 	}
+
+	// The other provider of the cloud is not there, and clusterctl looks whether it has the class's templates.
+	wantFailure(t, u.command("generate", "cluster", "demo", kubeconfig, "--infrastructure", "windows",
+		"--kubernetes-version", "v1.36.3"), `no matches for kind "VSphereClusterTemplate"`)
 
 	u.clusterctl("delete", kubeconfig, "--infrastructure", "windows")
 	left := slices.DeleteFunc(u.objects(management, "infrastructure-windows"), isCRD)

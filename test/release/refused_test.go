@@ -18,7 +18,7 @@ func TestMissingVariables(t *testing.T) {
 	for _, c := range []struct{ flavor, variable, value, want string }{
 		{"windows", "WINDOWS_CLOUD", "", "value for variables [WINDOWS_CLOUD] is not set"},
 		{"windows", "WINDOWS_CLOUD", "gcp", `failed to get the cluster class template for "default/windows-gcp"`},
-		{"windows-gcp", "", "", `failed to read "cluster-template-windows-gcp.yaml" from provider's repository "infrastructure-windows"`},
+		{"windows-gcp", "", "", `failed to read "cluster-template-windows-gcp.yaml" from provider's repository`},
 		{"windows-vsphere", "VSPHERE_TEMPLATE", "", "value for variables [VSPHERE_TEMPLATE] is not set"},
 		{"windows-vsphere", "VSPHERE_PASSWORD", "", "value for variables [VSPHERE_PASSWORD] is not set"},
 		{"windows-pool-vsphere", "VSPHERE_SERVER", "", "value for variables [VSPHERE_SERVER] is not set"},
@@ -53,11 +53,11 @@ func wantFailure(t *testing.T, command *exec.Cmd, want string) {
 
 // The plugin refuses what a pool cannot have, from what a flavor prints.
 func TestPluginRefusesPools(t *testing.T) {
-	u := offline(t)
+	u, program := offline(t), plugin(t)
 	for _, c := range []struct{ variable, value, command, want string }{
 		{"POD_CIDR", "10.96.0.0/16", "plan", "10.96.0.0/12 overlaps the pods' 10.96.0.0/16; use CIDRs that do not overlap"},
 		{"POD_CIDR", "fd00::/48", "plan", "fd00::/48 is IPv6 only, which pods on Windows do not support; add an IPv4 CIDR"},
-		{"SERVICE_CIDR", "any", "plan", `spec.clusterNetwork.services.cidrBlocks[0]: is "any", but must be a CIDR, such as 10.0.0.0/16`},
+		{"SERVICE_CIDR", "any", "plan", `services.cidrBlocks[0]: is "any", but must be a CIDR, such as 10.0.0.0/16`},
 		{"", "v1.38.0", "addons", "the image of kube-proxy v1.38.0 with Calico does not start"},
 	} {
 		for _, flavor := range []string{"windows-vsphere", "windows-azure"} {
@@ -66,7 +66,7 @@ func TestPluginRefusesPools(t *testing.T) {
 			if c.variable == "" {
 				u.variables, args = nil, append(args, "--kubernetes-version", c.value)
 			}
-			command := exec.CommandContext(t.Context(), "go", "run", "../../cmd/clusterctl-windows", c.command, "-f", "-")
+			command := exec.CommandContext(t.Context(), program, c.command, "-f", "-")
 			if c.command == "plan" {
 				command.Args = append(command.Args, "--machine", "demo-windows-1")
 			}
@@ -108,8 +108,8 @@ func wantIn(t *testing.T, said string, parts ...string) {
 	}
 }
 
-// wantOldClass offers a Cluster to a class of another release, which has not all of its variables. clusterctl takes the class that
-// is there.
+// wantOldClass offers a Cluster to a class of another release, which has not all of its variables. clusterctl takes the class
+// that is there.
 func (u user) wantOldClass(management *servers.Management) {
 	u.t.Helper()
 	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere"}
@@ -123,14 +123,15 @@ func (u user) wantOldClass(management *servers.Management) {
 		}
 		u.kubectl(management, expect.Got(json.Marshal(object))(u.t), "apply", "-f", "-")
 	}
-	u.kubectl(management, nil, "wait", "--for=condition=VariablesReady", "clusterclass/windows-vsphere", "-n", "old", "--timeout=60s")
+	u.kubectl(management, nil, "wait", "--for=condition=VariablesReady", "clusterclass", "--all", "-n", "old", "--timeout=60s")
 	wantIn(u.t, u.refused(management, clusterBegins+cluster, "apply", "-f", "-"),
 		"spec.topology.variables[azure]: Invalid value", "variable is not defined")
-	expect.Same(u.t, "Clusters of the old class", "", string(u.kubectl(management, nil, "get", "clusters", "-n", "old", "-o", "name")))
+	there := u.kubectl(management, nil, "get", "clusters", "-n", "old", "-o", "name")
+	expect.Same(u.t, "Clusters of the old class", "", string(there))
 }
 
-// wantRefusedWithClass applies the class in one command with a Cluster that lacks something. If Cluster API has not looked at the class
-// yet, its webhook only warns, and the Cluster tells it.
+// wantRefusedWithClass applies the class in one command with a Cluster that lacks something. If Cluster API has not looked at the
+// class yet, its webhook only warns, and the Cluster tells it.
 func (u user) wantRefusedWithClass(management *servers.Management) {
 	u.t.Helper()
 	u.kubectl(management, nil, "create", "namespace", "fresh")

@@ -24,7 +24,8 @@ const (
 	image   = "registry.example.com/capwin/manager:test"
 )
 
-// variables are those without a default that the heads of the flavors ask for. The password has characters that are special in YAML.
+// variables are those without a default that the heads of the flavors ask for. The password has characters that are special in
+// YAML.
 var variables = map[string]string{
 	"WINDOWS_CLOUD":                 "vsphere",
 	"CONTROL_PLANE_ENDPOINT_IP":     "192.0.2.10",
@@ -65,7 +66,7 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	cluster := []byte(u.generate("demo", "--flavor", "windows-vsphere"))
-	u.kubectl(management, firstPool(t), "apply", "--server-side", "--dry-run=server", "-f", "-")
+	u.strictly(management, firstPool(t))
 	// The API server must have every character of the password.
 	password := u.kubectl(management, cluster, "apply", "--server-side", "--dry-run=server", "-f", "-",
 		"--selector", "clusterctl.cluster.x-k8s.io/move", "-o", "go-template={{.data.password | base64decode}}")
@@ -133,6 +134,7 @@ func wantFiles(t *testing.T, repository string) {
 		"infrastructure-windows/" + version + "/clusterclass-windows-vsphere.yaml",
 		"infrastructure-windows/" + version + "/infrastructure-components.yaml",
 		"infrastructure-windows/" + version + "/metadata.yaml",
+		"install.yaml",
 	}
 	var got []string
 	err := fs.WalkDir(os.DirFS(repository), ".", func(path string, entry fs.DirEntry, err error) error {

@@ -1,0 +1,90 @@
+package test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// The first pool is this many commands away: lines of shell with all that is piped, but not the values of the reader's own, which
+// are exported. And it leaves this many files to be kept.
+func TestCommandsOfTheQuickStart(t *testing.T) {
+	for section, most := range map[string]int{
+		"A new cluster on vSphere":        12,
+		"A new cluster in Azure":          12,
+		"A pool for a cluster on vSphere": 5,
+		"A pool for a cluster in Azure":   5,
+	} {
+		commands, files := commandsOf(t, section)
+		if len(commands) > most || len(commands) < 4 {
+			t.Errorf("%s: %d commands, want at most %d:\n%s", section, len(commands), most, strings.Join(commands, "\n"))
+		}
+		if len(files) != 1 {
+			t.Errorf("%s: the files %v, want one", section, files)
+		}
+		if last := commands[len(commands)-1]; !strings.HasPrefix(last, "kubectl wait --for=condition=Available ") {
+			t.Errorf("%s ends with %q, and should with the first pool", section, last)
+		}
+	}
+	pod, _ := commandsOf(t, "A pod")
+	if all, _ := commandsOf(t, "A new cluster on vSphere"); len(all)+len(pod)-1 > 12 { // a new cluster has the add-ons
+		t.Errorf("%d commands to the first pod", len(all)+len(pod)-1)
+	}
+	for n, want := range []string{"kubectl --kubeconfig workload.kubeconfig wait --for=jsonpath='{.status.phase}'=Running", "clusterctl windows smoke"} {
+		if got := pod[len(pod)-2+n]; !strings.HasPrefix(got, want) {
+			t.Errorf("command %d of a pod is %q, want %s", len(pod)-1+n, got, want)
+		}
+	}
+}
+
+// The README has a pool of each cloud. test/release applies that on vSphere; this is the spec of the one in Azure.
+func TestAzurePoolOfTheReadme(t *testing.T) {
+	readme := string(expect.Got(os.ReadFile(filepath.Join(root, "README.md")))(t))
+	blocks := strings.Split(readme, "```yaml\n")
+	if len(blocks) != 3 {
+		t.Fatalf("README.md has %d blocks of YAML, want a pool and what is another in Azure", len(blocks)-1)
+	}
+	text, _, _ := strings.Cut(blocks[2], "```\n")
+	var spec infrav1.WindowsMachineSpec
+	expect.OK(t, yaml.UnmarshalStrict([]byte(text), &spec))
+	if spec.Azure == nil || spec.Azure.VMSize == "" || spec.Azure.Image.CommunityGallery.Version == "" {
+		t.Errorf("the pool in Azure is %+v", spec)
+	}
+}
+
+var (
+	hereDocument = regexp.MustCompile(`(?ms)<<END$.*?^END$`)
+	written      = regexp.MustCompile(`(?:>|\| tee) *"?([^ "|]+\.yaml)`)
+)
+
+// commandsOf are the commands of a section in docs/quick-start.md, and the files that they write.
+func commandsOf(t *testing.T, section string) (commands, files []string) {
+	t.Helper()
+	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "quick-start.md")))(t))
+	_, rest, found := strings.Cut(page, "\n## "+section+"\n")
+	text, _, _ := strings.Cut(rest, "\n## ")
+	if !found {
+		t.Fatalf("docs/quick-start.md has no section %s", section)
+	}
+	for _, block := range strings.Split(text, "```sh\n")[1:] {
+		block, _, _ = strings.Cut(block, "```\n")
+		block = hereDocument.ReplaceAllString(block, "")
+		block = regexp.MustCompile(`(\\|\|)\n *`).ReplaceAllString(block, "$1")
+		for line := range strings.Lines(block) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "export ") && !strings.HasPrefix(line, "#") {
+				commands = append(commands, line)
+			}
+		}
+		for _, file := range written.FindAllStringSubmatch(block, -1) {
+			files = append(files, file[1])
+		}
+	}
+	return commands, files
+}
