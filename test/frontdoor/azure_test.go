@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -53,6 +54,17 @@ func (w *world) inAzure() {
 	a.Change(func(in *armsim.Inside) { // Azure takes half a minute each; its order stays
 		in.Compute.Times.Network, in.Compute.Times.Allocate = 200*time.Millisecond, 400*time.Millisecond
 		in.Compute.Times.Boot, in.Compute.Times.Delete = 600*time.Millisecond, time.Second
+	})
+	a.Change(func(in *armsim.Inside) {
+		in.Faults.Refuse = func(call armsim.Call) *armsim.Refusal {
+			if call.Class == "vm" && call.Method == http.MethodPut {
+				w.ordered()
+			}
+			if call.Class == "vm" && call.Method == http.MethodDelete {
+				w.gone()
+			}
+			return nil
+		}
 	})
 	clouds := filepath.Join(w.dir, "clouds.json")
 	expect.OK(w, a.WriteFile(clouds, labCloud))

@@ -4,15 +4,16 @@ import (
 	"context"
 	"crypto/sha1" //nolint:gosec // because vSphere's provider and its cloud provider name certificates by it
 	"crypto/sha256"
+	"errors"
+	"flag"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -22,16 +23,24 @@ import (
 
 const kubernetesVersion = "v1.36.3"
 
-// endpointIP is the address that kube-vip takes, on loopback: one of each process of tests.
+var all = flag.Bool("frontdoor.all", false, "move the clusters, leave parts out, and take each kind of identity")
+
+// endpointIP is the address of the control plane, on loopback: one for each process of tests.
 func endpointIP() string { return fmt.Sprintf("127.77.%d.%d", os.Getpid()>>8&0xff, os.Getpid()&0xff) }
 
-// One command of clusterctl makes a cluster in which a Windows pod runs.
+// TestOneCommand: one command of clusterctl makes a cluster in which a Windows pod runs. -frontdoor.all has all that may be done
+// with that cluster, and all that may be left out.
 func TestOneCommand(t *testing.T) {
 	t.Run("vsphere", func(t *testing.T) {
 		w := newWorld(t)
 		w.onVSphere()
 		m := w.newManagement("management")
 		w.oneCommand(m, w.vsphereVariables())
+		w.smokeHolds(m)
+		if *all {
+			m = w.movesThereAndBack(m)
+		}
+		w.deletes(m)
 	})
 	t.Run("azure", func(t *testing.T) {
 		w := newWorld(t)
@@ -39,13 +48,34 @@ func TestOneCommand(t *testing.T) {
 		m := w.newManagement("management")
 		w.shell(m, servicePrincipal, w.azureVariables()...)
 		w.oneCommand(m, w.azureVariables())
+		w.smokeHolds(m)
+		if *all {
+			m = w.movesThereAndBack(m)
+		}
+		w.deletes(m)
 	})
+	if !*all {
+		return
+	}
+	t.Run("parts left out", leftOut)
+	t.Run("workload identity lent", lent)
+	t.Run("workload identity not lent", notLent)
 }
 
 func (w *world) onVSphere() {
 	w.Helper()
 	w.vsphere = expect.Got(startVSphere(w.Context()))(w)
 	w.Cleanup(w.vsphere.Stop)
+	w.vsphere.door = w.vsphere.Open(func(method string, next http.Handler, rw http.ResponseWriter, r *http.Request) {
+		switch method {
+		case "CloneVM_Task":
+			w.ordered()
+		case "Destroy_Task":
+			w.gone()
+		}
+		next.ServeHTTP(rw, r)
+	})
+	w.Cleanup(w.vsphere.door.Close)
 	w.background(func(ctx context.Context) {
 		if err := w.runGuests(ctx); err != nil && ctx.Err() == nil {
 			w.tell("the guests end: %v", err)
@@ -56,10 +86,10 @@ func (w *world) onVSphere() {
 // vsphereVariables are those that the head of the flavor asks for.
 func (w *world) vsphereVariables() []string {
 	w.Helper()
-	server := w.vsphere.Listener.Addr().String()
+	server := w.vsphere.door.Listener.Addr().String()
 	host, port, err := net.SplitHostPort(server)
 	expect.OK(w, err)
-	certificate := w.vsphere.Certificate().Raw
+	certificate := w.vsphere.door.Certificate().Raw
 	colons := func(sum []byte) string { return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":") }
 	short, long := sha1.Sum(certificate), sha256.Sum256(certificate) //nolint:gosec // as above
 	return []string{
@@ -75,66 +105,68 @@ func (w *world) vsphereVariables() []string {
 
 // The commands in the head of the flavor, and the one.
 const (
-	vsphereSecrets = `kubectl create secret generic demo --from-literal=server="$VSPHERE_SERVER" --from-literal=username="$VSPHERE_USERNAME" \
-  --from-literal=password="$VSPHERE_PASSWORD" --from-literal=thumbprint="$VSPHERE_TLS_THUMBPRINT_SHA256"
-kubectl create secret generic vsphere-cloud-secret --namespace kube-system --dry-run=client --output yaml \
+	vsphereLogin = `kubectl create secret generic demo --from-literal=server="$VSPHERE_SERVER" \
+  --from-literal=username="$VSPHERE_USERNAME" --from-literal=password="$VSPHERE_PASSWORD" \
+  --from-literal=thumbprint="$VSPHERE_TLS_THUMBPRINT_SHA256"
+`
+	cloudProviderLogin = `kubectl create secret generic vsphere-cloud-secret --namespace kube-system --dry-run=client --output yaml \
   --from-literal=server_1="$VCENTER" --from-literal=username_1="$VSPHERE_USERNAME" \
   --from-literal=password_1="$VSPHERE_PASSWORD" |
   kubectl create secret generic demo-vsphere-cloud-secret --type addons.cluster.x-k8s.io/resource-set --from-file=secret.yaml=/dev/stdin
 `
-	generate = "clusterctl generate cluster demo -i windows --flavor windows | kubectl apply -f -"
+	generate   = "clusterctl generate cluster demo -i windows --flavor windows"
+	oneCommand = generate + " | kubectl apply -f -"
 )
 
 // oneCommand makes the cluster, and waits until a Windows pod runs in it.
 func (w *world) oneCommand(m *management, variables []string) {
 	w.Helper()
 	if w.vsphere != nil {
-		w.shell(m, vsphereSecrets, variables...)
+		w.shell(m, vsphereLogin+cloudProviderLogin, variables...)
 	}
-	w.tell("the one command")
-	w.tell("%s", w.shell(m, generate, variables...))
-	w.watch(m)
-	cluster := w.demo()
-	w.background(func(ctx context.Context) {
-		expect.OK(w, wait.Poll(ctx, func(context.Context) error {
-			if api, _ := cluster.Workload(); api == nil {
-				return fmt.Errorf("no API server")
-			}
-			return nil
-		}))
-		workload, _ := cluster.Workload()
-		operator := &calico{client: expect.Got(client.New(workload.Config, client.Options{}))(w), workload: workload}
-		operator.run(ctx, func(err error) { w.tell("calico: %v", err) })
-	})
-	w.until("an API server", func() (any, bool) {
-		_, api := cluster.Workload()
-		return nil, api != nil
-	})
-	_, api := cluster.Workload()
-	if w.azure != nil {
-		w.background(func(ctx context.Context) {
-			w.azure.cloudProvider(ctx, api, func(err error) { w.tell("cloud provider: %v", err) })
-		})
-	}
-	w.windowsPodRuns(api)
+	w.make(m, oneCommand, variables)
+	w.windowsPodRuns()
+	w.assertSteps()
+	w.assertCluster(m)
 }
 
-// windowsPodRuns makes a pod with nothing but a RuntimeClass, and waits until it runs.
-func (w *world) windowsPodRuns(api kubernetes.Interface) {
+// make runs the command, and what its clusters' pods do.
+func (w *world) make(m *management, command string, variables []string) {
 	w.Helper()
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "iis"},
-		Spec: corev1.PodSpec{
-			RuntimeClassName: new("windows-2022"), Containers: []corev1.Container{{Name: "iis", Image: "example.com/iis"}},
-		},
+	w.commanded = time.Now()
+	w.shell(m, command, variables...)
+	w.watch(m)
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	err := wait.Poll(ctx, func(context.Context) error {
+		for _, name := range w.vms.Names() {
+			if err := w.vms.Find(name).Failure(); err != nil {
+				return wait.Final(err)
+			}
+		}
+		if _, api := w.demo().Workload(); api == nil {
+			return errors.New("there is no API server")
+		}
+		return nil
+	})
+	if err != nil {
+		w.Fatalf("the control plane: %v", err)
 	}
-	w.until("the pod to be taken", func() (any, bool) {
-		_, err := api.CoreV1().Pods(namespace).Create(w.Context(), pod, metav1.CreateOptions{})
-		return err, err == nil
-	})
-	w.until("the pod to run", func() (any, bool) {
-		found := expect.Got(api.CoreV1().Pods(namespace).Get(w.Context(), pod.Name, metav1.GetOptions{}))(w)
-		return found.Status, found.Status.Phase == corev1.PodRunning
-	})
-	w.tell("a Windows pod runs")
+	workload, api := w.demo().Workload()
+	operator := &calico{client: expect.Got(client.New(workload.Config, client.Options{}))(w), workload: workload}
+	w.background(func(ctx context.Context) { operator.run(ctx, w.quiet("calico")) })
+	if w.azure != nil {
+		w.background(func(ctx context.Context) { w.azure.cloudProvider(ctx, api, w.quiet("cloud provider")) })
+	}
+}
+
+// quiet tells each error once, and none of a cluster that is gone.
+func (w *world) quiet(of string) func(error) {
+	told := ""
+	return func(err error) {
+		if _, api := w.demo().Workload(); api != nil && told != err.Error() {
+			told = err.Error()
+			w.tell("%s: %v", of, err)
+		}
+	}
 }

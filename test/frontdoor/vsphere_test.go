@@ -31,6 +31,8 @@ const linuxTemplate = "ubuntu-2404-kube-v1.36.3"
 type vsphere struct {
 	*vcenter.VCenter
 	client *vim25.Client // of those who play the hosts
+	// door is that of the user's account, and of the cloud provider's.
+	door *vcenter.Door
 
 	mu    sync.Mutex
 	linux map[string]netip.Addr

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -47,9 +48,19 @@ type world struct {
 	azure   *azure
 
 	repository string
-	plugin     string
-	begin      time.Time
-	mu         sync.Mutex
+	// plugin is the folder with clusterctl-windows.
+	plugin string
+	begin  time.Time
+
+	mu sync.Mutex
+	// commanded is when the one command began, marks are the times of the steps since, order that in which they were seen.
+	commanded time.Time
+	marks     map[string]time.Duration
+	order     []string
+	// waits are the conditions Ready of the pool's machines, each once.
+	waits []metav1.Condition
+	// made and removed count the Windows VMs that were ordered, and those whose removal was.
+	made, removed int
 }
 
 // management is a management cluster with all that a platform engineer has there before the one command.
@@ -66,7 +77,9 @@ func newWorld(t *testing.T) *world {
 	if testing.Short() {
 		t.Skip("starts real servers")
 	}
-	w := &world{T: t, dir: t.TempDir(), begin: time.Now()}
+	w := &world{T: t, dir: t.TempDir(), begin: time.Now(), marks: map[string]time.Duration{}}
+	w.plugin = filepath.Join(w.dir, "bin")
+	w.run(nil, "go", "build", "-o", filepath.Join(w.plugin, "clusterctl-windows"), root+"/cmd/clusterctl-windows")
 	w.binaries = expect.Got(servers.Ensure(t.Context(), t.Output()))(t)
 	w.network = expect.Got(traffic.Start())(t)
 	w.vms = &linuxvm.VMs{Binaries: w.binaries, Dir: filepath.Join(w.dir, "linux"), Progress: t.Output(), Network: w.network}
@@ -159,6 +172,7 @@ func (w *world) newManagement(name string) *management {
 	var more []string
 	if w.azure != nil {
 		more = w.azure.flags
+		w.federate(m)
 	}
 	expect.Got(servers.StartManagers(w.Context(), m.Management, more...))(w)
 	scheme := runtime.NewScheme()
@@ -197,10 +211,13 @@ func (w *world) try(m *management, commands string, environment ...string) (stri
 	home := filepath.Join(w.dir, "home")
 	command := exec.CommandContext(context.WithoutCancel(w.Context()), "bash", "-ec", "set -o pipefail\n"+commands)
 	command.Env = append([]string{
-		"HOME=" + home, "XDG_CONFIG_HOME=" + home, "PATH=" + w.binaries.Dir + ":" + filepath.Dir(w.plugin) + ":" + os.Getenv("PATH"),
-		"KUBECONFIG=" + m.KubeconfigFile, "GOPROXY=off", "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "CLUSTER_TOPOLOGY=true",
+		"HOME=" + home, "XDG_CONFIG_HOME=" + home, "PATH=" + w.binaries.Dir + ":" + w.plugin + ":" + os.Getenv("PATH"),
+		"GOPROXY=off", "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "CLUSTER_TOPOLOGY=true",
 		"TMPDIR=" + w.dir,
 	}, environment...)
+	if m.Management != nil {
+		command.Env = append(command.Env, "KUBECONFIG="+m.KubeconfigFile)
+	}
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
 	err := command.Run()
