@@ -184,7 +184,9 @@ func (w *world) newManagement(name string) *management {
 	config := rest.CopyConfig(m.Config)
 	config.WarningHandler = rest.NoWarnings{} // of kinds that others will retire
 	m.client = expect.Got(client.New(config, client.Options{Scheme: scheme}))(w)
-	providers := &linuxvm.Manager{Client: m.client, VMs: w.vms}
+	// Strict, so that the stand-ins write nothing that their kinds do not have.
+	strict := client.WithFieldValidation(m.client, metav1.FieldValidationStrict)
+	providers := &linuxvm.Manager{Client: strict, VMs: w.vms}
 	if w.vsphere != nil {
 		providers.VSphere = w.vsphere
 	}
