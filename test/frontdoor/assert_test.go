@@ -43,17 +43,17 @@ func (w *world) windowsPodRuns() {
 // assertSteps prints the time of each step, and holds them to their order.
 func (w *world) assertSteps() {
 	w.Helper()
-	for _, step := range []string{bootstrapEnded, windowsKnown, networkRuns, proxyRuns} { // the pod may be faster than who looks for them
+	// The pod may be faster than who looks for these.
+	for _, step := range []string{bootstrapEnded, windowsKnown, networkRuns, proxyRuns} {
 		w.until(step, func() (any, bool) {
-			_, seen := w.since(step)
-			return w.order, seen
+			return w.order, w.seen(step)
 		})
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var table strings.Builder
 	for _, step := range w.order {
-		table.WriteString("\n" + time.Duration(w.marks[step].Round(100*time.Millisecond)).String() + "  " + step)
+		table.WriteString("\n" + w.marks[step].Round(100*time.Millisecond).String() + "  " + step)
 	}
 	carried := max(w.marks[linuxReady], w.marks[linuxKnown], w.marks[dnsAnswers])
 	w.Logf("since the one command:%s\nours of it: %s until the Windows VM was ordered, and %s until its bootstrap had ended",

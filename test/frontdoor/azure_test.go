@@ -135,8 +135,8 @@ func (a *azure) Destroy(_ context.Context, name string) error {
 	return nil
 }
 
-// cloudProvider does what the pods of Azure's cloud provider do, where they run (kubernetes-sigs/cloud-provider-azure 073c782: the
-// node manager initialises the node that it runs on, the controller manager gives nodes their ranges of addresses for pods).
+// cloudProvider does what the pods of Azure's cloud provider do, where they run (kubernetes-sigs/cloud-provider-azure 073c782):
+// the node manager initialises the node that it runs on, the controller manager gives nodes their ranges of addresses for pods.
 func (a *azure) cloudProvider(ctx context.Context, api kubernetes.Interface, tell func(error)) {
 	for tick := time.NewTicker(time.Second / 2); ; {
 		select {
@@ -208,8 +208,8 @@ func (a *azure) initialize(ctx context.Context, api kubernetes.Interface, node *
 	return err
 }
 
-// giveRanges is the controller of node addresses (k8s.io/kubernetes v1.36.3, pkg/controller/nodeipam), which the manager runs where
-// it is told to.
+// giveRanges is the controller of node addresses (kubernetes v1.36.3, pkg/controller/nodeipam), which the manager runs where it
+// is told to.
 func giveRanges(ctx context.Context, api kubernetes.Interface, args []string, nodes []corev1.Node) error {
 	_, all, err := net.ParseCIDR(argument(args, "--cluster-cidr"))
 	if argument(args, "--allocate-node-cidrs") != "true" || err != nil {

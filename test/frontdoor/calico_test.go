@@ -19,8 +19,8 @@ import (
 
 const calicoSystem = "calico-system"
 
-// calico does what Calico's operator does once its pod runs (tigera/operator 03e702b: pkg/controller/installation, core_controller.go,
-// windows_controller.go, validation.go), as far as Windows waits for it.
+// calico does what Calico's operator does once its pod runs (tigera/operator 03e702b, pkg/controller/installation:
+// core_controller.go, windows_controller.go, validation.go), as far as Windows waits for it.
 type calico struct {
 	client   client.Client
 	workload *servers.Workload
@@ -58,7 +58,8 @@ func (c *calico) reconcile(ctx context.Context) error {
 	if err := c.core(ctx, installation); err != nil {
 		return err
 	}
-	if dataplane, _, _ := unstructured.NestedString(installation.Object, "spec", "calicoNetwork", "windowsDataplane"); dataplane != "HNS" {
+	dataplane, _, _ := unstructured.NestedString(installation.Object, "spec", "calicoNetwork", "windowsDataplane")
+	if dataplane != "HNS" {
 		return nil
 	}
 	err = c.windows(ctx, installation)
@@ -72,7 +73,9 @@ func (c *calico) reconcile(ctx context.Context) error {
 func (c *calico) core(ctx context.Context, installation *unstructured.Unstructured) error {
 	labels := map[string]string{"k8s-app": "calico-node"}
 	everything := []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	ipam := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"autoAllocateBlocks": true, "strictAffinity": false}}}
+	ipam := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"autoAllocateBlocks": true, "strictAffinity": false},
+	}}
 	ipam.SetGroupVersionKind(schema.GroupVersionKind{Group: "crd.projectcalico.org", Version: "v1", Kind: "IPAMConfig"})
 	ipam.SetName("default")
 	for _, object := range []client.Object{

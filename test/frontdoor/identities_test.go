@@ -51,7 +51,8 @@ func (w *world) federate(m *management) {
 	}
 	account := accounts.Items[0].Name
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{exchange}}}
-	given := expect.Got(api.CoreV1().ServiceAccounts(ourNamespace).CreateToken(w.Context(), account, request, metav1.CreateOptions{}))(w)
+	tokensOf := api.CoreV1().ServiceAccounts(ourNamespace)
+	given := expect.Got(tokensOf.CreateToken(w.Context(), account, request, metav1.CreateOptions{}))(w)
 	file := filepath.Join(w.dir, "azure-identity-token")
 	expect.OK(w, os.WriteFile(file, []byte(given.Status.Token), 0o600))
 	w.Setenv("AZURE_FEDERATED_TOKEN_FILE", file)

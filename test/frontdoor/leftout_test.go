@@ -59,13 +59,13 @@ func leftOut(t *testing.T) {
 			failed[finding.Check] = finding.Message
 		}
 	}
-	if said := failed["Windows pod to Service of Linux pod"]; !strings.Contains(said, "Kube-proxy does not do its work on this node") {
+	said := failed["Windows pod to Service of Linux pod"]
+	if !strings.Contains(said, "Kube-proxy does not do its work on this node") {
 		t.Errorf("clusterctl windows smoke does not say that kube-proxy is missing: %v", failed)
 	}
 	apply("ConfigMap", "demo-windows-addons")
 	w.until("kube-proxy on the Windows Node", func() (any, bool) {
-		_, seen := w.since(proxyRuns)
-		return nil, seen
+		return nil, w.seen(proxyRuns)
 	})
 	w.smokeHolds(m)
 }

@@ -112,7 +112,8 @@ const (
 	cloudProviderLogin = `kubectl create secret generic vsphere-cloud-secret --namespace kube-system --dry-run=client --output yaml \
   --from-literal=server_1="$VCENTER" --from-literal=username_1="$VSPHERE_USERNAME" \
   --from-literal=password_1="$VSPHERE_PASSWORD" |
-  kubectl create secret generic demo-vsphere-cloud-secret --type addons.cluster.x-k8s.io/resource-set --from-file=secret.yaml=/dev/stdin
+  kubectl create secret generic demo-vsphere-cloud-secret --type addons.cluster.x-k8s.io/resource-set \
+    --from-file=secret.yaml=/dev/stdin
 `
 	generate   = "clusterctl generate cluster demo -i windows --flavor windows"
 	oneCommand = generate + " | kubectl apply -f -"

@@ -67,11 +67,11 @@ func (w *world) mark(what string) {
 	}
 }
 
-func (w *world) since(what string) (after time.Duration, seen bool) {
+func (w *world) seen(what string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	after, seen = w.marks[what]
-	return after, seen
+	_, seen := w.marks[what]
+	return seen
 }
 
 // The steps between the one command and the pod, in the order in which the first Node is made of a Windows VM.
@@ -123,7 +123,7 @@ func (w *world) watchMachines(ctx context.Context, m *management) {
 		}
 		w.mu.Lock()
 		last := len(w.waits) - 1
-		if last < 0 || w.waits[last].Reason != ready.Reason {
+		if last < 0 || w.waits[last].Reason != ready.Reason || w.waits[last].Message != ready.Message {
 			w.waits = append(w.waits, *ready)
 			fmt.Fprintf(w.Output(), "%6.1f s  %s: %s\n", time.Since(w.commanded).Seconds(), ready.Reason, ready.Message)
 		}

@@ -33,6 +33,7 @@ const (
 	root      = "../.."
 	namespace = "default"
 	version   = "v0.1.0"
+	crdChart  = "crd.projectcalico.org.v1"
 )
 
 // world is a cloud, and the clusters that are made in it.
@@ -85,7 +86,7 @@ func newWorld(t *testing.T) *world {
 	w.vms = &linuxvm.VMs{Binaries: w.binaries, Dir: filepath.Join(w.dir, "linux"), Progress: t.Output(), Network: w.network}
 	repositories := expect.Got(charts.Upstream(t.Context()))(t)
 	for url, names := range map[string][]string{
-		"https://docs.tigera.io/calico/charts":                                                    {"crd.projectcalico.org.v1", "tigera-operator"},
+		"https://docs.tigera.io/calico/charts":                                                    {crdChart, "tigera-operator"},
 		"https://raw.githubusercontent.com/kubernetes-sigs/cloud-provider-azure/master/helm/repo": {"cloud-provider-azure"},
 	} {
 		var sources []fs.FS

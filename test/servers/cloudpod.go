@@ -18,8 +18,8 @@ func RunsCloudController(pod *corev1.Pod) bool {
 	})
 }
 
-// StartCloudControllerOf runs the cloud controller manager of a pod as a plain process until the cluster is stopped: with the pod's
-// arguments, the ConfigMap that it mounts, and its account. Without the ConfigMap it fails, as a mount does.
+// StartCloudControllerOf runs the cloud controller manager of a pod as a plain process until the cluster is stopped: with the
+// pod's arguments, the ConfigMap that it mounts, and its account. Without the ConfigMap it fails, as a mount does.
 func (w *Workload) StartCloudControllerOf(ctx context.Context, pod *corev1.Pod) error {
 	api, err := client.New(w.Config, client.Options{})
 	if err != nil {

@@ -113,8 +113,8 @@ func (k kubeadm) certificates(ctx context.Context, names ...string) error {
 // authorities are the certificates that all machines of a control plane have in common.
 var authorities = []string{"ca", "front-proxy-ca", "sa"}
 
-// writeKubeconfig makes one and points it at loopback instead of the advertised address. Those of admins have the address in front
-// of the control plane where there is one.
+// writeKubeconfig makes one and points it at loopback instead of the advertised address. Those of admins have the address in
+// front of the control plane where there is one.
 func (k kubeadm) writeKubeconfig(ctx context.Context, name string) error {
 	if err := k.phase(ctx, "kubeadm-files.yaml", "kubeconfig", name, "--kubeconfig-dir="+k.dir); err != nil {
 		return err

@@ -102,7 +102,7 @@ func (m *Manager) removeVSphereCluster(ctx context.Context, o *object) (gone boo
 }
 
 func (m *Manager) ensureVSphereMachine(ctx context.Context, o *object) error {
-	_, data, err := m.bootstrapData(ctx, o)
+	data, err := m.bootstrapData(ctx, o)
 	if err != nil || data == nil {
 		return err
 	}

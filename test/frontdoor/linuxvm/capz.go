@@ -37,8 +37,8 @@ func capzKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: kind}
 }
 
-// capz is Cluster API Provider Azure v1.27.0: the defaults of its webhook (internal/api/v1beta1/azurecluster_default.go), its controllers of
-// clusters and machines, and that of azure.json (controllers/azurejson_machinetemplate_controller.go).
+// capz is Cluster API Provider Azure v1.27.0: the defaults of its webhook (internal/api/v1beta1/azurecluster_default.go), its
+// controllers of clusters and machines, and that of azure.json (controllers/azurejson_machinetemplate_controller.go).
 func (m *Manager) capz() []provider {
 	if m.Azure == nil {
 		return nil
@@ -218,7 +218,7 @@ func (m *Manager) ensureAzureJSON(ctx context.Context, o *object) error {
 }
 
 func (m *Manager) ensureAzureMachine(ctx context.Context, o *object) error {
-	_, data, err := m.bootstrapData(ctx, o)
+	data, err := m.bootstrapData(ctx, o)
 	if err != nil || data == nil {
 		return err
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
-// runCloudController runs the real cloud controller manager of a pod that runs on a node, once for a cluster: there is one leader.
+// runCloudController runs the real cloud controller manager of a pod that runs on a node, once for a cluster: there is one
+// leader.
 func (c *Cluster) runCloudController(ctx context.Context, pod *corev1.Pod) error {
 	if !servers.RunsCloudController(pod) {
 		return nil

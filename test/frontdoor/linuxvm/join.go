@@ -127,7 +127,9 @@ func hashOf(authority []byte) string {
 }
 
 // bootstrapKubelet is the kubelet's TLS bootstrap: the real controllers approve and sign its request.
-func (vm *VM) bootstrapKubelet(ctx context.Context, api kubernetes.Interface, name string, of *clientcmdapi.Cluster) (string, error) {
+func (vm *VM) bootstrapKubelet(
+	ctx context.Context, api kubernetes.Interface, name string, of *clientcmdapi.Cluster,
+) (string, error) {
 	keyPEM, err := keyutil.MakeEllipticPrivateKeyPEM()
 	if err != nil {
 		return "", err
@@ -136,12 +138,14 @@ func (vm *VM) bootstrapKubelet(ctx context.Context, api kubernetes.Interface, na
 	if err != nil {
 		return "", err
 	}
-	request, err := cert.MakeCSR(key, &pkix.Name{CommonName: "system:node:" + name, Organization: []string{"system:nodes"}}, nil, nil)
+	subject := &pkix.Name{CommonName: "system:node:" + name, Organization: []string{"system:nodes"}}
+	request, err := cert.MakeCSR(key, subject, nil, nil)
 	if err != nil {
 		return "", err
 	}
 	usages := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
-	made, uid, err := csr.RequestCertificate(api, request, "", certificatesv1.KubeAPIServerClientKubeletSignerName, nil, usages, key)
+	const signer = certificatesv1.KubeAPIServerClientKubeletSignerName
+	made, uid, err := csr.RequestCertificateWithContext(ctx, api, request, "", signer, nil, usages, key)
 	if err != nil {
 		return "", err
 	}

@@ -122,34 +122,35 @@ func (m *Manager) clusterOf(ctx context.Context, of *unstructured.Unstructured) 
 }
 
 // bootstrapData are those of the Machine that owns an object; nil while there are none, or the cluster is not ready for VMs.
-func (m *Manager) bootstrapData(ctx context.Context, o *object) (machine *clusterv1.Machine, data []byte, err error) {
+func (m *Manager) bootstrapData(ctx context.Context, o *object) ([]byte, error) {
 	if !ptr.Deref(o.cluster.Status.Initialization.InfrastructureProvisioned, false) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	owner := metav1.GetControllerOf(o)
 	if owner == nil || owner.Kind != "Machine" {
-		return nil, nil, nil
+		return nil, nil
 	}
-	machine = &clusterv1.Machine{}
+	machine := &clusterv1.Machine{}
 	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Name}, machine); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if machine.Spec.Bootstrap.DataSecretName == nil {
-		return machine, nil, nil
+		return nil, nil
 	}
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: *machine.Spec.Bootstrap.DataSecretName}
 	if err := m.Client.Get(ctx, key, secret); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return machine, secret.Data["value"], nil
+	return secret.Data["value"], nil
 }
 
 // inCluster are the objects of a kind that belong to the Cluster of another object.
 func (m *Manager) inCluster(ctx context.Context, o *object, kind schema.GroupVersionKind) (int, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind)
-	err := m.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: o.cluster.Name})
+	err := m.Client.List(ctx, list, client.InNamespace(o.GetNamespace()),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: o.cluster.Name})
 	return len(list.Items), err
 }
 

@@ -20,7 +20,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
-// uninitialized is the taint of a kubelet that waits for a cloud provider (kubernetes v1.36.3, pkg/kubelet/kubelet_node_status.go).
+// uninitialized is the taint of a kubelet that waits for a cloud provider (kubernetes v1.36.3,
+// pkg/kubelet/kubelet_node_status.go).
 var uninitialized = corev1.Taint{
 	Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule,
 }
@@ -111,7 +112,8 @@ func (n *node) status() corev1.NodeStatus {
 func (n *node) readiness() corev1.NodeCondition {
 	now := metav1.Now()
 	condition := corev1.NodeCondition{
-		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", LastHeartbeatTime: now, LastTransitionTime: now,
+		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
+		LastHeartbeatTime: now, LastTransitionTime: now,
 		Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin " +
 			"returns error: cni plugin not initialized",
 	}

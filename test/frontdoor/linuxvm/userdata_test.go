@@ -20,10 +20,10 @@ func TestRead(t *testing.T) {
 	expect.OK(t, writer.Close())
 	const head = "## template: jinja\n#cloud-config\n\nwrite_files:\n"
 	data := expect.Got(read([]byte(head+
-		"- path: /a\n  content: '{{ ds.meta_data.hostname }} {{ local_hostname }} {{ ds.meta_data[\"local_hostname\"] }}'\n"+
+		"- path: /a\n  content: '{{ ds.meta_data.hostname }} or {{ local_hostname }}, {{ ds.meta_data[\"local_hostname\"] }}'\n"+
 		"- path: /b\n  encoding: gzip+base64\n  content: "+base64.StdEncoding.EncodeToString(packed.Bytes())+"\n"+
 		"runcmd:\n- hostnamectl set-hostname \"{{ ds.meta_data.hostname }}\"\n"), "vm-1"))(t)
-	expect.Same(t, "names", "vm-1 vm-1 vm-1", data.files[0].Content)
+	expect.Same(t, "names", "vm-1 or vm-1, vm-1", data.files[0].Content)
 	expect.Same(t, "what was packed", "packed", data.files[1].Content)
 	expect.Same(t, "commands", []string{`hostnamectl set-hostname "vm-1"`}, data.commands)
 
@@ -39,21 +39,22 @@ func TestDisk(t *testing.T) {
 	d := disk{root: filepath.Join(t.TempDir(), "vm"), programs: t.TempDir()}
 	manifest := "  path: /etc/kubernetes/admin.conf\n"
 	expect.OK(t, d.lay([]file{
-		{Path: initFile, Content: "init"}, {Path: "/etc/kubernetes/manifests/kube-vip.yaml", Content: manifest},
+		{Path: initFile, Content: "init"},
+		{Path: kubeVIPFile, Content: manifest},
 		{Path: "/etc/once.sh", Content: "#!/bin/bash\ntouch /run/once\n"},
 	}))
 	for _, command := range []string{
 		`hostnamectl set-hostname "vm-1"`,
 		`echo "127.0.0.1 vm-1" >>/etc/hosts`,
 		"if [ -f /run/kubeadm/kubeadm.yaml ]; then\n" +
-			"  sed -i 's# path: /etc/kubernetes/admin.conf# path: /etc/kubernetes/super-admin.conf#' /etc/kubernetes/manifests/kube-vip.yaml\nfi\n",
+			"  sed -i 's# path: /etc/kubernetes/admin.conf# path: /etc/kubernetes/super-admin.conf#' " + kubeVIPFile + "\nfi\n",
 		"/etc/once.sh",
 	} {
 		expect.OK(t, d.run(t.Context(), command))
 	}
 	expect.Same(t, "hosts", "127.0.0.1 vm-1\n", string(expect.Got(d.read("/etc/hosts"))(t)))
 	want := strings.Replace(manifest, "admin.conf", "super-admin.conf", 1)
-	expect.Same(t, "manifest", want, string(expect.Got(d.read("/etc/kubernetes/manifests/kube-vip.yaml"))(t)))
+	expect.Same(t, "manifest", want, string(expect.Got(d.read(kubeVIPFile))(t)))
 	expect.Got(os.Stat(d.path("/run/once")))(t)
 	expect.Says(t, "a command that fails", d.run(t.Context(), "false"), `run "false"`)
 }
@@ -65,7 +66,7 @@ func TestKubeVIP(t *testing.T) {
 		"  volumes:\n  - name: kubeconfig\n    hostPath: {path: /etc/kubernetes/LOGIN}\n"
 	for login, want := range map[string]string{"super-admin.conf": "192.0.2.9:6443", "admin.conf": ""} {
 		vm := &VM{disk: disk{root: t.TempDir()}}
-		expect.OK(t, vm.disk.lay([]file{{Path: "/etc/kubernetes/manifests/kube-vip.yaml", Content: strings.Replace(pod, "LOGIN", login, 1)}}))
+		expect.OK(t, vm.disk.lay([]file{{Path: kubeVIPFile, Content: strings.Replace(pod, "LOGIN", login, 1)}}))
 		got, err := vm.kubeVIP()
 		expect.Same(t, "address with "+login, want, got)
 		if want == "" {

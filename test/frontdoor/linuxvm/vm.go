@@ -63,6 +63,8 @@ const (
 	initFile = "/run/kubeadm/kubeadm.yaml"
 	joinFile = "/run/kubeadm/kubeadm-join-config.yaml"
 	pki      = "/etc/kubernetes/pki/"
+
+	kubeVIPFile = "/etc/kubernetes/manifests/kube-vip.yaml"
 )
 
 // live carries out the user data, and then is a node until ctx ends.
@@ -114,7 +116,9 @@ func (vm *VM) init(ctx context.Context, data *userData) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{vm: vm, name: registration.name(vm.Name), registration: registration, controlPlane: true, kubeconfig: w.KubeletKubeconfig()}
+	n := &node{
+		vm: vm, name: registration.name(vm.Name), registration: registration, controlPlane: true, kubeconfig: w.KubeletKubeconfig(),
+	}
 	return n, n.register(ctx)
 }
 
@@ -141,7 +145,7 @@ func (vm *VM) serve(ctx context.Context, port int) error {
 // kubeVIP is the address that kube-vip takes, if its static pod is there. Before kubeadm init has ended only super-admin.conf has
 // rights (kube-vip issue 684), so that with another file nobody takes the address.
 func (vm *VM) kubeVIP() (string, error) {
-	text, err := vm.disk.read("/etc/kubernetes/manifests/kube-vip.yaml")
+	text, err := vm.disk.read(kubeVIPFile)
 	if err != nil {
 		return "", nil //nolint:nilerr // because no file is no kube-vip
 	}
@@ -212,7 +216,7 @@ func (vm *VM) staticPods(ctx context.Context, api kubernetes.Interface, node str
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: "registry.k8s.io/" + name}}},
 		})
 	}
-	if text, err := vm.disk.read("/etc/kubernetes/manifests/kube-vip.yaml"); err == nil {
+	if text, err := vm.disk.read(kubeVIPFile); err == nil {
 		var pod corev1.Pod
 		if err := yaml.Unmarshal(text, &pod); err != nil {
 			return fmt.Errorf("read the static pod of kube-vip: %w", err)
