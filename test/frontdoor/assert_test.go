@@ -70,6 +70,7 @@ func (w *world) assertWaits() {
 	w.Helper()
 	order := []string{
 		infrav1.WaitingForClusterInfrastructureReason, infrav1.WaitingForControlPlaneReason, infrav1.WaitingForLinuxNodeReason,
+		infrav1.WaitingForClusterDNSReason,
 	}
 	last := -1
 	for _, one := range w.waits {
