@@ -37,12 +37,37 @@ func TestCommandsOfTheQuickStart(t *testing.T) {
 	if all, _ := commandsOf(t, "A new cluster on vSphere"); len(all)+len(pod)-1 > 12 { // a new cluster has the add-ons
 		t.Errorf("%d commands to the first pod", len(all)+len(pod)-1)
 	}
-	for n, want := range []string{"kubectl --kubeconfig workload.kubeconfig wait --for=jsonpath='{.status.phase}'=Running", "clusterctl windows smoke"} {
+	for n, want := range []string{
+		"kubectl --kubeconfig workload.kubeconfig wait --for=jsonpath='{.status.phase}'=Running", "clusterctl windows smoke",
+	} {
 		if got := pod[len(pod)-2+n]; !strings.HasPrefix(got, want) {
 			t.Errorf("command %d of a pod is %q, want %s", len(pod)-1+n, got, want)
 		}
 	}
 }
+
+// The commands that make Secrets are those in the head of the flavor, which test/release runs.
+func TestSecretsOfTheQuickStart(t *testing.T) {
+	flavor := string(expect.Got(os.ReadFile(filepath.Join(root, "templates", "cluster-template-windows.yaml")))(t))
+	head, _, _ := strings.Cut(flavor, "apiVersion:")
+	head = oneLine(strings.ReplaceAll(strings.ReplaceAll(head, "\n#", "\n"), "\\\n", " "))
+	asInTheHead := strings.NewReplacer(`"$CLUSTER"`, "NAME", `"$CLUSTER-vsphere-cloud-secret"`, "NAME-vsphere-cloud-secret",
+		`"${VSPHERE_SERVER%%:*}"`, "VCENTER", `\`, " ", "|", "| ")
+	commands, _ := commandsOf(t, "A new cluster on vSphere")
+	found := 0
+	for _, command := range commands {
+		if !strings.HasPrefix(command, "kubectl create secret") {
+			continue
+		}
+		found++
+		if want := oneLine(asInTheHead.Replace(command)); !strings.Contains(head, want) {
+			t.Errorf("the head of the flavor has not:\n%s", want)
+		}
+	}
+	expect.Same(t, "commands that make Secrets", 2, found)
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // The README has a pool of each cloud. test/release applies that on vSphere; this is the spec of the one in Azure.
 func TestAzurePoolOfTheReadme(t *testing.T) {
@@ -60,7 +85,7 @@ func TestAzurePoolOfTheReadme(t *testing.T) {
 }
 
 var (
-	hereDocument = regexp.MustCompile(`(?ms)<<END$.*?^END$`)
+	hereDocument = regexp.MustCompile(`(?s)<<END\n.*?\nEND\n`)
 	written      = regexp.MustCompile(`(?:>|\| tee) *"?([^ "|]+\.yaml)`)
 )
 

@@ -105,7 +105,8 @@ func (r release) subjects() ([]resource, error) {
 	return all, nil
 }
 
-// files are a file, or those below a folder, by their paths in r.built. So clusterctl.yaml is none: it has the paths of this machine.
+// files are a file, or those below a folder, by their paths in r.built. So clusterctl.yaml is none: it has the paths of this
+// machine.
 func (r release) files(top string) ([]resource, error) {
 	var all []resource
 	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {

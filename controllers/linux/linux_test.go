@@ -153,6 +153,9 @@ func TestControlPlane(t *testing.T) {
 		s.nodes, s.machines = nil, []clusterv1.Machine{ofControlPlane("ns", "other"), ofControlPlane("other", "prod")}
 	}
 	inAzure := func(s *stage) { s.candidate.Windows.Spec.Azure = &infrav1.AzureVM{} }
+	ofFlavor := func(cloud string) func(*stage) {
+		return func(s *stage) { s.candidate.Cluster.Labels = map[string]string{"capwin.io/cloud": cloud} }
+	}
 	waits := polls("WaitingForLinuxNode")
 	for name, c := range map[string]struct {
 		reason  string
@@ -176,6 +179,18 @@ func TestControlPlane(t *testing.T) {
 				"no cloud provider has initialized Node cp-0 of Cluster prod", "node.cloudprovider.kubernetes.io/uninitialized",
 				"kube-system/vsphere-cloud-secret",
 			},
+		},
+		"uninitialized, of a flavor": {
+			"the user makes a Secret that Cluster API brings into the cluster",
+			[]func(*stage){nodes(unknown), ofFlavor("vsphere")},
+			waits,
+			[]string{"kube-system/vsphere-cloud-secret", "Secret ns/prod-vsphere-cloud-secret of the management cluster brings it"},
+		},
+		"uninitialized, of a flavor in Azure": {
+			"nobody makes a Secret there",
+			[]func(*stage){nodes(unknown), inAzure, ofFlavor("azure")},
+			waits,
+			[]string{"its Secret kube-system/azure-cloud-provider is missing, as far"},
 		},
 		"uninitialized in Azure": {
 			"its cloud provider reads another Secret",

@@ -69,7 +69,19 @@ func noLinux(c Candidate, nodes []corev1.Node, missing string) error {
 		"no cloud provider has initialized Node %s of Cluster %s, which is Ready and still has the taint %s, and no Windows VM is "+
 			"made where no cloud provider works; look at the pods of the cloud provider in kube-system: it does not run, or its Secret "+
 			"%s is missing, as far as its chart or manifest has not named it otherwise",
-		cloud.Clean(nodes[at].Name, maxName), c.Cluster.Name, workload.UninitializedTaint, secretOfCloudProvider(c.Windows))
+		cloud.Clean(nodes[at].Name, maxName), c.Cluster.Name, workload.UninitializedTaint,
+		secretOfCloudProvider(c.Windows)+broughtBy(c.Cluster))
+}
+
+// flavorLabel is what the flavors write on a Cluster: its cloud.
+const flavorLabel = "capwin.io/cloud"
+
+// broughtBy names the Secret from which a ClusterResourceSet of the flavors brings that of vSphere's cloud provider.
+func broughtBy(cluster *clusterv1.Cluster) string {
+	if cluster.Labels[flavorLabel] != "vsphere" {
+		return ""
+	}
+	return fmt.Sprintf(" (Secret %s/%s-vsphere-cloud-secret of the management cluster brings it)", cluster.Namespace, cluster.Name)
 }
 
 // maxName is how long the name of an object can be.

@@ -93,7 +93,8 @@ func newPools(t *testing.T, s *stage, speed int) *pools {
 	t.Helper()
 	p := &pools{
 		stage: s, speed: speed, guests: map[string]*guest{}, first: map[string]behaviour{},
-		later: map[string]later{}, gone: map[types.UID]bool{}, noted: func(string) {}, machines: map[string][]*clusterv1.Machine{}, told: map[string][]string{}, said: map[string][]string{},
+		later: map[string]later{}, gone: map[types.UID]bool{}, noted: func(string) {},
+		machines: map[string][]*clusterv1.Machine{}, told: map[string][]string{}, said: map[string][]string{},
 		changed: map[string]time.Time{}, lags: map[string]time.Duration{}, lacks: map[string]time.Time{}, lacked: map[string]bool{},
 	}
 	api := expect.Got(client.NewWithWatch(s.Management.Config,

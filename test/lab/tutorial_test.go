@@ -48,9 +48,10 @@ var notRun = map[string]string{
 	"export CLUSTER_OF_HOSTS": "needs govc; a test of internal/cloud/vsphere gives an account what these commands give it",
 	"export CLUSTER=":         "has names of the reader's own; the test sets those of the lab",
 	"kind create cluster":     "needs kind and the other providers; test/frontdoor applies what the command prints to real ones",
-	"git clone https://github.com/capwin/cluster-api-provider-windows\nmake --directory": "install.md has the same commands, which run",
-	`clusterctl --config "$CONFIG" generate cluster "$CLUSTER" --infrastructure windows --flavor windows-pool-azure`: "needs a Cluster " +
-		"in Azure; TestRelease of test/release applies every flavor",
+	"git clone https://github.com/capwin/cluster-api-provider-windows\nmake --directory": "install.md has the same, " +
+		"which run",
+	`clusterctl --config "$CONFIG" generate cluster "$CLUSTER" --infrastructure windows --flavor windows-pool-azure`: "needs a " +
+		"Cluster in Azure; TestRelease of test/release applies every flavor",
 	"kubectl --kubeconfig workload.kubeconfig run hello":      "needs containerd on the node; TestSmoke runs pods where one is",
 	"helm --kubeconfig workload.kubeconfig install azuredisk": "needs helm, the chart and Azure",
 	"az ":                              "needs Azure",
@@ -70,7 +71,9 @@ var notRun = map[string]string{
 
 // wantPrinted is what blocks print, by their first words.
 var wantPrinted = map[string][]string{
-	"make repository IMAGE=":                                          {"wrote ", "capwin-infrastructure-controller-manager", "capwin-bootstrap-controller-manager"},
+	"make repository IMAGE=": {
+		"wrote ", "capwin-infrastructure-controller-manager", "capwin-bootstrap-controller-manager",
+	},
 	"kubectl apply --filename pool.yaml":                              {"machinedeployment.cluster.x-k8s.io/demo-windows created"},
 	`kubectl --namespace "$NAMESPACE" wait --for=create --timeout=1m`: {"condition met", "windowsmachine"},
 	`clusterctl --config "$CONFIG" generate cluster "$CLUSTER" --infrastructure windows --flavor windows-pool-vsphere`: {
@@ -185,7 +188,7 @@ func newReader(t *testing.T, l *lab.Lab) reader {
 	wantNames(t, names)
 	dir := t.TempDir()
 	maps.Copy(names, map[string]string{ // for the pages besides install.md
-		"CONFIG":       filepath.Join(dir, "cluster-api-provider-windows/out/repository/clusterctl.yaml"),
+		"CONFIG":       filepath.Join(dir, "cluster-api-provider-windows", "out", "repository", "clusterctl.yaml"),
 		"WINDOWS_POOL": "quick", "VSPHERE_DATASTORE": "LocalDS_0",
 	})
 	source := expect.Got(filepath.Abs(repository))(t)

@@ -101,6 +101,28 @@ func (u user) wantValuesOfCharts(management *servers.Management, name string, wa
 	u.wantCharts(management, name, want, "kubernetesServiceEndpoint: {host: cp.example.com, port: '8443'}\n")
 }
 
+// wantHollow looks at the values of the charts for a Cluster that says nothing of its networks.
+func (u user) wantHollow(management *servers.Management) {
+	u.t.Helper()
+	u.variables = nil
+	for name, object := range named(objectsIn(u.t, u.generate("hollow", "--flavor", "windows-azure"))) {
+		kind, _, _ := strings.Cut(name, "/")
+		switch kind {
+		case "Cluster":
+			delete(object["spec"].(tree), "clusterNetwork")
+		case "AzureCluster", "KubeadmControlPlane", servers.HelmChartProxy.Kind:
+		default:
+			continue
+		}
+		u.kubectl(management, expect.Got(json.Marshal(object))(u.t), "apply", "--validate=strict", "--warnings-as-errors", "-f", "-")
+	}
+	u.wantValuesOfCharts(management, "hollow", map[string]string{
+		"crd.projectcalico.org.v1": "", "cloud-provider-azure": "infra: {clusterName: hollow}",
+		"tigera-operator": strings.NewReplacer("    ipPools: [{cidr: 192.168.0.0/16, encapsulation: VXLAN}]\n", "",
+			"  serviceCIDRs: [10.96.0.0/12]\n", "").Replace(chartValues("hollow")["azure"]["tigera-operator"]),
+	})
+}
+
 func (u user) wantCharts(management *servers.Management, name string, want map[string]string, more string) {
 	u.t.Helper()
 	expected := map[string]tree{}

@@ -40,7 +40,8 @@ func TestClasses(t *testing.T) {
 			"WINDOWS_KUBE_RESERVED_MEMORY": "1Gi", "WINDOWS_MACHINE_COUNT": "0", "LINUX_WORKER_MACHINE_COUNT": "3",
 		}},
 		"key": {"azure", map[string]string{
-			"WINDOWS_MACHINE_COUNT": "7", "AZURE_SSH_PUBLIC_KEY_B64": "c3NoLWVkMjU1MTk=", "AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D8s_v5",
+			"AZURE_SSH_PUBLIC_KEY_B64": "c3NoLWVkMjU1MTk=", "AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D8s_v5",
+			"WINDOWS_MACHINE_COUNT": "7",
 			"AZURE_WINDOWS_GALLERY": "Gallery-1", "AZURE_WINDOWS_IMAGE": "ws2025", "AZURE_WINDOWS_IMAGE_VERSION": "1.2.3",
 		}},
 	} {
@@ -51,7 +52,7 @@ func TestClasses(t *testing.T) {
 				u.variables = map[string]string{}
 			}
 			u.variables["WINDOWS_CLOUD"] = c.cloud
-			u.make(management, name, u.generate(name, "--flavor", "windows"))
+			u.make(management, name, u.only(c.cloud).generate(name, "--flavor", "windows"))
 			plain := u.kubectl(management, []byte(u.generate("plain", "--flavor", "windows-"+c.cloud)),
 				"apply", "--server-side", "--dry-run=server", "-f", "-", "-o", "json")
 			got := u.kubectl(management, nil, "get", madeKinds[c.cloud], "-l", "cluster.x-k8s.io/cluster-name="+name, "-o", "json")
@@ -64,8 +65,8 @@ func TestClasses(t *testing.T) {
 		})
 	}
 	for name, want := range map[string]func(user, *servers.Management){
-		"refused": user.wantRefusals, "refused with its class": user.wantRefusedWithClass, "long names": user.wantLongNames,
-		"rotated": user.wantRotated, "head": user.wantCommandsOfTheHead,
+		"hollow": user.wantHollow, "refused": user.wantRefusals, "refused with its class": user.wantRefusedWithClass,
+		"long names": user.wantLongNames, "rotated": user.wantRotated, "newer": user.wantNewer, "head": user.wantCommandsOfTheHead,
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := u
@@ -111,14 +112,16 @@ func (u user) templatesAndSecrets(management *servers.Management, name string) (
 	}
 	const pool, file = ",topology.cluster.x-k8s.io/deployment-name=linux", "files[0].contentFrom.secret.name"
 	config := get("machinedeployments", pool, "spec.template.spec.bootstrap.configRef.name")
-	return map[string]string{
-			"control plane": get("kubeadmcontrolplanes", "", "spec.machineTemplate.spec.infrastructureRef.name"),
-			"linux":         get("machinedeployments", pool, "spec.template.spec.infrastructureRef.name"),
-		}, map[string]string{
-			"control plane": get("kubeadmcontrolplanes", "", "spec.kubeadmConfigSpec."+file),
-			"linux": string(u.kubectl(management, nil, "get", "kubeadmconfigtemplate", config,
-				"-o", "jsonpath={.spec.template.spec."+file+"}")),
-		}
+	templates = map[string]string{
+		"control plane": get("kubeadmcontrolplanes", "", "spec.machineTemplate.spec.infrastructureRef.name"),
+		"linux":         get("machinedeployments", pool, "spec.template.spec.infrastructureRef.name"),
+	}
+	secrets = map[string]string{
+		"control plane": get("kubeadmcontrolplanes", "", "spec.kubeadmConfigSpec."+file),
+		"linux": string(u.kubectl(management, nil, "get", "kubeadmconfigtemplate", config,
+			"-o", "jsonpath={.spec.template.spec."+file+"}")),
+	}
+	return templates, secrets
 }
 
 // chartValues are those of a Cluster's charts before there is an API server.
@@ -163,6 +166,19 @@ var madeKinds = map[string]string{
 
 const kubeadmAndOurs = "kubeadmcontrolplanes,kubeadmconfigtemplates,machinedeployments,machinehealthchecks," +
 	"windowsmachinetemplates,windowsbootstrapconfigtemplates"
+
+// only is a user who has set nothing for the other cloud.
+func (u user) only(cloud string) user {
+	set := maps.Clone(u.variables)
+	for name := range variables {
+		of := map[bool]string{true: "azure", false: "vsphere"}[strings.HasPrefix(name, "AZURE") || name == "CLUSTER_IDENTITY_NAME"]
+		if of != cloud && name != "WINDOWS_CLOUD" {
+			set[name] = ""
+		}
+	}
+	u.variables = set
+	return u
+}
 
 // make applies a Cluster with its class, the class first: the webhook warns of a Cluster whose class was not looked at yet.
 func (u user) make(management *servers.Management, name, cluster string) {

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,8 +37,9 @@ func (u user) wantCommandsOfTheHead(management *servers.Management) {
 	kubeconfig := filepath.Join(u.home, "head.kubeconfig")
 	expect.OK(u.t, os.WriteFile(kubeconfig, expect.Got(os.ReadFile(management.KubeconfigFile))(u.t), 0o600))
 	command := exec.CommandContext(u.t.Context(), "sh", "-e", "-c", "kubectl config set-context --current --namespace head\n"+text)
-	command.Env = append(u.command().Env, "KUBECONFIG="+kubeconfig,
-		"PATH="+filepath.Dir(u.binaries.Path("kubectl"))+":"+os.Getenv("PATH"))
+	command.Env = slices.Concat(u.command().Env, []string{
+		"KUBECONFIG=" + kubeconfig, "PATH=" + filepath.Dir(u.binaries.Path("kubectl")) + ":" + os.Getenv("PATH"),
+	})
 	output(u.t, command)
 
 	login := u.secret(management, "demo")

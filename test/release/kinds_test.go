@@ -17,9 +17,9 @@ func installProviders(t *testing.T, management *servers.Management) {
 }
 
 // strictly offers objects to an API server that must take every field and have nothing to warn of.
-func (u user) strictly(management *servers.Management, objects []byte) []byte {
+func (u user) strictly(management *servers.Management, objects []byte) {
 	u.t.Helper()
-	return u.kubectl(management, objects,
+	u.kubectl(management, objects,
 		"apply", "--server-side", "--dry-run=server", "--validate=strict", "--warnings-as-errors", "-f", "-")
 }
 
