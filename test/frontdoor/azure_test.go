@@ -248,7 +248,7 @@ func argument(args []string, name string) string {
 const servicePrincipal = `kubectl apply -f - <<END
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: AzureClusterIdentity
-metadata: {name: demo-identity, namespace: default, labels: {clusterctl.cluster.x-k8s.io/move-hierarchy: "true"}}
+metadata: {name: demo-identity, namespace: default}
 spec:
   type: ServicePrincipal
   tenantID: $AZURE_TENANT_ID
@@ -257,6 +257,7 @@ spec:
   allowedNamespaces: {list: [default]}
 END
 kubectl create secret generic demo-identity --from-literal=clientSecret="$AZURE_CLIENT_SECRET"
+kubectl label secret demo-identity clusterctl.cluster.x-k8s.io/move= # as docs/day-two.md says
 `
 
 func (w *world) azureVariables() []string {

@@ -50,9 +50,8 @@ func TestOneCommand(t *testing.T) {
 		w.oneCommand(m, w.azureVariables())
 		if *all {
 			w.smokeHolds(m)
-			m = w.movesThereAndBack(m)
+			w.deletes(w.movesThereAndBack(m))
 		}
-		w.deletes(m)
 	})
 	if !*all {
 		return

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -158,16 +159,7 @@ func (w *world) newManagement(name string) *management {
 		Binaries: w.binaries, Dir: filepath.Join(w.dir, name),
 	}))(w)}
 	w.Cleanup(func() { expect.Fine(w, m.Stop()) })
-	expect.OK(w, servers.InstallCAPI(w.Context(), m.Management, servers.CAPIOptions{}))
-	kinds := servers.InstallCAPV
-	if w.azure != nil {
-		kinds = servers.InstallCAPZ
-	}
-	expect.OK(w, kinds(w.Context(), m.Management))
-	expect.OK(w, servers.StartCAAPH(w.Context(), m.Management, w.Output(), w.charts.Environment...))
-	standIns := expect.Got(filepath.Abs("../release/testdata/cert-manager-stand-ins.yaml"))(w)
-	w.shell(m, "kubectl apply --server-side --filename "+standIns)
-	w.shell(m, "clusterctl init --core cluster-api:v1.14.2 --control-plane - -i windows -b windows")
+	w.install(m)
 	// clusterctl labels what it installs, and moves only objects whose kinds have the label.
 	w.shell(m, "kubectl label customresourcedefinitions --all --overwrite clusterctl.cluster.x-k8s.io=")
 	var more []string
@@ -197,6 +189,33 @@ func (w *world) newManagement(name string) *management {
 	m.stop = w.background(providers.Run)
 	w.tell("management cluster %s is there", name)
 	return m
+}
+
+// install installs the providers: others' by their parts, ours by clusterctl.
+func (w *world) install(m *management) {
+	w.Helper()
+	kinds := servers.InstallCAPV
+	if w.azure != nil {
+		kinds = servers.InstallCAPZ
+	}
+	var parts errgroup.Group
+	parts.Go(func() error { return servers.InstallCAPI(w.Context(), m.Management, servers.CAPIOptions{}) })
+	parts.Go(func() error { return kinds(w.Context(), m.Management) })
+	expect.OK(w, parts.Wait())
+	standIns := expect.Got(filepath.Abs("../release/testdata/cert-manager-stand-ins.yaml"))(w)
+	parts = errgroup.Group{}
+	parts.Go(func() error {
+		return servers.StartCAAPH(w.Context(), m.Management, w.Output(), w.charts.Environment...)
+	})
+	parts.Go(func() error {
+		said, err := w.try(m, "kubectl apply --server-side --filename "+standIns+"\n"+
+			"clusterctl init --core cluster-api:v1.14.2 --control-plane - -i windows -b windows")
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, said)
+		}
+		return err
+	})
+	expect.OK(w, parts.Wait())
 }
 
 // shell runs commands of a platform engineer, and returns what they print. An error ends the test.

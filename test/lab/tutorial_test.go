@@ -65,8 +65,8 @@ var notRun = map[string]string{
 	"curl --fail --location --remote-name https://github.com/flannel-io":         "needs the network, and Flannel's image",
 	"for file in antrea.yml": "needs the network, and Antrea's images",
 	"kubectl --kubeconfig workload.kubeconfig --namespace kube-system patch daemonset node-local-dns": "the lab's cluster has none",
-	"clusterctl move --config out/repository/clusterctl.yaml --to-kubeconfig": "needs a second management cluster; " +
-		"the same move into a folder is run",
+	"clusterctl move --config out/repository/clusterctl.yaml --to-kubeconfig": "needs a second management cluster, which " +
+		"TestOneCommand has; the same move into a folder is run",
 }
 
 // wantPrinted is what blocks print, by their first words.
