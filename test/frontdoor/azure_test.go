@@ -244,11 +244,15 @@ func argument(args []string, name string) string {
 	return ""
 }
 
-// servicePrincipal is the identity that the head of the flavor asks for, with a Secret.
+// servicePrincipal is the identity that the head of the flavor asks for, with a Secret. By the labels both are moved with their
+// Cluster, as docs/day-two.md says.
 const servicePrincipal = `kubectl apply -f - <<END
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: AzureClusterIdentity
-metadata: {name: demo-identity, namespace: default}
+metadata:
+  name: demo-identity
+  namespace: default
+  labels: {clusterctl.cluster.x-k8s.io/move-hierarchy: "true"}
 spec:
   type: ServicePrincipal
   tenantID: $AZURE_TENANT_ID
@@ -257,7 +261,7 @@ spec:
   allowedNamespaces: {list: [default]}
 END
 kubectl create secret generic demo-identity --from-literal=clientSecret="$AZURE_CLIENT_SECRET"
-kubectl label secret demo-identity clusterctl.cluster.x-k8s.io/move= # as docs/day-two.md says
+kubectl label secret demo-identity clusterctl.cluster.x-k8s.io/move=
 `
 
 func (w *world) azureVariables() []string {
