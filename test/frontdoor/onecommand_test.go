@@ -50,6 +50,7 @@ func TestOneCommand(t *testing.T) {
 		w.oneCommand(m, w.azureVariables())
 		if *all {
 			w.smokeHolds(m)
+			w.rotatesLinux(m)
 			w.deletes(w.movesThereAndBack(m))
 		}
 	})
