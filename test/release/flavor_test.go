@@ -50,7 +50,11 @@ func TestAwkwardValues(t *testing.T) {
 		if len(texts) < 5 {
 			t.Fatalf("flavor %s has the texts %v, and there are more", flavor, texts)
 		}
-		for first := range awkward {
+		step := 7 // the others have the same places
+		if flavor == "windows" || flavor == "windows-vsphere" {
+			step = 1
+		}
+		for first := 0; first < len(awkward); first += step {
 			values := map[string]string{}
 			for i, name := range slices.Sorted(maps.Keys(texts)) {
 				values[name] = awkward[(first+i)%len(awkward)]
