@@ -39,8 +39,8 @@ func TestRoleFile(t *testing.T) {
 	expect.Same(t, "actions of config/azure/role.json", want, roleFile(t))
 }
 
-// TestRoleFileIsEnough: with the role, in the subscription, machines live, their boot logs can be read, and the check finds nothing
-// to warn of. No action of the role is left over.
+// TestRoleFileIsEnough: with the role, in the subscription, machines live, their boot logs can be read, and the check finds
+// nothing to warn of. No action of the role is left over.
 func TestRoleFileIsEnough(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
