@@ -35,6 +35,10 @@ type azure struct {
 	*armsim.Cloud
 	// flags of our managers.
 	flags []string
+	// endpoint is the address of the load balancer.
+	endpoint string
+	// federated says that our managers have an identity of their own.
+	federated bool
 
 	mu sync.Mutex
 	// linux are the ids of the Linux VMs, addresses those of all VMs, by their names.
@@ -47,7 +51,7 @@ func (w *world) inAzure() {
 	w.Helper()
 	a := &azure{
 		Cloud: armsim.Start("127.0.0.1:0", time.Now()), linux: map[string]string{}, addresses: map[string]string{},
-		next: netip.MustParseAddr("10.1.100.1"),
+		next: netip.MustParseAddr("10.1.100.1"), endpoint: w.endpoint,
 	}
 	w.azure = a
 	w.Cleanup(a.Close)
@@ -112,7 +116,7 @@ func (a *azure) Network(_ context.Context, n linuxvm.AzureNetwork) (host string,
 			"routeTable": doc.Object{"id": table.String()},
 		})
 	})
-	return endpointIP(), 6443, nil
+	return a.endpoint, 6443, nil
 }
 
 // Ensure is part of linuxvm.Azure.

@@ -90,6 +90,7 @@ func (w *world) federatedVariables() []string {
 func lent(t *testing.T) {
 	w := newWorld(t)
 	w.inAzure()
+	w.azure.federated = true
 	w.azure.flags = append(w.azure.flags, "--azure-identities="+federatedClient+"="+namespace)
 	m := w.newManagement("management")
 	w.shell(m, workloadIdentity, w.federatedVariables()...)
@@ -101,6 +102,7 @@ func lent(t *testing.T) {
 func notLent(t *testing.T) {
 	w := newWorld(t)
 	w.inAzure()
+	w.azure.federated = true
 	m := w.newManagement("management")
 	w.shell(m, workloadIdentity, w.federatedVariables()...)
 	w.make(m, oneCommand, w.federatedVariables())

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,13 +26,19 @@ const kubernetesVersion = "v1.36.3"
 
 var all = flag.Bool("frontdoor.all", false, "move the clusters, leave parts out, and take each kind of identity")
 
-// endpointIP is the address of the control plane, on loopback: one for each process of tests.
-func endpointIP() string { return fmt.Sprintf("127.77.%d.%d", os.Getpid()>>8&0xff, os.Getpid()&0xff) }
+// endpoints counts the worlds of this process.
+var endpoints atomic.Int32
+
+// newEndpoint is the address of a control plane, on loopback, which no other test has.
+func newEndpoint() string {
+	return fmt.Sprintf("127.%d.%d.%d", 70+endpoints.Add(1), os.Getpid()>>8&0xff, os.Getpid()&0xff)
+}
 
 // TestOneCommand: one command of clusterctl makes a cluster in which a Windows pod runs. -frontdoor.all has all that may be done
 // with that cluster, and all that may be left out.
 func TestOneCommand(t *testing.T) {
 	t.Run("vsphere", func(t *testing.T) {
+		t.Parallel() // both wait for what others do more than they work
 		w := newWorld(t)
 		w.onVSphere()
 		m := w.newManagement("management")
@@ -43,6 +50,7 @@ func TestOneCommand(t *testing.T) {
 		w.deletes(m)
 	})
 	t.Run("azure", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		w.inAzure()
 		m := w.newManagement("management")
@@ -99,7 +107,7 @@ func (w *world) vsphereVariables() []string {
 		"VSPHERE_DATACENTER=" + vcenter.Datacenter, "VSPHERE_DATASTORE=LocalDS_0", "VSPHERE_FOLDER=" + vcenter.Folder,
 		"VSPHERE_NETWORK=VM Network", "VSPHERE_RESOURCE_POOL=" + vcenter.ResourcePool, "VSPHERE_TEMPLATE=" + linuxTemplate,
 		"VSPHERE_SSH_AUTHORIZED_KEY=ssh-ed25519 AAAA admin@example.com", "VSPHERE_WINDOWS_TEMPLATE=" + vcenter.Template,
-		"CONTROL_PLANE_ENDPOINT_IP=" + endpointIP(),
+		"CONTROL_PLANE_ENDPOINT_IP=" + w.endpoint,
 	}
 }
 

@@ -50,6 +50,8 @@ type world struct {
 	azure   *azure
 
 	repository string
+	// endpoint is the address of the control plane.
+	endpoint string
 	// plugin is the folder with clusterctl-windows.
 	plugin string
 	begin  time.Time
@@ -79,7 +81,7 @@ func newWorld(t *testing.T) *world {
 	if testing.Short() {
 		t.Skip("starts real servers")
 	}
-	w := &world{T: t, dir: t.TempDir(), begin: time.Now(), marks: map[string]time.Duration{}}
+	w := &world{T: t, dir: t.TempDir(), begin: time.Now(), endpoint: newEndpoint(), marks: map[string]time.Duration{}}
 	w.plugin = filepath.Join(w.dir, "bin")
 	w.run(nil, "go", "build", "-o", filepath.Join(w.plugin, "clusterctl-windows"), root+"/cmd/clusterctl-windows")
 	w.binaries = expect.Got(servers.Ensure(t.Context(), t.Output()))(t)
@@ -165,6 +167,8 @@ func (w *world) newManagement(name string) *management {
 	var more []string
 	if w.azure != nil {
 		more = w.azure.flags
+	}
+	if w.azure != nil && w.azure.federated {
 		w.federate(m)
 	}
 	expect.Got(servers.StartManagers(w.Context(), m.Management, more...))(w)
