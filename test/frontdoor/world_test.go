@@ -121,7 +121,7 @@ func (w *world) background(do func(ctx context.Context)) (stop func()) {
 	return stop
 }
 
-// tell may be called when the test has ended.
+// tell prints what has happened, and when.
 func (w *world) tell(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -128,8 +128,11 @@ func (vm *VM) init(ctx context.Context, data *userData) (*node, error) {
 // serve leads the address in front of the control plane to its API server: that of the cloud, or the one that kube-vip takes.
 func (vm *VM) serve(ctx context.Context, port int) error {
 	behind := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	if vm.cluster.front != nil {
-		vm.cluster.front.leadTo(behind)
+	vm.cluster.mu.Lock()
+	given := vm.cluster.front
+	vm.cluster.mu.Unlock()
+	if given != nil {
+		given.leadTo(behind)
 		return nil
 	}
 	address, err := vm.kubeVIP()
