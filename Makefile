@@ -41,7 +41,8 @@ GO_TEST := GOGC=400 $(if $(ROOM_IN_MEMORY),GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=$(RO
 # much longer that nothing is won.
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # What takes longest begins first, or it runs alone in the end.
-LONGEST := ./test/lab ./test/security ./test/controllers ./test/linux ./test/crash ./test/addresses ./test/admission ./internal/cloud/vsphere \
+LONGEST := ./test/lab ./test/frontdoor ./test/security ./test/controllers ./test/linux ./test/crash \
+	./test/addresses ./test/admission ./internal/cloud/vsphere \
 	./test/lab/guest ./test/security/crowd ./test/release ./test/image
 
 .PHONY: test
@@ -105,6 +106,10 @@ test-linux: servers ## Bring a cluster up before its Windows machines, step by s
 .PHONY: test-smoke
 test-smoke: servers ## Run clusterctl windows smoke against real servers with each fault alone; takes 3 minutes
 	$(GO_TEST) ./test/lab -count=1 -run "^TestSmoke$$" -v -timeout 30m -args -smoke.all
+
+.PHONY: test-frontdoor
+test-frontdoor: servers ## Make clusters of both clouds by one command, move them, leave parts out, take each identity; print times; takes 12 minutes
+	$(GO_TEST) ./test/frontdoor -count=1 -run "^TestOneCommand$$" -v -timeout 40m -args -frontdoor.all
 
 .PHONY: test-programs
 test-programs: ## Build kube-proxy, flanneld and CNI programs for Windows, and ask their own code what it makes of what we render
@@ -172,7 +177,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-linux test-rights test-policies test-agree test-hostile
+NIGHTLY := test-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-frontdoor test-linux test-rights test-policies test-agree test-hostile
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed

@@ -70,8 +70,8 @@ var notRun = map[string]string{
 		"cluster has none; TestLinuxFirst writes such a label",
 	"kubectl --kubeconfig workload.kubeconfig --namespace monitoring annotate daemonset": "the lab's cluster has none; " +
 		"TestPolicies has such a workload",
-	"clusterctl move --config out/repository/clusterctl.yaml --to-kubeconfig": "needs a second management cluster; " +
-		"the same move into a folder is run",
+	"clusterctl move --config out/repository/clusterctl.yaml --to-kubeconfig": "needs a second management cluster, which " +
+		"TestOneCommand has; the same move into a folder is run",
 }
 
 // wantPrinted is what blocks print, by their first words.

@@ -30,6 +30,9 @@ const (
 	cloudSecret     = "vsphere-cloud-secret"
 	cloudConfigMap  = "vsphere-cloud-config"
 	cloudConfigFile = "vsphere.conf"
+
+	// cloudAccount is that of the manifest.
+	cloudAccount = "cloud-controller-manager"
 )
 
 // VSphere is a vCenter, and the account by which a cloud controller manager reads it.
@@ -102,7 +105,7 @@ func (w *Workload) startCloudController(ctx context.Context, vsphere VSphere) er
 	if err := apply(ctx, api, objects); err != nil {
 		return err
 	}
-	manager, err := w.cloudController(ctx, api, arguments, conf)
+	manager, err := w.cloudController(ctx, api, arguments, conf, cloudAccount)
 	if err != nil {
 		return err
 	}
@@ -178,12 +181,13 @@ func (v VSphere) fill(objects []unstructured.Unstructured, conf []byte) ([]strin
 }
 
 // cloudController says how to run it: with the file that its pod would find mounted.
-func (w *Workload) cloudController(ctx context.Context, api client.Client, arguments []string, conf []byte) (server, error) {
+func (w *Workload) cloudController(
+	ctx context.Context, api client.Client, arguments []string, conf []byte, account string,
+) (server, error) {
 	file := func(name string) string { return filepath.Join(w.servers.dir, name) }
-	account := &corev1.ServiceAccount{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "cloud-controller-manager"},
-	}
-	login, err := logIn(ctx, api, w.Config, account)
+	login, err := logIn(ctx, api, w.Config, &corev1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: account},
+	})
 	if err != nil {
 		return server{}, err
 	}

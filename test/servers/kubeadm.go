@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/template"
 
 	"golang.org/x/sync/errgroup"
@@ -32,6 +33,8 @@ type kubeadm struct {
 	binary string
 	dir    string
 	values kubeadmValues
+	// adopted says that the control plane is that of a bootstrap provider.
+	adopted bool
 }
 
 // kubeadmValues fill kubeadm.yaml.tmpl.
@@ -83,7 +86,11 @@ func (k kubeadm) writeFiles(ctx context.Context) error {
 	phases, ctx := errgroup.WithContext(ctx)
 	phases.Go(func() error { return k.certificates(ctx, "apiserver", "apiserver-kubelet-client") })
 	phases.Go(func() error { return k.certificates(ctx, "front-proxy-ca", "front-proxy-client", "sa") })
-	for _, name := range kubeconfigs {
+	wanted := kubeconfigs
+	if k.adopted {
+		wanted = append(slices.Clip(wanted), "kubelet")
+	}
+	for _, name := range wanted {
 		phases.Go(func() error { return k.writeKubeconfig(ctx, name) })
 	}
 	return phases.Wait()
@@ -93,6 +100,9 @@ var kubeconfigs = []string{"admin", "super-admin", "controller-manager", "schedu
 
 func (k kubeadm) certificates(ctx context.Context, names ...string) error {
 	for _, name := range names {
+		if k.adopted && slices.Contains(authorities, name) {
+			continue // they came with the machine
+		}
 		if err := k.phase(ctx, "kubeadm-files.yaml", "certs", name); err != nil {
 			return err
 		}
@@ -100,10 +110,17 @@ func (k kubeadm) certificates(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// writeKubeconfig makes one and points it at loopback instead of the advertised address.
+// authorities are the certificates that all machines of a control plane have in common.
+var authorities = []string{"ca", "front-proxy-ca", "sa"}
+
+// writeKubeconfig makes one and points it at loopback instead of the advertised address. Those of admins have the address in
+// front of the control plane where there is one.
 func (k kubeadm) writeKubeconfig(ctx context.Context, name string) error {
 	if err := k.phase(ctx, "kubeadm-files.yaml", "kubeconfig", name, "--kubeconfig-dir="+k.dir); err != nil {
 		return err
+	}
+	if k.adopted && strings.HasSuffix(name, "admin") {
+		return nil
 	}
 	config, err := clientcmd.LoadFromFile(k.kubeconfig(name))
 	if err != nil {
@@ -122,7 +139,11 @@ func (k kubeadm) writeKubeconfig(ctx context.Context, name string) error {
 // the token by which nodes join, and CoreDNS.
 func (k kubeadm) fillCluster(ctx context.Context) error {
 	phases, ctx := errgroup.WithContext(ctx)
-	for _, phase := range clusterPhases {
+	wanted := clusterPhases
+	if k.adopted {
+		wanted = initPhases
+	}
+	for _, phase := range wanted {
 		phases.Go(func() error {
 			return k.phase(ctx, "kubeadm-cluster.yaml", slices.Concat(phase, []string{"--kubeconfig=" + k.kubeconfig("super-admin")})...)
 		})
@@ -133,6 +154,11 @@ func (k kubeadm) fillCluster(ctx context.Context) error {
 // clusterPhases do not depend on each other.
 var clusterPhases = [][]string{
 	{"upload-config", "kubeadm"}, {"upload-config", "kubelet"}, {"bootstrap-token"}, {"addon", "coredns"},
+}
+
+// initPhases are those that `kubeadm init` runs: with kube-proxy.
+var initPhases = [][]string{
+	{"upload-config", "kubeadm"}, {"upload-config", "kubelet"}, {"bootstrap-token"}, {"addon", "all"},
 }
 
 func (k kubeadm) phase(ctx context.Context, config string, args ...string) error {

@@ -37,6 +37,8 @@ type WorkloadOptions struct {
 	Audited bool
 	// WithoutMutatingPolicies stands for Kubernetes before 1.36, whose API servers have no MutatingAdmissionPolicies.
 	WithoutMutatingPolicies bool
+	// Init is what a bootstrap provider made for the first machine of the control plane; a cluster of our own when nil.
+	Init *Init
 }
 
 // Workload is a running workload cluster as `kubeadm init` leaves it, except that kube-proxy is not deployed, and that no
@@ -57,6 +59,8 @@ type Workload struct {
 
 	binaries Binaries
 	options  WorkloadOptions
+	init     *Init
+	networks networks
 	servers  *group
 	kubeadm  kubeadm
 	client   kubernetes.Interface
@@ -71,7 +75,10 @@ func StartWorkload(ctx context.Context, opts WorkloadOptions) (*Workload, error)
 	if err != nil {
 		return nil, err
 	}
-	w := &Workload{Host: loopback, binaries: opts.Binaries, options: opts, servers: servers}
+	w := &Workload{
+		Host: loopback, binaries: opts.Binaries, options: opts, servers: servers, init: opts.Init,
+		networks: networks{Pods: podNetwork, Services: serviceNetwork},
+	}
 	err = w.start(ctx)
 	if err == nil && !opts.WithoutNode {
 		err = w.RegisterControlPlaneNode(ctx)
@@ -115,7 +122,7 @@ func (w *Workload) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	args := slices.Concat(apiServerArgs(w.Port, etcdURL), w.apiServerArgs(), proxied, audited)
+	args := slices.Concat(apiServerArgs(w.Port, etcdURL), w.apiServerArgs(), proxied, audited, w.init.arguments("apiServer"))
 	apiServer, err := apiServer(w.binaries, w.Config, args)
 	if err != nil {
 		return err
@@ -123,7 +130,11 @@ func (w *Workload) start(ctx context.Context) error {
 	if err := w.servers.start(ctx, apiServer); err != nil {
 		return err
 	}
-	controllers := controllerManager(w.binaries, w.kubeadm.kubeconfig("controller-manager"), ports[3], w.controllerArgs()...)
+	if err := w.init.serve(w.Port); err != nil {
+		return err
+	}
+	controllerArgs := append(w.controllerArgs(), w.init.arguments("controllerManager")...)
+	controllers := controllerManager(w.binaries, w.kubeadm.kubeconfig("controller-manager"), ports[3], controllerArgs...)
 	scheduler, err := w.scheduler(ports[4])
 	if err != nil {
 		return err
@@ -150,6 +161,11 @@ func (w *Workload) writeFiles(ctx context.Context) error {
 	if w.kubeadm, err = newKubeadm(ctx, w.binaries, w.servers.dir, w.Port); err != nil {
 		return err
 	}
+	if w.init != nil {
+		if w.networks, err = w.kubeadm.adopt(w.init); err != nil {
+			return err
+		}
+	}
 	if err = w.kubeadm.writeFiles(ctx); err != nil {
 		return err
 	}
@@ -165,6 +181,7 @@ func (w *Workload) writeFiles(ctx context.Context) error {
 	if w.Config, err = restConfig(w.KubeconfigFile); err != nil {
 		return err
 	}
+	w.Config.Host = "https://" + address(w.Port) // also where the kubeconfig names an address in front of it
 	if w.client, err = kubernetes.NewForConfig(w.Config); err != nil {
 		return fmt.Errorf("make client of workload cluster: %w", err)
 	}
@@ -195,7 +212,7 @@ func (w *Workload) apiServerArgs() []string {
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + w.pki("sa.pub"),
 		"--service-account-signing-key-file=" + w.pki("sa.key"),
-		"--service-cluster-ip-range=" + serviceNetwork,
+		"--service-cluster-ip-range=" + w.networks.Services,
 	}
 	if w.options.WithoutMutatingPolicies {
 		const kind = "admissionregistration.k8s.io/v1/mutatingadmissionpol"
@@ -230,8 +247,8 @@ func (w *Workload) controllerArgs() []string {
 	return []string{
 		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--allocate-node-cidrs=true",
-		"--cluster-cidr=" + podNetwork,
-		"--service-cluster-ip-range=" + serviceNetwork,
+		"--cluster-cidr=" + w.networks.Pods,
+		"--service-cluster-ip-range=" + w.networks.Services,
 		"--cluster-name=kubernetes",
 		"--client-ca-file=" + w.pki("ca.crt"),
 		"--requestheader-client-ca-file=" + w.pki("front-proxy-ca.crt"),

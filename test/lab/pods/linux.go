@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,6 +46,8 @@ type Linux struct {
 	Nodes []string
 	// Others are nodes that somebody else registers, and that have no kubelet.
 	Others []string
+	// Addresses of Others whose Nodes may not have theirs yet: a cloud provider is to write it.
+	Addresses map[string]string
 	// Backend is the one of flanneld on all nodes, "vxlan" or "host-gw"; empty gives each node another one.
 	Backend string
 	// Network is what agnhost and the API server need; without it all containers run for ever and nobody can ask for logs.
@@ -80,7 +83,8 @@ func (l Linux) Run(ctx context.Context) error {
 	}
 	var nodes []*linux
 	for i, name := range slices.Concat(l.Nodes, l.Others) {
-		node := &linux{Linux: l, name: name, address: fmt.Sprintf("192.0.2.%d", 11+i), left: map[types.UID]func(){}}
+		node := &linux{Linux: l, name: name, left: map[types.UID]func(){}}
+		node.address = cmp.Or(l.Addresses[name], fmt.Sprintf("192.0.2.%d", 11+i))
 		nodes = append(nodes, node)
 		if i < len(l.Nodes) {
 			node.flannel = l.backend(i)

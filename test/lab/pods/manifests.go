@@ -2,6 +2,7 @@ package pods
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -49,6 +50,7 @@ func (c Cluster) Apply(ctx context.Context) error {
 		return fmt.Errorf("connect to workload cluster: %w", err)
 	}
 	for _, m := range []manifest{
+		{File: "rights"},
 		{File: "lab"},
 		{File: "users"},
 		{File: "antrea"},
@@ -94,6 +96,28 @@ func (c Cluster) Addons(ctx context.Context) error {
 	return nil
 }
 
+// CalicoForWindows gives a workload cluster what Calico's operator makes for all of its Windows nodes, with VXLAN.
+func (c Cluster) CalicoForWindows(ctx context.Context, dns, services string) error {
+	api, err := client.New(c.Config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("connect to workload cluster: %w", err)
+	}
+	for _, m := range []manifest{
+		{File: "rights"},
+		{File: "calico", Namespace: CalicoVXLAN, Backend: "vxlan", Everywhere: true, DNS: dns, Services: services},
+	} {
+		m.Cluster = c
+		text, err := m.text()
+		if err == nil {
+			err = apply(ctx, api, text)
+		}
+		if err != nil {
+			return fmt.Errorf("apply %s: %w", m.File, err)
+		}
+	}
+	return nil
+}
+
 func becomeSecond(set *unstructured.Unstructured) error {
 	set.SetName(set.GetName() + "-second")
 	labels, pod := map[string]string{"k8s-app": set.GetName()}, []string{"spec", "template", "spec"}
@@ -111,6 +135,10 @@ type manifest struct {
 
 	File, Namespace, Backend string
 	BGP                      bool
+	// Everywhere is a cluster with one CNI: all Windows nodes have it.
+	Everywhere bool
+	// DNS and Services are the address of cluster DNS and the network of Services; kubeadm's when empty.
+	DNS, Services string
 }
 
 func (m manifest) text() ([]byte, error) {
@@ -118,6 +146,7 @@ func (m manifest) text() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.DNS, m.Services = cmp.Or(m.DNS, "10.96.0.10"), cmp.Or(m.Services, "10.96.0.0/12")
 	var filled bytes.Buffer
 	err = all.ExecuteTemplate(&filled, m.File+".yaml", m)
 	return filled.Bytes(), err

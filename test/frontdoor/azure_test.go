@@ -1,0 +1,278 @@
+package frontdoor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/frontdoor/linuxvm"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/hypervisor"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+const labCloud = "LabCloud"
+
+// azure is the simulated Azure as its Linux VMs see it; the Windows VMs are those of the lab. Linux VMs are addresses alone.
+type azure struct {
+	*armsim.Cloud
+	// flags of our managers.
+	flags []string
+	// endpoint is the address of the load balancer.
+	endpoint string
+	// federated says that our managers have an identity of their own.
+	federated bool
+
+	mu sync.Mutex
+	// linux are the ids of the Linux VMs, addresses those of all VMs, by their names.
+	linux     map[string]string
+	addresses map[string]string
+	next      netip.Addr
+}
+
+func (w *world) inAzure() {
+	w.Helper()
+	a := &azure{
+		Cloud: armsim.Start("127.0.0.1:0", time.Now()), linux: map[string]string{}, addresses: map[string]string{},
+		next: netip.MustParseAddr("10.1.100.1"), endpoint: w.endpoint,
+	}
+	w.azure = a
+	w.Cleanup(a.Close)
+	a.Change(func(in *armsim.Inside) { // Azure takes half a minute each; its order stays
+		in.Compute.Times.Network, in.Compute.Times.Allocate = 200*time.Millisecond, 400*time.Millisecond
+		in.Compute.Times.Boot, in.Compute.Times.Delete = 600*time.Millisecond, time.Second
+	})
+	a.Change(func(in *armsim.Inside) {
+		in.Faults.Refuse = func(call armsim.Call) *armsim.Refusal {
+			if call.Class == "vm" && call.Method == http.MethodPut {
+				w.ordered()
+			}
+			if call.Class == "vm" && call.Method == http.MethodDelete {
+				w.gone()
+			}
+			return nil
+		}
+	})
+	clouds := filepath.Join(w.dir, "clouds.json")
+	expect.OK(w, a.WriteFile(clouds, labCloud))
+	a.flags = []string{"--azure-clouds=" + clouds, "--azure-cloud=" + labCloud}
+	w.background(a.KeepTime)
+	w.background(func(ctx context.Context) {
+		hypervisor.RunAzure(ctx, a.Cloud, func(ctx context.Context, vm *hypervisor.AzureVM) {
+			for vm.Address() == "" && (windows.RealClock{}).Sleep(ctx, 50*time.Millisecond) == nil {
+				continue // its adapter is still being made
+			}
+			a.mu.Lock()
+			a.addresses[strings.ToLower(vm.Name())] = vm.Address()
+			a.mu.Unlock()
+			w.boot(ctx, vm, vm.Name(), vm.Address())
+		})
+	})
+}
+
+// Network is part of linuxvm.Azure.
+func (a *azure) Network(_ context.Context, n linuxvm.AzureNetwork) (host string, port int, err error) {
+	if n.Subscription != armsim.Subscription || n.Location != armsim.Location {
+		return "", 0, fmt.Errorf("there is no subscription %s in %s", n.Subscription, n.Location)
+	}
+	a.Change(func(in *armsim.Inside) {
+		for _, group := range []string{n.Group, n.VNetGroup} {
+			if in.World.Group(n.Subscription, group) == nil {
+				in.World.AddGroup(n.Subscription, group, n.Location)
+			}
+		}
+		id := func(typeAndName ...string) doc.ID {
+			return doc.Resource(n.Subscription, n.VNetGroup, "Microsoft.Network", typeAndName...)
+		}
+		put := func(id doc.ID, properties doc.Object) {
+			if in.World.Find(id) == nil {
+				properties["provisioningState"] = "Succeeded"
+				in.World.Put(id, doc.Object{"location": n.Location, "properties": properties})
+			}
+		}
+		group, table := id("networkSecurityGroups", n.SecurityGroup), id("routeTables", n.RouteTable)
+		put(group, doc.Object{})
+		put(table, doc.Object{})
+		put(id("virtualNetworks", n.VNet), doc.Object{"addressSpace": doc.Object{"addressPrefixes": []any{"10.0.0.0/8"}}})
+		put(id("virtualNetworks", n.VNet, "subnets", n.Subnet), doc.Object{
+			"addressPrefix": "10.1.0.0/16", "networkSecurityGroup": doc.Object{"id": group.String()},
+			"routeTable": doc.Object{"id": table.String()},
+		})
+	})
+	return a.endpoint, 6443, nil
+}
+
+// Ensure is part of linuxvm.Azure.
+func (a *azure) Ensure(_ context.Context, group, name string) (id, system, address string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.linux[name] == "" {
+		a.linux[name] = doc.Resource(armsim.Subscription, group, "Microsoft.Compute", "virtualMachines", name).String()
+		a.addresses[name], a.next = a.next.String(), a.next.Next()
+	}
+	return a.linux[name], strings.ToUpper(uuid.NewSHA1(uuid.NameSpaceURL, []byte(a.linux[name])).String()), a.addresses[name], nil
+}
+
+// Destroy is part of linuxvm.Azure.
+func (a *azure) Destroy(_ context.Context, name string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.linux, name)
+	delete(a.addresses, name)
+	return nil
+}
+
+// cloudProvider does what the pods of Azure's cloud provider do, where they run (kubernetes-sigs/cloud-provider-azure 073c782):
+// the node manager initialises the node that it runs on, the controller manager gives nodes their ranges of addresses for pods.
+func (a *azure) cloudProvider(ctx context.Context, api kubernetes.Interface, tell func(error)) {
+	for tick := time.NewTicker(time.Second / 2); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		case <-tick.C:
+		}
+		if err := a.manage(ctx, api); err != nil && ctx.Err() == nil {
+			tell(err)
+		}
+	}
+}
+
+func (a *azure) manage(ctx context.Context, api kubernetes.Interface) error {
+	running, err := api.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	nodes, err := api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, pod := range running.Items {
+		if pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		at := slices.IndexFunc(nodes.Items, func(n corev1.Node) bool { return n.Name == pod.Spec.NodeName })
+		switch {
+		case pod.Labels["component"] == "cloud-controller-manager":
+			err = giveRanges(ctx, api, pod.Spec.Containers[0].Args, nodes.Items)
+		case at >= 0 && strings.HasPrefix(pod.Labels["k8s-app"], "cloud-node-manager"):
+			err = a.initialize(ctx, api, &nodes.Items[at])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// initialize tells the Node what the cloud knows, and takes the taint off.
+func (a *azure) initialize(ctx context.Context, api kubernetes.Interface, node *corev1.Node) error {
+	isIt := func(t corev1.Taint) bool { return t.Key == "node.cloudprovider.kubernetes.io/uninitialized" }
+	a.mu.Lock()
+	id, address := a.linux[node.Name], a.addresses[node.Name]
+	a.mu.Unlock()
+	if !slices.ContainsFunc(node.Spec.Taints, isIt) || address == "" {
+		return nil
+	}
+	status, err := json.Marshal(map[string]any{"status": map[string]any{"addresses": []corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: address}, {Type: corev1.NodeHostName, Address: node.Name},
+	}}})
+	if err == nil {
+		_, err = api.CoreV1().Nodes().PatchStatus(ctx, node.Name, status)
+	}
+	if err != nil {
+		return fmt.Errorf("give node %s its address: %w", node.Name, err)
+	}
+	node, err = api.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if id != "" {
+		node.Spec.ProviderID = cmp.Or(node.Spec.ProviderID, "azure://"+id)
+	}
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, isIt)
+	_, err = api.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
+	return err
+}
+
+// giveRanges is the controller of node addresses (kubernetes v1.36.3, pkg/controller/nodeipam), which the manager runs where it
+// is told to.
+func giveRanges(ctx context.Context, api kubernetes.Interface, args []string, nodes []corev1.Node) error {
+	_, all, err := net.ParseCIDR(argument(args, "--cluster-cidr"))
+	if argument(args, "--allocate-node-cidrs") != "true" || err != nil {
+		return err
+	}
+	taken := map[string]bool{}
+	for _, node := range nodes {
+		taken[node.Spec.PodCIDR] = true
+	}
+	for _, node := range nodes {
+		for i := byte(0); node.Spec.PodCIDR == "" && i < 255; i++ {
+			one := fmt.Sprintf("%d.%d.%d.0/24", all.IP[0], all.IP[1], i)
+			if taken[one] {
+				continue
+			}
+			taken[one], node.Spec.PodCIDR = true, one
+			patch := fmt.Appendf(nil, `{"spec":{"podCIDR":%q,"podCIDRs":[%q]}}`, one, one)
+			if _, err := api.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				return fmt.Errorf("give node %s its range: %w", node.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func argument(args []string, name string) string {
+	for _, one := range args {
+		if value, found := strings.CutPrefix(one, name+"="); found {
+			return value
+		}
+	}
+	return ""
+}
+
+// servicePrincipal is the identity that the head of the flavor asks for, with a Secret. By the labels both are moved with their
+// Cluster, as docs/day-two.md says.
+const servicePrincipal = `kubectl apply -f - <<END
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureClusterIdentity
+metadata:
+  name: demo-identity
+  namespace: default
+  labels: {clusterctl.cluster.x-k8s.io/move-hierarchy: "true"}
+spec:
+  type: ServicePrincipal
+  tenantID: $AZURE_TENANT_ID
+  clientID: $AZURE_CLIENT_ID
+  clientSecret: {name: demo-identity, namespace: default}
+  allowedNamespaces: {list: [default]}
+END
+kubectl create secret generic demo-identity --from-literal=clientSecret="$AZURE_CLIENT_SECRET"
+kubectl label secret demo-identity clusterctl.cluster.x-k8s.io/move=
+`
+
+func (w *world) azureVariables() []string {
+	return []string{
+		"WINDOWS_CLOUD=azure", "KUBERNETES_VERSION=" + kubernetesVersion, "AZURE_TENANT_ID=" + armsim.Tenant,
+		"AZURE_CLIENT_ID=" + armsim.ClientID, "AZURE_CLIENT_SECRET=" + armsim.Secret,
+		"AZURE_SUBSCRIPTION_ID=" + armsim.Subscription, "AZURE_LOCATION=" + armsim.Location, "CLUSTER_IDENTITY_NAME=demo-identity",
+		"AZURE_NODE_IDENTITY=" + armsim.IdentityID, "AZURE_WINDOWS_GALLERY=ClusterAPI-f72ceb4f",
+	}
+}

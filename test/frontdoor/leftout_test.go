@@ -1,0 +1,193 @@
+package frontdoor
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// leftOut makes a cluster without its cloud provider, without the API server's address for Calico, without strict affinity and
+// without kube-proxy, and adds one after the other: each time somebody says what is missing.
+func leftOut(t *testing.T) {
+	w := newWorld(t)
+	w.onVSphere()
+	m := w.newManagement("management")
+	variables := w.vsphereVariables()
+	w.shell(m, vsphereLogin, variables...)
+	whole := w.shell(m, generate, variables...)
+	lacking, file := without(t, whole), filepath.Join(w.dir, "lacking.yaml")
+	expect.OK(t, os.WriteFile(file, lacking, 0o600))
+	complete := filepath.Join(w.dir, "complete.yaml")
+	expect.OK(t, os.WriteFile(complete, []byte(whole), 0o600))
+	apply := func(kind, name string) { w.shell(m, "kubectl apply -f "+w.only(whole, kind, name)) }
+	w.make(m, "kubectl apply -f "+file, nil)
+
+	w.poolSays("no cloud provider has initialized Node", "demo-vsphere-cloud-secret")
+	if made, _ := w.counts(); made > 0 {
+		t.Errorf("%d Windows VMs were ordered without a cloud provider", made)
+	}
+	w.noPodRuns()
+	w.shell(m, cloudProviderLogin, variables...)
+
+	w.calicoSays(`Error reading services endpoint configmap: configmaps "kubernetes-services-endpoint" not found`)
+	w.windowsNodeSays("cni plugin not initialized")
+	w.noPodRuns()
+	apply("HelmChartProxy", "demo-calico")
+
+	w.calicoSays("Invalid StrictAffinity, it must be set to 'true' when using Calico IPAM on Windows")
+	w.noPodRuns()
+	apply("ConfigMap", "demo-calico")
+	apply("ClusterResourceSet", "demo-calico")
+
+	w.windowsPodRuns()
+	failed := map[string]string{}
+	for _, finding := range w.smoke(m) {
+		if finding.Result == "failed" {
+			failed[finding.Check] = finding.Message
+		}
+	}
+	said := failed["Windows pod to Service of Linux pod"]
+	if !strings.Contains(said, "Kube-proxy does not do its work on this node") {
+		t.Errorf("clusterctl windows smoke does not say that kube-proxy is missing: %v", failed)
+	}
+	apply("ConfigMap", "demo-windows-addons")
+	w.until("kube-proxy on the Windows Node", func() (any, bool) {
+		return nil, w.seen(proxyRuns)
+	})
+	w.smokeHolds(m)
+}
+
+// without leaves out of a manifest what leftOut adds.
+func without(t *testing.T, manifest string) []byte {
+	t.Helper()
+	var kept [][]byte
+	for _, object := range objects(t, manifest) {
+		switch object.GetKind() + " " + object.GetName() {
+		case "ConfigMap demo-calico", "ClusterResourceSet demo-calico":
+			continue
+		case "HelmChartProxy demo-calico":
+			values, _, _ := unstructured.NestedString(object.Object, "spec", "valuesTemplate")
+			begin, end := strings.Index(values, "{{- with .Cluster.spec.controlPlaneEndpoint }}"), strings.Index(values, "installation:")
+			if begin < 0 || end < begin {
+				t.Fatalf("the values of Calico have no endpoint:\n%s", values)
+			}
+			middle := values[strings.Index(values, "{{- end }}\n{{- end }}\n")+len("{{- end }}\n{{- end }}\n"):]
+			expect.OK(t, unstructured.SetNestedField(object.Object, values[:begin]+middle, "spec", "valuesTemplate"))
+		case "ConfigMap demo-windows-addons":
+			data, _, _ := unstructured.NestedString(object.Object, "data", "addons.yaml")
+			_, rest, found := strings.Cut(data, "---\n")
+			if !found || !strings.Contains(data, "kube-proxy-windows") || strings.Contains(rest, "kube-proxy-windows") {
+				t.Fatal("the DaemonSet of kube-proxy is not first")
+			}
+			expect.OK(t, unstructured.SetNestedField(object.Object, rest, "data", "addons.yaml"))
+		}
+		kept = append(kept, expect.Got(sigsyaml.Marshal(object.Object))(t))
+	}
+	return bytes.Join(kept, []byte("---\n"))
+}
+
+func objects(t *testing.T, manifest string) (all []*unstructured.Unstructured) {
+	t.Helper()
+	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifest), 4096); ; {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		expect.OK(t, err)
+		if len(object.Object) > 0 {
+			all = append(all, object)
+		}
+	}
+}
+
+// only writes one object of a manifest to a file.
+func (w *world) only(manifest, kind, name string) string {
+	w.Helper()
+	for _, object := range objects(w.T, manifest) {
+		if object.GetKind() == kind && object.GetName() == name {
+			file := filepath.Join(w.dir, kind+"-"+name+".yaml")
+			expect.OK(w, os.WriteFile(file, expect.Got(sigsyaml.Marshal(object.Object))(w), 0o600))
+			return file
+		}
+	}
+	w.Fatalf("the manifest has no %s %s", kind, name)
+	return ""
+}
+
+// poolSays waits until a machine of the pool says why it waits.
+func (w *world) poolSays(parts ...string) {
+	w.Helper()
+	w.until("the pool to say "+parts[0], func() (any, bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.waits) == 0 {
+			return nil, false
+		}
+		said := w.waits[len(w.waits)-1].Message
+		for _, part := range parts {
+			if !strings.Contains(said, part) {
+				return said, false
+			}
+		}
+		return said, true
+	})
+}
+
+// calicoSays waits for a sentence of Calico's operator about Windows.
+func (w *world) calicoSays(sentence string) {
+	w.Helper()
+	workload, _ := w.demo().Workload()
+	w.until("Calico to say "+sentence, func() (any, bool) {
+		said, _ := w.try(&management{}, "kubectl --kubeconfig "+workload.KubeconfigFile+
+			" get tigerastatus calico-windows -o jsonpath={.status.conditions[0].message}")
+		return said, strings.Contains(said, sentence)
+	})
+	w.tell("kubectl get tigerastatus calico-windows: %s", sentence)
+}
+
+func (w *world) windowsNodeSays(sentence string) {
+	w.Helper()
+	_, api := w.demo().Workload()
+	w.until("the Windows Node to say "+sentence, func() (any, bool) {
+		nodes := expect.Got(api.CoreV1().Nodes().List(w.Context(), metav1.ListOptions{LabelSelector: "kubernetes.io/os=windows"}))(w)
+		for _, node := range nodes.Items {
+			for _, condition := range node.Status.Conditions {
+				if condition.Type == corev1.NodeReady && strings.Contains(condition.Message, sentence) {
+					return condition, true
+				}
+			}
+		}
+		return nodes.Items, false
+	})
+}
+
+// noPodRuns on Windows but those of the host's network.
+func (w *world) noPodRuns() {
+	w.Helper()
+	_, api := w.demo().Workload()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "early"}, Spec: corev1.PodSpec{
+		RuntimeClassName: new("windows-2022"), Containers: []corev1.Container{{Name: "iis", Image: "example.com/iis"}},
+	}}
+	w.until("the pod to be taken", func() (any, bool) {
+		_, err := api.CoreV1().Pods(namespace).Create(w.Context(), pod, metav1.CreateOptions{})
+		return err, err == nil || apierrors.IsAlreadyExists(err)
+	})
+	found := expect.Got(api.CoreV1().Pods(namespace).Get(w.Context(), pod.Name, metav1.GetOptions{}))(w)
+	if found.Status.Phase != corev1.PodPending {
+		w.Errorf("the pod is %s", found.Status.Phase)
+	}
+}

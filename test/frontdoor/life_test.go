@@ -1,0 +1,160 @@
+package frontdoor
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	armworld "github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
+)
+
+func readFile(name string) ([]byte, error) { return os.ReadFile(name) }
+
+// gone is called before a cloud removes a VM.
+func (w *world) gone() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.removed++
+}
+
+func (w *world) counts() (made, removed int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.made, w.removed
+}
+
+// windowsVMs are those that the cloud has.
+func (w *world) windowsVMs() (names []string) {
+	w.Helper()
+	if w.azure != nil {
+		w.azure.Change(func(in *armsim.Inside) {
+			for _, one := range in.World.All(armworld.Kind{Type: "Microsoft.Compute/virtualMachines"}) {
+				names = append(names, one.ID.Names[0])
+			}
+		})
+		return names
+	}
+	for _, name := range w.vsphere.Owner(w.T).VMs() {
+		if !w.vsphere.isLinux(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// windowsMachines are the names of the pool's machines, with their phases.
+func (w *world) windowsMachines(m *management) map[string]string {
+	w.Helper()
+	var machines infrav1.WindowsMachineList
+	expect.OK(w, m.client.List(w.Context(), &machines, client.InNamespace(namespace)))
+	phases := map[string]string{}
+	for _, one := range machines.Items {
+		phases[one.Name] = string(one.Status.Phase)
+	}
+	return phases
+}
+
+// rotatesLinux gives the Linux pool in Azure another size: its machine template gets another name, and with it the Secret that
+// has azure.json. The new machine must find it, and join.
+func (w *world) rotatesLinux(m *management) {
+	w.Helper()
+	before := w.linuxWorkers(m)
+	cluster := &clusterv1.Cluster{}
+	expect.OK(w, m.client.Get(w.Context(), client.ObjectKey{Namespace: namespace, Name: "demo"}, cluster))
+	found := false
+	for i, variable := range cluster.Spec.Topology.Variables {
+		old := variable.Value.Raw
+		cluster.Spec.Topology.Variables[i].Value.Raw = bytes.Replace(old, []byte(`"linuxSize":"Standard_D2s_v5"`),
+			[]byte(`"linuxSize":"Standard_D4s_v5"`), 1)
+		found = found || !bytes.Equal(old, cluster.Spec.Topology.Variables[i].Value.Raw)
+	}
+	if !found {
+		w.Fatalf("the Cluster has no size of Linux machines: %+v", cluster.Spec.Topology.Variables)
+	}
+	begin := time.Now()
+	expect.OK(w, m.client.Update(w.Context(), cluster))
+	w.until("the new Linux machine to join, and the old one to go", func() (any, bool) {
+		now := w.linuxWorkers(m)
+		return now, len(now) == 1 && now[0] != before[0] && w.vms.Find(now[0]) != nil
+	})
+	name := w.linuxWorkers(m)[0]
+	if text, err := w.vms.Find(name).File("/etc/kubernetes/azure.json"); err != nil || len(text) == 0 {
+		w.Errorf("the new machine %s has no azure.json: %v", name, err)
+	}
+	w.tell("rotated the Linux machine in %.1f s", time.Since(begin).Seconds())
+}
+
+// linuxWorkers are the infrastructure machines of the Linux pool whose Nodes Cluster API knows.
+func (w *world) linuxWorkers(m *management) (names []string) {
+	w.Helper()
+	var machines clusterv1.MachineList
+	expect.OK(w, m.client.List(w.Context(), &machines, client.InNamespace(namespace)))
+	for _, one := range machines.Items {
+		_, controlPlane := one.Labels[clusterv1.MachineControlPlaneLabel]
+		if one.Spec.InfrastructureRef.Kind == "AzureMachine" && !controlPlane && one.Status.NodeRef.Name != "" {
+			names = append(names, one.Spec.InfrastructureRef.Name)
+		}
+	}
+	return names
+}
+
+// movesThereAndBack moves the cluster to a second management cluster and back: no VM is made, none is removed. A machine that is
+// deleted right after goes, and another one comes.
+func (w *world) movesThereAndBack(first *management) *management {
+	w.Helper()
+	second := w.newManagement("second")
+	vms, linux := w.windowsVMs(), w.vms.Names()
+	made, removed := w.counts()
+	for _, way := range [][2]*management{{first, second}, {second, first}} {
+		begin := time.Now()
+		w.shell(way[0], "clusterctl move --to-kubeconfig "+way[1].KubeconfigFile)
+		w.until("the machines to be known after the move", func() (any, bool) {
+			phases := slices.Collect(maps.Values(w.windowsMachines(way[1])))
+			return phases, len(phases) == 1 && phases[0] == string(infrav1.PhaseRunning)
+		})
+		w.assertMachines(way[1])
+		w.tell("moved in %.1f s", time.Since(begin).Seconds())
+		if left := w.windowsMachines(way[0]); len(left) > 0 {
+			w.Errorf("the machines %v are in both clusters", left)
+		}
+	}
+	madeNow, removedNow := w.counts()
+	expect.Same(w, "Windows VMs made and removed by the move", []int{made, removed}, []int{madeNow, removedNow})
+	expect.Same(w, "Windows VMs after the move", vms, w.windowsVMs())
+	expect.Same(w, "Linux VMs after the move", linux, w.vms.Names())
+
+	var machines clusterv1.MachineList
+	expect.OK(w, first.client.List(w.Context(), &machines, client.InNamespace(namespace)))
+	for i := range machines.Items {
+		if machines.Items[i].Spec.InfrastructureRef.Kind == "WindowsMachine" {
+			expect.OK(w, first.client.Delete(w.Context(), &machines.Items[i]))
+		}
+	}
+	w.until("the VM of the deleted machine to go, and another to come", func() (any, bool) {
+		now := w.windowsVMs()
+		return now, len(now) == 1 && now[0] != vms[0]
+	})
+	return first
+}
+
+// deletes removes the cluster: no VM is left.
+func (w *world) deletes(m *management) {
+	w.Helper()
+	begin := time.Now()
+	w.shell(m, "kubectl delete cluster demo --timeout=3m")
+	if left := w.windowsVMs(); len(left) > 0 {
+		w.Errorf("the Windows VMs %v are left", left)
+	}
+	if left := w.vms.Names(); len(left) > 0 {
+		w.Errorf("the Linux VMs %v are left", left)
+	}
+	w.tell("deleted in %.1f s", time.Since(begin).Seconds())
+}

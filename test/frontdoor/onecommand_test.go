@@ -1,0 +1,181 @@
+package frontdoor
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // because vSphere's provider and its cloud provider name certificates by it
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+const kubernetesVersion = "v1.36.3"
+
+var all = flag.Bool("frontdoor.all", false, "move the clusters, leave parts out, and take each kind of identity")
+
+// endpoints counts the worlds of this process.
+var endpoints atomic.Int32
+
+// newEndpoint is the address of a control plane, on loopback, which no other test has.
+func newEndpoint() string {
+	return fmt.Sprintf("127.%d.%d.%d", 70+endpoints.Add(1), os.Getpid()>>8&0xff, os.Getpid()&0xff)
+}
+
+// TestOneCommand: one command of clusterctl makes a cluster in which a Windows pod runs. -frontdoor.all has all that may be done
+// with that cluster, and all that may be left out.
+func TestOneCommand(t *testing.T) {
+	t.Run("vsphere", func(t *testing.T) {
+		t.Parallel() // both wait for what others do more than they work
+		w := newWorld(t)
+		w.onVSphere()
+		m := w.newManagement("management")
+		w.oneCommand(m, w.vsphereVariables())
+		w.smokeHolds(m)
+		if *all {
+			m = w.movesThereAndBack(m)
+		}
+		w.deletes(m)
+	})
+	t.Run("azure", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.inAzure()
+		m := w.newManagement("management")
+		w.shell(m, servicePrincipal, w.azureVariables()...)
+		w.oneCommand(m, w.azureVariables())
+		if *all {
+			w.smokeHolds(m)
+			w.rotatesLinux(m)
+			w.deletes(w.movesThereAndBack(m))
+		}
+	})
+	if !*all {
+		return
+	}
+	t.Run("parts left out", leftOut)
+	t.Run("workload identity lent", lent)
+	t.Run("workload identity not lent", notLent)
+}
+
+func (w *world) onVSphere() {
+	w.Helper()
+	w.vsphere = expect.Got(startVSphere(w.Context()))(w)
+	w.Cleanup(w.vsphere.Stop)
+	w.vsphere.door = w.vsphere.Open(func(method string, next http.Handler, rw http.ResponseWriter, r *http.Request) {
+		switch method {
+		case "CloneVM_Task":
+			w.ordered()
+		case "Destroy_Task":
+			w.gone()
+		}
+		next.ServeHTTP(rw, r)
+	})
+	w.Cleanup(w.vsphere.door.Close)
+	w.background(func(ctx context.Context) {
+		if err := w.runGuests(ctx); err != nil && ctx.Err() == nil {
+			w.tell("the guests end: %v", err)
+		}
+	})
+}
+
+// vsphereVariables are those that the head of the flavor asks for.
+func (w *world) vsphereVariables() []string {
+	w.Helper()
+	server := w.vsphere.door.Listener.Addr().String()
+	host, port, err := net.SplitHostPort(server)
+	expect.OK(w, err)
+	certificate := w.vsphere.door.Certificate().Raw
+	colons := func(sum []byte) string { return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":") }
+	short, long := sha1.Sum(certificate), sha256.Sum256(certificate) //nolint:gosec // as above
+	return []string{
+		"WINDOWS_CLOUD=vsphere", "KUBERNETES_VERSION=" + kubernetesVersion, "VCENTER=" + host, "VSPHERE_PORT=" + port,
+		"VSPHERE_SERVER=" + server, "VSPHERE_USERNAME=" + vcenter.Username, "VSPHERE_PASSWORD=" + vcenter.Password,
+		"VSPHERE_TLS_THUMBPRINT=" + colons(short[:]), "VSPHERE_TLS_THUMBPRINT_SHA256=" + colons(long[:]),
+		"VSPHERE_DATACENTER=" + vcenter.Datacenter, "VSPHERE_DATASTORE=LocalDS_0", "VSPHERE_FOLDER=" + vcenter.Folder,
+		"VSPHERE_NETWORK=VM Network", "VSPHERE_RESOURCE_POOL=" + vcenter.ResourcePool, "VSPHERE_TEMPLATE=" + linuxTemplate,
+		"VSPHERE_SSH_AUTHORIZED_KEY=ssh-ed25519 AAAA admin@example.com", "VSPHERE_WINDOWS_TEMPLATE=" + vcenter.Template,
+		"CONTROL_PLANE_ENDPOINT_IP=" + w.endpoint,
+	}
+}
+
+// The commands in the head of the flavor, and the one.
+const (
+	vsphereLogin = `kubectl create secret generic demo --from-literal=server="$VSPHERE_SERVER" \
+  --from-literal=username="$VSPHERE_USERNAME" --from-literal=password="$VSPHERE_PASSWORD" \
+  --from-literal=thumbprint="$VSPHERE_TLS_THUMBPRINT_SHA256"
+`
+	cloudProviderLogin = `kubectl create secret generic vsphere-cloud-secret --namespace kube-system --dry-run=client --output yaml \
+  --from-literal=server_1="$VCENTER" --from-literal=username_1="$VSPHERE_USERNAME" \
+  --from-literal=password_1="$VSPHERE_PASSWORD" |
+  kubectl create secret generic demo-vsphere-cloud-secret --type addons.cluster.x-k8s.io/resource-set \
+    --from-file=secret.yaml=/dev/stdin
+`
+	generate   = "clusterctl generate cluster demo -i windows --flavor windows"
+	oneCommand = generate + " | kubectl apply -f -"
+)
+
+// oneCommand makes the cluster, and waits until a Windows pod runs in it.
+func (w *world) oneCommand(m *management, variables []string) {
+	w.Helper()
+	if w.vsphere != nil {
+		w.shell(m, vsphereLogin+cloudProviderLogin, variables...)
+	}
+	w.make(m, oneCommand, variables)
+	w.windowsPodRuns()
+	w.assertSteps()
+	w.assertCluster(m)
+}
+
+// make runs the command, and what its clusters' pods do.
+func (w *world) make(m *management, command string, variables []string) {
+	w.Helper()
+	w.commanded = time.Now()
+	w.shell(m, command, variables...)
+	w.watch(m)
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	err := wait.Poll(ctx, func(context.Context) error {
+		for _, name := range w.vms.Names() {
+			if err := w.vms.Find(name).Failure(); err != nil {
+				return wait.Final(err)
+			}
+		}
+		if _, api := w.demo().Workload(); api == nil {
+			return errors.New("there is no API server")
+		}
+		return nil
+	})
+	if err != nil {
+		w.Fatalf("the control plane: %v", err)
+	}
+	workload, api := w.demo().Workload()
+	operator := &calico{client: expect.Got(client.New(workload.Config, client.Options{}))(w), workload: workload}
+	w.background(func(ctx context.Context) { operator.run(ctx, w.quiet("calico")) })
+	if w.azure != nil {
+		w.background(func(ctx context.Context) { w.azure.cloudProvider(ctx, api, w.quiet("cloud provider")) })
+	}
+}
+
+// quiet tells each error once, and none of a cluster that is gone.
+func (w *world) quiet(of string) func(error) {
+	told := ""
+	return func(err error) {
+		if _, api := w.demo().Workload(); api != nil && told != err.Error() {
+			told = err.Error()
+			w.tell("%s: %v", of, err)
+		}
+	}
+}
