@@ -29,7 +29,9 @@ import (
 const repository = "../.."
 
 // tutorialPages are those whose commands run here, from an empty folder. What ends a pool or replaces managers comes last.
-var tutorialPages = []string{"install.md", "networks.md", "windows-nodes.md", "placement.md", "vcenter.md", "day-two.md", "images.md"}
+var tutorialPages = []string{
+	"install.md", "networks.md", "windows-nodes.md", "placement.md", "vcenter.md", "day-two.md", "images.md",
+}
 
 // tutorialEnd are the sections that run after all others.
 var tutorialEnd = []string{"Remove a pool", "Upgrade", "Uninstall"}

@@ -116,8 +116,10 @@ func (s *stage) movesDNS(refused func(said string, err error)) {
 	file := s.manifestOfDNS()
 	for _, how := range [][]string{
 		{"patch", "deployment", "coredns", "-n", "kube-system", "--type=merge", "-p", takeSelector},
-		{"patch", "deployment", "coredns", "-n", "kube-system", "--type=json", "-p",
-			`[{"op": "remove", "path": "/spec/template/spec/nodeSelector"}]`},
+		{
+			"patch", "deployment", "coredns", "-n", "kube-system", "--type=json", "-p",
+			`[{"op": "remove", "path": "/spec/template/spec/nodeSelector"}]`,
+		},
 		{"replace", "-f", file},
 	} {
 		said, err := s.try(how...)
@@ -200,7 +202,8 @@ func (s *stage) spoil(all []*unstructured.Unstructured, was map[string]*unstruct
 			s.Errorf("%s was written %d times", nameOf(one), n)
 		}
 	}
-	s.Logf("%5.1f s  until %d objects of ours are back that were deleted or edited, by %d writes", took.Seconds(), len(all), len(writes))
+	s.Logf("%5.1f s  until %d objects of ours are back that were deleted or edited, by %d writes", took.Seconds(), len(all),
+		len(writes))
 }
 
 // edit changes what decides in one of our objects.
@@ -216,7 +219,8 @@ func (s *stage) edit(one *unstructured.Unstructured) {
 		patch = `{"spec":{"matchResources":{"namespaceSelector":{"matchLabels":{"no":"where"}}}}}`
 	}
 	changed := one.DeepCopy()
-	if err := s.lab.WorkloadClient.Patch(s.ctx, changed, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+	err := s.lab.WorkloadClient.Patch(s.ctx, changed, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	if err != nil {
 		s.Fatalf("%v; there is %v", err, s.read(one))
 	}
 }

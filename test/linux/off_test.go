@@ -65,7 +65,8 @@ func (s *stage) hazard(off []addon) {
 func (s *stage) spared(off []addon) {
 	s.Helper()
 	param := &corev1.ConfigMap{}
-	expect.OK(s, s.lab.WorkloadClient.Get(s.ctx, client.ObjectKey{Namespace: policies.ParamNamespace, Name: policies.ParamName}, param))
+	key := client.ObjectKey{Namespace: policies.ParamNamespace, Name: policies.ParamName}
+	expect.OK(s, s.lab.WorkloadClient.Get(s.ctx, key, param))
 	params := expect.Got(policies.ReadParams(param))(s)
 	var names []string
 	for _, one := range params.Spared {
