@@ -88,7 +88,7 @@ func ask(key string, operator corev1.NodeSelectorOperator, values ...string) cor
 func (p *policed) refusesDNS() {
 	p.Helper()
 	const os, beta = corev1.LabelOSStable, "beta.kubernetes.io/os"
-	bySelector := func(pod *corev1.PodSpec) {}
+	bySelector := func(*corev1.PodSpec) {}
 	byAffinity := func(pod *corev1.PodSpec) { pod.NodeSelector, pod.Affinity = nil, affine(ask(os, "In", "linux")) }
 	byBeta := func(pod *corev1.PodSpec) { pod.NodeSelector = map[string]string{beta: "linux"} }
 	for _, c := range []struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,9 +153,7 @@ func (p *policed) param(params policies.Params) {
 	p.Helper()
 	p.params++
 	labels := map[string][]string{marker: {strconv.Itoa(p.params)}}
-	for key, values := range params.WindowsLabels {
-		labels[key] = values
-	}
+	maps.Copy(labels, params.WindowsLabels)
 	params.WindowsLabels = labels
 	if p.told {
 		for _, object := range policies.Told(p.objects(), params) {

@@ -39,7 +39,7 @@ func (p *policed) randomTemplates() {
 	if *seed == 0 {
 		*seed = uint64(time.Now().YearDay()) //nolint:gosec // because it is 1 to 366
 	}
-	random := rand.New(rand.NewPCG(*seed, 0)) //nolint:gosec // because the same seed must give the same templates
+	random := rand.New(rand.NewPCG(*seed, 0))
 	counts, worlds := tally{map[placement.Verdict]int{}, map[placement.Verdict]int{}}, templates.Worlds(p.T)
 	for at, world := range worlds {
 		cluster := world.Cluster()
