@@ -30,7 +30,8 @@ func (s *stage) switchedOff() {
 				return nameOf(one), false
 			}
 		}
-		return "", true
+		refuses, changes := s.act()
+		return []bool{refuses, changes}, !refuses && !changes
 	})
 	off := addons("-off")
 	s.hazard(off)
