@@ -58,7 +58,6 @@ func TestOneCommand(t *testing.T) {
 		w.oneCommand(m, w.azureVariables())
 		if *all {
 			w.smokeHolds(m)
-			w.rotatesLinux(m)
 			w.deletes(w.movesThereAndBack(m))
 		}
 	})
