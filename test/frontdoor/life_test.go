@@ -1,7 +1,6 @@
 package frontdoor
 
 import (
-	"bytes"
 	"maps"
 	"os"
 	"slices"
@@ -60,50 +59,6 @@ func (w *world) windowsMachines(m *management) map[string]string {
 		phases[one.Name] = string(one.Status.Phase)
 	}
 	return phases
-}
-
-// rotatesLinux gives the Linux pool in Azure another size: its machine template gets another name, and with it the Secret that
-// has azure.json. The new machine must find it, and join.
-func (w *world) rotatesLinux(m *management) {
-	w.Helper()
-	before := w.linuxWorkers(m)
-	cluster := &clusterv1.Cluster{}
-	expect.OK(w, m.client.Get(w.Context(), client.ObjectKey{Namespace: namespace, Name: "demo"}, cluster))
-	found := false
-	for i, variable := range cluster.Spec.Topology.Variables {
-		old := variable.Value.Raw
-		cluster.Spec.Topology.Variables[i].Value.Raw = bytes.Replace(old, []byte(`"linuxSize":"Standard_D2s_v5"`),
-			[]byte(`"linuxSize":"Standard_D4s_v5"`), 1)
-		found = found || !bytes.Equal(old, cluster.Spec.Topology.Variables[i].Value.Raw)
-	}
-	if !found {
-		w.Fatalf("the Cluster has no size of Linux machines: %+v", cluster.Spec.Topology.Variables)
-	}
-	begin := time.Now()
-	expect.OK(w, m.client.Update(w.Context(), cluster))
-	w.until("the new Linux machine to join, and the old one to go", func() (any, bool) {
-		now := w.linuxWorkers(m)
-		return now, len(now) == 1 && now[0] != before[0] && w.vms.Find(now[0]) != nil
-	})
-	name := w.linuxWorkers(m)[0]
-	if text, err := w.vms.Find(name).File("/etc/kubernetes/azure.json"); err != nil || len(text) == 0 {
-		w.Errorf("the new machine %s has no azure.json: %v", name, err)
-	}
-	w.tell("rotated the Linux machine in %.1f s", time.Since(begin).Seconds())
-}
-
-// linuxWorkers are the infrastructure machines of the Linux pool whose Nodes Cluster API knows.
-func (w *world) linuxWorkers(m *management) (names []string) {
-	w.Helper()
-	var machines clusterv1.MachineList
-	expect.OK(w, m.client.List(w.Context(), &machines, client.InNamespace(namespace)))
-	for _, one := range machines.Items {
-		_, controlPlane := one.Labels[clusterv1.MachineControlPlaneLabel]
-		if one.Spec.InfrastructureRef.Kind == "AzureMachine" && !controlPlane && one.Status.NodeRef.Name != "" {
-			names = append(names, one.Spec.InfrastructureRef.Name)
-		}
-	}
-	return names
 }
 
 // movesThereAndBack moves the cluster to a second management cluster and back: no VM is made, none is removed. A machine that is

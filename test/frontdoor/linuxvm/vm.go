@@ -53,9 +53,6 @@ func (vm *VM) Failure() error {
 	return vm.failure
 }
 
-// File is one of the disk of the VM.
-func (vm *VM) File(path string) ([]byte, error) { return vm.disk.read(path) }
-
 func (vm *VM) fail(err error) {
 	vm.mu.Lock()
 	defer vm.mu.Unlock()
