@@ -58,7 +58,8 @@ func watchBindings(ctx context.Context, t *testing.T, api kubernetes.Interface) 
 	return b
 }
 
-// watch tells of all objects of a kind, and again of each that changes or goes. It returns once it has told of those that are there.
+// watch tells of all objects of a kind, and again of each that changes or goes. It returns once it has told of those that are
+// there.
 func watch(ctx context.Context, t *testing.T, from cache.ListerWatcher, kind runtime.Object, told func(any)) {
 	t.Helper()
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
@@ -136,7 +137,8 @@ func (b *bindings) count() string {
 			toWindows++
 		}
 	}
-	return fmt.Sprintf("%d bindings, %d of them to %d Windows Nodes, %d of these wrong", len(b.all), toWindows, len(b.windows), wrong)
+	return fmt.Sprintf("%d bindings, %d of them to %d Windows Nodes, %d of these wrong",
+		len(b.all), toWindows, len(b.windows), wrong)
 }
 
 func list(all []binding) string {

@@ -57,14 +57,12 @@ func (s *stage) kept(withMutating bool) {
 		for _, m := range s.machines() {
 			reasons[capiconditions.GetReason(&m, infrav1.ReadyCondition)] = true
 		}
-		refused := s.lab.WorkloadClient.Create(s.ctx, policies.ProbeValidating(), client.DryRunAll)
-		probe := policies.ProbeMutating()
-		expect.OK(s, s.lab.WorkloadClient.Create(s.ctx, probe, client.DryRunAll))
-		act := policies.IsRefusal(refused) && policies.IsMutated(probe) == withMutating
+		refuses, changes := s.act()
+		act := refuses && changes == withMutating
 		if !act && bought > before {
 			s.Fatalf("%d VMs were bought before the policies acted", bought-before)
 		}
-		return []any{refused, probe.Data}, act
+		return []bool{refuses, changes}, act
 	})
 	for _, one := range allOfOurs(withMutating) {
 		if s.read(one) == nil {
@@ -72,6 +70,15 @@ func (s *stage) kept(withMutating bool) {
 		}
 	}
 	s.Logf("%5.1f s  until the policies act; meanwhile machines are %v", time.Since(begin).Seconds(), reasons)
+}
+
+// act says of the API server whether it obeys the validating policies, and the mutating one. It reads them each second or so.
+func (s *stage) act() (refuses, changes bool) {
+	s.Helper()
+	refused := s.lab.WorkloadClient.Create(s.ctx, policies.ProbeValidating(), client.DryRunAll)
+	probe := policies.ProbeMutating()
+	expect.OK(s, s.lab.WorkloadClient.Create(s.ctx, probe, client.DryRunAll))
+	return policies.IsRefusal(refused), policies.IsMutated(probe)
 }
 
 // landed: what is not written while the policies are there comes to all Nodes. Its templates are returned.
@@ -116,8 +123,10 @@ func (s *stage) movesDNS(refused func(said string, err error)) {
 	file := s.manifestOfDNS()
 	for _, how := range [][]string{
 		{"patch", "deployment", "coredns", "-n", "kube-system", "--type=merge", "-p", takeSelector},
-		{"patch", "deployment", "coredns", "-n", "kube-system", "--type=json", "-p",
-			`[{"op": "remove", "path": "/spec/template/spec/nodeSelector"}]`},
+		{
+			"patch", "deployment", "coredns", "-n", "kube-system", "--type=json", "-p",
+			`[{"op": "remove", "path": "/spec/template/spec/nodeSelector"}]`,
+		},
 		{"replace", "-f", file},
 	} {
 		said, err := s.try(how...)
@@ -200,7 +209,8 @@ func (s *stage) spoil(all []*unstructured.Unstructured, was map[string]*unstruct
 			s.Errorf("%s was written %d times", nameOf(one), n)
 		}
 	}
-	s.Logf("%5.1f s  until %d objects of ours are back that were deleted or edited, by %d writes", took.Seconds(), len(all), len(writes))
+	s.Logf("%5.1f s  until %d objects of ours are back that were deleted or edited, by %d writes", took.Seconds(), len(all),
+		len(writes))
 }
 
 // edit changes what decides in one of our objects.
@@ -216,7 +226,8 @@ func (s *stage) edit(one *unstructured.Unstructured) {
 		patch = `{"spec":{"matchResources":{"namespaceSelector":{"matchLabels":{"no":"where"}}}}}`
 	}
 	changed := one.DeepCopy()
-	if err := s.lab.WorkloadClient.Patch(s.ctx, changed, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+	err := s.lab.WorkloadClient.Patch(s.ctx, changed, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	if err != nil {
 		s.Fatalf("%v; there is %v", err, s.read(one))
 	}
 }

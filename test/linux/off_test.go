@@ -30,7 +30,8 @@ func (s *stage) switchedOff() {
 				return nameOf(one), false
 			}
 		}
-		return "", true
+		refuses, changes := s.act()
+		return []bool{refuses, changes}, !refuses && !changes
 	})
 	off := addons("-off")
 	s.hazard(off)
@@ -65,7 +66,8 @@ func (s *stage) hazard(off []addon) {
 func (s *stage) spared(off []addon) {
 	s.Helper()
 	param := &corev1.ConfigMap{}
-	expect.OK(s, s.lab.WorkloadClient.Get(s.ctx, client.ObjectKey{Namespace: policies.ParamNamespace, Name: policies.ParamName}, param))
+	key := client.ObjectKey{Namespace: policies.ParamNamespace, Name: policies.ParamName}
+	expect.OK(s, s.lab.WorkloadClient.Get(s.ctx, key, param))
 	params := expect.Got(policies.ReadParams(param))(s)
 	var names []string
 	for _, one := range params.Spared {

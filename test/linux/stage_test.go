@@ -1,5 +1,5 @@
-// Package linux_test proves that Linux comes first: the whole lab, with both managers as their own accounts, Cluster API's core, a
-// real API server, scheduler and controller manager, and kubelets that stand in, which make pods Ready.
+// Package linux_test proves that Linux comes first: the whole lab, with both managers as their own accounts, Cluster API's core,
+// a real API server, scheduler and controller manager, and kubelets that stand in, which make pods Ready.
 package linux_test
 
 import (

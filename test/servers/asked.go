@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// workloadAuditPolicy has the API server write down what the user of KubeconfigFile asks for, each request once it is answered, or
-// begins to be where it is a watch. The heartbeats of nodes are left out.
+// workloadAuditPolicy has the API server write down what the user of KubeconfigFile asks for, each request once it is answered,
+// or begins to be where it is a watch. The heartbeats of nodes are left out.
 const workloadAuditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

@@ -72,11 +72,12 @@ func (s *story) onLinux(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	linux, err := s.ask(ctx, "get", "nodes", "-l", "kubernetes.io/os=linux", "-o", "jsonpath={range .items[*]}{.metadata.name} {end}")
+	linux, err := s.ask(ctx, "get", "nodes", "-l", "kubernetes.io/os=linux", "-o",
+		"jsonpath={range .items[*]}{.metadata.name} {end}")
 	if err != nil {
 		return err
 	}
-	for _, node := range strings.Fields(on) {
+	for node := range strings.FieldsSeq(on) {
 		if !strings.Contains(linux, node+" ") {
 			return fmt.Errorf("a pod of the agent is on %s, which does not run Linux", node)
 		}
