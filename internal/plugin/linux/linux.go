@@ -119,9 +119,6 @@ func list(entries []entry) *report.FindingList {
 	return all
 }
 
-// aFirstNode stands for the Windows Node that a pool without settings of its own would make.
-const aFirstNode = "a first Windows Node"
-
 // assumeWindows has a cluster without Windows Nodes judged as if it had its first one.
 func (c *Cluster) assumeWindows() {
 	if len(c.Windows) > 0 {
@@ -129,7 +126,7 @@ func (c *Cluster) assumeWindows() {
 	}
 	// A config without labels and taints of its own has nothing that could be refused.
 	node, _ := placement.ToBeMade(&bootstrapv1.WindowsBootstrapConfig{}, &infrav1.WindowsMachine{})
-	node.Name = aFirstNode
+	node.Name = placement.FirstNode
 	c.Windows = []placement.Node{node}
 }
 
@@ -139,15 +136,16 @@ func (c *Cluster) mutates() bool {
 }
 
 func (c *Cluster) ofNodes() entry {
-	text := fmt.Sprintf("%d on Windows, %d on Linux; the API server is %s", len(c.Kubelets), len(c.Linux), c.Version)
+	text := fmt.Sprintf("%d on Windows, %d on Linux; the API server is %s", len(c.Kubelets), len(c.Linux), placement.Named(c.Version))
 	if more := len(c.Windows) - len(c.Kubelets); more > 0 {
 		text += fmt.Sprintf("; %d more will join as Windows machines of the Cluster", more)
 	}
 	result := cloud.CheckOK
-	if c.Windows[0].Name == aFirstNode {
+	if c.Windows[0].Name == placement.FirstNode {
 		result = cloud.CheckWarning
 		text = fmt.Sprintf("there is none on Windows, so the verdicts are for a first one with the taint %s; the API server is %s",
-			c.Windows[0].Taints[len(c.Windows[0].Taints)-1].ToString(), c.Version)
+			c.Windows[0].Taints[len(c.Windows[0].Taints)-1].ToString(),
+			placement.Named(c.Version))
 	}
 	if len(c.Refused) > 0 {
 		result = cloud.CheckWarning
