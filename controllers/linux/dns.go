@@ -45,7 +45,8 @@ func (g Gate) dns(ctx context.Context, c Candidate) (warning string, err error) 
 	return refused(c.Cluster, found.Refused, "whether cluster DNS stays on Linux"), nil
 }
 
-// landing finds a Deployment of cluster DNS whose pods may come to a Windows Node: one that is there, or the candidate's.
+// landing finds a Deployment of cluster DNS whose pods may come to a Windows Node: one that is there, or the candidate's. Its
+// annotations do not count: no image of cluster DNS runs on Windows, whatever somebody says of it.
 func landing(c Candidate, dns workload.DNS) *placement.Finding {
 	cluster := placement.Cluster{Windows: there(dns.Windows), Linux: there(dns.Linux), RuntimeClasses: dns.RuntimeClasses}
 	if node, err := placement.ToBeMade(configOf(c), c.Windows); err == nil { // else no Node will come of it, as its config says
@@ -53,7 +54,7 @@ func landing(c Candidate, dns workload.DNS) *placement.Finding {
 	}
 	for _, one := range dns.Deployments {
 		finding := cluster.Judge(placement.Workload{
-			Kind: "Deployment", Namespace: one.Namespace, Name: one.Name, Annotations: one.Annotations, Template: one.Spec.Template,
+			Kind: "Deployment", Namespace: one.Namespace, Name: one.Name, Template: one.Spec.Template,
 		})
 		if finding.Verdict == placement.Lands {
 			return &finding

@@ -85,7 +85,7 @@ func TestPlacement(t *testing.T) {
 		"a Windows Node without taint": {[]func(*stage){dns(careless), windows(windowsNode("old"))}, holds, []string{"old"}},
 		"user data of others":          {[]func(*stage){dns(careless), own}, holds, []string{"coredns may run on Windows"}},
 		"tolerates by its class":       {[]func(*stage){dns(classed), class}, holds, []string{"coredns may run on Windows"}},
-		"meant for both":               {[]func(*stage){dns(both)}, phase.Stop{}, nil},
+		"said to run on both":          {[]func(*stage){dns(both)}, holds, []string{"coredns may run on Windows"}},
 		"a config of which no Node comes": {
 			[]func(*stage){dns(anywhere(coreDNS("coredns", 1))), invalid}, phase.Stop{}, nil,
 		},
