@@ -16,6 +16,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 var updateLinux = flag.Bool("linux.update", false, "write testdata/linux.txt")
@@ -183,7 +184,12 @@ func (m *mixed) withPolicies(t *testing.T) {
 	for _, object := range append(policies.Validating(), policies.Mutating()...) {
 		m.make(object)
 	}
-	found, code := m.findings(t)
+	var found map[string]report.Finding
+	var code int
+	wait.Until(t, "the policies to act", func() (any, bool) { // an API server has seen a new policy after some time
+		found, code = m.findings(t)
+		return found["policies"].Message, found["policies"].Result == cloud.CheckOK
+	})
 	expect.Same(t, "exit code", 1, code)
 	checkResults(t, found, map[string]cloud.Result{
 		"policies": cloud.CheckOK, "first writes": cloud.CheckWarning,

@@ -38,8 +38,11 @@ type Policies struct {
 	Hidden bool
 	// There are ours that are there, policies and bindings, each with its kind and its name.
 	There []string
-	// Param is the object without which the mutating policy leaves all workloads alone; nil if it is not there.
+	// Param is the record of what the mutating policy spares; nil if it is not there. The policy has the same in its own text.
 	Param *corev1.ConfigMap
+	// Tried says that dry runs have been answered. Refuses and Changes say what they have shown: that the API server obeys the
+	// validating policies, and the mutating one.
+	Tried, Refuses, Changes bool
 }
 
 // lacks says whether one of the objects is not there.
@@ -130,9 +133,9 @@ func (c *Cluster) assumeWindows() {
 	c.Windows = []placement.Node{node}
 }
 
-// mutates says whether the policy is there that changes workloads.
+// mutates says whether the policy is there that changes workloads, and nothing shows that the API server does not obey it.
 func (c *Cluster) mutates() bool {
-	return !c.Policies.lacks(policies.Mutating()) && c.Policies.Param != nil
+	return !c.Policies.lacks(policies.Mutating()) && (c.Policies.Changes || !c.Policies.Tried)
 }
 
 func (c *Cluster) ofNodes() entry {
@@ -160,6 +163,11 @@ func (c *Cluster) ofPolicies() entry {
 	}
 	const absent = "the manager writes them before the first Windows machine of the Cluster, unless the Cluster has the " +
 		"annotation capwin.io/linux-policy: off"
+	keeps := "the API server keeps cluster DNS on Linux"
+	if !c.Policies.Tried {
+		keeps = "the policies are there; whether they act was not tried, as that takes the right to create configmaps in kube-system, " +
+			"by a dry run"
+	}
 	switch p := c.Policies; {
 	case p.Hidden:
 		return entry{Finding: cloud.Finding{
@@ -171,12 +179,20 @@ func (c *Cluster) ofPolicies() entry {
 			"wrong is told only", validatingFrom))
 	case p.lacks(policies.Validating()):
 		return warn("not all policies that keep pods on Linux are there: " + absent)
+	case p.Tried && !p.Refuses:
+		return warn("the policies are there, and the API server does not obey them, as a dry run shows: its admission plug-in " +
+			"ValidatingAdmissionPolicy is switched off, or they are not as the manager writes them")
 	case !p.ServesMutating:
-		return warn(fmt.Sprintf("the API server keeps cluster DNS on Linux, and warns of what may come to Windows Nodes; it changes "+
-			"nothing, as it has no policies that do, which come with Kubernetes 1.%d", mutatingFrom))
-	case !c.mutates():
-		return warn("the API server keeps cluster DNS on Linux; the policy that selects Linux in the templates of workloads, or its " +
-			"ConfigMap, is not there: " + absent)
+		return warn(fmt.Sprintf("%s; of what else may come to Windows Nodes it can only warn, as it has no policies that change "+
+			"workloads, which come with Kubernetes 1.%d", keeps, mutatingFrom))
+	case p.lacks(policies.Mutating()):
+		return warn(keeps + "; the policy that selects Linux in the templates of workloads is not there: " + absent)
+	case p.Tried && !p.Changes:
+		return warn(keeps + "; the policy that selects Linux in the templates of workloads is there, and the API server does not obey " +
+			"it, as a dry run shows: its feature gate or its admission plug-in MutatingAdmissionPolicy is switched off, or it is not as " +
+			"the manager writes it")
+	case !p.Tried:
+		return warn(keeps)
 	}
 	return entry{Finding: cloud.Finding{
 		Check: "policies", Result: cloud.CheckOK,
@@ -235,8 +251,11 @@ func some(names []string) string {
 }
 
 // mayMutate says whether the policy that changes workloads is there or can come: the API server is of this version or a later
-// one, and has the kind.
+// one, has the kind, and nothing shows that it does not obey it.
 func (c *Cluster) mayMutate() bool {
+	if p := c.Policies; p.Tried && !p.Changes && !p.lacks(policies.Mutating()) {
+		return false
+	}
 	server, err := version.ParseGeneric(c.Version)
 	return c.Policies.ServesMutating && err == nil && server.Minor() >= mutatingFrom
 }
