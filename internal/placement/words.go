@@ -39,7 +39,7 @@ func (p *pod) getsTo(n *Node) string {
 	if len(passes) == 0 {
 		return fmt.Sprintf("%s has no taint that keeps pods off", Named(n.Name))
 	}
-	return strings.Join(passes, ", ")
+	return list(passes)
 }
 
 // saysNothing says why what the pod selects does not keep it off.
@@ -60,7 +60,7 @@ func (p *pod) saysNothing() string {
 	case spec.NodeName != "" && len(selects) > 0:
 		return "the scheduler is not asked whether the Node has what they select"
 	case len(selects) > 0:
-		return "Windows Nodes, too, have what it selects (" + strings.Join(selects, ", ") + ")"
+		return "Windows Nodes, too, have what it selects (" + list(selects) + ")"
 	}
 	return "it selects no operating system"
 }

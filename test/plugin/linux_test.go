@@ -196,7 +196,7 @@ func (m *mixed) withPolicies(t *testing.T) {
 		"DaemonSet team/old": cloud.CheckFailed, "DaemonSet team/spared": cloud.CheckFailed,
 		"Deployment kube-system/metrics": cloud.CheckOK,
 	})
-	const few = "2 name no system (DaemonSet team/old, Deployment kube-system/metrics): with the policy, the first write to such a "
+	const few = "first writes to 2 workloads that name no system (DaemonSet team/old, Deployment kube-system/metrics): the policy adds "
 	if !strings.HasPrefix(found["first writes"].Message, few) {
 		t.Error(found["first writes"].Message)
 	}
@@ -212,7 +212,7 @@ func (m *mixed) withPolicies(t *testing.T) {
 		if found, code = m.findings(t); code == 0 {
 			break
 		}
-		again = strings.Replace(again, "seen", "seenagain", 1)
+		again = strings.Replace(again, "=true", "=trueagain", 1)
 	}
 	expect.Same(t, "exit code after the commands", 0, code)
 	checkResults(t, found, map[string]cloud.Result{

@@ -64,7 +64,7 @@ func Report(c Cluster) *report.FindingList {
 	c.Mutates, c.Spared = c.mutates(), c.spared()
 	found := []entry{c.ofNodes(), c.ofPolicies()}
 	var workloads []entry
-	first, proxied := c.firstWrites(), false
+	proxied := false
 	for i, finding := range c.Findings() {
 		if i < len(c.Workloads) {
 			workloads = append(workloads, c.ofWorkload(finding, c.Workloads[i]))
@@ -79,9 +79,7 @@ func Report(c Cluster) *report.FindingList {
 			Text: "each Windows Node has what its config wants, of a version that fits the API server",
 		}})
 	}
-	if first != nil {
-		found = append(found, *first)
-	}
+	found = append(found, c.firstWrites()...)
 	slices.SortStableFunc(workloads, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(severity[a.Result], severity[b.Result]), strings.Compare(a.Check, b.Check))
 	})
@@ -201,31 +199,31 @@ func (c *Cluster) ofPolicies() entry {
 	}}
 }
 
-// firstWrites tells, where the API server has or can get the policy, what it will change.
-func (c *Cluster) firstWrites() *entry {
+// firstWrites tells, where the API server has or can get the policy, what it will change. Once it is there, Findings do.
+func (c *Cluster) firstWrites() []entry {
 	if !c.mayMutate() {
 		return nil
 	}
 	var names []string
 	for _, w := range c.Workloads {
-		if c.changes(w) {
+		if c.Rolls(w) {
 			names = append(names, w.String())
 		}
 	}
 	if len(names) == 0 {
-		return &entry{Finding: cloud.Finding{
+		return []entry{{Finding: cloud.Finding{
 			Check: "first writes", Result: cloud.CheckOK, Text: "the policy has nothing to change in the workloads that are there",
-		}}
+		}}}
 	}
-	return &entry{Finding: cloud.Finding{
-		Check: "first writes", Result: cloud.CheckWarning, Text: fmt.Sprintf("%d name no system (%s): with the policy, the first "+
-			"write to such a workload, also of a label, adds the nodeSelector kubernetes.io/os: linux to its template, and so rolls its "+
-			"pods once. The annotation %s: %s postpones that", len(names), some(names), placement.RunsOnAnnotation, placement.RunsOnBoth),
-	}}
+	if c.Mutates {
+		return nil
+	}
+	var all []entry
+	for _, finding := range placement.FirstWrites(names) {
+		all = append(all, ofCluster(finding))
+	}
+	return all
 }
-
-// changes says whether the policy changes the workload when somebody writes it.
-func (c *Cluster) changes(w placement.Workload) bool { return c.Mutable(w) && !c.Spared[w.String()] }
 
 // spared are the workloads that the policy leaves alone.
 func (c *Cluster) spared() map[string]bool {
@@ -241,15 +239,6 @@ func (c *Cluster) spared() map[string]bool {
 	return all
 }
 
-// some names a few.
-func some(names []string) string {
-	const few = 3
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
-}
-
 // mayMutate says whether the policy that changes workloads is there or can come: the API server is of this version or a later
 // one, has the kind, and nothing shows that it does not obey it.
 func (c *Cluster) mayMutate() bool {
@@ -263,7 +252,7 @@ func (c *Cluster) mayMutate() bool {
 // ofCluster is what is told of kube-proxy and of cluster DNS.
 func ofCluster(f placement.Finding) entry {
 	result := cloud.CheckWarning
-	if f.Problem != "" && f.Problem != placement.DNSNotKept {
+	if f.Problem != "" && f.Problem != placement.DNSNotKept && f.Problem != placement.FirstWriteRolls {
 		result = cloud.CheckFailed
 	}
 	check, _, _ := strings.Cut(f.Of, ":")
@@ -283,10 +272,12 @@ func (c *Cluster) ofWorkload(f placement.Finding, w placement.Workload) entry {
 		with("this mends it", f.Mend).
 		with("or, after this, the API server's policy does", f.Again).
 		with("or, if its pods run on both systems", f.Allow)
-	if !c.mayMutate() || !c.changes(w) {
+	if !c.mayMutate() || !c.Rolls(w) {
 		return e
 	}
-	e.Text += "; its first write rolls its pods once"
+	if f.Again == "" {
+		e.Text += "; its first write rolls its pods once"
+	}
 	if f.Allow == "" {
 		e = e.with("this postpones that", w.RunsOnBothCommand())
 	}
