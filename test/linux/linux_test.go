@@ -27,8 +27,7 @@ func TestLinuxFirst(t *testing.T) {
 	before := addons("")
 	s.make(before)
 	s.apply()
-	s.comesUp()
-	s.kept(true)
+	s.comesUp(true)
 	s.joined(2)
 	old := s.landed(before)
 	s.told(before, true)
@@ -51,8 +50,7 @@ func TestBefore136(t *testing.T) {
 	before, after := addons(""), addons("-after")
 	s.make(before)
 	s.apply()
-	s.comesUp()
-	s.kept(false)
+	s.comesUp(false)
 	s.joined(2)
 	s.landed(before)
 	s.told(before, false)
@@ -70,8 +68,9 @@ func TestBefore136(t *testing.T) {
 	s.wroteNoWorkload()
 }
 
-// comesUp brings Linux up step by step. Until the last one, machines wait and say for what.
-func (s *stage) comesUp() {
+// comesUp brings Linux up step by step. Until the last one, machines wait and say for what, and no VM is bought before the policies
+// act.
+func (s *stage) comesUp(withMutating bool) {
 	s.Helper()
 	begin := time.Now()
 	_, err := s.unselect()
@@ -87,7 +86,9 @@ func (s *stage) comesUp() {
 	for _, pool := range []string{taintedPool, openPool} {
 		s.waits(pool, "WaitingForClusterDNS", "Deployment kube-system/coredns has 0 of 2 replicas available")
 	}
+	refuses, changes := s.act()
 	expect.OK(s, s.lab.StartLinux(s.ctx))
+	s.keptFirst(withMutating, refuses && changes == withMutating)
 	s.settleDNS(2)
 	s.Logf("%5.1f s  until Linux carries the cluster", time.Since(begin).Seconds())
 }
