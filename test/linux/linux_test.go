@@ -24,13 +24,14 @@ const linuxNodes = 3
 // -linux.all somebody switches the policies off, so that the hazard is seen, and on again.
 func TestLinuxFirst(t *testing.T) {
 	s := newStage(t, lab.Options{})
-	before := addons("")
+	before, bothBefore := addons(""), s.makeBoth("both-before")
 	s.make(before)
 	s.apply()
 	s.comesUp(true)
 	s.joined(2)
 	old := s.landed(before)
 	s.told(before, true)
+	s.runOnBoth(bothBefore, s.makeBoth("both-after"))
 	s.keeps(before)
 	s.movesDNS(nil)
 	s.comesBack(true)
