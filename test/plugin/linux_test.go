@@ -41,6 +41,7 @@ func TestCheckLinux(t *testing.T) {
 		{"examples", m.examples},
 		{"no rights", m.noRights},
 		{"some rights", m.someRights},
+		{"no right to try", m.mayNotTry},
 		{"bad input", m.badInput},
 		{"many workloads", m.many},
 	} {
