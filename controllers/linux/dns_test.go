@@ -145,8 +145,9 @@ func TestNamesOfDNS(t *testing.T) {
 		changes []func(*stage)
 		says    string
 	}{
-		{"DNS", []func(*stage){func(s *stage) { s.dns.Deployments = []appsv1.Deployment{coreDNS(forged, 0)} }},
-			"Deployment kube-system/(not a name) has 0 of 2"},
+		{"DNS", []func(*stage){func(s *stage) {
+			s.dns.Deployments = []appsv1.Deployment{coreDNS(forged, 0)}
+		}}, "Deployment kube-system/(not a name) has 0 of 2"},
 		{"DNS that lands", []func(*stage){untainted, func(s *stage) {
 			s.dns.Deployments = []appsv1.Deployment{anywhere(coreDNS(forged, 1))}
 		}}, "add the nodeSelector kubernetes.io/os: linux to its pod template"},

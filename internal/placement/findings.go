@@ -84,8 +84,8 @@ func FirstWrites(workloads []string) []Finding {
 	const of = "first writes"
 	return []Finding{{
 		Of: of, Problem: FirstWriteRolls,
-		Why: fmt.Sprintf("%s to %d workloads that name no system (%s): the policy adds the nodeSelector %s: %s to the template of each "+
-			"at its next write, also of a label, which rolls its pods once; the annotation %s: %s on a workload postpones that, and "+
+		Why: fmt.Sprintf("%s to %d workloads that name no system (%s): the policy adds the nodeSelector %s: %s to the template of "+
+			"each at its next write, also of a label, which rolls its pods once; the annotation %s: %s on a workload postpones that, and "+
 			"clusterctl windows check linux lists them all",
 			of, len(workloads), list(workloads), corev1.LabelOSStable, linux, RunsOnAnnotation, RunsOnBoth),
 	}}

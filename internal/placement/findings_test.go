@@ -141,8 +141,8 @@ func TestAgain(t *testing.T) {
 	expect.Same(t, "no policy", "", s.Findings()[0].Again)
 	s.Mutates = true
 	expect.Same(t, "a policy", "kubectl label daemonset app -n team --overwrite capwin.io/seen=true", s.Findings()[0].Again)
-	if why := s.Findings()[0].Why; !strings.HasSuffix(why, "; or let the policy add it at the next write, also of a label, which rolls "+
-		"its pods once") {
+	const rolls = "; or let the policy add it at the next write, also of a label, which rolls its pods once"
+	if why := s.Findings()[0].Why; !strings.HasSuffix(why, rolls) {
 		t.Error(why)
 	}
 	s.Cluster, s.Workloads[0] = open, workload(t, "Deployment", ``)

@@ -98,7 +98,8 @@ func (b *bindings) see(object any) {
 		}
 		b.all[o.UID] = binding{
 			app: o.Labels[app], pod: o.Namespace + "/" + o.Name, node: o.Spec.NodeName, at: time.Now(),
-			revision: o.Labels[appsv1.ControllerRevisionHashLabelKey], meant: o.Spec.NodeSelector[corev1.LabelOSStable] == "windows" || o.Labels[runsOn] != "",
+			revision: o.Labels[appsv1.ControllerRevisionHashLabelKey],
+			meant:    o.Spec.NodeSelector[corev1.LabelOSStable] == "windows" || o.Labels[runsOn] != "",
 		}
 	}
 }

@@ -69,8 +69,8 @@ func TestBefore136(t *testing.T) {
 	s.wroteNoWorkload()
 }
 
-// comesUp brings Linux up step by step. Until the last one, machines wait and say for what, and no VM is bought before the policies
-// act.
+// comesUp brings Linux up step by step. Until the last one, machines wait and say for what, and no VM is bought before the
+// policies act.
 func (s *stage) comesUp(withMutating bool) {
 	s.Helper()
 	begin := time.Now()

@@ -197,7 +197,7 @@ func (m *mixed) withPolicies(t *testing.T) {
 		"DaemonSet team/old": cloud.CheckFailed, "DaemonSet team/spared": cloud.CheckFailed,
 		"Deployment kube-system/metrics": cloud.CheckOK,
 	})
-	const few = "first writes to 2 workloads that name no system (DaemonSet team/old, Deployment kube-system/metrics): the policy adds "
+	const few = "first writes to 2 workloads that name no system (DaemonSet team/old, Deployment kube-system/metrics): the policy "
 	if !strings.HasPrefix(found["first writes"].Message, few) {
 		t.Error(found["first writes"].Message)
 	}

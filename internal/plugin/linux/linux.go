@@ -137,7 +137,8 @@ func (c *Cluster) mutates() bool {
 }
 
 func (c *Cluster) ofNodes() entry {
-	text := fmt.Sprintf("%d on Windows, %d on Linux; the API server is %s", len(c.Kubelets), len(c.Linux), placement.Named(c.Version))
+	text := fmt.Sprintf("%d on Windows, %d on Linux; the API server is %s", len(c.Kubelets), len(c.Linux),
+		placement.Named(c.Version))
 	if more := len(c.Windows) - len(c.Kubelets); more > 0 {
 		text += fmt.Sprintf("; %d more will join as Windows machines of the Cluster", more)
 	}
@@ -163,8 +164,8 @@ func (c *Cluster) ofPolicies() entry {
 		"annotation capwin.io/linux-policy: off"
 	keeps := "the API server keeps cluster DNS on Linux"
 	if !c.Policies.Tried {
-		keeps = "the policies are there; whether they act was not tried, as that takes the right to create configmaps in kube-system, " +
-			"by a dry run"
+		keeps = "the policies are there; whether they act was not tried, as that takes the right to create configmaps in " +
+			"kube-system, by a dry run"
 	}
 	switch p := c.Policies; {
 	case p.Hidden:
@@ -186,8 +187,8 @@ func (c *Cluster) ofPolicies() entry {
 	case p.lacks(policies.Mutating()):
 		return warn(keeps + "; the policy that selects Linux in the templates of workloads is not there: " + absent)
 	case p.Tried && !p.Changes:
-		return warn(keeps + "; the policy that selects Linux in the templates of workloads is there, and the API server does not obey " +
-			"it, as a dry run shows: its feature gate or its admission plug-in MutatingAdmissionPolicy is switched off, or it is not as " +
+		return warn(keeps + "; the policy that selects Linux in the templates of workloads is there, and the API server does not " +
+			"obey it, as a dry run shows: its feature gate or its admission plug-in MutatingAdmissionPolicy is switched off, or it is not as " +
 			"the manager writes it")
 	case !p.Tried:
 		return warn(keeps)
