@@ -188,8 +188,8 @@ func (c *Cluster) ofPolicies() entry {
 		return warn(keeps + "; the policy that selects Linux in the templates of workloads is not there: " + absent)
 	case p.Tried && !p.Changes:
 		return warn(keeps + "; the policy that selects Linux in the templates of workloads is there, and the API server does not " +
-			"obey it, as a dry run shows: its feature gate or its admission plug-in MutatingAdmissionPolicy is switched off, or it is not as " +
-			"the manager writes it")
+			"obey it, as a dry run shows: its feature gate or its admission plug-in MutatingAdmissionPolicy is switched off, or it is " +
+			"not as the manager writes it")
 	case !p.Tried:
 		return warn(keeps)
 	}
