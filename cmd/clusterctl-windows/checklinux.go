@@ -26,9 +26,11 @@ func checkLinuxCommand(s streams) *cobra.Command {
 		Use: "linux --kubeconfig FILE", Short: "say which pods of a workload cluster may come to Windows Nodes",
 		Long: `Reads from a workload cluster its Nodes and all its Deployments, DaemonSets and StatefulSets, and says of each workload
 whether its pods stay away from Windows Nodes, are for Windows, or land there and cannot run. Of what lands, it prints the
-command that mends it, and the one that says that its pods run on both systems. It says which Windows Nodes have no kube-proxy,
-two, or one of a wrong version, and whether the policies are there by which the API server itself keeps pods on Linux. The exit
-code is 1 if something lands, or if a kube-proxy is wrong. It changes nothing.
+command that mends it, and the one that says that its pods run on both systems. That annotation on a workload that lands hides
+it; only the gate, which makes no Windows VM before cluster DNS stays on Linux, does not look at it. The command also says which
+Windows Nodes have no kube-proxy, two, or one of a wrong version, and whether the policies are there by which the API server
+itself keeps pods on Linux, and act: if you may create configmaps in kube-system, it tries that by dry runs. It changes nothing.
+The exit code is 1 if something lands, or if a kube-proxy is wrong.
 Before there is a Windows Node, the verdicts are for a first one with the default taint: run it before you add a pool.
 From Kubernetes 1.36 on, the API server adds the nodeSelector kubernetes.io/os: linux to workloads that name no system, and either
 tolerate every taint or are in kube-system. To workloads from before the policy it does so at the first write to them, also of

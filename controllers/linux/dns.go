@@ -30,9 +30,12 @@ func (g Gate) dns(ctx context.Context, c Candidate) (warning string, err error) 
 		return "", notAsked(ctx, c.Cluster, "cluster DNS", err)
 	}
 	if lands := landing(c, found); lands != nil {
+		mend := ""
+		if lands.Mend != "" {
+			mend = "; run this in the workload cluster: " + lands.Mend
+		}
 		return "", phase.Lack(infrav1.WaitingForPlacementReason, "%s", cloud.Clean(fmt.Sprintf(
-			"cluster DNS of Cluster %s must stay on Linux before it gets a Windows VM: %s; run this in the workload cluster: %s",
-			c.Cluster.Name, lands.Why, lands.Mend), maxSentence))
+			"cluster DNS of Cluster %s must stay on Linux before it gets a Windows VM: %s", c.Cluster.Name, lands.Why)+mend, maxSentence))
 	}
 	if missing := unavailable(found); missing != "" {
 		return "", phase.Poll(infrav1.WaitingForClusterDNSReason, "%s", cloud.Clean(fmt.Sprintf(
@@ -42,7 +45,8 @@ func (g Gate) dns(ctx context.Context, c Candidate) (warning string, err error) 
 	return refused(c.Cluster, found.Refused, "whether cluster DNS stays on Linux"), nil
 }
 
-// landing finds a Deployment of cluster DNS whose pods may come to a Windows Node: one that is there, or the candidate's.
+// landing finds a Deployment of cluster DNS whose pods may come to a Windows Node: one that is there, or the candidate's. Its
+// annotations do not count: no image of cluster DNS runs on Windows, whatever somebody says of it.
 func landing(c Candidate, dns workload.DNS) *placement.Finding {
 	cluster := placement.Cluster{Windows: there(dns.Windows), Linux: there(dns.Linux), RuntimeClasses: dns.RuntimeClasses}
 	if node, err := placement.ToBeMade(configOf(c), c.Windows); err == nil { // else no Node will come of it, as its config says
@@ -50,7 +54,7 @@ func landing(c Candidate, dns workload.DNS) *placement.Finding {
 	}
 	for _, one := range dns.Deployments {
 		finding := cluster.Judge(placement.Workload{
-			Kind: "Deployment", Namespace: one.Namespace, Name: one.Name, Annotations: one.Annotations, Template: one.Spec.Template,
+			Kind: "Deployment", Namespace: one.Namespace, Name: one.Name, Template: one.Spec.Template,
 		})
 		if finding.Verdict == placement.Lands {
 			return &finding
@@ -85,8 +89,8 @@ func unavailable(dns workload.DNS) string {
 	}
 	var replicas []string
 	for _, d := range dns.Deployments {
-		replicas = append(replicas, fmt.Sprintf("Deployment %s/%s has 0 of %d replicas available",
-			d.Namespace, d.Name, ptr.Deref(d.Spec.Replicas, 1)))
+		replicas = append(replicas, fmt.Sprintf("%s has 0 of %d replicas available",
+			placement.Workload{Kind: "Deployment", Namespace: d.Namespace, Name: d.Name}, ptr.Deref(d.Spec.Replicas, 1)))
 	}
 	ready := slices.DeleteFunc(slices.Clone(dns.Linux.Found), func(n corev1.Node) bool { return !workload.CanCarry(n) })
 	return fmt.Sprintf("%s, and of the cluster's %s Linux Nodes %d can have pods",

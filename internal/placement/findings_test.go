@@ -140,9 +140,40 @@ func TestAgain(t *testing.T) {
 	s := placement.Seen{Cluster: tainted, Workloads: []placement.Workload{w}}
 	expect.Same(t, "no policy", "", s.Findings()[0].Again)
 	s.Mutates = true
-	expect.Same(t, "a policy", "kubectl label daemonset app -n team --overwrite capwin.io/linux-policy=seen", s.Findings()[0].Again)
+	expect.Same(t, "a policy", "kubectl label daemonset app -n team --overwrite capwin.io/seen=true", s.Findings()[0].Again)
+	const rolls = "; or let the policy add it at the next write, also of a label, which rolls its pods once"
+	if why := s.Findings()[0].Why; !strings.HasSuffix(why, rolls) {
+		t.Error(why)
+	}
 	s.Cluster, s.Workloads[0] = open, workload(t, "Deployment", ``)
 	expect.Same(t, "none for it", "", s.Findings()[0].Again)
+}
+
+// TestFirstWrites: what the policy will change is told before somebody writes it, also what does not land.
+func TestFirstWrites(t *testing.T) {
+	var all []placement.Workload
+	for _, name := range []string{"spared", "both", "a", "b", "c", "d"} {
+		w := workload(t, "Deployment", ``)
+		w.Namespace, w.Name = "kube-system", name
+		all = append(all, w)
+	}
+	all[1].Annotations = map[string]string{placement.RunsOnAnnotation: placement.RunsOnBoth}
+	s := placement.Seen{Cluster: tainted, Workloads: append(all, workload(t, "Deployment", ``))}
+	s.Spared = map[string]bool{"Deployment kube-system/spared": true}
+	expect.Same(t, "findings without a policy", len(s.Workloads), len(s.Findings()))
+	s.Mutates = true
+	got := s.Findings()
+	expect.Same(t, "findings", len(s.Workloads)+1, len(got))
+	last := got[len(got)-1]
+	expect.Same(t, "problem", placement.FirstWriteRolls, last.Problem)
+	const says = "first writes to 4 workloads that name no system (Deployment kube-system/a, Deployment kube-system/b, Deployment " +
+		"kube-system/c and 1 more): the policy adds the nodeSelector kubernetes.io/os: linux to the template of each at its next " +
+		"write, also of a label, which rolls its pods once; the annotation capwin.io/runs-on: both on a workload postpones that"
+	if !strings.HasPrefix(last.Why, says) {
+		t.Error(last.Why)
+	}
+	s.Workloads = s.Workloads[:2]
+	expect.Same(t, "findings where nothing changes", 2, len(s.Findings()))
 }
 
 // Commands are run in a shell, and a workload cluster's API server may say anything.
@@ -157,7 +188,7 @@ func TestHostileNames(t *testing.T) {
 	c := tainted
 	c.Windows = []placement.Node{node("win-0", "a'b=c:NoSchedule", nil)}
 	pending := c.Judge(workload(t, "Deployment", `nodeSelector: {kubernetes.io/os: windows}`))
-	expect.Same(t, "apostrophes in "+pending.Mend, 2, strings.Count(pending.Mend, "'"))
+	expect.Same(t, "a command with a key that no taint has", "", pending.Mend)
 	set := proxySet(t, "kube-proxy-windows", "example.com/$(x)/kube-proxy:v1.37.0")
 	findings := proxied("", set).Findings()
 	expect.Same(t, "problem", placement.KubeProxyTooNew, findings[1].Problem)

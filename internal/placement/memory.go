@@ -34,6 +34,8 @@ type Memory struct {
 type judged struct {
 	version string
 	wrong   *Finding // nil if nothing is
+	// rolls is the workload's name if the policy changes it at its next write, else empty.
+	rolls string
 	// kept is the workload where findings on the cluster need it, else nil.
 	kept *Workload
 }
@@ -45,7 +47,7 @@ func (m *Memory) Wrong(s Seen, workloads iter.Seq[Stored]) (all []Finding) {
 		m.judged = nil
 	}
 	m.seen = s
-	now := make(map[string]judged, len(m.judged))
+	now, rolled := make(map[string]judged, len(m.judged)), []string(nil)
 	for one := range workloads {
 		known, there := m.judged[one.Name]
 		if !there || known.version != one.Version {
@@ -53,6 +55,9 @@ func (m *Memory) Wrong(s Seen, workloads iter.Seq[Stored]) (all []Finding) {
 		}
 		if now[one.Name] = known; known.wrong != nil {
 			all = append(all, *known.wrong)
+		}
+		if known.rolls != "" {
+			rolled = append(rolled, known.rolls)
 		}
 		if known.kept != nil {
 			s.Workloads = append(s.Workloads, *known.kept)
@@ -64,7 +69,8 @@ func (m *Memory) Wrong(s Seen, workloads iter.Seq[Stored]) (all []Finding) {
 			all = append(all, finding)
 		}
 	}
-	return all
+	slices.Sort(rolled)
+	return append(all, FirstWrites(rolled)...)
 }
 
 func (s Seen) remember(one Stored) judged {
@@ -72,6 +78,9 @@ func (s Seen) remember(one Stored) judged {
 	now := judged{version: one.Version}
 	if finding := s.judge(w); finding.Problem != "" {
 		now.wrong = &finding
+	}
+	if s.Mutates && s.Rolls(w) {
+		now.rolls = w.String()
 	}
 	isDNS := w.Namespace == metav1.NamespaceSystem && len(s.DNS) > 0 &&
 		labels.SelectorFromSet(s.DNS).Matches(labels.Set(w.Template.Labels))

@@ -74,7 +74,7 @@ type Finding struct {
 	Problem Problem
 	// Nodes are the Windows Nodes that may get pods; if it Lands, those on which nothing says that they should.
 	Nodes []string
-	// Why is a sentence that begins with what the finding is about.
+	// Why is a sentence that begins with what the finding is about. What a cluster says stands in it as Named has it.
 	Why string
 	// Mend is the kubectl command after which pods that land stay away, and pods for Windows that no Node takes have the missing
 	// toleration. It is empty if there is nothing to mend, or no command that does.
@@ -144,16 +144,16 @@ func byName(reasons []reason) []reason {
 	return reasons
 }
 
-// names are those of the Nodes.
+// names are those of the Nodes, for sentences.
 func names(reasons []reason) []string {
 	all := make([]string, len(reasons))
 	for i, r := range reasons {
-		all[i] = r.node.Name
+		all[i] = Named(r.node.Name)
 	}
 	return all
 }
 
-// String is what people call it: DaemonSet kube-system/kube-proxy.
+// String is what people call it: DaemonSet kube-system/kube-proxy. It may stand in a sentence, whatever the workload says.
 func (w Workload) String() string {
-	return w.Kind + " " + cmp.Or(w.Namespace, "default") + "/" + w.Name
+	return Named(w.Kind) + " " + Named(cmp.Or(w.Namespace, "default")) + "/" + Named(w.Name)
 }

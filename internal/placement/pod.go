@@ -45,7 +45,7 @@ func (p *pod) addRuntimeClass() (refused string) {
 	}
 	at := slices.IndexFunc(p.cluster.RuntimeClasses, func(c nodev1.RuntimeClass) bool { return c.Name == *spec.RuntimeClassName })
 	if at < 0 {
-		return fmt.Sprintf("the API server refuses its pods, as there is no RuntimeClass %s", *spec.RuntimeClassName)
+		return fmt.Sprintf("the API server refuses its pods, as there is no RuntimeClass %s", Named(*spec.RuntimeClassName))
 	}
 	scheduling := p.cluster.RuntimeClasses[at].Scheduling
 	if scheduling == nil {
@@ -55,7 +55,7 @@ func (p *pod) addRuntimeClass() (refused string) {
 		value := scheduling.NodeSelector[key]
 		if own, set := spec.NodeSelector[key]; set && own != value {
 			return fmt.Sprintf("the API server refuses its pods, as the nodeSelector has %s=%s and RuntimeClass %s has %s=%s",
-				key, own, *spec.RuntimeClassName, key, value)
+				Named(key), Named(own), Named(*spec.RuntimeClassName), Named(key), Named(value))
 		}
 		if spec.NodeSelector == nil {
 			spec.NodeSelector = map[string]string{}

@@ -137,9 +137,9 @@ func (s Seen) skew(of string) Problem {
 
 // toldProxy says what is wrong with the kube-proxy of Nodes; on is that of the first.
 func (s Seen) toldProxy(g group, nodes []string, on []proxy) Finding {
-	finding := Finding{Problem: g.problem, Nodes: nodes}
-	finding.Of = strings.TrimRight(fmt.Sprintf("kube-proxy: %s %s", g.of, g.version), ": ")
-	which := fmt.Sprintf("Windows Nodes (%s)", list(nodes))
+	finding := Finding{Problem: g.problem, Nodes: allNamed(nodes)}
+	finding.Of = strings.TrimRight(fmt.Sprintf("kube-proxy: %s %s", g.of, Named(g.version)), ": ")
+	which := fmt.Sprintf("Windows Nodes (%s)", list(finding.Nodes))
 	switch g.problem {
 	case KubeProxyMissing:
 		finding.Why = fmt.Sprintf("kube-proxy is missing on %s: %s", which, missing[bootstrapv1.KubeProxyRun(g.of)])
@@ -152,7 +152,8 @@ func (s Seen) toldProxy(g group, nodes []string, on []proxy) Finding {
 		if g.problem == KubeProxyTooOld {
 			rule = fmt.Sprintf("it may be at most %d minor versions older", mostMinorsOlder)
 		}
-		finding.Why = fmt.Sprintf("kube-proxy of %s is %s (%s), and the API server is %s: %s", which, g.version, g.of, s.Version, rule)
+		finding.Why = fmt.Sprintf("kube-proxy of %s is %s (%s), and the API server is %s: %s", which, Named(g.version), g.of,
+			Named(s.Version), rule)
 		finding.Mend, finding.Why = s.otherVersion(finding.Why, g, nodes, on)
 	default:
 		finding.Why = fmt.Sprintf("kube-proxy is not seen on %s, and their configs are not known: with a CNI that does its work, such "+
@@ -177,14 +178,28 @@ func onlyOne(why string, on []proxy) (mend, told string) {
 	if on[0].set != nil {
 		return "", why + "; keep one of the two, and have the other leave out these Nodes"
 	}
-	set := on[at].set
+	set, told := on[at].set, why+"; have the DaemonSet leave out Nodes with the label "+bootstrap.LabelKubeProxy+"="+
+		bootstrap.LabelService
+	terms := withoutService(set)
+	if !areNamed(terms) {
+		return "", told
+	}
 	return set.kubectl("patch", "--type merge -p "+quoted(map[string]any{
 		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"affinity": map[string]any{
 			"nodeAffinity": map[string]any{
-				"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{"nodeSelectorTerms": withoutService(set)},
+				"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{"nodeSelectorTerms": terms},
 			},
 		}}}},
-	})), why + "; have the DaemonSet leave out Nodes with the label " + bootstrap.LabelKubeProxy + "=" + bootstrap.LabelService
+	})), told
+}
+
+// areNamed says whether the terms are such as an API server takes.
+func areNamed(terms []corev1.NodeSelectorTerm) bool {
+	return !slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool {
+		return slices.ContainsFunc(slices.Concat(t.MatchExpressions, t.MatchFields), func(r corev1.NodeSelectorRequirement) bool {
+			return !isNamed(append(r.Values, r.Key, string(r.Operator))...)
+		})
+	})
 }
 
 // withoutService are the terms of the DaemonSet, each of which leaves out the Nodes with the service.

@@ -24,7 +24,7 @@ func (p *pod) sign(n *Node) string {
 	case p.workload.Annotations[RunsOnAnnotation] == RunsOnBoth:
 		return "it has the annotation " + RunsOnAnnotation + ": " + RunsOnBoth
 	case spec.NodeName != "" && spec.NodeName == n.Name && p.fits(n):
-		return "spec.nodeName is " + n.Name
+		return "spec.nodeName is " + Named(n.Name)
 	}
 	for _, r := range p.selects {
 		if r.namesWindows(n) {
@@ -143,13 +143,14 @@ func asLinux(n *Node) *Node {
 
 // textOf writes a requirement as kubectl does.
 func textOf(r corev1.NodeSelectorRequirement) string {
+	key, operator, values := Named(r.Key), Named(string(r.Operator)), allNamed(r.Values)
 	switch {
-	case r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1:
-		return r.Key + "=" + r.Values[0]
-	case len(r.Values) == 0:
-		return fmt.Sprintf("%s %s", r.Key, r.Operator)
+	case r.Operator == corev1.NodeSelectorOpIn && len(values) == 1:
+		return key + "=" + values[0]
+	case len(values) == 0:
+		return fmt.Sprintf("%s %s", key, operator)
 	}
-	return fmt.Sprintf("%s %s (%s)", r.Key, r.Operator, strings.Join(r.Values, ", "))
+	return fmt.Sprintf("%s %s (%s)", key, operator, strings.Join(values, ", "))
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

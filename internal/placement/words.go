@@ -21,7 +21,7 @@ func (p *pod) toldLands(reasons []reason) Finding {
 // getsTo says what of the pod passes the taints of a Node.
 func (p *pod) getsTo(n *Node) string {
 	if name := p.object.Spec.NodeName; name != "" {
-		return fmt.Sprintf("spec.nodeName binds its pods to %s", name)
+		return fmt.Sprintf("spec.nodeName binds its pods to %s", Named(name))
 	}
 	var passes []string
 	for i := range n.Taints {
@@ -34,12 +34,12 @@ func (p *pod) getsTo(n *Node) string {
 			return !kept
 		})
 		passes = append(passes, fmt.Sprintf("its toleration of %s passes the taint %s",
-			tolerated(p.object.Spec.Tolerations[at]), taint.ToString()))
+			tolerated(p.object.Spec.Tolerations[at]), taintText(taint)))
 	}
 	if len(passes) == 0 {
-		return fmt.Sprintf("%s has no taint that keeps pods off", n.Name)
+		return fmt.Sprintf("%s has no taint that keeps pods off", Named(n.Name))
 	}
-	return strings.Join(passes, ", ")
+	return list(passes)
 }
 
 // saysNothing says why what the pod selects does not keep it off.
@@ -60,7 +60,7 @@ func (p *pod) saysNothing() string {
 	case spec.NodeName != "" && len(selects) > 0:
 		return "the scheduler is not asked whether the Node has what they select"
 	case len(selects) > 0:
-		return "Windows Nodes, too, have what it selects (" + strings.Join(selects, ", ") + ")"
+		return "Windows Nodes, too, have what it selects (" + list(selects) + ")"
 	}
 	return "it selects no operating system"
 }
@@ -91,7 +91,7 @@ func (p *pod) toldAway(reasons []reason) Finding {
 		r := reasons[pending]
 		finding.Why = fmt.Sprintf("%s is for Windows (%s), but no Windows Node takes its pods: "+
 			"they do not tolerate the taint %s of %s; add a toleration to its pod template",
-			p.workload, r.text, r.kept.taint.ToString(), r.node.Name)
+			p.workload, r.text, taintText(r.kept.taint), Named(r.node.Name))
 		finding.Mend = p.tolerateCommand(r.node)
 		return finding
 	}
@@ -109,9 +109,9 @@ func (p *pod) toldAway(reasons []reason) Finding {
 func (p *pod) keeps(r reason) string {
 	switch {
 	case r.kept.name != "":
-		return "spec.nodeName is " + r.kept.name
+		return "spec.nodeName is " + Named(r.kept.name)
 	case r.kept.taint != nil:
-		return "nothing but the taint " + r.kept.taint.ToString() + " keeps its pods off"
+		return "nothing but the taint " + taintText(r.kept.taint) + " keeps its pods off"
 	}
 	at := slices.IndexFunc(p.selects, func(one requirement) bool { return !one.met(r.node) })
 	if at >= 0 {
@@ -126,14 +126,14 @@ func tolerated(t corev1.Toleration) string {
 	case t.Key == "" && t.Effect == "":
 		return "every taint"
 	case t.Key == "":
-		return fmt.Sprintf("every %s taint", t.Effect)
+		return fmt.Sprintf("every %s taint", Named(string(t.Effect)))
 	}
-	text := t.Key
+	text := Named(t.Key)
 	if t.Operator != corev1.TolerationOpExists {
-		text += "=" + t.Value
+		text += "=" + Named(t.Value)
 	}
 	if t.Effect != "" {
-		text += ":" + string(t.Effect)
+		text += ":" + Named(string(t.Effect))
 	}
 	return text
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -55,6 +56,39 @@ func (s *stage) daemonSet(a addon) *appsv1.DaemonSet {
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
 		},
 	}
+}
+
+// runsOn is a label of pods that run on both systems.
+const runsOn = "runs-on"
+
+// makeBoth makes an agent that runs on both systems, and says so.
+func (s *stage) makeBoth(name string) addon {
+	s.Helper()
+	one := addon{namespace: "default", name: name}
+	set := s.daemonSet(one)
+	set.Annotations = map[string]string{placement.RunsOnAnnotation: placement.RunsOnBoth}
+	set.Spec.Template.Labels[runsOn] = placement.RunsOnBoth
+	s.kubectl("create", "-f", s.file(set))
+	return one
+}
+
+// runOnBoth: what runs on both systems has pods on all Nodes, whether it was made before the policies or after, and also after
+// a write.
+func (s *stage) runOnBoth(before, after addon) {
+	s.Helper()
+	s.kubectl("label", "daemonset", before.name, "-n", before.namespace, "touched=yes")
+	s.rolled([]addon{before, after}, linuxNodes+2)
+	count, pending := 0, 0
+	for _, one := range []addon{before, after} {
+		for _, pod := range s.podsOf(one.name) {
+			if count++; pod.Status.Phase == corev1.PodPending {
+				pending++
+			}
+		}
+		expect.Same(s, "generation of "+one.name, int64(1), s.get(one).Generation)
+	}
+	expect.Same(s, "pods that are Pending", 0, pending)
+	s.Logf("%d pods of 2 agents for both systems, made before and after the policies: %d Pending", count, pending)
 }
 
 // published is what test/workloads has read of a workload: all that says where its pods may go.

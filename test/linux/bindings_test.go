@@ -36,7 +36,7 @@ type binding struct {
 	// revision of the template that the pod of a DaemonSet has.
 	revision string
 	at       time.Time
-	// meant: the pod selects Windows.
+	// meant: the pod selects Windows, or runs on both systems.
 	meant bool
 }
 
@@ -98,7 +98,8 @@ func (b *bindings) see(object any) {
 		}
 		b.all[o.UID] = binding{
 			app: o.Labels[app], pod: o.Namespace + "/" + o.Name, node: o.Spec.NodeName, at: time.Now(),
-			revision: o.Labels[appsv1.ControllerRevisionHashLabelKey], meant: o.Spec.NodeSelector[corev1.LabelOSStable] == "windows",
+			revision: o.Labels[appsv1.ControllerRevisionHashLabelKey],
+			meant:    o.Spec.NodeSelector[corev1.LabelOSStable] == "windows" || o.Labels[runsOn] != "",
 		}
 	}
 }

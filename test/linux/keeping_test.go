@@ -47,13 +47,36 @@ func (s *stage) read(one *unstructured.Unstructured) *unstructured.Unstructured 
 	return found
 }
 
-// kept waits until the policies are there, and act. The first VM is bought after that.
-func (s *stage) kept(withMutating bool) {
+// keptFirst: the policies act before the first VM is bought, each is written by our manager, and machines wait for that. It is
+// called when Linux has just come up, with whether they acted before that, when nothing was bought.
+func (s *stage) keptFirst(withMutating, acted bool) {
 	s.Helper()
-	begin, reasons := time.Now(), map[string]bool{}
-	before := len(s.lab.VCenter.Owner(s.T).VMs())
+	begin := time.Now()
+	reasons := s.kept(withMutating, 0)
+	const open = 20 * time.Second // until cluster DNS answers, and a machine has seen that
+	mustWait := time.Since(begin) > open || !acted && s.bought() > 0
+	if waits := infrav1.WaitingForLinuxPoliciesReason; mustWait && !reasons[waits] {
+		s.Errorf("no machine was %s, but %v", waits, reasons)
+	}
+	writes := s.writes(time.Time{})
+	for _, one := range allOfOurs(withMutating) {
+		if writes[nameOf(one)] == 0 {
+			s.Errorf("%s was not written by our manager", nameOf(one))
+		}
+	}
+}
+
+// bought is how many VMs were ever asked for.
+func (s *stage) bought() int { return s.lab.VCenter.Calls()["CloneVM_Task"] }
+
+// kept waits until the policies are there, and act. No VM but so many is bought before that. It returns the reasons that machines
+// had meanwhile.
+func (s *stage) kept(withMutating bool, before int) (reasons map[string]bool) {
+	s.Helper()
+	begin := time.Now()
+	reasons = map[string]bool{}
 	wait.Until(s, "the policies to act", func() (any, bool) {
-		bought := s.lab.VCenter.Calls()["CloneVM_Task"]
+		bought := s.bought()
 		for _, m := range s.machines() {
 			reasons[capiconditions.GetReason(&m, infrav1.ReadyCondition)] = true
 		}
@@ -70,6 +93,7 @@ func (s *stage) kept(withMutating bool) {
 		}
 	}
 	s.Logf("%5.1f s  until the policies act; meanwhile machines are %v", time.Since(begin).Seconds(), reasons)
+	return reasons
 }
 
 // act says of the API server whether it obeys the validating policies, and the mutating one. It reads them each second or so.

@@ -24,14 +24,14 @@ const linuxNodes = 3
 // -linux.all somebody switches the policies off, so that the hazard is seen, and on again.
 func TestLinuxFirst(t *testing.T) {
 	s := newStage(t, lab.Options{})
-	before := addons("")
+	before, bothBefore := addons(""), s.makeBoth("both-before")
 	s.make(before)
 	s.apply()
-	s.comesUp()
-	s.kept(true)
+	s.comesUp(true)
 	s.joined(2)
 	old := s.landed(before)
 	s.told(before, true)
+	s.runOnBoth(bothBefore, s.makeBoth("both-after"))
 	s.keeps(before)
 	s.movesDNS(nil)
 	s.comesBack(true)
@@ -51,8 +51,7 @@ func TestBefore136(t *testing.T) {
 	before, after := addons(""), addons("-after")
 	s.make(before)
 	s.apply()
-	s.comesUp()
-	s.kept(false)
+	s.comesUp(false)
 	s.joined(2)
 	s.landed(before)
 	s.told(before, false)
@@ -70,8 +69,9 @@ func TestBefore136(t *testing.T) {
 	s.wroteNoWorkload()
 }
 
-// comesUp brings Linux up step by step. Until the last one, machines wait and say for what.
-func (s *stage) comesUp() {
+// comesUp brings Linux up step by step. Until the last one, machines wait and say for what, and no VM is bought before the
+// policies act.
+func (s *stage) comesUp(withMutating bool) {
 	s.Helper()
 	begin := time.Now()
 	_, err := s.unselect()
@@ -87,7 +87,9 @@ func (s *stage) comesUp() {
 	for _, pool := range []string{taintedPool, openPool} {
 		s.waits(pool, "WaitingForClusterDNS", "Deployment kube-system/coredns has 0 of 2 replicas available")
 	}
+	refuses, changes := s.act()
 	expect.OK(s, s.lab.StartLinux(s.ctx))
+	s.keptFirst(withMutating, refuses && changes == withMutating)
 	s.settleDNS(2)
 	s.Logf("%5.1f s  until Linux carries the cluster", time.Since(begin).Seconds())
 }

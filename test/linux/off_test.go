@@ -36,7 +36,7 @@ func (s *stage) switchedOff() {
 	off := addons("-off")
 	s.hazard(off)
 	s.management("annotate", "cluster", lab.ClusterName, switchName+"-")
-	s.kept(true)
+	s.kept(true, s.bought())
 	s.spared(off)
 	s.told(off, false)
 }

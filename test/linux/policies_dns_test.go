@@ -150,6 +150,28 @@ func (p *policed) refusesDNS() {
 			p.refuses(c.name, object, c.to, c.wantRefused)
 		}
 	}
+	p.refusesUnlabelled()
+}
+
+// refusesUnlabelled: one update takes the label away by which cluster DNS is known, and the selector. Without the label alone, it
+// may be what it likes.
+func (p *policed) refusesUnlabelled() {
+	p.Helper()
+	dns := p.ofDNS("coredns-unlabelled", func(*corev1.PodSpec) {})
+	dns.Spec.Selector, dns.Spec.Template.Labels["app"] = other(), "other"
+	for _, object := range []client.Object{dns, asDaemonSet(dns)} {
+		expect.OK(p, p.api.Create(p.ctx, object))
+		for _, label := range []string{"", "coredns"} {
+			now := object.DeepCopyObject().(client.Object)
+			of := template(now)
+			if of.Labels["k8s-app"] = label; label == "" {
+				delete(of.Labels, "k8s-app")
+			}
+			p.refuses("label and selector gone", now, func(_ *appsv1.Deployment, pod *corev1.PodSpec) { pod.NodeSelector = nil }, true)
+		}
+		delete(template(object).Labels, "k8s-app")
+		p.refuses("label gone", object, func(*appsv1.Deployment, *corev1.PodSpec) {}, false)
+	}
 }
 
 // asDaemonSet is the same as a DaemonSet.
@@ -170,7 +192,8 @@ func (p *policed) refuses(name string, object client.Object, to func(*appsv1.Dep
 	text := ""
 	if wantRefused {
 		text = "ValidatingAdmissionPolicy 'capwin-dns-stays-on-linux' with binding 'capwin-dns-stays-on-linux' denied request: " +
-			"cluster DNS runs on Linux only; keep the nodeSelector kubernetes.io/os: linux in spec.template.spec"
+			"cluster DNS runs on Linux only; keep the nodeSelector kubernetes.io/os: linux in spec.template.spec, beside any other key, " +
+			"or set the annotation capwin.io/linux-policy: off on the Cluster in the management cluster"
 	}
 	expect.Says(p, name, err, text)
 	if warned := p.warnings.take(); said(warned, "capwin-dns-on-linux") {

@@ -16,6 +16,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 var updateLinux = flag.Bool("linux.update", false, "write testdata/linux.txt")
@@ -40,6 +41,7 @@ func TestCheckLinux(t *testing.T) {
 		{"examples", m.examples},
 		{"no rights", m.noRights},
 		{"some rights", m.someRights},
+		{"no right to try", m.mayNotTry},
 		{"bad input", m.badInput},
 		{"many workloads", m.many},
 	} {
@@ -183,14 +185,19 @@ func (m *mixed) withPolicies(t *testing.T) {
 	for _, object := range append(policies.Validating(), policies.Mutating()...) {
 		m.make(object)
 	}
-	found, code := m.findings(t)
+	var found map[string]report.Finding
+	var code int
+	wait.Until(t, "the policies to act", func() (any, bool) { // an API server has seen a new policy after some time
+		found, code = m.findings(t)
+		return found["policies"].Message, found["policies"].Result == cloud.CheckOK
+	})
 	expect.Same(t, "exit code", 1, code)
 	checkResults(t, found, map[string]cloud.Result{
 		"policies": cloud.CheckOK, "first writes": cloud.CheckWarning,
 		"DaemonSet team/old": cloud.CheckFailed, "DaemonSet team/spared": cloud.CheckFailed,
 		"Deployment kube-system/metrics": cloud.CheckOK,
 	})
-	const few = "2 name no system (DaemonSet team/old, Deployment kube-system/metrics): with the policy, the first write to such a "
+	const few = "first writes to 2 workloads that name no system (DaemonSet team/old, Deployment kube-system/metrics): the policy "
 	if !strings.HasPrefix(found["first writes"].Message, few) {
 		t.Error(found["first writes"].Message)
 	}
@@ -206,7 +213,7 @@ func (m *mixed) withPolicies(t *testing.T) {
 		if found, code = m.findings(t); code == 0 {
 			break
 		}
-		again = strings.Replace(again, "seen", "seenagain", 1)
+		again = strings.Replace(again, "=true", "=trueagain", 1)
 	}
 	expect.Same(t, "exit code after the commands", 0, code)
 	checkResults(t, found, map[string]cloud.Result{

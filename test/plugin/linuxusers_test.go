@@ -125,19 +125,38 @@ func (m *mixed) noRights(t *testing.T) {
 func (m *mixed) someRights(t *testing.T) {
 	m.kubectl(t, "rights", "kubectl create clusterrole looker --verb=list --resource=nodes,daemonsets.apps,deployments.apps,"+
 		"statefulsets.apps && kubectl create clusterrolebinding looker --clusterrole=looker --user=looker")
-	found := map[string]report.Finding{}
-	got := run(t, "check", "linux", "--kubeconfig", m.as(t, "looker"), "-o", "json")
-	var list report.FindingList
-	expect.OK(t, json.Unmarshal([]byte(got.out), &list))
-	for _, one := range list.Items {
-		found[one.Check] = one
-	}
+	found := m.findingsOf(t, "looker")
 	checkResults(t, found, map[string]cloud.Result{
 		"Nodes": cloud.CheckWarning, "policies": cloud.CheckSkipped, "Deployment kube-system/coredns": cloud.CheckOK,
 	})
 	if !strings.Contains(found["Nodes"].Message, "it does not show you RuntimeClasses, Service kube-system/kube-dns, ") {
 		t.Error(found["Nodes"].Message)
 	}
+}
+
+// mayNotTry: who sees the policies and may make nothing, also by a dry run, does not hear that they act.
+func (m *mixed) mayNotTry(t *testing.T) {
+	m.kubectl(t, "more rights", "kubectl create clusterrole viewer --verb=list --resource=nodes,daemonsets.apps,deployments.apps,"+
+		"statefulsets.apps,validatingadmissionpolicies,validatingadmissionpolicybindings,mutatingadmissionpolicies,"+
+		"mutatingadmissionpolicybindings && kubectl create clusterrolebinding viewer --clusterrole=viewer --user=viewer")
+	found := m.findingsOf(t, "viewer")
+	checkResults(t, found, map[string]cloud.Result{"policies": cloud.CheckWarning})
+	if !strings.Contains(found["policies"].Message, "whether they act was not tried") {
+		t.Error(found["policies"].Message)
+	}
+}
+
+// findingsOf are those that a user gets.
+func (m *mixed) findingsOf(t *testing.T, user string) map[string]report.Finding {
+	t.Helper()
+	found := map[string]report.Finding{}
+	got := run(t, "check", "linux", "--kubeconfig", m.as(t, user), "-o", "json")
+	var list report.FindingList
+	expect.OK(t, json.Unmarshal([]byte(got.out), &list))
+	for _, one := range list.Items {
+		found[one.Check] = one
+	}
+	return found
 }
 
 // many are more than one page of a list has.

@@ -38,8 +38,11 @@ type Policies struct {
 	Hidden bool
 	// There are ours that are there, policies and bindings, each with its kind and its name.
 	There []string
-	// Param is the object without which the mutating policy leaves all workloads alone; nil if it is not there.
+	// Param is the record of what the mutating policy spares; nil if it is not there. The policy has the same in its own text.
 	Param *corev1.ConfigMap
+	// Tried says that dry runs have been answered. Refuses and Changes say what they have shown: that the API server obeys the
+	// validating policies, and the mutating one.
+	Tried, Refuses, Changes bool
 }
 
 // lacks says whether one of the objects is not there.
@@ -61,7 +64,7 @@ func Report(c Cluster) *report.FindingList {
 	c.Mutates, c.Spared = c.mutates(), c.spared()
 	found := []entry{c.ofNodes(), c.ofPolicies()}
 	var workloads []entry
-	first, proxied := c.firstWrites(), false
+	proxied := false
 	for i, finding := range c.Findings() {
 		if i < len(c.Workloads) {
 			workloads = append(workloads, c.ofWorkload(finding, c.Workloads[i]))
@@ -76,9 +79,7 @@ func Report(c Cluster) *report.FindingList {
 			Text: "each Windows Node has what its config wants, of a version that fits the API server",
 		}})
 	}
-	if first != nil {
-		found = append(found, *first)
-	}
+	found = append(found, c.firstWrites()...)
 	slices.SortStableFunc(workloads, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(severity[a.Result], severity[b.Result]), strings.Compare(a.Check, b.Check))
 	})
@@ -119,9 +120,6 @@ func list(entries []entry) *report.FindingList {
 	return all
 }
 
-// aFirstNode stands for the Windows Node that a pool without settings of its own would make.
-const aFirstNode = "a first Windows Node"
-
 // assumeWindows has a cluster without Windows Nodes judged as if it had its first one.
 func (c *Cluster) assumeWindows() {
 	if len(c.Windows) > 0 {
@@ -129,25 +127,27 @@ func (c *Cluster) assumeWindows() {
 	}
 	// A config without labels and taints of its own has nothing that could be refused.
 	node, _ := placement.ToBeMade(&bootstrapv1.WindowsBootstrapConfig{}, &infrav1.WindowsMachine{})
-	node.Name = aFirstNode
+	node.Name = placement.FirstNode
 	c.Windows = []placement.Node{node}
 }
 
-// mutates says whether the policy is there that changes workloads.
+// mutates says whether the policy is there that changes workloads, and nothing shows that the API server does not obey it.
 func (c *Cluster) mutates() bool {
-	return !c.Policies.lacks(policies.Mutating()) && c.Policies.Param != nil
+	return !c.Policies.lacks(policies.Mutating()) && (c.Policies.Changes || !c.Policies.Tried)
 }
 
 func (c *Cluster) ofNodes() entry {
-	text := fmt.Sprintf("%d on Windows, %d on Linux; the API server is %s", len(c.Kubelets), len(c.Linux), c.Version)
+	text := fmt.Sprintf("%d on Windows, %d on Linux; the API server is %s", len(c.Kubelets), len(c.Linux),
+		placement.Named(c.Version))
 	if more := len(c.Windows) - len(c.Kubelets); more > 0 {
 		text += fmt.Sprintf("; %d more will join as Windows machines of the Cluster", more)
 	}
 	result := cloud.CheckOK
-	if c.Windows[0].Name == aFirstNode {
+	if c.Windows[0].Name == placement.FirstNode {
 		result = cloud.CheckWarning
 		text = fmt.Sprintf("there is none on Windows, so the verdicts are for a first one with the taint %s; the API server is %s",
-			c.Windows[0].Taints[len(c.Windows[0].Taints)-1].ToString(), c.Version)
+			c.Windows[0].Taints[len(c.Windows[0].Taints)-1].ToString(),
+			placement.Named(c.Version))
 	}
 	if len(c.Refused) > 0 {
 		result = cloud.CheckWarning
@@ -162,6 +162,11 @@ func (c *Cluster) ofPolicies() entry {
 	}
 	const absent = "the manager writes them before the first Windows machine of the Cluster, unless the Cluster has the " +
 		"annotation capwin.io/linux-policy: off"
+	keeps := "the API server keeps cluster DNS on Linux"
+	if !c.Policies.Tried {
+		keeps = "the policies are there; whether they act was not tried, as that takes the right to create configmaps in " +
+			"kube-system, by a dry run"
+	}
 	switch p := c.Policies; {
 	case p.Hidden:
 		return entry{Finding: cloud.Finding{
@@ -173,12 +178,20 @@ func (c *Cluster) ofPolicies() entry {
 			"wrong is told only", validatingFrom))
 	case p.lacks(policies.Validating()):
 		return warn("not all policies that keep pods on Linux are there: " + absent)
+	case p.Tried && !p.Refuses:
+		return warn("the policies are there, and the API server does not obey them, as a dry run shows: its admission plug-in " +
+			"ValidatingAdmissionPolicy is switched off, or they are not as the manager writes them")
 	case !p.ServesMutating:
-		return warn(fmt.Sprintf("the API server keeps cluster DNS on Linux, and warns of what may come to Windows Nodes; it changes "+
-			"nothing, as it has no policies that do, which come with Kubernetes 1.%d", mutatingFrom))
-	case !c.mutates():
-		return warn("the API server keeps cluster DNS on Linux; the policy that selects Linux in the templates of workloads, or its " +
-			"ConfigMap, is not there: " + absent)
+		return warn(fmt.Sprintf("%s; of what else may come to Windows Nodes it can only warn, as it has no policies that change "+
+			"workloads, which come with Kubernetes 1.%d", keeps, mutatingFrom))
+	case p.lacks(policies.Mutating()):
+		return warn(keeps + "; the policy that selects Linux in the templates of workloads is not there: " + absent)
+	case p.Tried && !p.Changes:
+		return warn(keeps + "; the policy that selects Linux in the templates of workloads is there, and the API server does not " +
+			"obey it, as a dry run shows: its feature gate or its admission plug-in MutatingAdmissionPolicy is switched off, or it is " +
+			"not as the manager writes it")
+	case !p.Tried:
+		return warn(keeps)
 	}
 	return entry{Finding: cloud.Finding{
 		Check: "policies", Result: cloud.CheckOK,
@@ -187,31 +200,31 @@ func (c *Cluster) ofPolicies() entry {
 	}}
 }
 
-// firstWrites tells, where the API server has or can get the policy, what it will change.
-func (c *Cluster) firstWrites() *entry {
+// firstWrites tells, where the API server has or can get the policy, what it will change. Once it is there, Findings do.
+func (c *Cluster) firstWrites() []entry {
 	if !c.mayMutate() {
 		return nil
 	}
 	var names []string
 	for _, w := range c.Workloads {
-		if c.changes(w) {
+		if c.Rolls(w) {
 			names = append(names, w.String())
 		}
 	}
 	if len(names) == 0 {
-		return &entry{Finding: cloud.Finding{
+		return []entry{{Finding: cloud.Finding{
 			Check: "first writes", Result: cloud.CheckOK, Text: "the policy has nothing to change in the workloads that are there",
-		}}
+		}}}
 	}
-	return &entry{Finding: cloud.Finding{
-		Check: "first writes", Result: cloud.CheckWarning, Text: fmt.Sprintf("%d name no system (%s): with the policy, the first "+
-			"write to such a workload, also of a label, adds the nodeSelector kubernetes.io/os: linux to its template, and so rolls its "+
-			"pods once. The annotation %s: %s postpones that", len(names), some(names), placement.RunsOnAnnotation, placement.RunsOnBoth),
-	}}
+	if c.Mutates {
+		return nil
+	}
+	var all []entry
+	for _, finding := range placement.FirstWrites(names) {
+		all = append(all, ofCluster(finding))
+	}
+	return all
 }
-
-// changes says whether the policy changes the workload when somebody writes it.
-func (c *Cluster) changes(w placement.Workload) bool { return c.Mutable(w) && !c.Spared[w.String()] }
 
 // spared are the workloads that the policy leaves alone.
 func (c *Cluster) spared() map[string]bool {
@@ -227,18 +240,12 @@ func (c *Cluster) spared() map[string]bool {
 	return all
 }
 
-// some names a few.
-func some(names []string) string {
-	const few = 3
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
-}
-
 // mayMutate says whether the policy that changes workloads is there or can come: the API server is of this version or a later
-// one, and has the kind.
+// one, has the kind, and nothing shows that it does not obey it.
 func (c *Cluster) mayMutate() bool {
+	if p := c.Policies; p.Tried && !p.Changes && !p.lacks(policies.Mutating()) {
+		return false
+	}
 	server, err := version.ParseGeneric(c.Version)
 	return c.Policies.ServesMutating && err == nil && server.Minor() >= mutatingFrom
 }
@@ -246,7 +253,7 @@ func (c *Cluster) mayMutate() bool {
 // ofCluster is what is told of kube-proxy and of cluster DNS.
 func ofCluster(f placement.Finding) entry {
 	result := cloud.CheckWarning
-	if f.Problem != "" && f.Problem != placement.DNSNotKept {
+	if f.Problem != "" && f.Problem != placement.DNSNotKept && f.Problem != placement.FirstWriteRolls {
 		result = cloud.CheckFailed
 	}
 	check, _, _ := strings.Cut(f.Of, ":")
@@ -266,10 +273,12 @@ func (c *Cluster) ofWorkload(f placement.Finding, w placement.Workload) entry {
 		with("this mends it", f.Mend).
 		with("or, after this, the API server's policy does", f.Again).
 		with("or, if its pods run on both systems", f.Allow)
-	if !c.mayMutate() || !c.changes(w) {
+	if !c.mayMutate() || !c.Rolls(w) {
 		return e
 	}
-	e.Text += "; its first write rolls its pods once"
+	if f.Again == "" {
+		e.Text += "; its first write rolls its pods once"
+	}
 	if f.Allow == "" {
 		e = e.with("this postpones that", w.RunsOnBothCommand())
 	}

@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,7 +52,10 @@ func names(objects []*unstructured.Unstructured) (all []string) {
 // to change workloads, their first writes are told.
 func TestPolicies(t *testing.T) {
 	validating, mutating := names(policies.Validating()), names(policies.Mutating())
-	param := policies.Param(policies.Params{})
+	all := slices.Concat(validating, mutating)
+	acting := Policies{ServesValidating: true, ServesMutating: true, There: all, Tried: true, Refuses: true, Changes: true}
+	recorded := acting
+	recorded.Param = policies.Param(policies.Params{})
 	for name, c := range map[string]struct {
 		version string
 		have    Policies
@@ -72,16 +76,33 @@ func TestPolicies(t *testing.T) {
 			cloud.CheckWarning,
 			"capwin.io/linux-policy: off", cloud.CheckWarning,
 		},
-		"of 1.36, without a param": {
+		"of 1.36, the mutating one is not there": {
 			"v1.36.3",
-			Policies{ServesValidating: true, ServesMutating: true, There: append(validating, mutating...)},
+			Policies{ServesValidating: true, ServesMutating: true, There: validating, Tried: true, Refuses: true},
 			cloud.CheckWarning,
-			"or its ConfigMap, is not there", cloud.CheckWarning,
+			"keeps cluster DNS on Linux; the policy that selects Linux in the templates of workloads is not there", cloud.CheckWarning,
 		},
-		"of 1.36": {
+		"of 1.36, without the record": {"v1.36.3", acting, cloud.CheckOK, "and selects Linux in the templates", cloud.CheckWarning},
+		"of 1.36":                     {"v1.36.3", recorded, cloud.CheckOK, "and selects Linux in the templates", cloud.CheckWarning},
+		"of 1.36, not tried": {
 			"v1.36.3",
-			Policies{ServesValidating: true, ServesMutating: true, There: append(validating, mutating...), Param: param},
-			cloud.CheckOK, "and selects Linux in the templates", cloud.CheckWarning,
+			Policies{ServesValidating: true, ServesMutating: true, There: all},
+			cloud.CheckWarning, "the policies are there; whether they act was not tried", cloud.CheckWarning,
+		},
+		"of 1.36, the gate is off": {
+			"v1.36.3",
+			Policies{ServesValidating: true, ServesMutating: true, There: all, Tried: true, Refuses: true},
+			cloud.CheckWarning, "its feature gate or its admission plug-in MutatingAdmissionPolicy is switched off", "",
+		},
+		"of 1.36, somebody else's": {
+			"v1.36.3",
+			Policies{ServesValidating: true, ServesMutating: true, There: all, Tried: true, Changes: true},
+			cloud.CheckWarning, "the API server does not obey them", cloud.CheckWarning,
+		},
+		"of 1.30, tried": {
+			"v1.30.1",
+			Policies{ServesValidating: true, There: validating, Tried: true, Refuses: true},
+			cloud.CheckWarning, "the API server keeps cluster DNS on Linux; of what else", "",
 		},
 		"not shown": {"v1.36.3", Policies{Hidden: true}, cloud.CheckSkipped, "may not list them", ""},
 	} {

@@ -23,7 +23,8 @@ import (
 // page is how many objects are read at once.
 const page = 500
 
-// Placement reads from a workload cluster what decides where its pods go. It changes nothing.
+// Placement reads from a workload cluster what decides where its pods go, and tries by dry runs whether its policies act. It
+// changes nothing.
 func Placement(ctx context.Context, config *rest.Config) (*linux.Cluster, error) {
 	client, err := connect(config)
 	if err != nil {
@@ -31,7 +32,7 @@ func Placement(ctx context.Context, config *rest.Config) (*linux.Cluster, error)
 	}
 	r := &reading{client: client, into: &linux.Cluster{}}
 	for _, one := range []func(context.Context) error{
-		r.version, r.nodes, r.daemonSets, r.deployments, r.statefulSets, r.classes, r.dns, r.policies,
+		r.version, r.nodes, r.daemonSets, r.deployments, r.statefulSets, r.classes, r.dns, r.policies, r.probe,
 	} {
 		if err := one(ctx); err != nil {
 			return nil, fmt.Errorf("where pods go cannot be read from the cluster %s: %w", shown(config.Host), reason(err))

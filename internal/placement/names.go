@@ -1,0 +1,55 @@
+package placement
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// notAName stands for a text that no API server of Kubernetes takes as a name, or as the key or the value of a label.
+const notAName = "(not a name)"
+
+// FirstNode stands for the Windows Node that a pool without settings of its own would make.
+const FirstNode = "a first Windows Node"
+
+// Named is a name, a key, a value or a version of a workload cluster, as it may stand in a sentence of ours. Whoever has that
+// cluster may have its API server say anything, such as a sentence with a command that would read as ours.
+func Named(text string) string {
+	if text == "" || text == FirstNode {
+		return text
+	}
+	plain := strings.ReplaceAll(text, "+", "-") // versions have it
+	before, after, found := strings.Cut(plain, "/")
+	isPair := found && isSubdomain(before) && isSubdomain(after) // of a namespace, as those have that ToBeMade makes
+	if isPair || isSubdomain(plain) || len(validation.IsQualifiedName(plain)) == 0 || len(validation.IsValidLabelValue(plain)) == 0 {
+		return text
+	}
+	return notAName
+}
+
+func isSubdomain(text string) bool { return len(validation.IsDNS1123Subdomain(text)) == 0 }
+
+func isNamed(texts ...string) bool {
+	for _, text := range texts {
+		if Named(text) != text {
+			return false
+		}
+	}
+	return true
+}
+
+// allNamed are names as they may stand in a sentence.
+func allNamed(texts []string) []string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = Named(text)
+	}
+	return all
+}
+
+// taintText writes a taint as kubectl does.
+func taintText(t *corev1.Taint) string {
+	named := corev1.Taint{Key: Named(t.Key), Value: Named(t.Value), Effect: corev1.TaintEffect(Named(string(t.Effect)))}
+	return named.ToString()
+}

@@ -1,0 +1,46 @@
+package management
+
+import (
+	"context"
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+)
+
+// probe tries whether the API server obeys the policies that are there. Whoever may not make such objects does not know it, and
+// neither does anybody where somebody else's admission refuses them.
+func (r *reading) probe(ctx context.Context) error {
+	p := &r.into.Policies
+	if len(p.There) == 0 {
+		return nil
+	}
+	_, err := r.dryRun(ctx, policies.ProbeValidating())
+	if p.Refuses = policies.IsRefusal(err); err != nil && !p.Refuses {
+		return ctx.Err()
+	}
+	changed, err := r.dryRun(ctx, policies.ProbeMutating())
+	if err != nil {
+		return ctx.Err()
+	}
+	p.Tried, p.Changes = true, policies.IsMutated(changed)
+	return nil
+}
+
+// dryRun returns what an object would be. It is not made.
+func (r *reading) dryRun(ctx context.Context, object *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	body, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	data, err := content(r.client.Post().AbsPath("/api/v1/namespaces/"+object.Namespace+"/configmaps").Param("dryRun", "All").
+		SetHeader("Content-Type", "application/json").Body(body).Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	var answer corev1.ConfigMap
+	return &answer, json.Unmarshal(data, &answer)
+}
