@@ -67,6 +67,30 @@ func TestSecretsOfTheQuickStart(t *testing.T) {
 	expect.Same(t, "commands that make Secrets", 2, found)
 }
 
+// The webhooks of other providers must answer before anything is applied, and clusterctl does not wait for them by itself. Ours have
+// none.
+func TestInitWaits(t *testing.T) {
+	init := regexp.MustCompile(`clusterctl .*\binit .*`)
+	found := 0
+	for _, pattern := range []string{"README.md", "docs/*.md", "templates/*.yaml"} {
+		for _, file := range expect.Got(filepath.Glob(filepath.Join(root, pattern)))(t) {
+			text := string(expect.Got(os.ReadFile(file))(t))
+			for _, command := range init.FindAllString(strings.ReplaceAll(text, "\\\n", " "), -1) {
+				if !strings.Contains(command, "kubeadm") {
+					continue
+				}
+				found++
+				if !strings.Contains(command, "--wait-providers") {
+					t.Errorf("%s does not wait for the providers: %s", file, command)
+				}
+			}
+		}
+	}
+	if found < 7 {
+		t.Errorf("%d commands install other providers, and there are more", found)
+	}
+}
+
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // The README has a pool of each cloud. test/release applies that on vSphere; this is the spec of the one in Azure.
