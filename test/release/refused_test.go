@@ -23,6 +23,7 @@ func TestMissingVariables(t *testing.T) {
 		{"windows-vsphere", "VSPHERE_PASSWORD", "", "value for variables [VSPHERE_PASSWORD] is not set"},
 		{"windows-pool-vsphere", "VSPHERE_SERVER", "", "value for variables [VSPHERE_SERVER] is not set"},
 		{"windows-azure", "AZURE_NODE_IDENTITY", "", "value for variables [AZURE_NODE_IDENTITY] is not set"},
+		{"windows-azure", "AZURE_SSH_PUBLIC_KEY_B64", "", "value for variables [AZURE_SSH_PUBLIC_KEY_B64] is not set"},
 	} {
 		command := u.command("generate", "cluster", "demo", "--infrastructure", "windows:"+version, "--target-namespace", "default",
 			"--kubernetes-version", "v1.36.3", "--flavor", c.flavor)
