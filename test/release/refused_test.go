@@ -91,6 +91,10 @@ func (u user) wantRefusals(management *servers.Management) {
 	u.kubectl(management, []byte(u.clusterAlone("late", "--kubernetes-version", "v1.38.0")), "apply", "-f", "-")
 	u.wantTopologyRefused(management, "late", "default",
 		"the image of kube-proxy for Calico does not start with Kubernetes 1.38 or later")
+	u.variables = map[string]string{"WINDOWS_CLOUD": "azure"}
+	u.kubectl(management, []byte(u.clusterAlone("late-azure", "--kubernetes-version", "v1.37.0")), "apply", "-f", "-")
+	u.wantTopologyRefused(management, "late-azure", "default",
+		"the chart of Azure's cloud provider knows no image for Kubernetes 1.37 or later")
 }
 
 // clusterAlone is what the flavor windows prints where the class is there.
