@@ -91,6 +91,29 @@ func TestInitWaits(t *testing.T) {
 	}
 }
 
+// clusterctl moves neither an AzureClusterIdentity nor a Secret without its label.
+func TestIdentitiesMove(t *testing.T) {
+	identity := regexp.MustCompile(`(?s)kind: AzureClusterIdentity\n.*?spec:\n`)
+	secret := regexp.MustCompile(`kubectl (-n \S+ )?create secret generic azure [^\n]*(\n  [^\n]*)*\n([^\n]*)\n`)
+	for _, page := range []string{"quick-start.md", "azure-credentials.md"} {
+		text := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", page)))(t))
+		identities, secrets := identity.FindAllString(text, -1), secret.FindAllStringSubmatch(text, -1)
+		if len(identities) == 0 || len(secrets) == 0 {
+			t.Errorf("%s has %d identities and %d Secrets", page, len(identities), len(secrets))
+		}
+		for _, one := range identities {
+			if !strings.Contains(one, `labels: {clusterctl.cluster.x-k8s.io/move-hierarchy: "true"}`) {
+				t.Errorf("%s: clusterctl does not move\n%s", page, one)
+			}
+		}
+		for _, one := range secrets {
+			if want := "label secret azure clusterctl.cluster.x-k8s.io/move=true"; !strings.HasSuffix(one[3], want) {
+				t.Errorf("%s: a Secret is followed by %q, want %s", page, one[3], want)
+			}
+		}
+	}
+}
+
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // The README has a pool of each cloud. test/release applies that on vSphere; this is the spec of the one in Azure.
