@@ -61,6 +61,7 @@ func TestClasses(t *testing.T) {
 				t.Errorf("compared only %d objects", len(want))
 			}
 			u.wantValuesOfCharts(management, name, chartValues(name)[c.cloud])
+			u.kubectl(management, nil, "get", c.cloud+"cluster", name) // in Azure also the name of the resource group
 		})
 	}
 	for name, want := range map[string]func(user, *servers.Management){
