@@ -60,3 +60,26 @@ func wantAuthorizedKey(t *testing.T, text string) {
 		t.Errorf("SSH key %q is no key of the type %s: %v", parts[1], parts[0], err)
 	}
 }
+
+// Below 100 GB free a node warns of MachineTooSmall, and images may have small disks.
+func TestAzureDisks(t *testing.T) {
+	u := offline(t)
+	u.variables = map[string]string{"WINDOWS_CLOUD": "azure"}
+	for _, flavor := range []string{"windows", "windows-azure", "windows-pool-azure"} {
+		found := 0
+		for _, object := range objectsIn(t, u.generate("demo", "--flavor", flavor)) {
+			if object["kind"] != "WindowsMachineTemplate" {
+				continue
+			}
+			leaves := map[string]any{}
+			walk(leaves, "", object)
+			found++
+			if got := leaves[".spec.template.spec.azure.osDisk.sizeGiB"]; got != any(128.0) {
+				t.Errorf("%s: the disk has %v GiB, want 128", flavor, got)
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s has %d WindowsMachineTemplates", flavor, found)
+		}
+	}
+}
