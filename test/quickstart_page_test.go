@@ -114,6 +114,20 @@ func TestIdentitiesMove(t *testing.T) {
 	}
 }
 
+// What a reader pastes into zsh has no comments: there # begins a word, and an apostrophe in it a text without an end.
+func TestExportsHaveNoComments(t *testing.T) {
+	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "quick-start.md")))(t))
+	exports := regexp.MustCompile(`(?m)^export .*`).FindAllString(page, -1)
+	if len(exports) < 10 {
+		t.Errorf("%d lines export, and there are more", len(exports))
+	}
+	for _, line := range exports {
+		if strings.Contains(line, " #") {
+			t.Errorf("docs/quick-start.md: a comment in %s", line)
+		}
+	}
+}
+
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // The README has a pool of each cloud. test/release applies that on vSphere; this is the spec of the one in Azure.
