@@ -67,6 +67,67 @@ func TestSecretsOfTheQuickStart(t *testing.T) {
 	expect.Same(t, "commands that make Secrets", 2, found)
 }
 
+// The webhooks of other providers must answer before anything is applied, and clusterctl does not wait for them by itself. Ours have
+// none.
+func TestInitWaits(t *testing.T) {
+	init := regexp.MustCompile(`clusterctl .*\binit .*`)
+	found := 0
+	for _, pattern := range []string{"README.md", "docs/*.md", "templates/*.yaml"} {
+		for _, file := range expect.Got(filepath.Glob(filepath.Join(root, pattern)))(t) {
+			text := string(expect.Got(os.ReadFile(file))(t))
+			for _, command := range init.FindAllString(strings.ReplaceAll(text, "\\\n", " "), -1) {
+				if !strings.Contains(command, "kubeadm") {
+					continue
+				}
+				found++
+				if !strings.Contains(command, "--wait-providers") {
+					t.Errorf("%s does not wait for the providers: %s", file, command)
+				}
+			}
+		}
+	}
+	if found < 7 {
+		t.Errorf("%d commands install other providers, and there are more", found)
+	}
+}
+
+// clusterctl moves neither an AzureClusterIdentity nor a Secret without its label.
+func TestIdentitiesMove(t *testing.T) {
+	identity := regexp.MustCompile(`(?s)kind: AzureClusterIdentity\n.*?spec:\n`)
+	secret := regexp.MustCompile(`kubectl (-n \S+ )?create secret generic azure [^\n]*(\n  [^\n]*)*\n([^\n]*)\n`)
+	for _, page := range []string{"quick-start.md", "azure-credentials.md"} {
+		text := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", page)))(t))
+		identities, secrets := identity.FindAllString(text, -1), secret.FindAllStringSubmatch(text, -1)
+		if len(identities) == 0 || len(secrets) == 0 {
+			t.Errorf("%s has %d identities and %d Secrets", page, len(identities), len(secrets))
+		}
+		for _, one := range identities {
+			if !strings.Contains(one, `labels: {clusterctl.cluster.x-k8s.io/move-hierarchy: "true"}`) {
+				t.Errorf("%s: clusterctl does not move\n%s", page, one)
+			}
+		}
+		for _, one := range secrets {
+			if want := "label secret azure clusterctl.cluster.x-k8s.io/move=true"; !strings.HasSuffix(one[3], want) {
+				t.Errorf("%s: a Secret is followed by %q, want %s", page, one[3], want)
+			}
+		}
+	}
+}
+
+// What a reader pastes into zsh has no comments: there # begins a word, and an apostrophe in it a text without an end.
+func TestExportsHaveNoComments(t *testing.T) {
+	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "quick-start.md")))(t))
+	exports := regexp.MustCompile(`(?m)^export .*`).FindAllString(page, -1)
+	if len(exports) < 10 {
+		t.Errorf("%d lines export, and there are more", len(exports))
+	}
+	for _, line := range exports {
+		if strings.Contains(line, " #") {
+			t.Errorf("docs/quick-start.md: a comment in %s", line)
+		}
+	}
+}
+
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // The README has a pool of each cloud. test/release applies that on vSphere; this is the spec of the one in Azure.

@@ -39,9 +39,8 @@ func TestClasses(t *testing.T) {
 			"WINDOWS_CPUS": "8", "WINDOWS_MEMORY_MIB": "32768", "WINDOWS_MAX_PODS": "60", "WINDOWS_SYSTEM_RESERVED_MEMORY": "3Gi",
 			"WINDOWS_KUBE_RESERVED_MEMORY": "1Gi", "WINDOWS_MACHINE_COUNT": "0", "LINUX_WORKER_MACHINE_COUNT": "3",
 		}},
-		"key": {"azure", map[string]string{
-			"AZURE_SSH_PUBLIC_KEY_B64": "c3NoLWVkMjU1MTk=", "AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D8s_v5",
-			"WINDOWS_MACHINE_COUNT": "7",
+		"sizes": {"azure", map[string]string{
+			"AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D8s_v5", "WINDOWS_MACHINE_COUNT": "7",
 			"AZURE_WINDOWS_GALLERY": "Gallery-1", "AZURE_WINDOWS_IMAGE": "ws2025", "AZURE_WINDOWS_IMAGE_VERSION": "1.2.3",
 		}},
 	} {
@@ -62,6 +61,7 @@ func TestClasses(t *testing.T) {
 				t.Errorf("compared only %d objects", len(want))
 			}
 			u.wantValuesOfCharts(management, name, chartValues(name)[c.cloud])
+			u.kubectl(management, nil, "get", c.cloud+"cluster", name) // in Azure also the name of the resource group
 		})
 	}
 	for name, want := range map[string]func(user, *servers.Management){
@@ -80,7 +80,7 @@ func TestClasses(t *testing.T) {
 // the Azure provider makes of them: the machines must not go on reading the old ones.
 func (u user) wantRotated(management *servers.Management) {
 	u.t.Helper()
-	u.variables = map[string]string{"WINDOWS_CLOUD": "azure"}
+	u.variables = map[string]string{"WINDOWS_CLOUD": "azure", "AZURE_SSH_PUBLIC_KEY_B64": ""}
 	before := map[string]string{}
 	for _, size := range []string{"Standard_D2s_v5", "Standard_D4s_v5"} {
 		u.variables["AZURE_CONTROL_PLANE_MACHINE_TYPE"], u.variables["AZURE_NODE_MACHINE_TYPE"] = size, size
@@ -100,6 +100,10 @@ func (u user) wantRotated(management *servers.Management) {
 			}
 		}
 		before = templates
+	}
+	made := u.kubectl(management, nil, "get", "azuremachinetemplates", "-l", "cluster.x-k8s.io/cluster-name=rotated", "-o", "yaml")
+	if strings.Contains(string(made), "sshPublicKey") {
+		u.t.Errorf("machines have an SSH key, and none was set:\n%s", made)
 	}
 }
 

@@ -23,6 +23,7 @@ func TestMissingVariables(t *testing.T) {
 		{"windows-vsphere", "VSPHERE_PASSWORD", "", "value for variables [VSPHERE_PASSWORD] is not set"},
 		{"windows-pool-vsphere", "VSPHERE_SERVER", "", "value for variables [VSPHERE_SERVER] is not set"},
 		{"windows-azure", "AZURE_NODE_IDENTITY", "", "value for variables [AZURE_NODE_IDENTITY] is not set"},
+		{"windows-azure", "AZURE_SSH_PUBLIC_KEY_B64", "", "value for variables [AZURE_SSH_PUBLIC_KEY_B64] is not set"},
 	} {
 		command := u.command("generate", "cluster", "demo", "--infrastructure", "windows:"+version, "--target-namespace", "default",
 			"--kubernetes-version", "v1.36.3", "--flavor", c.flavor)
@@ -90,6 +91,10 @@ func (u user) wantRefusals(management *servers.Management) {
 	u.kubectl(management, []byte(u.clusterAlone("late", "--kubernetes-version", "v1.38.0")), "apply", "-f", "-")
 	u.wantTopologyRefused(management, "late", "default",
 		"the image of kube-proxy for Calico does not start with Kubernetes 1.38 or later")
+	u.variables = map[string]string{"WINDOWS_CLOUD": "azure"}
+	u.kubectl(management, []byte(u.clusterAlone("late-azure", "--kubernetes-version", "v1.37.0")), "apply", "-f", "-")
+	u.wantTopologyRefused(management, "late-azure", "default",
+		"the chart of Azure's cloud provider knows no image for Kubernetes 1.37 or later")
 }
 
 // clusterAlone is what the flavor windows prints where the class is there.

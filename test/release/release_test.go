@@ -44,6 +44,8 @@ var variables = map[string]string{
 	"CLUSTER_IDENTITY_NAME":         "cluster-identity",
 	"AZURE_NODE_IDENTITY": "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/nodes" +
 		"/providers/Microsoft.ManagedIdentity/userAssignedIdentities/linux",
+	"AZURE_SSH_PUBLIC_KEY_B64": "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFFQ0F3UUZCZ2NJQ1FvTERBME9EeEFSRWhNVUZSWVhHQmth" +
+		"R3h3ZEhoOGcgYWRtaW5AZXhhbXBsZS5jb20=",
 }
 
 // A release has its files, and real API servers take what clusterctl makes of them: every field, with nothing to warn of.
