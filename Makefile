@@ -101,7 +101,7 @@ test-pods: servers ## Ask a Service from a pod on a Windows node, for each CNI, 
 
 .PHONY: test-linux
 test-linux: servers ## Bring a cluster up before its Windows machines, step by step, with policies, without and before 1.36; takes 15 minutes
-	$(GO_TEST) ./test/linux -count=1 -run "^Test(LinuxFirst|Before136|NotKubeadms)$$" -v -timeout 30m -args -linux.all
+	$(GO_TEST) ./test/linux -count=1 -run "^Test(LinuxFirst|Before136|NotKubeadms|KeeperOfManyDaemonSets)$$" -v -timeout 30m -args -linux.all
 
 .PHONY: test-smoke
 test-smoke: servers ## Run clusterctl windows smoke against real servers with each fault alone; takes 3 minutes
