@@ -67,8 +67,8 @@ func TestSecretsOfTheQuickStart(t *testing.T) {
 	expect.Same(t, "commands that make Secrets", 2, found)
 }
 
-// The webhooks of other providers must answer before anything is applied, and clusterctl does not wait for them by itself. Ours have
-// none.
+// The webhooks of other providers must answer before anything is applied, and clusterctl does not wait for them by itself. Ours
+// have none.
 func TestInitWaits(t *testing.T) {
 	init := regexp.MustCompile(`clusterctl .*\binit .*`)
 	found := 0

@@ -61,8 +61,8 @@ var notRun = map[string]string{
 	"export USE_AZURE_CLI_AUTH=":       "needs Azure, and the network; packer makes a VM there",
 	"export CAPWIN_AZURE_IDENTITIES":   "needs Azure's provider; test/release installs ours with the variable",
 	"kubectl get cluster,azurecluster": "needs Azure; the same check runs in internal/cloud/azure",
-	`kubectl --namespace "$NAMESPACE" delete cluster "$CLUSTER"`: "would end the Cluster of the other pages; test/frontdoor deletes " +
-		"such a Cluster",
+	`kubectl --namespace "$NAMESPACE" delete cluster "$CLUSTER"`: "would end the Cluster of the other pages; test/frontdoor " +
+		"deletes such a Cluster",
 	"openssl s_client": "the vCenter of the lab has another port",
 	"clusterctl windows smoke --kubeconfig workload.kubeconfig": "needs kube-proxy on the node; TestSmoke runs it where one is",
 	"cat > calico.yaml": "needs helm, Calico's charts and its images",
