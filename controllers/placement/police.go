@@ -9,12 +9,10 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -188,68 +186,6 @@ func ignoreRefused(err error) error {
 		return nil
 	}
 	return err
-}
-
-// nextParams are what the mutating policy needs: without them, it is not written.
-func (c *cluster) nextParams(ctx context.Context, next *deadline) (p policies.Params, known bool) {
-	const key = "param"
-	delete(c.why, key)
-	for _, resource := range []string{nodes, classes} {
-		if !c.view.isListed(resource) {
-			c.why[key] = errPending
-			if c.view.isHidden(resource) {
-				c.why[key] = &hiddenError{resource}
-			}
-			return p, false
-		}
-	}
-	if c.params == nil && !c.findParams(ctx, key, next) {
-		return p, false
-	}
-	*c.params = nextParams(*c.params, c.view)
-	return *c.params, true
-}
-
-// findParams brings those that the cluster has, when it is time for that.
-func (c *cluster) findParams(ctx context.Context, key string, next *deadline) bool {
-	if wait := c.again[key]; time.Now().Before(wait) {
-		next.by(wait)
-		c.why[key] = c.paramError
-		return false
-	}
-	read, err := c.readParams(ctx)
-	if err == nil {
-		c.params = &read
-		return true
-	}
-	c.again[key], c.why[key], c.paramError = time.Now().Add(retry), err, err
-	if isLasting(err) {
-		c.again[key] = time.Now().Add(recheck)
-	}
-	next.by(c.again[key])
-	return false
-}
-
-// readParams are those of the cluster, or else, as the policy is not there yet, new ones with what it must spare.
-func (c *cluster) readParams(ctx context.Context) (policies.Params, error) {
-	api, err := c.keeper.Workload.GetClient(ctx, c.key)
-	if err != nil {
-		return policies.Params{}, err
-	}
-	var there corev1.ConfigMap
-	err = api.Get(ctx, client.ObjectKey{Namespace: policies.ParamNamespace, Name: policies.ParamName}, &there)
-	if err == nil {
-		if params, err := policies.ReadParams(&there); err == nil {
-			return params, nil
-		}
-	} else if !apierrors.IsNotFound(err) {
-		return policies.Params{}, err
-	}
-	if s := c.view.state(); !s.complete {
-		return policies.Params{}, errPending
-	}
-	spared, err := findSpared(ctx, api, c.view)
-	return policies.Params{Spared: spared}, err
 }
 
 // unservedError says that the API server does not know a kind.

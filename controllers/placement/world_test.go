@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -44,6 +45,7 @@ type world struct {
 	mu      sync.Mutex
 	away    bool // it cannot be reached
 	deaf    bool // it does not obey
+	old     bool // it is of 1.35, without MutatingAdmissionPolicies
 	feeds   map[string][]*workload.Feed
 	follows int
 	calls   map[string]int // by verb; dry is that of a dry run
@@ -57,14 +59,37 @@ func (w *world) FollowAll(ctx context.Context, _ client.ObjectKey, feeds ...*wor
 		return &workload.UnreachableError{Why: "cannot be reached"}
 	}
 	for _, feed := range feeds {
-		feed.Told(workload.Event{Type: workload.Begun})
-		w.list(feed)
-		feed.Told(workload.Event{Type: workload.Listed})
+		w.begin(feed)
 		w.feeds[feed.Name] = append(w.feeds[feed.Name], feed)
 	}
 	w.mu.Unlock()
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+// begin begins a watch.
+func (w *world) begin(feed *workload.Feed) {
+	if w.old && strings.HasPrefix(feed.Name, "mutating") {
+		feed.Told(workload.Event{
+			Type: workload.Hidden, Why: apierrors.NewNotFound(schema.GroupResource{Group: feed.Group, Resource: feed.Name}, ""),
+		})
+		return
+	}
+	feed.Told(workload.Event{Type: workload.Begun})
+	w.list(feed)
+	feed.Told(workload.Event{Type: workload.Listed})
+}
+
+// upgrade makes an API server of 1.36 of it.
+func (w *world) upgrade() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.old = false
+	for _, feeds := range w.feeds {
+		for _, feed := range feeds {
+			w.begin(feed)
+		}
+	}
 }
 
 // list tells what is there.
