@@ -62,6 +62,9 @@ type Keeper struct {
 	// Teller tells people what it finds.
 	Teller teller
 
+	// opened gets a value when a cluster is looked after from now on.
+	opened chan struct{}
+
 	mu       sync.Mutex
 	ctx      context.Context //nolint:containedctx // because clusters are looked after from a machine's first question on
 	running  sync.WaitGroup
@@ -77,7 +80,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithName("placement"))
 	k.mu.Lock()
 	k.ctx, k.clusters, k.empty = ctx, map[client.ObjectKey]*cluster{}, map[types.UID]bool{}
-	k.shared = map[string]*atomic.Int64{}
+	k.shared, k.opened = map[string]*atomic.Int64{}, make(chan struct{}, 1)
 	k.mu.Unlock()
 	defer k.running.Wait()
 	look := time.NewTicker(every)
@@ -90,19 +93,21 @@ func (k *Keeper) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-look.C:
+		case <-k.opened: // which Nodes are to join it, the cache says
+			sleep(ctx, calm)
 		}
 	}
 }
 
-// Kept says whether the policies of a Cluster act, so that it may get a Windows VM. If they cannot, or do not within a minute, it
-// says why in a sentence, and that it may all the same.
-func (k *Keeper) Kept(about *clusterv1.Cluster) (kept bool, warning string) {
+// Kept says whether the policies of a Cluster act, and know the labels of the Nodes that are to join it, so that it may get a
+// Windows VM. If they cannot, or do not within a minute, it says why in a sentence, and that it may all the same.
+func (k *Keeper) Kept(about *clusterv1.Cluster, joining ...verdict.Node) (kept bool, warning string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ctx == nil || k.ctx.Err() != nil {
 		return false, "" // the manager does not run yet, or not any more: the machine asks again
 	}
-	return k.open(about).answer(time.Now())
+	return k.open(about).answer(time.Now(), joining)
 }
 
 // open begins to look after a cluster, unless that is done already. It must be called with the lock.
@@ -121,6 +126,10 @@ func (k *Keeper) open(about *clusterv1.Cluster) *cluster {
 	opened := newCluster(k, about, stop)
 	opened.view.share(k.shared[key.Namespace])
 	k.clusters[key] = opened
+	select {
+	case k.opened <- struct{}{}:
+	default:
+	}
 	k.running.Go(func() { opened.watch(ctx) })
 	k.running.Go(func() { opened.work(ctx) })
 	return opened

@@ -16,10 +16,10 @@ import (
 
 // nextParams are the params that follow from what is known of a cluster, after those that it has. Spared stays. So do labels of
 // Windows Nodes that are gone: their pool may only be scaled to zero, and pods that select it are for Windows all the same. A
-// label goes when a Linux Node has it.
-func nextParams(last policies.Params, v *view) policies.Params {
+// label goes when a Linux Node has it. Known are also the labels of machines that ask.
+func nextParams(last policies.Params, v *view, asking []verdict.Node) policies.Params {
 	windows, linux := v.nodes()
-	joining, onLinux := v.joining(), plain(linux)
+	joining, onLinux := slices.Concat(v.joining(), asking), plain(linux)
 	all := slices.Concat(plain(windows), joining, remembered(last.WindowsLabels, onLinux))
 	labels := policies.WindowsLabels(all, onLinux)
 	return policies.Params{
@@ -58,9 +58,13 @@ func hasKey(n verdict.Node, key string) bool {
 }
 
 // nextParams are what the mutating policy needs: without them, it is not written.
-func (c *cluster) nextParams(ctx context.Context, next *deadline) (p policies.Params, known bool) {
+func (c *cluster) nextParams(ctx context.Context, asking []verdict.Node, next *deadline) (p policies.Params, known bool) {
 	const key = "param"
 	delete(c.why, key)
+	if !c.view.knowsToBeMade() {
+		c.why[key] = errPending
+		return p, false
+	}
 	for _, resource := range []string{nodes, classes} {
 		if !c.view.isListed(resource) {
 			c.why[key] = errPending
@@ -73,7 +77,7 @@ func (c *cluster) nextParams(ctx context.Context, next *deadline) (p policies.Pa
 	if (c.params == nil || c.mustSpare(*c.params)) && !c.findParams(ctx, key, next) {
 		return p, false
 	}
-	*c.params = nextParams(*c.params, c.view)
+	*c.params = nextParams(*c.params, c.view, asking)
 	return *c.params, true
 }
 

@@ -62,6 +62,7 @@ func (c *cluster) police(ctx context.Context, about *clusterv1.Cluster) time.Tim
 	}
 	if c.off {
 		c.takeAway(ctx, &next)
+		c.known(c.asked())
 		c.probePolicies(ctx, policySet{}, &next)
 		c.settle(true, "")
 		c.view.setPolicies(nil, nil)
@@ -70,8 +71,12 @@ func (c *cluster) police(ctx context.Context, about *clusterv1.Cluster) time.Tim
 	var needs policySet
 	var first, second bool
 	needs.refusing, first = c.ensureAll(ctx, ownObjects(plainPolicies()...), &next)
-	if params, known := c.nextParams(ctx, &next); known {
+	asking := c.asked()
+	if params, known := c.nextParams(ctx, slices.Collect(maps.Values(asking)), &next); known {
 		needs.changing, second = c.ensureAll(ctx, toldObjects(params), &next)
+	}
+	if needs.changing || !c.view.ownBrief(mutatingPolicy()).Ours { // what is not there yet will be told of all that have asked
+		c.known(asking)
 	}
 	if first || second {
 		c.probe.due = time.Now().Add(settle)

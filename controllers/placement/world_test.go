@@ -45,6 +45,7 @@ type world struct {
 	mu      sync.Mutex
 	away    bool // it cannot be reached
 	deaf    bool // it does not obey
+	full    bool // it takes no update
 	old     bool // it is of 1.35, without MutatingAdmissionPolicies
 	feeds   map[string][]*workload.Feed
 	follows int
@@ -178,6 +179,12 @@ func (w *world) funcs() interceptor.Funcs {
 			return told("create", o, c.Create(ctx, o, opts...))
 		},
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			w.mu.Lock()
+			full := w.full
+			w.mu.Unlock()
+			if full {
+				return told("update", o, apierrors.NewInternalError(errors.New("no space")))
+			}
 			return told("update", o, c.Update(ctx, o, opts...))
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
@@ -282,6 +289,23 @@ func aMachine() *infrav1.WindowsMachine {
 	m.Namespace, m.Name = metav1.NamespaceDefault, "prod-win-0"
 	m.Labels = map[string]string{clusterv1.ClusterNameLabel: "prod"}
 	return m
+}
+
+// join makes a WindowsMachine without a Node, whose config has a pool.
+func (w *world) join(name, pool string) {
+	w.Helper()
+	config := &bootstrapv1.WindowsBootstrapConfig{}
+	config.Namespace, config.Name = metav1.NamespaceDefault, name
+	config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{"pool": bootstrapv1.LabelValue(pool)}
+	windows := aMachine()
+	windows.Name = name
+	machine := &clusterv1.Machine{}
+	machine.Namespace, machine.Name = metav1.NamespaceDefault, name
+	machine.Spec.InfrastructureRef.Kind, machine.Spec.InfrastructureRef.Name = "WindowsMachine", name
+	machine.Spec.Bootstrap.ConfigRef.Kind, machine.Spec.Bootstrap.ConfigRef.Name = "WindowsBootstrapConfig", name
+	for _, o := range []client.Object{config, windows, machine} {
+		expect.OK(w, w.management.Create(w.Context(), o))
+	}
 }
 
 func aNode(name, system, pool string) *corev1.Node {
