@@ -2,7 +2,6 @@ package placement
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -32,7 +30,7 @@ func TestKept(t *testing.T) {
 		kept, warning := w.keeper.Kept(aCluster())
 		expect.Same(t, "kept", true, kept)
 		expect.Same(t, "warning", "", warning)
-		expect.Same(t, "calls", map[string]int{"get": 12, "apply": 11, "dry": 2}, w.since())
+		expect.Same(t, "calls", map[string]int{"get": 12, "list": 1, "apply": 11, "dry": 2}, w.since())
 		expect.Same(t, "missing", 0, len(w.missing()))
 		w.passes(31 * time.Minute)
 		expect.Same(t, "calls in half an hour", map[string]int{"dry": 6}, w.since())
@@ -41,7 +39,7 @@ func TestKept(t *testing.T) {
 		expect.OK(t, w.management.Delete(t.Context(), aMachine()))
 		end = w.start()
 		w.passes(10 * time.Second)
-		expect.Same(t, "calls of a new process", map[string]int{"get": 2, "dry": 2}, w.since())
+		expect.Same(t, "calls of a new process", map[string]int{"list": 1, "get": 1, "dry": 2}, w.since())
 		w.passes(31 * time.Minute)
 		expect.Same(t, "calls at zero machines", map[string]int{"dry": 6}, w.since())
 		expect.Same(t, "missing at zero machines", 0, len(w.missing()))
@@ -57,7 +55,7 @@ func TestWithoutWindows(t *testing.T) {
 		expect.OK(t, w.management.Delete(t.Context(), aMachine()))
 		defer w.start()()
 		w.passes(time.Hour)
-		expect.Same(t, "calls", map[string]int{"get": 1}, w.since())
+		expect.Same(t, "calls", map[string]int{"list": 2}, w.since())
 		expect.Same(t, "connections", 0, w.follows)
 		expect.OK(t, w.management.Create(t.Context(), aMachine()))
 		w.passes(every + 5*time.Second)
@@ -175,11 +173,7 @@ func TestParamsFollow(t *testing.T) {
 		w := newWorld(t)
 		defer w.start()()
 		w.passes(20 * time.Second)
-		params := func() map[string][]string {
-			param := &corev1.ConfigMap{}
-			expect.OK(t, w.api.Get(t.Context(), client.ObjectKey{Namespace: policies.ParamNamespace, Name: policies.ParamName}, param))
-			return expect.Got(policies.ReadParams(param))(t).WindowsLabels
-		}
+		params := func() map[string][]string { return expect.Got(w.readParams())(t).WindowsLabels }
 		expect.Same(t, "labels", map[string][]string{"pool": {"w"}}, params())
 		w.since()
 		says := func(what watch.EventType, n *corev1.Node) {
@@ -197,75 +191,6 @@ func TestParamsFollow(t *testing.T) {
 		expect.Same(t, "labels of pools at zero", both, params())
 		says(watch.Added, aNode("linux-1", "linux", "w2"))
 		expect.Same(t, "labels after a Linux Node has one", map[string][]string{"pool": {"w"}}, params())
-	})
-}
-
-// TestToJoin: a machine waits until the policies know the labels of its Node: from the first machine of a cluster on, and of
-// each pool that comes later. Those of machines that have not asked yet are known from the first policy on, too.
-func TestToJoin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		expect.OK(t, w.management.Delete(t.Context(), aMachine()))
-		defer w.start()()
-		w.join("b-0", "b")
-		kept := func(pool string) bool {
-			kept, _ := w.keeper.Kept(aCluster(), verdict.Node{Name: pool + "-1", Labels: map[string]string{"pool": pool}})
-			return kept
-		}
-		told := func() (values []string) {
-			policy := policies.Mutating()[0]
-			if w.api.Get(t.Context(), client.ObjectKeyFromObject(policy), policy) != nil {
-				return nil
-			}
-			text := string(expect.Got(json.Marshal(policy))(t))
-			for _, pool := range []string{"a", "b", "c", "w"} {
-				if strings.Contains(text, "pool="+pool) {
-					values = append(values, pool)
-				}
-			}
-			return values
-		}
-		for range 100 { // as soon as the policy is there at all
-			if len(told()) > 0 {
-				break
-			}
-			expect.Same(t, "kept at first", false, kept("a"))
-			w.passes(100 * time.Millisecond)
-		}
-		expect.Same(t, "told at first", []string{"a", "b", "w"}, told())
-		w.passes(5 * time.Second)
-		expect.Same(t, "kept", true, kept("a"))
-		w.since()
-		expect.Same(t, "kept for another pool at first", false, kept("c"))
-		w.passes(12 * time.Second)
-		expect.Same(t, "told of another pool", []string{"a", "b", "c", "w"}, told())
-		expect.Same(t, "kept for another pool", true, kept("c"))
-		expect.Same(t, "writes", 3, w.since()["update"])
-		w.passes(31 * time.Minute)
-		expect.Same(t, "kept later", true, kept("c"))
-		expect.Same(t, "calls in half an hour", map[string]int{"dry": 6}, w.since())
-	})
-}
-
-// TestNotTold: a machine waits a minute for a policy that acts and cannot be told of its pool, and is warned then.
-func TestNotTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.start()()
-		w.passes(20 * time.Second)
-		w.mu.Lock()
-		w.full = true
-		w.mu.Unlock()
-		n := verdict.Node{Name: "c-1", Labels: map[string]string{"pool": "c"}}
-		for range 59 {
-			kept, _ := w.keeper.Kept(aCluster(), n)
-			expect.Same(t, "kept", false, kept)
-			w.passes(time.Second)
-		}
-		w.passes(time.Second)
-		kept, warning := w.keeper.Kept(aCluster(), n)
-		expect.Same(t, "kept after a minute", true, kept)
-		expect.Says(t, "warning", errors.New(warning), "Cluster prod: ")
 	})
 }
 

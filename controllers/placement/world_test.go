@@ -121,10 +121,19 @@ func (w *world) tell(what watch.EventType, resource string, object client.Object
 	}
 }
 
-func (w *world) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
+func (w *world) GetClient(_ context.Context, key client.ObjectKey) (client.Client, error) {
+	w.mu.Lock()
+	hangs := strings.HasPrefix(key.Name, "dead")
+	if hangs {
+		w.calls[key.Name]++
+	}
+	w.mu.Unlock()
+	if hangs {
+		time.Sleep(5 * time.Second)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.away {
+	if w.away || hangs {
 		return nil, &workload.UnreachableError{Why: "cannot be reached"}
 	}
 	return w.api, nil
@@ -169,6 +178,14 @@ func (w *world) funcs() interceptor.Funcs {
 		return err
 	}
 	return interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if len(opts) > 1 { // no watch's
+				w.mu.Lock()
+				w.calls["list"]++
+				w.mu.Unlock()
+			}
+			return c.List(ctx, list, opts...)
+		},
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			return told("get", &corev1.Pod{}, c.Get(ctx, key, o, opts...))
 		},
