@@ -163,6 +163,10 @@ func (c *cluster) work(ctx context.Context) {
 // step does what is due, and says when to look again.
 func (c *cluster) step(ctx context.Context) time.Time {
 	about := c.about()
+	var there clusterv1.Cluster
+	if c.keeper.Client.Get(ctx, c.key, &there) != nil || there.UID != c.uid || !isUp(&there) {
+		return time.Now().Add(every) // the next look closes it
+	}
 	next := c.police(ctx, about)
 	c.tell(ctx, about)
 	return next

@@ -87,6 +87,11 @@ func TestWhoseCluster(t *testing.T) {
 			if name == "being deleted" {
 				expect.OK(t, w.management.Delete(t.Context(), c))
 			}
+			if name != "of another one" { // nothing is written until the next look, either
+				expect.OK(t, w.api.Delete(t.Context(), policies.Mutating()[1]))
+				w.passes(20 * time.Second)
+				expect.Same(t, name+": written", 1, len(w.missing()))
+			}
 			w.passes(every)
 			expect.Same(t, name+": forgotten", "prod", strings.Join(w.forgotten, " "))
 			w.since()
