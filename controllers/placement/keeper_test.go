@@ -3,12 +3,15 @@ package placement
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -148,6 +151,42 @@ func TestDeaf(t *testing.T) {
 		w.passes(recheck)
 		expect.Same(t, "probes later", map[string]int{"dry": 2}, w.since())
 	})
+}
+
+// TestRefusedByOthers: what other people's admission refuses, by whatever code, is told in its words, holds no machine, and is
+// tried again each ten minutes. An outage is not.
+func TestRefusedByOthers(t *testing.T) {
+	answer := func(code int) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: int32(code), Message: "Gatekeeper says no"}}
+	}
+	for code, refused := range map[int]bool{
+		400: true, 403: true, 422: true, 413: true, 401: false, 408: false, 409: false, 429: false, 500: false, 503: false,
+	} {
+		for _, late := range []bool{false, true} { // the probe alone is refused then
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				if !late {
+					w.refuses = answer(code)
+				}
+				defer w.start()()
+				w.passes(100 * time.Millisecond)
+				w.mu.Lock()
+				w.refuses = answer(code)
+				w.mu.Unlock()
+				w.passes(20 * time.Second)
+				kept, warning := w.keeper.Kept(aCluster())
+				name := fmt.Sprint(code, " late: ", late)
+				if refused {
+					expect.Same(t, name+": kept", true, kept)
+					expect.Says(t, name, errors.New(warning), "Gatekeeper says no")
+				}
+				w.since()
+				w.passes(recheck)
+				calls := w.since()
+				expect.Same(t, name+": is tried now and then", refused, calls["dry"]+calls["apply"] <= 15)
+			})
+		}
+	}
 }
 
 // TestFight: whoever removes an object each second makes us write it each ten seconds, and nothing else.

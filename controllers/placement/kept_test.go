@@ -132,7 +132,7 @@ func TestDeadClusters(t *testing.T) {
 		other.Name, other.UID = "other", "uid-of-other"
 		expect.OK(t, w.management.Create(t.Context(), other))
 		defer w.start()()
-		w.passes(time.Second)
+		w.passes(4 * time.Second)
 		expect.Same(t, "lists of pods, and of policies of the other Cluster", 3, w.since()["list"])
 		w.join("b-0", "b")
 		w.passes(every + 5*time.Second)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -174,7 +175,22 @@ func isLasting(err error) bool {
 	_, foreign := errors.AsType[*foreignError](err)
 	_, absent := errors.AsType[*unservedError](err)
 	_, many := errors.AsType[*tooManyError](err)
-	return foreign || absent || many || isRefused(err)
+	return foreign || absent || many || isRefused(err) || isTurnedDown(err)
+}
+
+// isTurnedDown says that the API server has answered that it does not do it, whoever had it say so: other people's admission may
+// refuse by any code. An answer that another try may change is none.
+func isTurnedDown(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch code := answer.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+	}
 }
 
 // isRefused says that the kubeconfig's user may not, or that the API server does not know the kind.

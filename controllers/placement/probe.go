@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
@@ -45,7 +45,7 @@ func (c *cluster) probePolicies(ctx context.Context, needs policySet, next *dead
 	}
 	acts, err := c.probeOnce(ctx, needs)
 	switch {
-	case err != nil && !apierrors.IsForbidden(err):
+	case err != nil && !isTurnedDown(err):
 		ctrl.LoggerFrom(ctx).V(4).Info("The policies cannot be probed", "error", err.Error())
 		p.due = now.Add(retry)
 	default:
@@ -106,7 +106,8 @@ func (p *probing) sentences(name string) (all []string) {
 	}
 	if p.refused != nil {
 		return []string{fmt.Sprintf("Cluster %s does not let the user of Secret %s-kubeconfig make ConfigMaps in kube-system by a dry "+
-			"run, so it is not known whether the policies act that keep workloads for Linux off Windows Nodes", name, name)}
+			"run, so it is not known whether the policies act that keep workloads for Linux off Windows Nodes: %s", name, name,
+			cloud.Clean(p.refused.Error(), maxCause))}
 	}
 	if p.needs.refusing && !p.acts.refusing {
 		all = append(all, fmt.Sprintf("Cluster %s has the ValidatingAdmissionPolicies of capwin and does not obey them: its API "+

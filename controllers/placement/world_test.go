@@ -43,10 +43,11 @@ type world struct {
 	forgotten  []string
 
 	mu      sync.Mutex
-	away    bool // it cannot be reached
-	deaf    bool // it does not obey
-	full    bool // it takes no update
-	old     bool // it is of 1.35, without MutatingAdmissionPolicies
+	away    bool  // it cannot be reached
+	deaf    bool  // it does not obey
+	full    bool  // it takes no update
+	refuses error // what it says to each write and probe
+	old     bool  // it is of 1.35, without MutatingAdmissionPolicies
 	feeds   map[string][]*workload.Feed
 	follows int
 	calls   map[string]int // by verb; dry is that of a dry run
@@ -208,6 +209,12 @@ func (w *world) funcs() interceptor.Funcs {
 			return told("delete", o, c.Delete(ctx, o, opts...))
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, a runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			w.mu.Lock()
+			refuses := w.refuses
+			w.mu.Unlock()
+			if refuses != nil {
+				return told("apply", &unstructured.Unstructured{}, refuses)
+			}
 			err := c.Apply(ctx, a, opts...)
 			var made unstructured.Unstructured
 			expect.OK(w, json.Unmarshal(expect.Got(json.Marshal(a))(w), &made.Object))
@@ -230,6 +237,9 @@ func (w *world) probe(ctx context.Context, api client.Client, o client.Object) e
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls["dry"]++
+	if w.refuses != nil {
+		return w.refuses
+	}
 	object, _ := o.(*corev1.ConfigMap)
 	obeys := func(policy *unstructured.Unstructured) bool {
 		return !w.deaf && api.Get(ctx, client.ObjectKeyFromObject(policy), policy) == nil
