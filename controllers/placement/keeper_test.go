@@ -153,6 +153,45 @@ func TestDeaf(t *testing.T) {
 	})
 }
 
+// TestDeafWhileUpgraded: an API server of a control plane that is being upgraded does not obey for a while, and nobody is told that
+// a gate or a plug-in is switched off: neither after one probe, nor of one that is too old to have the kind.
+func TestDeafWhileUpgraded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.start()()
+		w.passes(time.Minute)
+		set := func(deaf, away bool, version string) {
+			w.mu.Lock()
+			w.deaf, w.away, w.version = deaf, away, version
+			w.mu.Unlock()
+		}
+		notTold := func(when string) {
+			t.Helper()
+			w.keeper.mu.Lock()
+			told := w.keeper.clusters[client.ObjectKeyFromObject(aCluster())].view.state().notKept
+			w.keeper.mu.Unlock()
+			expect.Same(t, "told "+when, "", strings.Join(told, "; "))
+		}
+		set(false, false, "v1.35.2")
+		w.passes(2 * recheck)
+		notTold("of an old one")
+		set(false, false, "v1.36.3")
+		w.passes(2 * recheck)
+		set(true, false, "v1.36.3")
+		for w.since()["dry"] == 0 {
+			w.passes(time.Second)
+		}
+		set(true, true, "v1.36.3")
+		w.passes(2 * patience)
+		notTold("after one probe")
+		set(false, false, "v1.36.3")
+		w.passes(recheck)
+		kept, warning := w.keeper.Kept(aCluster())
+		expect.Same(t, "kept", true, kept)
+		expect.Same(t, "warning", "", warning)
+	})
+}
+
 // TestRefusedByOthers: what other people's admission refuses, by whatever code, is told in its words, holds no machine, and is
 // tried again each ten minutes. An outage is not.
 func TestRefusedByOthers(t *testing.T) {

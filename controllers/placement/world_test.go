@@ -50,6 +50,7 @@ type world struct {
 	old     bool  // it is of 1.35, without MutatingAdmissionPolicies
 	feeds   map[string][]*workload.Feed
 	follows int
+	version string
 	calls   map[string]int // by verb; dry is that of a dry run
 }
 
@@ -140,7 +141,11 @@ func (w *world) GetClient(_ context.Context, key client.ObjectKey) (client.Clien
 	return w.api, nil
 }
 
-func (w *world) Version(context.Context, client.ObjectKey) (string, error) { return "v1.36.3", nil }
+func (w *world) Version(context.Context, client.ObjectKey) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.version, nil
+}
 
 func (w *world) look(context.Context, *clusterv1.Cluster, *view) {}
 
@@ -152,7 +157,7 @@ func newWorld(t *testing.T) *world {
 	scheme := runtime.NewScheme()
 	expect.OK(t, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), bootstrapv1.AddToScheme(scheme),
 		infrav1.AddToScheme(scheme)))
-	w := &world{T: t, feeds: map[string][]*workload.Feed{}, calls: map[string]int{}}
+	w := &world{T: t, version: "v1.36.3", feeds: map[string][]*workload.Feed{}, calls: map[string]int{}}
 	w.management = fake.NewClientBuilder().WithScheme(scheme).WithObjects(aCluster(), aMachine()).Build()
 	w.api = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(
 		aNode("linux-0", "linux", "l"), aNode("win-0", "windows", "w"),
@@ -245,7 +250,7 @@ func (w *world) probe(ctx context.Context, api client.Client, o client.Object) e
 		return !w.deaf && api.Get(ctx, client.ObjectKeyFromObject(policy), policy) == nil
 	}
 	if object.Name == policies.ProbeMutating().Name {
-		if obeys(policies.Mutating()[0]) {
+		if w.version > "v1.36" && obeys(policies.Mutating()[0]) {
 			object.Data = map[string]string{"mutated": "yes"}
 		}
 		return nil
