@@ -10,6 +10,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
 )
 
 const (
@@ -42,6 +44,7 @@ type cluster struct {
 	settled bool               // machines need not wait
 	warning string
 	waiting time.Time // since when a machine waits
+	asking  map[string]*asking
 
 	// The rest is for the goroutine that works.
 	opened time.Time
@@ -53,7 +56,7 @@ type cluster struct {
 func newCluster(k *Keeper, about *clusterv1.Cluster, stop context.CancelFunc) *cluster {
 	return &cluster{
 		keeper: k, key: client.ObjectKeyFromObject(about), uid: about.UID, stop: stop, view: newView(),
-		wake: make(chan struct{}, 1), object: about, opened: time.Now(), policing: newPolicing(),
+		wake: make(chan struct{}, 1), asking: map[string]*asking{}, object: about, opened: time.Now(), policing: newPolicing(),
 	}
 }
 
@@ -63,12 +66,17 @@ func (c *cluster) update(about *clusterv1.Cluster) {
 	defer c.mu.Unlock()
 	if isOff(about) != isOff(c.object) {
 		c.settled = false
-		select {
-		case c.wake <- struct{}{}:
-		default:
-		}
+		c.hurry()
 	}
 	c.object = about
+}
+
+// hurry has the goroutine that works look at once.
+func (c *cluster) hurry() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
 }
 
 func (c *cluster) about() *clusterv1.Cluster {
@@ -78,20 +86,28 @@ func (c *cluster) about() *clusterv1.Cluster {
 }
 
 // answer is what a machine learns that asks for the policies.
-func (c *cluster) answer(now time.Time) (kept bool, warning string) {
+func (c *cluster) answer(now time.Time, joining []verdict.Node) (kept bool, warning string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	since := c.ask(joining, now)
 	switch {
-	case c.settled:
+	case c.settled && since.IsZero():
 		c.waiting = time.Time{}
 		return true, c.warning
-	case c.waiting.IsZero():
+	case !c.settled && c.waiting.IsZero():
 		c.waiting = now
-	case now.Sub(c.waiting) >= patience:
-		return true, fmt.Sprintf("Cluster %s: it is not known after a minute whether the policies act that keep workloads for Linux "+
-			"off Windows Nodes", c.key.Name)
 	}
-	return false, ""
+	if !c.settled {
+		since = c.waiting
+	}
+	if now.Sub(since) < patience {
+		return false, ""
+	}
+	if c.settled && c.warning != "" {
+		return true, c.warning
+	}
+	return true, fmt.Sprintf("Cluster %s: it is not known after a minute whether the policies act that keep workloads for Linux "+
+		"off Windows Nodes", c.key.Name)
 }
 
 // settle notes what machines are to learn.
@@ -147,6 +163,10 @@ func (c *cluster) work(ctx context.Context) {
 // step does what is due, and says when to look again.
 func (c *cluster) step(ctx context.Context) time.Time {
 	about := c.about()
+	var there clusterv1.Cluster
+	if c.keeper.Client.Get(ctx, c.key, &there) != nil || there.UID != c.uid || !isUp(&there) {
+		return time.Now().Add(every) // the next look closes it
+	}
 	next := c.police(ctx, about)
 	c.tell(ctx, about)
 	return next

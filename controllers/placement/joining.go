@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -88,14 +89,69 @@ func (k *Keeper) unjoined(ctx context.Context) (map[client.ObjectKey]*clusterv1.
 
 // add keeps the first of Nodes that are alike, by name.
 func add(alike map[string]verdict.Node, n verdict.Node) {
-	name := n.Name
-	host, named := n.Labels[corev1.LabelHostname]
-	delete(n.Labels, corev1.LabelHostname)
-	like := fmt.Sprint(n.Labels, n.Taints, n.Unknown) // maps are printed in the order of their keys
-	if named {
-		n.Labels[corev1.LabelHostname] = host
-	}
-	if last, known := alike[like]; !known || name < last.Name {
+	like := likeOf(n)
+	if last, known := alike[like]; !known || n.Name < last.Name {
 		alike[like] = n
+	}
+}
+
+// likeOf is the same for Nodes that differ in their names alone.
+func likeOf(n verdict.Node) string {
+	labels := maps.Clone(n.Labels)
+	delete(labels, corev1.LabelHostname)
+	return fmt.Sprint(labels, n.Taints, n.Unknown) // maps are printed in the order of their keys
+}
+
+// mostAsking are as many Nodes that differ in more than their names as machines of a cluster ask for, and are remembered.
+const mostAsking = 100
+
+// asking is the Node of a machine that asks for the policies: they must know its labels before there is its VM. What they were
+// told once stays in their params.
+type asking struct {
+	node  verdict.Node
+	since time.Time
+	known bool
+}
+
+// ask notes which Nodes are to join, and returns since when the policies do not know one of them. It must be called with the
+// lock.
+func (c *cluster) ask(joining []verdict.Node, now time.Time) (since time.Time) {
+	for _, n := range joining {
+		like := likeOf(n)
+		one := c.asking[like]
+		if one == nil {
+			if len(c.asking) >= mostAsking {
+				clear(c.asking)
+			}
+			one = &asking{node: n, since: now}
+			c.asking[like] = one
+			c.hurry()
+		}
+		if !one.known && (since.IsZero() || one.since.Before(since)) {
+			since = one.since
+		}
+	}
+	return since
+}
+
+// asked are the Nodes that are to join, by how they are like.
+func (c *cluster) asked() map[string]verdict.Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := map[string]verdict.Node{}
+	for like, one := range c.asking {
+		all[like] = one.node
+	}
+	return all
+}
+
+// known notes that the policies were told of Nodes that are to join, or need not be.
+func (c *cluster) known(asked map[string]verdict.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for like := range asked {
+		if one := c.asking[like]; one != nil {
+			one.known = true
+		}
 	}
 }

@@ -14,13 +14,10 @@ package placement
 import (
 	"context"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -30,15 +27,12 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
-	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 const (
 	// every is how soon a new Cluster, or a new annotation, is noticed.
 	every = time.Minute
-	// atOnce is how many clusters are asked at the same time whether they have our objects.
-	atOnce = 10
 	// patience is how long machines of a cluster wait for its policies.
 	patience = time.Minute
 )
@@ -62,22 +56,24 @@ type Keeper struct {
 	// Teller tells people what it finds.
 	Teller teller
 
+	// opened gets a value when a cluster is looked after from now on.
+	opened chan struct{}
+
 	mu       sync.Mutex
 	ctx      context.Context //nolint:containedctx // because clusters are looked after from a machine's first question on
 	running  sync.WaitGroup
 	clusters map[client.ObjectKey]*cluster
 	// shared counts what is kept of the clusters of a namespace.
 	shared map[string]*atomic.Int64
-	// empty are Clusters without Windows that were asked, and had none of our objects.
-	empty map[types.UID]bool
+	unsure unsure
 }
 
 // Start looks after clusters until ctx ends.
 func (k *Keeper) Start(ctx context.Context) error {
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithName("placement"))
 	k.mu.Lock()
-	k.ctx, k.clusters, k.empty = ctx, map[client.ObjectKey]*cluster{}, map[types.UID]bool{}
-	k.shared = map[string]*atomic.Int64{}
+	k.ctx, k.clusters, k.unsure = ctx, map[client.ObjectKey]*cluster{}, newUnsure()
+	k.shared, k.opened = map[string]*atomic.Int64{}, make(chan struct{}, 1)
 	k.mu.Unlock()
 	defer k.running.Wait()
 	look := time.NewTicker(every)
@@ -90,19 +86,21 @@ func (k *Keeper) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-look.C:
+		case <-k.opened: // which Nodes are to join it, the cache says
+			sleep(ctx, calm)
 		}
 	}
 }
 
-// Kept says whether the policies of a Cluster act, so that it may get a Windows VM. If they cannot, or do not within a minute, it
-// says why in a sentence, and that it may all the same.
-func (k *Keeper) Kept(about *clusterv1.Cluster) (kept bool, warning string) {
+// Kept says whether the policies of a Cluster act, and know the labels of the Nodes that are to join it, so that it may get a
+// Windows VM. If they cannot, or do not within a minute, it says why in a sentence, and that it may all the same.
+func (k *Keeper) Kept(about *clusterv1.Cluster, joining ...verdict.Node) (kept bool, warning string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ctx == nil || k.ctx.Err() != nil {
 		return false, "" // the manager does not run yet, or not any more: the machine asks again
 	}
-	return k.open(about).answer(time.Now())
+	return k.open(about).answer(time.Now(), joining)
 }
 
 // open begins to look after a cluster, unless that is done already. It must be called with the lock.
@@ -121,6 +119,10 @@ func (k *Keeper) open(about *clusterv1.Cluster) *cluster {
 	opened := newCluster(k, about, stop)
 	opened.view.share(k.shared[key.Namespace])
 	k.clusters[key] = opened
+	select {
+	case k.opened <- struct{}{}:
+	default:
+	}
 	k.running.Go(func() { opened.watch(ctx) })
 	k.running.Go(func() { opened.work(ctx) })
 	return opened
@@ -144,7 +146,7 @@ func (k *Keeper) look(ctx context.Context) error {
 		return err
 	}
 	k.mu.Lock()
-	var unknown []*clusterv1.Cluster
+	unknown := map[string][]*clusterv1.Cluster{}
 	for key := range k.clusters {
 		if found[key] == nil {
 			k.close(key)
@@ -154,47 +156,13 @@ func (k *Keeper) look(ctx context.Context) error {
 		switch {
 		case one.hasWindows || k.clusters[key] != nil:
 			k.open(one.object).view.setToBeMade(one.joining)
-		case !k.empty[one.object.UID]:
-			unknown = append(unknown, one.object)
+		case k.unsure.isDue(one.object.UID):
+			unknown[key.Namespace] = append(unknown[key.Namespace], one.object)
 		}
 	}
+	k.ask(unknown)
 	k.mu.Unlock()
-	return k.ask(ctx, unknown)
-}
-
-// ask opens the Clusters without Windows that have our objects. Each is asked once: nothing in the management cluster tells.
-func (k *Keeper) ask(ctx context.Context, unknown []*clusterv1.Cluster) error {
-	var asks errgroup.Group
-	asks.SetLimit(atOnce)
-	for _, about := range unknown {
-		asks.Go(func() error {
-			there, err := k.hasOurs(ctx, client.ObjectKeyFromObject(about))
-			if err != nil {
-				ctrl.LoggerFrom(ctx).V(4).Info("It is not known whether a cluster has our policies",
-					"cluster", client.ObjectKeyFromObject(about), "error", err.Error())
-				return nil // it is asked again
-			}
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			if there && k.ctx.Err() == nil {
-				k.open(about)
-			} else {
-				k.empty[about.UID] = true
-			}
-			return nil
-		})
-	}
-	return asks.Wait()
-}
-
-func (k *Keeper) hasOurs(ctx context.Context, key client.ObjectKey) (bool, error) {
-	api, err := k.Workload.GetClient(ctx, key)
-	if err != nil {
-		return false, err
-	}
-	first := policies.Validating()[0]
-	err = api.Get(ctx, client.ObjectKeyFromObject(first), first)
-	return err == nil && isOurs(first), ignoreRefused(err)
+	return nil
 }
 
 // found is a Cluster that this manager looks after.
@@ -234,19 +202,8 @@ func (k *Keeper) find(ctx context.Context) (map[client.ObjectKey]*found, error) 
 	if err := k.findJoining(ctx, clusters, ofCluster); err != nil {
 		return nil, err
 	}
-	k.forgetEmpty(clusters)
+	k.forgetUnsure(clusters)
 	return clusters, nil
-}
-
-// forgetEmpty forgets Clusters that are gone.
-func (k *Keeper) forgetEmpty(clusters map[client.ObjectKey]*found) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	there := map[types.UID]bool{}
-	for _, one := range clusters {
-		there[one.object.UID] = true
-	}
-	maps.DeleteFunc(k.empty, func(uid types.UID, _ bool) bool { return !there[uid] })
 }
 
 // isUp says that the Cluster has an API server and is nobody's work in progress.

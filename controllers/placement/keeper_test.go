@@ -3,12 +3,15 @@ package placement
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,7 +33,7 @@ func TestKept(t *testing.T) {
 		kept, warning := w.keeper.Kept(aCluster())
 		expect.Same(t, "kept", true, kept)
 		expect.Same(t, "warning", "", warning)
-		expect.Same(t, "calls", map[string]int{"get": 12, "apply": 11, "dry": 2}, w.since())
+		expect.Same(t, "calls", map[string]int{"get": 12, "list": 1, "apply": 11, "dry": 2}, w.since())
 		expect.Same(t, "missing", 0, len(w.missing()))
 		w.passes(31 * time.Minute)
 		expect.Same(t, "calls in half an hour", map[string]int{"dry": 6}, w.since())
@@ -39,7 +42,7 @@ func TestKept(t *testing.T) {
 		expect.OK(t, w.management.Delete(t.Context(), aMachine()))
 		end = w.start()
 		w.passes(10 * time.Second)
-		expect.Same(t, "calls of a new process", map[string]int{"get": 2, "dry": 2}, w.since())
+		expect.Same(t, "calls of a new process", map[string]int{"list": 1, "get": 1, "dry": 2}, w.since())
 		w.passes(31 * time.Minute)
 		expect.Same(t, "calls at zero machines", map[string]int{"dry": 6}, w.since())
 		expect.Same(t, "missing at zero machines", 0, len(w.missing()))
@@ -55,7 +58,7 @@ func TestWithoutWindows(t *testing.T) {
 		expect.OK(t, w.management.Delete(t.Context(), aMachine()))
 		defer w.start()()
 		w.passes(time.Hour)
-		expect.Same(t, "calls", map[string]int{"get": 1}, w.since())
+		expect.Same(t, "calls", map[string]int{"list": 2}, w.since())
 		expect.Same(t, "connections", 0, w.follows)
 		expect.OK(t, w.management.Create(t.Context(), aMachine()))
 		w.passes(every + 5*time.Second)
@@ -86,6 +89,11 @@ func TestWhoseCluster(t *testing.T) {
 			expect.OK(t, w.management.Update(t.Context(), c))
 			if name == "being deleted" {
 				expect.OK(t, w.management.Delete(t.Context(), c))
+			}
+			if name != "of another one" { // nothing is written until the next look, either
+				expect.OK(t, w.api.Delete(t.Context(), policies.Mutating()[1]))
+				w.passes(20 * time.Second)
+				expect.Same(t, name+": written", 1, len(w.missing()))
 			}
 			w.passes(every)
 			expect.Same(t, name+": forgotten", "prod", strings.Join(w.forgotten, " "))
@@ -145,6 +153,81 @@ func TestDeaf(t *testing.T) {
 	})
 }
 
+// TestDeafWhileUpgraded: an API server of a control plane that is being upgraded does not obey for a while, and nobody is told that
+// a gate or a plug-in is switched off: neither after one probe, nor of one that is too old to have the kind.
+func TestDeafWhileUpgraded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.start()()
+		w.passes(time.Minute)
+		set := func(deaf, away bool, version string) {
+			w.mu.Lock()
+			w.deaf, w.away, w.version = deaf, away, version
+			w.mu.Unlock()
+		}
+		notTold := func(when string) {
+			t.Helper()
+			w.keeper.mu.Lock()
+			told := w.keeper.clusters[client.ObjectKeyFromObject(aCluster())].view.state().notKept
+			w.keeper.mu.Unlock()
+			expect.Same(t, "told "+when, "", strings.Join(told, "; "))
+		}
+		set(false, false, "v1.35.2")
+		w.passes(2 * recheck)
+		notTold("of an old one")
+		set(false, false, "v1.36.3")
+		w.passes(2 * recheck)
+		set(true, false, "v1.36.3")
+		for w.since()["dry"] == 0 {
+			w.passes(time.Second)
+		}
+		set(true, true, "v1.36.3")
+		w.passes(2 * patience)
+		notTold("after one probe")
+		set(false, false, "v1.36.3")
+		w.passes(recheck)
+		kept, warning := w.keeper.Kept(aCluster())
+		expect.Same(t, "kept", true, kept)
+		expect.Same(t, "warning", "", warning)
+	})
+}
+
+// TestRefusedByOthers: what other people's admission refuses, by whatever code, is told in its words, holds no machine, and is
+// tried again each ten minutes. An outage is not.
+func TestRefusedByOthers(t *testing.T) {
+	answer := func(code int) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: int32(code), Message: "Gatekeeper says no"}}
+	}
+	for code, refused := range map[int]bool{
+		400: true, 403: true, 422: true, 413: true, 401: false, 408: false, 409: false, 429: false, 500: false, 503: false,
+	} {
+		for _, late := range []bool{false, true} { // the probe alone is refused then
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				if !late {
+					w.refuses = answer(code)
+				}
+				defer w.start()()
+				w.passes(100 * time.Millisecond)
+				w.mu.Lock()
+				w.refuses = answer(code)
+				w.mu.Unlock()
+				w.passes(20 * time.Second)
+				kept, warning := w.keeper.Kept(aCluster())
+				name := fmt.Sprint(code, " late: ", late)
+				if refused {
+					expect.Same(t, name+": kept", true, kept)
+					expect.Says(t, name, errors.New(warning), "Gatekeeper says no")
+				}
+				w.since()
+				w.passes(recheck)
+				calls := w.since()
+				expect.Same(t, name+": is tried now and then", refused, calls["dry"]+calls["apply"] <= 15)
+			})
+		}
+	}
+}
+
 // TestFight: whoever removes an object each second makes us write it each ten seconds, and nothing else.
 func TestFight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -173,11 +256,7 @@ func TestParamsFollow(t *testing.T) {
 		w := newWorld(t)
 		defer w.start()()
 		w.passes(20 * time.Second)
-		params := func() map[string][]string {
-			param := &corev1.ConfigMap{}
-			expect.OK(t, w.api.Get(t.Context(), client.ObjectKey{Namespace: policies.ParamNamespace, Name: policies.ParamName}, param))
-			return expect.Got(policies.ReadParams(param))(t).WindowsLabels
-		}
+		params := func() map[string][]string { return expect.Got(w.readParams())(t).WindowsLabels }
 		expect.Same(t, "labels", map[string][]string{"pool": {"w"}}, params())
 		w.since()
 		says := func(what watch.EventType, n *corev1.Node) {

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -64,6 +63,7 @@ func (c *cluster) police(ctx context.Context, about *clusterv1.Cluster) time.Tim
 	}
 	if c.off {
 		c.takeAway(ctx, &next)
+		c.known(c.asked())
 		c.probePolicies(ctx, policySet{}, &next)
 		c.settle(true, "")
 		c.view.setPolicies(nil, nil)
@@ -72,8 +72,12 @@ func (c *cluster) police(ctx context.Context, about *clusterv1.Cluster) time.Tim
 	var needs policySet
 	var first, second bool
 	needs.refusing, first = c.ensureAll(ctx, ownObjects(plainPolicies()...), &next)
-	if params, known := c.nextParams(ctx, &next); known {
+	asking := c.asked()
+	if params, known := c.nextParams(ctx, slices.Collect(maps.Values(asking)), &next); known {
 		needs.changing, second = c.ensureAll(ctx, toldObjects(params), &next)
+	}
+	if needs.changing || !c.view.ownBrief(mutatingPolicy()).Ours { // what is not there yet will be told of all that have asked
+		c.known(asking)
 	}
 	if first || second {
 		c.probe.due = time.Now().Add(settle)
@@ -171,7 +175,22 @@ func isLasting(err error) bool {
 	_, foreign := errors.AsType[*foreignError](err)
 	_, absent := errors.AsType[*unservedError](err)
 	_, many := errors.AsType[*tooManyError](err)
-	return foreign || absent || many || isRefused(err)
+	return foreign || absent || many || isRefused(err) || isTurnedDown(err)
+}
+
+// isTurnedDown says that the API server has answered that it does not do it, whoever had it say so: other people's admission may
+// refuse by any code. An answer that another try may change is none.
+func isTurnedDown(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch code := answer.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+	}
 }
 
 // isRefused says that the kubeconfig's user may not, or that the API server does not know the kind.
@@ -188,68 +207,6 @@ func ignoreRefused(err error) error {
 		return nil
 	}
 	return err
-}
-
-// nextParams are what the mutating policy needs: without them, it is not written.
-func (c *cluster) nextParams(ctx context.Context, next *deadline) (p policies.Params, known bool) {
-	const key = "param"
-	delete(c.why, key)
-	for _, resource := range []string{nodes, classes} {
-		if !c.view.isListed(resource) {
-			c.why[key] = errPending
-			if c.view.isHidden(resource) {
-				c.why[key] = &hiddenError{resource}
-			}
-			return p, false
-		}
-	}
-	if c.params == nil && !c.findParams(ctx, key, next) {
-		return p, false
-	}
-	*c.params = nextParams(*c.params, c.view)
-	return *c.params, true
-}
-
-// findParams brings those that the cluster has, when it is time for that.
-func (c *cluster) findParams(ctx context.Context, key string, next *deadline) bool {
-	if wait := c.again[key]; time.Now().Before(wait) {
-		next.by(wait)
-		c.why[key] = c.paramError
-		return false
-	}
-	read, err := c.readParams(ctx)
-	if err == nil {
-		c.params = &read
-		return true
-	}
-	c.again[key], c.why[key], c.paramError = time.Now().Add(retry), err, err
-	if isLasting(err) {
-		c.again[key] = time.Now().Add(recheck)
-	}
-	next.by(c.again[key])
-	return false
-}
-
-// readParams are those of the cluster, or else, as the policy is not there yet, new ones with what it must spare.
-func (c *cluster) readParams(ctx context.Context) (policies.Params, error) {
-	api, err := c.keeper.Workload.GetClient(ctx, c.key)
-	if err != nil {
-		return policies.Params{}, err
-	}
-	var there corev1.ConfigMap
-	err = api.Get(ctx, client.ObjectKey{Namespace: policies.ParamNamespace, Name: policies.ParamName}, &there)
-	if err == nil {
-		if params, err := policies.ReadParams(&there); err == nil {
-			return params, nil
-		}
-	} else if !apierrors.IsNotFound(err) {
-		return policies.Params{}, err
-	}
-	if s := c.view.state(); !s.complete {
-		return policies.Params{}, errPending
-	}
-	spared, err := findSpared(ctx, api, c.view)
-	return policies.Params{Spared: spared}, err
 }
 
 // unservedError says that the API server does not know a kind.

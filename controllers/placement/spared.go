@@ -18,6 +18,39 @@ import (
 // somePods are read at once: 20 of them have less than 2 MiB, which is what one answer may have.
 const somePods = 20
 
+// mustSpare says that it is to be found out what the mutating policy spares: once, as soon as the API server has such policies,
+// and before ours is there. Somebody else's of our name is not told anything.
+func (c *cluster) mustSpare(p policies.Params) bool {
+	o := mutatingPolicy()
+	there := c.view.ownBrief(o)
+	return !p.SparedKnown && !c.view.isAbsent(o.resource) && (there.Digest == "" || there.Ours)
+}
+
+func mutatingPolicy() ownObject { return ownObjects(policies.Mutating()[0])[0] }
+
+// spare finds out what the mutating policy spares. If it is there already, it says so itself: what has come to Windows Nodes
+// since is not spared.
+func (c *cluster) spare(ctx context.Context, api client.Client) (spared []policies.Ref, known bool, err error) {
+	o := mutatingPolicy()
+	listed := c.view.isListed(o.resource)
+	if s := c.view.state(); !s.complete || !listed && !c.view.isHidden(o.resource) {
+		return nil, false, errPending
+	}
+	if c.view.ownBrief(o).Ours || !listed {
+		err := api.Get(ctx, client.ObjectKeyFromObject(o), o.Unstructured)
+		switch spared, told := policies.ToldSpared(o.Unstructured); {
+		case err != nil && !isUnserved(err):
+			return nil, false, err
+		case err == nil && !isOurs(o.Unstructured):
+			return nil, false, &foreignError{o}
+		case err == nil && told:
+			return spared, true, nil
+		}
+	}
+	spared, err = findSpared(ctx, api, c.view)
+	return spared, err == nil, err
+}
+
 // findSpared reads which workloads have Ready pods on Windows Nodes that the mutating policy would take from there. It is asked
 // before the policy is there for the first time.
 func findSpared(ctx context.Context, api client.Client, v *view) ([]policies.Ref, error) {

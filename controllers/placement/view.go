@@ -38,9 +38,10 @@ type view struct {
 	// changed counts what has changed of what decides; version is what the API server says of itself, "" while that is not known.
 	changed uint64
 	version string
-	// toBeMade are the Nodes that machines without one will join, and spared what the policy leaves alone because its pods were on
-	// Windows Nodes before it.
+	// toBeMade are the Nodes that machines without one will join, once made says that these are known, and spared what the policy
+	// leaves alone because its pods were on Windows Nodes before it.
 	toBeMade []verdict.Node
+	made     bool
 	spared   []policies.Ref
 	// notKept are sentences for people: why the policies do not keep everything.
 	notKept []string
@@ -128,8 +129,15 @@ func (v *view) setVersion(version string) {
 func (v *view) setToBeMade(nodes []verdict.Node) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.note(!equality.Semantic.DeepEqual(v.toBeMade, nodes))
-	v.toBeMade = nodes
+	v.note(!v.made || !equality.Semantic.DeepEqual(v.toBeMade, nodes))
+	v.toBeMade, v.made = nodes, true
+}
+
+// knowsToBeMade says that it was noted which Nodes are about to join, if any.
+func (v *view) knowsToBeMade() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.made
 }
 
 // setPolicies notes what the policies spare, and why they do not keep everything.

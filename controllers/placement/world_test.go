@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -42,10 +43,14 @@ type world struct {
 	forgotten  []string
 
 	mu      sync.Mutex
-	away    bool // it cannot be reached
-	deaf    bool // it does not obey
+	away    bool  // it cannot be reached
+	deaf    bool  // it does not obey
+	full    bool  // it takes no update
+	refuses error // what it says to each write and probe
+	old     bool  // it is of 1.35, without MutatingAdmissionPolicies
 	feeds   map[string][]*workload.Feed
 	follows int
+	version string
 	calls   map[string]int // by verb; dry is that of a dry run
 }
 
@@ -57,14 +62,37 @@ func (w *world) FollowAll(ctx context.Context, _ client.ObjectKey, feeds ...*wor
 		return &workload.UnreachableError{Why: "cannot be reached"}
 	}
 	for _, feed := range feeds {
-		feed.Told(workload.Event{Type: workload.Begun})
-		w.list(feed)
-		feed.Told(workload.Event{Type: workload.Listed})
+		w.begin(feed)
 		w.feeds[feed.Name] = append(w.feeds[feed.Name], feed)
 	}
 	w.mu.Unlock()
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+// begin begins a watch.
+func (w *world) begin(feed *workload.Feed) {
+	if w.old && strings.HasPrefix(feed.Name, "mutating") {
+		feed.Told(workload.Event{
+			Type: workload.Hidden, Why: apierrors.NewNotFound(schema.GroupResource{Group: feed.Group, Resource: feed.Name}, ""),
+		})
+		return
+	}
+	feed.Told(workload.Event{Type: workload.Begun})
+	w.list(feed)
+	feed.Told(workload.Event{Type: workload.Listed})
+}
+
+// upgrade makes an API server of 1.36 of it.
+func (w *world) upgrade() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.old = false
+	for _, feeds := range w.feeds {
+		for _, feed := range feeds {
+			w.begin(feed)
+		}
+	}
 }
 
 // list tells what is there.
@@ -95,16 +123,29 @@ func (w *world) tell(what watch.EventType, resource string, object client.Object
 	}
 }
 
-func (w *world) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
+func (w *world) GetClient(_ context.Context, key client.ObjectKey) (client.Client, error) {
+	w.mu.Lock()
+	hangs := strings.HasPrefix(key.Name, "dead")
+	if hangs {
+		w.calls[key.Name]++
+	}
+	w.mu.Unlock()
+	if hangs {
+		time.Sleep(5 * time.Second)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.away {
+	if w.away || hangs {
 		return nil, &workload.UnreachableError{Why: "cannot be reached"}
 	}
 	return w.api, nil
 }
 
-func (w *world) Version(context.Context, client.ObjectKey) (string, error) { return "v1.36.3", nil }
+func (w *world) Version(context.Context, client.ObjectKey) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.version, nil
+}
 
 func (w *world) look(context.Context, *clusterv1.Cluster, *view) {}
 
@@ -116,7 +157,7 @@ func newWorld(t *testing.T) *world {
 	scheme := runtime.NewScheme()
 	expect.OK(t, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), bootstrapv1.AddToScheme(scheme),
 		infrav1.AddToScheme(scheme)))
-	w := &world{T: t, feeds: map[string][]*workload.Feed{}, calls: map[string]int{}}
+	w := &world{T: t, version: "v1.36.3", feeds: map[string][]*workload.Feed{}, calls: map[string]int{}}
 	w.management = fake.NewClientBuilder().WithScheme(scheme).WithObjects(aCluster(), aMachine()).Build()
 	w.api = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(
 		aNode("linux-0", "linux", "l"), aNode("win-0", "windows", "w"),
@@ -143,6 +184,14 @@ func (w *world) funcs() interceptor.Funcs {
 		return err
 	}
 	return interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if len(opts) > 1 { // no watch's
+				w.mu.Lock()
+				w.calls["list"]++
+				w.mu.Unlock()
+			}
+			return c.List(ctx, list, opts...)
+		},
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			return told("get", &corev1.Pod{}, c.Get(ctx, key, o, opts...))
 		},
@@ -153,12 +202,24 @@ func (w *world) funcs() interceptor.Funcs {
 			return told("create", o, c.Create(ctx, o, opts...))
 		},
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			w.mu.Lock()
+			full := w.full
+			w.mu.Unlock()
+			if full {
+				return told("update", o, apierrors.NewInternalError(errors.New("no space")))
+			}
 			return told("update", o, c.Update(ctx, o, opts...))
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			return told("delete", o, c.Delete(ctx, o, opts...))
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, a runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			w.mu.Lock()
+			refuses := w.refuses
+			w.mu.Unlock()
+			if refuses != nil {
+				return told("apply", &unstructured.Unstructured{}, refuses)
+			}
 			err := c.Apply(ctx, a, opts...)
 			var made unstructured.Unstructured
 			expect.OK(w, json.Unmarshal(expect.Got(json.Marshal(a))(w), &made.Object))
@@ -181,12 +242,15 @@ func (w *world) probe(ctx context.Context, api client.Client, o client.Object) e
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls["dry"]++
+	if w.refuses != nil {
+		return w.refuses
+	}
 	object, _ := o.(*corev1.ConfigMap)
 	obeys := func(policy *unstructured.Unstructured) bool {
 		return !w.deaf && api.Get(ctx, client.ObjectKeyFromObject(policy), policy) == nil
 	}
 	if object.Name == policies.ProbeMutating().Name {
-		if obeys(policies.Mutating()[0]) {
+		if w.version > "v1.36" && obeys(policies.Mutating()[0]) {
 			object.Data = map[string]string{"mutated": "yes"}
 		}
 		return nil
@@ -257,6 +321,23 @@ func aMachine() *infrav1.WindowsMachine {
 	m.Namespace, m.Name = metav1.NamespaceDefault, "prod-win-0"
 	m.Labels = map[string]string{clusterv1.ClusterNameLabel: "prod"}
 	return m
+}
+
+// join makes a WindowsMachine without a Node, whose config has a pool.
+func (w *world) join(name, pool string) {
+	w.Helper()
+	config := &bootstrapv1.WindowsBootstrapConfig{}
+	config.Namespace, config.Name = metav1.NamespaceDefault, name
+	config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{"pool": bootstrapv1.LabelValue(pool)}
+	windows := aMachine()
+	windows.Name = name
+	machine := &clusterv1.Machine{}
+	machine.Namespace, machine.Name = metav1.NamespaceDefault, name
+	machine.Spec.InfrastructureRef.Kind, machine.Spec.InfrastructureRef.Name = "WindowsMachine", name
+	machine.Spec.Bootstrap.ConfigRef.Kind, machine.Spec.Bootstrap.ConfigRef.Name = "WindowsBootstrapConfig", name
+	for _, o := range []client.Object{config, windows, machine} {
+		expect.OK(w, w.management.Create(w.Context(), o))
+	}
 }
 
 func aNode(name, system, pool string) *corev1.Node {

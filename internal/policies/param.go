@@ -30,8 +30,10 @@ type Params struct {
 	WindowsLabels map[string][]string
 	// RuntimeClasses are the names of those that select Windows Nodes, as WindowsClasses returns them.
 	RuntimeClasses []string
-	// Spared had Ready pods on Windows Nodes when the mutating policy was first written.
-	Spared []Ref
+	// Spared had Ready pods on Windows Nodes when the mutating policy was first written. SparedKnown says that this was found out,
+	// even if there was none: it must not be found out again.
+	Spared      []Ref
+	SparedKnown bool
 }
 
 // Ref is a workload.
@@ -51,12 +53,16 @@ func Param(p Params) *corev1.ConfigMap {
 	for _, ref := range p.Spared {
 		spared = append(spared, ref.String())
 	}
+	data := map[string]string{labelsKey: lines(labels), classesKey: lines(slices.Clone(p.RuntimeClasses))}
+	if p.SparedKnown || len(spared) > 0 {
+		data[sparedKey] = lines(spared)
+	}
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: ParamNamespace, Name: ParamName, Labels: map[string]string{Label: LabelValue, managedByLabel: managedBy},
 		},
-		Data: map[string]string{labelsKey: lines(labels), classesKey: lines(slices.Clone(p.RuntimeClasses)), sparedKey: lines(spared)},
+		Data: data,
 	}
 }
 
@@ -79,14 +85,25 @@ func ReadParams(object *corev1.ConfigMap) (Params, error) {
 		p.WindowsLabels[key] = append(p.WindowsLabels[key], value)
 	}
 	p.RuntimeClasses = split(object.Data[classesKey])
-	for _, line := range split(object.Data[sparedKey]) {
+	spared, known := object.Data[sparedKey]
+	refs, wrong := readRefs(spared)
+	if wrong != "" {
+		return Params{}, unreadable(object, sparedKey, wrong, "KIND/NAMESPACE/NAME of a workload")
+	}
+	p.Spared, p.SparedKnown = refs, known
+	return p, nil
+}
+
+// readRefs reads workloads, and returns the first line that is none.
+func readRefs(text string) (refs []Ref, wrong string) {
+	for _, line := range split(text) {
 		parts := strings.Split(line, "/")
 		if len(parts) != 3 || slices.Contains(parts, "") {
-			return Params{}, unreadable(object, sparedKey, line, "KIND/NAMESPACE/NAME of a workload")
+			return nil, line
 		}
-		p.Spared = append(p.Spared, Ref{Kind: parts[0], Namespace: parts[1], Name: parts[2]})
+		refs = append(refs, Ref{Kind: parts[0], Namespace: parts[1], Name: parts[2]})
 	}
-	return p, nil
+	return refs, ""
 }
 
 func split(text string) []string {

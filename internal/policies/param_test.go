@@ -20,6 +20,7 @@ func TestParam(t *testing.T) {
 		Spared: []policies.Ref{
 			{Kind: "StatefulSet", Namespace: "b", Name: "db"}, {Kind: "DaemonSet", Namespace: "a", Name: "agent"},
 		},
+		SparedKnown: true,
 	}
 	object := policies.Param(p)
 	expect.Same(t, "data", map[string]string{
@@ -40,6 +41,9 @@ func TestEmptyParam(t *testing.T) {
 		t.Errorf("an empty param has %+v", read)
 	}
 	expect.Got(policies.ReadParams(&corev1.ConfigMap{}))(t)
+	expect.Same(t, "spared is known", false, read.SparedKnown)
+	read = expect.Got(policies.ReadParams(policies.Param(policies.Params{SparedKnown: true})))(t)
+	expect.Same(t, "that none is spared is known", true, read.SparedKnown)
 }
 
 func TestWrongParams(t *testing.T) {

@@ -16,6 +16,7 @@ const maxTold = 60_000
 // ConfigMaps when the last policy with such a param is removed, and never begins anew, so that policies which come back later,
 // and those of other people, are asked without their param, or with an old one. Where they are too many, the labels are any.
 func Told(objects []*unstructured.Unstructured, p Params) []*unstructured.Unstructured {
+	p.SparedKnown = true // a policy is told that there is none, too
 	data := maps.Clone(Param(p).Data)
 	if len(data[labelsKey]) > maxTold {
 		data[labelsKey] = Any + "=" + Any
@@ -52,7 +53,43 @@ func told(expression any, data map[string]string) any {
 		return expression
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
-		text = strings.ReplaceAll(text, "params.?data[?'"+key+"'].orValue('')", strconv.QuoteToASCII(data[key]))
+		text = strings.ReplaceAll(text, placeOf(key), strconv.QuoteToASCII(data[key]))
 	}
 	return text
+}
+
+// placeOf is where an expression has what the param says under a key.
+func placeOf(key string) string { return "params.?data[?'" + key + "'].orValue('')" }
+
+// ToldSpared is what the mutating policy was told to spare, if it is one that Told has written and nobody has edited since.
+func ToldSpared(policy *unstructured.Unstructured) (spared []Ref, found bool) {
+	for _, written := range Mutating() {
+		for name, expression := range expressions(written) {
+			before, _, has := strings.Cut(expression, placeOf(sparedKey))
+			after, same := strings.CutPrefix(expressions(policy)[name], before)
+			if !has || !same {
+				continue
+			}
+			quoted, err := strconv.QuotedPrefix(after)
+			if err != nil {
+				return nil, false
+			}
+			text, _ := strconv.Unquote(quoted) // it is a quoted one
+			refs, wrong := readRefs(text)
+			return refs, wrong == ""
+		}
+	}
+	return nil, false
+}
+
+// expressions are those of a policy's variables, by name.
+func expressions(policy *unstructured.Unstructured) map[string]string {
+	variables, _, _ := unstructured.NestedSlice(policy.Object, "spec", "variables") // nil where there are none
+	all := map[string]string{}
+	for _, variable := range variables {
+		of, _ := variable.(map[string]any)
+		name, _ := of["name"].(string)
+		all[name], _ = of["expression"].(string)
+	}
+	return all
 }

@@ -59,6 +59,28 @@ func TestTooMuchToTell(t *testing.T) {
 	expect.Same(t, "too many", true, p.TooMany())
 }
 
+// TestToldSpared: what a policy was told to spare can be read from it. One that nobody has told anything, or that somebody has
+// edited, says nothing.
+func TestToldSpared(t *testing.T) {
+	p := policies.Params{WindowsLabels: map[string][]string{"pool": {"win"}}}
+	told := func() *unstructured.Unstructured { return policies.Told(policies.Mutating(), p)[0] }
+	spared, found := policies.ToldSpared(told())
+	expect.Same(t, "found of none", true, found)
+	expect.Same(t, "none", 0, len(spared))
+	p.Spared = []policies.Ref{
+		{Kind: "DaemonSet", Namespace: "a", Name: "agent"}, {Kind: "StatefulSet", Namespace: "b", Name: "db"},
+	}
+	spared, found = policies.ToldSpared(told())
+	expect.Same(t, "found", true, found)
+	expect.Same(t, "spared", p.Spared, spared)
+	_, found = policies.ToldSpared(policies.Mutating()[0])
+	expect.Same(t, "found where nothing was told", false, found)
+	edited := told()
+	unstructured.RemoveNestedField(edited.Object, "spec", "variables")
+	_, found = policies.ToldSpared(edited)
+	expect.Same(t, "found where it was edited", false, found)
+}
+
 func textOf(t *testing.T, object *unstructured.Unstructured) string {
 	t.Helper()
 	return string(expect.Got(json.Marshal(object))(t))
