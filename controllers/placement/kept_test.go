@@ -67,9 +67,7 @@ func (w *world) expectSpared(when string, known bool, want ...policies.Ref) {
 	expect.Same(w, "told "+when, want, told)
 }
 
-func ofTeam(name string) policies.Ref {
-	return policies.Ref{Kind: "DaemonSet", Namespace: "team", Name: name}
-}
+var agentA = policies.Ref{Kind: "DaemonSet", Namespace: "team", Name: "a"}
 
 // TestSparedAfterUpgrade: what has Ready pods on Windows Nodes is spared by the mutating policy when that is first made, although
 // the record of an API server without such policies is there already. What lands while our policy is gone is not.
@@ -87,14 +85,14 @@ func TestSparedAfterUpgrade(t *testing.T) {
 		w.expectSpared("before the upgrade, in a new process", false)
 		w.upgrade()
 		w.passes(20 * time.Second)
-		w.expectSpared("after the upgrade", true, ofTeam("a"))
+		w.expectSpared("after the upgrade", true, agentA)
 		end()
 
 		expect.OK(t, w.api.Delete(t.Context(), policies.Mutating()[0]))
 		w.lands("b")
 		end = w.start()
 		w.passes(20 * time.Second)
-		w.expectSpared("after the policy was gone", true, ofTeam("a"))
+		w.expectSpared("after the policy was gone", true, agentA)
 		end()
 	})
 }
@@ -106,13 +104,13 @@ func TestSparedWithoutRecord(t *testing.T) {
 		w.lands("a")
 		end := w.start()
 		w.passes(20 * time.Second)
-		w.expectSpared("at first", true, ofTeam("a"))
+		w.expectSpared("at first", true, agentA)
 		end()
 		w.lands("b")
 		expect.OK(t, w.api.Delete(t.Context(), policies.Param(policies.Params{})))
 		end = w.start()
 		w.passes(20 * time.Second)
-		w.expectSpared("without a record", true, ofTeam("a"))
+		w.expectSpared("without a record", true, agentA)
 		end()
 	})
 }
