@@ -71,7 +71,7 @@ func newView() *view {
 		v.stores[resource] = &store{kept: &v.kept, shared: shared, brief: briefWorkload}
 	}
 	for resource, kind := range ownKinds {
-		v.own[resource] = &store{kept: &v.kept, shared: shared, brief: briefOwn(kind)}
+		v.own[resource] = &store{kept: &v.kept, shared: shared, brief: briefOwn(kind), keyOf: func(name string) string { return keyOf(kind, name) }}
 	}
 	return v
 }
@@ -224,7 +224,7 @@ func (v *view) state() state {
 		spared: slices.Clone(v.spared), notKept: slices.Clone(v.notKept),
 	}
 	for name, store := range v.stores {
-		s.leftOut += store.leftOut
+		s.leftOut += store.leftOut()
 		if store.hidden != "" {
 			s.hidden[name] = store.hidden
 		} else if !store.listed {
