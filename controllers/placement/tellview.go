@@ -25,7 +25,10 @@ const versionTime = 2 * time.Minute
 
 // look finds what is wrong in a cluster, and tells people of it.
 func (t *Teller) look(ctx context.Context, about *clusterv1.Cluster, of *view) {
-	m := t.memory(client.ObjectKeyFromObject(about))
+	m := t.memory(ctx, client.ObjectKeyFromObject(about))
+	if m == nil {
+		return
+	}
 	m.looking.Lock()
 	defer m.looking.Unlock()
 	s := of.state()
@@ -61,9 +64,13 @@ func (t *Teller) look(ctx context.Context, about *clusterv1.Cluster, of *view) {
 // forget is called when a Cluster is not looked after any more.
 func (t *Teller) forget(cluster client.ObjectKey) { t.Forget(cluster) }
 
-func (t *Teller) memory(key client.ObjectKey) *memory {
+// memory is nil if the Cluster may be forgotten already.
+func (t *Teller) memory(ctx context.Context, key client.ObjectKey) *memory {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil
+	}
 	return t.memoryOf(key)
 }
 
