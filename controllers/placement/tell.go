@@ -75,8 +75,8 @@ type seen struct {
 	told bool
 }
 
-// Tell takes all findings of a Cluster. Those without a problem are not told. Nothing is, once ctx has ended, which MUST be before
-// the Cluster is forgotten.
+// Tell takes all findings of a Cluster. Those without a problem are not told. Nothing is, once ctx has ended, which MUST be
+// before the Cluster is forgotten.
 func (t *Teller) Tell(ctx context.Context, cluster *clusterv1.Cluster, findings []verdict.Finding) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -54,8 +54,8 @@ func (t *Teller) look(ctx context.Context, about *clusterv1.Cluster, of *view) {
 		})
 	}
 	if s.leftOut > 0 {
-		findings = append(findings, verdict.Finding{Of: "unread", Problem: verdict.PoliciesIncomplete, Why: fmt.Sprintf("%d objects of "+
-			"Cluster %s were not read, because they are too large or too many, so it is not known where their pods go, nor whether "+
+		findings = append(findings, verdict.Finding{Of: "unread", Problem: verdict.PoliciesIncomplete, Why: fmt.Sprintf("%d objects "+
+			"of Cluster %s were not read, because they are too large or too many, so it is not known where their pods go, nor whether "+
 			"one of them is cluster DNS or kube-proxy", s.leftOut, about.Name)})
 	}
 	t.Tell(ctx, about, findings)

@@ -73,7 +73,8 @@ func newView() *view {
 		v.stores[resource] = &store{kept: &v.kept, shared: shared, brief: briefWorkload}
 	}
 	for resource, kind := range ownKinds {
-		v.own[resource] = &store{kept: &v.kept, shared: shared, brief: briefOwn(kind), keyOf: func(name string) string { return keyOf(kind, name) }}
+		named := func(name string) string { return keyOf(kind, name) }
+		v.own[resource] = &store{kept: &v.kept, shared: shared, brief: briefOwn(kind), keyOf: named}
 	}
 	return v
 }

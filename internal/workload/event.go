@@ -31,8 +31,8 @@ const (
 	Hidden  watch.EventType = "HIDDEN"
 )
 
-// leftOut is the event of an object that is too large, of which the first bytes are at hand: an API server writes its name and its
-// namespace first.
+// leftOut is the event of an object that is too large, of which the first bytes are at hand: an API server writes its name and
+// its namespace first.
 func leftOut(head []byte) Event {
 	e := Event{Type: LeftOut}
 	var path []string // of objects, by the key of each
