@@ -75,6 +75,7 @@ var figures = map[string]string{
 	"controllers/placement.firstPause":            "2s",
 	"controllers/placement.goodWatch":             "1m0s",
 	"controllers/placement.listTime":              "15s",
+	"controllers/placement.longestDoubt":          "1h0m0s",
 	"controllers/placement.longestPause":          "1m0s",
 	"controllers/placement.patience":              "1m0s",
 	"controllers/placement.recheck":               "10m0s",

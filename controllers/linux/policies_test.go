@@ -27,6 +27,11 @@ func (k keeping) Kept(_ *clusterv1.Cluster, joining ...placement.Node) (kept boo
 	return k.kept, k.warning
 }
 
+// labelled has the config give its Node a label.
+func labelled(key string, value bootstrapv1.LabelValue) func(*stage) {
+	return func(s *stage) { s.candidate.Config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{key: value} }
+}
+
 // TestPolicies: the last thing that a machine waits for are the policies. Where they cannot be had, it passes with a warning.
 // They are told which Node the machine will be, if a config says so. They are not asked for before Linux can carry the cluster.
 func TestPolicies(t *testing.T) {
@@ -43,13 +48,11 @@ func TestPolicies(t *testing.T) {
 		"they cannot":     {true, "no right", func(*stage) {}, phase.Stop{}, 1, "win-1 in w"},
 		"no Linux before": {false, "", func(s *stage) { s.nodes = nil }, polls("WaitingForLinuxNode"), 0, ""},
 		"no config":       {true, "", func(s *stage) { s.candidate.Config = nil }, phase.Stop{}, 1, ""},
-		"no Node of it": {
-			true, "", func(s *stage) { s.candidate.Config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{"a b": ""} }, phase.Stop{}, 1, "",
-		},
+		"no Node of it":   {true, "", labelled("a b", ""), phase.Stop{}, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, pools := 0, ""
-			s := newStage(func(s *stage) { s.candidate.Config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{"pool": "w"} }, c.change)
+			s := newStage(labelled("pool", "w"), c.change)
 			s.policies = keeping{c.kept, c.warning, &asked, &pools}
 			passage, err := s.pass(t)
 			got := phase.Of(err)

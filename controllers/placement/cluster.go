@@ -110,11 +110,16 @@ func (c *cluster) answer(now time.Time, joining []verdict.Node) (kept bool, warn
 		"off Windows Nodes", c.key.Name)
 }
 
-// settle notes what machines are to learn.
-func (c *cluster) settle(settled bool, warning string) {
+// settle notes what machines are to learn, if the annotation is still that of the Cluster which was looked at.
+func (c *cluster) settle(about *clusterv1.Cluster, settled bool, warning string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.settled, c.warning = settled, warning
+	if isOff(about) != isOff(c.object) {
+		return
+	}
+	if c.settled, c.warning = settled, warning; settled {
+		c.waiting = time.Time{} // whoever waited may be gone, and the next one waits anew
+	}
 }
 
 // watch follows the cluster again and again.

@@ -14,6 +14,8 @@ package placement
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -133,6 +135,11 @@ func (k *Keeper) close(key client.ObjectKey) {
 	if known := k.clusters[key]; known != nil {
 		known.stop()
 		delete(k.clusters, key)
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(k.clusters)), func(other client.ObjectKey) bool {
+			return other.Namespace == key.Namespace
+		}) {
+			delete(k.shared, key.Namespace)
+		}
 		if k.Teller != nil {
 			k.Teller.forget(key)
 		}

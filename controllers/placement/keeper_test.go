@@ -153,8 +153,8 @@ func TestDeaf(t *testing.T) {
 	})
 }
 
-// TestDeafWhileUpgraded: an API server of a control plane that is being upgraded does not obey for a while, and nobody is told that
-// a gate or a plug-in is switched off: neither after one probe, nor of one that is too old to have the kind.
+// TestDeafWhileUpgraded: an API server of a control plane that is being upgraded does not obey for a while, and nobody is told
+// that a gate or a plug-in is switched off: neither after one probe, nor of one that is too old to have the kind.
 func TestDeafWhileUpgraded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -195,10 +195,10 @@ func TestDeafWhileUpgraded(t *testing.T) {
 // TestRefusedByOthers: what other people's admission refuses, by whatever code, is told in its words, holds no machine, and is
 // tried again each ten minutes. An outage is not.
 func TestRefusedByOthers(t *testing.T) {
-	answer := func(code int) error {
-		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: int32(code), Message: "Gatekeeper says no"}}
+	answer := func(code int32) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Message: "Gatekeeper says no"}}
 	}
-	for code, refused := range map[int]bool{
+	for code, refused := range map[int32]bool{
 		400: true, 403: true, 422: true, 413: true, 401: false, 408: false, 409: false, 429: false, 500: false, 503: false,
 	} {
 		for _, late := range []bool{false, true} { // the probe alone is refused then

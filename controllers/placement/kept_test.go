@@ -1,12 +1,14 @@
 package placement
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -67,9 +70,7 @@ func (w *world) expectSpared(when string, known bool, want ...policies.Ref) {
 	expect.Same(w, "told "+when, want, told)
 }
 
-func ofTeam(name string) policies.Ref {
-	return policies.Ref{Kind: "DaemonSet", Namespace: "team", Name: name}
-}
+var agentA = policies.Ref{Kind: "DaemonSet", Namespace: "team", Name: "a"}
 
 // TestSparedAfterUpgrade: what has Ready pods on Windows Nodes is spared by the mutating policy when that is first made, although
 // the record of an API server without such policies is there already. What lands while our policy is gone is not.
@@ -87,14 +88,14 @@ func TestSparedAfterUpgrade(t *testing.T) {
 		w.expectSpared("before the upgrade, in a new process", false)
 		w.upgrade()
 		w.passes(20 * time.Second)
-		w.expectSpared("after the upgrade", true, ofTeam("a"))
+		w.expectSpared("after the upgrade", true, agentA)
 		end()
 
 		expect.OK(t, w.api.Delete(t.Context(), policies.Mutating()[0]))
 		w.lands("b")
 		end = w.start()
 		w.passes(20 * time.Second)
-		w.expectSpared("after the policy was gone", true, ofTeam("a"))
+		w.expectSpared("after the policy was gone", true, agentA)
 		end()
 	})
 }
@@ -106,13 +107,13 @@ func TestSparedWithoutRecord(t *testing.T) {
 		w.lands("a")
 		end := w.start()
 		w.passes(20 * time.Second)
-		w.expectSpared("at first", true, ofTeam("a"))
+		w.expectSpared("at first", true, agentA)
 		end()
 		w.lands("b")
 		expect.OK(t, w.api.Delete(t.Context(), policies.Param(policies.Params{})))
 		end = w.start()
 		w.passes(20 * time.Second)
-		w.expectSpared("without a record", true, ofTeam("a"))
+		w.expectSpared("without a record", true, agentA)
 		end()
 	})
 }
@@ -240,3 +241,45 @@ func TestNotTold(t *testing.T) {
 		expect.Says(t, "warning", errors.New(warning), "Cluster prod: ")
 	})
 }
+
+// TestForgotten: what a look that is under way finds of a Cluster that is forgotten is not told, and a write that is under way
+// takes none of what its namespace shares.
+func TestForgotten(t *testing.T) {
+	l := newLookedAt(t)
+	l.daemonSet("team", "agent", nil, everyTaint)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	l.forget(client.ObjectKeyFromObject(l.about))
+	l.look(ctx, l.about, l.view)
+	expect.Same(t, "the metric", 0, l.metric["ns/blue PodsLand"])
+	l.Tell(ctx, l.about, nil)
+	expect.Same(t, "notes", 0, len(l.notes))
+	expect.Same(t, "memories", 0, len(l.clusters))
+	var shared atomic.Int64
+	v := newView()
+	v.share(&shared)
+	v.release()
+	v.noteOwn(mutatingPolicy(), ownBrief{Ours: true})
+	v.take(daemonSets, event(t, watch.Added, agent("late")))
+	expect.Same(t, "bytes of the namespace", int64(0), shared.Load())
+}
+
+// TestWaitsAnew: a machine that is gone does not have a later one pass at once, and what was found out of an older annotation
+// says nothing.
+func TestWaitsAnew(t *testing.T) {
+	about := aCluster()
+	c := newCluster(&Keeper{}, about, func() {})
+	now := time.Now()
+	expect.Same(t, "kept at first", false, isKept(c.answer(now, nil)))
+	c.settle(about, true, "")
+	c.settle(about, false, "")
+	expect.Same(t, "kept for a later one", false, isKept(c.answer(now.Add(2*patience), nil)))
+	expect.Same(t, "kept after its own minute", true, isKept(c.answer(now.Add(3*patience), nil)))
+	off := aCluster()
+	off.Annotations = map[string]string{infrav1.LinuxPolicyAnnotation: infrav1.LinuxPolicyOff}
+	c.update(off)
+	c.settle(about, true, "")
+	expect.Same(t, "settled by a step from before", false, c.settled)
+}
+
+func isKept(kept bool, _ string) bool { return kept }

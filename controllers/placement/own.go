@@ -136,6 +136,9 @@ func (v *view) ownBrief(o ownObject) (b ownBrief) {
 func (v *view) noteOwn(o ownObject, b ownBrief) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.released {
+		return
+	}
 	text, _ := json.Marshal(b) // it always can
 	v.own[o.resource].keep(o.key, text)
 }

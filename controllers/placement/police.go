@@ -65,7 +65,7 @@ func (c *cluster) police(ctx context.Context, about *clusterv1.Cluster) time.Tim
 		c.takeAway(ctx, &next)
 		c.known(c.asked())
 		c.probePolicies(ctx, policySet{}, &next)
-		c.settle(true, "")
+		c.settle(about, true, "")
 		c.view.setPolicies(nil, nil)
 		return next.at
 	}
@@ -276,7 +276,7 @@ func (c *cluster) conclude(about *clusterv1.Cluster) {
 	if !pending {
 		c.view.setPolicies(spared, sentences)
 	}
-	c.settle(!pending, strings.Join(sentences, "; "))
+	c.settle(about, !pending, strings.Join(sentences, "; "))
 }
 
 // sentence tells people what keeps an object from being as it should be.

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,8 @@ const (
 	maxBrief  = 16 << 10
 	maxKept   = 8 << 20
 	maxShared = 32 << 20
+	// mostLeft are as many objects of a resource whose names are kept because nothing else of them is.
+	mostLeft, longestName = 100, 512
 )
 
 // store has what the watch of one resource has told of its objects: of each, what brief makes of it, in JSON. That takes a
@@ -27,15 +30,18 @@ const (
 type store struct {
 	// brief takes from an object its key and what is kept of it. A nil text means that nothing is.
 	brief func(object []byte) (key string, text []byte, err error)
+	// keyOf makes the key of a name, where it is not NAMESPACE/NAME.
+	keyOf func(name string) string
 	// kept counts the bytes of all stores of a cluster, and shared those of all clusters of its namespace.
 	kept   *int
 	shared *atomic.Int64
 
 	objects map[string]brief
 	round   int
-	// listed says that all objects were told, and leftOut how many were not kept.
+	// listed says that all objects were told. Those that were not kept are in left, with their round, and unnamed are as many more.
 	listed  bool
-	leftOut int
+	left    map[string]int
+	unnamed int
 	// hidden says why the API server shows none.
 	hidden string
 	// absent says that it does not have the resource.
@@ -53,7 +59,7 @@ func (s *store) take(e workload.Event) (news bool) {
 	case workload.Begun:
 		news = s.hidden != ""
 		s.round++
-		s.leftOut, s.hidden, s.absent = 0, "", false
+		s.unnamed, s.hidden, s.absent = 0, "", false
 		return news
 	case workload.Listed:
 		return s.sweep()
@@ -61,14 +67,13 @@ func (s *store) take(e workload.Event) (news bool) {
 		s.absent = apierrors.IsNotFound(e.Why)
 		return s.hide(e.Why.Error())
 	case workload.LeftOut:
-		s.leftOut++
-		return true
+		return s.takeLarge(e)
 	}
 	key, text, err := s.brief(e.Object)
+	delete(s.left, key)
 	switch {
 	case err != nil || len(text) > maxBrief:
-		s.leftOut++
-		return s.drop(key)
+		return s.leaveOut(key)
 	case e.Type == watch.Deleted || text == nil:
 		return s.drop(key)
 	}
@@ -86,8 +91,7 @@ func (s *store) keep(key string, text []byte) (news bool) {
 		more += len(key)
 	}
 	if *s.kept+more > maxKept || s.shared.Load()+int64(more) > maxShared {
-		s.leftOut++
-		return s.drop(key)
+		return s.leaveOut(key)
 	}
 	if s.objects == nil {
 		s.objects = map[string]brief{}
@@ -119,7 +123,54 @@ func (s *store) sweep() (news bool) {
 			news = s.drop(key) || news
 		}
 	}
+	for key, round := range s.left {
+		if round != s.round {
+			delete(s.left, key)
+			news = true
+		}
+	}
 	return news
+}
+
+// takeLarge notes an object that was too large to be told of. What was kept of it is not right any more.
+func (s *store) takeLarge(e workload.Event) (news bool) {
+	if s.keyOf != nil && e.Of != "" {
+		_, name, _ := strings.Cut(e.Of, "/")
+		e.Of = s.keyOf(name)
+	}
+	if e.Gone && e.Of != "" {
+		_, was := s.left[e.Of]
+		delete(s.left, e.Of)
+		return s.drop(e.Of) || was
+	}
+	return s.leaveOut(e.Of)
+}
+
+// leaveOut notes that an object is not kept, by its key if that is known.
+func (s *store) leaveOut(key string) (news bool) {
+	news = s.drop(key)
+	_, known := s.left[key]
+	if !known && (key == "" || len(key) > longestName || len(s.left) >= mostLeft) {
+		s.unnamed++
+		return true
+	}
+	if s.left == nil {
+		s.left = map[string]int{}
+	}
+	s.left[key] = s.round
+	return news || !known
+}
+
+func (s *store) leftOut() int { return len(s.left) + s.unnamed }
+
+// leavesOut says whether an object with such a key may have been left out.
+func (s *store) leavesOut(prefix string) bool {
+	for key := range s.left {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return s.unnamed > 0
 }
 
 // hide notes why the API server shows no object.
@@ -128,7 +179,7 @@ func (s *store) hide(why string) (news bool) {
 	for key := range s.objects {
 		s.drop(key)
 	}
-	s.hidden, s.listed, s.leftOut = why, false, 0
+	s.hidden, s.listed, s.left, s.unnamed = why, false, nil, 0
 	return news
 }
 

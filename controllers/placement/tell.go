@@ -75,10 +75,14 @@ type seen struct {
 	told bool
 }
 
-// Tell takes all findings of a Cluster. Those without a problem are not told.
+// Tell takes all findings of a Cluster. Those without a problem are not told. Nothing is, once ctx has ended, which MUST be
+// before the Cluster is forgotten.
 func (t *Teller) Tell(ctx context.Context, cluster *clusterv1.Cluster, findings []verdict.Finding) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if ctx.Err() != nil {
+		return // it may be forgotten already
+	}
 	now, key := t.Now(), client.ObjectKeyFromObject(cluster)
 	m := t.memoryOf(key)
 	wrong := m.note(findings, now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,10 @@ const versionTime = 2 * time.Minute
 
 // look finds what is wrong in a cluster, and tells people of it.
 func (t *Teller) look(ctx context.Context, about *clusterv1.Cluster, of *view) {
-	m := t.memory(client.ObjectKeyFromObject(about))
+	m := t.memory(ctx, client.ObjectKeyFromObject(about))
+	if m == nil {
+		return
+	}
 	m.looking.Lock()
 	defer m.looking.Unlock()
 	s := of.state()
@@ -40,11 +44,19 @@ func (t *Teller) look(ctx context.Context, about *clusterv1.Cluster, of *view) {
 	}
 	seen := of.seen(s)
 	seen.ProxyRuns, seen.Mutates = runs, seen.Mutates && !isOff(about)
+	if of.leavesOut("", daemonSets) {
+		seen.ProxyRuns = nil // one of them may be a kube-proxy, so that none is missing
+	}
 	findings := m.verdicts.Wrong(seen, slices.Values(of.stored()))
 	if len(s.notKept) > 0 {
 		findings = append(findings, verdict.Finding{
 			Of: "policies", Problem: verdict.PoliciesIncomplete, Why: strings.Join(s.notKept, "; "),
 		})
+	}
+	if s.leftOut > 0 {
+		findings = append(findings, verdict.Finding{Of: "unread", Problem: verdict.PoliciesIncomplete, Why: fmt.Sprintf("%d objects "+
+			"of Cluster %s were not read, because they are too large or too many, so it is not known where their pods go, nor whether "+
+			"one of them is cluster DNS or kube-proxy", s.leftOut, about.Name)})
 	}
 	t.Tell(ctx, about, findings)
 }
@@ -52,9 +64,13 @@ func (t *Teller) look(ctx context.Context, about *clusterv1.Cluster, of *view) {
 // forget is called when a Cluster is not looked after any more.
 func (t *Teller) forget(cluster client.ObjectKey) { t.Forget(cluster) }
 
-func (t *Teller) memory(key client.ObjectKey) *memory {
+// memory is nil if the Cluster may be forgotten already.
+func (t *Teller) memory(ctx context.Context, key client.ObjectKey) *memory {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil
+	}
 	return t.memoryOf(key)
 }
 
@@ -97,17 +113,25 @@ func (v *view) seen(s state) verdict.Seen {
 	for _, ref := range s.spared {
 		seen.Spared[verdict.Workload{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}.String()] = true
 	}
-	if s.leftOut > 0 || s.hidden[daemonSets] != "" {
+	if s.hidden[daemonSets] != "" {
 		return seen
 	}
 	seen.Kubelets = map[string]string{}
 	for _, one := range windows {
 		seen.Kubelets[one.Name] = one.Kubelet
 	}
-	if s.hidden[deployments] == "" && s.hidden[statefulSets] == "" {
+	mayLack := v.leavesOut(dnsService.Namespace+"/", slices.Collect(maps.Keys(kinds))...)
+	if s.hidden[deployments] == "" && s.hidden[statefulSets] == "" && !mayLack {
 		seen.DNS = v.dns()
 	}
 	return seen
+}
+
+// leavesOut says whether objects of these resources, whose keys begin so, may have been left out.
+func (v *view) leavesOut(prefix string, resources ...string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.ContainsFunc(resources, func(resource string) bool { return v.stores[resource].leavesOut(prefix) })
 }
 
 // hasMutating says whether the policy that changes workloads is there.

@@ -148,9 +148,12 @@ func TestLookAtKubeProxy(t *testing.T) {
 	expect.OK(t, l.cache.Update(t.Context(), config))
 	l.expectOne("kube-proxy is missing on Windows Nodes (win-0)", "clusterctl windows addons")
 	expect.Same(t, "the metric", 1, l.metric["ns/blue KubeProxyMissing"])
-	l.view.take(daemonSets, workload.Event{Type: workload.LeftOut})
-	l.told()
+	l.view.take(daemonSets, workload.Event{Type: workload.LeftOut, Of: "team/large"})
+	l.expectOne("1 objects of Cluster blue were not read")
 	expect.Same(t, "the metric where a DaemonSet was too large", 0, l.metric["ns/blue KubeProxyMissing"])
+	l.view.take(daemonSets, workload.Event{Type: workload.LeftOut, Of: "team/large", Gone: true})
+	l.told()
+	expect.Same(t, "the metric when it is gone", 1, l.metric["ns/blue KubeProxyMissing"])
 }
 
 // TestLookAtClusterDNS: the Service is watched, too.

@@ -24,8 +24,8 @@ const (
 	someOurs = 20
 )
 
-// unsure has the Clusters without Windows: nothing in the management cluster tells whether they have our objects. Whoever may make
-// Clusters in a namespace holds up its other Clusters at most, with any number of them that do not answer.
+// unsure has the Clusters without Windows: nothing in the management cluster tells whether they have our objects. Whoever may
+// make Clusters in a namespace holds up its other Clusters at most, with any number of them that do not answer.
 type unsure struct {
 	doubts map[types.UID]*doubt
 	asking map[string]bool // by namespace

@@ -35,6 +35,8 @@ type view struct {
 	stores map[string]*store // of what decides, by the name of a resource, as daemonsets
 	own    map[string]*store // of our own objects
 	kept   int
+	// released says that it is nobody's any more, and keeps nothing.
+	released bool
 	// changed counts what has changed of what decides; version is what the API server says of itself, "" while that is not known.
 	changed uint64
 	version string
@@ -71,7 +73,8 @@ func newView() *view {
 		v.stores[resource] = &store{kept: &v.kept, shared: shared, brief: briefWorkload}
 	}
 	for resource, kind := range ownKinds {
-		v.own[resource] = &store{kept: &v.kept, shared: shared, brief: briefOwn(kind)}
+		named := func(name string) string { return keyOf(kind, name) }
+		v.own[resource] = &store{kept: &v.kept, shared: shared, brief: briefOwn(kind), keyOf: named}
 	}
 	return v
 }
@@ -89,6 +92,7 @@ func (v *view) share(count *atomic.Int64) {
 func (v *view) release() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.released = true
 	for _, stores := range []map[string]*store{v.stores, v.own} {
 		for _, s := range stores {
 			s.hide("")
@@ -108,6 +112,9 @@ func (v *view) feeds() (all []*workload.Feed) {
 func (v *view) take(resource string, e workload.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.released {
+		return
+	}
 	if own := v.own[resource]; own != nil {
 		if own.take(e) {
 			v.wake()
@@ -224,7 +231,7 @@ func (v *view) state() state {
 		spared: slices.Clone(v.spared), notKept: slices.Clone(v.notKept),
 	}
 	for name, store := range v.stores {
-		s.leftOut += store.leftOut
+		s.leftOut += store.leftOut()
 		if store.hidden != "" {
 			s.hidden[name] = store.hidden
 		} else if !store.listed {

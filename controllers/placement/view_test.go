@@ -176,6 +176,14 @@ func TestViewIsBounded(t *testing.T) {
 	large.Spec.Template.Spec.NodeSelector = map[string]string{"pool": strings.Repeat("x", maxBrief)}
 	v.take(daemonSets, event(t, watch.Added, large))
 	expect.Same(t, "left out", 1, v.state().leftOut)
+	v.take(daemonSets, event(t, watch.Added, agent("grows")))
+	v.take(daemonSets, workload.Event{Type: workload.LeftOut, Of: "team/grows"})
+	v.take(daemonSets, workload.Event{Type: workload.LeftOut, Of: "team/grows"})
+	expect.Same(t, "left out with one that grew, told twice", 2, v.state().leftOut)
+	expect.Same(t, "kept of what grew", 0, len(v.texts(daemonSets)))
+	v.take(daemonSets, workload.Event{Type: workload.LeftOut, Of: "team/grows", Gone: true})
+	v.take(daemonSets, event(t, watch.Modified, agent("large")))
+	expect.Same(t, "left out after one went, and one is small again", 0, v.state().leftOut)
 	const each = 15 << 10
 	for i := range 2 * maxKept / each {
 		one := agent(fmt.Sprint("a", i))

@@ -131,7 +131,7 @@ func (w *world) GetClient(_ context.Context, key client.ObjectKey) (client.Clien
 	}
 	w.mu.Unlock()
 	if hangs {
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -209,7 +209,7 @@ func (f *Feed) read(ctx context.Context, w *Watcher, body io.Reader) error {
 		case err != nil:
 			return err
 		case tooLong:
-			f.tell(Event{Type: LeftOut})
+			f.tell(leftOut(line))
 		default:
 			if err := f.take(line); err != nil {
 				return err
@@ -259,7 +259,7 @@ func (f *Feed) take(line []byte) error {
 	case !json.Valid(line):
 		return fmt.Errorf("the watch of %s tells what is no event", f.Name)
 	case !sound(line):
-		f.tell(Event{Type: LeftOut})
+		f.tell(leftOut(line[:min(len(line), headSize)]))
 		return nil
 	}
 	if err := json.Unmarshal(line, &event); err != nil {

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ const (
 	maxEvent = 256 << 10
 	// smallEvent is how large an event of each watch may be at the same time.
 	smallEvent = 16 << 10
+	// headSize is how much is kept of an event that is too large.
+	headSize = 4 << 10
 )
 
 // Resource is what a watch is of.
@@ -65,9 +68,11 @@ type lines struct {
 	held  bool
 }
 
-// next returns the next line, which is valid until the next call. After the last one, the error is io.EOF.
+// next returns the next line, which is valid until the next call, or the head of one that is too long. After the last one, the
+// error is io.EOF.
 func (l *lines) next(ctx context.Context) (line []byte, tooLong bool, err error) {
 	l.release()
+	var head []byte
 	for {
 		part, err := l.from.ReadSlice('\n')
 		more := errors.Is(err, bufio.ErrBufferFull)
@@ -76,12 +81,18 @@ func (l *lines) next(ctx context.Context) (line []byte, tooLong bool, err error)
 			return nil, false, err
 		}
 		if tooLong = tooLong || len(l.kept)+len(part) > maxEvent; tooLong {
+			if head == nil {
+				head = bytes.Clone(l.kept[:min(len(l.kept), headSize)])
+			}
 			l.kept = nil
 		} else if err := l.keep(ctx, part); err != nil {
 			return nil, false, err
 		}
+		if tooLong && !more {
+			return head, true, nil
+		}
 		if !more {
-			return l.kept, tooLong, nil
+			return l.kept, false, nil
 		}
 	}
 }
