@@ -102,7 +102,16 @@ func TestLookAtWorkloads(t *testing.T) {
 	expect.Same(t, "the metric", 1, l.metric["ns/blue PodsLand"])
 	l.view.take("mutatingadmissionpolicies", event(t, watch.Added, policies.Mutating()[0]))
 	l.daemonSet("team", "other", nil, everyTaint)
-	l.expectOne("DaemonSet team/other", "Or have the API server look again: kubectl label daemonset other -n team")
+	notes := l.told()
+	expect.Same(t, "told once the policy is there", 2, len(notes))
+	for i, text := range []string{
+		"Or have the API server look again: kubectl label daemonset other -n team",
+		"first writes to 2 workloads that name no system (DaemonSet team/agent, DaemonSet team/other)",
+	} {
+		if !strings.Contains(notes[i], text) {
+			t.Errorf("%q is not in %s", text, notes[i])
+		}
+	}
 	l.view.setPolicies([]policies.Ref{{Kind: "DaemonSet", Namespace: "team", Name: "spared"}}, nil)
 	l.daemonSet("team", "spared", nil, everyTaint)
 	l.expectOne("the policy leaves it alone", "kubectl patch daemonset spared", "kubectl annotate daemonset spared")

@@ -72,8 +72,7 @@ var notRun = map[string]string{
 	"kubectl --kubeconfig workload.kubeconfig --namespace kube-system patch daemonset node-local-dns": "the lab's cluster has none",
 	"kubectl --kubeconfig workload.kubeconfig --namespace kube-system label --overwrite daemonset node-local-dns": "the lab's " +
 		"cluster has none; TestLinuxFirst writes such a label",
-	"kubectl --kubeconfig workload.kubeconfig --namespace monitoring annotate daemonset": "the lab's cluster has none; " +
-		"TestPolicies has such a workload",
+	"kubectl --kubeconfig workload.kubeconfig --namespace monitoring": "the lab's cluster has no such agent; TestPolicies has one",
 	"clusterctl move --config out/repository/clusterctl.yaml --to-kubeconfig": "needs a second management cluster, which " +
 		"TestOneCommand has; the same move into a folder is run",
 }
