@@ -217,7 +217,7 @@ func TestRefusedByOthers(t *testing.T) {
 				name := fmt.Sprint(code, " late: ", late)
 				if refused {
 					expect.Same(t, name+": kept", true, kept)
-					expect.Says(t, name, errors.New(warning), "Gatekeeper says no")
+					expect.Says(t, name, errors.New(warning), `its API server says "Gatekeeper says no"`)
 				}
 				w.since()
 				w.passes(recheck)

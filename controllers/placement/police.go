@@ -290,10 +290,19 @@ func (c *cluster) sentence(about *clusterv1.Cluster, err error) string {
 			"and watch them", about.Name, hidden.resource, about.Name, so)
 	case apierrors.IsForbidden(err):
 		return fmt.Sprintf("Cluster %s refuses to the user of Secret %s-kubeconfig what keeps workloads for Linux off Windows Nodes, "+
-			"%s; give that user the rights in docs/security.md: %s", about.Name, about.Name, so, cloud.Clean(err.Error(), maxCause))
+			"%s; give that user the rights in docs/security.md: %s", about.Name, about.Name, so, saidBy(err))
 	case isAbsent:
 		return fmt.Sprintf("Cluster %s has no %s, which Kubernetes has from %s on, %s", about.Name, absent.kind,
 			servedFrom[absent.kind], so)
 	}
-	return fmt.Sprintf("Cluster %s: %s, %s", about.Name, cloud.Clean(err.Error(), maxCause), so)
+	return fmt.Sprintf("Cluster %s: %s, %s", about.Name, saidBy(err), so)
+}
+
+// saidBy are the words of an error. Those of an API server stand in quotes: it may say what reads like our own advice.
+func saidBy(err error) string {
+	words := cloud.Clean(err.Error(), maxCause)
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return fmt.Sprintf("its API server says %q", words)
+	}
+	return words
 }

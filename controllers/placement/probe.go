@@ -9,7 +9,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
@@ -121,7 +120,7 @@ func (p *probing) sentences(name string) (all []string) {
 	if p.refused != nil {
 		return []string{fmt.Sprintf("Cluster %s does not let the user of Secret %s-kubeconfig make ConfigMaps in kube-system by a dry "+
 			"run, so it is not known whether the policies act that keep workloads for Linux off Windows Nodes: %s", name, name,
-			cloud.Clean(p.refused.Error(), maxCause))}
+			saidBy(p.refused))}
 	}
 	if !p.isSure(time.Now()) {
 		return nil
