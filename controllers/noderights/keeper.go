@@ -12,9 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	capilabels "sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -152,17 +150,11 @@ func (k *Keeper) clusters(ctx context.Context) (found []cluster, err error) {
 	for _, c := range all.Items {
 		key := client.ObjectKeyFromObject(&c)
 		mine := k.WatchFilter == "" || here[key] || capilabels.HasWatchLabel(&c, k.WatchFilter)
-		if mine && isUp(&c) {
+		if mine && workload.IsUp(&c) {
 			found = append(found, cluster{key, &c, slices.Compact(slices.Sorted(slices.Values(needs[key])))})
 		}
 	}
 	return found, nil
-}
-
-// isUp says that the Cluster has an API server and is nobody's work in progress.
-func isUp(c *clusterv1.Cluster) bool {
-	return c.DeletionTimestamp.IsZero() && ptr.Deref(c.Status.Initialization.ControlPlaneInitialized, false) &&
-		!annotations.IsPaused(c, c)
 }
 
 // look gives one cluster the roles that it needs, and revokes those that nobody has needed for long enough.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 const (
@@ -169,7 +170,7 @@ func (c *cluster) work(ctx context.Context) {
 func (c *cluster) step(ctx context.Context) time.Time {
 	about := c.about()
 	var there clusterv1.Cluster
-	if c.keeper.Client.Get(ctx, c.key, &there) != nil || there.UID != c.uid || !isUp(&there) {
+	if c.keeper.Client.Get(ctx, c.key, &there) != nil || there.UID != c.uid || !workload.IsUp(&there) {
 		return time.Now().Add(every) // the next look closes it
 	}
 	next := c.police(ctx, about)

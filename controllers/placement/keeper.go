@@ -20,9 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	capilabels "sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -202,7 +200,7 @@ func (k *Keeper) find(ctx context.Context) (map[client.ObjectKey]*found, error) 
 		c := &all.Items[i]
 		key := client.ObjectKeyFromObject(c)
 		mine := k.WatchFilter == "" || here[key] || capilabels.HasWatchLabel(c, k.WatchFilter)
-		if mine && isUp(c) {
+		if mine && workload.IsUp(c) {
 			clusters[key] = &found{object: c, hasWindows: len(ofCluster[key]) > 0}
 		}
 	}
@@ -211,10 +209,4 @@ func (k *Keeper) find(ctx context.Context) (map[client.ObjectKey]*found, error) 
 	}
 	k.forgetUnsure(clusters)
 	return clusters, nil
-}
-
-// isUp says that the Cluster has an API server and is nobody's work in progress.
-func isUp(c *clusterv1.Cluster) bool {
-	return c.DeletionTimestamp.IsZero() && ptr.Deref(c.Status.Initialization.ControlPlaneInitialized, false) &&
-		!annotations.IsPaused(c, c)
 }

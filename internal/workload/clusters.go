@@ -26,6 +26,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -80,6 +83,12 @@ func (c *Clusters) GetClient(ctx context.Context, key client.ObjectKey) (client.
 		return nil, err
 	}
 	return found.api, nil
+}
+
+// IsUp says that a Cluster has an API server and is nobody's work in progress.
+func IsUp(c *clusterv1.Cluster) bool {
+	return c.DeletionTimestamp.IsZero() && ptr.Deref(c.Status.Initialization.ControlPlaneInitialized, false) &&
+		!annotations.IsPaused(c, c)
 }
 
 // ControlPlane returns the Nodes of a Cluster's control plane that run on Linux, as they were seconds ago: of each, its name,

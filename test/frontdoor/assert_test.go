@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -88,12 +89,12 @@ func (w *world) assertWaits() {
 // assertCluster looks at what is there once the pod runs.
 func (w *world) assertCluster(m *management) {
 	w.Helper()
-	workload, api := w.demo().Workload()
+	demo, api := w.demo().Workload()
 	nodes := expect.Got(api.CoreV1().Nodes().List(w.Context(), metav1.ListOptions{}))(w)
 	system := map[string]string{}
 	for _, node := range nodes.Items {
 		system[node.Name] = node.Labels[corev1.LabelOSStable]
-		if !isReady(node) || !isKnown(node) {
+		if !workload.CanCarry(node) {
 			w.Errorf("the Node %s is not Ready, or no cloud provider has initialized it: %+v", node.Name, node.Spec.Taints)
 		}
 	}
@@ -119,7 +120,7 @@ func (w *world) assertCluster(m *management) {
 		}
 	}
 	if w.vsphere != nil {
-		said := expect.Got(workload.CloudControllerPrinted())(w)
+		said := expect.Got(demo.CloudControllerPrinted())(w)
 		for name := range system {
 			if !strings.Contains(said, "Successfully initialized node "+name) {
 				w.Errorf("vSphere's cloud provider has not initialized %s", name)

@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/frontdoor/linuxvm"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -40,11 +41,11 @@ func (w *world) until(what string, look func() (seen any, good bool)) {
 
 // show is what a person would look at next.
 func (w *world) show() string {
-	workload, _ := w.demo().Workload()
-	if workload == nil {
+	demo, _ := w.demo().Workload()
+	if demo == nil {
 		return "there is no API server"
 	}
-	kubectl := "kubectl --kubeconfig " + workload.KubeconfigFile + " "
+	kubectl := "kubectl --kubeconfig " + demo.KubeconfigFile + " "
 	out, _ := w.try(&management{}, kubectl+"get nodes,pods,daemonsets -A -o wide;"+
 		kubectl+"get events -A --sort-by=.lastTimestamp | tail -40; "+
 		kubectl+"get nodes -o custom-columns=N:.metadata.name,T:.spec.taints,P:.spec.podCIDR,I:.spec.providerID;"+
@@ -142,10 +143,10 @@ func (w *world) watchNodes(ctx context.Context, api kubernetes.Interface) {
 		windows[node.Name] = node.Labels[corev1.LabelOSStable] == "windows"
 		if windows[node.Name] {
 			w.mark(windowsNode)
-		} else if isReady(node) {
+		} else if workload.IsReady(node) {
 			w.mark(linuxReady)
 		}
-		if isKnown(node) {
+		if !workload.IsUninitialized(node) {
 			w.mark(known[windows[node.Name]])
 		}
 	}
@@ -163,19 +164,6 @@ func (w *world) watchNodes(ctx context.Context, api kubernetes.Interface) {
 			w.mark(proxyRuns)
 		}
 	}
-}
-
-func isReady(node corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// isKnown says whether a cloud provider has initialized a Node.
-func isKnown(node corev1.Node) bool {
-	return !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == "node.cloudprovider.kubernetes.io/uninitialized"
-	})
 }
 
 // ordered is called before a cloud makes a Windows VM: Linux must carry the cluster by then.
@@ -200,7 +188,7 @@ func (w *world) linuxCarries() error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool { return isReady(n) && isKnown(n) }) {
+	if !slices.ContainsFunc(nodes.Items, workload.CanCarry) {
 		return errors.New("no Node of the control plane is Ready and initialized")
 	}
 	dns, err := api.CoreV1().Pods(metav1.NamespaceSystem).List(context.Background(), metav1.ListOptions{

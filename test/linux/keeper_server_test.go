@@ -179,33 +179,10 @@ func writes(calls []call) map[string]int {
 	return n
 }
 
-// kept are our objects.
-func kept(mutating bool) (all []*unstructured.Unstructured) {
-	param := &unstructured.Unstructured{}
-	param.SetAPIVersion("v1")
-	param.SetKind("ConfigMap")
-	param.SetNamespace(policies.ParamNamespace)
-	param.SetName(policies.ParamName)
-	all = append(policies.Validating(), param)
-	if mutating {
-		all = append(all, policies.Mutating()...)
-	}
-	return all
-}
-
 // read is an object as it is now; nil if it is not there.
 func (s *keptServer) read(of *unstructured.Unstructured) *unstructured.Unstructured {
 	s.Helper()
-	there := &unstructured.Unstructured{}
-	there.SetGroupVersionKind(of.GroupVersionKind())
-	err := s.api.Get(s.Context(), client.ObjectKeyFromObject(of), there)
-	if client.IgnoreNotFound(err) != nil {
-		s.Fatal(err)
-	}
-	if err != nil {
-		return nil
-	}
-	return there
+	return read(s.Context(), s, s.api, of)
 }
 
 // content is what counts of an object.

@@ -61,7 +61,7 @@ func TestKeeper(t *testing.T) {
 	s.populate()
 	keeper, end := s.keep()
 	expect.Same(t, "warning", "", s.await(keeper))
-	objects := kept(true)
+	objects := allOfOurs(true)
 	s.checkFirst(objects)
 	s.checkRestored(objects, "deleted", func(o *unstructured.Unstructured) { expect.OK(t, s.api.Delete(t.Context(), o)) })
 	s.checkRestored(objects, "edited", s.edit)
@@ -217,7 +217,7 @@ func TestKeeperOfOthers(t *testing.T) {
 	s.cluster.Annotations = map[string]string{infrav1.LinuxPolicyAnnotation: infrav1.LinuxPolicyOff}
 	keeper.Kept(s.cluster)
 	wait.Until(t, "no objects of ours", func() (any, bool) {
-		there := slices.DeleteFunc(kept(true), func(o *unstructured.Unstructured) bool { return s.read(o) == nil })
+		there := slices.DeleteFunc(allOfOurs(true), func(o *unstructured.Unstructured) bool { return s.read(o) == nil })
 		return len(there), len(there) == 1
 	})
 	expect.Same(t, "version of theirs", version, s.read(theirs).GetResourceVersion())
@@ -253,7 +253,7 @@ func TestKeeperBefore136(t *testing.T) {
 	keeper, end := s.keep()
 	expect.Same(t, "warning", "Cluster prod has no MutatingAdmissionPolicy, which Kubernetes has from 1.36 on, so workloads for "+
 		"Linux are not all kept off its Windows Nodes", s.await(keeper))
-	expect.Same(t, "objects", len(kept(false)), len(slices.Collect(maps.Keys(writes(s.calls())))))
+	expect.Same(t, "objects", len(allOfOurs(false)), len(slices.Collect(maps.Keys(writes(s.calls())))))
 	s.checkSteady(5 * time.Second)
 	end()
 }

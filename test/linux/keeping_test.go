@@ -1,9 +1,11 @@
 package linux_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,16 +37,22 @@ func allOfOurs(withMutating bool) (all []*unstructured.Unstructured) {
 // read reads one of our objects as it is in the cluster; nil if it is not there.
 func (s *stage) read(one *unstructured.Unstructured) *unstructured.Unstructured {
 	s.Helper()
-	found := &unstructured.Unstructured{}
-	found.SetGroupVersionKind(one.GroupVersionKind())
-	err := s.lab.WorkloadClient.Get(s.ctx, client.ObjectKeyFromObject(one), found)
+	return read(s.ctx, s, s.lab.WorkloadClient, one)
+}
+
+// read is an object as it is now; nil if it is not there.
+func read(ctx context.Context, t testing.TB, api client.Reader, of *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(of.GroupVersionKind())
+	err := api.Get(ctx, client.ObjectKeyFromObject(of), there)
 	if client.IgnoreNotFound(err) != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	if err != nil {
 		return nil
 	}
-	return found
+	return there
 }
 
 // keptFirst: the policies act before the first VM is bought, each is written by our manager, and machines wait for that. It is
