@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(parentVariable); dir != "" {
 		playParent(dir)
 	}
+	if os.Getenv(portsVariable) != "" {
+		playTaker()
+		return
+	}
 	os.Exit(m.Run())
 }
 
