@@ -24,7 +24,8 @@ import (
 
 const kubernetesVersion = "v1.36.3"
 
-var all = flag.Bool("frontdoor.all", false, "move the clusters, leave parts out, and take each kind of identity")
+var all = flag.Bool("frontdoor.all", false,
+	"rotate Linux machines, move the clusters, leave parts out, and take each kind of identity")
 
 // endpoints counts the worlds of this process.
 var endpoints atomic.Int32
@@ -58,8 +59,10 @@ func TestOneCommand(t *testing.T) {
 		m := w.newManagement("management")
 		w.shell(m, servicePrincipal, w.azureVariables()...)
 		w.oneCommand(m, w.azureVariables())
+		w.assertAzureJSON(m)
 		if *all {
 			w.smokeHolds(m)
+			w.rotates(m)
 			w.deletes(w.movesThereAndBack(m))
 		}
 	})
