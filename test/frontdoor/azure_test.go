@@ -37,6 +37,8 @@ type azure struct {
 	flags []string
 	// endpoint is the address of the load balancer.
 	endpoint string
+	// vms have the files that the cloud provider reads.
+	vms *linuxvm.VMs
 	// federated says that our managers have an identity of their own.
 	federated bool
 
@@ -51,7 +53,7 @@ func (w *world) inAzure() {
 	w.Helper()
 	a := &azure{
 		Cloud: armsim.Start("127.0.0.1:0", time.Now()), linux: map[string]string{}, addresses: map[string]string{},
-		next: netip.MustParseAddr("10.1.100.1"), endpoint: w.endpoint,
+		next: netip.MustParseAddr("10.1.100.1"), endpoint: w.endpoint, vms: w.vms,
 	}
 	w.azure = a
 	w.Cleanup(a.Close)
@@ -139,6 +141,23 @@ func (a *azure) Destroy(_ context.Context, name string) error {
 	return nil
 }
 
+// ClientID is part of linuxvm.Azure.
+func (a *azure) ClientID(_ context.Context, identity string) (clientID string, err error) {
+	err = fmt.Errorf("there is no managed identity %s", identity)
+	a.Change(func(in *armsim.Inside) {
+		id, is := doc.ParseID(identity)
+		if !is {
+			return
+		}
+		if found := in.World.Find(id); found != nil {
+			properties, _ := found.Body["properties"].(doc.Object)
+			clientID, _ = properties["clientId"].(string)
+			err = nil
+		}
+	})
+	return clientID, err
+}
+
 // cloudProvider does what the pods of Azure's cloud provider do, where they run (kubernetes-sigs/cloud-provider-azure 073c782):
 // the node manager initialises the node that it runs on, the controller manager gives nodes their ranges of addresses for pods.
 func (a *azure) cloudProvider(ctx context.Context, api kubernetes.Interface, tell func(error)) {
@@ -171,7 +190,10 @@ func (a *azure) manage(ctx context.Context, api kubernetes.Interface) error {
 		at := slices.IndexFunc(nodes.Items, func(n corev1.Node) bool { return n.Name == pod.Spec.NodeName })
 		switch {
 		case pod.Labels["component"] == "cloud-controller-manager":
-			err = giveRanges(ctx, api, pod.Spec.Containers[0].Args, nodes.Items)
+			args := pod.Spec.Containers[0].Args
+			if err = a.login(ctx, pod.Spec.NodeName, argument(args, "--cloud-config")); err == nil {
+				err = giveRanges(ctx, api, args, nodes.Items)
+			}
 		case at >= 0 && strings.HasPrefix(pod.Labels["k8s-app"], "cloud-node-manager"):
 			err = a.initialize(ctx, api, &nodes.Items[at])
 		}
@@ -180,6 +202,30 @@ func (a *azure) manage(ctx context.Context, api kubernetes.Interface) error {
 		}
 	}
 	return nil
+}
+
+// login is what the controller manager does first, with the file of its machine: who calls Azure, and where (pkg/azclient).
+func (a *azure) login(ctx context.Context, node, file string) error {
+	vm := a.vms.Find(node)
+	if vm == nil {
+		return nil // it has been switched off
+	}
+	text, err := vm.File(file)
+	if err != nil {
+		return fmt.Errorf("unable to initialize cloud provider: %w", err)
+	}
+	var config struct {
+		SubscriptionID, UserAssignedIdentityID string
+		UseManagedIdentityExtension            bool
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	if config.SubscriptionID != armsim.Subscription || !config.UseManagedIdentityExtension {
+		return fmt.Errorf("%s of %s names no subscription, or nobody who logs in: %s", file, node, text)
+	}
+	_, err = a.ClientID(ctx, config.UserAssignedIdentityID)
+	return err
 }
 
 // initialize tells the Node what the cloud knows, and takes the taint off.
@@ -274,5 +320,7 @@ func (w *world) azureVariables() []string {
 		"AZURE_CLIENT_ID=" + armsim.ClientID, "AZURE_CLIENT_SECRET=" + armsim.Secret,
 		"AZURE_SUBSCRIPTION_ID=" + armsim.Subscription, "AZURE_LOCATION=" + armsim.Location, "CLUSTER_IDENTITY_NAME=demo-identity",
 		"AZURE_NODE_IDENTITY=" + armsim.IdentityID, "AZURE_WINDOWS_GALLERY=ClusterAPI-f72ceb4f",
+		"AZURE_SSH_PUBLIC_KEY_B64=c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFFQ0F3UUZCZ2NJQ1FvTERBME9EeEFSRWhNVUZSWVhHQmth" +
+			"R3h3ZEhoOGcgYWRtaW5AZXhhbXBsZS5jb20=",
 	}
 }

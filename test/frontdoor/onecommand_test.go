@@ -24,7 +24,8 @@ import (
 
 const kubernetesVersion = "v1.36.3"
 
-var all = flag.Bool("frontdoor.all", false, "move the clusters, leave parts out, and take each kind of identity")
+var all = flag.Bool("frontdoor.all", false,
+	"rotate Linux machines, move the clusters, leave parts out, and take each kind of identity")
 
 // endpoints counts the worlds of this process.
 var endpoints atomic.Int32
@@ -58,8 +59,10 @@ func TestOneCommand(t *testing.T) {
 		m := w.newManagement("management")
 		w.shell(m, servicePrincipal, w.azureVariables()...)
 		w.oneCommand(m, w.azureVariables())
+		w.assertAzureJSON(m)
 		if *all {
 			w.smokeHolds(m)
+			w.rotates(m)
 			w.deletes(w.movesThereAndBack(m))
 		}
 	})
@@ -163,7 +166,9 @@ func (w *world) make(m *management, command string, variables []string) {
 		w.Fatalf("the control plane: %v", err)
 	}
 	workload, api := w.demo().Workload()
-	operator := &calico{client: expect.Got(client.New(workload.Config, client.Options{}))(w), workload: workload}
+	operator := &calico{
+		client: expect.Got(client.New(workload.Config, client.Options{}))(w), workload: workload, byName: w.azure != nil,
+	}
 	w.background(func(ctx context.Context) { operator.run(ctx, w.quiet("calico")) })
 	if w.azure != nil {
 		w.background(func(ctx context.Context) { w.azure.cloudProvider(ctx, api, w.quiet("cloud provider")) })

@@ -2,18 +2,14 @@ package linuxvm
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // Azure makes the VMs of a subscription.
@@ -24,6 +20,8 @@ type Azure interface {
 	Ensure(ctx context.Context, group, name string) (id, system, address string, err error)
 	// Destroy removes a VM. One that is not there is fine.
 	Destroy(ctx context.Context, name string) error
+	// ClientID is that of a managed identity.
+	ClientID(ctx context.Context, identity string) (string, error)
 }
 
 // AzureNetwork is where the VMs of a cluster are.
@@ -38,7 +36,7 @@ func capzKind(kind string) schema.GroupVersionKind {
 }
 
 // capz is Cluster API Provider Azure v1.27.0: the defaults of its webhook (internal/api/v1beta1/azurecluster_default.go), its
-// controllers of clusters and machines, and that of azure.json (controllers/azurejson_machinetemplate_controller.go).
+// controllers of clusters and machines, and that of azure.json.
 func (m *Manager) capz() []provider {
 	if m.Azure == nil {
 		return nil
@@ -187,45 +185,13 @@ func (m *Manager) removeAzureCluster(ctx context.Context, o *object) (gone bool,
 	return true, nil
 }
 
-// ensureAzureJSON makes the Secret with azure.json, which has the name of the machine template in its own.
-func (m *Manager) ensureAzureJSON(ctx context.Context, o *object) error {
-	of := &object{&unstructured.Unstructured{}, o.cluster}
-	of.SetGroupVersionKind(capzKind("AzureCluster"))
-	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.cluster.Spec.InfrastructureRef.Name}
-	if key.Name == "" || o.cluster.Spec.InfrastructureRef.Kind != "AzureCluster" {
-		return nil
-	}
-	if err := m.Client.Get(ctx, key, of.Unstructured); err != nil {
-		return err
-	}
-	n := networkOf(of)
-	text, err := json.MarshalIndent(map[string]any{
-		"cloud": "AzurePublicCloud", "subscriptionId": n.Subscription, "resourceGroup": n.Group, "location": n.Location,
-		"vnetName": n.VNet, "vnetResourceGroup": n.VNetGroup, "subnetName": n.Subnet, "vmType": "standard",
-		"useInstanceMetadata": true, "loadBalancerSku": "Standard",
-	}, "", "    ")
-	if err != nil {
-		return err
-	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: o.GetNamespace(), Name: o.GetName() + "-azure-json", Labels: map[string]string{o.cluster.Name: "owned"},
-	}}
-	_, err = controllerutil.CreateOrPatch(ctx, m.Client, secret, func() error {
-		secret.Data = map[string][]byte{"control-plane-azure.json": text, "worker-node-azure.json": text, "azure.json": text}
-		return controllerutil.SetControllerReference(o, secret, m.Client.Scheme())
-	})
-	return err
-}
-
 func (m *Manager) ensureAzureMachine(ctx context.Context, o *object) error {
 	data, err := m.bootstrapData(ctx, o)
 	if err != nil || data == nil {
 		return err
 	}
-	of := &object{&unstructured.Unstructured{}, o.cluster}
-	of.SetGroupVersionKind(capzKind("AzureCluster"))
-	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.cluster.Spec.InfrastructureRef.Name}
-	if err := m.Client.Get(ctx, key, of.Unstructured); err != nil {
+	of, err := m.azureClusterOf(ctx, o)
+	if err != nil {
 		return err
 	}
 	id, system, address, err := m.Azure.Ensure(ctx, networkOf(of).Group, o.GetName())
@@ -244,6 +210,13 @@ func (m *Manager) ensureAzureMachine(ctx context.Context, o *object) error {
 			map[string]any{"type": "InternalDNS", "address": o.GetName()},
 		}},
 		field{[]string{"status", "vmState"}, "Succeeded"}, field{[]string{"status", "ready"}, true})
+}
+
+func (m *Manager) azureClusterOf(ctx context.Context, o *object) (*object, error) {
+	of := &object{&unstructured.Unstructured{}, o.cluster}
+	of.SetGroupVersionKind(capzKind("AzureCluster"))
+	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.cluster.Spec.InfrastructureRef.Name}
+	return of, m.Client.Get(ctx, key, of.Unstructured)
 }
 
 func (m *Manager) removeAzureMachine(ctx context.Context, o *object) (gone bool, err error) {
