@@ -57,8 +57,8 @@ func briefNode(object []byte) (key string, text []byte, err error) {
 	if err := json.Unmarshal(object, &o); err != nil {
 		return "", nil, err
 	}
+	o.Metadata.Namespace, o.Metadata.Annotations = "", nil // a Node has no namespace, and its name tells it from all others
 	key = o.Metadata.key()
-	o.Metadata.Annotations = nil
 	o.Status.Conditions = slices.DeleteFunc(o.Status.Conditions, func(c briefCondition) bool { return c.Type != corev1.NodeReady })
 	text, err = json.Marshal(o)
 	return key, text, err

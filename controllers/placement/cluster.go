@@ -27,6 +27,11 @@ const (
 	// retry is how soon what has failed is tried again, and settle how soon policies are probed after a write, and again until they
 	// act: each API server of a control plane reads them every second or so.
 	retry, settle = 15 * time.Second, 2 * time.Second
+	// askAgain is how soon the API server is asked for its version again where something has changed.
+	askAgain = time.Minute
+	// rest is how many times as long as a look has taken there is none after it: a cluster that tells much has no more of this
+	// computer than that.
+	rest = 5
 	// writePause is between two writes of the same object, whoever undoes them.
 	writePause = 10 * time.Second
 )
@@ -52,6 +57,7 @@ type cluster struct {
 	policing
 	told   uint64
 	tellAt time.Time
+	rested time.Time // when it may be looked at again
 }
 
 func newCluster(k *Keeper, about *clusterv1.Cluster, stop context.CancelFunc) *cluster {
@@ -178,17 +184,28 @@ func (c *cluster) step(ctx context.Context) time.Time {
 	if c.keeper.Client.Get(ctx, c.key, &there) != nil || there.UID != c.uid || !workload.IsUp(&there) {
 		return time.Now().Add(every) // the next look closes it
 	}
-	next := c.police(ctx, about)
-	c.tell(ctx, about)
-	return next
+	next := deadline{c.police(ctx, about)}
+	c.tell(ctx, about, &next)
+	return next.at
 }
 
 // tell has people told when something has changed, and now and then.
-func (c *cluster) tell(ctx context.Context, about *clusterv1.Cluster) {
-	s := c.view.state()
-	if c.keeper.Teller == nil || !s.complete || s.changed == c.told && time.Now().Before(c.tellAt) {
+func (c *cluster) tell(ctx context.Context, about *clusterv1.Cluster, next *deadline) {
+	s, now := c.view.state(), time.Now()
+	if c.keeper.Teller == nil || !s.complete || s.changed == c.told && now.Before(c.tellAt) {
 		return
 	}
-	c.told, c.tellAt = s.changed, time.Now().Add(recheck)
+	if now.Before(c.rested) {
+		next.by(c.rested)
+		return
+	}
+	if s.version != "" && now.Sub(c.probe.asked) >= askAgain {
+		// The control plane may have been upgraded since: what joins then is not newer than it.
+		_ = c.readVersion(ctx) // else it is as it was
+		s = c.view.state()
+	}
+	began := time.Now()
+	c.told, c.tellAt = s.changed, began.Add(recheck)
 	c.keeper.Teller.look(ctx, about, c.view)
+	c.rested = time.Now().Add(rest * time.Since(began))
 }

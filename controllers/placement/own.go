@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -145,8 +144,14 @@ func (v *view) noteOwn(o ownObject, b ownBrief) {
 
 func briefOf(o *unstructured.Unstructured) ownBrief { return ownBrief{isOurs(o), digest(o.Object)} }
 
+// isOurs reads what may be anything, of which the reader of the types' own package would write it into the log.
 func isOurs(o *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == fieldOwner })
+	value, _, _ := unstructured.NestedFieldNoCopy(o.Object, "metadata", "managedFields") // nil where there are none
+	fields, _ := value.([]any)
+	return slices.ContainsFunc(fields, func(field any) bool {
+		of, _ := field.(map[string]any)
+		return of["manager"] == fieldOwner
+	})
 }
 
 // digest is that of an object without what others may add to it: its labels and annotations, what the API server sets, and its

@@ -175,7 +175,8 @@ func isLasting(err error) bool {
 	_, foreign := errors.AsType[*foreignError](err)
 	_, absent := errors.AsType[*unservedError](err)
 	_, many := errors.AsType[*tooManyError](err)
-	return foreign || absent || many || isRefused(err) || isTurnedDown(err)
+	_, endless := errors.AsType[*endlessError](err)
+	return foreign || absent || many || endless || isRefused(err) || isTurnedDown(err)
 }
 
 // isTurnedDown says that the API server has answered that it does not do it, whoever had it say so: other people's admission may

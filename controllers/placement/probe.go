@@ -17,9 +17,10 @@ import (
 type probing struct {
 	// due is when to probe again, and since is when policies that are there began not to act.
 	due, since time.Time
-	// deaf is how many probes in a row say so, and version is that of the API server at the last one.
+	// deaf is how many probes in a row say so, and version is that of the API server when it was asked for it last.
 	deaf    int
 	version string
+	asked   time.Time
 	// needs are the policies that are there, and acts those of them that act.
 	needs, acts policySet
 	// tried says that a probe has been answered since needs changed, and refused why another one was not.
@@ -89,10 +90,7 @@ func (c *cluster) probeOnce(ctx context.Context, needs policySet) (acts policySe
 	if err != nil {
 		return acts, err
 	}
-	c.probe.version, err = c.keeper.Workload.Version(ctx, c.key)
-	if err == nil {
-		c.view.setVersion(c.probe.version)
-	} else if workload.OutOfReach(err) {
+	if err := c.readVersion(ctx); workload.OutOfReach(err) {
 		return acts, err
 	}
 	if needs.refusing {
@@ -110,6 +108,17 @@ func (c *cluster) probeOnce(ctx context.Context, needs policySet) (acts policySe
 		acts.changing = policies.IsMutated(object)
 	}
 	return acts, nil
+}
+
+// readVersion asks the API server for its version.
+func (c *cluster) readVersion(ctx context.Context) error {
+	c.probe.asked = time.Now()
+	said, err := c.keeper.Workload.Version(ctx, c.key)
+	if err == nil {
+		c.probe.version = said
+		c.view.setVersion(said)
+	}
+	return err
 }
 
 // sentences tell people what the probes have found.

@@ -15,8 +15,14 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 )
 
-// somePods are read at once: 20 of them have less than 2 MiB, which is what one answer may have.
-const somePods = 20
+const (
+	// somePods are read at once: 20 of them have less than 2 MiB, which is what one answer may have.
+	somePods = 20
+	// mostPages are read of a Node's pods: a kubelet runs 110, and no cluster is known that has it run more than 1,000.
+	mostPages = 100
+	// mostReady are as many workloads with pods on Windows Nodes as are looked at. Each has a name of at most longestName.
+	mostReady = 20_000
+)
 
 // mustSpare says that it is to be found out what the mutating policy spares: once, as soon as the API server has such policies,
 // and before ours is there. Somebody else's of our name is not told anything.
@@ -93,21 +99,34 @@ func mayBeChanged(w verdict.Workload) bool {
 }
 
 func addReady(ctx context.Context, api client.Client, node string, found map[policies.Ref]bool) error {
-	for next := ""; ; {
+	next := ""
+	for range mostPages {
 		var page corev1.PodList
 		err := api.List(ctx, &page, client.MatchingFields{"spec.nodeName": node}, client.Limit(somePods), client.Continue(next))
 		if err != nil {
 			return err
 		}
 		for i := range page.Items {
-			if ref, known := workloadOfPod(&page.Items[i]); known && isReady(&page.Items[i]) {
+			if ref, known := workloadOfPod(&page.Items[i]); known && isReady(&page.Items[i]) && len(ref.String()) <= longestName {
 				found[ref] = true
 			}
+		}
+		if len(found) > mostReady {
+			return &tooManyError{len(found)}
 		}
 		if next = page.Continue; next == "" {
 			return nil
 		}
 	}
+	return &endlessError{}
+}
+
+// endlessError says that an API server tells of a Node's pods without end.
+type endlessError struct{}
+
+// Error is a part of a sentence.
+func (*endlessError) Error() string {
+	return fmt.Sprintf("there are more than %d pages of them; see to it that the Node has fewer", mostPages)
 }
 
 func isReady(pod *corev1.Pod) bool {

@@ -21,6 +21,8 @@ const (
 	maxBrief  = 16 << 10
 	maxKept   = 8 << 20
 	maxShared = 32 << 20
+	// mostObjects are kept of a resource: what each workload means to each Node takes time, however small they are.
+	mostObjects = 10_000
 	// mostLeft are as many objects of a resource whose names are kept because nothing else of them is.
 	mostLeft, longestName = 100, 512
 )
@@ -38,10 +40,11 @@ type store struct {
 
 	objects map[string]brief
 	round   int
-	// listed says that all objects were told. Those that were not kept are in left, with their round, and unnamed are as many more.
-	listed  bool
-	left    map[string]int
-	unnamed int
+	// listed says that all objects were told. Those that were not kept are in left, with their round, and unnamed are as many more,
+	// of this round; before are those of the last one, which count until this one is listed.
+	listed          bool
+	left            map[string]int
+	unnamed, before int
 	// hidden says why the API server shows none.
 	hidden string
 	// absent says that it does not have the resource.
@@ -59,6 +62,7 @@ func (s *store) take(e workload.Event) (news bool) {
 	case workload.Begun:
 		news = s.hidden != ""
 		s.round++
+		s.before = max(s.before, s.unnamed)
 		s.unnamed, s.hidden, s.absent = 0, "", false
 		return news
 	case workload.Listed:
@@ -70,14 +74,22 @@ func (s *store) take(e workload.Event) (news bool) {
 		return s.takeLarge(e)
 	}
 	key, text, err := s.brief(e.Object)
-	delete(s.left, key)
 	switch {
+	case e.Type == watch.Deleted && err != nil:
+		return false // it was not kept when it came, either
+	case e.Type == watch.Deleted, err == nil && text == nil:
+		return s.forget(key)
 	case err != nil || len(text) > maxBrief:
 		return s.leaveOut(key)
-	case e.Type == watch.Deleted || text == nil:
-		return s.drop(key)
 	}
 	return s.keep(key, text)
+}
+
+// forget drops an object that is gone, whether it was kept or left out.
+func (s *store) forget(key string) (news bool) {
+	_, was := s.left[key]
+	delete(s.left, key)
+	return s.drop(key) || was
 }
 
 func (s *store) keep(key string, text []byte) (news bool) {
@@ -90,12 +102,14 @@ func (s *store) keep(key string, text []byte) (news bool) {
 	if !known {
 		more += len(key)
 	}
-	if *s.kept+more > maxKept || s.shared.Load()+int64(more) > maxShared {
+	full := !known && len(s.objects) >= mostObjects
+	if full || *s.kept+more > maxKept || s.shared.Load()+int64(more) > maxShared {
 		return s.leaveOut(key)
 	}
 	if s.objects == nil {
 		s.objects = map[string]brief{}
 	}
+	delete(s.left, key)
 	s.count(more)
 	s.objects[key] = brief{slices.Clip(bytes.Clone(text)), s.round}
 	return true
@@ -117,7 +131,8 @@ func (s *store) drop(key string) (news bool) {
 
 // sweep drops what went while nobody watched: a list that is complete has not told it.
 func (s *store) sweep() (news bool) {
-	news, s.listed = !s.listed, true
+	news = !s.listed || s.before > s.unnamed
+	s.listed, s.before = true, 0
 	for key, one := range s.objects {
 		if one.round != s.round {
 			news = s.drop(key) || news
@@ -139,9 +154,7 @@ func (s *store) takeLarge(e workload.Event) (news bool) {
 		e.Of = s.keyOf(name)
 	}
 	if e.Gone && e.Of != "" {
-		_, was := s.left[e.Of]
-		delete(s.left, e.Of)
-		return s.drop(e.Of) || was
+		return s.forget(e.Of)
 	}
 	return s.leaveOut(e.Of)
 }
@@ -161,7 +174,7 @@ func (s *store) leaveOut(key string) (news bool) {
 	return news || !known
 }
 
-func (s *store) leftOut() int { return len(s.left) + s.unnamed }
+func (s *store) leftOut() int { return len(s.left) + max(s.unnamed, s.before) }
 
 // leavesOut says whether an object with such a key may have been left out.
 func (s *store) leavesOut(prefix string) bool {
@@ -170,7 +183,7 @@ func (s *store) leavesOut(prefix string) bool {
 			return true
 		}
 	}
-	return s.unnamed > 0
+	return s.unnamed+s.before > 0
 }
 
 // hide notes why the API server shows no object.
@@ -179,7 +192,7 @@ func (s *store) hide(why string) (news bool) {
 	for key := range s.objects {
 		s.drop(key)
 	}
-	s.hidden, s.listed, s.left, s.unnamed = why, false, nil, 0
+	s.hidden, s.listed, s.left, s.unnamed, s.before = why, false, nil, 0, 0
 	return news
 }
 

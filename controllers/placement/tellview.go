@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -47,7 +48,7 @@ func (t *Teller) look(ctx context.Context, about *clusterv1.Cluster, of *view) {
 	if of.leavesOut("", daemonSets) {
 		seen.ProxyRuns = nil // one of them may be a kube-proxy, so that none is missing
 	}
-	findings := m.verdicts.Wrong(seen, slices.Values(of.stored()))
+	findings := m.verdicts.Wrong(seen, until(ctx, of.stored()))
 	if len(s.notKept) > 0 {
 		findings = append(findings, verdict.Finding{
 			Of: "policies", Problem: verdict.PoliciesIncomplete, Why: strings.Join(s.notKept, "; "),
@@ -59,6 +60,17 @@ func (t *Teller) look(ctx context.Context, about *clusterv1.Cluster, of *view) {
 			"one of them is cluster DNS or kube-proxy", s.leftOut, about.Name)})
 	}
 	t.Tell(ctx, about, findings)
+}
+
+// until ends with ctx: there may be many.
+func until(ctx context.Context, all []verdict.Stored) iter.Seq[verdict.Stored] {
+	return func(yield func(verdict.Stored) bool) {
+		for _, one := range all {
+			if ctx.Err() != nil || !yield(one) {
+				return
+			}
+		}
+	}
 }
 
 // forget is called when a Cluster is not looked after any more.

@@ -41,9 +41,13 @@ func newLookedAt(t *testing.T) *lookedAt {
 	scheme := runtime.NewScheme()
 	expect.OK(t, clusterv1.AddToScheme(scheme))
 	expect.OK(t, bootstrapv1.AddToScheme(scheme))
-	l := &lookedAt{recorded: newRecorded(t), view: newView(), about: blue()}
-	l.cache = fake.NewClientBuilder().WithScheme(scheme).Build()
-	l.Client = l.cache
+	return newLookedAtBy(t, fake.NewClientBuilder().WithScheme(scheme).Build())
+}
+
+func newLookedAtBy(t *testing.T, cache client.Client) *lookedAt {
+	t.Helper()
+	l := &lookedAt{recorded: newRecorded(t), view: newView(), about: blue(), cache: cache}
+	l.Client = cache
 	for _, stores := range []map[string]*store{l.view.stores, l.view.own} {
 		for resource := range stores {
 			l.view.take(resource, workload.Event{Type: workload.Begun})

@@ -201,3 +201,49 @@ func TestViewIsBounded(t *testing.T) {
 		t.Errorf("%d bytes are kept after large ones went", v.kept)
 	}
 }
+
+// TestGoneWhileUnread: an object that was too large to be kept is not missed any more once it is deleted, and that is news.
+func TestGoneWhileUnread(t *testing.T) {
+	v := newView()
+	large := agent("large")
+	large.Spec.Template.Spec.NodeSelector = map[string]string{"a": strings.Repeat("x", maxBrief)}
+	for _, what := range []watch.EventType{watch.Added, watch.Modified} {
+		v.take(daemonSets, event(t, what, large))
+		expect.Same(t, "left out", 1, v.state().leftOut)
+	}
+	before := v.state().changed
+	v.take(daemonSets, event(t, watch.Modified, large))
+	expect.Same(t, "news of the same", before, v.state().changed)
+	v.take(daemonSets, event(t, watch.Deleted, large))
+	expect.Same(t, "left out once it is gone, and news", []any{0, before + 1}, []any{v.state().leftOut, v.state().changed})
+	v.take(daemonSets, workload.Event{Type: watch.Deleted, Object: []byte(`{"metadata":{"name":7}}`)})
+	expect.Same(t, "left out of what cannot be read, and is gone", 0, v.state().leftOut)
+}
+
+// TestUnreadDuringAList: while a list is told anew, it is not yet known that nothing is left out.
+func TestUnreadDuringAList(t *testing.T) {
+	v := newView()
+	v.take(daemonSets, workload.Event{Type: workload.Begun})
+	v.take(daemonSets, workload.Event{Type: workload.LeftOut})
+	v.take(daemonSets, workload.Event{Type: workload.Listed})
+	for range 2 { // the connection may end before the list does
+		v.take(daemonSets, workload.Event{Type: workload.Begun})
+		expect.Same(t, "may lack one", []any{true, 1}, []any{v.leavesOut("", daemonSets), v.state().leftOut})
+	}
+	before := v.state().changed
+	v.take(daemonSets, workload.Event{Type: workload.Listed})
+	expect.Same(t, "lacks one, and news", []any{false, 0, before + 1},
+		[]any{v.leavesOut("", daemonSets), v.state().leftOut, v.state().changed})
+}
+
+// TestManySmallObjects: however small they are, not any number of them is kept.
+func TestManySmallObjects(t *testing.T) {
+	v := newView()
+	for n := range mostObjects + 1 {
+		v.take(nodes, workload.Event{Type: watch.Added, Object: fmt.Appendf(nil, `{"metadata":{"name":"%d"}}`, n)})
+	}
+	expect.Same(t, "left out", 1, v.state().leftOut)
+	v.take(nodes, workload.Event{Type: watch.Added, Object: []byte(`{"metadata":{"name":"0","namespace":"not-of-a-node"}}`)})
+	windows, linux := v.nodes()
+	expect.Same(t, "Nodes", mostObjects, len(windows)+len(linux))
+}

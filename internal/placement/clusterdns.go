@@ -48,13 +48,13 @@ func (s Seen) ofDNS() (all []Finding) {
 	return all
 }
 
-// labelsText writes labels as kubectl does.
+// labelsText writes labels as kubectl does, always in the same order.
 func labelsText(all map[string]string) string {
-	named := map[string]string{}
-	for key, value := range all {
-		named[Named(key)] = Named(value)
+	var texts []string
+	for _, key := range sortedKeys(all) {
+		texts = append(texts, Named(key)+"="+Named(all[key]))
 	}
-	return labels.FormatLabels(named)
+	return strings.Join(texts, ",")
 }
 
 func isKeptDNS(w Workload) bool {

@@ -30,6 +30,9 @@ type Memory struct {
 	judged  map[string]judged
 }
 
+// mostKept are workloads of cluster DNS and kube-proxy that are kept. No cluster needs as many.
+const mostKept = 200
+
 // judged is the verdict on a workload of this version.
 type judged struct {
 	version string
@@ -52,14 +55,18 @@ func (m *Memory) Wrong(s Seen, workloads iter.Seq[Stored]) (all []Finding) {
 		if !there || known.version != one.Version {
 			known = s.remember(one)
 		}
+		switch {
+		case known.kept == nil:
+		case len(s.Workloads) < mostKept:
+			s.Workloads = append(s.Workloads, *known.kept)
+		default:
+			known.kept = nil
+		}
 		if now[one.Name] = known; known.wrong != nil {
 			all = append(all, *known.wrong)
 		}
 		if known.rolls != "" {
 			rolled = append(rolled, known.rolls)
-		}
-		if known.kept != nil {
-			s.Workloads = append(s.Workloads, *known.kept)
 		}
 	}
 	m.judged = now

@@ -73,7 +73,8 @@ type Finding struct {
 	Verdict Verdict
 	// Problem is empty if nothing is wrong.
 	Problem Problem
-	// Nodes are the Windows Nodes that may get pods; if it Lands, those on which nothing says that they should.
+	// Nodes are the Windows Nodes that may get pods; if it Lands, those on which nothing says that they should. They are the first
+	// of them, by name, as each of many workloads may come to each of many Nodes.
 	Nodes []string
 	// Why is a sentence that begins with what the finding is about. What a cluster says stands in it as Named has it.
 	Why string
@@ -145,11 +146,14 @@ func byName(reasons []reason) []reason {
 	return reasons
 }
 
-// names are those of the Nodes, for sentences.
+// mostNodes are named by a finding.
+const mostNodes = 20
+
+// names are those of the first Nodes, for sentences.
 func names(reasons []reason) []string {
-	all := make([]string, len(reasons))
-	for i, r := range reasons {
-		all[i] = Named(r.node.Name)
+	all := make([]string, min(len(reasons), mostNodes))
+	for i := range all {
+		all[i] = Named(reasons[i].node.Name)
 	}
 	return all
 }

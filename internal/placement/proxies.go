@@ -19,6 +19,9 @@ import (
 // (https://kubernetes.io/releases/version-skew-policy/#kube-proxy).
 const mostMinorsOlder = 3
 
+// mostProxies are DaemonSets that run kube-proxy, of which the Nodes are found out. No cluster needs as many.
+const mostProxies = 50
+
 // proxy is a kube-proxy of a Windows Node: a service of the Node, or the pod that a DaemonSet makes for it.
 type proxy struct {
 	// set and image are empty for a service.
@@ -81,22 +84,26 @@ func (g groups) sorted() []group {
 // proxies are those of each Windows Node that is there. A DaemonSet counts where it is for Windows: a kube-proxy that lands does
 // not run there, and is told as what it is.
 func (s Seen) proxies() map[string][]proxy {
-	all := map[string][]proxy{}
+	all, sets := map[string][]proxy{}, 0
 	for _, n := range s.Windows {
-		if kubelet, there := s.Kubelets[n.Name]; there && n.Labels[bootstrap.LabelKubeProxy] == bootstrap.LabelService {
-			all[n.Name] = append(all[n.Name], proxy{version: kubelet})
+		kubelet, there := s.Kubelets[n.Name]
+		if there && n.Labels[bootstrap.LabelKubeProxy] == bootstrap.LabelService && all[n.Name] == nil {
+			all[n.Name] = []proxy{{version: kubelet}}
 		}
 	}
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
 		at := slices.IndexFunc(w.Template.Spec.Containers, bootstrap.RunsKubeProxy)
-		if w.Kind != daemonSet || at < 0 {
+		if w.Kind != daemonSet || at < 0 || sets >= mostProxies {
 			continue
 		}
+		sets++
 		_, found, _ := s.sort(*w)
 		for _, r := range found.meant {
-			if _, there := s.Kubelets[r.node.Name]; there {
-				all[r.node.Name] = append(all[r.node.Name], proxyOf(w, w.Template.Spec.Containers[at]))
+			on := all[r.node.Name]
+			_, there := s.Kubelets[r.node.Name]
+			if counted := len(on) > 0 && on[len(on)-1].set == w; there && !counted {
+				all[r.node.Name] = append(on, proxyOf(w, w.Template.Spec.Containers[at]))
 			}
 		}
 	}
@@ -137,9 +144,9 @@ func (s Seen) skew(of string) Problem {
 
 // toldProxy says what is wrong with the kube-proxy of Nodes; on is that of the first.
 func (s Seen) toldProxy(g group, nodes []string, on []proxy) Finding {
-	finding := Finding{Problem: g.problem, Nodes: allNamed(nodes)}
+	finding := Finding{Problem: g.problem, Nodes: allNamed(nodes[:min(len(nodes), mostNodes)])}
 	finding.Of = strings.TrimRight(fmt.Sprintf("kube-proxy: %s %s", g.of, Named(g.version)), ": ")
-	which := fmt.Sprintf("Windows Nodes (%s)", list(finding.Nodes))
+	which := fmt.Sprintf("Windows Nodes (%s)", listOf(finding.Nodes, len(nodes)))
 	switch g.problem {
 	case KubeProxyMissing:
 		finding.Why = fmt.Sprintf("kube-proxy is missing on %s: %s", which, missing[bootstrapv1.KubeProxyRun(g.of)])

@@ -1,6 +1,8 @@
 package placement_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,9 +148,37 @@ func TestUnknownConfig(t *testing.T) {
 	expect.Same(t, "Nodes", []string{"win-0"}, findings[0].Nodes)
 }
 
-// TestNodeTwice: a Node that is named twice, which the caller should not do, ends nothing.
+// TestNodeTwice: a Node that is named twice, which the caller should not do, has one kube-proxy all the same.
 func TestNodeTwice(t *testing.T) {
-	s := asService(proxied(bootstrapv1.KubeProxyService), "v1.36.3")
-	s.Windows = append(s.Windows, s.Windows[0])
-	expect.Same(t, "findings", 1, len(s.Findings()))
+	for name, s := range map[string]placement.Seen{
+		"a service":   asService(proxied(bootstrapv1.KubeProxyService), "v1.36.3"),
+		"a DaemonSet": proxied("", proxySet(t, "kube-proxy-windows", "sigwindowstools/kube-proxy:v1.36.3")),
+	} {
+		s.Windows = append(slices.Clone(s.Windows), s.Windows[0])
+		for _, finding := range s.Findings() {
+			expect.Same(t, name, placement.Problem(""), finding.Problem)
+		}
+	}
+}
+
+// TestManyOfAll: what is kept of many workloads that come to many Nodes grows with their sum, not with their product.
+func TestManyOfAll(t *testing.T) {
+	const many = 100
+	s := placement.Seen{Version: "v1.36.3", Kubelets: map[string]string{}}
+	for i := range many {
+		n := node(fmt.Sprintf("win-%03d", i), osTaint, nil)
+		s.Windows, s.Kubelets[n.Name] = append(s.Windows, n), "v1.30.0"
+		s.Workloads = append(s.Workloads, proxySet(t, fmt.Sprint("kube-proxy-", i), "kube-proxy:v1.31.0"))
+		s.Workloads = append(s.Workloads, workload(t, "DaemonSet", `tolerations: [{operator: Exists}]`))
+	}
+	twice, named := 0, 0
+	for _, finding := range s.Findings() {
+		if named = max(named, len(finding.Nodes)); finding.Problem == placement.KubeProxyTwice {
+			twice++
+		}
+		if finding.Problem == placement.PodsLand && !strings.Contains(finding.Why, "(win-000, win-001, win-002 and 97 more)") {
+			t.Error(finding.Why)
+		}
+	}
+	expect.Same(t, "Nodes that a finding names, and findings of two kube-proxies", []int{20, 1}, []int{named, twice})
 }

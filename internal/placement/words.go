@@ -14,7 +14,7 @@ func (p *pod) toldLands(reasons []reason) Finding {
 	return Finding{
 		Verdict: Lands, Problem: PodsLand, Nodes: all, Mend: p.onLinuxCommand(), Allow: p.allowCommand(),
 		Why: fmt.Sprintf("%s may run on Windows (%s): %s, and %s; add the nodeSelector %s: %s to its pod template",
-			p.workload, list(all), p.getsTo(reasons[0].node), p.saysNothing(), corev1.LabelOSStable, linux) + p.leavesOutName(),
+			p.workload, listOf(all, len(reasons)), p.getsTo(reasons[0].node), p.saysNothing(), corev1.LabelOSStable, linux) + p.leavesOutName(),
 	}
 }
 
@@ -141,9 +141,12 @@ func tolerated(t corev1.Toleration) string {
 // most is how many things a sentence names.
 const most = 3
 
-func list(all []string) string {
-	if len(all) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+func list(all []string) string { return listOf(all, len(all)) }
+
+// listOf names the first of so many.
+func listOf(first []string, of int) string {
+	if of > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(first[:most], ", "), of-most)
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(first, ", ")
 }

@@ -2,6 +2,7 @@ package policies
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -32,7 +33,7 @@ func WindowsLabels(windows, linux []placement.Node) map[string][]string {
 	found := map[string]map[string]bool{}
 	for i := range windows {
 		for key, value := range windows[i].Labels {
-			if placement.SaysNothing(key) || isKnown(key) || onLinux[key][value] {
+			if placement.SaysNothing(key) || isKnown(key) || onLinux[key][value] || isNoLabel(key, value) {
 				continue
 			}
 			if onLinux[key] == nil {
@@ -41,12 +42,17 @@ func WindowsLabels(windows, linux []placement.Node) map[string][]string {
 			add(found, key, value)
 		}
 		for _, key := range windows[i].Unknown {
-			if !placement.SaysNothing(key) && !isKnown(key) {
+			if !placement.SaysNothing(key) && !isKnown(key) && !isNoLabel(key, "") {
 				add(found, key, Any)
 			}
 		}
 	}
 	return bounded(found)
+}
+
+// isNoLabel says that a param would be read with other labels: no API server of Kubernetes takes such a one.
+func isNoLabel(key, value string) bool {
+	return key == "" || strings.ContainsAny(key, "=\n") || strings.Contains(value, "\n")
 }
 
 func add(to map[string]map[string]bool, key, value string) {

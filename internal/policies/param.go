@@ -74,7 +74,11 @@ func lines(items []string) string {
 // ReadParams reads what Param wrote.
 func ReadParams(object *corev1.ConfigMap) (Params, error) {
 	var p Params
-	for _, line := range split(object.Data[labelsKey]) {
+	labels := split(object.Data[labelsKey])
+	if len(labels) > mostLabels {
+		return Params{}, unreadable(object, labelsKey, labels[mostLabels], fmt.Sprintf("at most %d lines", mostLabels))
+	}
+	for _, line := range labels {
 		key, value, found := strings.Cut(line, "=")
 		if !found || key == "" {
 			return Params{}, unreadable(object, labelsKey, line, "KEY=VALUE of a label")
@@ -94,8 +98,14 @@ func ReadParams(object *corev1.ConfigMap) (Params, error) {
 	return p, nil
 }
 
+// longestRef is as much as is shown of what is no workload.
+const longestRef = 400
+
 // readRefs reads workloads, and returns the first line that is none.
 func readRefs(text string) (refs []Ref, wrong string) {
+	if len(text) > maxTold {
+		return nil, text[:min(len(text), longestRef)] // Param never has more to spare
+	}
 	for _, line := range split(text) {
 		parts := strings.Split(line, "/")
 		if len(parts) != 3 || slices.Contains(parts, "") {

@@ -2,6 +2,7 @@ package policies_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -135,4 +136,17 @@ func TestWindowsClasses(t *testing.T) {
 	expect.Same(t, "for Windows", []string{"build", "gpu", "old", "one", "pool", "server"}, policies.WindowsClasses(classes, labels))
 	expect.Same(t, "if any label may be", []string{"build", "gpu", "old", "one", "other", "pool", "server"},
 		policies.WindowsClasses(classes, map[string][]string{policies.Any: {policies.Any}}))
+}
+
+// TestTooMuchToRead: who may write the param can have it be larger than Param makes it. It is not read.
+func TestTooMuchToRead(t *testing.T) {
+	for key, line := range map[string]string{"windowsLabels": "a=b\n", "spared": "DaemonSet/a/b\n"} {
+		object := policies.Param(policies.Params{})
+		object.Data[key] = strings.Repeat(line, 10_000)
+		err := expect.ErrorOf(policies.ReadParams(object))
+		expect.Says(t, key, err, "data."+key)
+		if len(err.Error()) > 1000 {
+			t.Errorf("the error of %s has %d bytes", key, len(err.Error()))
+		}
+	}
 }

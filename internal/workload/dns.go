@@ -87,6 +87,9 @@ func (d *DNS) readDeployments(ctx context.Context, api client.Client, pods label
 		if err != nil {
 			return err
 		}
+		if len(page.Items) > mostDeployments {
+			return &UnreachableError{Why: "answers with more Deployments than it was asked for"}
+		}
 		for _, one := range page.Items {
 			if pods.Matches(labels.Set(one.Spec.Template.Labels)) {
 				d.Deployments = append(d.Deployments, placing(one))

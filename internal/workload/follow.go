@@ -67,12 +67,14 @@ func (w *Watcher) Close() { w.wire.CloseIdleConnections() }
 
 // Follow is Watcher.Follow of the only watch on a connection.
 func (c *Clusters) Follow(ctx context.Context, key client.ObjectKey, feed *Feed) error {
-	w, err := c.Watcher(ctx, key)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	return Guard(ctx, func() error { return w.Follow(ctx, feed) })
+	return Guard(ctx, func() error {
+		w, err := c.Watcher(ctx, key)
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		return w.Follow(ctx, feed)
+	})
 }
 
 // errEnded ends all watches of a connection with one of them.
@@ -81,8 +83,11 @@ var errEnded = errors.New("a watch has ended as it should")
 // FollowAll tells of all feeds, on one connection if that can be had, until ctx or one of them ends; without an error, it ended
 // as it should. What the API server does not show is Hidden, and ends no other feed.
 func (c *Clusters) FollowAll(ctx context.Context, key client.ObjectKey, feeds ...*Feed) error {
-	w, err := c.Watcher(ctx, key)
-	if err != nil {
+	var w *Watcher
+	if err := Guard(ctx, func() (err error) {
+		w, err = c.Watcher(ctx, key)
+		return err
+	}); err != nil {
 		return err
 	}
 	defer w.Close()
@@ -197,7 +202,7 @@ func (f *Feed) read(ctx context.Context, w *Watcher, body io.Reader) error {
 	if f.Lists && f.version == "" {
 		f.tell(Event{Type: Begun})
 	}
-	calm := f.whenCalm()
+	calm := f.whenCalm(ctx)
 	defer calm.Stop()
 	lines := &lines{from: bufio.NewReader(body), large: w.large}
 	defer lines.release()
@@ -228,8 +233,13 @@ func (f *Feed) read(ctx context.Context, w *Watcher, body io.Reader) error {
 const calmTime = 2 * time.Second
 
 // whenCalm tells that the list is complete where the API server does not.
-func (f *Feed) whenCalm() *time.Timer {
-	calm := time.AfterFunc(calmTime, func() { f.endList() })
+func (f *Feed) whenCalm(ctx context.Context) *time.Timer {
+	calm := time.AfterFunc(calmTime, func() {
+		_ = Guard(ctx, func() error { // it has a goroutine of its own
+			f.endList()
+			return nil
+		})
+	})
 	if !f.plain {
 		calm.Stop()
 	}

@@ -129,3 +129,23 @@ func TestReadsWithoutKubeconfig(t *testing.T) {
 	_, err = c.DNS(t.Context(), key)
 	expect.Says(t, "cluster DNS", err, "is not known")
 }
+
+// A cluster that answers each of many calls slowly holds nobody for as long as all of them take.
+func TestSlowReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, began := &reading[ConfigMaps]{tell: func() {}}, time.Now()
+		_, err := r.get(t.Context(), fresh, func(ctx context.Context) (ConfigMaps, error) {
+			for range 1000 {
+				later(callTime / 2)
+				if ctx.Err() != nil {
+					return ConfigMaps{}, ctx.Err()
+				}
+			}
+			return ConfigMaps{}, nil
+		})
+		expect.Same(t, "it is out of reach", true, OutOfReach(err))
+		if took := time.Since(began); took > 3*callTime {
+			t.Errorf("it took %s", took)
+		}
+	})
+}

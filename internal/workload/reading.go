@@ -27,6 +27,9 @@ func (r *reading[T]) forget() {
 	r.found, r.err, r.read = nothing, nil, time.Time{}
 }
 
+// readTime is how long a reading may take, which may be of many calls: each of them has callTime alone.
+const readTime = 2 * callTime
+
 // get reads, or takes what another caller has read in the time that it serves.
 func (r *reading[T]) get(ctx context.Context, serves time.Duration, read func(context.Context) (T, error)) (found T, err error) {
 	r.mu.Lock()
@@ -47,7 +50,12 @@ func (r *reading[T]) get(ctx context.Context, serves time.Duration, read func(co
 	r.mu.Unlock()
 	err = errors.New("the reading did not end") // unless it does
 	defer func() { r.end(found, err) }()
-	found, err = read(ctx)
+	bounded, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	found, err = read(bounded)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = &UnreachableError{Why: away, cause: "it takes too long to answer: " + err.Error()}
+	}
 	return found, err
 }
 

@@ -28,6 +28,9 @@ type Cluster struct {
 	Policies Policies
 	// Refused is what the API server does not show this user, and that can be done without.
 	Refused []string
+
+	// assumed is the taint of a Windows Node that is not there; nil where one is.
+	assumed *corev1.Taint
 }
 
 // Policies are those of our admission objects that a workload cluster has.
@@ -128,7 +131,7 @@ func (c *Cluster) assumeWindows() {
 	// A config without labels and taints of its own has nothing that could be refused.
 	node, _ := placement.ToBeMade(&bootstrapv1.WindowsBootstrapConfig{}, &infrav1.WindowsMachine{})
 	node.Name = placement.FirstNode
-	c.Windows = []placement.Node{node}
+	c.Windows, c.assumed = []placement.Node{node}, &node.Taints[len(node.Taints)-1]
 }
 
 // mutates says whether the policy is there that changes workloads, and nothing shows that the API server does not obey it.
@@ -143,11 +146,10 @@ func (c *Cluster) ofNodes() entry {
 		text += fmt.Sprintf("; %d more will join as Windows machines of the Cluster", more)
 	}
 	result := cloud.CheckOK
-	if c.Windows[0].Name == placement.FirstNode {
+	if c.assumed != nil {
 		result = cloud.CheckWarning
 		text = fmt.Sprintf("there is none on Windows, so the verdicts are for a first one with the taint %s; the API server is %s",
-			c.Windows[0].Taints[len(c.Windows[0].Taints)-1].ToString(),
-			placement.Named(c.Version))
+			c.assumed.ToString(), placement.Named(c.Version))
 	}
 	if len(c.Refused) > 0 {
 		result = cloud.CheckWarning

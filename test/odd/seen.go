@@ -1,0 +1,54 @@
+package odd
+
+import (
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/placement"
+)
+
+// Seen is what is known of a cluster, with Nodes of one name at times.
+func (s *Source) Seen() placement.Seen {
+	seen := placement.Seen{
+		Cluster: placement.Cluster{Windows: s.Nodes(4), Linux: s.Nodes(3), RuntimeClasses: s.Classes()},
+		Version: One(s, "v1.36.3", s.Text()), Mutates: s.Once(2),
+	}
+	for range s.N(5) {
+		seen.Workloads = append(seen.Workloads, s.Workload())
+	}
+	if s.Once(2) {
+		seen.DNS = s.Labels()
+	}
+	if s.Once(6) {
+		return seen
+	}
+	seen.Kubelets, seen.ProxyRuns = map[string]string{}, map[string]bootstrapv1.KubeProxyRun{}
+	for _, n := range seen.Windows {
+		if !s.Once(4) {
+			seen.Kubelets[n.Name] = One(s, "v1.36.3", s.Text())
+		}
+		if s.Once(2) {
+			seen.ProxyRuns[n.Name] = One(s, bootstrapv1.KubeProxyDaemonSet, bootstrapv1.KubeProxyService,
+				bootstrapv1.KubeProxyNone) // as the config's type has it
+		}
+	}
+	seen.Spared = map[string]bool{}
+	for _, w := range seen.Workloads {
+		if s.Once(4) {
+			seen.Spared[w.String()] = true
+		}
+	}
+	return seen
+}
+
+// Seeds are bytes that choose many different things, for a fuzz test to begin with.
+func Seeds() (all [][]byte) {
+	for n := range 60 {
+		seed := make([]byte, 60+n*5)
+		state := uint32(n + 1)
+		for i := range seed {
+			state = state*1664525 + 1013904223
+			seed[i] = byte(state >> 24)
+		}
+		all = append(all, seed)
+	}
+	return all
+}
