@@ -153,14 +153,12 @@ func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
 
 // ready waits for everything that a new VM needs. What a person must mend is told before what comes by itself.
 func (r *Reconciler) ready(ctx context.Context, f *facts) error {
-	switch {
-	case f.machine.Spec.Bootstrap.DataSecretName == nil && conditions.IsTrue(f.config, bootstrapv1.StalledCondition):
+	switch provisioned := ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false); {
+	case f.machine.Spec.Bootstrap.DataSecretName == nil && (provisioned || conditions.IsTrue(f.config, bootstrapv1.StalledCondition)):
 		return noData(f)
-	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
+	case !provisioned:
 		return phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
 			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
-	case f.machine.Spec.Bootstrap.DataSecretName == nil:
-		return noData(f)
 	}
 	return r.linuxFirst(ctx, f)
 }
