@@ -14,9 +14,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// CheckCluster refuses what Read refuses of the Cluster. It needs none of what a node needs: people are told of CIDRs that no node
-// can have before anything waits for Linux nodes, which they may keep from coming up. Of a spec that is wrong itself it says
-// nothing.
+// CheckCluster refuses what Read refuses of the Cluster. It needs none of what a node needs: people are told of CIDRs that no
+// node can have before anything waits for Linux nodes, which they may keep from coming up. Of a spec that is wrong itself it
+// says nothing.
 func CheckCluster(in Input) error {
 	if unwritten(in.Spec) {
 		return refuseOnlySix(in.ClusterNetwork)
@@ -97,8 +97,8 @@ func (net reading) checkTenth() error {
 	return nil
 }
 
-// checkApart: HNS translates nothing of what pods in a VXLAN send into the cluster's ranges, so no pod on Windows reaches a machine
-// that has an address there. A machine whose address comes by DHCP is not known here.
+// checkApart: HNS translates nothing of what pods in a VXLAN send into the cluster's ranges, so no pod on Windows reaches a
+// machine that has an address there. A machine whose address comes by DHCP is not known here.
 func (net reading) checkApart() error {
 	if !net.overlay() {
 		return nil

@@ -85,6 +85,8 @@ type Network struct {
 	firewall []bootstrapv1.FirewallRule
 	// proxied: kube-proxy is a service of ours. dsr: it uses direct server return. gated: the gate for that must be turned on.
 	proxied, dsr, gated bool
+	// proxyInPods: a DaemonSet runs kube-proxy.
+	proxyInPods bool
 	// flanneld is a service of ours.
 	flanneld bool
 	// minor of the node's Kubernetes. rotates: its kube-log-runner rotates logs.
@@ -110,7 +112,7 @@ func Read(in Input) (*Network, error) {
 		return nil, err
 	}
 	net.podNetwork, net.vni = net.podNetworkName(spec), vniOf(spec)
-	net.proxied = HasKubeProxyService(spec)
+	net.proxied, net.proxyInPods = HasKubeProxyService(spec), HasKubeProxyPods(spec)
 	net.dsr, net.gated = spec.KubeProxy.DSR != bootstrapv1.DSRDisabled, !in.DSRByDefault
 	net.flanneld = net.cni == bootstrapv1.CNIFlannel && spec.Flannel.Run != bootstrapv1.FlannelExternal
 	return net, reading{in, net}.all()

@@ -19,8 +19,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// checkCluster comes before all that a config waits for: CIDRs that no Windows node can have may also keep the Linux nodes from coming
-// up, which would then be all that people are told.
+// checkCluster comes before all that a config waits for: CIDRs that no Windows node can have may also keep the Linux nodes from
+// coming up, which would then be all that people are told.
 func checkCluster(_ context.Context, f *facts) error {
 	if !f.machine.DeletionTimestamp.IsZero() {
 		return nil
@@ -32,14 +32,15 @@ func checkCluster(_ context.Context, f *facts) error {
 	return err
 }
 
-// aboutCluster says which change helps: the API server takes another clusterNetwork at any time, but what kubeadm has made of it stays.
+// aboutCluster says which change helps: the API server takes another clusterNetwork at any time, but what kubeadm has made of it
+// stays.
 func aboutCluster(cluster *clusterv1.Cluster) string {
 	if ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
-		return fmt.Sprintf("the control plane keeps the CIDRs that it was made with, so change Cluster %s only if it does not say these, "+
-			"and else make a new one", cluster.Name)
+		return fmt.Sprintf("the control plane keeps the CIDRs that it was made with, so change Cluster %s only if it does not say "+
+			"these, and else make a new one", cluster.Name)
 	}
-	return fmt.Sprintf("change Cluster %s before its first control plane machine is made, which keeps its CIDRs, and else make a new one",
-		cluster.Name)
+	return fmt.Sprintf("change Cluster %s before its first control plane machine is made, which keeps its CIDRs, and else make a "+
+		"new one", cluster.Name)
 }
 
 // maxMismatch is longer than any sentence about Flannel that has a command to copy.

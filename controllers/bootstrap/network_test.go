@@ -193,8 +193,8 @@ func TestSecondKubeProxyIsTold(t *testing.T) {
 	}
 }
 
-// TestClusterNetworkComesFirst: CIDRs that no Windows node can have are told before anything that the Cluster lacks, and nothing is
-// made while they stand. The config goes on by itself once the Cluster is mended.
+// TestClusterNetworkComesFirst: CIDRs that no Windows node can have are told before anything that the Cluster lacks, and nothing
+// is made while they stand. The config goes on by itself once the Cluster is mended.
 func TestClusterNetworkComesFirst(t *testing.T) {
 	four, six := []string{"10.244.0.0/16"}, []string{"fd00:1::/56"}
 	for name, c := range map[string]struct {
@@ -203,11 +203,13 @@ func TestClusterNetworkComesFirst(t *testing.T) {
 	}{
 		"CIDRs that overlap": {
 			func(r *room) { r.cluster.Spec.ClusterNetwork.Services.CIDRBlocks = four },
-			"Cluster spec.clusterNetwork.services.cidrBlocks: 10.244.0.0/16 overlaps the pods' 10.244.0.0/16; use CIDRs that do not overlap",
+			"Cluster spec.clusterNetwork.services.cidrBlocks: 10.244.0.0/16 overlaps the pods' 10.244.0.0/16; use CIDRs that do not " +
+				"overlap; ",
 		},
 		"pods of IPv6": {
 			func(r *room) { r.cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = six },
-			"Cluster spec.clusterNetwork.pods.cidrBlocks: fd00:1::/56 is IPv6 only, which pods on Windows do not support; add an IPv4 CIDR",
+			"Cluster spec.clusterNetwork.pods.cidrBlocks: fd00:1::/56 is IPv6 only, which pods on Windows do not support; add an IPv4 " +
+				"CIDR; ",
 		},
 		"pods of both families": {
 			func(r *room) { r.cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = append(four, six...) },
@@ -232,7 +234,7 @@ func TestClusterNetworkComesFirst(t *testing.T) {
 			})
 			_, err := r.look(t)
 			expect.OK(t, err)
-			for _, of := range []string{bootstrapv1.ReadyCondition, bootstrapv1.DataSecretAvailableCondition, bootstrapv1.StalledCondition} {
+			for _, of := range []string{"Ready", bootstrapv1.DataSecretAvailableCondition, bootstrapv1.StalledCondition} {
 				expect.Same(t, name+": "+of, "ClusterNetworkInvalid", conditions.GetReason(r.now(t), of))
 			}
 			told := errors.New(conditions.GetMessage(r.now(t), bootstrapv1.ReadyCondition))

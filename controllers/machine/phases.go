@@ -154,7 +154,7 @@ func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
 // ready waits for everything that a new VM needs. What a person must mend is told before what comes by itself.
 func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 	switch provisioned := ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false); {
-	case f.machine.Spec.Bootstrap.DataSecretName == nil && (provisioned || conditions.IsTrue(f.config, bootstrapv1.StalledCondition)):
+	case f.machine.Spec.Bootstrap.DataSecretName == nil && (provisioned || conditions.IsTrue(f.config, infrav1.StalledCondition)):
 		return noData(f)
 	case !provisioned:
 		return phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,

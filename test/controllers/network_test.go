@@ -51,8 +51,8 @@ func TestFlannelBeforeItsMachines(t *testing.T) {
 	}
 }
 
-// TestClusterNetworkBeforeItsMachines: while the Cluster's CIDRs overlap nothing is made of a pool, and all of its objects say why. Once
-// the Cluster is mended the pool goes on by itself.
+// TestClusterNetworkBeforeItsMachines: while the Cluster's CIDRs overlap nothing is made of a pool, and all of its objects say
+// why. Once the Cluster is mended the pool goes on by itself.
 //
 //nolint:paralleltest // because its pool removes the Nodes of Windows in the end
 func TestClusterNetworkBeforeItsMachines(t *testing.T) {

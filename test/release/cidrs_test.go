@@ -17,7 +17,8 @@ var badNetworks = map[string]struct{ pods, services, says string }{
 		"10.0.0.0/8", "10.96.0.0/12", "services.cidrBlocks: 10.96.0.0/12 overlaps the pods' 10.0.0.0/8; use CIDRs that do not overlap",
 	},
 	"pods among the Services": {
-		"10.96.0.0/16", "10.96.0.0/12", "services.cidrBlocks: 10.96.0.0/12 overlaps the pods' 10.96.0.0/16; use CIDRs that do not overlap",
+		"10.96.0.0/16", "10.96.0.0/12",
+		"services.cidrBlocks: 10.96.0.0/12 overlaps the pods' 10.96.0.0/16; use CIDRs that do not overlap",
 	},
 	"pods of IPv6": {
 		"fd00::/48", "10.96.0.0/12", "pods.cidrBlocks: fd00::/48 is IPv6 only, which pods on Windows do not support; add an IPv4 CIDR",
@@ -28,8 +29,8 @@ var badNetworks = map[string]struct{ pods, services, says string }{
 	},
 }
 
-// wantNetworksRefused: the API server refuses the Cluster of each flavor at once, in the words in which the bootstrap controller would
-// tell it later. A Cluster that is moved, or that is only changed elsewhere, is taken.
+// wantNetworksRefused: the API server refuses the Cluster of each flavor at once, in the words in which the bootstrap controller
+// would tell it later. A Cluster that is moved, or that is only changed elsewhere, is taken.
 func (u user) wantNetworksRefused(management *servers.Management) {
 	u.t.Helper()
 	for name, c := range badNetworks {

@@ -162,14 +162,14 @@ func (u user) wantTopologyRefused(management *servers.Management, name, namespac
 	})
 }
 
-// wantLongNames tries the longest name of a Cluster, and the longest that does. The API server refuses a Cluster that would get no
-// add-ons; the class refuses it where the label is another one.
+// wantLongNames tries the longest name of a Cluster, and the longest that does. The API server refuses a Cluster that would get
+// no add-ons; the class refuses it where the label is another one.
 func (u user) wantLongNames(management *servers.Management) {
 	u.t.Helper()
 	name := strings.Repeat("n", 63)
 	for cloud, longest := range map[string]int{"vsphere": 51, "azure": 44} {
-		says := " characters; add-ons and the infrastructure of a Cluster with the label capwin.io/cloud carry its name, so use at most " +
-			strconv.Itoa(longest)
+		says := " characters; add-ons and the infrastructure of a Cluster with the label capwin.io/cloud carry its name, so use at " +
+			"most " + strconv.Itoa(longest)
 		u.variables = map[string]string{"WINDOWS_CLOUD": cloud}
 		said := u.refused(management, u.generate(name, "--flavor", "windows-"+cloud), "apply", "--dry-run=server", "-f", "-")
 		wantIn(u.t, said, name+`-windows": must be no more than 63`, "metadata.name has 63"+says)
@@ -186,8 +186,9 @@ func (u user) wantLongNames(management *servers.Management) {
 	u.kubectl(management, []byte(strings.Replace(u.clusterAlone(name), "    capwin.io/cloud:", "    other:", 1)), "apply", "-f", "-")
 	u.wantTopologyRefused(management, name, "default",
 		"the Cluster's name has 63 characters; its add-ons carry it in labels, so use at most 51")
-	u.kubectl(management, []byte(strings.Replace(u.clusterAlone(name[:51]), "        name: windows\n", "        name: "+name+"\n", 1)),
-		"apply", "-f", "-")
+	const pool = "        name: windows\n"
+	long := strings.Replace(u.clusterAlone(name[:51]), pool, "        name: "+name+"\n", 1)
+	u.kubectl(management, []byte(long), "apply", "-f", "-")
 	u.reconciled(management, name[:51])
 	u.wantCharts(management, name[:51], chartValues("")["vsphere"], "")
 	u.wantNamesOfPools(management, name[:51], name)
@@ -221,8 +222,8 @@ func (u user) wantCounts(management *servers.Management) {
 			}
 			_, text, _ = strings.Cut("---\n"+text, "---\n")
 			expect.Same(u.t, flavor+" without workers", "", u.refused(management, text, "apply", "--dry-run=server", "-f", "-"))
-			wantFailure(u.t, u.command("generate", "cluster", "zero", "--infrastructure", "windows:"+version, "--target-namespace", "default",
-				"--kubernetes-version", "v1.36.3", "--flavor", flavor, "--control-plane-machine-count", "0"),
+			wantFailure(u.t, u.command("generate", "cluster", "zero", "--infrastructure", "windows:"+version, "--target-namespace",
+				"default", "--kubernetes-version", "v1.36.3", "--flavor", flavor, "--control-plane-machine-count", "0"),
 				"invalid ControlPlaneMachineCount. Please use a number greater than or equal to 1")
 		}
 		const even = "cannot be an even number when etcd is stacked"
@@ -231,7 +232,8 @@ func (u user) wantCounts(management *servers.Management) {
 		u.variables = map[string]string{"WINDOWS_CLOUD": cloud}
 		u.kubectl(management, []byte(u.clusterAlone("two-"+cloud, "--control-plane-machine-count", "2")), "apply", "-f", "-")
 		u.wantTopologyRefused(management, "two-"+cloud, "default", even)
-		none := strings.Replace(u.clusterAlone("none-"+cloud), "    controlPlane:\n      replicas: 1\n", "    controlPlane:\n      replicas: 0\n", 1)
+		const one, zero = "    controlPlane:\n      replicas: 1\n", "    controlPlane:\n      replicas: 0\n"
+		none := strings.Replace(u.clusterAlone("none-"+cloud), one, zero, 1)
 		u.kubectl(management, []byte(none), "apply", "-f", "-")
 		u.wantTopologyRefused(management, "none-"+cloud, "default", "spec.replicas: Forbidden: cannot be less than or equal to 0")
 	}
