@@ -66,8 +66,8 @@ func Registered(spec bootstrapv1.WindowsBootstrapConfigSpec) (map[string]string,
 	return kubelet.Registered(spec.Node, ServiceLabels(spec))
 }
 
-// CheckCluster says why no node of this config works with the Cluster's network: it is what Render refuses of that, and can be asked
-// long before there is anything to render. An address of the machine counts once it is known; the machine may be nil.
+// CheckCluster says why no node of this config works with the Cluster's network: it is what Render refuses of that, and can be
+// asked long before there is anything to render. An address of the machine counts once it is known; the machine may be nil.
 func CheckCluster(cluster *clusterv1.Cluster, config *bootstrapv1.WindowsBootstrapConfig, windows *infrav1.WindowsMachine) error {
 	in := network.Input{
 		Spec: config.Spec.Network, ClusterNetwork: cluster.Spec.ClusterNetwork, Endpoint: cluster.Spec.ControlPlaneEndpoint.Host,

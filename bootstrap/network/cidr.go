@@ -21,9 +21,9 @@ func CheckCluster(in Input) error {
 	if unwritten(in.Spec) {
 		return refuseOnlySix(in.ClusterNetwork)
 	}
-	of, err := profileOf(in.Spec)
-	if err != nil {
-		return nil
+	of, wrong := profileOf(in.Spec)
+	if wrong != nil {
+		return nil //nolint:nilerr // because Read says what is wrong with the spec
 	}
 	return reading{in, &Network{profile: of, adapters: in.Adapters}}.readCluster()
 }

@@ -212,7 +212,7 @@ func TestClusterNetworkComesFirst(t *testing.T) {
 				"CIDR; ",
 		},
 		"pods of both families": {
-			func(r *room) { r.cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = append(four, six...) },
+			func(r *room) { r.cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = slices.Concat(four, six) },
 			"Overlay on Windows carries IPv4 only; use an IPv4 CIDR only, or mode L2Bridge",
 		},
 		"an API server among the pods": {

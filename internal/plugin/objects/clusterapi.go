@@ -96,7 +96,7 @@ func refuseName(name string) (refused field.ErrorList) {
 	return refused
 }
 
-// refuseLongName refuses what our own policy refuses of the Clusters of the flavors (config/infrastructure/windows_clusters.yaml).
+// refuseLongName refuses what our own policy refuses of the Clusters of the flavors: config/infrastructure/windows_clusters.yaml.
 // Of their CIDRs the bootstrap says the same.
 func refuseLongName(c *clusterv1.Cluster) field.ErrorList {
 	cloud, ofFlavor := c.Labels["capwin.io/cloud"]
