@@ -3,6 +3,7 @@ package bootstrap
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -63,6 +64,18 @@ func ServiceLabels(spec bootstrapv1.WindowsBootstrapConfigSpec) map[string]strin
 // gives its own. An *InvalidError says what Render would refuse of them, too.
 func Registered(spec bootstrapv1.WindowsBootstrapConfigSpec) (map[string]string, []corev1.Taint, error) {
 	return kubelet.Registered(spec.Node, ServiceLabels(spec))
+}
+
+// CheckCluster says why no node of this config works with the Cluster's network: it is what Render refuses of that, and can be
+// asked long before there is anything to render. An address of the machine counts once it is known; the machine may be nil.
+func CheckCluster(cluster *clusterv1.Cluster, config *bootstrapv1.WindowsBootstrapConfig, windows *infrav1.WindowsMachine) error {
+	in := network.Input{
+		Spec: config.Spec.Network, ClusterNetwork: cluster.Spec.ClusterNetwork, Endpoint: cluster.Spec.ControlPlaneEndpoint.Host,
+	}
+	if windows != nil && network.Addressed(windows) {
+		in.Adapters, _ = network.ReadAdapters(windows) // Render says what is wrong with them
+	}
+	return network.CheckCluster(in)
 }
 
 // UsesFlannel says whether the settings of the Linux nodes matter to a node of this spec.

@@ -109,6 +109,20 @@ func TestNetworkRefuses(t *testing.T) {
 			"Overlay on Windows carries IPv4 only; use an IPv4 CIDR only",
 		},
 		{
+			"an API server among the pods", podsField, inNetwork("Overlay", "Calico", withRanges([]string{"10.0.0.0/16"}, nil)),
+			"10.0.0.0/16 contains 10.0.0.10, the host of the Cluster's spec.controlPlaneEndpoint, which pods on Windows would not " +
+				"reach; use a CIDR in which no machine has an address",
+		},
+		{
+			"an API server among the Services", servicesField, inNetwork("Overlay", "Flannel", withRanges(four, []string{"10.0.0.0/24"})),
+			"10.0.0.0/24 contains 10.0.0.10, the host",
+		},
+		{
+			"a machine among the pods", podsField,
+			inNetwork("Overlay", "Calico", withRanges([]string{"10.0.8.0/22"}, nil), withAdapters(staticAdapter("10.0.8.5/24"))),
+			"10.0.8.0/22 contains 10.0.8.5, an address that its pool has given to this machine, which",
+		},
+		{
 			"few services", servicesField, inNetwork("Overlay", "Flannel", withRanges(four, []string{"10.96.0.0/29"})),
 			"10.96.0.0/29 has no tenth address",
 		},

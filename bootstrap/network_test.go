@@ -151,6 +151,29 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// A version whose kube-proxy does not start in pods is told with the user data, before there is a VM.
+func TestKubeProxyInPodsOfLaterVersions(t *testing.T) {
+	const says = specNetwork + ": the published images of kube-proxy for Windows do not start with Kubernetes 1.38"
+	for name, c := range map[string]struct {
+		change change
+		told   bool
+	}{
+		"the last that starts":    {all(inNetwork("Overlay", "Calico", onAzure), ofVersion("v1.37.2")), false},
+		"the first that does not": {all(inNetwork("Overlay", "Calico", onAzure), ofVersion("v1.38.0")), true},
+		"a DaemonSet by wish": {
+			all(inNetwork("Overlay", "Flannel", spec(`network: {kubeProxy: {run: DaemonSet}}`)), ofVersion("v1.38.0")), true,
+		},
+		"a service": {
+			all(inNetwork("Overlay", "Calico", spec(`network: {kubeProxy: {run: Service}}`)), ofVersion("v1.38.0")), false,
+		},
+	} {
+		told := slices.ContainsFunc(render(t, plainInput(t, c.change)).Warnings(), func(warning string) bool {
+			return strings.HasPrefix(warning, says)
+		})
+		expect.Same(t, name, c.told, told)
+	}
+}
+
 // What stays on the disk in clear names no token, and leaves the kubelet running whatever fails.
 func TestEveryBootEndsWithTheKubelet(t *testing.T) {
 	for _, golden := range networkGoldens {

@@ -137,7 +137,8 @@ func (n *node) clusterNames(in Input) ([]string, error) {
 func (n *node) readNetwork(in Input) error {
 	var err error
 	n.network, err = network.Read(network.Input{
-		Spec: in.Config.Spec.Network, ClusterNetwork: in.Cluster.Spec.ClusterNetwork, Adapters: n.adapters,
+		Spec: in.Config.Spec.Network, ClusterNetwork: in.Cluster.Spec.ClusterNetwork,
+		Endpoint: in.Cluster.Spec.ControlPlaneEndpoint.Host, Adapters: n.adapters,
 		NodeName: n.machine.Node, OnAzure: n.cloud.isAzure,
 		MaxPods: n.kubelet.MaxPods, DelayedStart: n.kubelet.Start == plan.StartDelayedAuto,
 		DSRByDefault: kubelet.GateOn(network.DSRGate, nil, n.minor), AddressGiven: n.kubelet.HasNodeIP(),

@@ -1,14 +1,159 @@
 package network
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
+
+// CheckCluster refuses what Read refuses of the Cluster. It needs none of what a node needs: people are told of CIDRs that no
+// node can have before anything waits for Linux nodes, which they may keep from coming up. Of a spec that is wrong itself it
+// says nothing.
+func CheckCluster(in Input) error {
+	if unwritten(in.Spec) {
+		return refuseOnlySix(in.ClusterNetwork)
+	}
+	of, wrong := profileOf(in.Spec)
+	if wrong != nil {
+		return nil //nolint:nilerr // because Read says what is wrong with the spec
+	}
+	return reading{in, &Network{profile: of, adapters: in.Adapters}}.readCluster()
+}
+
+// unwritten says that somebody else looks after the pods' network.
+func unwritten(spec bootstrapv1.Network) bool {
+	return equality.Semantic.DeepEqual(spec, bootstrapv1.Network{})
+}
+
+func (net reading) readCluster() error {
+	return inOrder(net.readClusterNetwork, net.checkFamilies, net.checkRanges, net.checkApart)
+}
+
+func (net reading) readClusterNetwork() error {
+	var err error
+	if net.pods, err = clusterRanges(fieldPods, net.ClusterNetwork.Pods); err != nil {
+		return err
+	}
+	if net.services, err = clusterRanges(fieldServices, net.ClusterNetwork.Services); err != nil {
+		return err
+	}
+	if net.pods.overlaps(net.services) {
+		return step.Invalid(fieldServices, "%s overlaps the pods' %s; use CIDRs that do not overlap", net.services, net.pods)
+	}
+	net.domain, err = readServiceDomain(net.ClusterNetwork.ServiceDomain)
+	return err
+}
+
+// checkFamilies: pods on Windows need IPv4, and a VXLAN on Windows carries nothing else.
+func (net *Network) checkFamilies() error {
+	if net.mode == bootstrapv1.NetworkNone {
+		return nil
+	}
+	if net.pods.onlySix() {
+		return step.Invalid(fieldPods, onlySix, net.pods)
+	}
+	if net.services.onlySix() {
+		return step.Invalid(fieldServices, onlySix, net.services)
+	}
+	if net.overlay() && net.pods.dual() {
+		return step.Invalid(fieldPods,
+			"%s is dual-stack, and Overlay on Windows carries IPv4 only; use an IPv4 CIDR only, or mode L2Bridge", net.pods)
+	}
+	return nil
+}
+
+// checkRanges: without the CIDRs the configuration that we write would send packets nowhere.
+func (net reading) checkRanges() error {
+	if len(net.pods) == 0 && net.written() && !net.azureOnly {
+		return step.Invalid(fieldPods,
+			"must not be empty, because the files of %s need it; use the CIDR of the cluster's pods, such as 10.244.0.0/16",
+			net.cni)
+	}
+	if len(net.services) == 0 && net.config != nil {
+		return step.Invalid(fieldServices,
+			"must not be empty, because the files of %s need it; use the CIDR of the cluster's Services, such as 10.96.0.0/12",
+			net.cni)
+	}
+	return net.checkTenth()
+}
+
+func (net reading) checkTenth() error {
+	if !net.written() || net.Spec.ClusterDNS != "" {
+		return nil
+	}
+	services := net.services.four()[0]
+	if _, ok := nthAddress(services, dnsAddress); !ok {
+		return step.Invalid(fieldServices,
+			"%s has no tenth address for the cluster's DNS; use a larger CIDR, or set spec.network.clusterDNS", services)
+	}
+	return nil
+}
+
+// checkApart: HNS translates nothing of what pods in a VXLAN send into the cluster's ranges, so no pod on Windows reaches a
+// machine that has an address there. A machine whose address comes by DHCP is not known here.
+func (net reading) checkApart() error {
+	if !net.overlay() {
+		return nil
+	}
+	known := map[string]string{}
+	if host, err := netip.ParseAddr(net.Endpoint); err == nil {
+		known[host.Unmap().String()] = "the host of the Cluster's spec.controlPlaneEndpoint"
+	}
+	for _, one := range net.adapters.ofFirst() {
+		known[one.Addr().String()] = "an address that its pool has given to this machine"
+	}
+	for _, text := range slices.Sorted(maps.Keys(known)) {
+		if field, within := net.within(netip.MustParseAddr(text)); within != nil {
+			return step.Invalid(field, "%s contains %s, %s, which pods on Windows would not reach; use a CIDR in which no machine "+
+				"has an address", within, text, known[text])
+		}
+	}
+	return nil
+}
+
+// within says which range of the cluster has an address.
+func (net reading) within(address netip.Addr) (field string, of ranges) {
+	switch {
+	case net.pods.contains(address):
+		return fieldPods, net.pods
+	case net.services.contains(address):
+		return fieldServices, net.services
+	}
+	return "", nil
+}
+
+// InCluster are names that belong to the cluster: its DNS domain, and the CIDRs of pods and services.
+func InCluster(cluster clusterv1.ClusterNetwork) (domain string, cidrs []string, err error) {
+	if domain, err = readServiceDomain(cluster.ServiceDomain); err != nil {
+		return "", nil, err
+	}
+	cidrs = slices.Concat(cluster.Pods.CIDRBlocks, cluster.Services.CIDRBlocks)
+	for _, block := range cidrs {
+		if _, err := netip.ParsePrefix(block); err != nil {
+			return "", nil, step.Invalid("Cluster spec.clusterNetwork", "%q is not a CIDR; use one such as 10.244.0.0/16", block)
+		}
+	}
+	return domain, cidrs, nil
+}
+
+func readServiceDomain(domain string) (string, error) {
+	if domain == "" {
+		return defaultServiceDomain, nil
+	}
+	if len(validation.IsDNS1123Subdomain(domain)) > 0 {
+		return "", step.Invalid("Cluster spec.clusterNetwork.serviceDomain",
+			"%q is not a DNS name; use one such as cluster.local", domain)
+	}
+	return domain, nil
+}
 
 // ranges are CIDRs; those of the cluster have at most one of each family.
 type ranges []netip.Prefix

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -33,9 +31,11 @@ const (
 type Input struct {
 	Spec           bootstrapv1.Network
 	ClusterNetwork clusterv1.ClusterNetwork
-	Adapters       Adapters
-	NodeName       string
-	OnAzure        bool
+	// Endpoint is the host of the Cluster's API server. Empty if it is not known yet.
+	Endpoint string
+	Adapters Adapters
+	NodeName string
+	OnAzure  bool
 	// About the kubelet: how many pods it runs, whether Windows delays its start, and whether the gate for DSR is on
 	// by default.
 	MaxPods      int
@@ -85,6 +85,8 @@ type Network struct {
 	firewall []bootstrapv1.FirewallRule
 	// proxied: kube-proxy is a service of ours. dsr: it uses direct server return. gated: the gate for that must be turned on.
 	proxied, dsr, gated bool
+	// proxyInPods: a DaemonSet runs kube-proxy.
+	proxyInPods bool
 	// flanneld is a service of ours.
 	flanneld bool
 	// minor of the node's Kubernetes. rotates: its kube-log-runner rotates logs.
@@ -102,7 +104,7 @@ func Read(in Input) (*Network, error) {
 		podFamilies: familiesOf(in.ClusterNetwork.Pods),
 	}
 	spec := in.Spec
-	if equality.Semantic.DeepEqual(spec, bootstrapv1.Network{}) {
+	if unwritten(spec) {
 		return net, refuseOnlySix(in.ClusterNetwork)
 	}
 	var err error
@@ -110,7 +112,7 @@ func Read(in Input) (*Network, error) {
 		return nil, err
 	}
 	net.podNetwork, net.vni = net.podNetworkName(spec), vniOf(spec)
-	net.proxied = HasKubeProxyService(spec)
+	net.proxied, net.proxyInPods = HasKubeProxyService(spec), HasKubeProxyPods(spec)
 	net.dsr, net.gated = spec.KubeProxy.DSR != bootstrapv1.DSRDisabled, !in.DSRByDefault
 	net.flanneld = net.cni == bootstrapv1.CNIFlannel && spec.Flannel.Run != bootstrapv1.FlannelExternal
 	return net, reading{in, net}.all()
@@ -123,11 +125,15 @@ type reading struct {
 }
 
 func (net reading) all() error {
-	for _, read := range []func() error{
+	return inOrder(
 		net.checkCloud, net.checkFields, net.checkKubeProxy, net.checkFlannel, net.checkNames, net.readInterface,
-		net.readClusterNetwork, net.checkFamilies, net.checkRanges, net.readExceptions, net.readDNS, net.readPorts, net.readFirewall,
-		net.checkKubeletStart, net.writeTexts,
-	} {
+		net.readCluster, net.readExceptions, net.readDNS, net.readPorts, net.readFirewall, net.checkKubeletStart, net.writeTexts,
+	)
+}
+
+// inOrder stops at the first refusal.
+func inOrder(readings ...func() error) error {
+	for _, read := range readings {
 		if err := read(); err != nil {
 			return err
 		}
@@ -230,93 +236,15 @@ func (net reading) checkNames() error {
 	return nil
 }
 
-func (net reading) readClusterNetwork() error {
-	var err error
-	if net.pods, err = clusterRanges(fieldPods, net.ClusterNetwork.Pods); err != nil {
-		return err
-	}
-	if net.services, err = clusterRanges(fieldServices, net.ClusterNetwork.Services); err != nil {
-		return err
-	}
-	if net.pods.overlaps(net.services) {
-		return step.Invalid(fieldServices, "%s overlaps the pods' %s; use CIDRs that do not overlap", net.services, net.pods)
-	}
-	net.domain, err = readServiceDomain(net.ClusterNetwork.ServiceDomain)
-	return err
-}
-
-// InCluster are names that belong to the cluster: its DNS domain, and the CIDRs of pods and services.
-func InCluster(cluster clusterv1.ClusterNetwork) (domain string, cidrs []string, err error) {
-	if domain, err = readServiceDomain(cluster.ServiceDomain); err != nil {
-		return "", nil, err
-	}
-	cidrs = slices.Concat(cluster.Pods.CIDRBlocks, cluster.Services.CIDRBlocks)
-	for _, block := range cidrs {
-		if _, err := netip.ParsePrefix(block); err != nil {
-			return "", nil, step.Invalid("Cluster spec.clusterNetwork", "%q is not a CIDR; use one such as 10.244.0.0/16", block)
-		}
-	}
-	return domain, cidrs, nil
-}
-
 func vniOf(spec bootstrapv1.Network) int { return int(cmp.Or(spec.VNI, defaultVNI)) }
-
-func readServiceDomain(domain string) (string, error) {
-	if domain == "" {
-		return defaultServiceDomain, nil
-	}
-	if len(validation.IsDNS1123Subdomain(domain)) > 0 {
-		return "", step.Invalid("Cluster spec.clusterNetwork.serviceDomain",
-			"%q is not a DNS name; use one such as cluster.local", domain)
-	}
-	return domain, nil
-}
-
-// checkFamilies: pods on Windows need IPv4, and a VXLAN on Windows carries nothing else.
-func (net *Network) checkFamilies() error {
-	if net.mode == bootstrapv1.NetworkNone {
-		return nil
-	}
-	if net.pods.onlySix() {
-		return step.Invalid(fieldPods, onlySix, net.pods)
-	}
-	if net.services.onlySix() {
-		return step.Invalid(fieldServices, onlySix, net.services)
-	}
-	if net.overlay() && net.pods.dual() {
-		return step.Invalid(fieldPods,
-			"%s is dual-stack, and Overlay on Windows carries IPv4 only; use an IPv4 CIDR only, or mode L2Bridge", net.pods)
-	}
-	return nil
-}
-
-// checkRanges: without the CIDRs the configuration that we write would send packets nowhere.
-func (net *Network) checkRanges() error {
-	if len(net.pods) == 0 && net.written() && !net.azureOnly {
-		return step.Invalid(fieldPods,
-			"must not be empty, because the files of %s need it; use the CIDR of the cluster's pods, such as 10.244.0.0/16",
-			net.cni)
-	}
-	if len(net.services) == 0 && net.config != nil {
-		return step.Invalid(fieldServices,
-			"must not be empty, because the files of %s need it; use the CIDR of the cluster's Services, such as 10.96.0.0/12",
-			net.cni)
-	}
-	return nil
-}
 
 func (net reading) readDNS() error {
 	if !net.written() {
 		return nil
 	}
 	const field = fieldNetwork + ".clusterDNS"
-	services := net.services.four()[0]
 	if net.Spec.ClusterDNS == "" {
-		address, ok := nthAddress(services, dnsAddress)
-		if !ok {
-			return step.Invalid(fieldServices,
-				"%s has no tenth address for the cluster's DNS; use a larger CIDR, or set spec.network.clusterDNS", services)
-		}
+		address, _ := nthAddress(net.services.four()[0], dnsAddress)
 		net.dns = address.String()
 		return nil
 	}

@@ -95,6 +95,9 @@ func (net *Network) poolsLack(addresses []netip.Prefix) string {
 	return ""
 }
 
+// lacksGates is the first minor of Kubernetes without the gates that images of kube-proxy name (kubernetes pull request 142125).
+const lacksGates = 38
+
 // withoutScript is what a plug-in without a daemon comes to, which the lab shows (TestPods in test/lab).
 const withoutScript = "without a script of yours the pods of these nodes reach no Service and no pod of another node; " +
 	"it must provide "
@@ -160,6 +163,13 @@ var modeWarnings = []struct {
 	{
 		func(net *Network) bool { return net.pods.dual() && !net.dual },
 		"the cluster is dual-stack, but this CNI gives pods on Windows IPv4 addresses only",
+	},
+	{
+		// The start.ps1 of their images (kubernetes-sigs/sig-windows-tools, hostprocess).
+		func(net *Network) bool { return net.proxyInPods && net.minor >= lacksGates },
+		"the published images of kube-proxy for Windows do not start with Kubernetes 1.38 or later, which no longer has the gates " +
+			"WinDSR and WinOverlay that they name, and without kube-proxy no pod reaches a Service; use 1.37, set kubeProxy.run to " +
+			"Service, or use an image of your own",
 	},
 	{
 		func(net *Network) bool { return net.proxied && !net.dsr },

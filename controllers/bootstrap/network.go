@@ -8,6 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -16,6 +18,30 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
+
+// checkCluster comes before all that a config waits for: CIDRs that no Windows node can have may also keep the Linux nodes from
+// coming up, which would then be all that people are told.
+func checkCluster(_ context.Context, f *facts) error {
+	if !f.machine.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	err := bootstrap.CheckCluster(f.cluster, f.config, f.windows)
+	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok {
+		return phase.Stall(bootstrapv1.ClusterNetworkInvalidReason, "%s; %s", invalid, aboutCluster(f.cluster))
+	}
+	return err
+}
+
+// aboutCluster says which change helps: the API server takes another clusterNetwork at any time, but what kubeadm has made of it
+// stays.
+func aboutCluster(cluster *clusterv1.Cluster) string {
+	if ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
+		return fmt.Sprintf("the control plane keeps the CIDRs that it was made with, so change Cluster %s only if it does not say "+
+			"these, and else make a new one", cluster.Name)
+	}
+	return fmt.Sprintf("change Cluster %s before its first control plane machine is made, which keeps its CIDRs, and else make a "+
+		"new one", cluster.Name)
+}
 
 // maxMismatch is longer than any sentence about Flannel that has a command to copy.
 const maxMismatch = 4096

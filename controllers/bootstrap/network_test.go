@@ -192,3 +192,81 @@ func TestSecondKubeProxyIsTold(t *testing.T) {
 		expect.Same(t, name, c.told, strings.Contains(message, "the DaemonSet kube-system/b runs another kube-proxy on this node"))
 	}
 }
+
+// TestClusterNetworkComesFirst: CIDRs that no Windows node can have are told before anything that the Cluster lacks, and nothing
+// is made while they stand. The config goes on by itself once the Cluster is mended.
+func TestClusterNetworkComesFirst(t *testing.T) {
+	four, six := []string{"10.244.0.0/16"}, []string{"fd00:1::/56"}
+	for name, c := range map[string]struct {
+		change func(*room)
+		says   string
+	}{
+		"CIDRs that overlap": {
+			func(r *room) { r.cluster.Spec.ClusterNetwork.Services.CIDRBlocks = four },
+			"Cluster spec.clusterNetwork.services.cidrBlocks: 10.244.0.0/16 overlaps the pods' 10.244.0.0/16; use CIDRs that do not " +
+				"overlap; ",
+		},
+		"pods of IPv6": {
+			func(r *room) { r.cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = six },
+			"Cluster spec.clusterNetwork.pods.cidrBlocks: fd00:1::/56 is IPv6 only, which pods on Windows do not support; add an IPv4 " +
+				"CIDR; ",
+		},
+		"pods of both families": {
+			func(r *room) { r.cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = slices.Concat(four, six) },
+			"Overlay on Windows carries IPv4 only; use an IPv4 CIDR only, or mode L2Bridge",
+		},
+		"an API server among the pods": {
+			func(r *room) { r.cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = []string{"10.0.0.0/16"} },
+			"10.0.0.0/16 contains 10.0.0.10, the host of the Cluster's spec.controlPlaneEndpoint",
+		},
+		"IPv6 without a network of ours": {
+			func(r *room) {
+				r.config.Spec.Network = bootstrapv1.Network{}
+				r.cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = six
+			},
+			"or set spec.network.mode of the WindowsBootstrapConfig to None",
+		},
+	} {
+		for _, initialized := range []bool{false, true} {
+			r := newRoom(t, withFlannel, c.change, func(r *room) {
+				r.cluster.Status.Initialization.InfrastructureProvisioned = new(initialized)
+				r.cluster.Status.Initialization.ControlPlaneInitialized = new(initialized)
+			})
+			_, err := r.look(t)
+			expect.OK(t, err)
+			for _, of := range []string{"Ready", bootstrapv1.DataSecretAvailableCondition, bootstrapv1.StalledCondition} {
+				expect.Same(t, name+": "+of, "ClusterNetworkInvalid", conditions.GetReason(r.now(t), of))
+			}
+			told := errors.New(conditions.GetMessage(r.now(t), bootstrapv1.ReadyCondition))
+			expect.Says(t, name, told, c.says)
+			expect.Says(t, name, told, map[bool]string{
+				true:  "; the control plane keeps the CIDRs that it was made with, so change Cluster prod only if it does not say these",
+				false: "; change Cluster prod before its first control plane machine is made, which keeps its CIDRs",
+			}[initialized])
+			expect.Same(t, name+": tokens and finalizers", 0, len(r.tokens(t))+len(r.now(t).Finalizers))
+			expect.Same(t, name+": user data", true, r.data(t) == nil)
+			expect.Same(t, name+": calls to the workload cluster", false, slices.ContainsFunc(r.calls, func(call string) bool {
+				return strings.HasPrefix(call, "workload")
+			}))
+			roomChange(t, r, r.management, r.cluster, func(cluster *clusterv1.Cluster) {
+				cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = four
+				cluster.Spec.ClusterNetwork.Services.CIDRBlocks = []string{"10.96.0.0/12"}
+				cluster.Status.Initialization.InfrastructureProvisioned = new(true)
+				cluster.Status.Initialization.ControlPlaneInitialized = new(true)
+			})
+			r.made(t)
+			expect.Same(t, name+": Stalled afterwards", "NotStalled", conditions.GetReason(r.now(t), bootstrapv1.StalledCondition))
+		}
+	}
+}
+
+// TestClusterNetworkOfTheLeaving: a Machine that is being deleted is told nothing of the Cluster's network, as it needs none.
+func TestClusterNetworkOfTheLeaving(t *testing.T) {
+	r := newRoom(t, withFlannel, func(r *room) {
+		r.cluster.Spec.ClusterNetwork.Services = r.cluster.Spec.ClusterNetwork.Pods
+		r.machine.DeletionTimestamp, r.machine.Finalizers = new(metav1.NewTime(roomStart)), []string{"test/held"}
+	})
+	_, err := r.look(t)
+	expect.OK(t, err)
+	expect.Same(t, "Ready", "Deleting", conditions.GetReason(r.now(t), bootstrapv1.ReadyCondition))
+}

@@ -237,7 +237,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 		return phase.Run(ctx, f, r.clear(bootstrapv1.ConfigFinalizer, r.removeToken),
 			r.clear(bootstrapv1.GuestReportFinalizer, r.removeReport), r.release)
 	default:
-		return phase.Run(ctx, f, owned, phase.Unless(settled, ready, r.linuxFirst, inPlace),
+		return phase.Run(ctx, f, owned, phase.Unless(settled, checkCluster, ready, r.linuxFirst, inPlace),
 			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, r.validate),
 			r.reach, phase.Unless(settled, compareFlannel, findWrongKubeProxy, r.grantNodeRights),
 			phase.Unless(settled, r.openReports, r.hold, r.issueToken, r.makeReport, r.store),

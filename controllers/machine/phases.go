@@ -151,14 +151,14 @@ func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
 	return nil
 }
 
-// ready waits for everything that a new VM needs.
+// ready waits for everything that a new VM needs. What a person must mend is told before what comes by itself.
 func (r *Reconciler) ready(ctx context.Context, f *facts) error {
-	switch {
-	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
+	switch provisioned := ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false); {
+	case f.machine.Spec.Bootstrap.DataSecretName == nil && (provisioned || conditions.IsTrue(f.config, infrav1.StalledCondition)):
+		return noData(f)
+	case !provisioned:
 		return phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
 			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
-	case f.machine.Spec.Bootstrap.DataSecretName == nil:
-		return noData(f)
 	}
 	return r.linuxFirst(ctx, f)
 }

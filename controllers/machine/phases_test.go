@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -143,6 +144,21 @@ func TestReady(t *testing.T) {
 			}},
 			phase.Stop{Reason: infrav1.WaitingForClusterInfrastructureReason, Wakes: phase.Cluster},
 			"is not provisioned yet",
+		},
+		"no infrastructure, and a config that a person must mend": {
+			nil,
+			[]func(*facts){func(f *facts) {
+				f.config = &bootstrapv1.WindowsBootstrapConfig{}
+				for kind, status := range map[string]metav1.ConditionStatus{
+					bootstrapv1.StalledCondition: metav1.ConditionTrue, bootstrapv1.DataSecretAvailableCondition: metav1.ConditionFalse,
+				} {
+					conditions.Set(f.config, metav1.Condition{
+						Type: kind, Status: status, Reason: bootstrapv1.ClusterNetworkInvalidReason, Message: "CIDRs overlap",
+					})
+				}
+			}},
+			phase.Stop{Reason: bootstrapv1.ClusterNetworkInvalidReason, Stalled: true, After: time.Minute},
+			"is not ready: CIDRs overlap",
 		},
 		"no data": {
 			linuxNodes{node},

@@ -30,7 +30,8 @@ import (
 
 // refusing are the reasons by which a controller refuses a file: no time and nobody else mends them.
 var refusing = map[string]class{
-	bootstrapv1.ConfigInvalidReason: byConfig, infrav1.SpecInvalidReason: bySpec, infrav1.OwnerNotSupportedReason: bySpec,
+	bootstrapv1.ConfigInvalidReason: byConfig, bootstrapv1.ClusterNetworkInvalidReason: byConfig,
+	infrav1.SpecInvalidReason: bySpec, infrav1.OwnerNotSupportedReason: bySpec,
 }
 
 // answered are the reasons of a machine about which the cloud was asked: it is taken then, whatever the cloud has or has not.

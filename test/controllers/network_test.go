@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,6 +49,41 @@ func TestFlannelBeforeItsMachines(t *testing.T) {
 		expect.OK(t, s.Client.Get(t.Context(), client.ObjectKey{Name: string(role)}, &binding))
 		expect.Same(t, "the group of "+string(role), "system:nodes", binding.Subjects[0].Name)
 	}
+}
+
+// TestClusterNetworkBeforeItsMachines: while the Cluster's CIDRs overlap nothing is made of a pool, and all of its objects say
+// why. Once the Cluster is mended the pool goes on by itself.
+//
+//nolint:paralleltest // because its pool removes the Nodes of Windows in the end
+func TestClusterNetworkBeforeItsMachines(t *testing.T) {
+	s := newStage(t, world.Start{Credentials: password})
+	setServices := func(cidr string) {
+		world.Change(t, s.Client, s.Cluster(t.Context(), t), func(c *clusterv1.Cluster) {
+			c.Spec.ClusterNetwork.Pods.CIDRBlocks = []string{"10.244.0.0/16"}
+			c.Spec.ClusterNetwork.Services.CIDRBlocks = []string{cidr}
+		})
+	}
+	setServices("10.244.8.0/24")
+	p := newPools(t, s, 1)
+	overlay := bootstrapv1.Network{Mode: bootstrapv1.NetworkOverlay, CNI: bootstrapv1.CNICalico}
+	p.create(t, "cidrs", 1, func(m *world.Machine) { m.Config.Spec.Network = overlay })
+	const sentence = "BootstrapConfigReady: Cluster spec.clusterNetwork.services.cidrBlocks: 10.244.8.0/24 overlaps the pods' " +
+		"10.244.0.0/16; use CIDRs that do not overlap; the control plane keeps "
+	p.await(t, "the MachineDeployment's word", func() string {
+		if strings.Contains(strings.Join(p.said["cidrs"], "\n"), sentence) {
+			return ""
+		}
+		return fmt.Sprintf("it says %q", p.said["cidrs"])
+	})
+	m := p.NewMachine(p.machines["cidrs"][0].Name)
+	state := m.Await(t, "the machine's word", world.Windows("Ready False ClusterNetworkInvalid"),
+		world.Windows("Stalled True ClusterNetworkInvalid"), world.Config("Stalled True ClusterNetworkInvalid"))
+	if state.Data != nil || len(state.Tokens)+len(state.Config.Finalizers)+len(state.Windows.Finalizers) > 0 {
+		t.Errorf("something was made for it:\n%s", state)
+	}
+	s.vms(t)
+	setServices("10.96.0.0/12")
+	m.Await(t, "a running VM", world.Windows("Ready True Running"), world.Config("Stalled False NotStalled"))
 }
 
 // TestSecondKubeProxy: a machine whose node would have two kube-proxies is made, and its config warns. There are more DaemonSets

@@ -68,6 +68,7 @@ func TestClasses(t *testing.T) {
 	for name, want := range map[string]func(user, *servers.Management){
 		"hollow": user.wantHollow, "refused": user.wantRefusals, "refused with its class": user.wantRefusedWithClass,
 		"long names": user.wantLongNames, "rotated": user.wantRotated, "newer": user.wantNewer, "head": user.wantCommandsOfTheHead,
+		"networks": user.wantNetworksRefused, "counts": user.wantCounts,
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := u

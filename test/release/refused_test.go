@@ -2,8 +2,10 @@ package release
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -166,31 +168,88 @@ func (u user) wantTopologyRefused(management *servers.Management, name, namespac
 	})
 }
 
-// wantLongNames tries the longest name of a Cluster, and the longest that does. In Azure it is that of its provider's webhook,
-// which refuses a name of one character, too.
+// wantLongNames tries the longest name of a Cluster, and the longest that does. The API server refuses a Cluster that would get
+// no add-ons; the class refuses it where the label is another one, and what CAPZ does not take.
 func (u user) wantLongNames(management *servers.Management) {
 	u.t.Helper()
 	name := strings.Repeat("n", 63)
-	for _, flavor := range []string{"windows-vsphere", "windows-azure"} {
-		wantIn(u.t, u.refused(management, u.generate(name, "--flavor", flavor), "apply", "--dry-run=server", "-f", "-"),
-			name+`-windows": must be no more than 63`)
+	for cloud, longest := range map[string]int{"vsphere": 51, "azure": 44} {
+		says := " characters; add-ons and the infrastructure of a Cluster with the label capwin.io/cloud carry its name, so use at " +
+			"most " + strconv.Itoa(longest)
+		u.variables = map[string]string{"WINDOWS_CLOUD": cloud}
+		said := u.refused(management, u.generate(name, "--flavor", "windows-"+cloud), "apply", "--dry-run=server", "-f", "-")
+		wantIn(u.t, said, name+`-windows": must be no more than 63`, "metadata.name has 63"+says)
+		for _, flavor := range []string{"windows", "windows-" + cloud} {
+			said := u.refused(management, u.clusterOf(flavor, name[:longest+1]), "apply", "--dry-run=server", "-f", "-")
+			wantIn(u.t, said, fmt.Sprintf("metadata.name has %d%s", longest+1, says))
+			u.kubectl(management, []byte(u.clusterOf(flavor, name[:longest])), "apply", "--dry-run=server", "-f", "-")
+		}
+		pool := u.generate("demo", "--flavor", "windows-pool-"+cloud)
+		pool = strings.ReplaceAll(pool, "name: demo-windows\n", "name: "+name[:59]+"-pool\n")
+		wantIn(u.t, u.refused(management, pool, "apply", "--dry-run=server", "-f", "-"), "must be no more than 63")
 	}
 	const ofAzure = "the Azure provider takes 2 to 44 of a to z, 0 to 9 and -"
-	for _, c := range []struct{ cloud, name, refused string }{
+	for _, c := range []struct{ cloud, name, says string }{
 		{"vsphere", name, "the Cluster's name has 63 characters; its add-ons carry it in labels, so use at most 51"},
-		{"vsphere", name[:51], ""},
-		{"azure", strings.Repeat("a", 45), "the Cluster's name has 45 characters; " + ofAzure},
+		{"azure", name[:45], "the Cluster's name has 45 characters; " + ofAzure},
 		{"azure", "a", "the Cluster's name has 1 characters; " + ofAzure},
 		{"azure", "a.b", "the Cluster's name has 3 characters; " + ofAzure},
-		{"azure", strings.Repeat("a", 44), ""},
 	} {
 		u.variables = map[string]string{"WINDOWS_CLOUD": c.cloud}
-		u.kubectl(management, []byte(u.clusterAlone(c.name)), "apply", "-f", "-")
-		if c.refused != "" {
-			u.wantTopologyRefused(management, c.name, "default", c.refused)
-			continue
+		other := strings.Replace(u.clusterAlone(c.name), "    capwin.io/cloud:", "    other:", 1)
+		u.kubectl(management, []byte(other), "apply", "-f", "-")
+		u.wantTopologyRefused(management, c.name, "default", c.says)
+	}
+	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere"}
+	const pool = "        name: windows\n"
+	long := strings.Replace(u.clusterAlone(name[:51]), pool, "        name: "+name+"\n", 1)
+	u.kubectl(management, []byte(long), "apply", "-f", "-")
+	u.reconciled(management, name[:51])
+	u.wantCharts(management, name[:51], chartValues("")["vsphere"], "")
+	u.wantNamesOfPools(management, name[:51], name)
+}
+
+// wantNamesOfPools: Cluster API shortens the names that it makes of a Cluster's and a pool's.
+func (u user) wantNamesOfPools(management *servers.Management, cluster, pool string) {
+	u.t.Helper()
+	said := u.kubectl(management, nil, "get", "machinedeployments,windowsmachinetemplates,windowsbootstrapconfigtemplates",
+		"-l", "cluster.x-k8s.io/cluster-name="+cluster+",topology.cluster.x-k8s.io/deployment-name="+pool, "-o", "name")
+	names := strings.Fields(string(said))
+	expect.Same(u.t, "objects of the pool", 3, len(names))
+	for _, one := range names {
+		if _, name, _ := strings.Cut(one, "/"); len(name) > 63 {
+			u.t.Errorf("%s has %d characters", one, len(name))
 		}
-		u.reconciled(management, c.name)
-		u.wantCharts(management, c.name, chartValues(c.name)[c.cloud], "")
+	}
+}
+
+// wantCounts: no machine is a wish, but for the control plane; of that two are refused as well.
+func (u user) wantCounts(management *servers.Management) {
+	u.t.Helper()
+	for _, cloud := range []string{"vsphere", "azure"} {
+		for _, flavor := range []string{"windows", "windows-" + cloud, "windows-pool-" + cloud} {
+			u.variables = map[string]string{"WINDOWS_CLOUD": cloud, "WINDOWS_MACHINE_COUNT": "0", "LINUX_WORKER_MACHINE_COUNT": "0"}
+			text := u.generate("zero", "--flavor", flavor)
+			if strings.HasPrefix(flavor, "windows-pool-") {
+				expect.Same(u.t, flavor, 1, strings.Count(text, "replicas: 0\n"))
+			} else {
+				expect.Same(u.t, flavor, 2, strings.Count(text, "replicas: 0\n"))
+			}
+			_, text, _ = strings.Cut("---\n"+text, "---\n")
+			expect.Same(u.t, flavor+" without workers", "", u.refused(management, text, "apply", "--dry-run=server", "-f", "-"))
+			wantFailure(u.t, u.command("generate", "cluster", "zero", "--infrastructure", "windows:"+version, "--target-namespace",
+				"default", "--kubernetes-version", "v1.36.3", "--flavor", flavor, "--control-plane-machine-count", "0"),
+				"invalid ControlPlaneMachineCount. Please use a number greater than or equal to 1")
+		}
+		const even = "cannot be an even number when etcd is stacked"
+		two := u.generate("two", "--flavor", "windows-"+cloud, "--control-plane-machine-count", "2")
+		wantIn(u.t, u.refused(management, two, "apply", "--dry-run=server", "-f", "-"), even)
+		u.variables = map[string]string{"WINDOWS_CLOUD": cloud}
+		u.kubectl(management, []byte(u.clusterAlone("two-"+cloud, "--control-plane-machine-count", "2")), "apply", "-f", "-")
+		u.wantTopologyRefused(management, "two-"+cloud, "default", even)
+		const one, zero = "    controlPlane:\n      replicas: 1\n", "    controlPlane:\n      replicas: 0\n"
+		none := strings.Replace(u.clusterAlone("none-"+cloud), one, zero, 1)
+		u.kubectl(management, []byte(none), "apply", "-f", "-")
+		u.wantTopologyRefused(management, "none-"+cloud, "default", "spec.replicas: Forbidden: cannot be less than or equal to 0")
 	}
 }

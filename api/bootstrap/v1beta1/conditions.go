@@ -65,6 +65,10 @@ const (
 	// them. No VM is made whose Services or pods would not work.
 	DaemonRightsRefusedReason = "DaemonRightsRefused"
 
+	// ClusterNetworkInvalidReason: no node of the config works with the CIDRs of the Cluster's spec.clusterNetwork, such as those
+	// that overlap or have IPv6 alone. Nothing is made, and nothing waited for, until the Cluster or the config is changed.
+	ClusterNetworkInvalidReason = "ClusterNetworkInvalid"
+
 	// FlannelMismatchReason: the settings of Flannel on the Linux nodes do not fit the config, so that pods on Linux and on
 	// Windows would not reach each other. The message has the command that mends them.
 	FlannelMismatchReason = "FlannelMismatch"

@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capilabels "sigs.k8s.io/cluster-api/util/labels"
 )
@@ -20,7 +22,7 @@ import (
 
 // refuseCluster leaves out the topology: whether that may be used depends on a flag, and the rest on the ClusterClass.
 func refuseCluster(c *clusterv1.Cluster) (refused field.ErrorList) {
-	refused = refuseName(c.Name)
+	refused = append(refuseName(c.Name), refuseLongName(c)...)
 	spec := field.NewPath("spec")
 	made := c.Spec.ControlPlaneRef.IsDefined() || c.Spec.InfrastructureRef.IsDefined() || c.Spec.Topology.IsDefined()
 	if !made {
@@ -92,6 +94,18 @@ func refuseName(name string) (refused field.ErrorList) {
 		refused = append(refused, field.Invalid(field.NewPath("metadata", "name"), nil, "must be a valid label value: "+why))
 	}
 	return refused
+}
+
+// refuseLongName refuses what our own policy refuses of the Clusters of the flavors: config/infrastructure/windows_clusters.yaml.
+// Of their CIDRs the bootstrap says the same.
+func refuseLongName(c *clusterv1.Cluster) field.ErrorList {
+	cloud, ofFlavor := c.Labels["capwin.io/cloud"]
+	longest := map[bool]int{true: 44, false: 51}[cloud == "azure"]
+	if !ofFlavor || len(c.Name) <= longest || ptr.Deref(c.Spec.Paused, false) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), nil, fmt.Sprintf("has %d characters; add-ons and the "+
+		"infrastructure of a Cluster with the label capwin.io/cloud carry its name, so use at most %d", len(c.Name), longest))}
 }
 
 func refuseCIDRs(path *field.Path, all []string) (refused field.ErrorList) {

@@ -46,6 +46,16 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 			goodDeployment, "{name: a}\nspec", "{name: " + long + "}\nspec", "MachineDeployment default/" + long + ": metadata.name: " +
 				"must be a valid label value: must be no more than 63 bytes",
 		},
+		"a name too long for add-ons": {
+			goodCluster, "{name: a}\nspec", "{name: " + long[:52] + ", labels: {capwin.io/cloud: vsphere}}\nspec",
+			"Cluster default/" + long[:52] + ": metadata.name: has 52 characters; add-ons and the infrastructure of a Cluster with the " +
+				"label capwin.io/cloud carry its name, so use at most 51",
+		},
+		"a name too long for Azure": {
+			goodCluster, "{name: a}\nspec", "{name: " + long[:45] + ", labels: {capwin.io/cloud: azure}}\nspec",
+			"Cluster default/" + long[:45] + ": metadata.name: has 45 characters; add-ons and the infrastructure of a Cluster with the " +
+				"label capwin.io/cloud carry its name, so use at most 44",
+		},
 		"fewer than no replicas": {
 			goodDeployment, "replicas: 3", "replicas: -1",
 			"MachineDeployment default/a: spec.replicas: is -1, but should be a non-negative integer",
@@ -137,5 +147,25 @@ func TestClusterWithATopology(t *testing.T) {
 		cluster := expect.Got(Load[clusterv1.Cluster](found, "Cluster", key))(t)
 		expect.Same(t, text, "b", cluster.Spec.Topology.ClassRef.Name)
 		expect.Same(t, "no reference was made up", false, cluster.Spec.InfrastructureRef.IsDefined())
+	}
+}
+
+// TestLongNamesOfOthers: only Clusters that get add-ons by their label have short names.
+func TestLongNamesOfOthers(t *testing.T) {
+	long := strings.Repeat("a", 63)
+	for name, meta := range map[string]string{
+		"without the label":         "{name: " + long + "}",
+		"the longest on vSphere":    "{name: " + long[:51] + ", labels: {capwin.io/cloud: vsphere}}",
+		"the longest in Azure":      "{name: " + long[:44] + ", labels: {capwin.io/cloud: azure}}",
+		"paused, as one that moves": "{name: " + long + ", labels: {capwin.io/cloud: azure}}\nspec:\n  paused: true",
+	} {
+		text := strings.Replace(goodCluster, "{name: a}", meta, 1)
+		if strings.Contains(meta, "spec:") {
+			text = strings.Replace(goodCluster, "{name: a}\nspec:", meta, 1)
+		}
+		found := expect.Got(readText(t, "x.yaml", text))(t)
+		if err := found.Admit(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
