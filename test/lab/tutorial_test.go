@@ -74,7 +74,8 @@ var notRun = map[string]string{
 		"cluster has none; TestLinuxFirst writes such a label",
 	"kubectl --kubeconfig workload.kubeconfig --namespace monitoring": "the lab's cluster has no such agent; TestPolicies has one",
 	"clusterctl move --config out/repository/clusterctl.yaml --to-kubeconfig": "needs a second management cluster, which " +
-		"TestOneCommand has; the same move into a folder is run",
+		"TestOneCommand has; a dry run of it is run",
+	`kubectl --namespace "$NAMESPACE" patch secret "$CLUSTER"`: "is for a cluster of a flavor; TestClasses of test/release runs it",
 }
 
 // wantPrinted is what blocks print, by their first words.
@@ -96,6 +97,41 @@ var wantPrinted = map[string][]string{
 	},
 	`kubectl delete --filename "$CLUSTER-$WINDOWS_POOL.yaml"`: {
 		`secret "demo-quick-vsphere" deleted`, `machinedeployment.cluster.x-k8s.io "demo-quick" deleted`,
+	},
+	`kubectl --namespace "$NAMESPACE" get machinedeployments,windowsmachines`: {
+		"machinedeployment.cluster.x-k8s.io/demo-windows ", "windowsmachine.infrastructure.cluster.x-k8s.io/demo-windows-",
+		"MachineDeployment/demo-windows ",
+	},
+	`kubectl --namespace "$NAMESPACE" scale machinedeployment`: {
+		"machinedeployment.cluster.x-k8s.io/demo-windows scaled", "machinedeployment.cluster.x-k8s.io/demo-windows condition met",
+	},
+	`sed -e "s/$CLUSTER-windows-1/$CLUSTER-windows-2/"`: {
+		"windowsmachinetemplate.infrastructure.cluster.x-k8s.io/demo-windows-2 created",
+		"machinedeployment.cluster.x-k8s.io/demo-windows condition met",
+	},
+	"clusterctl --config out/repository/clusterctl.yaml alpha rollout restart": {
+		"machinedeployment.cluster.x-k8s.io/demo-windows condition met",
+	},
+	`kubectl --namespace "$NAMESPACE" annotate machinedeployment`: {
+		"machinedeployment.cluster.x-k8s.io/demo-windows annotated",
+	},
+	"clusterctl --config out/repository/clusterctl.yaml generate yaml": {
+		"kind: ClusterClass\n", "name: windows-vsphere\n",
+	},
+	`kubectl --namespace "$NAMESPACE" patch secret vcenter`: {
+		"secret/vcenter patched", "windowsmachine.infrastructure.cluster.x-k8s.io/demo-windows-", " condition met",
+	},
+	"export MACHINE=$(": {
+		"VMAvailable", `machine.cluster.x-k8s.io "demo-windows-`, " deleted",
+	},
+	`kubectl --namespace "$NAMESPACE" patch cluster "$CLUSTER"`: {
+		"cluster.cluster.x-k8s.io/demo patched", "windowsmachine.infrastructure.cluster.x-k8s.io/demo-windows-", " condition met",
+	},
+	`kubectl --namespace "$NAMESPACE" wait --for=jsonpath='{.status.conditions[?(@.type=="RollingOut")].status}'=False`: {
+		"This is a dry-run move", `Secret="vcenter"`, `MachineDeployment="demo-windows"`,
+	},
+	`kubectl --namespace "$NAMESPACE" delete machinedeployment "$CLUSTER-windows"`: {
+		`machinedeployment.cluster.x-k8s.io "demo-windows" deleted`, `secret "vcenter" deleted`,
 	},
 }
 

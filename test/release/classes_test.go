@@ -67,6 +67,7 @@ func TestClasses(t *testing.T) {
 	for name, want := range map[string]func(user, *servers.Management){
 		"hollow": user.wantHollow, "refused": user.wantRefusals, "refused with its class": user.wantRefusedWithClass,
 		"long names": user.wantLongNames, "rotated": user.wantRotated, "newer": user.wantNewer, "head": user.wantCommandsOfTheHead,
+		"cloud providers": user.wantCloudProviders,
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := u
@@ -132,7 +133,7 @@ func (u user) templatesAndSecrets(management *servers.Management, name string) (
 func chartValues(name string) map[string]map[string]string {
 	return map[string]map[string]string{
 		"vsphere": {
-			"crd.projectcalico.org.v1": "", "vsphere-cpi": "config: {enabled: false}",
+			"crd.projectcalico.org.v1": "", "vsphere-cpi": "{config: {enabled: false}, daemonset: {tag: v1.36.0}}",
 			"tigera-operator": fmt.Sprintf(calicoValues, ""),
 		},
 		"azure": {
