@@ -87,6 +87,30 @@ func TestInitWaits(t *testing.T) {
 	}
 }
 
+// clusterctl does not install the vSphere provider without an account (config/base/credentials.yaml of v1.16.1), so the reader
+// has been told to set it.
+func TestInitHasAccount(t *testing.T) {
+	found := 0
+	for _, one := range initCommands(t) {
+		if !strings.Contains(one[1], "vsphere:") {
+			continue
+		}
+		found++
+		text := string(expect.Got(os.ReadFile(one[0]))(t))
+		before, _, _ := strings.Cut(text, "vsphere:v")
+		head, _, _ := strings.Cut(text, "\napiVersion:")
+		for _, name := range []string{"VSPHERE_USERNAME", "VSPHERE_PASSWORD"} {
+			exported := regexp.MustCompile(`(?m)^export .*\b` + name + `=`).MatchString(before)
+			if !exported && !strings.Contains(head, "\n#   "+name+" ") {
+				t.Errorf("%s does not say to set %s before: %s", one[0], name, one[1])
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("%d commands install the vSphere provider, and there are more", found)
+	}
+}
+
 // Who copies a command gets the versions of other providers that the tests have, and which docs/install.md lists.
 func TestInitPinsVersions(t *testing.T) {
 	tested, table := testedProviders(t), string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "install.md")))(t))
@@ -204,7 +228,7 @@ func initCommands(t *testing.T) (all [][2]string) {
 		for _, file := range expect.Got(filepath.Glob(filepath.Join(root, pattern)))(t) {
 			text := strings.ReplaceAll(string(expect.Got(os.ReadFile(file))(t)), "\\\n", " ")
 			for _, command := range init.FindAllString(text, -1) {
-				all = append(all, [2]string{filepath.Base(file), command})
+				all = append(all, [2]string{file, command})
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package release
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,6 +33,42 @@ func TestAddonsOfThePlugin(t *testing.T) {
 			u.generate("demo", "--flavor", "windows", "--kubernetes-version", kubernetes)
 		expect.Same(t, "add-ons of windows", addonsOf(t, plain), addonsOf(t, topology))
 	}
+}
+
+// The flavor windows and the plain flavors have the same add-ons, letter by letter, but for the variables that only one of two
+// clouds needs.
+func TestAddonsOfTheFlavors(t *testing.T) {
+	both := addonsIn(t, "windows")
+	for _, cloud := range []string{"vsphere", "azure"} {
+		want := maps.Clone(both)
+		for name, text := range want {
+			if label := regexp.MustCompile(`capwin\.io/cloud: (\w+)\n`).FindStringSubmatch(text); label != nil && label[1] != cloud {
+				delete(want, name)
+			}
+			if cloud == "azure" && strings.HasSuffix(name, "-vsphere-cloud-config") {
+				delete(want, name)
+			}
+		}
+		if len(want) < 7 {
+			t.Errorf("%s has only %d add-ons", cloud, len(want))
+		}
+		expect.Same(t, "add-ons of windows-"+cloud, want, addonsIn(t, "windows-"+cloud))
+	}
+}
+
+// addonsIn is the text of a template's add-ons, with the comments above them.
+func addonsIn(t *testing.T, flavor string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	text := string(expect.Got(os.ReadFile("../../templates/cluster-template-" + flavor + ".yaml"))(t))
+	for object := range strings.SplitSeq(strings.ReplaceAll(text, ":=${REQUIRED_ON_VSPHERE}", ""), "\n---\n") {
+		kind := regexp.MustCompile(`(?m)^kind: (ClusterResourceSet|HelmChartProxy|ConfigMap)$`).FindStringSubmatch(object)
+		name := regexp.MustCompile(`(?m)^  name: "(.*)"$`).FindStringSubmatch(object)
+		if kind != nil && name != nil {
+			all[kind[1]+"/"+name[1]] = strings.TrimSuffix(object, "\n") + "\n"
+		}
+	}
+	return all
 }
 
 // plugin builds our plugin.
@@ -136,7 +173,9 @@ func (u user) wantCharts(management *servers.Management, name string, want map[s
 	}
 	wait.Until(u.t, "the charts' values", func() (any, bool) {
 		got := u.charts(management, name)
-		return got, len(got) == len(expected) && (more == "" || got["tigera-operator"]["kubernetesServiceEndpoint"] != nil)
+		written := len(got) == len(expected) && (more == "" || got["tigera-operator"]["kubernetesServiceEndpoint"] != nil)
+		provider := got[servers.CloudProviderChart] // written again when there is a control plane
+		return got, written && (provider == nil || provider["daemonset"] != nil)
 	})
 	expect.Same(u.t, "values of the charts", expected, u.charts(management, name))
 }

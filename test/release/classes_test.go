@@ -69,6 +69,7 @@ func TestClasses(t *testing.T) {
 		"hollow": user.wantHollow, "refused": user.wantRefusals, "refused with its class": user.wantRefusedWithClass,
 		"long names": user.wantLongNames, "rotated": user.wantRotated, "newer": user.wantNewer, "head": user.wantCommandsOfTheHead,
 		"networks": user.wantNetworksRefused, "counts": user.wantCounts,
+		"cloud providers": user.wantCloudProviders,
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := u
@@ -137,7 +138,7 @@ func (u user) machinesOf(management *servers.Management, name string) map[string
 func chartValues(name string) map[string]map[string]string {
 	return map[string]map[string]string{
 		"vsphere": {
-			"crd.projectcalico.org.v1": "", "vsphere-cpi": "config: {enabled: false}",
+			"crd.projectcalico.org.v1": "", "vsphere-cpi": "{config: {enabled: false}, daemonset: {tag: v1.36.0}}",
 			"tigera-operator": fmt.Sprintf(calicoValues, ""),
 		},
 		"azure": {

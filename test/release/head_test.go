@@ -37,22 +37,44 @@ func (u user) wantCommandsOfTheHead(management *servers.Management) {
 	text = regexp.MustCompile(`\bNAME\b`).ReplaceAllString(text, "demo")
 	kubeconfig := filepath.Join(u.home, "head.kubeconfig")
 	expect.OK(u.t, os.WriteFile(kubeconfig, expect.Got(os.ReadFile(management.KubeconfigFile))(u.t), 0o600))
-	command := exec.CommandContext(u.t.Context(), "sh", "-e", "-c", "kubectl config set-context --current --namespace head\n"+text)
-	command.Env = slices.Concat(u.command().Env, []string{
-		"KUBECONFIG=" + kubeconfig, "PATH=" + filepath.Dir(u.binaries.Path("kubectl")) + ":" + os.Getenv("PATH"),
-	})
-	output(u.t, command)
+	shell := func(text string, more ...string) {
+		command := exec.CommandContext(u.t.Context(), "sh", "-e", "-c", "kubectl config set-context --current --namespace head\n"+text)
+		command.Env = slices.Concat(u.command().Env, []string{
+			"KUBECONFIG=" + kubeconfig, "PATH=" + filepath.Dir(u.binaries.Path("kubectl")) + ":" + os.Getenv("PATH"),
+		}, more)
+		output(u.t, command)
+	}
+	shell(text)
+	u.wantLogins(management, variables["VSPHERE_PASSWORD"])
 
+	page := string(expect.Got(os.ReadFile("../../docs/day-two.md"))(u.t))
+	_, rotation, _ := strings.Cut(page, "initialises no new Node:\n\n```sh\n")
+	rotation, _, found := strings.Cut(rotation, "```\n")
+	if !found {
+		u.t.Fatal("docs/day-two.md does not rotate the password of a flavor's cluster")
+	}
+	shell(rotation, "NAMESPACE=head", "CLUSTER=demo", "VSPHERE_PASSWORD=rotated: #1")
+	u.wantLogins(management, "rotated: #1")
+}
+
+// wantLogins looks at the Secrets of a Cluster of the flavor windows.
+func (u user) wantLogins(management *servers.Management, password string) {
+	u.t.Helper()
 	login := u.secret(management, "demo")
 	for key, want := range map[string]string{
-		"server": "VSPHERE_SERVER", "username": "VSPHERE_USERNAME", "password": "VSPHERE_PASSWORD",
-		"thumbprint": "VSPHERE_TLS_THUMBPRINT_SHA256",
+		"server": variables["VSPHERE_SERVER"], "username": variables["VSPHERE_USERNAME"], "password": password,
+		"thumbprint": variables["VSPHERE_TLS_THUMBPRINT_SHA256"],
 	} {
-		expect.Same(u.t, key, variables[want], string(login.Data[key]))
+		expect.Same(u.t, key, want, string(login.Data[key]))
 	}
 	set := u.secret(management, "demo-vsphere-cloud-secret")
 	expect.Same(u.t, "type", addonsv1.ClusterResourceSetSecretType, set.Type)
-	expect.Same(u.t, "login of the cloud provider", u.plainLogin(), manifest(u.t, set.Data["secret.yaml"]))
+	want := u.plainLogin()
+	want["password_1"] = password
+	expect.Same(u.t, "login of the cloud provider", want, manifest(u.t, set.Data["secret.yaml"]))
+	if len(set.Data) != 1 {
+		u.t.Errorf("it has %d files, of which the last may have another password", len(set.Data))
+	}
 }
 
 func (u user) secret(management *servers.Management, name string) (secret corev1.Secret) {
