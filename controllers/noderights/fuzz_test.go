@@ -32,13 +32,14 @@ func (s oddServer) RoundTrip(*http.Request) (*http.Response, error) {
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Message: s.Text(),
 		Reason: metav1.StatusReason(odd.One(s.Source, "Forbidden", "Invalid", "NotFound", s.Text())),
 	}
-	code := odd.One(s.Source, http.StatusOK, http.StatusOK, http.StatusForbidden, http.StatusNotFound, http.StatusUnprocessableEntity)
+	code := odd.One(s.Source, 200, 200, 403, 404, 422)
 	object := odd.One[any](s.Source, role, binding, corev1.NodeList{Items: []corev1.Node{{}}})
 	if code != http.StatusOK {
 		object = refusal
 	}
 	return &http.Response{
-		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(s.JSON(object))),
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(s.JSON(object))),
 	}, nil
 }
 

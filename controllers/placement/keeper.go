@@ -6,8 +6,8 @@
 //   - One that was removed or edited is back within a minute, by one write. What has one of our names and was not made by us is
 //     neither changed nor removed. No workload of anybody's is written.
 //   - Where they are refused, or where the API server has no such kinds, people are told, and no machine waits.
-//   - While nothing changes, there are only watches, and a probe each ten minutes: dry runs, and a question for the version. Where
-//     something has changed, the version is asked for once a minute at most.
+//   - While nothing changes, there are only watches, and a probe each ten minutes: dry runs, and a question for the version.
+//     Where something has changed, the version is asked for once a minute at most.
 //   - No cluster holds up another. One that cannot be reached is tried by one connection at a time, with pauses. What a cluster
 //     tells is bounded.
 package placement

@@ -14,8 +14,8 @@ import (
 // command is one without anything that a shell obeys outside of its quoted word.
 var command = regexp.MustCompile(`^kubectl [A-Za-z0-9 ._:/=@-]*('[^']*')?$`)
 
-// FuzzFindings: whatever a cluster tells, each of its workloads has its verdict, no sentence has what a terminal obeys, no command
-// what a shell obeys, and who remembers verdicts has the same ones.
+// FuzzFindings: whatever a cluster tells, each of its workloads has its verdict, no sentence has what a terminal obeys, no
+// command what a shell obeys, and who remembers verdicts has the same ones.
 func FuzzFindings(f *testing.F) {
 	for _, seed := range odd.Seeds() {
 		f.Add(seed)

@@ -14,7 +14,8 @@ func (p *pod) toldLands(reasons []reason) Finding {
 	return Finding{
 		Verdict: Lands, Problem: PodsLand, Nodes: all, Mend: p.onLinuxCommand(), Allow: p.allowCommand(),
 		Why: fmt.Sprintf("%s may run on Windows (%s): %s, and %s; add the nodeSelector %s: %s to its pod template",
-			p.workload, listOf(all, len(reasons)), p.getsTo(reasons[0].node), p.saysNothing(), corev1.LabelOSStable, linux) + p.leavesOutName(),
+			p.workload, listOf(all, len(reasons)), p.getsTo(reasons[0].node), p.saysNothing(), corev1.LabelOSStable,
+			linux) + p.leavesOutName(),
 	}
 }
 

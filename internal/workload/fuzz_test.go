@@ -181,7 +181,8 @@ func (a oddAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 		object = map[string]any{"metadata": map[string]any{"continue": odd.One(a.Source, "", "more", a.Text())}, "items": items}
 	}
 	return &http.Response{
-		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(a.JSON(object))),
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(a.JSON(object))),
 	}, nil
 }
 

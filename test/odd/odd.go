@@ -35,7 +35,8 @@ func One[V any](s *Source, of ...V) V { return of[s.N(len(of))] }
 var texts = []string{
 	"win-0", "win-1", "linux-0", "agent", "kube-proxy", "kube-dns", "kube-system", "default", "", "windows", "linux", "both",
 	"os", "pool", "a", "kubernetes.io/os", "beta.kubernetes.io/os", "kubernetes.io/hostname", "node.kubernetes.io/windows-build",
-	"capwin.cluster.x-k8s.io/kube-proxy", "service", "capwin.io/runs-on", "k8s-app", "*", "NoSchedule", "PreferNoSchedule", "metadata.name",
+	"capwin.cluster.x-k8s.io/kube-proxy", "service", "capwin.io/runs-on", "k8s-app", "*", "NoSchedule", "PreferNoSchedule",
+	"metadata.name",
 	"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Equal", "5", "-1", "10.0.20348", "DaemonSet", "Deployment", "StatefulSet",
 	"v1", "1.36", "v1.36.3", "v1.35.0", "v1.32.9", "v1.36.3+k3s1", "v999999999999.1", "v1.18446744073709551615",
 	"v1.99999999999999999999999", "1.36.3 ; reboot", "registry.k8s.io/kube-proxy:v1.36.3", "kube-proxy:1.36.3-calico",

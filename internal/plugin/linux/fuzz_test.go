@@ -28,7 +28,8 @@ func checkReport(t *testing.T, data []byte) {
 		c.Policies.There = append(names(policies.Validating()), names(policies.Mutating())...)
 	}
 	if source.Once(3) {
-		c.Policies.Param = policies.Param(policies.Params{Spared: []policies.Ref{{Kind: "DaemonSet", Namespace: "a", Name: source.Text()}}})
+		spared := []policies.Ref{{Kind: "DaemonSet", Namespace: "a", Name: source.Text()}}
+		c.Policies.Param = policies.Param(policies.Params{Spared: spared})
 	}
 	c.Add(Machines{Nodes: source.Nodes(3), ProxyRuns: c.ProxyRuns})
 	items := Report(c).Items
