@@ -19,8 +19,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// leftOut makes a cluster without its cloud provider, without the API server's address for Calico, without strict affinity and
-// without kube-proxy, and adds one after the other: each time somebody says what is missing.
+// leftOut makes a cluster without the kinds of Calico, without its cloud provider, without the API server's address for Calico,
+// without strict affinity and without kube-proxy, and adds one after the other: each time somebody says what is missing.
 func leftOut(t *testing.T) {
 	w := newWorld(t)
 	w.onVSphere()
@@ -35,6 +35,9 @@ func leftOut(t *testing.T) {
 	apply := func(kind, name string) { w.shell(m, "kubectl apply -f "+w.only(whole, kind, name)) }
 	w.make(m, "kubectl apply -f "+file, nil)
 
+	w.releaseSays(m, "demo-calico", `no matches for kind "Installation" in version "operator.tigera.io/v1"`)
+	apply("HelmChartProxy", "demo-calico-crds")
+
 	w.poolSays("no cloud provider has initialized Node", "demo-vsphere-cloud-secret")
 	if made, _ := w.counts(); made > 0 {
 		t.Errorf("%d Windows VMs were ordered without a cloud provider", made)
@@ -43,6 +46,7 @@ func leftOut(t *testing.T) {
 	w.shell(m, cloudProviderLogin, variables...)
 
 	w.calicoSays(`Error reading services endpoint configmap: configmaps "kubernetes-services-endpoint" not found`)
+	w.refusesValues()
 	w.windowsNodeSays("cni plugin not initialized")
 	w.commandSays(m, smokeTest, noNetwork...)
 	w.commandSays(m, calicoSettings, "the address of the API server is not known, which Calico's Windows nodes need")
@@ -110,7 +114,7 @@ func without(t *testing.T, manifest string) []byte {
 	var kept [][]byte
 	for _, object := range objects(t, manifest) {
 		switch object.GetKind() + " " + object.GetName() {
-		case "ConfigMap demo-calico", "ClusterResourceSet demo-calico":
+		case "HelmChartProxy demo-calico-crds", "ConfigMap demo-calico", "ClusterResourceSet demo-calico":
 			continue
 		case "HelmChartProxy demo-calico":
 			values, _, _ := unstructured.NestedString(object.Object, "spec", "valuesTemplate")
@@ -191,6 +195,34 @@ func (w *world) calicoSays(sentence string) {
 		return said, strings.Contains(said, sentence)
 	})
 	w.tell("kubectl get tigerastatus calico-windows: %s", sentence)
+}
+
+// releaseSays waits for what the add-on provider says of a chart that cannot be installed.
+func (w *world) releaseSays(m *management, proxy, sentence string) {
+	w.Helper()
+	w.until("the release of "+proxy+" to say "+sentence, func() (any, bool) {
+		said := w.shell(m, "kubectl get helmreleaseproxies --selector "+
+			"helmreleaseproxy.addons.cluster.x-k8s.io/helmchartproxy-name="+proxy+
+			` -o jsonpath='{.items[*].status.conditions[?(@.type=="HelmReleaseReady")].message}'`)
+		return said, strings.Contains(said, sentence)
+	})
+	w.tell("kubectl get helmreleaseproxies: %s", sentence)
+}
+
+// refusesValues offers the kinds of Calico what is in none of their enumerations.
+func (w *world) refusesValues() {
+	w.Helper()
+	workload, _ := w.demo().Workload()
+	for _, spec := range []string{
+		`{"calicoNetwork":{"bgp":"Any"}}`, `{"calicoNetwork":{"windowsDataplane":"Any"}}`, `{"kubernetesProvider":"Any"}`,
+		`{"calicoNetwork":{"ipPools":[{"cidr":"192.168.0.0/16","encapsulation":"Any"}]}}`,
+	} {
+		said, err := w.try(&management{}, "kubectl --kubeconfig "+workload.KubeconfigFile+
+			" patch installation default --type merge --dry-run=server --patch '{\"spec\":"+spec+"}'")
+		if err == nil || !strings.Contains(said, `Unsupported value: "Any"`) {
+			w.Errorf("an Installation with %s: %v: %s", spec, err, said)
+		}
+	}
 }
 
 func (w *world) windowsNodeSays(sentence string) {
