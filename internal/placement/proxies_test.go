@@ -168,8 +168,8 @@ func TestManyOfAll(t *testing.T) {
 	for i := range many {
 		n := node(fmt.Sprintf("win-%03d", i), osTaint, nil)
 		s.Windows, s.Kubelets[n.Name] = append(s.Windows, n), "v1.30.0"
-		s.Workloads = append(s.Workloads, proxySet(t, fmt.Sprint("kube-proxy-", i), "kube-proxy:v1.31.0"))
-		s.Workloads = append(s.Workloads, workload(t, "DaemonSet", `tolerations: [{operator: Exists}]`))
+		s.Workloads = append(s.Workloads, proxySet(t, fmt.Sprint("kube-proxy-", i), "kube-proxy:v1.31.0"),
+			workload(t, "DaemonSet", `tolerations: [{operator: Exists}]`))
 	}
 	twice, named := 0, 0
 	for _, finding := range s.Findings() {
