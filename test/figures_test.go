@@ -70,6 +70,7 @@ var figures = map[string]string{
 	"controllers/placement.Lasts":                 "10m0s",
 	"controllers/placement.versionTime":           "2m0s",
 	"controllers/placement.window":                "1m0s",
+	"controllers/placement.askAgain":              "1m0s",
 	"controllers/placement.calm":                  "1s",
 	"controllers/placement.every":                 "1m0s",
 	"controllers/placement.firstPause":            "2s",
