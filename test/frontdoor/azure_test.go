@@ -224,7 +224,10 @@ func (a *azure) login(ctx context.Context, node, file string) error {
 	if config.SubscriptionID != armsim.Subscription || !config.UseManagedIdentityExtension {
 		return fmt.Errorf("%s of %s names no subscription, or nobody who logs in: %s", file, node, text)
 	}
-	_, err = a.ClientID(ctx, config.UserAssignedIdentityID)
+	if own, err := a.ClientID(ctx, armsim.IdentityID); err != nil || config.UserAssignedIdentityID == own {
+		return err
+	}
+	_, err = a.ClientID(ctx, config.UserAssignedIdentityID) // it may be a resource ID as well
 	return err
 }
 
