@@ -127,6 +127,9 @@ func (w *world) assertCluster(m *management) {
 			}
 		}
 	}
+	if w.azure != nil {
+		w.noSecretOnDisk()
+	}
 	w.assertValues(m)
 	w.assertMachines(m)
 }

@@ -3,9 +3,11 @@ package linuxvm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +26,8 @@ type Azure interface {
 	Ensure(ctx context.Context, group, name string) (id, system, address string, err error)
 	// Destroy removes a VM. One that is not there is fine.
 	Destroy(ctx context.Context, name string) error
+	// ClientID is that of a managed identity.
+	ClientID(ctx context.Context, identity string) (string, error)
 }
 
 // AzureNetwork is where the VMs of a cluster are.
@@ -198,12 +202,11 @@ func (m *Manager) ensureAzureJSON(ctx context.Context, o *object) error {
 	if err := m.Client.Get(ctx, key, of.Unstructured); err != nil {
 		return err
 	}
-	n := networkOf(of)
-	text, err := json.MarshalIndent(map[string]any{
-		"cloud": "AzurePublicCloud", "subscriptionId": n.Subscription, "resourceGroup": n.Group, "location": n.Location,
-		"vnetName": n.VNet, "vnetResourceGroup": n.VNetGroup, "subnetName": n.Subnet, "vmType": "standard",
-		"useInstanceMetadata": true, "loadBalancerSku": "Standard",
-	}, "", "    ")
+	config, err := m.cloudConfig(ctx, o, of)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(config, "", "    ")
 	if err != nil {
 		return err
 	}
@@ -215,6 +218,57 @@ func (m *Manager) ensureAzureJSON(ctx context.Context, o *object) error {
 		return controllerutil.SetControllerReference(o, secret, m.Client.Scheme())
 	})
 	return err
+}
+
+// cloudConfig is controllers/helpers.go, newCloudProviderConfig, and what the kind of the VM's identity makes of it.
+func (m *Manager) cloudConfig(ctx context.Context, template, cluster *object) (map[string]any, error) {
+	identity, err := m.identityOf(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	of, n := &object{identity, cluster.cluster}, networkOf(cluster)
+	config := map[string]any{
+		"cloud": "AzurePublicCloud", "tenantId": of.text("spec", "tenantID"), "subscriptionId": n.Subscription,
+		"resourceGroup": n.Group, "securityGroupName": n.SecurityGroup, "securityGroupResourceGroup": n.VNetGroup,
+		"location": n.Location, "vmType": "vmss", "vnetName": n.VNet, "vnetResourceGroup": n.VNetGroup, "subnetName": n.Subnet,
+		"routeTableName": n.RouteTable, "loadBalancerSku": "Standard", "loadBalancerName": "", "maximumLoadBalancerRuleCount": 250,
+		"useManagedIdentityExtension": true, "useInstanceMetadata": true,
+	}
+	switch template.text("spec", "template", "spec", "identity") {
+	case "SystemAssigned":
+		return config, nil
+	case "UserAssigned":
+		ids := identitiesIn(template, "spec", "template", "spec")
+		if len(ids) == 0 {
+			return nil, errors.New("failed to create cloud provider config: expected a non-empty userIdentityID")
+		}
+		if config["userAssignedIdentityID"], err = m.Azure.ClientID(ctx, ids[0]); err != nil {
+			return nil, fmt.Errorf("failed to get user-assigned identity ClientID: %w", err)
+		}
+		return config, nil
+	}
+	config["useManagedIdentityExtension"], config["aadClientId"] = false, of.text("spec", "clientID")
+	if of.text("spec", "type") != "ServicePrincipal" {
+		return config, nil
+	}
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: of.text("spec", "clientSecret", "namespace"), Name: of.text("spec", "clientSecret", "name")}
+	if err := m.Client.Get(ctx, key, secret); err != nil {
+		return nil, err
+	}
+	config["aadClientSecret"] = string(secret.Data["clientSecret"])
+	return config, nil
+}
+
+// identitiesIn are the ids of the managed identities that the spec of a machine has.
+func identitiesIn(o *object, path ...string) (ids []string) {
+	all, _, _ := unstructured.NestedSlice(o.Object, append(path, "userAssignedIdentities")...)
+	for _, one := range all {
+		identity, _ := one.(map[string]any)
+		id, _ := identity["providerID"].(string)
+		ids = append(ids, strings.TrimPrefix(id, "azure://"))
+	}
+	return ids
 }
 
 func (m *Manager) ensureAzureMachine(ctx context.Context, o *object) error {
@@ -234,6 +288,7 @@ func (m *Manager) ensureAzureMachine(ctx context.Context, o *object) error {
 	}
 	m.VMs.Ensure(Spec{
 		Name: o.GetName(), Cluster: client.ObjectKeyFromObject(o.cluster), UserData: data, Address: address, SystemUUID: system,
+		Identities: identitiesIn(o, "spec"),
 	})
 	if o.is("status", "ready") {
 		return nil

@@ -30,6 +30,8 @@ type Spec struct {
 	Address string
 	// SystemUUID is what its firmware says to Linux.
 	SystemUUID string
+	// Identities are the managed ones of Azure that programs of the VM may log in with.
+	Identities []string
 }
 
 // VM is a Linux VM that is on.
@@ -95,6 +97,9 @@ func (vm *VM) live(ctx context.Context) error {
 	}
 	return n.live(ctx)
 }
+
+// File of the VM's disk.
+func (vm *VM) File(path string) ([]byte, error) { return vm.disk.read(path) }
 
 // init is kubeadm init.
 func (vm *VM) init(ctx context.Context, data *userData) (*node, error) {
