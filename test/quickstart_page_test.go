@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -70,25 +71,144 @@ func TestSecretsOfTheQuickStart(t *testing.T) {
 // The webhooks of other providers must answer before anything is applied, and clusterctl does not wait for them by itself. Ours
 // have none.
 func TestInitWaits(t *testing.T) {
-	init := regexp.MustCompile(`clusterctl .*\binit .*`)
 	found := 0
-	for _, pattern := range []string{"README.md", "docs/*.md", "templates/*.yaml"} {
-		for _, file := range expect.Got(filepath.Glob(filepath.Join(root, pattern)))(t) {
-			text := string(expect.Got(os.ReadFile(file))(t))
-			for _, command := range init.FindAllString(strings.ReplaceAll(text, "\\\n", " "), -1) {
-				if !strings.Contains(command, "kubeadm") {
-					continue
-				}
-				found++
-				if !strings.Contains(command, "--wait-providers") {
-					t.Errorf("%s does not wait for the providers: %s", file, command)
-				}
-			}
+	for _, one := range initCommands(t) {
+		file, command := one[0], one[1]
+		if !strings.Contains(command, "kubeadm") {
+			continue
+		}
+		found++
+		if !strings.Contains(command, "--wait-providers") {
+			t.Errorf("%s does not wait for the providers: %s", file, command)
 		}
 	}
 	if found < 7 {
 		t.Errorf("%d commands install other providers, and there are more", found)
 	}
+}
+
+// Who copies a command gets the versions of other providers that the tests have, and which docs/install.md lists.
+func TestInitPinsVersions(t *testing.T) {
+	tested, table := testedProviders(t), string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "install.md")))(t))
+	for provider, version := range tested {
+		if !strings.Contains(table, version) && !strings.HasPrefix(provider, "ipam ") {
+			t.Errorf("docs/install.md does not list %s %s", provider, version)
+		}
+	}
+	flag := regexp.MustCompile(`(--core|--bootstrap|-b|--control-plane|-c|--infrastructure|-i|--addon|--ipam) (\S+)`)
+	long := map[string]string{"b": "bootstrap", "c": "control-plane", "i": "infrastructure"}
+	used := map[string]bool{}
+	for _, one := range initCommands(t) {
+		file, command, kinds := one[0], one[1], map[string]bool{}
+		for _, found := range flag.FindAllStringSubmatch(command, -1) {
+			kind := strings.TrimLeft(found[1], "-")
+			kind = cmp.Or(long[kind], kind)
+			kinds[kind] = true
+			for provider := range strings.SplitSeq(found[2], ",") {
+				name, version, _ := strings.Cut(strings.TrimRight(provider, "`):"), ":")
+				if used[kind+" "+name] = true; name != "windows" && version != tested[kind+" "+name] {
+					t.Errorf("%s: %s is %q, and tests have %q: %s", file, name, version, tested[kind+" "+name], command)
+				}
+			}
+		}
+		if kinds["addon"] && len(kinds) != 5 { // a provider that the command does not name is the newest
+			t.Errorf("%s has %v, and not all five kinds of providers: %s", file, kinds, command)
+		}
+	}
+	for provider := range tested {
+		if !used[provider] {
+			t.Errorf("no command installs %s", provider)
+		}
+	}
+}
+
+// clusterctl does not know our provider by itself: a page gives it the configuration, and the head of a flavor says where it is.
+func TestClusterctlIsConfigured(t *testing.T) {
+	for _, one := range initCommands(t) {
+		if strings.HasSuffix(one[0], ".md") && strings.Contains(one[1], "windows") && !strings.Contains(one[1], "--config ") {
+			t.Errorf("%s gives clusterctl no configuration: %s", one[0], one[1])
+		}
+	}
+	for _, file := range expect.Got(filepath.Glob(filepath.Join(root, "templates", "cluster-template-*.yaml")))(t) {
+		head, _, _ := strings.Cut(string(expect.Got(os.ReadFile(file))(t)), "apiVersion:")
+		if !strings.Contains(head, "docs/install.md") || !strings.Contains(head, "--config out/repository/clusterctl.yaml") {
+			t.Errorf("%s does not say where clusterctl's configuration is", file)
+		}
+	}
+}
+
+// The programs that the page asks for are in the versions that docs/install.md says.
+func TestProgramsOfTheQuickStart(t *testing.T) {
+	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "quick-start.md")))(t))
+	need, rest, _ := strings.Cut(page, "\n## ")
+	core, language := "v"+moduleVersions(t, ".")["sigs.k8s.io/cluster-api"], moduleVersions(t, ".")["go"]
+	table := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "install.md")))(t))
+	kind := regexp.MustCompile(`kind, for a management cluster \|.* (v\S+) \|`).FindStringSubmatch(table)
+	if kind == nil {
+		t.Fatal("docs/install.md has no version of kind")
+	}
+	for program, version := range map[string]string{
+		"git": "", "make": "", "Go": "Go " + language[:strings.LastIndex(language, ".")] + " |", "clusterctl": "| " + core + " |",
+		"kubectl": "| v1.36 |", "kind": "| " + kind[1] + " |", "az": "", "helm": "",
+	} {
+		row := regexp.MustCompile(`(?m)^\|.*(\[|` + "`" + `|, )` + program + `\b.*$`).FindString(need)
+		if row == "" || !strings.Contains(row, version) {
+			t.Errorf("docs/quick-start.md: the row of %s is %q, want %q in it", program, row, version)
+		}
+	}
+	for _, found := range regexp.MustCompile(`(?m)^(\w+) `).FindAllStringSubmatch(strings.Join(shellOf(rest), "\n"), -1) {
+		if program := found[1]; program != "export" && !strings.Contains(need, program) {
+			t.Errorf("docs/quick-start.md does not say that it needs %s", program)
+		}
+	}
+}
+
+func shellOf(page string) (blocks []string) {
+	for _, block := range strings.Split(page, "```sh\n")[1:] {
+		text, _, _ := strings.Cut(block, "```\n")
+		blocks = append(blocks, hereDocument.ReplaceAllString(text, "\n"))
+	}
+	return blocks
+}
+
+// testedProviders are other providers, by kind and name, and the versions that tests have of them.
+func testedProviders(t *testing.T) map[string]string {
+	t.Helper()
+	core := "v" + moduleVersions(t, ".")["sigs.k8s.io/cluster-api"]
+	tested := map[string]string{"core cluster-api": core, "bootstrap kubeadm": core, "control-plane kubeadm": core}
+	pin := regexp.MustCompile(`path: "(\S+)", version: "(\S+)"`)
+	names := map[string]string{
+		"sigs.k8s.io/cluster-api-provider-vsphere":         "infrastructure vsphere",
+		"sigs.k8s.io/cluster-api-provider-azure":           "infrastructure azure",
+		"sigs.k8s.io/cluster-api-addon-provider-helm":      "addon helm",
+		"sigs.k8s.io/cluster-api-ipam-provider-in-cluster": "ipam in-cluster",
+	}
+	for _, file := range expect.Got(filepath.Glob(filepath.Join(root, "test", "servers", "*.go")))(t) {
+		for _, found := range pin.FindAllStringSubmatch(string(expect.Got(os.ReadFile(file))(t)), -1) {
+			if name := names[found[1]]; name != "" {
+				tested[name] = found[2]
+			}
+		}
+	}
+	if len(tested) != len(names)+3 {
+		t.Fatalf("the tests have %v, and there are more", tested)
+	}
+	return tested
+}
+
+// initCommands are those by which readers install providers, each behind the name of its file.
+func initCommands(t *testing.T) (all [][2]string) {
+	t.Helper()
+	init := regexp.MustCompile(`clusterctl .*\binit -.*`)
+	for _, pattern := range []string{"README.md", "docs/*.md", "templates/*.yaml"} {
+		for _, file := range expect.Got(filepath.Glob(filepath.Join(root, pattern)))(t) {
+			text := strings.ReplaceAll(string(expect.Got(os.ReadFile(file))(t)), "\\\n", " ")
+			for _, command := range init.FindAllString(text, -1) {
+				all = append(all, [2]string{filepath.Base(file), command})
+			}
+		}
+	}
+	return all
 }
 
 // clusterctl moves neither an AzureClusterIdentity nor a Secret without its label.

@@ -44,14 +44,20 @@ func leftOut(t *testing.T) {
 
 	w.calicoSays(`Error reading services endpoint configmap: configmaps "kubernetes-services-endpoint" not found`)
 	w.windowsNodeSays("cni plugin not initialized")
+	w.commandSays(m, smokeTest, noNetwork...)
+	w.commandSays(m, calicoSettings, "the address of the API server is not known, which Calico's Windows nodes need")
 	w.noPodRuns()
 	apply("HelmChartProxy", "demo-calico")
 
 	w.calicoSays("Invalid StrictAffinity, it must be set to 'true' when using Calico IPAM on Windows")
+	w.commandSays(m, smokeTest, noNetwork...)
+	w.commandSays(m, calicoSettings, "# Addresses of a Windows node's block are its own.",
+		`kubectl patch ipamconfigs.crd.projectcalico.org default --type merge --patch '{"spec":{"strictAffinity":true}}'`)
 	w.noPodRuns()
 	apply("ConfigMap", "demo-calico")
 	apply("ClusterResourceSet", "demo-calico")
 
+	w.commandSays(m, calicoSettings, "# Nothing is missing.")
 	w.windowsPodRuns()
 	failed := map[string]string{}
 	for _, finding := range w.smoke(m) {
@@ -68,6 +74,34 @@ func leftOut(t *testing.T) {
 		return nil, w.seen(proxyRuns)
 	})
 	w.smokeHolds(m)
+}
+
+// The commands that say why no pod runs on Windows. Where the network is missing, the second has what Calico lacks.
+const (
+	smokeTest      = "clusterctl windows smoke"
+	calicoSettings = "clusterctl windows addons --kubernetes-version " + kubernetesVersion +
+		" --mode Overlay --cni Calico --as CalicoSettings"
+)
+
+var noNetwork = []string{
+	"no Windows Node takes pods: ", "cni plugin not initialized", `the CNI does not run there yet, see docs/networks.md, "What you apply"`,
+}
+
+// commandSays runs a command of the plugin for the workload cluster until it has these words.
+func (w *world) commandSays(m *management, command string, words ...string) {
+	w.Helper()
+	file := filepath.Join(w.dir, "left-out.kubeconfig")
+	w.shell(m, "clusterctl get kubeconfig demo > "+file)
+	w.until(command+" to say "+words[len(words)-1], func() (any, bool) {
+		said, _ := w.try(&management{}, command+" --kubeconfig "+file) // which may fail, as it should
+		for _, part := range words {
+			if !strings.Contains(said, part) {
+				return said, false
+			}
+		}
+		w.tell("%s: %s", command, strings.TrimSpace(said))
+		return said, true
+	})
 }
 
 // without leaves out of a manifest what leftOut adds.

@@ -25,15 +25,16 @@ func (u user) wantCommandsOfTheHead(management *servers.Management) {
 	u.kubectl(management, nil, "create", "namespace", "head")
 	head, _, _ := strings.Cut(string(expect.Got(os.ReadFile("../../templates/cluster-template-windows.yaml"))(u.t)), "apiVersion:")
 	var script []string
+	within := false
 	for line := range strings.Lines(head) {
 		command, indented := strings.CutPrefix(line, "#   ")
-		if indented && (strings.HasPrefix(command, "kubectl create secret") || strings.HasPrefix(command, "  ")) {
+		within = indented && (strings.HasPrefix(command, "kubectl create secret") || within && strings.HasPrefix(command, "  "))
+		if within {
 			script = append(script, command)
 		}
 	}
 	text := strings.ReplaceAll(strings.Join(script, ""), "=VCENTER ", "=vcenter.example.com ")
 	text = regexp.MustCompile(`\bNAME\b`).ReplaceAllString(text, "demo")
-	text, _, _ = strings.Cut(text, "        ") // of the variables below, whose second lines are indented, too
 	kubeconfig := filepath.Join(u.home, "head.kubeconfig")
 	expect.OK(u.t, os.WriteFile(kubeconfig, expect.Got(os.ReadFile(management.KubeconfigFile))(u.t), 0o600))
 	command := exec.CommandContext(u.t.Context(), "sh", "-e", "-c", "kubectl config set-context --current --namespace head\n"+text)

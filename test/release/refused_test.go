@@ -83,6 +83,10 @@ func (u user) wantRefusals(management *servers.Management) {
 	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "VSPHERE_TEMPLATE": ""}
 	said := u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
 	wantIn(u.t, said, "linuxTemplate: Invalid value: ", "should be at least 1 chars long")
+	// The cloud provider would get a network that is none, and know no Node.
+	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "CONTROL_PLANE_ENDPOINT_IP": "api.example.com"}
+	said = u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
+	wantIn(u.t, said, "controlPlaneEndpointIP: Invalid value: ", "must be of type ipv4")
 	u.variables = map[string]string{"WINDOWS_CLOUD": "azure", "AZURE_LOCATION": ""}
 	said = u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
 	wantIn(u.t, said, "location: Invalid value: ", "should be at least 1 chars long")

@@ -40,6 +40,8 @@ type VSphere struct {
 	Server, Thumbprint string // Server has a port
 	Username, Password string
 	Datacenter         string
+	// Conf is the file that a cluster has of it; one of our own when nil.
+	Conf []byte
 }
 
 // String keeps the password out of logs.
@@ -135,6 +137,9 @@ func (w *Workload) CloudControllerPrinted() (string, error) {
 
 // conf is the file by which the manager finds its vCenter.
 func (v VSphere) conf() ([]byte, error) {
+	if v.Conf != nil {
+		return v.Conf, nil
+	}
 	host, port, err := net.SplitHostPort(v.Server)
 	if err != nil {
 		return nil, err
@@ -153,7 +158,10 @@ func (v VSphere) conf() ([]byte, error) {
 
 // fill puts our vCenter where the manifest has examples. Of its DaemonSet only the arguments are taken: no kubelet would run it.
 func (v VSphere) fill(objects []unstructured.Unstructured, conf []byte) ([]string, []unstructured.Unstructured, error) {
-	host, _, _ := net.SplitHostPort(v.Server) // conf has done it before
+	host, _, err := net.SplitHostPort(v.Server)
+	if err != nil {
+		return nil, nil, err
+	}
 	data := map[string]map[string]any{
 		cloudSecret:    {"stringData": map[string]any{host + ".username": v.Username, host + ".password": v.Password}},
 		cloudConfigMap: {"data": map[string]any{cloudConfigFile: string(conf)}},
@@ -162,7 +170,6 @@ func (v VSphere) fill(objects []unstructured.Unstructured, conf []byte) ([]strin
 	var kept []unstructured.Unstructured
 	for _, object := range objects {
 		if object.GetKind() == "DaemonSet" {
-			var err error
 			if arguments, err = managerArguments(object); err != nil {
 				return nil, nil, err
 			}

@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,4 +101,53 @@ func createProvisioned(ctx context.Context, api client.Client, object *unstructu
 		return err
 	}
 	return writeStatus(ctx, api, object, status)
+}
+
+// ForeignProvider is a provider of somebody else, in the version that the tests have.
+type ForeignProvider struct {
+	// Type and Name are clusterctl's for it.
+	Type, Name, Version string
+	// Metadata is the file of its release that says which contracts it keeps.
+	Metadata []byte
+}
+
+// ForeignProviders are those that the flavors of whole clusters need.
+func ForeignProviders(ctx context.Context) ([]ForeignProvider, error) {
+	tools, err := findTools()
+	if err != nil {
+		return nil, err
+	}
+	core, err := tools.version(capiModule)
+	if err != nil {
+		return nil, err
+	}
+	source, err := tools.sourceOf(ctx, capiModule)
+	if err != nil {
+		return nil, err
+	}
+	folders := []string{source, source, source}
+	all := []ForeignProvider{
+		{Type: "CoreProvider", Name: "cluster-api", Version: core}, {Type: "BootstrapProvider", Name: "kubeadm", Version: core},
+		{Type: "ControlPlaneProvider", Name: "kubeadm", Version: core},
+	}
+	for _, one := range []struct {
+		kind, name string
+		pinned
+	}{
+		{"InfrastructureProvider", "vsphere", capv.pinned}, {"InfrastructureProvider", "azure", capz.pinned},
+		{"AddonProvider", "helm", caaph.pinned},
+	} {
+		folder, err := one.source(ctx)
+		if err != nil {
+			return nil, err
+		}
+		folders = append(folders, folder)
+		all = append(all, ForeignProvider{Type: one.kind, Name: one.name, Version: one.version})
+	}
+	for i := range all {
+		if all[i].Metadata, err = os.ReadFile(filepath.Join(folders[i], "metadata.yaml")); err != nil {
+			return nil, fmt.Errorf("read metadata of %s: %w", all[i].Name, err)
+		}
+	}
+	return all, nil
 }
