@@ -25,9 +25,8 @@ const (
 	endpointConfigMap = "kubernetes-services-endpoint"
 )
 
-// calico does what Calico's operator does once its pod runs (tigera/operator v1.42.3, which the chart has;
-// pkg/controller/installation: core_controller.go, windows_controller.go, validation.go; pkg/render/apiserver.go), as far as Windows
-// waits for it.
+// calico does what Calico's operator does once its pod runs (tigera/operator v1.42.3, which the chart has; core_controller.go,
+// windows_controller.go and validation.go in pkg/controller/installation, pkg/render/apiserver.go), as far as Windows waits for it.
 type calico struct {
 	client   client.Client
 	workload *servers.Workload
@@ -110,7 +109,7 @@ func (c *calico) core(ctx context.Context, installation *unstructured.Unstructur
 	return c.client.Status().Update(ctx, installation)
 }
 
-// apiServer is the operator's controller of Calico's API server, which serves IPAMConfiguration; the object APIServer asks for it.
+// apiServer is the controller of Calico's API server, which serves IPAMConfiguration. The object APIServer asks for it.
 func (c *calico) apiServer(ctx context.Context) error {
 	wanted := operatorObject("APIServer", "default")
 	if err := c.client.Get(ctx, client.ObjectKeyFromObject(wanted), wanted); err != nil {

@@ -72,8 +72,8 @@ type cloudConfig struct {
 	UserAssignedIdentityID                                  string
 }
 
-// configure is how the controller manager starts (pkg/provider/azure.go, NewCloudFromConfigFile): it ends if it has no file that it
-// can read, or if its identity may not ask Azure, which it does before all else.
+// configure is how the controller manager starts (pkg/provider/azure.go, NewCloudFromConfigFile): it ends if it has no file that
+// it can read, or if its identity may not ask Azure, which it does before all else.
 func (a *azure) configure(ctx context.Context, vm *linuxvm.VM, p *pods.Process) error {
 	file := argument(p.Container.Args, "--cloud-config")
 	text, err := vm.Mounted(p, file)
@@ -235,7 +235,7 @@ func (w *world) cloudControllerRuns() {
 	}
 }
 
-// noSecretOnDisk: no Linux VM has the secret of the service principal in its azure.json, where any pod of a host's network reads it.
+// noSecretOnDisk: no Linux VM has the secret of the service principal in its azure.json, which pods may mount.
 func (w *world) noSecretOnDisk() {
 	w.Helper()
 	for _, name := range w.vms.Names() {

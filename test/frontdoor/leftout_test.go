@@ -20,9 +20,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// leftOut makes a cluster without its cloud provider, without the API server's address for Calico and without kube-proxy, and adds
-// one after the other. In between strict affinity is what is missing. Each time no pod runs, and somebody says why; what is added
-// then is what was missing, since something else happens next.
+// leftOut makes a cluster without its cloud provider, without the API server's address for Calico and without kube-proxy, and
+// adds one after the other; in between strict affinity is what is missing. Each time no pod runs, and somebody says why. That it
+// was for the part that is added then, shows what happens next.
 func leftOut(t *testing.T) {
 	w := newWorld(t)
 	w.onVSphere()
