@@ -188,16 +188,19 @@ func TestControlPlane(t *testing.T) {
 			[]string{"kube-system/vsphere-cloud-secret", "Secret ns/prod-vsphere-cloud-secret of the management cluster brings it"},
 		},
 		"uninitialized, of a flavor in Azure": {
-			"nobody makes a Secret there",
+			"nobody makes a Secret there: a chart brings the pods, and the machines have a file",
 			[]func(*stage){nodes(unknown), inAzure, ofFlavor("azure")},
 			waits,
-			[]string{"its Secret kube-system/azure-cloud-provider is missing, as far"},
+			[]string{
+				"cloud-node-manager initializes Nodes", "cloud-controller-manager reads /etc/kubernetes/azure.json",
+				"HelmChartProxy ns/prod-azure-ccm of the management cluster brings both",
+			},
 		},
 		"uninitialized in Azure": {
-			"its cloud provider reads another Secret",
+			"its cloud provider reads a file, or another Secret",
 			[]func(*stage){nodes(unknown), inAzure},
 			waits,
-			[]string{"kube-system/azure-cloud-provider"},
+			[]string{"/etc/kubernetes/azure.json", "Secret kube-system/azure-cloud-provider"},
 		},
 		"one of two uninitialized": {"one is enough", []func(*stage){nodes(unknown, ready)}, phase.Stop{}, nil},
 		"hosted, without a pool": {

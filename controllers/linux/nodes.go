@@ -67,30 +67,30 @@ func noLinux(c Candidate, nodes []corev1.Node, missing string) error {
 	}
 	return phase.Poll(infrav1.WaitingForLinuxNodeReason,
 		"no cloud provider has initialized Node %s of Cluster %s, which is Ready and still has the taint %s, and no Windows VM is "+
-			"made where no cloud provider works; look at the pods of the cloud provider in kube-system: it does not run, or its Secret "+
-			"%s is missing, as far as its chart or manifest has not named it otherwise",
-		placement.Named(nodes[at].Name), c.Cluster.Name, workload.UninitializedTaint,
-		secretOfCloudProvider(c.Windows)+broughtBy(c.Cluster))
+			"made where no cloud provider works; look at the pods of the cloud provider in kube-system: %s",
+		placement.Named(nodes[at].Name), c.Cluster.Name, workload.UninitializedTaint, cloudProvider(c))
 }
 
 // flavorLabel is what the flavors write on a Cluster: its cloud.
 const flavorLabel = "capwin.io/cloud"
 
-// broughtBy names the Secret from which a ClusterResourceSet of the flavors brings that of vSphere's cloud provider.
-func broughtBy(cluster *clusterv1.Cluster) string {
-	if cluster.Labels[flavorLabel] != "vsphere" {
-		return ""
+// cloudProvider says what may be wrong with that of the cloud: vsphere-cpi v1.36.0 reads a Secret, cloud-provider-azure v1.36.6 a
+// file of the machine or a Secret. By that chart of Azure, cloud-node-manager initializes Nodes, which reads neither.
+func cloudProvider(c Candidate) string {
+	key := client.ObjectKeyFromObject(c.Cluster)
+	of, brought := c.Cluster.Labels[flavorLabel], ""
+	switch {
+	case c.Windows.Spec.Azure != nil && of == "azure":
+		return fmt.Sprintf("cloud-node-manager initializes Nodes, cloud-controller-manager reads /etc/kubernetes/azure.json of the "+
+			"control plane's machines, and HelmChartProxy %s-azure-ccm of the management cluster brings both", key)
+	case c.Windows.Spec.Azure != nil:
+		return "it does not run, or has no configuration, which is /etc/kubernetes/azure.json of the control plane's machines or " +
+			"Secret kube-system/azure-cloud-provider, as its chart or manifest says"
+	case of == "vsphere":
+		brought = fmt.Sprintf(" (Secret %s-vsphere-cloud-secret of the management cluster brings it)", key)
 	}
-	return fmt.Sprintf(" (Secret %s/%s-vsphere-cloud-secret of the management cluster brings it)", cluster.Namespace, cluster.Name)
-}
-
-// secretOfCloudProvider is what the charts of the cloud's own provider for Kubernetes call it: vsphere-cpi v1.36.0, and
-// cloud-provider-azure, where it reads its configuration from a Secret and not from the file of the machine.
-func secretOfCloudProvider(windows *infrav1.WindowsMachine) string {
-	if windows.Spec.Azure != nil {
-		return "kube-system/azure-cloud-provider"
-	}
-	return "kube-system/vsphere-cloud-secret"
+	return "it does not run, or its Secret kube-system/vsphere-cloud-secret" + brought +
+		" is missing, as far as its chart or manifest has not named it otherwise"
 }
 
 // count says how many Nodes there are, as far as they were read.

@@ -175,5 +175,7 @@ func (w *world) azureVariables() []string {
 		"AZURE_CLIENT_ID=" + armsim.ClientID, "AZURE_CLIENT_SECRET=" + armsim.Secret,
 		"AZURE_SUBSCRIPTION_ID=" + armsim.Subscription, "AZURE_LOCATION=" + armsim.Location, "CLUSTER_IDENTITY_NAME=demo-identity",
 		"AZURE_NODE_IDENTITY=" + armsim.IdentityID, "AZURE_WINDOWS_GALLERY=ClusterAPI-f72ceb4f",
+		"AZURE_SSH_PUBLIC_KEY_B64=c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFFQ0F3UUZCZ2NJQ1FvTERBME9EeEFSRWhNVUZSWVhHQmth" +
+			"R3h3ZEhoOGcgYWRtaW5AZXhhbXBsZS5jb20=",
 	}
 }

@@ -30,6 +30,8 @@ const (
 type calico struct {
 	client   client.Client
 	workload *servers.Workload
+	// byName says that the address of the API server is a name, as in Azure.
+	byName bool
 }
 
 // degraded is what the operator tells in its TigeraStatus.
@@ -57,11 +59,14 @@ func (c *calico) reconcile(ctx context.Context) error {
 	if err != nil || len(running.Items) == 0 || running.Items[0].Status.Phase != corev1.PodRunning {
 		return err
 	}
+	if operator := &running.Items[0].Spec; c.byName && !resolves(operator) {
+		return fmt.Errorf("the policy %s of the operator's pod asks cluster DNS, which has no network yet", operator.DNSPolicy)
+	}
 	installation := operatorObject("Installation", "default")
 	if err := c.client.Get(ctx, client.ObjectKeyFromObject(installation), installation); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if err := c.core(ctx, installation); err != nil {
+	if err := c.core(ctx, installation, &running.Items[0].Spec); err != nil {
 		return err
 	}
 	if err := c.apiServer(ctx); err != nil {
@@ -78,8 +83,15 @@ func (c *calico) reconcile(ctx context.Context) error {
 	return err
 }
 
-// core is the network of Linux, and what Windows' controller waits for.
-func (c *calico) core(ctx context.Context, installation *unstructured.Unstructured) error {
+// resolves says whether a pod in the network of its machine finds names before there is cluster DNS (projectcalico/calico issue
+// 9536). Kubelets give it cluster DNS, and with it the name servers of its own, if its policy says so.
+func resolves(pod *corev1.PodSpec) bool {
+	return pod.DNSPolicy != corev1.DNSClusterFirstWithHostNet || pod.DNSConfig != nil && len(pod.DNSConfig.Nameservers) > 0
+}
+
+// core is the network of Linux, and what Windows' controller waits for. Calico's pods on the machines ask for names as their
+// operator does.
+func (c *calico) core(ctx context.Context, installation *unstructured.Unstructured, operator *corev1.PodSpec) error {
 	labels := map[string]string{"k8s-app": "calico-node"}
 	everything := []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	ipam, felix := ipamConfig(), felixConfiguration()
@@ -93,6 +105,7 @@ func (c *calico) core(ctx context.Context, installation *unstructured.Unstructur
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 				NodeSelector: map[string]string{corev1.LabelOSStable: "linux"}, Tolerations: everything, HostNetwork: true,
 				ServiceAccountName: "calico-node", PriorityClassName: "system-node-critical",
+				DNSPolicy: operator.DNSPolicy, DNSConfig: operator.DNSConfig,
 				Containers: []corev1.Container{{Name: "calico-node", Image: "quay.io/calico/node:v3.32.1"}},
 			}},
 		}},

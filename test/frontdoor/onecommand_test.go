@@ -167,7 +167,9 @@ func (w *world) make(m *management, command string, variables []string) {
 		w.Fatalf("the control plane: %v", err)
 	}
 	workload, _ := w.demo().Workload()
-	operator := &calico{client: expect.Got(client.New(workload.Config, client.Options{}))(w), workload: workload}
+	operator := &calico{
+		client: expect.Got(client.New(workload.Config, client.Options{}))(w), workload: workload, byName: w.azure != nil,
+	}
 	w.background(func(ctx context.Context) { operator.run(ctx, w.quiet("calico")) })
 }
 

@@ -2,10 +2,20 @@ package release
 
 import (
 	"encoding/base64"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
 // The webhooks of Cluster API's Azure provider read these fields, also in the templates of a class (v1.27.0, internal/webhooks:
@@ -15,8 +25,8 @@ func TestAzureTakesFields(t *testing.T) {
 	u := offline(t)
 	u.variables = map[string]string{"WINDOWS_CLOUD": "azure"}
 	for flavor, want := range map[string]struct{ identities, keys int }{
-		"windows":       {2, 0}, // in the class
-		"windows-azure": {2, 2},
+		"windows":       {1, 0}, // in the class
+		"windows-azure": {1, 2},
 	} {
 		identities, keys := 0, 0
 		for _, object := range objectsIn(t, u.generate("demo", "--flavor", flavor)) {
@@ -82,4 +92,48 @@ func TestAzureDisks(t *testing.T) {
 			t.Errorf("%s has %d WindowsMachineTemplates", flavor, found)
 		}
 	}
+}
+
+// The flavors take the images of the gallery that the Azure provider takes, and the names of Clusters that its webhook takes.
+func TestValuesOfTheAzureProvider(t *testing.T) {
+	source := expect.Got(servers.CAPZSource(t.Context()))(t)
+	defaults := constants(t, filepath.Join(source, "azure", "defaults.go"))
+	webhook := constants(t, filepath.Join(source, "internal", "webhooks", "azurecluster_validation.go"))
+	gallery, image := defaults["DefaultPublicGalleryName"], defaults["DefaultWindowsGalleryImageName"]
+	for _, file := range []string{
+		"templates/clusterclass-windows-azure.yaml", "templates/cluster-template-windows.yaml", "docs/install-azure.md",
+		"templates/cluster-template-windows-azure.yaml", "templates/cluster-template-windows-pool-azure.yaml",
+	} {
+		text := string(expect.Got(os.ReadFile("../../" + file))(t))
+		for want, like := range map[string]string{gallery: `ClusterAPI-[0-9a-f-]+`, image: `capi-win-\d+-[a-z]+`} {
+			found := regexp.MustCompile(like).FindAllString(text, -1)
+			if len(found) == 0 {
+				t.Errorf("%s has %q, want %s", file, found, want)
+			}
+			for _, one := range found {
+				expect.Same(t, "value in "+file, want, one)
+			}
+		}
+	}
+	class := string(expect.Got(os.ReadFile("../../templates/clusterclass-windows-azure.yaml"))(t))
+	wantIn(t, class, "(regexMatch "+strconv.Quote(webhook["clusterNameRegex"])+" .builtin.cluster.name)")
+}
+
+// constants are those of a Go file that are strings.
+func constants(t *testing.T, file string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	ast.Inspect(expect.Got(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t), func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != len(spec.Names) {
+			return true
+		}
+		for i, name := range spec.Names {
+			if literal, ok := spec.Values[i].(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				all[name.Name] = expect.Got(strconv.Unquote(literal.Value))(t)
+			}
+		}
+		return true
+	})
+	return all
 }

@@ -1,12 +1,14 @@
 package release
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	"sigs.k8s.io/yaml"
 
@@ -61,7 +63,9 @@ func take(t *testing.T, text, name string, into any) {
 	expect.OK(t, yaml.UnmarshalStrict(expect.Got(yaml.Marshal(object))(t), into))
 }
 
-// In Azure the Linux machines read the Secrets that the Azure provider makes of their machine templates.
+// In Azure the machines of the control plane have an identity for the cloud provider, and read the Secret that the Azure provider
+// makes of their machine template. Workers have neither: every pod of theirs could act with the identity, and without one that
+// Secret has the password of a service principal.
 func TestAzureJSON(t *testing.T) {
 	all := named(objectsIn(t, offline(t).generate("demo", "--flavor", "windows-azure")))
 	plane := all["KubeadmControlPlane/demo"]["spec"].(tree)
@@ -69,8 +73,42 @@ func TestAzureJSON(t *testing.T) {
 	wantSecret(t, plane["kubeadmConfigSpec"].(tree), template, "control-plane-azure.json")
 	pool := all["MachineDeployment/demo-linux"]["spec"].(tree)["template"].(tree)["spec"].(tree)
 	config := all["KubeadmConfigTemplate/"+pool["bootstrap"].(tree)["configRef"].(tree)["name"].(string)]
-	wantSecret(t, config["spec"].(tree)["template"].(tree)["spec"].(tree),
-		pool["infrastructureRef"].(tree)["name"].(string), "worker-node-azure.json")
+	expect.Same(t, "files of Linux workers", nil, config["spec"].(tree)["template"].(tree)["spec"].(tree)["files"])
+	for name, want := range map[string]any{template: "UserAssigned", pool["infrastructureRef"].(tree)["name"].(string): nil} {
+		machine := all["AzureMachineTemplate/"+name]["spec"].(tree)["template"].(tree)["spec"].(tree)
+		expect.Same(t, "identity of "+name, want, machine["identity"])
+		expect.Same(t, "are there identities of "+name, want != nil, machine["userAssignedIdentities"] != nil)
+	}
+}
+
+// The Azure provider's own flavors give a control plane 20 minutes. Cluster API wants the same for init and join.
+func TestPatienceInAzure(t *testing.T) {
+	var plane controlplanev1.KubeadmControlPlane
+	take(t, offline(t).generate("demo", "--flavor", "windows-azure"), "KubeadmControlPlane/demo", &plane)
+	for name, timeouts := range map[string]bootstrapv1.Timeouts{
+		"init": plane.Spec.KubeadmConfigSpec.InitConfiguration.Timeouts,
+		"join": plane.Spec.KubeadmConfigSpec.JoinConfiguration.Timeouts,
+	} {
+		expect.Same(t, "seconds of "+name, any(new(int32(20*60))), any(timeouts.ControlPlaneComponentHealthCheckSeconds))
+	}
+}
+
+// A VM has the disks that its template gives it: not each size has a temporary one, and cloud-init fails at a disk that is not
+// there.
+func TestFormattedDisksInAzure(t *testing.T) {
+	all := named(objectsIn(t, offline(t).generate("demo", "--flavor", "windows-azure")))
+	var plane controlplanev1.KubeadmControlPlane
+	take(t, offline(t).generate("demo", "--flavor", "windows-azure"), "KubeadmControlPlane/demo", &plane)
+	machine := all["AzureMachineTemplate/"+plane.Spec.MachineTemplate.Spec.InfrastructureRef.Name]
+	disks := machine["spec"].(tree)["template"].(tree)["spec"].(tree)["dataDisks"].([]any)
+	var attached, formatted []string
+	for _, disk := range disks {
+		attached = append(attached, fmt.Sprintf("/dev/disk/azure/scsi1/lun%v", disk.(tree)["lun"]))
+	}
+	for _, filesystem := range plane.Spec.KubeadmConfigSpec.DiskSetup.Filesystems {
+		formatted = append(formatted, filesystem.Device)
+	}
+	expect.Same(t, "disks with a filesystem", attached, formatted)
 }
 
 func wantSecret(t *testing.T, config tree, template, key string) {

@@ -87,9 +87,11 @@ func (u user) wantRefusals(management *servers.Management) {
 	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "CONTROL_PLANE_ENDPOINT_IP": "api.example.com"}
 	said = u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
 	wantIn(u.t, said, "controlPlaneEndpointIP: Invalid value: ", "must be of type ipv4")
-	u.variables = map[string]string{"WINDOWS_CLOUD": "azure", "AZURE_LOCATION": ""}
-	said = u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
-	wantIn(u.t, said, "location: Invalid value: ", "should be at least 1 chars long")
+	for variable, field := range map[string]string{"AZURE_LOCATION": "location", "AZURE_SSH_PUBLIC_KEY_B64": "sshPublicKey"} {
+		u.variables = map[string]string{"WINDOWS_CLOUD": "azure", variable: ""}
+		said = u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
+		wantIn(u.t, said, field+": Invalid value: ", "should be at least 1 chars long")
+	}
 
 	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere"}
 	u.kubectl(management, []byte(u.clusterAlone("late", "--kubernetes-version", "v1.38.0")), "apply", "-f", "-")
@@ -164,7 +166,8 @@ func (u user) wantTopologyRefused(management *servers.Management, name, namespac
 	})
 }
 
-// wantLongNames tries the longest name of a Cluster, and the longest that does.
+// wantLongNames tries the longest name of a Cluster, and the longest that does. In Azure it is that of its provider's webhook,
+// which refuses a name of one character, too.
 func (u user) wantLongNames(management *servers.Management) {
 	u.t.Helper()
 	name := strings.Repeat("n", 63)
@@ -172,11 +175,22 @@ func (u user) wantLongNames(management *servers.Management) {
 		wantIn(u.t, u.refused(management, u.generate(name, "--flavor", flavor), "apply", "--dry-run=server", "-f", "-"),
 			name+`-windows": must be no more than 63`)
 	}
-	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere"}
-	u.kubectl(management, []byte(u.clusterAlone(name)), "apply", "-f", "-")
-	u.wantTopologyRefused(management, name, "default",
-		"the Cluster's name has 63 characters; its add-ons carry it in labels, so use at most 51")
-	u.kubectl(management, []byte(u.clusterAlone(name[:51])), "apply", "-f", "-")
-	u.reconciled(management, name[:51])
-	u.wantCharts(management, name[:51], chartValues("")["vsphere"], "")
+	const ofAzure = "the Azure provider takes 2 to 44 of a to z, 0 to 9 and -"
+	for _, c := range []struct{ cloud, name, refused string }{
+		{"vsphere", name, "the Cluster's name has 63 characters; its add-ons carry it in labels, so use at most 51"},
+		{"vsphere", name[:51], ""},
+		{"azure", strings.Repeat("a", 45), "the Cluster's name has 45 characters; " + ofAzure},
+		{"azure", "a", "the Cluster's name has 1 characters; " + ofAzure},
+		{"azure", "a.b", "the Cluster's name has 3 characters; " + ofAzure},
+		{"azure", strings.Repeat("a", 44), ""},
+	} {
+		u.variables = map[string]string{"WINDOWS_CLOUD": c.cloud}
+		u.kubectl(management, []byte(u.clusterAlone(c.name)), "apply", "-f", "-")
+		if c.refused != "" {
+			u.wantTopologyRefused(management, c.name, "default", c.refused)
+			continue
+		}
+		u.reconciled(management, c.name)
+		u.wantCharts(management, c.name, chartValues(c.name)[c.cloud], "")
+	}
 }

@@ -50,6 +50,9 @@ func InstallCAPV(ctx context.Context, m *Management) error { return capv.install
 // InstallCAPZ installs the kinds of Cluster API Provider Azure that our machines and flavors meet, as its own components do.
 func InstallCAPZ(ctx context.Context, m *Management) error { return capz.install(ctx, m) }
 
+// CAPZSource is the folder with the source of Cluster API Provider Azure, for values that ours must have, too.
+func CAPZSource(ctx context.Context) (string, error) { return capz.source(ctx) }
+
 func (k foreignKinds) install(ctx context.Context, m *Management) error {
 	definitions, err := k.definitions(ctx)
 	if err != nil {
