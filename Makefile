@@ -108,7 +108,7 @@ test-smoke: servers ## Run clusterctl windows smoke against real servers with ea
 	$(GO_TEST) ./test/lab -count=1 -run "^TestSmoke$$" -v -timeout 30m -args -smoke.all
 
 .PHONY: test-frontdoor
-test-frontdoor: servers ## Make clusters of both clouds by one command, move them, leave parts out, take each identity; print times; takes 15 minutes
+test-frontdoor: servers ## Make clusters of both clouds by one command, rotate, move them, leave parts out, take each identity; print times; takes 15 minutes
 	$(GO_TEST) ./test/frontdoor -count=1 -run "^TestOneCommand$$" -v -timeout 40m -args -frontdoor.all
 
 .PHONY: test-programs

@@ -128,7 +128,7 @@ func (w *world) assertCluster(m *management) {
 		}
 	}
 	if w.azure != nil {
-		w.noSecretOnDisk()
+		w.assertAzureJSON(m)
 	}
 	w.assertValues(m)
 	w.assertMachines(m)

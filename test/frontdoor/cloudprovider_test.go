@@ -234,14 +234,3 @@ func (w *world) cloudControllerRuns() {
 		w.Fatalf("Azure's cloud controller manager does not run: %v\n%s", err, w.show())
 	}
 }
-
-// noSecretOnDisk: no Linux VM has the secret of the service principal in its azure.json, which pods may mount.
-func (w *world) noSecretOnDisk() {
-	w.Helper()
-	for _, name := range w.vms.Names() {
-		text, err := w.vms.Find(name).File(azureConfigFile)
-		if err == nil && strings.Contains(string(text), armsim.Secret) {
-			w.Errorf("%s of VM %s has the secret of the service principal", azureConfigFile, name)
-		}
-	}
-}

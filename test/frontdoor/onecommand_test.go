@@ -24,7 +24,8 @@ import (
 
 const kubernetesVersion = "v1.36.3"
 
-var all = flag.Bool("frontdoor.all", false, "move the clusters, leave parts out, and take each kind of identity")
+var all = flag.Bool("frontdoor.all", false,
+	"rotate Linux machines, move the clusters, leave parts out, and take each kind of identity")
 
 // endpoints counts the worlds of this process.
 var endpoints atomic.Int32
@@ -60,6 +61,7 @@ func TestOneCommand(t *testing.T) {
 		w.oneCommand(m, w.azureVariables())
 		w.smokeHolds(m)
 		if *all {
+			w.rotates(m)
 			m = w.movesThereAndBack(m)
 		}
 		w.deletes(m)

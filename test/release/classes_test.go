@@ -77,9 +77,9 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// wantRotated changes the sizes of the Linux machines in Azure. Their new templates have new names, and so has the Secret that the
-// Azure provider makes of that of the control plane: its machines must not go on reading the old one. The SSH key stays, which the
-// Azure provider would make up for each template without one, so that no machine could stay.
+// wantRotated changes the sizes of the Linux machines in Azure: their machine templates get new names, and nothing else changes,
+// so that machines roll out once. The SSH key stays, which the Azure provider would make up for each template without one, so that
+// no machine could stay.
 func (u user) wantRotated(management *servers.Management) {
 	u.t.Helper()
 	u.variables = map[string]string{"WINDOWS_CLOUD": "azure"}
@@ -88,18 +88,22 @@ func (u user) wantRotated(management *servers.Management) {
 		u.variables["AZURE_CONTROL_PLANE_MACHINE_TYPE"], u.variables["AZURE_NODE_MACHINE_TYPE"] = size, size
 		u.kubectl(management, []byte(u.clusterAlone("rotated")), "apply", "-f", "-")
 		u.reconciled(management, "rotated")
-		var templates map[string]string
-		wait.Until(u.t, "file of the new template", func() (any, bool) {
-			var secret string
-			templates, secret = u.templatesAndSecret(management, "rotated")
-			return secret, secret == templates["control plane"]+"-azure-json"
+		now := map[string]string{}
+		wait.Until(u.t, "templates with the size "+size, func() (any, bool) {
+			now = u.machinesOf(management, "rotated")
+			return now, now["control plane size"] == size && now["linux size"] == size
 		})
-		for who, name := range templates {
-			if before[who] == name {
-				u.t.Errorf("%s still has the machine template %s", who, name)
+		if !strings.Contains(now["control plane files"], "azure.json") || strings.Contains(now["control plane files"], "contentFrom") {
+			u.t.Errorf("the files of the control plane are %s", now["control plane files"])
+		}
+		expect.Same(u.t, "files of Linux workers", "", now["linux files"])
+		for who, is := range now {
+			rotates := strings.HasSuffix(who, " template") || strings.HasSuffix(who, " size")
+			if was, had := before[who]; had && (was == is) == rotates {
+				u.t.Errorf("the %s was %s, and is %s", who, was, is)
 			}
 		}
-		before = templates
+		before = now
 	}
 	keys := strings.Fields(string(u.kubectl(management, nil, "get", "azuremachinetemplates",
 		"-l", "cluster.x-k8s.io/cluster-name=rotated", "-o", `jsonpath={.items[*].spec.template.spec.sshPublicKey}`)))
@@ -108,23 +112,25 @@ func (u user) wantRotated(management *servers.Management) {
 	}
 }
 
-// templatesAndSecret are the machine templates of the control plane and the Linux pool, and the Secret with azure.json, which no
-// worker has: its file and its identity are for the cloud provider alone, and every pod of a worker could use the identity.
-func (u user) templatesAndSecret(management *servers.Management, name string) (templates map[string]string, secret string) {
+// machinesOf are, for the control plane and the Linux pool, the machine template with its size, the bootstrap and its files: those
+// of azure.json no worker has, and no identity, which every pod of it could use.
+func (u user) machinesOf(management *servers.Management, name string) map[string]string {
 	u.t.Helper()
-	get := func(kind, labels, path string) string {
-		return string(u.kubectl(management, nil, "get", kind, "-l", "cluster.x-k8s.io/cluster-name="+name+labels,
-			"-o", "jsonpath={.items[0]."+path+"}"))
+	get := func(path string, what ...string) string {
+		return string(u.kubectl(management, nil, append(append([]string{"get"}, what...), "-o", "jsonpath={"+path+"}")...))
 	}
-	const pool = ",topology.cluster.x-k8s.io/deployment-name=linux"
-	config := get("machinedeployments", pool, "spec.template.spec.bootstrap.configRef.name")
-	templates = map[string]string{
-		"control plane": get("kubeadmcontrolplanes", "", "spec.machineTemplate.spec.infrastructureRef.name"),
-		"linux":         get("machinedeployments", pool, "spec.template.spec.infrastructureRef.name"),
+	labels := "-l=cluster.x-k8s.io/cluster-name=" + name
+	const spec, kind = ".items[0].spec.template.spec.", "azuremachinetemplate"
+	pool := []string{"machinedeployments", labels + ",topology.cluster.x-k8s.io/deployment-name=linux"}
+	plane, linux := get(".items[0].spec.machineTemplate.spec.infrastructureRef.name", "kubeadmcontrolplanes", labels),
+		get(spec+"infrastructureRef.name", pool...)
+	config := get(spec+"bootstrap.configRef.name", pool...)
+	return map[string]string{
+		"control plane template": plane, "control plane size": get(".spec.template.spec.vmSize", kind, plane),
+		"linux template": linux, "linux size": get(".spec.template.spec.vmSize", kind, linux),
+		"control plane files": get(".items[0].spec.kubeadmConfigSpec.files", "kubeadmcontrolplanes", labels),
+		"linux bootstrap":     config, "linux files": get(".spec.template.spec.files", "kubeadmconfigtemplate", config),
 	}
-	files := u.kubectl(management, nil, "get", "kubeadmconfigtemplate", config, "-o", "jsonpath={.spec.template.spec.files}")
-	expect.Same(u.t, "files of Linux workers", "", string(files))
-	return templates, get("kubeadmcontrolplanes", "", "spec.kubeadmConfigSpec.files[0].contentFrom.secret.name")
 }
 
 // chartValues are those of a Cluster's charts before there is an API server.
@@ -246,7 +252,8 @@ func role(object tree) string {
 	return "control plane"
 }
 
-// kubeadmFacts has files by path, and of those that are YAML what they say.
+// kubeadmFacts has files by path, and of those that are YAML what they say. azure.json is the Azure provider's Secret of the
+// machine template in a plain flavor; a class has what that says, see docs/decisions/020-azure-json-in-the-class.md.
 func kubeadmFacts(t *testing.T, spec tree) tree {
 	t.Helper()
 	files := tree{}
@@ -258,15 +265,35 @@ func kubeadmFacts(t *testing.T, spec tree) tree {
 			expect.OK(t, yaml.Unmarshal([]byte(text), &content))
 			file["content"] = content
 		}
-		if from, ok := file["contentFrom"].(tree); ok {
-			secret := from["secret"].(tree)
-			if !strings.HasSuffix(secret["name"].(string), "-azure-json") {
-				t.Errorf("Secret %s is not one that the Azure provider makes of a template", secret["name"])
-			}
-			secret["name"] = "of the machine template"
+		if file["path"] == "/etc/kubernetes/azure.json" {
+			wantAzureJSON(t, file)
+			delete(file, "contentFrom")
+			file["content"] = "what the Azure provider says"
 		}
 		files[file["path"].(string)] = file
 	}
 	spec["files"] = files
 	return spec
+}
+
+func wantAzureJSON(t *testing.T, file tree) {
+	t.Helper()
+	if from, ok := file["contentFrom"].(tree); ok {
+		if secret := from["secret"].(tree)["name"].(string); !strings.HasSuffix(secret, "-azure-json") {
+			t.Errorf("Secret %s is not one that the Azure provider makes of a template", secret)
+		}
+		return
+	}
+	content := file["content"].(tree)
+	group, _ := content["resourceGroup"].(string)
+	if !strings.HasSuffix(t.Name(), "/"+group) {
+		t.Errorf("the resource group is %q, and not the Cluster's name", group)
+	}
+	expect.Same(t, "azure.json", tree{
+		"cloud": "AzurePublicCloud", "subscriptionId": variables["AZURE_SUBSCRIPTION_ID"], "location": variables["AZURE_LOCATION"],
+		"resourceGroup": group, "vmType": "vmss", "vnetName": group + "-vnet", "vnetResourceGroup": group,
+		"subnetName": "node-subnet", "securityGroupName": group + "-node-nsg", "securityGroupResourceGroup": group,
+		"routeTableName": group + "-node-routetable", "loadBalancerSku": "Standard", "maximumLoadBalancerRuleCount": 250.0,
+		"useManagedIdentityExtension": true, "userAssignedIdentityID": variables["AZURE_NODE_IDENTITY"], "useInstanceMetadata": true,
+	}, content)
 }

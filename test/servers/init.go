@@ -2,6 +2,7 @@ package servers
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +20,9 @@ type Init struct {
 	Config []byte
 	// Serves is called when the API server answers at a port of loopback, before kubeadm asks it by the address of Config.
 	Serves func(port int) error
+	// Etcd starts the first member with the certificates in a folder like /etc/kubernetes/pki, and returns the URL for the API
+	// server. Without it the cluster has an etcd that nobody sees.
+	Etcd func(ctx context.Context, pki string) (url string, err error)
 
 	cluster unstructured.Unstructured
 }

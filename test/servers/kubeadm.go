@@ -35,6 +35,8 @@ type kubeadm struct {
 	values kubeadmValues
 	// adopted says that the control plane is that of a bootstrap provider.
 	adopted bool
+	// ownsEtcd says that etcd has the certificates that kubeadm makes for it.
+	ownsEtcd bool
 }
 
 // kubeadmValues fill kubeadm.yaml.tmpl.
@@ -86,6 +88,9 @@ func (k kubeadm) writeFiles(ctx context.Context) error {
 	phases, ctx := errgroup.WithContext(ctx)
 	phases.Go(func() error { return k.certificates(ctx, "apiserver", "apiserver-kubelet-client") })
 	phases.Go(func() error { return k.certificates(ctx, "front-proxy-ca", "front-proxy-client", "sa") })
+	if k.ownsEtcd {
+		phases.Go(func() error { return k.certificates(ctx, "etcd-server") })
+	}
 	wanted := kubeconfigs
 	if k.adopted {
 		wanted = append(slices.Clip(wanted), "kubelet")

@@ -146,8 +146,14 @@ func (w *Workload) start(ctx context.Context) error {
 	return parts.Wait()
 }
 
-// startFoundation has etcd start while kubeadm makes keys.
+// startFoundation has etcd start while kubeadm makes keys, unless it is to be started with those.
 func (w *Workload) startFoundation(ctx context.Context, clientPort, peerPort int) (etcdURL string, err error) {
+	if w.init != nil && w.init.Etcd != nil {
+		if err := w.writeFiles(ctx); err != nil {
+			return "", err
+		}
+		return w.init.Etcd(ctx, w.kubeadm.pki())
+	}
 	etcd, etcdURL := etcdServer(w.binaries, w.servers.dir, clientPort, peerPort)
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return w.servers.start(ctx, etcd) })
@@ -162,6 +168,7 @@ func (w *Workload) writeFiles(ctx context.Context) error {
 		return err
 	}
 	if w.init != nil {
+		w.kubeadm.ownsEtcd = w.init.Etcd != nil
 		if w.networks, err = w.kubeadm.adopt(w.init); err != nil {
 			return err
 		}

@@ -2,20 +2,15 @@ package linuxvm
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // Azure makes the VMs of a subscription.
@@ -42,7 +37,7 @@ func capzKind(kind string) schema.GroupVersionKind {
 }
 
 // capz is Cluster API Provider Azure v1.27.0: the defaults of its webhook (internal/api/v1beta1/azurecluster_default.go), its
-// controllers of clusters and machines, and that of azure.json (controllers/azurejson_machinetemplate_controller.go).
+// controllers of clusters and machines, and that of azure.json.
 func (m *Manager) capz() []provider {
 	if m.Azure == nil {
 		return nil
@@ -191,95 +186,13 @@ func (m *Manager) removeAzureCluster(ctx context.Context, o *object) (gone bool,
 	return true, nil
 }
 
-// ensureAzureJSON makes the Secret with azure.json, which has the name of the machine template in its own.
-func (m *Manager) ensureAzureJSON(ctx context.Context, o *object) error {
-	of := &object{&unstructured.Unstructured{}, o.cluster}
-	of.SetGroupVersionKind(capzKind("AzureCluster"))
-	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.cluster.Spec.InfrastructureRef.Name}
-	if key.Name == "" || o.cluster.Spec.InfrastructureRef.Kind != "AzureCluster" {
-		return nil
-	}
-	if err := m.Client.Get(ctx, key, of.Unstructured); err != nil {
-		return err
-	}
-	config, err := m.cloudConfig(ctx, o, of)
-	if err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(config, "", "    ")
-	if err != nil {
-		return err
-	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: o.GetNamespace(), Name: o.GetName() + "-azure-json", Labels: map[string]string{o.cluster.Name: "owned"},
-	}}
-	_, err = controllerutil.CreateOrPatch(ctx, m.Client, secret, func() error {
-		secret.Data = map[string][]byte{"control-plane-azure.json": text, "worker-node-azure.json": text, "azure.json": text}
-		return controllerutil.SetControllerReference(o, secret, m.Client.Scheme())
-	})
-	return err
-}
-
-// cloudConfig is controllers/helpers.go, newCloudProviderConfig, and what the kind of the VM's identity makes of it.
-func (m *Manager) cloudConfig(ctx context.Context, template, cluster *object) (map[string]any, error) {
-	identity, err := m.identityOf(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
-	of, n := &object{identity, cluster.cluster}, networkOf(cluster)
-	config := map[string]any{
-		"cloud": "AzurePublicCloud", "tenantId": of.text("spec", "tenantID"), "subscriptionId": n.Subscription,
-		"resourceGroup": n.Group, "securityGroupName": n.SecurityGroup, "securityGroupResourceGroup": n.VNetGroup,
-		"location": n.Location, "vmType": "vmss", "vnetName": n.VNet, "vnetResourceGroup": n.VNetGroup, "subnetName": n.Subnet,
-		"routeTableName": n.RouteTable, "loadBalancerSku": "Standard", "loadBalancerName": "", "maximumLoadBalancerRuleCount": 250,
-		"useManagedIdentityExtension": true, "useInstanceMetadata": true,
-	}
-	switch template.text("spec", "template", "spec", "identity") {
-	case "SystemAssigned":
-		return config, nil
-	case "UserAssigned":
-		ids := identitiesIn(template, "spec", "template", "spec")
-		if len(ids) == 0 {
-			return nil, errors.New("failed to create cloud provider config: expected a non-empty userIdentityID")
-		}
-		if config["userAssignedIdentityID"], err = m.Azure.ClientID(ctx, ids[0]); err != nil {
-			return nil, fmt.Errorf("failed to get user-assigned identity ClientID: %w", err)
-		}
-		return config, nil
-	}
-	config["useManagedIdentityExtension"], config["aadClientId"] = false, of.text("spec", "clientID")
-	if of.text("spec", "type") != "ServicePrincipal" {
-		return config, nil
-	}
-	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: of.text("spec", "clientSecret", "namespace"), Name: of.text("spec", "clientSecret", "name")}
-	if err := m.Client.Get(ctx, key, secret); err != nil {
-		return nil, err
-	}
-	config["aadClientSecret"] = string(secret.Data["clientSecret"])
-	return config, nil
-}
-
-// identitiesIn are the ids of the managed identities that the spec of a machine has.
-func identitiesIn(o *object, path ...string) (ids []string) {
-	all, _, _ := unstructured.NestedSlice(o.Object, append(path, "userAssignedIdentities")...)
-	for _, one := range all {
-		identity, _ := one.(map[string]any)
-		id, _ := identity["providerID"].(string)
-		ids = append(ids, strings.TrimPrefix(id, "azure://"))
-	}
-	return ids
-}
-
 func (m *Manager) ensureAzureMachine(ctx context.Context, o *object) error {
 	data, err := m.bootstrapData(ctx, o)
 	if err != nil || data == nil {
 		return err
 	}
-	of := &object{&unstructured.Unstructured{}, o.cluster}
-	of.SetGroupVersionKind(capzKind("AzureCluster"))
-	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.cluster.Spec.InfrastructureRef.Name}
-	if err := m.Client.Get(ctx, key, of.Unstructured); err != nil {
+	of, err := m.azureClusterOf(ctx, o)
+	if err != nil {
 		return err
 	}
 	id, system, address, err := m.Azure.Ensure(ctx, networkOf(of).Group, o.GetName())
@@ -299,6 +212,24 @@ func (m *Manager) ensureAzureMachine(ctx context.Context, o *object) error {
 			map[string]any{"type": "InternalDNS", "address": o.GetName()},
 		}},
 		field{[]string{"status", "vmState"}, "Succeeded"}, field{[]string{"status", "ready"}, true})
+}
+
+// identitiesIn are the ids of the managed identities that the spec of a machine has.
+func identitiesIn(o *object, path ...string) (ids []string) {
+	all, _, _ := unstructured.NestedSlice(o.Object, append(path, "userAssignedIdentities")...)
+	for _, one := range all {
+		identity, _ := one.(map[string]any)
+		id, _ := identity["providerID"].(string)
+		ids = append(ids, strings.TrimPrefix(id, "azure://"))
+	}
+	return ids
+}
+
+func (m *Manager) azureClusterOf(ctx context.Context, o *object) (*object, error) {
+	of := &object{&unstructured.Unstructured{}, o.cluster}
+	of.SetGroupVersionKind(capzKind("AzureCluster"))
+	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.cluster.Spec.InfrastructureRef.Name}
+	return of, m.Client.Get(ctx, key, of.Unstructured)
 }
 
 func (m *Manager) removeAzureMachine(ctx context.Context, o *object) (gone bool, err error) {

@@ -5,16 +5,18 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 )
 
-// front is an address before the API servers of a control plane. Connections end when nothing is behind it.
+// front is an address before the servers of a control plane. Connections end when what they lead to is not behind it any more.
 type front struct {
 	listener net.Listener
 
 	mu     sync.Mutex
-	behind string
-	open   map[net.Conn]bool
+	behind []string
+	// open are the connections of both sides, with what they lead to.
+	open map[net.Conn]string
 }
 
 // newFront listens at an address until close.
@@ -23,27 +25,26 @@ func newFront(ctx context.Context, address string) (*front, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen in front of the control plane: %w", err)
 	}
-	f := &front{listener: listener, open: map[net.Conn]bool{}}
+	f := &front{listener: listener, open: map[net.Conn]string{}}
 	go f.accept()
 	return f, nil
 }
 
-// leadTo changes what is behind the address.
-func (f *front) leadTo(behind string) {
+// leadTo changes what is behind the address: the first one that answers is taken.
+func (f *front) leadTo(behind ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.behind == behind {
-		return
-	}
 	f.behind = behind
-	for connection := range f.open {
-		_ = connection.Close() // that is the end of it
+	for connection, to := range f.open {
+		if !slices.Contains(behind, to) {
+			_ = connection.Close() // that is the end of it
+		}
 	}
 }
 
 func (f *front) close() {
 	_ = f.listener.Close() // it only ends accept
-	f.leadTo("nothing")
+	f.leadTo()
 }
 
 func (f *front) accept() {
@@ -57,15 +58,13 @@ func (f *front) accept() {
 }
 
 func (f *front) pass(client net.Conn) {
-	defer f.keep(client)()
-	f.mu.Lock()
-	behind := f.behind
-	f.mu.Unlock()
-	server, err := net.Dial("tcp", behind)
-	if err != nil {
+	server, to := f.dial()
+	if server == nil {
+		_ = client.Close() // nobody is there
 		return
 	}
-	defer f.keep(server)()
+	defer f.keep(client, to)()
+	defer f.keep(server, to)()
 	done := make(chan struct{}, 2)
 	for _, pair := range [][2]net.Conn{{server, client}, {client, server}} {
 		go func() {
@@ -76,10 +75,22 @@ func (f *front) pass(client net.Conn) {
 	<-done
 }
 
-func (f *front) keep(connection net.Conn) (end func()) {
+func (f *front) dial() (server net.Conn, to string) {
+	f.mu.Lock()
+	behind := f.behind
+	f.mu.Unlock()
+	for _, to := range behind {
+		if server, err := net.Dial("tcp", to); err == nil {
+			return server, to
+		}
+	}
+	return nil, ""
+}
+
+func (f *front) keep(connection net.Conn, to string) (end func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.open[connection] = true
+	f.open[connection] = to
 	return func() {
 		_ = connection.Close()
 		f.mu.Lock()

@@ -38,7 +38,7 @@ func (vm *VM) join(ctx context.Context) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	registration, err := registrationOf(text, "JoinConfiguration")
+	registration, controlPlane, err := registrationOf(text, "JoinConfiguration")
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (vm *VM) join(ctx context.Context) (*node, error) {
 	byToken := &rest.Config{Host: found.Server, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{
 		CAData: found.CertificateAuthorityData,
 	}}
-	n := &node{vm: vm, name: registration.name(vm.Name), registration: registration}
+	n := &node{vm: vm, name: registration.name(vm.Name), registration: registration, controlPlane: controlPlane}
 	api, err := kubernetes.NewForConfig(byToken)
 	if err != nil {
 		return nil, err
@@ -61,6 +61,11 @@ func (vm *VM) join(ctx context.Context) (*node, error) {
 	}
 	if n.kubeconfig, err = vm.bootstrapKubelet(ctx, api, n.name, found); err != nil {
 		return nil, fmt.Errorf("kubeadm join: %w", err)
+	}
+	if controlPlane {
+		if err := vm.joinEtcd(ctx, n.name); err != nil {
+			return nil, fmt.Errorf("kubeadm join: %w", err)
+		}
 	}
 	return n, n.register(ctx)
 }

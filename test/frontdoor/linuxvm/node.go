@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -60,7 +62,10 @@ func (n *node) register(ctx context.Context) error {
 	if !n.controlPlane {
 		return nil
 	}
-	_, admin := n.vm.cluster.Workload()
+	w, admin := n.vm.cluster.Workload()
+	if err := n.vm.listen(apiServerPort, net.JoinHostPort(w.Host, strconv.Itoa(w.Port))); err != nil {
+		return err
+	}
 	if err := markControlPlane(ctx, admin, n.name); err != nil {
 		return fmt.Errorf("mark control plane %s: %w", n.name, err)
 	}
@@ -92,7 +97,11 @@ func (n *node) status() corev1.NodeStatus {
 		corev1.ResourceEphemeralStorage: resource.MustParse("40Gi"), corev1.ResourcePods: resource.MustParse("110"),
 	}
 	status := corev1.NodeStatus{
-		Capacity: size, Allocatable: size, Conditions: []corev1.NodeCondition{n.readiness()},
+		Capacity: size, Allocatable: size, Conditions: []corev1.NodeCondition{
+			sufficient(corev1.NodeMemoryPressure, "KubeletHasSufficientMemory", "memory"),
+			sufficient(corev1.NodeDiskPressure, "KubeletHasNoDiskPressure", "disk"),
+			sufficient(corev1.NodePIDPressure, "KubeletHasSufficientPID", "PID"), n.readiness(),
+		},
 		NodeInfo: corev1.NodeSystemInfo{
 			MachineID: n.vm.Name, SystemUUID: n.vm.SystemUUID, OperatingSystem: "linux", Architecture: runtime.GOARCH,
 			OSImage: "Linux", ContainerRuntimeVersion: "containerd://2.3.2",
@@ -107,6 +116,15 @@ func (n *node) status() corev1.NodeStatus {
 		}
 	}
 	return status
+}
+
+// sufficient is a condition of a kubelet that lacks nothing (pkg/kubelet/nodestatus/setters.go).
+func sufficient(kind corev1.NodeConditionType, reason, what string) corev1.NodeCondition {
+	now := metav1.Now()
+	return corev1.NodeCondition{
+		Type: kind, Status: corev1.ConditionFalse, Reason: reason, LastHeartbeatTime: now, LastTransitionTime: now,
+		Message: "kubelet has no " + what + " pressure",
+	}
 }
 
 func (n *node) readiness() corev1.NodeCondition {

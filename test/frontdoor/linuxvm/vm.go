@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -46,6 +47,9 @@ type VM struct {
 	mu      sync.Mutex
 	failure error
 	node    string
+	// etcd is the member that runs here; leave ends what listens here.
+	etcd  *servers.Etcd
+	leave []func()
 }
 
 // Failure is why the VM became no node: what its console would show.
@@ -70,7 +74,8 @@ const (
 )
 
 // live carries out the user data, and then is a node until ctx ends.
-func (vm *VM) live(ctx context.Context) error {
+func (vm *VM) live(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, vm.switchedOff()) }()
 	data, err := read(vm.UserData, vm.Name)
 	if err == nil {
 		err = vm.disk.lay(data.files)
@@ -107,11 +112,15 @@ func (vm *VM) init(ctx context.Context, data *userData) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	registration, err := registrationOf(config, "InitConfiguration")
+	registration, _, err := registrationOf(config, "InitConfiguration")
 	if err != nil {
 		return nil, err
 	}
-	init := &servers.Init{PKI: map[string][]byte{}, Config: config, Serves: func(port int) error { return vm.serve(ctx, port) }}
+	name := registration.name(vm.Name)
+	init := &servers.Init{
+		PKI: map[string][]byte{}, Config: config, Serves: func(port int) error { return vm.serve(ctx, port) },
+		Etcd: func(starting context.Context, pki string) (string, error) { return vm.firstEtcd(starting, name, pki) },
+	}
 	for _, one := range data.files {
 		if name, found := strings.CutPrefix(one.Path, pki); found {
 			init.PKI[name] = []byte(one.Content)
@@ -121,9 +130,7 @@ func (vm *VM) init(ctx context.Context, data *userData) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{
-		vm: vm, name: registration.name(vm.Name), registration: registration, controlPlane: true, kubeconfig: w.KubeletKubeconfig(),
-	}
+	n := &node{vm: vm, name: name, registration: registration, controlPlane: true, kubeconfig: w.KubeletKubeconfig()}
 	return n, n.register(ctx)
 }
 
@@ -198,21 +205,23 @@ func (r registration) argument(name string) string {
 	return ""
 }
 
-func registrationOf(config []byte, kind string) (found registration, err error) {
+// registrationOf also says whether the machine joins a control plane.
+func registrationOf(config []byte, kind string) (found registration, controlPlane bool, err error) {
 	err = fmt.Errorf("the configuration of kubeadm has no %s", kind)
 	for part := range strings.SplitSeq(string(config), "\n---\n") {
 		var object struct {
 			metav1.TypeMeta  `json:",inline"`
 			NodeRegistration registration `json:"nodeRegistration"`
+			ControlPlane     *struct{}    `json:"controlPlane"`
 		}
 		if failed := yaml.Unmarshal([]byte(part), &object); failed != nil {
-			return found, fmt.Errorf("read the configuration of kubeadm: %w", failed)
+			return found, false, fmt.Errorf("read the configuration of kubeadm: %w", failed)
 		}
 		if object.Kind == kind {
-			found, err = object.NodeRegistration, nil
+			found, controlPlane, err = object.NodeRegistration, object.ControlPlane != nil, nil
 		}
 	}
-	return found, err
+	return found, controlPlane, err
 }
 
 // staticPods are those of kubeadm and of the manifests that the user data brought.
@@ -236,7 +245,8 @@ func (vm *VM) staticPods(ctx context.Context, api kubernetes.Interface, node str
 		pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: pod.Name}
 		pod.Spec.NodeName, pod.Spec.HostNetwork = node, true
 		pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-		if _, err := api.CoreV1().Pods(pod.Namespace).Create(ctx, &pod, metav1.CreateOptions{}); err != nil {
+		_, err := api.CoreV1().Pods(pod.Namespace).Create(ctx, &pod, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("make static pod %s: %w", pod.Name, err)
 		}
 	}

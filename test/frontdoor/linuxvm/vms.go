@@ -60,6 +60,7 @@ type Cluster struct {
 	mu       sync.Mutex
 	workload *servers.Workload
 	client   kubernetes.Interface
+	etcd     etcd
 	// cloudPod is the pod whose cloud controller manager runs.
 	cloudPod string
 }
@@ -170,13 +171,14 @@ func (c *Cluster) end() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.front != nil {
-		c.front.leadTo("")
+		c.front.leadTo()
 	}
-	if c.workload == nil {
-		return nil
+	var err error
+	if c.workload != nil {
+		err = c.workload.Stop()
 	}
-	err := c.workload.Stop()
-	c.workload, c.client, c.cloudPod = nil, nil, ""
+	c.etcd.end()
+	c.workload, c.client, c.cloudPod, c.etcd = nil, nil, "", etcd{}
 	return err
 }
 

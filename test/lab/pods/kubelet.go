@@ -87,7 +87,9 @@ func (k *Kubelet) sync(ctx context.Context, object any) {
 		runs.end()
 	case pod.DeletionTimestamp != nil:
 		k.all.Go(func() { k.remove(ctx, pod) })
-	case runs == nil:
+	case runs != nil:
+		runs.reconcile(pod)
+	default:
 		own, cancel := context.WithCancel(ctx)
 		begun := k.newLife(pod.DeepCopy(), cancel)
 		k.lives[pod.UID] = begun

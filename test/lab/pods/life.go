@@ -112,6 +112,22 @@ func (l *life) change(do func(*status)) {
 	}
 }
 
+// reconcile writes the status again where somebody else has changed it (kubernetes v1.36.3, pkg/kubelet/status/status_manager.go,
+// needsReconcile): the controller of node lives takes a pod's Ready away while its node is not ready.
+func (l *life) reconcile(seen *corev1.Pod) {
+	l.mu.Lock()
+	ready := true
+	for _, c := range l.pod.Spec.Containers {
+		ready = ready && l.status.containers[c.Name].Ready
+	}
+	l.mu.Unlock()
+	for _, is := range seen.Status.Conditions {
+		if is.Type == corev1.PodReady && ready && is.Status != corev1.ConditionTrue {
+			l.change(func(*status) {})
+		}
+	}
+}
+
 // report writes each change.
 func (l *life) report(ctx context.Context) {
 	for {

@@ -30,8 +30,8 @@ import (
 // PortNumber is the kubelet's.
 const PortNumber = 10250
 
-// Port is where a kubelet answers the API server (kubernetes v1.36.3, pkg/kubelet/server): logs, exec and metrics. It listens on
-// loopback, to which the proxy of the cluster's network leads those who dial the node's address.
+// Port is where a kubelet answers the API server (kubernetes v1.36.3, pkg/kubelet/server): logs, exec, forwarded ports and
+// metrics. It listens on loopback, to which the proxy of the cluster's network leads those who dial the node's address.
 type Port struct {
 	Cluster *traffic.Cluster
 	Host    *traffic.Host
@@ -105,6 +105,9 @@ func (p *Port) routes(k *Kubelet) http.Handler {
 	for _, method := range []string{"GET", "POST"} {
 		for _, path := range []string{"/exec/{namespace}/{pod}/{container}", "/exec/{namespace}/{pod}/{uid}/{container}"} {
 			mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) { p.exec(w, r, k) })
+		}
+		for _, path := range []string{"/portForward/{namespace}/{pod}", "/portForward/{namespace}/{pod}/{uid}"} {
+			mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) { p.forward(w, r, k) })
 		}
 	}
 	return mux

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +94,15 @@ func (c *Cluster) behindOf(text string) (node, target string, err error) {
 		return "", "", fmt.Errorf("dial tcp %s: i/o timeout: the firewall of %s has no rule for the port", at, host.Name)
 	}
 	return host.Name, behind, nil
+}
+
+// Reach connects to the real listener at an address of a pod or of a node, as a kubelet does for those who forward its ports.
+func (c *Cluster) Reach(ctx context.Context, at netip.AddrPort) (net.Conn, error) {
+	behind, listens := c.listener(at)
+	if !listens || behind == "" {
+		return nil, fmt.Errorf("dial tcp %s: %w", at, ErrRefused)
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", behind)
 }
 
 // both copies in both directions until either side ends.

@@ -1,0 +1,143 @@
+package frontdoor
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+)
+
+// rotates changes the size of the Linux pool and that of the control plane in the Cluster's topology, as a user does: each new
+// machine becomes a Node, once, the old one goes, and the Windows pool stays as it is.
+func (w *world) rotates(m *management) {
+	w.Helper()
+	windows := w.windowsVMs()
+	made, removed := w.counts()
+	w.rotate(m, "linuxSize", client.MatchingLabels{clusterv1.ClusterTopologyMachineDeploymentNameLabel: "linux"})
+	w.rotate(m, "controlPlaneSize", client.HasLabels{clusterv1.MachineControlPlaneLabel})
+	madeNow, removedNow := w.counts()
+	expect.Same(w, "Windows VMs made and removed by the rotation", []int{made, removed}, []int{madeNow, removedNow})
+	expect.Same(w, "Windows VMs after the rotation", windows, w.windowsVMs())
+	w.assertAzureJSON(m)
+}
+
+// rotate sets a variable of the class, and waits until all machines with the labels are new, and their Nodes Ready.
+func (w *world) rotate(m *management, variable string, which client.ListOption) {
+	w.Helper()
+	begin := time.Now()
+	_, api := w.demo().Workload()
+	old := w.machines(m, which)
+	seen := map[string]bool{}
+	w.setAzure(m, variable, "Standard_D4s_v5")
+	w.until("new machines after a change of "+variable, func() (any, bool) {
+		now := w.machines(m, which)
+		ready := 0
+		for _, one := range now {
+			if slices.ContainsFunc(old, func(before clusterv1.Machine) bool { return before.Name == one.Name }) {
+				continue
+			}
+			if !seen[one.Name] {
+				seen[one.Name] = true
+				w.tell("%s: Machine %s is made", variable, one.Name)
+			}
+			node, err := api.CoreV1().Nodes().Get(w.Context(), one.Status.NodeRef.Name, metav1.GetOptions{})
+			if err == nil && workload.CanCarry(*node) {
+				ready++
+			}
+		}
+		return now, ready == len(now) && len(now) == len(old)
+	})
+	w.tell("%s: the %d new Nodes are Ready, and the old machines gone after %.1f s", variable, len(old), time.Since(begin).Seconds())
+	expect.Same(w, "machines made by a change of "+variable, len(old), len(seen))
+	for _, one := range old {
+		w.until("the old Node to be gone", func() (any, bool) {
+			_, err := api.CoreV1().Nodes().Get(w.Context(), one.Status.NodeRef.Name, metav1.GetOptions{})
+			return err, apierrors.IsNotFound(err)
+		})
+		if w.vms.Find(one.Status.NodeRef.Name) != nil {
+			w.Errorf("the VM of the old machine %s is left", one.Name)
+		}
+	}
+}
+
+func (w *world) machines(m *management, which client.ListOption) []clusterv1.Machine {
+	w.Helper()
+	var machines clusterv1.MachineList
+	expect.OK(w, m.client.List(w.Context(), &machines, client.InNamespace(namespace), which))
+	return machines.Items
+}
+
+// setAzure sets a field of the variable azure.
+func (w *world) setAzure(m *management, field string, value any) {
+	w.Helper()
+	w.until("the topology to be taken", func() (any, bool) {
+		var cluster clusterv1.Cluster
+		expect.OK(w, m.client.Get(w.Context(), client.ObjectKey{Namespace: namespace, Name: "demo"}, &cluster))
+		for i := range cluster.Spec.Topology.Variables {
+			one := &cluster.Spec.Topology.Variables[i]
+			if one.Name != "azure" {
+				continue
+			}
+			fields := map[string]any{}
+			expect.OK(w, json.Unmarshal(one.Value.Raw, &fields))
+			fields[field] = value
+			one.Value.Raw = expect.Got(json.Marshal(fields))(w)
+		}
+		err := m.client.Update(w.Context(), &cluster)
+		return err, err == nil
+	})
+}
+
+// assertAzureJSON: what the class writes for each machine of the control plane is what the Azure provider says in the Secret of the
+// machine's template, but for what docs/decisions/020-azure-json-in-the-class.md names. Workers have neither a file nor an identity.
+func (w *world) assertAzureJSON(m *management) {
+	w.Helper()
+	plane := w.machines(m, client.HasLabels{clusterv1.MachineControlPlaneLabel})
+	for _, name := range w.vms.Names() {
+		vm := w.vms.Find(name)
+		file, err := vm.File(azureConfigFile)
+		if slices.ContainsFunc(plane, func(one clusterv1.Machine) bool { return one.Spec.InfrastructureRef.Name == name }) {
+			expect.OK(w, err)
+			w.assertAzureJSONOf(m, name, file)
+			continue
+		}
+		if err == nil || len(vm.Identities) > 0 {
+			w.Errorf("the worker %s has the identities %q, and %s: %s", name, vm.Identities, azureConfigFile, file)
+		}
+	}
+}
+
+func (w *world) assertAzureJSONOf(m *management, name string, file []byte) {
+	w.Helper()
+	read := func(text []byte) map[string]any {
+		config := map[string]any{}
+		expect.OK(w, json.Unmarshal(text, &config))
+		return config
+	}
+	template := w.shell(m, "kubectl get azuremachine "+name+
+		` -o jsonpath='{.metadata.annotations.cluster\.x-k8s\.io/cloned-from-name}'`)
+	var secret corev1.Secret
+	key := client.ObjectKey{Namespace: namespace, Name: template + "-azure-json"}
+	w.until("the Secret "+key.Name, func() (any, bool) {
+		err := m.client.Get(w.Context(), key, &secret)
+		return err, err == nil
+	})
+	want := read(secret.Data["control-plane-azure.json"])
+	clientID := expect.Got(w.azure.ClientID(w.Context(), armsim.IdentityID))(w)
+	expect.Same(w, "identity in the Secret", any(clientID), want["userAssignedIdentityID"])
+	want["userAssignedIdentityID"] = armsim.IdentityID
+	expect.Same(w, "tenant in the Secret", any(armsim.Tenant), want["tenantId"])
+	delete(want, "tenantId")
+	expect.Same(w, "load balancer in the Secret", any(""), want["loadBalancerName"])
+	delete(want, "loadBalancerName")
+	expect.Same(w, "azure.json of "+name, want, read(file))
+}
