@@ -20,9 +20,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// leftOut makes a cluster without its cloud provider, without the API server's address for Calico and without kube-proxy, and
-// adds one after the other; in between strict affinity is what is missing. Each time no pod runs, and somebody says why. That it
-// was for the part that is added then, shows what happens next.
+// leftOut makes a cluster without the kinds of Calico, without its cloud provider, without the API server's address for Calico and
+// without kube-proxy, and adds one after the other; before that address it takes strict affinity away. Each time no pod runs, and
+// somebody says why. That it was for the part that is added then, shows what happens next.
 func leftOut(t *testing.T) {
 	w := newWorld(t)
 	w.onVSphere()
@@ -37,6 +37,9 @@ func leftOut(t *testing.T) {
 	apply := func(kind, name string) { w.shell(m, "kubectl apply -f "+w.only(whole, kind, name)) }
 	w.make(m, "kubectl apply -f "+file, nil)
 
+	w.releaseSays(m, "demo-calico", `no matches for kind "Installation" in version "operator.tigera.io/v1"`)
+	apply("HelmChartProxy", "demo-calico-crds")
+
 	w.poolSays("no cloud provider has initialized Node", "demo-vsphere-cloud-secret")
 	if made, _ := w.counts(); made > 0 {
 		t.Errorf("%d Windows VMs were ordered without a cloud provider", made)
@@ -45,6 +48,7 @@ func leftOut(t *testing.T) {
 	w.shell(m, cloudProviderLogin, variables...)
 
 	w.calicoSays(`Error reading services endpoint configmap: configmaps "kubernetes-services-endpoint" not found`)
+	w.refusesValues()
 	w.windowsNodeSays("cni plugin not initialized")
 	w.commandSays(m, smokeTest, noNetwork...)
 	w.commandSays(m, calicoSettings, "the address of the API server is not known, which Calico's Windows nodes need")
@@ -135,6 +139,8 @@ func without(t *testing.T, manifest string) []byte {
 	var kept [][]byte
 	for _, object := range objects(t, manifest) {
 		switch object.GetKind() + " " + object.GetName() {
+		case "HelmChartProxy demo-calico-crds":
+			continue
 		case "HelmChartProxy demo-calico":
 			values, _, _ := unstructured.NestedString(object.Object, "spec", "valuesTemplate")
 			begin, end := strings.Index(values, "{{- with .Cluster.spec.controlPlaneEndpoint }}"), strings.Index(values, "installation:")
@@ -214,6 +220,36 @@ func (w *world) calicoSays(sentence string) {
 		return said, strings.Contains(said, sentence)
 	})
 	w.tell("kubectl get tigerastatus calico-windows: %s", sentence)
+}
+
+// releaseSays waits for what the add-on provider says of a chart that cannot be installed.
+func (w *world) releaseSays(m *management, proxy, sentence string) {
+	w.Helper()
+	w.until("the release of "+proxy+" to say "+sentence, func() (any, bool) {
+		said := w.shell(m, "kubectl get helmreleaseproxies --selector "+
+			"helmreleaseproxy.addons.cluster.x-k8s.io/helmchartproxy-name="+proxy+
+			` -o jsonpath='{.items[*].status.conditions[?(@.type=="HelmReleaseReady")].message}'`)
+		return said, strings.Contains(said, sentence)
+	})
+	w.tell("kubectl get helmreleaseproxies: %s", sentence)
+}
+
+// refusesValues offers the kinds of Calico what is in none of their enumerations.
+func (w *world) refusesValues() {
+	w.Helper()
+	workload, _ := w.demo().Workload()
+	for _, spec := range []string{
+		`{"calicoNetwork":{"bgp":"Any"}}`, `{"calicoNetwork":{"windowsDataplane":"Any"}}`, `{"kubernetesProvider":"Any"}`,
+		`{"calicoNetwork":{"ipPools":[{"cidr":"192.168.0.0/16","encapsulation":"Any"}]}}`,
+		`{"calicoNetwork":{"ipPools":[{"cidr":"192.168.0.0/16","natOutgoing":"Any"}]}}`,
+		`{"calicoNetwork":{"linuxDataplane":"Any"}}`, `{"cni":{"type":"Any"}}`,
+	} {
+		said, err := w.try(&management{}, "kubectl --kubeconfig "+workload.KubeconfigFile+
+			" patch installation default --type merge --dry-run=server --patch '{\"spec\":"+spec+"}'")
+		if err == nil || !strings.Contains(said, `Unsupported value: "Any"`) {
+			w.Errorf("an Installation with %s: %v: %s", spec, err, said)
+		}
+	}
 }
 
 func (w *world) windowsNodeSays(sentence string) {
