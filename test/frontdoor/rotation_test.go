@@ -2,7 +2,10 @@ package frontdoor
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -97,47 +100,47 @@ func (w *world) setAzure(m *management, field string, value any) {
 	})
 }
 
-// assertAzureJSON: what the class writes for each machine of the control plane is what the Azure provider says in the Secret of the
-// machine's template, but for what docs/decisions/020-azure-json-in-the-class.md names. Workers have neither a file nor an identity.
+// assertAzureJSON: what the class writes for each machine of the control plane is what the Azure provider says in the Secret of
+// the machine's template, but for what docs/decisions/020-azure-json-in-the-class.md names. A worker has no such file, and no
+// identity.
 func (w *world) assertAzureJSON(m *management) {
-	w.Helper()
-	plane := w.machines(m, client.HasLabels{clusterv1.MachineControlPlaneLabel})
-	for _, name := range w.vms.Names() {
-		vm := w.vms.Find(name)
-		file, err := vm.File(azureConfigFile)
-		if slices.ContainsFunc(plane, func(one clusterv1.Machine) bool { return one.Spec.InfrastructureRef.Name == name }) {
-			expect.OK(w, err)
-			w.assertAzureJSONOf(m, name, file)
-			continue
-		}
-		if err == nil || len(vm.Identities) > 0 {
-			w.Errorf("the worker %s has the identities %q, and %s: %s", name, vm.Identities, azureConfigFile, file)
-		}
-	}
-}
-
-func (w *world) assertAzureJSONOf(m *management, name string, file []byte) {
 	w.Helper()
 	read := func(text []byte) map[string]any {
 		config := map[string]any{}
 		expect.OK(w, json.Unmarshal(text, &config))
 		return config
 	}
-	template := w.shell(m, "kubectl get azuremachine "+name+
-		` -o jsonpath='{.metadata.annotations.cluster\.x-k8s\.io/cloned-from-name}'`)
-	var secret corev1.Secret
-	key := client.ObjectKey{Namespace: namespace, Name: template + "-azure-json"}
-	w.until("the Secret "+key.Name, func() (any, bool) {
-		err := m.client.Get(w.Context(), key, &secret)
-		return err, err == nil
-	})
-	want := read(secret.Data["control-plane-azure.json"])
-	clientID := expect.Got(w.azure.ClientID(w.Context(), armsim.IdentityID))(w)
-	expect.Same(w, "identity in the Secret", any(clientID), want["userAssignedIdentityID"])
-	want["userAssignedIdentityID"] = armsim.IdentityID
-	expect.Same(w, "tenant in the Secret", any(armsim.Tenant), want["tenantId"])
-	delete(want, "tenantId")
-	expect.Same(w, "load balancer in the Secret", any(""), want["loadBalancerName"])
-	delete(want, "loadBalancerName")
-	expect.Same(w, "azure.json of "+name, want, read(file))
+	planes := 0
+	for _, name := range w.vms.Names() {
+		file, err := w.vms.Find(name).File(azureConfigFile)
+		about := w.shell(m, "kubectl get azuremachine "+name+" -o jsonpath='{.metadata.labels} {.spec}'")
+		if !strings.Contains(about, `"`+clusterv1.MachineControlPlaneLabel+`"`) {
+			if !errors.Is(err, os.ErrNotExist) || strings.Contains(about, armsim.IdentityID) {
+				w.Errorf("worker %s has azure.json, or an identity: %v\n%s\n%s", name, err, file, about)
+			}
+			continue
+		}
+		expect.OK(w, err)
+		planes++
+		template := w.shell(m, "kubectl get azuremachine "+name+
+			` -o jsonpath='{.metadata.annotations.cluster\.x-k8s\.io/cloned-from-name}'`)
+		var secret corev1.Secret
+		key := client.ObjectKey{Namespace: namespace, Name: template + "-azure-json"}
+		w.until("the Secret "+key.Name, func() (any, bool) {
+			err := m.client.Get(w.Context(), key, &secret)
+			return err, err == nil
+		})
+		want := read(secret.Data["control-plane-azure.json"])
+		clientID := expect.Got(w.azure.ClientID(w.Context(), armsim.IdentityID))(w)
+		expect.Same(w, "identity in the Secret", any(clientID), want["userAssignedIdentityID"])
+		want["userAssignedIdentityID"] = armsim.IdentityID
+		expect.Same(w, "tenant in the Secret", any(armsim.Tenant), want["tenantId"])
+		delete(want, "tenantId")
+		expect.Same(w, "load balancer in the Secret", any(""), want["loadBalancerName"])
+		delete(want, "loadBalancerName")
+		expect.Same(w, "azure.json of "+name, want, read(file))
+	}
+	if planes == 0 || planes == len(w.vms.Names()) {
+		w.Errorf("of %d Linux VMs %d are of the control plane", len(w.vms.Names()), planes)
+	}
 }

@@ -78,8 +78,8 @@ func TestClasses(t *testing.T) {
 }
 
 // wantRotated changes the sizes of the Linux machines in Azure: their machine templates get new names, and nothing else changes,
-// so that machines roll out once. The SSH key stays, which the Azure provider would make up for each template without one, so that
-// no machine could stay.
+// so that machines roll out once. Workers have no azure.json, which is for the cloud provider. The SSH key stays: the Azure
+// provider would make one up for each template without one.
 func (u user) wantRotated(management *servers.Management) {
 	u.t.Helper()
 	u.variables = map[string]string{"WINDOWS_CLOUD": "azure"}
@@ -112,8 +112,7 @@ func (u user) wantRotated(management *servers.Management) {
 	}
 }
 
-// machinesOf are, for the control plane and the Linux pool, the machine template with its size, the bootstrap and its files: those
-// of azure.json no worker has, and no identity, which every pod of it could use.
+// machinesOf are, for the control plane and the Linux pool, the machine template with its size, the bootstrap and its files.
 func (u user) machinesOf(management *servers.Management, name string) map[string]string {
 	u.t.Helper()
 	get := func(path string, what ...string) string {

@@ -3,7 +3,6 @@ package linuxvm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -84,43 +84,56 @@ func (m *Manager) keepAzureJSON(ctx context.Context, o *object, wanted *corev1.S
 	return m.Client.Update(ctx, old)
 }
 
-// cloudConfig is controllers/helpers.go, newCloudProviderConfig, and what the kind of the VM's identity makes of it.
+// cloudConfig is controllers/helpers.go, newCloudProviderConfig. Machines without an identity log in as the cluster's identity
+// does: with a secret, if that has one.
 func (m *Manager) cloudConfig(ctx context.Context, template, cluster *object) (map[string]any, error) {
 	identity, err := m.identityOf(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
-	of, n := &object{identity, cluster.cluster}, networkOf(cluster)
+	n := networkOf(cluster)
+	tenant, _, _ := unstructured.NestedString(identity.Object, "spec", "tenantID")
 	config := map[string]any{
-		"cloud": "AzurePublicCloud", "tenantId": of.text("spec", "tenantID"), "subscriptionId": n.Subscription,
-		"resourceGroup": n.Group, "securityGroupName": n.SecurityGroup, "securityGroupResourceGroup": n.VNetGroup,
-		"location": n.Location, "vmType": "vmss", "vnetName": n.VNet, "vnetResourceGroup": n.VNetGroup, "subnetName": n.Subnet,
-		"routeTableName": n.RouteTable, "loadBalancerSku": "Standard", "loadBalancerName": "", "maximumLoadBalancerRuleCount": 250,
+		"cloud": "AzurePublicCloud", "tenantId": tenant, "subscriptionId": n.Subscription, "resourceGroup": n.Group,
+		"securityGroupName": n.SecurityGroup, "securityGroupResourceGroup": n.VNetGroup, "location": n.Location, "vmType": "vmss",
+		"vnetName": n.VNet, "vnetResourceGroup": n.VNetGroup, "subnetName": n.Subnet, "routeTableName": n.RouteTable,
+		"loadBalancerSku": "Standard", "loadBalancerName": "", "maximumLoadBalancerRuleCount": 250,
 		"useManagedIdentityExtension": true, "useInstanceMetadata": true,
 	}
 	switch template.text("spec", "template", "spec", "identity") {
 	case "SystemAssigned":
 		return config, nil
 	case "UserAssigned":
-		ids := identitiesIn(template, "spec", "template", "spec")
-		if len(ids) == 0 {
-			return nil, errors.New("failed to create cloud provider config: expected a non-empty userIdentityID")
-		}
-		if config["userAssignedIdentityID"], err = m.Azure.ClientID(ctx, ids[0]); err != nil {
-			return nil, fmt.Errorf("failed to get user-assigned identity ClientID: %w", err)
-		}
-		return config, nil
+	default: // None
+		config["useManagedIdentityExtension"] = false
+		config["aadClientId"], _, _ = unstructured.NestedString(identity.Object, "spec", "clientID")
+		return config, m.addSecret(ctx, identity, config)
 	}
-	// None: then Cluster API Provider Azure writes its own login down, and warns of it (spIdentityWarning).
-	config["useManagedIdentityExtension"], config["aadClientId"] = false, of.text("spec", "clientID")
-	if of.text("spec", "type") != "ServicePrincipal" {
-		return config, nil
+	identities, _, _ := unstructured.NestedSlice(template.Object, "spec", "template", "spec", "userAssignedIdentities")
+	if len(identities) == 0 {
+		return nil, fmt.Errorf("failed to create cloud provider config: expected a non-empty userIdentityID")
 	}
-	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: of.text("spec", "clientSecret", "namespace"), Name: of.text("spec", "clientSecret", "name")}
-	if err := m.Client.Get(ctx, key, secret); err != nil {
-		return nil, err
+	first, _ := identities[0].(map[string]any)
+	id, _ := first["providerID"].(string)
+	clientID, err := m.Azure.ClientID(ctx, strings.TrimPrefix(id, "azure://"))
+	if err != nil {
+		return nil, fmt.Errorf("failed to get user-assigned identity ClientID: %w", err)
+	}
+	config["userAssignedIdentityID"] = clientID
+	return config, nil
+}
+
+// addSecret is the secret of a service principal (azure/scope/identity.go, GetClientSecret).
+func (m *Manager) addSecret(ctx context.Context, identity *unstructured.Unstructured, config map[string]any) error {
+	if kind, _, _ := unstructured.NestedString(identity.Object, "spec", "type"); kind != "ServicePrincipal" {
+		return nil
+	}
+	name, _, _ := unstructured.NestedString(identity.Object, "spec", "clientSecret", "name")
+	namespace, _, _ := unstructured.NestedString(identity.Object, "spec", "clientSecret", "namespace")
+	var secret corev1.Secret
+	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret); err != nil {
+		return fmt.Errorf("unable to fetch ClientSecret: %w", err)
 	}
 	config["aadClientSecret"] = string(secret.Data["clientSecret"])
-	return config, nil
+	return nil
 }

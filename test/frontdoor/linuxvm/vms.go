@@ -2,12 +2,14 @@
 // built here, and for the Linux VMs that they make: on their real kinds it does what Cluster API's contract asks of them, and a
 // VM does what the bootstrap provider's user data say, with the real kubeadm, on a real API server.
 //
-//	capv.go, capz.go  the two providers on their kinds, manager.go what they have in common
+//	capv.go, capz.go, azurejson.go
+//	                  the two providers on their kinds, manager.go what they have in common
 //	vms.go            the VMs, which outlive a manager: a cluster may be moved
 //	vm.go             a VM: its user data, kubeadm init or join
 //	userdata.go, disk.go
 //	                  what cloud-init does
 //	join.go           kubeadm join of a node
+//	etcd.go           the etcd of a control plane, with a member on each of its machines
 //	node.go           its kubelet
 //	forward.go        an address in front of a control plane: kube-vip's, or a load balancer's
 //	cloudpods.go      what pods of a cloud provider do once the scheduler has bound them
@@ -60,7 +62,8 @@ type Cluster struct {
 	mu       sync.Mutex
 	workload *servers.Workload
 	client   kubernetes.Interface
-	etcd     etcd
+	// etcd is empty before there is a control plane.
+	etcd etcd
 	// cloudPod is the pod whose cloud controller manager runs.
 	cloudPod string
 }
