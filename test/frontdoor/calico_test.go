@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -257,4 +258,25 @@ func operatorObject(kind, name string) *unstructured.Unstructured {
 	object.SetGroupVersionKind(schema.GroupVersionKind{Group: "operator.tigera.io", Version: "v1", Kind: kind})
 	object.SetName(name)
 	return object
+}
+
+// Before cluster DNS has a network, a pod in its machine's network finds a name by the machine's name server, or one of its own.
+func TestResolves(t *testing.T) {
+	own := &corev1.PodDNSConfig{Nameservers: []string{"127.0.0.53"}}
+	for want, pods := range map[bool][]corev1.PodSpec{
+		true: {
+			{DNSPolicy: corev1.DNSDefault}, {DNSPolicy: corev1.DNSClusterFirst}, {DNSPolicy: corev1.DNSNone, DNSConfig: own},
+			{DNSPolicy: corev1.DNSClusterFirstWithHostNet, DNSConfig: own},
+		},
+		false: {
+			{DNSPolicy: corev1.DNSClusterFirstWithHostNet},
+			{DNSPolicy: corev1.DNSClusterFirstWithHostNet, DNSConfig: &corev1.PodDNSConfig{Searches: []string{"example.com"}}},
+		},
+	} {
+		for _, pod := range pods {
+			if got := resolves(&pod); got != want {
+				t.Errorf("%s with %v resolves: %t", pod.DNSPolicy, pod.DNSConfig, got)
+			}
+		}
+	}
 }
