@@ -63,6 +63,14 @@ func (w *world) windowsMachines(m *management) map[string]string {
 	return phases
 }
 
+// The commands before and after a move, of docs/day-two.md. clusterctl makes HelmReleaseProxies before the Cluster of a class, and
+// the add-on provider (v0.6.4, helmchartproxy_controller_phases.go, deleteOrphanedHelmReleaseProxies) would delete them as those of
+// no Cluster, and make others.
+const (
+	pauseAddons  = "kubectl annotate helmchartproxies,helmreleaseproxies --all --overwrite cluster.x-k8s.io/paused=true"
+	resumeAddons = "kubectl annotate helmchartproxies,helmreleaseproxies --all cluster.x-k8s.io/paused-"
+)
+
 // movesThereAndBack moves the cluster to a second management cluster and back: no VM is made, none is removed. A machine that is
 // deleted right after goes, and another one comes.
 func (w *world) movesThereAndBack(first *management) *management {
@@ -73,7 +81,8 @@ func (w *world) movesThereAndBack(first *management) *management {
 	addons, releases, pods := w.addons(first), w.releases(), w.pods()
 	for _, way := range [][2]*management{{first, second}, {second, first}} {
 		begin := time.Now()
-		w.shell(way[0], "clusterctl move --to-kubeconfig "+way[1].KubeconfigFile)
+		w.shell(way[0], pauseAddons+"\nclusterctl move --to-kubeconfig "+way[1].KubeconfigFile)
+		w.shell(way[1], resumeAddons)
 		w.until("the machines to be known after the move", func() (any, bool) {
 			phases := slices.Collect(maps.Values(w.windowsMachines(way[1])))
 			return phases, len(phases) == 1 && phases[0] == string(infrav1.PhaseRunning)

@@ -75,6 +75,9 @@ var notRun = map[string]string{
 	"kubectl --kubeconfig workload.kubeconfig --namespace monitoring": "the lab's cluster has no such agent; TestPolicies has one",
 	"clusterctl move --config out/repository/clusterctl.yaml --to-kubeconfig": "needs a second management cluster, which " +
 		"TestOneCommand has; the same move into a folder is run",
+	`kubectl --namespace "$NAMESPACE" annotate helmchartproxies`: "needs the Helm provider, which TestOneCommand has",
+	`kubectl --kubeconfig other.kubeconfig --namespace "$NAMESPACE" annotate helmchartproxies`: "needs a second management " +
+		"cluster, which TestOneCommand has",
 }
 
 // wantPrinted is what blocks print, by their first words.
