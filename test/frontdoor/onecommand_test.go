@@ -69,6 +69,7 @@ func TestOneCommand(t *testing.T) {
 	if !*all {
 		return
 	}
+	t.Run("plain flavor rotates", plainRotates)
 	t.Run("parts left out", leftOut)
 	t.Run("workload identity lent", lent)
 	t.Run("workload identity not lent", notLent)

@@ -1,11 +1,14 @@
 package frontdoor
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -25,23 +29,27 @@ func (w *world) rotates(m *management) {
 	w.Helper()
 	windows := w.windowsVMs()
 	made, removed := w.counts()
-	w.rotate(m, "linuxSize", client.MatchingLabels{clusterv1.ClusterTopologyMachineDeploymentNameLabel: "linux"})
-	w.rotate(m, "controlPlaneSize", client.HasLabels{clusterv1.MachineControlPlaneLabel})
+	const topology, size = "the topology's ", "Standard_D4s_v5"
+	pool := client.MatchingLabels{clusterv1.ClusterTopologyMachineDeploymentNameLabel: "linux"}
+	w.rotate(m, topology+"linuxSize", pool, func() { w.setAzure(m, "linuxSize", size) })
+	w.rotate(m, topology+"controlPlaneSize", controlPlane, func() { w.setAzure(m, "controlPlaneSize", size) })
 	madeNow, removedNow := w.counts()
 	expect.Same(w, "Windows VMs made and removed by the rotation", []int{made, removed}, []int{madeNow, removedNow})
 	expect.Same(w, "Windows VMs after the rotation", windows, w.windowsVMs())
 	w.assertAzureJSON(m)
 }
 
-// rotate sets a variable of the class, and waits until all machines with the labels are new, and their Nodes Ready.
-func (w *world) rotate(m *management, variable string, which client.ListOption) {
+var controlPlane = client.HasLabels{clusterv1.MachineControlPlaneLabel}
+
+// rotate changes something, and waits until all machines with the labels are new, and their Nodes Ready.
+func (w *world) rotate(m *management, what string, which client.ListOption, change func()) {
 	w.Helper()
 	begin := time.Now()
 	_, api := w.demo().Workload()
 	old := w.machines(m, which)
 	seen := map[string]bool{}
-	w.setAzure(m, variable, "Standard_D4s_v5")
-	w.until("new machines after a change of "+variable, func() (any, bool) {
+	change()
+	w.until("new machines after a change of "+what, func() (any, bool) {
 		now := w.machines(m, which)
 		ready := 0
 		for _, one := range now {
@@ -50,7 +58,7 @@ func (w *world) rotate(m *management, variable string, which client.ListOption) 
 			}
 			if !seen[one.Name] {
 				seen[one.Name] = true
-				w.tell("%s: Machine %s is made", variable, one.Name)
+				w.tell("%s: Machine %s is made", what, one.Name)
 			}
 			node, err := api.CoreV1().Nodes().Get(w.Context(), one.Status.NodeRef.Name, metav1.GetOptions{})
 			if err == nil && workload.CanCarry(*node) {
@@ -59,8 +67,8 @@ func (w *world) rotate(m *management, variable string, which client.ListOption) 
 		}
 		return now, ready == len(now) && len(now) == len(old)
 	})
-	w.tell("%s: the %d new Nodes are Ready, and the old machines gone after %.1f s", variable, len(old), time.Since(begin).Seconds())
-	expect.Same(w, "machines made by a change of "+variable, len(old), len(seen))
+	w.tell("%s: %d new Linux Nodes are Ready, and as many gone, after %.1f s", what, len(old), time.Since(begin).Seconds())
+	expect.Same(w, "machines made by a change of "+what, len(old), len(seen))
 	for _, one := range old {
 		w.until("the old Node to be gone", func() (any, bool) {
 			_, err := api.CoreV1().Nodes().Get(w.Context(), one.Status.NodeRef.Name, metav1.GetOptions{})
@@ -143,4 +151,48 @@ func (w *world) assertAzureJSON(m *management) {
 	if planes == 0 || planes == len(w.vms.Names()) {
 		w.Errorf("of %d Linux VMs %d are of the control plane", len(w.vms.Names()), planes)
 	}
+}
+
+// plainRotates: the Linux machines of the plain flavor get another size as the head of its file says.
+func plainRotates(t *testing.T) {
+	w := newWorld(t)
+	w.inAzure()
+	m := w.newManagement("management")
+	variables := append(w.azureVariables(), "AZURE_SSH_PUBLIC_KEY_B64=c3NoLWVkMjU1MTkgQUFBQQ==")
+	w.shell(m, servicePrincipal, variables...)
+	const plain = "clusterctl generate cluster demo -i windows --flavor windows-azure"
+	w.make(m, plain+" | kubectl apply -f -", variables)
+	w.windowsPodRuns()
+	windows := w.windowsVMs()
+	for name, which := range map[string]client.ListOption{
+		"demo-linux": client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: "demo-linux"}, "demo-control-plane": controlPlane,
+	} {
+		w.rotate(m, "the flavor's "+name, which, func() {
+			file := filepath.Join(w.dir, name+"-2.yaml")
+			whole := w.shell(m, plain, variables...)
+			expect.OK(t, os.WriteFile(file, renamed(t, whole, name), 0o600))
+			w.shell(m, "kubectl apply -f "+file)
+		})
+	}
+	expect.Same(t, "Windows VMs after the rotation", windows, w.windowsVMs())
+	w.deletes(m)
+}
+
+// renamed has another name for a machine template, its Secret and the bootstrap that reads that, and another size.
+func renamed(t *testing.T, manifest, name string) []byte {
+	t.Helper()
+	var kept [][]byte
+	for _, object := range objects(t, manifest) {
+		text := string(expect.Got(sigsyaml.Marshal(object.Object))(t))
+		if !strings.Contains(text, name) {
+			continue
+		}
+		own := object.GetKind() == "MachineDeployment"
+		text = strings.ReplaceAll(text, name, name+"-2")
+		if own {
+			text = strings.Replace(text, "\n  name: "+name+"-2\n", "\n  name: "+name+"\n", 1)
+		}
+		kept = append(kept, []byte(strings.ReplaceAll(text, "vmSize: Standard_D2s_v5", "vmSize: Standard_D4s_v5")))
+	}
+	return bytes.Join(kept, []byte("---\n"))
 }
