@@ -126,7 +126,10 @@ func (w *world) addons(m *management) []string {
 		"configmaps,secrets -o name 2> /dev/null")
 	return slices.DeleteFunc(slices.Sorted(strings.FieldsSeq(names)), func(name string) bool {
 		kind, own, _ := strings.Cut(name, "/")
-		return kind == "configmap" && !strings.HasPrefix(own, "demo-") || kind == "secret" && own != "demo-vsphere-cloud-secret"
+		if strings.HasPrefix(own, "demo-vsphere-cloud") {
+			return w.vsphere == nil // in Azure nothing reads it, so that it belongs to nothing
+		}
+		return kind == "secret" || kind == "configmap" && !strings.HasPrefix(own, "demo-")
 	})
 }
 
