@@ -27,7 +27,8 @@ const (
 )
 
 // calico does what Calico's operator does once its pod runs (tigera/operator v1.42.3, which the chart has; core_controller.go,
-// windows_controller.go and validation.go in pkg/controller/installation, pkg/render/apiserver.go), as far as Windows waits for it.
+// windows_controller.go and validation.go in pkg/controller/installation, and pkg/render/apiserver.go), as far as Windows waits
+// for it.
 type calico struct {
 	client   client.Client
 	workload *servers.Workload
@@ -265,7 +266,9 @@ func TestResolves(t *testing.T) {
 	own := &corev1.PodDNSConfig{Nameservers: []string{"127.0.0.53"}}
 	for want, pods := range map[bool][]corev1.PodSpec{
 		true: {
-			{DNSPolicy: corev1.DNSDefault}, {DNSPolicy: corev1.DNSClusterFirst}, {DNSPolicy: corev1.DNSNone, DNSConfig: own},
+			{DNSPolicy: corev1.DNSDefault},
+			{DNSPolicy: corev1.DNSClusterFirst},
+			{DNSPolicy: corev1.DNSNone, DNSConfig: own},
 			{DNSPolicy: corev1.DNSClusterFirstWithHostNet, DNSConfig: own},
 		},
 		false: {

@@ -40,21 +40,23 @@ func (w *world) cloudProvider(ctx context.Context, vm *linuxvm.VM, p *pods.Proce
 			fmt.Fprintf(p.Stderr, "E0101 %v\n", err)
 			return true, pods.ExitError(1)
 		}
-		return true, repeat(ctx, p, func() error { return giveRanges(ctx, api, p.Container.Args) })
+		repeat(ctx, p, func() error { return giveRanges(ctx, api, p.Container.Args) })
+		return true, nil
 	case strings.Contains(image, "/azure-cloud-node-manager:"):
-		return true, repeat(ctx, p, func() error { return w.azure.initialize(ctx, api, p.Pod.Spec.NodeName) })
+		repeat(ctx, p, func() error { return w.azure.initialize(ctx, api, p.Pod.Spec.NodeName) })
+		return true, nil
 	}
 	return false, nil
 }
 
 // repeat is a container that does something again and again, and writes in its log why that fails.
-func repeat(ctx context.Context, p *pods.Process, do func() error) error {
+func repeat(ctx context.Context, p *pods.Process, do func() error) {
 	p.Started()
 	for tick := time.NewTicker(time.Second / 2); ; {
 		select {
 		case <-ctx.Done():
 			tick.Stop()
-			return nil
+			return
 		case <-tick.C:
 		}
 		if err := do(); err != nil && ctx.Err() == nil {
@@ -86,10 +88,10 @@ func (a *azure) configure(ctx context.Context, vm *linuxvm.VM, p *pods.Process) 
 	}
 	var config cloudConfig
 	if err := json.Unmarshal(text, &config); err != nil {
-		return fmt.Errorf("%q err=%q", "Failed to parse Azure cloud provider config", err)
+		return fmt.Errorf("\"Failed to parse Azure cloud provider config\" err=\"%w\"", err)
 	}
 	if err := a.logIn(ctx, vm, config); err != nil {
-		return fmt.Errorf("%q err=%q", "Failed to sync regional zones map for the first time", err)
+		return fmt.Errorf("\"Failed to sync regional zones map for the first time\" err=\"%w\"", err)
 	}
 	return a.knows(config)
 }

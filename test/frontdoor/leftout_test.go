@@ -20,9 +20,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// leftOut makes a cluster without the kinds of Calico, without its cloud provider, without the API server's address for Calico and
-// without kube-proxy, and adds one after the other; before that address it takes strict affinity away. Each time no pod runs, and
-// somebody says why. That it was for the part that is added then, shows what happens next.
+// leftOut makes a cluster without the kinds of Calico, without its cloud provider, without the API server's address for Calico
+// and without kube-proxy, and adds one after the other; before that address it takes strict affinity away. Each time no pod runs,
+// and somebody says why. That it was for the part that is added then, shows what happens next.
 func leftOut(t *testing.T) {
 	w := newWorld(t)
 	w.onVSphere()
@@ -283,7 +283,9 @@ func (w *world) noPodRuns() {
 		_, err := api.CoreV1().Pods(namespace).Create(w.Context(), pod, metav1.CreateOptions{})
 		return err, err == nil || apierrors.IsAlreadyExists(err)
 	})
-	for begin := time.Now(); time.Since(begin) < held; time.Sleep(held / 20) {
+	tick := time.NewTicker(held / 20)
+	defer tick.Stop()
+	for begin := time.Now(); time.Since(begin) < held; <-tick.C {
 		found := expect.Got(api.CoreV1().Pods(namespace).Get(w.Context(), pod.Name, metav1.GetOptions{}))(w)
 		if found.Status.Phase != corev1.PodPending {
 			w.Fatalf("the pod is %s on Node %q", found.Status.Phase, found.Spec.NodeName)

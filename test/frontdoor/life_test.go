@@ -63,9 +63,9 @@ func (w *world) windowsMachines(m *management) map[string]string {
 	return phases
 }
 
-// The commands before and after a move, of docs/day-two.md. clusterctl makes HelmReleaseProxies before the Cluster of a class, and
-// the add-on provider (v0.6.4, helmchartproxy_controller_phases.go, deleteOrphanedHelmReleaseProxies) would delete them as those of
-// no Cluster, and make others.
+// The commands before and after a move, of docs/day-two.md. clusterctl may make HelmReleaseProxies before the Cluster of a class,
+// and the add-on provider (v0.6.4, helmchartproxy_controller_phases.go, deleteOrphanedHelmReleaseProxies) would delete them as
+// those of no Cluster, and make others.
 const (
 	pauseAddons  = "kubectl annotate helmchartproxies,helmreleaseproxies --all --overwrite cluster.x-k8s.io/paused=true"
 	resumeAddons = "kubectl annotate helmchartproxies,helmreleaseproxies --all cluster.x-k8s.io/paused-"

@@ -42,7 +42,7 @@ func cloudNodeManager(ctx context.Context, c *Container, started func()) error {
 			fmt.Fprintf(c.Log, "E0101 failed to initialize node %s: %v\n", c.Env["NODE_NAME"], err)
 		}
 		if c.Machine.Clock.Sleep(ctx, time.Second) != nil {
-			return nil
+			return nil //nolint:nilerr // because the container is to end
 		}
 	}
 }

@@ -259,8 +259,8 @@ func (n *linux) Pull(_ context.Context, _ *corev1.Pod, container *corev1.Contain
 // nameserver is the tenth address of kubeadm's range for Services, which the kubelets of Linux have as clusterDNS.
 const nameserver = "10.96.0.10"
 
-// Run is part of Runtime: agnhost does what it is told, CoreDNS listens, and every other container does what Program says, or runs
-// for ever.
+// Run is part of Runtime: agnhost does what it is told, CoreDNS listens, and every other container does what Program says, or
+// runs for ever.
 func (n *linux) Run(ctx context.Context, p *Process) error {
 	agnhost := Agnhost{Cluster: n.Network, Host: n.host, Nameserver: nameserver, Clock: n.Clock}
 	if is, err := agnhost.Run(ctx, p); is {
