@@ -158,7 +158,7 @@ func plainRotates(t *testing.T) {
 	w := newWorld(t)
 	w.inAzure()
 	m := w.newManagement("management")
-	variables := append(w.azureVariables(), "AZURE_SSH_PUBLIC_KEY_B64=c3NoLWVkMjU1MTkgQUFBQQ==")
+	variables := w.azureVariables()
 	w.shell(m, servicePrincipal, variables...)
 	const plain = "clusterctl generate cluster demo -i windows --flavor windows-azure"
 	w.make(m, plain+" | kubectl apply -f -", variables)
