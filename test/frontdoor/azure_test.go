@@ -1,24 +1,16 @@
 package frontdoor
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/frontdoor/linuxvm"
@@ -37,8 +29,6 @@ type azure struct {
 	flags []string
 	// endpoint is the address of the load balancer.
 	endpoint string
-	// vms have the files that the cloud provider reads.
-	vms *linuxvm.VMs
 	// federated says that our managers have an identity of their own.
 	federated bool
 
@@ -53,7 +43,7 @@ func (w *world) inAzure() {
 	w.Helper()
 	a := &azure{
 		Cloud: armsim.Start("127.0.0.1:0", time.Now()), linux: map[string]string{}, addresses: map[string]string{},
-		next: netip.MustParseAddr("10.1.100.1"), endpoint: w.endpoint, vms: w.vms,
+		next: netip.MustParseAddr("10.1.100.1"), endpoint: w.endpoint,
 	}
 	w.azure = a
 	w.Cleanup(a.Close)
@@ -75,6 +65,7 @@ func (w *world) inAzure() {
 	clouds := filepath.Join(w.dir, "clouds.json")
 	expect.OK(w, a.WriteFile(clouds, labCloud))
 	a.flags = []string{"--azure-clouds=" + clouds, "--azure-cloud=" + labCloud}
+	w.vms.Program = w.cloudProvider
 	w.background(a.KeepTime)
 	w.background(func(ctx context.Context) {
 		hypervisor.RunAzure(ctx, a.Cloud, func(ctx context.Context, vm *hypervisor.AzureVM) {
@@ -156,145 +147,6 @@ func (a *azure) ClientID(_ context.Context, identity string) (clientID string, e
 		}
 	})
 	return clientID, err
-}
-
-// cloudProvider does what the pods of Azure's cloud provider do, where they run (kubernetes-sigs/cloud-provider-azure 073c782):
-// the node manager initialises the node that it runs on, the controller manager gives nodes their ranges of addresses for pods.
-func (a *azure) cloudProvider(ctx context.Context, api kubernetes.Interface, tell func(error)) {
-	for tick := time.NewTicker(time.Second / 2); ; {
-		select {
-		case <-ctx.Done():
-			tick.Stop()
-			return
-		case <-tick.C:
-		}
-		if err := a.manage(ctx, api); err != nil && ctx.Err() == nil {
-			tell(err)
-		}
-	}
-}
-
-func (a *azure) manage(ctx context.Context, api kubernetes.Interface) error {
-	running, err := api.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	nodes, err := api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, pod := range running.Items {
-		if pod.Status.Phase != corev1.PodRunning {
-			continue
-		}
-		at := slices.IndexFunc(nodes.Items, func(n corev1.Node) bool { return n.Name == pod.Spec.NodeName })
-		switch {
-		case pod.Labels["component"] == "cloud-controller-manager":
-			args := pod.Spec.Containers[0].Args
-			if err = a.login(ctx, pod.Spec.NodeName, argument(args, "--cloud-config")); err == nil {
-				err = giveRanges(ctx, api, args, nodes.Items)
-			}
-		case at >= 0 && strings.HasPrefix(pod.Labels["k8s-app"], "cloud-node-manager"):
-			err = a.initialize(ctx, api, &nodes.Items[at])
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// login is what the controller manager does first, with the file of its machine: who calls Azure, and where (pkg/azclient).
-func (a *azure) login(ctx context.Context, node, file string) error {
-	vm := a.vms.Find(node)
-	if vm == nil {
-		return nil // it has been switched off
-	}
-	text, err := vm.File(file)
-	if err != nil {
-		return fmt.Errorf("unable to initialize cloud provider: %w", err)
-	}
-	var config struct {
-		SubscriptionID, UserAssignedIdentityID string
-		UseManagedIdentityExtension            bool
-	}
-	if err := json.Unmarshal(text, &config); err != nil {
-		return fmt.Errorf("read %s: %w", file, err)
-	}
-	if config.SubscriptionID != armsim.Subscription || !config.UseManagedIdentityExtension {
-		return fmt.Errorf("%s of %s names no subscription, or nobody who logs in: %s", file, node, text)
-	}
-	if own, err := a.ClientID(ctx, armsim.IdentityID); err != nil || config.UserAssignedIdentityID == own {
-		return err
-	}
-	_, err = a.ClientID(ctx, config.UserAssignedIdentityID) // it may be a resource ID as well
-	return err
-}
-
-// initialize tells the Node what the cloud knows, and takes the taint off.
-func (a *azure) initialize(ctx context.Context, api kubernetes.Interface, node *corev1.Node) error {
-	isIt := func(t corev1.Taint) bool { return t.Key == "node.cloudprovider.kubernetes.io/uninitialized" }
-	a.mu.Lock()
-	id, address := a.linux[node.Name], a.addresses[node.Name]
-	a.mu.Unlock()
-	if !slices.ContainsFunc(node.Spec.Taints, isIt) || address == "" {
-		return nil
-	}
-	status, err := json.Marshal(map[string]any{"status": map[string]any{"addresses": []corev1.NodeAddress{
-		{Type: corev1.NodeInternalIP, Address: address}, {Type: corev1.NodeHostName, Address: node.Name},
-	}}})
-	if err == nil {
-		_, err = api.CoreV1().Nodes().PatchStatus(ctx, node.Name, status)
-	}
-	if err != nil {
-		return fmt.Errorf("give node %s its address: %w", node.Name, err)
-	}
-	node, err = api.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	if id != "" {
-		node.Spec.ProviderID = cmp.Or(node.Spec.ProviderID, "azure://"+id)
-	}
-	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, isIt)
-	_, err = api.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
-	return err
-}
-
-// giveRanges is the controller of node addresses (kubernetes v1.36.3, pkg/controller/nodeipam), which the manager runs where it
-// is told to.
-func giveRanges(ctx context.Context, api kubernetes.Interface, args []string, nodes []corev1.Node) error {
-	_, all, err := net.ParseCIDR(argument(args, "--cluster-cidr"))
-	if argument(args, "--allocate-node-cidrs") != "true" || err != nil {
-		return err
-	}
-	taken := map[string]bool{}
-	for _, node := range nodes {
-		taken[node.Spec.PodCIDR] = true
-	}
-	for _, node := range nodes {
-		for i := byte(0); node.Spec.PodCIDR == "" && i < 255; i++ {
-			one := fmt.Sprintf("%d.%d.%d.0/24", all.IP[0], all.IP[1], i)
-			if taken[one] {
-				continue
-			}
-			taken[one], node.Spec.PodCIDR = true, one
-			patch := fmt.Appendf(nil, `{"spec":{"podCIDR":%q,"podCIDRs":[%q]}}`, one, one)
-			if _, err := api.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-				return fmt.Errorf("give node %s its range: %w", node.Name, err)
-			}
-		}
-	}
-	return nil
-}
-
-func argument(args []string, name string) string {
-	for _, one := range args {
-		if value, found := strings.CutPrefix(one, name+"="); found {
-			return value
-		}
-	}
-	return ""
 }
 
 // servicePrincipal is the identity that the head of the flavor asks for, with a Secret. By the labels both are moved with their

@@ -3,6 +3,7 @@ package frontdoor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,10 +19,16 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
-const calicoSystem = "calico-system"
+const (
+	calicoSystem      = "calico-system"
+	calicoWindows     = "calico-node-windows"
+	apiServerName     = "calico-apiserver"
+	endpointConfigMap = "kubernetes-services-endpoint"
+)
 
-// calico does what Calico's operator does once its pod runs (tigera/operator 03e702b, pkg/controller/installation:
-// core_controller.go, windows_controller.go, validation.go), as far as Windows waits for it.
+// calico does what Calico's operator does once its pod runs (tigera/operator v1.42.3, which the chart has; core_controller.go,
+// windows_controller.go and validation.go in pkg/controller/installation, and pkg/render/apiserver.go), as far as Windows waits
+// for it.
 type calico struct {
 	client   client.Client
 	workload *servers.Workload
@@ -64,6 +71,9 @@ func (c *calico) reconcile(ctx context.Context) error {
 	if err := c.core(ctx, installation, &running.Items[0].Spec); err != nil {
 		return err
 	}
+	if err := c.apiServer(ctx); err != nil {
+		return err
+	}
 	dataplane, _, _ := unstructured.NestedString(installation.Object, "spec", "calicoNetwork", "windowsDataplane")
 	if dataplane != "HNS" {
 		return nil
@@ -86,11 +96,9 @@ func resolves(pod *corev1.PodSpec) bool {
 func (c *calico) core(ctx context.Context, installation *unstructured.Unstructured, operator *corev1.PodSpec) error {
 	labels := map[string]string{"k8s-app": "calico-node"}
 	everything := []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	ipam := &unstructured.Unstructured{Object: map[string]any{
-		"spec": map[string]any{"autoAllocateBlocks": true, "strictAffinity": false},
-	}}
-	ipam.SetGroupVersionKind(schema.GroupVersionKind{Group: "crd.projectcalico.org", Version: "v1", Kind: "IPAMConfig"})
-	ipam.SetName("default")
+	ipam, felix := ipamConfig(), felixConfiguration()
+	ipam.Object["spec"] = map[string]any{"autoAllocateBlocks": true, "strictAffinity": false}
+	felix.Object["spec"] = map[string]any{"vxlanVNI": int64(4096)}
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: calicoSystem}},
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: calicoSystem, Name: "calico-node"}},
@@ -103,7 +111,7 @@ func (c *calico) core(ctx context.Context, installation *unstructured.Unstructur
 				Containers: []corev1.Container{{Name: "calico-node", Image: "quay.io/calico/node:v3.32.1"}},
 			}},
 		}},
-		ipam,
+		ipam, felix,
 	} {
 		if err := c.client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
@@ -116,42 +124,56 @@ func (c *calico) core(ctx context.Context, installation *unstructured.Unstructur
 	return c.client.Status().Update(ctx, installation)
 }
 
+// apiServer is the controller of Calico's API server, which serves IPAMConfiguration. The object APIServer asks for it.
+func (c *calico) apiServer(ctx context.Context) error {
+	wanted := operatorObject("APIServer", "default")
+	if err := c.client.Get(ctx, client.ObjectKeyFromObject(wanted), wanted); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	labels := map[string]string{"k8s-app": apiServerName, "apiserver": "true"}
+	for _, object := range []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: calicoSystem, Name: apiServerName}},
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: calicoSystem, Name: apiServerName}, Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+				NodeSelector: map[string]string{corev1.LabelOSStable: "linux"}, ServiceAccountName: apiServerName,
+				Tolerations: []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}},
+				Containers:  []corev1.Container{{Name: apiServerName, Image: "quay.io/calico/apiserver:v3.32.1"}},
+			}},
+		}},
+	} {
+		if err := c.client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
+
 // windows asks in the order of windows_controller.go, and makes the DaemonSet once nothing is missing.
 func (c *calico) windows(ctx context.Context, installation *unstructured.Unstructured) error {
 	endpoint := &corev1.ConfigMap{}
-	const name = "kubernetes-services-endpoint"
-	if err := c.client.Get(ctx, client.ObjectKey{Namespace: "tigera-operator", Name: name}, endpoint); err != nil {
+	if err := c.client.Get(ctx, client.ObjectKey{Namespace: "tigera-operator", Name: endpointConfigMap}, endpoint); err != nil {
 		return degraded{"ResourceReadError", fmt.Sprintf("Error reading services endpoint configmap: %v", err)}
 	}
 	services, _, _ := unstructured.NestedStringSlice(installation.Object, "spec", "serviceCIDRs")
-	pools, _, _ := unstructured.NestedSlice(installation.Object, "spec", "calicoNetwork", "ipPools")
-	invalid := ""
-	switch {
-	case endpoint.Data["KUBERNETES_SERVICE_HOST"] == "" || endpoint.Data["KUBERNETES_SERVICE_PORT"] == "":
-		invalid = "services endpoint configmap '" + name + "' does not have all required information for Calico Windows daemonset " +
-			"configuration"
-	case len(services) == 0:
-		invalid = "installation spec.ServiceCIDRs must be provided when using Calico CNI on Windows"
-	default:
-		for _, one := range pools {
-			if pool, ok := one.(map[string]any); ok && pool["encapsulation"] != "VXLAN" && pool["encapsulation"] != "None" {
-				invalid = fmt.Sprintf("IPv4 IPPool encapsulation %v is not supported by Calico for Windows", pool["encapsulation"])
-			}
-		}
+	if why := invalid(installation, endpoint, services); why != "" {
+		return degraded{"InvalidConfigurationError", "Invalid Installation provided: " + why}
 	}
-	if invalid != "" {
-		return degraded{"InvalidConfigurationError", "Invalid Installation provided: " + invalid}
-	}
-	if strict, err := c.strictAffinity(ctx); err != nil || !strict {
-		return degraded{"ResourceReadError", "Invalid StrictAffinity, it must be set to 'true' when using Calico IPAM on Windows: " +
-			"StrictAffinity is false, it must be set to 'true' in the default IPAMConfiguration when using Calico IPAM on Windows"}
+	if err := c.strictAffinity(ctx); err != nil {
+		return err
 	}
 	dns := &corev1.Service{}
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "kube-dns"}, dns); err != nil {
 		return degraded{"ResourceNotFound", fmt.Sprintf("kube-dns service not found: %v", err)}
 	}
+	felix := felixConfiguration()
+	err := c.client.Get(ctx, client.ObjectKeyFromObject(felix), felix)
+	if _, has, _ := unstructured.NestedInt64(felix.Object, "spec", "vxlanVNI"); err != nil || !has {
+		return degraded{"ResourceReadError", "Error reading VXLANVNI from FelixConfiguration: " +
+			"VXLANVNI not specified in FelixConfigurationSpec"}
+	}
 	set := &appsv1.DaemonSet{}
-	if err := c.client.Get(ctx, client.ObjectKey{Namespace: calicoSystem, Name: "calico-node-windows"}, set); err == nil {
+	if err := c.client.Get(ctx, client.ObjectKey{Namespace: calicoSystem, Name: calicoWindows}, set); err == nil {
 		return nil
 	}
 	cluster := pods.Cluster{Config: c.workload.Config, Version: c.workload.Version, Host: endpoint.Data["KUBERNETES_SERVICE_HOST"]}
@@ -161,12 +183,55 @@ func (c *calico) windows(ctx context.Context, installation *unstructured.Unstruc
 	return cluster.CalicoForWindows(ctx, dns.Spec.ClusterIP, services[0])
 }
 
-func (c *calico) strictAffinity(ctx context.Context) (bool, error) {
-	ipam := &unstructured.Unstructured{}
-	ipam.SetGroupVersionKind(schema.GroupVersionKind{Group: "crd.projectcalico.org", Version: "v1", Kind: "IPAMConfig"})
-	err := c.client.Get(ctx, client.ObjectKey{Name: "default"}, ipam)
-	strict, _, _ := unstructured.NestedBool(ipam.Object, "spec", "strictAffinity")
-	return strict, client.IgnoreNotFound(err)
+// invalid is the part of validation.go about Windows.
+func invalid(installation *unstructured.Unstructured, endpoint *corev1.ConfigMap, services []string) string {
+	if endpoint.Data["KUBERNETES_SERVICE_HOST"] == "" || endpoint.Data["KUBERNETES_SERVICE_PORT"] == "" {
+		return "services endpoint configmap '" + endpointConfigMap + "' does not have all required information for Calico Windows " +
+			"daemonset configuration"
+	}
+	if len(services) == 0 {
+		return "installation spec.ServiceCIDRs must be provided when using Calico CNI on Windows"
+	}
+	pools, _, _ := unstructured.NestedSlice(installation.Object, "spec", "calicoNetwork", "ipPools")
+	for _, one := range pools {
+		if pool, ok := one.(map[string]any); ok && pool["encapsulation"] != "VXLAN" && pool["encapsulation"] != "None" {
+			return fmt.Sprintf("IPv4 IPPool encapsulation %v is not supported by Calico for Windows", pool["encapsulation"])
+		}
+	}
+	return ""
+}
+
+// strictAffinity is asked of Calico's API server, once that serves.
+func (c *calico) strictAffinity(ctx context.Context) error {
+	var servers corev1.PodList
+	err := c.client.List(ctx, &servers, client.InNamespace(calicoSystem), client.MatchingLabels{"k8s-app": apiServerName})
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(servers.Items, func(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }) {
+		return degraded{"ResourceNotReady", "Waiting for IPAMConfiguration watch to be established"}
+	}
+	ipam := ipamConfig()
+	err = c.client.Get(ctx, client.ObjectKeyFromObject(ipam), ipam)
+	if strict, _, _ := unstructured.NestedBool(ipam.Object, "spec", "strictAffinity"); err == nil && strict {
+		return nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return degraded{"ResourceReadError", fmt.Sprintf("Unable to read IPAMConfiguration: %v", err)}
+	}
+	return degraded{"ResourceReadError", "Invalid StrictAffinity, it must be set to 'true' when using Calico IPAM on Windows: " +
+		"StrictAffinity is false, it must be set to 'true' in the default IPAMConfiguration when using Calico IPAM on Windows"}
+}
+
+func ipamConfig() *unstructured.Unstructured { return calicoObject("IPAMConfig") }
+
+func felixConfiguration() *unstructured.Unstructured { return calicoObject("FelixConfiguration") }
+
+func calicoObject(kind string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(schema.GroupVersionKind{Group: "crd.projectcalico.org", Version: "v1", Kind: kind})
+	object.SetName("default")
+	return object
 }
 
 // tell writes the TigeraStatus that kubectl get tigerastatus shows.

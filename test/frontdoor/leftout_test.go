@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,8 +20,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// leftOut makes a cluster without the kinds of Calico, without its cloud provider, without the API server's address for Calico,
-// without strict affinity and without kube-proxy, and adds one after the other: each time somebody says what is missing.
+// leftOut makes a cluster without the kinds of Calico, without its cloud provider, without the API server's address for Calico
+// and without kube-proxy, and adds one after the other; before that address it takes strict affinity away. Each time no pod runs,
+// and somebody says why. That it was for the part that is added then, shows what happens next.
 func leftOut(t *testing.T) {
 	w := newWorld(t)
 	w.onVSphere()
@@ -51,6 +53,7 @@ func leftOut(t *testing.T) {
 	w.commandSays(m, smokeTest, noNetwork...)
 	w.commandSays(m, calicoSettings, "the address of the API server is not known, which Calico's Windows nodes need")
 	w.noPodRuns()
+	w.loosen(m, whole)
 	apply("HelmChartProxy", "demo-calico")
 
 	w.calicoSays("Invalid StrictAffinity, it must be set to 'true' when using Calico IPAM on Windows")
@@ -59,12 +62,15 @@ func leftOut(t *testing.T) {
 		`kubectl patch ipamconfigs.crd.projectcalico.org default --type merge --patch '{"spec":{"strictAffinity":true}}'`)
 	w.noPodRuns()
 	apply("ConfigMap", "demo-calico")
-	apply("ClusterResourceSet", "demo-calico")
 
 	w.commandSays(m, calicoSettings, "# Nothing is missing.")
 	w.windowsPodRuns()
 	failed := map[string]string{}
-	for _, finding := range w.smoke(m) {
+	found, failure := w.smoke(m)
+	if failure == nil {
+		t.Error("clusterctl windows smoke ends with code 0 without kube-proxy")
+	}
+	for _, finding := range found {
 		if finding.Result == "failed" {
 			failed[finding.Check] = finding.Message
 		}
@@ -109,13 +115,32 @@ func (w *world) commandSays(m *management, command string, words ...string) {
 	})
 }
 
+// loosen takes strict affinity away, as Calico's own IPAMConfig has none, before its operator has looked for it.
+func (w *world) loosen(m *management, whole string) {
+	w.Helper()
+	file := w.only(whole, "ConfigMap", "demo-calico")
+	strict := string(expect.Got(os.ReadFile(file))(w))
+	loose := strings.Replace(strict, "strictAffinity: true", "strictAffinity: false", 1)
+	if loose == strict {
+		w.Fatalf("the ConfigMap of Calico sets no strict affinity:\n%s", strict)
+	}
+	expect.OK(w, os.WriteFile(file, []byte(loose), 0o600))
+	w.shell(m, "kubectl apply -f "+file)
+	workload, _ := w.demo().Workload()
+	w.until("strict affinity to be off", func() (any, bool) {
+		said, _ := w.try(&management{}, "kubectl --kubeconfig "+workload.KubeconfigFile+
+			" get ipamconfigs.crd.projectcalico.org default -o jsonpath={.spec.strictAffinity}")
+		return said, said == "false"
+	})
+}
+
 // without leaves out of a manifest what leftOut adds.
 func without(t *testing.T, manifest string) []byte {
 	t.Helper()
 	var kept [][]byte
 	for _, object := range objects(t, manifest) {
 		switch object.GetKind() + " " + object.GetName() {
-		case "HelmChartProxy demo-calico-crds", "ConfigMap demo-calico", "ClusterResourceSet demo-calico":
+		case "HelmChartProxy demo-calico-crds":
 			continue
 		case "HelmChartProxy demo-calico":
 			values, _, _ := unstructured.NestedString(object.Object, "spec", "valuesTemplate")
@@ -217,6 +242,8 @@ func (w *world) refusesValues() {
 	for _, spec := range []string{
 		`{"calicoNetwork":{"bgp":"Any"}}`, `{"calicoNetwork":{"windowsDataplane":"Any"}}`, `{"kubernetesProvider":"Any"}`,
 		`{"calicoNetwork":{"ipPools":[{"cidr":"192.168.0.0/16","encapsulation":"Any"}]}}`,
+		`{"calicoNetwork":{"ipPools":[{"cidr":"192.168.0.0/16","natOutgoing":"Any"}]}}`,
+		`{"calicoNetwork":{"linuxDataplane":"Any"}}`, `{"cni":{"type":"Any"}}`,
 	} {
 		said, err := w.try(&management{}, "kubectl --kubeconfig "+workload.KubeconfigFile+
 			" patch installation default --type merge --dry-run=server --patch '{\"spec\":"+spec+"}'")
@@ -242,7 +269,10 @@ func (w *world) windowsNodeSays(sentence string) {
 	})
 }
 
-// noPodRuns on Windows but those of the host's network.
+// held is how long no pod may run: longer than the lab's kubelets and controllers need.
+const held = 5 * time.Second
+
+// noPodRuns on Windows but those of the host's network, and not only because it is new. Calico has no DaemonSet for Windows yet.
 func (w *world) noPodRuns() {
 	w.Helper()
 	_, api := w.demo().Workload()
@@ -253,8 +283,16 @@ func (w *world) noPodRuns() {
 		_, err := api.CoreV1().Pods(namespace).Create(w.Context(), pod, metav1.CreateOptions{})
 		return err, err == nil || apierrors.IsAlreadyExists(err)
 	})
-	found := expect.Got(api.CoreV1().Pods(namespace).Get(w.Context(), pod.Name, metav1.GetOptions{}))(w)
-	if found.Status.Phase != corev1.PodPending {
-		w.Errorf("the pod is %s", found.Status.Phase)
+	tick := time.NewTicker(held / 20)
+	defer tick.Stop()
+	for begin := time.Now(); time.Since(begin) < held; <-tick.C {
+		found := expect.Got(api.CoreV1().Pods(namespace).Get(w.Context(), pod.Name, metav1.GetOptions{}))(w)
+		if found.Status.Phase != corev1.PodPending {
+			w.Fatalf("the pod is %s on Node %q", found.Status.Phase, found.Spec.NodeName)
+		}
+		_, err := api.AppsV1().DaemonSets(calicoSystem).Get(w.Context(), calicoWindows, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			w.Fatalf("Calico has the DaemonSet %s: %v", calicoWindows, err)
+		}
 	}
 }

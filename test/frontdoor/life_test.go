@@ -1,9 +1,11 @@
 package frontdoor
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -61,6 +63,14 @@ func (w *world) windowsMachines(m *management) map[string]string {
 	return phases
 }
 
+// The commands before and after a move, of docs/day-two.md. clusterctl may make HelmReleaseProxies before the Cluster of a class,
+// and the add-on provider (v0.6.4, helmchartproxy_controller_phases.go, deleteOrphanedHelmReleaseProxies) would delete them as
+// those of no Cluster, and make others.
+const (
+	pauseAddons  = "kubectl annotate helmchartproxies,helmreleaseproxies --all --overwrite cluster.x-k8s.io/paused=true"
+	resumeAddons = "kubectl annotate helmchartproxies,helmreleaseproxies --all cluster.x-k8s.io/paused-"
+)
+
 // movesThereAndBack moves the cluster to a second management cluster and back: no VM is made, none is removed. A machine that is
 // deleted right after goes, and another one comes.
 func (w *world) movesThereAndBack(first *management) *management {
@@ -68,9 +78,11 @@ func (w *world) movesThereAndBack(first *management) *management {
 	second := w.newManagement("second")
 	vms, linux := w.windowsVMs(), w.vms.Names()
 	made, removed := w.counts()
+	addons, releases, pods := w.addons(first), w.releases(), w.pods()
 	for _, way := range [][2]*management{{first, second}, {second, first}} {
 		begin := time.Now()
-		w.shell(way[0], "clusterctl move --to-kubeconfig "+way[1].KubeconfigFile)
+		w.shell(way[0], pauseAddons+"\nclusterctl move --to-kubeconfig "+way[1].KubeconfigFile)
+		w.shell(way[1], resumeAddons)
 		w.until("the machines to be known after the move", func() (any, bool) {
 			phases := slices.Collect(maps.Values(w.windowsMachines(way[1])))
 			return phases, len(phases) == 1 && phases[0] == string(infrav1.PhaseRunning)
@@ -80,6 +92,13 @@ func (w *world) movesThereAndBack(first *management) *management {
 		if left := w.windowsMachines(way[0]); len(left) > 0 {
 			w.Errorf("the machines %v are in both clusters", left)
 		}
+		expect.Same(w, "add-ons after the move", addons, w.addons(way[1]))
+		if left := w.addons(way[0]); len(left) > 0 {
+			w.Errorf("the add-ons %v are in both clusters", left)
+		}
+		w.addonsHold(way[1])
+		expect.Same(w, "Helm's releases in the cluster after the move", releases, w.releases())
+		expect.Same(w, "pods after the move", pods, w.pods())
 	}
 	madeNow, removedNow := w.counts()
 	expect.Same(w, "Windows VMs made and removed by the move", []int{made, removed}, []int{madeNow, removedNow})
@@ -98,6 +117,61 @@ func (w *world) movesThereAndBack(first *management) *management {
 		return now, len(now) == 1 && now[0] != vms[0]
 	})
 	return first
+}
+
+// addons are the objects of a management cluster that bring add-ons into the cluster, with what they read.
+func (w *world) addons(m *management) []string {
+	w.Helper()
+	names := w.shell(m, "kubectl get helmchartproxies,helmreleaseproxies,clusterresourcesets,clusterresourcesetbindings,"+
+		"configmaps,secrets -o name 2> /dev/null")
+	return slices.DeleteFunc(slices.Sorted(strings.FieldsSeq(names)), func(name string) bool {
+		kind, own, _ := strings.Cut(name, "/")
+		if strings.HasPrefix(own, "demo-vsphere-cloud") {
+			return w.vsphere == nil // in Azure nothing reads it, so that it belongs to nothing
+		}
+		return kind == "secret" || kind == "configmap" && !strings.HasPrefix(own, "demo-")
+	})
+}
+
+// addonsHold: the providers of add-ons take what was moved for theirs, and find all in order.
+func (w *world) addonsHold(m *management) {
+	w.Helper()
+	const of = `-o jsonpath='{range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="%s")].status}{"\n"}{end}'`
+	for kinds, condition := range map[string]string{
+		"helmchartproxies,helmreleaseproxies": "Ready", "clusterresourcesets": "ResourcesApplied",
+	} {
+		w.until(kinds+" to be "+condition, func() (any, bool) {
+			said := w.shell(m, "kubectl get "+kinds+" "+fmt.Sprintf(of, condition)+" 2> /dev/null")
+			for line := range strings.Lines(said) {
+				if !strings.HasSuffix(strings.TrimSpace(line), " True") {
+					return said, false
+				}
+			}
+			return said, said != ""
+		})
+	}
+}
+
+// releases are those that Helm has made in the cluster: an install or an upgrade is one more.
+func (w *world) releases() []string {
+	w.Helper()
+	demo, _ := w.demo().Workload()
+	return slices.Sorted(strings.FieldsSeq(w.shell(&management{}, "kubectl --kubeconfig "+demo.KubeconfigFile+
+		" get secrets -A --field-selector type=helm.sh/release.v1 -o name")))
+}
+
+// pods of users and of add-ons, with what tells whether each is still the same and has run all the time.
+func (w *world) pods() []string {
+	w.Helper()
+	demo, _ := w.demo().Workload()
+	seen := []string{}
+	for _, one := range []string{namespace, "kube-system", "tigera-operator", calicoSystem} {
+		said := w.shell(&management{}, "kubectl --kubeconfig "+demo.KubeconfigFile+" get pods -n "+one+" -o "+
+			`jsonpath='{range .items[*]}{.metadata.name} {.metadata.uid} {.status.phase} `+
+			`{.status.containerStatuses[*].restartCount}{"\n"}{end}'`)
+		seen = append(seen, slices.Sorted(strings.Lines(said))...)
+	}
+	return seen
 }
 
 // deletes removes the cluster: no VM is left.

@@ -120,7 +120,7 @@ func (w *world) assertAzureJSON(m *management) {
 	}
 	planes := 0
 	for _, name := range w.vms.Names() {
-		file, err := w.vms.Find(name).File("/etc/kubernetes/azure.json")
+		file, err := w.vms.Find(name).File(azureConfigFile)
 		about := w.shell(m, "kubectl get azuremachine "+name+" -o jsonpath='{.metadata.labels} {.spec}'")
 		if !strings.Contains(about, `"`+clusterv1.MachineControlPlaneLabel+`"`) {
 			if !errors.Is(err, os.ErrNotExist) || strings.Contains(about, armsim.IdentityID) {

@@ -38,7 +38,7 @@ var addons = []struct {
 	{"gopkg.in/k8snetworkplumbingwg/multus-cni.v4@v4.2.2", []string{
 		"deployments/multus-daemonset.yml", "deployments/multus-daemonset-thick.yml",
 	}},
-	{"sigs.k8s.io/cluster-api-provider-azure@v1.26.0", []string{
+	{"sigs.k8s.io/cluster-api-provider-azure@v1.27.0", []string{
 		"templates/addons/calico.yaml", "templates/addons/metrics-server/metrics-server.yaml",
 		"templates/addons/windows/calico/kube-proxy-windows.yaml", "templates/addons/windows/csi-proxy/csi-proxy.yaml",
 		"templates/addons/windows/containerd-logging/containerd-logger.yaml",

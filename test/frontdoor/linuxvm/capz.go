@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -200,6 +201,7 @@ func (m *Manager) ensureAzureMachine(ctx context.Context, o *object) error {
 	}
 	m.VMs.Ensure(Spec{
 		Name: o.GetName(), Cluster: client.ObjectKeyFromObject(o.cluster), UserData: data, Address: address, SystemUUID: system,
+		Identities: identitiesIn(o, "spec"),
 	})
 	if o.is("status", "ready") {
 		return nil
@@ -210,6 +212,17 @@ func (m *Manager) ensureAzureMachine(ctx context.Context, o *object) error {
 			map[string]any{"type": "InternalDNS", "address": o.GetName()},
 		}},
 		field{[]string{"status", "vmState"}, "Succeeded"}, field{[]string{"status", "ready"}, true})
+}
+
+// identitiesIn are the ids of the managed identities that the spec of a machine has.
+func identitiesIn(o *object, path ...string) (ids []string) {
+	all, _, _ := unstructured.NestedSlice(o.Object, append(path, "userAssignedIdentities")...)
+	for _, one := range all {
+		identity, _ := one.(map[string]any)
+		id, _ := identity["providerID"].(string)
+		ids = append(ids, strings.TrimPrefix(id, "azure://"))
+	}
+	return ids
 }
 
 func (m *Manager) azureClusterOf(ctx context.Context, o *object) (*object, error) {

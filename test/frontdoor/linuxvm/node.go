@@ -146,7 +146,7 @@ func (n *node) live(ctx context.Context) error {
 	w, _ := n.vm.cluster.Workload()
 	kubelet := pods.Linux{
 		Client: n.client, Version: w.Version, Nodes: []string{}, Others: []string{n.name}, Network: n.vm.cluster.vms.Network, CA: w.CA,
-		Addresses: map[string]string{n.name: n.vm.Address},
+		Addresses: map[string]string{n.name: n.vm.Address}, Program: n.program,
 	}
 	var parts sync.WaitGroup
 	defer parts.Wait()

@@ -31,6 +31,8 @@ type Spec struct {
 	Address string
 	// SystemUUID is what its firmware says to Linux.
 	SystemUUID string
+	// Identities are the managed ones of Azure that programs of the VM may log in with.
+	Identities []string
 }
 
 // VM is a Linux VM that is on.

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/traffic"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
@@ -42,6 +43,8 @@ type VMs struct {
 	Progress io.Writer
 	// Network of a cluster's nodes.
 	Network *traffic.Cluster
+	// Program is what containers of the cloud's provider do, if they are no real programs here; nil is none.
+	Program func(ctx context.Context, vm *VM, p *pods.Process) (is bool, err error)
 
 	said     sync.Map
 	mu       sync.Mutex

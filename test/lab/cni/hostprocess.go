@@ -25,6 +25,8 @@ type Container struct {
 	Env     map[string]string
 	// Mounts are what is behind the paths of volumes in the container.
 	Mounts map[string]Mount
+	// HostIP is the address that the metadata service of its cloud tells the VM.
+	HostIP string
 	// Account speaks to the cluster with the token of the pod's account.
 	Account func() (kubernetes.Interface, error)
 	Log     io.Writer
@@ -41,7 +43,7 @@ type Mount struct {
 var starts = map[string]func(ctx context.Context, c *Container, started func()) error{
 	"uninstall-calico.ps1": uninstallCalico, "calico.exe component cni install": installCalico,
 	"node-service.ps1": calicoService, "felix-service.ps1": felix, "confd-service.ps1": confd,
-	"start.ps1":                         startKubeProxy,
+	"kube-proxy/start.ps1": startKubeProxy, "scripts/start.ps1": cloudNodeManager,
 	"Install-WindowsCNI-Containerd.ps1": installAntrea, "Run-AntreaAgent-Containerd.ps1": antreaAgent,
 	"flanneld.ps1": podFlanneld, "plugins.ps1": pluginsScript, "peers.ps1": peersScript, "lab-cni.ps1": labDaemon,
 }

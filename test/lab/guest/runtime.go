@@ -108,7 +108,7 @@ func (c *containers) Run(ctx context.Context, p *pods.Process) error {
 	}
 	run := &cni.Container{
 		Machine: m, Name: container.Name, Command: slices.Concat(container.Command, container.Args),
-		Log: io.MultiWriter(c.node.call.Stderr, p.Stderr),
+		Log: io.MultiWriter(c.node.call.Stderr, p.Stderr), HostIP: c.node.power.guest.address(),
 	}
 	var err error
 	if run.Env, err = c.environment(ctx, pod, container); err == nil {

@@ -54,6 +54,8 @@ type Linux struct {
 	Network *traffic.Cluster
 	// CA (PEM) is the cluster's, by which kubelets know the API server. It comes with Network.
 	CA []byte
+	// Program is what a container does that is neither agnhost nor CoreDNS, if it has a program here; nil is none.
+	Program func(ctx context.Context, p *Process) (is bool, err error)
 	// Clock is the nodes'; nil is the host's.
 	Clock Clock
 }
@@ -257,7 +259,8 @@ func (n *linux) Pull(_ context.Context, _ *corev1.Pod, container *corev1.Contain
 // nameserver is the tenth address of kubeadm's range for Services, which the kubelets of Linux have as clusterDNS.
 const nameserver = "10.96.0.10"
 
-// Run is part of Runtime: agnhost does what it is told, CoreDNS listens, and every other container runs for ever.
+// Run is part of Runtime: agnhost does what it is told, CoreDNS listens, and every other container does what Program says, or
+// runs for ever.
 func (n *linux) Run(ctx context.Context, p *Process) error {
 	agnhost := Agnhost{Cluster: n.Network, Host: n.host, Nameserver: nameserver, Clock: n.Clock}
 	if is, err := agnhost.Run(ctx, p); is {
@@ -269,6 +272,11 @@ func (n *linux) Run(ctx context.Context, p *Process) error {
 			return err
 		}
 		defer end()
+	}
+	if n.Program != nil && len(p.Command) == 0 {
+		if is, err := n.Program(ctx, p); is {
+			return err
+		}
 	}
 	return RunOther(ctx, p)
 }

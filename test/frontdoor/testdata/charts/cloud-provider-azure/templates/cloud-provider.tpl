@@ -42,29 +42,39 @@ spec:
 {{- end }}
 {{- with .Values.cloudNodeManager }}
 {{- if .enabled }}
+{{- $image := printf "%s/%s:%s" .imageRepository .imageName (.imageTag | default $known | required $unknown) }}
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: cloud-node-manager, namespace: kube-system}
-{{- $image := printf "%s/%s:%s" .imageRepository .imageName (.imageTag | default $known | required $unknown) }}
-{{- range $os, $name := dict "linux" "cloud-node-manager" "windows" "cloud-node-manager-windows" }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: cloud-node-manager}
+rules:
+- {apiGroups: [""], resources: [nodes], verbs: [watch, list, get, update, patch]}
+- {apiGroups: [""], resources: [nodes/status], verbs: [patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: cloud-node-manager}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cloud-node-manager}
+subjects: [{kind: ServiceAccount, name: cloud-node-manager, namespace: kube-system}]
 ---
 apiVersion: apps/v1
 kind: DaemonSet
 metadata:
-  name: {{ $name }}
+  name: cloud-node-manager
   namespace: kube-system
   labels: {component: cloud-node-manager}
 spec:
-  selector: {matchLabels: {k8s-app: {{ $name }}}}
+  selector: {matchLabels: {k8s-app: cloud-node-manager}}
   template:
-    metadata: {labels: {k8s-app: {{ $name }}}}
+    metadata: {labels: {k8s-app: cloud-node-manager}}
     spec:
       priorityClassName: system-node-critical
       serviceAccountName: cloud-node-manager
-      {{- if eq $os "linux" }}
       hostNetwork: true
-      {{- end }}
-      nodeSelector: {kubernetes.io/os: {{ $os }}}
+      nodeSelector: {kubernetes.io/os: linux}
       tolerations:
       - {key: CriticalAddonsOnly, operator: Exists}
       - {operator: Exists, effect: NoExecute}
@@ -72,9 +82,49 @@ spec:
       containers:
       - name: cloud-node-manager
         image: {{ $image }}
-        command: [{{ eq $os "linux" | ternary "cloud-node-manager" "/cloud-node-manager.exe" }}]
+        command: [cloud-node-manager]
         args: ["--node-name=$(NODE_NAME)"]
         env: [{name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
-{{- end }}
+---
+# On Windows the program of a HostProcess pod is started by a script, which gives it the kubeconfig of kube-proxy.
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: cloud-provider-azure-scripts, namespace: kube-system}
+data:
+  start.ps1: "# here the program of the lab's guest does what upstream's script does"
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata:
+  name: cloud-node-manager-windows
+  namespace: kube-system
+  labels: {component: cloud-node-manager}
+spec:
+  selector: {matchLabels: {k8s-app: cloud-node-manager-windows}}
+  template:
+    metadata: {labels: {k8s-app: cloud-node-manager-windows}}
+    spec:
+      priorityClassName: system-node-critical
+      serviceAccountName: cloud-node-manager
+      securityContext:
+        windowsOptions: {hostProcess: true, runAsUserName: NT AUTHORITY\system}
+      hostNetwork: true
+      nodeSelector: {kubernetes.io/os: windows}
+      tolerations:
+      - {key: CriticalAddonsOnly, operator: Exists}
+      - {operator: Exists, effect: NoExecute}
+      - {operator: Exists, effect: NoSchedule}
+      volumes:
+      - {name: kube-proxy, configMap: {name: kube-proxy}}
+      - {name: cloud-provider-azure-scripts, configMap: {name: cloud-provider-azure-scripts}}
+      containers:
+      - name: cloud-node-manager
+        image: {{ $image }}
+        command: [powershell.exe]
+        args: ["$env:CONTAINER_SANDBOX_MOUNT_POINT/scripts/start.ps1"]
+        env: [{name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
+        volumeMounts:
+        - {name: kube-proxy, mountPath: /var/lib/cpaw}
+        - {name: cloud-provider-azure-scripts, mountPath: /scripts}
 {{- end }}
 {{- end }}
