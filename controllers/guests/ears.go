@@ -195,9 +195,11 @@ func (e *Ears) take(ctx context.Context, h *hearing, event workload.Event) {
 	if event.Type != workload.LeftOut && json.Unmarshal(event.Object, &told) != nil {
 		event.Type = workload.LeftOut // it is no ConfigMap
 	}
-	e.mu.Lock()
-	machine, news := h.take(event.Type, &told, e.Now())
-	e.mu.Unlock()
+	machine, news := func() (cloud.Key, bool) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return h.take(event.Type, &told, e.Now())
+	}()
 	if !news {
 		return
 	}

@@ -110,7 +110,12 @@ func (k *Keeper) Look(ctx context.Context) error {
 			continue
 		}
 		asks.Go(func() error {
-			states[i] = k.look(ctx, c, last)
+			states[i] = last // unless the look comes to its end
+			states[i].needs, states[i].due = c.needs, k.Now().Add(every)
+			_ = workload.Guard(ctx, func() error {
+				states[i] = k.look(ctx, c, last)
+				return nil
+			})
 			return nil
 		})
 	}

@@ -154,7 +154,12 @@ func sleep(ctx context.Context, pause time.Duration) {
 // work looks after the cluster whenever something has changed, or is due.
 func (c *cluster) work(ctx context.Context) {
 	for ctx.Err() == nil {
-		due := time.NewTimer(time.Until(c.step(ctx)))
+		next := time.Now().Add(every) // unless the step says something else
+		_ = workload.Guard(ctx, func() error {
+			next = c.step(ctx)
+			return nil
+		})
+		due := time.NewTimer(time.Until(next))
 		select {
 		case <-ctx.Done():
 		case <-c.wake:

@@ -104,9 +104,17 @@ func (t *Teller) proxyRuns(ctx context.Context, about *clusterv1.Cluster) (map[s
 // seen is what the view has of the cluster. Of what it may not have all, nothing is said to be missing.
 func (v *view) seen(s state) verdict.Seen {
 	windows, linux := v.nodes()
+	kubelets := map[string]string{}
+	for _, one := range windows {
+		kubelets[one.Name] = one.Kubelet
+	}
+	joining := slices.DeleteFunc(v.joining(), func(n verdict.Node) bool {
+		_, there := kubelets[n.Name]
+		return there // its Machine learns of it a little later
+	})
 	seen := verdict.Seen{
 		Cluster: verdict.Cluster{
-			Windows: slices.Concat(plain(windows), v.joining()), Linux: plain(linux), RuntimeClasses: v.classes(),
+			Windows: slices.Concat(plain(windows), joining), Linux: plain(linux), RuntimeClasses: v.classes(),
 		},
 		Version: s.version, Mutates: v.hasMutating() && len(s.notKept) == 0, Spared: map[string]bool{},
 	}
@@ -116,10 +124,7 @@ func (v *view) seen(s state) verdict.Seen {
 	if s.hidden[daemonSets] != "" {
 		return seen
 	}
-	seen.Kubelets = map[string]string{}
-	for _, one := range windows {
-		seen.Kubelets[one.Name] = one.Kubelet
-	}
+	seen.Kubelets = kubelets
 	mayLack := v.leavesOut(dnsService.Namespace+"/", slices.Collect(maps.Keys(kinds))...)
 	if s.hidden[deployments] == "" && s.hidden[statefulSets] == "" && !mayLack {
 		seen.DNS = v.dns()

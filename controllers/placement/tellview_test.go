@@ -1,10 +1,12 @@
 package placement
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,6 +20,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
@@ -165,6 +168,17 @@ func TestLookAtKubeProxy(t *testing.T) {
 	expect.Same(t, "the metric when it is gone", 1, l.metric["ns/blue KubeProxyMissing"])
 }
 
+// TestLookAtANodeThatHasJoined: its Machine does not know that yet. It has one kube-proxy all the same.
+func TestLookAtANodeThatHasJoined(t *testing.T) {
+	l := newLookedAt(t)
+	labels := map[string]string{corev1.LabelOSStable: "windows", bootstrap.LabelKubeProxy: bootstrap.LabelService}
+	joined := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "win-1", Labels: labels}}
+	joined.Status.NodeInfo.KubeletVersion = "v1.36.3"
+	l.view.take(nodes, event(t, watch.Added, joined))
+	l.view.setToBeMade([]verdict.Node{{Name: "win-1", Labels: labels}})
+	expect.Same(t, "told of it", 0, len(l.told()))
+}
+
 // TestLookAtClusterDNS: the Service is watched, too.
 func TestLookAtClusterDNS(t *testing.T) {
 	l := newLookedAt(t)
@@ -231,4 +245,32 @@ func TestForgetLooks(t *testing.T) {
 	l.forget(client.ObjectKeyFromObject(l.about))
 	expect.Same(t, "Clusters", 0, len(l.clusters))
 	expect.Same(t, "the metric", 0, len(l.metric))
+}
+
+// panicking looks at no Cluster to its end.
+type panicking struct {
+	teller
+
+	looks int
+}
+
+func (p *panicking) look(context.Context, *clusterv1.Cluster, *view) {
+	p.looks++
+	panic("a Node")
+}
+
+// TestPanic: a mistake of ours with what a cluster tells ends nothing else, and is not made without end.
+func TestPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		p := &panicking{teller: w}
+		defer w.start()()
+		w.keeper.Teller = p
+		w.passes(time.Hour)
+		kept, _ := w.keeper.Kept(aCluster())
+		expect.Same(t, "kept", true, kept)
+		if p.looks < 6 || p.looks > 10 {
+			t.Errorf("%d looks in an hour", p.looks)
+		}
+	})
 }

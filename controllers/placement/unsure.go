@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 const (
@@ -86,7 +87,11 @@ func (k *Keeper) askOne(about *clusterv1.Cluster) {
 	if k.ctx.Err() != nil {
 		return
 	}
-	there, err := k.hasOurs(k.ctx, key)
+	there := false
+	err := workload.Guard(k.ctx, func() (err error) {
+		there, err = k.hasOurs(k.ctx, key)
+		return err
+	})
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {

@@ -56,6 +56,7 @@ type Workload struct {
 
 // Cluster is where the pods go.
 type Cluster struct {
+	// Windows are the Windows Nodes, each once.
 	Windows []Node
 	// Linux are the other Nodes. A label that none of them has tells that a pod which selects it is for Windows. If it is empty,
 	// only the labels of the operating system tell that.

@@ -175,7 +175,7 @@ var missing = map[bootstrapv1.KubeProxyRun]string{
 // keep.
 func onlyOne(why string, on []proxy) (mend, told string) {
 	at := slices.IndexFunc(on, func(p proxy) bool { return p.set != nil })
-	if on[0].set != nil {
+	if at < 0 || on[0].set != nil {
 		return "", why + "; keep one of the two, and have the other leave out these Nodes"
 	}
 	set, told := on[at].set, why+"; have the DaemonSet leave out Nodes with the label "+bootstrap.LabelKubeProxy+"="+

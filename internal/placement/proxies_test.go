@@ -145,3 +145,10 @@ func TestUnknownConfig(t *testing.T) {
 	expect.Same(t, "problem", placement.Problem(""), findings[0].Problem)
 	expect.Same(t, "Nodes", []string{"win-0"}, findings[0].Nodes)
 }
+
+// TestNodeTwice: a Node that is named twice, which the caller should not do, ends nothing.
+func TestNodeTwice(t *testing.T) {
+	s := asService(proxied(bootstrapv1.KubeProxyService), "v1.36.3")
+	s.Windows = append(s.Windows, s.Windows[0])
+	expect.Same(t, "findings", 1, len(s.Findings()))
+}

@@ -72,7 +72,7 @@ func (c *Clusters) Follow(ctx context.Context, key client.ObjectKey, feed *Feed)
 		return err
 	}
 	defer w.Close()
-	return w.Follow(ctx, feed)
+	return Guard(ctx, func() error { return w.Follow(ctx, feed) })
 }
 
 // errEnded ends all watches of a connection with one of them.
@@ -88,7 +88,7 @@ func (c *Clusters) FollowAll(ctx context.Context, key client.ObjectKey, feeds ..
 	defer w.Close()
 	all, one := errgroup.WithContext(ctx)
 	for _, feed := range feeds {
-		all.Go(func() error { return w.followOne(one, feed) })
+		all.Go(func() error { return Guard(one, func() error { return w.followOne(one, feed) }) })
 	}
 	if err := all.Wait(); !errors.Is(err, errEnded) {
 		return err

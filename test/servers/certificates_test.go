@@ -25,19 +25,6 @@ func TestCertificatesServeAndLogIn(t *testing.T) {
 	}
 }
 
-func TestFreePortsAreDistinct(t *testing.T) {
-	seen := map[int]bool{}
-	for range 20 {
-		ports := expect.Got(freePorts(5))(t)
-		for _, port := range ports {
-			if seen[port] || port < firstPort || port >= lastPort {
-				t.Errorf("port %d is given twice or out of range", port)
-			}
-			seen[port] = true
-		}
-	}
-}
-
 // handshake returns the user that a server sees.
 func handshake(t *testing.T, trusted *authority, serving, client pair) (string, error) {
 	t.Helper()

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -39,6 +41,8 @@ type process struct {
 	pid    int
 	exited chan struct{}
 	err    error // valid once exited is closed
+	// asked says that it was told to end.
+	asked atomic.Bool
 }
 
 // launch starts a server without waiting for it to be ready.
@@ -95,6 +99,9 @@ func (p *process) lastLog() string {
 	if err != nil {
 		return err.Error()
 	}
+	if _, after, panicked := strings.Cut(string(text), "\npanic: "); panicked {
+		return firstLines("panic: "+after, logTail)
+	}
 	return lastLines(string(text), logTail)
 }
 
@@ -105,8 +112,13 @@ func (s server) grace() time.Duration {
 	return stopGrace
 }
 
-// stop asks the server to end and kills it after a grace period.
+// stop asks the server to end and kills it after a grace period. One that has ended by itself is an error: whatever waited for it
+// does not know that.
 func (p *process) stop(grace time.Duration) error {
+	if p.hasEnded() && !p.asked.Load() {
+		return p.whyEnded()
+	}
+	p.asked.Store(true)
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
@@ -122,11 +134,27 @@ func (p *process) stop(grace time.Duration) error {
 	return nil
 }
 
-func (p *process) signal(signal syscall.Signal) error {
+// whyEnded is for a server that has ended by itself.
+func (p *process) whyEnded() error {
+	how := "without an error"
+	if p.err != nil {
+		how = p.err.Error()
+	}
+	return fmt.Errorf("%s has ended by itself: %s\nlast lines of %s:\n%s", p.name, how, p.log, p.lastLog())
+}
+
+func (p *process) hasEnded() bool {
 	select {
 	case <-p.exited:
-		return nil
+		return true
 	default:
+		return false
+	}
+}
+
+func (p *process) signal(signal syscall.Signal) error {
+	if p.hasEnded() {
+		return nil
 	}
 	// The whole group, so that nothing stays that the server may have started. That it has just ended is what we want.
 	if err := syscall.Kill(-p.pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {

@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(parentVariable); dir != "" {
 		playParent(dir)
 	}
+	if os.Getenv(portsVariable) != "" {
+		playTaker()
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -95,7 +99,6 @@ func TestStop(t *testing.T) {
 			"a server that ends when asked is not killed", `trap "echo bye; exit 0" TERM; echo up; while :; do sleep 0.01; done`,
 		},
 		"stubborn": {"a server that ignores us must not stay", `trap "" TERM; echo up; while :; do sleep 0.01; done`},
-		"gone":     {"a server that has ended needs no signal", `echo up; exit 1`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := launched(t, shell(name, c.script))
@@ -115,6 +118,14 @@ func TestStop(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEndedByItself: a test that waits for what a dead server was to do says so in the end.
+func TestEndedByItself(t *testing.T) {
+	p := launched(t, shell("manager", "echo up; echo 'panic: a Node' >&2; exit 2"))
+	<-p.exited
+	expect.Says(t, "stop", p.stop(0), "manager has ended by itself: exit status 2")
+	expect.Says(t, "stop", p.stop(0), "panic: a Node")
 }
 
 func TestGroupStopsLastTierFirst(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -19,12 +18,10 @@ func (m *Management) Ended(component string) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case <-p.exited:
-		return fmt.Errorf("%s ended: %w\n%s", p.name, errors.Join(errors.New("exit"), p.err), p.lastLog())
-	default:
+	if !p.hasEnded() {
 		return nil
 	}
+	return p.whyEnded()
 }
 
 // PeakMemory is the most bytes of memory that the manager of a component had at any time, as Linux says.

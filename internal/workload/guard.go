@@ -1,0 +1,21 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Guard makes an error of a panic: what one cluster tells must not end the manager, which looks after others. The log says where
+// it was.
+func Guard(ctx context.Context, do func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+			ctrl.LoggerFrom(ctx).Error(err, "A mistake in this program has ended a look at a cluster", "stack", string(debug.Stack()))
+		}
+	}()
+	return do()
+}
