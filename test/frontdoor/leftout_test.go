@@ -88,7 +88,8 @@ const (
 )
 
 var noNetwork = []string{
-	"no Windows Node takes pods: ", "cni plugin not initialized", `the CNI does not run there yet, see docs/networks.md, "What you apply"`,
+	"no Windows Node takes pods: ", "cni plugin not initialized",
+	`the CNI does not run there yet, see docs/networks.md, "What you apply"`,
 }
 
 // commandSays runs a command of the plugin for the workload cluster until it has these words.

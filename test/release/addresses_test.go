@@ -120,7 +120,8 @@ func wantAddress(t *testing.T, api kubernetes.Interface, name, own string) {
 		return err
 	})
 	expect.Same(t, "addresses of "+name, []corev1.NodeAddress{
-		{Type: corev1.NodeHostName, Address: name}, {Type: corev1.NodeInternalIP, Address: own},
+		{Type: corev1.NodeHostName, Address: name},
+		{Type: corev1.NodeInternalIP, Address: own},
 		{Type: corev1.NodeExternalIP, Address: own},
 	}, addresses)
 }

@@ -61,8 +61,8 @@ func (u user) objects(management *servers.Management, provider string) []string 
 	return strings.Fields(string(names))
 }
 
-// initOfTheQuickStart is the command that installs the providers of a new cluster, with those of both clouds. Nobody runs the pods
-// that it would wait for.
+// initOfTheQuickStart is the command that installs the providers of a new cluster, with those of both clouds. It would wait for
+// pods, which nobody runs here.
 func initOfTheQuickStart(t *testing.T) []string {
 	t.Helper()
 	page := string(expect.Got(os.ReadFile("../../docs/quick-start.md"))(t))

@@ -130,14 +130,16 @@ func ForeignProviders(ctx context.Context) ([]ForeignProvider, error) {
 	}
 	folders := []string{source, source, source}
 	all := []ForeignProvider{
-		{Type: "CoreProvider", Name: "cluster-api", Version: core}, {Type: "BootstrapProvider", Name: "kubeadm", Version: core},
+		{Type: "CoreProvider", Name: "cluster-api", Version: core},
+		{Type: "BootstrapProvider", Name: "kubeadm", Version: core},
 		{Type: "ControlPlaneProvider", Name: "kubeadm", Version: core},
 	}
 	for _, one := range []struct {
 		kind, name string
 		pinned
 	}{
-		{"InfrastructureProvider", "vsphere", capv.pinned}, {"InfrastructureProvider", "azure", capz.pinned},
+		{"InfrastructureProvider", "vsphere", capv.pinned},
+		{"InfrastructureProvider", "azure", capz.pinned},
 		{"AddonProvider", "helm", caaph.pinned},
 	} {
 		folder, err := one.source(ctx)
