@@ -45,6 +45,9 @@ var notRun = map[string]string{
 	"kubectl --kubeconfig workload.kubeconfig --namespace monitoring": "the lab's cluster has no such agent; TestPolicies has one",
 	"clusterctl move --config out/repository/clusterctl.yaml --to-kubeconfig": "needs a second management cluster, which " +
 		"TestOneCommand has; a dry run of it is run",
+	`kubectl --namespace "$NAMESPACE" annotate helmchartproxies`: "needs the Helm provider, which TestOneCommand has",
+	`kubectl --kubeconfig other.kubeconfig --namespace "$NAMESPACE" annotate helmchartproxies`: "needs a second management " +
+		"cluster, which TestOneCommand has",
 	`kubectl --namespace "$NAMESPACE" patch secret "$CLUSTER"`: "is for a cluster of a flavor; TestClasses of test/release runs it",
 }
 
