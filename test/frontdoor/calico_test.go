@@ -201,7 +201,9 @@ func TestResolves(t *testing.T) {
 	own := &corev1.PodDNSConfig{Nameservers: []string{"127.0.0.53"}}
 	for want, pods := range map[bool][]corev1.PodSpec{
 		true: {
-			{DNSPolicy: corev1.DNSDefault}, {DNSPolicy: corev1.DNSClusterFirst}, {DNSPolicy: corev1.DNSNone, DNSConfig: own},
+			{DNSPolicy: corev1.DNSDefault},
+			{DNSPolicy: corev1.DNSClusterFirst},
+			{DNSPolicy: corev1.DNSNone, DNSConfig: own},
 			{DNSPolicy: corev1.DNSClusterFirstWithHostNet, DNSConfig: own},
 		},
 		false: {
