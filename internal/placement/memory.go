@@ -2,9 +2,9 @@ package placement
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/json"
 	"iter"
-	"maps"
-	"reflect"
 	"slices"
 
 	nodev1 "k8s.io/api/node/v1"
@@ -26,8 +26,8 @@ type Stored struct {
 // more than what is wrong with it, but for those of cluster DNS and kube-proxy. The zero value is ready. What it was given must
 // not be changed afterwards.
 type Memory struct {
-	seen   Seen
-	judged map[string]judged
+	cluster [sha256.Size]byte // of the cluster that was judged for; thousands of Nodes are not kept
+	judged  map[string]judged
 }
 
 // judged is the verdict on a workload of this version.
@@ -43,10 +43,9 @@ type judged struct {
 // Wrong are the findings with a problem. The workloads of Seen do not matter.
 func (m *Memory) Wrong(s Seen, workloads iter.Seq[Stored]) (all []Finding) {
 	s.Cluster, s.Workloads = inOrder(s.Cluster), nil
-	if !alike(m.seen, s) {
-		m.judged = nil
+	if cluster := s.digest(); cluster != m.cluster {
+		m.judged, m.cluster = nil, cluster
 	}
-	m.seen = s
 	now, rolled := make(map[string]judged, len(m.judged)), []string(nil)
 	for one := range workloads {
 		known, there := m.judged[one.Name]
@@ -90,10 +89,19 @@ func (s Seen) remember(one Stored) judged {
 	return now
 }
 
-// alike says whether verdicts on workloads are the same.
-func alike(a, b Seen) bool {
-	return a.Mutates == b.Mutates && maps.Equal(a.DNS, b.DNS) && maps.Equal(a.Spared, b.Spared) &&
-		reflect.DeepEqual(a.Cluster, b.Cluster)
+// digest is the same where the verdicts on workloads are.
+func (s Seen) digest() (digest [sha256.Size]byte) {
+	hash := sha256.New()
+	text := json.NewEncoder(hash)
+	for _, nodes := range [][]Node{s.Windows, s.Linux} {
+		for i := range nodes {
+			_ = text.Encode(&nodes[i]) // JSON has all that a Node has, and a hash takes all
+		}
+		_ = text.Encode(len(nodes))
+	}
+	_ = text.Encode([]any{s.RuntimeClasses, s.Mutates, s.DNS, s.Spared})
+	hash.Sum(digest[:0])
+	return digest
 }
 
 // inOrder sorts, as those who watch a cluster keep it in maps.

@@ -17,7 +17,7 @@ const (
 )
 
 // etcd is that of a cluster: a real member on each machine of the control plane, which the kubeadm control plane provider asks
-// and removes. The API server is one process for all of these machines, so it asks by an address that leads to one of the members.
+// and removes. The API server is one process for all of these machines, so it asks by an address that leads to one of them.
 type etcd struct {
 	front *front
 	// pki is the folder with the certificates of the first machine. All members show that one: its clients ask who issued it, and
