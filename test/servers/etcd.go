@@ -64,7 +64,7 @@ func startEtcd(ctx context.Context, opts EtcdOptions) (*Etcd, error) {
 	}
 	pki := func(name string) string { return filepath.Join(opts.PKI, "etcd", name) }
 	err = e.servers.start(ctx, server{
-		name: "etcd", path: opts.Binaries.Path("etcd"), env: leisurely, ready: answersOK(healthClient, e.URL+health), args: []string{
+		name: etcdProcess, path: opts.Binaries.Path("etcd"), env: leisurely, ready: answersOK(healthClient, e.URL+health), args: []string{
 			"--name=" + opts.Name, "--data-dir=" + filepath.Join(opts.Dir, "data"),
 			"--listen-client-urls=" + e.URL + ",https://" + e.Address, "--advertise-client-urls=" + e.URL,
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
@@ -84,8 +84,16 @@ func startEtcd(ctx context.Context, opts EtcdOptions) (*Etcd, error) {
 	return e, nil
 }
 
-// Stop ends the member. It stays one of its cluster, as that of a machine that is switched off.
-func (e *Etcd) Stop() error { return e.servers.stop() }
+// Stop ends the member. It stays one of its cluster, as that of a machine that is switched off. One that was removed from its
+// cluster has ended by itself, without an error.
+func (e *Etcd) Stop() error {
+	if p, err := e.servers.process(etcdProcess); err == nil && p.hasEnded() && p.err == nil {
+		return nil
+	}
+	return e.servers.stop()
+}
+
+const etcdProcess = "etcd"
 
 // add makes the cluster wait for a member. It returns its ID and all members, as its own flag wants them.
 func (e *Etcd) add(ctx context.Context, name, peer string) (id, cluster string, err error) {

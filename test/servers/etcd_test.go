@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // A member that joins learns first, then votes, and shows a certificate of etcd's authority to those who have one.
@@ -37,7 +38,7 @@ func TestEtcdJoins(t *testing.T) {
 
 	var answer struct {
 		Members []struct {
-			Name      string
+			ID, Name  string
 			IsLearner bool `json:"isLearner"`
 		}
 	}
@@ -63,4 +64,18 @@ func TestEtcdJoins(t *testing.T) {
 		}
 		expect.Same(t, "answers "+who, certificates != nil, err == nil)
 	}
+
+	for _, member := range answer.Members {
+		if member.Name == "vm-2" {
+			wait.Until(t, "etcd to remove a member, which it refuses at first", func() (any, bool) {
+				err := first.ask(t.Context(), "member/remove", map[string]any{"ID": member.ID}, nil)
+				return err, err == nil
+			})
+		}
+	}
+	wait.Until(t, "the member that was removed to end", func() (any, bool) {
+		p := expect.Got(second.servers.process(etcdProcess))(t)
+		return p.err, p.hasEnded()
+	})
+	expect.OK(t, second.Stop())
 }
