@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -143,7 +145,8 @@ func (w *world) addonsHold(m *management) {
 		w.until(kinds+" to be "+condition, func() (any, bool) {
 			said := w.shell(m, "kubectl get "+kinds+" "+fmt.Sprintf(of, condition)+" 2> /dev/null")
 			for line := range strings.Lines(said) {
-				if !strings.HasSuffix(strings.TrimSpace(line), " True") {
+				isVSphere := strings.HasPrefix(line, "demo-vsphere-cloud-provider ") // which in Azure has no Cluster to apply to
+				if !strings.HasSuffix(strings.TrimSpace(line), " True") && (w.vsphere != nil || !isVSphere) {
 					return said, false
 				}
 			}
@@ -160,17 +163,25 @@ func (w *world) releases() []string {
 		" get secrets -A --field-selector type=helm.sh/release.v1 -o name")))
 }
 
-// pods of users and of add-ons, with what tells whether each is still the same and has run all the time.
-func (w *world) pods() []string {
+// pods of users and of add-ons, with what tells whether each is still the same and has run all the time. Those of Nodes that are
+// gone wait for the garbage collector.
+func (w *world) pods() (seen []string) {
 	w.Helper()
-	demo, _ := w.demo().Workload()
-	seen := []string{}
-	for _, one := range []string{namespace, "kube-system", "tigera-operator", calicoSystem} {
-		said := w.shell(&management{}, "kubectl --kubeconfig "+demo.KubeconfigFile+" get pods -n "+one+" -o "+
-			`jsonpath='{range .items[*]}{.metadata.name} {.metadata.uid} {.status.phase} `+
-			`{.status.containerStatuses[*].restartCount}{"\n"}{end}'`)
-		seen = append(seen, slices.Sorted(strings.Lines(said))...)
+	_, api := w.demo().Workload()
+	nodes := expect.Got(api.CoreV1().Nodes().List(w.Context(), metav1.ListOptions{}))(w)
+	for _, one := range []string{namespace, metav1.NamespaceSystem, "tigera-operator", calicoSystem} {
+		for _, pod := range expect.Got(api.CoreV1().Pods(one).List(w.Context(), metav1.ListOptions{}))(w).Items {
+			if !slices.ContainsFunc(nodes.Items, func(node corev1.Node) bool { return node.Name == pod.Spec.NodeName }) {
+				continue
+			}
+			restarts := int32(0)
+			for _, container := range pod.Status.ContainerStatuses {
+				restarts += container.RestartCount
+			}
+			seen = append(seen, fmt.Sprint(pod.Namespace, "/", pod.Name, " ", pod.UID, " ", pod.Status.Phase, " ", restarts))
+		}
 	}
+	slices.Sort(seen)
 	return seen
 }
 
