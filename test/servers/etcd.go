@@ -64,7 +64,8 @@ func startEtcd(ctx context.Context, opts EtcdOptions) (*Etcd, error) {
 	}
 	pki := func(name string) string { return filepath.Join(opts.PKI, "etcd", name) }
 	err = e.servers.start(ctx, server{
-		name: etcdProcess, path: opts.Binaries.Path("etcd"), env: leisurely, ready: answersOK(healthClient, e.URL+health), args: []string{
+		name: etcdProcess, path: opts.Binaries.Path("etcd"), env: leisurely, ready: answersOK(healthClient, e.URL+health),
+		args: []string{
 			"--name=" + opts.Name, "--data-dir=" + filepath.Join(opts.Dir, "data"),
 			"--listen-client-urls=" + e.URL + ",https://" + e.Address, "--advertise-client-urls=" + e.URL,
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
