@@ -2,6 +2,7 @@ package release
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -113,6 +114,9 @@ func wantAddress(t *testing.T, api kubernetes.Interface, name, own string) {
 		node, err := api.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err == nil && slices.ContainsFunc(node.Spec.Taints, waits) {
 			err = fmt.Errorf("it has the taints %v", node.Spec.Taints)
+		}
+		if err == nil && len(node.Status.Addresses) == 0 {
+			err = errors.New("it has no address yet, which the cloud provider writes after it has taken its taint")
 		}
 		if err == nil {
 			addresses = node.Status.Addresses

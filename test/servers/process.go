@@ -118,7 +118,6 @@ func (p *process) stop(grace time.Duration) error {
 	if p.hasEnded() && !p.asked.Load() {
 		return p.whyEnded()
 	}
-	p.asked.Store(true)
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
@@ -156,6 +155,7 @@ func (p *process) signal(signal syscall.Signal) error {
 	if p.hasEnded() {
 		return nil
 	}
+	p.asked.Store(true)
 	// The whole group, so that nothing stays that the server may have started. That it has just ended is what we want.
 	if err := syscall.Kill(-p.pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("send %s to %s: %w", signal, p.name, err)
