@@ -59,7 +59,7 @@ func (a *aviary) liveInAzure(t *testing.T, azure *armsim.Cloud, lives, refused *
 		t.Fatalf("the VM has %d bytes of custom data and a password of %d", len(host.CustomData), len(host.AdminPassword))
 	}
 	a.canaries["password of the VM's administrator"] = canary(host.AdminPassword)
-	a.canaries["custom data"] = canary(host.CustomData[len(host.CustomData)-200 : len(host.CustomData)-100])
+	a.canaries["custom data"] = inTheMiddle(host.CustomData)
 	a.canaries["bootstrap token of a guest in Azure"] = canary(s.Tokens[0].Data[bootstrapapi.BootstrapTokenSecretKey])
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: guests.Namespace, Name: s.Config.Status.GuestReport}}
 	world.Change(t, a.Client, object, func(o *corev1.ConfigMap) {

@@ -146,6 +146,9 @@ func (f *flockMachine) key(input, value, before, after string) bootstrapv1.Conte
 	return bootstrapv1.ContentSource{Secret: bootstrapv1.KeyReference{Name: name, Key: key}}
 }
 
+// inTheMiddle is a part of user data that is packed: its end has words that are elsewhere, too, such as ExecutionPolicy.
+func inTheMiddle(data []byte) canary { return canary(data[len(data)/2 : len(data)/2+100]) }
+
 // noteData makes canaries of the machines' tokens and of what their user data has, and checks that this has the awkward secrets.
 func (a *aviary) noteData(t *testing.T, flock []*world.Machine) {
 	t.Helper()
@@ -157,7 +160,7 @@ func (a *aviary) noteData(t *testing.T, flock []*world.Machine) {
 		if len(data) < 1000 {
 			t.Fatalf("the user data has %d bytes", len(data))
 		}
-		a.canaries["user data of "+m.Key.Name] = canary(data[len(data)-200 : len(data)-100])
+		a.canaries["user data of "+m.Key.Name] = inTheMiddle(data)
 		for whose := range a.flock.In(string(expect.Got(scripts.Plan(data))(t))) {
 			value, input, _ := strings.Cut(whose, " in the ")
 			if values[input] == nil {
