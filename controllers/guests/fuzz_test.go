@@ -14,14 +14,10 @@ import (
 // FuzzReports: whatever a watch tells, in whatever order, what is kept is counted and bounded, and only a machine that has asked
 // is woken.
 func FuzzReports(f *testing.F) {
-	for _, seed := range odd.Seeds() {
-		f.Add(seed)
-	}
-	f.Fuzz(checkReports)
+	odd.Fuzz(f, checkReports)
 }
 
-func checkReports(t *testing.T, data []byte) {
-	source := &odd.Source{Bytes: data}
+func checkReports(t *testing.T, source *odd.Source) {
 	ears := &Ears{Heard: make(chan cloud.Key, 100), Now: time.Now}
 	h := &hearing{objects: map[string]*object{}, stop: func() {}}
 	ours := cloud.Key{Namespace: "ns", Name: "machine"}

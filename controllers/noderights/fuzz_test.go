@@ -45,18 +45,15 @@ func (s oddServer) RoundTrip(*http.Request) (*http.Response, error) {
 
 // FuzzRoles: whatever an API server answers, a role is written, there or removed, or people are told in a printable sentence.
 func FuzzRoles(f *testing.F) {
-	for _, seed := range odd.Seeds() {
-		f.Add(seed)
-	}
-	f.Fuzz(checkRoles)
+	odd.Fuzz(f, checkRoles)
 }
 
-func checkRoles(t *testing.T, data []byte) {
+func checkRoles(t *testing.T, source *odd.Source) {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{rbacv1.SchemeGroupVersion})
 	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} {
 		mapper.Add(rbacv1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
-	web := &http.Client{Transport: oddServer{&odd.Source{Bytes: data}}}
+	web := &http.Client{Transport: oddServer{source}}
 	config := &rest.Config{Host: "https://workload.test", QPS: -1}
 	api := expect.Got(client.New(config, client.Options{HTTPClient: web, Mapper: mapper}))(t)
 	for _, role := range []Role{KubeProxy, Flannel} {

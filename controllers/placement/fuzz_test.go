@@ -19,24 +19,21 @@ import (
 // FuzzView: whatever the watches tell, in whatever order, the view counts what it keeps, can be looked at, and knows in the end
 // what a list says that is complete.
 func FuzzView(f *testing.F) {
-	for _, seed := range odd.Seeds() {
-		f.Add(seed)
-	}
-	f.Fuzz(viewChecker())
+	odd.Fuzz(f, viewChecker())
 }
 
 // viewChecker checks with one cache of the management cluster.
-func viewChecker() func(*testing.T, []byte) {
+func viewChecker() func(*testing.T, *odd.Source) {
 	resources := make([]string, 0, len(watched))
 	for _, of := range watched {
 		resources = append(resources, of.Name)
 	}
 	var cache client.Client
-	return func(t *testing.T, data []byte) {
+	return func(t *testing.T, source *odd.Source) {
 		if cache == nil {
 			cache = newLookedAt(t).cache
 		}
-		checkView(newLookedAtBy(t, cache), resources, &odd.Source{Bytes: data})
+		checkView(newLookedAtBy(t, cache), resources, source)
 	}
 }
 

@@ -17,14 +17,10 @@ var command = regexp.MustCompile(`^kubectl [A-Za-z0-9 ._:/=@-]*('[^']*')?$`)
 // FuzzFindings: whatever a cluster tells, each of its workloads has its verdict, no sentence has what a terminal obeys, no
 // command what a shell obeys, and who remembers verdicts has the same ones.
 func FuzzFindings(f *testing.F) {
-	for _, seed := range odd.Seeds() {
-		f.Add(seed)
-	}
-	f.Fuzz(checkFindings)
+	odd.Fuzz(f, checkFindings)
 }
 
-func checkFindings(t *testing.T, data []byte) {
-	source := &odd.Source{Bytes: data}
+func checkFindings(t *testing.T, source *odd.Source) {
 	s := source.Seen()
 	all := s.Findings()
 	if len(all) < len(s.Workloads) {

@@ -15,14 +15,10 @@ import (
 // FuzzParams: whatever Nodes and objects a cluster shows, the params are bounded, what Param writes can be read again, and a
 // policy says what it was told to spare.
 func FuzzParams(f *testing.F) {
-	for _, seed := range odd.Seeds() {
-		f.Add(seed)
-	}
-	f.Fuzz(checkParams)
+	odd.Fuzz(f, checkParams)
 }
 
-func checkParams(t *testing.T, data []byte) {
-	source := &odd.Source{Bytes: data}
+func checkParams(t *testing.T, source *odd.Source) {
 	p := policies.Params{WindowsLabels: policies.WindowsLabels(source.Nodes(4), source.Nodes(3)), SparedKnown: source.Once(2)}
 	p.RuntimeClasses = policies.WindowsClasses(source.Classes(), p.WindowsLabels)
 	for range source.N(4) {

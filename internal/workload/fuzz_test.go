@@ -21,21 +21,12 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/odd"
 )
 
-func addSeeds(f *testing.F) {
-	f.Helper()
-	for _, seed := range odd.Seeds() {
-		f.Add(seed)
-	}
-}
-
 // FuzzFeed: whatever a watch says, only what is known is told, and a list is complete only once it began.
 func FuzzFeed(f *testing.F) {
-	addSeeds(f)
-	f.Fuzz(checkFeed)
+	odd.Fuzz(f, checkFeed)
 }
 
-func checkFeed(t *testing.T, data []byte) {
-	source := &odd.Source{Bytes: data}
+func checkFeed(t *testing.T, source *odd.Source) {
 	var told []watch.EventType
 	feed := &Feed{
 		Resource: Resource{Version: "v1", Name: "nodes"}, Lists: source.Once(2), plain: source.Once(3),
@@ -95,12 +86,10 @@ func eventLine(s *odd.Source) []byte {
 
 // FuzzLines: each line is told as it is, but for those that are too long, of which there is the head.
 func FuzzLines(f *testing.F) {
-	addSeeds(f)
-	f.Fuzz(checkLines)
+	odd.Fuzz(f, checkLines)
 }
 
-func checkLines(t *testing.T, data []byte) {
-	source := &odd.Source{Bytes: data}
+func checkLines(t *testing.T, source *odd.Source) {
 	var body []byte
 	for range source.N(8) {
 		size := odd.One(source, 0, 1, smallEvent-1, smallEvent, maxEvent-1, maxEvent, maxEvent+1, 3*maxEvent) - source.N(3)
@@ -129,12 +118,10 @@ func checkLines(t *testing.T, data []byte) {
 
 // FuzzLeftOut: the head of any event says at most which object it is of.
 func FuzzLeftOut(f *testing.F) {
-	addSeeds(f)
-	f.Fuzz(checkLeftOut)
+	odd.Fuzz(f, checkLeftOut)
 }
 
-func checkLeftOut(t *testing.T, data []byte) {
-	source := &odd.Source{Bytes: data}
+func checkLeftOut(t *testing.T, source *odd.Source) {
 	line := eventLine(source)
 	line = line[:min(len(line), source.N(250)*20)]
 	for range source.N(4) {
@@ -188,12 +175,10 @@ func (a oddAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // FuzzAnswers: whatever an API server answers, who reads of it has it, or an error.
 func FuzzAnswers(f *testing.F) {
-	addSeeds(f)
-	f.Fuzz(checkAnswers)
+	odd.Fuzz(f, checkAnswers)
 }
 
-func checkAnswers(t *testing.T, data []byte) {
-	source := &odd.Source{Bytes: data}
+func checkAnswers(t *testing.T, source *odd.Source) {
 	for range 3 {
 		web := &http.Client{Transport: guarded{next: oddAnswers{source}, line: newLine(), namespace: newGate(), clock: &clock{}}}
 		api := expect.Got(newClient("https://workload.test", web, 10_000, 10_000))(t)
@@ -207,18 +192,16 @@ func checkAnswers(t *testing.T, data []byte) {
 
 // FuzzKubeconfig: a kubeconfig of any text is refused, or names a server that we may call.
 func FuzzKubeconfig(f *testing.F) {
-	addSeeds(f)
 	var ca string
-	f.Fuzz(func(t *testing.T, data []byte) {
+	odd.Fuzz(f, func(t *testing.T, source *odd.Source) {
 		if ca == "" {
 			ca = aCA(t)
 		}
-		checkKubeconfig(t, data, ca)
+		checkKubeconfig(t, source, ca)
 	})
 }
 
-func checkKubeconfig(t *testing.T, data []byte, ca string) {
-	source := &odd.Source{Bytes: data}
+func checkKubeconfig(t *testing.T, source *odd.Source, ca string) {
 	words := strings.Fields(text("https://127.0.0.1:6443", ca))
 	kubeconfig := text("https://127.0.0.1:6443", ca)
 	for range source.N(5) {

@@ -1,6 +1,8 @@
 package odd
 
 import (
+	"testing"
+
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 )
@@ -39,8 +41,16 @@ func (s *Source) Seen() placement.Seen {
 	return seen
 }
 
-// Seeds are bytes that choose many different things, for a fuzz test to begin with.
-func Seeds() (all [][]byte) {
+// Fuzz checks with bytes that choose many different things, and with others where Go is told to fuzz.
+func Fuzz(f *testing.F, check func(*testing.T, *Source)) {
+	f.Helper()
+	for _, seed := range seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { check(t, &Source{Bytes: data}) })
+}
+
+func seeds() (all [][]byte) {
 	for n := range 60 {
 		seed := make([]byte, 60+n*5)
 		state := uint32(n + 1)

@@ -11,14 +11,10 @@ import (
 
 // FuzzReport: whatever a cluster shows, there is a report, which says nothing that a terminal obeys.
 func FuzzReport(f *testing.F) {
-	for _, seed := range odd.Seeds() {
-		f.Add(seed)
-	}
-	f.Fuzz(checkReport)
+	odd.Fuzz(f, checkReport)
 }
 
-func checkReport(t *testing.T, data []byte) {
-	source := &odd.Source{Bytes: data}
+func checkReport(t *testing.T, source *odd.Source) {
 	c := Cluster{Seen: source.Seen()}
 	c.Policies = Policies{
 		ServesMutating: source.Once(2), ServesValidating: source.Once(2), Hidden: source.Once(8), Tried: source.Once(2),
