@@ -19,7 +19,9 @@ func (u user) wantCloudProviders(management *servers.Management) {
 		"--kubernetes-version", "v1.30.14"))) {
 		kind, _, _ := strings.Cut(name, "/")
 		switch {
-		case kind == "Cluster", kind == "VSphereCluster", kind == "KubeadmControlPlane":
+		case kind == "Cluster":
+			object["metadata"].(tree)["annotations"] = tree{"round": "none"}
+		case kind == "VSphereCluster", kind == "KubeadmControlPlane":
 		case strings.HasSuffix(name, "-"+servers.CloudProviderChart):
 			spec := object["spec"].(tree) // so that the test sees when the values were written again
 			spec["valuesTemplate"] = spec["valuesTemplate"].(string) + "\nround: {{ .Cluster.metadata.annotations.round }}\n"
