@@ -75,14 +75,24 @@ func startEtcd(ctx context.Context, opts EtcdOptions) (*Etcd, error) {
 		},
 	})
 	if err == nil && opts.Of != nil {
-		err = wait.Poll(ctx, func(ctx context.Context) error {
-			return opts.Of.ask(ctx, "member/promote", map[string]any{"ID": id}, nil)
-		})
+		err = e.promoted(ctx, opts.Of, id)
 	}
 	if err != nil {
 		return nil, errors.Join(err, e.Stop())
 	}
 	return e, nil
+}
+
+// promoted has a member promote this one, which votes once it knows of that itself.
+func (e *Etcd) promoted(ctx context.Context, by *Etcd, id string) error {
+	if err := wait.Poll(ctx, func(ctx context.Context) error {
+		return by.ask(ctx, "member/promote", map[string]any{"ID": id}, nil)
+	}); err != nil {
+		return err
+	}
+	return wait.Poll(ctx, func(ctx context.Context) error { // who learns refuses it
+		return e.ask(ctx, "member/list", map[string]any{}, nil)
+	})
 }
 
 // Stop ends the member. It stays one of its cluster, as that of a machine that is switched off. One that was removed from its
