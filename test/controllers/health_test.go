@@ -11,12 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -249,7 +247,7 @@ func (p *pools) missKubelets(t *testing.T, machines ...*clusterv1.Machine) {
 	}
 }
 
-// bringCNI has the Nodes of pools' first machines say that they have no CNI, until it comes. It notes who was told.
+// bringCNI has the Nodes of pools' first machines say that they have no CNI, until it comes.
 func (p *pools) bringCNI(t *testing.T) {
 	t.Helper()
 	for name, lag := range p.lags {
@@ -260,7 +258,6 @@ func (p *pools) bringCNI(t *testing.T) {
 		if now.Node == nil || now.Windows == nil {
 			continue
 		}
-		p.lacked[name] = p.lacked[name] || conditions.GetReason(now.Windows, infrav1.CNIReadyCondition) == infrav1.CNINotReadyReason
 		switch began := p.lacks[name]; {
 		case began.IsZero():
 			p.lacks[name] = time.Now()

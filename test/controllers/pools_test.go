@@ -49,8 +49,8 @@ type pools struct {
 	told, said map[string][]string
 	changed    map[string]time.Time
 
-	// lags are how late the CNI of a pool's first machine comes, lacks since when its Node lacks it, and lacked says that this was
-	// told.
+	// lags are how late the CNI of a pool's first machine comes, lacks since when its Node lacks it, and lacked says that its pool
+	// was told of a CNI that is not there.
 	lags   map[string]time.Duration
 	lacks  map[string]time.Time
 	lacked map[string]bool
@@ -101,7 +101,9 @@ func newPools(t *testing.T, s *stage, speed int) *pools {
 	}
 	api := expect.Got(client.NewWithWatch(s.Management.Config,
 		client.Options{Scheme: s.Client.Scheme(), Mapper: s.Client.RESTMapper()}))(t)
-	for _, list := range []client.ObjectList{&clusterv1.MachineList{}, &clusterv1.MachineDeploymentList{}} {
+	for _, list := range []client.ObjectList{
+		&clusterv1.MachineList{}, &clusterv1.MachineDeploymentList{}, &infrav1.WindowsMachineList{},
+	} {
 		w := expect.Got(api.Watch(t.Context(), list, client.InNamespace(s.Name)))(t)
 		t.Cleanup(w.Stop)
 		p.watches = append(p.watches, w)
@@ -193,6 +195,9 @@ func (p *pools) note(t *testing.T, event watch.Event) {
 			said := conditions.GetMessage(object, clusterv1.MachineDeploymentMachinesReadyCondition)
 			p.said[object.Name] = add(p.said[object.Name], said)
 		}
+	case *infrav1.WindowsMachine: // by a watch: its Machine may be replaced between two looks
+		pool := object.Labels[clusterv1.MachineDeploymentNameLabel]
+		p.lacked[pool] = p.lacked[pool] || conditions.GetReason(object, infrav1.CNIReadyCondition) == infrav1.CNINotReadyReason
 	default:
 		t.Fatalf("a watch ended: %+v", event)
 	}

@@ -40,7 +40,7 @@ var tutorialEnd = []string{"Remove a pool", "Upgrade", "Uninstall"}
 // A reader of the pages gets from an empty folder to a pool of nodes, changes it, and removes it, with the commands of the pages
 // alone.
 func TestTutorial(t *testing.T) {
-	ctx, l := started(t, 15*time.Minute, lab.Options{BootTime: time.Second})
+	ctx, l := started(t, 30*time.Minute, lab.Options{BootTime: time.Second})
 	r := newReader(t, l)
 	r.installClusterAPI(ctx)
 	for _, b := range inOrder(tutorialBlocks(t)) {
@@ -245,7 +245,7 @@ func (r reader) shell(ctx context.Context, commands string) (printed string) {
 // cache, programs take minutes to build.
 func patienceOf(commands string) time.Duration {
 	if strings.Contains(commands, "\nmake ") {
-		return 10 * time.Minute
+		return 20 * time.Minute
 	}
 	return wait.Patience
 }
