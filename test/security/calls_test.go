@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -56,7 +57,8 @@ func TestCallsOfAPool(t *testing.T) {
 	for made, times := range calls {
 		// The rest is the work of the keeper of the policies, which does not grow with the machines: of one kind it has at most four
 		// objects, and on a busy machine it looks at them, or tries them, twice.
-		if limit, ok := most[made]; ok && times > limit || !ok && times > 2*4 {
+		limit, ok := most[made]
+		if ok && times > limit || !ok && (times > 2*4 || !byKeeper.MatchString(made)) {
 			t.Errorf("%s was called %d times", made, times)
 		}
 	}
@@ -64,6 +66,10 @@ func TestCallsOfAPool(t *testing.T) {
 		t.Errorf("%d tokens were made", calls["POST secrets"])
 	}
 }
+
+// byKeeper are the calls of the keeper of the policies. It writes nothing but the policies and their param.
+var byKeeper = regexp.MustCompile(`^((GET|PATCH|WATCH) (mutating|validating)admissionpolic(ies|ybindings)|PATCH configmaps|` +
+	`TRY configmaps|GET version|WATCH (configmaps|daemonsets|deployments|nodes|runtimeclasses|services|statefulsets))$`)
 
 // call is the method of a call that a peer has heard, and what it is about. A dry run writes nothing.
 func call(t *testing.T, heard string) string {
