@@ -252,6 +252,10 @@ func (c *cell) image(dir, version string) {
 		c.guest.Faults.Instead = c.lateProgram(lateness)
 	case c.condition == daemonLate:
 		c.guest.Pulls[c.late] = lateness
+	case c.condition == rebooted && c.late == flanneldProgram:
+		c.guest.Faults.Instead = c.lateProgram(latenessOfStart)
+	case c.condition == rebooted && !c.hasService():
+		c.guest.Pulls[c.late], c.guest.PullsAgain = latenessOfStart, true
 	case c.condition == addressLate:
 		c.guest.Image = func(s *windows.State) {
 			for i := range s.Addresses {
@@ -261,12 +265,17 @@ func (c *cell) image(dir, version string) {
 	}
 }
 
-// lateProgram ends at once with an error until its time has come: the API server, say, lets it in no earlier.
+// lateProgram ends at once with an error until its time has come: the API server, say, lets it in no earlier. Its time begins
+// with its first call in each start of Windows.
 func (c *cell) lateProgram(by time.Duration) func(*windows.Call) windows.Program {
-	from := sync.OnceValue(func() time.Time { return c.clock.Now().Add(by) })
+	var starts sync.Map
 	return func(call *windows.Call) windows.Program {
 		isIt := strings.EqualFold(call.Argv[0], c.late) && !slices.Contains(call.Argv, "--version")
-		if !isIt || !c.clock.Now().Before(from()) {
+		if !isIt {
+			return nil
+		}
+		first, _ := starts.LoadOrStore(call.Machine.Boots(), c.clock.Now())
+		if c.clock.Now().Sub(first.(time.Time)) >= by {
 			return nil
 		}
 		return func(_ context.Context, call *windows.Call) int {

@@ -75,6 +75,8 @@ type Simulated struct {
 	Image func(s *windows.State)
 	// Pulls are how long images take to come, by a part of their names.
 	Pulls map[string]time.Duration
+	// PullsAgain has each start of Windows pull them again, as for containers whose imagePullPolicy is Always.
+	PullsAgain bool
 	// Network is what agnhost and the API server need; without it pods run for ever and nobody can ask the kubelet for logs.
 	Network *traffic.Cluster
 	// Clock is the machine's; one of Speed if it is nil.
@@ -197,6 +199,9 @@ type power struct {
 func (p *power) session(ctx context.Context) error {
 	if err := p.machine.Boot(); err != nil {
 		return err
+	}
+	if p.guest.PullsAgain {
+		p.guest.images.Clear()
 	}
 	if p.machine.Clock.Sleep(ctx, p.guest.BootTime) != nil {
 		return nil // powered off while it started
