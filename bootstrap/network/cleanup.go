@@ -118,11 +118,11 @@ func (net *Network) bootCleanup() []plan.Step {
 }
 
 // staleAtBoot is the configuration that its daemon must bring again: with it, the node would be Ready, and pods would get a
-// network, or none, before the daemon is there. calico-node removes all networks at each start of Windows, also those of pods, and
-// its plug-in makes its own without it (projectcalico/calico 87c15906, node-service.ps1 and cni-plugin/pkg/dataplane/windows;
-// tigera/operator 40788b9b, pkg/render/windows.go: nodename_file_optional). Antrea's plug-in refuses each pod until its agent
-// answers; the init container install-cni, which each new sandbox runs again, copies the file (antrea-io/antrea b8745dc7,
-// build/yamls/windows/containerd/conf/Install-WindowsCNI-Containerd.ps1).
+// network, or none, before the daemon is there. calico-node removes all networks at each start of Windows, also those of
+// pods, and its plug-in makes its own without it (projectcalico/calico 87c15906, node-service.ps1 and
+// cni-plugin/pkg/dataplane/windows; tigera/operator 40788b9b, pkg/render/windows.go: nodename_file_optional). Antrea's plug-in
+// refuses each pod until its agent answers; the init container install-cni, which each new sandbox runs again, copies the file
+// (antrea-io/antrea b8745dc7, build/yamls/windows/containerd/conf/Install-WindowsCNI-Containerd.ps1).
 func (net *Network) staleAtBoot() []plan.Value {
 	switch {
 	case net.waitsForFlanneld():

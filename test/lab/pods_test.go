@@ -298,8 +298,8 @@ func podCells() []*cell {
 	return cells
 }
 
-// lateness is of a daemon, latenessOfStart of one that is late at each start of Windows, by more than a node may be falsely Ready;
-// never is of an image that no registry has, and of a program that never works.
+// lateness is of a daemon, latenessOfStart of one that is late at each start of Windows, by more than a node may be falsely
+// Ready; never is of an image that no registry has, and of a program that never works.
 const (
 	lateness        = 400 * time.Second
 	latenessOfStart = falselyReady + 20*time.Second
