@@ -69,12 +69,13 @@ func newMapper() meta.RESTMapper {
 }
 
 // httpClient makes the only client that ever gets the credentials of a kubeconfig, and what closes its connections. It follows no
-// redirect: guarded refuses the answer.
+// redirect: guarded refuses the answer. Its own limit, which client-go takes over and tells the API server, comes after that of
+// guarded: the error of a call that it ends would not be one of ours.
 func (c *Clusters) httpClient(a access, k *cluster) (web *http.Client, shut func()) {
 	wire := transport(a)
 	return &http.Client{
 		Transport: guarded{next: wire, line: k.line, namespace: k.namespace, clock: &k.clock, token: a.token, userAgent: c.UserAgent},
-		Timeout:   callTime,
+		Timeout:   callTime + patience,
 	}, wire.CloseIdleConnections
 }
 
@@ -145,7 +146,7 @@ func (c *pacedConn) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// guarded passes calls to one cluster, and reads each answer to its end before anything decodes it.
+// guarded passes calls to one cluster, ends them after callTime, and reads each answer to its end before anything decodes it.
 type guarded struct {
 	next      http.RoundTripper
 	line      *line
@@ -158,11 +159,13 @@ type guarded struct {
 // RoundTrip implements http.RoundTripper.
 func (g guarded) RoundTrip(request *http.Request) (response *http.Response, err error) {
 	ctx := request.Context()
-	if err := g.line.enter(ctx); err != nil {
+	bounded, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	if err := g.line.enter(bounded); err != nil {
 		closeBody(request.Body)
 		return nil, err
 	}
-	if err := g.namespace.enter(ctx); err != nil {
+	if err := g.namespace.enter(bounded); err != nil {
 		g.line.giveUp()
 		closeBody(request.Body)
 		return nil, err
@@ -170,7 +173,7 @@ func (g guarded) RoundTrip(request *http.Request) (response *http.Response, err 
 	defer g.namespace.leave()
 	err = errors.New("the call did not end") // unless it does
 	defer func() { g.line.leave(ctx, err) }()
-	response, err = g.call(request)
+	response, err = g.call(request.WithContext(bounded))
 	return response, err
 }
 

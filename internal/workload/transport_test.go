@@ -7,9 +7,12 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -171,6 +174,36 @@ func TestCallsOneAfterTheOther(t *testing.T) {
 		expect.OK(t, response.Body.Close())
 	}
 	expect.Same(t, "calls under way", 0, len(g.namespace.passing))
+}
+
+// hangs never answers.
+type hangs struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (hangs) RoundTrip(request *http.Request) (*http.Response, error) {
+	<-request.Context().Done()
+	return nil, request.Context().Err()
+}
+
+// A cluster that takes calls and does not answer is out of reach, and is not asked again at once. client-go and http.Client have
+// limits of their own, whose errors do not say so.
+func TestHangs(t *testing.T) {
+	for range 20 { // what is wrong here is wrong in some runs alone
+		synctest.Test(t, func(t *testing.T) {
+			known := &cluster{line: newLine(), namespace: newGate()}
+			web, _ := (&Clusters{}).httpClient(access{}, known)
+			guard, _ := web.Transport.(guarded)
+			guard.next = hangs{}
+			web.Transport = guard
+			api := expect.Got(newClient("https://a", web, 1, 1))(t)
+			began := time.Now()
+			err := api.Get(t.Context(), client.ObjectKey{Name: "n"}, &corev1.Node{})
+			expect.Says(t, "the answer", err, "the API server cannot be reached")
+			expect.Same(t, "it is out of reach", true, OutOfReach(err))
+			expect.Same(t, "time", callTime, time.Since(began))
+			expect.Says(t, "the next call", known.line.open(), away)
+		})
+	}
 }
 
 // Connections are few, and those that are idle do not stay.

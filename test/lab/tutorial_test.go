@@ -3,6 +3,7 @@ package lab_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -19,9 +20,13 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/registry"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -196,6 +201,9 @@ func (r reader) run(ctx context.Context, b block) {
 		// The image that was built to install is pushed once more, under its new name: a build takes long.
 		text = strings.ReplaceAll(text, "make push", "make push --assume-old=image")
 	}
+	if b.section == "Uninstall" {
+		defer r.endManagers(ctx)()
+	}
 	said := r.shell(ctx, r.helpers()+text)
 	for start, texts := range wantPrinted {
 		for _, want := range texts {
@@ -208,6 +216,27 @@ func (r reader) run(ctx context.Context, b block) {
 		r.t.Errorf("%s, %s: the commands find nothing:\n%s", b.page, b.section, tail(said))
 	}
 	r.t.Logf("%5.1f s  %s, %s", time.Since(begin).Seconds(), b.page, b.section)
+}
+
+// endManagers asks each manager to end when its Deployment is deleted, as a kubelet does. One that stayed would lose its lease
+// with its roles, and end with an error. It begins at once, and ended waits for both.
+func (r reader) endManagers(ctx context.Context) (ended func()) {
+	api := expect.Got(kubernetes.NewForConfig(r.lab.Management.Config))(r.t)
+	var all errgroup.Group
+	for _, component := range servers.Components {
+		ours := metav1.ListOptions{LabelSelector: "cluster.x-k8s.io/provider=" + component + "-windows"}
+		all.Go(func() error {
+			err := wait.Poll(ctx, func(ctx context.Context) error {
+				list, err := api.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, ours)
+				if err == nil && len(list.Items) > 0 {
+					err = fmt.Errorf("the Deployment of component %s is still there", component)
+				}
+				return err
+			})
+			return errors.Join(err, r.lab.Management.Pause(component))
+		})
+	}
+	return func() { expect.OK(r.t, all.Wait()) }
 }
 
 // helpers are the two places where the lab differs from the internet: the clone gets what is not committed yet, and clusterctl
