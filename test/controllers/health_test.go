@@ -163,12 +163,15 @@ func TestHealthCheck(t *testing.T) {
 	p.await(t, "new nodes for those that will not come", func() string {
 		return p.joinedAgain(nodeless) + p.joined("slow")
 	})
+	t.Logf("the clock of the guests was held for %s", time.Since(p.clock.now()).Round(time.Second))
+	p.clock.catchUp()
 	for name, pool := range healthPools {
 		if pool.lag != 0 { // only now: the rule for Nodes goes by a clock that nobody holds while Cluster API has much to do
 			p.create(t, name, 1, pool.change)
 		}
 	}
 	p.await(t, "a new node for that without a CNI", func() string {
+		p.clock.catchUp() // the 15 minutes of a CNI and the rule begin at the same moment, and end by the same clock
 		return p.joinedAgain([]string{"cni-never"}) + p.joined("cni-late")
 	})
 	p.await(t, "the end of all limits and of the rule", func() string {
@@ -181,7 +184,6 @@ func TestHealthCheck(t *testing.T) {
 		}
 		return ""
 	})
-	t.Logf("the clock of the guests was held for %s", time.Since(p.clock.now()).Round(time.Second))
 	expect.Same(t, "machines made per pool", want, p.made())
 	p.checkStories(t)
 	for _, name := range replaced {

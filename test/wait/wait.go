@@ -11,7 +11,7 @@ import (
 )
 
 // Patience is how long a test waits for what should take a second, on a machine that is busy with other tests.
-const Patience = 2 * time.Minute
+const Patience = 4 * time.Minute
 
 // The pause between two questions begins short, for what a simulator does, and gets longer, for what a cluster does. A question
 // that took long gets a longer one: those who wait would take the processors from what they wait for.
