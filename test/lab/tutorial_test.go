@@ -222,10 +222,11 @@ func (r reader) run(ctx context.Context, b block) {
 // with its roles, and end with an error. It begins at once, and ended waits for both.
 func (r reader) endManagers(ctx context.Context) (ended func()) {
 	api := expect.Got(kubernetes.NewForConfig(r.lab.Management.Config))(r.t)
-	var all errgroup.Group
+	ctx, cancel := context.WithTimeout(ctx, wait.Patience) // as the commands have: they may fail before they delete anything
+	var managers errgroup.Group
 	for _, component := range servers.Components {
 		ours := metav1.ListOptions{LabelSelector: "cluster.x-k8s.io/provider=" + component + "-windows"}
-		all.Go(func() error {
+		managers.Go(func() error {
 			err := wait.Poll(ctx, func(ctx context.Context) error {
 				list, err := api.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, ours)
 				if err == nil && len(list.Items) > 0 {
@@ -236,7 +237,10 @@ func (r reader) endManagers(ctx context.Context) (ended func()) {
 			return errors.Join(err, r.lab.Management.Pause(component))
 		})
 	}
-	return func() { expect.OK(r.t, all.Wait()) }
+	return func() {
+		defer cancel()
+		expect.OK(r.t, managers.Wait())
+	}
 }
 
 // helpers are the two places where the lab differs from the internet: the clone gets what is not committed yet, and clusterctl
