@@ -66,7 +66,7 @@ func (s *firstStage) asked(t *testing.T, by cloud.Cloud) bool {
 	t.Helper()
 	f := s.read(t)
 	f.cloud = by
-	return s.cloudMachine(f).First
+	return s.cloudMachine(f).Asked == cloud.NeverAsked
 }
 
 // edit is what another process, or a person, does to the object.

@@ -114,7 +114,7 @@ func (r *Reconciler) identify(_ context.Context, f *facts) error {
 	}
 	var err error
 	f.identity, err = provider.Identify(f.windows)
-	f.vouched = err == nil && vouched(f, provider)
+	f.own = err == nil && isOwn(f, provider)
 	return phase.Cloud(err)
 }
 
@@ -268,9 +268,9 @@ func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 
 func (r *Reconciler) cloudMachine(f *facts) cloud.Machine {
 	m := cloud.Machine{
-		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Cluster: cloud.MarkOf(f.cluster, r.Manager),
-		Spec: f.windows.Spec, Place: placeOf(f), NetworkInterfaces: f.interfaces, First: r.firsts.has(f.windows, f.cloud),
-		Record: recordOf(f.windows), Vouched: f.vouched, Server: f.windows.Annotations[infrav1.ServerAnnotation], Existed: hadVM(f),
+		Identity: f.identity, Proof: r.proofOf(f), Key: client.ObjectKeyFromObject(f.windows), UID: f.windows.UID,
+		Cluster: cloud.MarkOf(f.cluster, r.Manager), Spec: f.windows.Spec, Place: placeOf(f), NetworkInterfaces: f.interfaces,
+		Server: f.windows.Annotations[infrav1.ServerAnnotation],
 	}
 	if m.Cluster.Name == "" {
 		m.Cluster.Name = f.windows.Labels[clusterv1.ClusterNameLabel]
@@ -280,7 +280,7 @@ func (r *Reconciler) cloudMachine(f *facts) cloud.Machine {
 
 // placeOf says where the VM goes. A Machine that is gone already wants nothing.
 func placeOf(f *facts) cloud.Place {
-	place := cloud.Place{Azure: f.windows.Status.Azure, UID: f.windows.UID}
+	place := cloud.Place{Azure: f.windows.Status.Azure}
 	if f.machine != nil {
 		place.FailureDomain = f.machine.Spec.FailureDomain
 	}

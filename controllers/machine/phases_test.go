@@ -252,7 +252,7 @@ func TestCloudMachine(t *testing.T) {
 	expect.Same(t, "machine", cloud.Machine{
 		Identity: f.identity, Key: client.ObjectKey{Namespace: "ns", Name: "m"},
 		Cluster: cloud.ClusterMark{Name: "blue", UID: "uid-1", Manager: "uid-2"}, Spec: f.windows.Spec,
-		NetworkInterfaces: fromPool, Server: "one", Existed: true,
+		NetworkInterfaces: fromPool, Server: "one", Proof: cloud.Proof{Asked: cloud.Existed},
 	}, (&Reconciler{VSphere: vsphere.Provider{}, Manager: "uid-2"}).cloudMachine(f))
 }
 

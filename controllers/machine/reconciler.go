@@ -177,7 +177,7 @@ type facts struct {
 
 	// The phases fill these in: who the VM is, its adapters, its account by name, and what the cloud says of it.
 	identity   cloud.Identity
-	vouched    bool // somebody besides the spec knows the identity
+	own        bool // the identity follows from the object's own name and UID
 	interfaces []infrav1.MachineNetworkInterface
 	account    string
 	going      bool                    // the Secret of the account is being deleted

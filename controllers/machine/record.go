@@ -32,13 +32,24 @@ func keep(windows *infrav1.WindowsMachine, record *cloud.Record) {
 	}
 }
 
-// vouched says that somebody besides the spec knows the machine's identity: it follows from the object's own UID, as the
-// controllers make it, or the owning Machine has it, as after a move. A user may write any identity into the spec of a new
-// object.
-func vouched(f *facts, by cloud.Provider) bool {
-	if f.machine != nil && f.machine.Spec.ProviderID == f.identity.ProviderID {
-		return true
+// proofOf is what is known of the machine that can prove which VM is its own.
+func (r *Reconciler) proofOf(f *facts) cloud.Proof {
+	proof := cloud.Proof{
+		Record: recordOf(f.windows), Own: f.own,
+		Vouched: f.machine != nil && f.machine.Spec.ProviderID == f.identity.ProviderID,
 	}
+	switch {
+	case hadVM(f):
+		proof.Asked = cloud.Existed
+	case r.firsts.has(f.windows, f.cloud):
+		proof.Asked = cloud.NeverAsked
+	}
+	return proof
+}
+
+// isOwn says that the machine's identity follows from the object's own name and UID, as the controllers make it. A user may write
+// any identity into the spec of a new object.
+func isOwn(f *facts, by cloud.Provider) bool {
 	own := f.windows.DeepCopy()
 	own.Spec.ProviderID = ""
 	identity, err := by.Identify(own)

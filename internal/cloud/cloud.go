@@ -112,8 +112,14 @@ type Identity struct {
 type Machine struct {
 	Identity
 
+	// Proof is what else is known that can prove that a VM is the machine's.
+	Proof
+
 	// Key and ProviderID are also the mark on the VM, which says which machine the VM belongs to.
 	Key Key
+
+	// UID of the WindowsMachine. Reports that its guest brings by itself have it, so that those of another machine are ignored.
+	UID types.UID
 
 	// Cluster is written on the VM as well. Once the Cluster is gone, only its name may be known.
 	Cluster ClusterMark
@@ -127,23 +133,8 @@ type Machine struct {
 	// NetworkInterfaces are the adapters with the MACs that they must get; one without gets any. Only Ensure needs them.
 	NetworkInterfaces []infrav1.MachineNetworkInterface
 
-	// First says that nobody can have asked for the VM but this account in this process. Otherwise an earlier process may have, and
-	// its request may still be under way.
-	First bool
-
-	// Record is what the cloud itself calls the machine's VM and what belongs to it, as VM.Record said. With it they are the
-	// machine's whatever their marks say. Without it, only their marks can say so.
-	Record Record
-
-	// Vouched says that spec.providerID is the controllers' own, or that the owning Machine has it, too. Without it, and without a
-	// Record, not even marks prove that a VM is the machine's.
-	Vouched bool
-
 	// Server is where the VM is, if that is known. If the account is at another one by now, each method MUST be a Transient error.
 	Server string
-
-	// Existed says that the VM existed once. If its folder is not found now, the VM may still be there.
-	Existed bool
 
 	// UserData reads what the guest runs at its first start, by a request. Ensure calls it only when it is about to ask for the VM,
 	// and returns its error as it is.
@@ -183,14 +174,12 @@ type VM struct {
 	// Orphans names what Delete leaves, because it looks like the machine's and nothing proves it. It comes with ErrNotFound, too.
 	Orphans []string
 
+	// Left says, with ErrNotFound of Delete, what to look for by hand: the machine had a VM, or may have asked for one, and the cloud
+	// did not accept a deletion of ours. It has the IDs and the last place of the VM. Empty if nothing can be left.
+	Left string
+
 	// Report is the guest's own, for plan.DecodeReport. Do not trust it. What is longer than MaxReport comes as MaxReport+1 bytes.
 	Report string
-}
-
-// Record is what a cloud calls what it made, each for as long as that exists, and nothing else ever.
-type Record struct {
-	VSphere infrav1.VSphereRecord
-	Azure   infrav1.AzureRecord
 }
 
 // MaxReport is plan.MaxReportBytes: no guest of ours reports more.

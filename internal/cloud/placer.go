@@ -3,7 +3,6 @@ package cloud
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
@@ -62,8 +61,6 @@ type Place struct {
 	Azure *infrav1.AzurePlacement
 	// FailureDomain is where the Machine wants the VM; empty leaves it to spec and cloud.
 	FailureDomain string
-	// UID of the WindowsMachine. Reports that its guest brings by itself have it, so that those of another machine are none.
-	UID types.UID
 }
 
 // Tenanted is an account in a cloud with tenants.

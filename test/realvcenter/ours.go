@@ -121,7 +121,7 @@ func (r *runner) newMachine(n int, by *ours, userData []byte) (*machine, error) 
 	object.Spec.ProviderID = who.ProviderID
 	m := &machine{by: by, Machine: cloud.Machine{
 		Identity: who, Key: cloud.Key{Namespace: namespace, Name: who.Name}, Spec: object.Spec, UserData: cloud.UserData(userData).Read,
-		First: true,
+		Proof: cloud.Proof{Asked: cloud.NeverAsked},
 	}}
 	r.machines = append(r.machines, m)
 	return m, nil
@@ -172,7 +172,9 @@ func (m *machine) make(ctx context.Context, t times) error {
 		if err != nil && !mayPass(err) {
 			return false, err
 		}
-		m.Existed = m.Existed || err == nil && vm.State == cloud.Running
+		if err == nil && vm.State == cloud.Running {
+			m.Asked = cloud.Existed
+		}
 		return err == nil && vm.State == cloud.Running, nil
 	})
 }

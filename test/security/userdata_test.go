@@ -279,7 +279,7 @@ func vanished(t *testing.T) string {
 func (e *estate) wantNoVM() {
 	e.t.Helper()
 	m := e.machine
-	m.Settled, m.Existed = true, true
+	m.Settled, m.Asked = true, cloud.Existed
 	for range 3 {
 		if vm, err := e.cloud.Ensure(e.t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
 			e.t.Errorf("Ensure = %+v, %v, want ErrNotFound", vm, err)

@@ -131,6 +131,20 @@ type AzurePlacement struct {
 // machine. With them it is known without its tags, so whoever may write this
 // status may name a VM as his: see docs/security.md.
 type AzureRecord struct {
+	// server is the cloud and tenant that gave these IDs. At another one they
+	// prove nothing.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Server string `json:"server,omitempty"`
+
+	// deletion is Accepted once Azure accepted the controller's own request to
+	// delete the VM. Without it, nothing says what became of a VM that is gone.
+	//
+	// +optional
+	Deletion CloudDeletion `json:"deletion,omitempty"`
+
 	// vmID is the ID that Azure gave the VM when it was made, and gives no other
 	// one: properties.vmId. It is known from the answer to the controller's own
 	// request, or from a VM that had all of the machine's tags.

@@ -6,6 +6,20 @@ package v1beta1
 //
 // +kubebuilder:validation:MinProperties=1
 type VSphereRecord struct {
+	// server is the instance UUID of the vCenter that gave these references. At
+	// another one they prove nothing.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Server string `json:"server,omitempty"`
+
+	// deletion is Accepted once the vCenter accepted the controller's own request to
+	// delete the VM. Without it, nothing says what became of a VM that is gone.
+	//
+	// +optional
+	Deletion CloudDeletion `json:"deletion,omitempty"`
+
 	// reference to the VM, such as vm-1042. It is known from a VM that had all of
 	// the machine's marks.
 	//
@@ -22,3 +36,11 @@ type VSphereRecord struct {
 	// +kubebuilder:validation:MaxLength=128
 	Folder string `json:"folder,omitempty"`
 }
+
+// CloudDeletion is how far a deletion came in the cloud.
+//
+// +kubebuilder:validation:Enum=Accepted
+type CloudDeletion string
+
+// DeletionAccepted says that the cloud accepted our own request to delete a VM.
+const DeletionAccepted CloudDeletion = "Accepted"

@@ -24,7 +24,7 @@ func TestStepsEnd(t *testing.T) {
 	defer a.calls.close()
 	a.watching.Store(true)
 	m := s.machine("m")
-	m.Existed = true
+	m.Asked = cloud.Existed
 	vm := expect.Got(a.Ensure(t.Context(), m))(t)
 	expect.Same(t, "told", "waiting for Azure", vm.Detail)
 	wantCalls(t, s.OfVM(m.Name), map[string]int{"GET vm": 6})

@@ -182,7 +182,7 @@ func TestGoneStaysGone(t *testing.T) {
 	s.gone(a, m)
 	s.Forget()
 	gone := m
-	gone.Existed = true // as its status says since it ran
+	gone.Asked = cloud.Existed // as its status says since it ran
 	if _, err := a.Delete(t.Context(), gone); !errors.Is(err, cloud.ErrNotFound) || len(s.Calls()) > 0 {
 		t.Errorf("Delete = %v after %d calls, want that nothing is left after none", err, len(s.Calls()))
 	}

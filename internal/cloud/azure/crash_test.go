@@ -112,7 +112,7 @@ func (l *mortal) until(what string, step time.Duration, do func() (over bool)) {
 		l.look()
 		if l.process.dead {
 			l.died = true
-			l.account, l.m.First = l.watched(), false
+			l.account, l.m.Asked = l.watched(), cloud.MaybeAsked
 		}
 	}
 	l.t.Fatalf("it does not come about: %s; what there is (-before +now):\n%s", what, cmp.Diff(l.before, l.things()))
@@ -157,7 +157,7 @@ func (l *mortal) running() {
 		vm, err := l.keep(l.account.Ensure(l.t.Context(), l.m))
 		return err == nil && vm.State == cloud.Running && len(vm.Addresses) == 3
 	})
-	l.m.Existed = true
+	l.m.Asked = cloud.Existed
 	refused := l.requests() - 1 // Azure keeps the adapter of a VM that it had no room for a while
 	if n := len(l.things()) - len(l.before); n < 3 || n > 3+refused {
 		l.t.Errorf("there are %d things more, want a VM, a disk and an adapter, and %d of those refused at most", n, refused)

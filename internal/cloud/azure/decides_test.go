@@ -29,7 +29,7 @@ var (
 func blueMachine() cloud.Machine {
 	return cloud.Machine{
 		Identity: cloud.Identity{Name: "win-1", ProviderID: arm.ProviderID(blueVM)}, Key: cloud.Key{Namespace: "team", Name: "m"},
-		Cluster: cloud.ClusterMark{Name: "blue", UID: "u", Manager: "here"}, Vouched: true,
+		Cluster: cloud.ClusterMark{Name: "blue", UID: "u", Manager: "here"}, Proof: cloud.Proof{Own: true},
 		Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
 			Location: "spec", DataDisks: []infrav1.AzureDataDisk{{Name: "Data"}},
 			NetworkInterfaces: []infrav1.AzureNetworkInterface{{Name: "node"}, {Name: "Pods"}},

@@ -110,7 +110,7 @@ func TestGathered(t *testing.T) {
 		}
 		got := a.gather(&m, place{vm: blueVM, scope: s})
 		expect.Same(t, name+": it is seen", c.seen, got.Seen != nil)
-		expect.Same(t, name+": it existed, and ran", []bool{c.ours, c.ours}, []bool{m.Existed, got.Ran})
+		expect.Same(t, name+": it existed, and ran", []bool{c.ours, c.ours}, []bool{m.Asked == cloud.Existed, got.Ran})
 		expect.Same(t, name+": it has an address", c.ours, got.Seen != nil && len(got.Seen.VM.Addresses) == 3)
 		expect.Same(t, name+": public addresses may be there", c.public || c.wants, s.public)
 	}

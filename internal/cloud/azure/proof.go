@@ -188,7 +188,7 @@ func knownOf(m cloud.Machine, w work) infrav1.AzureRecord {
 // machine gives it. An answer without an ID leaves it to the marks.
 func identify(m cloud.Machine, known string, r vmRecord) (ours, other bool) {
 	if known == "" || r.vmID == "" {
-		return arm.Belongs(m, r.mark) && m.Vouched, false
+		return arm.Belongs(m, r.mark) && (m.Own || m.Vouched), false
 	}
 	return known == r.vmID, known != r.vmID
 }
@@ -201,7 +201,7 @@ func (w work) leaving() bool { return w.forgot && w.del.At.After(w.put.At) }
 // has already: that was seen with the VM, and people detach disks.
 func (s *scope) rest(m cloud.Machine, w work, r *vmRecord) (all []part) {
 	failed := w.put.Answer == next.Refused || w.failed != nil
-	if !failed || !m.Vouched || w.put.Answer == next.Accepted && r == nil {
+	if !failed || !m.Own && !m.Vouched || w.put.Answer == next.Accepted && r == nil {
 		return nil
 	}
 	record := knownOf(m, w)

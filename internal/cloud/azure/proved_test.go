@@ -56,7 +56,7 @@ func (p *proof) runs() {
 	for range 200 {
 		vm, err := p.ensure()
 		if err == nil && vm.State == cloud.Running && len(vm.Addresses) == 3 && len(p.m.Record.Azure.Disks) > 0 {
-			p.m.Existed = true
+			p.m.Asked = cloud.Existed
 			return
 		}
 		p.live(p.a, 10*time.Second)
@@ -66,7 +66,7 @@ func (p *proof) runs() {
 
 // restart has a process take over that knows what the status says, and no more.
 func (p *proof) restart() {
-	p.a, p.m.First = p.watched(), false
+	p.a, p.m.Asked = p.watched(), cloud.MaybeAsked
 }
 
 // vmExists says that the machine's VM exists, in any group.

@@ -148,7 +148,7 @@ func (s *stage) machineIn(group, name string) cloud.Machine {
 	o.Spec.ProviderID = identity.ProviderID
 	return cloud.Machine{
 		Identity: identity, Key: cloud.Key{Namespace: "default", Name: name}, Spec: o.Spec,
-		UserData: cloud.UserData("#ps1\nhello").Read, First: true, Vouched: true,
+		UserData: cloud.UserData("#ps1\nhello").Read, Proof: cloud.Proof{Asked: cloud.NeverAsked, Own: true},
 		Cluster: cloud.ClusterMark{Name: "blue", UID: "u", Manager: manager},
 	}
 }

@@ -22,7 +22,7 @@ func (p *proof) chosen(name string) cloud.Machine {
 	m := p.machine("mine")
 	m.Name, m.ProviderID = name, arm.ProviderID(homeOf(m).Parent().VM(name))
 	m.Spec.ProviderID = m.ProviderID
-	m.First, m.Vouched = false, false
+	m.Asked, m.Own = cloud.MaybeAsked, false
 	return m
 }
 
@@ -37,7 +37,9 @@ func TestChosenIdentity(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					p := newProof(t, true)
 					p.m = p.chosen("victim")
-					p.m.Vouched, p.m.Existed = vouched, vouched
+					if p.m.Vouched = vouched; vouched {
+						p.m.Asked = cloud.Existed
+					}
 					p.foreign("victim", map[string]string{"owner": "finance"})
 					if kept { // of another VM, which had the name before
 						p.m.Record.Azure.VMID = blueID
@@ -228,7 +230,7 @@ func TestWithoutID(t *testing.T) {
 	}
 	expect.Same(t, "ID", "", p.m.Record.Azure.VMID)
 	p.ReplaceTags(armsim.VMID(p.m.Name), nil)
-	p.m.Existed = true
+	p.m.Asked = cloud.Existed
 	p.restart()
 	told := p.refusals(20*time.Minute, p.remove)
 	expect.Same(t, "told", true, told[infrav1.VMNotProvedReason] != "")

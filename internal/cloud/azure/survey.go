@@ -54,7 +54,10 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 		a.saw(*m, &s, w)
 		w.was = true
 	}
-	s.Ran, m.Existed = s.Ran || w.ran, m.Existed || w.was
+	s.Ran = s.Ran || w.ran
+	if w.was {
+		m.Asked = cloud.Existed
+	}
 	a.choose(at.vm.Parent(), *m, &s)
 	return s
 }

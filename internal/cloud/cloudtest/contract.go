@@ -221,7 +221,7 @@ func vanished(w world) {
 
 func deleteNothing(w world) {
 	c, m := w.process(), w.machine("m")
-	m.First = true // no other process can have asked for it
+	m.Asked = cloud.NeverAsked // no other process can have asked for it
 	for range 2 {
 		if _, err := c.Delete(w.t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
 			w.t.Errorf("Delete = %v, want ErrNotFound", describe(err))

@@ -67,6 +67,13 @@ type Harness struct {
 	// Copy makes a VM of another name from that of a machine, with all marks on it, as a user of the cloud may.
 	Copy func(name, as string)
 
+	// Replace puts another VM in the place of a machine's, with its name and all of its marks, and another ID of the cloud's own.
+	Replace func(name string)
+
+	// Displace moves a machine's VM to where nobody looks for it, without its marks where the cloud lets that happen; it runs on.
+	// Return brings it back to where it was, with its marks.
+	Displace, Return func(name string)
+
 	// These change a VM, act as its guest, or return what its guest sees.
 	PowerOff, Remove func(name string)
 	Address, Report  func(name, value string)
@@ -124,10 +131,11 @@ func (w world) machineOf(o *infrav1.WindowsMachine) cloud.Machine {
 	return cloud.Machine{
 		Identity: identity,
 		Key:      cloud.Key{Namespace: o.Namespace, Name: o.Name},
+		UID:      o.UID,
 		Cluster:  cloud.ClusterMark{Name: "blue", UID: "6f4d1b4e-blue"},
 		Spec:     o.Spec,
 		UserData: userDataOf(o.Name).Read,
-		Vouched:  true,
+		Proof:    cloud.Proof{Own: true},
 	}
 }
 

@@ -66,7 +66,7 @@ func sorted(names ...string) []string {
 func unmarked(w world) {
 	c, m := w.process(), w.machine("m")
 	w.ensure(c, m)
-	m.Record, m.Existed = *w.observe(c, m).Record, true
+	m.Record, m.Asked = *w.observe(c, m).Record, cloud.Existed
 	w.Unmark(m.Name)
 	for _, c := range []cloud.Cloud{c, w.process()} {
 		if vm := w.observe(c, m); vm.State != cloud.Running || vm.Record == nil || !gocmp.Equal(*vm.Record, m.Record) {
@@ -79,7 +79,7 @@ func unmarked(w world) {
 
 func stranger(w world) {
 	c, m := w.process(), w.machine("m")
-	m.First = true // nobody else can have asked for the VM
+	m.Asked = cloud.NeverAsked // nobody else can have asked for the VM
 	w.Occupy(m.Name)
 	before := w.Inspect(m.Name)
 	for _, c := range []cloud.Cloud{c, w.process()} {

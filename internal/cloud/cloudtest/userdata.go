@@ -144,7 +144,7 @@ func settledWithoutVM(w world) {
 	m.Settled = false
 	w.ensure(c, m)
 	w.Remove(m.Name)
-	m.Settled, m.Existed = true, true
+	m.Settled, m.Asked = true, cloud.Existed
 	w.wantNoneFor(c, m)
 	w.wantNoneFor(w.process(), m)
 	w.wantVMs()
@@ -173,7 +173,7 @@ func settledStranger(w world) {
 	w.Occupy(m.Name)
 	w.WriteUserData(m.Name, "somebody else's")
 	before := w.Inspect(m.Name)
-	m.Settled, m.First = true, true
+	m.Settled, m.Asked = true, cloud.NeverAsked
 	for _, c := range []cloud.Cloud{c, w.process()} {
 		w.wantNoneFor(c, m)
 	}

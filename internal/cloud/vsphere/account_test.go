@@ -250,12 +250,12 @@ func TestHiddenPlaceIsNotGone(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")
 	m.Spec.VSphere.Folder = "no-such-folder"
-	for _, m.Existed = range []bool{true, false} {
+	for _, m.Asked = range []cloud.Asked{cloud.Existed, cloud.MaybeAsked} {
 		err := expect.ErrorOf(v.account().Delete(t.Context(), m))
 		cloudtest.WantError(t, err, cloud.Denied, infrav1.PlacementNotFoundReason)
 		expect.Says(t, "Delete", err, "remove the finalizer "+infrav1.MachineFinalizer)
 	}
-	m.First = true
+	m.Asked = cloud.NeverAsked
 	if _, err := v.account().Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
 		t.Errorf("Delete = %v, want ErrNotFound", err)
 	}

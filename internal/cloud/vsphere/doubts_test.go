@@ -25,7 +25,7 @@ func TestTasksEventsForgotten(t *testing.T) {
 	running(t, v.account(), m)
 	v.PowerOff(m.Name)
 	v.ForgetEvents()
-	m.Existed = true
+	m.Asked = cloud.Existed
 	a := v.account()
 	watched(t, a)
 	v.Count()
@@ -35,7 +35,7 @@ func TestTasksEventsForgotten(t *testing.T) {
 		}
 	}
 	compare(t, "about a VM that ran", v, map[string]int{})
-	m.Existed = false
+	m.Asked = cloud.MaybeAsked
 	for range 3 {
 		expect.Got(a.Observe(t.Context(), m))(t)
 	}
@@ -103,7 +103,7 @@ func TestTasksPlaceGone(t *testing.T) {
 			v := newStage(t)
 			m := v.machine("m")
 			record := running(t, v.account(), m).Record
-			m.Existed = true
+			m.Asked = cloud.Existed
 			if c.known {
 				m.Record = *record
 			}
@@ -152,7 +152,7 @@ func TestTasksOfADeadLeader(t *testing.T) {
 	later := tasksClock(a)
 	a.opened = a.now()
 	younger := v.machine("younger")
-	younger.First = true
+	younger.Asked = cloud.NeverAsked
 	if !v.isGone(a)(younger) {
 		t.Error("a machine that is younger than this process waits")
 	}
@@ -188,7 +188,7 @@ func TestTasksOfTwoLeaders(t *testing.T) {
 	if n := len(slices.DeleteFunc(v.VMs(), func(name string) bool { return name != m.Name })); n != 1 {
 		t.Errorf("%d VMs of the machine", n)
 	}
-	m.Existed = true
+	m.Asked = cloud.Existed
 	deleted(t, a, m)
 	if slices.Contains(v.VMs(), m.Name) {
 		t.Error("its VM is left")

@@ -21,7 +21,7 @@ func TestEveryCallHasAName(t *testing.T) {
 		m := v.machine("m")
 		driven(t, keys, m, func() bool { return expect.Got(a.Ensure(t.Context(), m))(t).State == cloud.Running })
 		settled := m
-		settled.Existed, settled.Settled = true, true
+		settled.Asked, settled.Settled = cloud.Existed, true
 		driven(t, keys, m, func() bool { return !expect.Got(a.Ensure(t.Context(), settled))(t).UserData })
 		driven(t, keys, m, func() bool { return errors.Is(expect.ErrorOf(a.Delete(t.Context(), m)), cloud.ErrNotFound) })
 	})

@@ -46,7 +46,7 @@ func TestLateAnswerOfDestroy(t *testing.T) {
 	t.Cleanup(door.Close)
 	m := v.machine("m")
 	running(t, v.account(), m)
-	m.Existed = true
+	m.Asked = cloud.Existed
 	vm = v.VM(m.Name).Reference()
 	a = lateConnect(t, door.Credentials())
 	later := tasksClock(a)
@@ -104,7 +104,7 @@ func TestLateLookAtTask(t *testing.T) {
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
 			running(t, a, m)
-			m.Existed = true
+			m.Asked = cloud.Existed
 			a.ledger.begin(m, job{
 				act: what, task: types.ManagedObjectReference{Type: "Task", Value: "task-forgotten"}, vm: v.VM(m.Name).Reference(),
 			})

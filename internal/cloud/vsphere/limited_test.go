@@ -29,7 +29,7 @@ func TestLimitedUserProvesNothing(t *testing.T) {
 		v := newStage(t)
 		m, other := v.machine("m"), v.machine("other")
 		running(t, v.account(), m)
-		m.Existed = true
+		m.Asked = cloud.Existed
 		v.Update(v.VM(m.Name).Reference(), types.PropertyChange{Name: "config.instanceUuid", Val: ""})
 		limitedAway(v, m)
 		folder := expect.Got(v.account().places.FindFolder(t.Context(), *m.Spec.VSphere))(t)

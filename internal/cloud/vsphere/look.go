@@ -45,7 +45,7 @@ func (a *account) look(ctx context.Context, m cloud.Machine, s survey) (found, e
 		}
 		return f, err
 	})
-	switch had := m.Existed || kept.Value != ""; {
+	switch had := m.Asked == cloud.Existed || kept.Value != ""; {
 	case err == nil && f.what == nothing:
 		if f, err = a.byName(ctx, m, s); had {
 			err = unproved(err)
@@ -71,7 +71,7 @@ func byID(ctx context.Context, c *vim25.Client, m cloud.Machine) (found, error) 
 // machine never gets a second VM. That of a machine whose VM was there once would be in the inventory.
 func (a *account) byName(ctx context.Context, m cloud.Machine, s survey) (found, error) {
 	folder, err := a.readableFolder(ctx, m, s)
-	if err != nil || folder == nil || s.memory.object.Value == "" && m.Existed && a.inventory.lacks(m) {
+	if err != nil || folder == nil || s.memory.object.Value == "" && m.Asked == cloud.Existed && a.inventory.lacks(m) {
 		return found{what: nothing}, err
 	}
 	return session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (found, error) {

@@ -79,7 +79,7 @@ func TestLookAtFolder(t *testing.T) {
 func TestLookIntoGoneFolder(t *testing.T) {
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
-	m.First = true
+	m.Asked = cloud.NeverAsked
 	for range 2 {
 		if _, err := a.Observe(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
 			t.Errorf("Observe = %v", err)
@@ -182,8 +182,8 @@ func TestLookByName(t *testing.T) {
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	defer lookWatched(t, a)()
-	for existed, want := range map[bool]int{false: 1, true: 0} {
-		m.Existed = existed
+	for asked, want := range map[cloud.Asked]int{cloud.MaybeAsked: 1, cloud.Existed: 0} {
+		m.Asked = asked
 		v.Count()
 		expect.Same(t, "what is there", nothing, expect.Got(a.byName(t.Context(), m, survey{}))(t).what)
 		expect.Same(t, "looks", want, v.Count()["FindChild"])

@@ -140,7 +140,7 @@ func nextToErase(m cloud.Machine, s survey) step {
 // its marks a moment after its name.
 func nextToMake(m cloud.Machine, s survey) step {
 	switch {
-	case !m.First && s.asked[earlierClones] == 0:
+	case m.Asked != cloud.NeverAsked && s.asked[earlierClones] == 0:
 		return ask(earlierClones)
 	case !s.earlier && !s.memory.answerLost.IsZero() && s.asked[rivalClones] == 0:
 		return ask(rivalClones)

@@ -30,7 +30,7 @@ func TestRecordIsKept(t *testing.T) {
 	expect.Same(t, "of a VM that runs", v.recorded(m.Name), runs.Record)
 	limitedAway(v, m)
 	moved := v.recorded(m.Name)
-	m.Existed = true
+	m.Asked = cloud.Existed
 	expect.Same(t, "of one that was moved", moved, expect.Got(v.account().Observe(t.Context(), m))(t).Record)
 	expect.Same(t, "while it goes", moved, expect.Got(v.account().Delete(t.Context(), m))(t).Record)
 }
@@ -52,7 +52,7 @@ func TestRecordNeedsAllMarks(t *testing.T) {
 			a := v.account()
 			expect.Got(a.Ensure(t.Context(), m))(t)
 			expect.Same(t, "clones", 1, v.Calls()["CloneVM_Task"])
-			m.Existed = true
+			m.Asked = cloud.Existed
 			expect.Same(t, "Record", (*cloud.Record)(nil), expect.Got(a.Observe(t.Context(), m))(t).Record)
 			err := expect.ErrorOf(a.Delete(t.Context(), m))
 			cloudtest.WantError(t, err, cloud.Denied, infrav1.NameTakenReason)
@@ -72,7 +72,7 @@ func TestOursByReference(t *testing.T) {
 	v.SetExtra(m.Name, markProviderID, "")
 	a := v.account()
 	watched(t, a)
-	m.Existed = true
+	m.Asked = cloud.Existed
 	vm := expect.Got(a.Observe(t.Context(), m))(t)
 	expect.Same(t, "State", cloud.Running, vm.State)
 	expect.Says(t, "Detail", errors.New(vm.Detail), "marks are missing on the VM")
@@ -86,7 +86,7 @@ func TestForeignReference(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")
 	v.Occupy("foreign")
-	m.Record, m.Existed = *v.recorded("foreign"), true
+	m.Record, m.Asked = *v.recorded("foreign"), cloud.Existed
 	err := expect.ErrorOf(v.account().Delete(t.Context(), m))
 	cloudtest.WantError(t, err, cloud.Denied, infrav1.NameTakenReason)
 	expect.Says(t, "Delete", err, "has another instance UUID")
@@ -107,7 +107,7 @@ func TestRegisteredAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
-			m.Record, m.Existed = *running(t, a, m).Record, true
+			m.Record, m.Asked = *running(t, a, m).Record, cloud.Existed
 			folder := v.FolderOf(m.Name).Reference()
 			v.Unregister(m.Name)(folder)
 			a = next(v, a)
@@ -127,7 +127,7 @@ func TestNotDestroyedButHidden(t *testing.T) {
 	a, m := v.account(), v.machine("m")
 	running(t, a, m)
 	watched(t, a)
-	m.Existed = true
+	m.Asked = cloud.Existed
 	later := tasksClock(a)
 	vm := v.VM(m.Name).Reference()
 	failed := v.task()
@@ -147,7 +147,7 @@ func TestGoneInTheSamePass(t *testing.T) {
 	p := &proof{stage: v, given: given}
 	m := v.machine("m")
 	record := *running(t, v.account(), m).Record
-	m.Existed = true
+	m.Asked = cloud.Existed
 	v.Remove(m.Name)
 	a := v.account()
 	watched(t, a)

@@ -135,9 +135,12 @@ func newProof(t *testing.T, life string) *proof {
 	v := newPrivileged(t)
 	p := &proof{stage: v, given: permissionsOfPage(t, v), m: v.machine("m"), foreign: "foreign"}
 	p.m.Spec.VSphere.Datastore = "LocalDS_0"
-	p.m.Existed = life != "before it runs"
+	existed := life != "before it runs"
+	if existed {
+		p.m.Asked = cloud.Existed
+	}
 	p.Occupy(p.foreign)
-	p.cloneBy(p.m, p.m.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = p.m.Existed })
+	p.cloneBy(p.m, p.m.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = existed })
 	p.windows = p.FolderOf(p.m.Name).Reference()
 	above := expect.Got(find.NewFinder(v.Client).Folder(t.Context(), "/"+vcenter.Datacenter+"/vm"))(t)
 	p.hidden = expect.Got(above.CreateFolder(t.Context(), "hidden"))(t).Reference()

@@ -31,7 +31,7 @@ func TestOtherServer(t *testing.T) {
 	a := lateConnect(t, door.Credentials())
 	m, other := first.machine("m"), first.machine("other")
 	running(t, a, m)
-	m.Existed = true
+	m.Asked = cloud.Existed
 	server := expect.Got(a.Server(t.Context(), m.Key))(t)
 	first.EndSessions()
 	moved.Store(true)

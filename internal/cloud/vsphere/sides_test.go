@@ -137,22 +137,22 @@ func TestBrokenBetweenFolders(t *testing.T) {
 // TestLateUntil: a request of a process before us may arrive for a machine that has no VM, unless this process was the first.
 func TestLateUntil(t *testing.T) {
 	for name, c := range map[string]struct {
-		first, existed bool
-		seen           types.ManagedObjectReference
-		late           bool
+		asked cloud.Asked
+		seen  types.ManagedObjectReference
+		late  bool
 	}{
 		"another process may have asked": {late: true},
-		"no other process asked":         {first: true},
-		"it had a VM":                    {existed: true},
+		"no other process asked":         {asked: cloud.NeverAsked},
+		"it had a VM":                    {asked: cloud.Existed},
 		"its VM was seen":                {seen: vmOf(1)},
-		"it had one, and it was seen":    {existed: true, seen: vmOf(1)},
+		"it had one, and it was seen":    {asked: cloud.Existed, seen: vmOf(1)},
 	} {
 		a, m := &account{opened: noon, now: func() time.Time { return noon }}, plainMachine(t)
-		m.First, m.Existed = c.first, c.existed
+		m.Asked = c.asked
 		a.ledger.note(m, func(w *work) { w.object = c.seen })
 		s := expect.Got(a.gather(t.Context(), m))(t)
 		expect.Same(t, name, c.late, s.lateUntil.Equal(noon.Add(lateRequest)))
-		expect.Same(t, name+": it ran", c.existed, s.ran)
+		expect.Same(t, name+": it ran", c.asked == cloud.Existed, s.ran)
 	}
 }
 

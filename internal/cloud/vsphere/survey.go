@@ -35,7 +35,7 @@ type survey struct {
 func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 	a.ledger.note(m, func(w *work) { w.believe(m.Record.VSphere) })
 	s := survey{memory: a.ledger.recall(m), now: a.now(), asked: map[question]int{}}
-	s.job, s.ran = s.memory.job, s.memory.ran || m.Existed
+	s.job, s.ran = s.memory.job, s.memory.ran || m.Asked == cloud.Existed
 	there := a.inventory.find(m)
 	if s.job.underWay() {
 		if err := a.progress(ctx, &s.job, there); err != nil {
@@ -54,9 +54,9 @@ func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 	case "", erasing:
 		a.saw(m, &s, there)
 	}
-	s.unasked = m.First && s.memory.clone.Value == "" && s.memory.answerLost.IsZero() && s.memory.object.Value == ""
+	s.unasked = m.Asked == cloud.NeverAsked && s.memory.clone.Value == "" && s.memory.answerLost.IsZero() && s.memory.object.Value == ""
 	s.synced, s.free = a.inventory.isSynced(), s.what == unseen && a.inventory.lacks(m)
-	if !m.Existed && s.memory.object.Value == "" && !m.First {
+	if m.Asked != cloud.Existed && s.memory.object.Value == "" && m.Asked != cloud.NeverAsked {
 		s.lateUntil = a.opened.Add(lateRequest)
 	}
 	return s, nil

@@ -87,7 +87,7 @@ func TestTasksOfOthers(t *testing.T) {
 			made := func(machine string) cloud.Machine {
 				m := v.machine(machine)
 				if name == older {
-					m.First = true
+					m.Asked = cloud.NeverAsked
 				}
 				return m
 			}
@@ -111,7 +111,7 @@ func TestTasksOfOthers(t *testing.T) {
 			stopped := made("stopped")
 			running(t, b, stopped)
 			v.PowerOff(stopped.Name)
-			stopped.Existed = true
+			stopped.Asked = cloud.Existed
 			v.Count()
 			wait.Until(t, "the VM that was off to go", func() (any, bool) { return nil, v.isGone(v.account())(stopped) })
 		})
@@ -255,7 +255,7 @@ func TestTasksCost(t *testing.T) {
 			a = v.account()
 			keys = watched(t, a)
 			for i := range group {
-				group[i].Existed = true
+				group[i].Asked = cloud.Existed
 			}
 		}
 		for len(keys) > 0 {

@@ -78,7 +78,7 @@ func machinesOf(t *testing.T, v *stage, n int) (all []cloud.Machine) {
 	for i := range n {
 		m := v.machine(fmt.Sprint("m", i))
 		running(t, a, m)
-		m.Existed = true
+		m.Asked = cloud.Existed
 		all = append(all, m)
 	}
 	return all
@@ -249,7 +249,7 @@ func TestLimitedUser(t *testing.T) {
 	w := watchOn(t, a)
 	t.Cleanup(func() { _ = a.Close(context.Background()) })
 	misspelt := v.machine("misspelt")
-	misspelt.Spec.VSphere.Folder, misspelt.First = "no-such-folder", true
+	misspelt.Spec.VSphere.Folder, misspelt.Asked = "no-such-folder", cloud.NeverAsked
 	for _, m := range append([]cloud.Machine{misspelt}, machines...) {
 		wait.Until(t, "the machine to be seen", func() (any, bool) {
 			_, err := a.Observe(t.Context(), m)

@@ -171,7 +171,7 @@ func TestSecondProcess(t *testing.T) {
 	_ = expect.Got(fmt.Sscan(os.Getenv(machinesOf), &count))(t)
 	all := machines(t, armsim.Subscription, count)
 	for i := range all {
-		all[i].First = false
+		all[i].Asked = cloud.MaybeAsked
 	}
 	keys := make(chan cloud.Key)
 	go func() { expect.Fine(t, account.Watch(t.Context(), keys)) }()
@@ -180,7 +180,7 @@ func TestSecondProcess(t *testing.T) {
 		}
 	}()
 	for _, m := range all {
-		m.Settled, m.Existed = true, true
+		m.Settled, m.Asked = true, cloud.Existed
 		for try := 0; ; try++ {
 			vm, err := account.Observe(t.Context(), m)
 			if err == nil && vm.State == cloud.Running && len(vm.Addresses) == 3 {

@@ -90,7 +90,7 @@ func machines(t *testing.T, subscription string, count int) (all []cloud.Machine
 		o.Spec.ProviderID = identity.ProviderID
 		all = append(all, cloud.Machine{
 			Identity: identity, Key: cloud.Key{Namespace: "default", Name: o.Name}, Spec: o.Spec,
-			UserData: cloud.UserData("#ps1\nhello").Read, First: true, Vouched: true,
+			UserData: cloud.UserData("#ps1\nhello").Read, Proof: cloud.Proof{Asked: cloud.NeverAsked, Own: true},
 			Cluster: cloud.ClusterMark{Name: "blue", UID: "u"},
 		})
 	}

@@ -10,10 +10,10 @@ import (
 func ago(d time.Duration) time.Time { return noon.Add(-d) }
 
 // Facts about the machine. Without one it was made after this process began.
-func existed(m *cloud.Machine, _ *Survey)       { m.Existed = true }
+func existed(m *cloud.Machine, _ *Survey)       { m.Asked = cloud.Existed }
 func settled(m *cloud.Machine, _ *Survey)       { m.Settled = true }
 func noSpec(m *cloud.Machine, _ *Survey)        { m.Spec.Azure = nil }
-func older(m *cloud.Machine, _ *Survey)         { m.First = false }
+func older(m *cloud.Machine, _ *Survey)         { m.Asked = cloud.MaybeAsked }
 func justOpened(m *cloud.Machine, s *Survey)    { s.Opened = ago(time.Minute); older(m, s) }
 func unlisted(_ *cloud.Machine, s *Survey)      { s.Listed = time.Time{} }
 func stranger(_ *cloud.Machine, s *Survey)      { s.Seen = &Sight{State: Succeeded, Power: On} }

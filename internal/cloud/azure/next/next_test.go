@@ -316,7 +316,7 @@ func broken(m cloud.Machine, s Survey, want Goal, step Step) string {
 		return "the wrong one of two removals"
 	case step.Act == Create && (s.Seen != nil || m.Settled || want != Running || s.Choice == nil):
 		return "a VM too many"
-	case step.Act == Create && (s.aboutToShow() || m.Existed && !s.proven()):
+	case step.Act == Create && (s.aboutToShow() || m.Asked == cloud.Existed && !s.proven()):
 		return "a VM while the old one may exist"
 	case removes && want == Running && (!ours || s.Ran || s.Seen.State != Failed || m.Settled):
 		return "a VM is removed that the caller wants to run"

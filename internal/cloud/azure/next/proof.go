@@ -7,7 +7,7 @@ import (
 
 // wasThere says that there was a VM, or may have been.
 func (s Survey) wasThere(m cloud.Machine) bool {
-	return m.Existed || s.Known || s.Put.Answer == Accepted
+	return m.Asked == cloud.Existed || s.Known || s.Put.Answer == Accepted
 }
 
 // mayExist says that a request for the VM may have been accepted, by this process or an earlier one.
@@ -16,7 +16,7 @@ func (s Survey) mayExist(m cloud.Machine) bool {
 }
 
 // earlier says that an earlier process may have sent a request.
-func (s Survey) earlier(m cloud.Machine) bool { return !m.First }
+func (s Survey) earlier(m cloud.Machine) bool { return m.Asked != cloud.NeverAsked }
 
 // mayBeOurs says that a VM of the machine's name that nothing proves to be ours may be it nevertheless.
 func (s Survey) mayBeOurs(m cloud.Machine) bool {

@@ -50,10 +50,18 @@ func TestCounts(t *testing.T) {
 	} {
 		s := Survey{Now: noon, Opened: test.opened, Put: Put{At: test.put}}
 		s.Delete = Delete{At: test.deleted, Accepted: !test.deleted.IsZero()}
-		if got := s.Counts(cloud.Machine{First: test.first}, test.at); got != test.want {
+		if got := s.Counts(asked(test.first), test.at); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
+}
+
+// asked is a machine for which nobody but this process has asked, or anybody may have.
+func asked(first bool) (m cloud.Machine) {
+	if first {
+		m.Asked = cloud.NeverAsked
+	}
+	return m
 }
 
 // TestNeverRan: only a VM that is off, and that was not stopped after it ran, never ran.

@@ -11,7 +11,7 @@ import (
 
 // TestRemnant has a deletion wait for an adapter that a list shows: looks are ever rarer, and it is removed after ten minutes.
 func TestRemnant(t *testing.T) {
-	m := cloud.Machine{First: true, Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
+	m := cloud.Machine{Proof: cloud.Proof{Asked: cloud.NeverAsked}, Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
 	left := &Remnant{ID: "nic", Since: noon}
 	s := Survey{Opened: ago(time.Hour), Listed: noon, Left: left}
 	var looks []time.Duration

@@ -46,7 +46,7 @@ func TestNoRoomIsTold(t *testing.T) {
 // decided is what comes next for a machine of an hour's age.
 func decided(want Goal, facts ...fact) Step {
 	m := cloud.Machine{
-		Identity: cloud.Identity{Name: "win-1"}, First: true,
+		Identity: cloud.Identity{Name: "win-1"}, Proof: cloud.Proof{Asked: cloud.NeverAsked},
 		Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}},
 	}
 	s := Survey{Now: noon, Opened: ago(24 * time.Hour), Listed: ago(time.Second), Choice: &firstTry}
