@@ -259,7 +259,7 @@ func TestGuestsWithoutRights(t *testing.T) {
 	expect.Same(t, "objects", 0, len(r.reports(t)))
 	expect.Same(t, "finalizers", bootstrapv1.ConfigFinalizer, strings.Join(r.now(t).Finalizers, " "))
 	warning := conditions.GetMessage(r.now(t), bootstrapv1.HasWarningsCondition)
-	if !strings.Contains(warning, "kubeconfig may not write") {
+	if !strings.Contains(warning, "kubeconfig may not read and write") {
 		t.Errorf("the warning is %q", warning)
 	}
 }
