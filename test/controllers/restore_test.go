@@ -87,7 +87,12 @@ func TestRestoreIsHeld(t *testing.T) {
 	s.vms(t, before.Windows.Status.ComputerName)
 	expect.OK(t, s.process.Stop())
 	s.startIn(t, next, burnt)
-	m.Await(t, "end", world.Gone)
+	m.Await(t, "end", func(s world.State) string { // the token of the Secret that was lost expires by itself
+		if s.Windows != nil || s.Config != nil || s.Core != nil {
+			return "the objects are there"
+		}
+		return ""
+	})
 	s.vms(t)
 }
 
