@@ -34,25 +34,26 @@ func TestPermit(t *testing.T) {
 	const privilege = "VirtualMachine.Inventory.Delete"
 	o := New(t).Owner(t)
 	c := o.loggedIn(t, Username)
-	template := o.Template().Reference()
-	folder, datacenter := *o.Read(Template, "parent").Parent, o.model.Map().Any("Datacenter").Reference()
+	o.Occupy("vm")
+	vm := o.VM("vm").Reference()
+	folder, datacenter := o.FolderOf("vm").Reference(), o.model.Map().Any("Datacenter").Reference()
 	none, all := []string{}, []string{privilege}
 	for name, given := range map[string]struct {
 		permits []Permission
 		want    bool
 	}{
-		"on itself":               {[]Permission{{template, all, false, false}}, true},
+		"on itself":               {[]Permission{{vm, all, false, false}}, true},
 		"inherited":               {[]Permission{{datacenter, all, true, false}}, true},
-		"not propagated":          {[]Permission{{template, none, false, false}, {datacenter, all, false, false}}, false},
-		"itself before inherited": {[]Permission{{template, none, false, false}, {folder, all, true, false}}, false},
+		"not propagated":          {[]Permission{{vm, none, false, false}, {datacenter, all, false, false}}, false},
+		"itself before inherited": {[]Permission{{vm, none, false, false}, {folder, all, true, false}}, false},
 		"the nearest":             {[]Permission{{datacenter, all, true, false}, {folder, none, true, false}}, false},
 		"past one of its own":     {[]Permission{{datacenter, all, true, false}, {folder, none, false, false}}, true},
 	} {
 		o.Permit(given.permits...)
-		expect.Same(t, name, given.want, expect.Got(roleAnswers(t, c, privilege, template))(t))
+		expect.Same(t, name, given.want, expect.Got(roleAnswers(t, c, privilege, vm))(t))
 	}
 	o.Permit(Permission{datacenter, all, false, false})
-	if _, err := roleAnswers(t, c, privilege, template); !soap.IsSoapFault(err) {
+	if _, err := roleAnswers(t, c, privilege, vm); !soap.IsSoapFault(err) {
 		t.Errorf("an object without a permission can be asked for: %v", err)
 	}
 	for used := range o.Used() {

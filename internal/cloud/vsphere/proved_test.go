@@ -102,15 +102,8 @@ func beyond(what deed, life string, record bool) bool {
 }
 
 func (p *proof) permit(these []permission) (end func(*proof)) {
-	give := func(all []permission) {
-		var permits []vcenter.Permission
-		for _, one := range all {
-			permits = append(permits, one.Permission)
-		}
-		p.Permit(permits...)
-	}
-	give(these)
-	return func(p *proof) { give(p.given) }
+	p.stage.permit(these)
+	return func(p *proof) { p.stage.permit(p.given) }
 }
 
 func (p *proof) without(role string) (end func(*proof)) {
@@ -133,7 +126,7 @@ var lives = []string{"before it runs", "running", "in deletion", "after a restar
 func newProof(t *testing.T, life string) *proof {
 	t.Helper()
 	v := newPrivileged(t)
-	p := &proof{stage: v, given: permissionsOfPage(t, v), m: v.machine("m"), foreign: "foreign"}
+	p := &proof{stage: v, given: permissionsOfPage(t, v, narrowLayout), m: v.machine("m"), foreign: "foreign"}
 	p.m.Spec.VSphere.Datastore = "LocalDS_0"
 	p.m.Existed = life != "before it runs"
 	p.Occupy(p.foreign)
