@@ -21,7 +21,8 @@ var notRun = map[string]string{
 	"export VSPHERE_SWITCH=":                         "needs govc; the same test carries it out",
 	"export CLUSTER_OF_HOSTS=":                       "needs govc; the same test carries it out",
 	"export CLUSTER=":                                "has names of the reader's own; the test sets those of the lab",
-	"kind create cluster":                            "needs kind and the other providers; test/frontdoor applies what the command prints to real ones",
+	"kind create cluster": "needs kind and the other providers; test/frontdoor applies what the command " +
+		"prints to real ones",
 	"git clone https://github.com/capwin/cluster-api-provider-windows\nmake --directory": "install.md has the same, " +
 		"which run",
 	`clusterctl --config "$CONFIG" generate cluster "$CLUSTER" --infrastructure windows --flavor windows-pool-azure`: "needs a " +

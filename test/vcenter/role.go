@@ -122,9 +122,10 @@ func (v *VCenter) granted(privilege string, on types.ManagedObjectReference) boo
 	if v.role.permits == nil {
 		return true
 	}
-	object, isEntity := v.model.Map().Get(on).(mo.Entity)
-	if !isEntity { // what is not in the inventory belongs to everyone who is logged in, or to the session
-		return system
+	at := v.model.Map().Get(on)
+	object, isEntity := at.(mo.Entity)
+	if !isEntity { // it belongs to everyone who is logged in, or to the session; or it is gone, and the method itself answers that
+		return system || at == nil
 	}
 	given := v.permissionOn(object)
 	if given == nil || given.NoAccess || !system && !slices.Contains(given.Privileges, privilege) {

@@ -3,6 +3,8 @@ package vcenter
 import (
 	"testing"
 
+	"github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -61,4 +63,17 @@ func TestPermit(t *testing.T) {
 			t.Errorf("it counts as used that %v was asked for", used)
 		}
 	}
+}
+
+// TestGoneBeforeDenied: a call to an object that is gone fails for that, not for a privilege that nobody can have on it.
+func TestGoneBeforeDenied(t *testing.T) {
+	o := New(t).Owner(t)
+	o.Occupy("vm")
+	vm := object.NewVirtualMachine(o.loggedIn(t, Username), o.VM("vm").Reference())
+	o.Permit(Permission{On: o.Client.ServiceContent.RootFolder, Propagate: true})
+	_, err := vm.PowerOff(t.Context())
+	expect.Same(t, "a privilege is missing", true, fault.Is(err, new(types.NoPermission)))
+	o.Remove("vm")
+	_, err = vm.PowerOff(t.Context())
+	expect.Same(t, "it is gone", true, fault.Is(err, new(types.ManagedObjectNotFound)))
 }
