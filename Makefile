@@ -76,6 +76,10 @@ test-proved: servers ## Run all rows of the matrices that hold our promises agai
 	$(GO_TEST) $(PROVED) -count=1 -run 'Proved|Crash|Contract|Chosen|Gone|Moved|NotFound' -v -timeout 60m -args -proved | \
 		awk -f test/proved/sum.awk
 
+.PHONY: test-proof-mutants
+test-proof-mutants: ## Negate each comparison that decides whose a VM is, and fail if no test sees it; takes 10 minutes
+	@./test/proved/mutants.sh
+
 .PHONY: test-agree
 test-agree: servers ## Take every file of test/agree through the plugin and through a cluster, and compare what they say; takes 5 minutes
 	$(GO_TEST) ./test/agree -count=1 -v -timeout 30m -args -all
@@ -178,7 +182,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-frontdoor test-linux test-rights test-policies test-agree test-hostile
+NIGHTLY := test-mutants test-proof-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-frontdoor test-linux test-rights test-policies test-agree test-hostile
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed

@@ -97,10 +97,10 @@ type Record struct {
 
 // At is what of a record counts at a server: what another one gave is as if it were not there.
 func (r Record) At(server string) Record {
-	if r.VSphere.Server != server {
+	if server == "" || r.VSphere.Server != server {
 		r.VSphere = infrav1.VSphereRecord{}
 	}
-	if r.Azure.Server != server {
+	if server == "" || r.Azure.Server != server {
 		r.Azure = infrav1.AzureRecord{}
 	}
 	return r
