@@ -114,8 +114,13 @@ func (r *Reconciler) identify(_ context.Context, f *facts) error {
 	}
 	var err error
 	f.identity, err = provider.Identify(f.windows)
-	f.own = err == nil && isOwn(f, provider)
-	return phase.Cloud(err)
+	if err != nil {
+		return phase.Cloud(err)
+	}
+	named := f.windows.DeepCopy()
+	named.Spec.ProviderID = f.identity.ProviderID
+	f.own = r.isOwn(named)
+	return nil
 }
 
 // provider returns nil for a cloud that this release does not support or, if the API is newer than this release, not even know.
@@ -270,7 +275,7 @@ func (r *Reconciler) cloudMachine(f *facts) cloud.Machine {
 	m := cloud.Machine{
 		Identity: f.identity, Proof: r.proofOf(f), Key: client.ObjectKeyFromObject(f.windows), UID: f.windows.UID,
 		Cluster: cloud.MarkOf(f.cluster, r.Manager), Spec: f.windows.Spec, Place: placeOf(f), NetworkInterfaces: f.interfaces,
-		Server: f.windows.Annotations[infrav1.ServerAnnotation],
+		Server: serverOf(f.windows),
 	}
 	if m.Cluster.Name == "" {
 		m.Cluster.Name = f.windows.Labels[clusterv1.ClusterNameLabel]
@@ -292,7 +297,7 @@ func (r *Reconciler) remove(ctx context.Context, f *facts) error {
 	left, err := f.cloud.Delete(f.logged(ctx), r.cloudMachine(f))
 	keep(f.windows, left.Record)
 	if errors.Is(err, cloud.ErrNotFound) {
-		r.leave(f, left.Orphans)
+		r.leave(f, left)
 		return nil
 	}
 	if err != nil {
@@ -334,6 +339,13 @@ func (r *Reconciler) release(ctx context.Context, f *facts) error {
 	if err := r.patch(ctx, f, before); err != nil {
 		return err
 	}
-	ctrl.LoggerFrom(ctx).Info("VM deleted, finalizer removed", "vm", f.identity.Name)
+	switch log := ctrl.LoggerFrom(ctx).WithValues("vm", f.identity.Name); {
+	case f.copied:
+		log.Info("Finalizer removed from a machine with the identity of another one")
+	case f.mayRemain != "":
+		log.Info("Finalizer removed, no VM was deleted", "look", f.mayRemain)
+	default:
+		log.Info("VM deleted, finalizer removed")
+	}
 	return nil
 }
