@@ -50,6 +50,7 @@ func TestCopiedIdentity(t *testing.T) {
 			v.SetExtra(m.Name, reportKey, `{"state":"Running"}`)
 			a = next(v, a, m)
 			v.Count()
+			v.done(v.VM(m.Name).Rename(t.Context(), "secret/name"))
 			v.wantHeld(a, copiedBy(m, "tenant"), "has the marks of another machine")
 			tasks := []string{"CloneVM_Task", "PowerOffVM_Task", "Destroy_Task", "ReconfigVM_Task"}
 			expect.Same(t, "tasks for the copy", 0, sum(v.Count(), tasks...))

@@ -126,10 +126,15 @@ func (s *sighting) whose(m cloud.Machine, how way) cloud.Whose {
 	return cloud.Unproved
 }
 
-// notProved is why a VM that may be the machine's is left alone, and what helps.
+// notProved is why a VM that may be the machine's is left alone, and what helps. The name of a VM with its id is not shown: that may
+// be another tenant's.
 func notProved(m cloud.Machine, vm *sighting) error {
-	return cloud.Errorf(cloud.Denied, infrav1.VMNotProvedReason, "the VM %q (%s) may be this machine's, but it %s, so it is left alone: %s",
-		cloud.Clean(vm.name, maxName), cloud.Clean(vm.ref.Value, maxReference), vm.lack(m), vm.remedy(m))
+	which := "the VM with the instance UUID " + vm.id
+	if vm.id != idOf(m) {
+		which = fmt.Sprintf("the VM %q (%s)", cloud.Clean(vm.name, maxName), cloud.Clean(vm.ref.Value, maxReference))
+	}
+	return cloud.Errorf(cloud.Denied, infrav1.VMNotProvedReason,
+		"%s may be this machine's, but it %s, so it is left alone: %s", which, vm.lack(m), vm.remedy(m))
 }
 
 // lack is what of a proof a VM lacks, which may be the machine's.
