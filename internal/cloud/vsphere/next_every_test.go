@@ -80,6 +80,37 @@ func everySurvey(yield func(survey) bool) {
 	}
 }
 
+// The task that this process began last.
+func underWay(what act) fact {
+	return func(s *survey) { s.job = job{act: what, vm: theVM, state: types.TaskInfoStateRunning} }
+}
+
+func succeeded(what act) fact {
+	return func(s *survey) { s.job = job{act: what, vm: theVM, state: types.TaskInfoStateSuccess} }
+}
+
+// forgot: the vCenter was restarted, or the task ended long ago.
+func forgot(what act) fact {
+	return func(s *survey) {
+		succeeded(what)(s)
+		s.job.forgotten = true
+	}
+}
+
+func failed(what act) fact {
+	return func(s *survey) {
+		fault := &types.LocalizedMethodFault{Fault: &types.NoDiskSpace{}}
+		s.job, s.jobErr = job{act: what, vm: theVM, state: types.TaskInfoStateError, fault: fault}, errTask
+	}
+}
+
+func cameTooLate(what act) fact {
+	return func(s *survey) {
+		failed(what)(s)
+		s.jobErr = nil
+	}
+}
+
 func all(facts ...fact) fact {
 	return func(s *survey) {
 		for _, f := range facts {

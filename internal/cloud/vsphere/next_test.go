@@ -31,37 +31,6 @@ func has(facts ...fact) survey {
 	return s
 }
 
-// The task that this process began last.
-func underWay(what act) fact {
-	return func(s *survey) { s.job = job{act: what, vm: theVM, state: types.TaskInfoStateRunning} }
-}
-
-func succeeded(what act) fact {
-	return func(s *survey) { s.job = job{act: what, vm: theVM, state: types.TaskInfoStateSuccess} }
-}
-
-// forgot: the vCenter was restarted, or the task ended long ago.
-func forgot(what act) fact {
-	return func(s *survey) {
-		succeeded(what)(s)
-		s.job.forgotten = true
-	}
-}
-
-func failed(what act) fact {
-	return func(s *survey) {
-		fault := &types.LocalizedMethodFault{Fault: &types.NoDiskSpace{}}
-		s.job, s.jobErr = job{act: what, vm: theVM, state: types.TaskInfoStateError, fault: fault}, errTask
-	}
-}
-
-func cameTooLate(what act) fact {
-	return func(s *survey) {
-		failed(what)(s)
-		s.jobErr = nil
-	}
-}
-
 // What a look has found.
 func finds(whose cloud.Whose) fact {
 	return func(s *survey) { s.found, s.asked[whatIsThere] = found{whose, &sighting{ref: vmOf(2), id: "id"}}, 1 }
