@@ -140,7 +140,7 @@ func (g *goneLately) note(m cloud.Machine, left string, now time.Time) {
 // leftOf says what to look for of a machine that is let go: all that is known is that its VM is not where the account sees it.
 // Empty if our own request has removed it, or nobody asked for one.
 func leftOf(m cloud.Machine, w work) string {
-	mayHave := m.Asked != cloud.NeverAsked || w.asked || !w.answerLost.IsZero() || w.object.Value != ""
+	mayHave := m.Asked != cloud.NeverAsked || w.mayMake || !w.answerLost.IsZero() || w.object.Value != ""
 	if m.Spec.VSphere == nil || w.deletion == infrav1.DeletionAccepted || !mayHave {
 		return ""
 	}

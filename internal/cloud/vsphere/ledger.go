@@ -99,8 +99,8 @@ type work struct {
 	folder string                       // the reference to the VM's folder
 	ran    bool                         // the VM was switched on before
 
-	met      bool                  // what an earlier process has kept is known
-	asked    bool                  // a clone of this process may have made the VM: the vCenter did not say that it failed
+	believed bool                  // what an earlier process has kept is taken over
+	mayMake  bool                  // a clone of this process may have made the VM: the vCenter did not say that it failed
 	deletion infrav1.CloudDeletion // whether the vCenter has accepted a request of ours to destroy the VM
 
 	answerLost time.Time // when the answer to a clone request was lost; the request itself may have arrived
@@ -147,8 +147,8 @@ func (w *work) believe(kept infrav1.VSphereRecord) {
 		w.object = types.ManagedObjectReference{Type: "VirtualMachine", Value: kept.Reference}
 		w.folder = kept.Folder
 	}
-	if !w.met {
-		w.met, w.deletion = true, kept.Deletion
+	if !w.believed {
+		w.believed, w.deletion = true, kept.Deletion
 	}
 }
 
@@ -199,7 +199,7 @@ func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 			w.unsure = true
 		case j.act == cloning && err != nil, j.act == erasing:
 			w.postpone(err, now)
-			w.asked = w.asked && j.act != cloning
+			w.mayMake = w.mayMake && j.act != cloning
 		case j.act == cloning:
 			w.made = now
 		case j.act == switchingOn && err == nil:
@@ -295,7 +295,7 @@ func (l *ledger) begin(m cloud.Machine, j job) {
 		w.job, w.made, w.unsure = j, time.Time{}, false
 		switch j.act {
 		case cloning:
-			w.clone, w.asked, w.deletion = j.task, true, ""
+			w.clone, w.mayMake, w.deletion = j.task, true, ""
 		case destroying:
 			w.deletion = infrav1.DeletionAccepted
 		}

@@ -21,7 +21,8 @@ import (
 func (v *stage) recorded(name string) *cloud.Record {
 	v.t.Helper()
 	return &cloud.Record{VSphere: infrav1.VSphereRecord{
-		Server: v.Client.ServiceContent.About.InstanceUuid, Reference: v.VM(name).Reference().Value, Folder: v.FolderOf(name).Reference().Value,
+		Server:    v.Client.ServiceContent.About.InstanceUuid,
+		Reference: v.VM(name).Reference().Value, Folder: v.FolderOf(name).Reference().Value,
 	}}
 }
 
