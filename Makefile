@@ -69,11 +69,12 @@ test-faults: servers ## Have each call of the API servers fail alone, with each 
 	$(GO_TEST) ./test/crash -count=1 -run "^Test(Faults|Crash)$$" -v -timeout 30m -args -every-fault
 
 # A package whose tests have such a matrix takes the flag from test/proved, and stands here.
-PROVED := ./test/crash ./internal/cloud/vsphere ./internal/cloud/azure
+PROVED := ./test/crash ./internal/cloud/vsphere ./internal/cloud/azure ./internal/cloud/fake
 
 .PHONY: test-proved
 test-proved: servers ## Run all rows of the matrices that hold our promises against crashes, wrong clocks and lost rights; takes 20 minutes
-	$(GO_TEST) $(PROVED) -count=1 -run 'Proved|Crash|Contract|Chosen|Gone|Moved|NotFound' -v -timeout 60m -args -proved
+	$(GO_TEST) $(PROVED) -count=1 -run 'Proved|Crash|Contract|Chosen|Gone|Moved|NotFound' -v -timeout 60m -args -proved | \
+		awk -f test/proved/sum.awk
 
 .PHONY: test-agree
 test-agree: servers ## Take every file of test/agree through the plugin and through a cluster, and compare what they say; takes 5 minutes

@@ -47,3 +47,42 @@ func privilegesListed(kinds []string) (all []string) {
 	slices.Sort(all)
 	return all
 }
+
+// The tables "Where to give them" have what the commands give: that of both layouts, and those of the first choice and of the
+// narrow one. The role of the cluster, which only some have, is in a block of its own.
+func TestVCenterLayouts(t *testing.T) {
+	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "vcenter.md")))(t))
+	_, tables, _ := strings.Cut(page, "\n## Where to give them\n")
+	tables, commands, _ := strings.Cut(tables, "\n## With govc\n")
+	tables, _, _ = strings.Cut(tables, "\n## ")
+	both, tables, _ := strings.Cut(tables, "**First choice: ")
+	first, narrow, _ := strings.Cut(tables, "**Second choice: ")
+	blocks := strings.Split(commands, "```sh\n")
+	expect.Same(t, "blocks of commands, and the text before them", true, len(blocks) > 5)
+	for name, c := range map[string]struct{ table, commands string }{
+		"both": {both, blocks[2]}, "first choice": {first, blocks[3]}, "narrow": {narrow, blocks[4] + blocks[5]},
+	} {
+		var listed []string
+		for _, row := range rowsOf(c.table) {
+			listed = append(listed, strings.ReplaceAll(row[1], "Read-only", "ReadOnly")+" "+row[2])
+		}
+		slices.Sort(listed)
+		expect.Same(t, name, listed, layoutCommands(c.commands))
+	}
+}
+
+// layoutCommands lists the role, and whether it propagates, of each object to which the commands give one.
+func layoutCommands(text string) (all []string) {
+	propagates := map[string]string{"-propagate=true": "yes", "-propagate=false": "no"}
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+		words := strings.Fields(line)
+		if len(words) < 7 || words[1] != "permissions.set" {
+			continue
+		}
+		for range words[7:] { // after the principal, the role and whether it propagates
+			all = append(all, words[5]+" "+propagates[words[6]])
+		}
+	}
+	slices.Sort(all)
+	return all
+}

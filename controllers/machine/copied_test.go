@@ -223,4 +223,3 @@ func TestMayRemain(t *testing.T) {
 		})
 	}
 }
-

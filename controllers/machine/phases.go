@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -269,27 +268,6 @@ func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 	}
 	m.UserData = func(ctx context.Context) (cloud.UserData, error) { return r.userData(ctx, f) }
 	return f.cloud.Ensure(ctx, m)
-}
-
-func (r *Reconciler) cloudMachine(f *facts) cloud.Machine {
-	m := cloud.Machine{
-		Identity: f.identity, Proof: r.proofOf(f), Key: client.ObjectKeyFromObject(f.windows), UID: f.windows.UID,
-		Cluster: cloud.MarkOf(f.cluster, r.Manager), Spec: f.windows.Spec, Place: placeOf(f), NetworkInterfaces: f.interfaces,
-		Server: serverOf(f.windows),
-	}
-	if m.Cluster.Name == "" {
-		m.Cluster.Name = f.windows.Labels[clusterv1.ClusterNameLabel]
-	}
-	return m
-}
-
-// placeOf says where the VM goes. A Machine that is gone already wants nothing.
-func placeOf(f *facts) cloud.Place {
-	place := cloud.Place{Azure: f.windows.Status.Azure}
-	if f.machine != nil {
-		place.FailureDomain = f.machine.Spec.FailureDomain
-	}
-	return place
 }
 
 // remove asks the cloud to remove the VM until nothing is left of it.

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -95,6 +96,28 @@ func (r *Reconciler) isOwn(windows *infrav1.WindowsMachine) bool {
 func isProved(windows *infrav1.WindowsMachine) bool {
 	record := recordOf(windows)
 	return record.VSphere.Reference != "" || record.Azure.VMID != ""
+}
+
+// cloudMachine is what the cloud is told of the machine.
+func (r *Reconciler) cloudMachine(f *facts) cloud.Machine {
+	m := cloud.Machine{
+		Identity: f.identity, Proof: r.proofOf(f), Key: client.ObjectKeyFromObject(f.windows), UID: f.windows.UID,
+		Cluster: cloud.MarkOf(f.cluster, r.Manager), Spec: f.windows.Spec, Place: placeOf(f), NetworkInterfaces: f.interfaces,
+		Server: serverOf(f.windows),
+	}
+	if m.Cluster.Name == "" {
+		m.Cluster.Name = f.windows.Labels[clusterv1.ClusterNameLabel]
+	}
+	return m
+}
+
+// placeOf says where the VM goes. A Machine that is gone already wants nothing.
+func placeOf(f *facts) cloud.Place {
+	place := cloud.Place{Azure: f.windows.Status.Azure}
+	if f.machine != nil {
+		place.FailureDomain = f.machine.Spec.FailureDomain
+	}
+	return place
 }
 
 // proofOf is what is known of the machine that can prove which VM is its own.

@@ -3,6 +3,7 @@ package crash
 import (
 	"context"
 	"errors"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -244,21 +245,20 @@ func (m *matrix) hidden(t *testing.T, one row) {
 func permissions(t *testing.T, o *vcenter.Owner, hidden bool) (all []vcenter.Permission) {
 	t.Helper()
 	root := "/" + vcenter.Datacenter
-	on := func(path string, propagate bool) {
-		found, err := object.NewSearchIndex(o.Client).FindByInventoryPath(t.Context(), path)
+	on := func(place string, propagate bool) {
+		found, err := object.NewSearchIndex(o.Client).FindByInventoryPath(t.Context(), place)
 		expect.OK(t, err)
 		if found == nil {
-			t.Errorf("the vCenter has no %s", path)
+			t.Errorf("the vCenter has no %s", place)
 			return
 		}
 		all = append(all, vcenter.Permission{On: found.Reference(), Privileges: vcenter.Privileges(), Propagate: propagate})
 	}
 	all = append(all, vcenter.Permission{On: o.Client.ServiceContent.RootFolder, Privileges: vcenter.Privileges()})
 	on(root, false)
-	for _, folder := range []string{"host", "datastore", "network", "vm/" + vcenter.Template} {
-		on(root+"/"+folder, true)
+	for _, place := range []string{"host/" + path.Dir(vcenter.ResourcePool), "datastore", "network", "vm/" + vcenter.Template} {
+		on(root+"/"+place, true)
 	}
-	on(root+"/vm", false)
 	if !hidden {
 		on(root+"/vm/"+vcenter.Folder, true)
 	}

@@ -14,11 +14,15 @@ var notRun = map[string]string{
 		"TestInstallFromGit of test/release applies the file",
 	"docker build": "needs Docker; `make push` makes the same image",
 	"git clone https://github.com/kubernetes-sigs/image-builder": "needs the network, packer, a vCenter and an ISO of Windows",
-	"govc vm.info":            "needs a vCenter with an image that packer made",
-	"govc sso.user.create":    "needs Single Sign On",
-	"export CLUSTER_OF_HOSTS": "needs govc; a test of internal/cloud/vsphere gives an account what these commands give it",
-	"export CLUSTER=":         "has names of the reader's own; the test sets those of the lab",
-	"kind create cluster":     "needs kind and the other providers; test/frontdoor applies what the command prints to real ones",
+	"govc vm.info":         "needs a vCenter with an image that packer made",
+	"govc sso.user.create": "needs Single Sign On",
+	"export VSPHERE_DATASTORE=datastore1 TEMPLATES=": "needs govc; a test of internal/cloud/vsphere carries these commands out",
+	"govc permissions.set":                           "needs govc; the same test carries it out",
+	"export VSPHERE_SWITCH=":                         "needs govc; the same test carries it out",
+	"export CLUSTER_OF_HOSTS=":                       "needs govc; the same test carries it out",
+	"export CLUSTER=":                                "has names of the reader's own; the test sets those of the lab",
+	"kind create cluster": "needs kind and the other providers; test/frontdoor applies what the command " +
+		"prints to real ones",
 	"git clone https://github.com/capwin/cluster-api-provider-windows\nmake --directory": "install.md has the same, " +
 		"which run",
 	`clusterctl --config "$CONFIG" generate cluster "$CLUSTER" --infrastructure windows --flavor windows-pool-azure`: "needs a " +

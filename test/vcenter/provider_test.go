@@ -23,7 +23,7 @@ func TestCloudProvider(t *testing.T) {
 	v := New(t)
 	owner := v.Owner(t)
 	owner.Occupy("node")
-	v.Permit() // our account has no permission at all
+	owner.Permit() // our account has no permission at all
 	ctx := t.Context()
 	at := expect.Got(url.Parse(v.URL + vim25.Path))(t)
 	client := expect.Got(vim25.NewClient(ctx, soap.NewClient(at, true)))(t)

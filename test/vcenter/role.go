@@ -60,12 +60,23 @@ func (v *VCenter) Grant(privileges []string) {
 
 // Permit gives our account these permissions and no others. The rules are those of the vSphere security guide ("Hierarchical
 // Inheritance of Permissions"): of a user's permissions the one on the object itself counts, then the nearest above it that
-// propagates; and each role has System.Anonymous, System.View and System.Read.
-func (v *VCenter) Permit(all ...Permission) {
-	v.role.mu.Lock()
-	v.role.has, v.role.permits, v.role.used = Privileges(), slices.Clone(all), map[Used]bool{}
-	v.role.mu.Unlock()
-	v.lookAnew()
+// propagates; and each role has System.Anonymous, System.View and System.Read. A part of a complex entity can have none: see
+// complex.go.
+func (o *Owner) Permit(all ...Permission) {
+	o.t.Helper()
+	for _, one := range all {
+		object, _ := o.model.Map().Get(one.On).(mo.Entity)
+		if object == nil {
+			o.t.Fatalf("there is no %s to give a permission on", one.On)
+		}
+		if whole, isPart := o.wholeOf(object); isPart {
+			o.t.Fatalf("%s is a part of %s and can have no permission of its own", one.On, whole)
+		}
+	}
+	o.role.mu.Lock()
+	o.role.has, o.role.permits, o.role.used = Privileges(), slices.Clone(all), map[Used]bool{}
+	o.role.mu.Unlock()
+	o.lookAnew()
 }
 
 // Used are the privileges of permissions that calls have needed since Permit.
@@ -111,9 +122,10 @@ func (v *VCenter) granted(privilege string, on types.ManagedObjectReference) boo
 	if v.role.permits == nil {
 		return true
 	}
-	object, isEntity := v.model.Map().Get(on).(mo.Entity)
-	if !isEntity { // what is not in the inventory belongs to everyone who is logged in, or to the session
-		return system
+	at := v.model.Map().Get(on)
+	object, isEntity := at.(mo.Entity)
+	if !isEntity { // it belongs to everyone who is logged in, or to the session; or it is gone, and the method itself answers that
+		return system || at == nil
 	}
 	given := v.permissionOn(object)
 	if given == nil || given.NoAccess || !system && !slices.Contains(given.Privileges, privilege) {
@@ -133,8 +145,12 @@ func (v *VCenter) mayView(on types.ManagedObjectReference) bool {
 // permissionOn is the one that counts on an object; nil if there is none.
 func (v *VCenter) permissionOn(object mo.Entity) *Permission {
 	for at, own := object, true; at != nil; own = false {
+		on := at.Reference()
+		if whole, isPart := v.wholeOf(at); isPart {
+			on = whole
+		}
 		for i, given := range v.role.permits {
-			if given.On == at.Reference() && (own || given.Propagate) {
+			if given.On == on && (own || given.Propagate) {
 				return &v.role.permits[i]
 			}
 		}

@@ -13,7 +13,8 @@
 //	clones.go   clones that take their time or fail, and other people's
 //	drs.go      clones that are switched on in a task of their own
 //	events.go   events that are forgotten
-//	role.go     what our account may do, on which object; privileges.go is what each call takes, and sight.go what is found
+//	role.go     what our account may do, on which object; privileges.go is what each call takes, sight.go what is found, and
+//	            complex.go which objects share their permissions
 //	provider.go the user of the cloud controller manager
 //	tools.go    what VMware Tools report
 //	register.go VMs that are moved, and that are taken out of the inventory and put into it again

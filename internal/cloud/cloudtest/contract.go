@@ -16,11 +16,13 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/proved"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // Run tests everything that package cloud promises, each promise on a new cloud.
 func Run(t *testing.T, newHarness func(*testing.T) Harness) {
+	counts := &proved.Tally{}
 	for _, c := range append([]row{
 		{"identity never changes", identity},
 		{"observing nothing makes nothing", observeNothing},
@@ -59,8 +61,9 @@ func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 		{"a VM that is made after all is known by its marks", markedLate},
 		{"nothing stays of an account that is closed", closed},
 	}, proofs...) {
-		t.Run(c.name, func(t *testing.T) { c.test(world{newHarness(t), t}) })
+		t.Run(c.name, func(t *testing.T) { c.test(world{newHarness(t), t, counts}) })
 	}
+	counts.Log(t, "whose VM it is, in the contract")
 }
 
 // row is a promise and its test.

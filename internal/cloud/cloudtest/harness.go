@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/proved"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -85,7 +86,8 @@ type Harness struct {
 // world is a harness in a test.
 type world struct {
 	Harness
-	t *testing.T
+	t      *testing.T
+	counts *proved.Tally
 }
 
 // process connects like a new process. Its session ends with the test.

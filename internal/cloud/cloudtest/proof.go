@@ -8,6 +8,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/proved"
 )
 
 // proofs are the promises about whose a VM is, each tried with a second machine, process, server, management cluster or VM.
@@ -35,6 +36,7 @@ func copyOf(m cloud.Machine) cloud.Machine {
 // Those that hold the machine MUST be errors: nothing says that its VM is gone.
 func (w world) wantNothing(c cloud.Cloud, m cloud.Machine, held bool) {
 	w.t.Helper()
+	w.counts.Rows.Add(1)
 	vms, before := w.VMs(), map[string]string{}
 	for _, name := range vms {
 		before[name] = w.Inspect(name)
@@ -47,14 +49,20 @@ func (w world) wantNothing(c cloud.Cloud, m cloud.Machine, held bool) {
 		for range 4 {
 			vm, err := call()
 			if shows(vm) {
-				w.t.Errorf("%s = %+v, %v, which shows a VM that is not proved to be the machine's", what, vm, describe(err))
+				proved.Fail(w.t, &w.counts.ForeignShown, "%s = %+v, %v shows a VM that is not proved to be the machine's", what, vm,
+					describe(err))
 			}
 			if held && errors.Is(err, cloud.ErrNotFound) {
-				w.t.Errorf("%s = %v, but the VM is there and may be the machine's", what, describe(err))
+				proved.Fail(w.t, &w.counts.LetGo, "%s = %v, but the VM is there and may be the machine's", what, describe(err))
 			}
 		}
 	}
-	w.wantVMs(vms...)
+	switch now := w.VMs(); {
+	case len(now) < len(vms):
+		proved.Fail(w.t, &w.counts.ForeignDeleted, "a VM that is not proved to be the machine's was deleted: %q of %q are left", now, vms)
+	case len(now) > len(vms):
+		proved.Fail(w.t, &w.counts.SecondVMs, "a second VM was made: %q beside %q", now, vms)
+	}
 	for name, was := range before {
 		if diff := gocmp.Diff(was, w.Inspect(name)); diff != "" {
 			w.t.Errorf("the VM %s was changed (-before +after):\n%s", name, diff)
@@ -163,6 +171,7 @@ func anotherManager(w world) {
 
 // displaced has a VM run on where the cloud does not show it as usual.
 func displaced(w world) {
+	w.counts.Rows.Add(1)
 	c, m := w.process(), w.machine("m")
 	w.ensure(c, m)
 	m.Asked, m.Record = cloud.Existed, *w.observe(c, m).Record
@@ -170,7 +179,7 @@ func displaced(w world) {
 	for _, c := range []cloud.Cloud{c, w.process()} {
 		for range 10 {
 			if vm, err := c.Observe(w.t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
-				w.t.Fatalf("Observe = %+v, %v, but the VM runs", vm, describe(err))
+				proved.Fail(w.t, &w.counts.LetGo, "Observe = %+v, %v, but the VM runs", vm, describe(err))
 			}
 		}
 	}
@@ -181,6 +190,7 @@ func displaced(w world) {
 
 // copiedRecord has a restore give a machine the record of another one.
 func copiedRecord(w world) {
+	w.counts.Rows.Add(1)
 	c, a, b := w.process(), w.machine("a"), w.machine("b")
 	w.ensure(c, a)
 	w.ensure(c, b)
@@ -193,7 +203,7 @@ func copiedRecord(w world) {
 			deleted, _ := c.Delete(w.t.Context(), b)
 			for _, one := range append(vm.Addresses, deleted.Addresses...) {
 				if one.Type == clusterv1.MachineInternalIP && one.Address == "10.1.2.3" {
-					w.t.Errorf("the other machine's VM is shown: %+v, %+v", vm, deleted)
+					proved.Fail(w.t, &w.counts.ForeignShown, "the other machine's VM is shown: %+v, %+v", vm, deleted)
 				}
 			}
 		}

@@ -89,6 +89,7 @@ type account struct {
 	heard   time.Time
 	failed  map[cloud.MachineID]error
 	asked   map[cloud.MachineID]bool // for a VM, in this process
+	deleted map[cloud.MachineID]bool // at our request, in this process
 	known   map[string]cloud.Key     // the machines whose VMs were seen, by the cloud's own IDs
 }
 
@@ -230,21 +231,12 @@ func (a *account) Delete(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 		w.count("remove")
 		w.ask(&request{Remove, *vm})
 		record := a.recordOf(vm)
-		record.Azure.Deletion = infrav1.DeletionAccepted
+		record.Azure.Deletion, a.deleted[m.ID()] = infrav1.DeletionAccepted, true
 		return cloud.VM{Record: record}, nil
 	case cloud.Unproved:
 		return cloud.VM{}, notProved(m)
 	}
 	return cloud.VM{Left: a.left(m)}, cloud.ErrNotFound
-}
-
-// left says what to look for if this cloud did not accept a deletion of ours.
-func (a *account) left(m cloud.Machine) string {
-	record := m.Record.At(a.name()).Azure
-	if record.Deletion != "" || m.Asked == cloud.NeverAsked && !a.asked[m.ID()] && record.VMID == "" {
-		return ""
-	}
-	return fmt.Sprintf("look for the VM %q with the ID %q", m.Name, record.VMID)
 }
 
 // LastWords is part of cloud.Console.
@@ -284,7 +276,8 @@ func (a *account) enter(call string) error {
 	}
 	w.sessions[a], a.heard = true, time.Now()
 	if a.failed == nil {
-		a.failed, a.asked, a.known = map[cloud.MachineID]error{}, map[cloud.MachineID]bool{}, map[string]cloud.Key{}
+		a.failed, a.known = map[cloud.MachineID]error{}, map[string]cloud.Key{}
+		a.asked, a.deleted = map[cloud.MachineID]bool{}, map[cloud.MachineID]bool{}
 	}
 	return nil
 }
@@ -320,37 +313,6 @@ func away(cause error) error {
 }
 
 func creating() cloud.VM { return cloud.VM{State: cloud.Creating, Detail: "being made"} }
-
-// isUnderWay says that a request for the machine's VM, or for its removal, is under way.
-func (a *account) isUnderWay(what act, m cloud.Machine) bool {
-	r := a.world.underWay(what, a.at(m.Name))
-	return r != nil && a.whose(m, &r.vm) == cloud.Ours
-}
-
-// whose says whose a VM of the machine's name is: the cloud's own ID decides, and its marks where that is not known.
-func (a *account) whose(m cloud.Machine, v *VM) cloud.Whose {
-	if v == nil {
-		return cloud.Unseen
-	}
-	known, marked := m.Record.At(a.name()).Azure.VMID, v.Owner == m.Key && v.ProviderID == m.ProviderID
-	switch {
-	case known != "" && known == v.Own, known == "" && marked && m.Proves(v.Cluster, v.Digest):
-		return cloud.Ours
-	case marked, known == "" && (m.Asked != cloud.NeverAsked || a.asked[m.ID()]):
-		return cloud.Unproved
-	}
-	return cloud.Foreign
-}
-
-func notProved(m cloud.Machine) error {
-	return cloud.Errorf(cloud.Invalid, infrav1.VMNotProvedReason,
-		"nothing proves whether the VM %q belongs to this machine: remove it if it does", m.Name)
-}
-
-// recordOf is what this cloud calls a VM.
-func (a *account) recordOf(v *VM) *cloud.Record {
-	return &cloud.Record{Azure: infrav1.AzureRecord{Server: a.name(), VMID: v.Own}}
-}
 
 func (a *account) report(m cloud.Machine, v *VM) cloud.VM {
 	a.known[v.Own] = m.Key

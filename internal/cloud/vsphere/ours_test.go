@@ -168,7 +168,7 @@ func TestNotDestroyedButHidden(t *testing.T) {
 // TestGoneInTheSamePass: a VM is gone if its reference and its folder say so now. What could be seen a moment ago proves nothing.
 func TestGoneInTheSamePass(t *testing.T) {
 	v := newPrivileged(t)
-	given := permissionsOfPage(t, v)
+	given := permissionsOfPage(t, v, narrowLayout)
 	p := &proof{stage: v, given: given}
 	m := v.machine("m")
 	record := *running(t, v.account(), m).Record

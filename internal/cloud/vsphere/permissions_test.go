@@ -1,14 +1,10 @@
 package vsphere
 
 import (
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -20,94 +16,14 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
-// permission is one that the page's commands give.
-type permission struct {
-	vcenter.Permission
-	role, path string
-}
-
-// permissionsOfPage carries out the commands of docs/vcenter.md as govc does: role.create and permissions.set.
-func permissionsOfPage(t *testing.T, v *stage) (all []permission) {
-	t.Helper()
-	page := string(expect.Got(os.ReadFile(filepath.Join("..", "..", "..", "docs", "vcenter.md")))(t))
-	_, page, _ = strings.Cut(page, "\n## With govc\n")
-	_, page, _ = strings.Cut(page, "\nThen make the roles, and give them:\n\n```sh\n")
-	commands, _, _ := strings.Cut(page, "```")
-	roles := map[string][]string{"ReadOnly": nil}
-	for line := range strings.Lines(strings.ReplaceAll(commands, "\\\n", " ")) {
-		switch words := permissionWords(line); {
-		case words[0] == "export":
-		case words[1] == "role.create":
-			roles[words[2]] = words[3:]
-		case words[1] == "permissions.set":
-			all = append(all, permissionsSet(t, v, roles, words[2:])...)
-		default:
-			t.Fatalf("the page has another command: %s", line)
-		}
-	}
-	return all
-}
-
-func permissionWords(line string) (words []string) {
-	names := map[string]string{
-		"VSPHERE_DATACENTER": vcenter.Datacenter, "VSPHERE_FOLDER": vcenter.Folder, "VSPHERE_USERNAME": vcenter.Username,
-		"VSPHERE_RESOURCE_POOL": vcenter.ResourcePool, "VSPHERE_WINDOWS_TEMPLATE": vcenter.Template, "TEMPLATES": ".",
-		"VSPHERE_DATASTORE": "LocalDS_0", "VSPHERE_NETWORK": "DC0_DVPG0", "VSPHERE_SWITCH": "DVS0", "CLUSTER_OF_HOSTS": "DC0_C0",
-	}
-	for word := range strings.FieldsSeq(line) {
-		words = append(words, os.Expand(strings.Trim(word, `"`), func(name string) string { return names[name] }))
-	}
-	return words
-}
-
-func permissionsSet(t *testing.T, v *stage, roles map[string][]string, words []string) (all []permission) {
-	t.Helper()
-	var one permission
-	for i := 0; i < len(words); i++ {
-		switch words[i] {
-		case "-principal":
-			i++
-			expect.Same(t, "principal", vcenter.Username, words[i])
-		case "-role":
-			i++
-			one.role = words[i]
-			of, made := roles[one.role]
-			expect.Same(t, "the role was made: "+one.role, true, made)
-			one.Privileges = of
-		case "-propagate=true", "-propagate=false":
-			one.Propagate = words[i] == "-propagate=true"
-		default:
-			one.path = path.Clean(words[i])
-			one.On = objectAt(t, v, one.path)
-			all = append(all, one)
-		}
-	}
-	return all
-}
-
-func objectAt(t *testing.T, v *stage, place string) types.ManagedObjectReference {
-	t.Helper()
-	if place == "/" {
-		return v.Client.ServiceContent.RootFolder
-	}
-	found := expect.Got(object.NewSearchIndex(v.Client).FindByInventoryPath(t.Context(), place))(t)
-	if found == nil {
-		t.Fatalf("the vCenter has no %s", place)
-	}
-	return found.Reference()
-}
-
 // permittedLife is privilegedLife in one network, and the life of a VM that its clone did not switch on.
-func permittedLife(t *testing.T, v *stage, given []permission) error {
+func permittedLife(t *testing.T, v *stage, l layout, given []permission) error {
 	t.Helper()
 	late := v.machine("late")
+	late.Spec.VSphere.ResourcePool = l.pool
 	v.cloneBy(late, late.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
-	var permits []vcenter.Permission
-	for _, one := range given {
-		permits = append(permits, one.Permission)
-	}
-	v.Permit(permits...)
-	if err := privilegedLife(t, v); err != nil {
+	v.permit(given)
+	if err := privilegedLife(t, v, l.pool); err != nil {
 		return err
 	}
 	a := v.account()
@@ -125,29 +41,43 @@ func permittedLife(t *testing.T, v *stage, given []permission) error {
 	return failed
 }
 
+// permit gives our account these permissions and no others.
+func (s *stage) permit(these []permission) {
+	s.t.Helper()
+	var permits []vcenter.Permission
+	for _, one := range these {
+		permits = append(permits, one.Permission)
+	}
+	s.Permit(permits...)
+}
+
 // TestPermissionsOfPage: with the roles and permissions that the page's commands give, a machine lives its whole life, and the
 // VMs of machines that are gone are found. Each permission and each privilege is used, on the kind of object that the list says.
 func TestPermissionsOfPage(t *testing.T) {
-	v := newPrivileged(t)
-	given := permissionsOfPage(t, v)
-	expect.OK(t, permittedLife(t, v, given))
-	a := v.account()
-	watched(t, a)
-	orphans, known := a.Marked()
-	expect.Same(t, "VMs that may be orphans", 1, len(orphans))
-	expect.Same(t, "all VMs are known", true, known)
+	for _, l := range layouts {
+		t.Run(l.name, func(t *testing.T) {
+			v := l.stage(t)
+			given := permissionsOfPage(t, v, l)
+			expect.OK(t, permittedLife(t, v, l, given))
+			a := v.account()
+			watched(t, a)
+			orphans, known := a.Marked()
+			expect.Same(t, "VMs that may be orphans", 1, len(orphans))
+			expect.Same(t, "all VMs are known", true, known)
 
-	used, unused := v.Used(), permissionsGranted(given)
-	for one := range used {
-		for _, given := range given {
-			if given.On == one.On {
-				delete(unused, given.role+" "+one.Privilege)
-				delete(unused, given.role+" on "+given.path)
+			used, unused := v.Used(), permissionsGranted(given)
+			for one := range used {
+				for _, given := range given {
+					if given.On == one.On {
+						delete(unused, given.role+" "+one.Privilege)
+						delete(unused, given.role+" on "+given.path)
+					}
+				}
 			}
-		}
+			expect.Same(t, "granted minus used", map[string]bool{}, unused)
+			expect.Same(t, "used, by the kind of object", permissionsListed(), permissionsByKind(used))
+		})
 	}
-	expect.Same(t, "granted minus used", map[string]bool{}, unused)
-	expect.Same(t, "used, by the kind of object", permissionsListed(), permissionsByKind(used))
 }
 
 // permissionsGranted are the privileges of each role, and the objects on which it is given.
@@ -187,36 +117,53 @@ func permissionsListed() map[string]bool {
 	return all
 }
 
-// permissionsUnseen is what people read of an object that the vCenter does not find for the account.
-var permissionsUnseen = map[string]string{
-	"Datacenter": `datacenter "DC0" is not in the vCenter`, "Folder": `folder "windows" is not in datacenter /DC0`,
-	"ResourcePool":   `resourcePool "DC0_C0/Resources" is not in datacenter /DC0`,
-	"VirtualMachine": `image.template "windows-2022-v1.36.3" is not in datacenter /DC0`,
-	"Datastore":      `datastore "LocalDS_0" is not in datacenter /DC0`,
+// unseen is what people read of the object of a permission that the vCenter does not find for the account.
+func (l layout) unseen(one permission) string {
+	kind := one.On.Type
+	if one.role == "capwin-places" && strings.HasSuffix(kind, "ComputeResource") {
+		kind = "ResourcePool" // its root pool
+	}
+	if l.sees && kind != "Datacenter" {
+		return ""
+	}
+	return map[string]string{
+		"Datacenter": `datacenter "DC0" is not in the vCenter`, "Folder": `folder "windows" is not in datacenter /DC0`,
+		"ResourcePool":   `resourcePool "` + l.pool + `" is not in datacenter /DC0`,
+		"VirtualMachine": `image.template "windows-2022-v1.36.3" is not in datacenter /DC0`,
+		"Datastore":      `datastore "LocalDS_0" is not in datacenter /DC0`,
+	}[kind]
 }
 
 // TestPermissionMissing: without one of the permissions, a machine fails with a sentence that names the object, and the
 // privilege if the account may see the object, or if it is asked for by its reference. Two are for comfort: without that on the
-// vCenter itself, folders are watched one by one; without that on the cluster, networks are looked for in the whole datacenter.
+// vCenter itself, folders are watched one by one; without Read-only on the cluster, networks are looked for in the whole datacenter.
 func TestPermissionMissing(t *testing.T) {
-	for i, one := range permissionsOfPage(t, newStage(t)) {
-		t.Run(strings.Trim(one.path, "/"), func(t *testing.T) {
-			v := newPrivileged(t)
-			err := permittedLife(t, v, slices.Delete(permissionsOfPage(t, v), i, i+1))
-			if one.path == "/" || one.On.Type == "ClusterComputeResource" {
-				expect.OK(t, err)
-				return
-			}
-			if says := permissionsUnseen[one.On.Type]; says != "" {
-				expect.Says(t, "the machine", err, "spec.vsphere."+says+", or the vCenter account may not see it")
-				return
-			}
-			cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
-			needed := append([]string{"System.Read"}, one.Privileges...)
-			on := " on " + one.On.Type + " " + one.On.Value
-			if !slices.ContainsFunc(needed, func(p string) bool { return strings.Contains(err.Error(), "the privilege "+p+on) }) {
-				t.Errorf("people read: %v", err)
-			}
-		})
+	for _, l := range layouts {
+		for i, one := range permissionsOfPage(t, l.stage(t), l) {
+			t.Run(l.name+" "+strings.Trim(one.path, "/"), func(t *testing.T) {
+				v := l.stage(t)
+				err := permittedLife(t, v, l, slices.Delete(permissionsOfPage(t, v, l), i, i+1))
+				if comfortable(one) {
+					expect.OK(t, err)
+					return
+				}
+				if says := l.unseen(one); says != "" {
+					expect.Says(t, "the machine", err, "spec.vsphere."+says+", or the vCenter account may not see it")
+					return
+				}
+				cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
+				on := one.On
+				if strings.HasSuffix(on.Type, "ComputeResource") {
+					on = objectAt(t, v, "/DC0/host/"+l.pool)
+				}
+				needed := append([]string{"System.Read"}, one.Privileges...)
+				names := func(p string) bool {
+					return strings.Contains(err.Error(), "the privilege "+p+" on "+on.Type+" "+on.Value)
+				}
+				if !slices.ContainsFunc(needed, names) {
+					t.Errorf("people read: %v", err)
+				}
+			})
+		}
 	}
 }

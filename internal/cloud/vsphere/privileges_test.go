@@ -19,10 +19,10 @@ import (
 
 // privilegedLife is the life of a machine that needs every privilege: its VM is made with other hardware than the template's, is
 // switched on once more, loses its user data, and goes. It returns the first error.
-func privilegedLife(t *testing.T, v *stage) (failed error) {
+func privilegedLife(t *testing.T, v *stage, pool string) (failed error) {
 	t.Helper()
 	a, m := v.account(), v.machine("m")
-	m.Spec.VSphere.Datastore, m.Spec.VSphere.CoresPerSocket = "LocalDS_0", 2
+	m.Spec.VSphere.ResourcePool, m.Spec.VSphere.Datastore, m.Spec.VSphere.CoresPerSocket = pool, "LocalDS_0", 2
 	m.Spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{
 		{Name: "node", Network: "DC0_DVPG0"}, {Name: "storage", Network: "DC0_DVPG0"},
 	}
@@ -71,10 +71,14 @@ func goneFor(t *testing.T, a *account, m cloud.Machine) (failed error) {
 // newPrivileged is a vCenter whose template has what a clone has to change.
 func newPrivileged(t *testing.T) *stage {
 	t.Helper()
-	v := newStage(t)
-	ref := v.Template().Reference()
-	v.Update(ref, types.PropertyChange{Name: "config.vAppConfig", Val: &types.VmConfigInfo{Eula: []string{"?"}}})
-	return v
+	return newStage(t).privileged()
+}
+
+func (s *stage) privileged() *stage {
+	s.t.Helper()
+	ref := s.Template().Reference()
+	s.Update(ref, types.PropertyChange{Name: "config.vAppConfig", Val: &types.VmConfigInfo{Eula: []string{"?"}}})
+	return s
 }
 
 // TestPrivileges: an account needs the privileges that are listed, no other, and is told of each that it lacks.
@@ -82,7 +86,7 @@ func TestPrivileges(t *testing.T) {
 	v := newPrivileged(t)
 	v.Grant(vcenter.Privileges())
 	watched(t, v.account())
-	if err := privilegedLife(t, v); err != nil {
+	if err := privilegedLife(t, v, vcenter.ResourcePool); err != nil {
 		t.Fatalf("with all privileges: %v", err)
 	}
 	needed := vcenter.Privileges()
@@ -93,7 +97,7 @@ func TestPrivileges(t *testing.T) {
 		t.Run(privilege, func(t *testing.T) {
 			v := newPrivileged(t)
 			v.Grant(slices.DeleteFunc(slices.Clone(needed), func(p string) bool { return p == privilege }))
-			err := privilegedLife(t, v)
+			err := privilegedLife(t, v, vcenter.ResourcePool)
 			cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
 			says := fmt.Sprintf(`vCenter %s says: "Permission to perform this operation was denied."`, v.Listener.Addr())
 			if !strings.Contains(err.Error(), "the privilege "+privilege+" on ") || !strings.HasSuffix(err.Error(), says) {

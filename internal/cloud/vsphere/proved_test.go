@@ -27,6 +27,7 @@ type proof struct {
 	m       cloud.Machine
 	later   func(time.Duration)
 	windows types.ManagedObjectReference // the VM's folder
+	folders *object.Folder               // of all VMs of the datacenter
 	hidden  types.ManagedObjectReference // a folder that the account may not see
 	foreign string
 }
@@ -40,11 +41,9 @@ type deed struct {
 }
 
 var deeds = []deed{
-	{noPermission, func(p *proof) func(*proof) {
-		own := permission{Permission: vcenter.Permission{On: p.VM(p.m.Name).Reference(), NoAccess: true}}
-		return p.permit(append(slices.Clone(p.given), own))
-	}, false},
-	{"no permission on the folder", func(p *proof) func(*proof) { return p.without("capwin-machines") }, true},
+	{noAccess, func(p *proof) func(*proof) { return p.hide(p.VM(p.m.Name).Reference()) }, false},
+	{"No access on the folder", func(p *proof) func(*proof) { return p.hide(p.windows) }, true},
+	{"no role on the folder", func(p *proof) func(*proof) { return p.without("capwin-machines") }, false},
 	{"no permission on the datacenter", func(p *proof) func(*proof) {
 		return p.permit(slices.DeleteFunc(slices.Clone(p.given), func(one permission) bool { return one.On.Type == "Datacenter" }))
 	}, false},
@@ -68,14 +67,11 @@ var deeds = []deed{
 		return nil
 	}, true},
 	{"registered anew in its folder, which is hidden", func(p *proof) func(*proof) {
-		end := p.without("capwin-machines")
+		end := p.hide(p.windows)
 		p.Unregister(p.m.Name)(p.windows)
 		return end
 	}, true},
-	{anotherFolder, func(p *proof) func(*proof) {
-		p.Unregister(p.m.Name)(p.hidden)
-		return nil
-	}, false},
+	{"host added again", func(p *proof) func(*proof) { return p.discover() }, true},
 	{"no marks", func(p *proof) func(*proof) { return p.mark("", "") }, true},
 	{"other marks", func(p *proof) func(*proof) { return p.mark("default/other", "vsphere://another") }, false},
 	{"a foreign VM has the marks", func(p *proof) func(*proof) {
@@ -115,27 +111,36 @@ func (p *proof) madeThere() {
 	p.m.Own, p.m.Vouched = false, true
 }
 
-const (
-	noPermission  = "no permission on the VM"
-	anotherFolder = "registered anew in a folder out of sight"
-)
+const noAccess = "No access on the VM itself"
 
-// beyond are those of which no account can know: the VM alone is out of its sight, and it knows no reference of it that would say
-// so. See docs/vcenter.md.
+// beyond is of what no account can know: the VM alone is out of its sight, and it knows no reference of it that would say so. See
+// docs/vcenter.md.
 func beyond(what deed, life string, record bool) bool {
-	return what.name == anotherFolder || what.name == noPermission && life == "after a restart" && !record
+	return what.name == noAccess && life == "after a restart" && !record
+}
+
+// hide an object, and what is in it, from our account.
+func (p *proof) hide(on types.ManagedObjectReference) (end func(*proof)) {
+	kept := slices.DeleteFunc(slices.Clone(p.given), func(one permission) bool { return one.On == on })
+	return p.permit(append(kept, permission{Permission: vcenter.Permission{On: on, NoAccess: true, Propagate: true}}))
+}
+
+// discover has the vCenter find the VM on a host that was added to it again, with a new reference, and put it into the folder for
+// such VMs. A person who gives the role there ends it.
+func (p *proof) discover() (end func(*proof)) {
+	p.t.Helper()
+	folder := expect.Got(p.folders.CreateFolder(p.t.Context(), "Discovered virtual machine"))(p.t).Reference()
+	p.Unregister(p.m.Name)(folder)
+	return func(p *proof) {
+		there := p.given[slices.IndexFunc(p.given, func(one permission) bool { return one.role == "capwin-machines" })]
+		there.On = folder
+		p.permit(append(slices.Clone(p.given), there))
+	}
 }
 
 func (p *proof) permit(these []permission) (end func(*proof)) {
-	give := func(all []permission) {
-		var permits []vcenter.Permission
-		for _, one := range all {
-			permits = append(permits, one.Permission)
-		}
-		p.Permit(permits...)
-	}
-	give(these)
-	return func(p *proof) { give(p.given) }
+	p.stage.permit(these)
+	return func(p *proof) { p.stage.permit(p.given) }
 }
 
 func (p *proof) without(role string) (end func(*proof)) {
@@ -158,7 +163,7 @@ var lives = []string{"before it runs", "running", "in deletion", "after a restar
 func newProof(t *testing.T, life string) *proof {
 	t.Helper()
 	v := newPrivileged(t)
-	p := &proof{stage: v, given: permissionsOfPage(t, v), m: v.machine("m"), foreign: "foreign"}
+	p := &proof{stage: v, given: permissionsOfPage(t, v, firstLayout), m: v.machine("m"), foreign: "foreign"}
 	p.m.Spec.VSphere.Datastore = "LocalDS_0"
 	existed := life != "before it runs"
 	if existed {
@@ -167,8 +172,9 @@ func newProof(t *testing.T, life string) *proof {
 	p.Occupy(p.foreign)
 	p.cloneBy(p.m, p.m.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = existed })
 	p.windows = p.FolderOf(p.m.Name).Reference()
-	above := expect.Got(find.NewFinder(v.Client).Folder(t.Context(), "/"+vcenter.Datacenter+"/vm"))(t)
-	p.hidden = expect.Got(above.CreateFolder(t.Context(), "hidden"))(t).Reference()
+	p.folders = expect.Got(find.NewFinder(v.Client).Folder(t.Context(), "/"+vcenter.Datacenter+"/vm"))(t)
+	p.hidden = expect.Got(p.folders.CreateFolder(t.Context(), "hidden"))(t).Reference()
+	p.given = append(p.given, permission{Permission: vcenter.Permission{On: p.hidden, NoAccess: true, Propagate: true}})
 	p.permit(p.given)
 	p.start()
 	return p

@@ -87,8 +87,9 @@ type inspection struct {
 
 	at    places.Placement
 	sites []places.Site
-	facts facts // of the template
-	edits bool  // a clone changes the template's own adapters
+	facts facts                        // of the template
+	edits bool                         // a clone changes the template's own adapters
+	home  types.ManagedObjectReference // the cluster or host of which the pool is the root pool
 }
 
 // add makes a check if the one that it depends on was made and did not fail.

@@ -32,6 +32,9 @@ func (r *inspection) rights(ctx context.Context) {
 	r.edits = len(r.Spec.NetworkInterfaces) == 0 && len(r.Changes(r.at)) > 0
 	targets := r.targets()
 	has, err := r.held(ctx, targets)
+	if err == nil {
+		r.home, err = r.rootHome(ctx)
+	}
 	for _, t := range targets {
 		r.add("privileges on "+t.name, t.after, func() (Result, string) {
 			if err != nil {
@@ -63,6 +66,24 @@ func (r *inspection) targets() (all []target) {
 		all = append(all, target{privileges.Datastore, "the template's datastore", checkTemplate, r.facts.datastores})
 	}
 	return all
+}
+
+// rootHome returns the cluster or host of which the spec's pool is the root pool, if it is one. Such a pool has the permissions of
+// its cluster or host and can have none of its own (vSphere Web Services API, AuthorizationManager, on complex entities), so what
+// is missing there can be given on that alone.
+func (r *inspection) rootHome(ctx context.Context) (none types.ManagedObjectReference, err error) {
+	pool := r.site(places.ResourcePool)
+	if !pool.Found() {
+		return none, nil
+	}
+	found, err := session.Do(ctx, r.Session, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
+		return session.Read(ctx, c, session.Source{Object: pool.Ref}, pool.Ref.Type, "parent")
+	})
+	parent, _ := found[pool.Ref]["parent"].(types.ManagedObjectReference)
+	if err != nil || !strings.HasSuffix(parent.Type, "ComputeResource") {
+		return none, err
+	}
+	return parent, nil
 }
 
 // granted is what the account has on each object, by its user and by all groups that the user is in.
@@ -151,14 +172,25 @@ func propagating(on string) string {
 	return ""
 }
 
-// name is how the spec calls an object, and its reference.
+// name is how the spec calls an object, and its reference. For a root pool, it is that of its cluster or host.
 func (r *inspection) name(ref types.ManagedObjectReference) string {
 	for _, site := range r.sites {
+		if site.Ref == ref && site.Field == places.ResourcePool && r.home.Value != "" {
+			return r.nameOfHome(site.Name) + ", because a root pool has the permissions of its cluster or host"
+		}
 		if site.Ref == ref && site.Name != "" {
 			return "\"" + shown(site.Name) + "\" (" + ref.String() + ")"
 		}
 	}
 	return ref.String()
+}
+
+// nameOfHome is the part of the root pool's path that leads to its cluster or host, and the reference of that.
+func (r *inspection) nameOfHome(pool string) string {
+	if path, isPath := strings.CutSuffix(pool, "/Resources"); isPath {
+		return "\"" + shown(path) + "\" (" + r.home.String() + ")"
+	}
+	return r.home.String()
 }
 
 // needed are the privileges that a machine of this spec takes on such an object.

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -105,6 +106,15 @@ func TestRightsSay(t *testing.T) {
 		got, says := r.compare(c.t, c.has)
 		expect.Same(t, "result", c.want, got)
 		expect.Same(t, "sentence", c.says, says)
+	}
+	r.home = types.ManagedObjectReference{Type: "ClusterComputeResource", Value: "domain-c2"}
+	const because = "ClusterComputeResource:domain-c2%s, because a root pool has the permissions of its cluster or host"
+	for name, says := range map[string]string{
+		"c/Resources": `"c" (` + fmt.Sprintf(because, ")"), "": fmt.Sprintf(because, ""), "Resources": fmt.Sprintf(because, ""),
+	} {
+		r.sites[1].Name = name
+		_, got := r.compare(target{on: privileges.Pool, refs: []types.ManagedObjectReference{named}}, nil)
+		expect.Same(t, "a root pool", lacks+says+there, got)
 	}
 	expect.Same(t, "on a folder", ", and let the role propagate to children, which are the VMs", propagating(privileges.Folder))
 	expect.Same(t, "elsewhere", "", propagating(privileges.Pool))

@@ -211,7 +211,7 @@ func detail(err error) string {
 	return ""
 }
 
-// lacking names the privilege that is missing, and the object on which it is.
+// lacking names the privilege that is missing, and the object on which it is. A root pool can have no permission of its own.
 func lacking(f *types.NoPermission) string {
 	privilege, on := f.PrivilegeId, f.Object
 	if many := f.MissingPrivileges; len(many) > 0 && len(many[0].PrivilegeIds) > 0 { // since vSphere 8.0
@@ -223,7 +223,11 @@ func lacking(f *types.NoPermission) string {
 	case on == nil:
 		return " " + cloud.Clean(privilege, maxDetail)
 	}
-	return fmt.Sprintf(" %s on %s", cloud.Clean(privilege, maxDetail), cloud.Clean(on.Type+" "+on.Value, maxDetail))
+	text := fmt.Sprintf(" %s on %s", cloud.Clean(privilege, maxDetail), cloud.Clean(on.Type+" "+on.Value, maxDetail))
+	if on.Type == "ResourcePool" {
+		text += ", or on the cluster or host whose root pool it is"
+	}
+	return text
 }
 
 // faultOf finds a fault of type T in an error. T is a fault or, for it and its special cases, its interface.

@@ -44,6 +44,8 @@ func TestWords(t *testing.T) {
 	since8 := &types.NoPermission{MissingPrivileges: []types.NoPermissionEntityPrivileges{{
 		Entity: types.ManagedObjectReference{Type: "Network", Value: "network-1"}, PrivilegeIds: []string{"Network.Assign"},
 	}}}
+	onPool := &types.NoPermission{PrivilegeId: "Resource.AssignVMToPool"}
+	onPool.Object = &types.ManagedObjectReference{Type: "ResourcePool", Value: "resgroup-8"}
 	hosts := &types.NoCompatibleHost{}
 	for _, text := range []string{"Insufficient memory on b.", "Device 'x' is away on a.", "Insufficient memory on b."} {
 		hosts.Error = append(hosts.Error, types.LocalizedMethodFault{LocalizedMessage: text})
@@ -67,6 +69,10 @@ func TestWords(t *testing.T) {
 		"privileges since 8.0": {
 			refusedCall("No.", since8), cloud.Denied, infrav1.CredentialsRejectedReason,
 			`give its role the privilege Network.Assign on Network network-1; vCenter vc.example.com says: "No."`,
+		},
+		"on a pool, which may be a root pool": {
+			refusedCall("No.", onPool), cloud.Denied, infrav1.CredentialsRejectedReason,
+			`the privilege Resource.AssignVMToPool on ResourcePool resgroup-8, or on the cluster or host whose root pool it is; vCenter `,
 		},
 		"hosts": {
 			failedTask("No host is compatible.", hosts), cloud.Exhausted, infrav1.CapacityExhaustedReason,
