@@ -251,7 +251,7 @@ func TestInItsPlace(t *testing.T) {
 // has yet to tell. The VM is found by its name.
 func TestSightBackInThePass(t *testing.T) {
 	v := newPrivileged(t)
-	given := permissionsOfPage(t, v)
+	given := permissionsOfPage(t, v, narrowLayout)
 	p := &proof{stage: v, given: given, m: v.machine("m")}
 	p.m.Spec.VSphere.Datastore = "LocalDS_0"
 	p.permit(given)

@@ -129,7 +129,7 @@ func (p *proof) hide(on types.ManagedObjectReference) (end func(*proof)) {
 // such VMs. A person who gives the role there ends it.
 func (p *proof) discover() (end func(*proof)) {
 	p.t.Helper()
-	folder := expect.Got(p.folders.CreateFolder(p.t.Context(), "Discovered virtual machine"))(p.t).Reference()
+	folder := expect.Got(p.folders.CreateFolder(p.t.Context(), discovered))(p.t).Reference()
 	p.Unregister(p.m.Name)(folder)
 	return func(p *proof) {
 		there := p.given[slices.IndexFunc(p.given, func(one permission) bool { return one.role == "capwin-machines" })]
