@@ -114,6 +114,7 @@ func order(t *testing.T, name string, userData source) cloud.Machine {
 	return cloud.Machine{
 		Identity: identity, Key: cloud.Key{Namespace: object.Namespace, Name: object.Name}, Spec: object.Spec,
 		UserData: cloud.UserData(userData(t, object)).Read,
+		Proof:    cloud.Proof{Own: true},
 	}
 }
 

@@ -121,7 +121,7 @@ func (r *runner) newMachine(n int, by *ours, userData []byte) (*machine, error) 
 	object.Spec.ProviderID = who.ProviderID
 	m := &machine{by: by, Machine: cloud.Machine{
 		Identity: who, Key: cloud.Key{Namespace: namespace, Name: who.Name}, Spec: object.Spec, UserData: cloud.UserData(userData).Read,
-		Proof: cloud.Proof{Asked: cloud.NeverAsked},
+		Proof: cloud.Proof{Asked: cloud.NeverAsked, Own: true},
 	}}
 	r.machines = append(r.machines, m)
 	return m, nil

@@ -204,7 +204,8 @@ func (r *runner) leftovers(ctx context.Context) (left []*machine, err error) {
 	for _, found := range marked {
 		if found.owner.Namespace == namespace {
 			left = append(left, &machine{Machine: cloud.Machine{
-				Identity: cloud.Identity{Name: found.name, ProviderID: found.providerID}, Key: found.owner, Spec: r.spec(), Proof: cloud.Proof{Asked: cloud.Existed},
+				Identity: cloud.Identity{Name: found.name, ProviderID: found.providerID}, Key: found.owner, Spec: r.spec(),
+				Proof: cloud.Proof{Asked: cloud.Existed, Own: true},
 			}, by: r.ours})
 		}
 	}

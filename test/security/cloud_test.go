@@ -107,6 +107,7 @@ func machineIn(namespace, name string) cloud.Machine {
 	identity, _ := vsphere.Provider{}.Identify(o) // fails only without a UID
 	return cloud.Machine{
 		Identity: identity, Key: cloud.Key{Namespace: namespace, Name: name}, UserData: cloud.UserData("#cloud-config\n").Read,
+		Proof: cloud.Proof{Own: true},
 		Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{
 			Datacenter: vcenter.Datacenter, Image: infrav1.VSphereImage{Template: vcenter.Template}, Folder: vcenter.Folder,
 			ResourcePool: vcenter.ResourcePool, CPUs: 2, MemoryMiB: 4096,

@@ -43,7 +43,7 @@ func newEstate(t *testing.T) *estate {
 	object.Spec.ProviderID = identity.ProviderID
 	e.machine = cloud.Machine{
 		Identity: identity, Key: cloud.Key{Namespace: "ns", Name: "m"}, Spec: object.Spec,
-		UserData: cloud.UserData("#ps1_sysnative\n# " + joinSecret).Read,
+		UserData: cloud.UserData("#ps1_sysnative\n# " + joinSecret).Read, Proof: cloud.Proof{Own: true},
 	}
 	return e
 }

@@ -1,9 +1,10 @@
 package vsphere
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"maps"
+	"fmt"
 	"slices"
 	"time"
 
@@ -104,7 +105,7 @@ func unproved(err error) error {
 func withWayOut(err error) error {
 	known := (*cloud.Error)(nil)
 	err = unproved(err)
-	stuck := []string{infrav1.PlacementNotFoundReason, infrav1.NameTakenReason}
+	stuck := []string{infrav1.PlacementNotFoundReason, infrav1.NameTakenReason, infrav1.VMNotProvedReason}
 	if !errors.As(err, &known) || !slices.Contains(stuck, known.Reason) && !hidden(err) {
 		return err
 	}
@@ -116,13 +117,39 @@ func withWayOut(err error) error {
 // keepGone is how long it is remembered that nothing is left of a machine. Its object is looked at again until it is gone, too.
 const keepGone = time.Minute
 
-// goneLately says until when it is remembered of machines, by their provider ids.
-type goneLately map[string]time.Time
+// goneLately says until when it is remembered of machines, and what to look for of them.
+type goneLately map[cloud.MachineID]struct {
+	until time.Time
+	left  string
+}
 
-func (g *goneLately) note(m cloud.Machine, now time.Time) {
+func (g *goneLately) note(m cloud.Machine, left string, now time.Time) {
 	if *g == nil {
 		*g = goneLately{}
 	}
-	maps.DeleteFunc(*g, func(_ string, until time.Time) bool { return !now.Before(until) })
-	(*g)[m.ProviderID] = now.Add(keepGone)
+	for id, one := range *g {
+		if !now.Before(one.until) {
+			delete(*g, id)
+		}
+	}
+	one := (*g)[m.ID()]
+	one.until, one.left = now.Add(keepGone), left
+	(*g)[m.ID()] = one
+}
+
+// leftOf says what to look for of a machine that is let go: all that is known is that its VM is not where the account sees it.
+// Empty if our own request has removed it, or nobody asked for one.
+func leftOf(m cloud.Machine, w work) string {
+	mayHave := m.Asked != cloud.NeverAsked || w.mayMake || !w.answerLost.IsZero() || w.object.Value != ""
+	if m.Spec.VSphere == nil || w.deletion == infrav1.DeletionAccepted || !mayHave {
+		return ""
+	}
+	last := "no reference to it is known"
+	if w.object.Value != "" {
+		last = fmt.Sprintf("last seen as %s in the folder %s", cloud.Clean(w.object.Value, maxReference),
+			cmp.Or(cloud.Clean(w.folder, maxReference), "of its spec"))
+	}
+	return fmt.Sprintf("the VM %q with the instance UUID %s (%s) was not found, and the vCenter accepted no request of the controller "+
+		"to delete it: if a host was removed and added again, or the vCenter was restored, look for it in the folder "+
+		"\"Discovered virtual machine\"", m.Name, idOf(m), last)
 }

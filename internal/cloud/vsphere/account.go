@@ -3,6 +3,7 @@ package vsphere
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -45,15 +46,16 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 
 // Delete switches the VM off, destroys it, and then makes sure that none can appear.
 func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
-	if a.ledger.struck(m, a.now()) && a.inventory.lacks(m) {
-		return cloud.VM{}, cloud.ErrNotFound
+	if left, is := a.ledger.struck(m, a.now()); is && a.inventory.lacks(m) {
+		return cloud.VM{Left: left}, cloud.ErrNotFound
 	}
 	if a.ledger.abandon(m) {
 		a.clones.Forget(m)
 	}
 	vm, err := a.inTurn(ctx, m, wantGone)
 	if errors.Is(err, cloud.ErrNotFound) {
-		a.ledger.strike(m, a.now())
+		vm.Left = leftOf(m, a.ledger.recall(m))
+		a.ledger.strike(m, vm.Left, a.now())
 		a.clones.Forget(m)
 	}
 	switch act(vm.Detail) {
@@ -84,9 +86,19 @@ func (a *account) clock() time.Time { return a.now() }
 func (a *account) Close(ctx context.Context) error { return a.session.Close(ctx) }
 
 // pursue gathers what is known and decides. If the step is a question, it asks the vCenter and decides again; otherwise it
-// starts at most one task and returns.
+// starts at most one task and returns. What another vCenter has called the machine's VM counts for nothing here.
 func (a *account) pursue(ctx context.Context, m cloud.Machine, want goal) (vm cloud.VM, err error) {
-	defer func() { err = a.session.Told(ctx, m.ProviderID, vm.State == cloud.Running, err) }()
+	defer func() { err = a.session.Told(ctx, fmt.Sprint(m.ID()), vm.State == cloud.Running, err) }()
+	server, err := a.session.Server(ctx)
+	if err != nil {
+		return cloud.VM{}, err
+	}
+	m.Record = m.Record.At(server)
+	defer func() {
+		if err == nil {
+			vm.Record = a.ledger.recall(m).record(server, m.Record.VSphere)
+		}
+	}()
 	s, err := a.gather(ctx, m)
 	for err == nil {
 		switch then := next(m, s, want); {

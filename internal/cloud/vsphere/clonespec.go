@@ -81,6 +81,7 @@ func guestinfo(m cloud.Machine, data cloud.UserData) ([]types.BaseOptionValue, e
 		{markOwner, m.Key.String()},
 		{markProviderID, m.ProviderID},
 		{markCluster, m.Cluster.String()},
+		{markDigest, cloud.DigestOf(m.ProviderID, data)},
 		{markUserData, given},
 		{reportKey, ""},
 		{diskUUIDKey, "TRUE"},

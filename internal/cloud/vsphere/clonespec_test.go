@@ -40,6 +40,7 @@ func TestCloneSpec(t *testing.T) {
 				&types.OptionValue{Key: "capwin.owner", Value: "default/m"},
 				&types.OptionValue{Key: "capwin.providerID", Value: m.ProviderID},
 				&types.OptionValue{Key: "capwin.cluster", Value: "c/1-2-3"},
+				&types.OptionValue{Key: "capwin.userDataDigest", Value: cloud.DigestOf(m.ProviderID, hello)},
 				&types.OptionValue{Key: "capwin.userData", Value: "given"},
 				&types.OptionValue{Key: "guestinfo.capwin.report", Value: ""},
 				&types.OptionValue{Key: "disk.EnableUUID", Value: "TRUE"},

@@ -6,12 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vmware/govmomi/find"
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/proved"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
 // TestContract has a manager whose clock is not the vCenter's.
@@ -44,6 +47,9 @@ func contract(t *testing.T, ahead time.Duration) {
 				v.SetExtra(name, markOwner, "")
 				v.SetExtra(name, markProviderID, "")
 			},
+			Replace:       v.replace,
+			Displace:      v.displace,
+			Return:        v.putBack,
 			PowerOff:      v.PowerOff,
 			Remove:        v.Remove,
 			Address:       func(name, value string) { v.SetExtra(name, "SET.guest.ipAddress", value) },
@@ -58,6 +64,34 @@ func contract(t *testing.T, ahead time.Duration) {
 			},
 		}
 	})
+}
+
+// replace puts a VM in the place of another one that was restored from a backup: it has the name and the advanced configuration, and
+// the vCenter gives it an instance UUID of its own.
+func (v *stage) replace(name string) {
+	markedCopy(v, name, "restored")
+	v.Remove(name)
+	v.done(v.VM("restored").Rename(v.t.Context(), name))
+	v.done(v.VM(name).PowerOn(v.t.Context()))
+}
+
+// discovered is the folder into which a vCenter puts the VMs that it finds on a host that is added. Each has a new reference ("If an
+// ESXi host is removed from inventory and is then re-added, everything that was on it gets a new MoRef ID": Zerto, Resiliency to
+// vSphere Environment Changes), and the marks that are in its file.
+const discovered = "Discovered virtual machine"
+
+// displace removes the host of a VM and adds it again.
+func (v *stage) displace(name string) {
+	v.t.Helper()
+	above := expect.Got(find.NewFinder(v.Client).Folder(v.t.Context(), "/"+vcenter.Datacenter+"/vm"))(v.t)
+	v.Unregister(name)(expect.Got(above.CreateFolder(v.t.Context(), discovered))(v.t).Reference())
+}
+
+// putBack registers the VM in its folder again.
+func (v *stage) putBack(name string) {
+	v.t.Helper()
+	folder := expect.Got(find.NewFinder(v.Client).Folder(v.t.Context(), "/"+vcenter.Datacenter+"/vm/"+vcenter.Folder))(v.t)
+	v.Unregister(name)(folder.Reference())
 }
 
 // contractProvider connects long after the last process did, so that no request of that one can arrive any more.
@@ -101,6 +135,7 @@ func machineOf(t *testing.T, name string, spec infrav1.WindowsMachineSpec) cloud
 	o.Spec.ProviderID = identity.ProviderID
 	return cloud.Machine{
 		Identity: identity, Key: cloud.Key{Namespace: o.Namespace, Name: name}, Spec: o.Spec, UserData: hello.Read,
+		Proof: cloud.Proof{Own: true},
 	}
 }
 

@@ -14,13 +14,13 @@ func TestGoneLately(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	note := func(id string, at time.Time, want int) {
 		t.Helper()
-		g.note(cloud.Machine{Identity: cloud.Identity{ProviderID: id}}, at)
+		g.note(cloud.Machine{Identity: cloud.Identity{ProviderID: id}}, "look", at)
 		expect.Same(t, "machines", want, len(g))
 	}
 	note("a", noon, 1)
 	note("b", noon.Add(keepGone-1), 2)
 	note("c", noon.Add(keepGone), 2) // a is forgotten
-	if _, known := g["a"]; known {
+	if _, known := g[cloud.MachineID{ProviderID: "a"}]; known {
 		t.Error("a is known for longer than " + keepGone.String())
 	}
 }
@@ -41,7 +41,7 @@ func TestBackAfterItWasGone(t *testing.T) {
 	a, m := v.account(), v.machine("m")
 	running(t, a, m)
 	watched(t, a)
-	a.ledger.strike(m, a.now())
+	a.ledger.strike(m, "", a.now())
 	expect.Got(a.Delete(t.Context(), m))(t)
 	expect.Same(t, "what is done", switchingOff, a.ledger.recall(m).job.act)
 }

@@ -147,10 +147,10 @@ func (i *inventory) find(m cloud.Machine) found {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := i.vms[i.ours[m.ProviderID]]
-	if s == nil || !i.synced || s.partial || !s.belongsTo(m) {
+	if s == nil || !i.synced || s.partial || s.whose(m, byItsID) != cloud.Ours {
 		return found{}
 	}
-	return found{ours, new(*s)}
+	return found{cloud.Ours, new(*s)}
 }
 
 func (i *inventory) keys() []cloud.Key {

@@ -99,7 +99,7 @@ func TestOthersLeaveRoom(t *testing.T) {
 		i.update(appeared(fmt.Sprint("vm-", n), types.ObjectUpdateKindEnter, nil))
 	}
 	i.update(appeared("ours", types.ObjectUpdateKindEnter, oursAs(m, "r")))
-	expect.Same(t, "what is found", ours, i.find(m).what)
+	expect.Same(t, "what is found", cloud.Ours, i.find(m).whose)
 }
 
 // TestLongTexts: a name and a mark are kept up to the last byte that they may have. A longer one counts as none.
@@ -158,24 +158,24 @@ func TestPartIsNotBelieved(t *testing.T) {
 	i := fresh()
 	keys := i.update(appeared("unknown", types.ObjectUpdateKindModify, oursAs(m, "r")))
 	expect.Same(t, "key", m.Key, keys[0])
-	expect.Same(t, "a VM of which only changes are known", unseen, i.find(m).what)
+	expect.Same(t, "a VM of which only changes are known", cloud.Unseen, i.find(m).whose)
 
 	i = fresh()
 	i.update(appeared("cut", types.ObjectUpdateKindEnter, map[string]any{"guest.ipAddress": "10.0.0.1"}))
 	i.update(appeared("cut", types.ObjectUpdateKindModify, oursAs(m, "r")))
-	expect.Same(t, "a VM whose address was not kept", unseen, i.find(m).what)
+	expect.Same(t, "a VM whose address was not kept", cloud.Unseen, i.find(m).whose)
 
 	i = fresh()
 	i.update(appeared("reported", types.ObjectUpdateKindEnter, map[string]any{extraConfig(reportKey): extra("r")}))
 	marks := oursAs(m, "")
 	delete(marks, extraConfig(reportKey))
 	i.update(appeared("reported", types.ObjectUpdateKindModify, marks))
-	expect.Same(t, "a VM whose report was not kept", unseen, i.find(m).what)
+	expect.Same(t, "a VM whose report was not kept", cloud.Unseen, i.find(m).whose)
 
 	i = fresh()
 	i.update(appeared("late", types.ObjectUpdateKindEnter, map[string]any{"name": m.Name}))
 	i.update(appeared("late", types.ObjectUpdateKindModify, oursAs(m, "r")))
-	expect.Same(t, "a VM that got its marks late", ours, i.find(m).what)
+	expect.Same(t, "a VM that got its marks late", cloud.Ours, i.find(m).whose)
 }
 
 // TestReportTooLong: a report at the limit is kept, and one beyond becomes one that no one can read.
@@ -209,36 +209,36 @@ func TestNews(t *testing.T) {
 		GuestNicInfo: []types.GuestNicInfo{{IpAddress: []string{"10.0.0.1"}}},
 	}}))
 	i.update(appeared("cut", modify, oursAs(m, "r")))
-	expect.Same(t, "a VM whose adapters were not kept", unseen, i.find(m).what)
+	expect.Same(t, "a VM whose adapters were not kept", cloud.Unseen, i.find(m).whose)
 
 	i = fresh()
 	i.update(appeared("unknown", modify, map[string]any{"name": m.Name}))
 	i.update(appeared("unknown", modify, oursAs(m, "r")))
-	expect.Same(t, "a VM of which only changes are known, marks last", unseen, i.find(m).what)
+	expect.Same(t, "a VM of which only changes are known, marks last", cloud.Unseen, i.find(m).whose)
 
 	i = fresh()
 	half := oursAs(m, "r")
 	delete(half, extraConfig(markProviderID))
 	i.update(appeared("half", enter, half))
 	i.update(appeared("half", modify, map[string]any{extraConfig(markProviderID): extra(m.ProviderID)}))
-	expect.Same(t, "a VM that got its second mark late", ours, i.find(m).what)
+	expect.Same(t, "a VM that got its second mark late", cloud.Ours, i.find(m).whose)
 
 	i = fresh()
 	other := m
 	other.Key.Name = "other"
 	i.update(appeared("others", enter, oursAs(other, "r")))
-	expect.Same(t, "a VM that another machine owns", unseen, i.find(m).what)
+	expect.Same(t, "a VM that another machine owns", cloud.Unseen, i.find(m).whose)
 }
 
 // TestLastRoom: a VM that just finds room is kept.
 func TestLastRoom(t *testing.T) {
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
-	for over, want := range []sight{ours, unseen} {
+	for over, want := range []cloud.Whose{cloud.Ours, cloud.Unseen} {
 		i, measured := fresh(), fresh()
 		measured.update(appeared("vm", types.ObjectUpdateKindEnter, oursAs(m, "r")))
 		i.size = maxInventory - measured.size + over
 		i.update(appeared("vm", types.ObjectUpdateKindEnter, oursAs(m, "r")))
-		expect.Same(t, fmt.Sprint(over, " bytes too many"), want, i.find(m).what)
+		expect.Same(t, fmt.Sprint(over, " bytes too many"), want, i.find(m).whose)
 		expect.Same(t, "some are left out", over > 0, i.part)
 	}
 }

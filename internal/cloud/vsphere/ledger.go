@@ -76,10 +76,10 @@ var taskPaths = []string{"info.state", "info.error"}
 // shown says that the VM itself shows that the job is done. Often the vCenter tells of the VM before the task. Nothing shows that
 // a VM is destroyed: one that the account may not see any more leaves the inventory, too.
 func (j job) shown(there found) bool {
-	same := there.what == ours && there.vm.ref == j.vm
+	same := there.whose == cloud.Ours && there.vm.ref == j.vm
 	switch j.act {
 	case cloning:
-		return there.what == ours && there.vm.started()
+		return there.whose == cloud.Ours && there.vm.started()
 	case switchingOn:
 		return same && there.vm.started()
 	case switchingOff:
@@ -95,9 +95,13 @@ type work struct {
 	key    cloud.Key
 	job    job
 	clone  types.ManagedObjectReference // the last task that cloned for it
-	object types.ManagedObjectReference // its VM, once seen with all marks; before that, what the machine's record says
+	object types.ManagedObjectReference // its VM, once it was proved to be; before that, what the machine's record says
 	folder string                       // the reference to the VM's folder
 	ran    bool                         // the VM was switched on before
+
+	believed bool                  // what an earlier process has kept is taken over
+	mayMake  bool                  // a clone of this process may have made the VM: the vCenter did not say that it failed
+	deletion infrav1.CloudDeletion // whether the vCenter has accepted a request of ours to destroy the VM
 
 	answerLost time.Time // when the answer to a clone request was lost; the request itself may have arrived
 	failed     error     // why the last clone, or try to erase, failed
@@ -124,12 +128,17 @@ func (w *work) postpone(err error, now time.Time) {
 	w.failed, w.notBefore, w.failures = err, now.Add(pause), w.failures+1
 }
 
-// record is what to keep of what the vCenter calls the VM; nil if no VM is known.
-func (w work) record() *cloud.Record {
-	if w.object.Value == "" || len(w.object.Value) > maxReference {
+// record is what to keep of what the vCenter calls the VM, instead of what this vCenter's record of the machine has; nil if
+// nothing is known.
+func (w work) record(server string, kept infrav1.VSphereRecord) *cloud.Record {
+	now := infrav1.VSphereRecord{Server: server, Deletion: w.deletion}
+	if len(w.object.Value) <= maxReference {
+		now.Reference, now.Folder = w.object.Value, w.folder
+	}
+	if now.Reference == "" && now.Deletion == kept.Deletion {
 		return nil
 	}
-	return &cloud.Record{VSphere: infrav1.VSphereRecord{Reference: w.object.Value, Folder: w.folder}}
+	return &cloud.Record{VSphere: now}
 }
 
 // believe takes over what an earlier process has kept, unless this one knows better.
@@ -138,12 +147,16 @@ func (w *work) believe(kept infrav1.VSphereRecord) {
 		w.object = types.ManagedObjectReference{Type: "VirtualMachine", Value: kept.Reference}
 		w.folder = kept.Folder
 	}
+	if !w.believed {
+		w.believed, w.deletion = true, kept.Deletion
+	}
 }
 
-// ledger is the work of all machines. If all of it is lost, the vCenter is asked instead. Its methods return copies.
+// ledger is the work of all machines, each by itself: a user may write the identity of another machine into the spec of a new
+// one. If all of it is lost, the vCenter is asked instead. Its methods return copies.
 type ledger struct {
 	mu   sync.Mutex
-	work map[string]*work // by provider id
+	work map[cloud.MachineID]*work
 	gone goneLately
 }
 
@@ -157,15 +170,14 @@ func (l *ledger) recall(m cloud.Machine) (remembered work) {
 func (l *ledger) note(m cloud.Machine, f func(*work)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.work[m.ProviderID]
+	w := l.work[m.ID()]
 	if w == nil {
-		w = &work{}
+		w = &work{key: m.Key}
 		if l.work == nil {
-			l.work = map[string]*work{}
+			l.work = map[cloud.MachineID]*work{}
 		}
-		l.work[m.ProviderID] = w
+		l.work[m.ID()] = w
 	}
-	w.key = m.Key
 	f(w)
 }
 
@@ -187,12 +199,15 @@ func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 			w.unsure = true
 		case j.act == cloning && err != nil, j.act == erasing:
 			w.postpone(err, now)
+			w.mayMake = w.mayMake && j.act != cloning
 		case j.act == cloning:
 			w.made = now
 		case j.act == switchingOn && err == nil:
 			w.idle = now
 		case j.did(destroying):
 			w.object, w.folder = types.ManagedObjectReference{}, ""
+		case j.act == destroying && j.err() != nil: // then nothing says that it was ours that took the VM away
+			w.deletion = ""
 		}
 	})
 	return err
@@ -204,19 +219,20 @@ func (l *ledger) abandon(m cloud.Machine) (first bool) {
 	return first
 }
 
-// strike drops what is remembered of m, but for a short time that it is gone.
-func (l *ledger) strike(m cloud.Machine, now time.Time) {
+// strike drops what is remembered of m, but for a short time that it is gone, and what people were told to look for.
+func (l *ledger) strike(m cloud.Machine, left string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.work, m.ProviderID)
-	l.gone.note(m, now)
+	delete(l.work, m.ID())
+	l.gone.note(m, left, now)
 }
 
-// struck says that m was struck lately, and that nothing was begun for it since.
-func (l *ledger) struck(m cloud.Machine, now time.Time) bool {
+// struck says that m was struck lately, and that nothing was begun for it since; and what was said then.
+func (l *ledger) struck(m cloud.Machine, now time.Time) (left string, is bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.work[m.ProviderID] == nil && now.Before(l.gone[m.ProviderID])
+	lately := l.gone[m.ID()]
+	return lately.left, l.work[m.ID()] == nil && now.Before(lately.until)
 }
 
 // update applies a change of a task. If it is the job of a machine, and has ended or left the view, it returns the machine's key.
@@ -277,8 +293,11 @@ func (l *ledger) cloned() clones.Tasks {
 func (l *ledger) begin(m cloud.Machine, j job) {
 	l.note(m, func(w *work) {
 		w.job, w.made, w.unsure = j, time.Time{}, false
-		if j.act == cloning {
-			w.clone = j.task
+		switch j.act {
+		case cloning:
+			w.clone, w.mayMake, w.deletion = j.task, true, ""
+		case destroying:
+			w.deletion = infrav1.DeletionAccepted
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -19,7 +20,7 @@ func failedWith(what act, fault types.BaseMethodFault) job {
 func TestShown(t *testing.T) {
 	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
 	vm := func(power types.VirtualMachinePowerState) found {
-		return found{ours, &sighting{ref: ref, power: power}}
+		return found{cloud.Ours, &sighting{ref: ref, power: power}}
 	}
 	const on, off = types.VirtualMachinePowerStatePoweredOn, types.VirtualMachinePowerStatePoweredOff
 	for name, c := range map[string]struct {
@@ -36,7 +37,7 @@ func TestShown(t *testing.T) {
 		"not switched off":        {switchingOff, vm(on), false},
 		"switched off, not known": {switchingOff, vm(""), false},
 		"erased":                  {erasing, vm(on), true},
-		"not erased":              {erasing, found{ours, &sighting{ref: ref, userData: true}}, false},
+		"not erased":              {erasing, found{cloud.Ours, &sighting{ref: ref, userData: true}}, false},
 		"not seen any more":       {destroying, found{}, false},
 		"not destroyed":           {destroying, vm(off), false},
 	} {

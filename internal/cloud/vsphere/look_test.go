@@ -98,23 +98,23 @@ func TestLookAtOthersVM(t *testing.T) {
 	m, other := v.machine("m"), v.machine("other")
 	running(t, v.account(), other)
 	ref := v.VM(other.Name).Reference()
-	for how, want := range map[way]sight{byReference: stranger, byItsID: nothing, byItsName: stranger} {
+	for _, how := range []way{byReference, byItsID, byItsName} {
 		got := expect.Got(readOwner(t.Context(), v.Client, m, ref, how))(t)
-		expect.Same(t, "whose it is", want, got.what)
+		expect.Same(t, "whose it is", cloud.Foreign, got.whose)
 	}
 }
 
-// TestLookAtUnreadable: the object that was a machine's VM stays that while the vCenter cannot read it. One that has its name
-// may be it.
+// TestLookAtUnreadable: what cannot be read is there, and nobody's yet. The object that was a machine's VM is not gone.
 func TestLookAtUnreadable(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")
 	running(t, v.account(), m)
 	ref := v.VM(m.Name).Reference()
 	v.Update(ref, types.PropertyChange{Name: "config.instanceUuid", Val: ""})
-	for how, want := range map[way]sight{byReference: ours, byItsID: ours, byItsName: unreadable} {
+	for _, how := range []way{byReference, byItsID, byItsName} {
 		got := expect.Got(readOwner(t.Context(), v.Client, m, ref, how))(t)
-		expect.Same(t, "whose it is", want, got.what)
+		expect.Same(t, "whose it is", cloud.Unseen, got.whose)
+		expect.Same(t, "what is there", ref, got.vm.ref)
 	}
 }
 
@@ -176,16 +176,15 @@ func TestLookAnewToDelete(t *testing.T) {
 	})
 }
 
-// TestLookByName: a VM that was made a moment ago may not be in the inventory yet, so its name is looked for; but not that of a
-// machine whose VM was there once, because that would have been in the inventory.
+// TestLookByName: a VM that was made a moment ago, or that the account may see again since a moment, may not be in the inventory
+// yet. So its name is looked for: one call.
 func TestLookByName(t *testing.T) {
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	defer lookWatched(t, a)()
-	for asked, want := range map[cloud.Asked]int{cloud.MaybeAsked: 1, cloud.Existed: 0} {
-		m.Asked = asked
+	for _, m.Asked = range []cloud.Asked{cloud.MaybeAsked, cloud.Existed} {
 		v.Count()
-		expect.Same(t, "what is there", nothing, expect.Got(a.byName(t.Context(), m, survey{}))(t).what)
-		expect.Same(t, "looks", want, v.Count()["FindChild"])
+		expect.Same(t, "there is a VM", false, expect.Got(a.byName(t.Context(), m, survey{}))(t).vm != nil)
+		expect.Same(t, "looks", 1, v.Count()["FindChild"])
 	}
 }

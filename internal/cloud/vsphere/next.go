@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -47,7 +48,7 @@ func fail(err error) step      { return step{err: err} }
 
 // next decides what to do; no other code does. The first case that holds counts.
 func next(m cloud.Machine, s survey, want goal) step {
-	switch {
+	switch unknown := s.vm == nil && s.asked[whatIsThere] == 0; {
 	case m.Spec.VSphere == nil:
 		return fail(specMissing(want))
 	case s.busy(want):
@@ -56,18 +57,50 @@ func next(m cloud.Machine, s survey, want goal) step {
 		return nextToRemove(m, s)
 	case s.jobErr != nil && s.job.act != erasing:
 		return fail(s.jobErr)
-	case s.what == unseen && s.aboutToShow():
+	case unknown && s.aboutToShow():
 		return await(string(cloning))
-	case s.what == unseen && (want != wantRunning || s.doubtful()):
+	case unknown && (want != wantRunning || s.doubtful()):
 		return ask(whatIsThere)
-	case s.what == unreadable:
-		return await("the vCenter does not yet say which machine the VM of this name belongs to")
-	case s.what == ours:
+	}
+	return nextWith(m, s, want)
+}
+
+// nextWith decides by whose the VM is that was found. One that is not the machine's may be in the way of a new one.
+func nextWith(m cloud.Machine, s survey, want goal) step {
+	switch s.whose {
+	case cloud.Ours:
 		return nextWithVM(m, s, want)
-	case want.looks():
+	case cloud.Unseen:
+		if s.vm != nil {
+			return nextUnread(s)
+		}
+	case cloud.Unproved:
+		if want.looks() {
+			return fail(notProved(m, s.vm))
+		}
+	case cloud.Foreign:
+		if s.kept() {
+			return fail(usedAgain(m, s.vm))
+		}
+	}
+	if want.looks() {
 		return fail(cloud.ErrNotFound)
 	}
 	return nextToMake(m, s)
+}
+
+// kept says that the VM that was found is what the machine's record names.
+func (s survey) kept() bool { return s.vm != nil && s.vm.ref == s.memory.object }
+
+// unread says that there is a VM that the vCenter does not show enough of.
+func (s survey) unread() bool { return s.vm != nil && s.whose == cloud.Unseen }
+
+// nextUnread waits for the marks of a VM that has the machine's name. Those of one that is known were there before.
+func nextUnread(s survey) step {
+	if s.kept() {
+		return fail(reached(s.vm))
+	}
+	return await("the vCenter does not yet say which machine the VM of this name belongs to")
 }
 
 // specMissing is the answer for a machine without the part of its spec that is ours. Nothing was ever made of it.
@@ -103,8 +136,6 @@ func (s survey) doubtful() bool {
 func nextWithVM(m cloud.Machine, s survey, want goal) step {
 	told := step{vm: describe(m, s.vm, s.ran)}
 	switch {
-	case !s.vm.readable():
-		return fail(reached(s.vm))
 	case !s.ran && want == wantRunning && s.now.Before(s.memory.idle.Add(pushTime)):
 		return told
 	case !s.ran && !s.memory.neverRan && s.asked[whetherItRan] == 0:
@@ -146,9 +177,11 @@ func nextToMake(m cloud.Machine, s survey) step {
 		return ask(rivalClones)
 	case s.earlier || s.rivals:
 		return await("waiting for clones that were started earlier")
-	case s.what == stranger && s.asked[whatIsThere] < 2:
+	case s.vm != nil && s.asked[whatIsThere] < 2:
 		return ask(whatIsThere)
-	case s.what == stranger:
+	case s.whose == cloud.Unproved:
+		return fail(notProved(m, s.vm))
+	case s.whose == cloud.Foreign:
 		return fail(nameTaken(m))
 	case s.memory.failed != nil && s.now.Before(s.memory.notBefore):
 		return fail(s.memory.failed)
@@ -166,10 +199,12 @@ func nextToRemove(m cloud.Machine, s survey) step {
 		return step{start: destroying, with: s.job.vm, vm: await(string(destroying)).vm}
 	case s.job.did(destroying) && s.ran:
 		return fail(cloud.ErrNotFound)
-	case s.what == ours && !s.vm.off():
+	case s.whose == cloud.Ours && !s.vm.off():
 		return actOn(switchingOff, s.vm)
-	case s.what == ours && s.ran:
+	case s.whose == cloud.Ours && s.ran:
 		return actOn(destroying, s.vm)
+	case s.unread() && s.kept():
+		return nextUnread(s)
 	}
 	return nextToLetGo(m, s)
 }
@@ -177,20 +212,22 @@ func nextToRemove(m cloud.Machine, s survey) step {
 // nextToLetGo is about a VM that never ran, or is not there.
 func nextToLetGo(m cloud.Machine, s survey) step {
 	switch {
-	case !s.ran && (!s.unasked || s.what == ours) && s.asked[rivalClones] == 0:
+	case !s.ran && (!s.unasked || s.whose == cloud.Ours) && s.asked[rivalClones] == 0:
 		return ask(rivalClones)
 	case s.asked[whatIsThere] == 0:
 		return ask(whatIsThere)
-	case s.what == ours && s.rivals: // it may still be being cloned, and then the vCenter refuses to destroy it
+	case s.whose == cloud.Ours && s.rivals: // it may still be being cloned, and then the vCenter refuses to destroy it
 		return await("waiting for the clone to end")
-	case s.what == ours:
+	case s.whose == cloud.Ours:
 		return actOn(destroying, s.vm)
-	case s.rivals, s.requestMayArrive(), s.what == unreadable && !s.vm.readable():
+	case s.rivals, s.requestMayArrive(), s.unread():
 		return await("waiting for requests that could still make a VM")
-	case s.what == unreadable:
-		return fail(withWayOut(marksMissing(s.vm)))
-	case s.what == stranger && (s.ran || s.memory.object.Value != ""):
-		return fail(withWayOut(inItsPlace(m)))
+	case s.whose == cloud.Unproved:
+		return fail(withWayOut(notProved(m, s.vm)))
+	case s.whose == cloud.Foreign && s.kept():
+		return fail(withWayOut(usedAgain(m, s.vm)))
+	case s.whose == cloud.Foreign && (s.ran || s.memory.object.Value != ""):
+		return fail(withWayOut(inItsPlace(m, s.vm)))
 	}
 	return fail(cloud.ErrNotFound)
 }
@@ -240,17 +277,15 @@ func reached(vm *sighting) error {
 }
 
 // inItsPlace is why it is not known that a VM is gone while its name is taken.
-func inItsPlace(m cloud.Machine) error {
+func inItsPlace(m cloud.Machine, there *sighting) error {
+	marks := fmt.Sprintf("give it the instance UUID %s, %s=%s and %s=%s if it is the machine's VM, or ",
+		idOf(m), markOwner, m.Key, markProviderID, m.ProviderID)
+	if there.unlike(m) || there.ref.Type != "VirtualMachine" {
+		marks = ""
+	}
 	return cloud.Errorf(cloud.Denied, infrav1.NameTakenReason,
 		"the folder has a VM or folder named %q without the marks of this machine, so that nothing proves that the machine's VM is "+
-			"gone: give it back its marks, or rename or remove it", m.Name)
-}
-
-// marksMissing is why a VM that may be the machine's is not removed.
-func marksMissing(vm *sighting) error {
-	return cloud.Errorf(cloud.Denied, infrav1.NameTakenReason,
-		"the VM %q may be this machine's, but does not have all of its marks (instance UUID, %s, %s), so it is left alone: give it "+
-			"back those that it lacks, or remove it", cloud.Clean(vm.name, maxName), markOwner, markProviderID)
+			"gone: %srename it, and look for a VM with the instance UUID %s", m.Name, marks, idOf(m))
 }
 
 func nameTaken(m cloud.Machine) error {

@@ -51,13 +51,14 @@ func TestNextEverywhere(t *testing.T) {
 func everySurvey(yield func(survey) bool) {
 	none := func(*survey) {}
 	jobs, sights := []fact{none}, []fact{
-		none, finds(nothing), finds(unreadable), finds(stranger), free, unsure, made, madeLong, seen,
+		none, findsNothing, findsUnread, finds(cloud.Unproved), finds(cloud.Foreign), free, unsure, made, madeLong, seen,
+		all(finds(cloud.Unproved), recorded), all(finds(cloud.Foreign), recorded),
 	}
 	for _, what := range []act{cloning, switchingOn, switchingOff, destroying, erasing} {
 		jobs = append(jobs, underWay(what), succeeded(what), forgot(what), failed(what), cameTooLate(what))
 	}
-	for _, what := range []sight{nothing, unreadable, stranger} {
-		sights = append(sights, all(finds(what), twice))
+	for _, seen := range []fact{findsNothing, findsUnread, finds(cloud.Unproved), finds(cloud.Foreign)} {
+		sights = append(sights, all(seen, twice))
 	}
 	for _, power := range []types.VirtualMachinePowerState{off, on, suspended, ""} {
 		for _, change := range []fact{none, disconnected, blind, known, twice, holdsData} {
@@ -70,12 +71,43 @@ func everySurvey(yield func(survey) bool) {
 	for _, s := range combined(jobs, sights, answers(ran), answers(early), answers(rival),
 		[]fact{none, lostNow, lostBefore, late}, []fact{none, pausing, paused, erased}) {
 		switch {
-		case s.what == unseen && s.asked[whatIsThere] > 0, s.what == ours && s.vm.started() && !s.ran:
+		case s.whose == cloud.Ours && s.vm.started() && !s.ran:
 			continue // cannot be
 		}
 		if !yield(s) {
 			return
 		}
+	}
+}
+
+// The task that this process began last.
+func underWay(what act) fact {
+	return func(s *survey) { s.job = job{act: what, vm: theVM, state: types.TaskInfoStateRunning} }
+}
+
+func succeeded(what act) fact {
+	return func(s *survey) { s.job = job{act: what, vm: theVM, state: types.TaskInfoStateSuccess} }
+}
+
+// forgot: the vCenter was restarted, or the task ended long ago.
+func forgot(what act) fact {
+	return func(s *survey) {
+		succeeded(what)(s)
+		s.job.forgotten = true
+	}
+}
+
+func failed(what act) fact {
+	return func(s *survey) {
+		fault := &types.LocalizedMethodFault{Fault: &types.NoDiskSpace{}}
+		s.job, s.jobErr = job{act: what, vm: theVM, state: types.TaskInfoStateError, fault: fault}, errTask
+	}
+}
+
+func cameTooLate(what act) fact {
+	return func(s *survey) {
+		failed(what)(s)
+		s.jobErr = nil
 	}
 }
 
@@ -112,9 +144,9 @@ func unsafe(s survey, want goal, then step) string {
 	most := map[question]int{whatIsThere: 2, whetherItRan: 1, earlierClones: 1, rivalClones: 1}
 	noRivals := s.asked[rivalClones] == 1 && !s.rivals
 	noRivals = noRivals || s.ran && want == wantGone
-	empty := s.what == nothing || s.what == unseen && !s.doubtful()
+	empty := s.vm == nil && (s.asked[whatIsThere] > 0 || !s.doubtful())
 	free := empty && s.asked[earlierClones] == 1 && !s.earlier && (s.memory.answerLost.IsZero() || noRivals)
-	reachable := s.what == ours && reached(s.vm) == nil && then.with == theVM
+	reachable := s.whose == cloud.Ours && reached(s.vm) == nil && then.with == theVM
 	switch {
 	case then.ask != "" && s.asked[then.ask] >= most[then.ask]:
 		return "this was asked before: the decision would never end"
@@ -136,7 +168,7 @@ func unsafe(s survey, want goal, then step) string {
 		return "it is not ours to destroy"
 	case errors.Is(then.err, cloud.ErrNotFound) && want == wantGone &&
 		(s.job.act != destroying || s.job.err() != nil || s.job.forgotten || !s.ran) && // it was seen to go
-		(s.what != nothing && s.what != stranger || s.asked[whatIsThere] == 0 || !noRivals || s.requestMayArrive()):
+		(s.vm != nil && (s.whose != cloud.Foreign || s.kept()) || s.asked[whatIsThere] == 0 || !noRivals || s.requestMayArrive()):
 		return "a VM may be left behind"
 	}
 	return ""
@@ -144,7 +176,7 @@ func unsafe(s survey, want goal, then step) string {
 
 func (s survey) String() string {
 	return fmt.Sprintf("task %q %s, %s %+v, asked %v, ran %v, earlier %v, rivals %v",
-		s.job.act, s.job.state, s.what, s.vm, s.asked, s.ran, s.earlier, s.rivals)
+		s.job.act, s.job.state, s.whose, s.vm, s.asked, s.ran, s.earlier, s.rivals)
 }
 
 // outcome is a step in words.

@@ -31,45 +31,18 @@ func has(facts ...fact) survey {
 	return s
 }
 
-// The task that this process began last.
-func underWay(what act) fact {
-	return func(s *survey) { s.job = job{act: what, vm: theVM, state: types.TaskInfoStateRunning} }
-}
-
-func succeeded(what act) fact {
-	return func(s *survey) { s.job = job{act: what, vm: theVM, state: types.TaskInfoStateSuccess} }
-}
-
-// forgot: the vCenter was restarted, or the task ended long ago.
-func forgot(what act) fact {
-	return func(s *survey) {
-		succeeded(what)(s)
-		s.job.forgotten = true
-	}
-}
-
-func failed(what act) fact {
-	return func(s *survey) {
-		fault := &types.LocalizedMethodFault{Fault: &types.NoDiskSpace{}}
-		s.job, s.jobErr = job{act: what, vm: theVM, state: types.TaskInfoStateError, fault: fault}, errTask
-	}
-}
-
-func cameTooLate(what act) fact {
-	return func(s *survey) {
-		failed(what)(s)
-		s.jobErr = nil
-	}
-}
-
 // What a look has found.
-func finds(what sight) fact {
-	return func(s *survey) { s.found, s.asked[whatIsThere] = found{what, &sighting{ref: theVM}}, 1 }
+func finds(whose cloud.Whose) fact {
+	return func(s *survey) { s.found, s.asked[whatIsThere] = found{whose, &sighting{ref: vmOf(2), id: "id"}}, 1 }
 }
+
+func findsNothing(s *survey) { s.found, s.asked[whatIsThere] = found{}, 1 }
+func findsUnread(s *survey)  { finds(cloud.Unseen)(s); s.vm.id = "" }
+func recorded(s *survey)     { s.memory.object = s.vm.ref }
 
 func findsVM(power types.VirtualMachinePowerState) fact {
 	return func(s *survey) {
-		finds(ours)(s)
+		finds(cloud.Ours)(s)
 		s.vm = &sighting{
 			ref: theVM, id: "id", owner: "default/m", providerID: "vsphere://9bfb9768-d7d1-588a-8ad0-5807cbbbfeb9", power: power,
 			connection: types.VirtualMachineConnectionStateConnected,
@@ -78,11 +51,10 @@ func findsVM(power types.VirtualMachinePowerState) fact {
 	}
 }
 
-func withID(s *survey)       { s.vm.id = "id" }
 func holdsData(s *survey)    { s.vm.userData = true }
 func disconnected(s *survey) { s.vm.connection = types.VirtualMachineConnectionStateDisconnected }
-func blind(s *survey)        { s.vm.id = "" }                 // the vCenter has lost sight of the VM's configuration
-func known(s *survey)        { delete(s.asked, whatIsThere) } // from the inventory
+func blind(s *survey)        { s.whose, s.vm.id, s.memory.object = cloud.Unseen, "", theVM } // its configuration is out of sight
+func known(s *survey)        { delete(s.asked, whatIsThere) }                                // from the inventory
 func idling(s *survey)       { s.memory.idle = noon.Add(1 - pushTime) }
 func noEvents(s *survey)     { s.memory.neverRan = true }
 func free(s *survey)         { s.synced, s.free = true, true }
@@ -196,17 +168,19 @@ var rows = []struct {
 		"its host is away", "the vCenter cannot reach it", toErase, has(findsVM(on), holdsData, disconnected),
 		"fail: CloudUnreachable",
 	},
-	{"it is gone", "a settled machine gets no second VM", toErase, has(finds(nothing)), "not found"},
-	{"a stranger has the name", "it is left alone", toErase, has(finds(stranger)), "not found"},
+	{"it is gone", "a settled machine gets no second VM", toErase, has(findsNothing), "not found"},
+	{"a stranger has the name", "it is left alone", toErase, has(finds(cloud.Foreign)), "not found"},
 
 	// Reports, and the VM that runs or ran.
 	{"nothing is known", "the vCenter knows", toStay, has(), "ask: what is there"},
-	{"nothing is there", "there is no VM", toReport, has(finds(nothing)), "not found"},
-	{"a stranger has the name", "it is not the machine's VM", toReport, has(finds(stranger)), "not found"},
+	{"nothing is there", "there is no VM", toReport, has(findsNothing), "not found"},
+	{"a stranger has the name", "it is not the machine's VM", toReport, has(finds(cloud.Foreign)), "not found"},
 	{
-		"its owner is not known", "its marks come a moment later", toStay, has(finds(unreadable)),
+		"its owner is not known", "its marks come a moment later", toStay, has(findsUnread),
 		"wait: the vCenter does not yet say which machine the VM of this name belongs to",
 	},
+	{"some marks are missing", "a person can help", toLook, has(finds(cloud.Unproved)), "fail: VMNotProved"},
+	{"its record names another's VM", "its own may be elsewhere", toStay, has(finds(cloud.Foreign), recorded), "fail: VMNotProved"},
 	{"it runs", "that is all that is wanted", toStay, has(findsVM(on)), "report: Running"},
 	{"it runs, the inventory says", "that costs no call", toStay, has(findsVM(on), known), "report: Running"},
 	{
@@ -243,41 +217,46 @@ var rows = []struct {
 	},
 
 	// No VM, and one is wanted.
-	{"a process before us", "may have begun a clone", toRun, has(finds(nothing)), "ask: earlier clones"},
+	{"a process before us", "may have begun a clone", toRun, has(findsNothing), "ask: earlier clones"},
 	{"the inventory has nothing", "the name guards", toRun, has(free), "ask: earlier clones"},
 	{"nor is there an earlier clone", "the name guards", toRun, has(free, early(false)), "start: cloning"},
 	{"the inventory has nothing", "it cannot prove that", append(toGo, toLook...), has(free, rival(false)), "ask: what is there"},
 	{"there was an earlier clone", "it may have made the VM", toRun, has(unsure, early(false)), "ask: what is there"},
 	{"it was there a moment ago", "it may be there", toRun, has(seen, early(false)), "ask: what is there"},
 	{
-		"its clone is under way", "there must not be a second VM", toRun, has(finds(nothing), early(true)),
+		"its clone is under way", "there must not be a second VM", toRun, has(findsNothing, early(true)),
 		"wait: waiting for clones that were started earlier",
 	},
-	{"no clone was begun before us", "no other clone can make it", toRun, has(finds(nothing), early(false)), "start: cloning"},
-	{"an answer was lost", "our own clone may be under way", toRun, has(finds(nothing), early(false), lostNow), "ask: rival clones"},
+	{"no clone was begun before us", "no other clone can make it", toRun, has(findsNothing, early(false)), "start: cloning"},
+	{"an answer was lost", "our own clone may be under way", toRun, has(findsNothing, early(false), lostNow), "ask: rival clones"},
 	{
-		"an answer was lost long ago", "a clone can take hours", toRun, has(finds(nothing), early(false), lostBefore),
+		"an answer was lost long ago", "a clone can take hours", toRun, has(findsNothing, early(false), lostBefore),
 		"ask: rival clones",
 	},
 	{
 		"the lost clone may be under way", "there must not be a second VM", toRun,
-		has(finds(nothing), early(false), lostNow, rival(true)), "wait: waiting for clones that were started earlier",
+		has(findsNothing, early(false), lostNow, rival(true)), "wait: waiting for clones that were started earlier",
 	},
 	{
 		"the lost clone is not under way", "the name is unique, so a late clone fails", toRun,
-		has(finds(nothing), early(false), lostNow, rival(false)), "start: cloning",
+		has(findsNothing, early(false), lostNow, rival(false)), "start: cloning",
 	},
 	{
-		"a stranger has the name", "a VM gets its marks after its name", toRun, has(finds(stranger), early(false)),
+		"a stranger has the name", "a VM gets its marks after its name", toRun, has(finds(cloud.Foreign), early(false)),
 		"ask: what is there",
 	},
-	{"a stranger, seen twice", "only a person can help", toRun, has(finds(stranger), twice, early(false)), "fail: NameTaken"},
-	{"a stranger that has gone", "the name is free", toRun, has(finds(nothing), twice, early(false)), "start: cloning"},
+	{"a stranger, seen twice", "only a person can help", toRun, has(finds(cloud.Foreign), twice, early(false)), "fail: NameTaken"},
+	{
+		"some marks are missing", "a VM gets its marks after its name", toRun, has(finds(cloud.Unproved), early(false)),
+		"ask: what is there",
+	},
+	{"some are missing, seen twice", "a person can help", toRun, has(finds(cloud.Unproved), twice, early(false)), "fail: VMNotProved"},
+	{"a stranger that has gone", "the name is free", toRun, has(findsNothing, twice, early(false)), "start: cloning"},
 	{
 		"a clone failed a moment ago", "the cause seldom goes away so soon", toRun,
-		has(finds(nothing), early(false), pausing), "fail: CloneFailed",
+		has(findsNothing, early(false), pausing), "fail: CloneFailed",
 	},
-	{"a clone failed a while ago", "it may work now", toRun, has(finds(nothing), early(false), paused), "start: cloning"},
+	{"a clone failed a while ago", "it may work now", toRun, has(findsNothing, early(false), paused), "start: cloning"},
 
 	// No VM is wanted.
 	{"it runs", "a VM that runs cannot be destroyed", toGo, has(findsVM(on)), "start: switching off vm-1"},
@@ -298,31 +277,32 @@ var rows = []struct {
 		"it is off and may be in the making", "the vCenter refuses to destroy it then", toGo, has(findsVM(off), rival(true)),
 		"wait: waiting for the clone to end",
 	},
-	{"nothing is there", "and nothing can appear", toGo, has(finds(nothing), rival(false)), "not found"},
+	{"nothing is there", "and nothing can appear", toGo, has(findsNothing, rival(false)), "not found"},
 	{"it ran, and is off", "its clone has ended", toGo, has(findsVM(off), ran(true)), "start: destroying vm-1"},
 	{"it ran, and nothing is known", "no clone can make it again", toGo, has(ran(true)), "ask: what is there"},
-	{"it ran, and nothing is there", "no clone can make it again", toGo, has(finds(nothing), ran(true)), "not found"},
+	{"it ran, and nothing is there", "no clone can make it again", toGo, has(findsNothing, ran(true)), "not found"},
 	{
-		"a process before us may have asked", "its request may be on the way", toGo, has(finds(nothing), rival(false), late),
+		"a process before us may have asked", "its request may be on the way", toGo, has(findsNothing, rival(false), late),
 		"wait: waiting for requests that could still make a VM",
 	},
-	{"a stranger has the name", "it is left alone", toGo, has(finds(stranger), rival(false)), "not found"},
+	{"a stranger has the name", "it is left alone", toGo, has(finds(cloud.Foreign), rival(false)), "not found"},
 	{
-		"a clone may make it", "it would be left behind", toGo, has(finds(nothing), rival(true)),
+		"a clone may make it", "it would be left behind", toGo, has(findsNothing, rival(true)),
 		"wait: waiting for requests that could still make a VM",
 	},
 	{
-		"a request may still arrive", "it would be left behind", toGo, has(finds(nothing), rival(false), lostNow),
+		"a request may still arrive", "it would be left behind", toGo, has(findsNothing, rival(false), lostNow),
 		"wait: waiting for requests that could still make a VM",
 	},
-	{"a lost request is too old", "it never arrived", toGo, has(finds(nothing), rival(false), lostBefore), "not found"},
+	{"a lost request is too old", "it never arrived", toGo, has(findsNothing, rival(false), lostBefore), "not found"},
 	{
-		"its owner is not known", "it may be the machine's", toGo, has(finds(unreadable), rival(false)),
+		"its owner is not known", "it may be the machine's", toGo, has(findsUnread, rival(false)),
 		"wait: waiting for requests that could still make a VM",
 	},
-	{"some marks are missing", "nothing proves whose it is", toGo, has(finds(unreadable), withID, rival(false)), "fail: NameTaken"},
-	{"a stranger has the name of one that ran", "its VM may be elsewhere", toGo, has(finds(stranger), ran(true)), "fail: NameTaken"},
-	{"a stranger, and one was seen", "it may be elsewhere", toGo, has(finds(stranger), rival(false), seen), "fail: NameTaken"},
+	{"some marks are missing", "nothing proves whose it is", toGo, has(finds(cloud.Unproved), rival(false)), "fail: VMNotProved"},
+	{"its record names another's VM", "nor is it gone", toGo, has(finds(cloud.Foreign), recorded, ran(true)), "fail: VMNotProved"},
+	{"a stranger has the name of one that ran", "its VM may be elsewhere", toGo, has(finds(cloud.Foreign), ran(true)), "fail: NameTaken"},
+	{"a stranger, and one was seen", "it may be elsewhere", toGo, has(finds(cloud.Foreign), rival(false), seen), "fail: NameTaken"},
 }
 
 func TestNext(t *testing.T) {

@@ -1,7 +1,10 @@
 package vsphere
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 func (v *stage) recorded(name string) *cloud.Record {
 	v.t.Helper()
 	return &cloud.Record{VSphere: infrav1.VSphereRecord{
+		Server:    v.Client.ServiceContent.About.InstanceUuid,
 		Reference: v.VM(name).Reference().Value, Folder: v.FolderOf(name).Reference().Value,
 	}}
 }
@@ -35,31 +39,54 @@ func TestRecordIsKept(t *testing.T) {
 	expect.Same(t, "while it goes", moved, expect.Got(v.account().Delete(t.Context(), m))(t).Record)
 }
 
-// TestRecordNeedsAllMarks: a VM without a mark is not remembered, and not deleted: the machine says how to end that.
+// TestRecordNeedsAllMarks: nothing is told or kept of a VM without a mark, and it is not deleted: the error says how to end that.
 func TestRecordNeedsAllMarks(t *testing.T) {
-	for mark, change := range map[string]func(*stage, string){
-		"owner":      func(v *stage, name string) { v.SetExtra(name, markOwner, "default/other") },
-		"providerID": func(v *stage, name string) { v.SetExtra(name, markProviderID, "") },
-		"id": func(v *stage, name string) {
-			v.Update(v.VM(name).Reference(), types.PropertyChange{Name: "config.instanceUuid", Val: "another"})
-		},
+	for mark, c := range map[string]struct {
+		change func(*stage, string)
+		says   string
+	}{
+		"owner":      {func(v *stage, name string) { v.SetExtra(name, markOwner, "") }, "does not have all of its marks"},
+		"another's":  {func(v *stage, name string) { v.SetExtra(name, markOwner, "secret/other") }, "has the marks of another machine"},
+		"providerID": {func(v *stage, name string) { v.SetExtra(name, markProviderID, "") }, "does not have all of its marks"},
+		"id":         {func(v *stage, name string) { v.identify(name, "another") }, "has the instance UUID another and not "},
 	} {
 		t.Run(mark, func(t *testing.T) {
 			v := newStage(t)
 			m := v.machine("m")
 			running(t, v.account(), m)
-			change(v, m.Name)
+			c.change(v, m.Name)
 			a := v.account()
-			expect.Got(a.Ensure(t.Context(), m))(t)
+			for _, m.Asked = range []cloud.Asked{cloud.MaybeAsked, cloud.Existed} {
+				v.wantHeld(a, m, c.says)
+			}
 			expect.Same(t, "clones", 1, v.Calls()["CloneVM_Task"])
-			m.Asked = cloud.Existed
-			expect.Same(t, "Record", (*cloud.Record)(nil), expect.Got(a.Observe(t.Context(), m))(t).Record)
-			err := expect.ErrorOf(a.Delete(t.Context(), m))
-			cloudtest.WantError(t, err, cloud.Denied, infrav1.NameTakenReason)
-			expect.Says(t, "Delete", err, "does not have all of its marks")
-			expect.Says(t, "Delete", err, "remove the finalizer "+infrav1.MachineFinalizer)
 			expect.Same(t, "VMs", []string{m.Name}, v.VMs())
 		})
+	}
+}
+
+// identify gives a VM another instance UUID, as a restore from a backup does.
+func (v *stage) identify(name, id string) {
+	v.t.Helper()
+	v.Update(v.VM(name).Reference(), types.PropertyChange{Name: "config.instanceUuid", Val: id})
+}
+
+// wantHeld wants all methods to say that nothing proves whose a VM is, and a deletion to say how to end that, also.
+func (v *stage) wantHeld(a *account, m cloud.Machine, says string) {
+	v.t.Helper()
+	for what, call := range map[string]func(context.Context, cloud.Machine) (cloud.VM, error){
+		"Observe": a.Observe, "Ensure": a.Ensure, "Delete": a.Delete,
+	} {
+		vm, err := call(v.t.Context(), m)
+		cloudtest.WantError(v.t, err, cloud.Denied, infrav1.VMNotProvedReason)
+		expect.Says(v.t, what, err, says)
+		expect.Same(v.t, what+" shows", cloud.VM{}, vm)
+		if what == "Delete" {
+			expect.Says(v.t, what, err, "remove the finalizer "+infrav1.MachineFinalizer)
+		}
+		if strings.Contains(fmt.Sprint(err), "secret/") {
+			v.t.Errorf("%s names another namespace: %v", what, err)
+		}
 	}
 }
 
@@ -87,9 +114,7 @@ func TestForeignReference(t *testing.T) {
 	m := v.machine("m")
 	v.Occupy("foreign")
 	m.Record, m.Asked = *v.recorded("foreign"), cloud.Existed
-	err := expect.ErrorOf(v.account().Delete(t.Context(), m))
-	cloudtest.WantError(t, err, cloud.Denied, infrav1.NameTakenReason)
-	expect.Says(t, "Delete", err, "has another instance UUID")
+	v.wantHeld(v.account(), m, "set its instance UUID to "+idOf(m))
 	running(t, v.account(), v.machine("m"))
 	a := v.account()
 	expect.Same(t, "Record, as the VM has all marks", v.recorded(m.Name), expect.Got(a.Observe(t.Context(), m))(t).Record)

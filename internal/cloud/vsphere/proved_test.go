@@ -12,7 +12,6 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/proved"
@@ -81,9 +80,35 @@ var deeds = []deed{
 		return nil
 	}, true},
 	{"the record names a foreign VM", func(p *proof) func(*proof) {
-		p.m.Record.VSphere = infrav1.VSphereRecord{Reference: p.VM(p.foreign).Reference().Value, Folder: p.windows.Value}
+		p.m.Record = *p.recorded(p.foreign)
 		return nil
 	}, true},
+	{"another instance UUID", func(p *proof) func(*proof) {
+		p.identify(p.m.Name, "50112233-4455-6677-8899-aabbccddeeff")
+		return func(p *proof) {
+			if p.there() {
+				p.identify(p.m.Name, idOf(p.m))
+			}
+		}
+	}, true},
+	{"marks of another management cluster, and its data", func(p *proof) func(*proof) {
+		p.madeThere()
+		p.m.Digest = cloud.DigestOf(p.m.ProviderID, hello)
+		return nil
+	}, true},
+	{"marks of another management cluster", func(p *proof) func(*proof) {
+		p.madeThere()
+		return func(p *proof) { p.m.TookOver = append(p.m.TookOver, elsewhere) }
+	}, true},
+}
+
+// elsewhere is the UID of another management cluster.
+const elsewhere = "uid-of-another"
+
+// madeThere has the VM made by another management cluster, whose machine has the same marks, and the owning Machine copied.
+func (p *proof) madeThere() {
+	p.SetExtra(p.m.Name, markCluster, cloud.ClusterMark{Name: "blue", UID: "1", Manager: elsewhere}.String())
+	p.m.Own, p.m.Vouched = false, true
 }
 
 const noAccess = "No access on the VM itself"
@@ -104,7 +129,7 @@ func (p *proof) hide(on types.ManagedObjectReference) (end func(*proof)) {
 // such VMs. A person who gives the role there ends it.
 func (p *proof) discover() (end func(*proof)) {
 	p.t.Helper()
-	folder := expect.Got(p.folders.CreateFolder(p.t.Context(), "Discovered virtual machine"))(p.t).Reference()
+	folder := expect.Got(p.folders.CreateFolder(p.t.Context(), discovered))(p.t).Reference()
 	p.Unregister(p.m.Name)(folder)
 	return func(p *proof) {
 		there := p.given[slices.IndexFunc(p.given, func(one permission) bool { return one.role == "capwin-machines" })]

@@ -1,15 +1,15 @@
 // Package vsphere makes the VMs of WindowsMachines in vCenters, by cloning templates.
 //
 // An account has one session. A watch follows all VMs and our own tasks, so that nothing is asked while nothing changes. Which
-// machine a VM belongs to is written on the VM; what this process remembers only saves calls, or makes it more careful. To
-// follow one machine, read:
+// machine a VM belongs to is written on the VM, and proved by more than that; what this process remembers, of each machine by
+// itself, only saves calls, or makes it more careful. To follow one machine, read:
 //
 //	provider.go    Identify, Check, Connect: the door
 //	account.go     Observe, Ensure, Delete: gather, decide, do; Server
 //	survey.go      gather: what is known of a machine, and the answers to our questions
 //	next.go        decide: all rules, from what is known to the next step
 //	tasks.go       do: start a task; and questions about tasks and events
-//	look.go        find the VM: by reference, by id, by name; vm.go is what is read of it
+//	look.go        find the VM: by reference, by id, by name; whose says whose it is; vm.go is what is read of it
 //	absence.go     find out that there is no VM, before a machine is let go
 //	clonespec.go   the clone as one request; adapters.go is its network adapters
 //

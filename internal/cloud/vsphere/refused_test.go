@@ -119,9 +119,9 @@ func TestUnknownPower(t *testing.T) {
 	now := time.Now()
 	for power, want := range map[types.VirtualMachinePowerState]bool{"": true, types.VirtualMachinePowerStatePoweredOff: false} {
 		s := survey{now: now}
-		a.saw(m, &s, found{ours, &sighting{power: power}})
+		a.saw(m, &s, found{cloud.Ours, &sighting{power: power}})
 		expect.Same(t, "not yet seen off", want, s.memory.idle.IsZero())
-		a.ledger.strike(m, now)
+		a.ledger.strike(m, "", now)
 	}
 }
 

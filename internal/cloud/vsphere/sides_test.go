@@ -160,18 +160,18 @@ func TestLateUntil(t *testing.T) {
 func TestSaw(t *testing.T) {
 	const on, off = types.VirtualMachinePowerStatePoweredOn, types.VirtualMachinePowerStatePoweredOff
 	for name, c := range map[string]struct {
-		what  sight
+		what  cloud.Whose
 		power types.VirtualMachinePowerState
 		ran   bool
 		idle  time.Time
 		want  time.Time
 		runs  bool
 	}{
-		"off":              {ours, off, false, time.Time{}, noon, false},
-		"off for long":     {ours, off, false, noon.Add(-1), noon.Add(-1), false},
-		"off after it ran": {ours, off, true, time.Time{}, time.Time{}, true},
-		"on":               {ours, on, false, time.Time{}, time.Time{}, true},
-		"another's":        {stranger, on, false, time.Time{}, time.Time{}, false},
+		"off":              {cloud.Ours, off, false, time.Time{}, noon, false},
+		"off for long":     {cloud.Ours, off, false, noon.Add(-1), noon.Add(-1), false},
+		"off after it ran": {cloud.Ours, off, true, time.Time{}, time.Time{}, true},
+		"on":               {cloud.Ours, on, false, time.Time{}, time.Time{}, true},
+		"another's":        {cloud.Foreign, on, false, time.Time{}, time.Time{}, false},
 	} {
 		var a account
 		m, s := plainMachine(t), survey{now: noon}
@@ -181,7 +181,7 @@ func TestSaw(t *testing.T) {
 		w := a.ledger.recall(m)
 		expect.Same(t, name+": off since", true, w.idle.Equal(c.want))
 		expect.Same(t, name+": it ran", c.runs, w.ran)
-		expect.Same(t, name+": its VM is known, and a clone's is awaited", []bool{c.what == ours, c.what != ours},
+		expect.Same(t, name+": its VM is known, and a clone's is awaited", []bool{c.what == cloud.Ours, c.what != cloud.Ours},
 			[]bool{w.object == vmOf(1) && w.folder == "group-1", !w.made.IsZero()})
 	}
 }
@@ -191,16 +191,18 @@ func TestStruck(t *testing.T) {
 	var l ledger
 	m := plainMachine(t)
 	expect.Same(t, "wanted no more, first and then", []bool{true, false}, []bool{l.abandon(m), l.abandon(m)})
-	l.strike(m, noon)
+	l.strike(m, "look", noon)
 	for at, want := range map[time.Time]bool{noon: true, noon.Add(keepGone - 1): true, noon.Add(keepGone): false} {
-		expect.Same(t, "gone at "+at.String(), want, l.struck(m, at))
+		left, is := l.struck(m, at)
+		expect.Same(t, "gone at "+at.String(), []any{want, "look"}, []any{is, left})
 	}
 	l.note(m, func(w *work) { w.unsure, w.made = true, noon })
 	l.begin(m, job{act: cloning})
 	w := l.recall(m)
 	expect.Same(t, "doubts of a clone before", []bool{false, true}, []bool{w.unsure, w.made.IsZero()})
 	expect.Same(t, "machines", []cloud.Key{m.Key}, l.machines())
-	expect.Same(t, "gone when something was begun", false, l.struck(m, noon))
+	_, is := l.struck(m, noon)
+	expect.Same(t, "gone when something was begun", false, is)
 }
 
 // TestPostpone: each failure doubles the pause, up to five minutes.

@@ -55,7 +55,7 @@ func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 		a.saw(m, &s, there)
 	}
 	s.unasked = m.Asked == cloud.NeverAsked && s.memory.clone.Value == "" && s.memory.answerLost.IsZero() && s.memory.object.Value == ""
-	s.synced, s.free = a.inventory.isSynced(), s.what == unseen && a.inventory.lacks(m)
+	s.synced, s.free = a.inventory.isSynced(), s.vm == nil && a.inventory.lacks(m)
 	if m.Asked != cloud.Existed && s.memory.object.Value == "" && m.Asked != cloud.NeverAsked {
 		s.lateUntil = a.opened.Add(lateRequest)
 	}
@@ -88,20 +88,18 @@ func (a *account) findOut(ctx context.Context, m cloud.Machine, q question, s *s
 }
 
 // saw adds what was found to the survey, and remembers the machine's VM, so that we find it even if the vCenter cannot read
-// its id any more. A VM that never had all marks is not remembered.
+// its id any more. A VM that was never proved to be the machine's is not remembered.
 func (a *account) saw(m cloud.Machine, s *survey, f found) {
 	s.found = f
-	if f.what != ours {
+	if f.whose != cloud.Ours {
 		return
 	}
 	s.ran = s.ran || f.vm.started()
 	a.ledger.note(m, func(w *work) {
-		switch {
-		case f.vm.ref == w.object:
-			w.folder = cmp.Or(f.vm.parent, w.folder)
-		case f.vm.belongsTo(m):
-			w.object, w.folder = f.vm.ref, f.vm.parent
+		if f.vm.ref != w.object {
+			w.object, w.folder = f.vm.ref, ""
 		}
+		w.folder = cmp.Or(f.vm.parent, w.folder)
 		w.ran, w.made = w.ran || s.ran, time.Time{}
 		if !w.ran && f.vm.off() && w.idle.IsZero() {
 			w.idle = s.now

@@ -74,7 +74,7 @@ func (a *account) notStarted(m cloud.Machine, what act, err error) error {
 	case !session.Asked(err):
 	case what == cloning && !session.Answered(err):
 		a.clones.Forget(m)
-		a.ledger.note(m, func(w *work) { w.answerLost, w.unsure = a.now(), true })
+		a.ledger.note(m, func(w *work) { w.answerLost, w.unsure, w.deletion = a.now(), true, "" })
 	case what == cloning && session.Is[*types.ManagedObjectNotFound](err):
 		a.places.Forget(*m.Spec.VSphere)
 	case what == erasing:

@@ -8,6 +8,7 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -119,7 +120,7 @@ func TestLookByReference(t *testing.T) {
 	first := expect.Got(a.look(t.Context(), m, survey{}))(t)
 	v.Count()
 	again := expect.Got(a.look(t.Context(), m, survey{memory: work{object: first.vm.ref}}))(t)
-	expect.Same(t, "what is found", ours, again.what)
+	expect.Same(t, "what is found", cloud.Ours, again.whose)
 	compare(t, "of a look by reference", v, map[string]int{"RetrievePropertiesEx": 1})
 }
 

@@ -23,8 +23,9 @@ const (
 	markOwner      = "capwin.owner"
 	markProviderID = "capwin.providerID"
 
-	// markCluster only helps to tell people of a VM whose machine is gone.
+	// markCluster names the Cluster and the management cluster that made the VM; markDigest is that of the user data it was made with.
 	markCluster = "capwin.cluster"
+	markDigest  = "capwin.userDataDigest"
 
 	// markUserData says what became of the user data: given with the clone, and taken away once.
 	markUserData        = "capwin.userData"
@@ -50,6 +51,7 @@ type sighting struct {
 	owner      string
 	providerID string
 	cluster    string
+	digest     string
 	power      types.VirtualMachinePowerState
 	connection types.VirtualMachineConnectionState
 	address    string
@@ -80,6 +82,7 @@ var setters = map[string]func(*sighting, any){
 	extraConfig(markOwner):      func(s *sighting, v any) { s.owner = short[string](option(v), maxMark) },
 	extraConfig(markProviderID): func(s *sighting, v any) { s.providerID = short[string](option(v), maxMark) },
 	extraConfig(markCluster):    func(s *sighting, v any) { s.cluster = short[string](option(v), maxMark) },
+	extraConfig(markDigest):     func(s *sighting, v any) { s.digest = short[string](option(v), maxMark) },
 	extraConfig(reportKey):      func(s *sighting, v any) { s.report = bounded(option(v)) },
 	extraConfig(markUserData):   func(s *sighting, v any) { s.userData = option(v) == given },
 }
@@ -174,6 +177,14 @@ func (s *sighting) belongsTo(m cloud.Machine) bool { return s.id == idOf(m) && s
 func (s *sighting) marked(m cloud.Machine) bool {
 	return s.owner == m.Key.String() && s.providerID == m.ProviderID
 }
+
+// unlike says that the VM has a mark of another machine.
+func (s *sighting) unlike(m cloud.Machine) bool {
+	return s.owner != "" && s.owner != m.Key.String() || s.providerID != "" && s.providerID != m.ProviderID
+}
+
+// blank says that no mark is written on the VM.
+func (s *sighting) blank() bool { return s.owner == "" && s.providerID == "" }
 
 func (s *sighting) off() bool { return s.power == types.VirtualMachinePowerStatePoweredOff }
 

@@ -22,9 +22,6 @@ func (a *account) inTurn(ctx context.Context, m cloud.Machine, want goal) (cloud
 	ctx, leave := a.session.Visit(session.At(ctx, m.Server))
 	defer leave()
 	vm, err := a.pursue(ctx, m, want)
-	if err == nil {
-		vm.Record = a.ledger.recall(m).record()
-	}
 	return vm, a.waiting.note(m.Key, err)
 }
 

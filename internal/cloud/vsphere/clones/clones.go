@@ -37,7 +37,7 @@ type Clones struct {
 	by       *caller
 	earlier  []clone // when we first asked
 	asked    time.Time
-	machines map[string]*suspicion // by provider id
+	machines map[cloud.MachineID]*suspicion
 }
 
 // caller is who we are at the vCenter.
@@ -53,7 +53,7 @@ type suspicion struct {
 
 // In returns the clones of the account that a session is of.
 func In(s *session.Session, now func() time.Time, known func() Tasks) *Clones {
-	return &Clones{session: s, now: now, known: known, machines: map[string]*suspicion{}}
+	return &Clones{session: s, now: now, known: known, machines: map[cloud.MachineID]*suspicion{}}
 }
 
 // Earlier says whether a clone that was begun before this process may still make m's VM, and whether one may have made it.
@@ -62,7 +62,7 @@ func (c *Clones) Earlier(ctx context.Context, m cloud.Machine) (running, ended b
 		return false, false, err
 	}
 	c.mu.Lock()
-	s, mine := c.machines[m.ProviderID], concerning(m, c.earlier, c.by)
+	s, mine := c.machines[m.ID()], concerning(m, c.earlier, c.by)
 	if s == nil && len(mine) > 0 {
 		s = c.suspect(m, mine, c.asked)
 	}
@@ -78,7 +78,7 @@ func (c *Clones) Earlier(ctx context.Context, m cloud.Machine) (running, ended b
 // that was under way then may have begun one.
 func (c *Clones) Rivals(ctx context.Context, m cloud.Machine, since time.Time) (running bool, err error) {
 	c.mu.Lock()
-	s := c.machines[m.ProviderID]
+	s := c.machines[m.ID()]
 	c.mu.Unlock()
 	if s != nil && !s.listed.Before(since) {
 		return c.left(ctx, m)
@@ -97,7 +97,7 @@ func (c *Clones) Rivals(ctx context.Context, m cloud.Machine, since time.Time) (
 func (c *Clones) Forget(m cloud.Machine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.machines, m.ProviderID)
+	delete(c.machines, m.ID())
 }
 
 // Tasks are those whose end is waited for.
@@ -147,7 +147,7 @@ func (c *Clones) Update(u types.ObjectUpdate) (keys []cloud.Key) {
 // left narrows the suspects of m to those that are still running, and says whether there are any.
 func (c *Clones) left(ctx context.Context, m cloud.Machine) (bool, error) {
 	c.mu.Lock()
-	s := c.machines[m.ProviderID]
+	s := c.machines[m.ID()]
 	sure := s == nil || len(s.tasks) == 0 || s.followed
 	left := s != nil && len(s.tasks) > 0
 	c.mu.Unlock()
@@ -177,7 +177,7 @@ func (c *Clones) suspect(m cloud.Machine, mine []clone, listed time.Time) *suspi
 			s.tasks[one.task] = true
 		}
 	}
-	c.machines[m.ProviderID] = s
+	c.machines[m.ID()] = s
 	return s
 }
 

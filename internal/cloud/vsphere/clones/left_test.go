@@ -26,7 +26,7 @@ func TestLeft(t *testing.T) {
 		for _, task := range tasks {
 			one.tasks[types.ManagedObjectReference{Type: "Task", Value: task}] = true
 		}
-		c.machines[m.ProviderID] = one
+		c.machines[m.ID()] = one
 	}
 	left := func(want bool, calls int) {
 		t.Helper()
