@@ -145,6 +145,8 @@ type ledger struct {
 	mu   sync.Mutex
 	work map[string]*work // by provider id
 	gone goneLately
+
+	owners owners
 }
 
 // recall returns what is remembered of m.
@@ -166,7 +168,9 @@ func (l *ledger) note(m cloud.Machine, f func(*work)) {
 		l.work[m.ProviderID] = w
 	}
 	w.key = m.Key
+	before := w.object
 	f(w)
+	l.owners.move(w, before, w.object)
 }
 
 // settle forgets a job that has ended and returns why it failed. A job that was overtaken did not fail.
@@ -208,6 +212,9 @@ func (l *ledger) abandon(m cloud.Machine) (first bool) {
 func (l *ledger) strike(m cloud.Machine, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if w := l.work[m.ProviderID]; w != nil {
+		l.owners.move(w, w.object, types.ManagedObjectReference{})
+	}
 	delete(l.work, m.ProviderID)
 	l.gone.note(m, now)
 }

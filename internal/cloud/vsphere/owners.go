@@ -1,0 +1,41 @@
+package vsphere
+
+import (
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// owners are the machines whose record names a VM, by the value of its reference. It is one, unless a vCenter was restored and
+// has given a reference again.
+type owners map[string]map[*work]bool
+
+// ownersOf returns the keys of the machines whose record names a VM.
+func (l *ledger) ownersOf(ref types.ManagedObjectReference) (keys []cloud.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for w := range l.owners[ref.Value] {
+		keys = append(keys, w.key)
+	}
+	return keys
+}
+
+// move follows a machine from one VM to another; the empty one is none.
+func (o *owners) move(w *work, from, to types.ManagedObjectReference) {
+	if from == to {
+		return
+	}
+	if delete((*o)[from.Value], w); len((*o)[from.Value]) == 0 {
+		delete(*o, from.Value)
+	}
+	if to.Value == "" {
+		return
+	}
+	if *o == nil {
+		*o = owners{}
+	}
+	if (*o)[to.Value] == nil {
+		(*o)[to.Value] = map[*work]bool{}
+	}
+	(*o)[to.Value][w] = true
+}
