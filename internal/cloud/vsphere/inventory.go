@@ -196,7 +196,8 @@ func (s *sighting) reported() int {
 }
 
 // find returns m's VM if the inventory is up to date and has all of it: by its marks or, as a person may have changed them, by
-// the reference in the machine's record. The id is m's in any case.
+// the reference in the machine's record. The id is m's in any case. The guest of a VM that is being made has nothing to report, so
+// a machine that had none yet does not wait for that.
 func (i *inventory) find(m cloud.Machine, recorded types.ManagedObjectReference) found {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -204,7 +205,7 @@ func (i *inventory) find(m cloud.Machine, recorded types.ManagedObjectReference)
 	if s == nil || !s.belongsTo(m) {
 		s = i.recorded(m, recorded.Value)
 	}
-	if s == nil || !i.synced || s.partial || !s.guest || s.withheld > 0 {
+	if s == nil || !i.synced || s.partial || !s.guest && m.Asked == cloud.Existed || s.withheld > 0 {
 		return found{}
 	}
 	return found{ours, new(*s)}

@@ -305,6 +305,8 @@ func TestPartIsNotBelieved(t *testing.T) {
 	}
 	i := fresh()
 	i.update(appeared("vm", enter, oursAs(m)))
+	expect.Same(t, "the VM of a machine that had none before", ours, i.seen(m).what)
+	m.Asked = cloud.Existed
 	expect.Same(t, "a VM of whose guest nothing was reported", unseen, i.seen(m).what)
 	expect.Same(t, "keys of a change before its guest is known", 0, len(i.updateGuest(appeared("vm", modify, reports("r")))))
 	expect.Same(t, "keys of its guest", []cloud.Key{m.Key}, i.updateGuest(appeared("vm", enter, nil)))
@@ -323,6 +325,7 @@ func TestPartIsNotBelieved(t *testing.T) {
 // TestByRecord: a VM without marks is found by the reference in the machine's record and its id, and by both alone.
 func TestByRecord(t *testing.T) {
 	m, other := machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
+	m.Asked = cloud.Existed
 	i, ref := fresh(), vmRef("vm")
 	i.update(appeared("vm", types.ObjectUpdateKindEnter, map[string]any{"config.instanceUuid": idOf(m)}))
 	expect.Same(t, "without a record", unseen, i.seen(m).what)

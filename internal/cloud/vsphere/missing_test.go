@@ -28,7 +28,7 @@ func TestReadAgain(t *testing.T) {
 	later(readAgain)
 	v.SetExtra(m.Name, reportKey, "s")
 	wait.Until(t, "another machine to be lacked", func() (any, bool) {
-		return nil, a.inventory.lacks(machineOf(t, "other", m.Spec))
+		return nil, a.inventory.lacks(v.machine("other"))
 	})
 	expect.Same(t, "lists", 1, v.Count()["CreatePropertyCollector"])
 	expect.Same(t, "the VM", cloud.Running, expect.Got(a.Observe(t.Context(), m))(t).State)

@@ -122,7 +122,7 @@ func TestRestartAsksNothing(t *testing.T) {
 		expect.Same(t, "state", cloud.Running, vm.State)
 		expect.Same(t, "keys", 1, w.times(m.Key))
 	}
-	compare(t, "after it", v, map[string]int{})
+	compare(t, "after it", v, map[string]int{"ModifyListView": 1})
 }
 
 // TestRestartOf5000: what a restart asks of a vCenter is its pages of VMs, those of what the guests of ours report, and a few calls
