@@ -62,6 +62,11 @@ func TestCalls(t *testing.T) {
 	}
 	first, m := v.machine("first"), v.machine("m")
 	driven(t, keys, first, ensured(first))
+	guests := func(want int) {
+		t.Helper()
+		wait.Until(t, "what the guests report", func() (any, bool) { n := guestsKnown(a); return n, n == want })
+	}
+	guests(1)
 
 	v.Count()
 	release := v.HoldClones()
@@ -76,7 +81,7 @@ func TestCalls(t *testing.T) {
 	compare(t, "while it is being made", v, map[string]int{})
 	release()
 	driven(t, keys, m, ensured(m))
-	wait.Until(t, "what the guests report", func() (any, bool) { n := guestsKnown(a); return n, n == 2 })
+	guests(2)
 	after := v.Count()
 	if looks := sum(after, "FindByUuid", "RetrievePropertiesEx"); looks > 2 || sum(after)-looks != sum(after, "ModifyListView") ||
 		after["ModifyListView"] > 2 {

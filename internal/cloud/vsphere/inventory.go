@@ -197,7 +197,7 @@ func (s *sighting) reported() int {
 
 // find returns m's VM if the inventory is up to date and has all of it: by its marks or, as a person may have changed them, by
 // the reference in the machine's record. The id is m's in any case. The guest of a VM that is being made has nothing to report, so
-// a machine that had none yet does not wait for that.
+// a machine that had none yet does not wait for that; its user data count as given until the vCenter has said so.
 func (i *inventory) find(m cloud.Machine, recorded types.ManagedObjectReference) found {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -205,10 +205,12 @@ func (i *inventory) find(m cloud.Machine, recorded types.ManagedObjectReference)
 	if s == nil || !s.belongsTo(m) {
 		s = i.recorded(m, recorded.Value)
 	}
-	if s == nil || !i.synced || s.partial || !s.guest && m.Asked == cloud.Existed || s.withheld > 0 {
+	if s == nil || !i.synced || s.partial || s.withheld > 0 || !s.guest && (m.Asked == cloud.Existed || m.Settled) {
 		return found{}
 	}
-	return found{ours, new(*s)}
+	copied := *s
+	copied.userData = s.userData || !s.guest
+	return found{ours, &copied}
 }
 
 // recorded finds a VM by a machine's record. One that counted as a stranger's until now is asked for all that is known of ours.

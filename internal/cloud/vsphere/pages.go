@@ -2,7 +2,6 @@ package vsphere
 
 import (
 	"math"
-	"slices"
 
 	"k8s.io/client-go/util/flowcontrol"
 )
@@ -24,7 +23,7 @@ const (
 	// maxPage is how many changes we want in one answer; a vCenter gives no more than 100 at once anyway.
 	maxPage = 100
 
-	// maxSpans is how often the list is begun again, before all that follows on the first part that is too large is read one by one.
+	// maxSpans is in how many parts of the list pages may be too large, before all that follows on the first is read in smaller ones.
 	maxSpans = 8
 )
 
@@ -42,23 +41,29 @@ func (p *pages) at(read int) int32 {
 	return page
 }
 
-// tooLarge notes that the page of the list after so many VMs was too large. It says whether a smaller one can be asked for.
+// tooLarge notes that the page of the list after so many VMs was too large. It says whether a smaller one can be asked for. What
+// was small enough elsewhere is tried first, because each try reads the list anew.
 func (p *pages) tooLarge(read int) bool {
 	page := p.at(read)
 	if page <= 1 {
 		return false
 	}
+	smaller := max(page/4, 1)
 	for n, s := range p.spans {
 		if s.from <= read && read < s.to {
-			p.spans[n].most = max(page/4, 1)
+			p.spans[n].most = smaller
 			return true
 		}
 	}
-	p.spans = append(p.spans, span{read, read + int(page), max(page/4, 1)})
-	if len(p.spans) > maxSpans {
-		first := slices.MinFunc(p.spans, func(a, b span) int { return a.from - b.from })
-		p.spans = []span{{first.from, math.MaxInt, 1}}
+	first := read
+	for _, s := range p.spans {
+		smaller, first = min(smaller, s.most), min(first, s.from)
 	}
+	if len(p.spans) == maxSpans {
+		p.spans = []span{{first, math.MaxInt, smaller}}
+		return true
+	}
+	p.spans = append(p.spans, span{read, read + int(page), smaller})
 	return true
 }
 
