@@ -22,15 +22,7 @@ import (
 func (i *inventory) lacks(m cloud.Machine) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.synced || i.part {
-		return false
-	}
-	for _, s := range i.vms {
-		if s.name == m.Name || s.id == idOf(m) || s.providerID == m.ProviderID {
-			return false
-		}
-	}
-	return true
+	return i.synced && !i.missing.elsewhere && i.missing.vms == 0 && !i.mayHave(m)
 }
 
 // readableFolder proves that the account sees where m's VM would be, in this moment, and returns the folder in which its name is

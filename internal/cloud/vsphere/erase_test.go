@@ -21,6 +21,7 @@ func TestErasing(t *testing.T) {
 	a, m := v.account(), v.machine("m")
 	keys := watched(t, a)
 	driven(t, keys, m, func() bool { return expect.Got(a.Ensure(t.Context(), m))(t).State == cloud.Running })
+	wait.Until(t, "what the guest reports", func() (any, bool) { n := guestsKnown(a); return n, n == 1 })
 	v.Count()
 	driven(t, keys, m, func() bool { return !erasedBy(t, a, m).UserData })
 	compare(t, "erasing", v, map[string]int{"ReconfigVM_Task": 1})

@@ -12,9 +12,10 @@ func TestFigures(t *testing.T) {
 	s := time.Second
 	expect.Same(t, "times of proofs", []time.Duration{30 * s, 30 * s, 60 * s},
 		[]time.Duration{pushTime, lateRequest, keepGone})
-	expect.Same(t, "times of the watch", []time.Duration{180 * s, 60 * s, 3 * s, 15 * s, 5 * s},
-		[]time.Duration{maxWait, firstSnapshot, gatherTasks, pollAfter, leaveTimeout})
-	expect.Same(t, "limits of the watch", []int{100, 500, 10, 64, 8 << 20},
-		[]int{maxPage, manyAnswers, answersPerSecond, maxFolders, maxInventory})
+	expect.Same(t, "times of the watch", []time.Duration{180 * s, 60 * s, 3 * s, 15 * s, 5 * s, 10 * s, 600 * s},
+		[]time.Duration{maxWait, firstSnapshot, gatherTasks, pollAfter, leaveTimeout, guestsTime, readAgain})
+	expect.Same(t, "limits of the watch", []int{100, 8, 500, 10, 2000, 100, 64},
+		[]int{maxPage, maxSpans, manyAnswers, answersPerSecond, manyPages, pagesPerSecond, maxFolders})
+	expect.Same(t, "bytes of an inventory", []int{4 << 20, 6 << 20, 6 << 20}, []int{maxOthers, maxInventory, maxReports})
 	expect.Same(t, "limits of a machine", []int{60_000, 512, 256}, []int{maxUserData, maxMark, maxAddresses})
 }

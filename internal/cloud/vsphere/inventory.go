@@ -10,22 +10,31 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// What an inventory holds, in bytes. A VM that finds no room is left out: the vCenter is asked for it when it is one of ours.
-// Others' VMs, of which only name, id and state are kept, may take half of the room: that is enough for 10,000 of them.
+// What an inventory holds, in bytes. Others' VMs and the reports of ours have a room of their own, so that neither takes that of
+// the rest: there is room for 10,000 VMs of others, and for 5,000 of ours with a report of 1 KiB each. A VM that finds no room is
+// left out, and a report that finds none is: the vCenter is asked for them.
 const (
-	maxInventory = 8 << 20
-	perVM        = 256 // besides its texts
+	maxOthers    = 4 << 20
+	maxInventory = 6 << 20 // of ours, without their reports
+	maxReports   = 6 << 20
+
+	perVM    = 512 // of ours, besides its texts
+	perOther = 192
 )
 
 // inventory holds what the watch has seen of all VMs. VMs without our marks are in it too, because a VM can appear before its
 // marks do. It can prove that a VM exists; absence.go says what it is worth that a VM is not in it.
 type inventory struct {
-	mu     sync.Mutex
-	synced bool // up to date, but for the time that a change takes to arrive
-	vms    map[types.ManagedObjectReference]*sighting
-	ours   map[string]types.ManagedObjectReference // by provider id
-	size   int                                     // in bytes
-	part   bool                                    // a VM found no room, or the account may not see all VMs
+	mu      sync.Mutex
+	synced  bool                                       // up to date, but for the time that a change takes to arrive
+	vms     map[types.ManagedObjectReference]*sighting // with one of our marks, or ours by their reference
+	ours    map[string]types.ManagedObjectReference    // by provider id
+	others  map[string]other                           // by the value of their reference
+	size    int                                        // of vms, without their reports
+	reports int                                        // bytes
+	foreign int                                        // size of others
+	missing missing
+	guests  guests
 }
 
 // begin empties the inventory for a new snapshot and returns the keys that it knew.
@@ -33,9 +42,11 @@ func (i *inventory) begin() []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	keys := i.keys()
-	i.synced, i.size, i.part = false, 0, false
+	i.synced, i.size, i.reports, i.foreign, i.missing = false, 0, 0, 0, missing{}
 	i.vms = map[types.ManagedObjectReference]*sighting{}
 	i.ours = map[string]types.ManagedObjectReference{}
+	i.others = map[string]other{}
+	i.guests.begin()
 	return keys
 }
 
@@ -51,7 +62,7 @@ func (i *inventory) complete() []cloud.Key {
 func (i *inventory) partly() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.part = true
+	i.missing.elsewhere = true
 }
 
 // all returns the keys that it knows, also when changes no longer arrive.
@@ -74,83 +85,162 @@ func (i *inventory) isSynced() bool {
 	return i.synced
 }
 
-// update applies a change and returns the keys of the machines that it concerns: by the marks before and after the change.
-func (i *inventory) update(u types.ObjectUpdate) []cloud.Key {
+// update applies a change of what all VMs are asked for. It returns the keys of the machines that it concerns: those whose record
+// names the VM, and that of its marks before and after the change.
+func (i *inventory) update(u types.ObjectUpdate, byRecord ...cloud.Key) []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	s := i.vms[u.Obj]
-	if s == nil {
-		s = &sighting{ref: u.Obj, partial: u.Kind != types.ObjectUpdateKindEnter}
-	} else {
-		i.drop(s)
-	}
-	keys := appendOwner(nil, s)
+	s := i.take(u.Obj)
+	counted := i.missing.note(s, u.Kind)
 	if u.Kind == types.ObjectUpdateKindLeave {
-		return keys
+		delete(i.guests.listed, vmRef(u.Obj.Value))
+		return appendOwner(byRecord, s)
 	}
-	before := *s
+	if s == nil {
+		s = &sighting{ref: vmRef(strings.Clone(u.Obj.Value)), partial: counted}
+	}
+	s.partial, s.byRecord = counted, len(byRecord) > 0
+	keys := change(*s, s, u, byRecord)
+	if !i.keep(s) && !counted {
+		i.missing.vms++
+	}
+	return keys
+}
+
+// change applies a change to a VM. It returns no keys when it is still as it was before, in all that we keep.
+func change(before sighting, s *sighting, u types.ObjectUpdate, byRecord []cloud.Key) []cloud.Key {
 	for _, c := range u.ChangeSet {
 		s.set(c.Name, c.Val)
 	}
 	if !s.partial && reflect.DeepEqual(before, *s) {
-		keys = nil // nothing that we keep has changed
+		return nil
 	}
-	i.keep(s)
+	keys := appendOwner(byRecord, &before)
 	if s.owner != before.owner {
 		keys = appendOwner(keys, s)
 	}
 	return keys
 }
 
-func (i *inventory) keep(s *sighting) {
-	room := maxInventory
-	if s.owner == "" && s.providerID == "" {
-		room = maxInventory / 2
-		s.partial = s.partial || s.address != "" || len(s.nics) > 0 || s.report != ""
-		s.address, s.nics, s.report = "", nil, ""
+// vmRef is the reference to a VM. That of an answer may name a server too, which no other method of a vCenter does.
+func vmRef(value string) types.ManagedObjectReference {
+	return types.ManagedObjectReference{Type: "VirtualMachine", Value: value}
+}
+
+// take takes a VM out, to be changed or dropped; nil if it is not there.
+func (i *inventory) take(ref types.ManagedObjectReference) *sighting {
+	ref = vmRef(ref.Value)
+	if o, there := i.others[ref.Value]; there {
+		i.foreign -= o.size(ref.Value)
+		delete(i.others, ref.Value)
+		return o.sighting(ref)
 	}
-	if i.size+s.size() > room {
-		i.part = true
-		return
+	s := i.vms[ref]
+	if s == nil {
+		return nil
+	}
+	i.size -= s.size()
+	i.reports -= s.reported()
+	i.missing.reports -= s.withheld
+	delete(i.vms, ref)
+	if i.ours[s.providerID] == ref {
+		delete(i.ours, s.providerID)
+	}
+	return s
+}
+
+// keep puts a VM in if there is room. One that is in the list of ours remains among them until it is taken off that.
+func (i *inventory) keep(s *sighting) bool {
+	if !s.isOurs() && s.cluster == "" && !i.guests.listed[s.ref] {
+		return i.keepOther(s)
+	}
+	if i.size+s.size() > maxInventory {
+		return false
+	}
+	if i.reports+s.reported() > maxReports {
+		s.report, s.withheld = "", s.reported()
 	}
 	i.size += s.size()
+	i.reports += s.reported()
+	i.missing.reports += s.withheld
 	i.vms[s.ref] = s
 	if s.providerID != "" && (scheme+s.id == s.providerID || i.ours[s.providerID].Value == "") {
 		// If a person clones our VM, the copy has our marks but not our id.
 		i.ours[s.providerID] = s.ref
 	}
-}
-
-func (i *inventory) drop(s *sighting) {
-	i.size -= s.size()
-	delete(i.vms, s.ref)
-	if i.ours[s.providerID] == s.ref {
-		delete(i.ours, s.providerID)
+	if s.isOurs() && !i.guests.listed[s.ref] {
+		i.guests.wake()
 	}
+	return true
 }
 
-// size is what the VM takes in the inventory, in bytes.
+// isOurs says that the VM has a mark of ours, or that the record of a machine names it.
+func (s *sighting) isOurs() bool { return s.owner != "" || s.providerID != "" || s.byRecord }
+
+// size is what the VM takes in the inventory without its report, in bytes.
 func (s *sighting) size() int {
-	size := perVM + len(s.ref.Value) + len(s.ref.ServerGUID) + len(s.parent) + len(s.name) + len(s.id) + len(s.owner) +
-		len(s.providerID) + len(s.cluster) + len(s.power) + len(s.connection) + len(s.address)
-	if len(s.report) <= cloud.MaxReport { // the one that is longer is a constant
-		size += len(s.report)
-	}
+	size := perVM + len(s.ref.Value) + len(s.parent) + len(s.name) + len(s.id) + len(s.owner) +
+		len(s.providerID) + len(s.cluster) + len(s.digest) + len(s.power) + len(s.connection) + len(s.address)
 	for _, ip := range s.nics {
 		size += len(ip) + 16
 	}
 	return size
 }
 
-// find returns m's VM if the inventory is up to date and has it.
-func (i *inventory) find(m cloud.Machine) found {
+// reported is what the report takes. The one that is longer than a report can be is a constant.
+func (s *sighting) reported() int {
+	if len(s.report) > cloud.MaxReport {
+		return 0
+	}
+	return len(s.report)
+}
+
+// find returns m's VM if the inventory is up to date and has all of it: by its marks or, as a person may have changed them, by
+// the reference in the machine's record. The id is m's in any case. The guest of a VM that is being made has nothing to report, so
+// a machine that had none yet does not wait for that; its user data count as given until the vCenter has said so.
+func (i *inventory) find(m cloud.Machine, recorded types.ManagedObjectReference) found {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := i.vms[i.ours[m.ProviderID]]
-	if s == nil || !i.synced || s.partial || s.whose(m, byItsID) != cloud.Ours {
+	if s == nil || s.whose(m, byItsID) != cloud.Ours {
+		s = i.recorded(m, recorded.Value)
+	}
+	if s == nil || !i.synced || s.partial || s.withheld > 0 || !s.guest && (m.Asked == cloud.Existed || m.Settled) {
 		return found{}
 	}
-	return found{cloud.Ours, new(*s)}
+	copied := *s
+	copied.userData = s.userData || !s.guest
+	return found{cloud.Ours, &copied}
+}
+
+// recorded finds a VM by a machine's record. One that counted as a stranger's until now is asked for all that is known of ours.
+func (i *inventory) recorded(m cloud.Machine, ref string) *sighting {
+	if o, there := i.others[ref]; there && o.id == idOf(m) {
+		s := i.take(vmRef(ref))
+		s.byRecord = true
+		if !i.keep(s) && !s.partial {
+			i.missing.vms++
+		}
+	}
+	if s := i.vms[vmRef(ref)]; s != nil && s.whose(m, byReference) == cloud.Ours {
+		return s
+	}
+	return nil
+}
+
+// mayHave says that a VM has m's marks, id or name.
+func (i *inventory) mayHave(m cloud.Machine) bool {
+	for _, s := range i.vms {
+		if s.name == m.Name || s.id == idOf(m) || s.providerID == m.ProviderID {
+			return true
+		}
+	}
+	for _, o := range i.others {
+		if o.name == m.Name || o.id == idOf(m) {
+			return true
+		}
+	}
+	return false
 }
 
 func (i *inventory) keys() []cloud.Key {
@@ -162,6 +252,9 @@ func (i *inventory) keys() []cloud.Key {
 }
 
 func appendOwner(keys []cloud.Key, s *sighting) []cloud.Key {
+	if s == nil {
+		return keys
+	}
 	namespace, name, ok := strings.Cut(s.owner, "/")
 	if !ok {
 		return keys

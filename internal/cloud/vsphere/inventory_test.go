@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -24,12 +25,25 @@ func appeared(name string, kind types.ObjectUpdateKind, properties map[string]an
 
 func extra(value string) types.OptionValue { return types.OptionValue{Value: value} }
 
-func oursAs(m cloud.Machine, report string) map[string]any {
+func oursAs(m cloud.Machine) map[string]any {
 	return map[string]any{
 		"config.instanceUuid": idOf(m), extraConfig(markOwner): extra(m.Key.String()), extraConfig(markProviderID): extra(m.ProviderID),
-		extraConfig(reportKey): extra(report),
 	}
 }
+
+// reports is what the guest of a VM of ours reports.
+func reports(report string) map[string]any {
+	return map[string]any{extraConfig(reportKey): extra(report)}
+}
+
+// enters has a VM of ours enter, with its report.
+func enters(i *inventory, name string, m cloud.Machine, report string) {
+	i.update(appeared(name, types.ObjectUpdateKindEnter, oursAs(m)))
+	i.updateGuest(appeared(name, types.ObjectUpdateKindEnter, reports(report)))
+}
+
+// seen is what is found of a machine that has no record.
+func (i *inventory) seen(m cloud.Machine) found { return i.find(m, types.ManagedObjectReference{}) }
 
 func fresh() *inventory {
 	var i inventory
@@ -50,9 +64,9 @@ func TestInventoryIsBounded(t *testing.T) {
 		"long texts": func(int) map[string]any {
 			return map[string]any{"name": long, "config.instanceUuid": long, "runtime.powerState": types.VirtualMachinePowerState(long)}
 		},
-		"reports of others": func(int) map[string]any { return map[string]any{extraConfig(reportKey): extra(long[:cloud.MaxReport])} },
+		"reports of others": func(int) map[string]any { return reports(long[:cloud.MaxReport]) },
 		"reports of ours": func(n int) map[string]any {
-			return oursAs(machineOf(t, fmt.Sprint(n), infrav1.WindowsMachineSpec{}), long[:cloud.MaxReport])
+			return merged(oursAs(machineOf(t, fmt.Sprint(n), infrav1.WindowsMachineSpec{})), reports(long[:cloud.MaxReport]))
 		},
 		"states": func(int) map[string]any {
 			return map[string]any{
@@ -70,36 +84,45 @@ func TestInventoryIsBounded(t *testing.T) {
 				u := appeared(fmt.Sprint("vm-", n), enter, properties(n%2000))
 				u.Obj.ServerGUID = long[:8000]
 				i.update(u)
+				i.updateGuest(u)
 			}
-			if i.size > maxInventory || len(i.vms)*perVM > maxInventory || len(i.ours) > len(i.vms) {
-				t.Errorf("%d bytes, %d VMs, %d of ours", i.size, len(i.vms), len(i.ours))
+			if i.size > maxInventory || i.reports > maxReports || i.foreign > maxOthers || len(i.vms)*perVM > maxInventory ||
+				len(i.others)*perOther > maxOthers || len(i.ours) > len(i.vms) {
+				t.Errorf("%d, %d and %d bytes, %d VMs, %d of ours", i.size, i.reports, i.foreign, len(i.vms), len(i.ours))
 			}
-			held := 0
 			for _, s := range i.vms {
-				held += len(s.ref.Value) + len(s.ref.ServerGUID) + len(s.name) + len(s.power) + len(s.connection)
-				if len(s.name) > maxName || len(s.id) > maxMark || s.report != "" && s.owner == "" || len(s.nics) > maxAddresses {
+				if len(s.name) > maxName || len(s.id) > maxMark || len(s.nics) > maxAddresses || s.ref.ServerGUID != "" {
 					t.Fatalf("kept: %.300v", *s)
 				}
 			}
-			if held > maxInventory {
-				t.Errorf("%d bytes of texts", held)
+			expect.Same(t, "all VMs are known", len(i.vms)+len(i.others) == 20_000, i.missing.vms == 0)
+			for n := range 20_000 {
+				leave := types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: vmRef(fmt.Sprint("vm-", n))}
+				i.update(leave)
+				i.updateGuest(leave)
 			}
-			for ref := range i.vms {
-				i.update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: ref})
-			}
-			expect.Same(t, "bytes when all are gone", 0, i.size+len(i.vms)+len(i.ours))
+			expect.Same(t, "bytes when all are gone", 0, i.size+i.reports+i.foreign+len(i.vms)+len(i.ours)+len(i.others))
+			expect.Same(t, "nothing is missing then", true, i.missing == missing{})
 		})
 	}
+}
+
+func merged(all ...map[string]any) map[string]any {
+	one := map[string]any{}
+	for _, m := range all {
+		maps.Copy(one, m)
+	}
+	return one
 }
 
 // TestOthersLeaveRoom: the VMs of others never take the room of ours.
 func TestOthersLeaveRoom(t *testing.T) {
 	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
-	for n := range 20_000 {
+	for n := range 30_000 {
 		i.update(appeared(fmt.Sprint("vm-", n), types.ObjectUpdateKindEnter, nil))
 	}
-	i.update(appeared("ours", types.ObjectUpdateKindEnter, oursAs(m, "r")))
-	expect.Same(t, "what is found", cloud.Ours, i.find(m).whose)
+	enters(i, "ours", m, "r")
+	expect.Same(t, "what is found", cloud.Ours, i.seen(m).whose)
 }
 
 // TestLongTexts: a name and a mark are kept up to the last byte that they may have. A longer one counts as none.
@@ -139,43 +162,65 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// TestRoomForOthers: a vCenter may have 10,000 VMs of others before one is left out.
-func TestRoomForOthers(t *testing.T) {
-	i := fresh()
-	for n := range 10_000 {
-		i.update(appeared(fmt.Sprint("vm-", 100_000+n), types.ObjectUpdateKindEnter, map[string]any{
-			"name": fmt.Sprintf("production-europe-database-%05d", n), "config.instanceUuid": "5023a1b4-9c0d-6b8e-2f11-8a7c66d0e9f3",
-			"runtime.powerState": types.VirtualMachinePowerStatePoweredOn, "guest.ipAddress": "10.0.0.1",
-			"runtime.connectionState": types.VirtualMachineConnectionStateConnected,
-		}))
+// TestPartIsNotBelieved: of a VM that was left out, or of whose guest nothing was reported, not all is known; then the vCenter is
+// asked.
+func TestPartIsNotBelieved(t *testing.T) {
+	const enter, modify = types.ObjectUpdateKindEnter, types.ObjectUpdateKindModify
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	for name, changes := range map[string][]types.ObjectUpdate{
+		"only changes are known": {appeared("vm", modify, oursAs(m))},
+		"only changes are known, marks last": {
+			appeared("vm", modify, map[string]any{"name": m.Name}), appeared("vm", modify, oursAs(m)),
+		},
+		"nothing was left out, and changes alone known": {appeared("a", enter, nil), appeared("vm", modify, oursAs(m))},
+	} {
+		i := fresh()
+		var keys []cloud.Key
+		for _, u := range changes {
+			keys = i.update(u)
+		}
+		i.updateGuest(appeared("vm", enter, nil))
+		expect.Same(t, "keys where "+name, []cloud.Key{m.Key}, keys)
+		expect.Same(t, "what is found where "+name, cloud.Unseen, i.seen(m).whose)
+		expect.Same(t, "another is lacked where "+name, false, i.lacks(machineOf(t, "other", infrav1.WindowsMachineSpec{})))
+		i.update(appeared("vm", enter, oursAs(m)))
+		expect.Same(t, "what is found when it has entered, where "+name, cloud.Ours, i.seen(m).whose)
 	}
-	expect.Same(t, "VMs", 10_000, len(i.vms))
+	i := fresh()
+	i.update(appeared("vm", enter, oursAs(m)))
+	expect.Same(t, "the VM of a machine that had none before", cloud.Ours, i.seen(m).whose)
+	m.Asked = cloud.Existed
+	expect.Same(t, "a VM of whose guest nothing was reported", cloud.Unseen, i.seen(m).whose)
+	expect.Same(t, "keys of a change before its guest is known", 0, len(i.updateGuest(appeared("vm", modify, reports("r")))))
+	expect.Same(t, "keys of its guest", []cloud.Key{m.Key}, i.updateGuest(appeared("vm", enter, nil)))
+	expect.Same(t, "what is found", cloud.Ours, i.seen(m).whose)
+	i.updateGuest(appeared("vm", types.ObjectUpdateKindLeave, nil))
+	expect.Same(t, "a VM that has left the list", cloud.Unseen, i.seen(m).whose)
+
+	i = fresh()
+	i.update(appeared("late", enter, map[string]any{"name": m.Name}))
+	i.update(appeared("late", modify, oursAs(m)))
+	i.updateGuest(appeared("late", enter, reports("r")))
+	expect.Same(t, "a VM that got its marks late", cloud.Ours, i.seen(m).whose)
+	expect.Same(t, "its name", m.Name, i.seen(m).vm.name)
 }
 
-// TestPartIsNotBelieved: of a VM that was left out or cut when it had no mark, not all is known; then the vCenter is asked.
-func TestPartIsNotBelieved(t *testing.T) {
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
-	i := fresh()
-	keys := i.update(appeared("unknown", types.ObjectUpdateKindModify, oursAs(m, "r")))
-	expect.Same(t, "key", m.Key, keys[0])
-	expect.Same(t, "a VM of which only changes are known", cloud.Unseen, i.find(m).whose)
-
-	i = fresh()
-	i.update(appeared("cut", types.ObjectUpdateKindEnter, map[string]any{"guest.ipAddress": "10.0.0.1"}))
-	i.update(appeared("cut", types.ObjectUpdateKindModify, oursAs(m, "r")))
-	expect.Same(t, "a VM whose address was not kept", cloud.Unseen, i.find(m).whose)
-
-	i = fresh()
-	i.update(appeared("reported", types.ObjectUpdateKindEnter, map[string]any{extraConfig(reportKey): extra("r")}))
-	marks := oursAs(m, "")
-	delete(marks, extraConfig(reportKey))
-	i.update(appeared("reported", types.ObjectUpdateKindModify, marks))
-	expect.Same(t, "a VM whose report was not kept", cloud.Unseen, i.find(m).whose)
-
-	i = fresh()
-	i.update(appeared("late", types.ObjectUpdateKindEnter, map[string]any{"name": m.Name}))
-	i.update(appeared("late", types.ObjectUpdateKindModify, oursAs(m, "r")))
-	expect.Same(t, "a VM that got its marks late", cloud.Ours, i.find(m).whose)
+// TestByRecord: a VM without marks is found by the reference in the machine's record and its id, and by both alone.
+func TestByRecord(t *testing.T) {
+	m, other := machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
+	m.Asked = cloud.Existed
+	i, ref := fresh(), vmRef("vm")
+	i.update(appeared("vm", types.ObjectUpdateKindEnter, map[string]any{"config.instanceUuid": idOf(m)}))
+	expect.Same(t, "without a record", cloud.Unseen, i.seen(m).whose)
+	expect.Same(t, "by another machine", cloud.Unseen, i.find(other, ref).whose)
+	expect.Same(t, "still a stranger's", 1, len(i.others))
+	expect.Same(t, "before its guest is known", cloud.Unseen, i.find(m, ref).whose)
+	add, _ := i.unlisted()
+	expect.Same(t, "to be listed", []types.ManagedObjectReference{ref}, add)
+	expect.Same(t, "keys of its guest", []cloud.Key{m.Key}, i.updateGuest(appeared("vm", types.ObjectUpdateKindEnter, nil), m.Key))
+	expect.Same(t, "by its record", cloud.Ours, i.find(m, ref).whose)
+	expect.Same(t, "by another machine with its record", cloud.Unseen, i.find(other, ref).whose)
+	expect.Same(t, "not by another reference", cloud.Unseen, i.find(m, vmRef("vm-2")).whose)
 }
 
 // TestReportTooLong: a report at the limit is kept, and one beyond becomes one that no one can read.
@@ -185,8 +230,8 @@ func TestReportTooLong(t *testing.T) {
 	for _, length := range []int{cloud.MaxReport, cloud.MaxReport + 1, 1 << 20} {
 		want := min(length, cloud.MaxReport+1)
 		i := fresh()
-		i.update(appeared("vm", types.ObjectUpdateKindEnter, oursAs(m, strings.Repeat("r", length))))
-		expect.Same(t, fmt.Sprint("bytes of a report of ", length), want, len(i.find(m).vm.report))
+		enters(i, "vm", m, strings.Repeat("r", length))
+		expect.Same(t, fmt.Sprint("bytes of a report of ", length), want, len(i.seen(m).vm.report))
 	}
 	if _, err := plan.DecodeReport([]byte(tooLong)); err == nil {
 		t.Error("what stands for a long report can be read")
@@ -198,36 +243,24 @@ func TestNews(t *testing.T) {
 	const enter, modify = types.ObjectUpdateKindEnter, types.ObjectUpdateKindModify
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	i := fresh()
-	i.update(appeared("vm", enter, oursAs(m, "r")))
-	says := func(report string) map[string]any { return map[string]any{extraConfig(reportKey): extra(report)} }
-	expect.Same(t, "keys of nothing new", 0, len(i.update(appeared("vm", modify, says("r")))))
-	expect.Same(t, "keys of a report", 1, len(i.update(appeared("vm", modify, says("s")))))
+	enters(i, "vm", m, "r")
+	expect.Same(t, "keys of nothing new", 0, len(i.updateGuest(appeared("vm", modify, reports("r")))))
+	expect.Same(t, "keys of a report", 1, len(i.updateGuest(appeared("vm", modify, reports("s")))))
 	expect.Same(t, "keys of what is not kept", 0, len(i.update(appeared("vm", modify, map[string]any{"summary.text": "x"}))))
 
 	i = fresh()
-	i.update(appeared("cut", enter, map[string]any{"guest.net": types.ArrayOfGuestNicInfo{
-		GuestNicInfo: []types.GuestNicInfo{{IpAddress: []string{"10.0.0.1"}}},
-	}}))
-	i.update(appeared("cut", modify, oursAs(m, "r")))
-	expect.Same(t, "a VM whose adapters were not kept", cloud.Unseen, i.find(m).whose)
-
-	i = fresh()
-	i.update(appeared("unknown", modify, map[string]any{"name": m.Name}))
-	i.update(appeared("unknown", modify, oursAs(m, "r")))
-	expect.Same(t, "a VM of which only changes are known, marks last", cloud.Unseen, i.find(m).whose)
-
-	i = fresh()
-	half := oursAs(m, "r")
+	half := oursAs(m)
 	delete(half, extraConfig(markProviderID))
 	i.update(appeared("half", enter, half))
+	i.updateGuest(appeared("half", enter, nil))
 	i.update(appeared("half", modify, map[string]any{extraConfig(markProviderID): extra(m.ProviderID)}))
-	expect.Same(t, "a VM that got its second mark late", cloud.Ours, i.find(m).whose)
+	expect.Same(t, "a VM that got its second mark late", cloud.Ours, i.seen(m).whose)
 
 	i = fresh()
 	other := m
 	other.Key.Name = "other"
-	i.update(appeared("others", enter, oursAs(other, "r")))
-	expect.Same(t, "a VM that another machine owns", cloud.Unseen, i.find(m).whose)
+	enters(i, "others", other, "r")
+	expect.Same(t, "a VM that another machine owns", cloud.Unseen, i.seen(m).whose)
 }
 
 // TestLastRoom: a VM that just finds room is kept.
@@ -235,11 +268,11 @@ func TestLastRoom(t *testing.T) {
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	for over, want := range []cloud.Whose{cloud.Ours, cloud.Unseen} {
 		i, measured := fresh(), fresh()
-		measured.update(appeared("vm", types.ObjectUpdateKindEnter, oursAs(m, "r")))
+		enters(measured, "vm", m, "r")
 		i.size = maxInventory - measured.size + over
-		i.update(appeared("vm", types.ObjectUpdateKindEnter, oursAs(m, "r")))
-		expect.Same(t, fmt.Sprint(over, " bytes too many"), want, i.find(m).whose)
-		expect.Same(t, "some are left out", over > 0, i.part)
+		enters(i, "vm", m, "r")
+		expect.Same(t, fmt.Sprint(over, " bytes too many"), want, i.seen(m).whose)
+		expect.Same(t, "some are left out", over > 0, i.missing.vms > 0)
 	}
 }
 
@@ -259,11 +292,12 @@ func TestOption(t *testing.T) {
 // TestSize: each text of a VM counts, and none twice.
 func TestSize(t *testing.T) {
 	s := sighting{
-		ref: types.ManagedObjectReference{Value: "1", ServerGUID: "22"}, name: "4444", id: "88888888", owner: strings.Repeat("o", 16),
+		ref: vmRef("1"), name: "4444", id: "88888888", owner: strings.Repeat("o", 16),
 		providerID: strings.Repeat("p", 32), cluster: strings.Repeat("c", 64), power: "x", connection: "yy", address: "zzzz",
 		report: strings.Repeat("r", cloud.MaxReport), nics: []string{"a", "bb"},
 	}
-	expect.Same(t, "bytes", 256+1+2+4+8+16+32+64+1+2+4+cloud.MaxReport+1+16+2+16, s.size())
-	s.report, s.nics = tooLong, nil
-	expect.Same(t, "bytes with what stands for a long report", 256+1+2+4+8+16+32+64+1+2+4, s.size())
+	expect.Same(t, "bytes", 512+1+4+8+16+32+64+1+2+4+1+16+2+16, s.size())
+	expect.Same(t, "bytes of the report", cloud.MaxReport, s.reported())
+	s.report = tooLong
+	expect.Same(t, "bytes of what stands for a long report", 0, s.reported())
 }

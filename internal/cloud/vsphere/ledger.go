@@ -158,6 +158,8 @@ type ledger struct {
 	mu   sync.Mutex
 	work map[cloud.MachineID]*work
 	gone goneLately
+
+	owners owners
 }
 
 // recall returns what is remembered of m.
@@ -178,7 +180,9 @@ func (l *ledger) note(m cloud.Machine, f func(*work)) {
 		}
 		l.work[m.ID()] = w
 	}
+	before := w.object
 	f(w)
+	l.owners.move(w, before, w.object)
 }
 
 // settle forgets a job that has ended and returns why it failed. A job that was overtaken did not fail.
@@ -223,6 +227,9 @@ func (l *ledger) abandon(m cloud.Machine) (first bool) {
 func (l *ledger) strike(m cloud.Machine, left string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if w := l.work[m.ID()]; w != nil {
+		l.owners.move(w, w.object, types.ManagedObjectReference{})
+	}
 	delete(l.work, m.ID())
 	l.gone.note(m, left, now)
 }

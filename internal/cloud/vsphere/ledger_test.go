@@ -117,9 +117,10 @@ func TestLeaving(t *testing.T) {
 	} {
 		a := &account{}
 		a.inventory.begin()
-		a.inventory.update(appeared("vm-1", types.ObjectUpdateKindEnter, oursAs(m, "r")))
+		a.inventory.update(appeared("vm-1", types.ObjectUpdateKindEnter, oursAs(m)))
 		a.ledger.begin(m, c.job)
-		keys := a.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
+		w := &watcher{guests: &guestView{}}
+		keys := a.apply(w, &types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{Filter: vmOf(3), ObjectSet: []types.ObjectUpdate{
 			{Kind: types.ObjectUpdateKindLeave, Obj: vmOf(1)},
 		}}}})
 		expect.Same(t, name, c.wakes, len(keys))

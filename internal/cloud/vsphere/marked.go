@@ -1,6 +1,10 @@
 package vsphere
 
-import "github.com/capwin/cluster-api-provider-windows/internal/cloud"
+import (
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
 
 // Marked returns the VMs with our marks that the watch has seen.
 func (a *account) Marked() ([]cloud.Marked, bool) { return a.inventory.marked() }
@@ -17,4 +21,38 @@ func (i *inventory) marked() (all []cloud.Marked, known bool) {
 		}
 	}
 	return all, i.synced
+}
+
+// owners are the machines whose record names a VM, by the value of its reference. It is one, unless a vCenter was restored and
+// has given a reference again.
+type owners map[string]map[*work]bool
+
+// ownersOf returns the keys of the machines whose record names a VM.
+func (l *ledger) ownersOf(ref types.ManagedObjectReference) (keys []cloud.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for w := range l.owners[ref.Value] {
+		keys = append(keys, w.key)
+	}
+	return keys
+}
+
+// move follows a machine from one VM to another; the empty one is none.
+func (o *owners) move(w *work, from, to types.ManagedObjectReference) {
+	if from == to {
+		return
+	}
+	if delete((*o)[from.Value], w); len((*o)[from.Value]) == 0 {
+		delete(*o, from.Value)
+	}
+	if to.Value == "" {
+		return
+	}
+	if *o == nil {
+		*o = owners{}
+	}
+	if (*o)[to.Value] == nil {
+		(*o)[to.Value] = map[*work]bool{}
+	}
+	(*o)[to.Value][w] = true
 }

@@ -134,7 +134,8 @@ func TestInventory(t *testing.T) {
 	if diff := cmp.Diff([]cloud.Key{m.Key}, keys); diff != "" {
 		t.Errorf("marks that come later (-want +got):\n%s", diff)
 	}
-	if i.find(m).vm != nil {
+	i.updateGuest(change(types.ObjectUpdateKindEnter, ref))
+	if i.seen(m).vm != nil {
 		t.Error("an inventory that is not complete knows the VM")
 	}
 	if diff := cmp.Diff([]cloud.Key{m.Key}, i.complete()); diff != "" {
@@ -143,20 +144,20 @@ func TestInventory(t *testing.T) {
 	copied := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}
 	i.update(change(types.ObjectUpdateKindEnter, copied,
 		append(marks, is("name", "copy"), is("config.instanceUuid", "11111111-1111-1111-1111-111111111111"))...))
-	if s := i.find(m).vm; s == nil || s.ref != ref {
+	if s := i.seen(m).vm; s == nil || s.ref != ref {
 		t.Errorf("find = %+v, want the VM and not its clone", s)
 	}
 	i.update(change(types.ObjectUpdateKindEnter, ref, is("runtime.powerState", types.VirtualMachinePowerStatePoweredOn)))
-	if s := i.find(m).vm; s == nil || s.name != m.Name || s.off() {
+	if s := i.seen(m).vm; s == nil || s.name != m.Name || s.off() {
 		t.Errorf("find = %+v after it entered once more, want all that was known and the change", s)
 	}
 	i.lose()
-	if i.find(m).vm != nil {
+	if i.seen(m).vm != nil {
 		t.Error("an inventory that gets no changes answers")
 	}
 	i.complete()
-	if keys := i.update(change(types.ObjectUpdateKindLeave, ref)); len(keys) != 1 || i.find(m).vm != nil {
-		t.Errorf("a VM that left concerns %v and is %+v", keys, i.find(m).vm)
+	if keys := i.update(change(types.ObjectUpdateKindLeave, ref)); len(keys) != 1 || i.seen(m).vm != nil {
+		t.Errorf("a VM that left concerns %v and is %+v", keys, i.seen(m).vm)
 	}
 	if keys := i.begin(); len(keys) != 1 {
 		t.Errorf("keys known before = %v", keys)

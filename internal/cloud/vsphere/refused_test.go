@@ -155,7 +155,7 @@ func TestOvertaken(t *testing.T) {
 // TestMarkedIsReadable: marks without an id are not shown, whatever they say, nor are those that a copy has.
 func TestMarkedIsReadable(t *testing.T) {
 	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
-	copied := oursAs(m, "")
+	copied := oursAs(m)
 	copied["config.instanceUuid"] = "11111111-1111-1111-1111-111111111111"
 	i.update(appeared("copy", types.ObjectUpdateKindEnter, copied))
 	i.update(appeared("vm", types.ObjectUpdateKindEnter, map[string]any{

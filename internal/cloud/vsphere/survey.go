@@ -36,7 +36,7 @@ func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 	a.ledger.note(m, func(w *work) { w.believe(m.Record.VSphere) })
 	s := survey{memory: a.ledger.recall(m), now: a.now(), asked: map[question]int{}}
 	s.job, s.ran = s.memory.job, s.memory.ran || m.Asked == cloud.Existed
-	there := a.inventory.find(m)
+	there := a.inventory.find(m, s.memory.object)
 	if s.job.underWay() {
 		if err := a.progress(ctx, &s.job, there); err != nil {
 			return s, err

@@ -151,7 +151,7 @@ func TestTasksSwitchedOn(t *testing.T) {
 	expect.Got(a.Ensure(t.Context(), m))(t)
 	expect.Same(t, "task", switchingOn, a.ledger.recall(m).job.act)
 	wait.Until(t, "the watch to tell of it", func() (any, bool) {
-		vm := a.inventory.find(m).vm
+		vm := a.inventory.seen(m).vm
 		return vm, vm != nil && vm.started()
 	})
 	v.Count()
@@ -209,7 +209,7 @@ func TestTasksThatLeave(t *testing.T) {
 		a.ledger.note(m, func(w *work) { w.job = job{act: destroying, task: task(n), watched: true} })
 	}
 	leaves := func(n int) []cloud.Key {
-		return a.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
+		return a.apply(&watcher{guests: &guestView{}}, &types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
 			{Kind: types.ObjectUpdateKindLeave, Obj: task(n)},
 		}}}})
 	}

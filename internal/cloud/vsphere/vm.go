@@ -57,7 +57,10 @@ type sighting struct {
 	address    string
 	nics       []string // their addresses
 	report     string
-	partial    bool // something of it is not known, or was not kept
+	withheld   int  // bytes of a report that found no room
+	partial    bool // something of what all VMs are asked for is not known
+	guest      bool // what only ours are asked for is known
+	byRecord   bool // a machine's record names it
 	userData   bool // given and not taken away yet
 }
 
@@ -71,26 +74,38 @@ const (
 
 // setters set the properties of a VM that are read and watched; a nil value means that the property has no value now. Of
 // extraConfig we read single keys, because the whole holds the user data and would be sent again with each change.
+//
+// All VMs are asked for the first, which say whose a VM is and whether it runs. Only ours are asked for what their guests report.
 var setters = map[string]func(*sighting, any){
 	"parent":                    func(s *sighting, v any) { s.parent = parentOf(v) },
 	"name":                      func(s *sighting, v any) { s.name = short[string](v, maxName) },
 	"config.instanceUuid":       func(s *sighting, v any) { s.id = short[string](v, maxMark) },
 	"runtime.powerState":        func(s *sighting, v any) { s.power = short[types.VirtualMachinePowerState](v, maxMark) },
 	"runtime.connectionState":   func(s *sighting, v any) { s.connection = short[types.VirtualMachineConnectionState](v, maxMark) },
-	"guest.ipAddress":           func(s *sighting, v any) { s.address = short[string](v, maxMark) },
-	"guest.net":                 func(s *sighting, v any) { s.nics = addressesOf(v) },
 	extraConfig(markOwner):      func(s *sighting, v any) { s.owner = short[string](option(v), maxMark) },
 	extraConfig(markProviderID): func(s *sighting, v any) { s.providerID = short[string](option(v), maxMark) },
 	extraConfig(markCluster):    func(s *sighting, v any) { s.cluster = short[string](option(v), maxMark) },
 	extraConfig(markDigest):     func(s *sighting, v any) { s.digest = short[string](option(v), maxMark) },
-	extraConfig(reportKey):      func(s *sighting, v any) { s.report = bounded(option(v)) },
-	extraConfig(markUserData):   func(s *sighting, v any) { s.userData = option(v) == given },
 }
 
-var paths = slices.Sorted(maps.Keys(setters))
+var guestSetters = map[string]func(*sighting, any){
+	"guest.ipAddress":         func(s *sighting, v any) { s.address = short[string](v, maxMark) },
+	"guest.net":               func(s *sighting, v any) { s.nics = addressesOf(v) },
+	extraConfig(reportKey):    func(s *sighting, v any) { s.report, s.withheld = bounded(option(v)), 0 },
+	extraConfig(markUserData): func(s *sighting, v any) { s.userData = option(v) == given },
+}
+
+var (
+	paths      = slices.Sorted(maps.Keys(setters))
+	guestPaths = slices.Sorted(maps.Keys(guestSetters))
+)
 
 func (s *sighting) set(path string, value any) {
-	if set := setters[path]; set != nil {
+	set := setters[path]
+	if set == nil {
+		set = guestSetters[path]
+	}
+	if set != nil {
 		set(s, value)
 	}
 }
@@ -148,7 +163,7 @@ func option(value any) string {
 
 // readVM reads one VM. If the VM is gone, the error is ManagedObjectNotFound; if the account may not see it, NoPermission.
 func readVM(ctx context.Context, c *vim25.Client, ref types.ManagedObjectReference) (*sighting, error) {
-	properties, err := readSeen(ctx, c, ref, paths...)
+	properties, err := readSeen(ctx, c, ref, slices.Concat(paths, guestPaths)...)
 	s := &sighting{ref: ref}
 	for path, value := range properties {
 		s.set(path, value)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
-	"k8s.io/client-go/util/flowcontrol"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -20,14 +19,9 @@ const (
 	// after which an idle session ends.
 	maxWait = 3 * time.Minute
 
-	// maxPage is how many changes we want in one answer; a vCenter gives no more than 100 at once anyway. When such an answer is
-	// larger than any that we read, the watch begins again with smaller pages.
-	maxPage = 100
-
-	// A vCenter answers as often as something changes; one that does so without pause is slowed down after the first answers,
-	// which may be the pages of a large inventory.
-	manyAnswers      = 500
-	answersPerSecond = 10
+	// guestsTime is how long the vCenter may take to report what our guests report, before the account counts as up to date.
+	// A VM of whose guest nothing is known by then is looked up by a call.
+	guestsTime = 10 * time.Second
 )
 
 // Watch keeps the inventory and the state of our tasks up to date, and sends the keys of the machines that changed.
@@ -63,25 +57,26 @@ func (a *account) keepWatching(ctx context.Context, keys *outbox) error {
 			return err
 		case broken:
 			a.session.Await(ctx)
-		case !errors.Is(err, errMoreFolders):
+		case !errors.Is(err, errMoreFolders) && !errors.Is(err, errRoomAgain):
 			return err
 		}
 	}
 }
 
-// watchPages watches in smaller pages for as long as the pages are too large, down to one VM. A page that was too large cannot be
-// asked for again: the vCenter gives what comes after a version only once if that version was truncated.
+// watchPages watches, and begins again with a smaller page where one of the list was too large, down to one VM.
 func (a *account) watchPages(ctx context.Context, keys *outbox) (err error) {
 	defer session.Recover(&err)
-	for page := int32(maxPage); ; page /= 4 {
-		if err = a.watch(ctx, keys, max(page, 1)); page <= 1 || !errors.Is(err, session.ErrTooLarge) {
+	for all := (&pages{}); ; {
+		var read int
+		if read, err = a.watch(ctx, keys, all); !errors.Is(err, session.ErrTooLarge) || !all.tooLarge(read) {
 			return err
 		}
 	}
 }
 
-// watch wakes no one until it has seen all VMs, because each machine would have to ask for its own.
-func (a *account) watch(ctx context.Context, keys *outbox, page int32) error {
+// watch wakes no one until it has seen all VMs, because each machine would have to ask for its own. It returns how many changes it
+// has read.
+func (a *account) watch(ctx context.Context, keys *outbox, all *pages) (read int, err error) {
 	known := a.inventory.begin()
 	a.waiting.begin(a.now(), keys)
 	defer a.inventory.lose()
@@ -89,7 +84,7 @@ func (a *account) watch(ctx context.Context, keys *outbox, page int32) error {
 	defer a.ledger.doubt()
 	w, err := a.newWatcher(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if w.more != nil {
 		a.inventory.partly()
@@ -106,32 +101,76 @@ func (a *account) watch(ctx context.Context, keys *outbox, page int32) error {
 	ctx, end := w.untilMore(ctx)
 	defer end()
 
-	pace := flowcontrol.NewTokenBucketRateLimiter(answersPerSecond, manyAnswers)
-	for synced, version := false, ""; pace.Wait(ctx) == nil; {
-		set, err := w.changes(ctx, version, page)
-		if err != nil {
-			return a.cut(ctx, err)
-		}
-		if set == nil {
-			continue // nothing has changed in maxWait
-		}
-		version = set.Version
-		changed := a.apply(set)
-		switch {
-		case synced:
-			keys.add(changed...)
-		case set.Truncated == nil || !*set.Truncated:
-			synced = true
-			keys.add(slices.Concat(known, a.inventory.complete(), a.ledger.machines(), a.waiting.over(true))...) // each once
+	pace := newPace()
+	if err := a.readAll(ctx, w, all, pace); err != nil {
+		return w.read, a.cut(ctx, err)
+	}
+	keys.add(slices.Concat(known, a.inventory.complete(), a.ledger.machines(), a.waiting.over(true))...) // each once
+	kept.Go(func() { w.guests.keep(following, &a.inventory) })
+	return w.read, a.cut(ctx, a.readChanges(ctx, w, keys, pace))
+}
+
+// readAll reads all VMs, and then what the guests of ours report.
+func (a *account) readAll(ctx context.Context, w *watcher, all *pages, pace pace) error {
+	err := a.readPage(ctx, w, all.at(0), maxWait)
+	for err == nil && (w.truncated || w.version == "") {
+		if err = pace.after(w.truncated).Wait(ctx); err == nil {
+			err = a.readPage(ctx, w, all.at(w.read), maxWait)
 		}
 	}
-	return context.Cause(ctx)
+	if err == nil {
+		err = w.guests.list(ctx, &a.inventory)
+	}
+	for until := time.Now().Add(guestsTime); err == nil && (w.truncated || a.inventory.awaitsGuests() && time.Now().Before(until)); {
+		if err = pace.after(w.truncated).Wait(ctx); err == nil {
+			err = a.readPage(ctx, w, all.at(w.read), guestsTime)
+		}
+	}
+	return err
+}
+
+func (a *account) readPage(ctx context.Context, w *watcher, page int32, wait time.Duration) error {
+	set, err := w.changes(ctx, page, wait)
+	if set != nil {
+		a.apply(w, set)
+	}
+	return err
+}
+
+// readChanges sends the keys of the machines that changes concern. An answer that is too large is asked for again in parts, which
+// a vCenter allows for a version that was not truncated: a client may not have received the answer.
+func (a *account) readChanges(ctx context.Context, w *watcher, keys *outbox, pace pace) error {
+	page, begun := int32(maxPage), a.now()
+	for {
+		if err := pace.after(w.truncated).Wait(ctx); err != nil {
+			return err
+		}
+		set, err := w.changes(ctx, page, maxWait)
+		switch {
+		case errors.Is(err, session.ErrTooLarge) && !w.truncated && page > 1:
+			page = max(page/4, 1)
+			continue
+		case err != nil:
+			return err
+		case set != nil:
+			keys.add(a.apply(w, set)...)
+		}
+		if !w.truncated {
+			page = min(4*page, maxPage)
+		}
+		if a.now().Sub(begun) >= readAgain && a.inventory.hasRoomAgain() {
+			return errRoomAgain
+		}
+	}
 }
 
 // cut says why a wait has failed. Had it no answer, the vCenter is asked whether it answers at all.
 func (a *account) cut(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if errors.Is(err, errRoomAgain) {
+		return err
 	}
 	if !session.Answered(err) && !a.session.Broken() {
 		a.session.Check(ctx)
@@ -140,7 +179,7 @@ func (a *account) cut(ctx context.Context, err error) error {
 }
 
 // apply applies changes of tasks to the ledger and changes of VMs to the inventory.
-func (a *account) apply(set *types.UpdateSet) []cloud.Key {
+func (a *account) apply(w *watcher, set *types.UpdateSet) []cloud.Key {
 	var keys []cloud.Key
 	for _, f := range set.FilterSet {
 		for _, o := range f.ObjectSet {
@@ -148,12 +187,92 @@ func (a *account) apply(set *types.UpdateSet) []cloud.Key {
 			case "Task":
 				keys = append(append(keys, a.ledger.update(o)...), a.clones.Update(o)...)
 			case "VirtualMachine":
-				changed := a.inventory.update(o)
-				if o.Kind != types.ObjectUpdateKindLeave || !a.ledger.destroys(o.Obj) {
-					keys = append(keys, changed...)
-				}
+				keys = append(keys, a.applyVM(o, f.Filter == w.guests.filter)...)
 			}
 		}
 	}
 	return keys
+}
+
+func (a *account) applyVM(o types.ObjectUpdate, guest bool) []cloud.Key {
+	byRecord := a.ledger.ownersOf(o.Obj)
+	if guest {
+		return a.inventory.updateGuest(o, byRecord...)
+	}
+	changed := a.inventory.update(o, byRecord...)
+	if o.Kind == types.ObjectUpdateKindLeave && a.ledger.destroys(o.Obj) {
+		return nil
+	}
+	return changed
+}
+
+// outbox holds each key once until it is taken, so that the watch never waits for the reader of the keys.
+type outbox struct {
+	mu     sync.Mutex
+	keys   map[cloud.Key]bool
+	filled chan struct{}
+	closed bool
+}
+
+// deliver sends the keys until ctx ends, or until close was called and all keys are sent. Then the returned channel is closed.
+func (o *outbox) deliver(ctx context.Context, to chan<- cloud.Key) <-chan struct{} {
+	o.keys = map[cloud.Key]bool{}
+	o.filled = make(chan struct{}, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			keys, closed := o.take()
+			for _, k := range keys {
+				select {
+				case to <- k:
+				case <-ctx.Done():
+					return
+				}
+			}
+			if closed {
+				return
+			}
+			select {
+			case <-o.filled:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return done
+}
+
+func (o *outbox) take() ([]cloud.Key, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var keys []cloud.Key
+	for k := range o.keys {
+		keys = append(keys, k)
+	}
+	clear(o.keys)
+	return keys, o.closed
+}
+
+func (o *outbox) add(keys ...cloud.Key) {
+	o.mu.Lock()
+	for _, k := range keys {
+		o.keys[k] = true
+	}
+	o.mu.Unlock()
+	o.wake()
+}
+
+func (o *outbox) close() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	o.wake()
+}
+
+func (o *outbox) wake() {
+	select {
+	case o.filled <- struct{}{}:
+	default:
+	}
 }

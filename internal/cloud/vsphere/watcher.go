@@ -2,11 +2,13 @@ package vsphere
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
@@ -20,6 +22,11 @@ type watcher struct {
 	collector types.ManagedObjectReference
 	views     []types.ManagedObjectReference // of VMs
 	tasks     *taskView
+	guests    *guestView
+
+	version   string          // of the last answer
+	truncated bool            // more follows on it, and what follows cannot be asked for twice
+	read      int             // how many changes the answers had
 	refused   bool            // the account may not see the whole vCenter, or not the last folder
 	more      <-chan struct{} // closed when there are more folders to watch; nil for a watcher of the whole vCenter
 }
@@ -40,12 +47,7 @@ func (a *account) newWatcher(ctx context.Context) (w *watcher, err error) {
 			return nil, err
 		}
 		w.collector = made.Returnval
-		tasks, err := methods.CreateListView(ctx, c, &types.CreateListView{This: *c.ServiceContent.ViewManager})
-		if err != nil {
-			return w, err
-		}
-		w.tasks = &taskView{client: c, ref: tasks.Returnval, more: make(chan struct{}, 1)}
-		if err := w.filter(ctx, w.tasks.ref, "Task", taskPaths); err != nil {
+		if err := w.addLists(ctx); err != nil {
 			return w, err
 		}
 		return w, w.addView(ctx, c.ServiceContent.RootFolder)
@@ -54,6 +56,25 @@ func (a *account) newWatcher(ctx context.Context) (w *watcher, err error) {
 		err = a.addFolders(ctx, w, err)
 	}
 	return w, err
+}
+
+// addLists adds the lists of tasks and of our VMs, which are empty yet.
+func (w *watcher) addLists(ctx context.Context) error {
+	manager := *w.client.ServiceContent.ViewManager
+	made, err := methods.CreateListView(ctx, w.client, &types.CreateListView{This: manager})
+	if err != nil {
+		return err
+	}
+	w.tasks = &taskView{client: w.client, ref: made.Returnval, more: make(chan struct{}, 1)}
+	if _, err := w.filter(ctx, w.tasks.ref, "Task", taskPaths); err != nil {
+		return err
+	}
+	if made, err = methods.CreateListView(ctx, w.client, &types.CreateListView{This: manager}); err != nil {
+		return err
+	}
+	w.guests = &guestView{client: w.client, ref: made.Returnval}
+	w.guests.filter, err = w.filter(ctx, w.guests.ref, "VirtualMachine", guestPaths)
+	return err
 }
 
 // addView adds the VMs beneath an object.
@@ -66,11 +87,14 @@ func (w *watcher) addView(ctx context.Context, at types.ManagedObjectReference) 
 		return err
 	}
 	w.views = append(w.views, made.Returnval)
-	return w.filter(ctx, made.Returnval, "VirtualMachine", paths)
+	_, err = w.filter(ctx, made.Returnval, "VirtualMachine", paths)
+	return err
 }
 
-func (w *watcher) filter(ctx context.Context, view types.ManagedObjectReference, kind string, want []string) error {
-	_, err := methods.CreateFilter(ctx, w.client, &types.CreateFilter{This: w.collector, Spec: types.PropertyFilterSpec{
+func (w *watcher) filter(
+	ctx context.Context, view types.ManagedObjectReference, kind string, want []string,
+) (made types.ManagedObjectReference, err error) {
+	answer, err := methods.CreateFilter(ctx, w.client, &types.CreateFilter{This: w.collector, Spec: types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
 			Obj:       view,
 			Skip:      new(true),
@@ -78,22 +102,34 @@ func (w *watcher) filter(ctx context.Context, view types.ManagedObjectReference,
 		}},
 		PropSet: []types.PropertySpec{{Type: kind, PathSet: want}},
 	}})
-	return err
+	if err != nil {
+		return made, err
+	}
+	return answer.Returnval, nil
 }
 
-// changes waits for what has changed since a version; without a version it returns everything. It fails when the vCenter
-// does not even answer that nothing has changed.
-func (w *watcher) changes(ctx context.Context, version string, page int32) (*types.UpdateSet, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxWait+session.CallTimeout)
+// changes waits for what has changed since the last answer; the first has everything. It is nil when nothing has changed for some
+// time, and fails when the vCenter does not even answer that.
+func (w *watcher) changes(ctx context.Context, page int32, wait time.Duration) (*types.UpdateSet, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait+session.CallTimeout)
 	defer cancel()
 	answer, err := methods.WaitForUpdatesEx(ctx, w.client, &types.WaitForUpdatesEx{
-		This: w.collector, Version: version,
-		Options: &types.WaitOptions{MaxWaitSeconds: new(int32(maxWait.Seconds())), MaxObjectUpdates: page},
+		This: w.collector, Version: w.version,
+		Options: &types.WaitOptions{MaxWaitSeconds: new(int32(wait.Seconds())), MaxObjectUpdates: page},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return answer.Returnval, nil
+	set := answer.Returnval
+	if set == nil {
+		w.truncated = false
+		return nil, nil
+	}
+	w.version, w.truncated = set.Version, set.Truncated != nil && *set.Truncated
+	for _, f := range set.FilterSet {
+		w.read += len(f.ObjectSet)
+	}
+	return set, nil
 }
 
 // leave removes a watcher when its watch ends, so that they do not pile up in a vCenter that we lose now and then. One that does
@@ -128,4 +164,93 @@ func (w *watcher) free(ctx context.Context) {
 	if w.tasks != nil {
 		_, _ = methods.DestroyView(ctx, w.client, &types.DestroyView{This: w.tasks.ref})
 	}
+	if w.guests != nil {
+		_, _ = methods.DestroyView(ctx, w.client, &types.DestroyView{This: w.guests.ref})
+	}
+}
+
+// pages says how many changes are asked for at once. A page that is too large is asked for again in parts, and the next ones are
+// full again. What follows on a truncated answer is given only once, so the list of all VMs is read from its beginning then, with
+// full pages up to the one that was too large.
+type pages struct {
+	spans []span
+}
+
+// span is a part of the list in which full pages are too large.
+type span struct {
+	from, to int
+	most     int32
+}
+
+const (
+	// maxPage is how many changes we want in one answer; a vCenter gives no more than 100 at once anyway.
+	maxPage = 100
+
+	// maxSpans is in how many parts of the list pages may be too large, before all that follows on the first is read in smaller ones.
+	maxSpans = 8
+)
+
+// at is the page of the list that begins after so many VMs. It does not reach into a part that is to be read in smaller ones.
+func (p *pages) at(read int) int32 {
+	page := int32(maxPage)
+	for _, s := range p.spans {
+		switch {
+		case s.from <= read && read < s.to:
+			page = min(page, s.most)
+		case read < s.from:
+			page = int32(min(int(page), s.from-read))
+		}
+	}
+	return page
+}
+
+// tooLarge notes that the page of the list after so many VMs was too large. It says whether a smaller one can be asked for. What
+// was small enough elsewhere is tried first, because each try reads the list anew.
+func (p *pages) tooLarge(read int) bool {
+	page := p.at(read)
+	if page <= 1 {
+		return false
+	}
+	smaller := max(page/4, 1)
+	for n, s := range p.spans {
+		if s.from <= read && read < s.to {
+			p.spans[n].most = smaller
+			return true
+		}
+	}
+	first := read
+	for _, s := range p.spans {
+		smaller, first = min(smaller, s.most), min(first, s.from)
+	}
+	if len(p.spans) == maxSpans {
+		p.spans = []span{{first, math.MaxInt, smaller}}
+		return true
+	}
+	p.spans = append(p.spans, span{read, read + int(page), smaller})
+	return true
+}
+
+// pace slows down a vCenter that answers without pause. What has changed gathers meanwhile. The pages of a list are slowed down
+// only when it is longer than a vCenter's can be, which has 45,000 VMs at most.
+type pace struct{ changes, pages flowcontrol.RateLimiter }
+
+const (
+	manyAnswers      = 500
+	answersPerSecond = 10
+	manyPages        = 2000
+	pagesPerSecond   = 100
+)
+
+func newPace() pace {
+	return pace{
+		changes: flowcontrol.NewTokenBucketRateLimiter(answersPerSecond, manyAnswers),
+		pages:   flowcontrol.NewTokenBucketRateLimiter(pagesPerSecond, manyPages),
+	}
+}
+
+func (p pace) after(truncated bool) flowcontrol.RateLimiter {
+	if truncated {
+		return p.pages
+	}
+	return p.changes
 }

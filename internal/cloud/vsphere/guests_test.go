@@ -1,0 +1,202 @@
+package vsphere
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/mo"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// through connects by way of guards, and counts the calls by method.
+func through(t *testing.T, v *stage, guards ...vcenter.Guard) (a *account, calls func(method string) int) {
+	t.Helper()
+	var count [3]atomic.Int32
+	methods := []string{"", "WaitForUpdatesEx", "ModifyListView"}
+	door := v.Open(append([]vcenter.Guard{func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		for n, one := range methods {
+			if one == "" || one == method {
+				count[n].Add(1)
+			}
+		}
+		next.ServeHTTP(w, r)
+	}}, guards...)...)
+	t.Cleanup(door.Close)
+	a = lateConnect(t, door.Credentials())
+	return a, func(method string) int {
+		for n, one := range methods {
+			if one == method {
+				return int(count[n].Load())
+			}
+		}
+		return 0
+	}
+}
+
+// crowdOf is what a vCenter has of a VM of ours that runs.
+func crowdOf(m cloud.Machine) string {
+	return vcenter.Property("name", "xsd:string", m.Name) +
+		vcenter.Property("config.instanceUuid", "xsd:string", idOf(m)) +
+		vcenter.Property("runtime.powerState", "VirtualMachinePowerState", "poweredOn") +
+		vcenter.Property("runtime.connectionState", "VirtualMachineConnectionState", "connected") +
+		vcenter.Property("guest.ipAddress", "xsd:string", "10.0.0.1") +
+		vcenter.Extra(markOwner, m.Key.String()) + vcenter.Extra(markProviderID, m.ProviderID)
+}
+
+// TestSyncedAmongMany: among 10,000 VMs of others, of which 60 are Linux nodes with 2,000 addresses each, as kube-proxy's mode ipvs
+// gives them (guest.net has those of kube-ipvs0), an account is up to date soon, and asks for no more than a page of 100 VMs each.
+func TestSyncedAmongMany(t *testing.T) {
+	const others, most = 10_000, 20 * time.Second
+	addresses := strings.Repeat("<ipAddress>10.96.100.100</ipAddress>", 2000)
+	net := vcenter.Property("guest.net", "ArrayOfGuestNicInfo", "<GuestNicInfo><network>n</network>"+addresses+"</GuestNicInfo>")
+	v := newStage(t)
+	m := v.machine("m")
+	a, calls := through(t, v, vcenter.Crowd(others+1, func(n int) string {
+		if n == others {
+			return crowdOf(m)
+		}
+		vm := vcenter.Property("name", "xsd:string", fmt.Sprintf("production-europe-database-%08d", n)) +
+			vcenter.Property("config.instanceUuid", "xsd:string", fmt.Sprintf("5023a1b4-9c0d-6b8e-2f11-8a7c66%06d", n)) +
+			vcenter.Property("runtime.powerState", "VirtualMachinePowerState", "poweredOn")
+		if 5000 <= n && n < 5060 {
+			vm += net
+		}
+		return vm
+	}))
+	start := time.Now()
+	watched(t, a)
+	took := time.Since(start)
+	t.Logf("synced among %d VMs after %s, %d waits, %d calls", others, took.Round(time.Millisecond), calls("WaitForUpdatesEx"), calls(""))
+	if took > most {
+		t.Errorf("synced after %s, want at most %s", took, most)
+	}
+	if n, most := calls("WaitForUpdatesEx"), others/100+6; n > most {
+		t.Errorf("%d waits, want at most %d", n, most)
+	}
+	expect.Same(t, "the VM of the machine", ours, a.inventory.seen(m).what)
+	expect.Same(t, "its address", "10.0.0.1", a.inventory.seen(m).vm.address)
+	expect.Same(t, "VMs of others", true, len(a.inventory.others) >= others)
+}
+
+// TestSyncedWithAddresses: no machine is woken for the list of all VMs before the addresses of its VM are known, however many there
+// are; then each is woken once. It takes one change of the list of ours.
+func TestSyncedWithAddresses(t *testing.T) {
+	const count = 1000
+	v := newStage(t)
+	machines := make([]cloud.Machine, count)
+	for n := range machines {
+		machines[n] = v.machine(fmt.Sprint("m", n))
+	}
+	a, calls := through(t, v, vcenter.Crowd(count, func(n int) string { return crowdOf(machines[n]) }))
+	w := watchOn(t, a)
+	w.awaitTimes(t, machines, 1)
+	for _, m := range machines {
+		found := a.inventory.seen(m)
+		if found.what != ours || found.vm.address != "10.0.0.1" {
+			t.Fatalf("%s is %s, %+v, when it is woken", m.Name, found.what, found.vm)
+		}
+		expect.Same(t, "keys", 1, w.times(m.Key))
+	}
+	expect.Same(t, "changes of the list", 1, calls("ModifyListView"))
+}
+
+// TestBurst: many VMs of ours that appear at once are listed with a few requests, and nothing is asked while nothing changes.
+func TestBurst(t *testing.T) {
+	const count = 200
+	v := newStage(t)
+	m := v.machine("m")
+	running(t, v.account(), m)
+	a, calls := through(t, v)
+	keys := watched(t, a)
+	for len(keys) > 0 {
+		<-keys
+	}
+	before := calls("ModifyListView")
+	expect.Same(t, "changes of the list at first", 1, before)
+	v.Copy(m.Name, count, func(n int, vm *mo.VirtualMachine) { vm.Name = fmt.Sprint("copy-", n) })
+	wait.Until(t, "the guests of all", func() (any, bool) {
+		n := guestsKnown(a)
+		return n, n == count+1
+	})
+	used := calls("ModifyListView") - before
+	t.Logf("%d new VMs: %d changes of the list", count, used)
+	if used > 3 {
+		t.Errorf("%d changes of the list for %d VMs, want at most 3", used, count)
+	}
+	for len(keys) > 0 {
+		<-keys
+	}
+	others := func() int { return calls("") - calls("WaitForUpdatesEx") }
+	all := others()
+	for n := range 3 {
+		v.SetExtra(m.Name, reportKey, fmt.Sprint(n))
+		wait.Until(t, "the report", func() (any, bool) {
+			got := a.inventory.seen(m).vm
+			return got, got.report == fmt.Sprint(n)
+		})
+	}
+	expect.Same(t, "calls for changes, besides the wait for them", all, others())
+}
+
+func guestsKnown(a *account) (n int) {
+	a.inventory.mu.Lock()
+	defer a.inventory.mu.Unlock()
+	for _, s := range a.inventory.vms {
+		if s.guest {
+			n++
+		}
+	}
+	return n
+}
+
+// TestGuestsDoNotCome: an account is up to date although the vCenter reports nothing of a VM's guest. Who needs it asks.
+func TestGuestsDoNotCome(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	running(t, v.account(), m)
+	a, _ := through(t, v, func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		if method == "ModifyListView" {
+			_, _ = fmt.Fprint(w, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>`+
+				`<ModifyListViewResponse xmlns="urn:vim25"/></s:Body></s:Envelope>`)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	w := watchOn(t, a)
+	w.awaitTimes(t, []cloud.Machine{m}, 1)
+	m.Asked = cloud.Existed
+	expect.Same(t, "what the inventory has, for a machine that had a VM", unseen, a.inventory.seen(m).what)
+	expect.Same(t, "state", cloud.Running, expect.Got(a.Observe(t.Context(), m))(t).State)
+}
+
+// TestTakenOffTheList: a VM that is not ours any more is taken off the list with the next one that is added to it.
+func TestTakenOffTheList(t *testing.T) {
+	i, m, other := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
+	const modify = "modify"
+	enters(i, "vm", m, "r")
+	add, remove := i.unlisted()
+	expect.Same(t, "to add and remove", []int{1, 0}, []int{len(add), len(remove)})
+	i.update(appeared("vm", modify, map[string]any{extraConfig(markOwner): nil, extraConfig(markProviderID): nil}))
+	add, remove = i.unlisted()
+	expect.Same(t, "to add and remove, without a VM that is new", []int{0, 0}, []int{len(add), len(remove)})
+	i.update(appeared("vm", modify, oursAs(m)))
+	expect.Same(t, "when it has its marks again", "r", i.seen(m).vm.report)
+	i.update(appeared("vm", modify, map[string]any{extraConfig(markOwner): nil, extraConfig(markProviderID): nil}))
+	enters(i, "new", other, "s")
+	add, remove = i.unlisted()
+	expect.Same(t, "to add and remove, with a VM that is new", []int{1, 1}, []int{len(add), len(remove)})
+	i.updateGuest(appeared("vm", "leave", nil))
+	expect.Same(t, "VMs of others", 1, len(i.others))
+	i.notListed(add)
+	add, _ = i.unlisted()
+	expect.Same(t, "to add again, when the request failed", 1, len(add))
+}

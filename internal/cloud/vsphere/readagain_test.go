@@ -1,0 +1,35 @@
+package vsphere
+
+import (
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// TestReadAgain: when there is room for what was left out, and the watch is not young, all is read again, and then nothing is
+// missing.
+func TestReadAgain(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	running(t, v.account(), m)
+	a := v.account()
+	later := tasksClock(a)
+	keys := watched(t, a)
+	expect.Same(t, "key of the list", m.Key, <-keys)
+	a.inventory.mu.Lock()
+	a.inventory.missing.vms = 1
+	a.inventory.mu.Unlock()
+	v.Count()
+	v.SetExtra(m.Name, reportKey, "r")
+	expect.Same(t, "key of a change", m.Key, <-keys)
+	expect.Same(t, "lists while the watch is young", 0, v.Count()["CreatePropertyCollector"])
+	later(readAgain)
+	v.SetExtra(m.Name, reportKey, "s")
+	wait.Until(t, "another machine to be lacked", func() (any, bool) {
+		return nil, a.inventory.lacks(v.machine("other"))
+	})
+	expect.Same(t, "lists", 1, v.Count()["CreatePropertyCollector"])
+	expect.Same(t, "the VM", cloud.Running, expect.Got(a.Observe(t.Context(), m))(t).State)
+}

@@ -1,0 +1,79 @@
+package vsphere
+
+import (
+	"errors"
+	"time"
+	"unique"
+
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// other is a VM without a mark of ours, of which a vCenter may have tens of thousands. What many of them have alike is kept once.
+type other struct {
+	name, id                  string
+	power, connection, parent unique.Handle[string]
+	partial                   bool
+}
+
+func (i *inventory) keepOther(s *sighting) bool {
+	o := other{
+		name: s.name, id: s.id, power: unique.Make(string(s.power)), connection: unique.Make(string(s.connection)),
+		parent: unique.Make(s.parent), partial: s.partial,
+	}
+	size := o.size(s.ref.Value)
+	if i.foreign+size > maxOthers {
+		return false
+	}
+	i.foreign += size
+	i.others[s.ref.Value] = o
+	return true
+}
+
+// size is what the VM takes in the inventory, in bytes, with what a map and the allocator round up.
+func (o other) size(ref string) int { return perOther + len(ref) + len(o.name) + len(o.id) }
+
+func (o other) sighting(ref types.ManagedObjectReference) *sighting {
+	return &sighting{
+		ref: ref, name: o.name, id: o.id, parent: o.parent.Value(), partial: o.partial,
+		power:      types.VirtualMachinePowerState(o.power.Value()),
+		connection: types.VirtualMachineConnectionState(o.connection.Value()),
+	}
+}
+
+// missing counts what the inventory lacks. Which VMs it lacks would take room again; the vCenter reports the end of each.
+type missing struct {
+	vms       int  // of which not all is known
+	reports   int  // bytes of reports that found no room
+	elsewhere bool // the account may not see all VMs
+}
+
+// note counts a VM that is no longer missing, or is new to the count, because of a change. It says that, after the change, the VM
+// is one of those that count as missing.
+func (m *missing) note(s *sighting, kind types.ObjectUpdateKind) bool {
+	switch enters := kind == types.ObjectUpdateKindEnter; {
+	case s == nil && enters, s != nil && !s.partial:
+		return false
+	case kind == types.ObjectUpdateKindModify:
+		m.vms = max(m.vms, 1)
+		return true
+	}
+	m.vms = max(m.vms-1, 0)
+	return false
+}
+
+// readAgain is how long a watch lasts before all is read again because there is room for what was left out. A guest must not make
+// the list of all VMs be read without pause, by reports that grow and shrink.
+const readAgain = 10 * time.Minute
+
+// errRoomAgain is why the watch begins again.
+var errRoomAgain = errors.New("there is room for what was left out")
+
+// hasRoomAgain says that something was left out, and that there is ample room for it now.
+func (i *inventory) hasRoomAgain() bool {
+	const large = 1 << 10 // more than most VMs take
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	left := i.missing.vms * large
+	return left+i.missing.reports > 0 &&
+		i.size+left <= maxInventory*7/8 && i.foreign+left <= maxOthers*7/8 && i.reports+i.missing.reports <= maxReports*7/8
+}

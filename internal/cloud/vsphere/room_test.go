@@ -1,0 +1,132 @@
+package vsphere
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// foreign is a VM of others, with a name of 35 characters.
+func foreign(n int) types.ObjectUpdate {
+	return appeared(fmt.Sprint("vm-", 100_000+n), types.ObjectUpdateKindEnter, map[string]any{
+		"name":                    fmt.Sprintf("production-europe-database-%08d", n),
+		"config.instanceUuid":     fmt.Sprintf("5023a1b4-9c0d-6b8e-2f11-8a7c66%06d", n),
+		"parent":                  types.ManagedObjectReference{Type: "Folder", Value: fmt.Sprint("group-v", n%100)},
+		"runtime.powerState":      types.VirtualMachinePowerStatePoweredOn,
+		"runtime.connectionState": types.VirtualMachineConnectionStateConnected,
+	})
+}
+
+func propertiesOf(u types.ObjectUpdate) map[string]any {
+	all := map[string]any{}
+	for _, c := range u.ChangeSet {
+		all[c.Name] = c.Val
+	}
+	return all
+}
+
+// TestOthersAreSmall: what 10,000 VMs of others take, by what the heap has more, and by what the inventory counts.
+func TestOthersAreSmall(t *testing.T) {
+	const count, most = 10_000, 300
+	i, heap := fresh(), func() int {
+		var m runtime.MemStats
+		for range 3 {
+			runtime.GC()
+		}
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before := heap()
+	for n := range count {
+		i.update(foreign(n))
+	}
+	each, counted := (heap()-before)/count, i.foreign/count
+	t.Logf("a VM of others takes %d bytes of the heap, and counts %d", each, counted)
+	if len(i.others) != count || each > most || counted > most || each > counted {
+		t.Errorf("%d VMs, %d bytes each, %d counted, want at most %d", len(i.others), each, counted, most)
+	}
+}
+
+// TestRoom: 10,000 VMs of others and 5,000 of ours, each with a report of 1 KiB, fit.
+func TestRoom(t *testing.T) {
+	i, count := fresh(), 5000
+	for n := range 10_000 {
+		i.update(foreign(n))
+	}
+	report := strings.Repeat("r", 1<<10)
+	for n := range count {
+		m := machineOf(t, fmt.Sprintf("production-pool-%08d-abcde", n), infrav1.WindowsMachineSpec{})
+		ref := fmt.Sprint("vm-", 200_000+n)
+		i.update(appeared(ref, types.ObjectUpdateKindEnter, merged(oursAs(m), propertiesOf(foreign(n)), map[string]any{
+			"config.instanceUuid": idOf(m), extraConfig(markCluster): extra("production-europe/5023a1b4-9c0d-6b8e-2f11-8a7c66d0e9f3"),
+		})))
+		i.updateGuest(appeared(ref, types.ObjectUpdateKindEnter, merged(reports(report), map[string]any{
+			"guest.ipAddress": "10.100.200.100",
+			"guest.net": types.ArrayOfGuestNicInfo{GuestNicInfo: []types.GuestNicInfo{{IpAddress: []string{
+				"10.100.200.100", "fe80::250:56ff:fe9c:d0e9", "fd00:1234:5678:9abc:250:56ff:fe9c:d0e9",
+			}}}},
+		})))
+		if n == count-1 {
+			expect.Same(t, "what is found of the last", ours, i.seen(m).what)
+		}
+	}
+	t.Logf("%d bytes of %d, reports %d of %d, others %d of %d", i.size, maxInventory, i.reports, maxReports, i.foreign, maxOthers)
+	expect.Same(t, "VMs", []int{10_000, count}, []int{len(i.others), len(i.vms)})
+	expect.Same(t, "nothing is missing", true, i.missing == missing{})
+	expect.Same(t, "a new machine is lacked", true, i.lacks(machineOf(t, "new", infrav1.WindowsMachineSpec{})))
+}
+
+// TestRoomAgain: once what was left out is gone, the inventory knows all VMs again; and once there is room for it, all is read again.
+func TestRoomAgain(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	i, full := fresh(), 0
+	for ; i.missing.vms == 0; full++ {
+		i.update(foreign(full))
+	}
+	i.update(foreign(full))
+	full++
+	expect.Same(t, "VMs that are left out", 2, i.missing.vms)
+	expect.Same(t, "m is lacked while VMs are left out", false, i.lacks(m))
+	expect.Same(t, "room while it is full", false, i.hasRoomAgain())
+	leave := func(n int) { i.update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: foreign(n).Obj}) }
+	leave(full - 1)
+	expect.Same(t, "m is lacked while one is left out", false, i.lacks(m))
+	leave(full - 2)
+	expect.Same(t, "m is lacked when those are gone", true, i.lacks(m))
+	expect.Same(t, "something is to be read again", false, i.hasRoomAgain())
+
+	i.update(foreign(full))
+	i.update(foreign(full + 1))
+	for n := range full / 4 {
+		leave(n)
+	}
+	expect.Same(t, "m is lacked while one was left out, which is not known", false, i.lacks(m))
+	expect.Same(t, "room for it", true, i.hasRoomAgain())
+}
+
+// TestReportsHaveTheirRoom: a report that finds no room takes nothing from its VM but a call for each look, and wakes its machine.
+func TestReportsHaveTheirRoom(t *testing.T) {
+	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	other := machineOf(t, "other", infrav1.WindowsMachineSpec{})
+	i.reports = maxReports
+	enters(i, "vm", m, "r")
+	expect.Same(t, "what is found", unseen, i.seen(m).what)
+	expect.Same(t, "another is lacked", true, i.lacks(other))
+	says := func(report string) []cloud.Key {
+		return i.updateGuest(appeared("vm", types.ObjectUpdateKindModify, reports(report)))
+	}
+	expect.Same(t, "keys of another report", []cloud.Key{m.Key}, says("s"))
+	expect.Same(t, "bytes of reports that are missing", 1, i.missing.reports)
+	i.reports = 0
+	expect.Same(t, "room again", true, i.hasRoomAgain())
+	expect.Same(t, "keys of a report that finds room", []cloud.Key{m.Key}, says("t"))
+	expect.Same(t, "the report", "t", i.seen(m).vm.report)
+	expect.Same(t, "bytes of reports that are missing", 0, i.missing.reports)
+}

@@ -1,0 +1,240 @@
+package vsphere
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+)
+
+// taskView is the list of the tasks whose changes the vCenter pushes. One goroutine changes it; nothing waits for that.
+type taskView struct {
+	client *vim25.Client
+	ref    types.ManagedObjectReference
+	more   chan struct{} // there may be a task to add
+	tasks  clones.Tasks
+}
+
+const (
+	// gatherTasks is how long tasks are gathered, to be added with one request. Most power-offs and destructions are shown by
+	// their VM before that, and need none.
+	gatherTasks = 3 * time.Second
+
+	// pollAfter is when a task is asked for that nothing was told of.
+	pollAfter = 15 * time.Second
+)
+
+// follow has the vCenter push changes of the tasks whose end is waited for, as long as the account is watched. It waits for
+// nothing. Tasks that cannot be followed are polled.
+func (a *account) follow() {
+	if v := a.view.Load(); v != nil {
+		select {
+		case v.more <- struct{}{}:
+		default: // the goroutine has yet to look
+		}
+	}
+}
+
+// keep lists the tasks that are to be followed until ctx ends.
+func (v *taskView) keep(ctx context.Context, a *account) {
+	for {
+		select {
+		case <-v.more:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(gatherTasks):
+		case <-ctx.Done():
+			return
+		}
+		v.listAll(ctx, a)
+	}
+}
+
+// listAll lists the tasks whose end is waited for. Without a new list nothing is marked: a task that has left the old one is
+// polled.
+func (v *taskView) listAll(ctx context.Context, a *account) {
+	wanted := a.ledger.tasks()
+	maps.Copy(wanted, a.clones.Tasks())
+	if v.list(ctx, wanted) {
+		a.ledger.markWatched(v.tasks)
+		a.clones.Followed(v.tasks)
+	}
+}
+
+// list sets the list to the wanted tasks, with one request, when there is a new task among them. Old tasks stay until then; the
+// vCenter tells that they leave, which is no news.
+func (v *taskView) list(ctx context.Context, wanted clones.Tasks) bool {
+	change := types.ModifyListView{This: v.ref, Add: without(wanted, v.tasks), Remove: without(v.tasks, wanted)}
+	if len(change.Add) == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, session.CallTimeout)
+	defer cancel()
+	answer, err := methods.ModifyListView(ctx, v.client, &change)
+	if err != nil {
+		return false
+	}
+	for _, t := range answer.Returnval { // the vCenter no longer knows these
+		delete(wanted, t)
+	}
+	v.tasks = wanted
+	return true
+}
+
+func without(all, some clones.Tasks) (rest []types.ManagedObjectReference) {
+	for t := range all {
+		if !some[t] {
+			rest = append(rest, t)
+		}
+	}
+	return rest
+}
+
+// guestView is the list of our VMs in the vCenter, which reports what their guests report. A Linux node with kube-proxy's mode
+// ipvs has thousands of addresses (open-vm-tools, lib/guestRpc/nicinfo.x: up to 16 adapters with 2,048 each), so it is not asked of
+// others' VMs.
+type guestView struct {
+	client      *vim25.Client
+	ref, filter types.ManagedObjectReference
+}
+
+// keep lists the VMs that become ours until ctx ends: the first at once, and those of the next seconds together.
+func (g *guestView) keep(ctx context.Context, i *inventory) {
+	for {
+		select {
+		case <-i.guests.more:
+		case <-ctx.Done():
+			return
+		}
+		_ = g.list(ctx, i) // a VM that is not listed is looked up by a call, and listed with the next one
+		select {
+		case <-time.After(gatherTasks):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// list adds our VMs to the list, with one request, when there is one that is not in it. Those that are not ours any more go with
+// the same request.
+func (g *guestView) list(ctx context.Context, i *inventory) error {
+	change := types.ModifyListView{This: g.ref}
+	change.Add, change.Remove = i.unlisted()
+	if len(change.Add) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, session.CallTimeout)
+	defer cancel()
+	answer, err := methods.ModifyListView(ctx, g.client, &change)
+	if err != nil {
+		i.notListed(change.Add)
+		i.guests.wake()
+		return err
+	}
+	i.notListed(answer.Returnval) // the vCenter no longer knows these
+	return nil
+}
+
+// guests says which VMs are in the list.
+type guests struct {
+	listed map[types.ManagedObjectReference]bool
+	more   chan struct{} // there may be a VM to list
+}
+
+func (g *guests) begin() {
+	g.listed = map[types.ManagedObjectReference]bool{}
+	if g.more == nil {
+		g.more = make(chan struct{}, 1)
+	}
+}
+
+func (g *guests) wake() {
+	select {
+	case g.more <- struct{}{}:
+	default: // the goroutine has yet to look
+	}
+}
+
+// unlisted returns the VMs to add to the list and, if there is one, those to take off it. They count as listed from now on: a VM
+// that leaves meanwhile does not.
+func (i *inventory) unlisted() (add, remove []types.ManagedObjectReference) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for ref, s := range i.vms {
+		if s.isOurs() && !i.guests.listed[ref] {
+			add = append(add, ref)
+		}
+	}
+	if len(add) == 0 {
+		return nil, nil
+	}
+	// A watch that begins again, because a page was too large, shall find the page where it was.
+	slices.SortFunc(add, func(a, b types.ManagedObjectReference) int { return cmp.Compare(a.Value, b.Value) })
+	for ref := range i.guests.listed {
+		if s := i.vms[ref]; s == nil || !s.isOurs() {
+			remove = append(remove, ref)
+			delete(i.guests.listed, ref)
+		}
+	}
+	for _, ref := range add {
+		i.guests.listed[ref] = true
+	}
+	return add, remove
+}
+
+func (i *inventory) notListed(refs []types.ManagedObjectReference) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, ref := range refs {
+		delete(i.guests.listed, vmRef(ref.Value))
+	}
+}
+
+// awaitsGuests says that a VM is listed of whose guest nothing was reported.
+func (i *inventory) awaitsGuests() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for ref := range i.guests.listed {
+		if s := i.vms[ref]; s != nil && !s.guest {
+			return true
+		}
+	}
+	return false
+}
+
+// updateGuest applies a change of what only our VMs are asked for, and returns the keys of the machines that it concerns.
+func (i *inventory) updateGuest(u types.ObjectUpdate, byRecord ...cloud.Key) []cloud.Key {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if u.Kind == types.ObjectUpdateKindLeave {
+		delete(i.guests.listed, vmRef(u.Obj.Value))
+	}
+	if i.vms[vmRef(u.Obj.Value)] == nil {
+		return nil
+	}
+	s := i.take(u.Obj)
+	before := *s
+	if u.Kind != types.ObjectUpdateKindModify {
+		s.guest = u.Kind == types.ObjectUpdateKindEnter
+		s.address, s.nics, s.report, s.withheld, s.userData = "", nil, "", 0, false
+	}
+	keys := change(before, s, u, byRecord)
+	if !i.keep(s) && !s.partial {
+		i.missing.vms++
+	}
+	if !s.guest {
+		return nil
+	}
+	return keys
+}
