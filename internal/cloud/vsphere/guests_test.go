@@ -82,7 +82,7 @@ func TestSyncedAmongMany(t *testing.T) {
 	if n, most := calls("WaitForUpdatesEx"), others/100+6; n > most {
 		t.Errorf("%d waits, want at most %d", n, most)
 	}
-	expect.Same(t, "the VM of the machine", ours, a.inventory.seen(m).what)
+	expect.Same(t, "the VM of the machine", cloud.Ours, a.inventory.seen(m).whose)
 	expect.Same(t, "its address", "10.0.0.1", a.inventory.seen(m).vm.address)
 	expect.Same(t, "VMs of others", true, len(a.inventory.others) >= others)
 }
