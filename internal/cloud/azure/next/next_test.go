@@ -60,13 +60,16 @@ func TestDecide(t *testing.T) {
 		{name: "a report makes nothing", want: Report, err: cloud.ErrNotFound},
 		{name: "a settled machine gets no VM", want: Running, facts: []fact{settled}, err: cloud.ErrNotFound},
 		{
-			name: "a settled machine's VM may be the one of its name", want: Running, facts: []fact{settled, existed, stranger},
+			name: "a settled machine's VM may be the one of its name", want: Running, facts: []fact{settled, existed, unmarked},
 			err: errAny,
 		},
 		{
-			name: "or certainly not", want: Running, facts: []fact{settled, existed, another, sought(0)}, err: cloud.ErrNotFound,
+			name: "or certainly not", want: Running, facts: []fact{settled, existed, another, missed(2, time.Minute)},
+			err: cloud.ErrNotFound,
 		},
-		{name: "then its own may be elsewhere", want: Report, facts: []fact{existed, another}, act: Seek},
+		{name: "then its own may be elsewhere", want: Report, facts: []fact{existed, another}, act: Look},
+		{name: "or here, as a copy shows", want: Running, facts: []fact{both(doubtful, known)}, err: errAny},
+		{name: "which a wanted machine waits for, too", want: Running, facts: []fact{doubtful}, err: errAny},
 		{name: "no part of the spec is ours", want: Running, facts: []fact{noSpec}, err: errAny},
 		{name: "no part of the spec is ours, and it goes", want: Gone, facts: []fact{noSpec}, err: cloud.ErrNotFound},
 
@@ -77,16 +80,31 @@ func TestDecide(t *testing.T) {
 		},
 		{name: "accepted long ago, and not in the list: look", want: Running, facts: []fact{put(Accepted, 11*time.Minute)}, act: Look},
 		{
-			name: "one look, and now the subscription is searched", want: Running, act: Seek,
-			facts: []fact{put(Accepted, 11*time.Minute), missed(1, 0), sought(time.Minute)},
+			name: "one look, and VMs of its name in other groups", want: Running, act: Seek,
+			facts: []fact{put(Accepted, 11*time.Minute), missed(1, 0), sought(time.Minute), candidates},
 		},
-		{name: "a search before the look proves nothing", want: Report, act: Seek, facts: []fact{
+		{name: "a search before the look proves nothing", want: Report, facts: []fact{
 			existed, missed(2, time.Minute), sought(2 * time.Minute),
+		}},
+		{name: "and looks go on", want: Report, act: Look, facts: []fact{
+			existed, missed(2, time.Minute), sought(2 * time.Minute), looked(Apart), unsearched,
+		}},
+		{name: "without the right to search nothing is proved", want: Report, err: errHidden, facts: []fact{
+			existed, missed(2, time.Minute), sought(2 * time.Minute), unsearched,
+		}},
+		{name: "nor let go", want: Gone, err: errHidden, facts: []fact{
+			existed, missed(2, time.Minute), sought(2 * time.Minute), unsearched,
+		}},
+		{name: "what Azure accepted to delete needs no search", want: Gone, err: cloud.ErrNotFound, facts: []fact{
+			existed, missed(2, time.Minute), sought(2 * time.Minute), unsearched, removed, swept,
 		}},
 		{name: "it was moved", want: Report, facts: []fact{existed, missed(2, time.Minute), elsewhere}, err: errAny},
 		{name: "it was moved, and is not let go", want: Gone, facts: []fact{existed, missed(2, time.Minute), elsewhere}, err: errAny},
-		{name: "it is searched for again", want: Gone, act: Seek, facts: []fact{
-			existed, missed(2, time.Hour), elsewhere, sought(again),
+		{name: "it is looked at again", want: Gone, act: Seek, facts: []fact{
+			existed, missed(2, time.Hour), elsewhere, sought(again), candidates,
+		}},
+		{name: "but not too soon", want: Gone, err: errAny, facts: []fact{
+			existed, missed(2, time.Hour), elsewhere, sought(again - 1), candidates,
 		}},
 		{name: "what is written down of a VM that is gone is forgotten first", want: Running, act: Forget, facts: []fact{
 			older, known, missed(2, time.Minute),
@@ -106,7 +124,7 @@ func TestDecide(t *testing.T) {
 		{name: "no choice, and no reason", want: Running, facts: []fact{func(_ *cloud.Machine, s *Survey) { s.Choice = nil }}},
 		{name: "the name is taken: look whose VM it is", want: Running, facts: []fact{taken}, act: Look},
 		{name: "the name is taken, but the VM does not show: again", want: Running, facts: []fact{taken, looked(0)}, act: Create},
-		{name: "the name is taken by a stranger", want: Running, facts: []fact{taken, stranger}, err: errAny},
+		{name: "the name is taken by a stranger", want: Running, facts: []fact{stranger}, err: errAny},
 		{name: "a stranger is not reported", want: Report, facts: []fact{stranger}, err: cloud.ErrNotFound},
 		{name: "a stranger is not removed", want: Gone, facts: []fact{stranger}, err: cloud.ErrNotFound},
 
@@ -166,11 +184,23 @@ func TestDecide(t *testing.T) {
 		{name: "another is at it: ours, too", want: Gone, facts: []fact{vm(Deleting, On)}, act: Remove},
 		{name: "the name is taken, and the VM does not show: look", want: Gone, facts: []fact{taken}, act: Look},
 		{
-			name: "a VM without marks after ours holds the machine", want: Gone, facts: []fact{put(Accepted, time.Hour), stranger},
+			name: "a VM without marks after ours holds the machine", want: Gone, facts: []fact{put(Accepted, time.Hour), unmarked},
 			err: errAny,
 		},
-		{name: "another after ours: where is ours?", want: Gone, facts: []fact{put(Accepted, time.Hour), another}, act: Seek},
-		{name: "nowhere", want: Gone, facts: []fact{put(Accepted, time.Hour), another, sought(0)}, err: cloud.ErrNotFound},
+		{name: "a copy of ours, too", want: Gone, facts: []fact{put(Accepted, time.Hour), both(doubtful, known)}, err: errAny},
+		{name: "another after ours: where is ours?", want: Gone, facts: []fact{put(Accepted, time.Hour), another}, act: Look},
+		{
+			name: "perhaps elsewhere", want: Gone, facts: []fact{put(Accepted, time.Hour), another, missed(1, 0), sought(1), candidates},
+			act: Seek,
+		},
+		{
+			name: "nowhere", want: Gone, facts: []fact{put(Accepted, time.Hour), another, missed(2, time.Minute)},
+			err: cloud.ErrNotFound,
+		},
+		{
+			name: "a list shows another one, and the young one is not removed by its name", want: Gone,
+			facts: []fact{put(Accepted, time.Minute), func(_ *cloud.Machine, s *Survey) { s.Hides = true }}, act: Look,
+		},
 		{name: "ours runs without its tags", want: Report, facts: []fact{vm(Succeeded, On), untaggedVM}, state: cloud.Running},
 		{name: "ours without its tags is removed", want: Gone, facts: []fact{vm(Succeeded, On), untaggedVM}, act: Remove},
 		{name: "it is still there: again", want: Gone, facts: []fact{vm(Succeeded, On), deleted(true, 3*time.Minute)}, act: Remove},
@@ -178,10 +208,10 @@ func TestDecide(t *testing.T) {
 		{name: "a VM that Azure does not show yet is removed", want: Gone, facts: []fact{put(Accepted, time.Minute)}, act: Remove},
 		{name: "one that may be a stranger's is looked at first", want: Gone, facts: []fact{put(Lost, time.Minute)}, act: Look},
 		{
-			name: "a VM that an earlier process may have asked for holds the machine", want: Gone, facts: []fact{justOpened, stranger},
+			name: "a VM that an earlier process may have asked for holds the machine", want: Gone, facts: []fact{justOpened, unmarked},
 			err: errAny,
 		},
-		{name: "a VM without marks may be the one that was there", want: Report, facts: []fact{existed, stranger}, err: errAny},
+		{name: "a VM without marks may be the one that was there", want: Report, facts: []fact{existed, unmarked}, err: errAny},
 		{
 			name: "a deletion that found nothing proves nothing so early", want: Gone,
 			facts: []fact{put(Accepted, 5*time.Minute), deleted(false, 3*time.Minute)}, act: Remove,
@@ -215,7 +245,7 @@ func TestDecide(t *testing.T) {
 			act: Look,
 		},
 		{name: "three times at once is not, either", want: Gone, facts: []fact{older, noGroup(3, time.Minute), sought(0)}, act: Look},
-		{name: "the group is gone: are its VMs elsewhere?", want: Gone, facts: []fact{existed, noGroup(3, groupGone)}, act: Seek},
+		{name: "the group is gone: are its VMs elsewhere?", want: Gone, facts: []fact{existed, noGroup(3, groupGone), candidates}, act: Seek},
 		{
 			name: "the group is gone, and its VMs with it", want: Gone, facts: []fact{existed, noGroup(3, groupGone), sought(0)},
 			err: cloud.ErrNotFound,
@@ -261,7 +291,7 @@ func TestEverySurvey(t *testing.T) {
 		}
 	}
 	nothing := func(*cloud.Machine, *Survey) {}
-	seen = append(seen, nothing, stranger, another, unlisted)
+	seen = append(seen, nothing, unmarked, doubtful, stranger, another, unlisted)
 	groups := [][]fact{
 		seen,
 		{nothing, existed},
@@ -272,7 +302,8 @@ func TestEverySurvey(t *testing.T) {
 		{nothing, deleted(true, time.Second), deleted(false, time.Second), deleted(true, time.Hour), deleteFails},
 		{
 			nothing, missed(1, 0), missed(2, time.Minute), both(missed(2, time.Minute), sought(time.Hour)),
-			both(missed(2, time.Minute), elsewhere),
+			both(missed(2, time.Minute), elsewhere), both(both(missed(2, time.Minute), sought(time.Hour)), candidates),
+			both(both(missed(2, time.Minute), sought(time.Hour)), unsearched), both(missed(2, time.Minute), removed),
 		},
 		{nothing, because("AllocationFailed"), because("OSProvisioningTimedOut")},
 		{nothing, left(time.Hour)},
@@ -304,13 +335,13 @@ func TestEverySurvey(t *testing.T) {
 
 // broken says which promise a step breaks, or nothing.
 func broken(m cloud.Machine, s Survey, want Goal, step Step) string {
-	ours := s.Seen != nil && s.Seen.Ours
+	ours := s.whose() == cloud.Ours
 	removes := step.Act == Remove || step.Act == Retreat
 	writes := step.Act == Create || removes || step.Act == Sweep
 	switch {
 	case want == Report && writes:
 		return "a report changes something"
-	case step.Act == Create && s.Known:
+	case step.Act == Create && s.Known != "":
 		return "a VM while an earlier one is written down"
 	case step.Act == Retreat && want == Gone, step.Act == Remove && want != Gone:
 		return "the wrong one of two removals"
@@ -326,9 +357,9 @@ func broken(m cloud.Machine, s Survey, want Goal, step Step) string {
 		return "something of a VM that exists is swept"
 	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && (ours || s.Left != nil):
 		return "gone, although something is there"
-	case errors.Is(step.Err, cloud.ErrNotFound) && s.isUnproved() && (s.wasThere(m) || want == Gone && s.mayBeOurs(m)):
+	case errors.Is(step.Err, cloud.ErrNotFound) && s.whose() == cloud.Unproved:
 		return "let go, although the VM of its name may be its own"
-	case errors.Is(step.Err, cloud.ErrNotFound) && s.Elsewhere != "" && s.wasThere(m):
+	case errors.Is(step.Err, cloud.ErrNotFound) && s.Elsewhere != "" && !s.Removed && s.wasThere(m):
 		return "let go, although it was moved"
 	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && s.mayExist(m) && !s.proven():
 		return "gone without proof"
