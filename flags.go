@@ -10,9 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
 	logsv1 "k8s.io/component-base/logs/api/v1"
@@ -69,6 +71,8 @@ type managerFlags struct {
 	workloadQPS        float32
 	workloadBurst      int
 	tokenTTL           time.Duration
+
+	tookOverFrom []string
 
 	azureClouds     string
 	azureCloud      string
@@ -132,6 +136,9 @@ func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
 		"WindowsBootstrapConfigs reconciled at the same time.")
 	fs.Float32Var(&f.workloadQPS, "workload-api-qps", 20, "Maximum queries per second to one workload cluster.")
 	fs.IntVar(&f.workloadBurst, "workload-api-burst", 30, "Maximum queries in one burst to one workload cluster.")
+	fs.StringSliceVar(&f.tookOverFrom, "took-over-from", nil,
+		"UIDs of management clusters whose machines this one has taken over: a VM that one of them made is the machine's whose name it "+
+			"has written on it, without the bootstrap Secret that proves it otherwise; empty means none.")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 30*time.Minute,
 		"How long a bootstrap token lives if it is not extended. The manager extends it until its node has joined.")
 }
@@ -176,7 +183,26 @@ func (f *managerFlags) wanted() (map[string]bool, error) {
 	if f.tokenTTL < minTokenTTL {
 		return nil, fmt.Errorf("--bootstrap-token-ttl=%s is too short; use at least %s", f.tokenTTL, minTokenTTL)
 	}
-	return wanted, errors.Join(f.checkLease(), f.checkProfiler())
+	return wanted, errors.Join(f.checkLease(), f.checkProfiler(), f.checkTookOver())
+}
+
+// tookOver are the management clusters of --took-over-from.
+func (f *managerFlags) tookOver() (all []types.UID) {
+	for _, uid := range f.tookOverFrom {
+		all = append(all, types.UID(uid))
+	}
+	return all
+}
+
+// checkTookOver refuses what is the UID of no namespace, which would match nothing and be noticed by nobody.
+func (f *managerFlags) checkTookOver() error {
+	for _, uid := range f.tookOverFrom {
+		if parsed, err := uuid.Parse(uid); err != nil || parsed.String() != uid {
+			return fmt.Errorf("--took-over-from=%q is not the UID of a management cluster; the condition of a machine that waits for it "+
+				"names that, such as 11111111-2222-3333-4444-555555555555", uid)
+		}
+	}
+	return nil
 }
 
 // namespaceOfPod is a file that every Pod has. Without it controller-runtime does not know where the lease belongs.

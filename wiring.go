@@ -106,6 +106,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		WatchFilter: flags.watchFilter,
 		Namespace:   flags.namespace,
 		Manager:     azure.Manager,
+		TookOver:    flags.tookOver(),
 	}).SetupWithManager(ctx, mgr, controllerOptions(flags.machineConcurrency))
 }
 

@@ -31,7 +31,7 @@ func (r *Reconciler) openReports(ctx context.Context, f *facts) error {
 		return phase.WaitFor(state.Again, bootstrapv1.WaitingForGuestRightsReason,
 			"the API servers of Cluster %s do not know yet what its guests may report; they learn it within a minute", f.cluster.Name)
 	}
-	f.reports, f.mute = state.Open, state.Why
+	f.reports, f.mute, f.nameTaken = state.Open, state.Why, state.NameTaken
 	return nil
 }
 

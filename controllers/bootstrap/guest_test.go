@@ -9,7 +9,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -130,6 +132,30 @@ func TestMuteGuest(t *testing.T) {
 	expect.Same(t, "warning", "the workload cluster refuses what guests need to report: make the object of the guest's reports: "+
 		"exceeded quota: small, so guests cannot report there, and progress comes from the Node alone",
 		conditions.GetMessage(r.now(t), bootstrapv1.HasWarningsCondition))
+}
+
+// TestNameOfGuestRightsTaken: a Role of somebody else that has the name of ours stays as it is. The machine gets its user data at
+// once, without reports, and an event of its own tells people of the Role once.
+func TestNameOfGuestRightsTaken(t *testing.T) {
+	r := newRoom(t, inAzure)
+	theirs := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: guests.Namespace, Name: "capwin-guest"}}
+	theirs.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}
+	expect.OK(t, r.workload.Create(t.Context(), theirs))
+	r.made(t)
+	expect.Same(t, "user data", r.rendered(t, false), string(r.data(t).Data[keyValue]))
+	expect.Same(t, "objects of guests", 0, len(r.reports(t)))
+	after := &rbacv1.Role{}
+	expect.OK(t, r.workload.Get(t.Context(), client.ObjectKeyFromObject(theirs), after))
+	expect.Same(t, "the Role", theirs, after)
+	why := conditions.GetMessage(r.now(t), bootstrapv1.HasWarningsCondition)
+	if !strings.HasPrefix(why, "Role capwin-guests/capwin-guest in the workload cluster of Cluster ns/prod is not capwin's") {
+		t.Errorf("the warning is %q", why)
+	}
+	told := "Warning " + bootstrapv1.GuestRightsNameTakenReason + " " + why
+	expect.Same(t, "events", []string{told, "Warning " + bootstrapv1.WarningsGivenReason + " " + why}, r.told())
+	_, err := r.look(t)
+	expect.OK(t, err)
+	expect.Same(t, "events of the next look", 0, len(r.told()))
 }
 
 // TestReportIsLeft: the object goes wherever the process died; what cannot be reached holds the config no longer than its token
@@ -259,7 +285,7 @@ func TestGuestsWithoutRights(t *testing.T) {
 	expect.Same(t, "objects", 0, len(r.reports(t)))
 	expect.Same(t, "finalizers", bootstrapv1.ConfigFinalizer, strings.Join(r.now(t).Finalizers, " "))
 	warning := conditions.GetMessage(r.now(t), bootstrapv1.HasWarningsCondition)
-	if !strings.Contains(warning, "kubeconfig may not write") {
+	if !strings.Contains(warning, "kubeconfig may not read and write") {
 		t.Errorf("the warning is %q", warning)
 	}
 }

@@ -177,6 +177,8 @@ type facts struct {
 	// reports says that the guest has an object to report to, and mute why it has none.
 	reports bool
 	mute    string
+	// nameTaken says that the reason is an object of somebody else in the workload cluster.
+	nameTaken bool
 
 	// warnings are about what the workload cluster has.
 	warnings []string
@@ -272,16 +274,18 @@ const maxNote = 1024
 
 // tell makes an event when warnings come up, and when the config begins to wait for a person.
 func (r *Reconciler) tell(f *facts) {
-	warn := func(reason, note string) {
-		note = strings.ToValidUTF8(note[:min(len(note), maxNote)], "")
-		r.Events.Eventf(f.config, nil, corev1.EventTypeWarning, reason, "Render", "%s", note)
-	}
 	const warnings, stalled = bootstrapv1.HasWarningsCondition, bootstrapv1.StalledCondition
 	if conditions.IsTrue(f.config, warnings) && !conditions.IsTrue(f.before, warnings) {
-		warn(bootstrapv1.WarningsGivenReason, conditions.GetMessage(f.config, warnings))
+		r.warn(f, bootstrapv1.WarningsGivenReason, conditions.GetMessage(f.config, warnings))
 	}
 	reason := conditions.GetReason(f.config, stalled)
 	if conditions.IsTrue(f.config, stalled) && conditions.GetReason(f.before, stalled) != reason {
-		warn(reason, conditions.GetMessage(f.config, stalled))
+		r.warn(f, reason, conditions.GetMessage(f.config, stalled))
 	}
+}
+
+// warn makes an event about the config.
+func (r *Reconciler) warn(f *facts, reason, note string) {
+	note = strings.ToValidUTF8(note[:min(len(note), maxNote)], "")
+	r.Events.Eventf(f.config, nil, corev1.EventTypeWarning, reason, "Render", "%s", note)
 }

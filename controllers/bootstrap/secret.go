@@ -152,6 +152,9 @@ func (r *Reconciler) store(ctx context.Context, f *facts) error {
 		return fmt.Errorf("create bootstrap secret: %w", err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Bootstrap data stored", "secret", secret.Name, "bytes", len(secret.Data[keyValue]))
+	if f.nameTaken {
+		r.warn(f, bootstrapv1.GuestRightsNameTakenReason, f.mute)
+	}
 	r.take(f, secret)
 	return nil
 }

@@ -30,15 +30,13 @@ const (
 	settle = 10 * time.Second
 	// patience is how long machines of a cluster wait for its rights.
 	patience = time.Minute
-	// keep is how soon the rights of a cluster are written again: a person may have changed or removed them.
+	// keep is how soon the rights of a cluster are read again: a person may have changed or removed them.
 	keep = 10 * time.Minute
 	// unasked is how long the rights of a cluster are remembered that no machine asks for: it may be gone. They stay in the
 	// cluster itself.
 	unasked = 24 * time.Hour
 	// probe is the name of an object that the policy refuses to everyone.
 	probe = "probe"
-
-	fieldOwner = "capwin"
 
 	// alone ends each sentence that says why guests cannot report.
 	alone = ", so guests cannot report there, and progress comes from the Node alone"
@@ -54,6 +52,8 @@ type State struct {
 	// Open says that guests may write. Else Why is a sentence for people; it is empty while that is about to come.
 	Open bool
 	Why  string
+	// NameTaken says that Why is about an object of somebody else that has the name of one of ours.
+	NameTaken bool
 	// Again is how soon to ask again.
 	Again time.Duration
 }
@@ -69,7 +69,8 @@ type Rights struct {
 
 // rights are those in one cluster.
 type rights struct {
-	asked time.Time // guarded by the lock of Rights
+	cluster client.ObjectKey
+	asked   time.Time // guarded by the lock of Rights
 
 	mu      sync.Mutex
 	settled time.Time // when the policy may be tried; zero when it was not written yet
@@ -86,7 +87,9 @@ func (r *Rights) Ensure(ctx context.Context, cluster client.ObjectKey, api clien
 	defer known.mu.Unlock()
 	now := r.Now()
 	if now.Before(known.due) {
-		return State{Open: known.state.Open, Why: known.state.Why, Again: known.due.Sub(now)}, nil
+		state := known.state
+		state.Again = known.due.Sub(now)
+		return state, nil
 	}
 	state, err := known.look(ctx, api, now)
 	if err != nil && (workload.OutOfReach(err) || ctx.Err() != nil) {
@@ -135,7 +138,7 @@ func (r *Rights) of(cluster client.ObjectKey) *rights {
 		r.clusters = map[client.ObjectKey]*rights{}
 	}
 	if r.clusters[cluster] == nil {
-		r.clusters[cluster] = &rights{}
+		r.clusters[cluster] = &rights{cluster: cluster}
 	}
 	r.clusters[cluster].asked = now
 	return r.clusters[cluster]
@@ -143,14 +146,14 @@ func (r *Rights) of(cluster client.ObjectKey) *rights {
 
 // look writes all but the RoleBinding, and the RoleBinding once the policy has settled and is seen to work.
 func (k *rights) look(ctx context.Context, api client.Client, now time.Time) (State, error) {
-	objects, err := read()
+	objects, err := wanted()
 	if err != nil {
 		return State{}, err
 	}
 	last := len(objects) - 1
 	for _, object := range objects[:last] {
-		if err := apply(ctx, api, object); err != nil {
-			return closed(err)
+		if err := write(ctx, api, object); err != nil {
+			return k.refused(ctx, api, objects[last], err)
 		}
 	}
 	if k.settled.IsZero() {
@@ -166,8 +169,8 @@ func (k *rights) look(ctx context.Context, api client.Client, now time.Time) (St
 	if !served {
 		return State{Again: settle}, nil
 	}
-	if err := apply(ctx, api, objects[last]); err != nil {
-		return closed(err)
+	if err := write(ctx, api, objects[last]); err != nil {
+		return k.refused(ctx, api, objects[last], err)
 	}
 	return State{Open: true, Again: keep}, nil
 }
@@ -179,7 +182,7 @@ func closed(err error) (State, error) {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 		why = "the workload cluster has no ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on"
 	case apierrors.IsForbidden(err):
-		why = "the Cluster's kubeconfig may not write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy"
+		why = "the Cluster's kubeconfig may not read and write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy"
 	default:
 		return State{}, err
 	}
@@ -196,16 +199,8 @@ func isServed(ctx context.Context, api client.Client) (bool, error) {
 	return false, err
 }
 
-func apply(ctx context.Context, api client.Client, object *unstructured.Unstructured) error {
-	err := api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(fieldOwner))
-	if err != nil {
-		return fmt.Errorf("write %s %s for guests: %w", object.GetKind(), object.GetName(), err)
-	}
-	return nil
-}
-
-// read reads guests.yaml, in its order.
-func read() ([]*unstructured.Unstructured, error) {
+// wanted reads guests.yaml, in its order.
+func wanted() ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for text := range strings.SplitSeq(manifest, "\n---\n") {
 		object := &unstructured.Unstructured{}

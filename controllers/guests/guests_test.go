@@ -18,7 +18,7 @@ import (
 func TestClosed(t *testing.T) {
 	policies := schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}
 	for why, err := range map[string]error{
-		"from 1.30 on": apierrors.NewNotFound(policies, ""), "may not write": apierrors.NewForbidden(policies, "", nil),
+		"from 1.30 on": apierrors.NewNotFound(policies, ""), "may not read and write": apierrors.NewForbidden(policies, "", nil),
 	} {
 		state := expect.Got(closed(err))(t)
 		if state.Open || state.Again != keep || !strings.Contains(state.Why, why) ||
@@ -35,7 +35,7 @@ func TestClosed(t *testing.T) {
 // TestOrder: the policy comes before the RoleBinding, which is the last.
 func TestOrder(t *testing.T) {
 	var kinds []string
-	for _, object := range expect.Got(read())(t) {
+	for _, object := range expect.Got(wanted())(t) {
 		kinds = append(kinds, object.GetKind())
 	}
 	expect.Same(t, "kinds", "Namespace Role ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding RoleBinding",

@@ -10,7 +10,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -23,27 +22,51 @@ import (
 // workloadAPI is the API server of a workload cluster, which may refuse calls.
 type workloadAPI struct {
 	client.Client
-	applied []string
-	fail    map[string]error // by kind, of what is written
-	probed  error            // the answer to the probe; nil while the policy is not served
+	read, written []string         // kinds
+	fail          map[string]error // by kind, of what is written
+	probed        error            // the answer to the probe; nil while the policy is not served
+	before        func(call, kind string)
 }
 
 func newWorkload() *workloadAPI {
-	w := &workloadAPI{fail: map[string]error{}}
-	w.Client = fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
-		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, with ...client.ApplyOption) error {
-			object, _ := o.(interface{ GetKind() string })
-			if err := w.fail[object.GetKind()]; err != nil {
-				return err
-			}
-			w.applied = append(w.applied, object.GetKind())
-			return c.Apply(ctx, o, with...)
+	w := &workloadAPI{fail: map[string]error{}, before: func(string, string) {}}
+	write := func(call string, o client.Object) error {
+		kind := o.GetObjectKind().GroupVersionKind().Kind
+		w.before(call, kind)
+		if err := w.fail[kind]; err != nil {
+			return err
+		}
+		w.written = append(w.written, call+" "+kind)
+		return nil
+	}
+	w.Client = fake.NewClientBuilder().WithReturnManagedFields().WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, with ...client.GetOption) error {
+			w.read = append(w.read, o.GetObjectKind().GroupVersionKind().Kind)
+			return c.Get(ctx, key, o, with...)
 		},
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, with ...client.CreateOption) error {
-			if o.GetName() == probe && w.probed != nil {
-				return w.probed
+			if o.GetName() == probe {
+				if w.probed != nil {
+					return w.probed
+				}
+				return c.Create(ctx, o, with...)
+			}
+			if err := write("create", o); err != nil {
+				return err
 			}
 			return c.Create(ctx, o, with...)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, with ...client.UpdateOption) error {
+			if err := write("update", o); err != nil {
+				return err
+			}
+			return c.Update(ctx, o, with...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, with ...client.DeleteOption) error {
+			if err := write("delete", o); err != nil {
+				return err
+			}
+			return c.Delete(ctx, o, with...)
 		},
 	}).Build()
 	return w
@@ -67,26 +90,28 @@ func tried(t *testing.T, w *workloadAPI) (State, error) {
 	return r.Ensure(t.Context(), blue, w)
 }
 
-// TestRights: the policy comes first, and the right to write only once the policy is seen to work. Then all is written again
-// every ten minutes, and nothing in between.
+// TestRights: the policy comes first, and the right to write only once the policy is seen to work. Then all is read again every
+// ten minutes, and nothing in between; what is as it should be is not written.
 func TestRights(t *testing.T) {
 	w, now := newWorkload(), time.Unix(1_800_000_000, 0)
 	r := &Rights{Now: func() time.Time { return now }}
-	ensure := func(what string, after time.Duration, want State, applied ...string) {
+	ensure := func(what string, after time.Duration, want State, reads int, writes ...string) {
 		t.Helper()
-		now, w.applied = now.Add(after), nil
+		now, w.read, w.written = now.Add(after), nil, nil
 		expect.Same(t, "state "+what, want, expect.Got(r.Ensure(t.Context(), blue, w))(t))
-		expect.Same(t, "written "+what, applied, w.applied)
+		expect.Same(t, "objects read "+what, reads, len(w.read))
+		expect.Same(t, "written "+what, writes, w.written)
 	}
-	policy := []string{"Namespace", "Role", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
-	ensure("at first", 0, State{Again: settle}, policy...)
-	ensure("a moment later", settle-1, State{Again: 1})
-	ensure("while the policy is not served", 1, State{Again: settle}, policy...)
+	ensure("at first", 0, State{Again: settle}, 4,
+		"create Namespace", "create Role", "create ValidatingAdmissionPolicy", "create ValidatingAdmissionPolicyBinding")
+	ensure("a moment later", settle-1, State{Again: 1}, 0)
+	ensure("while the policy is not served", 1, State{Again: settle}, 4)
 	w.probed = served
-	ensure("once it is", settle, State{Open: true, Again: keep}, append(policy, "RoleBinding")...)
-	ensure("after that", keep-1, State{Open: true, Again: 1})
+	ensure("once it is", settle, State{Open: true, Again: keep}, 5, "create RoleBinding")
+	ensure("after that", keep-1, State{Open: true, Again: 1}, 0)
+	ensure("after ten minutes", 1, State{Open: true, Again: keep}, 5)
 	expect.OK(t, w.Delete(t.Context(), &rbacv1.RoleBinding{ObjectMeta: bindingOf(t, w).ObjectMeta}))
-	ensure("after ten minutes", 1, State{Open: true, Again: keep}, append(policy, "RoleBinding")...)
+	ensure("once the RoleBinding is gone", keep, State{Open: true, Again: keep}, 5, "create RoleBinding")
 	bindingOf(t, w)
 	var left corev1.ConfigMapList
 	expect.OK(t, w.List(t.Context(), &left))
@@ -116,7 +141,7 @@ func TestProbe(t *testing.T) {
 		"no right to make one": {
 			forbidden("no right"),
 			State{
-				Why:   "the Cluster's kubeconfig may not write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy" + alone,
+				Why:   "the Cluster's kubeconfig may not read and write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy" + alone,
 				Again: keep,
 			},
 		},
@@ -134,7 +159,7 @@ func TestProbe(t *testing.T) {
 func TestRefused(t *testing.T) {
 	closedTo := func(why string) State { return State{Why: why + alone, Again: keep} }
 	unknown := closedTo("the workload cluster has no ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on")
-	mayNot := closedTo("the Cluster's kubeconfig may not write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy")
+	mayNot := closedTo("the Cluster's kubeconfig may not read and write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy")
 	for name, c := range map[string]struct {
 		kind string
 		err  error
@@ -191,10 +216,10 @@ func TestOutOfReach(t *testing.T) {
 		r := &Rights{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }}
 		_, err := r.Ensure(ctx, blue, w)
 		expect.Same(t, name+": the caller is told", c.want, errors.Is(err, c.err))
-		w.applied, w.fail = nil, nil
+		w.written, w.fail = nil, nil
 		_ = expect.Got(r.Ensure(t.Context(), blue, w))(t)
 		leave()
-		expect.Same(t, name+": asked again", c.want, len(w.applied) > 0)
+		expect.Same(t, name+": asked again", c.want, len(w.written) > 0)
 	}
 }
 

@@ -40,6 +40,7 @@ func TestLife(t *testing.T) {
 		expect.Same(t, "VM", fake.VM{
 			Name: name, ID: m.Spec.ProviderID, Owner: lifeKey, ProviderID: m.Spec.ProviderID, On: true, Ran: true,
 			UserData: []byte("x"), Given: true, Cluster: cloud.ClusterMark{Name: "blue"},
+			Digest: cloud.DigestOf(m.Spec.ProviderID, []byte("x")),
 		}, vm)
 		before := scrape.Now(t)
 		look("silent", "True Running", time.Minute)

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -114,8 +113,13 @@ func (r *Reconciler) identify(_ context.Context, f *facts) error {
 	}
 	var err error
 	f.identity, err = provider.Identify(f.windows)
-	f.own = err == nil && isOwn(f, provider)
-	return phase.Cloud(err)
+	if err != nil {
+		return phase.Cloud(err)
+	}
+	named := f.windows.DeepCopy()
+	named.Spec.ProviderID = f.identity.ProviderID
+	f.own = r.isOwn(named)
+	return nil
 }
 
 // provider returns nil for a cloud that this release does not support or, if the API is newer than this release, not even know.
@@ -266,33 +270,12 @@ func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 	return f.cloud.Ensure(ctx, m)
 }
 
-func (r *Reconciler) cloudMachine(f *facts) cloud.Machine {
-	m := cloud.Machine{
-		Identity: f.identity, Proof: r.proofOf(f), Key: client.ObjectKeyFromObject(f.windows), UID: f.windows.UID,
-		Cluster: cloud.MarkOf(f.cluster, r.Manager), Spec: f.windows.Spec, Place: placeOf(f), NetworkInterfaces: f.interfaces,
-		Server: f.windows.Annotations[infrav1.ServerAnnotation],
-	}
-	if m.Cluster.Name == "" {
-		m.Cluster.Name = f.windows.Labels[clusterv1.ClusterNameLabel]
-	}
-	return m
-}
-
-// placeOf says where the VM goes. A Machine that is gone already wants nothing.
-func placeOf(f *facts) cloud.Place {
-	place := cloud.Place{Azure: f.windows.Status.Azure}
-	if f.machine != nil {
-		place.FailureDomain = f.machine.Spec.FailureDomain
-	}
-	return place
-}
-
 // remove asks the cloud to remove the VM until nothing is left of it.
 func (r *Reconciler) remove(ctx context.Context, f *facts) error {
 	left, err := f.cloud.Delete(f.logged(ctx), r.cloudMachine(f))
 	keep(f.windows, left.Record)
 	if errors.Is(err, cloud.ErrNotFound) {
-		r.leave(f, left.Orphans)
+		r.leave(f, left)
 		return nil
 	}
 	if err != nil {
@@ -334,6 +317,13 @@ func (r *Reconciler) release(ctx context.Context, f *facts) error {
 	if err := r.patch(ctx, f, before); err != nil {
 		return err
 	}
-	ctrl.LoggerFrom(ctx).Info("VM deleted, finalizer removed", "vm", f.identity.Name)
+	switch log := ctrl.LoggerFrom(ctx).WithValues("vm", f.identity.Name); {
+	case f.copied:
+		log.Info("Finalizer removed from a machine with the identity of another one")
+	case f.mayRemain != "":
+		log.Info("Finalizer removed, no VM was deleted", "look", f.mayRemain)
+	default:
+		log.Info("VM deleted, finalizer removed")
+	}
 	return nil
 }

@@ -79,8 +79,9 @@ type Reconciler struct {
 	Speed int
 	// WatchFilter is the value of the watch-filter label and Namespace the only namespace, if this manager is limited by them.
 	WatchFilter, Namespace string
-	// Manager is the UID of the management cluster.
+	// Manager is the UID of the management cluster, and TookOver are those whose machines it has taken over, by the operator's word.
 	Manager  types.UID
+	TookOver []types.UID
 	consoles consoles
 	firsts   firsts
 }
@@ -93,6 +94,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	ofCluster, err := util.ClusterToTypedObjectsMapper(owner.Names{Client: r.Client}, &infrav1.WindowsMachineList{}, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsmachines: %w", err)
+	}
+	if err := indexIdentities(ctx, mgr); err != nil {
+		return fmt.Errorf("index windowsmachines: %w", err)
 	}
 	if err := r.Pools.Index(ctx, mgr); err != nil {
 		return fmt.Errorf("index ipaddresses: %w", err)
@@ -177,7 +181,9 @@ type facts struct {
 
 	// The phases fill these in: who the VM is, its adapters, its account by name, and what the cloud says of it.
 	identity   cloud.Identity
-	own        bool // the identity follows from the object's own name and UID
+	own        bool   // the identity follows from the object's own name and UID
+	copied     bool   // another machine has it, and it is that one's
+	digest     string // of the user data of a machine whose VM is not proved yet
 	interfaces []infrav1.MachineNetworkInterface
 	account    string
 	going      bool                    // the Secret of the account is being deleted
@@ -194,8 +200,10 @@ type facts struct {
 	unread  error
 	unheard time.Duration
 
-	// released says that the finalizer is gone, and the object with it.
-	released bool
+	// mayRemain is what a person should look for, because the cloud did not delete a VM at our request. released says that the
+	// finalizer is gone, and the object with it.
+	mayRemain string
+	released  bool
 }
 
 func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, error) {
@@ -254,12 +262,14 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 		return nil
 	case deleting(f):
 		return lastResort(phase.Run(ctx, f,
-			phase.Unless(removed, r.identify, r.recall, r.connect, r.sameServer, r.remove, r.freeAddresses, r.noteRemoved),
+			phase.Unless(removed, r.identify, r.compare),
+			phase.Unless(nothingToRemove, r.refuseCopy, r.recall, r.connect, r.sameServer, r.readDigest, r.remove, r.freeAddresses,
+				r.noteRemoved),
 			r.freeSecret, r.release))
 	default:
-		return phase.Run(ctx, f, r.owned, r.place, r.identify, phase.Unless(hadVM, r.complete), r.recordIdentity, r.claimAddresses,
-			r.noteTenant, phase.Unless(hadVM, r.ready), r.connect, r.sameServer, phase.Unless(hadVM, r.distinct), r.hold,
-			phase.Unless(hadVM, r.holdAddresses), r.provision)
+		return phase.Run(ctx, f, r.owned, r.place, r.identify, r.compare, r.refuseCopy, phase.Unless(hadVM, r.complete),
+			r.recordIdentity, r.claimAddresses, r.noteTenant, phase.Unless(hadVM, r.ready), r.connect, r.sameServer,
+			phase.Unless(hadVM, r.distinct), r.hold, phase.Unless(hadVM, r.holdAddresses), r.readDigest, r.provision)
 	}
 }
 

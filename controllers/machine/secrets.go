@@ -192,7 +192,7 @@ func (r *Reconciler) sameServer(ctx context.Context, f *facts) error {
 	if err != nil {
 		return f.ofCloud(err)
 	}
-	has := cmp.Or(f.windows.Annotations[infrav1.ServerAnnotation], server)
+	has := cmp.Or(serverOf(f.windows), server)
 	metav1.SetMetaDataAnnotation(&f.windows.ObjectMeta, infrav1.ServerAnnotation, has)
 	if has == server {
 		return nil

@@ -44,6 +44,7 @@ func TestClusters(t *testing.T) {
 	t.Run("a node gets its certificate for a bootstrap token", func(t *testing.T) { testNodeCertificate(t, workload) })
 	t.Run("nodes may do what their services need and no more", func(t *testing.T) { testNodeRights(t, workload, "") })
 	t.Run("a refusal of nodes' rights is told", func(t *testing.T) { testRefusedRights(t, workload) })
+	t.Run("guests' rights leave what is somebody else's", func(t *testing.T) { testForeignGuestRights(t, workload) })
 	t.Run("a guest replaces its own report and nothing else", func(t *testing.T) { testGuestReports(t, workload) })
 	t.Run("kubelets are told where certificates lie on a node", func(t *testing.T) { testKubeletConfig(t, workload) })
 	t.Run("pods wait for the Linux node and are bound to it", func(t *testing.T) { testScheduling(t, workload) })

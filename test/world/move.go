@@ -22,6 +22,15 @@ func KeyOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject
 // metadata and spec, without their status, and with other UIDs. The Cluster must be paused.
 func (m *Machine) Move(t *testing.T) State {
 	t.Helper()
+	old := m.MoveWithoutData(t)
+	renew(old.Data, *metav1.NewControllerRef(old.Config, bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig")))
+	m.create(t, old.Data)
+	return old
+}
+
+// MoveWithoutData makes the machine's objects anew, but not its bootstrap Secret, as a restore of a backup without Secrets does.
+func (m *Machine) MoveWithoutData(t *testing.T) State {
+	t.Helper()
 	old := m.Load(t)
 	for _, object := range []client.Object{
 		old.Data, old.Config, old.Windows, old.Core,
@@ -35,8 +44,6 @@ func (m *Machine) Move(t *testing.T) State {
 		renew(object, owner)
 		m.create(t, object)
 	}
-	renew(old.Data, *metav1.NewControllerRef(old.Config, bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig")))
-	m.create(t, old.Data)
 	m.Core = old.Core
 	return old
 }

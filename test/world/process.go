@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -43,6 +44,9 @@ import (
 type Options struct {
 	VSphere, Azure cloud.Provider
 	WatchFilter    string
+	// Manager is the UID of the management cluster, and TookOver are those whose machines it has taken over.
+	Manager  types.UID
+	TookOver []types.UID
 	// TokenTTL is that of the flag when zero.
 	TokenTTL time.Duration
 	// Now is the clock's when nil. Speed is how many times faster the guests' clocks run; 1 when zero.
@@ -228,7 +232,7 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 			WatchFilter: o.WatchFilter, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,
 		},
 		Accounts: register, Changed: changed, Answering: w.clusters.Answering(), Events: mgr.GetEventRecorder(Machines), Now: o.Now,
-		Speed: o.Speed, WatchFilter: o.WatchFilter, Ears: ears,
+		Speed: o.Speed, WatchFilter: o.WatchFilter, Ears: ears, Manager: o.Manager, TookOver: o.TookOver,
 	}).SetupWithManager(ctx, mgr, p.options(Machines)))
 }
 

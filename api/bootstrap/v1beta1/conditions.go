@@ -61,6 +61,10 @@ const (
 	// does not enforce them yet.
 	WaitingForGuestRightsReason = "WaitingForGuestRights"
 
+	// GuestRightsNameTakenReason is of an event: the workload cluster has an object with the name of one of those by which guests
+	// report, and it is somebody else's. The machine goes on without reports of its guest.
+	GuestRightsNameTakenReason = "GuestRightsNameTaken"
+
 	// DaemonRightsRefusedReason: the workload cluster does not let the controller give nodes what kube-proxy or flanneld need on
 	// them. No VM is made whose Services or pods would not work.
 	DaemonRightsRefusedReason = "DaemonRightsRefused"

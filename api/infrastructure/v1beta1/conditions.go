@@ -131,6 +131,9 @@ const (
 const (
 	// OrphanedVMReason: a VM was made for a machine of the Cluster that is gone.
 	OrphanedVMReason = "OrphanedVM"
+	// VMMayRemainReason: a machine is let go, and the cloud did not delete a VM
+	// of it at the controller's request. It may run elsewhere.
+	VMMayRemainReason = "VMMayRemain"
 	// OrphanedResourceReason: a disk, network interface or public IP address without a VM stays in the cloud.
 	OrphanedResourceReason = "OrphanedResource"
 	// PlacementFindingReason: pods of the workload cluster may come to Windows Nodes and cannot run there, or a Windows Node has no

@@ -14,8 +14,9 @@ type VSphereRecord struct {
 	// +kubebuilder:validation:MaxLength=512
 	Server string `json:"server,omitempty"`
 
-	// deletion is Accepted once the vCenter accepted the controller's own request to
-	// delete the VM. Without it, nothing says what became of a VM that is gone.
+	// deletion is Accepted once the vCenter accepted the controller's own
+	// request to destroy the VM. Without it, nothing says what became of a VM that
+	// is gone.
 	//
 	// +optional
 	Deletion CloudDeletion `json:"deletion,omitempty"`

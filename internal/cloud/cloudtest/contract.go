@@ -21,10 +21,7 @@ import (
 
 // Run tests everything that package cloud promises, each promise on a new cloud.
 func Run(t *testing.T, newHarness func(*testing.T) Harness) {
-	for _, c := range []struct {
-		name string
-		test func(world)
-	}{
+	for _, c := range append([]row{
 		{"identity never changes", identity},
 		{"observing nothing makes nothing", observeNothing},
 		{"one VM, however often it is asked for", oneVM},
@@ -61,9 +58,15 @@ func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 		{"VMs are known by their marks while there is a watch", marked},
 		{"a VM that is made after all is known by its marks", markedLate},
 		{"nothing stays of an account that is closed", closed},
-	} {
+	}, proofs...) {
 		t.Run(c.name, func(t *testing.T) { c.test(world{newHarness(t), t}) })
 	}
+}
+
+// row is a promise and its test.
+type row struct {
+	name string
+	test func(world)
 }
 
 func identity(w world) {

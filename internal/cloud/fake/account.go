@@ -83,11 +83,14 @@ type account struct {
 	password string
 	server   string
 
-	// Guarded by the world's lock.
+	// Guarded by the world's lock. What is remembered of a machine is kept by its ID.
 	closed  bool
 	watches int
 	heard   time.Time
-	failed  map[string]error
+	failed  map[cloud.MachineID]error
+	asked   map[cloud.MachineID]bool // for a VM, in this process
+	deleted map[cloud.MachineID]bool // at our request, in this process
+	known   map[string]cloud.Key     // the machines whose VMs were seen, by the cloud's own IDs
 }
 
 var (
@@ -109,13 +112,17 @@ func (a *account) Observe(_ context.Context, m cloud.Machine) (cloud.VM, error) 
 	if err := a.failure(m); err != nil {
 		return cloud.VM{}, err
 	}
-	if a.world.underWay(Create, a.at(m.Name)).is(m) {
+	if a.isUnderWay(Create, m) {
 		return creating(), nil
 	}
-	if vm := a.world.vms[a.at(m.Name)]; vm.is(m) {
-		return vm.report(m), nil
+	switch vm := a.world.vms[a.at(m.Name)]; a.whose(m, vm) {
+	case cloud.Ours:
+		return a.report(m, vm), nil
+	case cloud.Unproved:
+		return cloud.VM{}, notProved(m)
+	default:
+		return cloud.VM{}, cloud.ErrNotFound
 	}
-	return cloud.VM{}, cloud.ErrNotFound
 }
 
 func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
@@ -127,18 +134,22 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 	if err := a.failure(m); err != nil {
 		return cloud.VM{}, err
 	}
-	switch vm := w.vms[a.at(m.Name)]; {
-	case w.underWay(Create, a.at(m.Name)).is(m):
+	if a.isUnderWay(Create, m) {
 		return creating(), nil
-	case vm.is(m) && m.Settled:
+	}
+	vm := w.vms[a.at(m.Name)]
+	switch whose := a.whose(m, vm); {
+	case whose == cloud.Unproved:
+		return cloud.VM{}, notProved(m)
+	case whose == cloud.Ours && m.Settled:
 		return a.erase(m, vm)
 	case m.Settled:
 		return cloud.VM{}, cloud.ErrNotFound
-	case vm.is(m):
+	case whose == cloud.Ours:
 		vm.On = vm.On || !vm.Ran
 		vm.Ran = true
-		return vm.report(m), nil
-	case vm != nil:
+		return a.report(m, vm), nil
+	case whose == cloud.Foreign:
 		return cloud.VM{}, cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
 			"there is a VM %q that does not belong to this machine: remove it", m.Name)
 	case m.Spec.Azure == nil || m.Spec.Azure.Image.ID != cmp.Or(w.Image, Image):
@@ -152,7 +163,7 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 func (a *account) erase(m cloud.Machine, vm *VM) (cloud.VM, error) {
 	w := a.world
 	if !vm.Given {
-		return vm.report(m), nil
+		return a.report(m, vm), nil
 	}
 	w.count("erase")
 	if w.keeps != nil {
@@ -160,8 +171,8 @@ func (a *account) erase(m cloud.Machine, vm *VM) (cloud.VM, error) {
 	}
 	vm.UserData, vm.Given = nil, false
 	w.erasures++
-	w.changed(m.Key)
-	return vm.report(m), nil
+	w.changed(vm)
+	return a.report(m, vm), nil
 }
 
 func (a *account) create(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
@@ -172,13 +183,14 @@ func (a *account) create(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 	}
 	w.count("create")
 	if err := w.failure(m.Spec.Azure.VMSize); err != nil {
-		a.failed[m.ProviderID] = err
-		w.changed(m.Key)
+		a.failed[m.ID()] = err
+		w.changed(&VM{Owner: m.Key})
 		return creating(), nil //nolint:nilerr // because the cloud took the request, which fails later
 	}
+	a.asked[m.ID()] = true
 	w.ask(&request{Create, VM{
 		Name: a.at(m.Name), ID: m.ProviderID, Owner: m.Key, ProviderID: m.ProviderID, Cluster: m.Cluster,
-		On: true, Ran: true, UserData: slices.Clone(data), Given: true,
+		Digest: cloud.DigestOf(m.ProviderID, data), On: true, Ran: true, UserData: slices.Clone(data), Given: true,
 	}})
 	if w.lose > 0 {
 		w.lose--
@@ -210,16 +222,21 @@ func (a *account) Delete(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 	if err := a.elsewhere(m); err != nil {
 		return cloud.VM{}, err
 	}
-	delete(a.failed, m.ProviderID)
-	if w.underWay(Create, a.at(m.Name)).is(m) || w.underWay(Remove, a.at(m.Name)).is(m) {
+	delete(a.failed, m.ID())
+	if a.isUnderWay(Create, m) || a.isUnderWay(Remove, m) {
 		return cloud.VM{}, nil
 	}
-	if vm := w.vms[a.at(m.Name)]; vm.is(m) {
+	switch vm := w.vms[a.at(m.Name)]; a.whose(m, vm) {
+	case cloud.Ours:
 		w.count("remove")
 		w.ask(&request{Remove, *vm})
-		return cloud.VM{}, nil
+		record := a.recordOf(vm)
+		record.Azure.Deletion, a.deleted[m.ID()] = infrav1.DeletionAccepted, true
+		return cloud.VM{Record: record}, nil
+	case cloud.Unproved:
+		return cloud.VM{}, notProved(m)
 	}
-	return cloud.VM{}, cloud.ErrNotFound
+	return cloud.VM{Left: a.left(m)}, cloud.ErrNotFound
 }
 
 // LastWords is part of cloud.Console.
@@ -228,7 +245,7 @@ func (a *account) LastWords(_ context.Context, m cloud.Machine) ([]string, error
 	if err := a.enter("console"); err != nil {
 		return nil, err
 	}
-	if vm := a.world.vms[a.at(m.Name)]; vm.is(m) {
+	if vm := a.world.vms[a.at(m.Name)]; a.whose(m, vm) == cloud.Ours {
 		return slices.Clone(vm.Console), a.world.silence
 	}
 	return nil, cloud.ErrNotFound
@@ -259,7 +276,8 @@ func (a *account) enter(call string) error {
 	}
 	w.sessions[a], a.heard = true, time.Now()
 	if a.failed == nil {
-		a.failed = map[string]error{}
+		a.failed, a.known = map[cloud.MachineID]error{}, map[string]cloud.Key{}
+		a.asked, a.deleted = map[cloud.MachineID]bool{}, map[cloud.MachineID]bool{}
 	}
 	return nil
 }
@@ -268,8 +286,8 @@ func (a *account) failure(m cloud.Machine) error {
 	if err := a.elsewhere(m); err != nil {
 		return err
 	}
-	err := a.failed[m.ProviderID]
-	delete(a.failed, m.ProviderID)
+	err := a.failed[m.ID()]
+	delete(a.failed, m.ID())
 	return err
 }
 
@@ -296,20 +314,8 @@ func away(cause error) error {
 
 func creating() cloud.VM { return cloud.VM{State: cloud.Creating, Detail: "being made"} }
 
-func (r *request) is(m cloud.Machine) bool { return r != nil && r.vm.is(m) }
-
-// is says that the VM is the machine's: by the cloud's own ID of it, or by its marks.
-func (v *VM) is(m cloud.Machine) bool {
-	switch {
-	case v == nil:
-		return false
-	case m.Record.Azure.VMID != "":
-		return v.Own == m.Record.Azure.VMID
-	}
-	return v.Owner == m.Key && v.ProviderID == m.ProviderID
-}
-
-func (v *VM) report(m cloud.Machine) cloud.VM {
+func (a *account) report(m cloud.Machine, v *VM) cloud.VM {
+	a.known[v.Own] = m.Key
 	vm := cloud.VM{
 		State: cloud.Stopped,
 		Addresses: []clusterv1.MachineAddress{
@@ -318,7 +324,7 @@ func (v *VM) report(m cloud.Machine) cloud.VM {
 		},
 		UserData: v.Given,
 		Report:   v.Report,
-		Record:   &cloud.Record{Azure: infrav1.AzureRecord{VMID: v.Own}},
+		Record:   a.recordOf(v),
 	}
 	if v.On {
 		vm.State = cloud.Running

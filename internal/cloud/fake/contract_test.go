@@ -35,6 +35,14 @@ func TestContract(t *testing.T) {
 			Unmark: func(name string) {
 				w.Update(name, func(vm *VM) { vm.Owner, vm.ProviderID = cloud.Key{}, "" })
 			},
+			Replace: func(name string) {
+				vm, _ := w.Get(name)
+				w.Put(vm) // which gets another ID
+			},
+			Displace: func(name string) {
+				w.Update(name, func(vm *VM) { vm.Owner, vm.ProviderID = cloud.Key{}, "" })
+			},
+			Return: func(string) {},
 			Copy: func(name, as string) {
 				vm, _ := w.Get(name)
 				vm.Name, vm.ID = as, "of "+as

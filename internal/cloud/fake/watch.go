@@ -77,9 +77,9 @@ func (a *account) begin(w *watch) error {
 		return err
 	}
 	if a.world.watches == nil {
-		a.world.watches = map[*watch]bool{}
+		a.world.watches = map[*watch]*account{}
 	}
-	a.world.watches[w] = true
+	a.world.watches[w] = a
 	a.watches++
 	for _, vm := range a.world.vms {
 		w.add(vm.Owner)

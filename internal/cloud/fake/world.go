@@ -23,6 +23,7 @@ type VM struct {
 	Owner      cloud.Key // the mark, with ProviderID
 	ProviderID string
 	Cluster    cloud.ClusterMark
+	Digest     string // of its user data
 	On         bool
 	Ran        bool // has been on
 	Address    string
@@ -51,7 +52,7 @@ type World struct {
 	silence  error // no console is shown
 	erasures int
 	sessions map[*account]bool
-	watches  map[*watch]bool
+	watches  map[*watch]*account
 	calls    map[string]int
 }
 
@@ -188,7 +189,7 @@ func (w *World) Update(name string, change func(*VM)) {
 	defer w.mu.Unlock()
 	if vm := w.vms[name]; vm != nil {
 		change(vm)
-		w.changed(vm.Owner)
+		w.changed(vm)
 	}
 }
 
@@ -228,19 +229,23 @@ func (w *World) put(vm VM) {
 	}
 	vm.Own = uuid.NewString()
 	w.vms[vm.Name] = &vm
-	w.changed(vm.Owner)
+	w.changed(&vm)
 }
 
 func (w *World) drop(name string) {
 	if vm := w.vms[name]; vm != nil {
 		delete(w.vms, name)
-		w.changed(vm.Owner)
+		w.changed(vm)
 	}
 }
 
-func (w *World) changed(keys ...cloud.Key) {
-	for watch := range w.watches {
-		watch.add(keys...)
+// changed wakes the machine of a VM: that of its mark, and the one that an account knows by the cloud's own ID of the VM.
+func (w *World) changed(vm *VM) {
+	for watch, by := range w.watches {
+		watch.add(vm.Owner)
+		if key, known := by.known[vm.Own]; known {
+			watch.add(key)
+		}
 	}
 }
 
@@ -254,7 +259,7 @@ func (w *World) ask(r *request) {
 	case w.vms[r.vm.Name] == nil:
 		w.put(r.vm)
 	default: // the name was taken in the meantime, so the request fails
-		w.changed(r.vm.Owner)
+		w.changed(&r.vm)
 	}
 }
 

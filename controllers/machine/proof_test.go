@@ -8,13 +8,14 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // toldOfLeft are the events about what a machine that is let go leaves in the cloud.
 func toldOfLeft(orphans ...string) (told []string) {
 	recorder := events.NewFakeRecorder(2)
-	(&Reconciler{Events: recorder}).leave(&facts{windows: &infrav1.WindowsMachine{}}, orphans)
+	(&Reconciler{Events: recorder}).leave(&facts{windows: &infrav1.WindowsMachine{}}, cloud.VM{Orphans: orphans})
 	close(recorder.Events)
 	for event := range recorder.Events {
 		told = append(told, event)

@@ -1,0 +1,211 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// byIdentity finds the WindowsMachines in the cache by spec.providerID.
+const byIdentity = "spec.providerID"
+
+func indexIdentities(ctx context.Context, mgr ctrl.Manager) error {
+	return mgr.GetFieldIndexer().IndexField(ctx, &infrav1.WindowsMachine{}, byIdentity, identityOf)
+}
+
+func identityOf(o client.Object) []string {
+	if m, ok := o.(*infrav1.WindowsMachine); ok && m.Spec.ProviderID != "" {
+		return []string{m.Spec.ProviderID}
+	}
+	return nil
+}
+
+// compare finds out whether the identity is the machine's. Users may write any into the spec of a new object, and a move or a
+// restore gives an object another UID. So of several machines with one identity, it is that of the machine whose name and UID it
+// follows from, or else of the only one whose status has a proof of its VM.
+func (r *Reconciler) compare(ctx context.Context, f *facts) error {
+	if f.own {
+		return nil
+	}
+	var all infrav1.WindowsMachineList
+	if err := r.Client.List(ctx, &all, client.MatchingFields{byIdentity: f.identity.ProviderID}); err != nil {
+		return fmt.Errorf("list windowsmachines by identity: %w", err)
+	}
+	others, proved := 0, 0
+	for i := range all.Items {
+		switch other := &all.Items[i]; {
+		case client.ObjectKeyFromObject(other) == client.ObjectKeyFromObject(f.windows):
+			continue
+		case r.isOwn(other):
+			f.copied = true
+		case isProved(other):
+			proved++
+		}
+		others++
+	}
+	f.copied = f.copied || others > 0 && (!isProved(f.windows) || proved > 0)
+	return nil
+}
+
+// refuseCopy stops a machine that has the identity of another one, before any call to the cloud.
+func (r *Reconciler) refuseCopy(_ context.Context, f *facts) error {
+	if !f.copied {
+		return nil
+	}
+	if !deleting(f) {
+		return phase.Stall(infrav1.IdentityMismatchReason,
+			"another WindowsMachine has the same spec.providerID, and nothing proves that its VM is this machine's: delete the Machine; in "+
+				"a new one leave the field out, because the controller sets it")
+	}
+	return phase.Stall(infrav1.IdentityMismatchReason,
+		"another WindowsMachine has the same spec.providerID, and this one may have asked for a VM: look for VM %s, delete it if it is "+
+			"this machine's, and then remove the finalizer %s from the WindowsMachine", f.identity.Name, infrav1.MachineFinalizer)
+}
+
+// nothingToRemove says that a machine with the identity of another one cannot have a VM: it goes without a call.
+func nothingToRemove(f *facts) bool {
+	asked := isProved(f.windows) || f.windows.Annotations[infrav1.ServerAnnotation] != "" ||
+		f.windows.Status.Initialization.Provisioned != nil
+	return removed(f) || f.copied && !asked
+}
+
+// isOwn says that a machine's identity follows from the object's own name and UID, as the controllers make it.
+func (r *Reconciler) isOwn(windows *infrav1.WindowsMachine) bool {
+	provider, own := r.provider(windows), windows.DeepCopy()
+	if provider == nil {
+		return false
+	}
+	own.Spec.ProviderID = ""
+	identity, err := provider.Identify(own)
+	return err == nil && identity.ProviderID == windows.Spec.ProviderID
+}
+
+// isProved says that the status has the cloud's own ID of the machine's VM.
+func isProved(windows *infrav1.WindowsMachine) bool {
+	record := recordOf(windows)
+	return record.VSphere.Reference != "" || record.Azure.VMID != ""
+}
+
+// cloudMachine is what the cloud is told of the machine.
+func (r *Reconciler) cloudMachine(f *facts) cloud.Machine {
+	m := cloud.Machine{
+		Identity: f.identity, Proof: r.proofOf(f), Key: client.ObjectKeyFromObject(f.windows), UID: f.windows.UID,
+		Cluster: cloud.MarkOf(f.cluster, r.Manager), Spec: f.windows.Spec, Place: placeOf(f), NetworkInterfaces: f.interfaces,
+		Server: serverOf(f.windows),
+	}
+	if m.Cluster.Name == "" {
+		m.Cluster.Name = f.windows.Labels[clusterv1.ClusterNameLabel]
+	}
+	return m
+}
+
+// placeOf says where the VM goes. A Machine that is gone already wants nothing.
+func placeOf(f *facts) cloud.Place {
+	place := cloud.Place{Azure: f.windows.Status.Azure}
+	if f.machine != nil {
+		place.FailureDomain = f.machine.Spec.FailureDomain
+	}
+	return place
+}
+
+// proofOf is what is known of the machine that can prove which VM is its own.
+func (r *Reconciler) proofOf(f *facts) cloud.Proof {
+	proof := cloud.Proof{
+		Record: recordOf(f.windows), Own: f.own, Digest: f.digest, TookOver: r.TookOver,
+		Vouched: f.machine != nil && f.machine.Spec.ProviderID == f.identity.ProviderID,
+	}
+	switch {
+	case hadVM(f):
+		proof.Asked = cloud.Existed
+	case r.firsts.has(f.windows, f.cloud):
+		proof.Asked = cloud.NeverAsked
+	}
+	return proof
+}
+
+// readDigest reads the user data of a machine that a move or a restore gave another UID, until its VM is proved: they are in a
+// Secret that moves along, and its VM has their digest.
+func (r *Reconciler) readDigest(ctx context.Context, f *facts) error {
+	if f.own || isProved(f.windows) || f.machine == nil || f.machine.Spec.Bootstrap.DataSecretName == nil {
+		return nil
+	}
+	var secret corev1.Secret
+	key := client.ObjectKey{Namespace: f.windows.Namespace, Name: *f.machine.Spec.Bootstrap.DataSecretName}
+	if err := r.Live.Get(ctx, key, &secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("get bootstrap data: %w", err)
+	}
+	f.digest = cloud.DigestOf(f.identity.ProviderID, secret.Data["value"])
+	return nil
+}
+
+// recordOf is what the cloud itself calls the machine's VM, as the status has it.
+func recordOf(windows *infrav1.WindowsMachine) (all cloud.Record) {
+	all.VSphere = windows.Status.VSphere
+	if at := windows.Status.Azure; at != nil {
+		all.Azure = at.AzureRecord
+	}
+	return all
+}
+
+// serverOf is the server of the machine's VM. The status says it once the VM is proved; before, there is an annotation, which a
+// user may change.
+func serverOf(windows *infrav1.WindowsMachine) string {
+	record := recordOf(windows)
+	return cmp.Or(record.VSphere.Server, record.Azure.Server, windows.Annotations[infrav1.ServerAnnotation])
+}
+
+// keep writes into the status what the cloud says of itself. A machine that has lost its status and is deleted has no place in
+// Azure to write it to.
+func keep(windows *infrav1.WindowsMachine, record *cloud.Record) {
+	if record == nil {
+		return
+	}
+	windows.Status.VSphere = record.VSphere
+	if at := windows.Status.Azure; at != nil {
+		at.AzureRecord = record.Azure
+	}
+}
+
+// leave reports what may stay in the cloud when the machine is let go: a VM that the cloud did not delete at our request, and what
+// looks like the machine's and is not proved to be.
+func (r *Reconciler) leave(f *facts, gone cloud.VM) {
+	if f.mayRemain = gone.Left; gone.Left != "" {
+		r.Events.Eventf(f.windows, nil, corev1.EventTypeWarning, infrav1.VMMayRemainReason, "Delete", "%s",
+			cloud.Clean("the machine is let go, but the cloud did not delete a VM of it at the request of the controller: "+gone.Left,
+				longestLeft))
+	}
+	if len(gone.Orphans) > 0 {
+		r.Events.Eventf(f.windows, nil, corev1.EventTypeWarning, infrav1.OrphanedResourceReason, "Delete", "%s", leftNote(gone.Orphans))
+	}
+}
+
+const (
+	mostLeft    = 10  // names in a note
+	longestName = 128 // of one
+	longestLeft = 900 // of a note, which is less than an Event takes
+)
+
+// leftNote names what stays. Anybody may name what is in a cloud, so the names come last, and what has no room is only counted.
+func leftNote(orphans []string) string {
+	var names []string
+	for _, name := range orphans[:min(mostLeft, len(orphans))] {
+		names = append(names, strconv.Quote(cloud.Clean(name, longestName)))
+	}
+	return cloud.Clean(fmt.Sprintf("Resources that stay in the cloud, because nothing proves that they were made for this machine: "+
+		"%d. Look whose they are, and delete them by hand: %s", len(orphans), strings.Join(names, ", ")), longestLeft)
+}
