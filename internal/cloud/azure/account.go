@@ -143,8 +143,12 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 	a.freshen(ctx, at.scope)
 	for range maxSteps {
 		step := next.Decide(m, a.gather(&m, at), want)
-		if step.Act == "" {
-			return a.withRecord(m, step.VM), step.Err
+		switch {
+		case step.Act != "":
+		case step.Err != nil:
+			return a.withNews(m, step.VM), step.Err
+		default:
+			return a.withRecord(m, step.VM), nil
 		}
 		over, err := a.do(ctx, m, at, step)
 		if err != nil || over {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
@@ -40,6 +42,15 @@ func (a *account) withRecord(m cloud.Machine, vm cloud.VM) cloud.VM {
 	record.Server = a.server()
 	vm.Record = &cloud.Record{Azure: record}
 	return vm
+}
+
+// withNews does so for an error, with which nothing comes that is known already.
+func (a *account) withNews(m cloud.Machine, vm cloud.VM) cloud.VM {
+	got := a.withRecord(m, vm)
+	if got.Record != nil && equality.Semantic.DeepEqual(*got.Record, m.Record) {
+		return vm
+	}
+	return got
 }
 
 // part is what a list shows as a VM's.

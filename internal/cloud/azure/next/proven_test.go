@@ -88,15 +88,18 @@ func TestNeverRan(t *testing.T) {
 
 // TestSentences: what people read of a VM that runs, or is being made.
 func TestSentences(t *testing.T) {
-	failed, lacks := Sight{Shown: Shown{Marked: true}, Whose: cloud.Ours, State: Failed}, Survey{SizesUnknown: cloud.Errorf(cloud.Denied, "R", "no right to it")}
+	ours := func(state ProvisioningState) *Sight {
+		return &Sight{Shown: Shown{Marked: true}, Whose: cloud.Ours, State: state}
+	}
+	lacks := Survey{SizesUnknown: cloud.Errorf(cloud.Denied, "R", "no right to it")}
 	view := &fault.Verdict{Error: cloud.Errorf(cloud.Exhausted, "R", "the extension failed"), Word: "capwin1|x"}
 	refused := cloud.Errorf(cloud.Denied, "R", "no right to its disk")
 	for want, got := range map[string]string{
-		"the extension failed": Survey{Seen: &failed, View: view, Refused: refused}.complaint(),
+		"the extension failed": Survey{Seen: ours(Failed), View: view, Refused: refused}.complaint(),
 		"the VM runs, but what belongs to it cannot be looked after: no right to its disk": Survey{
-			Seen: &Sight{Shown: Shown{Marked: true}, Whose: cloud.Ours, State: Succeeded}, View: view, Refused: refused,
+			Seen: ours(Succeeded), View: view, Refused: refused,
 		}.complaint(),
-		"capwin1|x":              Survey{Seen: &Sight{Shown: Shown{Marked: true}, Whose: cloud.Ours, State: Succeeded}, View: view}.running().VM.Report,
+		"capwin1|x":              Survey{Seen: ours(Succeeded), View: view}.running().VM.Report,
 		"Azure is making the VM": Survey{}.making(),
 		"Azure is making the VM; CPUs and memory of its size are unknown: no right to it": lacks.making(),
 	} {

@@ -60,7 +60,8 @@ func TestWhose(t *testing.T) {
 		"not all marks, refused":                {of: marks(unmarked), proof: never, facts: []fact{refusedUntil(0)}, want: cloud.Foreign},
 		"all marks, never asked, no proof":      {of: marks(), proof: never, want: cloud.Unproved},
 	} {
-		m, s := cloud.Machine{Proof: c.proof, Cluster: cloud.ClusterMark{Name: "blue", UID: "new", Manager: "here"}}, Survey{Now: noon, Known: c.known}
+		m := cloud.Machine{Proof: c.proof, Cluster: cloud.ClusterMark{Name: "blue", UID: "new", Manager: "here"}}
+		s := Survey{Now: noon, Known: c.known}
 		for _, f := range c.facts {
 			f(&m, &s)
 		}
