@@ -55,20 +55,23 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 
 // Delete asks for the VM's removal once, and then makes sure that nothing is left and none can appear.
 func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
+	m = a.here(m)
 	if a.isGone(m) {
 		return cloud.VM{}, cloud.ErrNotFound
 	}
 	a.ledger.note(m, a.now(), func(w *work) { w.going = true })
 	vm, err := a.pursue(ctx, m, next.Gone)
 	if errors.Is(err, cloud.ErrNotFound) {
-		vm.Orphans = a.lists.scope(homeOf(m).Parent()).orphans(m, knownOf(m, a.ledger.recall(m)))
+		w := a.ledger.recall(m)
+		vm.Orphans, vm.Left = a.lists.scope(homeOf(m).Parent()).orphans(m, knownOf(m, w)), leftOf(m, w)
 		a.ledger.bury(m, a.now())
 	}
 	return vm, err
 }
 
 // isGone says that it was proven lately that nothing is left of a machine, which takes calls and time: who deletes it may have to
-// come back for other reasons, such as its Secret. No list has shown anything since.
+// come back for other reasons, such as its Secret. No list has shown anything since. What it left was reported the first time: each
+// report is an event.
 func (a *account) isGone(m cloud.Machine) bool {
 	w := a.ledger.recall(m)
 	return !w.gone.IsZero() && a.now().Sub(w.gone) < oldEnough && !a.lists.has(m)
@@ -84,7 +87,22 @@ func (a *account) Server(ctx context.Context, asker cloud.Key) (string, error) {
 	return a.server(), nil
 }
 
-func (a *account) server() string { return a.calls.endpoint + "/" + a.calls.who.tenant }
+// server of a cloud whose addresses a Secret chose is never that of a cloud which goes by a name: what is learned there proves
+// nothing here.
+func (a *account) server() string {
+	if a.calls.who.chosen {
+		return "chosen " + a.formerly()
+	}
+	return a.formerly()
+}
+
+// formerly is what earlier releases called the server, whatever its cloud.
+func (a *account) formerly() string { return a.calls.endpoint + "/" + a.calls.who.tenant }
+
+// serves says that the machine's VM is at this server, as far as that is known. It proves nothing.
+func (a *account) serves(m cloud.Machine) bool {
+	return m.Server == "" || m.Server == a.server() || m.Server == a.formerly()
+}
 
 // Tenant is part of cloud.Tenanted.
 func (a *account) Tenant() string {
@@ -112,7 +130,7 @@ const maxSteps = 8
 
 // pursue gathers what is known, decides and does, until there is an answer.
 func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (cloud.VM, error) {
-	if m.Server != "" && m.Server != a.server() {
+	if !a.serves(m) {
 		return cloud.VM{}, cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
 			"the VM is in another tenant or cloud than these credentials: restore those with which it was made")
 	}
@@ -120,12 +138,17 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 	if err != nil {
 		return cloud.VM{}, err
 	}
+	m = a.here(m)
 	at := place{vm: id, scope: a.lists.scope(id.Parent())}
 	a.freshen(ctx, at.scope)
 	for range maxSteps {
 		step := next.Decide(m, a.gather(&m, at), want)
-		if step.Act == "" {
-			return a.withRecord(m, step.VM), step.Err
+		switch {
+		case step.Act != "":
+		case step.Err != nil:
+			return a.withNews(m, step.VM), step.Err
+		default:
+			return a.withRecord(m, step.VM), nil
 		}
 		over, err := a.do(ctx, m, at, step)
 		if err != nil || over {
@@ -133,12 +156,6 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 		}
 	}
 	return a.withRecord(m, cloud.VM{State: cloud.Creating, Detail: "waiting for Azure"}), nil
-}
-
-// withRecord adds to what is told of a VM what is to be written down of it.
-func (a *account) withRecord(m cloud.Machine, vm cloud.VM) cloud.VM {
-	vm.Record = &cloud.Record{Azure: knownOf(m, a.ledger.recall(m))}
-	return vm
 }
 
 // do carries out one step. It is over when the caller gets what the step tells; otherwise it is decided again.
@@ -155,7 +172,7 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 	case next.Create:
 		return a.create(ctx, m, at, step.Choice)
 	case next.Seek:
-		return false, a.seek(ctx, m)
+		return false, a.seek(ctx, m, at)
 	case next.Remove:
 		return true, a.remove(ctx, m, at)
 	case next.Retreat:
@@ -205,7 +222,7 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 		}
 	}
 	group, location := at.vm.Parent(), locationOf(m)
-	if shut := a.closures.probe(group, location, choice, m.ProviderID, a.now()); shut != nil {
+	if shut := a.closures.probe(group, location, choice, m.ID(), a.now()); shut != nil {
 		return true, shut
 	}
 	want := request.Want{
@@ -223,20 +240,7 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 	}
 	answer = a.patient(m, answer)
 	put, made := putOf(answer, sent), a.ledger.recall(m).separate.made
-	record := knownOf(m, a.ledger.recall(m))
-	record.VMID = vmIDOf(answer.body)
-	a.ledger.note(m, sent, func(w *work) {
-		w.put, w.choice, w.view, w.ran, w.missed = put, choice, nil, false, next.Missed{}
-		if put.Answer == next.Lost {
-			w.lost = sent
-		}
-		if put.Took {
-			w.looked = time.Time{}
-		}
-		if put.Answer == next.Accepted {
-			w.separate, w.forgot, w.record = separate{}, false, &record
-		}
-	})
+	a.ledger.note(m, sent, func(w *work) { w.asked(m, put, choice, vmIDOf(answer.body)) })
 	if answer.verdict == nil {
 		at.scope.attach(made)
 		return true, nil
@@ -299,7 +303,7 @@ func vmIDOf(body []byte) string {
 // retreat removes a VM that has no room, for another one to follow.
 func (a *account) retreat(ctx context.Context, m cloud.Machine, at place) error {
 	at.scope.mu.Lock()
-	r, _ := at.scope.latest(m.Name, a.ledger.recall(m).look)
+	r := at.scope.latest(m.Name, a.ledger.recall(m).look)
 	at.scope.mu.Unlock()
 	if err := a.remove(ctx, m, at); err != nil || r == nil {
 		return err
@@ -323,7 +327,11 @@ func (a *account) remove(ctx context.Context, m cloud.Machine, at place) error {
 	if answer.verdict != nil && answer.effect() != fault.Gone && answer.effect() != fault.GroupGone {
 		del.Err = answer.verdict.Error
 	}
-	a.ledger.note(m, sent, func(w *work) { w.del = del })
+	a.ledger.note(m, sent, func(w *work) {
+		if w.del = del; del.Accepted {
+			w.accept(m)
+		}
+	})
 	if del.Err != nil {
 		return del.Err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // TestStepsEnd has each look at the clock be a minute later, so that another look at the VM is always due: the caller is let go
-// after a list, a search and six looks, because other machines need the worker.
+// after a list and seven looks, because other machines need the worker.
 func TestStepsEnd(t *testing.T) {
 	s := newStage(t)
 	clock := s.Now()
@@ -27,7 +27,7 @@ func TestStepsEnd(t *testing.T) {
 	m.Asked = cloud.Existed
 	vm := expect.Got(a.Ensure(t.Context(), m))(t)
 	expect.Same(t, "told", "waiting for Azure", vm.Detail)
-	wantCalls(t, s.OfVM(m.Name), map[string]int{"GET vm": 6})
+	wantCalls(t, s.OfVM(m.Name), map[string]int{"GET vm": 7})
 }
 
 // TestSeenIsRemembered has a process see a VM that it did not make. When the lists lack it later, the VM is looked for before

@@ -204,10 +204,12 @@ func (a *account) askForAdapter(ctx context.Context, m cloud.Machine, id arm.ID,
 	return a.holdAdapters(m, answer.verdict.Error)
 }
 
-// of says that an adapter has the marks of a machine, and no VM but its own.
+// of says that an adapter has the marks of a machine, from no other management cluster, and no VM but its own.
 func (r resource) of(m cloud.Machine, vm arm.ID) bool {
-	user := r.Properties.VirtualMachine.ID
-	return arm.Belongs(m, arm.ReadMark(r.Tags)) && (user == "" || arm.Same(user, vm.String()))
+	mark, user := arm.ReadMark(r.Tags), r.Properties.VirtualMachine.ID
+	by := mark.Cluster.Manager
+	known := m.Own || by == "" || by == m.Cluster.Manager || slices.Contains(m.TookOver, by)
+	return known && arm.Belongs(m, mark) && (user == "" || arm.Same(user, vm.String()))
 }
 
 // attach forgets that adapters were seen without a VM, which has them now.

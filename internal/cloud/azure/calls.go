@@ -31,7 +31,6 @@ const (
 	networkVersion      = "2024-05-01"
 	skuVersion          = "2021-07-01"
 	subscriptionVersion = "2022-12-01"
-	resourcesVersion    = "2021-04-01"
 )
 
 const (

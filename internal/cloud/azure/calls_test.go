@@ -82,6 +82,11 @@ func TestCallsOfAMachine(t *testing.T) {
 	s.Forget()
 	s.gone(a, m)
 	wantCalls(t, s.OfVM(m.Name), map[string]int{"DELETE vm": 1, "GET vm": 2})
+	for class, n := range s.ByClass() {
+		if !strings.HasSuffix(class, " vm") && !strings.HasSuffix(class, " list") { // of all machines
+			t.Errorf("a deletion takes %d calls %s, too", n, class)
+		}
+	}
 	for _, kind := range []string{compute.VM, compute.Disk, network.NIC} {
 		if left := s.Names(armsim.Group, kind); len(left) > 0 {
 			t.Errorf("%s are left: %q", kind, left)

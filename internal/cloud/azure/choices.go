@@ -26,7 +26,7 @@ type closures struct {
 type closure struct {
 	since, until time.Time
 	err          *cloud.Error
-	prober       string
+	prober       cloud.MachineID
 }
 
 // probing is how long others wait for the answer of a probe.
@@ -61,7 +61,7 @@ func (c *closures) opened(group arm.ID, location string, of request.Choice, aske
 }
 
 // why says why a choice is closed for who; nil if it is open.
-func (c *closures) why(group arm.ID, location string, of request.Choice, who string, now time.Time) *cloud.Error {
+func (c *closures) why(group arm.ID, location string, of request.Choice, who cloud.MachineID, now time.Time) *cloud.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, name := range []string{familyOf(group, location, of), sizeOf(group, location, of)} {
@@ -73,7 +73,7 @@ func (c *closures) why(group arm.ID, location string, of request.Choice, who str
 }
 
 // probe takes the choice for who, or says why it is closed again.
-func (c *closures) probe(group arm.ID, location string, of request.Choice, who string, now time.Time) *cloud.Error {
+func (c *closures) probe(group arm.ID, location string, of request.Choice, who cloud.MachineID, now time.Time) *cloud.Error {
 	if err := c.why(group, location, of, who, now); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (a *account) choose(group arm.ID, m cloud.Machine, s *next.Survey) {
 			unfit = cmp.Or(unfit, err)
 			return true
 		}
-		err := a.closures.why(group, location, of, m.ProviderID, s.Now)
+		err := a.closures.why(group, location, of, m.ID(), s.Now)
 		s.Closed = cmp.Or(s.Closed, err)
 		return err != nil
 	})

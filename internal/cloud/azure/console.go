@@ -17,11 +17,16 @@ const (
 	lineLength = 256
 )
 
-// LastWords reads the boot log. It is COM1, where our agent writes what it does and Windows' console what becomes of Windows.
+// LastWords reads the boot log, unless the VM is another's as far as the lists show. It is COM1, where our agent writes what it does
+// and Windows' console what becomes of Windows.
 func (a *account) LastWords(ctx context.Context, m cloud.Machine) ([]string, error) {
 	id, ok := arm.ReadProviderID(m.ProviderID)
-	if !ok || m.Server != "" && m.Server != a.server() || m.Spec.Azure == nil ||
+	if !ok || !a.serves(m) || m.Spec.Azure == nil ||
 		m.Spec.Azure.BootDiagnostics.Type == infrav1.AzureBootDisabled {
+		return nil, nil
+	}
+	m = a.here(m)
+	if s := a.gather(&m, place{vm: id, scope: a.lists.scope(id.Parent())}); s.Seen != nil && s.Seen.Whose != cloud.Ours {
 		return nil, nil
 	}
 	address, signed := a.calls.signBootLog(ctx, id)

@@ -41,7 +41,7 @@ func contract(t *testing.T, ahead time.Duration) {
 			Credentials:      s.credentials(),
 			WrongCredentials: with(s.credentials(), "secret", "wrong"),
 			DeadCredentials:  with(s.credentials(), "endpoint", "https://"+deadAddress(t)),
-			AnotherServer:    func() map[string][]byte { return newStage(t).credentials() },
+			AnotherServer:    s.another,
 			Spec:             s.spec(),
 			Misspell:         func(spec *infrav1.WindowsMachineSpec) { spec.Azure.Image.ID = armsim.GalleryImage + "x" },
 			Size:             cloud.Size{CPUs: 4, MemoryMiB: 16384},
@@ -57,6 +57,12 @@ func contract(t *testing.T, ahead time.Duration) {
 			Occupy:           s.occupy,
 			Copy:             s.copied,
 			Unmark:           func(name string) { s.ReplaceTags(armsim.VMID(name), nil) },
+			Replace:          s.replace,
+			Displace:         s.displace,
+			Return: func(name string) {
+				s.MoveVM(s.elsewhere(name), armsim.Group)
+				s.ReplaceTags(armsim.VMID(name), s.displaced)
+			},
 			PowerOff: func(name string) {
 				s.Shutdown(armsim.VMID(name))
 				s.Advance(3 * time.Minute)
@@ -80,6 +86,10 @@ type contractStage struct {
 	*stage
 	held  atomic.Bool
 	ahead time.Duration
+	// other is another Azure, where as much time passes; nil if there is none.
+	other *stage
+	// displaced are the tags that the VM had which was displaced.
+	displaced map[string]string
 }
 
 // contractProvider connects long after the last process did, so that no request of that one can arrive any more.
@@ -125,9 +135,18 @@ func (s *contractStage) ticks() (<-chan time.Time, func()) {
 
 // pass lets time pass, unless everything is held.
 func (s *contractStage) pass(d time.Duration) {
-	if !s.held.Load() {
-		s.Advance(d)
+	if s.held.Load() {
+		return
 	}
+	s.Advance(d)
+	if s.other != nil {
+		s.other.Advance(d)
+	}
+}
+
+func (s *contractStage) another() map[string][]byte {
+	s.other = newStage(s.t)
+	return s.other.credentials()
 }
 
 // patient calls a cloud as the controllers do, again and again while time passes. That a VM is not there takes two looks, half a
@@ -145,7 +164,8 @@ func (p patient) await(m cloud.Machine, ask func() (cloud.VM, error)) (cloud.VM,
 	for {
 		p.stage.pass(20 * time.Second)
 		vm, err := ask()
-		if err != nil || vm.State != cloud.Creating || p.stage.has(m.Name) {
+		there := p.stage.has(m.Name) || p.stage.other != nil && p.stage.other.has(m.Name)
+		if err != nil || vm.State != cloud.Creating || there {
 			return vm, err
 		}
 	}
@@ -228,6 +248,27 @@ func (s *contractStage) copied(name, as string) {
 		body := doc.Clone(r.Body)
 		in.World.Put(armsim.VMID(as), body)
 	})
+}
+
+// replace has the VM be another one with all that it has, as one that Azure Backup restored.
+func (s *contractStage) replace(name string) {
+	s.Change(func(in *armsim.Inside) {
+		r := in.World.Find(armsim.VMID(name))
+		doc.Set(r.Body, "99999999-aaaa-bbbb-cccc-555555555555", "properties", "vmId")
+		in.World.Touch(r)
+	})
+}
+
+// displace moves a VM to another group, whose policy replaces its tags.
+func (s *contractStage) displace(name string) {
+	s.displaced = s.Tags(armsim.VMID(name))
+	s.ReplaceTags(s.MoveVM(armsim.VMID(name), otherName), map[string]string{"costcenter": "4711"})
+}
+
+func (s *contractStage) elsewhere(name string) doc.ID {
+	id := armsim.VMID(name)
+	id.Group = otherName
+	return id
 }
 
 func (s *contractStage) address(name, value string) {

@@ -301,5 +301,5 @@ func TestCrashes(t *testing.T) {
 		}
 	}
 	fmt.Fprintf(os.Stderr, "crashes: %d\n", crashes)
-	expect.Same(t, "crashes", 414, crashes)
+	expect.Same(t, "crashes", 404, crashes)
 }

@@ -42,6 +42,9 @@ func blueMark() cloud.Marked {
 	return cloud.Marked{Key: m.Key, ProviderID: m.ProviderID, Cluster: m.Cluster}
 }
 
+// whoseIs says whose a VM is of which Azure has shown no ID.
+func whoseIs(m cloud.Machine, r vmRecord) cloud.Whose { return next.Survey{}.Whose(m, r.shown(m)) }
+
 // TestRecordOf: what is read of a VM, and of what is none.
 func TestRecordOf(t *testing.T) {
 	of := vm{ID: blueVM.String(), Tags: arm.Tags(blueMachine(), nil), Zones: []string{strings.Repeat("z", 65), "2"}}
@@ -88,8 +91,7 @@ func TestWhoseItIs(t *testing.T) {
 		"half a mark":       {cloud.Marked{Key: mark.Key}, false},
 		"without a Cluster": {cloud.Marked{Key: mark.Key, ProviderID: mark.ProviderID}, false},
 	} {
-		ours, other := identify(m, "", vmRecord{mark: c.of})
-		expect.Same(t, "a VM, "+name, []bool{c.want, false}, []bool{ours, other})
+		expect.Same(t, "a VM, "+name, c.want, whoseIs(m, vmRecord{mark: c.of}) == cloud.Ours)
 		r := resource{Tags: arm.Tags(cloud.Machine{
 			Key: c.of.Key, Identity: cloud.Identity{ProviderID: c.of.ProviderID}, Cluster: c.of.Cluster,
 		}, nil)}
@@ -101,7 +103,7 @@ func TestWhoseItIs(t *testing.T) {
 	}
 	nobody := m
 	nobody.ProviderID = ""
-	ours, _ := identify(nobody, "", vmRecord{mark: cloud.Marked{Key: m.Key, Cluster: m.Cluster}})
+	ours := whoseIs(nobody, vmRecord{mark: cloud.Marked{Key: m.Key, Cluster: m.Cluster}}) == cloud.Ours
 	expect.Same(t, "no VM is that of a machine without an ID", false, ours)
 	for name, want := range map[string]bool{"WIN-1-os": true, "win-1-data": true, "win-1-data-2": false} {
 		expect.Same(t, name, want, belongings.Fits(blueGroup.Disk(name), m))
@@ -118,23 +120,26 @@ func TestWhoseItIs(t *testing.T) {
 
 // TestLedgerOfManyMachines: those that nobody asked for in a day are forgotten, once there are very many.
 func TestLedgerOfManyMachines(t *testing.T) {
-	l := &ledger{works: map[string]*work{"old": {used: blueNoon.Add(-keptFor - 1)}, "day": {used: blueNoon.Add(-keptFor)}}}
+	by := func(id string) cloud.MachineID { return cloud.MachineID{ProviderID: id} }
+	l := &ledger{works: map[cloud.MachineID]*work{
+		by("old"): {used: blueNoon.Add(-keptFor - 1)}, by("day"): {used: blueNoon.Add(-keptFor)},
+	}}
 	for i := range manyMachines - 3 {
-		l.works[fmt.Sprint(i)] = &work{used: blueNoon}
+		l.works[by(fmt.Sprint(i))] = &work{used: blueNoon}
 	}
 	l.note(cloud.Machine{Identity: cloud.Identity{ProviderID: "one more"}}, blueNoon, func(*work) {})
 	expect.Same(t, "machines", manyMachines, len(l.works))
 	l.note(cloud.Machine{Identity: cloud.Identity{ProviderID: "too many"}}, blueNoon, func(*work) {})
 	expect.Same(t, "machines after one too many", manyMachines, len(l.works))
-	expect.Same(t, "one that was asked for a day ago", true, l.works["day"] != nil)
+	expect.Same(t, "one that was asked for a day ago", true, l.works[by("day")] != nil)
 }
 
 // TestLedgerOfAScope: what is told and expected of a group is not that of another.
 func TestLedgerOfAScope(t *testing.T) {
 	making := next.Put{At: blueNoon, Answer: next.Accepted}
 	one, two := cloud.Key{Name: "one"}, cloud.Key{Name: "two"}
-	l := &ledger{works: map[string]*work{
-		"1": {scope: "blue", key: one}, "2": {scope: "red", key: two, put: making}, "3": {scope: "blue", key: two, gone: blueNoon},
+	l := &ledger{works: map[cloud.MachineID]*work{
+		{Key: one}: {scope: "blue"}, {Key: two}: {scope: "red", put: making}, {Key: two, UID: "3"}: {scope: "blue", gone: blueNoon},
 	}}
 	expect.Same(t, "keys", []cloud.Key{one}, l.keys("blue"))
 	expect.Same(t, "something changes in another group", false, l.busy("blue", blueNoon))

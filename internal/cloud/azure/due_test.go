@@ -263,9 +263,9 @@ func TestHeed(t *testing.T) {
 
 // TestToLook: who waits for another look is told when it is due, once.
 func TestToLook(t *testing.T) {
-	l := &ledger{works: map[string]*work{
-		"due": {key: cloud.Key{Name: "due"}, lookAt: blueNoon}, "later": {key: cloud.Key{Name: "later"}, lookAt: blueNoon.Add(1)},
-		"never": {key: cloud.Key{Name: "never"}},
+	by := func(name string) cloud.MachineID { return cloud.MachineID{Key: cloud.Key{Name: name}} }
+	l := &ledger{works: map[cloud.MachineID]*work{
+		by("due"): {lookAt: blueNoon}, by("later"): {lookAt: blueNoon.Add(1)}, by("never"): {},
 	}}
 	expect.Same(t, "told", "due", names(l.toLook(blueNoon)))
 	expect.Same(t, "told again", "", names(l.toLook(blueNoon)))

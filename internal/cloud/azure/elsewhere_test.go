@@ -20,7 +20,7 @@ import (
 func TestMovedAfterASearch(t *testing.T) {
 	p := newProof(t, false)
 	p.runs()
-	p.a.ledger.note(p.m, p.a.now(), func(w *work) { w.sought = p.a.now() })
+	expect.Same(t, "a list has no other VM of its name", true, p.a.lists.allPowers()[0].names.listed.After(time.Time{}))
 	p.live(p.a, time.Minute)
 	p.runs()
 	p.MoveVM(armsim.VMID(p.m.Name), otherName)
@@ -63,7 +63,10 @@ func TestMovedAmongMany(t *testing.T) {
 			return http.StatusOK, `{"value":[` + strings.Join(all, ",") + `]}`
 		})), blueMachine()
 		m.Record.Azure.VMID = blueID
-		err := a.seek(t.Context(), m)
+		a.ledger.note(m, blueNoon, func(*work) {})
+		at := place{vm: blueVM, scope: a.lists.scope(blueGroup)}
+		_ = expect.Got(a.listPowers(t.Context(), at.scope.power))(t)
+		err := a.seek(t.Context(), m, at)
 		w := a.ledger.recall(m)
 		expect.Says(t, name, err, c.says)
 		expect.Same(t, name+": elsewhere", c.elsewhere, w.elsewhere)
@@ -87,7 +90,8 @@ func TestNameTakenAfterTheRequest(t *testing.T) {
 		record.VMID = blueID
 		w.record = &record
 	})
-	p.m.Record.Azure.VMID = blueID
+	p.m.Record = p.known(blueID)
+	p.ReplaceTags(armsim.VMID(p.m.Name), map[string]string{"owner": "finance"})
 	p.live(p.a, time.Minute)
 	expect.Same(t, "it goes", true, p.goes())
 	expect.Same(t, "the other VM is there", true, p.vmExists())

@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
@@ -31,10 +34,10 @@ func TestProbe(t *testing.T) {
 		{"two", over.Add(probing), true},
 		{"one", over.Add(probing), false},
 	} {
-		err := c.probe(blueGroup, "westeurope", of, step.who, step.at)
+		err := c.probe(blueGroup, "westeurope", of, cloud.MachineID{UID: types.UID(step.who)}, step.at)
 		expect.Same(t, step.who+" after "+step.at.Sub(over).String(), step.open, err == nil)
 	}
-	expect.Same(t, "what was never closed", true, c.probe(blueGroup, "eastus", of, "one", over) == nil)
+	expect.Same(t, "what was never closed", true, c.probe(blueGroup, "eastus", of, cloud.MachineID{UID: "one"}, over) == nil)
 }
 
 // TestSawIsNoted: what is known of a VM that is there is written once, and again when any of it changes.

@@ -1,11 +1,13 @@
 package azure
 
 import (
+	"strings"
 	"sync"
 	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
@@ -13,7 +15,6 @@ import (
 
 // work is what this process remembers of a machine. It cannot be forged, and survives no restart.
 type work struct {
-	key    cloud.Key
 	scope  string
 	put    next.Put
 	del    next.Delete
@@ -29,6 +30,8 @@ type work struct {
 	used   time.Time
 	gone   time.Time // when it was proven that nothing is left of it
 	going  bool      // it was to be removed
+	// removed says that Azure accepted our deletion of the VM, and that nothing was asked for since that may have made another.
+	removed bool
 	// separate are the adapters that were made before the VM.
 	separate separate
 	// record is what Azure calls the VM and what belongs to it; nil if this process knows no more than the status. forgot says that
@@ -37,9 +40,31 @@ type work struct {
 	forgot bool
 	// failed are Azure's own IDs of what belonged to requests that Azure ended as failed.
 	failed map[string]bool
-	// sought is when the subscription was last searched for the VM, and elsewhere the group where it was.
+	// sought is when the list of the subscription began that was last searched for the VM, and elsewhere the group where it was.
 	sought    time.Time
 	elsewhere string
+}
+
+// asked notes a request for the VM, and what became of it.
+func (w *work) asked(m cloud.Machine, put next.Put, choice request.Choice, vmID string) {
+	w.put, w.choice, w.view, w.ran, w.missed = put, choice, nil, false, next.Missed{}
+	if put.Answer == next.Lost {
+		w.lost = put.At
+	}
+	if put.Took {
+		w.looked = time.Time{}
+	}
+	if put.Answer == next.Refused && !put.Took {
+		return // it made nothing
+	}
+	record := knownOf(m, *w)
+	if put.Answer == next.Accepted {
+		w.separate, w.forgot, record.VMID = separate{}, false, vmID
+	}
+	if w.removed = false; put.Answer == next.Accepted || record.Deletion != "" {
+		record.Deletion = ""
+		w.record = &record
+	}
 }
 
 // busy says that something is expected to change soon.
@@ -51,8 +76,8 @@ func (w work) busy(now time.Time) bool {
 
 // lives says that somebody looks after the machine: it is not known to be gone, nor was it to be removed and nobody asks any
 // more, as when its finalizer was taken by hand.
-func (w *work) lives(now time.Time) bool {
-	return w != nil && w.gone.IsZero() && (!w.going || now.Sub(w.used) < oldEnough)
+func (w work) lives(now time.Time) bool {
+	return w.gone.IsZero() && (!w.going || now.Sub(w.used) < oldEnough)
 }
 
 // patience is how long a change is expected; Azure itself gives up after 40 minutes.
@@ -64,16 +89,19 @@ const (
 	keptFor      = 24 * time.Hour
 )
 
-// ledger is what this process remembers, by providerID.
+// ledger is what this process remembers, by machine: an identity alone is none, because a user may write that of another machine
+// into a new object.
 type ledger struct {
 	mu    sync.Mutex
-	works map[string]*work
+	works map[cloud.MachineID]*work
+	// owners are the machines by Azure's own IDs of their VMs.
+	owners map[string]cloud.MachineID
 }
 
 func (l *ledger) recall(m cloud.Machine) work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w := l.works[m.ProviderID]; w != nil {
+	if w := l.works[m.ID()]; w != nil {
 		return *w
 	}
 	return work{}
@@ -82,17 +110,50 @@ func (l *ledger) recall(m cloud.Machine) work {
 func (l *ledger) note(m cloud.Machine, now time.Time, change func(*work)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.works == nil {
-		l.works = map[string]*work{}
-	}
-	w := l.works[m.ProviderID]
+	w := l.works[m.ID()]
 	if w == nil {
 		l.prune(now)
-		w = &work{key: m.Key, scope: scopeOf(m.ProviderID)}
-		l.works[m.ProviderID] = w
+		w = &work{scope: scopeOf(m.ProviderID)}
+		l.put(m.ID(), w)
 	}
 	w.used, w.gone = now, time.Time{}
+	before := w.record
 	change(w)
+	if w.record != before {
+		l.disown(m.ID(), before)
+		l.own(m.ID(), w.record)
+	}
+}
+
+// put has a work in the place of what was remembered of the machine.
+func (l *ledger) put(id cloud.MachineID, w *work) {
+	if l.works == nil {
+		l.works, l.owners = map[cloud.MachineID]*work{}, map[string]cloud.MachineID{}
+	}
+	if was := l.works[id]; was != nil {
+		l.disown(id, was.record)
+	}
+	l.works[id] = w
+}
+
+func (l *ledger) own(id cloud.MachineID, record *infrav1.AzureRecord) {
+	if record != nil && record.VMID != "" {
+		l.owners[record.VMID] = id
+	}
+}
+
+func (l *ledger) disown(id cloud.MachineID, record *infrav1.AzureRecord) {
+	if record != nil && l.owners[record.VMID] == id {
+		delete(l.owners, record.VMID)
+	}
+}
+
+// owner is the machine whose VM has this ID of Azure's.
+func (l *ledger) owner(vmID string) (cloud.Key, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id, ok := l.owners[vmID]
+	return id.Key, ok && vmID != ""
 }
 
 // prune lets go of machines that were not asked about for long, when there are too many.
@@ -102,6 +163,7 @@ func (l *ledger) prune(now time.Time) {
 	}
 	for id, w := range l.works {
 		if now.Sub(w.used) > keptFor {
+			l.disown(id, w.record)
 			delete(l.works, id)
 		}
 	}
@@ -111,19 +173,16 @@ func (l *ledger) prune(now time.Time) {
 func (l *ledger) bury(m cloud.Machine, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.works == nil {
-		l.works = map[string]*work{}
-	}
-	l.works[m.ProviderID] = &work{key: m.Key, scope: scopeOf(m.ProviderID), used: now, gone: now}
+	l.put(m.ID(), &work{scope: scopeOf(m.ProviderID), used: now, gone: now})
 }
 
 // toLook are the machines for which another look is due. Each is told once.
 func (l *ledger) toLook(now time.Time) (all []cloud.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, w := range l.works {
+	for id, w := range l.works {
 		if !w.lookAt.IsZero() && !now.Before(w.lookAt) {
-			all, w.lookAt = append(all, w.key), time.Time{}
+			all, w.lookAt = append(all, id.Key), time.Time{}
 		}
 	}
 	return all
@@ -133,9 +192,9 @@ func (l *ledger) toLook(now time.Time) (all []cloud.Key) {
 func (l *ledger) keys(scope string) (all []cloud.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, w := range l.works {
+	for id, w := range l.works {
 		if w.scope == scope && w.gone.IsZero() {
-			all = append(all, w.key)
+			all = append(all, id.Key)
 		}
 	}
 	return all
@@ -152,12 +211,32 @@ func (l *ledger) busy(scope string, now time.Time) bool {
 	return false
 }
 
-// workOf is what is remembered by a providerID; nil if that is nothing.
-func (l *ledger) workOf(providerID string) *work {
+// markOf is what the tags of a resource say of its machine. They have no UID.
+type markOf struct {
+	key        cloud.Key
+	providerID string
+}
+
+// byMark are copies of all works, by the marks of their machines.
+func (l *ledger) byMark() map[markOf][]work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w := l.works[providerID]; w != nil {
-		return new(*w)
+	all := map[markOf][]work{}
+	for id, w := range l.works {
+		mark := markOf{id.Key, id.ProviderID}
+		all[mark] = append(all[mark], *w)
 	}
-	return nil
+	return all
+}
+
+// names are the names of the machines' VMs, in lower case.
+func (l *ledger) names() map[string]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := map[string]bool{}
+	for id := range l.works {
+		vm, _ := arm.ReadProviderID(id.ProviderID)
+		all[strings.ToLower(vm.Name())] = true
+	}
+	return all
 }

@@ -31,7 +31,7 @@ type scope struct {
 	public    bool // public IPs of machines may be there
 	remnants  map[string]remnant
 	parts     map[string][]part // of VMs, by their keys
-	seenWith  map[string]string // the VM's key, by the key of what this process saw with it
+	seenWith  map[string]seenVM // machines' VMs, by the keys of what this process saw with them
 	used      map[string]bool   // VMs that an adapter or disk belongs to, by name
 	// When the last sweep began, and the last one whose lists were read.
 	sweepBegan, swept time.Time
@@ -150,7 +150,7 @@ func (a *account) listVMs(ctx context.Context, s *scope) ([]cloud.Key, error) {
 		return nil, nil
 	}
 	s.missed = next.Missed{}
-	return s.take(vms, answer.began), nil
+	return s.take(vms, answer.began, a.keysOf), nil
 }
 
 // missGroup counts the answers that the group does not exist, those at once only once, and only while the subscription answers.
@@ -174,33 +174,36 @@ func (a *account) answers(ctx context.Context, p *powers, now time.Time) bool {
 	return lately || a.calls.knows(ctx, p.subscription)
 }
 
+// keysOf are the keys of the machine that a VM was made for, and of the one that is known to have it: its tags may be others by
+// now. A copy of the VM wakes no one.
+func (a *account) keysOf(r vmRecord) (keys []cloud.Key) {
+	if r.original {
+		keys = append(keys, r.mark.Key)
+	}
+	if key, ok := a.ledger.owner(r.vmID); ok && !slices.Contains(keys, key) {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
 // take takes over a list, and returns the keys of the machines whose VMs changed.
-func (s *scope) take(vms []vm, began time.Time) (changed []cloud.Key) {
+func (s *scope) take(vms []vm, began time.Time, keysOf func(vmRecord) []cloud.Key) (changed []cloud.Key) {
 	now := map[string]vmRecord{}
 	for _, vm := range vms {
 		if r, ok := recordOf(vm); ok && r.id.Parent().Key() == s.key {
 			now[r.name] = r
-			s.saw(r)
 			if was, known := s.vms[r.name]; !known || !was.same(r) {
-				changed = r.appendKey(changed)
+				changed = append(changed, keysOf(r)...)
 			}
 		}
 	}
 	for name, was := range s.vms {
 		if _, there := now[name]; !there {
-			changed = was.appendKey(changed)
+			changed = append(changed, keysOf(was)...)
 		}
 	}
 	s.vms, s.listed = now, began
 	return changed
-}
-
-// appendKey appends the key of the machine that a VM was made for. A copy of the VM wakes no one.
-func (r vmRecord) appendKey(keys []cloud.Key) []cloud.Key {
-	if !r.original {
-		return keys
-	}
-	return append(keys, r.mark.Key)
 }
 
 // listAddresses lists the addresses of a scope's adapters, and returns the keys of the machines that got others.
@@ -212,10 +215,10 @@ func (a *account) listAddresses(ctx context.Context, s *scope) ([]cloud.Key, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.takeAddresses(adapters), nil
+	return s.takeAddresses(adapters, a.keysOf), nil
 }
 
-func (s *scope) takeAddresses(adapters []resource) (changed []cloud.Key) {
+func (s *scope) takeAddresses(adapters []resource, keysOf func(vmRecord) []cloud.Key) (changed []cloud.Key) {
 	now := map[string][]string{}
 	for _, one := range adapters {
 		for _, ip := range one.Properties.IPConfigurations {
@@ -229,18 +232,18 @@ func (s *scope) takeAddresses(adapters []resource) (changed []cloud.Key) {
 	s.addresses = now
 	for _, r := range s.vms {
 		if !slices.Equal(r.addresses(before), r.addresses(now)) {
-			changed = r.appendKey(changed)
+			changed = append(changed, keysOf(r)...)
 		}
 	}
 	return changed
 }
 
 // lacksAddress says that a VM of ours runs and its address is not known.
-func (s *scope) lacksAddress() bool {
+func (a *account) lacksAddress(s *scope) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.vms {
-		if r.original && !r.addressed(s.addresses) && s.power.get(r.key) == next.On {
+		if !r.addressed(s.addresses) && s.power.get(r.key) == next.On && len(a.keysOf(r)) > 0 {
 			return true
 		}
 	}
@@ -248,11 +251,11 @@ func (s *scope) lacksAddress() bool {
 }
 
 // changes says that a VM of ours is being made or removed.
-func (s *scope) changes() bool {
+func (a *account) changes(s *scope) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.vms {
-		if r.original && (r.state == next.Creating || r.state == next.Deleting) {
+		if (r.state == next.Creating || r.state == next.Deleting) && len(a.keysOf(r)) > 0 {
 			return true
 		}
 	}
@@ -260,11 +263,11 @@ func (s *scope) changes() bool {
 }
 
 // known are the machines of a scope whose VMs the lists have.
-func (s *scope) known() (keys []cloud.Key) {
+func (a *account) known(s *scope) (keys []cloud.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.vms {
-		keys = r.appendKey(keys)
+		keys = append(keys, a.keysOf(r)...)
 	}
 	return keys
 }

@@ -32,8 +32,8 @@ func names(keys []cloud.Key) string {
 
 // TestTakeOver: a list wakes the machines whose VMs are new, changed or gone. A copy, and what is elsewhere, wakes nobody.
 func TestTakeOver(t *testing.T) {
-	var l lists
-	s := l.scope(blueGroup)
+	a := &account{}
+	s := a.lists.scope(blueGroup)
 	of := func(name string) vm { id := blueGroup.VM(name); return shownVM(id, arm.ProviderID(id)) }
 	elsewhere := shownVM(otherGroup.VM("x"), arm.ProviderID(otherGroup.VM("x")))
 	copied := shownVM(blueGroup.VM("copy"), arm.ProviderID(blueGroup.VM("a")))
@@ -52,16 +52,16 @@ func TestTakeOver(t *testing.T) {
 		{"all go", nil, "b", ""},
 	} {
 		at := blueNoon.Add(time.Duration(len(step.vms)))
-		expect.Same(t, step.name+": woken", step.woken, names(s.take(step.vms, at)))
-		expect.Same(t, step.name+": known", step.known, names(s.known()))
+		expect.Same(t, step.name+": woken", step.woken, names(s.take(step.vms, at, a.keysOf)))
+		expect.Same(t, step.name+": known", step.known, names(a.known(s)))
 		expect.Same(t, step.name+": time", at, s.listed)
 	}
 }
 
 // TestAddressesOfAdapters: a machine is woken when its VM gets another address, and asked about while it runs without one.
 func TestAddressesOfAdapters(t *testing.T) {
-	var l lists
-	s := l.scope(blueGroup)
+	a := &account{}
+	s := a.lists.scope(blueGroup)
 	nic := blueGroup.Adapter("nic")
 	s.vms["a"] = vmRecord{key: "a", mark: blueMark(), original: true, adapters: []string{nic.Key()}}
 	with := func(addresses ...string) []resource {
@@ -74,9 +74,9 @@ func TestAddressesOfAdapters(t *testing.T) {
 		}
 		return []resource{one}
 	}
-	expect.Same(t, "off: it lacks none", false, s.lacksAddress())
+	expect.Same(t, "off: it lacks none", false, a.lacksAddress(s))
 	s.power.of["a"] = next.On
-	expect.Same(t, "on: it lacks one", true, s.lacksAddress())
+	expect.Same(t, "on: it lacks one", true, a.lacksAddress(s))
 	for _, step := range []struct {
 		name  string
 		shown []resource
@@ -91,15 +91,15 @@ func TestAddressesOfAdapters(t *testing.T) {
 		{"the longest", with(strings.Repeat("9", 64)), true, strings.Repeat("9", 64)},
 		{"gone", nil, true, ""},
 	} {
-		expect.Same(t, step.name, step.woken, len(s.takeAddresses(step.shown)) == 1)
+		expect.Same(t, step.name, step.woken, len(s.takeAddresses(step.shown, a.keysOf)) == 1)
 		expect.Same(t, step.name+": addresses", step.has, strings.Join(s.vms["a"].addresses(s.addresses), " "))
-		expect.Same(t, step.name+": it lacks one", step.has == "", s.lacksAddress())
+		expect.Same(t, step.name+": it lacks one", step.has == "", a.lacksAddress(s))
 	}
 	stranger := s.vms["a"]
 	stranger.original = false
 	s.vms["a"] = stranger
-	expect.Same(t, "a stranger's VM lacks none", false, s.lacksAddress())
-	expect.Same(t, "and wakes nobody", 0, len(s.takeAddresses(with("10.0.0.9"))))
+	expect.Same(t, "a stranger's VM lacks none", false, a.lacksAddress(s))
+	expect.Same(t, "and wakes nobody", 0, len(s.takeAddresses(with("10.0.0.9"), a.keysOf)))
 }
 
 // TestChangesOfAScope: something changes while a VM of ours is made or removed.
@@ -109,7 +109,7 @@ func TestChangesOfAScope(t *testing.T) {
 	} {
 		for _, ours := range []bool{true, false} {
 			s := &scope{vms: map[string]vmRecord{"a": {state: state, original: ours}}}
-			expect.Same(t, string(state), want && ours, s.changes())
+			expect.Same(t, string(state), want && ours, (&account{}).changes(s))
 		}
 	}
 }

@@ -101,7 +101,7 @@ func TestStaticAdapterStays(t *testing.T) {
 func TestTagsAtTheirLimits(t *testing.T) {
 	p := newProof(t, false)
 	p.m.Spec.Azure.AdditionalTags = map[string]infrav1.AzureTagValue{}
-	for i := range 46 {
+	for i := range 45 {
 		name := fmt.Sprintf("%03d%s", i, strings.Repeat("n", 509))
 		p.m.Spec.Azure.AdditionalTags[name] = infrav1.AzureTagValue(strings.Repeat("v", 256))
 	}

@@ -144,6 +144,6 @@ func (p Provider) signIn(secret map[string][]byte) (principal, error) {
 	}
 	return principal{
 		credential: who.Credential, cloud: who.Cloud.Configuration(), transport: who.Transport, name: who.Name(), tenant: who.TenantID,
-		computeVersion: who.Cloud.ComputeAPIVersion, bootLog: who.BootLog, caller: who.Caller,
+		chosen: who.Cloud.Chosen(), computeVersion: who.Cloud.ComputeAPIVersion, bootLog: who.BootLog, caller: who.Caller,
 	}, nil
 }

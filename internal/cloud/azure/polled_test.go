@@ -169,7 +169,7 @@ func TestPollRest(t *testing.T) {
 		s := a.lists.scope(blueGroup)
 		s.sweepDue = blueNoon.Add(map[bool]time.Duration{true: 0, false: 1}[c.sweep])
 		s.remnants[blueNIC.Key()] = remnant{id: blueNIC, mark: blueMark(), Remnant: next.Remnant{Since: blueNoon.Add(-oldEnough)}}
-		s.see(blueNIC.Key(), blueVM.Key())
+		s.saw(vmRecord{key: blueVM.Key(), adapters: []string{blueNIC.Key()}}, blueMachine())
 		s.vms["a"] = vmRecord{key: "a", mark: blueMark(), original: true, adapters: []string{blueNIC.Key()}}
 		if c.lacks {
 			s.power.of["a"] = next.On

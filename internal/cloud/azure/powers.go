@@ -18,6 +18,9 @@ type powers struct {
 	mu  sync.Mutex
 	of  map[string]next.Power
 	due time.Time
+	// began is when the list was last asked for.
+	began time.Time
+	names namesakes
 	// heard is when the list last succeeded, and refused says that the identity lacks the right to it.
 	heard   time.Time
 	refused *cloud.Error
@@ -44,6 +47,9 @@ func (p *powers) get(key string) next.Power {
 // listPowers lists the power states of a subscription, and returns the keys of the machines whose VMs changed. A VM that the list
 // lacks keeps its state until that of VMs lacks it, too.
 func (a *account) listPowers(ctx context.Context, p *powers) ([]cloud.Key, error) {
+	p.mu.Lock()
+	p.began = a.now()
+	p.mu.Unlock()
 	vms, answer := a.calls.listStatus(ctx, p.subscription)
 	if answer.verdict != nil {
 		if answer.verdict.Lacks != "" {
@@ -53,11 +59,14 @@ func (a *account) listPowers(ctx context.Context, p *powers) ([]cloud.Key, error
 		}
 		return nil, answer.err()
 	}
-	changed := map[string]bool{}
+	changed, wanted := map[string]bool{}, a.ledger.names()
 	p.mu.Lock()
-	p.heard, p.refused = a.now(), nil
+	p.heard, p.refused, p.names = a.now(), nil, namesakes{of: map[string][]arm.ID{}, listed: answer.began}
 	for _, vm := range vms {
 		id, ok := arm.Parse(vm.ID)
+		if ok {
+			p.names.take(id, wanted)
+		}
 		if !ok || vm.Properties == nil || vm.Properties.InstanceView == nil {
 			continue
 		}
@@ -76,7 +85,7 @@ func (a *account) listPowers(ctx context.Context, p *powers) ([]cloud.Key, error
 		for _, r := range s.vms {
 			known[r.key] = true
 			if s.power == p && changed[r.key] {
-				keys = r.appendKey(keys)
+				keys = append(keys, a.keysOf(r)...)
 			}
 		}
 		s.mu.Unlock()

@@ -1,7 +1,6 @@
 package azure
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -38,8 +37,16 @@ func (s *scope) isProved(r remnant, m cloud.Machine, record infrav1.AzureRecord)
 	return seen || belongings.Recorded(record, r.id, r.uniqueID)
 }
 
-// isOf says that this process has seen a remnant with a VM.
-func (s *scope) isOf(r remnant, vm arm.ID) bool { return s.seenWith[r.id.Key()] == vm.Key() }
+// isOf says that this process has seen a remnant with a VM, which was proved to be that of the machine whose marks the remnant has.
+func (s *scope) isOf(r remnant, vm arm.ID) bool {
+	return s.seenWith[r.id.Key()] == seenVM{vm.Key(), markOf{r.mark.Key, r.mark.ProviderID}}
+}
+
+// seenVM is a VM by its key, and the machine whose it was.
+type seenVM struct {
+	key string
+	of  markOf
+}
 
 // isOurs says that the management cluster of a mark is ours.
 func isOurs(mark cloud.Marked, manager types.UID) bool {
@@ -93,9 +100,9 @@ func (s *scope) vmOf(r remnant) (vm arm.ID, ok bool) {
 
 // stale are the remnants that the sweep removes. Of a machine that this process knows to be there, these are what failed tries
 // left: each by Azure's own ID, and never what was made before its VM. Of any other they are adapters and public IPs that this
-// process saw with a VM which is gone, with all marks of ours: a disk may hold somebody's data.
-func (a *account) stale(s *scope) (all []remnant) {
-	now := a.now()
+// process saw with a VM which was a machine's and is gone, with all marks of ours: a disk may hold somebody's data.
+func (a *account) stale(s *scope) (found []remnant) {
+	now, works := a.now(), a.ledger.byMark()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.remnants {
@@ -103,32 +110,19 @@ func (a *account) stale(s *scope) (all []remnant) {
 		if !ok || now.Sub(r.Since) < oldEnough {
 			continue
 		}
-		w := a.ledger.workOf(r.mark.ProviderID)
 		_, there := s.vms[strings.ToLower(vm.Name())]
-		if w.lives(now) {
-			ok = w.key == r.mark.Key && (w.failed[r.uniqueID] || w.failed[r.id.Key()]) && !w.separate.has(r.id)
+		all := works[markOf{r.mark.Key, r.mark.ProviderID}]
+		if slices.ContainsFunc(all, func(w work) bool { return w.lives(now) }) {
+			ok = slices.ContainsFunc(all, func(w work) bool { return w.failed[r.uniqueID] || w.failed[r.id.Key()] }) &&
+				!slices.ContainsFunc(all, func(w work) bool { return w.separate.has(r.id) })
 		} else {
 			ok = !there && belongings.KindOf(r.id) != belongings.Disk && s.isOf(r, vm) && isOurs(r.mark, a.manager)
 		}
 		if ok {
-			all = append(all, r)
+			found = append(found, r)
 		}
 	}
-	return all
-}
-
-// part is what a list shows as a VM's.
-type part struct {
-	id       arm.ID
-	uniqueID string
-}
-
-// withParts adds what belongs to the machine's VM to its record.
-func withParts(record infrav1.AzureRecord, m cloud.Machine, all []part) infrav1.AzureRecord {
-	for _, one := range all {
-		record = belongings.With(record, m, one.id, one.uniqueID)
-	}
-	return record
+	return found
 }
 
 // takeParts takes over what lists show as belonging to VMs, by the VM's key.
@@ -157,44 +151,27 @@ func (s *scope) takePart(one resource, vm string) {
 		return
 	}
 	s.parts[vm] = append(s.parts[vm], part{id, one.uniqueID()})
-	s.see(id.Key(), vm)
 }
 
-// saw remembers what a VM itself says that it has.
-func (s *scope) saw(r vmRecord) {
+// saw remembers what belongs to a VM that is proved to be a machine's. What belongs to any other VM is nobody's to sweep: whoever
+// may write tags can give it our marks.
+func (s *scope) saw(r vmRecord, m cloud.Machine) {
+	if s.seenWith == nil || len(s.seenWith) >= manyParts {
+		s.seenWith = map[string]seenVM{}
+	}
+	vm := seenVM{r.key, markOf{m.Key, m.ProviderID}}
 	for _, key := range r.adapters {
-		s.see(key, r.key)
+		s.seenWith[key] = vm
+	}
+	for _, one := range s.parts[r.key] {
+		if belongings.KindOf(one.id) != belongings.Disk {
+			s.seenWith[one.id.Key()] = vm
+		}
 	}
 }
 
-func (s *scope) see(what, vm string) {
-	if s.seenWith == nil || len(s.seenWith) >= manyMachines {
-		s.seenWith = map[string]string{}
-	}
-	s.seenWith[what] = vm
-}
-
-// knownOf is what is known of the machine's VM by Azure's own IDs: what this process learned, and what the status says.
-func knownOf(m cloud.Machine, w work) infrav1.AzureRecord {
-	record := m.Record.Azure
-	if w.record != nil {
-		record = *w.record
-	}
-	record.VMID = arm.UUID(record.VMID)
-	return record
-}
-
-// identify says whether the VM that Azure shows is the machine's. Its own ID decides. A VM that is seen with all marks of the
-// machine gives it. An answer without an ID leaves it to the marks.
-func identify(m cloud.Machine, known string, r vmRecord) (ours, other bool) {
-	if known == "" || r.vmID == "" {
-		return arm.Belongs(m, r.mark) && (m.Own || m.Vouched), false
-	}
-	return known == r.vmID, known != r.vmID
-}
-
-// leaving says that the VM is on its way out, to be followed by another one.
-func (w work) leaving() bool { return w.forgot && w.del.At.After(w.put.At) }
+// manyParts is how many adapters and public IPs are remembered with their VMs.
+const manyParts = 4 * manyMachines
 
 // rest are the remnants of requests that Azure has refused, or ended as failed, in this process: they may have made some of what
 // was asked for. What may belong to the last request is none, as long as its VM does not say what it has; nor is what the record
@@ -213,31 +190,4 @@ func (s *scope) rest(m cloud.Machine, w work, r *vmRecord) (all []part) {
 		}
 	}
 	return all
-}
-
-// forget has another VM follow the one that is gone, which had these adapters. What belonged to it is of a try that failed.
-func (w *work) forget(m cloud.Machine, record infrav1.AzureRecord, adapters []string) {
-	for _, kind := range []string{belongings.Disk, belongings.Adapter, belongings.PublicIP} {
-		for _, one := range *belongings.Entries(&record, kind) {
-			w.fail(m, kind, one.Name, one.UniqueID)
-		}
-	}
-	for _, key := range adapters { // Azure made up the end of their names, so nothing else has them
-		if id, ok := arm.Parse(key); ok {
-			w.fail(m, belongings.Adapter, id.Name(), key)
-		}
-	}
-	record.VMID = ""
-	w.record, w.forgot = &record, true
-}
-
-// fail notes that something is of a request that failed, by Azure's own ID of it; but not an adapter that was made before the VM.
-// It has exactly the name that we gave, and the next VM takes it.
-func (w *work) fail(m cloud.Machine, kind, name, id string) {
-	failed := map[string]bool{}
-	maps.Copy(failed, w.failed) // copies of the work have the other one
-	w.failed = failed
-	if kind != belongings.Adapter || !slices.Contains(belongings.Names(m), strings.ToLower(name)) {
-		failed[id] = true
-	}
 }

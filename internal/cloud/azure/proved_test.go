@@ -66,7 +66,10 @@ func (p *proof) runs() {
 
 // restart has a process take over that knows what the status says, and no more.
 func (p *proof) restart() {
-	p.a, p.m.Asked = p.watched(), cloud.MaybeAsked
+	p.a = p.watched()
+	if p.m.Asked == cloud.NeverAsked {
+		p.m.Asked = cloud.MaybeAsked
+	}
 }
 
 // vmExists says that the machine's VM exists, in any group.

@@ -13,12 +13,12 @@
 // The rooms arm, placement, request, fault, limiter and skus need no visit: their package comments say what they promise. Beneath
 // are:
 //
-//	lists.go       the lists that all machines share; watch.go asks for them and sends keys
-//	record.go      what is the machine's, by Azure's own IDs; proof.go is for what a VM left, seek.go for a VM that was moved
+//	lists.go       the lists that all machines share, and powers.go those of a subscription; watch.go asks for them and sends keys
+//	record.go      what is known of a machine's VM, by Azure's own IDs; proof.go is for what it left, seek.go for one that was moved
 //	sweep.go       adapters and disks that a deletion left
 //	adapters.go    adapters that are made before their VM
 //	ledger.go      what this process began for each machine
-//	choices.go     the sizes that Azure has no room for; sizes.go is what the others can do, through the room skus
+//	choices.go     the sizes that Azure has no room for, and what the others can do, through the room skus
 //	console.go     what a guest wrote to its console, for people
 //	inspect.go     compares a spec with Azure for a person, before a machine is made, through the room inspect
 //	placer.go      where a VM goes and with whose rights, through the rooms placement, clouds and login
@@ -154,6 +154,8 @@ type principal struct {
 	name, tenant string
 	// bootLog reads the end of a boot log.
 	bootLog func(ctx context.Context, address string) ([]byte, error)
+	// chosen says that a Secret chose the addresses of the cloud.
+	chosen bool
 	// computeVersion is the cloud's own api-version for VMs; empty for the usual one.
 	computeVersion string
 	// caller is who the last token was for; nil in tests.

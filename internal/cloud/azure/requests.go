@@ -145,17 +145,6 @@ func (r resource) public() bool {
 	return false
 }
 
-// listTagged lists the resources of a subscription whose tags name a machine: no other call shows what was moved to another
-// group.
-func (c *calls) listTagged(ctx context.Context, m cloud.Machine) ([]resource, answer) {
-	subscription := homeOf(m).Subscription
-	return pages[resource](ctx, c, call{
-		method: http.MethodGet, path: "/subscriptions/" + subscription + "/resources", version: resourcesVersion,
-		query: url.Values{"$filter": {arm.MachineFilter(m)}}, class: limiter.GetVM, subscription: subscription,
-		asker: m.ProviderID,
-	})
-}
-
 func (c *calls) listAdapters(ctx context.Context, group arm.ID) ([]resource, answer) {
 	return pages[resource](ctx, c, call{
 		method: http.MethodGet, path: group.String() + "/providers/Microsoft.Network/networkInterfaces", version: networkVersion,

@@ -63,7 +63,7 @@ func TestOpened(t *testing.T) {
 		s := &next.Survey{Now: blueNoon, Seen: &next.Sight{State: next.Succeeded, Power: next.On}, Put: put}
 		a.ledger.note(m, blueNoon, func(w *work) { w.put, w.choice = put, choice })
 		why := func(of request.Choice) bool {
-			return a.closures.why(blueGroup, locationOf(m), of, "another", blueNoon) == nil
+			return a.closures.why(blueGroup, locationOf(m), of, cloud.MachineID{UID: "another"}, blueNoon) == nil
 		}
 		a.saw(m, s, a.ledger.recall(m))
 		expect.Same(t, name+": open", c.opens, why(choice))

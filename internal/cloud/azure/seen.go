@@ -30,6 +30,7 @@ type vmRecord struct {
 	disks     []string // their keys
 	original  bool     // the marks were made for this VM, and are no copy
 	vmID      string   // Azure's own, in lower case; empty if it did not say
+	digest    string   // of the user data with which it was made
 }
 
 // vm is a VM as Azure shows it, as far as we read it. The SDK's own type takes several times as long to read.
@@ -71,7 +72,7 @@ func recordOf(of vm) (vmRecord, bool) {
 	}
 	r := vmRecord{id: id, key: id.Key(), name: strings.ToLower(id.Name())}
 	r.mark = arm.ReadMark(of.Tags)
-	r.mark.Name, r.original = r.name, arm.Original(r.mark, id)
+	r.mark.Name, r.original, r.digest = r.name, arm.Original(r.mark, id), arm.ReadDigest(of.Tags)
 	if len(of.Zones) > 0 {
 		r.zone = cloud.Clean(of.Zones[0], 64)
 	}
@@ -108,7 +109,7 @@ func stateOf(text string) next.ProvisioningState {
 
 // same says that nothing has changed that is told of a VM.
 func (r vmRecord) same(other vmRecord) bool {
-	return r.mark == other.mark && r.state == other.state && r.zone == other.zone && r.size == other.size &&
+	return r.mark == other.mark && r.digest == other.digest && r.state == other.state && r.zone == other.zone && r.size == other.size &&
 		r.image == other.image && r.vmID == other.vmID && r.evictable == other.evictable &&
 		slices.Equal(r.adapters, other.adapters) && slices.Equal(r.disks, other.disks)
 }
@@ -129,10 +130,15 @@ func (r vmRecord) addressed(of map[string][]string) bool {
 	return slices.ContainsFunc(r.adapters, func(adapter string) bool { return len(of[adapter]) > 0 })
 }
 
+// shown is what says whose it is.
+func (r vmRecord) shown(m cloud.Machine) next.Shown {
+	return next.Shown{VMID: r.vmID, Marked: arm.Belongs(m, r.mark), MadeFor: r.mark.Cluster, Digest: r.digest}
+}
+
 // sight is what is decided from.
 func (r vmRecord) sight(m cloud.Machine, power next.Power, addresses []string) *next.Sight {
 	s := &next.Sight{
-		Untagged: !arm.Belongs(m, r.mark), State: r.state, Power: power, Evictable: r.evictable,
+		State: r.state, Power: power, Evictable: r.evictable,
 		VM: cloud.VM{FailureDomain: r.zone, ImageVersion: r.image},
 	}
 	s.VM.Addresses = []clusterv1.MachineAddress{

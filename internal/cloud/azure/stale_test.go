@@ -61,7 +61,7 @@ func TestStale(t *testing.T) {
 		s.remnants["one"] = remnant{id: c.id, uniqueID: blueID, mark: c.mark, Remnant: next.Remnant{Since: blueNoon.Add(-c.age)}}
 		s.vms[c.vm] = vmRecord{}
 		if !c.unseen {
-			s.see(c.id.Key(), blueVM.Key())
+			s.saw(vmRecord{key: blueVM.Key(), adapters: []string{c.id.Key()}}, blueMachine())
 		}
 		if c.work != nil {
 			a.ledger.note(blueMachine(), blueNoon, c.work)

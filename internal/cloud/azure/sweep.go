@@ -67,7 +67,7 @@ func (a *account) listRemnants(ctx context.Context, s *scope) (keys []cloud.Key,
 	}
 	if fresh {
 		s.mu.Lock()
-		keys = s.takeAddresses(at.adapters)
+		keys = s.takeAddresses(at.adapters, a.keysOf)
 		s.mu.Unlock()
 	}
 	if !read(diskList, &at.disks, a.calls.listDisks) {

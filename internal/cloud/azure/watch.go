@@ -91,7 +91,7 @@ func (a *account) pollVMs(ctx context.Context, s *scope) []cloud.Key {
 	s.told, s.failed = true, false
 	s.mu.Unlock()
 	if all {
-		keys = append(s.known(), a.ledger.keys(s.key)...)
+		keys = append(a.known(s), a.ledger.keys(s.key)...)
 	}
 	return keys
 }
@@ -141,7 +141,7 @@ func (a *account) pollRest(ctx context.Context, s *scope) (keys []cloud.Key) {
 			_ = a.sweep(ctx, s) // tried again
 		}
 	}
-	if s.lacksAddress() && a.due(s, &s.addressesDue, whileBusy) {
+	if a.lacksAddress(s) && a.due(s, &s.addressesDue, whileBusy) {
 		more, err := a.listAddresses(ctx, s) // asked for again
 		a.postpone(&s.mu, &s.addressesDue, err)
 		keys = append(keys, more...)
@@ -176,7 +176,7 @@ func (a *account) postpone(mu *sync.Mutex, at *time.Time, err error) {
 	}
 }
 
-func (a *account) busy(s *scope) bool { return s.changes() || a.ledger.busy(s.key, a.now()) }
+func (a *account) busy(s *scope) bool { return a.changes(s) || a.ledger.busy(s.key, a.now()) }
 
 func pause(busy bool, idle time.Duration) time.Duration {
 	if busy {

@@ -16,6 +16,7 @@ const (
 	machineTag    = ours + "machine"
 	providerIDTag = ours + "providerid"
 	clusterTag    = ours + "cluster"
+	digestTag     = ours + "userdata" // on the VM alone
 )
 
 // Azure's limits for tags.
@@ -39,6 +40,24 @@ func Tags(m cloud.Machine, users map[string]string) map[string]string {
 	return all
 }
 
+// WithDigest adds the mark of the user data with which a VM is made, if there are any.
+func WithDigest(tags map[string]string, digest string) map[string]string {
+	if digest != "" {
+		tags[digestTag] = digest
+	}
+	return tags
+}
+
+// ReadDigest reads that mark among the tags of a VM.
+func ReadDigest(tags map[string]string) string {
+	for name, value := range tags {
+		if strings.EqualFold(name, digestTag) && len(value) <= maxTagValue {
+			return value
+		}
+	}
+	return ""
+}
+
 // Belongs says whether the marks are all those of the machine. Of the Cluster the name counts: a move gives it another UID.
 func Belongs(m cloud.Machine, of cloud.Marked) bool {
 	return of.Key == m.Key && of.ProviderID != "" && of.ProviderID == m.ProviderID &&
@@ -48,11 +67,6 @@ func Belongs(m cloud.Machine, of cloud.Marked) bool {
 // Complete says whether all marks are there, whoever's they are.
 func Complete(of cloud.Marked) bool {
 	return of.Key.Namespace != "" && of.Key.Name != "" && of.ProviderID != "" && of.Cluster.Name != ""
-}
-
-// MachineFilter has Azure list the resources whose tags name a machine.
-func MachineFilter(m cloud.Machine) string {
-	return fmt.Sprintf("tagName eq '%s' and tagValue eq '%s'", machineTag, strings.ReplaceAll(m.Key.Name, "'", "''"))
 }
 
 // ReadMark reads the marks among the tags of a resource. Azure keeps the case of a tag's name but does not tell names by it.
@@ -84,7 +98,7 @@ func Original(of cloud.Marked, vm ID) bool {
 
 // CheckTags says what is wrong with tags that users want, or nothing.
 func CheckTags(users map[string]string) string {
-	if most := maxTags - 4; len(users) > most {
+	if most := maxTags - 5; len(users) > most {
 		return fmt.Sprintf("there are %d tags, but a VM may have %d besides our own: remove some", len(users), most)
 	}
 	seen := map[string]bool{}

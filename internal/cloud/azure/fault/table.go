@@ -191,8 +191,7 @@ var rows = []row{
 		say: "the controller makes the adapter by itself",
 	},
 	{
-		codes: []string{"noregisteredproviderfound", "invalidresourcetype", "invalidapiversionparameter"}, kind: cloud.Invalid,
-		reason: infrav1.SpecInvalidReason, after: slowly,
+		codes: unknownKind, kind: cloud.Invalid, reason: infrav1.SpecInvalidReason, after: slowly,
 		say: "use a location that has this kind of resource, and a cloud with the compute API of 2021-03-01 or later",
 	},
 	{
@@ -213,8 +212,13 @@ var rows = []row{
 	},
 }
 
-// noPlace are the codes of a 404 that is not about the resource itself.
-var noPlace = []string{"resourcegroupnotfound", "subscriptionnotfound", "invalidsubscriptionid"}
+// unknownKind are the codes with which Azure says that it does not know this kind of resource there, or in this version.
+var unknownKind = []string{
+	"noregisteredproviderfound", "invalidresourcetype", "invalidresourcenamespace", "invalidapiversionparameter",
+}
+
+// noPlace are the codes of a 404 that is not about the resource itself (azure-powershell #11022 for the kinds).
+var noPlace = append([]string{"resourcegroupnotfound", "subscriptionnotfound", "invalidsubscriptionid"}, unknownKind...)
 
 // gone is a 404 for the resource that was asked for. Azure says so with several codes, and with none: ResourceNotFound, NotFound,
 // ParentResourceNotFound (azure-powershell #9449, azuredisk-csi-driver #2467, apcera/libretto #54).

@@ -22,10 +22,8 @@ var (
 		"Microsoft.Network/networkInterfaces/read", "Microsoft.Network/networkInterfaces/write",
 		"Microsoft.Network/networkInterfaces/delete",
 	}
-	InSubscription = []string{
-		"Microsoft.Compute/virtualMachines/read", "Microsoft.Compute/skus/read", "Microsoft.Resources/subscriptions/resources/read",
-	}
-	JoinSubnet = []string{"Microsoft.Network/virtualNetworks/subnets/join/action"}
+	InSubscription = []string{"Microsoft.Compute/virtualMachines/read", "Microsoft.Compute/skus/read"}
+	JoinSubnet     = []string{"Microsoft.Network/virtualNetworks/subnets/join/action"}
 )
 
 // The actions that some specs take.

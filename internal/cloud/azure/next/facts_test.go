@@ -16,7 +16,6 @@ func noSpec(m *cloud.Machine, _ *Survey)        { m.Spec.Azure = nil }
 func older(m *cloud.Machine, _ *Survey)         { m.Asked = cloud.MaybeAsked }
 func justOpened(m *cloud.Machine, s *Survey)    { s.Opened = ago(time.Minute); older(m, s) }
 func unlisted(_ *cloud.Machine, s *Survey)      { s.Listed = time.Time{} }
-func stranger(_ *cloud.Machine, s *Survey)      { s.Seen = &Sight{State: Succeeded, Power: On} }
 func powersAwaited(_ *cloud.Machine, s *Survey) { s.PowersAwaited = true }
 func ran(_ *cloud.Machine, s *Survey)           { s.Ran = true }
 func closed(_ *cloud.Machine, s *Survey)        { s.Choice, s.Closed = nil, errShut }
@@ -32,8 +31,20 @@ func taken(_ *cloud.Machine, s *Survey) {
 }
 
 func vm(state ProvisioningState, power Power) fact {
-	return func(_ *cloud.Machine, s *Survey) { s.Seen = &Sight{Ours: true, State: state, Power: power} }
+	return shown(Sight{Shown: Shown{Marked: true}, Whose: cloud.Ours, State: state, Power: power})
 }
+
+// shown: Azure shows a VM of the machine's name.
+func shown(of Sight) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.Seen = &of }
+}
+
+// A VM of the machine's name that lacks marks, or that has all of them and is not proved, or that is certainly not the machine's.
+var (
+	unmarked = shown(Sight{Whose: cloud.Unproved, State: Succeeded, Power: On})
+	doubtful = shown(Sight{Shown: Shown{Marked: true}, Whose: cloud.Unproved, State: Succeeded, Power: On})
+	stranger = shown(Sight{Whose: cloud.Foreign, State: Succeeded, Power: On})
+)
 
 func put(answer Answer, since time.Duration) fact {
 	return func(_ *cloud.Machine, s *Survey) { s.Put = Put{At: ago(since), Answer: answer} }
@@ -73,10 +84,16 @@ func sought(since time.Duration) fact {
 
 func elsewhere(_ *cloud.Machine, s *Survey) { s.Elsewhere, s.Sought = "other", noon }
 
-// another: a VM that certainly is not the machine's has its name.
-func another(_ *cloud.Machine, s *Survey) {
-	s.Seen, s.Known = &Sight{Other: true, State: Succeeded, Power: On}, true
-}
+func candidates(_ *cloud.Machine, s *Survey) { s.Candidates = true }
+
+func removed(_ *cloud.Machine, s *Survey) { s.Removed = true }
+
+func answerLost(_ *cloud.Machine, s *Survey) { s.AnswerLost = true }
+
+func unsearched(_ *cloud.Machine, s *Survey) { s.Unsearched = errHidden }
+
+// another: a VM that certainly is not the machine's has the name of its VM, which was there.
+var another = both(stranger, known)
 
 func both(one, other fact) fact {
 	return func(m *cloud.Machine, s *Survey) {
@@ -85,9 +102,9 @@ func both(one, other fact) fact {
 	}
 }
 
-func known(_ *cloud.Machine, s *Survey) { s.Known = true }
+func known(_ *cloud.Machine, s *Survey) { s.Known = "1" }
 
-func untaggedVM(_ *cloud.Machine, s *Survey) { s.Seen.Untagged = true }
+func untaggedVM(_ *cloud.Machine, s *Survey) { s.Seen.Marked = false }
 
 func noGroup(times int, over time.Duration) fact {
 	return func(_ *cloud.Machine, s *Survey) { s.GroupMissed = Missed{Times: times, First: ago(over), Last: noon} }

@@ -14,15 +14,20 @@ const (
 
 // toRemove makes sure that there is no VM, that none can appear, and that nothing of one is left.
 func toRemove(m cloud.Machine, s Survey) Step {
-	switch {
-	case s.groupGone():
+	if s.groupGone() {
 		return s.withoutGroup(m)
-	case s.isOurs():
+	}
+	switch s.whose() {
+	case cloud.Ours:
 		return s.remove()
-	case s.unshown() && !s.Counts(m, s.Now): // nothing but our VM can have the name
-		return s.remove()
-	case s.isUnproved() && s.mayBeOurs(m):
+	case cloud.Unproved:
 		return fail(s.notProvedGone(m))
+	case cloud.Unseen:
+		if s.Put.Answer == Accepted && !s.Hides && !s.Counts(m, s.Now) {
+			return s.remove() // Azure does not show it yet, and nothing but our VM can have the name
+		}
+	}
+	switch {
 	case s.mayExist(m) && !s.proven():
 		return s.prove(removing)
 	case s.Left != nil:
@@ -32,9 +37,6 @@ func toRemove(m cloud.Machine, s Survey) Step {
 	}
 	return fail(cloud.ErrNotFound)
 }
-
-// unshown says that Azure accepted our request and shows no VM of the name.
-func (s Survey) unshown() bool { return s.Seen == nil && !s.Shadowed && s.Put.Answer == Accepted }
 
 // withoutGroup is the end of a machine whose group is gone, with all in it. Its VM may have been moved to another one before.
 func (s Survey) withoutGroup(m cloud.Machine) Step {

@@ -35,7 +35,7 @@ const (
 	Remove  Act = "remove the VM"
 	Retreat Act = "remove the VM that has no room" // another one of its name may follow
 	Forget  Act = "forget the VM that is gone"     // so that another one of its name may follow
-	Seek    Act = "seek the VM in the subscription"
+	Seek    Act = "look at VMs of its name in other groups"
 	Search  Act = "search for what a deletion left" // by lists that all machines of the group share
 	Check   Act = "look whether a deletion left it"
 	Sweep   Act = "remove what a deletion left"
@@ -70,18 +70,26 @@ func Decide(m cloud.Machine, s Survey, want Goal) Step {
 		return Step{Act: List}
 	case want == Gone:
 		return toRemove(m, s)
-	case s.isOurs():
+	case s.whose() == cloud.Ours:
 		return withVM(m, s, want)
 	}
 	return withoutVM(m, s, want)
 }
 
+// whose says whose the VM is that Azure shows; Unseen if it shows none.
+func (s Survey) whose() cloud.Whose {
+	if s.Seen == nil {
+		return cloud.Unseen
+	}
+	return s.Seen.Whose
+}
+
 // withoutVM is about a machine that has no VM that is proved to be its own.
 func withoutVM(m cloud.Machine, s Survey, want Goal) Step {
 	switch wanted := want == Running && !m.Settled; {
-	case s.isUnproved() && s.wasThere(m):
+	case s.whose() == cloud.Unproved:
 		return fail(s.notProved(m))
-	case wanted && s.isStranger():
+	case s.whose() == cloud.Foreign && wanted:
 		return fail(nameTaken(m))
 	case s.aboutToShow():
 		return await("Azure has accepted the VM and does not show it yet")
@@ -103,14 +111,6 @@ func (s Survey) doubt() string {
 	}
 	return "looking whether the VM exists"
 }
-
-// isOurs says that the VM is proved to be the machine's, isStranger that a VM has its name and is not, and isUnproved that such a
-// VM may be the machine's nevertheless.
-func (s Survey) isOurs() bool { return s.Seen != nil && s.Seen.Ours }
-
-func (s Survey) isStranger() bool { return s.Seen != nil && !s.Seen.Ours }
-
-func (s Survey) isUnproved() bool { return s.isStranger() && !s.Seen.Other }
 
 func missing(want Goal) Step {
 	if want == Gone {
@@ -203,7 +203,7 @@ func (s Survey) complaint() string {
 	if s.Seen.State == Failed {
 		return s.View.Error.Message
 	}
-	if s.Seen.Untagged {
+	if !s.Seen.Marked {
 		return untagged
 	}
 	if s.Refused != nil {
@@ -217,7 +217,7 @@ func toMake(s Survey) Step {
 	switch {
 	case s.Put.Took && s.Looked.Before(s.Put.At):
 		return Step{Act: Look}
-	case s.Known:
+	case s.Known != "":
 		return Step{Act: Forget, VM: await(s.making()).VM}
 	case s.Now.Before(s.Put.NotBefore):
 		return fail(s.Put.Err)

@@ -2,11 +2,9 @@ package next
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
@@ -60,13 +58,16 @@ func TestDecide(t *testing.T) {
 		{name: "a report makes nothing", want: Report, err: cloud.ErrNotFound},
 		{name: "a settled machine gets no VM", want: Running, facts: []fact{settled}, err: cloud.ErrNotFound},
 		{
-			name: "a settled machine's VM may be the one of its name", want: Running, facts: []fact{settled, existed, stranger},
+			name: "a settled machine's VM may be the one of its name", want: Running, facts: []fact{settled, existed, unmarked},
 			err: errAny,
 		},
 		{
-			name: "or certainly not", want: Running, facts: []fact{settled, existed, another, sought(0)}, err: cloud.ErrNotFound,
+			name: "or certainly not", want: Running, facts: []fact{settled, existed, another, missed(2, time.Minute)},
+			err: cloud.ErrNotFound,
 		},
-		{name: "then its own may be elsewhere", want: Report, facts: []fact{existed, another}, act: Seek},
+		{name: "then its own may be elsewhere", want: Report, facts: []fact{existed, another}, act: Look},
+		{name: "or here, as a copy shows", want: Running, facts: []fact{both(doubtful, known)}, err: errAny},
+		{name: "which a wanted machine waits for, too", want: Running, facts: []fact{doubtful}, err: errAny},
 		{name: "no part of the spec is ours", want: Running, facts: []fact{noSpec}, err: errAny},
 		{name: "no part of the spec is ours, and it goes", want: Gone, facts: []fact{noSpec}, err: cloud.ErrNotFound},
 
@@ -77,16 +78,31 @@ func TestDecide(t *testing.T) {
 		},
 		{name: "accepted long ago, and not in the list: look", want: Running, facts: []fact{put(Accepted, 11*time.Minute)}, act: Look},
 		{
-			name: "one look, and now the subscription is searched", want: Running, act: Seek,
-			facts: []fact{put(Accepted, 11*time.Minute), missed(1, 0), sought(time.Minute)},
+			name: "one look, and VMs of its name in other groups", want: Running, act: Seek,
+			facts: []fact{put(Accepted, 11*time.Minute), missed(1, 0), sought(time.Minute), candidates},
 		},
-		{name: "a search before the look proves nothing", want: Report, act: Seek, facts: []fact{
+		{name: "a search before the look proves nothing", want: Report, facts: []fact{
 			existed, missed(2, time.Minute), sought(2 * time.Minute),
+		}},
+		{name: "and looks go on", want: Report, act: Look, facts: []fact{
+			existed, missed(2, time.Minute), sought(2 * time.Minute), looked(Apart), unsearched,
+		}},
+		{name: "without the right to search nothing is proved", want: Report, err: errHidden, facts: []fact{
+			existed, missed(2, time.Minute), sought(2 * time.Minute), unsearched,
+		}},
+		{name: "nor let go", want: Gone, err: errHidden, facts: []fact{
+			existed, missed(2, time.Minute), sought(2 * time.Minute), unsearched,
+		}},
+		{name: "what Azure accepted to delete needs no search", want: Gone, err: cloud.ErrNotFound, facts: []fact{
+			existed, missed(2, time.Minute), sought(2 * time.Minute), unsearched, removed, swept,
 		}},
 		{name: "it was moved", want: Report, facts: []fact{existed, missed(2, time.Minute), elsewhere}, err: errAny},
 		{name: "it was moved, and is not let go", want: Gone, facts: []fact{existed, missed(2, time.Minute), elsewhere}, err: errAny},
-		{name: "it is searched for again", want: Gone, act: Seek, facts: []fact{
-			existed, missed(2, time.Hour), elsewhere, sought(again),
+		{name: "it is looked at again", want: Gone, act: Seek, facts: []fact{
+			existed, missed(2, time.Hour), elsewhere, sought(again), candidates,
+		}},
+		{name: "but not too soon", want: Gone, err: errAny, facts: []fact{
+			existed, missed(2, time.Hour), elsewhere, sought(again - 1), candidates,
 		}},
 		{name: "what is written down of a VM that is gone is forgotten first", want: Running, act: Forget, facts: []fact{
 			older, known, missed(2, time.Minute),
@@ -106,7 +122,7 @@ func TestDecide(t *testing.T) {
 		{name: "no choice, and no reason", want: Running, facts: []fact{func(_ *cloud.Machine, s *Survey) { s.Choice = nil }}},
 		{name: "the name is taken: look whose VM it is", want: Running, facts: []fact{taken}, act: Look},
 		{name: "the name is taken, but the VM does not show: again", want: Running, facts: []fact{taken, looked(0)}, act: Create},
-		{name: "the name is taken by a stranger", want: Running, facts: []fact{taken, stranger}, err: errAny},
+		{name: "the name is taken by a stranger", want: Running, facts: []fact{stranger}, err: errAny},
 		{name: "a stranger is not reported", want: Report, facts: []fact{stranger}, err: cloud.ErrNotFound},
 		{name: "a stranger is not removed", want: Gone, facts: []fact{stranger}, err: cloud.ErrNotFound},
 
@@ -166,11 +182,23 @@ func TestDecide(t *testing.T) {
 		{name: "another is at it: ours, too", want: Gone, facts: []fact{vm(Deleting, On)}, act: Remove},
 		{name: "the name is taken, and the VM does not show: look", want: Gone, facts: []fact{taken}, act: Look},
 		{
-			name: "a VM without marks after ours holds the machine", want: Gone, facts: []fact{put(Accepted, time.Hour), stranger},
+			name: "a VM without marks after ours holds the machine", want: Gone, facts: []fact{put(Accepted, time.Hour), unmarked},
 			err: errAny,
 		},
-		{name: "another after ours: where is ours?", want: Gone, facts: []fact{put(Accepted, time.Hour), another}, act: Seek},
-		{name: "nowhere", want: Gone, facts: []fact{put(Accepted, time.Hour), another, sought(0)}, err: cloud.ErrNotFound},
+		{name: "a copy of ours, too", want: Gone, facts: []fact{put(Accepted, time.Hour), both(doubtful, known)}, err: errAny},
+		{name: "another after ours: where is ours?", want: Gone, facts: []fact{put(Accepted, time.Hour), another}, act: Look},
+		{
+			name: "perhaps elsewhere", want: Gone, facts: []fact{put(Accepted, time.Hour), another, missed(1, 0), sought(1), candidates},
+			act: Seek,
+		},
+		{
+			name: "nowhere", want: Gone, facts: []fact{put(Accepted, time.Hour), another, missed(2, time.Minute)},
+			err: cloud.ErrNotFound,
+		},
+		{
+			name: "a list shows another one, and the young one is not removed by its name", want: Gone,
+			facts: []fact{put(Accepted, time.Minute), func(_ *cloud.Machine, s *Survey) { s.Hides = true }}, act: Look,
+		},
 		{name: "ours runs without its tags", want: Report, facts: []fact{vm(Succeeded, On), untaggedVM}, state: cloud.Running},
 		{name: "ours without its tags is removed", want: Gone, facts: []fact{vm(Succeeded, On), untaggedVM}, act: Remove},
 		{name: "it is still there: again", want: Gone, facts: []fact{vm(Succeeded, On), deleted(true, 3*time.Minute)}, act: Remove},
@@ -178,10 +206,10 @@ func TestDecide(t *testing.T) {
 		{name: "a VM that Azure does not show yet is removed", want: Gone, facts: []fact{put(Accepted, time.Minute)}, act: Remove},
 		{name: "one that may be a stranger's is looked at first", want: Gone, facts: []fact{put(Lost, time.Minute)}, act: Look},
 		{
-			name: "a VM that an earlier process may have asked for holds the machine", want: Gone, facts: []fact{justOpened, stranger},
+			name: "a VM that an earlier process may have asked for holds the machine", want: Gone, facts: []fact{justOpened, unmarked},
 			err: errAny,
 		},
-		{name: "a VM without marks may be the one that was there", want: Report, facts: []fact{existed, stranger}, err: errAny},
+		{name: "a VM without marks may be the one that was there", want: Report, facts: []fact{existed, unmarked}, err: errAny},
 		{
 			name: "a deletion that found nothing proves nothing so early", want: Gone,
 			facts: []fact{put(Accepted, 5*time.Minute), deleted(false, 3*time.Minute)}, act: Remove,
@@ -215,7 +243,7 @@ func TestDecide(t *testing.T) {
 			act: Look,
 		},
 		{name: "three times at once is not, either", want: Gone, facts: []fact{older, noGroup(3, time.Minute), sought(0)}, act: Look},
-		{name: "the group is gone: are its VMs elsewhere?", want: Gone, facts: []fact{existed, noGroup(3, groupGone)}, act: Seek},
+		{name: "the group is gone: are its VMs elsewhere?", want: Gone, facts: []fact{existed, noGroup(3, groupGone), candidates}, act: Seek},
 		{
 			name: "the group is gone, and its VMs with it", want: Gone, facts: []fact{existed, noGroup(3, groupGone), sought(0)},
 			err: cloud.ErrNotFound,
@@ -250,92 +278,4 @@ func wanted(got, want error) bool {
 		return got != nil && !errors.Is(got, cloud.ErrNotFound)
 	}
 	return errors.Is(got, want)
-}
-
-// TestEverySurvey goes through all combinations of what may be known and holds the answers to the promises of the seam.
-func TestEverySurvey(t *testing.T) {
-	var seen []fact
-	for _, state := range []ProvisioningState{Creating, Succeeded, Failed, Deleting} {
-		for _, power := range []Power{"", On, Stopped, Deallocated} {
-			seen = append(seen, vm(state, power))
-		}
-	}
-	nothing := func(*cloud.Machine, *Survey) {}
-	seen = append(seen, nothing, stranger, another, unlisted)
-	groups := [][]fact{
-		seen,
-		{nothing, existed},
-		{nothing, settled},
-		{nothing, older, justOpened},
-		{nothing, ran},
-		{nothing, put(Accepted, time.Minute), put(Accepted, time.Hour), put(Lost, time.Minute), refusedUntil(time.Hour), taken},
-		{nothing, deleted(true, time.Second), deleted(false, time.Second), deleted(true, time.Hour), deleteFails},
-		{
-			nothing, missed(1, 0), missed(2, time.Minute), both(missed(2, time.Minute), sought(time.Hour)),
-			both(missed(2, time.Minute), elsewhere),
-		},
-		{nothing, because("AllocationFailed"), because("OSProvisioningTimedOut")},
-		{nothing, left(time.Hour)},
-		{nothing, swept},
-		{nothing, closed, known},
-	}
-	count := 0
-	var all func(m cloud.Machine, s Survey, rest [][]fact)
-	all = func(m cloud.Machine, s Survey, rest [][]fact) {
-		if len(rest) > 0 {
-			for _, f := range rest[0] {
-				m, s := m, s
-				f(&m, &s)
-				all(m, s, rest[1:])
-			}
-			return
-		}
-		for _, want := range []Goal{Report, Running, Gone} {
-			count++
-			if wrong := broken(m, s, want, Decide(m, s, want)); wrong != "" {
-				t.Fatalf("%s: %s\n%+v\n%+v\nseen %+v", want, wrong, m, s, s.Seen)
-			}
-		}
-	}
-	m := cloud.Machine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
-	all(m, Survey{Now: noon, Opened: ago(24 * time.Hour), Listed: ago(time.Second), Choice: &firstTry}, groups)
-	t.Logf("%d surveys", count)
-}
-
-// broken says which promise a step breaks, or nothing.
-func broken(m cloud.Machine, s Survey, want Goal, step Step) string {
-	ours := s.Seen != nil && s.Seen.Ours
-	removes := step.Act == Remove || step.Act == Retreat
-	writes := step.Act == Create || removes || step.Act == Sweep
-	switch {
-	case want == Report && writes:
-		return "a report changes something"
-	case step.Act == Create && s.Known:
-		return "a VM while an earlier one is written down"
-	case step.Act == Retreat && want == Gone, step.Act == Remove && want != Gone:
-		return "the wrong one of two removals"
-	case step.Act == Create && (s.Seen != nil || m.Settled || want != Running || s.Choice == nil):
-		return "a VM too many"
-	case step.Act == Create && (s.aboutToShow() || m.Asked == cloud.Existed && !s.proven()):
-		return "a VM while the old one may exist"
-	case removes && want == Running && (!ours || s.Ran || s.Seen.State != Failed || m.Settled):
-		return "a VM is removed that the caller wants to run"
-	case removes && !ours && (s.Seen != nil || s.Put.Answer != Accepted):
-		return "a VM is removed that may be a stranger's"
-	case step.Act == Sweep && (ours || want != Gone):
-		return "something of a VM that exists is swept"
-	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && (ours || s.Left != nil):
-		return "gone, although something is there"
-	case errors.Is(step.Err, cloud.ErrNotFound) && s.isUnproved() && (s.wasThere(m) || want == Gone && s.mayBeOurs(m)):
-		return "let go, although the VM of its name may be its own"
-	case errors.Is(step.Err, cloud.ErrNotFound) && s.Elsewhere != "" && s.wasThere(m):
-		return "let go, although it was moved"
-	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && s.mayExist(m) && !s.proven():
-		return "gone without proof"
-	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && s.mayExist(m) && s.Seen == nil && !s.searched():
-		return "gone before it is known whether something is left"
-	case step.Act == "" && step.Err == nil && !ours && step.VM.State != cloud.Creating:
-		return fmt.Sprintf("a VM that is not there is %s", step.VM.State)
-	}
-	return ""
 }

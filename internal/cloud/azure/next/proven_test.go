@@ -79,7 +79,7 @@ func TestNeverRan(t *testing.T) {
 		"off, and made by this process": {power: Deallocated, answer: Accepted, want: true},
 		"on, and made by this process":  {power: On, answer: Accepted},
 	} {
-		s := Survey{Ran: test.ran, Seen: &Sight{Ours: true, Power: test.power}, Put: Put{Answer: test.answer}}
+		s := Survey{Ran: test.ran, Seen: &Sight{Whose: cloud.Ours, Power: test.power}, Put: Put{Answer: test.answer}}
 		if got := s.neverRan(); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
@@ -88,15 +88,18 @@ func TestNeverRan(t *testing.T) {
 
 // TestSentences: what people read of a VM that runs, or is being made.
 func TestSentences(t *testing.T) {
-	failed, lacks := Sight{Ours: true, State: Failed}, Survey{SizesUnknown: cloud.Errorf(cloud.Denied, "R", "no right to it")}
+	ours := func(state ProvisioningState) *Sight {
+		return &Sight{Shown: Shown{Marked: true}, Whose: cloud.Ours, State: state}
+	}
+	lacks := Survey{SizesUnknown: cloud.Errorf(cloud.Denied, "R", "no right to it")}
 	view := &fault.Verdict{Error: cloud.Errorf(cloud.Exhausted, "R", "the extension failed"), Word: "capwin1|x"}
 	refused := cloud.Errorf(cloud.Denied, "R", "no right to its disk")
 	for want, got := range map[string]string{
-		"the extension failed": Survey{Seen: &failed, View: view, Refused: refused}.complaint(),
+		"the extension failed": Survey{Seen: ours(Failed), View: view, Refused: refused}.complaint(),
 		"the VM runs, but what belongs to it cannot be looked after: no right to its disk": Survey{
-			Seen: &Sight{Ours: true, State: Succeeded}, View: view, Refused: refused,
+			Seen: ours(Succeeded), View: view, Refused: refused,
 		}.complaint(),
-		"capwin1|x":              Survey{Seen: &Sight{Ours: true, State: Succeeded}, View: view}.running().VM.Report,
+		"capwin1|x":              Survey{Seen: ours(Succeeded), View: view}.running().VM.Report,
 		"Azure is making the VM": Survey{}.making(),
 		"Azure is making the VM; CPUs and memory of its size are unknown: no right to it": lacks.making(),
 	} {
@@ -109,7 +112,7 @@ func TestSentences(t *testing.T) {
 // TestSeenBeforeTheList: a VM that was seen needs no list first.
 func TestSeenBeforeTheList(t *testing.T) {
 	m := cloud.Machine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
-	s := Survey{Now: noon, Seen: &Sight{Ours: true, State: Succeeded, Power: On}}
+	s := Survey{Now: noon, Seen: &Sight{Whose: cloud.Ours, State: Succeeded, Power: On}}
 	if got := Decide(m, s, Running); got.Act != "" || got.VM.State != cloud.Running {
 		t.Errorf("%+v", got)
 	}

@@ -21,9 +21,9 @@ type Survey struct {
 
 	// Seen is the VM of the machine's name, from a list or a look, the later of the two; nil if neither has it.
 	Seen *Sight
-	// Shadowed says that a list or a look shows a VM of the name with another ID, too early to tell whether it follows the
+	// Hides says that Azure shows a VM of the name with another ID than the machine's, too early to tell whether it follows the
 	// machine's or was there before. Then Seen is nil.
-	Shadowed bool
+	Hides bool
 	// Ran says that the VM was ever seen running.
 	Ran bool
 	// Looked is when we last looked at the VM by its ID, whatever came of it.
@@ -44,13 +44,20 @@ type Survey struct {
 	Swept  time.Time
 	Used   bool
 	Hidden *cloud.Error
-	// Sought is when the last search of the subscription for the VM began, and Elsewhere the group in which it found the VM; empty
-	// if it did not.
-	Sought    time.Time
-	Elsewhere string
-	// Known says that Azure's own ID of the VM is written down. LostPut says that Azure may have taken a request of this process
-	// whose answer did not come.
-	Known, LostPut bool
+	// Known is Azure's own ID of the machine's VM; empty if it is not known.
+	Known string
+	// AnswerLost says that Azure may have taken a request of this process whose answer did not come.
+	AnswerLost bool
+	// Removed says that Azure accepted our deletion of the VM, and that nothing was asked for since that may have made another.
+	Removed bool
+
+	// Sought is when the list of the subscription began that was last searched for the VM, and Elsewhere is the group in which it
+	// found the VM; empty if it did not. Candidates says that a later list has VMs of its name in other groups, which were not looked
+	// at. Unsearched is why there is no list: the identity lacks the right to it; nil if it has it.
+	Sought     time.Time
+	Elsewhere  string
+	Candidates bool
+	Unsearched *cloud.Error
 	// GroupMissed are the answers that the group does not exist, while the subscription answers.
 	GroupMissed Missed
 
@@ -69,9 +76,9 @@ type Survey struct {
 
 // Sight is a VM as Azure shows it.
 type Sight struct {
-	// Ours says that it is proved to be the machine's: by Azure's own ID of it, or by all marks. Untagged says that it lacks some of
-	// those. Other says that it is certainly not: the machine's has another ID.
-	Ours, Untagged, Other bool
+	// Shown is what says whose it is, and Whose is that.
+	Shown
+	Whose cloud.Whose
 
 	State ProvisioningState
 	Power Power

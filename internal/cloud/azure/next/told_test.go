@@ -78,24 +78,3 @@ func TestAVMThatDoesNotRunIsTold(t *testing.T) {
 		}
 	}
 }
-
-// TestWhatIsNotProvedIsTold: what is missing, the tags or who else knows the identity, and what to do in a deletion.
-func TestWhatIsNotProvedIsTold(t *testing.T) {
-	for name, test := range map[string]struct {
-		want   Goal
-		facts  []fact
-		says   string
-		silent string
-	}{
-		"tags, living":     {Report, []fact{existed, stranger, untaggedVM}, "give it the tags capwin-namespace=", "finalizer"},
-		"tags, going":      {Gone, []fact{older, stranger, untaggedVM}, "give it the tags capwin-namespace=", "identity"},
-		"tags, way out":    {Gone, []fact{older, stranger, untaggedVM}, "remove the finalizer " + infrav1.MachineFinalizer, "identity"},
-		"identity, living": {Report, []fact{existed, stranger}, "spec.providerID is neither", "not all of the machine's tags"},
-		"identity, going":  {Gone, []fact{older, stranger}, "delete it in Azure", "not all of the machine's tags"},
-	} {
-		err := decided(test.want, test.facts...).Err
-		if err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), test.silent) {
-			t.Errorf("%s: told is %v", name, err)
-		}
-	}
-}

@@ -35,7 +35,7 @@ func VM(w Want) armcompute.VirtualMachine {
 	spec := w.Machine.Spec.Azure
 	vm := armcompute.VirtualMachine{
 		Location: &w.Placement.Location,
-		Tags:     tags(w),
+		Tags:     pointers(arm.WithDigest(marks(w), cloud.DigestOf(w.Machine.ProviderID, w.UserData))),
 		Identity: identities(spec.Identities),
 		Plan:     plan(spec.Image.Marketplace),
 		Properties: &armcompute.VirtualMachineProperties{
@@ -71,9 +71,14 @@ func inlineTags(w Want) map[string]*string {
 	return tags(w)
 }
 
-func tags(w Want) map[string]*string {
+func tags(w Want) map[string]*string { return pointers(marks(w)) }
+
+// marks are ours together with the tags of users.
+func marks(w Want) map[string]string { return arm.Tags(w.Machine, users(w)) }
+
+func pointers(of map[string]string) map[string]*string {
 	all := map[string]*string{}
-	for name, value := range arm.Tags(w.Machine, users(w)) {
+	for name, value := range of {
 		all[name] = &value
 	}
 	return all

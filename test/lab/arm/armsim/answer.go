@@ -133,8 +133,5 @@ func (q *request) link(token string) string {
 	maps.Copy(query, q.query)
 	query.Set("$skiptoken", token)
 	path := q.scope() + "/providers/" + q.id.Provider + "/" + strings.Join(q.id.Types, "/")
-	if q.Class == "resource list" {
-		path = q.scope() + "/resources"
-	}
 	return path + "?" + query.Encode()
 }

@@ -18,7 +18,7 @@
 //	calls.go    what was asked                              compute.go  calls of the compute provider
 //	owner.go    what others do                              network.go  calls of the network provider, and what is only read
 //	answer.go   headers, operations, paging                 metadata.go metadata/endpoints, boot logs
-//	resources.go, tags.go, move.go  calls of ARM itself: resources by tag, tags, moves to another group
+//	tags.go     tags, a call of ARM itself                 move.go     moves to another group, which ARM serves, too
 //	missing.go  404s of ARM and of proxies                  unique.go   what the platform calls a resource
 //
 // # What it plays

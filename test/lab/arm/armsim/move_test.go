@@ -49,7 +49,7 @@ func TestMoveOfAVM(t *testing.T) {
 	}
 }
 
-// Lists show a move as late as other changes; ARM's list by tag finds the VM in the other group then.
+// Lists show a move as late as other changes; the subscription's list of states has the VM in the other group then.
 func TestMoveIsSeenLate(t *testing.T) {
 	c := armsim.New(t)
 	h := newByHand(t, c)
@@ -58,16 +58,16 @@ func TestMoveIsSeenLate(t *testing.T) {
 	c.Change(func(w *armsim.Inside) { w.World.Lag = world.Lag{List: time.Minute} })
 	c.MoveVM(armsim.VMID("vm"), elsewhere)
 	vms := func() (in []string) {
-		for _, id := range h.found(t, byTag("capwin-owner", "default/vm")) {
-			if strings.Contains(id, "virtualMachines") {
-				in = append(in, strings.Split(id, "/")[0])
-			}
+		all := h.get(t, "/subscriptions/"+armsim.Subscription+"/providers/Microsoft.Compute/virtualMachines?statusOnly=true").body
+		for _, one := range doc.List(all, "value") {
+			id, _ := doc.ParseID(doc.Text(one, "id"))
+			in = append(in, strings.ToLower(id.Group))
 		}
 		return in
 	}
-	equal(t, vms(), []string{armsim.Group})
+	equal(t, vms(), []string{strings.ToLower(armsim.Group)})
 	c.Advance(time.Minute)
-	equal(t, vms(), []string{elsewhere})
+	equal(t, vms(), []string{strings.ToLower(elsewhere)})
 }
 
 // A move takes minutes, in which nothing is written or deleted in both groups.

@@ -41,7 +41,12 @@ func (c *Cloud) Lock(scope string) { c.Change(func(w *Inside) { w.locks = append
 func (c *Cloud) Unlock() { c.Change(func(w *Inside) { w.locks = nil }) }
 
 // Vanish removes a resource without a word, as a person with the portal does.
-func (c *Cloud) Vanish(id doc.ID) { c.Change(func(w *Inside) { w.World.Remove(id) }) }
+func (c *Cloud) Vanish(id doc.ID) {
+	c.Change(func(w *Inside) {
+		w.Compute.Vanished(id)
+		w.World.Remove(id)
+	})
+}
 
 // Names lists the resources of a type in a group, past all lag.
 func (c *Cloud) Names(group, kind string) (names []string) {

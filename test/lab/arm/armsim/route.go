@@ -102,7 +102,7 @@ func (q *request) scoped(path string) bool {
 }
 
 // ofPlaces are the calls about a subscription or a group that have no provider in their path.
-var ofPlaces = map[string]string{"resourcegroups": "group list", "resources": "resource list", "moveresources": "move"}
+var ofPlaces = map[string]string{"resourcegroups": "group list", "moveresources": "move"}
 
 func cutFold(s, sep string) (before, after string, found bool) {
 	at := strings.LastIndex(strings.ToLower(s), sep)
@@ -162,7 +162,7 @@ func (q *request) needs() []rights.Need {
 	kind := q.id.Type()
 	scope := q.scope()
 	switch {
-	case q.Class == "subscription list", q.Class == "resource list": // shows those for which the caller has a right
+	case q.Class == "subscription list": // shows those for which the caller has a right
 		return nil
 	case q.Class == "move":
 		return q.moveNeeds()

@@ -237,7 +237,7 @@ func (in *Inside) headers(h http.Header, r *http.Request) {
 
 // ofARM are the calls that ARM serves itself, of any type of resources.
 var ofARM = map[string]func(*Inside, *request) (*answer, *reply.Error){
-	"permissions": (*Inside).permissions, "resource list": (*Inside).resources, "tags": (*Inside).tags, "move": (*Inside).move,
+	"permissions": (*Inside).permissions, "tags": (*Inside).tags, "move": (*Inside).move,
 }
 
 // do passes the call on to its provider.

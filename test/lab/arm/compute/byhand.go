@@ -15,6 +15,15 @@ func (c *Compute) Moved(from, to doc.ID) {
 	}
 }
 
+// Vanished takes over that somebody removed a VM without an operation: its guest is gone, and a deletion finds nothing.
+func (c *Compute) Vanished(id doc.ID) {
+	if m := c.find(id); m != nil {
+		c.halt(m)
+		m.gone = true
+		delete(c.machines, id.Key())
+	}
+}
+
 // AddDisk makes an empty disk that no VM has.
 func (c *Compute) AddDisk(id doc.ID, location string) {
 	c.World.Put(id, c.shapeDisk(doc.Object{

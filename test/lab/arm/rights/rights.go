@@ -61,7 +61,7 @@ type Client struct{ ID, Object string }
 // Check refuses a call for whose first need there is no right, and for a linked one.
 func (r *Rights) Check(c Client, needs ...Need) *reply.Error {
 	for i, need := range needs {
-		if r.May(c.Object, need) {
+		if r.may(c.Object, need) {
 			r.note(c.Object, need.Action)
 			continue
 		}
@@ -74,27 +74,13 @@ func (r *Rights) Check(c Client, needs ...Need) *reply.Error {
 	return nil
 }
 
-// May says whether a principal has a right.
-func (r *Rights) May(object string, need Need) bool {
+// may says whether a principal has a right.
+func (r *Rights) may(object string, need Need) bool {
 	scope := doc.Key(need.Scope)
 	return slices.ContainsFunc(r.grants, func(g grant) bool {
 		return g.object == object && (g.scope == "" || scope == g.scope || strings.HasPrefix(scope, g.scope+"/")) &&
 			slices.ContainsFunc(g.actions, func(pattern string) bool { return matches(pattern, need.Action) })
 	})
-}
-
-// CheckWithin refuses a call for whose need there is no right at its scope, above it, or at anything below it.
-func (r *Rights) CheckWithin(c Client, need Need) *reply.Error {
-	below := doc.Key(need.Scope) + "/"
-	some := slices.ContainsFunc(r.grants, func(g grant) bool {
-		return g.object == c.Object && strings.HasPrefix(g.scope, below) &&
-			slices.ContainsFunc(g.actions, func(pattern string) bool { return matches(pattern, need.Action) })
-	})
-	if some {
-		r.note(c.Object, need.Action)
-		return nil
-	}
-	return r.Check(c, need)
 }
 
 // Of are the actions that a principal has at a scope, one list for each role.

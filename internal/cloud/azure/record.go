@@ -1,0 +1,127 @@
+package azure
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+)
+
+// here is a machine with what counts of it at this account's server.
+func (a *account) here(m cloud.Machine) cloud.Machine {
+	m.Record = m.Record.At(a.server())
+	return m
+}
+
+// knownOf is what is known of the machine's VM by Azure's own IDs: what this process learned, or else what the status says.
+func knownOf(m cloud.Machine, w work) infrav1.AzureRecord {
+	record := m.Record.Azure
+	if w.record != nil {
+		record = *w.record
+	}
+	record.VMID = arm.UUID(record.VMID)
+	return record
+}
+
+// withRecord adds to what is reported of a VM what is to be kept of it; nothing if nothing is known at this server: the status may
+// have the record of another one.
+func (a *account) withRecord(m cloud.Machine, vm cloud.VM) cloud.VM {
+	w := a.ledger.recall(m)
+	if w.record == nil && m.Record.Azure.Server == "" {
+		return vm
+	}
+	record := knownOf(m, w)
+	record.Server = a.server()
+	vm.Record = &cloud.Record{Azure: record}
+	return vm
+}
+
+// withNews does so for an error, with which nothing comes that is known already.
+func (a *account) withNews(m cloud.Machine, vm cloud.VM) cloud.VM {
+	got := a.withRecord(m, vm)
+	if got.Record != nil && equality.Semantic.DeepEqual(*got.Record, m.Record) {
+		return vm
+	}
+	return got
+}
+
+// part is what a list shows as a VM's.
+type part struct {
+	id       arm.ID
+	uniqueID string
+}
+
+// withParts adds what belongs to the machine's VM to its record.
+func withParts(record infrav1.AzureRecord, m cloud.Machine, all []part) infrav1.AzureRecord {
+	for _, one := range all {
+		record = belongings.With(record, m, one.id, one.uniqueID)
+	}
+	return record
+}
+
+// leaving says that the VM is on its way out, to be followed by another one.
+func (w work) leaving() bool { return w.forgot && w.del.At.After(w.put.At) }
+
+// wasRemoved says that Azure accepted our deletion of the VM, and that nothing was asked for since that may have made another.
+func (w work) wasRemoved(record infrav1.AzureRecord) bool {
+	return w.removed || record.Deletion == infrav1.DeletionAccepted
+}
+
+// accept notes that Azure accepted our deletion.
+func (w *work) accept(m cloud.Machine) {
+	record := knownOf(m, *w)
+	record.Deletion = infrav1.DeletionAccepted
+	w.record, w.removed = &record, true
+}
+
+// forget has another VM follow the one that is gone, which had these adapters. What belonged to it is of a try that failed.
+func (w *work) forget(m cloud.Machine, record infrav1.AzureRecord, adapters []string) {
+	for _, kind := range []string{belongings.Disk, belongings.Adapter, belongings.PublicIP} {
+		for _, one := range *belongings.Entries(&record, kind) {
+			w.fail(m, kind, one.Name, one.UniqueID)
+		}
+	}
+	for _, key := range adapters { // Azure made up the end of their names, so nothing else has them
+		if id, ok := arm.Parse(key); ok {
+			w.fail(m, belongings.Adapter, id.Name(), key)
+		}
+	}
+	record.VMID, record.Deletion = "", ""
+	w.record, w.forgot = &record, true
+}
+
+// fail notes that something is of a request that failed, by Azure's own ID of it; but not an adapter that was made before the VM.
+// It has exactly the name that we gave, and the next VM takes it.
+func (w *work) fail(m cloud.Machine, kind, name, id string) {
+	failed := map[string]bool{}
+	maps.Copy(failed, w.failed) // copies of the work have the other one
+	w.failed = failed
+	if kind != belongings.Adapter || !slices.Contains(belongings.Names(m), strings.ToLower(name)) {
+		failed[id] = true
+	}
+}
+
+// leftOf says what to look for by hand when a machine goes whose VM no deletion of ours ended: it may run where this account sees
+// nothing. Empty if there was no VM and nobody may have asked for one.
+func leftOf(m cloud.Machine, w work) string {
+	record := knownOf(m, w)
+	asked := w.put.Answer == next.Accepted || w.put.Answer == next.Lost || !w.lost.IsZero() || w.was || record.VMID != ""
+	if w.wasRemoved(record) || m.Asked == cloud.NeverAsked && !asked {
+		return ""
+	}
+	id := ""
+	if record.VMID != "" {
+		id = ", to which Azure gave the ID " + record.VMID
+	}
+	return fmt.Sprintf("Azure has no VM %q in the resource group %q any more%s, but no deletion by the controller removed it: if it may "+
+		"run elsewhere, look for a VM of that name in other resource groups and subscriptions, and for disks and network interfaces "+
+		"with the tag capwin-providerid=%s", m.Name, homeOf(m).Group, id, m.ProviderID)
+}
