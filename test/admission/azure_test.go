@@ -129,7 +129,7 @@ var azureLimits = slices.Concat(
 		required("spec.azure.vmSize"), atMost("spec.azure.vmSize", 64), atMost("spec.azure.fallbackVMSizes[]", 64),
 		longest("spec.azure.image.id", azureImage+strings.Repeat("1", 1024-len(azureImage)), azureImage+long(1024), 1024),
 		oneOf("spec.azure.image.setup", "CloudbaseInit", "Sysprep"),
-		{"spec.azure.additionalTags", "maxProperties", labels(46), labels(47), "must have at most 46 items"},
+		{"spec.azure.additionalTags", "maxProperties", labels(45), labels(46), "must have at most 45 items"},
 		longest("spec.azure.additionalTags.pool", long(256), long(257), 256),
 		longest("spec.azure.spot.maxPrice", "123456.12345", "123456.123456", 12),
 		longest("spec.azure.bootDiagnostics.storageURI", right, "https://a.blob."+long(256), 256),

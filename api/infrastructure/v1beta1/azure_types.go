@@ -188,10 +188,10 @@ type AzureVM struct {
 
 	// additionalTags of the VM and its adapters, such as {team: blue}. They go
 	// before those of the AzureCluster. Azure allows 50 tags, of which the
-	// controller needs 4. Default: none. Immutable.
+	// controller needs 5. Default: none. Immutable.
 	//
 	// +optional
-	// +kubebuilder:validation:MaxProperties=46
+	// +kubebuilder:validation:MaxProperties=45
 	// +kubebuilder:validation:XValidation:rule="self.all(name, name.size() <= 512 && name.matches('^[^<>%&?/\\\\x5c]+$'))",message="the name of a tag must have at most 512 characters, none of them < > % & \\ ? /; use a name such as team"
 	// +kubebuilder:validation:XValidation:rule="!self.exists(name, name.matches('(?i)^(microsoft|azure|windows|capwin-)'))",message="the names of tags that begin with microsoft, azure, windows or capwin- are reserved; use another name, such as team"
 	AdditionalTags map[string]AzureTagValue `json:"additionalTags,omitempty"`

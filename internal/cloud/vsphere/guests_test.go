@@ -101,8 +101,8 @@ func TestSyncedWithAddresses(t *testing.T) {
 	w.awaitTimes(t, machines, 1)
 	for _, m := range machines {
 		found := a.inventory.seen(m)
-		if found.what != ours || found.vm.address != "10.0.0.1" {
-			t.Fatalf("%s is %s, %+v, when it is woken", m.Name, found.what, found.vm)
+		if found.whose != cloud.Ours || found.vm.address != "10.0.0.1" {
+			t.Fatalf("%s is %s, %+v, when it is woken", m.Name, found.whose, found.vm)
 		}
 		expect.Same(t, "keys", 1, w.times(m.Key))
 	}
@@ -174,7 +174,7 @@ func TestGuestsDoNotCome(t *testing.T) {
 	w := watchOn(t, a)
 	w.awaitTimes(t, []cloud.Machine{m}, 1)
 	m.Asked = cloud.Existed
-	expect.Same(t, "what the inventory has, for a machine that had a VM", unseen, a.inventory.seen(m).what)
+	expect.Same(t, "what the inventory has, for a machine that had a VM", cloud.Unseen, a.inventory.seen(m).whose)
 	expect.Same(t, "state", cloud.Running, expect.Got(a.Observe(t.Context(), m))(t).State)
 }
 

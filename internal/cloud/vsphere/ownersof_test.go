@@ -25,10 +25,10 @@ func TestOwnersOf(t *testing.T) {
 	expect.Same(t, "when it has another", []int{0, 1}, []int{owners("vm-1"), owners("vm-2")})
 	is(other, "vm-2")
 	expect.Same(t, "when two have one", 2, owners("vm-2"))
-	l.strike(m, time.Now())
+	l.strike(m, "", time.Now())
 	expect.Same(t, "when one is gone", []cloud.Key{other.Key}, l.ownersOf(vmRef("vm-2")))
 	l.note(other, func(w *work) { w.object = types.ManagedObjectReference{} })
-	l.strike(other, time.Now())
+	l.strike(other, "", time.Now())
 	expect.Same(t, "when both are", 0, len(l.owners))
 }
 
