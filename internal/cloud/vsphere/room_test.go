@@ -74,7 +74,7 @@ func TestRoom(t *testing.T) {
 			}}}},
 		})))
 		if n == count-1 {
-			expect.Same(t, "what is found of the last", ours, i.seen(m).what)
+			expect.Same(t, "what is found of the last", cloud.Ours, i.seen(m).whose)
 		}
 	}
 	t.Logf("%d bytes of %d, reports %d of %d, others %d of %d", i.size, maxInventory, i.reports, maxReports, i.foreign, maxOthers)
@@ -117,7 +117,7 @@ func TestReportsHaveTheirRoom(t *testing.T) {
 	other := machineOf(t, "other", infrav1.WindowsMachineSpec{})
 	i.reports = maxReports
 	enters(i, "vm", m, "r")
-	expect.Same(t, "what is found", unseen, i.seen(m).what)
+	expect.Same(t, "what is found", cloud.Unseen, i.seen(m).whose)
 	expect.Same(t, "another is lacked", true, i.lacks(other))
 	says := func(report string) []cloud.Key {
 		return i.updateGuest(appeared("vm", types.ObjectUpdateKindModify, reports(report)))
