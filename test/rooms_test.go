@@ -37,7 +37,7 @@ var rooms = []room{
 	{folder: "bootstrap/scripts"},
 	{folder: "internal/cloud", may: []string{"api"}},
 	{folder: "internal/cloud/accounts", may: []string{"api", "internal/cloud", "internal/metrics"}},
-	{folder: "internal/cloud/cloudtest", may: []string{"api", "internal/cloud", "test/wait"}},
+	{folder: "internal/cloud/cloudtest", may: []string{"api", "internal/cloud", "test/proved", "test/wait"}},
 	{folder: "internal/cloud/fake", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/session", may: []string{"api", "internal/cloud", "internal/metrics"}},

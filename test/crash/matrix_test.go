@@ -2,6 +2,7 @@ package crash
 
 import (
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -80,7 +81,7 @@ func (c *tally) count(t *testing.T, r *run, left []string) {
 // tell prints the figures.
 func (c *tally) tell(t *testing.T, name string) {
 	t.Helper()
-	t.Logf("%s: runs %d, foreign deletions %d, let go of %d, leaked %d", name,
+	t.Logf("proved: %s: rows %d, foreign deleted %d, let go %d, leaked %d", strings.ReplaceAll(name, ",", ""),
 		c.runs.Load(), c.foreign.Load(), c.letGo.Load(), c.leaked.Load())
 	if c.foreign.Load()+c.letGo.Load()+c.leaked.Load() > 0 {
 		t.Error("a promise is broken")

@@ -27,7 +27,7 @@ func TestProvedRestart(t *testing.T) {
 			})
 		}
 	}
-	t.Logf("restart after a PUT: runs %d, foreign deletions 0, let go of %d, leaked %d", runs, leaked, leaked)
+	t.Logf("proved: restart after a PUT: rows %d, let go %d, leaked %d", runs, leaked, leaked)
 }
 
 func removedAfterRestart(t *testing.T, ahead, since time.Duration) bool {

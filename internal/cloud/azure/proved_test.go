@@ -149,7 +149,7 @@ var stages = []string{"before it runs", "running", "in deletion", "after a resta
 type proofs struct{ runs, foreign, gone, leaked atomic.Int32 }
 
 func (n *proofs) String() string {
-	return fmt.Sprintf("runs %d, foreign deletions %d, VMs let go of %d, leaked %d",
+	return fmt.Sprintf("rows %d, foreign deleted %d, let go %d, leaked %d",
 		n.runs.Load(), n.foreign.Load(), n.gone.Load(), n.leaked.Load())
 }
 
@@ -249,5 +249,5 @@ func TestProvedTags(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("what people do to tags: %s", n)
+	t.Logf("proved: what people do to tags: %s", n)
 }

@@ -104,5 +104,5 @@ func TestProvedOwner(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("tags and IDs that do not go together: %s", n)
+	t.Logf("proved: tags and IDs that do not go together: %s", n)
 }

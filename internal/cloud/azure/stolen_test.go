@@ -70,7 +70,7 @@ func TestChosenIdentity(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("chosen identities: %s", n)
+	t.Logf("proved: chosen identities: %s", n)
 }
 
 // lives has the controllers look at the machine for some time.
@@ -121,7 +121,7 @@ func TestChosenNames(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("chosen names: %s", n)
+	t.Logf("proved: chosen names: %s", n)
 }
 
 // TestCopiedMarks: a disk with the mark of a VM that is gone, a copy of a disk, and all that another management cluster made: a

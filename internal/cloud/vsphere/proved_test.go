@@ -265,6 +265,6 @@ func TestGoneIsProved(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("what people do to VMs: runs %d, foreign deletions %d, let go of %d, leaked %d; beyond what an account can know: %d",
+	t.Logf("proved: what people do to VMs: rows %d, foreign deleted %d, let go %d, leaked %d, excused %d",
 		n.runs.Load(), n.foreign.Load(), n.gone.Load(), n.leaked.Load(), n.beyond.Load())
 }
