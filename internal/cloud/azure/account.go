@@ -90,19 +90,15 @@ func (a *account) Server(ctx context.Context, asker cloud.Key) (string, error) {
 // server of a cloud whose addresses a Secret chose is never that of a cloud which goes by a name: what is learned there proves
 // nothing here.
 func (a *account) server() string {
+	server := a.calls.endpoint + "/" + a.calls.who.tenant
 	if a.calls.who.chosen {
-		return "chosen " + a.formerly()
+		return "chosen " + server
 	}
-	return a.formerly()
+	return server
 }
-
-// formerly is what earlier releases called the server, whatever its cloud.
-func (a *account) formerly() string { return a.calls.endpoint + "/" + a.calls.who.tenant }
 
 // serves says that the machine's VM is at this server, as far as that is known. It proves nothing.
-func (a *account) serves(m cloud.Machine) bool {
-	return m.Server == "" || m.Server == a.server() || m.Server == a.formerly()
-}
+func (a *account) serves(m cloud.Machine) bool { return m.Server == "" || m.Server == a.server() }
 
 // Tenant is part of cloud.Tenanted.
 func (a *account) Tenant() string {
