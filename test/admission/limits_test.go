@@ -90,7 +90,11 @@ var machineStatusLimits = slices.Concat(
 	text("status.failureDomain", 256),
 	placementLimits, recordLimits("status.azure.disks", 72), recordLimits("status.azure.networkInterfaces", 16),
 	recordLimits("status.azure.publicIPAddresses", 16), text("status.vsphere.reference", 128), text("status.vsphere.folder", 128),
-	[]limit{empty("status.vsphere", map[string]any{"reference": "vm-1"})},
+	text("status.vsphere.server", 512), text("status.azure.server", 512),
+	[]limit{
+		empty("status.vsphere", map[string]any{"reference": "vm-1"}),
+		oneOf("status.vsphere.deletion", "Accepted", "accepted"), oneOf("status.azure.deletion", "Accepted", "Refused"),
+	},
 )
 
 // recordLimits are those of a list of resources that the controller keeps with Azure's own IDs.
