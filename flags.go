@@ -137,8 +137,8 @@ func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
 	fs.Float32Var(&f.workloadQPS, "workload-api-qps", 20, "Maximum queries per second to one workload cluster.")
 	fs.IntVar(&f.workloadBurst, "workload-api-burst", 30, "Maximum queries in one burst to one workload cluster.")
 	fs.StringSliceVar(&f.tookOverFrom, "took-over-from", nil,
-		"UIDs of management clusters whose machines this one has taken over: a VM that one of them made is the machine's whose name it "+
-			"has written on it, without the bootstrap Secret that proves it otherwise; empty means none.")
+		"UIDs of management clusters whose machines this one has taken over: a VM that one of them made is the machine's whose name "+
+			"it has written on it, without the bootstrap Secret that proves it otherwise; empty means none.")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 30*time.Minute,
 		"How long a bootstrap token lives if it is not extended. The manager extends it until its node has joined.")
 }

@@ -60,7 +60,8 @@ func TestFlagsAreChecked(t *testing.T) {
 		"--profiler-address=localhost:6060":                     "",
 		"--took-over-from=":                                     "",
 		"--took-over-from=11111111-2222-3333-4444-555555555555": "",
-		"--took-over-from=old-cluster":                          `--took-over-from="old-cluster" is not the UID of a management cluster`,
+		"--took-over-from=old-cluster": `--took-over-from="old-cluster" is not the UID of a ` +
+			"management cluster",
 		"--took-over-from=11111111-2222-3333-4444-55555555555A": `--took-over-from="11111111-2222-3333-4444-55555555555A" is not`,
 		"--profiler-address=:6060":                              "--profiler-address=:6060 is not on the loopback interface",
 		"--profiler-address=0.0.0.0:6060":                       "--profiler-address=0.0.0.0:6060 is not on the loopback interface",

@@ -25,8 +25,8 @@ const (
 	markLabel, mark = "app.kubernetes.io/managed-by", "capwin"
 )
 
-// write creates an object that is missing, and restores one of ours that was changed. The API server refuses both if somebody else
-// was faster: then it has an object of that name, of another UID or a newer version.
+// write creates an object that is missing, and restores one of ours that was changed. The API server refuses both if somebody
+// else was faster: then it has an object of that name, of another UID or a newer version.
 func write(ctx context.Context, api client.Client, want *unstructured.Unstructured) error {
 	there, err := read(ctx, api, want)
 	if err != nil {
@@ -44,7 +44,8 @@ func write(ctx context.Context, api client.Client, want *unstructured.Unstructur
 	if err != nil {
 		return fmt.Errorf("write %s for guests: %w", nameOf(want), err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Wrote an object of guests' rights", "kind", want.GetKind(), "object", client.ObjectKeyFromObject(want))
+	ctrl.LoggerFrom(ctx).Info("Wrote an object of guests' rights",
+		"kind", want.GetKind(), "object", client.ObjectKeyFromObject(want))
 	return nil
 }
 
@@ -95,8 +96,8 @@ func content(object *unstructured.Unstructured) map[string]any {
 }
 
 // isOurs says whether capwin may write an object. A value of the label decides: people set it to give an object to us, or to take
-// one from us. Without the label, an object is ours if a field of it has the value that we wrote: the API server takes fields from
-// their manager that somebody else changes. The server is not trusted: GetManagedFields would log what it cannot read.
+// one from us. Without the label, an object is ours if a field of it has the value that we wrote: the API server takes fields
+// from their manager that somebody else changes. The server is not trusted: GetManagedFields would log what it cannot read.
 func isOurs(object *unstructured.Unstructured) bool {
 	if value, has := object.GetLabels()[markLabel]; has {
 		return value == mark
@@ -135,8 +136,8 @@ func (e *foreignError) Error() string { return nameOf(e.object) + " is not capwi
 
 // sentence is for people.
 func (e *foreignError) sentence(cluster client.ObjectKey) string {
-	return fmt.Sprintf("%s in the workload cluster of Cluster %s is not capwin's and has other content%s; rename or remove it, or set "+
-		"its label %s=%s to have capwin replace its content", nameOf(e.object), cluster, alone, markLabel, mark)
+	return fmt.Sprintf("%s in the workload cluster of Cluster %s is not capwin's and has other content%s; rename or remove it, or "+
+		"set its label %s=%s to have capwin replace its content", nameOf(e.object), cluster, alone, markLabel, mark)
 }
 
 func nameOf(object *unstructured.Unstructured) string {
@@ -146,8 +147,8 @@ func nameOf(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
 }
 
-// refused is the state after an object could not be written. If it is somebody else's, it may not limit guests, or may let them do
-// more: our RoleBinding goes until that object is gone.
+// refused is the state after an object could not be written. If it is somebody else's, it may not limit guests, or may let them
+// do more: our RoleBinding goes until that object is gone.
 func (k *rights) refused(ctx context.Context, api client.Client, binding *unstructured.Unstructured, err error) (State, error) {
 	foreign, ok := errors.AsType[*foreignError](err)
 	if !ok {

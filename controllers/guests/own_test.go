@@ -29,7 +29,9 @@ func roleOf(labels map[string]string, rules []rbacv1.PolicyRule) *rbacv1.Role {
 	if rules == nil {
 		rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"update"}}}
 	}
-	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: roleKey.Namespace, Name: roleKey.Name, Labels: labels}, Rules: rules}
+	return &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: roleKey.Namespace, Name: roleKey.Name, Labels: labels}, Rules: rules,
+	}
 }
 
 // earlier writes an object as releases did that wrote no label.
@@ -212,8 +214,8 @@ func TestSomebodyIsFaster(t *testing.T) {
 	}
 }
 
-// TestForeignPolicy: guests that a foreign policy may not limit lose their right to write, and have it again later than our policy
-// is there again. A RoleBinding of somebody else stays.
+// TestForeignPolicy: guests that a foreign policy may not limit lose their right to write, and have it again later than our
+// policy is there again. A RoleBinding of somebody else stays.
 func TestForeignPolicy(t *testing.T) {
 	w, now := newWorkload(), time.Unix(1_800_000_000, 0)
 	w.probed = served
@@ -230,7 +232,8 @@ func TestForeignPolicy(t *testing.T) {
 	policy.Labels, policy.Spec.Validations = theirs, policy.Spec.Validations[:1]
 	expect.OK(t, w.Update(t.Context(), policy))
 	taken := state(keep)
-	if !taken.NameTaken || !strings.HasPrefix(taken.Why, "ValidatingAdmissionPolicy capwin-guests in the workload cluster of Cluster a/blue") {
+	const says = "ValidatingAdmissionPolicy capwin-guests in the workload cluster of Cluster a/blue"
+	if !taken.NameTaken || !strings.HasPrefix(taken.Why, says) {
 		t.Errorf("with a foreign policy: %+v", taken)
 	}
 	expect.Same(t, "written", []string{"delete RoleBinding"}, w.written)
@@ -250,8 +253,10 @@ func TestWithdrawFails(t *testing.T) {
 		fail error
 		says string
 	}{
-		"refused": {errors.New("the webhook says no"), "; guests keep their RoleBinding: remove RoleBinding capwin-guests/capwin-guest: " +
-			"the webhook says no"},
+		"refused": {
+			errors.New("the webhook says no"),
+			"; guests keep their RoleBinding: remove RoleBinding capwin-guests/capwin-guest: the webhook says no",
+		},
 		"away": {away, ""},
 	} {
 		w := newWorkload()

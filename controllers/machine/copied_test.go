@@ -16,7 +16,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// victim is a machine whose identity follows from its name and UID, in the namespace of another team. Its status has no proof yet.
+// victim is a machine whose identity follows from its name and UID, in the namespace of another team. Its status has no proof
+// yet.
 func victim() *infrav1.WindowsMachine {
 	m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "platform", Name: "theirs", UID: "uid-theirs"}}
 	m.Spec.Azure = &infrav1.AzureVM{Image: infrav1.AzureImage{ID: fake.Image}}
@@ -31,11 +32,9 @@ func asCopy(m *infrav1.WindowsMachine, machine *clusterv1.Machine, _ *clusterv1.
 	m.Finalizers = []string{infrav1.MachineFinalizer}
 }
 
-// having sets what the status has of a machine's VM.
-func having(id string) func(*infrav1.WindowsMachine) {
-	return func(m *infrav1.WindowsMachine) {
-		m.Status.Azure = &infrav1.AzurePlacement{AzureRecord: infrav1.AzureRecord{Server: "first", VMID: id}}
-	}
+// hasProof sets what the status has of a machine's VM.
+func hasProof(m *infrav1.WindowsMachine) {
+	m.Status.Azure = &infrav1.AzurePlacement{AzureRecord: infrav1.AzureRecord{Server: "first", VMID: "vm-1"}}
 }
 
 // TestCopiedIdentity: of several machines with one identity, it is that of the one whose name and UID it follows from, or else of
@@ -54,7 +53,7 @@ func TestCopiedIdentity(t *testing.T) {
 			reason: "the other's follows from its name and UID", others: []*infrav1.WindowsMachine{victim()}, goes: true,
 		},
 		"another's, with a proof copied by a restore": {
-			reason: "a name and UID count more", own: []func(*infrav1.WindowsMachine){having("vm-1")},
+			reason: "a name and UID count more", own: []func(*infrav1.WindowsMachine){hasProof},
 			others: []*infrav1.WindowsMachine{victim()},
 		},
 		"another's, which may have asked": {
@@ -64,18 +63,18 @@ func TestCopiedIdentity(t *testing.T) {
 			}},
 		},
 		"both moved, this one is proved": {
-			reason: "the status is the controllers'", own: []func(*infrav1.WindowsMachine){having("vm-1")},
+			reason: "the status is the controllers'", own: []func(*infrav1.WindowsMachine){hasProof},
 			others: []*infrav1.WindowsMachine{changed(victim(), moved)}, right: true,
 		},
 		"both moved, the other is proved": {
-			reason: "the status is the controllers'", others: []*infrav1.WindowsMachine{changed(victim(), moved, having("vm-1"))}, goes: true,
+			reason: "the status is the controllers'", others: []*infrav1.WindowsMachine{changed(victim(), moved, hasProof)}, goes: true,
 		},
 		"both moved, none is proved": {
 			reason: "nobody knows", others: []*infrav1.WindowsMachine{changed(victim(), moved)}, goes: true,
 		},
 		"both moved, both are proved": {
-			reason: "nobody knows", own: []func(*infrav1.WindowsMachine){having("vm-1")},
-			others: []*infrav1.WindowsMachine{changed(victim(), moved, having("vm-1"))},
+			reason: "nobody knows", own: []func(*infrav1.WindowsMachine){hasProof},
+			others: []*infrav1.WindowsMachine{changed(victim(), moved, hasProof)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,8 +151,8 @@ func restored(t *testing.T, withSecret bool) (s *lifeStage) {
 	return s
 }
 
-// TestRestored: a machine that comes back with another UID has its VM again by its bootstrap Secret. Without it the machine is held,
-// also when it is deleted, until the operator names the management cluster that made the VM.
+// TestRestored: a machine that comes back with another UID has its VM again by its bootstrap Secret. Without it the machine is
+// held, also when it is deleted, until the operator names the management cluster that made the VM.
 func TestRestored(t *testing.T) {
 	for _, withSecret := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -195,8 +194,8 @@ func TestAnotherServer(t *testing.T) {
 	})
 }
 
-// TestMayRemain: a machine whose VM vanished, and that is let go then, is told what to look for. One whose VM the cloud deleted at
-// our request is not, also not by a process that is started in between.
+// TestMayRemain: a machine whose VM vanished, and that is let go then, is told what to look for. One whose VM the cloud deleted
+// at our request is not, also not by a process that is started in between.
 func TestMayRemain(t *testing.T) {
 	for name, want := range map[string]bool{"vanished": true, "deleted": false} {
 		t.Run(name, func(t *testing.T) {

@@ -66,12 +66,12 @@ func (r *Reconciler) refuseCopy(_ context.Context, f *facts) error {
 	}
 	if !deleting(f) {
 		return phase.Stall(infrav1.IdentityMismatchReason,
-			"another WindowsMachine has the same spec.providerID, and nothing proves that its VM is this machine's: delete the Machine; in "+
-				"a new one leave the field out, because the controller sets it")
+			"another WindowsMachine has the same spec.providerID, and nothing proves that its VM is this machine's: delete the Machine; "+
+				"in a new one leave the field out, because the controller sets it")
 	}
 	return phase.Stall(infrav1.IdentityMismatchReason,
-		"another WindowsMachine has the same spec.providerID, and this one may have asked for a VM: look for VM %s, delete it if it is "+
-			"this machine's, and then remove the finalizer %s from the WindowsMachine", f.identity.Name, infrav1.MachineFinalizer)
+		"another WindowsMachine has the same spec.providerID, and this one may have asked for a VM: look for VM %s, delete it if it "+
+			"is this machine's, and then remove the finalizer %s from the WindowsMachine", f.identity.Name, infrav1.MachineFinalizer)
 }
 
 // nothingToRemove says that a machine with the identity of another one cannot have a VM: it goes without a call.
@@ -181,8 +181,8 @@ func keep(windows *infrav1.WindowsMachine, record *cloud.Record) {
 	}
 }
 
-// leave reports what may stay in the cloud when the machine is let go: a VM that the cloud did not delete at our request, and what
-// looks like the machine's and is not proved to be.
+// leave reports what may stay in the cloud when the machine is let go: a VM that the cloud did not delete at our request, and
+// what looks like the machine's and is not proved to be.
 func (r *Reconciler) leave(f *facts, gone cloud.VM) {
 	if f.mayRemain = gone.Left; gone.Left != "" {
 		r.Events.Eventf(f.windows, nil, corev1.EventTypeWarning, infrav1.VMMayRemainReason, "Delete", "%s",

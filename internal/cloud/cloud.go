@@ -174,8 +174,8 @@ type VM struct {
 	// Orphans names what Delete leaves, because it looks like the machine's and nothing proves it. It comes with ErrNotFound, too.
 	Orphans []string
 
-	// Left says, with ErrNotFound of Delete, what to look for by hand: the machine had a VM, or may have asked for one, and the cloud
-	// did not accept a deletion of ours. It has the IDs and the last place of the VM. Empty if nothing can be left.
+	// Left says, with ErrNotFound of Delete, what to look for by hand: the machine had a VM, or may have asked for one, and the
+	// cloud did not accept a deletion of ours. It has the IDs and the last place of the VM. Empty if nothing can be left.
 	Left string
 
 	// Report is the guest's own, for plan.DecodeReport. Do not trust it. What is longer than MaxReport comes as MaxReport+1 bytes.

@@ -88,8 +88,8 @@ func DigestOf(providerID string, data UserData) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Record is what a cloud calls what it made, each for as long as that exists, and nothing else ever. Each part has the server that
-// gave it, and whether that accepted our own request to delete the VM.
+// Record is what a cloud calls what it made, each for as long as that exists, and nothing else ever. Each part has the server
+// that gave it, and whether that accepted our own request to delete the VM.
 type Record struct {
 	VSphere infrav1.VSphereRecord
 	Azure   infrav1.AzureRecord

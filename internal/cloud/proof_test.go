@@ -9,8 +9,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// TestProves: marks alone prove nothing. The machine's own UID does, or the user data that moved along, or the operator's word; and
-// for a VM without a digest the owning Machine, if no other management cluster made it.
+// TestProves: marks alone prove nothing. The machine's own UID does, or the user data that moved along, or the operator's word;
+// and for a VM without a digest the owning Machine, if no other management cluster made it.
 func TestProves(t *testing.T) {
 	const here, there = types.UID("here"), types.UID("there")
 	for name, c := range map[string]struct {
@@ -29,12 +29,16 @@ func TestProves(t *testing.T) {
 		"no data on either side":                 {madeIn: there, manager: here},
 		"vouched":                                {proof: Proof{Vouched: true}, madeIn: here, manager: here, digest: "d"},
 		"vouched, without a digest":              {proof: Proof{Vouched: true}, madeIn: here, manager: here, want: true},
-		"vouched, without a digest and a manager":  {proof: Proof{Vouched: true}, manager: here, want: true},
-		"vouched, without a digest, made there":    {proof: Proof{Vouched: true}, madeIn: there, manager: here},
-		"vouched, made there, we do not know us":   {proof: Proof{Vouched: true}, madeIn: there},
-		"not vouched, without a digest":            {madeIn: here, manager: here},
-		"the operator's word":                      {proof: Proof{TookOver: []types.UID{"x", there}}, madeIn: there, manager: here, digest: "d", want: true},
-		"the operator's word of another":           {proof: Proof{TookOver: []types.UID{"x"}}, madeIn: there, manager: here, digest: "d"},
+		"vouched, without a digest and a manager": {proof: Proof{Vouched: true}, manager: here, want: true},
+		"vouched, without a digest, made there":   {proof: Proof{Vouched: true}, madeIn: there, manager: here},
+		"vouched, made there, we do not know us":  {proof: Proof{Vouched: true}, madeIn: there},
+		"not vouched, without a digest":           {madeIn: here, manager: here},
+		"the operator's word": {
+			proof: Proof{TookOver: []types.UID{"x", there}}, madeIn: there, manager: here, digest: "d", want: true,
+		},
+		"the operator's word of another": {
+			proof: Proof{TookOver: []types.UID{"x"}}, madeIn: there, manager: here, digest: "d",
+		},
 		"the operator's word, and nobody is named": {proof: Proof{TookOver: []types.UID{"x"}}, manager: here, digest: "d"},
 	} {
 		m := Machine{Proof: c.proof, Cluster: ClusterMark{Name: "blue", UID: "u", Manager: c.manager}}

@@ -47,8 +47,8 @@ var notRun = map[string]string{
 	"kubectl --kubeconfig workload.kubeconfig --namespace kube-system label --overwrite daemonset node-local-dns": "the lab's " +
 		"cluster has none; TestLinuxFirst writes such a label",
 	"kubectl --kubeconfig workload.kubeconfig --namespace monitoring": "the lab's cluster has no such agent; TestPolicies has one",
-	`clusterctl move --config out/repository/clusterctl.yaml --namespace "$NAMESPACE" --from-directory`: "needs a second management " +
-		"cluster, into which TestOneCommand restores",
+	`clusterctl move --config out/repository/clusterctl.yaml --namespace "$NAMESPACE" --from-directory`: "needs a second " +
+		"management cluster, into which TestOneCommand restores",
 	"kubectl --kubeconfig other.kubeconfig --namespace capwin-infrastructure-system patch": "needs one that was restored without " +
 		"Secrets; TestRestore of test/controllers has it",
 	"clusterctl move --config out/repository/clusterctl.yaml --to-kubeconfig": "needs a second management cluster, which " +

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Tally counts what came of the rows of a matrix. `make test-proved` adds up all of them, and fails if anything but Rows is not 0,
-// or Excused is more than 1.
+// Tally counts what came of the rows of a matrix. `make test-proved` adds up all of them, and fails if anything but Rows is not
+// 0, or Excused is more than 1.
 type Tally struct {
 	Rows atomic.Int32
 	// ForeignDeleted and ForeignShown are VMs, and what belongs to them, of others than the machine.

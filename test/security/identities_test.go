@@ -56,7 +56,8 @@ func TestCopiedIdentity(t *testing.T) {
 	for name, in := range clouds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			victim, attacker := shared.Namespace(t, world.Start{Credentials: in.login}), shared.Namespace(t, world.Start{Credentials: in.login})
+			victim := shared.Namespace(t, world.Start{Credentials: in.login})
+			attacker := shared.Namespace(t, world.Start{Credentials: in.login})
 			with := options
 			with.Beside = []string{attacker.Name}
 			victim.Run(t, with)
@@ -126,20 +127,25 @@ func TestProvedElsewhere(t *testing.T) {
 			"properties": doc.Object{"provisioningState": "Succeeded", "vmId": state.Windows.Status.Azure.VMID},
 		})
 	})
-	attempt(t, attack{by: "tenant", tries: "has his own ARM prove a foreign VM to be his, and deletes it by another login", try: func(t *testing.T) string {
-		n.SetCredentials(t, ofAzure(genuine))
-		world.Change(t, shared.Client, state.Windows, func(w *infrav1.WindowsMachine) { delete(w.Annotations, infrav1.ServerAnnotation) })
-		m.Await(t, "it is refused", world.Windows("CloudReachable False IdentityMismatch"))
-		m.Delete(t)
-		m.Await(t, "it is refused in deletion", world.Windows("CloudReachable False IdentityMismatch"), func(s world.State) string {
-			if s.Windows == nil || s.Windows.DeletionTimestamp.IsZero() {
-				return "it is not being deleted"
-			}
-			return ""
-		})
-		expect.Same(t, "the victim's VM", []string{name}, genuine.Names(armsim.Group, compute.VM))
-		return "is held: the status says which server gave the ID"
-	}})
+	attempt(t, attack{
+		by: "tenant", tries: "has his own ARM prove a foreign VM to be his, and deletes it by another login",
+		try: func(t *testing.T) string {
+			n.SetCredentials(t, ofAzure(genuine))
+			world.Change(t, shared.Client, state.Windows, func(w *infrav1.WindowsMachine) {
+				delete(w.Annotations, infrav1.ServerAnnotation)
+			})
+			m.Await(t, "it is refused", world.Windows("CloudReachable False IdentityMismatch"))
+			m.Delete(t)
+			m.Await(t, "it is refused in deletion", world.Windows("CloudReachable False IdentityMismatch"), func(s world.State) string {
+				if s.Windows == nil || s.Windows.DeletionTimestamp.IsZero() {
+					return "it is not being deleted"
+				}
+				return ""
+			})
+			expect.Same(t, "the victim's VM", []string{name}, genuine.Names(armsim.Group, compute.VM))
+			return "is held: the status says which server gave the ID"
+		},
+	})
 	n.SetCredentials(t, ofAzure(own))
 	m.Await(t, "end", world.Gone)
 }

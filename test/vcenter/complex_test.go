@@ -12,8 +12,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// TestComplexEntities: the parts that the documents list have the permissions of the whole, whether they propagate or not. What is
-// beneath a part, and what is beside it, has only those that propagate.
+// TestComplexEntities: the parts that the documents list have the permissions of the whole, whether they propagate or not. What
+// is beneath a part, and what is beside it, has only those that propagate.
 func TestComplexEntities(t *testing.T) {
 	const privilege = "Resource.AssignVMToPool"
 	o := New(t, func(m *simulator.Model) { m.Host = 1 }).Owner(t)

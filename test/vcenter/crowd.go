@@ -13,19 +13,19 @@ import (
 	"sync"
 )
 
-// Crowd is a guard that adds VMs to what a property collector tells, without the room that they would take in the simulator, which
-// copies each VM by way of XML for every look. They never change. It plays these rules of the vSphere Web Services API (8.0.3, data
-// structures WaitOptions, UpdateSet, PropertySpec and WaitForUpdatesExRequestType, ListView; govmomi has the same text in
-// vim25/types):
+// Crowd is a guard that adds VMs to what a property collector tells, without the room that they would take in the simulator,
+// which copies each VM by way of XML for every look. They never change. It plays these rules of the vSphere Web Services API
+// (8.0.3, data structures WaitOptions, UpdateSet, PropertySpec and WaitForUpdatesExRequestType, ListView; govmomi has the same
+// text in vim25/types):
 //
 //   - An answer has at most WaitOptions.maxObjectUpdates changes, and the server may give fewer: at most 100, as govmomi's
 //     simulator says of a real one (defaultMaxObjectUpdates).
 //   - UpdateSet.truncated says that more follows.
 //   - A truncated version can be used once, and only the one of the last answer. Another one is an InvalidCollectorVersion. The
 //     Programming Guide ("Server Data Transmission") would have a client send it again after an error; we rely on neither.
-//   - A VM is told by each filter that leads to it, with the properties that the filter asks for (PropertySpec.pathSet): by that of
-//     a ContainerView at first, and by that of a ListView once the list has the VM. One that is added while a wait is under way is
-//     told after that wait, which a real vCenter would end.
+//   - A VM is told by each filter that leads to it, with the properties that the filter asks for (PropertySpec.pathSet): by that
+//     of a ContainerView at first, and by that of a ListView once the list has the VM. One that is added while a wait is under
+//     way is told after that wait, which a real vCenter would end.
 func Crowd(vms int, vm func(n int) string) Guard {
 	c := &crowd{vms: vms, vm: vm, of: map[string]*gathered{}}
 	return func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
@@ -127,11 +127,11 @@ func (c *crowd) collector(request []byte) *gathered {
 // list adds VMs of the crowd to a list. The lab does not know them, and says so.
 func (c *crowd) list(request []byte, serve func() string) string {
 	answer := unknown.ReplaceAllString(serve(), "")
-	view := string(waitsOn.FindSubmatch(request)[1])
+	view := waitsOn.FindSubmatch(request)[1]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, g := range c.of {
-		by, ok := g.lists[view]
+		by, ok := g.lists[string(view)]
 		if !ok {
 			continue
 		}
@@ -182,7 +182,7 @@ func (c *crowd) begin(request []byte, answer string) string {
 func (c *crowd) page(g *gathered, version [][]byte, request []byte) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if version != nil && string(version[1]) != strconv.Itoa(g.version) {
+	if len(version) > 1 && string(version[1]) != strconv.Itoa(g.version) {
 		return soapBegin + `<e:Fault><faultcode>x</faultcode><faultstring>x</faultstring><detail><InvalidCollectorVersionFault ` +
 			`xmlns="urn:vim25" xsi:type="InvalidCollectorVersion"/></detail></e:Fault>` + soapEnd
 	}
@@ -222,7 +222,7 @@ func closed(open bool) string {
 func (a asking) of(changes string) string {
 	var wanted strings.Builder
 	for _, change := range strings.SplitAfter(changes, "</changeSet>") {
-		if name := nameOf.FindStringSubmatch(change); name != nil && a.paths[html.UnescapeString(name[1])] {
+		if name := nameOf.FindStringSubmatch(change); len(name) > 1 && a.paths[html.UnescapeString(name[1])] {
 			wanted.WriteString(change)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // virtual machines and hosts for which the user has read privileges. If the user does not have sufficient privileges to view or
 // read an entity, that object is not returned" (vSphere Web Services API, SearchIndex). A view, and the property collector on its
 // way through one, leave out what the user may not see (ViewManager, PropertyCollector), and who sees its entity sees a task
-// (TaskManager). On the way to what a path names, objects may be out of sight: the narrow layout of docs/vcenter.md gives no role on
-// the folders datastore and network of a datacenter. No real vCenter has confirmed that.
+// (TaskManager). On the way to what a path names, objects may be out of sight: the narrow layout of docs/vcenter.md gives no role
+// on the folders datastore and network of a datacenter. No real vCenter has confirmed that.
 
 // sees says whether who calls may see an object.
 func (v *VCenter) sees(ctx *simulator.Context, ref types.ManagedObjectReference) bool {

@@ -70,8 +70,8 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 }
 
 // isGone says that it was proven lately that nothing is left of a machine, which takes calls and time: who deletes it may have to
-// come back for other reasons, such as its Secret. No list has shown anything since. What it left was reported the first time: each
-// report is an event.
+// come back for other reasons, such as its Secret. No list has shown anything since. What it left was reported the first time:
+// each report is an event.
 func (a *account) isGone(m cloud.Machine) bool {
 	w := a.ledger.recall(m)
 	return !w.gone.IsZero() && a.now().Sub(w.gone) < oldEnough && !a.lists.has(m)

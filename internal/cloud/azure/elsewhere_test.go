@@ -90,7 +90,7 @@ func TestNameTakenAfterTheRequest(t *testing.T) {
 		record.VMID = blueID
 		w.record = &record
 	})
-	p.m.Record = p.known(blueID)
+	p.m.Record = p.known()
 	p.ReplaceTags(armsim.VMID(p.m.Name), map[string]string{"owner": "finance"})
 	p.live(p.a, time.Minute)
 	expect.Same(t, "it goes", true, p.goes())

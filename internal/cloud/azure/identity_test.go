@@ -79,7 +79,8 @@ func wantHeld(t *testing.T, vm cloud.VM, err error) {
 	expect.Same(t, "what is reported", cloud.VM{}, vm)
 }
 
-// TestAnotherServer: what the Azure of a tenant says of a VM proves nothing in another one, and a record of there is not wiped here.
+// TestAnotherServer: what the Azure of a tenant says of a VM proves nothing in another one, and a record of there is not wiped
+// here.
 func TestAnotherServer(t *testing.T) {
 	here, there := newProof(t, false), newProof(t, false)
 	here.runs()
@@ -101,7 +102,8 @@ func TestAnotherServer(t *testing.T) {
 	expect.Same(t, "the server is a chosen one", true, strings.HasPrefix(learned.Azure.Server, "chosen https://"))
 	here.restart()
 	moved := rival(here.m)
-	for name, server := range map[string]string{"there": learned.Azure.Server, "nowhere": "", "by name": strings.TrimPrefix(learned.Azure.Server, "chosen ")} {
+	named := strings.TrimPrefix(learned.Azure.Server, "chosen ")
+	for name, server := range map[string]string{"there": learned.Azure.Server, "nowhere": "", "by name": named} {
 		moved.UID = types.UID(name)
 		moved.Record = learned
 		moved.Record.Azure.Server = server

@@ -67,7 +67,8 @@ func TestAfterARequest(t *testing.T) {
 		expect.Same(t, name+": what was left", c.adapters, len(s.remnants))
 		sent := c.want != ""
 		expect.Same(t, name+": what was before is over", sent, !w.ran && w.missed.Times == 0 && w.view == nil && w.choice == choice)
-		expect.Same(t, name+": closed", c.closed, a.closures.why(blueGroup, locationOf(m), choice, cloud.MachineID{UID: "x"}, blueNoon) != nil)
+		closed := a.closures.why(blueGroup, locationOf(m), choice, cloud.MachineID{UID: "x"}, blueNoon) != nil
+		expect.Same(t, name+": closed", c.closed, closed)
 	}
 }
 

@@ -37,7 +37,8 @@ func (s *scope) isProved(r remnant, m cloud.Machine, record infrav1.AzureRecord)
 	return seen || belongings.Recorded(record, r.id, r.uniqueID)
 }
 
-// isOf says that this process has seen a remnant with a VM, which was proved to be that of the machine whose marks the remnant has.
+// isOf says that this process has seen a remnant with a VM, which was proved to be that of the machine whose marks the remnant
+// has.
 func (s *scope) isOf(r remnant, vm arm.ID) bool {
 	return s.seenWith[r.id.Key()] == seenVM{vm.Key(), markOf{r.mark.Key, r.mark.ProviderID}}
 }

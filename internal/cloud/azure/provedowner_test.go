@@ -86,7 +86,8 @@ func (n *proofs) befall(t *testing.T, what misfortune, restart, shared bool) {
 	n.unharmed(t, p, foreign)
 }
 
-// TestProvedOwner: what is proved is deleted, and what is not is neither deleted nor let go, when tags and IDs do not go together.
+// TestProvedOwner: what is proved is deleted, and what is not is neither deleted nor let go, when tags and IDs do not go
+// together.
 func TestProvedOwner(t *testing.T) {
 	n := &proofs{}
 	t.Run("all", func(t *testing.T) {

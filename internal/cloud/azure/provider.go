@@ -14,7 +14,8 @@
 // are:
 //
 //	lists.go       the lists that all machines share, and powers.go those of a subscription; watch.go asks for them and sends keys
-//	record.go      what is known of a machine's VM, by Azure's own IDs; proof.go is for what it left, seek.go for one that was moved
+//	record.go      what is known of a machine's VM, by Azure's own IDs; proof.go is for what it left
+//	seek.go        the search for a VM that was moved
 //	sweep.go       adapters and disks that a deletion left
 //	adapters.go    adapters that are made before their VM
 //	ledger.go      what this process began for each machine

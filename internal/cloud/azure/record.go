@@ -31,8 +31,8 @@ func knownOf(m cloud.Machine, w work) infrav1.AzureRecord {
 	return record
 }
 
-// withRecord adds to what is reported of a VM what is to be kept of it; nothing if nothing is known at this server: the status may
-// have the record of another one.
+// withRecord adds to what is reported of a VM what is to be kept of it; nothing if nothing is known at this server: the status
+// may have the record of another one.
 func (a *account) withRecord(m cloud.Machine, vm cloud.VM) cloud.VM {
 	w := a.ledger.recall(m)
 	if w.record == nil && m.Record.Azure.Server == "" {
@@ -121,7 +121,7 @@ func leftOf(m cloud.Machine, w work) string {
 	if record.VMID != "" {
 		id = ", to which Azure gave the ID " + record.VMID
 	}
-	return fmt.Sprintf("Azure has no VM %q in the resource group %q any more%s, but no deletion by the controller removed it: if it may "+
-		"run elsewhere, look for a VM of that name in other resource groups and subscriptions, and for disks and network interfaces "+
-		"with the tag capwin-providerid=%s", m.Name, homeOf(m).Group, id, m.ProviderID)
+	return fmt.Sprintf("Azure has no VM %q in the resource group %q any more%s, but no deletion by the controller removed it: if "+
+		"it may run elsewhere, look for a VM of that name in other resource groups and subscriptions, and for disks and network "+
+		"interfaces with the tag capwin-providerid=%s", m.Name, homeOf(m).Group, id, m.ProviderID)
 }

@@ -72,8 +72,8 @@ func (p *powers) searchSoon(now time.Time) {
 	}
 }
 
-// seek looks at the VMs of the machine's name that the list of the subscription has in other groups: a VM that was moved keeps its
-// name and Azure's own ID of it, while tags may be changed by a policy of the other group.
+// seek looks at the VMs of the machine's name that the list of the subscription has in other groups: a VM that was moved keeps
+// its name and Azure's own ID of it, while tags may be changed by a policy of the other group.
 func (a *account) seek(ctx context.Context, m cloud.Machine, at place) error {
 	others, _, listed := at.scope.power.others(at.vm)
 	elsewhere := ""

@@ -109,8 +109,8 @@ func stateOf(text string) next.ProvisioningState {
 
 // same says that nothing has changed that is told of a VM.
 func (r vmRecord) same(other vmRecord) bool {
-	return r.mark == other.mark && r.digest == other.digest && r.state == other.state && r.zone == other.zone && r.size == other.size &&
-		r.image == other.image && r.vmID == other.vmID && r.evictable == other.evictable &&
+	return r.mark == other.mark && r.digest == other.digest && r.state == other.state && r.zone == other.zone &&
+		r.size == other.size && r.image == other.image && r.vmID == other.vmID && r.evictable == other.evictable &&
 		slices.Equal(r.adapters, other.adapters) && slices.Equal(r.disks, other.disks)
 }
 

@@ -17,9 +17,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
 
-// known is a record of a VM by Azure's own ID of it.
-func (p *proof) known(vmID string) cloud.Record {
-	return cloud.Record{Azure: infrav1.AzureRecord{Server: p.a.server(), VMID: vmID}}
+// known is a record of the VM blueID by Azure's own ID of it.
+func (p *proof) known() cloud.Record {
+	return cloud.Record{Azure: infrav1.AzureRecord{Server: p.a.server(), VMID: blueID}}
 }
 
 // chosen is a machine whose providerID a user wrote into a new object: that of somebody else's VM.
@@ -32,8 +32,8 @@ func (p *proof) chosen(name string) cloud.Machine {
 }
 
 // TestChosenIdentity: a user chooses the identity of his machine. What is deleted then is what docs/security.md says: a VM on
-// which somebody forged all marks but that of its user data, for a machine whose owning Machine has its identity, too; and nothing
-// else. A machine whose VM had another ID is held while a VM with all of its marks is there.
+// which somebody forged all marks but that of its user data, for a machine whose owning Machine has its identity, too; and
+// nothing else. A machine whose VM had another ID is held while a VM with all of its marks is there.
 func TestChosenIdentity(t *testing.T) {
 	n := &proofs{}
 	for _, forged := range []bool{false, true} {
@@ -48,7 +48,7 @@ func TestChosenIdentity(t *testing.T) {
 					}
 					p.foreign("victim", map[string]string{"owner": "finance"})
 					if kept { // of another VM, which had the name before
-						p.m.Record = p.known(blueID)
+						p.m.Record = p.known()
 					}
 					if forged {
 						p.MergeTags(armsim.VMID("victim"), p.tagsOf(p.m))

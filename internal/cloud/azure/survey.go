@@ -72,28 +72,33 @@ func (a *account) learn(m cloud.Machine, record infrav1.AzureRecord, rest []part
 	})
 }
 
-// recognize looks whose the VM is that Azure shows, and returns what is known of the machine's by Azure's own IDs, and what is left
-// of requests that failed. Of a VM that is not proved to be the machine's nothing is known.
+// recognize looks whose the VM is that Azure shows, and returns what is known of the machine's by Azure's own IDs, and what is
+// left of requests that failed. Of a VM that is not proved to be the machine's nothing is known.
 func (a *account) recognize(m cloud.Machine, at place, s *next.Survey, w work) (record infrav1.AzureRecord, rest []part) {
 	record = knownOf(m, w)
-	if r := at.scope.latest(m.Name, w.look); r != nil {
-		of := r.shown(m)
-		of.Early = w.look.record == nil || w.look.record.vmID != r.vmID || !s.Counts(m, w.look.at) // lists show for minutes what was there
-		whose := s.Whose(m, of)
-		if s.Hides = whose == cloud.Unseen; !s.Hides {
-			s.Seen = r.sight(m, at.scope.power.get(r.key), r.addresses(at.scope.addresses))
-			s.Seen.Shown, s.Seen.Whose, s.Seen.VM.Size = of, whose, a.sizeOfVM(*r, m)
-		}
-		if whose == cloud.Ours {
-			at.scope.saw(*r, m)
-			record = withParts(record, m, at.scope.parts[r.key])
-			if !w.leaving() {
-				record.VMID = cmp.Or(record.VMID, r.vmID)
-			}
+	r := at.scope.latest(m.Name, w.look)
+	if r != nil && a.whose(m, at.scope, s, w.look, r) == cloud.Ours {
+		at.scope.saw(*r, m)
+		record = withParts(record, m, at.scope.parts[r.key])
+		if !w.leaving() {
+			record.VMID = cmp.Or(record.VMID, r.vmID)
 		}
 	}
-	rest = at.scope.rest(m, w, at.scope.latest(m.Name, w.look))
+	rest = at.scope.rest(m, w, r)
 	return withParts(record, m, rest), rest
+}
+
+// whose says whose the VM is that Azure shows, and puts what it shows into the survey.
+func (a *account) whose(m cloud.Machine, in *scope, s *next.Survey, of look, r *vmRecord) cloud.Whose {
+	shown := r.shown(m)
+	// Lists show for minutes what was there.
+	shown.Early = of.record == nil || of.record.vmID != r.vmID || !s.Counts(m, of.at)
+	whose := s.Whose(m, shown)
+	if s.Hides = whose == cloud.Unseen; !s.Hides {
+		s.Seen = r.sight(m, in.power.get(r.key), r.addresses(in.addresses))
+		s.Seen.Shown, s.Seen.Whose, s.Seen.VM.Size = shown, whose, a.sizeOfVM(*r, m)
+	}
+	return whose
 }
 
 // latest is the VM as the later of list and look has it.

@@ -73,7 +73,8 @@ func (p *proof) woken(d time.Duration) (first time.Duration, keys []cloud.Key) {
 	return first, keys
 }
 
-// TestMovedAndUntagged: a VM that was moved to a group whose policy replaces its tags is found by its name and Azure's own ID of it.
+// TestMovedAndUntagged: a VM that was moved to a group whose policy replaces its tags is found by its name and Azure's own ID of
+// it.
 func TestMovedAndUntagged(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		p := newProof(t, false)
@@ -125,7 +126,8 @@ func TestUnsearched(t *testing.T) {
 					return nil
 				}
 				return &armsim.Refusal{
-					Status: 403, Code: "AuthorizationFailed", Message: "The client 'c' with object id 'o' does not have authorization to perform " +
+					Status: 403, Code: "AuthorizationFailed",
+					Message: "The client 'c' with object id 'o' does not have authorization to perform " +
 						"action 'Microsoft.Compute/virtualMachines/read' over scope '/subscriptions/s' or the scope is invalid.",
 				}
 			}

@@ -59,7 +59,8 @@ func (w world) wantNothing(c cloud.Cloud, m cloud.Machine, held bool) {
 	}
 	switch now := w.VMs(); {
 	case len(now) < len(vms):
-		proved.Fail(w.t, &w.counts.ForeignDeleted, "a VM that is not proved to be the machine's was deleted: %q of %q are left", now, vms)
+		proved.Fail(w.t, &w.counts.ForeignDeleted, "a VM that is not proved to be the machine's was deleted: %q of %q are left",
+			now, vms)
 	case len(now) > len(vms):
 		proved.Fail(w.t, &w.counts.SecondVMs, "a second VM was made: %q beside %q", now, vms)
 	}

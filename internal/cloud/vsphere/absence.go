@@ -141,7 +141,7 @@ func leftOf(m cloud.Machine, w work) string {
 		last = fmt.Sprintf("last seen as %s in the folder %s", cloud.Clean(w.object.Value, maxReference),
 			cmp.Or(cloud.Clean(w.folder, maxReference), "of its spec"))
 	}
-	return fmt.Sprintf("the VM %q with the instance UUID %s (%s) was not found, and the vCenter accepted no request of the controller "+
-		"to delete it: if a host was removed and added again, or the vCenter was restored, look for it in the folder "+
+	return fmt.Sprintf("the VM %q with the instance UUID %s (%s) was not found, and the vCenter accepted no request of the "+
+		"controller to delete it: if a host was removed and added again, or the vCenter was restored, look for it in the folder "+
 		"\"Discovered virtual machine\"", m.Name, idOf(m), last)
 }

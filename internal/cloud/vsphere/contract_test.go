@@ -66,8 +66,8 @@ func contract(t *testing.T, ahead time.Duration) {
 	})
 }
 
-// replace puts a VM in the place of another one that was restored from a backup: it has the name and the advanced configuration, and
-// the vCenter gives it an instance UUID of its own.
+// replace puts a VM in the place of another one that was restored from a backup: it has the name and the advanced configuration,
+// and the vCenter gives it an instance UUID of its own.
 func (v *stage) replace(name string) {
 	markedCopy(v, name, "restored")
 	v.Remove(name)
@@ -75,9 +75,9 @@ func (v *stage) replace(name string) {
 	v.done(v.VM(name).PowerOn(v.t.Context()))
 }
 
-// discovered is the folder into which a vCenter puts the VMs that it finds on a host that is added. Each has a new reference ("If an
-// ESXi host is removed from inventory and is then re-added, everything that was on it gets a new MoRef ID": Zerto, Resiliency to
-// vSphere Environment Changes), and the marks that are in its file.
+// discovered is the folder into which a vCenter puts the VMs that it finds on a host that is added. Each has a new reference ("If
+// an ESXi host is removed from inventory and is then re-added, everything that was on it gets a new MoRef ID": Zerto, Resiliency
+// to vSphere Environment Changes), and the marks that are in its file.
 const discovered = "Discovered virtual machine"
 
 // displace removes the host of a VM and adds it again.

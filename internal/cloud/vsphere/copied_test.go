@@ -136,8 +136,8 @@ func TestMadeBefore(t *testing.T) {
 	expect.Same(t, "State", cloud.Running, expect.Got(v.account().Observe(t.Context(), m))(t).State)
 }
 
-// TestRecordOfAnotherServer: a reference that another vCenter gave proves nothing here, where it may name any VM, and is kept until
-// something is known here.
+// TestRecordOfAnotherServer: a reference that another vCenter gave proves nothing here, where it may name any VM, and is kept
+// until something is known here.
 func TestRecordOfAnotherServer(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")
@@ -209,8 +209,8 @@ func TestBackWithoutMarks(t *testing.T) {
 	expect.Same(t, "VMs", 0, len(v.VMs()))
 }
 
-// TestReferenceUsedAgain: a vCenter that was restored has given the machine's reference to another machine's VM. Nobody is told to
-// change that VM.
+// TestReferenceUsedAgain: a vCenter that was restored has given the machine's reference to another machine's VM. Nobody is told
+// to change that VM.
 func TestReferenceUsedAgain(t *testing.T) {
 	v := newStage(t)
 	a, m, other := v.account(), v.machine("m"), v.machine("other")
@@ -260,7 +260,9 @@ func TestSightBackInThePass(t *testing.T) {
 	end := p.without("capwin-machines")
 	a := v.account()
 	watched(t, a)
-	f, err := session.Do(t.Context(), a.session, func(ctx context.Context, c *vim25.Client) (found, error) { return byID(ctx, c, p.m) })
+	f, err := session.Do(t.Context(), a.session, func(ctx context.Context, c *vim25.Client) (found, error) {
+		return byID(ctx, c, p.m)
+	})
 	expect.OK(t, err)
 	expect.Same(t, "found by its id", false, f.vm != nil)
 	held := v.HoldMethod("WaitForUpdatesEx")

@@ -12,8 +12,8 @@ import (
 )
 
 // TestHostAddedAgain: with Read-only on the datacenter, a VM that comes back in another folder under a new reference is the
-// machine's, by its id. On deletion, the sentence names the privilege that is missing on it, until a person moves it back or gives
-// the role there. It is among those of which one without a Machine is reported.
+// machine's, by its id. On deletion, the sentence names the privilege that is missing on it, until a person moves it back or
+// gives the role there. It is among those of which one without a Machine is reported.
 func TestHostAddedAgain(t *testing.T) {
 	for _, life := range []string{"running", "after a restart"} {
 		for record, kept := range map[string]bool{"record kept": true, "record lost": false} {

@@ -52,8 +52,9 @@ func crowdOf(m cloud.Machine) string {
 		vcenter.Extra(markOwner, m.Key.String()) + vcenter.Extra(markProviderID, m.ProviderID)
 }
 
-// TestSyncedAmongMany: among 10,000 VMs of others, of which 60 are Linux nodes with 2,000 addresses each, as kube-proxy's mode ipvs
-// gives them (guest.net has those of kube-ipvs0), an account is up to date soon, and asks for no more than a page of 100 VMs each.
+// TestSyncedAmongMany: among 10,000 VMs of others, of which 60 are Linux nodes with 2,000 addresses each, as kube-proxy's mode
+// ipvs gives them (guest.net has those of kube-ipvs0), an account is up to date soon, and asks for no more than a page of 100 VMs
+// each.
 func TestSyncedAmongMany(t *testing.T) {
 	const others, most = 10_000, 20 * time.Second
 	addresses := strings.Repeat("<ipAddress>10.96.100.100</ipAddress>", 2000)
@@ -75,7 +76,8 @@ func TestSyncedAmongMany(t *testing.T) {
 	start := time.Now()
 	watched(t, a)
 	took := time.Since(start)
-	t.Logf("synced among %d VMs after %s, %d waits, %d calls", others, took.Round(time.Millisecond), calls("WaitForUpdatesEx"), calls(""))
+	t.Logf("synced among %d VMs after %s, %d waits, %d calls",
+		others, took.Round(time.Millisecond), calls("WaitForUpdatesEx"), calls(""))
 	if took > most {
 		t.Errorf("synced after %s, want at most %s", took, most)
 	}
@@ -87,8 +89,8 @@ func TestSyncedAmongMany(t *testing.T) {
 	expect.Same(t, "VMs of others", true, len(a.inventory.others) >= others)
 }
 
-// TestSyncedWithAddresses: no machine is woken for the list of all VMs before the addresses of its VM are known, however many there
-// are; then each is woken once. It takes one change of the list of ours.
+// TestSyncedWithAddresses: no machine is woken for the list of all VMs before the addresses of its VM are known, however many
+// there are; then each is woken once. It takes one change of the list of ours.
 func TestSyncedWithAddresses(t *testing.T) {
 	const count = 1000
 	v := newStage(t)

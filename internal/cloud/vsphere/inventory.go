@@ -196,8 +196,8 @@ func (s *sighting) reported() int {
 }
 
 // find returns m's VM if the inventory is up to date and has all of it: by its marks or, as a person may have changed them, by
-// the reference in the machine's record. The id is m's in any case. The guest of a VM that is being made has nothing to report, so
-// a machine that had none yet does not wait for that; its user data count as given until the vCenter has said so.
+// the reference in the machine's record. The id is m's in any case. The guest of a VM that is being made has nothing to report,
+// so a machine that had none yet does not wait for that; its user data count as given until the vCenter has said so.
 func (i *inventory) find(m cloud.Machine, recorded types.ManagedObjectReference) found {
 	i.mu.Lock()
 	defer i.mu.Unlock()

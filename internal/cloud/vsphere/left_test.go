@@ -27,8 +27,8 @@ func letGo(t *testing.T, a *account, m *cloud.Machine) (left string) {
 	return left
 }
 
-// TestLeft: a machine is let go without a word if our own request has removed its VM, or if it can have none. Otherwise it is said
-// where to look, again at each deletion that follows.
+// TestLeft: a machine is let go without a word if our own request has removed its VM, or if it can have none. Otherwise it is
+// said where to look, again at each deletion that follows.
 func TestLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(*stage, *account, *cloud.Machine) *account
@@ -118,8 +118,10 @@ func TestDeletionOfWork(t *testing.T) {
 		do   func(*ledger)
 		want *cloud.Record
 	}{
-		"as it was kept":       {func(*ledger) {}, nil},
-		"it failed":            {func(l *ledger) { _ = l.settle(m, failedWith(destroying, &types.NoPermission{}), noon) }, &cloud.Record{}},
+		"as it was kept": {func(*ledger) {}, nil},
+		"it failed": {
+			func(l *ledger) { _ = l.settle(m, failedWith(destroying, &types.NoPermission{}), noon) }, &cloud.Record{},
+		},
 		"another is cloned":    {func(l *ledger) { l.begin(m, job{act: cloning}) }, &cloud.Record{}},
 		"it is switched off":   {func(l *ledger) { l.begin(m, job{act: switchingOff}) }, nil},
 		"it was accepted anew": {func(l *ledger) { l.begin(m, job{act: cloning}); l.begin(m, job{act: destroying}) }, nil},

@@ -126,8 +126,8 @@ func (s *sighting) whose(m cloud.Machine, how way) cloud.Whose {
 	return cloud.Unproved
 }
 
-// notProved is why a VM that may be the machine's is left alone, and what helps. The name of a VM with its id is not shown: that may
-// be another tenant's.
+// notProved is why a VM that may be the machine's is left alone, and what helps. The name of a VM with its id is not shown: that
+// may be another tenant's.
 func notProved(m cloud.Machine, vm *sighting) error {
 	which := "the VM with the instance UUID " + vm.id
 	if vm.id != idOf(m) {
@@ -151,7 +151,8 @@ func (s *sighting) lack(m cloud.Machine) string {
 	case s.marked(m):
 		return fmt.Sprintf("has the instance UUID %s and not %s", cloud.Clean(s.id, maxMark), idOf(m))
 	}
-	return fmt.Sprintf("has the instance UUID %s and not %s, and does not have all of its marks", cloud.Clean(s.id, maxMark), idOf(m))
+	return fmt.Sprintf("has the instance UUID %s and not %s, and does not have all of its marks",
+		cloud.Clean(s.id, maxMark), idOf(m))
 }
 
 // remedy is what a person can do about that.

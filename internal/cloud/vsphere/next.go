@@ -222,6 +222,14 @@ func nextToLetGo(m cloud.Machine, s survey) step {
 		return actOn(destroying, s.vm)
 	case s.rivals, s.requestMayArrive(), s.unread():
 		return await("waiting for requests that could still make a VM")
+	}
+	return nextToHold(m, s)
+}
+
+// nextToHold is about a machine of which no VM is known to be there, and none can appear. A person has to help while a VM may be
+// the machine's without a proof, or has the name or the reference of the machine's, which may be elsewhere.
+func nextToHold(m cloud.Machine, s survey) step {
+	switch {
 	case s.whose == cloud.Unproved:
 		return fail(withWayOut(notProved(m, s.vm)))
 	case s.whose == cloud.Foreign && s.kept():

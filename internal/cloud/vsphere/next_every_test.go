@@ -70,8 +70,7 @@ func everySurvey(yield func(survey) bool) {
 	answers := func(to func(bool) fact) []fact { return []fact{none, to(true), to(false)} }
 	for _, s := range combined(jobs, sights, answers(ran), answers(early), answers(rival),
 		[]fact{none, lostNow, lostBefore, late}, []fact{none, pausing, paused, erased}) {
-		switch {
-		case s.whose == cloud.Ours && s.vm.started() && !s.ran:
+		if s.whose == cloud.Ours && s.vm.started() && !s.ran {
 			continue // cannot be
 		}
 		if !yield(s) {

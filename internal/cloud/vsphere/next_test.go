@@ -250,7 +250,10 @@ var rows = []struct {
 		"some marks are missing", "a VM gets its marks after its name", toRun, has(finds(cloud.Unproved), early(false)),
 		"ask: what is there",
 	},
-	{"some are missing, seen twice", "a person can help", toRun, has(finds(cloud.Unproved), twice, early(false)), "fail: VMNotProved"},
+	{
+		"some are missing, seen twice", "a person can help", toRun, has(finds(cloud.Unproved), twice, early(false)),
+		"fail: VMNotProved",
+	},
 	{"a stranger that has gone", "the name is free", toRun, has(findsNothing, twice, early(false)), "start: cloning"},
 	{
 		"a clone failed a moment ago", "the cause seldom goes away so soon", toRun,
@@ -301,7 +304,10 @@ var rows = []struct {
 	},
 	{"some marks are missing", "nothing proves whose it is", toGo, has(finds(cloud.Unproved), rival(false)), "fail: VMNotProved"},
 	{"its record names another's VM", "nor is it gone", toGo, has(finds(cloud.Foreign), recorded, ran(true)), "fail: VMNotProved"},
-	{"a stranger has the name of one that ran", "its VM may be elsewhere", toGo, has(finds(cloud.Foreign), ran(true)), "fail: NameTaken"},
+	{
+		"a stranger has the name of one that ran", "its VM may be elsewhere", toGo, has(finds(cloud.Foreign), ran(true)),
+		"fail: NameTaken",
+	},
 	{"a stranger, and one was seen", "it may be elsewhere", toGo, has(finds(cloud.Foreign), rival(false), seen), "fail: NameTaken"},
 }
 

@@ -109,7 +109,8 @@ func (w *waits) pages() (small, full, last int) {
 	return small, full, w.all[len(w.all)-1]
 }
 
-// TestLargeChange: changes that are too large at once are read in parts, without reading all VMs anew, and in full pages after that.
+// TestLargeChange: changes that are too large at once are read in parts, without reading all VMs anew, and in full pages after
+// that.
 func TestLargeChange(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")
@@ -156,8 +157,8 @@ func TestLargeChange(t *testing.T) {
 	expect.Same(t, "pages "+strings.Join(last, " "), true, strings.Contains(strings.Join(last, " "), "100 25 6 24 96"))
 }
 
-// TestPageSizes: a page does not reach into a part of the list that is to be read in smaller ones. After too many of those, all that
-// follows is read one by one.
+// TestPageSizes: a page does not reach into a part of the list that is to be read in smaller ones. After too many of those, all
+// that follows is read one by one.
 func TestPageSizes(t *testing.T) {
 	var p pages
 	at := func() (all []int32) {

@@ -134,9 +134,9 @@ func (l layout) unseen(one permission) string {
 	}[kind]
 }
 
-// TestPermissionMissing: without one of the permissions, a machine fails with a sentence that names the object, and the
-// privilege if the account may see the object, or if it is asked for by its reference. Two are for comfort: without that on the
-// vCenter itself, folders are watched one by one; without Read-only on the cluster, networks are looked for in the whole datacenter.
+// TestPermissionMissing: without one of the permissions, a machine fails with a sentence that names the object, and the privilege
+// if the account may see the object, or if it is asked for by its reference. Two are for comfort: without that on the vCenter
+// itself, folders are watched one by one; without Read-only on the cluster, networks are looked for in the whole datacenter.
 func TestPermissionMissing(t *testing.T) {
 	for _, l := range layouts {
 		for i, one := range permissionsOfPage(t, l.stage(t), l) {

@@ -41,7 +41,7 @@ func TestOthersAreSmall(t *testing.T) {
 			runtime.GC()
 		}
 		runtime.ReadMemStats(&m)
-		return int(m.HeapAlloc)
+		return int(m.HeapAlloc) //nolint:gosec // because a heap has less than 2^63 bytes
 	}
 	before := heap()
 	for n := range count {
@@ -83,7 +83,8 @@ func TestRoom(t *testing.T) {
 	expect.Same(t, "a new machine is lacked", true, i.lacks(machineOf(t, "new", infrav1.WindowsMachineSpec{})))
 }
 
-// TestRoomAgain: once what was left out is gone, the inventory knows all VMs again; and once there is room for it, all is read again.
+// TestRoomAgain: once what was left out is gone, the inventory knows all VMs again; and once there is room for it, all is read
+// again.
 func TestRoomAgain(t *testing.T) {
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	i, full := fresh(), 0
@@ -111,7 +112,8 @@ func TestRoomAgain(t *testing.T) {
 	expect.Same(t, "room for it", true, i.hasRoomAgain())
 }
 
-// TestReportsHaveTheirRoom: a report that finds no room takes nothing from its VM but a call for each look, and wakes its machine.
+// TestReportsHaveTheirRoom: a report that finds no room takes nothing from its VM but a call for each look, and wakes its
+// machine.
 func TestReportsHaveTheirRoom(t *testing.T) {
 	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	other := machineOf(t, "other", infrav1.WindowsMachineSpec{})

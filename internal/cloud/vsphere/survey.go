@@ -54,7 +54,8 @@ func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 	case "", erasing:
 		a.saw(m, &s, there)
 	}
-	s.unasked = m.Asked == cloud.NeverAsked && s.memory.clone.Value == "" && s.memory.answerLost.IsZero() && s.memory.object.Value == ""
+	s.unasked = m.Asked == cloud.NeverAsked && s.memory.clone.Value == "" && s.memory.answerLost.IsZero() &&
+		s.memory.object.Value == ""
 	s.synced, s.free = a.inventory.isSynced(), s.vm == nil && a.inventory.lacks(m)
 	if m.Asked != cloud.Existed && s.memory.object.Value == "" && m.Asked != cloud.NeverAsked {
 		s.lateUntil = a.opened.Add(lateRequest)

@@ -209,9 +209,10 @@ func TestTasksThatLeave(t *testing.T) {
 		a.ledger.note(m, func(w *work) { w.job = job{act: destroying, task: task(n), watched: true} })
 	}
 	leaves := func(n int) []cloud.Key {
-		return a.apply(&watcher{guests: &guestView{}}, &types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
-			{Kind: types.ObjectUpdateKindLeave, Obj: task(n)},
-		}}}})
+		left := []types.ObjectUpdate{{Kind: types.ObjectUpdateKindLeave, Obj: task(n)}}
+		return a.apply(&watcher{guests: &guestView{}}, &types.UpdateSet{
+			FilterSet: []types.PropertyFilterUpdate{{ObjectSet: left}},
+		})
 	}
 	if keys := leaves(many); len(keys) != 0 {
 		t.Errorf("an old task wakes %d machines", len(keys))

@@ -102,8 +102,8 @@ func without(all, some clones.Tasks) (rest []types.ManagedObjectReference) {
 }
 
 // guestView is the list of our VMs in the vCenter, which reports what their guests report. A Linux node with kube-proxy's mode
-// ipvs has thousands of addresses (open-vm-tools, lib/guestRpc/nicinfo.x: up to 16 adapters with 2,048 each), so it is not asked of
-// others' VMs.
+// ipvs has thousands of addresses (open-vm-tools, lib/guestRpc/nicinfo.x: up to 16 adapters with 2,048 each), so it is not asked
+// of others' VMs.
 type guestView struct {
 	client      *vim25.Client
 	ref, filter types.ManagedObjectReference

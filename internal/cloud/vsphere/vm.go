@@ -23,7 +23,8 @@ const (
 	markOwner      = "capwin.owner"
 	markProviderID = "capwin.providerID"
 
-	// markCluster names the Cluster and the management cluster that made the VM; markDigest is that of the user data it was made with.
+	// markCluster names the Cluster and the management cluster that made the VM; markDigest is that of the user data it was made
+	// with.
 	markCluster = "capwin.cluster"
 	markDigest  = "capwin.userDataDigest"
 

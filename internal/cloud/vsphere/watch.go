@@ -74,8 +74,8 @@ func (a *account) watchPages(ctx context.Context, keys *outbox) (err error) {
 	}
 }
 
-// watch wakes no one until it has seen all VMs, because each machine would have to ask for its own. It returns how many changes it
-// has read.
+// watch wakes no one until it has seen all VMs, because each machine would have to ask for its own. It returns how many changes
+// it has read.
 func (a *account) watch(ctx context.Context, keys *outbox, all *pages) (read int, err error) {
 	known := a.inventory.begin()
 	a.waiting.begin(a.now(), keys)

@@ -125,8 +125,8 @@ func TestRestartAsksNothing(t *testing.T) {
 	compare(t, "after it", v, map[string]int{"ModifyListView": 1})
 }
 
-// TestRestartOf5000: what a restart asks of a vCenter is its pages of VMs, those of what the guests of ours report, and a few calls
-// beside. Each machine is woken once.
+// TestRestartOf5000: what a restart asks of a vCenter is its pages of VMs, those of what the guests of ours report, and a few
+// calls beside. Each machine is woken once.
 func TestRestartOf5000(t *testing.T) {
 	const count, most = 5000, 2*5000/100 + 20
 	v := newStage(t)

@@ -186,7 +186,8 @@ const (
 	// maxPage is how many changes we want in one answer; a vCenter gives no more than 100 at once anyway.
 	maxPage = 100
 
-	// maxSpans is in how many parts of the list pages may be too large, before all that follows on the first is read in smaller ones.
+	// maxSpans is in how many parts of the list pages may be too large, before all that follows on the first is read in smaller
+	// ones.
 	maxSpans = 8
 )
 
@@ -198,7 +199,7 @@ func (p *pages) at(read int) int32 {
 		case s.from <= read && read < s.to:
 			page = min(page, s.most)
 		case read < s.from:
-			page = int32(min(int(page), s.from-read))
+			page = int32(min(int(page), s.from-read)) //nolint:gosec // because it is at most page
 		}
 	}
 	return page

@@ -243,7 +243,10 @@ func TestDecide(t *testing.T) {
 			act: Look,
 		},
 		{name: "three times at once is not, either", want: Gone, facts: []fact{older, noGroup(3, time.Minute), sought(0)}, act: Look},
-		{name: "the group is gone: are its VMs elsewhere?", want: Gone, facts: []fact{existed, noGroup(3, groupGone), candidates}, act: Seek},
+		{
+			name: "the group is gone: are its VMs elsewhere?", want: Gone, facts: []fact{existed, noGroup(3, groupGone), candidates},
+			act: Seek,
+		},
 		{
 			name: "the group is gone, and its VMs with it", want: Gone, facts: []fact{existed, noGroup(3, groupGone), sought(0)},
 			err: cloud.ErrNotFound,

@@ -52,8 +52,8 @@ type Survey struct {
 	Removed bool
 
 	// Sought is when the list of the subscription began that was last searched for the VM, and Elsewhere is the group in which it
-	// found the VM; empty if it did not. Candidates says that a later list has VMs of its name in other groups, which were not looked
-	// at. Unsearched is why there is no list: the identity lacks the right to it; nil if it has it.
+	// found the VM; empty if it did not. Candidates says that a later list has VMs of its name in other groups, which were not
+	// looked at. Unsearched is why there is no list: the identity lacks the right to it; nil if it has it.
 	Sought     time.Time
 	Elsewhere  string
 	Candidates bool

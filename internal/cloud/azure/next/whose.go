@@ -9,8 +9,8 @@ import (
 type Shown struct {
 	// VMID is Azure's own ID of it; empty if Azure does not show it.
 	VMID string
-	// Marked says that it has all marks of the machine, MadeFor is the Cluster in them, and Digest is that of the user data with which
-	// it was made.
+	// Marked says that it has all marks of the machine, MadeFor is the Cluster in them, and Digest is that of the user data with
+	// which it was made.
 	Marked  bool
 	MadeFor cloud.ClusterMark
 	Digest  string
@@ -18,9 +18,9 @@ type Shown struct {
 	Early bool
 }
 
-// Whose decides whose a VM is that has the name of the machine's. Azure's own ID decides before all tags: who copies or restores a
-// VM copies its tags, too. Tags alone prove a VM only together with what else is known of the machine. What may be the machine's
-// and is not proved is never taken and never let go.
+// Whose decides whose a VM is that has the name of the machine's. Azure's own ID decides before all tags: who copies or restores
+// a VM copies its tags, too. Tags alone prove a VM only together with what else is known of the machine. What may be the
+// machine's and is not proved is never taken and never let go.
 func (s Survey) Whose(m cloud.Machine, of Shown) cloud.Whose {
 	other := s.Known != "" && of.VMID != "" && of.VMID != s.Known
 	switch {
@@ -60,16 +60,16 @@ func (s Survey) notProved(m cloud.Machine) *cloud.Error {
 			"capwin-namespace=%s, capwin-machine=%s, capwin-providerid=%s and capwin-cluster=%s/UID, with the Cluster's UID, if it is",
 			m.Key.Namespace, m.Key.Name, m.ProviderID, m.Cluster.Name)
 	case s.Known != "" && of.VMID != "":
-		return told(" with all of the machine's tags, but Azure gave it the ID %s, and the machine's VM has the ID %s, so that it may be "+
-			"a copy, such as one that was restored from a backup: delete it in Azure", of.VMID, s.Known)
+		return told(" with all of the machine's tags, but Azure gave it the ID %s, and the machine's VM has the ID %s, so that it may "+
+			"be a copy, such as one that was restored from a backup: delete it in Azure", of.VMID, s.Known)
 	case manager != "" && manager != m.Cluster.Manager:
-		return told(" with all of the machine's tags, but the management cluster with the UID %s made it: restore the bootstrap Secret "+
-			"with which the machine was made, or have the operator start the manager with --took-over-from=%[2]s if this management "+
-			"cluster has taken over the machines of that one", cloud.Clean(string(manager), maxUID))
+		return told(" with all of the machine's tags, but the management cluster with the UID %s made it: restore the bootstrap "+
+			"Secret with which the machine was made, or have the operator start the manager with --took-over-from=%[2]s if this "+
+			"management cluster has taken over the machines of that one", cloud.Clean(string(manager), maxUID))
 	}
-	return told(" with all of the machine's tags, but the machine's spec.providerID is neither what the controller chooses nor that of " +
-		"its Machine, or the VM was made with other user data than the machine has, so that nothing proves that the VM is the " +
-		"machine's: restore the bootstrap Secret with which the machine was made, or delete the VM in Azure")
+	return told(" with all of the machine's tags, but the machine's spec.providerID is neither what the controller chooses nor " +
+		"that of its Machine, or the VM was made with other user data than the machine has, so that nothing proves that the VM is " +
+		"the machine's: restore the bootstrap Secret with which the machine was made, or delete the VM in Azure")
 }
 
 // maxUID is longer than the UID of anything.

@@ -35,30 +35,36 @@ func TestWhose(t *testing.T) {
 		facts []fact
 		want  cloud.Whose
 	}{
-		"its own ID":                            {known: "1", of: marks(), want: cloud.Ours},
-		"its own ID, whatever its marks":        {known: "1", of: marks(unmarked), want: cloud.Ours},
-		"another ID, too early":                 {known: "1", of: marks(another, early), proof: own, want: cloud.Unseen},
-		"another ID, all marks":                 {known: "1", of: marks(another), proof: own, want: cloud.Unproved},
-		"another ID, not all marks":             {known: "1", of: marks(another, unmarked), proof: own, want: cloud.Foreign},
-		"no ID shown, all marks":                {known: "1", of: marks(hidden), proof: own, want: cloud.Ours},
-		"no ID shown, not all marks":            {known: "1", of: marks(hidden, unmarked), proof: own, want: cloud.Unproved},
-		"no ID known, an early list":            {of: marks(early), proof: own, want: cloud.Ours},
-		"its UID":                               {of: marks(there), proof: own, want: cloud.Ours},
-		"its data":                              {of: marks(there), proof: data, want: cloud.Ours},
-		"other data":                            {of: marks(), proof: cloud.Proof{Digest: "e", Vouched: true}, want: cloud.Unproved},
-		"no data are there":                     {of: marks(), proof: vouched, want: cloud.Unproved},
-		"of an earlier release, vouched":        {of: marks(old), proof: vouched, want: cloud.Ours},
-		"of an earlier release, by nobody":      {of: marks(old), want: cloud.Unproved},
-		"of another manager, vouched":           {of: marks(old, there), proof: vouched, want: cloud.Unproved},
-		"of a manager that was taken over":      {of: marks(there), proof: cloud.Proof{TookOver: []types.UID{"there"}}, want: cloud.Ours},
-		"not all marks, asked by an earlier":    {of: marks(unmarked), want: cloud.Unproved},
-		"not all marks, never asked":            {of: marks(unmarked), proof: never, want: cloud.Foreign},
-		"not all marks, accepted":               {of: marks(unmarked), proof: never, facts: []fact{put(Accepted, 0)}, want: cloud.Unproved},
+		"its own ID":                       {known: "1", of: marks(), want: cloud.Ours},
+		"its own ID, whatever its marks":   {known: "1", of: marks(unmarked), want: cloud.Ours},
+		"another ID, too early":            {known: "1", of: marks(another, early), proof: own, want: cloud.Unseen},
+		"another ID, all marks":            {known: "1", of: marks(another), proof: own, want: cloud.Unproved},
+		"another ID, not all marks":        {known: "1", of: marks(another, unmarked), proof: own, want: cloud.Foreign},
+		"no ID shown, all marks":           {known: "1", of: marks(hidden), proof: own, want: cloud.Ours},
+		"no ID shown, not all marks":       {known: "1", of: marks(hidden, unmarked), proof: own, want: cloud.Unproved},
+		"no ID known, an early list":       {of: marks(early), proof: own, want: cloud.Ours},
+		"its UID":                          {of: marks(there), proof: own, want: cloud.Ours},
+		"its data":                         {of: marks(there), proof: data, want: cloud.Ours},
+		"other data":                       {of: marks(), proof: cloud.Proof{Digest: "e", Vouched: true}, want: cloud.Unproved},
+		"no data are there":                {of: marks(), proof: vouched, want: cloud.Unproved},
+		"of an earlier release, vouched":   {of: marks(old), proof: vouched, want: cloud.Ours},
+		"of an earlier release, by nobody": {of: marks(old), want: cloud.Unproved},
+		"of another manager, vouched":      {of: marks(old, there), proof: vouched, want: cloud.Unproved},
+		"of a manager that was taken over": {
+			of: marks(there), proof: cloud.Proof{TookOver: []types.UID{"there"}}, want: cloud.Ours,
+		},
+		"not all marks, asked by an earlier": {of: marks(unmarked), want: cloud.Unproved},
+		"not all marks, never asked":         {of: marks(unmarked), proof: never, want: cloud.Foreign},
+		"not all marks, accepted": {
+			of: marks(unmarked), proof: never, facts: []fact{put(Accepted, 0)}, want: cloud.Unproved,
+		},
 		"not all marks, an answer is lost":      {of: marks(unmarked), proof: never, facts: []fact{put(Lost, 0)}, want: cloud.Unproved},
 		"not all marks, a lost one was refused": {of: marks(unmarked), proof: never, facts: []fact{answerLost}, want: cloud.Unproved},
 		"not all marks, the name was taken":     {of: marks(unmarked), proof: never, facts: []fact{taken}, want: cloud.Unproved},
-		"not all marks, refused":                {of: marks(unmarked), proof: never, facts: []fact{refusedUntil(0)}, want: cloud.Foreign},
-		"all marks, never asked, no proof":      {of: marks(), proof: never, want: cloud.Unproved},
+		"not all marks, refused": {
+			of: marks(unmarked), proof: never, facts: []fact{refusedUntil(0)}, want: cloud.Foreign,
+		},
+		"all marks, never asked, no proof": {of: marks(), proof: never, want: cloud.Unproved},
 	} {
 		m := cloud.Machine{Proof: c.proof, Cluster: cloud.ClusterMark{Name: "blue", UID: "new", Manager: "here"}}
 		s := Survey{Now: noon, Known: c.known}
@@ -120,7 +126,8 @@ func TestHeldAndTold(t *testing.T) {
 	if err == nil || err.Reason != infrav1.NameTakenReason {
 		t.Errorf("told is %v", err)
 	}
-	if got := decided(Report, missed(2, time.Minute), stranger).Err; got != cloud.ErrNotFound { //nolint:errorlint // because it is itself
+	got := decided(Report, missed(2, time.Minute), stranger).Err
+	if got != cloud.ErrNotFound { //nolint:errorlint // because it is itself
 		t.Errorf("a report is %v", got)
 	}
 }

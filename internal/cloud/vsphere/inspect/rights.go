@@ -68,9 +68,9 @@ func (r *inspection) targets() (all []target) {
 	return all
 }
 
-// rootHome returns the cluster or host of which the spec's pool is the root pool, if it is one. Such a pool has the permissions of
-// its cluster or host and can have none of its own (vSphere Web Services API, AuthorizationManager, on complex entities), so what
-// is missing there can be given on that alone.
+// rootHome returns the cluster or host of which the spec's pool is the root pool, if it is one. Such a pool has the permissions
+// of its cluster or host and can have none of its own (vSphere Web Services API, AuthorizationManager, on complex entities), so
+// what is missing there can be given on that alone.
 func (r *inspection) rootHome(ctx context.Context) (none types.ManagedObjectReference, err error) {
 	pool := r.site(places.ResourcePool)
 	if !pool.Found() {

@@ -50,11 +50,11 @@ func TestTagsAtTheirLimits(t *testing.T) {
 		},
 		"disk": func(tags doc.Object) answer {
 			disk["tags"] = tags
-			return h.do(t, http.MethodPut, diskID(armsim.Group, fmt.Sprintf("disk-%d", n)).String(), disk)
+			return h.do(t, http.MethodPut, diskID(fmt.Sprintf("disk-%d", n)).String(), disk)
 		},
 		"tags of a disk": func(tags doc.Object) answer {
-			c.AddForeign(diskID(armsim.Group, "d"), nil)
-			return h.do(t, http.MethodPut, diskID(armsim.Group, "d").String()+"/providers/Microsoft.Resources/tags/default",
+			c.AddForeign(diskID("d"), nil)
+			return h.do(t, http.MethodPut, diskID("d").String()+"/providers/Microsoft.Resources/tags/default",
 				doc.Object{"properties": doc.Object{"tags": tags}})
 		},
 	}
@@ -82,7 +82,7 @@ func TestTagsAtTheirLimits(t *testing.T) {
 func TestDiskAlone(t *testing.T) {
 	c := armsim.New(t)
 	h := newByHand(t, c)
-	id := diskID(armsim.Group, "alone")
+	id := diskID("alone")
 	b := doc.Object{"location": armsim.Location, "tags": doc.Object{"a": "b"}, "properties": doc.Object{
 		"creationData": doc.Object{"createOption": "Empty"}, "diskSizeGB": 4.0,
 	}}
@@ -98,5 +98,5 @@ func TestDiskAlone(t *testing.T) {
 	equal(t, c.UniqueID(id), unique)
 	equal(t, doc.Number(h.get(t, id.String()).body, "properties", "diskSizeGB"), 4)
 	doc.Set(b, "Copy", "properties", "creationData", "createOption")
-	h.do(t, http.MethodPut, diskID(armsim.Group, "copy").String(), b).refused(t, http.StatusBadRequest, "InvalidParameter", "empty")
+	h.do(t, http.MethodPut, diskID("copy").String(), b).refused(t, http.StatusBadRequest, "InvalidParameter", "empty")
 }

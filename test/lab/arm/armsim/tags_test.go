@@ -15,8 +15,8 @@ import (
 
 const groups = "/subscriptions/" + armsim.Subscription + "/resourceGroups/"
 
-func diskID(group, name string) doc.ID {
-	return doc.Resource(armsim.Subscription, group, "Microsoft.Compute", "disks", name)
+func diskID(name string) doc.ID {
+	return doc.Resource(armsim.Subscription, armsim.Group, "Microsoft.Compute", "disks", name)
 }
 
 // Somebody changes the tags of a resource, with az tag update or with a helper.
@@ -54,7 +54,7 @@ func TestTagsByHand(t *testing.T) {
 	h.put(t, "vm")
 	vm := armsim.VMID("vm")
 	for _, id := range []doc.ID{
-		diskID(armsim.Group, "vm-os-2"), doc.Resource(armsim.Subscription, armsim.Group, network.Provider, "networkInterfaces", "vm-x"),
+		diskID("vm-os-2"), doc.Resource(armsim.Subscription, armsim.Group, network.Provider, "networkInterfaces", "vm-x"),
 		doc.Resource(armsim.Subscription, armsim.Group, network.Provider, "publicIPAddresses", "vm-y"),
 	} {
 		c.AddForeign(id, map[string]string{"own": "1"})
