@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -67,13 +68,15 @@ func TestCopiedIdentity(t *testing.T) {
 			others: []*infrav1.WindowsMachine{changed(victim(), moved)}, right: true,
 		},
 		"both moved, the other is proved": {
-			reason: "the status is the controllers'", others: []*infrav1.WindowsMachine{changed(victim(), moved, hasProof)}, goes: true,
+			reason: "a server of the other's choice may have proved it: the cloud decides",
+			others: []*infrav1.WindowsMachine{changed(victim(), moved, hasProof)}, right: true,
 		},
 		"both moved, none is proved": {
-			reason: "nobody knows", others: []*infrav1.WindowsMachine{changed(victim(), moved)}, goes: true,
+			reason: "who copies an identity stops nobody: the cloud decides", right: true,
+			others: []*infrav1.WindowsMachine{changed(victim(), moved)},
 		},
 		"both moved, both are proved": {
-			reason: "nobody knows", own: []func(*infrav1.WindowsMachine){hasProof},
+			reason: "the cloud decides, by marks", own: []func(*infrav1.WindowsMachine){hasProof}, right: true,
 			others: []*infrav1.WindowsMachine{changed(victim(), moved, hasProof)},
 		},
 	} {
@@ -172,6 +175,50 @@ func TestRestored(t *testing.T) {
 			m = s.settle(t)
 			expect.Same(t, "it goes, with its VM", []any{"", 0}, []any{m.Name, len(s.cloud.Names())})
 		})
+	}
+}
+
+// TestContested: a restore gave another machine the status of this one, too. Then the cloud's own ID proves nothing for either, and
+// marks and user data decide.
+func TestContested(t *testing.T) {
+	for _, withSecret := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := restored(t, true)
+			m := s.settle(t)
+			expect.Same(t, "phase", infrav1.PhaseBootstrapping, m.Status.Phase)
+			other := changed(victim(), func(other *infrav1.WindowsMachine) {
+				other.Spec.ProviderID, other.Status, other.Annotations = m.Spec.ProviderID, m.Status, m.Annotations
+			})
+			expect.OK(t, s.Client.Create(t.Context(), other))
+			want := infrav1.NotStalledReason
+			if !withSecret {
+				expect.OK(t, s.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data"}}))
+				want = infrav1.VMNotProvedReason
+			}
+			m = s.settle(t)
+			expect.Same(t, "Stalled", want, conditions.GetReason(m, infrav1.StalledCondition))
+			expect.Same(t, "VMs", 1, len(s.cloud.Names()))
+		})
+	}
+}
+
+// TestProvedAtAServer: an ID without the server that gave it, as earlier releases kept it, proves nothing: the data are read.
+func TestProvedAtAServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		record cloud.Record
+		want   bool
+	}{
+		"nothing":                {},
+		"an ID of Azure":         {cloud.Record{Azure: infrav1.AzureRecord{Server: "s", VMID: "id"}}, true},
+		"without its server":     {cloud.Record{Azure: infrav1.AzureRecord{VMID: "id"}}, false},
+		"a server alone":         {cloud.Record{Azure: infrav1.AzureRecord{Server: "s"}}, false},
+		"a vCenter's reference":  {cloud.Record{VSphere: infrav1.VSphereRecord{Server: "s", Reference: "vm-1"}}, true},
+		"without its vCenter":    {cloud.Record{VSphere: infrav1.VSphereRecord{Reference: "vm-1"}}, false},
+		"a vCenter's name alone": {cloud.Record{VSphere: infrav1.VSphereRecord{Server: "s"}}, false},
+	} {
+		m := &infrav1.WindowsMachine{Status: infrav1.WindowsMachineStatus{Azure: &infrav1.AzurePlacement{}}}
+		keep(m, &c.record)
+		expect.Same(t, name, c.want, isProved(m))
 	}
 }
 

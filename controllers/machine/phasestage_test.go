@@ -51,7 +51,7 @@ func newPhaseStage(t *testing.T, objects ...client.Object) *phaseStage {
 	s := &phaseStage{fails: map[string]error{}}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&infrav1.WindowsMachine{}).
 		WithIndex(&infrav1.WindowsMachine{}, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} }).
-		WithIndex(&infrav1.WindowsMachine{}, byIdentity, identityOf).
+		WithIndex(&infrav1.WindowsMachine{}, byIdentity, func(o client.Object) []string { return s.identitiesOf(o) }).
 		WithIndex(&ipamv1.IPAddress{}, "spec.address", func(o client.Object) []string {
 			address, _ := o.(*ipamv1.IPAddress)
 			return []string{address.Spec.Address}

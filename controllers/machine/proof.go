@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,45 +19,61 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// byIdentity finds the WindowsMachines in the cache by spec.providerID.
-const byIdentity = "spec.providerID"
+// byIdentity finds the WindowsMachines in the cache that an identity belongs to: by their name and UID, or by the cloud's own ID
+// of a VM in their status. What users only wrote is not in it, however many of them write it.
+const byIdentity = "identity"
 
-func indexIdentities(ctx context.Context, mgr ctrl.Manager) error {
-	return mgr.GetFieldIndexer().IndexField(ctx, &infrav1.WindowsMachine{}, byIdentity, identityOf)
+func (r *Reconciler) indexIdentities(ctx context.Context, mgr ctrl.Manager) error {
+	return mgr.GetFieldIndexer().IndexField(ctx, &infrav1.WindowsMachine{}, byIdentity, r.identitiesOf)
 }
 
-func identityOf(o client.Object) []string {
-	if m, ok := o.(*infrav1.WindowsMachine); ok && m.Spec.ProviderID != "" {
-		return []string{m.Spec.ProviderID}
+func (r *Reconciler) identitiesOf(o client.Object) (all []string) {
+	windows, ok := o.(*infrav1.WindowsMachine)
+	if !ok || windows.Spec.ProviderID == "" {
+		return nil
 	}
-	return nil
+	if r.isOwn(windows) {
+		all = append(all, ownIdentity(windows))
+	}
+	if isProved(windows) {
+		all = append(all, provedIdentity(windows))
+	}
+	return all
+}
+
+func ownIdentity(windows *infrav1.WindowsMachine) string { return "own " + windows.Spec.ProviderID }
+
+func provedIdentity(windows *infrav1.WindowsMachine) string {
+	record := recordOf(windows)
+	return strings.Join([]string{
+		"proved", serverOf(windows), record.VSphere.Reference, record.Azure.VMID, windows.Spec.ProviderID,
+	}, " ")
 }
 
 // compare finds out whether the identity is the machine's. Users may write any into the spec of a new object, and a move or a
-// restore gives an object another UID. So of several machines with one identity, it is that of the machine whose name and UID it
-// follows from, or else of the only one whose status has a proof of its VM.
-func (r *Reconciler) compare(ctx context.Context, f *facts) error {
+// restore gives an object another UID. An identity belongs to the machine whose name and UID it follows from: any other machine
+// with it is a copy. Where there is none, each machine with it has to prove its VM; and where two have the same proof, as after a
+// restore that copied the status, too, it proves nothing for either.
+func (r *Reconciler) compare(ctx context.Context, f *facts) (err error) {
 	if f.own {
 		return nil
 	}
-	var all infrav1.WindowsMachineList
-	if err := r.Client.List(ctx, &all, client.MatchingFields{byIdentity: f.identity.ProviderID}); err != nil {
-		return fmt.Errorf("list windowsmachines by identity: %w", err)
+	if f.copied, err = r.others(ctx, f.windows, ownIdentity(f.windows)); err != nil || !isProved(f.windows) {
+		return err
 	}
-	others, proved := 0, 0
-	for i := range all.Items {
-		switch other := &all.Items[i]; {
-		case client.ObjectKeyFromObject(other) == client.ObjectKeyFromObject(f.windows):
-			continue
-		case r.isOwn(other):
-			f.copied = true
-		case isProved(other):
-			proved++
-		}
-		others++
+	f.contested, err = r.others(ctx, f.windows, provedIdentity(f.windows))
+	return err
+}
+
+// others says whether the cache has another machine with an entry of the index.
+func (r *Reconciler) others(ctx context.Context, windows *infrav1.WindowsMachine, entry string) (bool, error) {
+	var found infrav1.WindowsMachineList
+	if err := r.Client.List(ctx, &found, client.MatchingFields{byIdentity: entry}, client.Limit(2)); err != nil {
+		return false, fmt.Errorf("list windowsmachines by identity: %w", err)
 	}
-	f.copied = f.copied || others > 0 && (!isProved(f.windows) || proved > 0)
-	return nil
+	return slices.ContainsFunc(found.Items, func(other infrav1.WindowsMachine) bool {
+		return client.ObjectKeyFromObject(&other) != client.ObjectKeyFromObject(windows)
+	}), nil
 }
 
 // refuseCopy stops a machine that has the identity of another one, before any call to the cloud.
@@ -92,10 +109,10 @@ func (r *Reconciler) isOwn(windows *infrav1.WindowsMachine) bool {
 	return err == nil && identity.ProviderID == windows.Spec.ProviderID
 }
 
-// isProved says that the status has the cloud's own ID of the machine's VM.
+// isProved says that the status has the cloud's own ID of the machine's VM, and the server that gave it.
 func isProved(windows *infrav1.WindowsMachine) bool {
 	record := recordOf(windows)
-	return record.VSphere.Reference != "" || record.Azure.VMID != ""
+	return record.VSphere.Reference != "" && record.VSphere.Server != "" || record.Azure.VMID != "" && record.Azure.Server != ""
 }
 
 // cloudMachine is what the cloud is told of the machine.
@@ -123,8 +140,11 @@ func placeOf(f *facts) cloud.Place {
 // proofOf is what is known of the machine that can prove which VM is its own.
 func (r *Reconciler) proofOf(f *facts) cloud.Proof {
 	proof := cloud.Proof{
-		Record: recordOf(f.windows), Own: f.own, Digest: f.digest, TookOver: r.TookOver,
+		Own: f.own, Digest: f.digest, TookOver: r.TookOver,
 		Vouched: f.machine != nil && f.machine.Spec.ProviderID == f.identity.ProviderID,
+	}
+	if !f.contested {
+		proof.Record = recordOf(f.windows)
 	}
 	switch {
 	case hadVM(f):
@@ -138,7 +158,8 @@ func (r *Reconciler) proofOf(f *facts) cloud.Proof {
 // readDigest reads the user data of a machine that a move or a restore gave another UID, until its VM is proved: they are in a
 // Secret that moves along, and its VM has their digest.
 func (r *Reconciler) readDigest(ctx context.Context, f *facts) error {
-	if f.own || isProved(f.windows) || f.machine == nil || f.machine.Spec.Bootstrap.DataSecretName == nil {
+	known := f.own || isProved(f.windows) && !f.contested
+	if known || f.machine == nil || f.machine.Spec.Bootstrap.DataSecretName == nil {
 		return nil
 	}
 	var secret corev1.Secret

@@ -95,7 +95,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsmachines: %w", err)
 	}
-	if err := indexIdentities(ctx, mgr); err != nil {
+	if err := r.indexIdentities(ctx, mgr); err != nil {
 		return fmt.Errorf("index windowsmachines: %w", err)
 	}
 	if err := r.Pools.Index(ctx, mgr); err != nil {
@@ -182,7 +182,8 @@ type facts struct {
 	// The phases fill these in: who the VM is, its adapters, its account by name, and what the cloud says of it.
 	identity   cloud.Identity
 	own        bool   // the identity follows from the object's own name and UID
-	copied     bool   // another machine has it, and it is that one's
+	copied     bool   // it is another machine's
+	contested  bool   // another machine has the same proof in its status
 	digest     string // of the user data of a machine whose VM is not proved yet
 	interfaces []infrav1.MachineNetworkInterface
 	account    string

@@ -197,9 +197,13 @@ func (r *Reconciler) sameServer(ctx context.Context, f *facts) error {
 	if has == server {
 		return nil
 	}
+	wayOut := ""
+	if deleting(f) {
+		wayOut = "; if the VM is gone for certain, remove the finalizer " + infrav1.MachineFinalizer + " from the WindowsMachine"
+	}
 	return phase.Stall(infrav1.IdentityMismatchReason,
-		"%s is for server %s, but the VM is on server %s, where it stays; set identityRef to a Secret for that server",
-		f.account, server, has)
+		"%s is for server %s, but the VM is on server %s, where it stays; set identityRef to a Secret for that server%s",
+		f.account, server, has, wayOut)
 }
 
 // formats are those of bootstrap data that a program in the image can run.

@@ -20,8 +20,8 @@ var instanceID = check{
 	relies: "account.Server in internal/cloud/vsphere/account.go; sameServer in controllers/machine/secrets.go",
 	decides: "the UUID is there, the product tells the same, and it is that of the report in earlierReport, from " +
 		"before a restore",
-	means: "A vCenter that is restored from a backup counts as another one: its machines stop with IdentityMismatch until the " +
-		"annotation with the server's UUID is corrected on each.",
+	means: "A vCenter that is restored from a backup counts as another one: its machines stop with IdentityMismatch until " +
+		"status.vsphere.server and the annotation with the server's UUID are taken away from each.",
 	do: func(ctx context.Context, r *runner) outcome {
 		about, err := r.witness.about(ctx)
 		if err != nil {

@@ -15,8 +15,9 @@ var findAfterRestart = check{
 	relies: "byID in internal/cloud/vsphere/look.go: a VM that FindByUuid does not find is gone",
 	decides: "from the first login after the restart on, FindByUuid finds the VM each time, and the product does not " +
 		"say that it is gone",
-	means: "For a time after a restart, the vCenter does not find a VM that is there. The product would report VMVanished or " +
-		"let go of a machine that is deleted meanwhile: do not delete machines then, and tell us how long it took.",
+	means: "For a time after a restart, the vCenter does not find a VM that is there. The product asks for it by the " +
+		"reference in its machine's status, too. A machine without one would report VMVanished, or be let go if it is deleted " +
+		"meanwhile, with an event VMMayRemain: do not delete machines then, and tell us how long it took.",
 	do: func(ctx context.Context, r *runner) outcome {
 		if !r.restart {
 			return unchecked("run again with -restart to restart the vCenter on the way")

@@ -43,6 +43,7 @@ func TestWhose(t *testing.T) {
 		"no ID shown, all marks":           {known: "1", of: marks(hidden), proof: own, want: cloud.Ours},
 		"no ID shown, not all marks":       {known: "1", of: marks(hidden, unmarked), proof: own, want: cloud.Unproved},
 		"no ID known, an early list":       {of: marks(early), proof: own, want: cloud.Ours},
+		"no ID known, and none shown":      {of: marks(hidden, unmarked), proof: own, want: cloud.Unproved},
 		"its UID":                          {of: marks(there), proof: own, want: cloud.Ours},
 		"its data":                         {of: marks(there), proof: data, want: cloud.Ours},
 		"other data":                       {of: marks(), proof: cloud.Proof{Digest: "e", Vouched: true}, want: cloud.Unproved},
