@@ -29,6 +29,7 @@ type work struct {
 	ran    bool
 	used   time.Time
 	gone   time.Time // when it was proven that nothing is left of it
+	left   string    // what to look for by hand since then; empty if there is nothing
 	going  bool      // it was to be removed
 	// removed says that Azure accepted our deletion of the VM, and that nothing was asked for since that may have made another.
 	removed bool
@@ -169,11 +170,11 @@ func (l *ledger) prune(now time.Time) {
 	}
 }
 
-// bury forgets all of a machine but that nothing is left of it.
-func (l *ledger) bury(m cloud.Machine, now time.Time) {
+// bury forgets all of a machine but that nothing is left of it, and what to look for by hand.
+func (l *ledger) bury(m cloud.Machine, left string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.put(m.ID(), &work{scope: scopeOf(m.ProviderID), used: now, gone: now})
+	l.put(m.ID(), &work{scope: scopeOf(m.ProviderID), used: now, gone: now, left: left})
 }
 
 // toLook are the machines for which another look is due. Each is told once.
