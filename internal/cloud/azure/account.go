@@ -70,8 +70,8 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 }
 
 // isGone says that it was proven lately that nothing is left of a machine, which takes calls and time: who deletes it may have to
-// come back for other reasons, such as its Secret. No list has shown anything since. Its orphans were reported the first time, but
-// a VM that may be left is reported each time: who lets the machine go must not log that its VM was deleted.
+// come back for other reasons, such as its Secret. No list has shown anything since. Its orphans were reported the first time,
+// but a VM that may be left is reported each time: who lets the machine go must not log that its VM was deleted.
 func (a *account) isGone(m cloud.Machine) (left string, gone bool) {
 	w := a.ledger.recall(m)
 	return w.left, !w.gone.IsZero() && a.now().Sub(w.gone) < oldEnough && !a.lists.has(m)

@@ -41,9 +41,9 @@ type work struct {
 	forgot bool
 	// failed are Azure's own IDs of what belonged to requests that Azure ended as failed.
 	failed map[string]bool
-	// sought is when the list of the subscription began that was last searched for the VM, and elsewhere the group where it was.
+	// sought is when the list of the subscription began that was last searched for the VM, and elsewhere is where it was.
 	sought    time.Time
-	elsewhere string
+	elsewhere next.Elsewhere
 }
 
 // asked notes a request for the VM, and what became of it.

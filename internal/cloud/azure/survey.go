@@ -124,7 +124,7 @@ func (a *account) saw(m cloud.Machine, s *next.Survey, w work) {
 	}
 	a.ledger.note(m, s.Now, func(w *work) {
 		w.was, w.ran, w.missed, w.view, w.put = true, s.Ran, s.Missed, s.View, s.Put
-		w.lost, w.separate, w.sought, w.elsewhere = time.Time{}, separate{}, time.Time{}, ""
+		w.lost, w.separate, w.sought, w.elsewhere = time.Time{}, separate{}, time.Time{}, next.Elsewhere{}
 	})
 	if s.Ran && w.choice.Size != "" {
 		a.closures.opened(homeOf(m).Parent(), locationOf(m), w.choice, s.Put.At)
