@@ -56,25 +56,25 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 // Delete asks for the VM's removal once, and then makes sure that nothing is left and none can appear.
 func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
 	m = a.here(m)
-	if a.isGone(m) {
-		return cloud.VM{}, cloud.ErrNotFound
+	if left, gone := a.isGone(m); gone {
+		return cloud.VM{Left: left}, cloud.ErrNotFound
 	}
 	a.ledger.note(m, a.now(), func(w *work) { w.going = true })
 	vm, err := a.pursue(ctx, m, next.Gone)
 	if errors.Is(err, cloud.ErrNotFound) {
 		w := a.ledger.recall(m)
 		vm.Orphans, vm.Left = a.lists.scope(homeOf(m).Parent()).orphans(m, knownOf(m, w)), leftOf(m, w)
-		a.ledger.bury(m, a.now())
+		a.ledger.bury(m, vm.Left, a.now())
 	}
 	return vm, err
 }
 
 // isGone says that it was proven lately that nothing is left of a machine, which takes calls and time: who deletes it may have to
-// come back for other reasons, such as its Secret. No list has shown anything since. What it left was reported the first time:
-// each report is an event.
-func (a *account) isGone(m cloud.Machine) bool {
+// come back for other reasons, such as its Secret. No list has shown anything since. Its orphans were reported the first time,
+// but a VM that may be left is reported each time: who lets the machine go must not log that its VM was deleted.
+func (a *account) isGone(m cloud.Machine) (left string, gone bool) {
 	w := a.ledger.recall(m)
-	return !w.gone.IsZero() && a.now().Sub(w.gone) < oldEnough && !a.lists.has(m)
+	return w.left, !w.gone.IsZero() && a.now().Sub(w.gone) < oldEnough && !a.lists.has(m)
 }
 
 // Server is the cloud and the tenant, once Azure Resource Manager has let us in.

@@ -104,6 +104,20 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
+// TestBootLogOfAVMThatIsNotSeen: what has the name of a VM that left the lists may be somebody else's, and so is its boot log.
+func TestBootLogOfAVMThatIsNotSeen(t *testing.T) {
+	s := newStage(t)
+	a, m := s.storing(strings.TrimPrefix(s.Endpoint(), "https://")), s.machine("m")
+	s.run(a, m)
+	s.Change(func(in *armsim.Inside) { in.Compute.Delete(armsim.VMID(m.Name), true) })
+	s.live(a, 20*time.Minute)
+	s.foreign(m.Name, map[string]string{"owner": "finance"})
+	s.write(m, "CAPWIN of somebody else")
+	s.Forget()
+	expect.Same(t, "lines", 0, len(expect.Got(a.LastWords(t.Context(), m))(t)))
+	expect.Same(t, "boot logs that are asked for", 0, s.ByClass()["POST vm boot log"])
+}
+
 // TestHostileConsole: a guest writes what it likes; ten short lines of printable text are all that comes of it.
 func TestHostileConsole(t *testing.T) {
 	log := strings.Repeat("CAPWIN \x1b]0;evil\x07\u202e<script>\x00"+strings.Repeat("x", 1000)+"\n"+"SAC again\n", 100)

@@ -312,12 +312,14 @@ func TestIsGone(t *testing.T) {
 		a := &account{now: func() time.Time { return blueNoon }}
 		s := a.lists.scope(blueGroup)
 		if c.ago >= 0 {
-			a.ledger.bury(m, blueNoon.Add(-c.ago))
+			a.ledger.bury(m, name, blueNoon.Add(-c.ago))
 		}
 		if c.shown {
 			s.vms["win-1"] = vmRecord{}
 		}
-		expect.Same(t, name, c.want, a.isGone(m))
+		left, gone := a.isGone(m)
+		expect.Same(t, name, c.want, gone)
+		expect.Same(t, name+": what is left", c.ago >= 0, left == name)
 	}
 	expect.Same(t, "a group that no list has", false, (&lists{}).has(m))
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
@@ -227,6 +229,39 @@ func TestLeftOfAMachine(t *testing.T) {
 	}
 	for range 20 { // in any order of the map
 		expect.Same(t, "first", "win-1-node-b", s.left(m, infrav1.AzureRecord{}, blueNoon).ID)
+	}
+}
+
+// TestRestOfWhom: what a refused request left is a machine's if the identity is its own, or its Machine has it, too. Of one whose
+// VM was proved in another way, by its data or the operator, it is that without disks: somebody may have detached one before.
+func TestRestOfWhom(t *testing.T) {
+	nic, disk := blueGroup.Adapter("win-1-node-a"), blueGroup.Disk("win-1-os")
+	s := &scope{remnants: map[string]remnant{}}
+	for _, id := range []arm.ID{nic, disk} {
+		s.remnants[id.Key()] = remnant{id: id, mark: blueMark(), uniqueID: "of " + id.Name()}
+	}
+	refused, seen := work{put: next.Put{Answer: next.Refused}}, work{put: next.Put{Answer: next.Refused}, was: true}
+	for name, c := range map[string]struct {
+		proof cloud.Proof
+		w     work
+		want  []string
+	}{
+		"its own":                    {cloud.Proof{Own: true}, refused, []string{nic.Name(), disk.Name()}},
+		"its Machine has it":         {cloud.Proof{Vouched: true}, refused, []string{nic.Name(), disk.Name()}},
+		"its VM was proved":          {cloud.Proof{Digest: "x"}, seen, []string{nic.Name()}},
+		"proved, and none refused":   {cloud.Proof{Digest: "x"}, work{was: true}, nil},
+		"chosen":                     {cloud.Proof{}, refused, nil},
+		"chosen, with data":          {cloud.Proof{Digest: "x"}, refused, nil},
+		"chosen, of another manager": {cloud.Proof{TookOver: []types.UID{"here"}}, refused, nil},
+	} {
+		m := blueMachine()
+		m.Proof = c.proof
+		var got []string
+		for _, one := range s.rest(m, c.w, nil) {
+			got = append(got, one.id.Name())
+		}
+		slices.Sort(got)
+		expect.Same(t, name, c.want, got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
@@ -29,6 +31,31 @@ func TestMovedAfterASearch(t *testing.T) {
 	told := p.refusals(20*time.Minute, p.remove)
 	expect.Same(t, "told", true, told[infrav1.VMMovedReason] != "")
 	expect.Same(t, "it is there", true, p.vmExists())
+}
+
+// TestMovedAndNotProved: a machine comes back from a backup without its Secret, and its VM is moved to another group. All marks
+// are on the VM and nothing proves them, so the machine is told where the VM is, and is not let go.
+func TestMovedAndNotProved(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		p := newProof(t, false)
+		p.runs()
+		there := p.MoveVM(armsim.VMID(p.m.Name), otherName)
+		p.m.UID, p.m.Proof, p.m.Record = "restored", cloud.Proof{Asked: cloud.Existed}, cloud.Record{}
+		p.restart()
+		pass := p.remove
+		if !deleted {
+			pass = func() error { return expect.ErrorOf(p.ensure()) }
+		}
+		told := p.refusals(20*time.Minute, pass)
+		expect.Same(t, "told", []string{infrav1.VMMovedReason}, reasons(told))
+		for _, says := range []string{fmt.Sprintf("%q", otherName), "nothing proves", "restore the bootstrap Secret"} {
+			expect.Says(t, "the sentence", errors.New(told[infrav1.VMMovedReason]), says)
+		}
+		expect.Same(t, "nothing is known of it", infrav1.AzureRecord{}, p.m.Record.Azure)
+		expect.Same(t, "it is there", true, p.vmExists())
+		p.Vanish(there) // as the sentence says
+		expect.Same(t, "it goes then", true, p.goes())
+	}
 }
 
 // TestMovedAmongMany: only some VMs of a machine's name in other groups are looked at. If there are more, and none of those is
@@ -69,7 +96,7 @@ func TestMovedAmongMany(t *testing.T) {
 		err := a.seek(t.Context(), m, at)
 		w := a.ledger.recall(m)
 		expect.Says(t, name, err, c.says)
-		expect.Same(t, name+": elsewhere", c.elsewhere, w.elsewhere)
+		expect.Same(t, name+": elsewhere", next.Elsewhere{Group: c.elsewhere}, w.elsewhere)
 		expect.Same(t, name+": the search counts", c.says == "", !w.sought.IsZero())
 		if c.says != "" {
 			cloudtest.WantError(t, err, cloud.Exhausted, infrav1.VMMovedReason)

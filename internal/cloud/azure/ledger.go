@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,10 +26,11 @@ type work struct {
 	lookAt time.Time // when who waits for another look is to be woken; zero if nobody is
 	view   *fault.Verdict
 	lost   time.Time // when a request was sent whose answer did not come
-	was    bool      // its VM was seen
+	was    bool      // its VM was seen, by this account or another one
 	ran    bool
 	used   time.Time
 	gone   time.Time // when it was proven that nothing is left of it
+	left   string    // what to look for by hand since then; empty if there is nothing
 	going  bool      // it was to be removed
 	// removed says that Azure accepted our deletion of the VM, and that nothing was asked for since that may have made another.
 	removed bool
@@ -38,11 +40,15 @@ type work struct {
 	// the VM is gone for another to follow.
 	record *infrav1.AzureRecord
 	forgot bool
+	// vmIDs are Azure's own IDs of the machine's VMs that this account had in records, the last of them last.
+	vmIDs []string
+	// yielded is when the status had the VM of another account.
+	yielded time.Time
 	// failed are Azure's own IDs of what belonged to requests that Azure ended as failed.
 	failed map[string]bool
-	// sought is when the list of the subscription began that was last searched for the VM, and elsewhere the group where it was.
+	// sought is when the list of the subscription began that was last searched for the VM, and elsewhere is where it was.
 	sought    time.Time
-	elsewhere string
+	elsewhere next.Elsewhere
 }
 
 // asked notes a request for the VM, and what became of it.
@@ -122,7 +128,32 @@ func (l *ledger) note(m cloud.Machine, now time.Time, change func(*work)) {
 	if w.record != before {
 		l.disown(m.ID(), before)
 		l.own(m.ID(), w.record)
+		w.keepID()
 	}
+}
+
+// manyIDs is more VMs of a machine than the status may be behind: each is written down before the next one is asked for.
+const manyIDs = 16
+
+// keepID has the work remember the ID in its record. Copies of the work have the IDs of before.
+func (w *work) keepID() {
+	if w.record == nil || w.record.VMID == "" || slices.Contains(w.vmIDs, w.record.VMID) {
+		return
+	}
+	w.vmIDs = append(slices.Clone(w.vmIDs[max(0, len(w.vmIDs)-manyIDs+1):]), w.record.VMID)
+}
+
+// yield forgets what this account did for a machine if the status has a VM that this account never knew: another account of the
+// same server has made it since. From then on, this one knows what the status says and no more, as after a restart. An ID that it
+// knew before is that of an older VM, because Azure gives an ID once: then the status is late.
+func (l *ledger) yield(m cloud.Machine, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w, known := l.works[m.ID()], arm.UUID(m.Record.Azure.VMID)
+	if w == nil || w.record == nil || known == "" || known == arm.UUID(w.record.VMID) || slices.Contains(w.vmIDs, known) {
+		return
+	}
+	l.put(m.ID(), &work{scope: w.scope, vmIDs: w.vmIDs, used: now, going: w.going, was: true, yielded: now})
 }
 
 // put has a work in the place of what was remembered of the machine.
@@ -169,11 +200,11 @@ func (l *ledger) prune(now time.Time) {
 	}
 }
 
-// bury forgets all of a machine but that nothing is left of it.
-func (l *ledger) bury(m cloud.Machine, now time.Time) {
+// bury forgets all of a machine but that nothing is left of it, and what to look for by hand.
+func (l *ledger) bury(m cloud.Machine, left string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.put(m.ID(), &work{scope: scopeOf(m.ProviderID), used: now, gone: now})
+	l.put(m.ID(), &work{scope: scopeOf(m.ProviderID), used: now, gone: now, left: left})
 }
 
 // toLook are the machines for which another look is due. Each is told once.

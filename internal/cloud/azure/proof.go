@@ -176,19 +176,28 @@ const manyParts = 4 * manyMachines
 
 // rest are the remnants of requests that Azure has refused, or ended as failed, in this process: they may have made some of what
 // was asked for. What may belong to the last request is none, as long as its VM does not say what it has; nor is what the record
-// has already: that was seen with the VM, and people detach disks.
+// has already: that was seen with the VM, and people detach disks. All marks are to be there, with the UID of our management
+// cluster, and the machine must have a claim to what has its identity.
 func (s *scope) rest(m cloud.Machine, w work, r *vmRecord) (all []part) {
 	failed := w.put.Answer == next.Refused || w.failed != nil
-	if !failed || !m.Own && !m.Vouched || w.put.Answer == next.Accepted && r == nil {
+	if !failed || w.put.Answer == next.Accepted && r == nil {
 		return nil
 	}
 	record := knownOf(m, w)
 	for _, one := range s.remnants {
 		ours := arm.Belongs(m, one.mark) && isOurs(one.mark, m.Cluster.Manager) && belongings.Fits(one.id, m)
 		known := w.separate.has(one.id) || r.has(one.id) || belongings.Recorded(record, one.id, one.uniqueID)
-		if ours && !known {
+		if ours && !known && w.claims(m, belongings.KindOf(one.id)) {
 			all = append(all, part{one.id, one.uniqueID})
 		}
 	}
 	return all
+}
+
+// claims says whether what has a machine's identity and marks, and no VM, may be what its own requests left. We rely on the API
+// server, which chose the UID in an identity of the machine's own; or on the owning Machine, which users may write: with it, who
+// can write all marks may have them removed, too. A machine whose VM was proved in another way, such as by its data or by the
+// operator, asked in its place. It may have lost the record of a disk that people detached, so no disk counts.
+func (w work) claims(m cloud.Machine, kind string) bool {
+	return m.Own || m.Vouched || w.was && kind != belongings.Disk
 }

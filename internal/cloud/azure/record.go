@@ -15,13 +15,15 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 )
 
-// here is a machine with what counts of it at this account's server.
+// here is a machine with what counts of it at this account's server, and has the ledger follow what another account has written.
 func (a *account) here(m cloud.Machine) cloud.Machine {
 	m.Record = m.Record.At(a.server())
+	a.ledger.yield(m, a.now())
 	return m
 }
 
-// knownOf is what is known of the machine's VM by Azure's own IDs: what this process learned, or else what the status says.
+// knownOf is what is known of the machine's VM by Azure's own IDs: what this account learned, or else what the status says. What
+// another account has learned since was taken over from the status before.
 func knownOf(m cloud.Machine, w work) infrav1.AzureRecord {
 	record := m.Record.Azure
 	if w.record != nil {

@@ -55,7 +55,7 @@ func (p *powers) searched(vm arm.ID, w work, s *next.Survey) {
 	if len(others) > 0 {
 		s.Candidates = listed.After(w.sought)
 	} else if listed.After(w.sought) && (!home || s.Seen != nil) {
-		s.Sought, s.Elsewhere = listed, ""
+		s.Sought, s.Elsewhere = listed, next.Elsewhere{}
 	}
 }
 
@@ -76,18 +76,21 @@ func (p *powers) searchSoon(now time.Time) {
 // its name and Azure's own ID of it, while tags may be changed by a policy of the other group.
 func (a *account) seek(ctx context.Context, m cloud.Machine, at place) error {
 	others, _, listed := at.scope.power.others(at.vm)
-	elsewhere := ""
+	elsewhere := next.Elsewhere{}
 	for _, id := range others[:min(maxMoved, len(others))] {
-		same, err := a.isSame(ctx, m, id)
+		whose, err := a.whoseIs(ctx, m, id)
 		if err != nil {
 			return err
 		}
-		if same {
-			elsewhere = id.Group
+		if whose == cloud.Ours {
+			elsewhere = next.Elsewhere{Group: id.Group}
 			break
 		}
+		if whose == cloud.Unproved { // another one may be proved
+			elsewhere = next.Elsewhere{Group: id.Group, Unproved: true}
+		}
 	}
-	if elsewhere == "" && len(others) > maxMoved {
+	if elsewhere.Group == "" && len(others) > maxMoved {
 		return tooMany(m)
 	}
 	a.ledger.note(m, a.now(), func(w *work) { w.sought, w.elsewhere = listed, elsewhere })
@@ -103,16 +106,24 @@ func tooMany(m cloud.Machine) *cloud.Error {
 	return err
 }
 
-// isSame says whether a VM elsewhere is the machine's, by Azure's own ID of it; or by its marks, if that ID is not known.
-func (a *account) isSame(ctx context.Context, m cloud.Machine, id arm.ID) (bool, error) {
+// whoseIs looks whose a VM in another group is. With all marks of the machine it may be the machine's, even if nothing proves
+// them: the machine may come from a backup. A VM of that name without them is nobody's that we know.
+func (a *account) whoseIs(ctx context.Context, m cloud.Machine, id arm.ID) (cloud.Whose, error) {
 	found, answer := a.calls.getVM(ctx, id)
 	switch {
 	case answer.effect() == fault.Gone, answer.effect() == fault.GroupGone:
-		return false, nil
+		return cloud.Unseen, nil
 	case answer.verdict != nil:
-		return false, answer.err()
+		return cloud.Unseen, answer.err()
 	}
 	r, ok := recordOf(found)
-	known := next.Survey{Known: knownOf(m, a.ledger.recall(m)).VMID}
-	return ok && known.Whose(m, r.shown(m)) == cloud.Ours, nil
+	if !ok {
+		return cloud.Unseen, nil
+	}
+	known, shown := next.Survey{Known: knownOf(m, a.ledger.recall(m)).VMID}, r.shown(m)
+	whose := known.Whose(m, shown)
+	if whose == cloud.Unproved && !shown.Marked {
+		return cloud.Foreign, nil
+	}
+	return whose, nil
 }

@@ -32,7 +32,7 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 	}
 	was := knownOf(*m, w)
 	s := next.Survey{
-		Now: now, Opened: a.opened, Looked: w.looked, Missed: w.missed, View: w.view, Put: w.put, Delete: w.del,
+		Now: now, Opened: later(a.opened, w.yielded), Looked: w.looked, Missed: w.missed, View: w.view, Put: w.put, Delete: w.del,
 		Known: was.VMID, AnswerLost: !w.lost.IsZero(), Removed: w.wasRemoved(was),
 	}
 	at.scope.mu.Lock()
@@ -55,6 +55,14 @@ func (a *account) gather(m *cloud.Machine, at place) next.Survey {
 	s.Ran = s.Ran || w.ran
 	a.choose(at.vm.Parent(), *m, &s)
 	return s
+}
+
+// later is the later of when this account was opened and when another one, which may just have asked for the VM, was followed.
+func later(opened, yielded time.Time) time.Time {
+	if yielded.After(opened) {
+		return yielded
+	}
+	return opened
 }
 
 // learn remembers what is known of the machine's VM by Azure's own IDs, and what is left of requests that failed.
@@ -129,7 +137,7 @@ func (a *account) saw(m cloud.Machine, s *next.Survey, w work) {
 	}
 	a.ledger.note(m, s.Now, func(w *work) {
 		w.was, w.ran, w.missed, w.view, w.put = true, s.Ran, s.Missed, s.View, s.Put
-		w.lost, w.separate, w.sought, w.elsewhere = time.Time{}, separate{}, time.Time{}, ""
+		w.lost, w.separate, w.sought, w.elsewhere = time.Time{}, separate{}, time.Time{}, next.Elsewhere{}
 	})
 	if s.Ran && w.choice.Size != "" {
 		a.closures.opened(homeOf(m).Parent(), locationOf(m), w.choice, s.Put.At)

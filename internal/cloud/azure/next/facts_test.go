@@ -82,7 +82,11 @@ func sought(since time.Duration) fact {
 	return func(_ *cloud.Machine, s *Survey) { s.Sought = ago(since) }
 }
 
-func elsewhere(_ *cloud.Machine, s *Survey) { s.Elsewhere, s.Sought = "other", noon }
+func elsewhere(_ *cloud.Machine, s *Survey) { s.Elsewhere, s.Sought = Elsewhere{Group: "other"}, noon }
+
+func resembled(_ *cloud.Machine, s *Survey) {
+	s.Elsewhere, s.Sought = Elsewhere{Group: "other", Unproved: true}, noon
+}
 
 func candidates(_ *cloud.Machine, s *Survey) { s.Candidates = true }
 

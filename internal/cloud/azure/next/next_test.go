@@ -98,6 +98,8 @@ func TestDecide(t *testing.T) {
 		}},
 		{name: "it was moved", want: Report, facts: []fact{existed, missed(2, time.Minute), elsewhere}, err: errAny},
 		{name: "it was moved, and is not let go", want: Gone, facts: []fact{existed, missed(2, time.Minute), elsewhere}, err: errAny},
+		{name: "one elsewhere may be it", want: Report, facts: []fact{existed, missed(2, time.Minute), resembled}, err: errAny},
+		{name: "one elsewhere may be it: not let go", want: Gone, facts: []fact{missed(2, time.Minute), older, resembled}, err: errAny},
 		{name: "it is looked at again", want: Gone, act: Seek, facts: []fact{
 			existed, missed(2, time.Hour), elsewhere, sought(again), candidates,
 		}},

@@ -29,7 +29,7 @@ func (s Survey) proven() bool {
 // moved, because Azure moves nothing that is not in the state Succeeded.
 func (s Survey) sought() bool {
 	early := s.Sought.IsZero() || s.Sought.Before(s.Missed.First) || s.Sought.Before(s.GroupMissed.First)
-	return s.Removed || !early && s.Elsewhere == ""
+	return s.Removed || !early && s.Elsewhere.Group == ""
 }
 
 // prove goes one step on in the proof that there is no VM. The list of the subscription is asked for by the watch, for all
@@ -37,9 +37,9 @@ func (s Survey) sought() bool {
 func (s Survey) prove(meanwhile string) Step {
 	missed := s.Missed.Times > 0 || s.GroupMissed.Times > 0
 	switch step := s.look(meanwhile); {
-	case s.Removed || !missed || s.Elsewhere == "" && s.sought():
+	case s.Removed || !missed || s.Elsewhere.Group == "" && s.sought():
 		return step
-	case s.Elsewhere != "" && (!s.Candidates || s.Now.Sub(s.Sought) < again):
+	case s.Elsewhere.Group != "" && (!s.Candidates || s.Now.Sub(s.Sought) < again):
 		return fail(moved(s.Elsewhere))
 	case s.Candidates:
 		return Step{Act: Seek, VM: await(meanwhile).VM}
@@ -50,11 +50,16 @@ func (s Survey) prove(meanwhile string) Step {
 	}
 }
 
-// moved is told of a VM that somebody moved to another group.
-func moved(group string) *cloud.Error {
-	err := cloud.Errorf(cloud.Exhausted, infrav1.VMMovedReason,
-		"the VM was moved to the resource group %q, where the controller does not touch it: move it back, with its disks and network "+
-			"interfaces, or delete it there", cloud.Clean(group, 90))
+// moved is told of a VM that somebody moved to another group, or that may be such a one.
+func moved(to Elsewhere) *cloud.Error {
+	says := "the VM was moved to the resource group %q, where the controller does not touch it: move it back, with its disks and " +
+		"network interfaces, or delete it there"
+	if to.Unproved {
+		says = "the resource group %q has a VM of the machine's name with all of the machine's tags, and nothing proves that it is " +
+			"the machine's, so that the controller does not touch it: restore the bootstrap Secret with which the machine was made " +
+			"and move the VM back, with its disks and network interfaces, or delete it there"
+	}
+	err := cloud.Errorf(cloud.Exhausted, infrav1.VMMovedReason, says, cloud.Clean(to.Group, 90))
 	err.After = again
 	return err
 }

@@ -51,11 +51,11 @@ type Survey struct {
 	// Removed says that Azure accepted our deletion of the VM, and that nothing was asked for since that may have made another.
 	Removed bool
 
-	// Sought is when the list of the subscription began that was last searched for the VM, and Elsewhere is the group in which it
-	// found the VM; empty if it did not. Candidates says that a later list has VMs of its name in other groups, which were not
-	// looked at. Unsearched is why there is no list: the identity lacks the right to it; nil if it has it.
+	// Sought is when the list of the subscription began that was last searched for the VM, and Elsewhere is where it found the VM;
+	// zero if it did not. Candidates says that a later list has VMs of its name in other groups, which were not looked
+	// at. Unsearched is why there is no list: the identity lacks the right to it; nil if it has it.
 	Sought     time.Time
-	Elsewhere  string
+	Elsewhere  Elsewhere
 	Candidates bool
 	Unsearched *cloud.Error
 	// GroupMissed are the answers that the group does not exist, while the subscription answers.
@@ -72,6 +72,13 @@ type Survey struct {
 	// had, which stops nothing.
 	SizesDue     bool
 	SizesUnknown *cloud.Error
+}
+
+// Elsewhere is another group that has a VM of the machine's name, which is the machine's or may be.
+type Elsewhere struct {
+	Group string
+	// Unproved says that the VM has all marks of the machine, and that nothing proves them.
+	Unproved bool
 }
 
 // Sight is a VM as Azure shows it.

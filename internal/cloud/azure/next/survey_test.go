@@ -87,7 +87,7 @@ func broken(m cloud.Machine, s Survey, want Goal, step Step) string {
 		return "gone, although something is there"
 	case errors.Is(step.Err, cloud.ErrNotFound) && s.whose() == cloud.Unproved:
 		return "let go, although the VM of its name may be its own"
-	case errors.Is(step.Err, cloud.ErrNotFound) && s.Elsewhere != "" && !s.Removed && s.wasThere(m):
+	case errors.Is(step.Err, cloud.ErrNotFound) && s.Elsewhere.Group != "" && !s.Removed && s.wasThere(m):
 		return "let go, although it was moved"
 	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && s.mayExist(m) && !s.proven():
 		return "gone without proof"
