@@ -129,6 +129,14 @@ func (g *goneLately) note(m cloud.Machine, left string, now time.Time) {
 	(*g)[m.ID()] = one
 }
 
+// stillThere notes that the VM exists, or may: an accepted deletion that is not under way came to nothing, also one of an earlier
+// process.
+func (w *work) stillThere() {
+	if w.job.act != destroying {
+		w.deletion = ""
+	}
+}
+
 // leftOf says what to look for of a machine that is let go: all that is known is that its VM is not where the account sees it.
 // Empty if our own request has removed it, or nobody asked for one.
 func leftOf(m cloud.Machine, w work) string {

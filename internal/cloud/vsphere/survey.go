@@ -92,6 +92,9 @@ func (a *account) findOut(ctx context.Context, m cloud.Machine, q question, s *s
 // its id any more. A VM that was never proved to be the machine's is not remembered.
 func (a *account) saw(m cloud.Machine, s *survey, f found) {
 	s.found = f
+	if f.vm != nil && f.whose != cloud.Foreign {
+		a.ledger.note(m, (*work).stillThere)
+	}
 	if f.whose != cloud.Ours {
 		return
 	}
