@@ -24,7 +24,7 @@
 //
 // Beneath these are:
 //
-//	ledger.go      work: what this process began for each machine; forget.go is when that is forgotten
+//	ledger.go      work: what this process began for each machine
 //	waiting.go     whose turn it is: who comes too early, or finds the account busy, is woken
 //	inventory.go   the VMs that the watch has seen; marked.go is those of them that have our marks, room.go what others' VMs take
 //	               and what found no room
