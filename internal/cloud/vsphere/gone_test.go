@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -44,4 +45,28 @@ func TestBackAfterItWasGone(t *testing.T) {
 	a.ledger.strike(m, "", a.now())
 	expect.Got(a.Delete(t.Context(), m))(t)
 	expect.Same(t, "what is done", switchingOff, a.ledger.recall(m).job.act)
+}
+
+// TestSawAfterDeletion: an accepted deletion came to nothing if the VM is seen, unless it is being destroyed.
+func TestSawAfterDeletion(t *testing.T) {
+	vm := &sighting{ref: vmOf(1)}
+	for name, c := range map[string]struct {
+		found found
+		job   act
+		kept  bool
+	}{
+		"ours":               {found{cloud.Ours, vm}, "", false},
+		"ours, switched off": {found{cloud.Ours, vm}, switchingOff, false},
+		"being destroyed":    {found{cloud.Ours, vm}, destroying, true},
+		"cannot be read":     {found{cloud.Unseen, vm}, "", false},
+		"not proved":         {found{cloud.Unproved, vm}, "", false},
+		"another's":          {found{cloud.Foreign, vm}, "", true},
+		"nothing":            {found{}, "", true},
+	} {
+		var a account
+		m := plainMachine(t)
+		a.ledger.note(m, func(w *work) { w.deletion, w.job.act = infrav1.DeletionAccepted, c.job })
+		a.saw(m, &survey{}, c.found)
+		expect.Same(t, name, c.kept, a.ledger.recall(m).deletion == infrav1.DeletionAccepted)
+	}
 }

@@ -113,7 +113,8 @@ type work struct {
 	idle     time.Time // since when the VM is seen switched off, although it never ran
 	neverRan bool      // the vCenter has no event that it did
 
-	abandoned bool // Delete was called
+	abandoned bool      // Delete was called
+	used      time.Time // when the machine was last asked for
 }
 
 // How long to wait after a clone that failed, longer each time: the cause, such as a full datastore, seldom goes away within

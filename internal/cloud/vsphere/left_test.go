@@ -53,6 +53,12 @@ func TestLeft(t *testing.T) {
 			m.Proof = cloud.Proof{Own: true}
 			return v.account()
 		}, []string{"no reference to it is known"}},
+		"removed after our deletion failed unseen": {func(v *stage, _ *account, m *cloud.Machine) *account {
+			m.Record.VSphere.Deletion = infrav1.DeletionAccepted
+			m.Record = *expect.Got(v.account().Observe(v.t.Context(), *m))(v.t).Record
+			v.Remove(m.Name)
+			return v.account()
+		}, []string{"last seen as vm-", "in the folder ", "Discovered virtual machine"}},
 		"another vCenter accepted its deletion": {func(v *stage, _ *account, m *cloud.Machine) *account {
 			v.Remove(m.Name)
 			m.Record.VSphere = infrav1.VSphereRecord{Server: "another", Deletion: infrav1.DeletionAccepted}

@@ -126,12 +126,15 @@ func (s *sighting) whose(m cloud.Machine, how way) cloud.Whose {
 	return cloud.Unproved
 }
 
-// notProved is why a VM that may be the machine's is left alone, and what helps. The name of a VM with its id is not shown: that
-// may be another tenant's.
+// notProved is why a VM that may be the machine's is left alone, and what helps. The name of a VM that has only the machine's id
+// or reference is not shown, because the VM may be another tenant's.
 func notProved(m cloud.Machine, vm *sighting) error {
-	which := "the VM with the instance UUID " + vm.id
-	if vm.id != idOf(m) {
-		which = fmt.Sprintf("the VM %q (%s)", cloud.Clean(vm.name, maxName), cloud.Clean(vm.ref.Value, maxReference))
+	which := fmt.Sprintf("the VM %q (%s)", cloud.Clean(vm.name, maxName), cloud.Clean(vm.ref.Value, maxReference))
+	switch {
+	case vm.id == idOf(m):
+		which = "the VM with the instance UUID " + vm.id
+	case vm.blank():
+		which = "the VM " + cloud.Clean(vm.ref.Value, maxReference) + ", which the status of this machine names,"
 	}
 	return cloud.Errorf(cloud.Denied, infrav1.VMNotProvedReason,
 		"%s may be this machine's, but it %s, so it is left alone: %s", which, vm.lack(m), vm.remedy(m))
@@ -150,12 +153,15 @@ func (s *sighting) lack(m cloud.Machine) string {
 		return "does not have all of its marks"
 	case s.marked(m):
 		return fmt.Sprintf("has the instance UUID %s and not %s", cloud.Clean(s.id, maxMark), idOf(m))
+	case s.blank():
+		return "has another instance UUID, and no marks"
 	}
 	return fmt.Sprintf("has the instance UUID %s and not %s, and does not have all of its marks",
 		cloud.Clean(s.id, maxMark), idOf(m))
 }
 
-// remedy is what a person can do about that.
+// remedy is what a person can do about that. Nobody is asked to give the machine's id to a VM that has no mark: if the VM is
+// another's, it would be deleted with the machine.
 func (s *sighting) remedy(m cloud.Machine) string {
 	marks := fmt.Sprintf("%s=%s and %s=%s in its advanced configuration", markOwner, m.Key, markProviderID, m.ProviderID)
 	switch maker := s.maker(); {
@@ -167,6 +173,8 @@ func (s *sighting) remedy(m cloud.Machine) string {
 		return "if it is this machine's, set " + marks
 	case s.marked(m):
 		return "if it is this machine's, as after a restore from a backup, set its instance UUID to " + idOf(m)
+	case s.blank():
+		return "look for a VM with the instance UUID " + idOf(m) + ", and ask who manages the vCenter whose VM this one is"
 	}
 	return "if it is this machine's, set its instance UUID to " + idOf(m) + ", and " + marks
 }

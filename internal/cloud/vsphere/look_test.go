@@ -3,6 +3,7 @@ package vsphere
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -186,5 +187,31 @@ func TestLookByName(t *testing.T) {
 		v.Count()
 		expect.Same(t, "there is a VM", false, expect.Got(a.byName(t.Context(), m, survey{}))(t).vm != nil)
 		expect.Same(t, "looks", 1, v.Count()["FindChild"])
+	}
+}
+
+// TestNotProved: a VM at the machine's reference that has neither its id nor a mark may be another tenant's. So the sentence has
+// no name and no id of it, and nobody is asked to give it the machine's id.
+func TestNotProved(t *testing.T) {
+	m := plainMachine(t)
+	const name, another, set = "payroll", "50112233-4455-6677-8899-aabbccddeeff", "set its instance UUID to "
+	owner, providerID := m.Key.String(), m.ProviderID
+	for what, c := range map[string]struct {
+		vm          sighting
+		names, sets bool
+	}{
+		"nothing":  {sighting{id: another}, false, false},
+		"one mark": {sighting{id: another, owner: owner}, true, true},
+		"marks":    {sighting{id: another, owner: owner, providerID: providerID}, true, true},
+		"its id":   {sighting{id: idOf(m)}, false, false},
+	} {
+		c.vm.ref, c.vm.name = vmOf(4711), name
+		err := notProved(m, &c.vm)
+		cloudtest.WantError(t, err, cloud.Denied, infrav1.VMNotProvedReason)
+		text := err.Error()
+		expect.Same(t, what+": has the name, the id of another, and the way to change it", []bool{c.names, c.names, c.sets},
+			[]bool{strings.Contains(text, name), strings.Contains(text, another), strings.Contains(text, set)})
+		expect.Same(t, what+": has the machine's id", true, strings.Contains(text, idOf(m)))
+		expect.Same(t, what+": has the reference", c.vm.id != idOf(m), strings.Contains(text, vmOf(4711).Value))
 	}
 }

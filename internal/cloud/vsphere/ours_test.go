@@ -114,7 +114,7 @@ func TestForeignReference(t *testing.T) {
 	m := v.machine("m")
 	v.Occupy("foreign")
 	m.Record, m.Asked = *v.recorded("foreign"), cloud.Existed
-	v.wantHeld(v.account(), m, "set its instance UUID to "+idOf(m))
+	v.wantHeld(v.account(), m, "look for a VM with the instance UUID "+idOf(m))
 	running(t, v.account(), v.machine("m"))
 	a := v.account()
 	expect.Same(t, "Record, as the VM has all marks", v.recorded(m.Name), expect.Got(a.Observe(t.Context(), m))(t).Record)

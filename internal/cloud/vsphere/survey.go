@@ -33,7 +33,7 @@ type survey struct {
 // If a task has just ended, the inventory is not used, because the change may not have arrived there yet: but for those whose
 // change can wait.
 func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
-	a.ledger.note(m, func(w *work) { w.believe(m.Record.VSphere) })
+	a.ledger.use(m, a.now())
 	s := survey{memory: a.ledger.recall(m), now: a.now(), asked: map[question]int{}}
 	s.job, s.ran = s.memory.job, s.memory.ran || m.Asked == cloud.Existed
 	there := a.inventory.find(m, s.memory.object)
@@ -92,6 +92,9 @@ func (a *account) findOut(ctx context.Context, m cloud.Machine, q question, s *s
 // its id any more. A VM that was never proved to be the machine's is not remembered.
 func (a *account) saw(m cloud.Machine, s *survey, f found) {
 	s.found = f
+	if f.vm != nil && f.whose != cloud.Foreign {
+		a.ledger.note(m, (*work).stillThere)
+	}
 	if f.whose != cloud.Ours {
 		return
 	}
