@@ -151,6 +151,7 @@ var figures = map[string]string{
 	"internal/cloud/vsphere.gatherTasks":          "3s",
 	"internal/cloud/vsphere.guestsTime":           "10s",
 	"internal/cloud/vsphere.keepGone":             "1m0s",
+	"internal/cloud/vsphere.keptFor":              "24h0m0s",
 	"internal/cloud/vsphere.lastPause":            "5m0s",
 	"internal/cloud/vsphere.lateRequest":          "30s",
 	"internal/cloud/vsphere.leaveTimeout":         "5s",

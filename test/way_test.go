@@ -18,7 +18,7 @@ var ways = []struct {
 	// lines is how much a newcomer may have to read on the way, comments and types included.
 	lines int
 }{
-	{"The way from Reconcile to CloneVM_Task", 1550},
+	{"The way from Reconcile to CloneVM_Task", 1560},
 	{"The way from Render to the HNS step", 900},
 }
 

@@ -192,7 +192,8 @@ func TestContested(t *testing.T) {
 			expect.OK(t, s.Client.Create(t.Context(), other))
 			want := infrav1.NotStalledReason
 			if !withSecret {
-				expect.OK(t, s.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data"}}))
+				data := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data"}}
+				expect.OK(t, s.Client.Delete(t.Context(), data))
 				want = infrav1.VMNotProvedReason
 			}
 			m = s.settle(t)

@@ -94,7 +94,7 @@ func cause(reason types.BaseTaskReason) string {
 var taskLeaves = check{
 	name:    "task-leaves",
 	does:    "follows an ended task in a list, and takes it off the list",
-	relies:  "taskView in internal/cloud/vsphere/taskview.go; ledger.update in ledger.go ignores it",
+	relies:  "taskView in internal/cloud/vsphere/views.go; ledger.update in ledger.go ignores it",
 	decides: "the vCenter pushes leave for the task, as the simulator of our tests does",
 	means:   "The simulator of our tests pushes more than your vCenter does. That is harmless: the product does not need this push.",
 	do: func(ctx context.Context, r *runner) outcome {
