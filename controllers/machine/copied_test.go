@@ -178,8 +178,8 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// TestContested: a restore gave another machine the status of this one, too. Then the cloud's own ID proves nothing for either, and
-// marks and user data decide.
+// TestContested: a restore gave another machine the status of this one, too. Then the cloud's own ID proves nothing for either,
+// and marks and user data decide.
 func TestContested(t *testing.T) {
 	for _, withSecret := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
