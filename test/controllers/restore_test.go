@@ -57,7 +57,8 @@ func TestRestore(t *testing.T) {
 			after := m.Await(t, "its VM is known again", world.Windows(c.want))
 			expect.Same(t, "identity", before.Windows.Spec.ProviderID, after.Windows.Spec.ProviderID)
 			expect.Same(t, "VMs that were made or removed", 0, s.made())
-			m.End(t)
+			m.Delete(t)
+			m.Await(t, "end", objectsGone)
 			s.vms(t)
 		})
 	}
@@ -87,13 +88,16 @@ func TestRestoreIsHeld(t *testing.T) {
 	s.vms(t, before.Windows.Status.ComputerName)
 	expect.OK(t, s.process.Stop())
 	s.startIn(t, next, burnt)
-	m.Await(t, "end", func(s world.State) string { // the token of the Secret that was lost expires by itself
-		if s.Windows != nil || s.Config != nil || s.Core != nil {
-			return "the objects are there"
-		}
-		return ""
-	})
+	m.Await(t, "end", objectsGone)
 	s.vms(t)
+}
+
+// objectsGone waits until the objects are gone. The token of a Secret that was lost expires by itself.
+func objectsGone(s world.State) string {
+	if s.Windows != nil || s.Config != nil || s.Core != nil {
+		return "the objects are there"
+	}
+	return ""
 }
 
 // startIn starts the controllers in a management cluster that has taken over the machines of others.

@@ -37,6 +37,8 @@ type evilARM struct {
 	given atomic.Int32
 	// dripping is how the authority answers instead.
 	dripping func(http.ResponseWriter, *http.Request)
+	// vm is the ID of the VM that it shows.
+	vm string
 }
 
 func newEvilARM(t *testing.T, answer func(*evilARM, http.ResponseWriter, *http.Request)) *evilARM {
@@ -188,6 +190,25 @@ func TestEvilARM(t *testing.T) {
 	}
 }
 
+// shownID is Azure's own ID of the VM that the tenant's Azure shows.
+const shownID = "11111111-aaaa-bbbb-cccc-555555555555"
+
+// showing has the tenant's Azure show the VM of his machine in all lists of VMs, and answer all else as it does.
+func showing(answer func(*evilARM, http.ResponseWriter, *http.Request)) func(*evilARM, http.ResponseWriter, *http.Request) {
+	return func(e *evilARM, w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/subscriptions":
+			_, _ = fmt.Fprintf(w, `{"value":[{"subscriptionId":%q}]}`, armsim.Subscription)
+		case strings.HasSuffix(strings.ToLower(r.URL.Path), "/virtualmachines"):
+			_, _ = fmt.Fprintf(w, `{"value":[{"id":%q,"properties":{"vmId":%q,"provisioningState":"Succeeded"}}]}`, e.vm, shownID)
+		case strings.HasSuffix(r.URL.Path, "/skus"):
+			_, _ = io.WriteString(w, `{"value":[]}`)
+		default:
+			answer(e, w, r)
+		}
+	}
+}
+
 // askConsole has the console of the tenant's machine read, as a controller does once its guest has failed.
 func (e *evilARM) askConsole(t *testing.T) ([]string, error) {
 	t.Helper()
@@ -197,6 +218,9 @@ func (e *evilARM) askConsole(t *testing.T) ([]string, error) {
 	if !ok {
 		t.Fatal("Azure has no console")
 	}
+	e.vm = strings.TrimPrefix(m.ProviderID, "azure://")
+	m.Record.Azure = infrav1.AzureRecord{Server: expect.Got(account.Server(t.Context(), m.Key))(t), VMID: shownID}
+	expect.Got(account.Observe(t.Context(), m))(t)
 	return console.LastWords(t.Context(), m)
 }
 
@@ -248,7 +272,7 @@ func TestEvilBootLog(t *testing.T) {
 		"has words for people": write("CAPWIN <script>\x1b[31m\u202e"+strings.Repeat("long ", 1000)+"\n", 10),
 	} {
 		attempt(t, attack{"tenant", "brings an Azure whose boot log " + tries, func(t *testing.T) (verdict string) {
-			e := newEvilARM(t, answer)
+			e := newEvilARM(t, showing(answer))
 			bytes := allocated(func() {
 				lines, err := e.askConsole(t)
 				if len(lines) == 0 {

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
@@ -88,7 +90,8 @@ func (a *account) Close(ctx context.Context) error { return a.session.Close(ctx)
 // pursue gathers what is known and decides. If the step is a question, it asks the vCenter and decides again; otherwise it
 // starts at most one task and returns. What another vCenter has called the machine's VM counts for nothing here.
 func (a *account) pursue(ctx context.Context, m cloud.Machine, want goal) (vm cloud.VM, err error) {
-	defer func() { err = a.session.Told(ctx, fmt.Sprint(m.ID()), vm.State == cloud.Running, err) }()
+	named := logr.NewContext(ctx, logr.FromContextOrDiscard(ctx).WithValues("providerID", m.ProviderID))
+	defer func() { err = a.session.Told(named, fmt.Sprint(m.ID()), vm.State == cloud.Running, err) }()
 	server, err := a.session.Server(ctx)
 	if err != nil {
 		return cloud.VM{}, err

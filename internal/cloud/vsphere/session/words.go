@@ -49,7 +49,7 @@ func (s *Session) Told(ctx context.Context, machine string, done bool, err error
 	}
 	first, again := s.stories.tell(machine, story{told.Reason, told.Message, lasting(told.Message)})
 	if !again {
-		logr.FromContextOrDiscard(ctx).Info("The vCenter refused", "machine", machine, "reason", told.Reason,
+		logr.FromContextOrDiscard(ctx).Info("The vCenter refused", "reason", told.Reason,
 			"message", told.Message, "cause", told.Err.Error())
 	}
 	same := *told
