@@ -23,7 +23,7 @@ import (
 // The times of TestHealthCheck. The guests' clocks run haste times faster than ours, and the rules' times are shorter, too.
 const (
 	haste    = 60
-	shorter  = 60
+	shorter  = 30
 	ruleTime = 300 * time.Second / shorter
 	deadline = 20 * time.Minute
 	// allLimits is the deadline, 15 minutes for a silent guest and 10 minutes for a missing Node.
