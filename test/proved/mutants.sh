@@ -33,8 +33,8 @@ try() {
 }
 while IFS= read -r line || [[ -n $line ]]; do
   case $line in
-    'row '*) try; row=${line#row } run='' ;;
-    'in '*) try; row='' in=${line#in } ;;
+    'row '*) try; row=${line#row } ;;
+    'in '*) try; row='' run='' in=${line#in } ;;
     'find '*) find=${line#find } ;;
     'put '*) put=${line#put } ;;
     'by '*) by=${line#by } ;;
