@@ -118,7 +118,7 @@ func (s *sighting) whose(m cloud.Machine, how way) cloud.Whose {
 		return cloud.Unseen
 	case how == byReference && same, s.belongsTo(m) && m.Proves(cloud.ReadClusterMark(s.cluster), s.digest):
 		return cloud.Ours
-	case same, s.marked(m):
+	case same:
 		return cloud.Unproved
 	case s.unlike(m), how != byReference && s.blank():
 		return cloud.Foreign
