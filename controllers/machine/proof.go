@@ -58,15 +58,15 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) (err error) {
 	if f.own {
 		return nil
 	}
-	if f.copied, err = r.others(ctx, f.windows, ownIdentity(f.windows)); err != nil || !isProved(f.windows) {
+	if f.copied, err = r.hasTwin(ctx, f.windows, ownIdentity(f.windows)); err != nil || !isProved(f.windows) {
 		return err
 	}
-	f.contested, err = r.others(ctx, f.windows, provedIdentity(f.windows))
+	f.contested, err = r.hasTwin(ctx, f.windows, provedIdentity(f.windows))
 	return err
 }
 
-// others says whether the cache has another machine with an entry of the index.
-func (r *Reconciler) others(ctx context.Context, windows *infrav1.WindowsMachine, entry string) (bool, error) {
+// hasTwin looks for another machine with an entry of the index in the cache.
+func (r *Reconciler) hasTwin(ctx context.Context, windows *infrav1.WindowsMachine, entry string) (bool, error) {
 	var found infrav1.WindowsMachineList
 	if err := r.Client.List(ctx, &found, client.MatchingFields{byIdentity: entry}, client.Limit(2)); err != nil {
 		return false, fmt.Errorf("list windowsmachines by identity: %w", err)

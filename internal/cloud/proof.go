@@ -24,8 +24,8 @@ type Proof struct {
 	// Own says that the identity follows from the machine's own name and UID, which no user chooses.
 	Own bool
 
-	// Vouched says that the owning Machine has the identity, too. Users may write that, so it counts for VMs alone that were made
-	// before VMs had a digest of their user data.
+	// Vouched: the owning Machine has the identity, too. Users may write that, so with all marks it proves only a VM that was made
+	// before VMs had a digest of their user data, and in Azure what a refused request of this process left.
 	Vouched bool
 
 	// Digest is that of the user data in the machine's bootstrap Secret, which moves with its objects; empty if there is none.
