@@ -57,14 +57,7 @@ func TestForeignRole(t *testing.T) {
 	expect.OK(t, w.Create(t.Context(), roleOf(theirs, secrets)))
 	expect.OK(t, w.Get(t.Context(), roleKey, role))
 	before := role.DeepCopy()
-	r := &Rights{Now: func() time.Time { return now }}
-	ensure := func(what string, after time.Duration, want State, reads int, writes ...string) {
-		t.Helper()
-		now, w.read, w.written = now.Add(after), nil, nil
-		expect.Same(t, "state "+what, want, expect.Got(r.Ensure(t.Context(), blue, w))(t))
-		expect.Same(t, "objects read "+what, reads, len(w.read))
-		expect.Same(t, "written "+what, writes, w.written)
-	}
+	ensure := ensuring(t, w, &Rights{Now: func() time.Time { return now }}, &now)
 	ensure("at first", 0, State{Why: taken, NameTaken: true, Again: keep}, 3, "create Namespace")
 	ensure("a moment later", time.Second, State{Why: taken, NameTaken: true, Again: keep - time.Second}, 0)
 	ensure("ten minutes later", keep-time.Second, State{Why: taken, NameTaken: true, Again: keep}, 3)

@@ -90,18 +90,24 @@ func tried(t *testing.T, w *workloadAPI) (State, error) {
 	return r.Ensure(t.Context(), blue, w)
 }
 
-// TestRights: the policy comes first, and the right to write only once the policy is seen to work. Then all is read again every
-// ten minutes, and nothing in between; what is as it should be is not written.
-func TestRights(t *testing.T) {
-	w, now := newWorkload(), time.Unix(1_800_000_000, 0)
-	r := &Rights{Now: func() time.Time { return now }}
-	ensure := func(what string, after time.Duration, want State, reads int, writes ...string) {
+// ensuring has the rights of a cluster ensured some time later, and compares what is read and written for that.
+func ensuring(t *testing.T, w *workloadAPI, r *Rights, now *time.Time) func(string, time.Duration, State, int, ...string) {
+	t.Helper()
+	return func(what string, after time.Duration, want State, reads int, writes ...string) {
 		t.Helper()
-		now, w.read, w.written = now.Add(after), nil, nil
+		*now = now.Add(after)
+		w.read, w.written = nil, nil
 		expect.Same(t, "state "+what, want, expect.Got(r.Ensure(t.Context(), blue, w))(t))
 		expect.Same(t, "objects read "+what, reads, len(w.read))
 		expect.Same(t, "written "+what, writes, w.written)
 	}
+}
+
+// TestRights: the policy comes first, and the right to write only once the policy is seen to work. Then all is read again every
+// ten minutes, and nothing in between; what is as it should be is not written.
+func TestRights(t *testing.T) {
+	w, now := newWorkload(), time.Unix(1_800_000_000, 0)
+	ensure := ensuring(t, w, &Rights{Now: func() time.Time { return now }}, &now)
 	ensure("at first", 0, State{Again: settle}, 4,
 		"create Namespace", "create Role", "create ValidatingAdmissionPolicy", "create ValidatingAdmissionPolicyBinding")
 	ensure("a moment later", settle-1, State{Again: 1}, 0)

@@ -35,9 +35,7 @@ func TestRestore(t *testing.T) {
 			s := newStage(t, world.Start{Credentials: password})
 			s.startIn(t, burnt)
 			m, before := c.live(s, t)
-			s.Pause(t, true)
-			m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"))
-			expect.OK(t, s.process.Stop())
+			s.stopPaused(t, m)
 			s.cloud.Calls()
 			var restored world.State
 			if c.secret {
@@ -70,9 +68,7 @@ func TestRestoreIsHeld(t *testing.T) {
 	s := newStage(t, world.Start{Credentials: password})
 	s.startIn(t, burnt)
 	m, before := s.booting(t)
-	s.Pause(t, true)
-	m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"))
-	expect.OK(t, s.process.Stop())
+	s.stopPaused(t, m)
 	m.MoveWithoutData(t)
 	s.Pause(t, false)
 	s.startIn(t, next)
@@ -98,6 +94,14 @@ func objectsGone(s world.State) string {
 		return "the objects are there"
 	}
 	return ""
+}
+
+// stopPaused pauses the Cluster of a machine, and ends the controllers once they have seen that.
+func (s *stage) stopPaused(t *testing.T, m *world.Machine) {
+	t.Helper()
+	s.Pause(t, true)
+	m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"))
+	expect.OK(t, s.process.Stop())
 }
 
 // startIn starts the controllers in a management cluster that has taken over the machines of others.

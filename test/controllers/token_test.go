@@ -248,9 +248,7 @@ func TestMove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := ready(t)
 			m, before := c.live(s, t)
-			s.Pause(t, true)
-			m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"))
-			expect.OK(t, s.process.Stop())
+			s.stopPaused(t, m)
 			s.cloud.Calls()
 			moved := m.Move(t)
 			s.Pause(t, false)
