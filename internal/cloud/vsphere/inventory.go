@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -98,6 +99,9 @@ func (i *inventory) update(u types.ObjectUpdate, byRecord ...cloud.Key) []cloud.
 	}
 	if s == nil {
 		s = &sighting{ref: vmRef(strings.Clone(u.Obj.Value)), partial: counted}
+		if i.synced {
+			s.came = time.Now()
+		}
 	}
 	s.partial, s.byRecord = counted, len(byRecord) > 0
 	keys := change(*s, s, u, byRecord)
@@ -197,7 +201,8 @@ func (s *sighting) reported() int {
 
 // find returns m's VM if the inventory is up to date and has all of it: by its marks or, as a person may have changed them, by
 // the reference in the machine's record. The id is m's in any case. The guest of a VM that is being made has nothing to report,
-// so a machine that had none yet does not wait for that; its user data count as given until the vCenter has said so.
+// so a machine that had none yet does not wait for that, nor does one whose VM has just come; its user data count as given until
+// the vCenter has said so.
 func (i *inventory) find(m cloud.Machine, recorded types.ManagedObjectReference) found {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -205,13 +210,19 @@ func (i *inventory) find(m cloud.Machine, recorded types.ManagedObjectReference)
 	if s == nil || s.whose(m, byItsID) != cloud.Ours {
 		s = i.recorded(m, recorded.Value)
 	}
-	if s == nil || !i.synced || s.partial || s.withheld > 0 || !s.guest && (m.Asked == cloud.Existed || m.Settled) {
+	if s == nil || !i.synced || s.partial || s.withheld > 0 {
+		return found{}
+	}
+	if !s.guest && (m.Settled || m.Asked == cloud.Existed && !s.hasJustCome()) {
 		return found{}
 	}
 	copied := *s
 	copied.userData = s.userData || !s.guest
 	return found{cloud.Ours, &copied}
 }
+
+// hasJustCome says that the vCenter may yet report what its guest reports: VMs that come in the same seconds are listed together.
+func (s *sighting) hasJustCome() bool { return time.Since(s.came) < guestsTime }
 
 // recorded finds a VM by a machine's record. One that counted as a stranger's until now is asked for all that is known of ours.
 func (i *inventory) recorded(m cloud.Machine, ref string) *sighting {

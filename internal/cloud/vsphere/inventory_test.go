@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -190,6 +191,11 @@ func TestPartIsNotBelieved(t *testing.T) {
 	i.update(appeared("vm", enter, oursAs(m)))
 	expect.Same(t, "the VM of a machine that had none before", cloud.Ours, i.seen(m).whose)
 	m.Asked = cloud.Existed
+	expect.Same(t, "a VM that has just come", cloud.Ours, i.seen(m).whose)
+	settled := m
+	settled.Settled = true
+	expect.Same(t, "one that has just come back", cloud.Unseen, i.seen(settled).whose)
+	i.vms[vmRef("vm")].came = time.Now().Add(-guestsTime)
 	expect.Same(t, "a VM of whose guest nothing was reported", cloud.Unseen, i.seen(m).whose)
 	expect.Same(t, "keys of a change before its guest is known", 0, len(i.updateGuest(appeared("vm", modify, reports("r")))))
 	expect.Same(t, "keys of its guest", []cloud.Key{m.Key}, i.updateGuest(appeared("vm", enter, nil)))

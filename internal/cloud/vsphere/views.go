@@ -226,7 +226,7 @@ func (i *inventory) updateGuest(u types.ObjectUpdate, byRecord ...cloud.Key) []c
 	s := i.take(u.Obj)
 	before := *s
 	if u.Kind != types.ObjectUpdateKindModify {
-		s.guest = u.Kind == types.ObjectUpdateKindEnter
+		s.guest, s.came = u.Kind == types.ObjectUpdateKindEnter, time.Time{}
 		s.address, s.nics, s.report, s.withheld, s.userData = "", nil, "", 0, false
 	}
 	keys := change(before, s, u, byRecord)

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
@@ -58,11 +59,12 @@ type sighting struct {
 	address    string
 	nics       []string // their addresses
 	report     string
-	withheld   int  // bytes of a report that found no room
-	partial    bool // something of what all VMs are asked for is not known
-	guest      bool // what only ours are asked for is known
-	byRecord   bool // a machine's record names it
-	userData   bool // given and not taken away yet
+	withheld   int       // bytes of a report that found no room
+	partial    bool      // something of what all VMs are asked for is not known
+	guest      bool      // what only ours are asked for is known
+	came       time.Time // when it was first told of, if the list of all VMs was complete then
+	byRecord   bool      // a machine's record names it
+	userData   bool      // given and not taken away yet
 }
 
 // What is kept of a VM. A name has 80 characters in vSphere, a mark is a namespace and a name, and no node has more addresses.
