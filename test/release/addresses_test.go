@@ -30,7 +30,7 @@ func TestAddressesOfTheControlPlane(t *testing.T) {
 	door := v.Open()
 	t.Cleanup(door.Close)
 	cloud := servers.VSphere{
-		Server: door.Listener.Addr().String(), Thumbprint: soap.ThumbprintSHA1(door.Certificate()),
+		Server: door.Listener.Addr().String(), Thumbprint: soap.ThumbprintSHA256(door.Certificate()),
 		Username: vcenter.CloudProvider, Password: vcenter.Password, Datacenter: vcenter.Datacenter,
 	}
 	cloud.Conf = u.cloudConf(cloud)
@@ -78,7 +78,7 @@ func (u user) cloudConf(cloud servers.VSphere) []byte {
 	expect.OK(u.t, err)
 	u.variables = map[string]string{
 		"WINDOWS_CLOUD": "vsphere", "VSPHERE_SERVER": cloud.Server, "VSPHERE_PORT": port,
-		"VSPHERE_DATACENTER": cloud.Datacenter, "VSPHERE_TLS_THUMBPRINT": cloud.Thumbprint,
+		"VSPHERE_DATACENTER": cloud.Datacenter, "VSPHERE_TLS_THUMBPRINT_SHA256": cloud.Thumbprint,
 	}
 	var all []string
 	for _, flavor := range []string{"windows", "windows-vsphere"} {

@@ -37,11 +37,12 @@ func TestClasses(t *testing.T) {
 		"odd": {"vsphere", map[string]string{
 			"VSPHERE_DATASTORE": odd, "VSPHERE_NETWORK": odd, "VSPHERE_TEMPLATE": odd, "VSPHERE_WINDOWS_TEMPLATE": odd,
 			"VSPHERE_SSH_AUTHORIZED_KEY": odd, "VIP_NETWORK_INTERFACE": odd, "CONTROL_PLANE_ENDPOINT_PORT": "8443",
+			"VSPHERE_LINUX_DISK_GIB": "60", "VSPHERE_LINUX_CPUS": "4", "VSPHERE_LINUX_MEMORY_MIB": "16384",
 			"WINDOWS_CPUS": "8", "WINDOWS_MEMORY_MIB": "32768", "WINDOWS_MAX_PODS": "60", "WINDOWS_SYSTEM_RESERVED_MEMORY": "3Gi",
 			"WINDOWS_KUBE_RESERVED_MEMORY": "1Gi", "WINDOWS_MACHINE_COUNT": "0", "LINUX_WORKER_MACHINE_COUNT": "3",
 		}},
 		"sizes": {"azure", map[string]string{
-			"AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D8s_v5", "WINDOWS_MACHINE_COUNT": "7",
+			"AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D8s_v5", "WINDOWS_MACHINE_COUNT": "7", "AZURE_LINUX_DISK_GIB": "200",
 			"AZURE_WINDOWS_GALLERY": "Gallery-1", "AZURE_WINDOWS_IMAGE": "ws2025", "AZURE_WINDOWS_IMAGE_VERSION": "1.2.3",
 		}},
 	} {
@@ -69,7 +70,7 @@ func TestClasses(t *testing.T) {
 		"hollow": user.wantHollow, "refused": user.wantRefusals, "refused with its class": user.wantRefusedWithClass,
 		"long names": user.wantLongNames, "rotated": user.wantRotated, "newer": user.wantNewer, "head": user.wantCommandsOfTheHead,
 		"networks": user.wantNetworksRefused, "counts": user.wantCounts,
-		"cloud providers": user.wantCloudProviders,
+		"cloud providers": user.wantCloudProviders, "template's disk": user.wantTemplatesDisk, "one login": user.wantOneLogin,
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := u

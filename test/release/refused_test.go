@@ -89,6 +89,12 @@ func (u user) wantRefusals(management *servers.Management) {
 	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "CONTROL_PLANE_ENDPOINT_IP": "api.example.com"}
 	said = u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
 	wantIn(u.t, said, "controlPlaneEndpointIP: Invalid value: ", "must be of type ipv4")
+	// What openssl does not print so, the vSphere provider refuses in its log alone.
+	for _, thumbprint := range []string{strings.Repeat("ab:", 31) + "ab", strings.Repeat("AB", 32), strings.Repeat("AB:", 19) + "AB"} {
+		u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "VSPHERE_TLS_THUMBPRINT_SHA256": thumbprint}
+		said = u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
+		wantIn(u.t, said, "thumbprint: Invalid value: ", "should match '^([0-9A-F]{2}:){31}[0-9A-F]{2}$'")
+	}
 	for variable, field := range map[string]string{"AZURE_LOCATION": "location", "AZURE_SSH_PUBLIC_KEY_B64": "sshPublicKey"} {
 		u.variables = map[string]string{"WINDOWS_CLOUD": "azure", variable: ""}
 		said = u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")

@@ -29,7 +29,6 @@ var variables = map[string]string{
 	"VSPHERE_SERVER":                "vcenter.example.com:8443",
 	"VSPHERE_USERNAME":              `EXAMPLE\admin`,
 	"VSPHERE_PASSWORD":              `p"a's\s: #{word}%`,
-	"VSPHERE_TLS_THUMBPRINT":        strings.Repeat("AB:", 19) + "AB",
 	"VSPHERE_TLS_THUMBPRINT_SHA256": strings.Repeat("AB:", 31) + "AB",
 	"VSPHERE_DATACENTER":            "dc0",
 	"VSPHERE_DATASTORE":             "/dc0/datastore/ssd",
