@@ -57,8 +57,8 @@ func (w *world) assertSteps() {
 		table.WriteString("\n" + w.marks[step].Round(100*time.Millisecond).String() + "  " + step)
 	}
 	carried := max(w.marks[linuxReady], w.marks[linuxKnown], w.marks[dnsAnswers])
-	w.Logf("since the one command:%s\nours of it: %s until the Windows VM was ordered, and %s until its bootstrap had ended",
-		table.String(), (w.marks[vmOrdered] - carried).Round(100*time.Millisecond),
+	w.Logf("since the one command (%s):%s\nours of it: %s until the Windows VM was ordered, and %s until its bootstrap had ended",
+		w.played(), table.String(), (w.marks[vmOrdered] - carried).Round(100*time.Millisecond),
 		(w.marks[bootstrapEnded] - w.marks[vmOrdered]).Round(100*time.Millisecond))
 	if w.marks[podRuns] > longest {
 		w.Errorf("a Windows pod runs after %s, which is more than %s", w.marks[podRuns], longest)

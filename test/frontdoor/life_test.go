@@ -1,6 +1,7 @@
 package frontdoor
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	armworld "github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
 func readFile(name string) ([]byte, error) { return os.ReadFile(name) }
@@ -46,11 +48,12 @@ func (w *world) windowsVMs() (names []string) {
 		})
 		return names
 	}
-	for _, name := range w.vsphere.Owner(w.T).VMs() {
-		if !w.vsphere.isLinux(name) {
+	for name, ref := range w.vsphere.Owner(w.T).All() {
+		if name != vcenter.Template && !w.vsphere.isLinux(context.Background(), ref.Value) {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 

@@ -2,19 +2,16 @@ package frontdoor
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // because vSphere's provider and its cloud provider name certificates by it
-	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/vmware/govmomi/vim25/soap"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -77,17 +74,8 @@ func TestOneCommand(t *testing.T) {
 
 func (w *world) onVSphere() {
 	w.Helper()
-	w.vsphere = expect.Got(startVSphere(w.Context()))(w)
-	w.Cleanup(w.vsphere.Stop)
-	w.vsphere.door = w.vsphere.Open(func(method string, next http.Handler, rw http.ResponseWriter, r *http.Request) {
-		switch method {
-		case "CloneVM_Task":
-			w.ordered()
-		case "Destroy_Task":
-			w.gone()
-		}
-		next.ServeHTTP(rw, r)
-	})
+	w.vsphere = w.startVSphere()
+	w.vsphere.door = w.vsphere.Open(w.count)
 	w.Cleanup(w.vsphere.door.Close)
 	w.background(func(ctx context.Context) {
 		if err := w.runGuests(ctx); err != nil && ctx.Err() == nil {
@@ -102,13 +90,10 @@ func (w *world) vsphereVariables() []string {
 	server := w.vsphere.door.Listener.Addr().String()
 	host, port, err := net.SplitHostPort(server)
 	expect.OK(w, err)
-	certificate := w.vsphere.door.Certificate().Raw
-	colons := func(sum []byte) string { return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":") }
-	short, long := sha1.Sum(certificate), sha256.Sum256(certificate) //nolint:gosec // as above
 	return []string{
 		"WINDOWS_CLOUD=vsphere", "KUBERNETES_VERSION=" + kubernetesVersion, "VCENTER=" + host, "VSPHERE_PORT=" + port,
 		"VSPHERE_SERVER=" + server, "VSPHERE_USERNAME=" + vcenter.Username, "VSPHERE_PASSWORD=" + vcenter.Password,
-		"VSPHERE_TLS_THUMBPRINT=" + colons(short[:]), "VSPHERE_TLS_THUMBPRINT_SHA256=" + colons(long[:]),
+		"VSPHERE_TLS_THUMBPRINT_SHA256=" + soap.ThumbprintSHA256(w.vsphere.door.Certificate()),
 		"VSPHERE_DATACENTER=" + vcenter.Datacenter, "VSPHERE_DATASTORE=LocalDS_0", "VSPHERE_FOLDER=" + vcenter.Folder,
 		"VSPHERE_NETWORK=VM Network", "VSPHERE_RESOURCE_POOL=" + vcenter.ResourcePool, "VSPHERE_TEMPLATE=" + linuxTemplate,
 		"VSPHERE_SSH_AUTHORIZED_KEY=ssh-ed25519 AAAA admin@example.com", "VSPHERE_WINDOWS_TEMPLATE=" + vcenter.Template,

@@ -1,186 +1,145 @@
 package frontdoor
 
 import (
+	"bytes"
 	"context"
-	"errors"
+	"encoding/base64"
 	"fmt"
+	"io"
+	"net/http"
 	"net/netip"
-	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/google/uuid"
-	"github.com/vmware/govmomi/find"
-	"github.com/vmware/govmomi/object"
-	"github.com/vmware/govmomi/session"
+	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vim25"
-	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/frontdoor/linuxvm"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/hypervisor"
+	"github.com/capwin/cluster-api-provider-windows/test/real"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
-// linuxTemplate is what Linux VMs are cloned from.
-const linuxTemplate = "ubuntu-2404-kube-v1.36.3"
+// What Linux VMs are cloned from, and its system.
+const (
+	linuxTemplate = "ubuntu-2404-kube-v1.36.3"
+	linuxGuest    = "ubuntu64Guest"
+	linuxDiskGiB  = 20
+)
 
-// vsphere is the vCenter as its Linux VMs see it; the Windows VMs are those of the lab.
+// vsphere is the vCenter with its Windows VMs and its Linux VMs.
 type vsphere struct {
 	*vcenter.VCenter
 	client *vim25.Client // of those who play the hosts
 	// door is that of the user's account, and of the cloud provider's.
 	door *vcenter.Door
+	// capv is the path of the provider's own program; "" where the stand-in plays it.
+	capv, components string
 
-	mu    sync.Mutex
-	linux map[string]netip.Addr
-	next  netip.Addr
+	mu        sync.Mutex
+	addresses map[string]netip.Addr
+	next      map[bool]netip.Addr // of Linux, and of Windows
 }
 
-func startVSphere(ctx context.Context) (*vsphere, error) {
-	v, err := vcenter.Start()
-	if err != nil {
-		return nil, err
+func (w *world) startVSphere() *vsphere {
+	w.Helper()
+	s := &vsphere{
+		VCenter: expect.Got(vcenter.Start())(w), capv: real.Program(w.T, real.CAPV), components: real.Program(w.T, real.CAPVYAML),
+		addresses: map[string]netip.Addr{}, next: map[bool]netip.Addr{
+			true: netip.MustParseAddr("198.51.100.130"), false: netip.MustParseAddr("198.51.100.10"),
+		},
 	}
-	s := &vsphere{VCenter: v, linux: map[string]netip.Addr{}, next: netip.MustParseAddr("198.51.100.130")}
-	if s.client, err = v.Hypervisor(ctx); err != nil {
-		return nil, err
-	}
-	template, err := s.clone(ctx, linuxTemplate, vcenter.Template, false)
-	if err != nil {
-		return nil, err
-	}
-	return s, template.MarkAsTemplate(ctx)
+	w.Cleanup(s.Stop)
+	s.client = expect.Got(s.Hypervisor(w.Context()))(w)
+	expect.OK(w, s.AddTemplate(w.Context(), linuxTemplate, linuxGuest, linuxDiskGiB))
+	return s
 }
 
-// Login is part of linuxvm.VSphere: the provider knows the certificate by its SHA-1.
-func (s *vsphere) Login(ctx context.Context, server, thumbprint, username, password string) error {
-	at := &url.URL{Scheme: "https", Host: server, Path: vim25.Path}
-	connection := soap.NewClient(at, false)
-	connection.SetThumbprint(server, thumbprint)
-	client, err := vim25.NewClient(ctx, connection)
-	if err != nil {
-		return fmt.Errorf("connect to %s: %w", server, err)
+// installCAPV installs the provider of the Linux VMs: its own program where REAL has it, or else its kinds alone, which the
+// stand-in reconciles.
+func (w *world) installCAPV(ctx context.Context, m *servers.Management) error {
+	if w.vsphere.capv != "" {
+		return servers.StartCAPV(ctx, m, w.vsphere.capv, w.vsphere.components)
 	}
-	manager := session.NewManager(client)
-	if err := manager.Login(ctx, url.UserPassword(username, password)); err != nil {
-		return fmt.Errorf("log in to %s: %w", server, err)
-	}
-	return manager.Logout(ctx)
+	return servers.InstallCAPV(ctx, m)
 }
 
-// Ensure is part of linuxvm.VSphere.
-func (s *vsphere) Ensure(ctx context.Context, name, template string) (bios, system, address string, err error) {
-	vm, err := find.NewFinder(s.client).VirtualMachine(ctx, "/"+vcenter.Datacenter+"/vm/"+vcenter.Folder+"/"+name)
-	if missing := (*find.NotFoundError)(nil); errors.As(err, &missing) {
-		vm, err = s.clone(ctx, name, template, true)
+// played is who made the Linux VMs.
+func (w *world) played() string {
+	switch {
+	case w.azure != nil:
+		return "CAPZ: stand-in"
+	case w.vsphere.capv != "":
+		return "CAPV: real " + real.CAPVVersion
 	}
-	if err != nil {
-		return "", "", "", err
-	}
-	bios = vm.UUID(ctx)
-	id, err := uuid.Parse(bios)
-	if err != nil {
-		return "", "", "", fmt.Errorf("read UUID of VM %s: %w", name, err)
-	}
-	for _, group := range [][]byte{id[0:4], id[4:6], id[6:8]} { // as firmware writes them
-		slices.Reverse(group)
-	}
-	address = s.address(name).String()
-	s.ReportGuest(vm.Reference(), name, []types.GuestNicInfo{{
-		Network: "VM Network", MacAddress: "00:50:56:00:00:01", IpAddress: []string{address}, Connected: true, DeviceConfigId: 4000,
-	}})
-	return bios, strings.ToUpper(id.String()), address, nil
+	return "CAPV: stand-in"
 }
 
-func (s *vsphere) address(name string) netip.Addr {
+var cloned = regexp.MustCompile(`<_this[^>]* type="VirtualMachine"[^>]*>([^<]+)</_this>|<_this[^>]*>(vm-[^<]+)</_this>`)
+
+// count notes the Windows VMs that are ordered, and those whose removal is: the account of the Linux VMs is the same.
+func (w *world) count(method string, next http.Handler, rw http.ResponseWriter, r *http.Request) {
+	if method == "CloneVM_Task" || method == "Destroy_Task" {
+		body, _ := io.ReadAll(r.Body)
+		found := cloned.FindSubmatch(body)
+		switch {
+		case found == nil:
+			w.Errorf("%s has no VM: %s", method, body)
+		case w.vsphere.isLinux(r.Context(), string(slices.Concat(found[1:]...))):
+		case method == "CloneVM_Task":
+			w.ordered()
+		default:
+			w.gone()
+		}
+	}
+	next.ServeHTTP(rw, r)
+}
+
+// isLinux says whether a VM has Linux. One that is gone has nothing.
+func (s *vsphere) isLinux(ctx context.Context, ref string) bool {
+	var vm mo.VirtualMachine
+	err := property.DefaultCollector(s.client).RetrieveOne(ctx, types.ManagedObjectReference{Type: "VirtualMachine", Value: ref},
+		[]string{"config.guestId"}, &vm)
+	return err == nil && vm.Config.GuestId == linuxGuest
+}
+
+// address is what DHCP gives a VM.
+func (s *vsphere) address(name string, linux bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.linux[name].IsValid() {
-		s.linux[name], s.next = s.next, s.next.Next()
+	if !s.addresses[name].IsValid() {
+		s.addresses[name], s.next[linux] = s.next[linux], s.next[linux].Next()
 	}
-	return s.linux[name]
+	return s.addresses[name].String()
 }
 
-func (s *vsphere) isLinux(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.linux[name].IsValid()
-}
-
-func (s *vsphere) clone(ctx context.Context, name, template string, on bool) (*object.VirtualMachine, error) {
-	s.address(name) // the hosts must know that it is none of Windows
-	finder := find.NewFinder(s.client)
-	at := "/" + vcenter.Datacenter + "/vm/" + template
-	if template == linuxTemplate {
-		at = "/" + vcenter.Datacenter + "/vm/" + vcenter.Folder + "/" + template
-	}
-	source, err := finder.VirtualMachine(ctx, at)
-	if err != nil {
-		return nil, fmt.Errorf("find template: %w", err)
-	}
-	folder, err := finder.Folder(ctx, "/"+vcenter.Datacenter+"/vm/"+vcenter.Folder)
-	if err != nil {
-		return nil, err
-	}
-	pool, err := finder.ResourcePool(ctx, "/"+vcenter.Datacenter+"/host/"+vcenter.ResourcePool)
-	if err != nil {
-		return nil, err
-	}
-	spec := types.VirtualMachineCloneSpec{PowerOn: on}
-	spec.Location.Pool = new(pool.Reference())
-	task, err := source.Clone(ctx, folder, name, spec)
-	if err != nil {
-		return nil, fmt.Errorf("clone %s: %w", name, err)
-	}
-	made, err := task.WaitForResult(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("clone %s: %w", name, err)
-	}
-	reference, ok := made.Result.(types.ManagedObjectReference)
-	if !ok {
-		return nil, fmt.Errorf("clone %s: the result is %v", name, made.Result)
-	}
-	return object.NewVirtualMachine(s.client, reference), nil
-}
-
-// Destroy is part of linuxvm.VSphere.
-func (s *vsphere) Destroy(ctx context.Context, name string) error {
-	vm, err := find.NewFinder(s.client).VirtualMachine(ctx, "/"+vcenter.Datacenter+"/vm/"+vcenter.Folder+"/"+name)
-	if missing := (*find.NotFoundError)(nil); errors.As(err, &missing) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if task, err := vm.PowerOff(ctx); err == nil {
-		_ = task.Wait(ctx) // one that is off is fine
-	}
-	task, err := vm.Destroy(ctx)
-	if err != nil {
-		return err
-	}
-	return task.Wait(ctx)
-}
-
-// runGuests lets the Windows VMs live until ctx ends.
+// runGuests lets the VMs live until ctx ends.
 func (w *world) runGuests(ctx context.Context) error {
-	var mu sync.Mutex
-	next, known := netip.MustParseAddr("198.51.100.10"), map[string]netip.Addr{}
 	return hypervisor.Run(ctx, w.vsphere.VCenter, func(ctx context.Context, vm *hypervisor.VM) {
 		name, err := vm.Name(ctx)
-		if err != nil || w.vsphere.isLinux(name) {
+		if err != nil {
 			return
 		}
-		mu.Lock()
-		if !known[name].IsValid() {
-			known[name], next = next, next.Next()
+		linux := w.vsphere.isLinux(ctx, vm.Reference().Value)
+		address := w.vsphere.address(name, linux)
+		if !linux {
+			w.boot(ctx, vm, name, address)
+			return
 		}
-		address := known[name]
-		mu.Unlock()
-		w.boot(ctx, vm, name, address.String())
+		if err := w.bootLinux(ctx, vm, address); err != nil && ctx.Err() == nil {
+			w.tell("the guest of VM %s ends: %v", name, err)
+		}
 	})
 }
 
@@ -193,3 +152,58 @@ func (w *world) boot(ctx context.Context, vm guest.VM, name, address string) {
 
 // guestSpeed is how many seconds pass in a guest in one of the test: it waits for what in the lab takes no time.
 const guestSpeed = 4
+
+// bootLinux is cloud-init with VMware's data source (cloudinit/sources/DataSourceVMware.py): it takes the name and the user data
+// from guestinfo. The VM is a node until ctx ends, which switches it off.
+func (w *world) bootLinux(ctx context.Context, vm *hypervisor.VM, address string) error {
+	metadata, err := guestinfo(ctx, vm, "metadata")
+	if err != nil {
+		return err
+	}
+	var is struct {
+		Name string `json:"local-hostname"`
+	}
+	if err := yaml.Unmarshal(metadata, &is); err != nil || is.Name == "" {
+		return fmt.Errorf("read name in guestinfo.metadata: %w: %s", err, metadata)
+	}
+	userData, err := guestinfo(ctx, vm, "userdata")
+	if err != nil {
+		return err
+	}
+	hardware, err := vm.Hardware(ctx)
+	if err != nil {
+		return err
+	}
+	adapters := []guest.Adapter{{MAC: hardware.MACs[0], Addresses: []string{address, "fe80::1"}}}
+	if err := vm.SetNetwork(ctx, is.Name, adapters); err != nil {
+		return err
+	}
+	w.vms.Ensure(linuxvm.Spec{
+		Name: is.Name, Cluster: client.ObjectKey{Namespace: namespace, Name: "demo"}, UserData: userData, Address: address,
+		SystemUUID: systemUUID(hardware.UUID),
+	})
+	<-ctx.Done()
+	return w.vms.Remove(is.Name)
+}
+
+// guestinfo is a value that the provider wrote, in the encoding that it names.
+func guestinfo(ctx context.Context, vm *hypervisor.VM, key string) ([]byte, error) {
+	text, found, err := vm.Guestinfo(ctx, "guestinfo."+key)
+	if err != nil || !found {
+		return nil, fmt.Errorf("read guestinfo.%s, which is there: %t: %w", key, found, err)
+	}
+	encoding, _, err := vm.Guestinfo(ctx, "guestinfo."+key+".encoding")
+	if err != nil || encoding != "base64" {
+		return []byte(text), err
+	}
+	return io.ReadAll(base64.NewDecoder(base64.StdEncoding, bytes.NewReader([]byte(text))))
+}
+
+// systemUUID is what Linux sees of the UUID that a vCenter shows: firmware writes the first three groups in another order.
+func systemUUID(bios string) string {
+	id := uuid.MustParse(bios)
+	for _, group := range [][]byte{id[0:4], id[4:6], id[6:8]} {
+		slices.Reverse(group)
+	}
+	return strings.ToUpper(id.String())
+}

@@ -184,9 +184,7 @@ func (w *world) newManagement(name string) *management {
 	// Strict, so that the stand-ins write nothing that their kinds do not have.
 	strict := client.WithFieldValidation(m.client, metav1.FieldValidationStrict)
 	providers := &linuxvm.Manager{Client: strict, VMs: w.vms}
-	if w.vsphere != nil {
-		providers.VSphere = w.vsphere
-	}
+	providers.VSphere = w.vsphere != nil && w.vsphere.capv == ""
 	if w.azure != nil {
 		providers.Azure = w.azure
 	}
@@ -198,16 +196,15 @@ func (w *world) newManagement(name string) *management {
 // install installs the providers: others' by their parts, ours by clusterctl.
 func (w *world) install(m *management) {
 	w.Helper()
-	kinds := servers.InstallCAPV
-	if w.azure != nil {
-		kinds = servers.InstallCAPZ
-	}
-	var parts errgroup.Group
-	parts.Go(func() error { return servers.InstallCAPI(w.Context(), m.Management, servers.CAPIOptions{}) })
-	parts.Go(func() error { return kinds(w.Context(), m.Management) })
-	expect.OK(w, parts.Wait())
+	expect.OK(w, servers.InstallCAPI(w.Context(), m.Management, servers.CAPIOptions{}))
 	standIns := expect.Got(filepath.Abs("../release/testdata/cert-manager-stand-ins.yaml"))(w)
-	parts = errgroup.Group{}
+	var parts errgroup.Group
+	parts.Go(func() error {
+		if w.azure != nil {
+			return servers.InstallCAPZ(w.Context(), m.Management)
+		}
+		return w.installCAPV(w.Context(), m.Management)
+	})
 	parts.Go(func() error {
 		return servers.StartCAAPH(w.Context(), m.Management, w.Output(), w.charts.Environment...)
 	})

@@ -40,6 +40,9 @@ func InstallCAPI(ctx context.Context, m *Management, opts CAPIOptions) error {
 	return nil
 }
 
+// withoutMigrations: the definitions are new, and nothing was written with older ones. Each migration would write the definition.
+const withoutMigrations = "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields"
+
 func installProviders(ctx context.Context, m *Management, chosen []provider, opts CAPIOptions) error {
 	endpoint, err := newEndpoint(m.servers.dir)
 	if err != nil {
@@ -59,8 +62,7 @@ func installProviders(ctx context.Context, m *Management, chosen []provider, opt
 			// With its defaults it takes minutes to know thousands of machines.
 			"--kube-api-qps=500",
 			"--kube-api-burst=500",
-			// The definitions are new, and nothing was written with older ones. Each migration would write the definition.
-			"--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
+			withoutMigrations,
 		)
 		managers, objects = append(managers, manager), append(objects, own...)
 	}
@@ -106,21 +108,27 @@ func (m *Management) prepare(b Binaries, p provider, endpoint webhookEndpoint) (
 	if err != nil {
 		return server{}, nil, err
 	}
+	manager, err := m.managerOf(p.name, b.Path(p.name), rendered, endpoint)
+	return manager, rendered.Objects, err
+}
+
+// managerOf is how to run the program of a provider. The webhooks of the provider's objects point at it then.
+func (m *Management) managerOf(name, program string, rendered manifest, endpoint webhookEndpoint) (server, error) {
 	ports, err := freePorts(3)
 	if err != nil {
-		return server{}, nil, err
+		return server{}, err
 	}
 	webhooks, health, diagnostics := ports[0], ports[1], ports[2]
-	if p == providers[0] {
+	if name == providers[0].name {
 		m.CoreMetrics = "http://" + address(diagnostics) + "/metrics"
 	}
 	endpoint.url = "https://" + address(webhooks)
 	if err := endpoint.patch(rendered.Objects); err != nil {
-		return server{}, nil, err
+		return server{}, err
 	}
-	manager := server{
-		name: p.name,
-		path: b.Path(p.name),
+	return server{
+		name: name,
+		path: program,
 		// Later flags win over those of the Deployment.
 		args: slices.Concat(rendered.Arguments, []string{
 			"--leader-elect=false",
@@ -132,8 +140,7 @@ func (m *Management) prepare(b Binaries, p provider, endpoint webhookEndpoint) (
 			"--insecure-diagnostics=true",
 		}),
 		ready: answersOK(healthClient, "http://"+address(health)+"/readyz"),
-	}
-	return manager, rendered.Objects, nil
+	}, nil
 }
 
 // apply creates or updates the objects and waits until the API server serves the new kinds.

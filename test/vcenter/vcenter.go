@@ -5,11 +5,14 @@
 //	door.go     an address with TLS; guards stand in it and see each call
 //	calls.go    the guard of the main door: counts calls, loses answers
 //	hang.go     calls that hang while others answer
+//	rest.go     the API beside SOAP, which the provider of Linux machines logs in to, too
 //	sessions.go a limit of sessions for each user
 //	view.go     a user who must not see the whole inventory
 //	crowd.go    more VMs than the simulator has room for, told in pages
 //	populate.go many VMs of other people
 //	forget.go   tasks that have ended
+//	templates.go
+//	            what VMs are cloned from
 //	clones.go   clones that take their time or fail, and other people's
 //	drs.go      clones that are switched on in a task of their own
 //	events.go   events that are forgotten
@@ -41,7 +44,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/find"
-	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/session"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25"
@@ -108,6 +110,7 @@ func Start(change ...func(*simulator.Model)) (*VCenter, error) {
 	service.RegisterSDK(v.model.Map())
 	// The simulator refuses logins only when it has a user.
 	service.Listen = &url.URL{User: url.UserPassword(Username, Password)}
+	serveREST(service, v.model.Map())
 	v.model.Map().SessionManager().ValidLogin = func(login *types.Login) bool {
 		users := []string{Username, Another, Limited, CloudProvider, hypervisor}
 		return slices.Contains(users, login.UserName) && login.Password == Password
@@ -194,37 +197,8 @@ func (v *VCenter) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return v.makeTemplate(ctx, vm)
+	return v.makeTemplate(ctx, vm, windowsTemplate(), templateDisk)
 }
-
-// makeTemplate turns a VM of the simulator into a template as image-builder makes it.
-func (v *VCenter) makeTemplate(ctx context.Context, vm *object.VirtualMachine) error {
-	task, err := vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{
-		Name: Template, GuestId: "windows2019srvNext_64Guest", NumCPUs: 2, MemoryMB: 8192,
-		Tools: &types.ToolsConfigInfo{ToolsVersion: 12448},
-	})
-	if err == nil {
-		err = task.Wait(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("reconfigure template: %w", err)
-	}
-	if err := vm.MarkAsTemplate(ctx); err != nil {
-		return fmt.Errorf("mark as template: %w", err)
-	}
-	plain, _ := v.model.Map().Get(vm.Reference()).(*simulator.VirtualMachine)
-	for _, device := range plain.Config.Hardware.Device {
-		if disk, ok := device.(*types.VirtualDisk); ok { // the simulator's have 10 GiB
-			disk.CapacityInBytes = templateDisk
-			disk.CapacityInKB = templateDisk >> 10
-		}
-	}
-	v.model.Map().Put(&template{VirtualMachine: plain, gate: &v.gate})
-	return nil
-}
-
-// templateDisk is large enough for a node: 80 GiB.
-const templateDisk = 80 << 30
 
 // Hypervisor logs in as those who play the hosts and the guests on them do: their calls are not counted.
 func (v *VCenter) Hypervisor(ctx context.Context) (*vim25.Client, error) {

@@ -4,24 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
-
-// VSphere makes the VMs of a vCenter.
-type VSphere interface {
-	// Login says whether a vCenter accepts an account; server and thumbprint (SHA-1) are as users write them.
-	Login(ctx context.Context, server, thumbprint, username, password string) error
-	// Ensure clones a Linux VM by this name and switches it on, unless it is there. It returns the UUID of its BIOS, the one that
-	// Linux sees, and its address.
-	Ensure(ctx context.Context, name, template string) (bios, system, address string, err error)
-	// Destroy removes a VM. One that is not there is fine.
-	Destroy(ctx context.Context, name string) error
-}
 
 func capvKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: kind}
@@ -30,9 +23,13 @@ func capvKind(kind string) schema.GroupVersionKind {
 // secretFinalizer is what the provider holds the Secret of an account with (v1.16.1, api/govmomi/v1beta2).
 const secretFinalizer = "vspherecluster/infrastructure.cluster.x-k8s.io"
 
-// capv is Cluster API Provider vSphere v1.16.1: controllers/vspherecluster_reconciler.go and vspheremachine_controller.go.
+// provisioned is the condition of a VSphereMachine and of its VSphereVM.
+const provisioned = "VirtualMachineProvisioned"
+
+// capv is Cluster API Provider vSphere v1.16.1: controllers/vspherecluster_reconciler.go, vspheremachine_controller.go with
+// pkg/services/vimmachine.go, and vspherevm_controller.go with pkg/services/govmomi.
 func (m *Manager) capv() []provider {
-	if m.VSphere == nil {
+	if !m.VSphere {
 		return nil
 	}
 	return []provider{
@@ -44,40 +41,53 @@ func (m *Manager) capv() []provider {
 			kind: capvKind("VSphereMachine"), finalizer: "vspheremachine.infrastructure.cluster.x-k8s.io",
 			ensure: m.ensureVSphereMachine, remove: m.removeVSphereMachine,
 		},
+		{
+			kind: capvKind("VSphereVM"), finalizer: "vspherevm.infrastructure.cluster.x-k8s.io",
+			ensure: m.ensureVSphereVM, remove: m.removeVSphereVM,
+		},
 	}
 }
 
 // ensureVSphereCluster takes the Secret over, logs in, and says that the cluster is provisioned: its endpoint is the user's.
 func (m *Manager) ensureVSphereCluster(ctx context.Context, o *object) error {
-	secret, err := m.accountOf(ctx, o)
-	if err != nil {
-		return err
+	account, err := m.takeAccount(ctx, o)
+	if err == nil && !o.is("status", "initialization", "provisioned") {
+		err = account.try(ctx)
 	}
-	before := secret.DeepCopy()
-	err = controllerutil.SetOwnerReference(o, secret, m.Client.Scheme())
 	if err != nil {
-		return err
-	}
-	controllerutil.AddFinalizer(secret, secretFinalizer)
-	if err := m.Client.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
-		return err
+		return m.fail(ctx, o, "VCenterAvailable", "VCenterUnreachable", err)
 	}
 	if o.is("status", "initialization", "provisioned") {
 		return nil
-	}
-	if o.text("spec", "controlPlaneEndpoint", "host") == "" {
-		return errors.New("spec.controlPlaneEndpoint.host is empty: nobody gives it an address")
-	}
-	err = m.VSphere.Login(ctx, o.text("spec", "server"), o.text("spec", "thumbprint"),
-		string(secret.Data["username"]), string(secret.Data["password"]))
-	if err != nil {
-		return err
 	}
 	return m.set(ctx, o, field{[]string{"status", "initialization", "provisioned"}, true},
 		field{[]string{"status", "conditions"}, []any{condition("Ready", "Ready"), condition("VCenterAvailable", "Available")}})
 }
 
-func (m *Manager) accountOf(ctx context.Context, o *object) (*corev1.Secret, error) {
+// takeAccount makes the Secret the VSphereCluster's own, as reconcileIdentitySecret does: one that another cluster has is refused.
+func (m *Manager) takeAccount(ctx context.Context, o *object) (account, error) {
+	secret, err := m.loginOf(ctx, o)
+	if err != nil {
+		return account{}, err
+	}
+	for _, owner := range secret.OwnerReferences {
+		if owner.UID != o.GetUID() && (owner.Kind == "VSphereCluster" || owner.Kind == "VSphereClusterIdentity") {
+			return account{}, fmt.Errorf("another cluster has set the OwnerRef for Secret %s/%s", secret.Namespace, secret.Name)
+		}
+	}
+	before := secret.DeepCopy()
+	if err := controllerutil.SetOwnerReference(o, secret, m.Client.Scheme()); err != nil {
+		return account{}, err
+	}
+	controllerutil.AddFinalizer(secret, secretFinalizer)
+	if err := m.Client.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
+		return account{}, err
+	}
+	return accountOf(o, secret), nil
+}
+
+// loginOf a VSphereCluster is the Secret that it names.
+func (m *Manager) loginOf(ctx context.Context, o *object) (*corev1.Secret, error) {
 	if kind := o.text("spec", "identityRef", "kind"); kind != "Secret" {
 		return nil, fmt.Errorf("spec.identityRef is a %q; only Secrets are played", kind)
 	}
@@ -86,54 +96,154 @@ func (m *Manager) accountOf(ctx context.Context, o *object) (*corev1.Secret, err
 	return secret, m.Client.Get(ctx, key, secret)
 }
 
+// removeVSphereCluster deletes the Secret that it names, whoever owns it (reconcileDelete, lines 225 to 251).
 func (m *Manager) removeVSphereCluster(ctx context.Context, o *object) (gone bool, err error) {
 	left, err := m.inCluster(ctx, o, capvKind("VSphereMachine"))
 	if err != nil || left > 0 {
 		return false, err
 	}
-	secret, err := m.accountOf(ctx, o)
-	if client.IgnoreNotFound(err) != nil {
-		return false, err
+	secret, err := m.loginOf(ctx, o)
+	if err != nil {
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	}
-	if err == nil && controllerutil.RemoveFinalizer(secret, secretFinalizer) {
-		err = m.Client.Update(ctx, secret)
+	if controllerutil.RemoveFinalizer(secret, secretFinalizer) {
+		if err := m.Client.Update(ctx, secret); err != nil {
+			return false, err
+		}
+	}
+	if secret.DeletionTimestamp.IsZero() {
+		err = m.Client.Delete(ctx, secret)
 	}
 	return true, client.IgnoreNotFound(err)
 }
 
+// ensureVSphereMachine makes a VSphereVM of the machine, and repeats what becomes of it.
 func (m *Manager) ensureVSphereMachine(ctx context.Context, o *object) error {
-	data, err := m.bootstrapData(ctx, o)
+	data, err := m.bootstrapSecret(ctx, o)
 	if err != nil || data == nil {
 		return err
 	}
-	for _, name := range []string{"datacenter", "template"} {
-		if o.text("spec", name) == "" {
-			return fmt.Errorf("spec.%s is empty: there is nothing to clone", name)
-		}
+	vm := &object{&unstructured.Unstructured{}, o.cluster}
+	vm.SetGroupVersionKind(capvKind("VSphereVM"))
+	err = m.Client.Get(ctx, client.ObjectKeyFromObject(o), vm.Unstructured)
+	if apierrors.IsNotFound(err) {
+		return m.makeVSphereVM(ctx, o, data.Name)
 	}
-	bios, system, address, err := m.VSphere.Ensure(ctx, o.GetName(), o.text("spec", "template"))
+	if err != nil || !vm.is("status", "ready") || o.is("status", "initialization", "provisioned") {
+		return err
+	}
+	network, _, _ := unstructured.NestedSlice(vm.Object, "status", "network")
+	ips, _, _ := unstructured.NestedStringSlice(vm.Object, "status", "addresses")
+	addresses := []any{}
+	for _, ip := range ips {
+		addresses = append(addresses, map[string]any{"type": string(clusterv1.MachineExternalIP), "address": ip})
+	}
+	addresses = append(addresses, map[string]any{"type": string(clusterv1.MachineInternalDNS), "address": vm.GetName()})
+	return m.set(ctx, o, field{[]string{"spec", "providerID"}, "vsphere://" + vm.text("spec", "biosUUID")},
+		field{[]string{"status", "addresses"}, addresses}, field{[]string{"status", "network"}, network},
+		field{[]string{"status", "initialization", "provisioned"}, true},
+		field{[]string{"status", "conditions"}, []any{condition("Ready", "Ready"), condition(provisioned, "Provisioned")}})
+}
+
+// makeVSphereVM of a machine: it has all that says how to clone, and belongs to the machine.
+func (m *Manager) makeVSphereVM(ctx context.Context, o *object, data string) error {
+	cluster, err := m.infrastructureOf(ctx, o)
 	if err != nil {
 		return err
 	}
-	key := client.ObjectKey{Namespace: o.cluster.Namespace, Name: o.cluster.Name}
-	m.VMs.Ensure(Spec{Name: o.GetName(), Cluster: key, UserData: data, Address: address, SystemUUID: system})
-	if o.is("status", "initialization", "provisioned") {
-		return nil
+	spec, _, _ := unstructured.NestedMap(o.Object, "spec")
+	for _, own := range []string{"providerID", "failureDomain", "naming"} {
+		delete(spec, own)
 	}
-	return m.set(ctx, o, field{[]string{"spec", "providerID"}, "vsphere://" + bios},
-		field{[]string{"status", "addresses"}, []any{
-			map[string]any{"type": string(clusterv1.MachineInternalIP), "address": address},
-			map[string]any{"type": string(clusterv1.MachineHostName), "address": o.GetName()},
-		}},
-		field{[]string{"status", "initialization", "provisioned"}, true},
-		field{[]string{"status", "conditions"}, []any{
-			condition("Ready", "Ready"), condition("VirtualMachineProvisioned", "Provisioned"),
-		}})
+	from, _, _ := unstructured.NestedMap(cluster.Object, "spec")
+	maps.DeleteFunc(from, func(name string, _ any) bool { return name != "server" && name != "thumbprint" || spec[name] != nil })
+	maps.Copy(spec, from)
+	spec["bootstrapRef"] = map[string]any{"name": data}
+	vm := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	vm.SetGroupVersionKind(capvKind("VSphereVM"))
+	vm.SetNamespace(o.GetNamespace())
+	vm.SetName(o.GetName())
+	vm.SetLabels(map[string]string{clusterv1.ClusterNameLabel: o.cluster.Name})
+	vm.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: o.GetName(), UID: o.GetUID(),
+	}})
+	return m.Client.Create(ctx, vm)
+}
+
+// infrastructureOf an object is the VSphereCluster of its Cluster.
+func (m *Manager) infrastructureOf(ctx context.Context, o *object) (*object, error) {
+	cluster := &object{&unstructured.Unstructured{}, o.cluster}
+	cluster.SetGroupVersionKind(capvKind("VSphereCluster"))
+	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.cluster.Spec.InfrastructureRef.Name}
+	return cluster, m.Client.Get(ctx, key, cluster.Unstructured)
 }
 
 func (m *Manager) removeVSphereMachine(ctx context.Context, o *object) (gone bool, err error) {
-	if err := m.VMs.Remove(o.GetName()); err != nil {
+	vm := &unstructured.Unstructured{}
+	vm.SetGroupVersionKind(capvKind("VSphereVM"))
+	err = m.Client.Get(ctx, client.ObjectKeyFromObject(o), vm)
+	if err == nil && vm.GetDeletionTimestamp().IsZero() {
+		err = m.Client.Delete(ctx, vm)
+	}
+	return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+}
+
+// ensureVSphereVM takes a VM as far as the vCenter lets it at once. It is ready when VMware Tools have shown an address.
+func (m *Manager) ensureVSphereVM(ctx context.Context, o *object) error {
+	if o.is("status", "ready") {
+		return nil
+	}
+	session, err := m.loggedIn(ctx, o)
+	if err != nil {
+		return m.fail(ctx, o, "VCenterAvailable", "VCenterUnreachable", err)
+	}
+	defer session.leave(ctx)
+	vm, err := session.findVM(ctx, o)
+	if errors.Is(err, errNoVM) {
+		data := &corev1.Secret{}
+		key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.text("spec", "bootstrapRef", "name")}
+		if err := m.Client.Get(ctx, key, data); err != nil {
+			return err
+		}
+		vm, err = session.clone(ctx, o, data.Data["value"])
+		if err != nil {
+			return m.fail(ctx, o, provisioned, "NotProvisioned", err)
+		}
+	}
+	if err != nil { // which stands in the log alone
+		return errors.Join(m.fail(ctx, o, provisioned, "NotProvisioned", nil), err)
+	}
+	bios, network, addresses, err := session.start(ctx, o, vm)
+	if err != nil || len(addresses) == 0 {
+		return err
+	}
+	return m.set(ctx, o, field{[]string{"spec", "biosUUID"}, bios}, field{[]string{"status", "ready"}, true},
+		field{[]string{"status", "network"}, network}, field{[]string{"status", "addresses"}, addresses},
+		field{[]string{"status", "vmRef"}, vm.Reference().String()},
+		field{[]string{"status", "conditions"}, []any{
+			condition("Ready", "Ready"), condition("VCenterAvailable", "Available"), condition(provisioned, "Provisioned"),
+		}})
+}
+
+func (m *Manager) removeVSphereVM(ctx context.Context, o *object) (gone bool, err error) {
+	session, err := m.loggedIn(ctx, o)
+	if err != nil {
 		return false, err
 	}
-	return true, m.VSphere.Destroy(ctx, o.GetName())
+	defer session.leave(ctx)
+	err = session.destroy(ctx, o)
+	return errors.Is(err, errNoVM), ignore(err, errNoVM)
+}
+
+// loggedIn is the vCenter of a VSphereVM, with the account of its cluster (retrieveVcenterSession).
+func (m *Manager) loggedIn(ctx context.Context, o *object) (*session, error) {
+	cluster, err := m.infrastructureOf(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := m.loginOf(ctx, cluster)
+	if err != nil {
+		return nil, fmt.Errorf("failed to get credentials from IdentityRef: %w", err)
+	}
+	return accountOf(o, secret).logIn(ctx, o.text("spec", "datacenter"))
 }

@@ -2,6 +2,7 @@ package linuxvm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,8 +40,8 @@ type Manager struct {
 	// Client is an admin's of the management cluster.
 	Client client.Client
 	VMs    *VMs
-	// VSphere and Azure are the clouds; a provider without one is not there.
-	VSphere VSphere
+	// VSphere says that the provider of vSphere is played; that of Azure is where it has its cloud.
+	VSphere bool
 	Azure   Azure
 }
 
@@ -121,8 +122,17 @@ func (m *Manager) clusterOf(ctx context.Context, of *unstructured.Unstructured) 
 	return cluster, nil
 }
 
-// bootstrapData are those of the Machine that owns an object; nil while there are none, or the cluster is not ready for VMs.
+// bootstrapData are those of the Machine that owns an object; nil while there are none.
 func (m *Manager) bootstrapData(ctx context.Context, o *object) ([]byte, error) {
+	secret, err := m.bootstrapSecret(ctx, o)
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	return secret.Data["value"], nil
+}
+
+// bootstrapSecret is that of the Machine that owns an object; nil while there is none, or the cluster is not ready for VMs.
+func (m *Manager) bootstrapSecret(ctx context.Context, o *object) (*corev1.Secret, error) {
 	if !ptr.Deref(o.cluster.Status.Initialization.InfrastructureProvisioned, false) {
 		return nil, nil
 	}
@@ -139,10 +149,7 @@ func (m *Manager) bootstrapData(ctx context.Context, o *object) ([]byte, error) 
 	}
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: *machine.Spec.Bootstrap.DataSecretName}
-	if err := m.Client.Get(ctx, key, secret); err != nil {
-		return nil, err
-	}
-	return secret.Data["value"], nil
+	return secret, m.Client.Get(ctx, key, secret)
 }
 
 // inCluster are the objects of a kind that belong to the Cluster of another object.
@@ -182,9 +189,30 @@ func (o *object) text(path ...string) string {
 	return value
 }
 
+func (o *object) number(path ...string) int64 {
+	value, _, _ := unstructured.NestedInt64(o.Object, path...)
+	return value
+}
+
 func (o *object) is(path ...string) bool {
 	value, _, _ := unstructured.NestedBool(o.Object, path...)
 	return value
+}
+
+// fail says in a condition why an object is not ready, and returns the error.
+func (m *Manager) fail(ctx context.Context, o *object, kind, reason string, why error) error {
+	failed := condition(kind, reason)
+	failed["status"] = "False"
+	if why != nil {
+		failed["message"] = why.Error()
+	}
+	all, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, known := range all {
+		if is, _ := known.(map[string]any); is["type"] == kind && is["status"] == "False" && is["message"] == failed["message"] {
+			return why
+		}
+	}
+	return errors.Join(m.set(ctx, o, field{[]string{"status", "conditions"}, []any{failed}}), why)
 }
 
 // condition of a kind that is true.

@@ -1,9 +1,10 @@
-// Package linuxvm stands in for the managers of Cluster API Provider vSphere and Cluster API Provider Azure, which cannot be
-// built here, and for the Linux VMs that they make: on their real kinds it does what Cluster API's contract asks of them, and a
-// VM does what the bootstrap provider's user data say, with the real kubeadm, on a real API server.
+// Package linuxvm stands in for the managers of Cluster API Provider vSphere, where REAL has no real one, and Cluster API Provider
+// Azure, and for the Linux VMs that they make: on their real kinds it does what they do, and a VM does what the bootstrap
+// provider's user data say, with the real kubeadm, on a real API server.
 //
-//	capv.go, capz.go, azurejson.go
-//	                  the two providers on their kinds, manager.go what they have in common
+//	capv.go, clone.go the provider of vSphere on its kinds, and in the vCenter
+//	capz.go, azurejson.go
+//	                  that of Azure; manager.go is what they have in common
 //	vms.go            the VMs, which outlive a manager: a cluster may be moved
 //	vm.go             a VM: its user data, kubeadm init or join
 //	userdata.go, disk.go

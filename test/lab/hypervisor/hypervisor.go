@@ -109,6 +109,9 @@ func (m *VM) Name(ctx context.Context) (string, error) {
 	return name, nil
 }
 
+// Reference of the VM in the vCenter.
+func (m *VM) Reference() types.ManagedObjectReference { return m.object.Reference() }
+
 // Hardware is what firmware tells.
 func (m *VM) Hardware(ctx context.Context) (guest.Hardware, error) {
 	var vm mo.VirtualMachine
