@@ -14,16 +14,16 @@ import (
 
 // What addons prints.
 const (
-	asResourceSet = "ClusterResourceSet"
-	asManifests   = "Manifests"
-	asCalico      = "CalicoSettings"
+	formResourceSet = "ClusterResourceSet"
+	formManifests   = "Manifests"
+	formCalico      = "CalicoSettings"
 )
 
 // addonsFlags are those of addons.
 type addonsFlags struct {
 	files            fileFlags
 	cluster          clusterFlags
-	as               choice
+	form             choice
 	mode, cni, proxy choice
 	said             addons.Said
 	endpoint         string
@@ -33,7 +33,7 @@ type addonsFlags struct {
 }
 
 func addonsCommand(s streams) *cobra.Command {
-	f := &addonsFlags{s: s, as: choice{value: asResourceSet, allowed: []string{asResourceSet, asManifests, asCalico}}}
+	f := &addonsFlags{s: s, form: choice{value: formResourceSet, allowed: []string{formResourceSet, formManifests, formCalico}}}
 	cmd := &cobra.Command{
 		Use:   "addons (-f FILE | --kubernetes-version VERSION --mode MODE --cni CNI)",
 		Short: "print what Windows nodes need of their cluster",
@@ -45,7 +45,7 @@ func addonsCommand(s streams) *cobra.Command {
   csi-proxy       with --csi-proxy, the DaemonSet csi-proxy, for CSI drivers that do not run in HostProcess containers, such as
                   the DaemonSet vsphere-csi-node-windows that the flavor of Cluster API's vSphere provider installs
 What it prints follows from FILE, and from the flags where FILE says nothing. A flag that says something else is refused.
---as says in which form:
+--form names one of three forms:
   ClusterResourceSet  for the management cluster, with its ConfigMap. Cluster API applies the objects to each Cluster with the
                       label cluster.x-k8s.io/cluster-name: CLUSTER, and again when they have changed
   Manifests           the objects themselves, for the cluster of the pool
@@ -55,8 +55,8 @@ What it prints follows from FILE, and from the flags where FILE says nothing. A 
 FILE must have what plan needs. If it has pools that need different things of which a cluster has one only, choose one with
 --machine.`,
 		Example: `  PROGRAM addons -f cluster.yaml -f pool.yaml
-  PROGRAM addons -f cluster.yaml -f pool.yaml --mode Overlay --cni Calico --as Manifests
-  PROGRAM addons -f cluster.yaml -f pool.yaml --mode Overlay --cni Calico --as CalicoSettings
+  PROGRAM addons -f cluster.yaml -f pool.yaml --mode Overlay --cni Calico --form Manifests
+  PROGRAM addons -f cluster.yaml -f pool.yaml --mode Overlay --cni Calico --form CalicoSettings
   PROGRAM addons --kubernetes-version v1.36.3 --mode Overlay --cni Calico --cluster prod --csi-proxy`,
 		DisableFlagsInUseLine: true, Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -80,7 +80,7 @@ func (f *addonsFlags) addTo(cmd *cobra.Command) {
 		name, text string
 		value      *choice
 	}{
-		{"as", "`FORM` of what is printed: ClusterResourceSet, Manifests or CalicoSettings", &f.as},
+		{"form", "`FORM` of what is printed: ClusterResourceSet, Manifests or CalicoSettings", &f.form},
 		{"mode", "spec.network.`MODE` of the nodes: L2Bridge, Overlay, Transparent or None", &f.mode},
 		{"cni", "`CNI` of the nodes, such as Calico", &f.cni},
 		{"kube-proxy", "`WHO` runs kube-proxy on the nodes: Service, DaemonSet or None; the default is that of mode and CNI", &f.proxy},
@@ -100,7 +100,7 @@ func (f *addonsFlags) addTo(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.said.Cluster.Pods, "pod-cidr", nil, "`CIDR` of the cluster's pods")
 	flags.StringSliceVar(&f.said.Cluster.Services, "service-cidr", nil, "`CIDR` of the cluster's Services")
 	f.namespace = addNamespace(flags)
-	f.cluster.addClusterTo(cmd, "workload", "which --as CalicoSettings asks for what its Calico has")
+	f.cluster.addClusterTo(cmd, "workload", "which --form CalicoSettings asks for what its Calico has")
 	completes(cmd, "windows", cobra.FixedCompletions(addons.Releases, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -111,10 +111,10 @@ func (f *addonsFlags) check(cmd *cobra.Command) error {
 	switch {
 	case len(f.files.files) == 0 && f.mode.value == "":
 		return usage("-f FILE is missing, or --mode, --cni and --kubernetes-version instead of it")
-	case len(f.files.files) == 0 && f.as.value == asResourceSet && f.said.Cluster.Name == "":
-		return usage("--cluster NAME is missing, by which a ClusterResourceSet finds its Cluster; or use --as Manifests")
-	case f.as.value != asCalico && f.cluster.asked():
-		return usage("no cluster is asked but for --as CalicoSettings; leave out --kubeconfig and --context")
+	case len(f.files.files) == 0 && f.form.value == formResourceSet && f.said.Cluster.Name == "":
+		return usage("--cluster NAME is missing, by which a ClusterResourceSet finds its Cluster; or use --form Manifests")
+	case f.form.value != formCalico && f.cluster.asked():
+		return usage("no cluster is asked but for --form CalicoSettings; leave out --kubeconfig and --context")
 	}
 	if f.endpoint == "" {
 		return nil
@@ -132,7 +132,7 @@ func (f *addonsFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.as.value == asCalico {
+	if f.form.value == formCalico {
 		return f.printSettings(ctx, pools, cluster)
 	}
 	found, err := addons.For(pools, f.options)
@@ -140,7 +140,7 @@ func (f *addonsFlags) run(ctx context.Context) error {
 		return err
 	}
 	var text []byte
-	if f.as.value == asManifests {
+	if f.form.value == formManifests {
 		text, err = found.Manifests()
 	} else {
 		text, err = found.ResourceSet(cluster)

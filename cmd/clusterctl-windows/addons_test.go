@@ -64,7 +64,7 @@ func TestAddons(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	both := call(t, labelled+secondPool(t), "addons", "-f", "-", "--as", "Manifests")
+	both := call(t, labelled+secondPool(t), "addons", "-f", "-", "--form", "Manifests")
 	for _, says := range []string{
 		"# MachineDeployment default/blue-flannel (Overlay with Flannel): nothing to apply for kube-proxy, which is a service",
 		"# MachineDeployment default/blue-windows (Overlay with Calico): kube-proxy is the DaemonSet",
@@ -90,9 +90,10 @@ func TestAddonsRefused(t *testing.T) {
 	}{
 		"nothing":          {"", nil, exitUsage, "-f FILE is missing, or --mode, --cni and --kubernetes-version instead of it"},
 		"no Cluster":       {"", flags()[:4], exitUsage, "--cluster NAME is missing"},
+		"kubectl's --as":   {pool, []string{"--as", "Manifests"}, exitUsage, "unknown flag: --as; no command impersonates a user"},
 		"a wrong endpoint": {pool, []string{"-f", "-", "--endpoint", "10.0.0.1"}, exitUsage, `--endpoint "10.0.0.1" is not HOST:PORT`},
 		"a cluster for nothing": {
-			pool, []string{"-f", "-", "--context", "a"}, exitUsage, "no cluster is asked but for --as CalicoSettings",
+			pool, []string{"-f", "-", "--context", "a"}, exitUsage, "no cluster is asked but for --form CalicoSettings",
 		},
 		"no version": {"", flags(), exitRefused, "nothing says the version of Kubernetes"},
 		"no patch":   {"", flags("--kubernetes-version", "v1.36"), exitRefused, `"v1.36", by which no image is found`},
@@ -136,7 +137,7 @@ func TestAddonsRefused(t *testing.T) {
 		},
 		"no Calico": {
 			calicoPool(t, "cni: Calico", "cni: Flannel"),
-			[]string{"-f", "-", "--as", "CalicoSettings"},
+			[]string{"-f", "-", "--form", "CalicoSettings"},
 			exitRefused,
 			"(Overlay with Flannel): the settings are Calico's",
 		},
@@ -186,7 +187,7 @@ func TestCalicoSettings(t *testing.T) {
 			`"ipPools":[{"cidr":"10.244.0.0/16","encapsulation":"VXLAN"}]}}}`,
 	}
 	ask := func(objects map[string]string) ended {
-		return call(t, calicoPool(t), "addons", "-f", "-", "--as", "CalicoSettings", "--kubeconfig", calicoCluster(t, objects))
+		return call(t, calicoPool(t), "addons", "-f", "-", "--form", "CalicoSettings", "--kubeconfig", calicoCluster(t, objects))
 	}
 	for _, says := range []string{
 		`kubectl patch ipamconfigurations.projectcalico.org default --type merge --patch '{"spec":{"strictAffinity":true}}'`,
@@ -201,7 +202,7 @@ func TestCalicoSettings(t *testing.T) {
 	if got.Code != exitDone || strings.Contains(got.Out, "kubectl") || !strings.Contains(got.Out, "Nothing is missing") {
 		t.Errorf("a whole Calico: %+v", got)
 	}
-	dead := call(t, calicoPool(t), "addons", "-f", "-", "--as", "CalicoSettings", "--kubeconfig",
+	dead := call(t, calicoPool(t), "addons", "-f", "-", "--form", "CalicoSettings", "--kubeconfig",
 		inFile(t, kubeconfigOf(t, "https://127.0.0.1:1", nil, "default")))
 	if dead.Code != exitRefused || !strings.Contains(dead.Err, "connection refused; look at the address in the kubeconfig") {
 		t.Errorf("a dead cluster: %+v", dead)

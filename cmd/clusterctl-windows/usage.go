@@ -86,6 +86,9 @@ func printCommands(cmd *cobra.Command) {
 func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		hint := didYouMean(unknown.GetSpecifiedName(), flagsOf(cmd))
+		if unknown.GetSpecifiedName() == "as" { // in kubectl it names who is impersonated
+			hint = "; no command impersonates a user, and addons has --form FORM"
+		}
 		if strings.HasPrefix(err.Error(), "unknown shorthand flag") {
 			hint = "; a flag of several letters begins with --"
 		}

@@ -90,7 +90,7 @@ func leftOut(t *testing.T) {
 const (
 	smokeTest      = "clusterctl windows smoke"
 	calicoSettings = "clusterctl windows addons --kubernetes-version " + kubernetesVersion +
-		" --mode Overlay --cni Calico --as CalicoSettings"
+		" --mode Overlay --cni Calico --form CalicoSettings"
 )
 
 var noNetwork = []string{

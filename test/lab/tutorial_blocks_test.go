@@ -40,8 +40,8 @@ var notRun = map[string]string{
 	"openssl s_client": "the vCenter of the lab has another port",
 	"clusterctl windows smoke --kubeconfig workload.kubeconfig": "needs kube-proxy on the node; TestSmoke runs it where one is",
 	"cat > calico.yaml": "needs helm, Calico's charts and its images",
-	"clusterctl windows addons -f cluster.yaml -f pool.yaml --as CalicoSettings": "needs a cluster with Calico",
-	"curl --fail --location --remote-name https://github.com/flannel-io":         "needs the network, and Flannel's image",
+	"clusterctl windows addons -f cluster.yaml -f pool.yaml --form CalicoSettings": "needs a cluster with Calico",
+	"curl --fail --location --remote-name https://github.com/flannel-io":           "needs the network, and Flannel's image",
 	"for file in antrea.yml": "needs the network, and Antrea's images",
 	"kubectl --kubeconfig workload.kubeconfig --namespace kube-system patch daemonset node-local-dns": "the lab's cluster has none",
 	"kubectl --kubeconfig workload.kubeconfig --namespace kube-system label --overwrite daemonset node-local-dns": "the lab's " +
@@ -70,7 +70,7 @@ var wantPrinted = map[string][]string{
 		"secret/demo-quick-vsphere created", "machinehealthcheck.cluster.x-k8s.io/demo-quick created",
 		"machinedeployment.cluster.x-k8s.io/demo-quick created", "machinedeployment.cluster.x-k8s.io/demo-quick condition met",
 	},
-	`clusterctl windows addons --kubernetes-version "$KUBERNETES_VERSION" --mode Overlay --cni Calico --as Manifests`: {
+	`clusterctl windows addons --kubernetes-version "$KUBERNETES_VERSION" --mode Overlay --cni Calico --form Manifests`: {
 		"daemonset.apps/kube-proxy-windows created", "runtimeclass.node.k8s.io/windows-2022 created",
 	},
 	`clusterctl windows addons --kubernetes-version "$KUBERNETES_VERSION" --mode Overlay --cni Calico --csi-proxy`: {

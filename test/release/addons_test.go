@@ -154,7 +154,7 @@ func (u user) wantHollow(management *servers.Management) {
 	}
 	u.wantValuesOfCharts(management, "hollow", map[string]string{
 		"crd.projectcalico.org.v1": "", "cloud-provider-azure": "infra: {clusterName: hollow}",
-		"tigera-operator": strings.NewReplacer("    ipPools: [{cidr: 192.168.0.0/16, encapsulation: VXLAN}]\n", "",
+		"tigera-operator": strings.NewReplacer("    ipPools: [{cidr: 192.168.0.0/16, encapsulation: VXLAN, blockSize: 25}]\n", "",
 			"  serviceCIDRs: [10.96.0.0/12]\n", "").Replace(chartValues("hollow")["azure"]["tigera-operator"]),
 	})
 }

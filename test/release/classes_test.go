@@ -158,7 +158,7 @@ installation:
     bgp: Disabled
     windowsDataplane: HNS
     %s
-    ipPools: [{cidr: 192.168.0.0/16, encapsulation: VXLAN}]
+    ipPools: [{cidr: 192.168.0.0/16, encapsulation: VXLAN, blockSize: 25}]
   windowsNodes: {cniBinDir: /opt/cni/bin, cniConfigDir: /etc/cni/net.d}
   typhaDeployment:
     spec:

@@ -166,7 +166,7 @@ func calicoAdd(m *windows.Machine, c *config, one plugin) (address, network stri
 	if err := calicoNetwork(m, conf.Mode, block); err != nil {
 		return "", "", err
 	}
-	address, err = hostLocal(m, c.Name, block, afterGateway(block).Next()) // calico-ipam keeps three for Windows
+	address, err = calicoAssign(m, c.Name, block)
 	return address, c.Name, err
 }
 

@@ -18,7 +18,7 @@ import (
 
 const (
 	calicoNode = `C:\var\lib\calico\nodename`
-	// calicoBlock has the node's addresses for pods, for which calico-ipam asks the API: here they are the Node's pod CIDR.
+	// calicoBlock has the node's block of addresses, for which calico-ipam asks the API: see firstBlock.
 	calicoBlock = `C:\var\lib\calico\block`
 	// calicoBoot is by which start of Windows the networks were made (libs/calico/calico.psm1, Get-StoredLastBootTime).
 	calicoBoot = `C:\CalicoWindows\last-boot`
@@ -41,7 +41,7 @@ func installCalico(ctx context.Context, c *Container, _ func()) error {
 	if err != nil {
 		return err
 	}
-	prefix, err := c.podRange(ctx, c.Env["KUBERNETES_NODE_NAME"])
+	block, err := c.firstBlock(ctx, c.Env["KUBERNETES_NODE_NAME"])
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func installCalico(ctx context.Context, c *Container, _ func()) error {
 	return errors.Join(
 		m.Put(c.Mounts[programs].Host+`\calico.exe`, []byte("calico")),
 		m.Put(c.Mounts[programs].Host+`\calico-ipam.exe`, []byte("calico")),
-		m.Put(calicoBlock, []byte(prefix.String())),
+		m.Put(calicoBlock, []byte(block.String())),
 		m.Put(c.Mounts[folder].Host+`\calico-kubeconfig`, []byte("the account's")),
 		m.Put(c.Mounts[folder].Host+`\`+c.Env["CNI_CONF_NAME"], []byte(text)))
 }
@@ -69,9 +69,9 @@ func calicoService(ctx context.Context, c *Container, started func()) error {
 	if err := calicoExternal(m, backend, c.Env["VXLAN_ADAPTER"]); err != nil {
 		return err
 	}
-	prefix, err := c.podRange(ctx, c.Env["NODENAME"])
+	block, err := c.firstBlock(ctx, c.Env["NODENAME"])
 	if err == nil {
-		err = calicoNetwork(m, backend, prefix)
+		err = calicoNetwork(m, backend, block)
 	}
 	if err == nil {
 		err = m.Put(calicoNode, []byte(c.Env["NODENAME"]))
