@@ -1,6 +1,8 @@
 package bootstrap_test
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -17,6 +19,10 @@ var networkGoldens = []goldenCase{
 	{"network-l2bridge-all-fields", "all that can be said", inNetwork("L2Bridge", "Flannel", withEveryField)},
 	{"network-l2bridge-dual-stack", "only IPv4 is translated", inNetwork("L2Bridge", "Flannel", dualStack, withKubeProxy)},
 	{"network-overlay-flannel", "VXLAN", inNetwork("Overlay", "Flannel")},
+	{
+		"cni-programs", "the script of docs/images.md, which test/powershell runs, unpacks before the programs are looked for",
+		all(inNetwork("Overlay", "Flannel"), documented("images.md", "custom:\n")),
+	},
 	{"network-overlay-flannel-kube-proxy", "an address is reserved", inNetwork("Overlay", "Flannel", withKubeProxy, withVNI(5000))},
 	{
 		"kube-proxy-1.30", "Direct Server Return is behind a gate",
@@ -63,6 +69,17 @@ var networkGoldens = []goldenCase{
 func inNetwork(mode bootstrapv1.NetworkMode, cni bootstrapv1.CNI, changes ...change) change {
 	ranges := withRanges([]string{"10.244.0.0/16"}, []string{"10.96.0.0/12"})
 	return all(ranges, withNetwork(func(n *bootstrapv1.Network) { n.Mode, n.CNI = mode, cni }), all(changes...))
+}
+
+// documented is a spec, as the first block of YAML in a page that begins so has it.
+func documented(page, begin string) change {
+	text := string(mustRead(filepath.Join("..", "docs", page)))
+	for _, block := range strings.Split(text, "```yaml\n")[1:] {
+		if block, _, _ = strings.Cut(block, "```\n"); strings.HasPrefix(block, begin) {
+			return spec(block)
+		}
+	}
+	panic(page + " has no YAML that begins with " + begin)
 }
 
 func withRanges(pods, services []string) change {

@@ -47,7 +47,7 @@ spec:
       identityRef: {kind: Secret, name: POOL}
       vsphere:
         datacenter: dc0
-        image: {template: windows-2022-kube-v1.36.3}
+        image: {template: windows-2022-efi-kube-v1.36.3}
         folder: nodes
         resourcePool: windows
         networkInterfaces: [{name: node, network: VM Network}]

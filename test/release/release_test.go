@@ -36,7 +36,7 @@ var variables = map[string]string{
 	"VSPHERE_NETWORK":               "VM Network",
 	"VSPHERE_RESOURCE_POOL":         "/dc0/host/c0/Resources",
 	"VSPHERE_TEMPLATE":              "ubuntu-2404-kube-v1.36.3",
-	"VSPHERE_WINDOWS_TEMPLATE":      "windows-2022-kube-v1.36.3",
+	"VSPHERE_WINDOWS_TEMPLATE":      "windows-2022-efi-kube-v1.36.3",
 	"VSPHERE_SSH_AUTHORIZED_KEY":    "ssh-ed25519 AAAA admin@example.com",
 	"AZURE_SUBSCRIPTION_ID":         "11111111-2222-3333-4444-555555555555",
 	"AZURE_LOCATION":                "westeurope",
