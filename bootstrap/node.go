@@ -89,6 +89,7 @@ func (n *node) readKubelet(in Input) error {
 		Spec: in.Config.Spec.Kubelet, Node: in.Config.Spec.Node, Reservations: in.Config.Spec.Reservations,
 		NodeName: n.machine.Node, ProviderID: in.WindowsMachine.Spec.ProviderID,
 		Version: n.version, Minor: n.minor, Size: sizeOf(in.WindowsMachine.Spec), OwnLabels: ServiceLabels(in.Config.Spec),
+		Machine: in.WindowsMachine,
 	})
 	return err
 }

@@ -32,6 +32,7 @@ var settingsGoldens = []goldenCase{
 	{"features-and-defender", "more of both", withFeatures},
 	{"csi-proxy", "a service of a program that is there", withCSIProxy},
 	{"azure-json", "no secret in it", all(onAzure, withCloudConfig)},
+	{"azure-group", "a label by which the cloud controller manager finds the VM", inGroup("windows-nodes")},
 	{"discovery", "a kubeconfig of the user's, with another endpoint and CA", withDiscovery},
 	{"discovery-1.30", "the same to an older kubeadm", all(withDiscovery, ofVersion("v1.30.14"))},
 	{"domain", "a member after a restart, and the password gone", withDomainJoin},

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
@@ -39,6 +40,8 @@ type Input struct {
 	Size    Size
 	// OwnLabels say what runs on the node.
 	OwnLabels map[string]string
+	// Machine is the VM's object.
+	Machine *infrav1.WindowsMachine
 }
 
 // Kubelet is what was read of spec.kubelet, spec.node and spec.reservations and found good, defaults filled in.
@@ -62,6 +65,8 @@ type Kubelet struct {
 	gates        map[string]bool
 	fields       map[string]any
 	reservations reservations
+	// groupRisks are about the resource group of the VM.
+	groupRisks []string
 	// Patch writes the file that kubeadm merges into the cluster's kubelet configuration.
 	Patch plan.Step
 }
@@ -73,9 +78,13 @@ const logQueryGate = "NodeLogQuery"
 func Read(in Input) (Kubelet, error) {
 	k := Kubelet{
 		nodeName: in.NodeName, providerID: in.ProviderID, version: in.Version, minor: in.Minor, size: in.Size,
-		MaxPods: maxPods(in.Spec),
+		MaxPods: maxPods(in.Spec), groupRisks: groupRisks(in.Machine),
 	}
-	labels, err := readLabels(withOwn(in.Node.Labels, in.OwnLabels))
+	all, err := allLabels(in.Node.Labels, in.OwnLabels, in.Machine)
+	if err != nil {
+		return k, err
+	}
+	labels, err := readLabels(all)
 	if err != nil {
 		return k, err
 	}

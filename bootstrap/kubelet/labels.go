@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
@@ -27,8 +28,13 @@ var (
 
 // Registered are the labels and taints with which kubeadm join registers the Node, beside the labels that each kubelet gives its
 // own.
-func Registered(node bootstrapv1.NodeRegistration, own map[string]string) (map[string]string, []corev1.Taint, error) {
-	all := withOwn(node.Labels, own)
+func Registered(
+	node bootstrapv1.NodeRegistration, own map[string]string, m *infrav1.WindowsMachine,
+) (map[string]string, []corev1.Taint, error) {
+	all, err := allLabels(node.Labels, own, m)
+	if err != nil {
+		return nil, nil, err
+	}
 	if _, err := readLabels(all); err != nil {
 		return nil, nil, err
 	}

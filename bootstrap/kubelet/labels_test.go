@@ -27,17 +27,17 @@ func TestRegistered(t *testing.T) {
 	own := map[string]string{"capwin.cluster.x-k8s.io/kube-proxy": "service"}
 	labels, taints, err := Registered(bootstrapv1.NodeRegistration{
 		Labels: map[string]bootstrapv1.LabelValue{"pool": "blue"},
-	}, own)
+	}, own, nil)
 	expect.OK(t, err)
 	expect.Same(t, "labels", map[string]string{"pool": "blue", "capwin.cluster.x-k8s.io/kube-proxy": "service"}, labels)
 	expect.Same(t, "default taints", expect.Got(readTaints(nil))(t), taints)
-	_, taints, err = Registered(bootstrapv1.NodeRegistration{Taints: &[]bootstrapv1.NodeTaint{}}, nil)
+	_, taints, err = Registered(bootstrapv1.NodeRegistration{Taints: &[]bootstrapv1.NodeTaint{}}, nil, nil)
 	expect.OK(t, err)
 	expect.Same(t, "taints of the spec []", expect.Got(readTaints(&[]bootstrapv1.NodeTaint{}))(t), taints)
 	_, _, err = Registered(bootstrapv1.NodeRegistration{
 		Labels: map[string]bootstrapv1.LabelValue{"kubernetes.io/os": "linux"},
-	}, nil)
+	}, nil, nil)
 	expect.Says(t, "a label of Kubernetes", err, "spec.node.labels: a kubelet must not set the label kubernetes.io/os")
-	_, _, err = Registered(bootstrapv1.NodeRegistration{Taints: &[]bootstrapv1.NodeTaint{{Key: "os", Effect: "Never"}}}, nil)
+	_, _, err = Registered(bootstrapv1.NodeRegistration{Taints: &[]bootstrapv1.NodeTaint{{Key: "os", Effect: "Never"}}}, nil, nil)
 	expect.Says(t, "an effect that is none", err, `spec.node.taints: effect "Never" of os is not valid`)
 }

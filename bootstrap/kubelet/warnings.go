@@ -31,5 +31,5 @@ func (k *Kubelet) Warnings() []string {
 			reservationsField+".lowMemoryPolicy: a node with less than 2Gi for Windows and Kubernetes may stall, "+
 				"and one with less than 2Gi for Pods runs few of them; give Pods memory limits")
 	}
-	return all
+	return append(all, k.groupRisks...)
 }

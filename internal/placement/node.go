@@ -55,7 +55,7 @@ var ofCloud = []string{
 // error is a *bootstrap.InvalidError: no such Node will join. Until the machine has a computer name, the Node has its namespace
 // and name instead, with a slash, which no Node has.
 func ToBeMade(config *bootstrapv1.WindowsBootstrapConfig, machine *infrav1.WindowsMachine) (Node, error) {
-	labels, taints, err := bootstrap.Registered(config.Spec)
+	labels, taints, err := bootstrap.Registered(config.Spec, machine)
 	if err != nil {
 		return Node{}, fmt.Errorf("labels and taints of WindowsBootstrapConfig %s/%s: %w", config.Namespace, config.Name, err)
 	}

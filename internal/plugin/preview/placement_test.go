@@ -2,6 +2,7 @@ package preview
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,6 +154,12 @@ func TestRefusedPlacements(t *testing.T) {
 			locationLine, locationLine + "  additionalTags: {'a<b': c}\n", vm + "spec.additionalTags of AzureCluster default/blue: " +
 				`the tag "a<b" has one of the characters < > % & \ ? / in its name, which Azure refuses: use another name`,
 		},
+		"a group whose Nodes would be deleted": {
+			sizeLine, sizeLine + "        resourceGroup: windows(nodes)\n", vm + `spec.azure.resourceGroup "windows(nodes)" is another ` +
+				`group than "rg-blue" of AzureCluster default/blue, and cannot be the value of the label ` +
+				`kubernetes.azure.com/resource-group, by which Azure's cloud controller manager finds the VM of a Node: use a group of ` +
+				`at most 63 letters, digits, '-', '_' and '.', the first and the last a letter or digit, or the cluster's`,
+		},
 		"a public IP beside a fixed address": {
 			sizeLine, sizeLine + "        networkInterfaces: [{name: a, publicIP: Enabled}, {name: b, privateAddress: 10.1.0.9}]\n",
 			vm + "spec.azure.networkInterfaces: a has a public IP, which no adapter can have if another has a privateAddress or the " +
@@ -247,4 +254,21 @@ func TestCloudConfigFile(t *testing.T) {
 			expect.Same(t, "security group", any(c.securityGroup), file["securityGroupName"])
 		})
 	}
+}
+
+// TestGroupOfAzure: a pool in a group of its own has the label by which its Nodes are kept.
+func TestGroupOfAzure(t *testing.T) {
+	m, notes := gathered(t, edited(t, azureFile, sizeLine, sizeLine+"        resourceGroup: Windows-Nodes\n"))
+	expect.Same(t, "notes", []string(nil), notes)
+	for _, phase := range m.Guest.Plan.Phases {
+		for _, one := range phase.Steps {
+			service, is := one.(*plan.Service)
+			if is && slices.ContainsFunc(service.Command, func(v plan.Value) bool {
+				return v.String() == "--node-labels=kubernetes.azure.com/resource-group=windows-nodes"
+			}) {
+				return
+			}
+		}
+	}
+	t.Error("no service of the plan has the label")
 }

@@ -1,12 +1,15 @@
 package placement
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -50,5 +53,37 @@ func TestLongWords(t *testing.T) {
 				t.Errorf("%s, %d too long: %v", what, over, err)
 			}
 		}
+	}
+}
+
+// TestGroups: the cloud controller manager finds VMs in the cluster's group and in those of Nodes' labels, and deletes the Nodes
+// of others. A VM that is there stays.
+func TestGroups(t *testing.T) {
+	from := blueWith(t, "Blue(2)", "spec.resourceGroup")
+	there := arm.ProviderID(arm.GroupID(blueSubscription, "mine(2)").VM("w"))
+	long := strings.Repeat("a", 64)
+	for _, test := range []struct{ group, providerID, refused string }{
+		{"", "", ""},
+		{"mine", "", ""},
+		{"blue(2)", "", ""},
+		{"mine(2)", there, ""},
+		{"mine(2)", "", `spec.azure.resourceGroup "mine(2)" is another group than "Blue(2)" of AzureCluster team/blue`},
+		{"_mine", "", `spec.azure.resourceGroup "_mine" is another group`},
+		{"mine-", "", `spec.azure.resourceGroup "mine-" is another group`},
+		{long, "", `spec.azure.resourceGroup "` + long},
+	} {
+		_, err := Resolve(&infrav1.AzureVM{ResourceGroup: test.group}, test.providerID, from)
+		var refused *cloud.Error
+		switch {
+		case test.refused == "" && err == nil:
+		case errors.As(err, &refused) && refused.Kind == cloud.Invalid && strings.HasPrefix(refused.Message, test.refused):
+		default:
+			t.Errorf("%q %q: %v", test.group, test.providerID, err)
+		}
+	}
+	spec := wholeSpec()
+	spec.ResourceGroup = "mine(2)"
+	if _, err := Resolve(spec, "", nil); err != nil {
+		t.Errorf("without an AzureCluster: %v", err)
 	}
 }

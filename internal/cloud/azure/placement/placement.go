@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -84,7 +85,19 @@ func group(spec *infrav1.AzureVM, providerID string, c cluster) (arm.ID, error) 
 		return arm.ID{}, refuse("%q is not the ID of a resource group: %s must have a valid subscriptionID and resourceGroup",
 			cloud.Clean(id.String(), 256), c.nameOr("spec.azure"))
 	}
-	return id, nil
+	return id, c.findable(id.Group)
+}
+
+// findable refuses a group in which the cloud controller manager would never find the VM, and so delete its Node: it looks in the
+// cluster's group, or in that of the Node's label.
+func (c cluster) findable(group string) error {
+	if c.group == "" || strings.EqualFold(group, c.group) || len(validation.IsValidLabelValue(group)) == 0 {
+		return nil
+	}
+	return refuse("spec.azure.resourceGroup %q is another group than %q of AzureCluster %s, and cannot be the value of the label %s, "+
+		"by which Azure's cloud controller manager finds the VM of a Node: use a group of at most 63 letters, digits, '-', '_' and '.', "+
+		"the first and the last a letter or digit, or the cluster's",
+		cloud.Clean(group, 90), cloud.Clean(c.group, 90), c.name, infrav1.ResourceGroupLabel)
 }
 
 // connect finds the subnet of each adapter, and what belongs to the first.
