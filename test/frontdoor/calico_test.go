@@ -176,11 +176,12 @@ func (c *calico) windows(ctx context.Context, installation *unstructured.Unstruc
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: calicoSystem, Name: calicoWindows}, set); err == nil {
 		return nil
 	}
+	mtu, _, _ := unstructured.NestedInt64(installation.Object, "spec", "calicoNetwork", "mtu")
 	cluster := pods.Cluster{Config: c.workload.Config, Version: c.workload.Version, Host: endpoint.Data["KUBERNETES_SERVICE_HOST"]}
 	if _, err := fmt.Sscan(endpoint.Data["KUBERNETES_SERVICE_PORT"], &cluster.Port); err != nil {
 		return fmt.Errorf("read port of the endpoint: %w", err)
 	}
-	return cluster.CalicoForWindows(ctx, dns.Spec.ClusterIP, services[0])
+	return cluster.CalicoForWindows(ctx, pods.CalicoNetwork{DNS: dns.Spec.ClusterIP, Services: services[0], MTU: mtu})
 }
 
 // invalid is the part of validation.go about Windows.

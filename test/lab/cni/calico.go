@@ -13,7 +13,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-// What runs in the containers of calico-node-windows (projectcalico/calico 87c15906; the DaemonSet is tigera/operator's 40788b9b,
+// What runs in the containers of calico-node-windows (projectcalico/calico v3.32.1; the DaemonSet is tigera/operator's v1.42.4,
 // pkg/render/windows.go).
 
 const (
@@ -27,8 +27,8 @@ const (
 // uninstallCalico is uninstall-calico.ps1, which removes a Calico of services. No image of the lab has one.
 func uninstallCalico(context.Context, *Container, func()) error { return nil }
 
-// installCalico is `calico.exe component cni install` (cni-plugin/pkg/install/install.go): the programs and the configuration go
-// to the folders that are mounted. From then on containerd calls the network ready.
+// installCalico is install.exe (cni-plugin/pkg/install/install.go): the programs and the configuration go to the folders that are
+// mounted. From then on containerd calls the network ready.
 func installCalico(ctx context.Context, c *Container, _ func()) error {
 	const programs, folder = "/host/opt/cni/bin", "/host/etc/cni/net.d"
 	err := c.needs("CNI_CONF_NAME", "CNI_NETWORK_CONFIG", "CNI_NET_DIR", "KUBERNETES_NODE_NAME", "KUBERNETES_SERVICE_HOST",
@@ -56,7 +56,7 @@ func installCalico(ctx context.Context, c *Container, _ func()) error {
 		m.Put(c.Mounts[folder].Host+`\`+c.Env["CNI_CONF_NAME"], []byte(text)))
 }
 
-// calicoService is node-service.ps1, and `calico.exe component node startup`, which it starts.
+// calicoService is node-service.ps1, and `calico-node.exe -startup`, which it starts.
 func calicoService(ctx context.Context, c *Container, started func()) error {
 	backend := c.Env["CALICO_NETWORKING_BACKEND"]
 	if err := c.needs("CALICO_NETWORKING_BACKEND", "NODENAME", "VXLAN_VNI"); err != nil {
@@ -177,6 +177,9 @@ func felix(ctx context.Context, c *Container, started func()) error {
 	if err := c.awaitCalico(ctx); err != nil {
 		return err
 	}
+	if err := c.readTyphaFiles(); err != nil {
+		return err
+	}
 	started()
 	if c.Env["CALICO_NETWORKING_BACKEND"] != "vxlan" {
 		<-ctx.Done()
@@ -185,6 +188,19 @@ func felix(ctx context.Context, c *Container, started func()) error {
 	return c.follow(ctx, func(peers []peer) error {
 		return setRemoteSubnets(c.Machine, networkOfCalico, peers)
 	})
+}
+
+// readTyphaFiles looks for what felix needs to ask Typha (felix/config/config_params.go: each file must exist): its certificates are in
+// folders that are mounted at these places of the drive C:.
+func (c *Container) readTyphaFiles() error {
+	for _, name := range []string{"FELIX_TYPHACAFILE", "FELIX_TYPHACERTFILE", "FELIX_TYPHAKEYFILE"} {
+		path := c.Env[name]
+		folder, file := path[:max(0, strings.LastIndex(path, "/"))], path[strings.LastIndex(path, "/")+1:]
+		if _, mounted := c.Mounts["c:"+folder].Files[file]; !mounted {
+			return fmt.Errorf("%s: open %s: The system cannot find the file specified", name, path)
+		}
+	}
+	return nil
 }
 
 // confd is confd-service.ps1, which tells Windows' router of its neighbours; those tell it where the pods of others are

@@ -32,7 +32,7 @@ type Container struct {
 	Log     io.Writer
 }
 
-// Mount is a folder of the host, or the files of a ConfigMap.
+// Mount is a folder of the host, or the files of a ConfigMap or a Secret.
 type Mount struct {
 	Host  string
 	Files map[string]string
@@ -41,7 +41,7 @@ type Mount struct {
 // starts are what containers of DaemonSets do, by the end of their command. They end when their work is done, or with ctx. The
 // manifests are in test/lab/pods.
 var starts = map[string]func(ctx context.Context, c *Container, started func()) error{
-	"uninstall-calico.ps1": uninstallCalico, "calico.exe component cni install": installCalico,
+	"uninstall-calico.ps1": uninstallCalico, "opt/cni/bin/install.exe": installCalico,
 	"node-service.ps1": calicoService, "felix-service.ps1": felix, "confd-service.ps1": confd,
 	"kube-proxy/start.ps1": startKubeProxy, "scripts/start.ps1": cloudNodeManager,
 	"Install-WindowsCNI-Containerd.ps1": installAntrea, "Run-AntreaAgent-Containerd.ps1": antreaAgent,
@@ -57,6 +57,15 @@ func (c *Container) Run(ctx context.Context, started func()) error {
 		}
 	}
 	return fmt.Errorf("the lab has no program for the command %q of container %s", line, c.Name)
+}
+
+// Probe runs a program that asks whether a container of a DaemonSet is ready, which those here are once they have started.
+func Probe(command []string) error {
+	line := strings.Join(command, " ")
+	if strings.HasSuffix(line, "/CalicoWindows/calico-node.exe -felix-ready") {
+		return nil
+	}
+	return fmt.Errorf("the lab has no program for the probe %q", line)
 }
 
 // needs says which variables the container was not given.

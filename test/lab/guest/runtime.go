@@ -137,7 +137,7 @@ func isHostProcess(pod *corev1.Pod, container *corev1.Container) bool {
 	return options != nil && options.HostProcess != nil && *options.HostProcess
 }
 
-// mounts are folders of the host and ConfigMaps; a token of the pod's account is played by account.
+// mounts are folders of the host, ConfigMaps and Secrets; a token of the pod's account is played by account.
 func (c *containers) mounts(ctx context.Context, pod *corev1.Pod, container *corev1.Container) (map[string]cni.Mount, error) {
 	volumes := map[string]cni.Mount{}
 	for _, volume := range pod.Spec.Volumes {
@@ -150,6 +150,16 @@ func (c *containers) mounts(ctx context.Context, pod *corev1.Pod, container *cor
 				return nil, err
 			}
 			volumes[volume.Name] = cni.Mount{Files: found.Data}
+		case volume.Secret != nil:
+			found, err := c.client.CoreV1().Secrets(pod.Namespace).Get(ctx, volume.Secret.SecretName, metav1.GetOptions{})
+			if err != nil {
+				return nil, err
+			}
+			files := map[string]string{}
+			for name, content := range found.Data {
+				files[name] = string(content)
+			}
+			volumes[volume.Name] = cni.Mount{Files: files}
 		}
 	}
 	mounts := map[string]cni.Mount{}
@@ -221,11 +231,14 @@ func (c *containers) account(ctx context.Context, pod *corev1.Pod) (kubernetes.I
 	return connectFor(c.node.call.Machine, config, c.node.power.guest.Faults.dialer("pod"), 0)
 }
 
-// Probe is part of pods.Runtime; played is the question to a Service.
+// Probe is part of pods.Runtime; played are the question to a Service, and the programs of DaemonSets.
 func (c *containers) Probe(_ context.Context, pod *corev1.Pod, container *corev1.Container) error {
 	probe := container.ReadinessProbe.Exec
-	if probe == nil || len(probe.Command) != 2 || probe.Command[0] != ReachProbe {
+	if probe == nil {
 		return nil
+	}
+	if len(probe.Command) != 2 || probe.Command[0] != ReachProbe {
+		return cni.Probe(probe.Command)
 	}
 	c.mu.Lock()
 	address := c.addresses[pod.UID]

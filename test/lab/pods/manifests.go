@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/template"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -59,12 +60,14 @@ func (c Cluster) Apply(ctx context.Context) error {
 		{File: "calico", Namespace: CalicoBGP, Backend: "windows-bgp", BGP: true},
 	} {
 		m.Cluster = c
-		text, err := m.text()
-		if err == nil {
-			err = apply(ctx, api, text)
-		}
+		all, err := m.objects()
 		if err != nil {
-			return fmt.Errorf("apply %s: %w", m.File, err)
+			return err
+		}
+		for _, one := range all {
+			if err := applyOne(ctx, api, one); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -96,26 +99,40 @@ func (c Cluster) Addons(ctx context.Context) error {
 	return nil
 }
 
+// CalicoNetwork is what the Windows nodes' Calico gets of its operator's Installation and of the cluster: the address of cluster
+// DNS, the network of Services, and the size of packets, where it is given.
+type CalicoNetwork struct {
+	DNS, Services string
+	MTU           int64
+}
+
 // CalicoForWindows gives a workload cluster what Calico's operator makes for all of its Windows nodes, with VXLAN.
-func (c Cluster) CalicoForWindows(ctx context.Context, dns, services string) error {
+func (c Cluster) CalicoForWindows(ctx context.Context, n CalicoNetwork) error {
 	api, err := client.New(c.Config, client.Options{})
 	if err != nil {
 		return fmt.Errorf("connect to workload cluster: %w", err)
 	}
-	for _, m := range []manifest{
-		{File: "rights"},
-		{File: "calico", Namespace: CalicoVXLAN, Backend: "vxlan", Everywhere: true, DNS: dns, Services: services},
-	} {
-		m.Cluster = c
-		text, err := m.text()
-		if err == nil {
-			err = apply(ctx, api, text)
-		}
-		if err != nil {
-			return fmt.Errorf("apply %s: %w", m.File, err)
+	rights, err := manifest{File: "rights"}.objects()
+	if err != nil {
+		return err
+	}
+	made, err := c.CalicoObjects(n)
+	if err != nil {
+		return err
+	}
+	for _, one := range slices.Concat(rights, made) {
+		if err := applyOne(ctx, api, one); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// CalicoObjects are those of CalicoForWindows, as the lab has them.
+func (c Cluster) CalicoObjects(n CalicoNetwork) ([]*unstructured.Unstructured, error) {
+	return manifest{
+		Cluster: c, CalicoNetwork: n, File: "calico", Namespace: CalicoVXLAN, Backend: "vxlan", Everywhere: true,
+	}.objects()
 }
 
 func becomeSecond(set *unstructured.Unstructured) error {
@@ -137,8 +154,8 @@ type manifest struct {
 	BGP                      bool
 	// Everywhere is a cluster with one CNI: all Windows nodes have it.
 	Everywhere bool
-	// DNS and Services are the address of cluster DNS and the network of Services; kubeadm's when empty.
-	DNS, Services string
+	// CalicoNetwork has kubeadm's addresses when it has none.
+	CalicoNetwork
 }
 
 func (m manifest) text() ([]byte, error) {
@@ -152,19 +169,22 @@ func (m manifest) text() ([]byte, error) {
 	return filled.Bytes(), err
 }
 
-func apply(ctx context.Context, api client.Client, text []byte) error {
+// objects of the manifest, in its order.
+func (m manifest) objects() (all []*unstructured.Unstructured, err error) {
+	text, err := m.text()
+	if err != nil {
+		return nil, fmt.Errorf("fill in %s: %w", m.File, err)
+	}
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
 		object := &unstructured.Unstructured{}
 		err := decoder.Decode(object)
 		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = applyOne(ctx, api, object)
+			return all, nil
 		}
 		if err != nil {
-			return err
+			return nil, fmt.Errorf("read %s: %w", m.File, err)
 		}
+		all = append(all, object)
 	}
 }
 

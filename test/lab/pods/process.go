@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,14 +71,25 @@ func hostname(pod *corev1.Pod, host *traffic.Host) string {
 	return pod.Name
 }
 
-// RunOther is any other image: it runs for ever, and its containers have no program that exec knows.
+// RunOther is any other image: it runs for ever, and its containers have no program that exec knows. An init container has done
+// its work at once, or no other one would ever start.
 func RunOther(ctx context.Context, p *Process) error {
 	if len(p.Command) > 0 {
 		return agnhost.StartError{Why: fmt.Sprintf("exec: %q: executable file not found in $PATH: unknown", p.Command[0])}
 	}
 	p.Started()
+	if p.isInit() {
+		return nil
+	}
 	<-ctx.Done()
 	return nil
+}
+
+// isInit says whether others wait for the end of the container: one that restarts always runs beside them.
+func (p *Process) isInit() bool {
+	return slices.ContainsFunc(p.Pod.Spec.InitContainers, func(c corev1.Container) bool {
+		return c.Name == p.Container.Name && (c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways)
+	})
 }
 
 // The lengths of a termination message that comes from logs (kubernetes v1.36.3, pkg/kubelet/container/runtime.go).
