@@ -65,9 +65,10 @@ type collectors struct {
 	lab *VCenter
 }
 
-// giveCollectors puts collectors into a session that is about to make one: what is in its own registry comes first there.
+// giveCollectors puts collectors into a session that is about to make one, or lists a folder: what is in its own registry comes
+// first there.
 func (v *VCenter) giveCollectors(ctx *simulator.Context, method *simulator.Method) {
-	if method.Name != "CreatePropertyCollector" {
+	if method.Name != "CreatePropertyCollector" && method.Name != "RetrievePropertiesEx" {
 		return
 	}
 	if plain, ok := ctx.Session.Get(method.This).(*simulator.PropertyCollector); ok {

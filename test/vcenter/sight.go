@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
@@ -73,6 +75,41 @@ func (v *VCenter) hideInView(ctx *simulator.Context, ref types.ManagedObjectRefe
 	ctx.WithLock(view, func() { all = slices.Clone(view.View) })
 	all = v.seen(ctx, all)
 	ctx.WithLock(view, func() { view.View = all })
+}
+
+// RetrievePropertiesEx leaves out what is in a folder or a resource pool and the caller may not see. By it govmomi's Finder lists
+// them.
+func (c *collectors) RetrievePropertiesEx(ctx *simulator.Context, request *types.RetrievePropertiesEx) soap.HasFault {
+	answer := c.PropertyCollector.RetrievePropertiesEx(ctx, request)
+	body, ok := answer.(*methods.RetrievePropertiesExBody)
+	if !ok || body.Res == nil || body.Res.Returnval == nil || !lists(request) {
+		return answer
+	}
+	named := map[types.ManagedObjectReference]bool{}
+	for _, filter := range request.SpecSet {
+		for _, from := range filter.ObjectSet {
+			named[from.Obj] = true
+		}
+	}
+	found := body.Res.Returnval
+	found.Objects = slices.DeleteFunc(found.Objects, func(one types.ObjectContent) bool {
+		return !named[one.Obj] && !c.lab.sees(ctx, one.Obj)
+	})
+	return answer
+}
+
+// lists says whether a request asks for the contents of something.
+func lists(request *types.RetrievePropertiesEx) bool {
+	for _, filter := range request.SpecSet {
+		for _, from := range filter.ObjectSet {
+			for _, one := range from.SelectSet {
+				if to, ok := one.(*types.TraversalSpec); ok && (to.Path == "childEntity" || to.Path == "resourcePool") {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // hideTasks gives the session a task manager of its own: what is in its own registry comes first there. It is one that is only

@@ -157,7 +157,7 @@ func TestInspectPlaces(t *testing.T) {
 	found := inspectedBy(t, v, v.Credentials(), spec)
 	wantOnly(t, found, "image.template", "folder", "networkInterfaces[0].network")
 	wantFinding(t, found, "image.template", inspect.Failed, `"no-such" is not in datacenter /DC0`)
-	wantFinding(t, found, "networkInterfaces[0].network", inspect.Failed, "write which one, such as DVS0/DC0_NSX0")
+	wantFinding(t, found, "networkInterfaces[0].network", inspect.Failed, "write which one, such as /DC0/network/DVS0/DC0_NSX0")
 	wantFinding(t, found, "networkInterfaces[1].network", inspect.OK, "VM Network")
 	wantFinding(t, found, "guest system", inspect.Skipped, `needs "template"`)
 	wantFinding(t, found, "privileges on folder", inspect.Skipped, `needs "folder"`)

@@ -3,10 +3,13 @@ package places
 import (
 	"cmp"
 	"context"
+	"errors"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -16,21 +19,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
-
-// nameable says what each field of a spec can name: the folder of the datacenter in which names and relative paths begin, the
-// kinds that it can be of, and the reason if it is not found.
-var nameable = map[string]struct {
-	folder string
-	kinds  []string
-	reason string
-}{
-	"datacenter":        {"", []string{"Datacenter"}, infrav1.PlacementNotFoundReason},
-	"image.template":    {"vm", []string{"VirtualMachine"}, infrav1.TemplateNotFoundReason},
-	"folder":            {"vm", []string{"Folder"}, infrav1.PlacementNotFoundReason},
-	"resourcePool":      {"host", []string{"ResourcePool", "VirtualApp"}, infrav1.PlacementNotFoundReason},
-	"datastore":         {"datastore", []string{"Datastore"}, infrav1.PlacementNotFoundReason},
-	"networkInterfaces": {"network", networkKinds, infrav1.PlacementNotFoundReason},
-}
 
 // Bounds of what is shown: the vCenter tells a path, and there may be many objects of one name.
 const (
@@ -46,16 +34,12 @@ type datacenter struct {
 
 func findDatacenter(ctx context.Context, c *vim25.Client, name string) (datacenter, error) {
 	root, path := atlas{c, datacenter{ref: c.ServiceContent.RootFolder}}, "/"+strings.Trim(name, "/")
-	ref, err := root.byPath(ctx, "datacenter", path)
-	switch {
-	case err != nil:
-		return datacenter{}, err
-	case ref != nil:
+	if ref, err := root.byPath(ctx, Datacenter, path); ref != nil {
 		return datacenter{*ref, path}, nil
-	case strings.Contains(name, "/"):
-		return datacenter{}, root.missing("datacenter", name)
+	} else if err != nil {
+		return datacenter{}, err
 	}
-	found, err := root.search(ctx, "datacenter", name)
+	found, err := root.find(ctx, Datacenter, name)
 	if err != nil {
 		return datacenter{}, err
 	}
@@ -92,8 +76,30 @@ func (a atlas) locate(ctx context.Context, spec infrav1.VSphereVM, at *Placement
 	return a.hardware(ctx, at)
 }
 
-func (a atlas) folder(ctx context.Context, spec infrav1.VSphereVM) (types.ManagedObjectReference, error) {
-	return a.find(ctx, "folder", cmp.Or(spec.Folder, a.path+"/vm"))
+// home is the folder of a spec's VM. A machine of a former release may have its VM in one that its spec names in a form that
+// misleads other programs: no new VM is made there, and refused says why.
+type home struct {
+	ref     types.ManagedObjectReference
+	refused error
+}
+
+// folder finds the folder of a spec's VM.
+func (a atlas) folder(ctx context.Context, spec infrav1.VSphereVM) (home, error) {
+	ref, err := a.find(ctx, Folder, cmp.Or(spec.Folder, a.path+"/vm"))
+	if err == nil || !isMissing(err) || strings.HasPrefix(spec.Folder, "/") {
+		return home{ref: ref}, err
+	}
+	former, unread := a.at(ctx, Folder, a.path+"/vm/"+spec.Folder)
+	if former == nil {
+		return home{}, cmp.Or(unread, err)
+	}
+	return home{*former, err}, nil
+}
+
+// isMissing says that a place was not found.
+func isMissing(err error) bool {
+	wrong, known := errors.AsType[*cloud.Error](err)
+	return known && wrong.Kind == cloud.Invalid
 }
 
 // pool finds the pool of that name. Without a name it is the root pool of the only cluster or host.
@@ -145,59 +151,94 @@ func (a atlas) hardware(ctx context.Context, at *Placement) error {
 	return nil
 }
 
-// find looks for what a field names: by path and then, if it is a name without a path, everywhere in the datacenter. Names
-// are not patterns.
+// find looks for what a field names. It finds what govmomi's Finder does, at less cost, and nothing else: other programs find
+// their places with it, and a name must lead all to the same. Of several places with one name, one at the top is the one that
+// is meant.
 func (a atlas) find(ctx context.Context, field, name string) (types.ManagedObjectReference, error) {
-	ref, err := a.byPath(ctx, field, name)
+	found, err := a.matching(ctx, field, name)
 	switch {
 	case err != nil:
 		return types.ManagedObjectReference{}, err
-	case ref != nil:
-		return *ref, nil
-	case strings.Contains(name, "/"):
-		return types.ManagedObjectReference{}, a.missing(field, name)
-	}
-	return a.search(ctx, field, name)
-}
-
-// byPath returns what a path leads to if it is of a kind that the field can name.
-func (a atlas) byPath(ctx context.Context, field, path string) (*types.ManagedObjectReference, error) {
-	can := nameable[kindOf(field)]
-	if !strings.HasPrefix(path, "/") {
-		path = strings.TrimPrefix(a.path+"/"+can.folder+"/"+path, "//")
-	}
-	found, err := methods.FindByInventoryPath(ctx, a.client, &types.FindByInventoryPath{
-		This: *a.client.ServiceContent.SearchIndex, InventoryPath: path,
-	})
-	if err != nil || found.Returnval == nil || !slices.Contains(can.kinds, found.Returnval.Type) {
-		return nil, err
-	}
-	return found.Returnval, nil
-}
-
-func (a atlas) search(ctx context.Context, field, name string) (types.ManagedObjectReference, error) {
-	can := nameable[kindOf(field)]
-	all, err := a.all(ctx, can.kinds, "ManagedEntity", "name")
-	if err != nil {
-		return types.ManagedObjectReference{}, err
-	}
-	var found []types.ManagedObjectReference
-	for ref, properties := range all {
-		if properties["name"] == name {
-			found = append(found, ref)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return types.ManagedObjectReference{}, a.missing(field, name)
-	case 1:
+	case len(found) == 1:
 		return found[0], nil
+	case len(found) == 0:
+		return types.ManagedObjectReference{}, a.missing(field, name)
 	}
 	paths, err := a.paths(ctx, found)
 	if err != nil {
 		return types.ManagedObjectReference{}, err
 	}
 	return types.ManagedObjectReference{}, ambiguous(field, name, "objects", paths)
+}
+
+// matching are the objects that a name can mean.
+func (a atlas) matching(ctx context.Context, field, name string) ([]types.ManagedObjectReference, error) {
+	if !isPattern(name) {
+		if ref, err := a.byPath(ctx, field, name); ref != nil || err != nil {
+			return asList(ref), err
+		}
+	}
+	if strings.Contains(name, "/") {
+		return a.list(ctx, field, name)
+	}
+	if ref, err := a.byReference(ctx, field, name); ref != nil || err != nil {
+		return asList(ref), err
+	}
+	return a.search(ctx, field, name)
+}
+
+// byPath returns what a name or path without wildcards leads to if it is of a kind that the field can name.
+func (a atlas) byPath(ctx context.Context, field, name string) (*types.ManagedObjectReference, error) {
+	can := nameable[kindOf(field)]
+	from := can.folder
+	if strings.Contains(name, "/") {
+		from = can.paths
+	}
+	switch clean := path.Clean(name); {
+	case strings.HasPrefix(clean, "."): // the Finder goes up nowhere, and to such names its own way
+		return nil, nil
+	case strings.HasPrefix(clean, "/"):
+		return a.at(ctx, field, clean)
+	default:
+		return a.at(ctx, field, path.Join("/", a.path, from, clean))
+	}
+}
+
+// at returns what an inventory path leads to if it is of a kind that the field can name.
+func (a atlas) at(ctx context.Context, field, path string) (*types.ManagedObjectReference, error) {
+	found, err := methods.FindByInventoryPath(ctx, a.client, &types.FindByInventoryPath{
+		This: *a.client.ServiceContent.SearchIndex, InventoryPath: strings.TrimPrefix(path, "/"),
+	})
+	if err != nil || found.Returnval == nil || !slices.Contains(nameable[kindOf(field)].kinds, found.Returnval.Type) {
+		return nil, err
+	}
+	return found.Returnval, nil
+}
+
+// byReference returns the object that a name is the reference of, such as group-v12 or Folder:group-v12.
+func (a atlas) byReference(ctx context.Context, field, name string) (*types.ManagedObjectReference, error) {
+	ref := object.ReferenceFromString(name)
+	if ref == nil || !slices.Contains(nameable[kindOf(field)].kinds, ref.Type) {
+		return nil, nil
+	}
+	found, err := session.Read(ctx, a.client, session.Source{Object: *ref, Visible: true}, ref.Type, "name")
+	if session.Is[*types.ManagedObjectNotFound](err) || err == nil && found[*ref] == nil {
+		return nil, nil
+	}
+	return ref, err
+}
+
+// search looks for a name, in which wildcards may stand, everywhere in the datacenter.
+func (a atlas) search(ctx context.Context, field, name string) (found []types.ManagedObjectReference, err error) {
+	can := nameable[kindOf(field)]
+	all, err := a.all(ctx, can.kinds, "ManagedEntity", "name")
+	for ref, properties := range all {
+		is, _ := properties["name"].(string)
+		if matches, _ := path.Match(name, is); matches && slices.Contains(can.kinds, ref.Type) {
+			found = append(found, ref)
+		}
+	}
+	return found, err
 }
 
 // paths are the inventory paths of some objects. Only the first few are looked up, because each costs a call.
@@ -212,6 +253,14 @@ func (a atlas) paths(ctx context.Context, refs []types.ManagedObjectReference) (
 		paths[i] = path
 	}
 	return paths, nil
+}
+
+// asList is what was found as a list.
+func asList(found *types.ManagedObjectReference) []types.ManagedObjectReference {
+	if found == nil {
+		return nil
+	}
+	return []types.ManagedObjectReference{*found}
 }
 
 // ambiguous says what to write instead of a name that several objects have.
@@ -230,17 +279,14 @@ func (a atlas) missing(field, name string) error {
 		where = "datacenter " + cloud.Clean(a.path, maxPath)
 	}
 	if strings.ContainsAny(name, "%/") {
-		spelling = "; a / within a name is written %2f and a % is written %25, as the vCenter stores them"
+		spelling += "; a / within a name is written %2f and a % is written %25, as the vCenter stores them"
+	}
+	if strings.ContainsAny(name, "[?") {
+		spelling += `; a \ before a wildcard makes it a letter`
 	}
 	return cloud.Errorf(cloud.Invalid, nameable[kindOf(field)].reason,
-		"spec.vsphere.%s %q is not in %s, or the vCenter account may not see it: use the name or inventory path of one that is there%s",
-		field, name, where, spelling)
-}
-
-// kindOf returns the field without the number of the adapter.
-func kindOf(field string) string {
-	kind, _, _ := strings.Cut(field, "[")
-	return kind
+		"spec.vsphere.%s %q is not in %s, or the vCenter account may not see it: write %s%s",
+		field, name, where, nameable[kindOf(field)].forms, spelling)
 }
 
 // all reads a property of all objects of some kinds in the datacenter. base is the type that all these kinds extend.

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
+	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -38,12 +40,9 @@ type network struct {
 type chart struct {
 	atlas
 	hosts []network
-	all   []network // nil until they are needed
-	dvs   map[types.ManagedObjectReference]dvs
+	all   []network                               // nil until they are needed
+	uuid  map[types.ManagedObjectReference]string // of a distributed switch
 }
-
-// dvs is a distributed switch.
-type dvs struct{ name, uuid string }
 
 // networks finds what the VM's adapters connect to.
 func (a atlas) networks(
@@ -63,11 +62,11 @@ func (a atlas) networks(
 	return backings, nil
 }
 
-func networkField(i int) string { return fmt.Sprintf("networkInterfaces[%d].network", i) }
+func networkField(i int) string { return fmt.Sprintf(networkInterfaces+"[%d].network", i) }
 
 // chart reads the networks that the hosts of the pool have.
 func (a atlas) chart(ctx context.Context, pool types.ManagedObjectReference) (*chart, error) {
-	c := &chart{atlas: a, dvs: map[types.ManagedObjectReference]dvs{}}
+	c := &chart{atlas: a, uuid: map[types.ManagedObjectReference]string{}}
 	hosts := session.Source{Object: pool, Via: "owner", Then: &session.Step{Type: "ComputeResource", Via: "network"}, Visible: true}
 	var err error
 	c.hosts, err = a.readNetworks(ctx, hosts)
@@ -109,9 +108,26 @@ func (a atlas) readNetworks(ctx context.Context, from session.Source) (all []net
 	return all, err
 }
 
-// find looks for a network first among those of the hosts, then among all. Each way to write a network is tried in turn: a name,
-// a reference, a switch and a name, a path.
+// find looks for a network. Each way to write one is tried in turn: a name, a reference, a switch and a name, a path, and then
+// what else the Finder takes.
 func (c *chart) find(ctx context.Context, field, name string) (network, error) {
+	for _, meant := range []func(context.Context, string) (func(network) bool, error){named, referred, c.ofSwitch, c.onPath, c.listed} {
+		is, err := meant(ctx, name)
+		if err != nil {
+			return network{}, err
+		}
+		if is == nil {
+			continue
+		}
+		if found, err := c.choose(ctx, field, name, is); found.name != "" || err != nil {
+			return found, err
+		}
+	}
+	return network{}, c.missing(field, name)
+}
+
+// choose returns the network that is meant: one that the hosts have, or else one of the datacenter.
+func (c *chart) choose(ctx context.Context, field, name string, is func(network) bool) (network, error) {
 	for _, scope := range []struct {
 		read func(context.Context) ([]network, error)
 		kind string
@@ -123,11 +139,7 @@ func (c *chart) find(ctx context.Context, field, name string) (network, error) {
 		if err != nil {
 			return network{}, err
 		}
-		found, err := c.among(ctx, known, name)
-		if err != nil {
-			return network{}, err
-		}
-		switch len(found) {
+		switch found := such(known, is); len(found) {
 		case 0:
 		case 1:
 			return found[0], nil
@@ -135,7 +147,7 @@ func (c *chart) find(ctx context.Context, field, name string) (network, error) {
 			return network{}, c.ambiguous(ctx, field, name, scope.kind, found)
 		}
 	}
-	return network{}, c.missing(field, name)
+	return network{}, nil
 }
 
 // readAll reads all networks of the datacenter.
@@ -151,90 +163,99 @@ func (c *chart) readAll(ctx context.Context) ([]network, error) {
 	return c.all, err
 }
 
-// among returns the networks that a name can mean.
-func (c *chart) among(ctx context.Context, known []network, name string) ([]network, error) {
-	found := such(known, func(n network) bool { return n.name == name })
-	if len(found) == 0 {
-		found = such(known, func(n network) bool { return n.ref.Value == name || n.ref.String() == name })
+// named are the networks of a name.
+func named(_ context.Context, name string) (func(network) bool, error) {
+	if strings.Contains(name, "/") || isPattern(name) {
+		return nil, nil
 	}
-	if len(found) > 0 || !strings.Contains(name, "/") {
-		return found, nil
-	}
-	found, err := c.ofSwitch(ctx, known, name)
-	if len(found) > 0 || err != nil {
-		return found, err
-	}
-	return c.onPath(ctx, known, name)
+	return func(n network) bool { return n.name == name }, nil
 }
 
-// ofSwitch returns the port groups that switch/name means.
-func (c *chart) ofSwitch(ctx context.Context, known []network, name string) ([]network, error) {
-	of, group, _ := strings.Cut(name, "/")
-	found := such(known, func(n network) bool { return n.ofDVS != nil && n.name == group })
-	if err := c.readSwitches(ctx, found); err != nil {
+// referred is the network of a reference.
+func referred(_ context.Context, name string) (func(network) bool, error) {
+	if strings.Contains(name, "/") || isPattern(name) {
+		return nil, nil
+	}
+	return func(n network) bool { return n.ref.Value == name || n.ref.String() == name }, nil
+}
+
+// ofSwitch are the port groups that a switch and a name mean.
+func (c *chart) ofSwitch(ctx context.Context, name string) (func(network) bool, error) {
+	if !strings.Contains(name, "/") || isPattern(name) {
+		return nil, nil
+	}
+	of, group := path.Split(path.Clean(name))
+	dvs, err := c.byPath(ctx, networkSwitch, of)
+	if dvs == nil || err != nil {
 		return nil, err
 	}
-	return such(found, func(n network) bool { return c.dvs[*n.ofDVS].name == of }), nil
+	return func(n network) bool { return n.ofDVS != nil && *n.ofDVS == *dvs && n.name == group }, nil
 }
 
-// onPath returns the networks that a path leads to. The vCenter itself answers with any one of those that have the same name in
-// the same folder.
-func (c *chart) onPath(ctx context.Context, known []network, path string) ([]network, error) {
-	ref, err := c.byPath(ctx, "networkInterfaces", path)
+// onPath are the networks that a path leads to. The vCenter itself answers with any one of those that have the same name in the
+// same folder.
+func (c *chart) onPath(ctx context.Context, name string) (func(network) bool, error) {
+	if !strings.Contains(name, "/") || isPattern(name) {
+		return nil, nil
+	}
+	ref, err := c.byPath(ctx, networkInterfaces, name)
 	if ref == nil || err != nil {
 		return nil, err
 	}
 	all, err := c.readAll(ctx)
-	if err != nil {
+	at := slices.IndexFunc(all, func(n network) bool { return n.ref == *ref })
+	if at < 0 || err != nil {
 		return nil, err
 	}
-	var found []network
-	for _, one := range such(all, func(n network) bool { return n.ref == *ref }) {
-		found = such(known, func(n network) bool { return n.name == one.name && n.parent == one.parent })
-	}
-	return found, nil
+	return func(n network) bool { return n.name == all[at].name && n.parent == all[at].parent }, nil
 }
 
-// readSwitches reads the switches of some port groups, each once. One that the account may not read is left out.
-func (c *chart) readSwitches(ctx context.Context, groups []network) error {
-	for _, one := range groups {
-		if _, known := c.dvs[*one.ofDVS]; known {
-			continue
-		}
-		from := session.Source{Object: *one.ofDVS, Visible: true}
-		found, err := session.Read(ctx, c.client, from, "DistributedVirtualSwitch", "name", "uuid")
-		if err != nil {
-			return err
-		}
-		var s dvs
-		s.name, _ = found[*one.ofDVS]["name"].(string)
-		s.uuid, _ = found[*one.ofDVS]["uuid"].(string)
-		c.dvs[*one.ofDVS] = s
+// listed are the networks that the Finder finds. Of several that wildcards match, none is meant, whichever the hosts have.
+func (c *chart) listed(ctx context.Context, name string) (func(network) bool, error) {
+	found, err := c.list(ctx, networkInterfaces, name)
+	if err != nil || isPattern(name) && len(found) > 1 {
+		return nil, err
 	}
-	return nil
+	return func(n network) bool { return slices.Contains(found, n.ref) }, nil
 }
 
-// ambiguous lists what can be written instead of a name: the switch and the name where they tell a network from the others, and
-// the reference otherwise.
+// uuidOf reads the UUID of a distributed switch, once. It is empty if the account may not read it.
+func (c *chart) uuidOf(ctx context.Context, dvs types.ManagedObjectReference) (string, error) {
+	if uuid, known := c.uuid[dvs]; known {
+		return uuid, nil
+	}
+	found, err := session.Read(ctx, c.client, session.Source{Object: dvs, Visible: true}, "DistributedVirtualSwitch", "uuid")
+	uuid, _ := found[dvs]["uuid"].(string)
+	if err == nil {
+		c.uuid[dvs] = uuid
+	}
+	return uuid, err
+}
+
+// ambiguous lists what can be written instead of a name: the path by way of the switch where that distinguishes a network from
+// the others, and the reference otherwise.
 func (c *chart) ambiguous(ctx context.Context, field, name, kind string, found []network) error {
-	grouped := such(found, func(n network) bool { return n.ofDVS != nil })
-	if err := c.readSwitches(ctx, grouped); err != nil {
-		return err
-	}
 	instead, times := make([]string, len(found)), map[string]int{}
-	for i, n := range found {
-		if n.ofDVS != nil && c.dvs[*n.ofDVS].name != "" {
-			instead[i] = c.dvs[*n.ofDVS].name + "/" + n.name
+	for i, n := range found[:min(len(found), mostSwitches)] {
+		if n.ofDVS != nil {
+			of, err := find.InventoryPath(ctx, c.client, *n.ofDVS)
+			if err != nil && !unseen(err) {
+				return err
+			}
+			instead[i] = of + "/" + n.name
 		}
 		times[instead[i]]++
 	}
 	for i, n := range found {
-		if instead[i] == "" || times[instead[i]] > 1 || instead[i] == name {
+		if !strings.HasPrefix(instead[i], c.path+"/") || times[instead[i]] > 1 {
 			instead[i] = n.ref.Value
 		}
 	}
 	return ambiguous(field, name, kind, instead)
 }
+
+// mostSwitches are looked up for a sentence.
+const mostSwitches = 8
 
 // backing is how an adapter names its network.
 func (c *chart) backing(ctx context.Context, field string, n network) (types.BaseVirtualDeviceBackingInfo, error) {
@@ -248,10 +269,11 @@ func (c *chart) backing(ctx context.Context, field string, n network) (types.Bas
 			VirtualDeviceDeviceBackingInfo: types.VirtualDeviceDeviceBackingInfo{DeviceName: n.name},
 		}, nil
 	case n.ofDVS != nil:
-		if err := c.readSwitches(ctx, []network{n}); err != nil {
+		uuid, err := c.uuidOf(ctx, *n.ofDVS)
+		if err != nil {
 			return nil, err
 		}
-		if uuid := c.dvs[*n.ofDVS].uuid; uuid != "" {
+		if uuid != "" {
 			return &types.VirtualEthernetCardDistributedVirtualPortBackingInfo{
 				Port: types.DistributedVirtualSwitchPortConnection{PortgroupKey: n.key, SwitchUuid: uuid},
 			}, nil

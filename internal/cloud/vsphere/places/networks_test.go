@@ -66,7 +66,8 @@ func TestNetworksOfOneName(t *testing.T) {
 		"two at the hosts": {
 			refs{s.segment, s.group},
 			segment, none,
-			"matches 2 networks that the hosts of the resource pool have: write which one, such as DVS0/DC0_NSX0 or " + s.segment.Value,
+			"matches 2 networks that the hosts of the resource pool have: write which one, such as " +
+				"/DC0/network/DVS0/DC0_NSX0 or " + s.segment.Value,
 		},
 		"two at the hosts, by path": {
 			refs{s.segment, s.group},
@@ -148,8 +149,8 @@ func TestCallsOfNetworks(t *testing.T) {
 	expect.Got(s.places.Find(t.Context(), spec))(t)
 	calls := s.Count()
 	t.Logf("calls: %v", calls)
-	// Template, folder and pool by path; the networks of the hosts, the switch, the template's hardware.
-	expect.Same(t, "calls", map[string]int{"FindByInventoryPath": 3, "RetrievePropertiesEx": 3}, calls)
+	// Template, folder, pool and switch by path; the networks of the hosts, the switch, the template's hardware.
+	expect.Same(t, "calls", map[string]int{"FindByInventoryPath": 4, "RetrievePropertiesEx": 3}, calls)
 }
 
 // TestMisspeltPlaceIsSearchedOnce: all machines of a pool try again together.

@@ -1,15 +1,19 @@
 // Package places finds where in a vCenter the VMs of a spec go. A caller may rely on this, and need not read how:
 //
+//   - A name means what it means to govmomi's Finder, which other programs use: the flavors give them the same names. Refuse
+//     returns what is wrong with a name in every vCenter.
 //   - Find returns all places that a spec names, as references of the vCenter, or an error that names the field of the spec
 //     that is wrong and says what to write instead. A name that could mean two objects is such an error; of two networks with one
 //     name, the one is meant that the hosts of the VM's resource pool have.
 //   - What was found is remembered for keepPlaces, and what was not found for keepAbsent. Concurrent callers share one search, so
 //     that the hundred machines of a pool ask once. Forget ends that for a spec.
-//   - FindFolder finds the folder alone, so that the VM of a spec can still be found when its other places are gone.
+//   - FindFolder finds the folder alone, so that the VM of a spec can still be found when its other places are gone, or when the
+//     folder is named in a form that an earlier release took.
 //   - Survey finds each place by itself, for a person who wants to know all that is wrong at once.
 package places
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -28,14 +32,14 @@ type Places struct {
 	now     func() time.Time
 
 	placements  memory[Placement]
-	folders     memory[types.ManagedObjectReference]
+	homes       memory[home]
 	datacenters memory[datacenter]
 }
 
 // In returns the places of the vCenter that a session is with.
 func In(s *session.Session) *Places {
 	p := &Places{session: s, now: time.Now}
-	p.placements.enter, p.folders.enter, p.datacenters.enter = s.Enter, s.Enter, s.Enter
+	p.placements.enter, p.homes.enter, p.datacenters.enter = s.Enter, s.Enter, s.Enter
 	return p
 }
 
@@ -76,12 +80,17 @@ func (p *Places) Find(ctx context.Context, spec infrav1.VSphereVM) (Placement, e
 
 // FindFolder returns the folder of a spec's VM, even if other places in the spec are wrong or gone.
 func (p *Places) FindFolder(ctx context.Context, spec infrav1.VSphereVM) (types.ManagedObjectReference, error) {
-	return p.folders.ask(ctx, p.now, folderKey(spec), func(ctx context.Context) (ref types.ManagedObjectReference, err error) {
+	found, err := p.home(ctx, spec)
+	return found.ref, err
+}
+
+func (p *Places) home(ctx context.Context, spec infrav1.VSphereVM) (home, error) {
+	return p.homes.ask(ctx, p.now, folderKey(spec), func(ctx context.Context) (home, error) {
 		in, err := p.datacenter(ctx, spec.Datacenter)
 		if err != nil {
-			return ref, err
+			return home{}, err
 		}
-		return session.Do(ctx, p.session, func(ctx context.Context, c *vim25.Client) (types.ManagedObjectReference, error) {
+		return session.Do(ctx, p.session, func(ctx context.Context, c *vim25.Client) (home, error) {
 			return atlas{c, in}.folder(ctx, spec)
 		})
 	})
@@ -107,9 +116,11 @@ func (p *Places) locate(ctx context.Context, spec infrav1.VSphereVM) (at Placeme
 	if err != nil {
 		return at, err
 	}
-	if at.Folder, err = p.FindFolder(ctx, spec); err != nil {
+	found, err := p.home(ctx, spec)
+	if err = cmp.Or(err, found.refused); err != nil {
 		return at, err
 	}
+	at.Folder = found.ref
 	return session.Do(ctx, p.session, func(ctx context.Context, c *vim25.Client) (Placement, error) {
 		at := at
 		return at, atlas{c, in}.locate(ctx, spec, &at)
@@ -119,7 +130,7 @@ func (p *Places) locate(ctx context.Context, spec infrav1.VSphereVM) (at Placeme
 // Forget has the places of a spec looked up again for its next VM.
 func (p *Places) Forget(spec infrav1.VSphereVM) {
 	p.placements.forget(keyOf(spec))
-	p.folders.forget(folderKey(spec))
+	p.homes.forget(folderKey(spec))
 	p.datacenters.forget(spec.Datacenter)
 }
 

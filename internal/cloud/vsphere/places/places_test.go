@@ -56,7 +56,8 @@ func TestPlaces(t *testing.T) {
 		"paths": {func(s *infrav1.VSphereVM) {
 			s.Datacenter, s.Image.Template, s.Folder = "/DC0", "/DC0/vm/"+vcenter.Template, "/DC0/vm/b/deep"
 		}, "", ""},
-		"relative path":     {func(s *infrav1.VSphereVM) { s.Folder, s.ResourcePool = "b/deep", "DC0_C0/Resources" }, "", ""},
+		"relative path":     {func(s *infrav1.VSphereVM) { s.Folder, s.ResourcePool = "vm/b/deep", "DC0_C0/Resources" }, "", ""},
+		"a wildcard":        {func(s *infrav1.VSphereVM) { s.Image.Template = "windows-2022*" }, "", ""},
 		"a name deep below": {func(s *infrav1.VSphereVM) { s.Folder = "deep" }, "", ""},
 		"the datacenter's":  {func(s *infrav1.VSphereVM) { s.Folder = "" }, "", ""},
 		"datastore":         {func(s *infrav1.VSphereVM) { s.Datastore = "LocalDS_0" }, "", ""},
@@ -72,9 +73,10 @@ func TestPlaces(t *testing.T) {
 			func(s *infrav1.VSphereVM) { s.Image.Template = "windows" }, infrav1.TemplateNotFoundReason,
 			`spec.vsphere.image.template "windows" is not in datacenter /DC0`,
 		},
-		"a pattern is no name": {
-			func(s *infrav1.VSphereVM) { s.Image.Template = "windows*" }, infrav1.TemplateNotFoundReason, `"windows*"`,
+		"a path from the folder of VMs": {
+			func(s *infrav1.VSphereVM) { s.Folder = "b/deep" }, notFound, "a path from the datacenter such as vm/team-a/nodes",
 		},
+		"a wildcard for several": {func(s *infrav1.VSphereVM) { s.Folder = "*" }, notFound, "matches "},
 		"no folder":            {func(s *infrav1.VSphereVM) { s.Folder = "c" }, notFound, `spec.vsphere.folder "c"`},
 		"two folders":          {func(s *infrav1.VSphereVM) { s.Folder = "same" }, notFound, "matches 2 objects"},
 		"a template as folder": {func(s *infrav1.VSphereVM) { s.Folder = vcenter.Template }, notFound, "spec.vsphere.folder"},

@@ -1,6 +1,7 @@
 package places
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/vmware/govmomi/vim25"
@@ -28,6 +29,9 @@ const (
 	ResourcePool = "resourcePool"
 	Datastore    = "datastore"
 	Template     = "image.template"
+
+	networkInterfaces = "networkInterfaces"
+	networkSwitch     = "switch" // part of the name of a network
 )
 
 // Sites are the places of a spec, none of which was looked for yet. Each comes after those that it depends on.
@@ -71,13 +75,16 @@ type surveyor struct {
 
 // mayLook says that the places are there which another one depends on. Which network a name means depends on the pool's hosts.
 func (s *surveyor) mayLook(datacenter, one Site) bool {
-	return datacenter.Found() && (kindOf(one.Field) != "networkInterfaces" || s.at.Pool.Value != "")
+	return datacenter.Found() && (kindOf(one.Field) != networkInterfaces || s.at.Pool.Value != "")
 }
 
 func (s *surveyor) find(ctx context.Context, a atlas, one Site) (ref types.ManagedObjectReference, err error) {
 	switch one.Field {
 	case Folder:
-		s.at.Folder, err = a.folder(ctx, s.spec)
+		found, err := a.folder(ctx, s.spec)
+		if err = cmp.Or(err, found.refused); err == nil {
+			s.at.Folder = found.ref
+		}
 		return s.at.Folder, err
 	case ResourcePool:
 		s.at.Pool, err = a.pool(ctx, one.Name)

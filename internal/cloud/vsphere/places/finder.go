@@ -1,0 +1,93 @@
+package places
+
+import (
+	"context"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+)
+
+// finders are how govmomi's Finder looks for the places of each field.
+var finders = map[string]func(context.Context, *find.Finder, string) ([]types.ManagedObjectReference, error){
+	Datacenter: func(ctx context.Context, f *find.Finder, path string) ([]types.ManagedObjectReference, error) {
+		return references(f.DatacenterList(ctx, path))
+	},
+	Template: func(ctx context.Context, f *find.Finder, path string) ([]types.ManagedObjectReference, error) {
+		return references(f.VirtualMachineList(ctx, path))
+	},
+	Folder: func(ctx context.Context, f *find.Finder, path string) ([]types.ManagedObjectReference, error) {
+		return references(f.FolderList(ctx, path))
+	},
+	ResourcePool: func(ctx context.Context, f *find.Finder, path string) ([]types.ManagedObjectReference, error) {
+		return references(f.ResourcePoolList(ctx, path))
+	},
+	Datastore: func(ctx context.Context, f *find.Finder, path string) ([]types.ManagedObjectReference, error) {
+		return references(f.DatastoreList(ctx, path))
+	},
+	networkInterfaces: func(ctx context.Context, f *find.Finder, path string) ([]types.ManagedObjectReference, error) {
+		return references(f.NetworkList(ctx, path))
+	},
+}
+
+func references[T object.Reference](all []T, err error) (refs []types.ManagedObjectReference, _ error) {
+	for _, one := range all {
+		refs = append(refs, one.Reference())
+	}
+	return refs, err
+}
+
+// list are the places on a path, as govmomi's Finder sees it. It lists each folder on the way, and each that a wildcard matches.
+func (a atlas) list(ctx context.Context, field, path string) ([]types.ManagedObjectReference, error) {
+	client, calls := *a.client, &listing{via: a.client.RoundTripper}
+	client.RoundTripper = calls
+	finder := find.NewFinder(&client, false)
+	if a.path != "" {
+		datacenter := object.NewDatacenter(&client, a.ref)
+		datacenter.InventoryPath = a.path
+		finder.SetDatacenter(datacenter)
+	}
+	found, err := finders[kindOf(field)](ctx, finder, path)
+	switch {
+	case calls.made > mostListings:
+		return nil, cloud.Errorf(cloud.Invalid, nameable[kindOf(field)].reason,
+			"spec.vsphere.%s %q matches more than %d folders: write %s", field, path, mostListings, nameable[kindOf(field)].forms)
+	case calls.failed != nil:
+		return nil, calls.failed
+	case err != nil: // the Finder's own: not found, a wildcard on what has nothing in it, a wrong pattern
+		return nil, nil
+	}
+	return found, nil
+}
+
+// mostListings bounds what a path costs the vCenter.
+const mostListings = 64
+
+// listing counts the calls of a Finder, and keeps why one failed: the Finder's errors do not show whether a call did.
+type listing struct {
+	via    soap.RoundTripper
+	made   int
+	failed error
+}
+
+// RoundTrip makes a call.
+func (l *listing) RoundTrip(ctx context.Context, request, response soap.HasFault) error {
+	if l.made++; l.made > mostListings {
+		return context.Canceled
+	}
+	err := l.via.RoundTrip(ctx, request, response)
+	if err != nil && !unseen(err) {
+		l.failed = err
+	}
+	return err
+}
+
+// unseen says that an object is not there, or not for the account; or that the vCenter is older than a property of NSX.
+func unseen(err error) bool {
+	return session.Is[types.BaseNoPermission](err) && !session.Is[*types.NotAuthenticated](err) ||
+		session.Is[*types.ManagedObjectNotFound](err) || session.Is[*types.InvalidProperty](err)
+}
