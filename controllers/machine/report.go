@@ -147,6 +147,12 @@ func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	}
 	if f.cloud != nil && stop.Err == nil {
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.CloudReachableReason
+		if f.going && !deleting(f) {
+			c.Reason, c.Message = infrav1.CredentialsBeingDeletedReason, f.account+" is being deleted, and stays only until no machine "+
+				"needs it, which ends the login of all others that use it, too: make a Secret of another name with the same data, and "+
+				"set identityRef of these WindowsMachines to it; when the first one is gone, make it again for a VSphereCluster and for "+
+				"templates that name it"
+		}
 	}
 	return c
 }

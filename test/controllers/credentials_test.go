@@ -59,7 +59,7 @@ func TestCredentialsAreHeld(t *testing.T) {
 		message(infrav1.ReadyCondition, "no new VM is made"))
 	s.look(t, m)
 	m.Await(t, "a VM that runs all the same", world.Windows("Ready True Running"),
-		world.Windows("CloudReachable True CloudReachable"))
+		world.Windows("CloudReachable True CredentialsBeingDeleted"))
 	m.End(t)
 	s.vms(t)
 	wait.Eventually(t, "the end of the Secret", func(ctx context.Context) error {
@@ -74,6 +74,33 @@ func TestCredentialsAreHeld(t *testing.T) {
 	s.held(t, s.credentials(), true)
 	late.End(t)
 	s.held(t, s.credentials(), false)
+}
+
+// TestCredentialsAreReplaced deletes the Secret of a machine that runs, as the vSphere provider does with that of a Cluster which
+// names it. The machine's condition has what to do: with another Secret the machine lives on, the first one goes, and can be made
+// again.
+func TestCredentialsAreReplaced(t *testing.T) {
+	s := ready(t)
+	m, _ := s.running(t)
+	secret := s.beingDeleted(t)
+	m.Await(t, "what to do", world.Windows("Ready True Running"), world.Windows("CloudReachable True CredentialsBeingDeleted"),
+		message(infrav1.CloudReachableCondition, "make a Secret of another name with the same data, and set identityRef"))
+	other := s.credentials()
+	other.Name, other.Data = "other", password
+	expect.OK(t, s.Client.Create(t.Context(), other))
+	object := &infrav1.WindowsMachine{}
+	expect.OK(t, s.Client.Get(t.Context(), m.Key, object))
+	world.Change(t, s.Client, object, func(o *infrav1.WindowsMachine) { o.Spec.IdentityRef.Name = other.Name })
+	m.Await(t, "the end of the notice", world.Windows("Ready True Running"), world.Windows("CloudReachable True CloudReachable"))
+	wait.Eventually(t, "the end of the first Secret", func(ctx context.Context) error {
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); !apierrors.IsNotFound(err) {
+			return errors.Join(err, errors.New("the Secret is still there"))
+		}
+		return nil
+	})
+	s.SetCredentials(t, password)
+	m.End(t)
+	s.vms(t)
 }
 
 // TestCredentialsGoFirst kills the process when the Secret of the last machine is gone, and the machine is not: the next one has

@@ -175,7 +175,7 @@ const (
 	CredentialsMissingReason = "CredentialsMissing"
 
 	// CredentialsBeingDeletedReason: the Secret with the credentials is being deleted. It stays until the machines are gone
-	// that may have a VM, and no new VM is made with it.
+	// that may have a VM, and no new VM is made with it. Those keep it as the reason of CloudReachable, which stays True.
 	CredentialsBeingDeletedReason = "CredentialsBeingDeleted"
 
 	// CredentialsTooLargeReason: the Secrets with credentials of the namespace hold more than the controller keeps.
