@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 )
 
@@ -45,10 +47,18 @@ func SmallestBlock(pools []IPPool) Block {
 	var found Block
 	for _, pool := range pools {
 		if size := pool.blockSize(); size > found.Size {
-			found = Block{Pool: pool.Name, Size: size}
+			found = Block{Pool: pool.called(), Size: size}
 		}
 	}
 	return found
+}
+
+// called is the pool's name, or its range if that is no name: whoever has a cluster may have its API server say anything.
+func (p IPPool) called() string {
+	if len(validation.IsDNS1123Subdomain(p.Name)) > 0 {
+		return netip.MustParsePrefix(p.Spec.CIDR).String() // blockSize has parsed it
+	}
+	return p.Name
 }
 
 // blockSize is 0 if no Windows node gets its block from this pool.
@@ -86,16 +96,25 @@ func (b Block) Pods() int {
 
 // Lack says that a node takes more pods than its block has addresses. It is empty if it does not.
 func (b Block) Lack(maxPods int) string {
-	addresses, size, unless := b.Pods(), fmt.Sprintf("in the pool %s with blockSize %d", b.Pool, b.Size), ""
+	addresses, unless := b.Pods(), ""
 	if b.Size == 0 {
-		addresses, size = Block{Size: defaultBlock}.Pods(), fmt.Sprintf("with the default blockSize of %d", defaultBlock)
+		addresses = Block{Size: defaultBlock}.Pods()
 		unless = fmt.Sprintf(", unless the cluster's pools have a blockSize of %d or less", sizeFor(maxPods))
 	}
 	if maxPods <= addresses {
 		return ""
 	}
-	return fmt.Sprintf("Calico gives a Windows node one block of addresses, which has %d for pods %s, and spec.kubelet.maxPods is %d: "+
-		"a pod without an address does not start; set maxPods to %d%s", addresses, size, maxPods, addresses, unless)
+	return fmt.Sprintf("Calico gives a Windows node %s, and spec.kubelet.maxPods is %d: a pod without an address does not start; "+
+		"set maxPods to %d%s", b, maxPods, addresses, unless)
+}
+
+// String is in the words of a sentence about what Calico gives.
+func (b Block) String() string {
+	const one = "one block of addresses, which has %d for pods "
+	if b.Size == 0 {
+		return fmt.Sprintf(one+"with the default blockSize of %d", Block{Size: defaultBlock}.Pods(), defaultBlock)
+	}
+	return fmt.Sprintf(one+"in the pool %s with blockSize %d", b.Pods(), b.Pool, b.Size)
 }
 
 // sizeFor is the smallest block with an address for each pod.

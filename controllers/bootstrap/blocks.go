@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 // poolGroups have Calico's pools. A cluster without the first has Calico's API as definitions of its own.
-var poolGroups = []schema.GroupVersion{{Group: "crd.projectcalico.org", Version: "v1"}, {Group: "projectcalico.org", Version: "v3"}}
+var poolGroups = []schema.GroupVersion{
+	{Group: "crd.projectcalico.org", Version: "v1"}, {Group: "projectcalico.org", Version: "v3"},
+}
 
 // mostPools are read: more may be too large an answer, and no cluster has more.
 const mostPools = 100
@@ -46,7 +47,7 @@ func findBlock(ctx context.Context, f *facts) error {
 // poolsIn leaves out what is no pool.
 func poolsIn(list *unstructured.UnstructuredList) (pools []bootstrap.IPPool) {
 	for _, item := range list.Items {
-		pool := bootstrap.IPPool{Name: cloud.Clean(item.GetName(), maxWarning)}
+		pool := bootstrap.IPPool{Name: item.GetName()}
 		spec, _ := item.Object["spec"].(map[string]any)
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &pool.Spec) == nil {
 			pools = append(pools, pool)

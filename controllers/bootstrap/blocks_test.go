@@ -22,8 +22,8 @@ func poolOf(version string, spec map[string]any) *unstructured.Unstructured {
 	}}
 }
 
-// TestBlocksAreCompared: the machine is made, and its config warns of more pods than Calico has addresses for, with the figures of
-// the cluster's pools where it has some. Who may not look is told of Calico's default.
+// TestBlocksAreCompared: the machine is made, and its config warns of more pods than Calico has addresses for, with the figures
+// of the cluster's pools where it has some. Who may not look is told of Calico's default.
 func TestBlocksAreCompared(t *testing.T) {
 	const crd, api = "crd.projectcalico.org/v1", "projectcalico.org/v3"
 	const known, byDefault = "has 60 for pods in the pool default-ipv4-ippool with blockSize 26", "with the default blockSize of 26"
@@ -42,7 +42,9 @@ func TestBlocksAreCompared(t *testing.T) {
 		"large":       {poolOf(crd, map[string]any{"cidr": "10.244.0.0/16", "blockSize": int64(25)}), 0, nil, ""},
 		"without CRD": {poolOf(api, map[string]any{"cidr": "10.244.0.0/16"}), 0, map[string]error{crd: missing}, known},
 		"no sense":    {poolOf(crd, map[string]any{"cidr": "10.244.0.0/16", "blockSize": "many"}), 0, nil, byDefault},
-		"not allowed": {poolOf(crd, map[string]any{"cidr": "10.244.0.0/16"}), 0, map[string]error{crd: refusal, api: refusal}, byDefault},
+		"not allowed": {
+			poolOf(crd, map[string]any{"cidr": "10.244.0.0/16"}), 0, map[string]error{crd: refusal, api: refusal}, byDefault,
+		},
 		"API away":    {nil, 0, map[string]error{crd: missing, api: away}, byDefault},
 		"cannot look": {poolOf(crd, map[string]any{"cidr": "10.244.0.0/16"}), 0, map[string]error{crd: errRoom}, known},
 	} {
