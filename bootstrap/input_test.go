@@ -108,6 +108,10 @@ func withCA(pem []byte) change {
 	return func(in *bootstrap.Input) { in.ClusterCA = pem }
 }
 
+func withBlock(pool string, size int) change {
+	return func(in *bootstrap.Input) { in.Block = bootstrap.Block{Pool: pool, Size: size} }
+}
+
 func withPods(count int32) change {
 	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet.MaxPods = count }
 }

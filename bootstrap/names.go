@@ -92,6 +92,23 @@ func FlannelMismatch(spec bootstrapv1.WindowsBootstrapConfigSpec, namespace, set
 	return network.FlannelMismatch(spec.Network, namespace, settings)
 }
 
+// IPPool is a pool of Calico's addresses, and Block what Calico gives a Windows node of one.
+type (
+	IPPool = network.IPPool
+	Block  = network.Block
+)
+
+// SmallestBlock is the smallest that a Windows node may get of these pools.
+func SmallestBlock(pools []IPPool) Block { return network.SmallestBlock(pools) }
+
+// UsesCalico says whether the pods of a node of this spec get their addresses of Calico's pools.
+func UsesCalico(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
+	return spec.Network.CNI == bootstrapv1.CNICalico
+}
+
+// MaxPods is how many pods the kubelet of this spec takes, default included.
+func MaxPods(spec bootstrapv1.WindowsBootstrapConfigSpec) int { return kubelet.MaxPods(spec.Kubelet) }
+
 // KubeProxyRun says who runs kube-proxy on a node with this network, default included.
 func KubeProxyRun(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
 	return network.KubeProxyRun(spec)

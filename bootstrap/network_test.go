@@ -79,6 +79,8 @@ func TestNetworkTakes(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	const nsx = "under NSX the hosts of vSphere use that port themselves"
+	const block = "Calico gives a Windows node one block of addresses, which has 60 for pods with the default blockSize of 26, and " +
+		"spec.kubelet.maxPods is 110"
 	mine := exceptions("10.0.0.0/24")
 	for _, test := range []struct {
 		name   string
@@ -87,8 +89,14 @@ func TestWarnings(t *testing.T) {
 	}{
 		{"nothing said", nil, nil},
 		{"none", inNetwork("None", "", dualStack), nil},
-		{"VXLAN", inNetwork("Overlay", "Calico"), []string{nsx}},
-		{"VXLAN on Azure", inNetwork("Overlay", "Calico", onAzure), nil},
+		{"VXLAN", inNetwork("Overlay", "Calico"), []string{block, nsx}},
+		{"VXLAN on Azure", inNetwork("Overlay", "Calico", onAzure), []string{block}},
+		{"an address of Calico's block for each pod", inNetwork("Overlay", "Calico", onAzure, withPods(60)), nil},
+		{"a block that is known", inNetwork("Overlay", "Calico", onAzure, withBlock("a", 25)), nil},
+		{
+			"a block that is known, and too small", inNetwork("Overlay", "Calico", onAzure, withPods(60), withBlock("a", 27)),
+			[]string{"which has 28 for pods in the pool a with blockSize 27"},
+		},
 		{"VXLAN by Flannel", inNetwork("Overlay", "Flannel", mine, withKubeProxy), []string{nsx}},
 		{"no exceptions", inNetwork("L2Bridge", "Flannel"), []string{"one subnet"}},
 		{"the subnet is known", inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("10.20.0.5/24"))), []string{"one subnet"}},
@@ -97,14 +105,14 @@ func TestWarnings(t *testing.T) {
 		{"one of two, to Flannel", inNetwork("L2Bridge", "Flannel", mine, twoByDHCP), []string{"one subnet", "may take any adapter"}},
 		{
 			"one of two, to Calico", inNetwork("L2Bridge", "Calico", onAzureWith("node", "storage")),
-			[]string{"needs a route table entry", "may take any adapter"},
+			[]string{block, "needs a route table entry", "may take any adapter"},
 		},
 		{
 			"one of two, by subnet", inNetwork("L2Bridge", "AzureCNI", mine, onAzureWith("node", "storage")),
 			[]string{"0 secondary addresses"},
 		},
 		{"one of two, in VXLAN", inNetwork("Overlay", "Flannel", onAzureWith("node", "storage")), nil},
-		{"route tables", inNetwork("L2Bridge", "Calico", onAzure), []string{"needs a route table entry"}},
+		{"route tables", inNetwork("L2Bridge", "Calico", onAzure), []string{block, "needs a route table entry"}},
 		{
 			"addresses", inNetwork("L2Bridge", "AzureCNI", onAzure, mine, dualStack),
 			[]string{"the machine has 0 secondary addresses for 110 pods"},
@@ -116,7 +124,7 @@ func TestWarnings(t *testing.T) {
 		{"an address for each pod", inNetwork("L2Bridge", "AzureCNI", onAzure, mine, withSecondary(30), withPods(30)), nil},
 		{
 			"half of dual-stack", inNetwork("L2Bridge", "Calico", dualStack),
-			[]string{"one subnet", "gives pods on Windows IPv4 addresses only"},
+			[]string{block, "one subnet", "gives pods on Windows IPv4 addresses only"},
 		},
 		{
 			"no daemon", inNetwork("L2Bridge", "WinBridge", mine),

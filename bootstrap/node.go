@@ -144,7 +144,7 @@ func (n *node) readNetwork(in Input) error {
 		MaxPods: n.kubelet.MaxPods, DelayedStart: n.kubelet.Start == plan.StartDelayedAuto,
 		DSRByDefault: kubelet.GateOn(network.DSRGate, nil, n.minor), AddressGiven: n.kubelet.HasNodeIP(),
 		Minor: n.minor, RotatesLogs: kubelet.RotatesLogs(n.minor),
-		NoCloudProvider: !n.kubelet.HasCloudProvider(), Nested: containerd.Nested(in.WindowsMachine.Spec.VSphere),
+		NoCloudProvider: !n.kubelet.HasCloudProvider(), Nested: containerd.Nested(in.WindowsMachine.Spec.VSphere), Block: in.Block,
 	})
 	if err == nil {
 		n.kubelet.NodeIP = n.network.NodeIP()

@@ -33,6 +33,8 @@ type Input struct {
 	Reports bool // the guest has an object in the workload cluster to report to; see GuestReport
 	// Sources are the contents that the config refers to, by "secret/NAME/KEY" and "configmap/NAME/KEY".
 	Sources map[string][]byte
+	// Block is what the cluster's Calico gives a Windows node.
+	Block Block
 	// Now is for warnings about what has expired.
 	Now time.Time
 }

@@ -74,7 +74,7 @@ var rooms = []room{
 	{folder: "internal/plugin/addons", may: []string{"api", "bootstrap", "internal/plugin/objects", "internal/plugin/preview"}},
 	{folder: "internal/plugin/words", may: []string{"bootstrap/plan"}},
 	{folder: "internal/plugin/linux", may: []string{
-		"api", "internal/cloud", "internal/placement", "internal/plugin/report", "internal/policies",
+		"api", "bootstrap", "internal/cloud", "internal/placement", "internal/plugin/report", "internal/policies",
 	}},
 	{folder: "internal/plugin/management", may: []string{
 		"api", "bootstrap", "internal/placement", "internal/plugin/addons", "internal/plugin/linux", "internal/policies",

@@ -30,7 +30,7 @@ func Allocatable(spec bootstrapv1.WindowsBootstrapConfigSpec, size Size) (corev1
 	if err != nil {
 		return nil, err
 	}
-	return kept.allocatable(size, maxPods(spec.Kubelet)), nil
+	return kept.allocatable(size, MaxPods(spec.Kubelet)), nil
 }
 
 func (r reservations) allocatable(size Size, maxPods int) corev1.ResourceList {

@@ -78,7 +78,7 @@ const logQueryGate = "NodeLogQuery"
 func Read(in Input) (Kubelet, error) {
 	k := Kubelet{
 		nodeName: in.NodeName, providerID: in.ProviderID, version: in.Version, minor: in.Minor, size: in.Size,
-		MaxPods: maxPods(in.Spec), groupRisks: groupRisks(in.Machine),
+		MaxPods: MaxPods(in.Spec), groupRisks: groupRisks(in.Machine),
 	}
 	all, err := allLabels(in.Node.Labels, in.OwnLabels, in.Machine)
 	if err != nil {
@@ -110,7 +110,8 @@ func Read(in Input) (Kubelet, error) {
 // defaultMaxPods is the kubelet's own default.
 const defaultMaxPods = 110
 
-func maxPods(spec bootstrapv1.Kubelet) int { return int(cmp.Or(spec.MaxPods, defaultMaxPods)) }
+// MaxPods is how many pods the kubelet takes.
+func MaxPods(spec bootstrapv1.Kubelet) int { return int(cmp.Or(spec.MaxPods, defaultMaxPods)) }
 
 // readService reads how the kubelet is started and configured.
 func (k *Kubelet) readService(spec bootstrapv1.Kubelet) error {

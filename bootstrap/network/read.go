@@ -48,6 +48,8 @@ type Input struct {
 	AddressGiven, NoCloudProvider bool
 	// Nested: the VM surely has nested virtualization.
 	Nested bool
+	// Block is what Calico gives the node.
+	Block Block
 }
 
 // Network is what was read of spec.network and found good, defaults filled in. Its mode is empty if the spec has no
@@ -62,6 +64,7 @@ type Network struct {
 	// maxPods of the kubelet. nested: the VM surely has nested virtualization.
 	maxPods int
 	nested  bool
+	block   Block
 
 	// podNetwork is the name of the HNS network of the pods, vni the number of their VXLAN.
 	podNetwork string
@@ -100,7 +103,7 @@ type Network struct {
 func Read(in Input) (*Network, error) {
 	net := &Network{
 		nodeName: in.NodeName, adapters: in.Adapters, onAzure: in.OnAzure, addressGiven: in.AddressGiven,
-		noCloudProvider: in.NoCloudProvider, maxPods: in.MaxPods, nested: in.Nested, minor: in.Minor, rotates: in.RotatesLogs,
+		noCloudProvider: in.NoCloudProvider, maxPods: in.MaxPods, nested: in.Nested, block: in.Block, minor: in.Minor, rotates: in.RotatesLogs,
 		podFamilies: familiesOf(in.ClusterNetwork.Pods),
 	}
 	spec := in.Spec

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -35,7 +36,7 @@ func (net *Network) addressWarnings() []string {
 	if warning := net.firstAdapter(); warning != "" {
 		all = append(all, adaptersField+warning)
 	}
-	if warning := net.addressesOfPods(); warning != "" {
+	if warning := cmp.Or(net.addressesOfPods(), net.podsWithoutAddress()); warning != "" {
 		all = append(all, fieldNetwork+": "+warning)
 	}
 	return all

@@ -50,7 +50,8 @@ What it prints follows from FILE, and from the flags where FILE says nothing. A 
                       label cluster.x-k8s.io/cluster-name: CLUSTER, and again when they have changed
   Manifests           the objects themselves, for the cluster of the pool
   CalicoSettings      commands that give Calico's operator what it needs before it makes its DaemonSet for Windows. With
-                      --kubeconfig or --context, those for what this cluster lacks
+                      --kubeconfig or --context, those for what this cluster lacks, and a note if its pools have too few
+                      addresses for the pods of a node
 
 FILE must have what plan needs. If it has pools that need different things of which a cluster has one only, choose one with
 --machine.`,
@@ -201,6 +202,9 @@ func (f *addonsFlags) printSettings(ctx context.Context, pools []addons.Pool, cl
 	script, err := addons.Settings(pools, cluster, there)
 	if err != nil {
 		return err
+	}
+	for _, note := range addons.Addresses(pools, there) {
+		printNote(f.s.err, "%s", note)
 	}
 	_, err = fmt.Fprint(f.s.out, script)
 	return err

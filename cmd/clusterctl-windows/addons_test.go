@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/pem"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -172,6 +174,11 @@ func calicoCluster(t *testing.T, objects map[string]string) (kubeconfig string) 
 	return inFile(t, kubeconfigOf(t, server.URL, ca, "default"))
 }
 
+// poolsOf is a list of Calico's pools, of which one has blocks of this size.
+func poolsOf(size int) string {
+	return fmt.Sprintf(`{"items":[{"metadata":{"name":"default-ipv4-ippool"},"spec":{"cidr":"10.244.0.0/16","blockSize":%d}}]}`, size)
+}
+
 // TestCalicoSettings: with a cluster, what is missing there, and nothing that it has.
 func TestCalicoSettings(t *testing.T) {
 	const installation, group = "/apis/operator.tigera.io/v1/installations/default", "/apis/projectcalico.org/v3"
@@ -194,13 +201,34 @@ func TestCalicoSettings(t *testing.T) {
 		`KUBERNETES_SERVICE_HOST: "10.0.0.10"`, `"windowsDataplane":"HNS"`, `"serviceCIDRs":["10.96.0.0/12"]`, `"bgp":"Disabled"`,
 		`"path":"/spec/calicoNetwork/ipPools/0/encapsulation","value":"VXLAN"`,
 	} {
-		if got := ask(stock); got.Code != exitDone || got.Err != "" || !strings.Contains(got.Out, says) {
+		if got := ask(stock); got.Code != exitDone || !strings.Contains(got.Out, says) {
 			t.Errorf("a stock Calico, without %s: %+v", says, got)
 		}
 	}
 	got := ask(whole)
 	if got.Code != exitDone || strings.Contains(got.Out, "kubectl") || !strings.Contains(got.Out, "Nothing is missing") {
 		t.Errorf("a whole Calico: %+v", got)
+	}
+	for pools, says := range map[string]string{
+		"":                       "which has 60 for pods in the pool 10.244.0.0/16 with blockSize 26, and spec.kubelet.maxPods is",
+		poolsOf(26):              "which has 60 for pods in the pool default-ipv4-ippool with blockSize 26, and spec.kubelet.maxPods",
+		poolsOf(25):              "",
+		"forbidden":              "the user of this kubeconfig may not list Calico's ippools, so only its default blockSize is known",
+		"HostLocal":              "",
+		`{"items":[],"other":1}`: "which has 60 for pods in the pool 10.244.0.0/16 with blockSize 26",
+	} {
+		objects := maps.Clone(whole)
+		if pools == "HostLocal" {
+			objects[installation] = strings.Replace(whole[installation], `"spec":{`, `"spec":{"cni":{"ipam":{"type":"HostLocal"}},`, 1)
+			pools = poolsOf(26)
+		}
+		if pools != "" {
+			objects["/apis/crd.projectcalico.org/v1"], objects["/apis/crd.projectcalico.org/v1/ippools"] = "{}", pools
+		}
+		got := ask(objects)
+		if got.Code != exitDone || (got.Err == "") != (says == "") || !strings.Contains(got.Err, says) || got.Out == "" {
+			t.Errorf("the pools %s, without %q: %+v", pools, says, got)
+		}
 	}
 	dead := call(t, calicoPool(t), "addons", "-f", "-", "--form", "CalicoSettings", "--kubeconfig",
 		inFile(t, kubeconfigOf(t, "https://127.0.0.1:1", nil, "default")))

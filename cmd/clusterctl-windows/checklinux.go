@@ -30,6 +30,7 @@ command that mends it, and the one that says that its pods run on both systems. 
 it; only the gate, which makes no Windows VM before cluster DNS stays on Linux, does not look at it. The command also says which
 Windows Nodes have no kube-proxy, two, or one of a wrong version, and whether the policies are there by which the API server
 itself keeps pods on Linux, and act: if you may create configmaps in kube-system, it tries that by dry runs. It changes nothing.
+Of a cluster with Calico it compares how many pods a Windows Node takes with how many addresses Calico's pools have for them.
 The exit code is 1 if something lands, or if a kube-proxy is wrong.
 Before there is a Windows Node, the verdicts are for a first one with the default taint: run it before you add a pool.
 From Kubernetes 1.36 on, the API server adds the nodeSelector kubernetes.io/os: linux to workloads that name no system, and either

@@ -136,7 +136,7 @@ func render(ctx context.Context, f *facts, token string, now time.Time) (bootstr
 	}
 	userData, err := bootstrap.Render(bootstrap.Input{
 		Cluster: f.cluster, Machine: f.machine, WindowsMachine: f.windows, Config: f.config, ClusterCA: f.ca, Token: token,
-		Reports: f.reports, Sources: f.sources, Now: now,
+		Reports: f.reports, Sources: f.sources, Now: now, Block: f.block,
 	})
 	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok {
 		return userData, phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", invalid.Error())

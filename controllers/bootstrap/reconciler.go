@@ -27,6 +27,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/fresh"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
@@ -180,8 +181,9 @@ type facts struct {
 	// nameTaken says that the reason is an object of somebody else in the workload cluster.
 	nameTaken bool
 
-	// warnings are about what the workload cluster has.
+	// warnings are about what the workload cluster has, block is what its Calico gives a Windows node.
 	warnings []string
+	block    bootstrap.Block
 
 	// sources are what the spec refers to, by the names of bootstrap.Source.
 	sources map[string][]byte
@@ -241,7 +243,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	default:
 		return phase.Run(ctx, f, owned, phase.Unless(settled, checkCluster, ready, r.linuxFirst, inPlace),
 			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, r.validate),
-			r.reach, phase.Unless(settled, compareFlannel, findWrongKubeProxy, r.grantNodeRights),
+			r.reach, phase.Unless(settled, compareFlannel, findWrongKubeProxy, findBlock, r.grantNodeRights),
 			phase.Unless(settled, r.openReports, r.hold, r.issueToken, r.makeReport, r.store),
 			r.keepToken)
 	}

@@ -16,6 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
@@ -151,6 +152,9 @@ func (r *room) noted(server string) interceptor.Funcs {
 	return calls.Ask(func(c calls.Call) error {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", c.Object), "*")
 		name = path.Join(fmt.Sprintf("%s %s %s", server, c.Verb, name[strings.Index(name, ".")+1:]), c.Part)
+		if list, is := c.Object.(*unstructured.UnstructuredList); is {
+			name = fmt.Sprintf("%s %s %s of %s", server, c.Verb, list.GetKind(), list.GetAPIVersion())
+		}
 		r.calls = append(r.calls, name)
 		if r.fail == nil {
 			return nil

@@ -22,6 +22,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -211,12 +212,18 @@ func TestKinds(t *testing.T) {
 		core + "namespaces/b":                            &corev1.Namespace{},
 		policies + "validatingadmissionpolicies/b":       &admissionv1.ValidatingAdmissionPolicy{},
 		policies + "validatingadmissionpolicybindings/b": &admissionv1.ValidatingAdmissionPolicyBinding{},
+		"/apis/crd.projectcalico.org/v1/ippools/b":       anIPPool("crd.projectcalico.org/v1"),
+		"/apis/projectcalico.org/v3/ippools/b":           anIPPool("projectcalico.org/v3"),
 	} {
 		asked = nil
 		err := api.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "b"}, kind)
 		expect.Same(t, path+" is asked for", true, apierrors.IsNotFound(err))
 		expect.Same(t, "calls", []string{path}, asked)
 	}
+}
+
+func anIPPool(version string) client.Object {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": "IPPool"}}
 }
 
 // A cluster that fails is not asked again by each of its machines.

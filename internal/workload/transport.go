@@ -44,11 +44,13 @@ func newClient(server string, web *http.Client, qps float32, burst int) (client.
 }
 
 // newMapper has the kinds of Clusters' own objects, those that give guests a place for their reports, those that give nodes
-// rights, those that run programs on them, those of cluster DNS, and those that keep workloads for Linux on Linux.
+// rights, those that run programs on them, those of cluster DNS, those that keep workloads for Linux on Linux, and the pools of
+// Calico.
 func newMapper() meta.RESTMapper {
 	rights, apps := rbacv1.SchemeGroupVersion, appsv1.SchemeGroupVersion
 	policies := admissionv1.SchemeGroupVersion
 	nodes := nodev1.SchemeGroupVersion
+	calico := []schema.GroupVersion{{Group: "crd.projectcalico.org", Version: "v1"}, {Group: "projectcalico.org", Version: "v3"}}
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, rights, policies, apps, nodes})
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
@@ -62,6 +64,7 @@ func newMapper() meta.RESTMapper {
 		policies.WithKind("ValidatingAdmissionPolicy"), policies.WithKind("ValidatingAdmissionPolicyBinding"),
 		policies.WithKind("MutatingAdmissionPolicy"), policies.WithKind("MutatingAdmissionPolicyBinding"),
 		rights.WithKind("ClusterRole"), rights.WithKind("ClusterRoleBinding"), nodes.WithKind("RuntimeClass"),
+		calico[0].WithKind("IPPool"), calico[1].WithKind("IPPool"),
 	} {
 		mapper.Add(kind, meta.RESTScopeRoot)
 	}

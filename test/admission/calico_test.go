@@ -35,11 +35,17 @@ var calicoKinds = []struct{ kind, plural, group, version, spec string }{
           properties:
             cidr: {type: string}
             encapsulation: {type: string, enum: [IPIPCrossSubnet, IPIP, VXLAN, VXLANCrossSubnet, None]}
+            blockSize: {type: integer}
             natOutgoing: {type: string}
 `},
 	{"IPAMConfiguration", "ipamconfigurations", "projectcalico.org", "v3", `
   autoAllocateBlocks: {type: boolean, default: true}
   strictAffinity: {type: boolean, default: false}
+`},
+	{"IPPool", "ippools", "crd.projectcalico.org", "v1", `
+  cidr: {type: string}
+  blockSize: {type: integer}
+  nodeSelector: {type: string}
 `},
 }
 
@@ -83,6 +89,8 @@ func TestCalicoSettings(t *testing.T) {
 		"{apiVersion: projectcalico.org/v3, kind: IPAMConfiguration, metadata: {name: default}, spec: {}}",
 		"{apiVersion: operator.tigera.io/v1, kind: Installation, metadata: {name: default}, spec: {calicoNetwork: {bgp: Enabled, " +
 			"ipPools: [{cidr: 10.244.0.0/16, encapsulation: IPIP, natOutgoing: Enabled}]}}}",
+		"{apiVersion: crd.projectcalico.org/v1, kind: IPPool, metadata: {name: default-ipv4-ippool}, spec: {cidr: 10.244.0.0/16, " +
+			"blockSize: 26, nodeSelector: all()}}",
 	} {
 		expect.OK(t, api.Create(t.Context(), &unstructured.Unstructured{Object: parse(text)}))
 	}
@@ -103,6 +111,13 @@ func TestCalicoSettings(t *testing.T) {
 		}
 		runScript(t, expect.Got(addons.Settings(pools, cluster, there))(t))
 		now := expect.Got(management.Calico(t.Context(), config))(t)
+		const full = "WindowsMachines: Calico gives a Windows node one block of addresses, which has 60 for pods in the pool " +
+			"default-ipv4-ippool with blockSize 26, and spec.kubelet.maxPods is 61: a pod without an address does not start; set " +
+			"maxPods to 60"
+		pools[0].Name, pools[0].MaxPods = "WindowsMachines", 61
+		expect.Same(t, "addresses", []string{full}, addons.Addresses(pools, now))
+		pools[0].MaxPods = 60
+		expect.Same(t, "addresses for 60 pods", 0, len(addons.Addresses(pools, now)))
 		if left := expect.Got(addons.Settings(pools, cluster, now))(t); !strings.Contains(left, "Nothing is missing") {
 			t.Errorf("%s: the commands leave these:\n%s", c.mode, left)
 		}

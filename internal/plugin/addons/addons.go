@@ -26,6 +26,8 @@ type Pool struct {
 	Taints *[]bootstrapv1.NodeTaint
 	// HyperV: pods may be isolated by Hyper-V. CSIProxy: it is a service of the nodes.
 	HyperV, CSIProxy bool
+	// MaxPods is how many pods a node takes; 0 if nothing says it.
+	MaxPods int
 }
 
 // Cluster is what matters of the pools' Cluster. What is empty is not known.

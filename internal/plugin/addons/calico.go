@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 )
 
 // Calico is what a cluster's Calico has of the settings without which its operator makes no DaemonSet for Windows
@@ -25,11 +26,19 @@ type Calico struct {
 	Endpoint bool
 	// Installation is the spec of the operator's; nil if there is none.
 	Installation *Installation
+	// IPPools are those that the cluster has. PoolsHidden: this user may not list them.
+	IPPools     []bootstrap.IPPool
+	PoolsHidden bool
 }
 
 // Installation is the part of operator.tigera.io/v1 Installation that matters here.
 type Installation struct {
-	ServiceCIDRs  []string `json:"serviceCIDRs"`
+	ServiceCIDRs []string `json:"serviceCIDRs"`
+	CNI          struct {
+		IPAM struct {
+			Type string `json:"type"`
+		} `json:"ipam"`
+	} `json:"cni"`
 	CalicoNetwork struct {
 		WindowsDataplane string   `json:"windowsDataplane"`
 		BGP              string   `json:"bgp"`
@@ -41,6 +50,8 @@ type Installation struct {
 type IPPool struct {
 	CIDR          string `json:"cidr"`
 	Encapsulation string `json:"encapsulation"`
+	BlockSize     int    `json:"blockSize"`
+	NodeSelector  string `json:"nodeSelector"`
 }
 
 // How Calico sends the packets of pods in each mode. With BGP on, its Windows nodes take BGP, whatever the pools have

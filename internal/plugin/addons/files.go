@@ -6,6 +6,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
 )
@@ -39,7 +40,7 @@ func poolOf(m *preview.Machine) Pool {
 	return Pool{
 		Name: m.Of, Version: m.Owner.Spec.Version, Network: config.Network, Taints: config.Node.Taints,
 		HyperV:   config.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled,
-		CSIProxy: config.Windows.CSIProxy.Path != "",
+		CSIProxy: config.Windows.CSIProxy.Path != "", MaxPods: bootstrap.MaxPods(config),
 	}
 }
 

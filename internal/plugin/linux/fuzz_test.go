@@ -27,6 +27,10 @@ func checkReport(t *testing.T, source *odd.Source) {
 		spared := []policies.Ref{{Kind: "DaemonSet", Namespace: "a", Name: source.Text()}}
 		c.Policies.Param = policies.Param(policies.Params{Spared: spared})
 	}
+	c.Calico.Hidden = source.Once(8)
+	for range source.N(3) {
+		c.Calico.Pools = append(c.Calico.Pools, pool(source.Text(), source.Text(), source.N(40)))
+	}
 	c.Add(Machines{Nodes: source.Nodes(3), ProxyRuns: c.ProxyRuns})
 	items := Report(c).Items
 	if len(items) < 2+len(c.Workloads) {

@@ -26,6 +26,9 @@ type Cluster struct {
 	placement.Seen
 
 	Policies Policies
+	Calico   Calico
+	// MaxPods is how many pods each Windows Node takes that may have addresses of Calico, by its name.
+	MaxPods map[string]int
 	// Refused is what the API server does not show this user, and that can be done without.
 	Refused []string
 
@@ -82,7 +85,7 @@ func Report(c Cluster) *report.FindingList {
 			Text: "each Windows Node has what its config wants, of a version that fits the API server",
 		}})
 	}
-	found = append(found, c.firstWrites()...)
+	found = append(append(found, c.firstWrites()...), c.ofAddresses()...)
 	slices.SortStableFunc(workloads, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(severity[a.Result], severity[b.Result]), strings.Compare(a.Check, b.Check))
 	})

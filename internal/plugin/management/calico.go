@@ -12,6 +12,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/addons"
 )
 
+const installationPath = "/apis/operator.tigera.io/v1/installations/default"
+
 // Calico says what a workload cluster's Calico has of the settings for Windows.
 func Calico(ctx context.Context, config *rest.Config) (*addons.Calico, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -21,7 +23,9 @@ func Calico(ctx context.Context, config *rest.Config) (*addons.Calico, error) {
 		return nil, err
 	}
 	found := &addons.Calico{}
-	for _, read := range []func(context.Context, *rest.RESTClient, *addons.Calico) error{readInstallation, readEndpoint, readIPAM} {
+	for _, read := range []func(context.Context, *rest.RESTClient, *addons.Calico) error{
+		readInstallation, readEndpoint, readIPAM, readIPPools,
+	} {
 		if err := read(ctx, client, found); err != nil {
 			return nil, fmt.Errorf("the settings of Calico cannot be read from the cluster %s: %w", shown(config.Host), reason(err))
 		}
@@ -45,10 +49,16 @@ func readInstallation(ctx context.Context, client *rest.RESTClient, found *addon
 	var object struct {
 		Spec addons.Installation `json:"spec"`
 	}
-	there, err := read(ctx, client, "/apis/operator.tigera.io/v1/installations/default", &object)
+	there, err := read(ctx, client, installationPath, &object)
 	if there {
 		found.Installation = &object.Spec
 	}
+	return err
+}
+
+func readIPPools(ctx context.Context, client *rest.RESTClient, found *addons.Calico) error {
+	pools, err := (&reading{client: client}).readPools(ctx)
+	found.IPPools, found.PoolsHidden = pools.Pools, pools.Hidden
 	return err
 }
 

@@ -75,7 +75,7 @@ func machinesOf(ctx context.Context, config *rest.Config, namespace, name string
 	if err != nil {
 		return linux.Machines{}, err
 	}
-	found := linux.Machines{ProxyRuns: map[string]bootstrapv1.KubeProxyRun{}}
+	found := linux.Machines{ProxyRuns: map[string]bootstrapv1.KubeProxyRun{}, MaxPods: map[string]int{}}
 	add := func(o infrav1.WindowsMachine) {
 		if o.Labels[clusterv1.ClusterNameLabel] != name {
 			return
@@ -100,6 +100,9 @@ func addMachine(found *linux.Machines, config *bootstrapv1.WindowsBootstrapConfi
 	}
 	found.Nodes = append(found.Nodes, node)
 	found.ProxyRuns[node.Name] = bootstrap.KubeProxyRun(config.Spec.Network)
+	if cni := config.Spec.Network.CNI; cni == "" || cni == bootstrapv1.CNICalico {
+		found.MaxPods[node.Name] = bootstrap.MaxPods(config.Spec)
+	}
 }
 
 func pathOf(version, namespace, resource string) string {

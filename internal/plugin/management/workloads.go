@@ -32,7 +32,7 @@ func Placement(ctx context.Context, config *rest.Config) (*linux.Cluster, error)
 	}
 	r := &reading{client: client, into: &linux.Cluster{}}
 	for _, one := range []func(context.Context) error{
-		r.version, r.nodes, r.daemonSets, r.deployments, r.statefulSets, r.classes, r.dns, r.policies, r.probe,
+		r.version, r.nodes, r.daemonSets, r.deployments, r.statefulSets, r.classes, r.dns, r.policies, r.probe, r.pools,
 	} {
 		if err := one(ctx); err != nil {
 			return nil, fmt.Errorf("where pods go cannot be read from the cluster %s: %w", shown(config.Host), reason(err))
@@ -126,7 +126,7 @@ func (r *reading) version(ctx context.Context) error {
 }
 
 func (r *reading) nodes(ctx context.Context) error {
-	r.into.Kubelets = map[string]string{}
+	r.into.Kubelets, r.into.MaxPods = map[string]string{}, map[string]int{}
 	_, err := listed(ctx, r, "/api/v1/nodes", func(node corev1.Node) {
 		there := placement.There(node)
 		if !there.IsWindows() {
@@ -135,6 +135,7 @@ func (r *reading) nodes(ctx context.Context) error {
 		}
 		r.into.Windows = append(r.into.Windows, there)
 		r.into.Kubelets[node.Name] = node.Status.NodeInfo.KubeletVersion
+		r.into.MaxPods[node.Name] = int(node.Status.Capacity.Pods().Value())
 	})
 	return r.needed("list nodes", err)
 }

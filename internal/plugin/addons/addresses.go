@@ -1,0 +1,49 @@
+package addons
+
+import (
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+)
+
+// hostLocal gives pods addresses of the Node's pod CIDR, not of a block.
+const hostLocal = "HostLocal"
+
+// Addresses has a sentence for each pool whose nodes take more pods than Calico has addresses for. Of a cluster that was not
+// asked, only Calico's default is known.
+func Addresses(pools []Pool, there *Calico) (notes []string) {
+	block, known := there.block()
+	if !known {
+		return nil
+	}
+	if there != nil && there.PoolsHidden {
+		notes = append(notes, "the user of this kubeconfig may not list Calico's ippools, so only its default blockSize is known")
+	}
+	for _, p := range pools {
+		if p.Network.CNI != bootstrapv1.CNICalico {
+			continue
+		}
+		if lack := block.Lack(p.MaxPods); lack != "" {
+			notes = append(notes, p.name()+": "+lack)
+		}
+	}
+	return notes
+}
+
+// block is the smallest that a Windows node may get. It is not counted where pods do not get their addresses of one.
+func (c *Calico) block() (block bootstrap.Block, counts bool) {
+	if c == nil || c.Installation == nil {
+		return block, true
+	}
+	if c.Installation.CNI.IPAM.Type == hostLocal {
+		return block, false
+	}
+	pools := c.IPPools
+	if len(pools) == 0 { // the operator makes them of these
+		for _, one := range c.Installation.CalicoNetwork.IPPools {
+			pool := bootstrap.IPPool{Name: one.CIDR}
+			pool.Spec.CIDR, pool.Spec.BlockSize, pool.Spec.NodeSelector = one.CIDR, one.BlockSize, one.NodeSelector
+			pools = append(pools, pool)
+		}
+	}
+	return bootstrap.SmallestBlock(pools), true
+}

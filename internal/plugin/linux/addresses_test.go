@@ -1,0 +1,71 @@
+package linux
+
+import (
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/placement"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+func pool(name, cidr string, size int) bootstrap.IPPool {
+	p := bootstrap.IPPool{Name: name}
+	p.Spec.CIDR, p.Spec.BlockSize = cidr, size
+	return p
+}
+
+// TestAddressesOfPods: the pods that Windows Nodes take are compared with the addresses that Calico has for them.
+func TestAddressesOfPods(t *testing.T) {
+	const gives = "Calico gives a Windows Node one block of addresses, which has "
+	const small = gives + "60 for pods in the pool a with blockSize 26, and "
+	const mend = ": a pod without an address does not start; set spec.kubelet.maxPods of the config to 60 for new machines"
+	four := Calico{Pools: []bootstrap.IPPool{pool("a", "10.244.0.0/16", 26)}}
+	off := pool("a", "10.244.0.0/16", 26)
+	off.Spec.Disabled = true
+	of110 := map[string]int{"win-0": 110}
+	for name, c := range map[string]struct {
+		calico   Calico
+		maxPods  map[string]int
+		machines map[string]int
+		want     cloud.Result
+		text     string
+	}{
+		"no Calico": {Calico{}, of110, nil, "", ""},
+		"hidden": {
+			Calico{Hidden: true}, of110, nil, cloud.CheckSkipped, "the user of this kubeconfig may not list Calico's ippools, so nobody " +
+				"knows how many pods of a Windows Node get an address",
+		},
+		"too many pods": {four, of110, nil, cloud.CheckWarning, small + "win-0 takes 110 pods" + mend},
+		"four Nodes": {
+			four, map[string]int{"a": 110, "b": 110, "c": 61, "d": 110, "e": 60}, nil, cloud.CheckWarning,
+			small + "a takes 110 pods, b takes 110 pods, c takes 61 pods, and others (1)" + mend,
+		},
+		"a machine that will join": {
+			four, map[string]int{"win-0": 60}, map[string]int{"win-0": 60, "win-1": 110}, cloud.CheckWarning,
+			small + "win-1 takes 110 pods" + mend,
+		},
+		"a Node with another CNI": {
+			four, of110, map[string]int{"win-1": 60}, cloud.CheckOK, gives + "60 for pods in the pool a with blockSize 26, and no " +
+				"Windows Node takes more pods",
+		},
+		"enough": {
+			Calico{Pools: []bootstrap.IPPool{pool("six", "fd00::/48", 122), pool("four", "10.244.0.0/16", 25)}}, of110, nil, cloud.CheckOK,
+			gives + "124 for pods in the pool four with blockSize 25, and no Windows Node takes more pods",
+		},
+		"none for Windows": {
+			Calico{Pools: []bootstrap.IPPool{off}}, of110, nil, cloud.CheckWarning, "no pool of Calico gives Windows Nodes addresses: " +
+				"each is disabled, for other Nodes, for IPv6, or has a blockSize above 29; if these Nodes have Calico, none of their pods starts",
+		},
+	} {
+		one := cluster("v1.36.3")
+		one.Calico, one.MaxPods = c.calico, c.maxPods
+		if c.machines != nil {
+			one.Add(Machines{Nodes: []placement.Node{{Name: "win-0"}, {Name: "win-1"}}, MaxPods: c.machines})
+		}
+		got := of(t, one, addressesOfPods)
+		expect.Same(t, name, []any{c.want, c.text}, []any{got.Result, got.Message})
+	}
+	first := Cluster{Calico: four}
+	expect.Same(t, "of a first Node", small+"a first Windows Node takes 110 pods"+mend, of(t, first, addressesOfPods).Message)
+}
