@@ -15,8 +15,9 @@ import (
 
 // AzureController is the real cloud controller manager of Azure, as a container of its chart starts it.
 type AzureController struct {
-	// Program is where it is, and Name that of its log: one process has one.
-	Program, Name string
+	// Program is where it is, Name that of its log, which each process has for itself, and Account that in kube-system by which it
+	// logs in.
+	Program, Name, Account string
 	// Config is its azure.json, CA the certificate of the cloud that it names.
 	Config, CA []byte
 	// Arguments are those of the container. Those that say where it finds files and the API server are ours.
@@ -29,7 +30,10 @@ type AzureController struct {
 //go:embed azurecontroller.yaml
 var azureControllerYAML []byte
 
-// InstallAzureController makes the account that the chart makes.
+// AzureAccount is the account that InstallAzureController makes.
+const AzureAccount = "azure-cloud-controller-manager"
+
+// InstallAzureController makes an account with the rights of the chart's.
 func (w *Workload) InstallAzureController(ctx context.Context) error {
 	objects, err := decodeAll(azureControllerYAML)
 	if err != nil {
@@ -70,7 +74,7 @@ func (w *Workload) azureController(ctx context.Context, c AzureController) (serv
 		return server{}, err
 	}
 	login, err := logIn(ctx, api, w.Config, &corev1.ServiceAccount{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: cloudAccount},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: c.Account},
 	})
 	if err == nil {
 		err = writeLogin(login, c.Name, kubeconfig)

@@ -23,11 +23,12 @@ import (
 
 // Manager is a cloud controller manager.
 type Manager struct {
-	// Program is the real one; the stand-in plays it where that is empty. Name is that of its log.
-	Program, Name string
-	Cloud         *armsim.Cloud
-	Workload      *servers.Workload
-	API           kubernetes.Interface
+	// Program is the real one; the stand-in plays it where that is empty. Name is that of its log, Account that of its login.
+	Program, Name, Account string
+
+	Cloud    *armsim.Cloud
+	Workload *servers.Workload
+	API      kubernetes.Interface
 	// Config is azure.json, Arguments are those of its container.
 	Config    []byte
 	Arguments []string
@@ -91,7 +92,7 @@ func (m *Manager) runReal(ctx context.Context) error {
 	header := ""
 	m.Cloud.Change(func(in *armsim.Inside) { header = in.Tokens.Header })
 	stop, err := m.Workload.StartAzureController(ctx, servers.AzureController{
-		Program: m.Program, Name: m.Name, Config: config, CA: m.Cloud.CA(), Arguments: m.Arguments,
+		Program: m.Program, Name: m.Name, Account: m.Account, Config: config, CA: m.Cloud.CA(), Arguments: m.Arguments,
 		Environment: []string{"IDENTITY_ENDPOINT=" + m.Cloud.Endpoint() + "/msi/token", "IDENTITY_HEADER=" + header},
 	})
 	if err != nil {

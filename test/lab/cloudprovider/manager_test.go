@@ -33,8 +33,6 @@ const (
 	loneGroup = "other-nodes"
 )
 
-const logName = "azure-cloud-controller-manager"
-
 // stage is a cluster with Nodes that are not ready, whose VMs are in the simulated Azure.
 type stage struct {
 	*testing.T
@@ -133,14 +131,15 @@ func (s *stage) run(program string) {
 	ctx, cancel := context.WithCancel(s.Context())
 	over, started := make(chan error, 1), make(chan struct{})
 	m := cloudprovider.Manager{
-		Program: program, Name: logName, Cloud: s.cloud, Workload: s.workload, API: s.api, Config: azureJSON(s.T), Log: s.Output(),
+		Program: program, Name: servers.AzureAccount, Account: servers.AzureAccount, Cloud: s.cloud, Workload: s.workload, API: s.api,
+		Config: azureJSON(s.T), Log: s.Output(),
 		Arguments: append(slices.Clone(cloudprovider.ChartArguments), "--node-monitor-period=1s"), Started: func() { close(started) },
 	}
 	go func() { over <- m.Run(ctx) }()
 	s.Cleanup(func() {
 		cancel()
 		expect.Fine(s, <-over)
-		if text, err := s.workload.AzureControllerPrinted(logName); err == nil && s.Failed() {
+		if text, err := s.workload.AzureControllerPrinted(servers.AzureAccount); err == nil && s.Failed() {
 			s.Log(text)
 		}
 	})
