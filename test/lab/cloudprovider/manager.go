@@ -61,7 +61,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		return err
 	}
 	s := &standIn{Manager: m, config: config, period: usualPeriod}
-	if said, err := time.ParseDuration(argument(m.Arguments, "--node-monitor-period")); err == nil {
+	if said, err := time.ParseDuration(Argument(m.Arguments, "--node-monitor-period")); err == nil {
 		s.period = said
 	}
 	m.started()

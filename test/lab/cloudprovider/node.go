@@ -90,7 +90,7 @@ func Initialize(ctx context.Context, api kubernetes.Interface, name string, fact
 // giveRanges is the controller of node addresses (kubernetes v1.36.3, pkg/controller/nodeipam), which the manager runs if its
 // arguments say so.
 func giveRanges(ctx context.Context, api kubernetes.Interface, args []string) error {
-	of, wanted := argument(args, "--cluster-cidr"), argument(args, "--allocate-node-cidrs") == "true"
+	of, wanted := Argument(args, "--cluster-cidr"), Argument(args, "--allocate-node-cidrs") == "true"
 	if !wanted {
 		return nil
 	}
@@ -122,8 +122,8 @@ func giveRanges(ctx context.Context, api kubernetes.Interface, args []string) er
 	return nil
 }
 
-// argument is the value of a flag, the last of which wins.
-func argument(args []string, name string) (value string) {
+// Argument is the value of a flag, the last of which wins.
+func Argument(args []string, name string) (value string) {
 	for _, one := range args {
 		if after, found := strings.CutPrefix(one, name+"="); found {
 			value = after
