@@ -18,17 +18,25 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/hypervisor"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+	"github.com/capwin/cluster-api-provider-windows/test/real"
 )
 
-const labCloud = "LabCloud"
+const (
+	labCloud = "LabCloud"
+	// linuxSize is that of all Linux VMs.
+	linuxSize = "Standard_D2s_v3"
+)
 
-// azure is the simulated Azure as its Linux VMs see it; the Windows VMs are those of the lab. Linux VMs are addresses alone.
+// azure is the simulated Azure as its Linux VMs see it; the Windows VMs are those of the lab. Of Linux VMs it shows what Azure's
+// cloud provider asks for, and nothing runs in them.
 type azure struct {
 	*armsim.Cloud
 	// flags of our managers.
 	flags []string
 	// endpoint is the address of the load balancer.
 	endpoint string
+	// controller is the real cloud controller manager; a stand-in plays it when empty.
+	controller string
 	// federated says that our managers have an identity of their own.
 	federated bool
 
@@ -43,7 +51,7 @@ func (w *world) inAzure() {
 	w.Helper()
 	a := &azure{
 		Cloud: armsim.Start("127.0.0.1:0", time.Now()), linux: map[string]string{}, addresses: map[string]string{},
-		next: netip.MustParseAddr("10.1.100.1"), endpoint: w.endpoint,
+		next: netip.MustParseAddr("10.1.100.1"), endpoint: w.endpoint, controller: real.Program(w, real.AzureCCM),
 	}
 	w.azure = a
 	w.Cleanup(a.Close)
@@ -117,8 +125,15 @@ func (a *azure) Ensure(_ context.Context, group, name string) (id, system, addre
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.linux[name] == "" {
-		a.linux[name] = doc.Resource(armsim.Subscription, group, "Microsoft.Compute", "virtualMachines", name).String()
+		vm := doc.Resource(armsim.Subscription, group, "Microsoft.Compute", "virtualMachines", name)
+		a.linux[name] = vm.String()
 		a.addresses[name], a.next = a.next.String(), a.next.Next()
+		a.Change(func(in *armsim.Inside) {
+			in.World.Put(vm, doc.Object{"location": armsim.Location, "properties": doc.Object{
+				"provisioningState": "Succeeded", "hardwareProfile": doc.Object{"vmSize": linuxSize},
+				"osProfile": doc.Object{"computerName": name},
+			}})
+		})
 	}
 	return a.linux[name], strings.ToUpper(uuid.NewSHA1(uuid.NameSpaceURL, []byte(a.linux[name])).String()), a.addresses[name], nil
 }
@@ -127,6 +142,9 @@ func (a *azure) Ensure(_ context.Context, group, name string) (id, system, addre
 func (a *azure) Destroy(_ context.Context, name string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if vm, is := doc.ParseID(a.linux[name]); is {
+		a.Change(func(in *armsim.Inside) { in.World.Remove(vm) })
+	}
 	delete(a.linux, name)
 	delete(a.addresses, name)
 	return nil

@@ -2,22 +2,23 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/soap"
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/cloudprovider"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
-
-// uninitialized is the taint that a kubelet with --cloud-provider=external puts on its node.
-const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // StartCloudController runs vSphere's own cloud controller manager, which gives the Nodes of the vCenter their addresses and
 // takes the taint off. It may be left out at the start of a lab, as by those who install it late.
@@ -35,36 +36,72 @@ func (l *Lab) StartCloudController(ctx context.Context) error {
 	return nil
 }
 
-// runAzureCloudController does for Nodes in Azure what Azure's cloud controller manager does in a real cluster: one whose VM the
-// cloud knows gets its address and loses the taint.
-func (l *Lab) runAzureCloudController() (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		for tick := time.NewTicker(time.Second); ; {
-			select {
-			case <-ctx.Done():
-				tick.Stop()
-				return
-			case <-tick.C:
-				if err := l.initializeNodes(ctx); err != nil && ctx.Err() == nil {
-					fmt.Fprintf(l.options.Progress, "cloud controller: %v\n", err)
-				}
-			}
+// runAzureCloudProvider runs what a cluster in Azure has of its cloud: the cloud controller manager, and what stands for the node
+// managers of its Nodes.
+func (l *Lab) runAzureCloudProvider(ctx context.Context) (stop func(), err error) {
+	api, err := l.busyClient()
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Workload.InstallAzureController(ctx); err != nil {
+		return nil, err
+	}
+	config, err := l.azureJSON()
+	if err != nil {
+		return nil, err
+	}
+	manager := cloudprovider.Manager{
+		Program: l.options.AzureController, Name: servers.AzureAccount, Account: servers.AzureAccount,
+		Cloud: l.Azure, Workload: l.Workload, API: api, Config: config, Arguments: cloudprovider.ChartArguments, Log: l.options.Progress,
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var both sync.WaitGroup
+	both.Go(func() {
+		if err := manager.Run(ctx); err != nil {
+			fmt.Fprintf(l.options.Progress, "Azure's cloud controller manager ends: %v\n", err)
 		}
-	}()
-	return func() { cancel(); <-over }
+	})
+	both.Go(func() { l.runNodeManagers(ctx, api) })
+	return func() { cancel(); both.Wait() }, nil
 }
 
-func (l *Lab) initializeNodes(ctx context.Context) error {
-	var nodes corev1.NodeList
-	if err := l.WorkloadClient.List(ctx, &nodes); err != nil {
+// azureJSON is that of the lab's cluster, as Cluster API Provider Azure v1.27.0 writes it (controllers/helpers.go,
+// newCloudProviderConfig; enableVmssFlexNodes comes with its feature MachinePool, which is on).
+func (l *Lab) azureJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"cloud": "AzurePublicCloud", "tenantId": armsim.Tenant, "subscriptionId": armsim.Subscription, "resourceGroup": armsim.Group,
+		"location": armsim.Location, "vmType": "vmss", "enableVmssFlexNodes": true,
+		"vnetName": armsim.VNet, "vnetResourceGroup": armsim.NetworkGroup, "subnetName": armsim.SubnetName,
+		"securityGroupName": "nodes", "securityGroupResourceGroup": armsim.NetworkGroup, "routeTableName": "nodes",
+		"loadBalancerSku": "Standard", "loadBalancerName": "", "maximumLoadBalancerRuleCount": 250,
+		"useManagedIdentityExtension": true, "useInstanceMetadata": true, "userAssignedIdentityID": armsim.NodeClientID,
+	})
+}
+
+// runNodeManagers does for Nodes in Azure what the node manager on each of them does.
+func (l *Lab) runNodeManagers(ctx context.Context, api kubernetes.Interface) {
+	for tick := time.NewTicker(time.Second); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		case <-tick.C:
+			if err := l.initializeNodes(ctx, api); err != nil && ctx.Err() == nil {
+				fmt.Fprintf(l.options.Progress, "cloud node manager: %v\n", err)
+			}
+		}
+	}
+}
+
+func (l *Lab) initializeNodes(ctx context.Context, api kubernetes.Interface) error {
+	nodes, err := api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
 		return fmt.Errorf("list nodes: %w", err)
 	}
-	for _, node := range nodes.Items {
-		isIt := func(t corev1.Taint) bool { return t.Key == uninitialized }
-		if !strings.HasPrefix(node.Spec.ProviderID, "azure://") || !slices.ContainsFunc(node.Spec.Taints, isIt) {
+	for i := range nodes.Items {
+		node := &nodes.Items[i]
+		id, is := strings.CutPrefix(node.Spec.ProviderID, "azure://")
+		if !is || !cloudprovider.Uninitialized(node) {
 			continue
 		}
 		address, err := l.addressOf(ctx, node.Spec.ProviderID)
@@ -74,18 +111,9 @@ func (l *Lab) initializeNodes(ctx context.Context) error {
 		if address == "" {
 			continue
 		}
-		before := node.DeepCopy()
-		node.Status.Addresses = []corev1.NodeAddress{
-			{Type: corev1.NodeInternalIP, Address: address}, {Type: corev1.NodeHostName, Address: node.Name},
-		}
-		if err := l.WorkloadClient.Status().Patch(ctx, &node, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("give node %s its address: %w", node.Name, err)
-		}
-		before = node.DeepCopy()
-		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, isIt)
-		lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if err := l.WorkloadClient.Patch(ctx, &node, lock); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("take taint off node %s: %w", node.Name, err)
+		facts := cloudprovider.FactsOf(l.Azure, id, address)
+		if err := cloudprovider.Initialize(ctx, api, node.Name, facts); client.IgnoreNotFound(err) != nil {
+			return err
 		}
 	}
 	return nil

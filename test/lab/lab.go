@@ -48,6 +48,8 @@ type Options struct {
 	LinuxLater bool
 	// Audited and WithoutMutatingPolicies are the workload cluster's.
 	Audited, WithoutMutatingPolicies bool
+	// AzureController is the real cloud controller manager of Azure; a stand-in plays it when empty.
+	AzureController string
 	// FlannelBackend is that of the flanneld of all Linux nodes, as clusters have it; empty gives each node another one.
 	FlannelBackend string
 	// Progress is told what is going on.
@@ -214,8 +216,12 @@ func (l *Lab) connect(ctx context.Context) error {
 	if err := l.runPods(ctx); err != nil {
 		return err
 	}
-	stopAzure, stopGuests := l.runAzureCloudController(), l.runGuests()
-	l.stopGuests = func() { stopAzure(); stopGuests() }
+	stopProvider, err := l.runAzureCloudProvider(ctx)
+	if err != nil {
+		return err
+	}
+	stopGuests := l.runGuests()
+	l.stopGuests = func() { stopProvider(); stopGuests() }
 	cluster, identity, secret, err := l.azureCluster()
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/real"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -77,15 +78,13 @@ func started(t *testing.T, patience time.Duration, options lab.Options) (context
 		t.Skip("starts two control planes; CI runs it")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	options.Dir = t.TempDir()
+	options.Dir, options.AzureController = t.TempDir(), real.Program(t, real.AzureCCM)
 	l, err := lab.Start(ctx, options)
 	if err != nil {
 		cancel()
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		expect.Fine(t, l.Stop())
-	})
+	t.Cleanup(func() { expect.Fine(t, l.Stop()) })
 	t.Cleanup(cancel)
 	return ctx, l
 }

@@ -99,6 +99,7 @@ func (m *Manager) cloudConfig(ctx context.Context, template, cluster *object) (m
 		"vnetName": n.VNet, "vnetResourceGroup": n.VNetGroup, "subnetName": n.Subnet, "routeTableName": n.RouteTable,
 		"loadBalancerSku": "Standard", "loadBalancerName": "", "maximumLoadBalancerRuleCount": 250,
 		"useManagedIdentityExtension": true, "useInstanceMetadata": true,
+		"enableVmssFlexNodes": true, // with the feature MachinePool, which is on (config/manager/manager.yaml)
 	}
 	switch template.text("spec", "template", "spec", "identity") {
 	case "SystemAssigned":

@@ -32,6 +32,12 @@ const (
 	StrangerID     = "aaaaaaaa-0000-4000-8000-000000000002"
 	StrangerObject = "bbbbbbbb-0000-4000-8000-000000000002"
 
+	// NodeClientID and NodeObjectID are the managed identity IdentityID, which nodes of Linux have; IdentityHeader is the secret of
+	// the endpoint at which they get its tokens.
+	NodeClientID   = "cccccccc-0000-4000-8000-000000000001"
+	NodeObjectID   = "dddddddd-0000-4000-8000-000000000001"
+	IdentityHeader = "a secret of this machine"
+
 	// Gallery image, community image and marketplace images.
 	GalleryImage = "/subscriptions/" + Subscription + "/resourceGroups/" + NetworkGroup + "/providers/Microsoft.Compute" +
 		"/galleries/capwin/images/windows-2022"
@@ -88,7 +94,7 @@ func seed(w *Inside) {
 	for _, id := range []string{NSGID, RouteTableID, PoolID, ASGID, NATGatewayID, NetworkID("loadBalancers", "capwin")} {
 		add(id, doc.Object{"provisioningState": "Succeeded"})
 	}
-	add(IdentityID, doc.Object{"clientId": "cccccccc-0000-4000-8000-000000000001", "tenantId": Tenant})
+	add(IdentityID, doc.Object{"clientId": NodeClientID, "tenantId": Tenant})
 	for _, i := range []compute.Image{
 		{Name: GalleryImage, Versions: []string{"1.36.2", "1.36.3"}, SizeGB: 40, Generation: "V2"},
 		{Name: ManagedImage, SizeGB: 40, Generation: "V2"},
@@ -102,6 +108,9 @@ func seed(w *Inside) {
 		w.Tokens.Add(&tokens.Principal{Tenant: Tenant, ClientID: id, ObjectID: object, Secrets: []string{Secret}})
 		w.Rights.Grant(object, "/subscriptions/"+Subscription, "*")
 	}
+	w.Tokens.Add(&tokens.Principal{Tenant: Tenant, ClientID: NodeClientID, ObjectID: NodeObjectID, ResourceID: IdentityID})
+	w.Tokens.Header = IdentityHeader
+	w.Rights.Grant(NodeObjectID, "/subscriptions/"+Subscription, "*")
 }
 
 func listen(server *httptest.Server, address string) {

@@ -7,6 +7,32 @@ apiVersion: v1
 kind: ServiceAccount
 metadata: {name: cloud-controller-manager, namespace: kube-system}
 ---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: "system:cloud-controller-manager"}
+rules:
+- {apiGroups: [""], resources: [events], verbs: [create, patch, update]}
+- {apiGroups: [""], resources: [nodes], verbs: ["*"]}
+- {apiGroups: [""], resources: [nodes/status], verbs: [patch]}
+- {apiGroups: [""], resources: [services, services/status], verbs: [list, patch, update, watch]}
+- {apiGroups: [""], resources: [serviceaccounts, endpoints], verbs: [create, get, list, watch, update]}
+- {apiGroups: [""], resources: [persistentvolumes], verbs: [get, list, update, watch]}
+- {apiGroups: [""], resources: [secrets], verbs: [get, list, watch]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update]}
+- {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: "system:cloud-controller-manager"}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:cloud-controller-manager"}
+subjects: [{kind: ServiceAccount, name: cloud-controller-manager, namespace: kube-system}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: "system:cloud-controller-manager:extension-apiserver-authentication-reader", namespace: kube-system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: extension-apiserver-authentication-reader}
+subjects: [{kind: ServiceAccount, name: cloud-controller-manager, namespace: kube-system}]
+---
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -35,6 +61,10 @@ spec:
         - --cluster-cidr={{ .clusterCIDR }}
         - --cluster-name={{ $.Values.infra.clusterName }}
         - --configure-cloud-routes={{ .configureCloudRoutes }}
+        - --controllers=*,-cloud-node
+        - --leader-elect=true
+        - --route-reconciliation-period=10s
+        - --v=2
         volumeMounts: [{name: etc-kubernetes, mountPath: /etc/kubernetes}]
       volumes: [{name: etc-kubernetes, hostPath: {path: /etc/kubernetes}}]
 ---
