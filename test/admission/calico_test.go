@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +39,10 @@ var calicoKinds = []struct{ kind, plural, group, version, spec string }{
             blockSize: {type: integer}
             natOutgoing: {type: string}
 `},
+	{"IPAMConfig", "ipamconfigs", "crd.projectcalico.org", "v1", `
+  autoAllocateBlocks: {type: boolean}
+  strictAffinity: {type: boolean}
+`},
 	{"IPAMConfiguration", "ipamconfigurations", "projectcalico.org", "v3", `
   autoAllocateBlocks: {type: boolean, default: true}
   strictAffinity: {type: boolean, default: false}
@@ -49,6 +54,9 @@ var calicoKinds = []struct{ kind, plural, group, version, spec string }{
 `},
 }
 
+// shortNames are those of Calico's API for its kinds.
+var shortNames = map[string]string{"IPAMConfiguration": "[ipamconfig, ipamconfigs]"}
+
 func defineCalico(t *testing.T) {
 	t.Helper()
 	for _, one := range calicoKinds {
@@ -59,7 +67,8 @@ metadata: {name: ` + one.plural + "." + one.group + `}
 spec:
   group: ` + one.group + `
   scope: Cluster
-  names: {kind: ` + one.kind + `, listKind: ` + one.kind + `List, plural: ` + one.plural + `}
+  names: {kind: ` + one.kind + `, listKind: ` + one.kind + `List, plural: ` + one.plural +
+			`, shortNames: ` + cmp.Or(shortNames[one.kind], "[]") + `}
   versions:
   - name: ` + one.version + `
     served: true
@@ -81,7 +90,7 @@ spec:
 }
 
 // TestCalicoSettings: the commands that addons prints for Calico's operator, run by a shell with the real kubectl against a stock
-// Calico, leave nothing to do. The pools keep what they had.
+// Calico, leave nothing to do. The pools keep what they had, and of two kinds the right one is changed.
 func TestCalicoSettings(t *testing.T) {
 	defineCalico(t)
 	for _, text := range []string{
@@ -125,6 +134,25 @@ func TestCalicoSettings(t *testing.T) {
 		const bgp = ", BGP {.spec.calicoNetwork.bgp}"
 		got := runKubectl(t, "get", "installations.operator.tigera.io", "default", "-o", pool+bgp)
 		expect.Same(t, string(c.mode), c.want, got)
+	}
+	ownKindIsPatched(t)
+}
+
+// ownKindIsPatched: the command for Calico's own kind changes that one, also where its API has a kind of which that name is a short
+// one.
+func ownKindIsPatched(t *testing.T) {
+	t.Helper()
+	own := "{apiVersion: crd.projectcalico.org/v1, kind: IPAMConfig, metadata: {name: default}, spec: {strictAffinity: false}}"
+	expect.OK(t, api.Create(t.Context(), &unstructured.Unstructured{Object: parse(own)}))
+	there := &addons.Calico{
+		OwnKinds: true, Configured: true, Endpoint: true, Installation: &addons.Installation{ServiceCIDRs: []string{"10.96.0.0/12"}},
+	}
+	there.Installation.CalicoNetwork.WindowsDataplane, there.Installation.CalicoNetwork.BGP = "HNS", "Disabled"
+	pools := []addons.Pool{{Network: bootstrapv1.Network{Mode: bootstrapv1.NetworkOverlay, CNI: bootstrapv1.CNICalico}}}
+	runScript(t, expect.Got(addons.Settings(pools, addons.Cluster{}, there))(t))
+	const path = "/apis/crd.projectcalico.org/v1/ipamconfigs/default"
+	if got := runKubectl(t, "get", "--raw", path); !strings.Contains(got, `"strictAffinity":true`) {
+		t.Errorf("the command has not changed %s: %s", path, got)
 	}
 }
 

@@ -59,7 +59,7 @@ func leftOut(t *testing.T) {
 	w.calicoSays("Invalid StrictAffinity, it must be set to 'true' when using Calico IPAM on Windows")
 	w.commandSays(m, smokeTest, noNetwork...)
 	w.commandSays(m, calicoSettings, "# Addresses of a Windows node's block are its own.",
-		`kubectl patch ipamconfigs.crd.projectcalico.org default --type merge --patch '{"spec":{"strictAffinity":true}}'`)
+		`kubectl patch ipamconfigs.v1.crd.projectcalico.org default --type merge --patch '{"spec":{"strictAffinity":true}}'`)
 	w.noPodRuns()
 	apply("ConfigMap", "demo-calico")
 
@@ -129,7 +129,7 @@ func (w *world) loosen(m *management, whole string) {
 	workload, _ := w.demo().Workload()
 	w.until("strict affinity to be off", func() (any, bool) {
 		said, _ := w.try(&management{}, "kubectl --kubeconfig "+workload.KubeconfigFile+
-			" get ipamconfigs.crd.projectcalico.org default -o jsonpath={.spec.strictAffinity}")
+			" get ipamconfigs.v1.crd.projectcalico.org default -o jsonpath={.spec.strictAffinity}")
 		return said, said == "false"
 	})
 }

@@ -66,7 +66,8 @@ const kubeadmServices = "10.96.0.0/12"
 
 // IPAMKind is a kind of IPAMConfigurations.
 type IPAMKind struct {
-	// Group is where an API server has the kind, and Resource its name for kubectl.
+	// Group is where an API server has the kind, and Resource its name for kubectl: with the version where that takes the name
+	// without it for a short one of the other kind.
 	Group, Resource, kind string
 }
 
@@ -77,7 +78,7 @@ var IPAMKinds = []IPAMKind{
 		"apiVersion: projectcalico.org/v3\nkind: IPAMConfiguration",
 	},
 	{
-		"/apis/crd.projectcalico.org/v1", "ipamconfigs.crd.projectcalico.org",
+		"/apis/crd.projectcalico.org/v1", "ipamconfigs.v1.crd.projectcalico.org",
 		"apiVersion: crd.projectcalico.org/v1\nkind: IPAMConfig",
 	},
 }

@@ -32,6 +32,9 @@ func TestSettings(t *testing.T) {
 	golden(t, "calico-affinity.sh", expect.Got(Settings([]Pool{calico()}, Cluster{}, ready(func(c *Calico) {
 		c.StrictAffinity = false
 	})))(t))
+	golden(t, "calico-own.sh", expect.Got(Settings([]Pool{calico()}, Cluster{}, ready(func(c *Calico) {
+		c.OwnKinds, c.StrictAffinity = true, false
+	})))(t))
 }
 
 // TestSettingsRefused: a script for a shell has no text of an object that could be a command.
