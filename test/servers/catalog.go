@@ -44,6 +44,14 @@ var programs = []program{
 	{name: "clusterctl", module: capiModule, pkg: capiModule + "/cmd/clusterctl", cost: 10 * time.Second},
 }
 
+// packages are what all programs are made from, and the names that they get.
+func packages() (all [][2]string) {
+	for _, p := range programs {
+		all = append(all, [2]string{p.name, p.pkg})
+	}
+	return all
+}
+
 // providers are the parts of Cluster API with their manifests, core first; each runs the program of the same name.
 var providers = []provider{
 	{name: "capi-core", config: "core/config/default"},
