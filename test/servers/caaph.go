@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +24,7 @@ var caaph = pinnedProgram{
 		path: "sigs.k8s.io/cluster-api-addon-provider-helm", version: "v0.6.4",
 		sum: "h1:Hc2B7KrnDSJEYzau/SBkft55c72ulSl8j+fHpPtMLD4=",
 	},
-	name: "caaph", folder: "caaph", cost: "2 min",
+	name: "caaph", folder: "caaph", cost: 2 * time.Minute,
 }
 
 // caaphProvider is what of its source says how it is installed.

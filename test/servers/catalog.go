@@ -3,6 +3,7 @@ package servers
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // The modules of test/tools/go.mod that name the versions of what we run.
@@ -20,27 +21,35 @@ type program struct {
 	module string
 	pkg    string
 	// cost is what a first build takes on two cores, for the person who waits.
-	cost string
+	cost time.Duration
 	// envtest: setup-envtest has it ready-made.
 	envtest bool
 }
 
 // programs in the order in which they are built: what shares packages stands together.
 var programs = []program{
-	{name: "etcd", module: etcdModule, pkg: etcdModule, cost: "1 min", envtest: true},
-	{name: "kube-apiserver", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kube-apiserver", cost: "3 min", envtest: true},
-	{name: "kubectl", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kubectl", cost: "20 s", envtest: true},
+	{name: "etcd", module: etcdModule, pkg: etcdModule, cost: time.Minute, envtest: true},
+	{name: "kube-apiserver", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kube-apiserver", cost: 3 * time.Minute, envtest: true},
+	{name: "kubectl", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kubectl", cost: 20 * time.Second, envtest: true},
 	{
 		name: "kube-controller-manager", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kube-controller-manager",
-		cost: "1 min",
+		cost: time.Minute,
 	},
-	{name: "kube-scheduler", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kube-scheduler", cost: "10 s"},
-	{name: "kubeadm", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kubeadm", cost: "10 s"},
-	{name: cloudControllerManager, module: cloudModule, pkg: cloudModule + "/cmd/" + cloudControllerManager, cost: "1 min"},
-	{name: "capi-core", module: capiModule, pkg: capiModule + "/core", cost: "30 s"},
-	{name: "capi-kubeadm-bootstrap", module: capiModule, pkg: capiModule + "/bootstrap/kubeadm", cost: "10 s"},
-	{name: "capi-kubeadm-control-plane", module: capiModule, pkg: capiModule + "/controlplane/kubeadm", cost: "10 s"},
-	{name: "clusterctl", module: capiModule, pkg: capiModule + "/cmd/clusterctl", cost: "10 s"},
+	{name: "kube-scheduler", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kube-scheduler", cost: 10 * time.Second},
+	{name: "kubeadm", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kubeadm", cost: 10 * time.Second},
+	{name: cloudControllerManager, module: cloudModule, pkg: cloudModule + "/cmd/" + cloudControllerManager, cost: time.Minute},
+	{name: "capi-core", module: capiModule, pkg: capiModule + "/core", cost: 30 * time.Second},
+	{name: "capi-kubeadm-bootstrap", module: capiModule, pkg: capiModule + "/bootstrap/kubeadm", cost: 10 * time.Second},
+	{name: "capi-kubeadm-control-plane", module: capiModule, pkg: capiModule + "/controlplane/kubeadm", cost: 10 * time.Second},
+	{name: "clusterctl", module: capiModule, pkg: capiModule + "/cmd/clusterctl", cost: 10 * time.Second},
+}
+
+// packages are what all programs are made from, and the names that they get.
+func packages() (all [][2]string) {
+	for _, p := range programs {
+		all = append(all, [2]string{p.name, p.pkg})
+	}
+	return all
 }
 
 // providers are the parts of Cluster API with their manifests, core first; each runs the program of the same name.

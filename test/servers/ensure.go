@@ -12,17 +12,14 @@ import (
 // FolderVariable names the environment variable that points at a ready folder of servers; with it nothing is built.
 const FolderVariable = "CAPWIN_SERVERS"
 
-// signOfLife is how often a long build says that it is still at work.
-const signOfLife = 15 * time.Second
-
 // Binaries is a folder with all programs and manifests of this package.
 type Binaries struct{ Dir string }
 
 // Path returns the path of a program, such as "kubectl" or "clusterctl".
 func (b Binaries) Path(name string) string { return filepath.Join(b.Dir, name) }
 
-// Ensure returns the folder with all programs and manifests. What is missing is built first, with a line to progress for
-// each; what is there is never built again. Two processes never build at the same time.
+// Ensure returns the folder with all programs and manifests. What is missing is built first, with a line to progress that
+// says how far it is; what is there is never built again. Two processes never build at the same time.
 func Ensure(ctx context.Context, progress io.Writer) (Binaries, error) {
 	if dir := os.Getenv(FolderVariable); dir != "" {
 		return readyFolder(Binaries{Dir: dir})
@@ -100,13 +97,14 @@ func (s store) fill(ctx context.Context) error {
 	if err := s.download(ctx); err != nil {
 		return err
 	}
+	var lacking []program
 	for _, p := range programs {
-		if s.has(p.name) {
-			continue
+		if !s.has(p.name) {
+			lacking = append(lacking, p)
 		}
-		if err := s.build(ctx, p); err != nil {
-			return err
-		}
+	}
+	if err := s.buildAll(ctx, lacking); err != nil {
+		return err
 	}
 	if err := s.renderAll(ctx); err != nil {
 		return err
@@ -114,47 +112,64 @@ func (s store) fill(ctx context.Context) error {
 	return s.keepCloudManifest(ctx)
 }
 
+// buildAll compiles the programs at the versions that the tools name.
+func (s store) buildAll(ctx context.Context, lacking []program) error {
+	if len(lacking) == 0 {
+		return nil
+	}
+	begin, plan := time.Now(), schedule{programs: lacking}
+	s.say("%s", plan.title())
+	for _, p := range lacking {
+		version, err := s.tools.version(p.module)
+		if err != nil {
+			return err
+		}
+		took, err := s.place(ctx, plan, version)
+		if err != nil {
+			return err
+		}
+		plan.built, plan.took = plan.built+1, plan.took+took
+	}
+	newDisplay(s.progress).end("built in " + since(begin).String())
+	return nil
+}
+
 func (s store) has(name string) bool {
 	_, err := os.Stat(s.Path(name))
 	return err == nil
 }
 
-// build compiles one program at the version that the tools name.
-func (s store) build(ctx context.Context, p program) error {
-	version, err := s.tools.version(p.module)
-	if err != nil {
-		return err
-	}
-	return s.place(ctx, p, version)
-}
-
-// place compiles one program beside its place and moves it there when it is complete.
-func (s store) place(ctx context.Context, p program, version string) error {
-	s.say("building %s %s (about %s on two cores, once)", p.name, version, p.cost)
-	start := time.Now()
+// place compiles the program that is next beside its place, and moves it there when it is complete.
+func (s store) place(ctx context.Context, plan schedule, version string) (time.Duration, error) {
+	p, start := plan.programs[plan.built], time.Now()
 	part := s.part(p.name)
 	defer func() { _ = os.Remove(part) }()
-	if err := s.compile(ctx, p, ldflags(p.module, version), part); err != nil {
-		return fmt.Errorf("build %s: %w", p.name, err)
+	if err := s.compile(ctx, plan, version, part); err != nil {
+		return 0, fmt.Errorf("build %s: %w", p.name, err)
 	}
 	if err := os.Rename(part, s.Path(p.name)); err != nil {
-		return fmt.Errorf("build %s: %w", p.name, err)
+		return 0, fmt.Errorf("build %s: %w", p.name, err)
 	}
-	s.say("built %s in %s", p.name, since(start))
-	return nil
+	return time.Since(start), nil
 }
 
-func (s store) compile(ctx context.Context, p program, ldflags, out string) error {
+// compile reports, while it works, how long everything still takes.
+func (s store) compile(ctx context.Context, plan schedule, version, out string) error {
+	p, start, screen := plan.programs[plan.built], time.Now(), newDisplay(s.progress)
 	done := make(chan error, 1)
-	go func() { done <- s.goBuild(ctx, p.pkg, ldflags, out) }()
-	start, tick := time.Now(), time.NewTicker(signOfLife)
+	go func() { done <- s.goBuild(ctx, p.pkg, ldflags(p.module, version), out) }()
+	screen.show(plan.line(0))
+	tick := time.NewTicker(screen.every())
 	defer tick.Stop()
 	for {
 		select {
 		case err := <-done:
+			if err != nil {
+				screen.end(plan.line(time.Since(start))) // or the error would begin in its line
+			}
 			return err
 		case <-tick.C:
-			s.say("  still building %s, %s so far", p.name, since(start))
+			screen.show(plan.line(time.Since(start)))
 		}
 	}
 }

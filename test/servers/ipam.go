@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -17,7 +18,7 @@ var ipam = pinnedProgram{
 		path: "sigs.k8s.io/cluster-api-ipam-provider-in-cluster", version: "v1.0.3",
 		sum: "h1:DO6VrWMAmkX7D50CSLiKR62kcvxtH2Zdm312KB115XE=",
 	},
-	name: "ipam-in-cluster", folder: "ipam", cost: "3 min",
+	name: "ipam-in-cluster", folder: "ipam", cost: 3 * time.Minute,
 }
 
 // StartIPAM installs the provider on a management cluster that has Cluster API, and runs its manager as a plain process until

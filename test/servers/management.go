@@ -27,6 +27,8 @@ type ManagementOptions struct {
 	// ControllersLater leaves the controllers out until StartControllers. They know the kinds that are there when they start; of
 	// later ones they learn only every half minute.
 	ControllersLater bool
+	// Manager is our manager's program, which whoever starts managers has built by then; empty has StartManagers build it.
+	Manager string
 }
 
 // Management is a running management cluster.
@@ -41,6 +43,7 @@ type Management struct {
 	ownersGuarded bool
 	binaries      Binaries
 	servers       *group
+	program       string
 	// whole are the definitions of which only the newest version is served.
 	whole map[string]unstructured.Unstructured
 }
@@ -55,7 +58,7 @@ func StartManagement(ctx context.Context, opts ManagementOptions) (*Management, 
 		return nil, err
 	}
 	m := &Management{
-		binaries: opts.Binaries, ownersGuarded: opts.OwnersGuarded, servers: servers,
+		binaries: opts.Binaries, ownersGuarded: opts.OwnersGuarded, servers: servers, program: opts.Manager,
 		KubeconfigFile: filepath.Join(opts.Dir, "kubeconfig"),
 	}
 	err = m.start(ctx)

@@ -144,9 +144,12 @@ type Manager struct {
 // StartManagers builds this project's manager and runs it as a plain process for each component, until the cluster is stopped:
 // with the arguments of its Deployment, these after them, and as its account.
 func StartManagers(ctx context.Context, m *Management, more ...string) ([]Manager, error) {
-	program := filepath.Join(m.servers.dir, "manager")
-	if err := BuildManager(ctx, program); err != nil {
-		return nil, err
+	program := m.program
+	if program == "" {
+		program = filepath.Join(m.servers.dir, "manager")
+		if err := BuildManager(ctx, program); err != nil {
+			return nil, err
+		}
 	}
 	var managers []Manager
 	var tier []server
@@ -164,13 +167,17 @@ func StartManagers(ctx context.Context, m *Management, more ...string) ([]Manage
 	return managers, m.servers.start(ctx, tier...)
 }
 
-// BuildManager builds our manager.
-func BuildManager(ctx context.Context, program string) error {
+// BuildManager builds our manager, with these values of variables, such as main.azureSpeed=10, beside what is usual.
+func BuildManager(ctx context.Context, program string, values ...string) error {
 	root, err := repositoryRoot()
 	if err != nil {
 		return err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-w", "-o", program, ".")
+	flags := "-w"
+	for _, value := range values {
+		flags += " -X " + value
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags="+flags, "-o", program, ".")
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build manager: %w\n%s", err, output)

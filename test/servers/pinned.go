@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 )
 
 // pinned is a module that stands in no go.mod of ours, since its own go.mod is older than ours, or since only its files are
@@ -38,7 +39,7 @@ type pinnedProgram struct {
 	name string
 	// folder of the user's cache that is for its versions.
 	folder string
-	cost   string // as in program
+	cost   time.Duration // as in program
 }
 
 // ensure returns the folder with the program and that of its source. What is missing is built first, once.
@@ -66,5 +67,9 @@ func (p pinnedProgram) ensure(ctx context.Context, progress io.Writer) (b Binari
 	if s.has(p.name) {
 		return b, source, nil
 	}
-	return b, source, s.place(ctx, program{name: p.name, module: p.path, pkg: ".", cost: p.cost}, p.version)
+	plan := schedule{programs: []program{{name: p.name, module: p.path, pkg: ".", cost: p.cost}}}
+	s.say("%s", plan.title())
+	took, err := s.place(ctx, plan, p.version)
+	newDisplay(progress).end("built in " + took.Round(time.Second).String())
+	return b, source, err
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -113,15 +114,16 @@ func tiny(t *testing.T, source string) (store, *bytes.Buffer) {
 	return store{Binaries: Binaries{Dir: t.TempDir()}, tools: tools, progress: progress}, progress
 }
 
-var tinyProgram = program{name: "tool", module: "tiny", pkg: "tiny", cost: "1 s"}
+var tinyProgram = program{name: "tool", module: "tiny", pkg: "tiny", cost: time.Second}
 
 func TestBuild(t *testing.T) {
 	s, progress := tiny(t, `package main; func main() { print("hello") }`)
-	expect.OK(t, s.build(t.Context(), tinyProgram))
+	expect.OK(t, s.buildAll(t.Context(), []program{tinyProgram}))
 	if _, err := run(command(t.Context(), s.Path("tool"))); err != nil {
 		t.Error(err)
 	}
-	if want := "building tool v1.2.3 (about 1 s on two cores, once)\nbuilt tool in "; !strings.HasPrefix(progress.String(), want) {
+	want := "building 1 server, once: it stays in your cache\nbuilding 1 of 1, about 10 s left: tool, 0s\nbuilt in "
+	if !strings.HasPrefix(progress.String(), want) {
 		t.Errorf("progress is %q, want %q...", progress, want)
 	}
 	onlyHolds(t, s.Dir, "tool")
@@ -129,7 +131,7 @@ func TestBuild(t *testing.T) {
 
 func TestFailedBuildLeavesNothing(t *testing.T) {
 	s, _ := tiny(t, "package main; func main() { undefined() }")
-	err := s.build(t.Context(), tinyProgram)
+	err := s.buildAll(t.Context(), []program{tinyProgram})
 	if err == nil || !strings.Contains(err.Error(), "undefined: undefined") {
 		t.Errorf("got error %v, want the compiler's", err)
 	}
@@ -140,7 +142,7 @@ func TestCancelledBuildLeavesNothing(t *testing.T) {
 	s, _ := tiny(t, "package main; func main() {}")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.build(ctx, tinyProgram); !errors.Is(err, context.Canceled) {
+	if err := s.buildAll(ctx, []program{tinyProgram}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v, want cancelled", err)
 	}
 	onlyHolds(t, s.Dir)

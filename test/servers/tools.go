@@ -93,7 +93,7 @@ func (t toolset) key() (string, error) {
 	}
 	hash := sha256.New()
 	// fmt prints maps in the order of their keys.
-	fmt.Fprintln(hash, runtime.GOOS, runtime.GOARCH, runtime.Version(), programs, providers, variables)
+	fmt.Fprintln(hash, runtime.GOOS, runtime.GOARCH, runtime.Version(), packages(), providers, variables)
 	fmt.Fprintln(hash, ldflags(kubernetesModule, kubernetes), ldflags(capiModule, capi))
 	hash.Write(t.mod)
 	hash.Write(t.sum)
