@@ -150,6 +150,9 @@ func objectsIn(t *testing.T, text string) (objects []tree) {
 	t.Helper()
 	for _, document := range regexp.MustCompile(`(?m)^---$`).Split(text, -1) {
 		var object tree
+		if !strings.Contains(document, "kind: ") { // what a flavor refuses is none
+			continue
+		}
 		expect.OK(t, yaml.Unmarshal([]byte(document), &object))
 		if object != nil {
 			objects = append(objects, object)

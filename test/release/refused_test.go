@@ -3,7 +3,10 @@ package release
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +26,8 @@ func TestMissingVariables(t *testing.T) {
 		{"windows-gcp", "", "", `failed to read "cluster-template-windows-gcp.yaml" from provider's repository`},
 		{"windows-vsphere", "VSPHERE_TEMPLATE", "", "value for variables [VSPHERE_TEMPLATE] is not set"},
 		{"windows-vsphere", "VSPHERE_PASSWORD", "", "value for variables [VSPHERE_PASSWORD] is not set"},
-		{"windows-pool-vsphere", "VSPHERE_SERVER", "", "value for variables [VSPHERE_SERVER] is not set"},
+		{"windows", "VSPHERE_TEMPLATE", "", `this is vsphere:\nVSPHERE_TEMPLATE is not set\n`},
+		{"windows-pool-vsphere", "VSPHERE_FOLDER", "", "value for variables [VSPHERE_FOLDER] is not set"},
 		{"windows-azure", "AZURE_NODE_IDENTITY", "", "value for variables [AZURE_NODE_IDENTITY] is not set"},
 		{"windows-azure", "AZURE_SSH_PUBLIC_KEY_B64", "", "value for variables [AZURE_SSH_PUBLIC_KEY_B64] is not set"},
 	} {
@@ -35,6 +39,71 @@ func TestMissingVariables(t *testing.T) {
 		}
 		wantFailure(t, command, c.want)
 	}
+}
+
+// With the cloud alone, or nothing, clusterctl names all that is missing of that cloud, and nothing of the other.
+func TestNothingSet(t *testing.T) {
+	u := offline(t)
+	for _, cloud := range []string{"vsphere", "azure"} {
+		body := string(expect.Got(os.ReadFile("../../templates/cluster-template-windows-" + cloud + ".yaml"))(t))
+		var missing []string
+		for _, used := range regexp.MustCompile(`\$\{([A-Z0-9_]+)\}`).FindAllStringSubmatch(body, -1) {
+			if !slices.Contains(slices.Concat(fromFlags, ofCommands, unset), used[1]) {
+				missing = append(missing, used[1])
+			}
+		}
+		said := u.bare(t, "windows", "WINDOWS_CLOUD="+cloud, "KUBERNETES_VERSION=v1.36.3")
+		slices.Sort(missing)
+		missing = slices.Compact(missing)
+		for _, name := range missing {
+			wantIn(t, said, "this is "+cloud+`:\n`+name+" is not set")
+		}
+		expect.Same(t, "variables that "+cloud+" lacks", len(missing), strings.Count(said, "is not set"))
+	}
+	for _, flavor := range flavors(t, filepath.Dir(u.config)) {
+		wantIn(t, u.bare(t, flavor), "value for variables [", "] is not set")
+	}
+}
+
+// ofCommands are variables of the plain flavor on vSphere that only commands take for the flavor windows.
+var ofCommands = []string{"VSPHERE_USERNAME", "VSPHERE_PASSWORD"}
+
+// bare is what clusterctl says of a flavor where nothing but these variables is set; it must fail.
+func (u user) bare(t *testing.T, flavor string, set ...string) string {
+	t.Helper()
+	command := u.command("generate", "cluster", "demo", "--infrastructure", "windows:"+version, "--target-namespace", "default",
+		"--flavor", flavor)
+	for name := range variables {
+		command.Env = without(command.Env, name)
+	}
+	command.Env = append(command.Env, set...)
+	said, err := command.CombinedOutput()
+	if err == nil {
+		t.Errorf("flavor %s is printed with %v alone", flavor, set)
+	}
+	return string(said)
+}
+
+// Who asks for the variables of a flavor reads each of them, and whether it must be set.
+func TestListedVariables(t *testing.T) {
+	u := offline(t)
+	for _, flavor := range flavors(t, filepath.Dir(u.config)) {
+		listed := string(u.clusterctl("generate", "cluster", "demo", "--infrastructure", "windows:"+version, "--target-namespace",
+			"default", "--flavor", flavor, "--list-variables"))
+		body := string(expect.Got(os.ReadFile("../../templates/cluster-template-" + flavor + ".yaml"))(t))
+		for _, used := range variable.FindAllStringSubmatch(body, -1) {
+			if !slices.Contains(unset, used[1]) && !regexp.MustCompile(`(?m)^  - `+used[1]+`\b`).MatchString(listed) {
+				t.Errorf("flavor %s: %s is not listed in\n%s", flavor, used[1], listed)
+			}
+		}
+		for _, never := range []string{"REQUIRED_ON_VSPHERE}", "REQUIRED_IN_AZURE}"} {
+			if strings.Contains(listed, never) {
+				t.Errorf("flavor %s has %s for a default", flavor, never)
+			}
+		}
+	}
+	wantIn(t, string(u.clusterctl("generate", "cluster", "demo", "--infrastructure", "windows:"+version, "--target-namespace", "default",
+		"--flavor", "windows", "--list-variables")), `VSPHERE_TEMPLATE                  (defaults to "needed on vSphere; `)
 }
 
 func without(environment []string, name string) (rest []string) {
@@ -82,9 +151,17 @@ func TestPluginRefusesPools(t *testing.T) {
 // wantRefusals applies Clusters that cannot be, to a management cluster that has both classes.
 func (u user) wantRefusals(management *servers.Management) {
 	u.t.Helper()
-	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "VSPHERE_TEMPLATE": ""}
-	said := u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
+	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "VSPHERE_TEMPLATE": lacking}
+	said := u.refused(management, withoutLacking(u.clusterAlone("lacking")), "apply", "-f", "-")
 	wantIn(u.t, said, "linuxTemplate: Invalid value: ", "should be at least 1 chars long")
+	// A name that the other provider, or this one, would not find.
+	for variable, c := range map[string][2]string{
+		"VSPHERE_FOLDER":        {"team-a/nodes", "begins with vm/, such as vm/team-a/nodes"},
+		"VSPHERE_RESOURCE_POOL": {"host/cluster1/Resources", "a path begins in the folder host, such as cluster1/Resources"},
+	} {
+		u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", variable: c[0]}
+		wantIn(u.t, u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-"), c[1])
+	}
 	// The cloud provider would get a network that is none, and know no Node.
 	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "CONTROL_PLANE_ENDPOINT_IP": "api.example.com"}
 	said = u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
@@ -96,8 +173,8 @@ func (u user) wantRefusals(management *servers.Management) {
 		wantIn(u.t, said, "thumbprint: Invalid value: ", "should match '^([0-9A-F]{2}:){31}[0-9A-F]{2}$'")
 	}
 	for variable, field := range map[string]string{"AZURE_LOCATION": "location", "AZURE_SSH_PUBLIC_KEY_B64": "sshPublicKey"} {
-		u.variables = map[string]string{"WINDOWS_CLOUD": "azure", variable: ""}
-		said = u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
+		u.variables = map[string]string{"WINDOWS_CLOUD": "azure", variable: lacking}
+		said = u.refused(management, withoutLacking(u.clusterAlone("lacking")), "apply", "-f", "-")
 		wantIn(u.t, said, field+": Invalid value: ", "should be at least 1 chars long")
 	}
 
@@ -110,6 +187,11 @@ func (u user) wantRefusals(management *servers.Management) {
 	u.wantTopologyRefused(management, "late-azure", "default",
 		"the chart of Azure's cloud provider knows no image for Kubernetes 1.37 or later")
 }
+
+// lacking is a value that a person who edits the output takes away: clusterctl prints nothing without one.
+const lacking = "lacking-value"
+
+func withoutLacking(text string) string { return strings.ReplaceAll(text, lacking, `""`) }
 
 // clusterAlone is what the flavor windows prints where the class is there.
 func (u user) clusterAlone(name string, more ...string) string {
@@ -154,9 +236,10 @@ func (u user) wantOldClass(management *servers.Management) {
 func (u user) wantRefusedWithClass(management *servers.Management) {
 	u.t.Helper()
 	u.kubectl(management, nil, "create", "namespace", "fresh")
-	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "VSPHERE_TEMPLATE": ""}
+	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "VSPHERE_TEMPLATE": lacking}
 	const lacks = "linuxTemplate in body should be at least 1 chars long"
-	said := u.refused(management, u.generate("lacking", "--flavor", "windows", "--target-namespace", "fresh"), "apply", "-f", "-")
+	said := u.refused(management, withoutLacking(u.generate("lacking", "--flavor", "windows", "--target-namespace", "fresh")),
+		"apply", "-f", "-")
 	if said == "" {
 		u.wantTopologyRefused(management, "lacking", "fresh", lacks)
 		return
