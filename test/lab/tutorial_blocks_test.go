@@ -66,8 +66,8 @@ var wantPrinted = map[string][]string{
 	},
 	"kubectl apply --filename pool.yaml":                              {"machinedeployment.cluster.x-k8s.io/demo-windows created"},
 	`kubectl --namespace "$NAMESPACE" wait --for=create --timeout=1m`: {"condition met", "windowsmachine"},
-	`clusterctl --config "$CONFIG" generate cluster "$CLUSTER" --infrastructure windows --flavor windows-pool-vsphere`: {
-		"secret/demo-quick-vsphere created", "machinehealthcheck.cluster.x-k8s.io/demo-quick created",
+	`kubectl create secret generic "$CLUSTER-$WINDOWS_POOL-vsphere"`: {
+		"secret/demo-quick-vsphere created", "secret/demo-quick-vsphere labeled", "machinehealthcheck.cluster.x-k8s.io/demo-quick created",
 		"machinedeployment.cluster.x-k8s.io/demo-quick created", "machinedeployment.cluster.x-k8s.io/demo-quick condition met",
 	},
 	`clusterctl windows addons --kubernetes-version "$KUBERNETES_VERSION" --mode Overlay --cni Calico --form Manifests`: {
