@@ -87,7 +87,8 @@ type Provider interface {
 	// spec.providerID holds the answer, it MUST always give that answer again.
 	Identify(m *infrav1.WindowsMachine) (Identity, error)
 
-	// Check says what the spec lacks that a VM needs and the API allows to be left out, as an Invalid error. It MUST be pure.
+	// Check says what the spec of a new VM lacks and the API allows to be left out, or names in a form that leads nowhere, as an
+	// Invalid error. It MUST be pure.
 	Check(m *infrav1.WindowsMachine) error
 
 	// Principal names the server, the user and the proof that these credentials are, and nothing else that they may hold: equal

@@ -66,7 +66,7 @@ func TestNothingSet(t *testing.T) {
 }
 
 // ofCommands are variables of the plain flavor on vSphere that only commands take for the flavor windows.
-var ofCommands = []string{"VSPHERE_USERNAME", "VSPHERE_PASSWORD", "VSPHERE_TLS_THUMBPRINT_SHA256"}
+var ofCommands = []string{"VSPHERE_USERNAME", "VSPHERE_PASSWORD"}
 
 // bare is what clusterctl says of a flavor where nothing but these variables is set; it must fail.
 func (u user) bare(t *testing.T, flavor string, set ...string) string {

@@ -75,12 +75,15 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	return cloud.Identity{Name: cloud.ComputerName(m.Name, id), ProviderID: scheme + id}, nil
 }
 
-// Check wants a template to clone.
+// Check wants a template to clone, and names of places that could lead anywhere.
 func (Provider) Check(m *infrav1.WindowsMachine) error {
-	if m.Spec.VSphere != nil && m.Spec.VSphere.Image.Template == "" {
+	switch {
+	case m.Spec.VSphere == nil:
+		return nil
+	case m.Spec.VSphere.Image.Template == "":
 		return cloud.Missing("spec.vsphere.image.template")
 	}
-	return nil
+	return places.Refuse(*m.Spec.VSphere)
 }
 
 // Principal is the server, the user, the password and the certificates that are trusted.

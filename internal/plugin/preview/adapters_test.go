@@ -183,3 +183,31 @@ func configOf(meta string) string {
 	return "---\napiVersion: bootstrap.cluster.x-k8s.io/v1beta1\nkind: WindowsBootstrapConfig\nmetadata: {name: windows-1" + meta +
 		"}\nspec: {bootstrapDeadlineSeconds: 1500}\n"
 }
+
+// TestNamesOfPlaces: a name that leads nowhere in any vCenter is refused without one, but for a machine that has its VM.
+func TestNamesOfPlaces(t *testing.T) {
+	const place, says = "        datacenter: dc\n", "write a name, a path from the datacenter such as vm/team-a/nodes"
+	for name, c := range map[string]struct{ change, says string }{
+		"names":               {"folder: nodes\n        resourcePool: '*/Resources'\n", ""},
+		"a path":              {"folder: vm/team-a/nodes\n", ""},
+		"a wildcard":          {"folder: v*/nodes\n", ""},
+		"from another folder": {"folder: team-a/nodes\n", `spec.vsphere.folder "team-a/nodes" leads nowhere in any vCenter: ` + says},
+		"upwards":             {"datastore: ../ssd1\n", `spec.vsphere.datastore "../ssd1" leads nowhere in any vCenter: write a name`},
+		"a wrong wildcard":    {"folder: 'no['\n", says},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Gather(setOf(t, edited(t, vsphereFile, place, place+"        "+c.change)), "windows-1")
+			if c.says == "" {
+				expect.OK(t, err)
+				return
+			}
+			expect.Says(t, "Gather", err, c.says)
+		})
+	}
+	o := setOf(t, textOf(t, vsphereFile))
+	m := expect.Got(Gather(o, "windows-1"))(t)
+	m.Windows.Spec.VSphere.Folder = "team-a/nodes"
+	expect.Says(t, "a new machine", m.fillIdentity(o), says)
+	m.Owner.Spec.ProviderID = m.identity.ProviderID
+	expect.OK(t, m.fillIdentity(o))
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -259,7 +260,7 @@ func (m *Machine) fillIdentity(o *objects.Set) error {
 	if why := refusals.FailureDomain(m.Owner, m.Windows); why != "" {
 		return refuse(errors.New(why))
 	}
-	if err := provider.Check(m.Windows); err != nil {
+	if err := provider.Check(m.Windows); err != nil && !m.hasVM() {
 		return refuse(err)
 	}
 	m.Windows.Spec.ProviderID = m.identity.ProviderID
@@ -267,4 +268,9 @@ func (m *Machine) fillIdentity(o *objects.Set) error {
 		m.Windows.Status.ComputerName = m.identity.Name
 	}
 	return nil
+}
+
+// hasVM says that the machine has its VM already, which its controller never refuses.
+func (m *Machine) hasVM() bool {
+	return m.Owner.Spec.ProviderID != "" || ptr.Deref(m.Windows.Status.Initialization.Provisioned, false)
 }
