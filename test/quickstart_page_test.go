@@ -68,37 +68,6 @@ func TestSecretsOfTheQuickStart(t *testing.T) {
 	expect.Same(t, "commands that make Secrets", 2, found)
 }
 
-// What a page has the reader keep in Git names Secrets and has none: the output of a flavor, and no kubeconfig.
-func TestNoSecretsInGit(t *testing.T) {
-	kept := regexp.MustCompile(`--flavor (\S+)[^\n|]*\| tee `)
-	secret := regexp.MustCompile(`(?m)^kind: Secret$|\$\{[A-Z_]*(PASSWORD|CLIENT_SECRET|TOKEN)`)
-	pages, flavors := 0, map[string]bool{}
-	for _, page := range expect.Got(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t) {
-		text := strings.ReplaceAll(string(expect.Got(os.ReadFile(page))(t)), "\\\n", "")
-		for _, found := range kept.FindAllStringSubmatch(text, -1) {
-			pages++
-			flavors[found[1]] = true
-		}
-	}
-	if pages < 4 || len(flavors) < 3 {
-		t.Errorf("%d commands keep the output of the flavors %v, and there are more", pages, flavors)
-	}
-	for flavor := range flavors {
-		text := string(expect.Got(os.ReadFile(filepath.Join(root, "templates", "cluster-template-"+flavor+".yaml")))(t))
-		_, body, _ := strings.Cut(text, "\napiVersion:")
-		if found := secret.FindString("apiVersion:" + body); found != "" {
-			t.Errorf("the flavor %s is kept in Git and has %s", flavor, found)
-		}
-	}
-	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "quick-start.md")))(t))
-	head, _, _ := strings.Cut(page, "\n## ")
-	for _, want := range []string{"Not for Git are `workload.kubeconfig`", "the plain flavor `windows-vsphere` prints"} {
-		if !strings.Contains(head, want) {
-			t.Errorf("docs/quick-start.md does not say: %s", want)
-		}
-	}
-}
-
 // The webhooks of other providers must answer before anything is applied, and clusterctl does not wait for them by itself. Ours
 // have none.
 func TestInitWaits(t *testing.T) {
