@@ -21,9 +21,7 @@ var notRun = map[string]string{
 	"export VSPHERE_SWITCH=":                         "needs govc; the same test carries it out",
 	"export CLUSTER_OF_HOSTS=":                       "needs govc; the same test carries it out",
 	"govc role.create capwin-linux":                  "needs govc; a test compares it with what the vSphere provider took in test/frontdoor",
-	"kubectl get secret NAME -o json": "needs a Secret that is being deleted; TestCredentialsAreReplaced of test/controllers " +
-		"does the same",
-	"export CLUSTER=": "has names of the reader's own; the test sets those of the lab",
+	"export CLUSTER=":                                "has names of the reader's own; the test sets those of the lab",
 	"kind create cluster": "needs kind and the other providers; test/frontdoor applies what the command " +
 		"prints to real ones",
 	"git clone https://github.com/capwin/cluster-api-provider-windows\nmake --directory": "install.md has the same, " +
