@@ -10,6 +10,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
 // The page for administrators of a vCenter shows the privileges that the code lists: in its tables, and in its commands. A test
@@ -37,8 +38,33 @@ func TestVCenterPrivileges(t *testing.T) {
 	}
 }
 
-func privilegesListed(kinds []string) (all []string) {
-	for _, need := range privileges.Needs {
+// The third list is what the provider of Linux machines takes, which a test of test/frontdoor runs with exactly that. Its role is for
+// both providers.
+func TestLinuxPrivileges(t *testing.T) {
+	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "vcenter.md")))(t))
+	_, section, _ := strings.Cut(page, "\n## For the Linux machines\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var shown []string
+	for _, row := range rowsOf(section) {
+		shown = append(shown, strings.Join([]string{row[0], row[2], row[3], row[4]}, " | "))
+	}
+	kinds := []string{
+		privileges.Folder, privileges.VM, privileges.Template, privileges.Pool, privileges.Datastore, privileges.Networks,
+	}
+	expect.Same(t, "table of the Linux machines", needsListed(vcenter.LinuxNeeds, kinds), slices.Sorted(slices.Values(shown)))
+	_, command, _ := strings.Cut(section, "govc role.create capwin-linux ")
+	command, _, _ = strings.Cut(command, "\ngovc ")
+	both := slices.Concat(privileges.Of(kinds[:2]...), vcenter.LinuxPrivileges(kinds[:2]...))
+	slices.Sort(both)
+	expect.Same(t, "command for both", slices.Compact(both), strings.Fields(strings.ReplaceAll(command, "\\\n", " ")))
+	given := layoutCommands(section)
+	expect.Same(t, "places", []string{"capwin-linux yes", "capwin-places no"}, given)
+}
+
+func privilegesListed(kinds []string) []string { return needsListed(privileges.Needs, kinds) }
+
+func needsListed(needs []privileges.Need, kinds []string) (all []string) {
+	for _, need := range needs {
 		if slices.Contains(kinds, need.On) && !strings.HasPrefix(need.Privilege, "System.") {
 			when := cmp.Or(need.When, "always")
 			all = append(all, "`"+need.Privilege+"` | `"+need.Method+"` | "+need.On+" | "+when)

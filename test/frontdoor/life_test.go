@@ -209,8 +209,9 @@ func (w *world) deletes(m *management) {
 	if left := w.windowsVMs(); len(left) > 0 {
 		w.Errorf("the Windows VMs %v are left", left)
 	}
-	if left := w.vms.Names(); len(left) > 0 {
-		w.Errorf("the Linux VMs %v are left", left)
-	}
+	w.until("the end of the Linux VMs' guests", func() (any, bool) { // which see a moment later that they are off
+		left := w.vms.Names()
+		return left, len(left) == 0
+	})
 	w.tell("deleted in %.1f s", time.Since(begin).Seconds())
 }

@@ -46,6 +46,7 @@ func TestOneCommand(t *testing.T) {
 		w.smokeHolds(m)
 		if *all {
 			m = w.movesThereAndBack(m)
+			w.losesLogin(m)
 		}
 		w.deletes(m)
 	})

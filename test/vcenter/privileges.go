@@ -85,6 +85,9 @@ func (v *VCenter) takenToClone(request *types.CloneVM_Task) []taken {
 	if request.Spec.Config != nil {
 		all = append(all, v.takenToConfigure(request.Spec.Config, request.Folder)...)
 	}
+	if v.extends(request) {
+		all = append(all, taken{diskExtend, request.Folder})
+	}
 	return all
 }
 

@@ -74,7 +74,7 @@ func (o *Owner) Permit(all ...Permission) {
 		}
 	}
 	o.role.mu.Lock()
-	o.role.has, o.role.permits, o.role.used = Privileges(), slices.Clone(all), map[Used]bool{}
+	o.role.has, o.role.permits, o.role.used = append(Privileges(), diskExtend), slices.Clone(all), map[Used]bool{}
 	o.role.mu.Unlock()
 	o.lookAnew()
 }

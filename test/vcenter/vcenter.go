@@ -18,6 +18,7 @@
 //	events.go   events that are forgotten
 //	role.go     what our account may do, on which object; privileges.go is what each call takes, sight.go what is found, and
 //	            complex.go which objects share their permissions
+//	linux.go    what the provider of Linux machines takes
 //	provider.go the user of the cloud controller manager
 //	tools.go    what VMware Tools report
 //	register.go VMs that are moved, and that are taken out of the inventory and put into it again

@@ -1,0 +1,67 @@
+package frontdoor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vmware/govmomi/vim25/soap"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// losesLogin names the Secret of the cluster's login in a second Cluster, which a person can write by hand. The vSphere provider refuses
+// that Cluster and, when it is deleted, deletes the Secret. The Windows machine says so and, after the commands of docs/conditions.md,
+// both providers have their login again.
+func (w *world) losesLogin(m *management) {
+	w.Helper()
+	w.shell(m, "kubectl apply -f - <<END\n"+w.secondCluster()+"END\n")
+	w.saysOf(m, "vspherecluster same", "VCenterAvailable", "another cluster has set the OwnerRef for Secret default/demo")
+	w.shell(m, "kubectl delete cluster same --timeout=2m")
+	machine := strings.TrimSpace(w.shell(m, "kubectl get windowsmachines -o jsonpath='{.items[*].metadata.name}'"))
+	w.saysOf(m, "windowsmachine "+machine, "CloudReachable", "Secret demo")
+	w.saysOf(m, "windowsmachine "+machine, "CloudReachable", "is being deleted")
+
+	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "conditions.md")))(w))
+	_, commands, _ := strings.Cut(page, "\n### A Secret that is being deleted\n")
+	_, commands, _ = strings.Cut(commands, "```sh\n")
+	commands, _, found := strings.Cut(commands, "```\n")
+	if !found {
+		w.Fatal("docs/conditions.md has no commands for a Secret that is being deleted")
+	}
+	w.shell(m, strings.NewReplacer("windowsmachine NAME", "windowsmachine "+machine, "NAME", "demo", "OTHER", "demo-2").Replace(commands))
+	w.until("the vSphere provider to take the new Secret over", func() (any, bool) {
+		said := w.shell(m, "kubectl get secret demo -o jsonpath='{.metadata.finalizers} {.metadata.deletionTimestamp}'")
+		return said, strings.Contains(said, "vspherecluster/") && !strings.Contains(said, "T")
+	})
+	w.tell("%s: a Secret that was deleted with another Cluster is replaced", w.played())
+}
+
+// saysOf waits until a condition of an object has these words.
+func (w *world) saysOf(m *management, object, condition, words string) {
+	w.Helper()
+	w.until(object+" to say "+words, func() (any, bool) {
+		said := w.shell(m, "kubectl get "+object+` -o jsonpath='{.status.conditions[?(@.type=="`+condition+`")].message}'`)
+		return said, strings.Contains(said, words)
+	})
+}
+
+func (w *world) secondCluster() string {
+	return strings.NewReplacer("SERVER", w.vsphere.door.Listener.Addr().String(),
+		"THUMBPRINT", soap.ThumbprintSHA256(w.vsphere.door.Certificate())).Replace(`apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: same, namespace: default}
+spec:
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: VSphereCluster, name: same}
+  controlPlaneEndpoint: {host: 192.0.2.10, port: 6443}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: VSphereCluster
+metadata: {name: same, namespace: default}
+spec:
+  server: SERVER
+  thumbprint: THUMBPRINT
+  controlPlaneEndpoint: {host: 192.0.2.10, port: 6443}
+  identityRef: {kind: Secret, name: demo}
+`)
+}
