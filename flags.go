@@ -168,7 +168,7 @@ func (f *managerFlags) azure() (azure.Provider, error) {
 	if err != nil {
 		return azure.Provider{}, fmt.Errorf("--azure-identities: %w", err)
 	}
-	return p, nil
+	return hurried(p, azureSpeed)
 }
 
 // wanted checks the flags and returns the providers to run.

@@ -18,7 +18,8 @@ import (
 // azureCloud is the name of the lab's cloud in the managers' file of clouds.
 const azureCloud = "LabCloud"
 
-// startAzure starts the simulator of Azure Resource Manager, whose clock follows the time, and writes the managers' file.
+// startAzure starts the simulator of Azure Resource Manager, whose clock follows the time or runs faster, and writes the file of
+// the managers.
 func (l *Lab) startAzure() error {
 	begin := time.Now()
 	l.Azure = armsim.Start("127.0.0.1:0", begin)
@@ -29,7 +30,7 @@ func (l *Lab) startAzure() error {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var clock sync.WaitGroup
-	clock.Go(func() { l.Azure.KeepTime(ctx) })
+	clock.Go(func() { l.Azure.Run(ctx, max(l.options.AzureSpeed, 1)) })
 	l.stopAzure = func() { cancel(); clock.Wait(); l.Azure.Close() }
 	if err := l.Azure.WriteFile(l.cloudsFile(), azureCloud); err != nil {
 		return fmt.Errorf("write the clouds: %w", err)

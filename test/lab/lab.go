@@ -52,6 +52,8 @@ type Options struct {
 	AzureController string
 	// FlannelBackend is that of the flanneld of all Linux nodes, as clusters have it; empty gives each node another one.
 	FlannelBackend string
+	// AzureSpeed is how many times as fast as the time the clock of Azure runs, and that of our managers for it; 0 is the time.
+	AzureSpeed int
 	// Progress is told what is going on.
 	Progress io.Writer
 }
@@ -130,8 +132,10 @@ func (l *Lab) start(ctx context.Context) error {
 
 func (l *Lab) startManagement(ctx context.Context) error {
 	begin := time.Now()
+	program := filepath.Join(l.Dir(), "manager")
+	built := l.buildManager(ctx, program)
 	m, err := servers.StartManagement(ctx, servers.ManagementOptions{
-		Binaries: l.binaries, Dir: filepath.Join(l.Dir(), "management"), OwnersGuarded: true,
+		Binaries: l.binaries, Dir: filepath.Join(l.Dir(), "management"), OwnersGuarded: true, Manager: program,
 	})
 	if err != nil {
 		return err
@@ -148,11 +152,25 @@ func (l *Lab) startManagement(ctx context.Context) error {
 	}
 	l.step("Cluster API and our components", begin)
 	begin = time.Now()
+	if err := <-built; err != nil {
+		return err
+	}
 	if l.Managers, err = servers.StartManagers(ctx, m, "--azure-clouds="+l.cloudsFile(), "--azure-cloud="+azureCloud); err != nil {
 		return err
 	}
 	l.step("our two managers", begin)
 	return nil
+}
+
+// buildManager builds our manager while other things start.
+func (l *Lab) buildManager(ctx context.Context, program string) <-chan error {
+	var values []string
+	if l.options.AzureSpeed > 0 {
+		values = append(values, fmt.Sprintf("main.azureSpeed=%d", l.options.AzureSpeed))
+	}
+	built := make(chan error, 1)
+	go func() { built <- servers.BuildManager(ctx, program, values...) }()
+	return built
 }
 
 // startCloudAndWorkload starts the vCenter, the workload cluster and the controller that tells one of the other.

@@ -29,7 +29,10 @@ type program struct {
 // programs in the order in which they are built: what shares packages stands together.
 var programs = []program{
 	{name: "etcd", module: etcdModule, pkg: etcdModule, cost: time.Minute, envtest: true},
-	{name: "kube-apiserver", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kube-apiserver", cost: 3 * time.Minute, envtest: true},
+	{
+		name: "kube-apiserver", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kube-apiserver",
+		cost: 3 * time.Minute, envtest: true,
+	},
 	{name: "kubectl", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kubectl", cost: 20 * time.Second, envtest: true},
 	{
 		name: "kube-controller-manager", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kube-controller-manager",

@@ -152,7 +152,7 @@ func (c *Cloud) Advance(d time.Duration) {
 }
 
 // KeepTime has the clock follow the time until ctx ends.
-func (c *Cloud) KeepTime(ctx context.Context) { c.keepTime(ctx, 1) }
+func (c *Cloud) KeepTime(ctx context.Context) { c.Run(ctx, 1) }
 
 // Hurry is a cloud for a test with its own clients: its clock begins now and runs speed times as fast as the time.
 func Hurry(t testing.TB, speed int) *Cloud {
@@ -162,7 +162,7 @@ func Hurry(t testing.TB, speed int) *Cloud {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		c.keepTime(ctx, speed)
+		c.Run(ctx, speed)
 	}()
 	t.Cleanup(func() {
 		end()
@@ -172,7 +172,8 @@ func Hurry(t testing.TB, speed int) *Cloud {
 	return c
 }
 
-func (c *Cloud) keepTime(ctx context.Context, speed int) {
+// Run has the clock run speed times as fast as the time until ctx ends.
+func (c *Cloud) Run(ctx context.Context, speed int) {
 	began, shown := time.Now(), c.Now()
 	ticks, stop := Ticks()
 	defer stop()
