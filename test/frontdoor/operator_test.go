@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -159,7 +160,9 @@ func (w *world) defineIPAMConfiguration(ctx context.Context, api client.Client) 
 func (w *world) assertLabsCalico() {
 	w.Helper()
 	workload, api := w.demo().Workload()
-	own := expect.Got(client.New(workload.Config, client.Options{}))(w)
+	config := rest.CopyConfig(workload.Config)
+	config.WarningHandler = rest.NoWarnings{} // of ours, that its pods name no system: the operator does not write that
+	own := expect.Got(client.New(config, client.Options{}))(w)
 	installation := operatorObject("Installation", "default")
 	expect.OK(w, own.Get(w.Context(), client.ObjectKeyFromObject(installation), installation))
 	spec := expect.Got(readInstallation(installation))(w)
