@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ func TestInstallsCharts(t *testing.T) {
 	m, w := startClusters(t)
 	repositories := expect.Got(Upstream(t.Context()))(t)
 	repositories[ours] = expect.Got(Repository(small))(t)
+	repositories[calico] = expect.Got(Repository(
+		os.DirFS(filepath.Join(calicoCharts, "crd.projectcalico.org.v1")), os.DirFS(filepath.Join(calicoCharts, "tigera-operator")),
+	))(t)
 	server := expect.Got(Start(t.TempDir(), repositories))(t)
 	t.Cleanup(func() { expect.Fine(t, server.Close()) })
 	expect.OK(t, servers.StartCAAPH(t.Context(), m, t.Output(), server.Environment...))
@@ -88,6 +92,7 @@ func TestInstallsCharts(t *testing.T) {
 		}
 		return errors.Join(err, errors.New("the DaemonSet is there"))
 	})
+	comesAfterItsKinds(t, m, w)
 }
 
 // startClusters starts a management cluster, and a workload cluster that it knows by a label.

@@ -45,7 +45,7 @@ func (w *world) windowsPodRuns() {
 func (w *world) assertSteps() {
 	w.Helper()
 	// The pod may be faster than who looks for these.
-	for _, step := range []string{bootstrapEnded, windowsKnown, networkRuns, proxyRuns} {
+	for _, step := range []string{kindsInstalled, calicoInstalled, bootstrapEnded, windowsKnown, networkRuns, proxyRuns} {
 		w.until(step, func() (any, bool) {
 			return w.order, w.seen(step)
 		})
@@ -62,6 +62,9 @@ func (w *world) assertSteps() {
 		(w.marks[bootstrapEnded] - w.marks[vmOrdered]).Round(100*time.Millisecond))
 	if w.marks[podRuns] > longest {
 		w.Errorf("a Windows pod runs after %s, which is more than %s", w.marks[podRuns], longest)
+	}
+	if late := w.marks[calicoInstalled] - w.marks[kindsInstalled]; late > soon {
+		w.Errorf("Calico's operator is installed %s after its kinds, which is more than %s", late, soon)
 	}
 	w.assertWaits()
 }
@@ -129,6 +132,9 @@ func (w *world) assertCluster(m *management) {
 	}
 	if w.azure != nil {
 		w.assertAzureJSON(m)
+	}
+	if w.operator != "" {
+		w.assertLabsCalico()
 	}
 	w.assertValues(m)
 	w.assertMachines(m)

@@ -73,7 +73,6 @@ func (w *world) inAzure() {
 	clouds := filepath.Join(w.dir, "clouds.json")
 	expect.OK(w, a.WriteFile(clouds, labCloud))
 	a.flags = []string{"--azure-clouds=" + clouds, "--azure-cloud=" + labCloud}
-	w.vms.Program = w.cloudProvider
 	w.background(a.KeepTime)
 	w.background(func(ctx context.Context) {
 		hypervisor.RunAzure(ctx, a.Cloud, func(ctx context.Context, vm *hypervisor.AzureVM) {

@@ -22,13 +22,14 @@ import (
 const (
 	calicoSystem      = "calico-system"
 	calicoWindows     = "calico-node-windows"
+	calicoOnWindows   = "calico-windows"
 	apiServerName     = "calico-apiserver"
 	endpointConfigMap = "kubernetes-services-endpoint"
 )
 
-// calico does what Calico's operator does once its pod runs (tigera/operator v1.42.3, which the chart has; core_controller.go,
-// windows_controller.go and validation.go in pkg/controller/installation, and pkg/render/apiserver.go), as far as Windows waits
-// for it.
+// calico does what Calico's operator does once its pod runs (tigera/operator v1.42.4, of which the chart has v1.42.3;
+// core_controller.go and windows_controller.go in pkg/controller/installation, and pkg/render/apiserver.go), as far as Windows waits
+// for it. test/real has the operator itself.
 type calico struct {
 	client   client.Client
 	workload *servers.Workload
@@ -61,28 +62,34 @@ func (c *calico) reconcile(ctx context.Context) error {
 	if err != nil || len(running.Items) == 0 || running.Items[0].Status.Phase != corev1.PodRunning {
 		return err
 	}
-	if operator := &running.Items[0].Spec; c.byName && !resolves(operator) {
+	operator := &running.Items[0].Spec
+	if c.byName && !resolves(operator) {
 		return fmt.Errorf("the policy %s of the operator's pod asks cluster DNS, which has no network yet", operator.DNSPolicy)
 	}
-	installation := operatorObject("Installation", "default")
-	if err := c.client.Get(ctx, client.ObjectKeyFromObject(installation), installation); err != nil {
+	object := operatorObject("Installation", "default")
+	if err := c.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if err := c.core(ctx, installation, &running.Items[0].Spec); err != nil {
+	spec, err := readInstallation(object)
+	if err != nil {
 		return err
 	}
-	if err := c.apiServer(ctx); err != nil {
+	if err := c.report(ctx, "calico", c.core(ctx, object, spec, operator)); err != nil {
 		return err
 	}
-	dataplane, _, _ := unstructured.NestedString(installation.Object, "spec", "calicoNetwork", "windowsDataplane")
-	if dataplane != "HNS" {
-		return nil
+	if err := c.apiServer(ctx, object); err != nil || !spec.onWindows() {
+		return err
 	}
-	err = c.windows(ctx, installation)
-	if d, is := err.(degraded); is || err == nil { //nolint:errorlint // because it is our own and never wrapped
-		return c.tell(ctx, d)
+	return c.report(ctx, calicoOnWindows, c.windows(ctx, object, spec))
+}
+
+// report writes how a part ended, if it is degraded or well; any other error is returned.
+func (c *calico) report(ctx context.Context, part string, err error) error {
+	d, is := err.(degraded) //nolint:errorlint // because it is our own and never wrapped
+	if err != nil && !is {
+		return err
 	}
-	return err
+	return c.tell(ctx, part, d)
 }
 
 // resolves says whether a pod in the network of its machine finds names before there is cluster DNS (projectcalico/calico issue
@@ -91,13 +98,24 @@ func resolves(pod *corev1.PodSpec) bool {
 	return pod.DNSPolicy != corev1.DNSClusterFirstWithHostNet || pod.DNSConfig != nil && len(pod.DNSConfig.Nameservers) > 0
 }
 
-// core is the network of Linux, and what Windows' controller waits for. Calico's pods on the machines ask for names as their
-// operator does.
-func (c *calico) core(ctx context.Context, installation *unstructured.Unstructured, operator *corev1.PodSpec) error {
+// core is the network of Linux, and what Windows' controller waits for: nothing of it is made for an Installation that is invalid,
+// be it for Windows alone. Calico's pods on the machines ask for names as their operator does.
+func (c *calico) core(ctx context.Context, object *unstructured.Unstructured, spec installation, operator *corev1.PodSpec) error {
+	endpoint := &corev1.ConfigMap{}
+	err := c.client.Get(ctx, client.ObjectKey{Namespace: "tigera-operator", Name: endpointConfigMap}, endpoint)
+	if apierrors.IsNotFound(err) {
+		endpoint, err = endpointOfKubelets(), nil
+	}
+	if err != nil {
+		return err
+	}
+	if why := invalid(spec, endpoint); why != "" {
+		return degraded{"InvalidConfigurationError", "Invalid Installation provided: " + why}
+	}
 	labels := map[string]string{"k8s-app": "calico-node"}
 	everything := []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	ipam, felix := ipamConfig(), felixConfiguration()
-	ipam.Object["spec"] = map[string]any{"autoAllocateBlocks": true, "strictAffinity": false}
+	ipam.Object["spec"] = map[string]any{"autoAllocateBlocks": true, "strictAffinity": false} // calico-node's, with the first pod
 	felix.Object["spec"] = map[string]any{"vxlanVNI": int64(4096)}
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: calicoSystem}},
@@ -117,15 +135,27 @@ func (c *calico) core(ctx context.Context, installation *unstructured.Unstructur
 			return err
 		}
 	}
-	if _, has := installation.Object["status"]; has {
+	if _, has := object.Object["status"]; has {
 		return nil
 	}
-	installation.Object["status"] = map[string]any{"variant": "Calico"}
-	return c.client.Status().Update(ctx, installation)
+	object.Object["status"] = map[string]any{"variant": "Calico"}
+	return c.client.Status().Update(ctx, object)
 }
 
-// apiServer is the controller of Calico's API server, which serves IPAMConfiguration. The object APIServer asks for it.
-func (c *calico) apiServer(ctx context.Context) error {
+// endpointOfKubelets is the address of the API server in the environment of all containers, which is the operator's until it has a
+// ConfigMap (pkg/controller/k8sapi).
+func endpointOfKubelets() *corev1.ConfigMap {
+	return &corev1.ConfigMap{Data: map[string]string{
+		"KUBERNETES_SERVICE_HOST": servicesHost, "KUBERNETES_SERVICE_PORT": servicesPort,
+	}}
+}
+
+// apiServer is the controller of Calico's API server, which serves IPAMConfiguration. The object APIServer asks for it, and it waits
+// for the variant in the status of the Installation.
+func (c *calico) apiServer(ctx context.Context, object *unstructured.Unstructured) error {
+	if _, has, _ := unstructured.NestedString(object.Object, "status", "variant"); !has {
+		return nil
+	}
 	wanted := operatorObject("APIServer", "default")
 	if err := c.client.Get(ctx, client.ObjectKeyFromObject(wanted), wanted); err != nil {
 		return client.IgnoreNotFound(err)
@@ -150,13 +180,15 @@ func (c *calico) apiServer(ctx context.Context) error {
 }
 
 // windows asks in the order of windows_controller.go, and makes the DaemonSet once nothing is missing.
-func (c *calico) windows(ctx context.Context, installation *unstructured.Unstructured) error {
+func (c *calico) windows(ctx context.Context, object *unstructured.Unstructured, spec installation) error {
 	endpoint := &corev1.ConfigMap{}
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: "tigera-operator", Name: endpointConfigMap}, endpoint); err != nil {
 		return degraded{"ResourceReadError", fmt.Sprintf("Error reading services endpoint configmap: %v", err)}
 	}
-	services, _, _ := unstructured.NestedStringSlice(installation.Object, "spec", "serviceCIDRs")
-	if why := invalid(installation, endpoint, services); why != "" {
+	if _, has := object.Object["status"]; !has {
+		return degraded{"ResourceNotReady", "InstallationStatus is empty: InstallationStatus is empty"}
+	}
+	if why := invalid(spec, endpoint); why != "" {
 		return degraded{"InvalidConfigurationError", "Invalid Installation provided: " + why}
 	}
 	if err := c.strictAffinity(ctx); err != nil {
@@ -176,30 +208,13 @@ func (c *calico) windows(ctx context.Context, installation *unstructured.Unstruc
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: calicoSystem, Name: calicoWindows}, set); err == nil {
 		return nil
 	}
-	mtu, _, _ := unstructured.NestedInt64(installation.Object, "spec", "calicoNetwork", "mtu")
 	cluster := pods.Cluster{Config: c.workload.Config, Version: c.workload.Version, Host: endpoint.Data["KUBERNETES_SERVICE_HOST"]}
 	if _, err := fmt.Sscan(endpoint.Data["KUBERNETES_SERVICE_PORT"], &cluster.Port); err != nil {
 		return fmt.Errorf("read port of the endpoint: %w", err)
 	}
-	return cluster.CalicoForWindows(ctx, pods.CalicoNetwork{DNS: dns.Spec.ClusterIP, Services: services[0], MTU: mtu})
-}
-
-// invalid is the part of validation.go about Windows.
-func invalid(installation *unstructured.Unstructured, endpoint *corev1.ConfigMap, services []string) string {
-	if endpoint.Data["KUBERNETES_SERVICE_HOST"] == "" || endpoint.Data["KUBERNETES_SERVICE_PORT"] == "" {
-		return "services endpoint configmap '" + endpointConfigMap + "' does not have all required information for Calico Windows " +
-			"daemonset configuration"
-	}
-	if len(services) == 0 {
-		return "installation spec.ServiceCIDRs must be provided when using Calico CNI on Windows"
-	}
-	pools, _, _ := unstructured.NestedSlice(installation.Object, "spec", "calicoNetwork", "ipPools")
-	for _, one := range pools {
-		if pool, ok := one.(map[string]any); ok && pool["encapsulation"] != "VXLAN" && pool["encapsulation"] != "None" {
-			return fmt.Sprintf("IPv4 IPPool encapsulation %v is not supported by Calico for Windows", pool["encapsulation"])
-		}
-	}
-	return ""
+	return cluster.CalicoForWindows(ctx, pods.CalicoNetwork{
+		DNS: dns.Spec.ClusterIP, Services: spec.ServiceCIDRs[0], MTU: spec.CalicoNetwork.MTU,
+	})
 }
 
 // strictAffinity is asked of Calico's API server, once that serves.
@@ -236,8 +251,8 @@ func calicoObject(kind string) *unstructured.Unstructured {
 }
 
 // tell writes the TigeraStatus that kubectl get tigerastatus shows.
-func (c *calico) tell(ctx context.Context, d degraded) error {
-	status := operatorObject("TigeraStatus", "calico-windows")
+func (c *calico) tell(ctx context.Context, part string, d degraded) error {
+	status := operatorObject("TigeraStatus", part)
 	if err := c.client.Create(ctx, status); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}

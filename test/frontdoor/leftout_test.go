@@ -20,9 +20,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// leftOut makes a cluster without the kinds of Calico, without its cloud provider, without the API server's address for Calico
-// and without kube-proxy, and adds one after the other; before that address it takes strict affinity away. Each time no pod runs,
-// and somebody says why. That it was for the part that is added then, shows what happens next.
+// leftOut makes a cluster without the kinds of Calico, without the network of Services for it, without its cloud provider, without
+// the API server's address for Calico and without kube-proxy, and adds one after the other; before that address it takes strict
+// affinity away. Each time no pod runs, and somebody says why. That it was for the part that is added then, shows what happens next.
 func leftOut(t *testing.T) {
 	w := newWorld(t)
 	w.onVSphere()
@@ -40,6 +40,11 @@ func leftOut(t *testing.T) {
 	w.releaseSays(m, "demo-calico", `no matches for kind "Installation" in version "operator.tigera.io/v1"`)
 	apply("HelmChartProxy", "demo-calico-crds")
 
+	w.calicoSays("calico", "installation spec.ServiceCIDRs must be provided when using Calico CNI on Windows")
+	w.poolSays("has no Ready Node among its 1")
+	w.noNetwork()
+	w.shell(m, "kubectl apply -f "+w.only(string(withServices(t, whole)), "HelmChartProxy", "demo-calico"))
+
 	w.poolSays("no cloud provider has initialized Node", "demo-vsphere-cloud-secret")
 	if made, _ := w.counts(); made > 0 {
 		t.Errorf("%d Windows VMs were ordered without a cloud provider", made)
@@ -47,7 +52,7 @@ func leftOut(t *testing.T) {
 	w.noPodRuns()
 	w.shell(m, cloudProviderLogin, variables...)
 
-	w.calicoSays(`Error reading services endpoint configmap: configmaps "kubernetes-services-endpoint" not found`)
+	w.calicoSays(calicoOnWindows, `Error reading services endpoint configmap: configmaps "kubernetes-services-endpoint" not found`)
 	w.refusesValues()
 	w.windowsNodeSays("cni plugin not initialized")
 	w.commandSays(m, smokeTest, noNetwork...)
@@ -56,10 +61,14 @@ func leftOut(t *testing.T) {
 	w.loosen(m, whole)
 	apply("HelmChartProxy", "demo-calico")
 
-	w.calicoSays("Invalid StrictAffinity, it must be set to 'true' when using Calico IPAM on Windows")
+	w.calicoSays(calicoOnWindows, "Invalid StrictAffinity, it must be set to 'true' when using Calico IPAM on Windows")
 	w.commandSays(m, smokeTest, noNetwork...)
+	kind := "ipamconfigs.v1.crd.projectcalico.org"
+	if w.operator != "" { // whose API is served
+		kind = "ipamconfigurations.projectcalico.org"
+	}
 	w.commandSays(m, calicoSettings, "# Addresses of a Windows node's block are its own.",
-		`kubectl patch ipamconfigs.v1.crd.projectcalico.org default --type merge --patch '{"spec":{"strictAffinity":true}}'`)
+		"kubectl patch "+kind+` default --type merge --patch '{"spec":{"strictAffinity":true}}'`)
 	w.noPodRuns()
 	apply("ConfigMap", "demo-calico")
 
@@ -137,28 +146,58 @@ func (w *world) loosen(m *management, whole string) {
 // without leaves out of a manifest what leftOut adds.
 func without(t *testing.T, manifest string) []byte {
 	t.Helper()
-	var kept [][]byte
-	for _, object := range objects(t, manifest) {
-		switch object.GetKind() + " " + object.GetName() {
-		case "HelmChartProxy demo-calico-crds":
-			continue
-		case "HelmChartProxy demo-calico":
-			values, _, _ := unstructured.NestedString(object.Object, "spec", "valuesTemplate")
-			begin, end := strings.Index(values, "{{- with .Cluster.spec.controlPlaneEndpoint }}"), strings.Index(values, "installation:")
-			if begin < 0 || end < begin {
-				t.Fatalf("the values of Calico have no endpoint:\n%s", values)
-			}
-			middle := values[strings.Index(values, "{{- end }}\n{{- end }}\n")+len("{{- end }}\n{{- end }}\n"):]
-			expect.OK(t, unstructured.SetNestedField(object.Object, values[:begin]+middle, "spec", "valuesTemplate"))
-		case "ConfigMap demo-windows-addons":
+	return changed(t, manifest, map[string]func(*unstructured.Unstructured) bool{
+		"HelmChartProxy demo-calico-crds": func(*unstructured.Unstructured) bool { return false },
+		"HelmChartProxy demo-calico": func(object *unstructured.Unstructured) bool {
+			cutEndpoint(t, object)
+			cutValues(t, object, "  {{- with .Cluster.spec.clusterNetwork.services }}", "  windowsNodes:")
+			return true
+		},
+		"ConfigMap demo-windows-addons": func(object *unstructured.Unstructured) bool {
 			data, _, _ := unstructured.NestedString(object.Object, "data", "addons.yaml")
 			_, rest, found := strings.Cut(data, "---\n")
 			if !found || !strings.Contains(data, "kube-proxy-windows") || strings.Contains(rest, "kube-proxy-windows") {
 				t.Fatal("the DaemonSet of kube-proxy is not first")
 			}
 			expect.OK(t, unstructured.SetNestedField(object.Object, rest, "data", "addons.yaml"))
+			return true
+		},
+	})
+}
+
+// withServices is the manifest of which only the API server's address for Calico is left out.
+func withServices(t *testing.T, manifest string) []byte {
+	t.Helper()
+	return changed(t, manifest, map[string]func(*unstructured.Unstructured) bool{
+		"HelmChartProxy demo-calico": func(object *unstructured.Unstructured) bool { cutEndpoint(t, object); return true },
+	})
+}
+
+func cutEndpoint(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	cutValues(t, object, "{{- with .Cluster.spec.controlPlaneEndpoint }}", "{{- if $azure }}\n# The address")
+}
+
+// cutValues takes out of a chart's values what is from one text to another.
+func cutValues(t *testing.T, object *unstructured.Unstructured, from, to string) {
+	t.Helper()
+	values, _, _ := unstructured.NestedString(object.Object, "spec", "valuesTemplate")
+	begin, end := strings.Index(values, from), strings.Index(values, to)
+	if begin < 0 || end < begin {
+		t.Fatalf("the values of Calico have no %s before %s:\n%s", from, to, values)
+	}
+	expect.OK(t, unstructured.SetNestedField(object.Object, values[:begin]+values[end:], "spec", "valuesTemplate"))
+}
+
+// changed is a manifest with changes of its objects, by kind and name; what answers with false is left out.
+func changed(t *testing.T, manifest string, changes map[string]func(*unstructured.Unstructured) bool) []byte {
+	t.Helper()
+	var kept [][]byte
+	for _, object := range objects(t, manifest) {
+		change := changes[object.GetKind()+" "+object.GetName()]
+		if change == nil || change(object) {
+			kept = append(kept, expect.Got(sigsyaml.Marshal(object.Object))(t))
 		}
-		kept = append(kept, expect.Got(sigsyaml.Marshal(object.Object))(t))
 	}
 	return bytes.Join(kept, []byte("---\n"))
 }
@@ -211,16 +250,25 @@ func (w *world) poolSays(parts ...string) {
 	})
 }
 
-// calicoSays waits for a sentence of Calico's operator about Windows.
-func (w *world) calicoSays(sentence string) {
+// noNetwork: an Installation that is invalid for Windows brings none to Linux either.
+func (w *world) noNetwork() {
+	w.Helper()
+	_, api := w.demo().Workload()
+	if _, err := api.AppsV1().DaemonSets(calicoSystem).Get(w.Context(), "calico-node", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		w.Errorf("Calico has a DaemonSet for Linux: %v", err)
+	}
+}
+
+// calicoSays waits for a sentence of Calico's operator about one of its parts.
+func (w *world) calicoSays(part, sentence string) {
 	w.Helper()
 	workload, _ := w.demo().Workload()
 	w.until("Calico to say "+sentence, func() (any, bool) {
 		said, _ := w.try(&management{}, "kubectl --kubeconfig "+workload.KubeconfigFile+
-			" get tigerastatus calico-windows -o jsonpath={.status.conditions[0].message}")
+			" get tigerastatus "+part+` -o jsonpath='{.status.conditions[?(@.type=="Degraded")].message}'`)
 		return said, strings.Contains(said, sentence)
 	})
-	w.tell("kubectl get tigerastatus calico-windows: %s", sentence)
+	w.tell("kubectl get tigerastatus %s: %s", part, sentence)
 }
 
 // releaseSays waits for what the add-on provider says of a chart that cannot be installed.

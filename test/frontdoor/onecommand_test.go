@@ -155,6 +155,9 @@ func (w *world) make(m *management, command string, variables []string) {
 	if err != nil {
 		w.Fatalf("the control plane: %v", err)
 	}
+	if w.operator != "" {
+		return // it runs where its pod runs
+	}
 	workload, _ := w.demo().Workload()
 	operator := &calico{
 		client: expect.Got(client.New(workload.Config, client.Options{}))(w), workload: workload, byName: w.azure != nil,

@@ -75,15 +75,20 @@ func (w *world) installCAPV(ctx context.Context, m *servers.Management) error {
 	return servers.InstallCAPV(ctx, m)
 }
 
-// played is who made the Linux VMs.
+// played is who made the Linux VMs and their network.
 func (w *world) played() string {
+	cloud := "CAPZ: stand-in"
 	switch {
 	case w.azure != nil:
-		return "CAPZ: stand-in"
 	case w.vsphere.capv != "":
-		return "CAPV: real " + real.CAPVVersion
+		cloud = "CAPV: real " + real.CAPVVersion
+	default:
+		cloud = "CAPV: stand-in"
 	}
-	return "CAPV: stand-in"
+	if w.operator != "" {
+		return cloud + ", Calico's operator: real " + real.OperatorVersion
+	}
+	return cloud + ", Calico's operator: stand-in"
 }
 
 var cloned = regexp.MustCompile(`<_this[^>]* type="VirtualMachine"[^>]*>([^<]+)</_this>|<_this[^>]*>(vm-[^<]+)</_this>`)

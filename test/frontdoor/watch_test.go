@@ -77,17 +77,19 @@ func (w *world) seen(what string) bool {
 
 // The steps between the one command and the pod, in the order in which the first Node is made of a Windows VM.
 const (
-	controlPlaneUp = "the API server answers"
-	linuxReady     = "a Linux Node is Ready"
-	linuxKnown     = "a cloud provider has initialized a Linux Node"
-	dnsAnswers     = "CoreDNS runs on Linux"
-	vmOrdered      = "the first Windows VM is ordered"
-	bootstrapEnded = "its bootstrap has ended"
-	windowsNode    = "there is a Windows Node"
-	networkRuns    = "calico-node-windows runs on it"
-	proxyRuns      = "kube-proxy-windows runs on it"
-	windowsKnown   = "a cloud provider has initialized the Windows Node"
-	podRuns        = "a Windows pod runs"
+	controlPlaneUp  = "the API server answers"
+	kindsInstalled  = "the chart of Calico's kinds is installed"
+	calicoInstalled = "the chart of Calico's operator is installed"
+	linuxReady      = "a Linux Node is Ready"
+	linuxKnown      = "a cloud provider has initialized a Linux Node"
+	dnsAnswers      = "CoreDNS runs on Linux"
+	vmOrdered       = "the first Windows VM is ordered"
+	bootstrapEnded  = "its bootstrap has ended"
+	windowsNode     = "there is a Windows Node"
+	networkRuns     = "calico-node-windows runs on it"
+	proxyRuns       = "kube-proxy-windows runs on it"
+	windowsKnown    = "a cloud provider has initialized the Windows Node"
+	podRuns         = "a Windows pod runs"
 )
 
 // watch notes the steps, and each sentence why the pool waits, as long as the test runs.
@@ -101,6 +103,7 @@ func (w *world) watch(m *management) {
 			case <-tick.C:
 			}
 			w.watchMachines(ctx, m)
+			w.watchCharts(ctx, m)
 			if _, api := w.demo().Workload(); api != nil {
 				w.mark(controlPlaneUp)
 				w.watchNodes(ctx, api)

@@ -26,7 +26,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/charts"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/frontdoor/linuxvm"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/traffic"
+	"github.com/capwin/cluster-api-provider-windows/test/real"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
@@ -48,6 +50,9 @@ type world struct {
 	// One of them is the cloud.
 	vsphere *vsphere
 	azure   *azure
+
+	// operator is the real operator of Calico; empty where its stand-in runs.
+	operator string
 
 	repository string
 	// endpoint is the address of the control plane.
@@ -86,7 +91,10 @@ func newWorld(t *testing.T) *world {
 	w.run(nil, "go", "build", "-o", filepath.Join(w.plugin, "clusterctl-windows"), root+"/cmd/clusterctl-windows")
 	w.binaries = expect.Got(servers.Ensure(t.Context(), t.Output()))(t)
 	w.network = expect.Got(traffic.Start())(t)
-	w.vms = &linuxvm.VMs{Binaries: w.binaries, Dir: filepath.Join(w.dir, "linux"), Progress: t.Output(), Network: w.network}
+	w.operator = real.Program(t, real.Operator)
+	w.vms = &linuxvm.VMs{
+		Binaries: w.binaries, Dir: filepath.Join(w.dir, "linux"), Progress: t.Output(), Network: w.network, Program: w.program,
+	}
 	repositories := expect.Got(charts.Upstream(t.Context()))(t)
 	for url, names := range map[string][]string{
 		"https://docs.tigera.io/calico/charts":                                                    {crdChart, "tigera-operator"},
@@ -94,7 +102,11 @@ func newWorld(t *testing.T) *world {
 	} {
 		var sources []fs.FS
 		for _, name := range names {
-			sources = append(sources, os.DirFS(filepath.Join("testdata", "charts", name)))
+			source := os.DirFS(filepath.Join("testdata", "charts", name))
+			if name == crdChart {
+				source = w.calicoKinds()
+			}
+			sources = append(sources, source)
 		}
 		repositories[url] = expect.Got(charts.Repository(sources...))(t)
 	}
@@ -106,6 +118,16 @@ func newWorld(t *testing.T) *world {
 		expect.Fine(t, w.network.Close())
 	})
 	return w
+}
+
+// program is what a container on a Linux machine does, if it does something here.
+func (w *world) program(ctx context.Context, vm *linuxvm.VM, p *pods.Process) (is bool, err error) {
+	if w.azure != nil {
+		if is, err := w.cloudProvider(ctx, vm, p); is {
+			return true, err
+		}
+	}
+	return w.calicoPrograms(ctx, p)
 }
 
 // background runs something until the test ends.

@@ -12,13 +12,16 @@ import (
 const (
 	CAPV       = "capv"            // the manager of Cluster API Provider vSphere, in CAPVVersion
 	CAPVYAML   = "capv.yaml"       // its components: kinds, roles, webhooks and Deployment
-	Operator   = "tigera-operator" // Calico's operator, v1.42.4, which installs Calico v3.32.1
+	Operator   = "tigera-operator" // Calico's operator, in OperatorVersion, which installs Calico v3.32.1
 	AzureCCM   = "azure-ccm"       // the cloud controller manager of cloud-provider-azure 7b31c76
 	AzureNodes = "azure-cnm"       // its cloud node manager
 )
 
-// CAPVVersion is that which the stand-in plays, too.
-const CAPVVersion = "v1.16.1"
+// CAPVVersion and OperatorVersion are those which the stand-ins play, too.
+const (
+	CAPVVersion     = "v1.16.1"
+	OperatorVersion = "v1.42.4"
+)
 
 // Program returns the path of a program, or "" where REAL names no folder. A folder without it fails the test: who sets REAL
 // wants the programs to run.

@@ -131,10 +131,25 @@ func TestChartsArePinned(t *testing.T) {
 // server they are written again.
 func (u user) wantValuesOfCharts(management *servers.Management, name string, want map[string]string) {
 	u.t.Helper()
+	u.wantNoOperator(management, name)
 	u.wantCharts(management, name, want, "")
 	u.kubectl(management, nil, "patch", "cluster", name, "--type", "merge", "-p",
 		`{"spec": {"controlPlaneEndpoint": {"host": "cp.example.com", "port": 8443}}}`)
 	u.wantCharts(management, name, want, "kubernetesServiceEndpoint: {host: cp.example.com, port: '8443'}\n")
+}
+
+// wantNoOperator looks whether Calico's operator waits for a control plane, and says then that there is one.
+func (u user) wantNoOperator(management *servers.Management, name string) {
+	u.t.Helper()
+	wait.Until(u.t, "the other charts", func() (any, bool) {
+		got := u.charts(management, name)
+		return got, len(got) > 0
+	})
+	if got := u.charts(management, name)["tigera-operator"]; got != nil {
+		u.t.Errorf("the chart of Calico's operator is tried before there is a control plane: %v", got)
+	}
+	u.kubectl(management, nil, "patch", "cluster", name, "--subresource", "status", "--type", "merge", "-p",
+		`{"status": {"initialization": {"controlPlaneInitialized": true}}}`)
 }
 
 // wantHollow looks at the values of the charts for a Cluster that says nothing of its networks.

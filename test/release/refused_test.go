@@ -294,6 +294,7 @@ func (u user) wantLongNames(management *servers.Management) {
 	long := strings.Replace(u.clusterAlone(name[:51]), pool, "        name: "+name+"\n", 1)
 	u.kubectl(management, []byte(long), "apply", "-f", "-")
 	u.reconciled(management, name[:51])
+	u.wantNoOperator(management, name[:51])
 	u.wantCharts(management, name[:51], chartValues("")["vsphere"], "")
 	u.wantNamesOfPools(management, name[:51], name)
 }

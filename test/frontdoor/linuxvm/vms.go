@@ -44,7 +44,7 @@ type VMs struct {
 	Progress io.Writer
 	// Network of a cluster's nodes.
 	Network *traffic.Cluster
-	// Program is what containers of the cloud's provider do, if they are no real programs here; nil is none.
+	// Program is what containers do, of the cloud's provider or of Calico, that the network does not know; nil is none.
 	Program func(ctx context.Context, vm *VM, p *pods.Process) (is bool, err error)
 
 	said     sync.Map
