@@ -70,7 +70,7 @@ var kept = []row{
 // and in one of their own, by the label that they join with. Without the label it deletes a Node as soon as it is not ready.
 func TestNodesThatAreNotReady(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts a control plane; CI runs it")
+		t.Skip("starts real servers")
 	}
 	s := newStage(t)
 	for _, one := range kept {
