@@ -7,6 +7,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/calico"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/kubelet"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/network"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
@@ -94,12 +95,12 @@ func FlannelMismatch(spec bootstrapv1.WindowsBootstrapConfigSpec, namespace, set
 
 // IPPool is a pool of Calico's addresses, and Block what Calico gives a Windows node of one.
 type (
-	IPPool = network.IPPool
-	Block  = network.Block
+	IPPool = calico.IPPool
+	Block  = calico.Block
 )
 
 // SmallestBlock is the smallest that a Windows node may get of these pools.
-func SmallestBlock(pools []IPPool) Block { return network.SmallestBlock(pools) }
+func SmallestBlock(pools []IPPool) Block { return calico.SmallestBlock(pools) }
 
 // UsesCalico says whether the pods of a node of this spec get their addresses of Calico's pools.
 func UsesCalico(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {

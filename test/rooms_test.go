@@ -28,7 +28,8 @@ var rooms = []room{
 	// bootstrap is the only door of what is behind it: the rooms of a spec's parts know the plan and the ground floor, not each
 	// other.
 	{folder: "bootstrap", may: []string{"api", "bootstrap"}},
-	{folder: "bootstrap/network", may: []string{"api", "bootstrap/step", "bootstrap/plan"}},
+	{folder: "bootstrap/network", may: []string{"api", "bootstrap/calico", "bootstrap/step", "bootstrap/plan"}},
+	{folder: "bootstrap/calico"},
 	{folder: "bootstrap/kubelet", may: []string{"api", "bootstrap/step", "bootstrap/plan"}},
 	{folder: "bootstrap/windows", may: []string{"api", "bootstrap/step", "bootstrap/plan", "bootstrap/scripts"}},
 	{folder: "bootstrap/containerd", may: []string{"api", "bootstrap/step", "bootstrap/plan"}},
@@ -124,7 +125,7 @@ var rooms = []room{
 // behind are the rooms that only their door, its other rooms and tests open.
 var behind = map[string][]string{
 	"bootstrap": {
-		"bootstrap/network", "bootstrap/kubelet", "bootstrap/windows", "bootstrap/containerd", "bootstrap/step",
+		"bootstrap/calico", "bootstrap/network", "bootstrap/kubelet", "bootstrap/windows", "bootstrap/containerd", "bootstrap/step",
 	},
 	"internal/cloud/vsphere": {
 		"internal/cloud/vsphere/session", "internal/cloud/vsphere/places", "internal/cloud/vsphere/clones",

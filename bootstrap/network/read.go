@@ -9,6 +9,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/calico"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
@@ -49,7 +50,7 @@ type Input struct {
 	// Nested: the VM surely has nested virtualization.
 	Nested bool
 	// Block is what Calico gives the node.
-	Block Block
+	Block calico.Block
 }
 
 // Network is what was read of spec.network and found good, defaults filled in. Its mode is empty if the spec has no
@@ -64,7 +65,7 @@ type Network struct {
 	// maxPods of the kubelet. nested: the VM surely has nested virtualization.
 	maxPods int
 	nested  bool
-	block   Block
+	block   calico.Block
 
 	// podNetwork is the name of the HNS network of the pods, vni the number of their VXLAN.
 	podNetwork string

@@ -56,6 +56,14 @@ func (net *Network) addressesOfPods() string {
 		have, net.maxPods)
 }
 
+// podsWithoutAddress warns where the pods take addresses of Calico's block.
+func (net *Network) podsWithoutAddress() string {
+	if net.cni != bootstrapv1.CNICalico {
+		return ""
+	}
+	return net.block.Lack(net.maxPods)
+}
+
 // firstAdapter warns about the adapter whose address the Node shows, unless the user has chosen it.
 func (net *Network) firstAdapter() string {
 	switch addresses := net.adapters.ofFirst(); {

@@ -10,7 +10,9 @@ import (
 func ready(changes ...func(*Calico)) *Calico {
 	c := &Calico{Configured: true, StrictAffinity: true, Endpoint: true, Installation: &Installation{ServiceCIDRs: prod.Services}}
 	c.Installation.CalicoNetwork.WindowsDataplane, c.Installation.CalicoNetwork.BGP = "HNS", "Disabled"
-	c.Installation.CalicoNetwork.IPPools = []IPPool{{"10.244.0.0/16", "VXLAN"}, {"fd00::/64", "None"}}
+	c.Installation.CalicoNetwork.IPPools = []IPPool{
+		{CIDR: "10.244.0.0/16", Encapsulation: "VXLAN"}, {CIDR: "fd00::/64", Encapsulation: "None"},
+	}
 	for _, change := range changes {
 		change(c)
 	}
@@ -27,7 +29,9 @@ func TestSettings(t *testing.T) {
 	golden(t, "calico-stock.sh", expect.Got(Settings([]Pool{calico()}, prod, ready(func(c *Calico) {
 		*c = Calico{OwnKinds: true, Installation: &Installation{}}
 		c.Installation.CalicoNetwork.BGP = "Enabled"
-		c.Installation.CalicoNetwork.IPPools = []IPPool{{"fd00::/64", "None"}, {"10.244.0.0/16", "IPIP"}}
+		c.Installation.CalicoNetwork.IPPools = []IPPool{
+			{CIDR: "fd00::/64", Encapsulation: "None"}, {CIDR: "10.244.0.0/16", Encapsulation: "IPIP"},
+		}
 	})))(t))
 	golden(t, "calico-affinity.sh", expect.Got(Settings([]Pool{calico()}, Cluster{}, ready(func(c *Calico) {
 		c.StrictAffinity = false

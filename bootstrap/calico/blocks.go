@@ -1,4 +1,5 @@
-package network
+// Package calico knows how many pods of a Windows node Calico has addresses for.
+package calico
 
 import (
 	"cmp"
@@ -9,8 +10,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 )
 
 // IPPool is what matters for a Windows node of a pool of Calico's addresses (projectcalico/calico v3.32.1,
@@ -124,12 +123,4 @@ func sizeFor(maxPods int) int {
 		size--
 	}
 	return size
-}
-
-// podsWithoutAddress warns where the pods of Calico take addresses of its block.
-func (net *Network) podsWithoutAddress() string {
-	if net.cni != bootstrapv1.CNICalico {
-		return ""
-	}
-	return net.block.Lack(net.maxPods)
 }

@@ -1,4 +1,4 @@
-package network
+package calico
 
 import (
 	"encoding/json"
