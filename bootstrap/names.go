@@ -61,9 +61,11 @@ func ServiceLabels(spec bootstrapv1.WindowsBootstrapConfigSpec) map[string]strin
 	return network.Labels(spec.Network)
 }
 
-// Registered are the labels and taints with which kubeadm join registers the Node of this spec and machine, beside the labels that
-// each kubelet gives its own. An *InvalidError says what Render would refuse of them, too.
-func Registered(spec bootstrapv1.WindowsBootstrapConfigSpec, m *infrav1.WindowsMachine) (map[string]string, []corev1.Taint, error) {
+// Registered are the labels and taints with which kubeadm join registers the Node of this spec and machine, beside the labels
+// that each kubelet gives its own. An *InvalidError says what Render would refuse of them, too.
+func Registered(
+	spec bootstrapv1.WindowsBootstrapConfigSpec, m *infrav1.WindowsMachine,
+) (map[string]string, []corev1.Taint, error) {
 	return kubelet.Registered(spec.Node, ServiceLabels(spec), m)
 }
 

@@ -79,8 +79,8 @@ func TestNetworkTakes(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	const nsx = "under NSX the hosts of vSphere use that port themselves"
-	const block = "Calico gives a Windows node one block of addresses, which has 60 for pods with the default blockSize of 26, and " +
-		"spec.kubelet.maxPods is 110"
+	const block = "Calico gives a Windows node one block of addresses, which has 60 for pods with the default blockSize of 26, " +
+		"and spec.kubelet.maxPods is 110"
 	mine := exceptions("10.0.0.0/24")
 	for _, test := range []struct {
 		name   string

@@ -42,7 +42,9 @@ func TestSmallestBlock(t *testing.T) {
 		},
 		"too small for Windows": {[]string{`{"cidr": "10.1.0.0/16", "blockSize": 30}`}, Block{}, 0},
 		"the smallest of all":   {[]string{`{"cidr": "10.1.0.0/16", "blockSize": 29}`}, Block{Pool: "a", Size: 29}, 4},
-		"nonsense":              {[]string{`{"cidr": "10.1", "blockSize": -3}`, `{"cidr": "10.1.0.0/16", "blockSize": -3}`}, Block{}, 0},
+		"nonsense": {
+			[]string{`{"cidr": "10.1", "blockSize": -3}`, `{"cidr": "10.1.0.0/16", "blockSize": -3}`}, Block{}, 0,
+		},
 	} {
 		var pools []IPPool
 		for i, spec := range c.specs {

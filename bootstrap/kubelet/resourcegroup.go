@@ -54,7 +54,8 @@ func checkGroup(labels map[string]bootstrapv1.LabelValue, m *infrav1.WindowsMach
 		return nil
 	}
 	return step.Invalid(labelsField,
-		"%s is %q, but the VM is in the resource group %q, and Azure's cloud controller manager would delete the Node; remove the label",
+		"%s is %q, but the VM is in the resource group %q, and Azure's cloud controller manager would delete "+
+			"the Node; remove the label",
 		infrav1.ResourceGroupLabel, said, group)
 }
 
@@ -64,7 +65,8 @@ func groupRisks(m *infrav1.WindowsMachine) []string {
 	if group == "" || isLabelValue(group) {
 		return nil
 	}
-	return []string{fmt.Sprintf("WindowsMachine spec.azure.resourceGroup: %q cannot be the value of the label %s, without which Azure's "+
-		"cloud controller manager deletes the Node when it is not ready, unless its azure.json has this group; use another group",
+	return []string{fmt.Sprintf("WindowsMachine spec.azure.resourceGroup: %q cannot be the value of the label %s, without "+
+		"which Azure's cloud controller manager deletes the Node when it is not ready, unless its azure.json has this "+
+		"group; use another group",
 		group, infrav1.ResourceGroupLabel)}
 }

@@ -104,7 +104,8 @@ type Network struct {
 func Read(in Input) (*Network, error) {
 	net := &Network{
 		nodeName: in.NodeName, adapters: in.Adapters, onAzure: in.OnAzure, addressGiven: in.AddressGiven,
-		noCloudProvider: in.NoCloudProvider, maxPods: in.MaxPods, nested: in.Nested, block: in.Block, minor: in.Minor, rotates: in.RotatesLogs,
+		noCloudProvider: in.NoCloudProvider, maxPods: in.MaxPods, nested: in.Nested, block: in.Block, minor: in.Minor,
+		rotates:     in.RotatesLogs,
 		podFamilies: familiesOf(in.ClusterNetwork.Pods),
 	}
 	spec := in.Spec

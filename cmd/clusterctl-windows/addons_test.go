@@ -176,7 +176,8 @@ func calicoCluster(t *testing.T, objects map[string]string) (kubeconfig string) 
 
 // poolsOf is a list of Calico's pools, of which one has blocks of this size.
 func poolsOf(size int) string {
-	return fmt.Sprintf(`{"items":[{"metadata":{"name":"default-ipv4-ippool"},"spec":{"cidr":"10.244.0.0/16","blockSize":%d}}]}`, size)
+	return fmt.Sprintf(`{"items":[{"metadata":{"name":"default-ipv4-ippool"},`+
+		`"spec":{"cidr":"10.244.0.0/16","blockSize":%d}}]}`, size)
 }
 
 // TestCalicoSettings: with a cluster, what is missing there, and nothing that it has.

@@ -138,8 +138,8 @@ func TestCalicoSettings(t *testing.T) {
 	ownKindIsPatched(t)
 }
 
-// ownKindIsPatched: the command for Calico's own kind changes that one, also where its API has a kind of which that name is a short
-// one.
+// ownKindIsPatched: the command for Calico's own kind changes that one, also where its API has a kind of which that name is a
+// short one.
 func ownKindIsPatched(t *testing.T) {
 	t.Helper()
 	own := "{apiVersion: crd.projectcalico.org/v1, kind: IPAMConfig, metadata: {name: default}, spec: {strictAffinity: false}}"

@@ -35,9 +35,9 @@ const soon = 30 * time.Second
 // each try that fails, from 5 ms up to 1000 s, so that 5 minutes are 16 tries.
 const tries = 20
 
-// comesAfterItsKinds: the charts of Calico as a flavor has them, in a Cluster whose control plane was long in coming. The operator's
-// chart has objects of the kinds of the other one. Once those are there it is installed soon, and not when a wait of many minutes
-// ends that is left from before there was a control plane.
+// comesAfterItsKinds: the charts of Calico as a flavor has them, in a Cluster whose control plane was long in coming. The
+// operator's chart has objects of the kinds of the other one. Once those are there it is installed soon, and not when a wait of
+// many minutes ends that is left from before there was a control plane.
 func comesAfterItsKinds(t *testing.T, m *servers.Management, w *servers.Workload) {
 	t.Helper()
 	late := types.NamespacedName{Namespace: demo.Namespace, Name: "late"}

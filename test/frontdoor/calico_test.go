@@ -28,8 +28,8 @@ const (
 )
 
 // calico does what Calico's operator does once its pod runs (tigera/operator v1.42.4, of which the chart has v1.42.3;
-// core_controller.go and windows_controller.go in pkg/controller/installation, and pkg/render/apiserver.go), as far as Windows waits
-// for it. test/real has the operator itself.
+// core_controller.go and windows_controller.go in pkg/controller/installation, and pkg/render/apiserver.go), as far as Windows
+// waits for it. test/real has the operator itself.
 type calico struct {
 	client   client.Client
 	workload *servers.Workload
@@ -98,8 +98,8 @@ func resolves(pod *corev1.PodSpec) bool {
 	return pod.DNSPolicy != corev1.DNSClusterFirstWithHostNet || pod.DNSConfig != nil && len(pod.DNSConfig.Nameservers) > 0
 }
 
-// core is the network of Linux, and what Windows' controller waits for: nothing of it is made for an Installation that is invalid,
-// be it for Windows alone. Calico's pods on the machines ask for names as their operator does.
+// core is the network of Linux, and what Windows' controller waits for: nothing of it is made for an Installation that is
+// invalid, be it for Windows alone. Calico's pods on the machines ask for names as their operator does.
 func (c *calico) core(ctx context.Context, object *unstructured.Unstructured, spec installation, operator *corev1.PodSpec) error {
 	endpoint := &corev1.ConfigMap{}
 	err := c.client.Get(ctx, client.ObjectKey{Namespace: "tigera-operator", Name: endpointConfigMap}, endpoint)
@@ -142,16 +142,16 @@ func (c *calico) core(ctx context.Context, object *unstructured.Unstructured, sp
 	return c.client.Status().Update(ctx, object)
 }
 
-// endpointOfKubelets is the address of the API server in the environment of all containers, which is the operator's until it has a
-// ConfigMap (pkg/controller/k8sapi).
+// endpointOfKubelets is the address of the API server in the environment of all containers, which is the operator's until it has
+// a ConfigMap (pkg/controller/k8sapi).
 func endpointOfKubelets() *corev1.ConfigMap {
 	return &corev1.ConfigMap{Data: map[string]string{
 		"KUBERNETES_SERVICE_HOST": servicesHost, "KUBERNETES_SERVICE_PORT": servicesPort,
 	}}
 }
 
-// apiServer is the controller of Calico's API server, which serves IPAMConfiguration. The object APIServer asks for it, and it waits
-// for the variant in the status of the Installation.
+// apiServer is the controller of Calico's API server, which serves IPAMConfiguration. The object APIServer asks for it, and it
+// waits for the variant in the status of the Installation.
 func (c *calico) apiServer(ctx context.Context, object *unstructured.Unstructured) error {
 	if _, has, _ := unstructured.NestedString(object.Object, "status", "variant"); !has {
 		return nil

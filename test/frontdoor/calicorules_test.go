@@ -58,8 +58,8 @@ func (p ipPool) isFour() bool {
 }
 
 // rules refuse an Installation, in this order, before anything is made for Linux or Windows (validateCustomResource in
-// pkg/controller/installation/validation.go of tigera/operator v1.42.4, called by core_controller.go and windows_controller.go; here
-// those that what the flavors and pages set can break). An endpoint is what the operator knows of the API server.
+// pkg/controller/installation/validation.go of tigera/operator v1.42.4, called by core_controller.go and windows_controller.go;
+// here those that what the flavors and pages set can break). An endpoint is what the operator knows of the API server.
 var rules = []func(i installation, endpoint *corev1.ConfigMap) string{
 	poolsNeedBGP, windowsNeedsEndpoint, windowsNeedsServices, windowsHasNoIPIP, nodesNeedWindows,
 }
@@ -76,7 +76,8 @@ func invalid(i installation, endpoint *corev1.ConfigMap) string {
 func poolsNeedBGP(i installation, _ *corev1.ConfigMap) string {
 	for _, pool := range i.CalicoNetwork.IPPools {
 		kind := map[string]string{
-			"IPIP": "IPIP encapsulation requires", "IPIPCrossSubnet": "IPIP encapsulation requires", "None": "unencapsulated IP pools require",
+			"IPIP": "IPIP encapsulation requires", "IPIPCrossSubnet": "IPIP encapsulation requires",
+			"None": "unencapsulated IP pools require",
 		}[pool.Encapsulation]
 		if kind != "" && i.CalicoNetwork.BGP == "Disabled" {
 			return "with BIRD cluster routing mode, " + kind + " that BGP is enabled"
@@ -165,6 +166,6 @@ func TestInstallationsRefused(t *testing.T) {
 	}
 	read := expect.Got(readInstallation(whole(func(map[string]any, map[string]any) {})))(t)
 	half := &corev1.ConfigMap{Data: map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.10"}}
-	expect.Same(t, "refusal", "services endpoint configmap 'kubernetes-services-endpoint' does not have all required information for "+
-		"Calico Windows daemonset configuration", invalid(read, half))
+	expect.Same(t, "refusal", "services endpoint configmap 'kubernetes-services-endpoint' does not have all required information "+
+		"for Calico Windows daemonset configuration", invalid(read, half))
 }

@@ -103,8 +103,8 @@ func (a *azure) configure(ctx context.Context, vm *linuxvm.VM, p *pods.Process) 
 	return text, a.knows(config)
 }
 
-// logIn is what the VM's endpoint for tokens answers: by a managed identity of the VM, named by the id of its client or by its own (pkg/azclient/auth_func.go). A secret in
-// the file is not played: no flavor may bring one to a disk.
+// logIn is what the VM's endpoint for tokens answers: by a managed identity of the VM, named by the id of its client or by its
+// own (pkg/azclient/auth_func.go). A secret in the file is not played: no flavor may bring one to a disk.
 func (a *azure) logIn(ctx context.Context, vm *linuxvm.VM, config cloudprovider.Config) error {
 	if !config.UseManagedIdentityExtension {
 		return errors.New("no valid authentication method found: azure.json asks for no managed identity")

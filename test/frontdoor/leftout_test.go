@@ -20,9 +20,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// leftOut makes a cluster without the kinds of Calico, without the network of Services for it, without its cloud provider, without
-// the API server's address for Calico and without kube-proxy, and adds one after the other; before that address it takes strict
-// affinity away. Each time no pod runs, and somebody says why. That it was for the part that is added then, shows what happens next.
+// leftOut makes a cluster without the kinds of Calico, without the network of Services for it, without its cloud provider,
+// without the API server's address for Calico and without kube-proxy, and adds one after the other; before that address it takes
+// strict affinity away. Each time no pod runs, and somebody says why. That it was for the part that is added then, shows what
+// happens next.
 func leftOut(t *testing.T) {
 	w := newWorld(t)
 	w.onVSphere()
@@ -254,7 +255,8 @@ func (w *world) poolSays(parts ...string) {
 func (w *world) noNetwork() {
 	w.Helper()
 	_, api := w.demo().Workload()
-	if _, err := api.AppsV1().DaemonSets(calicoSystem).Get(w.Context(), "calico-node", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	_, err := api.AppsV1().DaemonSets(calicoSystem).Get(w.Context(), "calico-node", metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
 		w.Errorf("Calico has a DaemonSet for Linux: %v", err)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// losesLogin names the Secret of the cluster's login in a second Cluster, which a person can write by hand. The vSphere provider refuses
-// that Cluster and, when it is deleted, deletes the Secret. The Windows machine says so and, after the commands of docs/conditions.md,
-// both providers have their login again.
+// losesLogin names the Secret of the cluster's login in a second Cluster, which a person can write by hand. The vSphere provider
+// refuses that Cluster and, when it is deleted, deletes the Secret. The Windows machine says so and, after the commands of
+// docs/conditions.md, both providers have their login again.
 func (w *world) losesLogin(m *management) {
 	w.Helper()
 	w.shell(m, "kubectl apply -f - <<END\n"+w.secondCluster()+"END\n")
@@ -29,7 +29,8 @@ func (w *world) losesLogin(m *management) {
 	if !found {
 		w.Fatal("docs/conditions.md has no commands for a Secret that is being deleted")
 	}
-	w.shell(m, strings.NewReplacer("windowsmachine NAME", "windowsmachine "+machine, "NAME", "demo", "OTHER", "demo-2").Replace(commands))
+	names := strings.NewReplacer("windowsmachine NAME", "windowsmachine "+machine, "NAME", "demo", "OTHER", "demo-2")
+	w.shell(m, names.Replace(commands))
 	w.until("the vSphere provider to take the new Secret over", func() (any, bool) {
 		said := w.shell(m, "kubectl get secret demo -o jsonpath='{.metadata.finalizers} {.metadata.deletionTimestamp}'")
 		return said, strings.Contains(said, "vspherecluster/") && !strings.Contains(said, "T")

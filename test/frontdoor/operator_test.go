@@ -85,8 +85,8 @@ func (w *world) calicoPrograms(ctx context.Context, p *pods.Process) (is bool, e
 	return false, nil
 }
 
-// operatorEnvironment is that of the operator's container: what the kubelet tells all containers of the API server, the ConfigMaps
-// of envFrom, and env.
+// operatorEnvironment is that of the operator's container: what the kubelet tells all containers of the API server, the
+// ConfigMaps of envFrom, and env.
 func operatorEnvironment(ctx context.Context, api kubernetes.Interface, p *pods.Process) ([]string, error) {
 	all := []string{"KUBERNETES_SERVICE_HOST=" + servicesHost, "KUBERNETES_SERVICE_PORT=" + servicesPort}
 	for _, from := range p.Container.EnvFrom {
@@ -190,8 +190,8 @@ func (w *world) assertLabsCalico() {
 	expect.Same(w, "objects that were compared", 2, compared)
 }
 
-// windowsPods is what of a DaemonSet matters: no hashes of what it mounts, no labels that only say who has made it, and no order of
-// what has names.
+// windowsPods is what of a DaemonSet matters: no hashes of what it mounts, no labels that only say who has made it, and no order
+// of what has names.
 func windowsPods(w *world, object *unstructured.Unstructured) appsv1.DaemonSetSpec {
 	w.Helper()
 	var set appsv1.DaemonSet

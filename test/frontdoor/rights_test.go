@@ -165,6 +165,7 @@ spec:
   os: Linux
   powerOffMode: trySoft
 `
-	return strings.NewReplacer("USER", vcenter.Username, "PASSWORD", vcenter.Password, "SERVER", w.vsphere.door.Listener.Addr().String(),
+	return strings.NewReplacer("USER", vcenter.Username, "PASSWORD", vcenter.Password,
+		"SERVER", w.vsphere.door.Listener.Addr().String(),
 		"THUMBPRINT", soap.ThumbprintSHA256(w.vsphere.door.Certificate())).Replace(text)
 }

@@ -52,7 +52,8 @@ func (l *Lab) runAzureCloudProvider(ctx context.Context) (stop func(), err error
 	}
 	manager := cloudprovider.Manager{
 		Program: l.options.AzureController, Name: servers.AzureAccount, Account: servers.AzureAccount,
-		Cloud: l.Azure, Workload: l.Workload, API: api, Config: config, Arguments: cloudprovider.ChartArguments, Log: l.options.Progress,
+		Cloud: l.Azure, Workload: l.Workload, API: api, Config: config, Arguments: cloudprovider.ChartArguments,
+		Log: l.options.Progress,
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var both sync.WaitGroup

@@ -20,7 +20,7 @@ var notRun = map[string]string{
 	"govc permissions.set":                           "needs govc; the same test carries it out",
 	"export VSPHERE_SWITCH=":                         "needs govc; the same test carries it out",
 	"export CLUSTER_OF_HOSTS=":                       "needs govc; the same test carries it out",
-	"govc role.create capwin-linux":                  "needs govc; a test compares it with what the vSphere provider took in test/frontdoor",
+	"govc role.create capwin-linux":                  "needs govc; test/frontdoor compares it with what the vSphere provider took",
 	"export CLUSTER=":                                "has names of the reader's own; the test sets those of the lab",
 	"kind create cluster": "needs kind and the other providers; test/frontdoor applies what the command " +
 		"prints to real ones",
@@ -68,7 +68,8 @@ var wantPrinted = map[string][]string{
 	"kubectl apply --filename pool.yaml":                              {"machinedeployment.cluster.x-k8s.io/demo-windows created"},
 	`kubectl --namespace "$NAMESPACE" wait --for=create --timeout=1m`: {"condition met", "windowsmachine"},
 	`kubectl create secret generic "$CLUSTER-$WINDOWS_POOL-vsphere"`: {
-		"secret/demo-quick-vsphere created", "secret/demo-quick-vsphere labeled", "machinehealthcheck.cluster.x-k8s.io/demo-quick created",
+		"secret/demo-quick-vsphere created", "secret/demo-quick-vsphere labeled",
+		"machinehealthcheck.cluster.x-k8s.io/demo-quick created",
 		"machinedeployment.cluster.x-k8s.io/demo-quick created", "machinedeployment.cluster.x-k8s.io/demo-quick condition met",
 	},
 	`clusterctl windows addons --kubernetes-version "$KUBERNETES_VERSION" --mode Overlay --cni Calico --form Manifests`: {

@@ -18,8 +18,8 @@ var (
 )
 
 // Calico gives a Windows node one block, and keeps four addresses of it (projectcalico/calico v3.32.1,
-// cni-plugin/pkg/ipamplugin/ipam_plugin.go). Each Pod of maxPods needs one of the others. Of a cluster that is there, nobody knows
-// the pools: they may have the block size of a pool that names none.
+// cni-plugin/pkg/ipamplugin/ipam_plugin.go). Each Pod of maxPods needs one of the others. Of a cluster that is there, nobody
+// knows the pools: they may have the block size of a pool that names none.
 func TestBlocksHaveRoomForMaxPods(t *testing.T) {
 	const reserved, byDefault = 4, 26 // tigera/operator 40788b9b, pkg/controller/ippool/defaults.go
 	withPools := 0

@@ -10,8 +10,8 @@ import (
 
 const linuxTemplates = "vspheremachinetemplates"
 
-// wantTemplatesDisk asks for the disk of the Linux template, which the vSphere provider keeps where the field is not there (v1.16.1,
-// pkg/services/govmomi/vcenter/clone.go, getDiskConfigSpec). Its kinds refuse 0, which the plain flavor hands on.
+// wantTemplatesDisk asks for the disk of the Linux template, which the vSphere provider keeps where the field is not there
+// (v1.16.1, pkg/services/govmomi/vcenter/clone.go, getDiskConfigSpec). Its kinds refuse 0, which the plain flavor hands on.
 func (u user) wantTemplatesDisk(management *servers.Management) {
 	u.t.Helper()
 	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "VSPHERE_LINUX_DISK_GIB": "0"}
@@ -41,8 +41,8 @@ func disksOf(u user, list []byte) (disks []any) {
 }
 
 // wantOneLogin: the vSphere provider deletes the Secret of its login with the Cluster, whoever else names it (v1.16.1,
-// controllers/vspherecluster_reconciler.go, reconcileDelete). So that of the Cluster's name is the only one that a class or a plain
-// flavor can give it, and no pool of another Cluster gets that.
+// controllers/vspherecluster_reconciler.go, reconcileDelete). So that of the Cluster's name is the only one that a class or a
+// plain flavor can give it, and no pool of another Cluster gets that.
 func (u user) wantOneLogin(management *servers.Management) {
 	u.t.Helper()
 	u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "VSPHERE_CREDENTIALS_SECRET": "other"}
@@ -63,5 +63,6 @@ func (u user) wantOneLogin(management *servers.Management) {
 	expect.Same(u.t, "login of the plain flavor", any(tree{"kind": "Secret", "name": "own"}),
 		plain["VSphereCluster/own"]["spec"].(tree)["identityRef"])
 	machines := plain["WindowsMachineTemplate/own-windows"]["spec"].(tree)["template"].(tree)["spec"].(tree)
-	expect.Same(u.t, "login of its Windows machines", any(tree{"kind": "Secret", "name": "own-windows-vsphere"}), machines["identityRef"])
+	expect.Same(u.t, "login of its Windows machines",
+		any(tree{"kind": "Secret", "name": "own-windows-vsphere"}), machines["identityRef"])
 }

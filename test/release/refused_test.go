@@ -31,7 +31,8 @@ func TestMissingVariables(t *testing.T) {
 		{"windows-azure", "AZURE_NODE_IDENTITY", "", "value for variables [AZURE_NODE_IDENTITY] is not set"},
 		{"windows-azure", "AZURE_SSH_PUBLIC_KEY_B64", "", "value for variables [AZURE_SSH_PUBLIC_KEY_B64] is not set"},
 	} {
-		command := u.command("generate", "cluster", "demo", "--infrastructure", "windows:"+version, "--target-namespace", "default",
+		command := u.command("generate", "cluster", "demo",
+			"--infrastructure", "windows:"+version, "--target-namespace", "default",
 			"--kubernetes-version", "v1.36.3", "--flavor", c.flavor)
 		command.Env = without(command.Env, c.variable)
 		if c.value != "" {
@@ -71,7 +72,8 @@ var ofCommands = []string{"VSPHERE_USERNAME", "VSPHERE_PASSWORD"}
 // bare is what clusterctl says of a flavor where nothing but these variables is set; it must fail.
 func (u user) bare(t *testing.T, flavor string, set ...string) string {
 	t.Helper()
-	command := u.command("generate", "cluster", "demo", "--infrastructure", "windows:"+version, "--target-namespace", "default",
+	command := u.command("generate", "cluster", "demo", "--infrastructure", "windows:"+version,
+		"--target-namespace", "default",
 		"--flavor", flavor)
 	for name := range variables {
 		command.Env = without(command.Env, name)
@@ -167,7 +169,9 @@ func (u user) wantRefusals(management *servers.Management) {
 	said = u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
 	wantIn(u.t, said, "controlPlaneEndpointIP: Invalid value: ", "must be of type ipv4")
 	// What openssl does not print so, the vSphere provider refuses in its log alone.
-	for _, thumbprint := range []string{strings.Repeat("ab:", 31) + "ab", strings.Repeat("AB", 32), strings.Repeat("AB:", 19) + "AB"} {
+	for _, thumbprint := range []string{
+		strings.Repeat("ab:", 31) + "ab", strings.Repeat("AB", 32), strings.Repeat("AB:", 19) + "AB",
+	} {
 		u.variables = map[string]string{"WINDOWS_CLOUD": "vsphere", "VSPHERE_TLS_THUMBPRINT_SHA256": thumbprint}
 		said = u.refused(management, u.clusterAlone("lacking"), "apply", "-f", "-")
 		wantIn(u.t, said, "thumbprint: Invalid value: ", "should match '^([0-9A-F]{2}:){31}[0-9A-F]{2}$'")

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// StartCAPV installs Cluster API Provider vSphere as its users have it, on a management cluster that has Cluster API: the kinds and
-// webhooks of its components, and its manager, which runs as a plain process until the cluster is stopped. The program and the
-// file of components are those that REAL has.
+// StartCAPV installs Cluster API Provider vSphere as its users have it, on a management cluster that has Cluster API: the kinds
+// and webhooks of its components, and its manager, which runs as a plain process until the cluster is stopped. The program and
+// the file of components are those that REAL has.
 func StartCAPV(ctx context.Context, m *Management, program, components string) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

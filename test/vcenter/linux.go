@@ -11,8 +11,8 @@ import (
 // WithLargerDisk is when a privilege is needed of those that the provider of Linux machines takes.
 const WithLargerDisk = "`diskGiB` is larger than the template's disk"
 
-// LinuxNeeds are the privileges that the calls of Cluster API Provider vSphere (v1.16.1) take for a Linux machine of the flavors. A
-// test of test/frontdoor runs it with these and no others. They are of the same sources as privileges.Needs.
+// LinuxNeeds are the privileges that the calls of Cluster API Provider vSphere (v1.16.1) take for a Linux machine of the flavors.
+// A test of test/frontdoor runs it with these and no others. They are of the same sources as privileges.Needs.
 var LinuxNeeds = []privileges.Need{
 	{Method: "CloneVM_Task", Privilege: "VirtualMachine.Provisioning.DeployTemplate", On: privileges.Template},
 	{Method: "CloneVM_Task", Privilege: "VirtualMachine.Inventory.CreateFromExisting", On: privileges.Folder},

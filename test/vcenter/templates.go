@@ -22,7 +22,9 @@ func windowsTemplate() types.VirtualMachineConfigSpec {
 }
 
 // makeTemplate turns a VM of the simulator into a template with a disk of this size.
-func (v *VCenter) makeTemplate(ctx context.Context, vm *object.VirtualMachine, spec types.VirtualMachineConfigSpec, diskGiB int64) error {
+func (v *VCenter) makeTemplate(
+	ctx context.Context, vm *object.VirtualMachine, spec types.VirtualMachineConfigSpec, diskGiB int64,
+) error {
 	task, err := vm.Reconfigure(ctx, spec)
 	if err == nil {
 		err = task.Wait(ctx)

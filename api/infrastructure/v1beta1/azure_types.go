@@ -209,9 +209,9 @@ type AzureVM struct {
 	Windows AzureWindows `json:"windows,omitempty,omitzero"`
 }
 
-// ResourceGroupLabel of a Node says in which resource group its VM is. Azure's cloud controller manager looks there, and not where
-// the providerID says (cloud-provider-azure 7b31c76, pkg/consts/consts.go, ExternalResourceGroupLabel; pkg/provider/azure.go,
-// GetNodeResourceGroup). It compares groups without their case.
+// ResourceGroupLabel of a Node says in which resource group its VM is. Azure's cloud controller manager looks there, and not
+// where the providerID says (cloud-provider-azure 7b31c76, pkg/consts/consts.go, ExternalResourceGroupLabel;
+// pkg/provider/azure.go, GetNodeResourceGroup). It compares groups without their case.
 const ResourceGroupLabel = "kubernetes.azure.com/resource-group"
 
 // AzureState says whether something is on.

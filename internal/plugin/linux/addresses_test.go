@@ -55,7 +55,8 @@ func TestAddressesOfPods(t *testing.T) {
 		},
 		"none for Windows": {
 			Calico{Pools: []bootstrap.IPPool{off}}, of110, nil, cloud.CheckWarning, "no pool of Calico gives Windows Nodes addresses: " +
-				"each is disabled, for other Nodes, for IPv6, or has a blockSize above 29; if these Nodes have Calico, none of their pods starts",
+				"each is disabled, for other Nodes, for IPv6, or has a blockSize above 29; if these Nodes have Calico, none of their " +
+				"pods starts",
 		},
 	} {
 		one := cluster("v1.36.3")

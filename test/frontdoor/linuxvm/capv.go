@@ -64,7 +64,8 @@ func (m *Manager) ensureVSphereCluster(ctx context.Context, o *object) error {
 		field{[]string{"status", "conditions"}, []any{condition("Ready", "Ready"), condition("VCenterAvailable", "Available")}})
 }
 
-// takeAccount makes the Secret the VSphereCluster's own, as reconcileIdentitySecret does: one that another cluster has is refused.
+// takeAccount makes the Secret the VSphereCluster's own, as reconcileIdentitySecret does: one that another cluster has is
+// refused.
 func (m *Manager) takeAccount(ctx context.Context, o *object) (account, error) {
 	secret, err := m.loginOf(ctx, o)
 	if err != nil {

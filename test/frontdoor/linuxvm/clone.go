@@ -68,7 +68,9 @@ func (a account) logIn(ctx context.Context, datacenter string) (*session, error)
 	if err != nil {
 		return nil, fmt.Errorf("failed to create vCenter session: %w", err)
 	}
-	s := &session{client: client, soap: sessions.NewManager(client), rest: rest.NewClient(client), Finder: find.NewFinder(client, false)}
+	s := &session{
+		client: client, soap: sessions.NewManager(client), rest: rest.NewClient(client), Finder: find.NewFinder(client, false),
+	}
 	if err := s.soap.Login(ctx, a.user); err != nil {
 		return nil, fmt.Errorf("failed to create client: failed to login: %w", err)
 	}
@@ -151,8 +153,8 @@ func (s *session) clone(ctx context.Context, o *object, userData []byte) (*govmo
 	return govmomi.NewVirtualMachine(s.client, ref), nil
 }
 
-// cloneSpec has the places, each looked up as the Finder does, and the sizes. From a template with a snapshot it is a linked clone,
-// whose disk stays as it is.
+// cloneSpec has the places, each looked up as the Finder does, and the sizes. From a template with a snapshot it is a linked
+// clone, whose disk stays as it is.
 func (s *session) cloneSpec(
 	ctx context.Context, o *object, template *govmomi.VirtualMachine,
 ) (spec types.VirtualMachineCloneSpec, err error) {
@@ -171,8 +173,9 @@ func (s *session) cloneSpec(
 	spec.Location.Pool, spec.Location.Datastore = new(pool.Reference()), new(datastore.Reference())
 	spec.Location.DiskMoveType = string(types.VirtualMachineRelocateDiskMoveOptionsMoveAllDiskBackingsAndConsolidate)
 	spec.Config = &types.VirtualMachineConfigSpec{
-		InstanceUuid: string(o.GetUID()), Flags: &types.VirtualMachineFlagInfo{DiskUuidEnabled: new(true)}, VAppConfigRemoved: new(true),
-		NumCPUs: int32(max(2, o.number("spec", "numCPUs"))), MemoryMB: o.number("spec", "memoryMiB"),
+		InstanceUuid: string(o.GetUID()), Flags: &types.VirtualMachineFlagInfo{DiskUuidEnabled: new(true)},
+		VAppConfigRemoved: new(true),
+		NumCPUs:           int32(max(2, o.number("spec", "numCPUs"))), MemoryMB: o.number("spec", "memoryMiB"),
 	}
 	if spec.Config.MemoryMB == 0 {
 		spec.Config.MemoryMB = 2048
@@ -244,8 +247,8 @@ func guestinfo(key string, value []byte) []types.BaseOptionValue {
 	}
 }
 
-// start gives the VM its metadata, which have the MACs, and switches it on. It returns the UUID of the BIOS, and what VMware Tools
-// show of the network.
+// start gives the VM its metadata, which have the MACs, and switches it on. It returns the UUID of the BIOS, and what VMware
+// Tools show of the network.
 func (s *session) start(
 	ctx context.Context, o *object, vm *govmomi.VirtualMachine,
 ) (bios string, network, addresses []any, err error) {

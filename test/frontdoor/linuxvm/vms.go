@@ -1,6 +1,6 @@
-// Package linuxvm stands in for the managers of Cluster API Provider vSphere, where REAL has no real one, and Cluster API Provider
-// Azure, and for the Linux VMs that they make: on their real kinds it does what they do, and a VM does what the bootstrap
-// provider's user data say, with the real kubeadm, on a real API server.
+// Package linuxvm stands in for the managers of Cluster API Provider vSphere, where REAL has no real one, and Cluster API
+// Provider Azure, and for the Linux VMs that they make: on their real kinds it does what they do, and a VM does what the
+// bootstrap provider's user data say, with the real kubeadm, on a real API server.
 //
 //	capv.go, clone.go the provider of vSphere on its kinds, and in the vCenter
 //	capz.go, azurejson.go

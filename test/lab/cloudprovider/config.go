@@ -1,6 +1,6 @@
-// Package cloudprovider is Azure's cloud provider (kubernetes-sigs/cloud-provider-azure 7b31c76) in a cluster whose VMs are in the
-// simulated Azure. Its cloud controller manager is the real program where there is one, and a stand-in else (manager.go). Its node
-// manager is a stand-in (node.go), because the real one asks the metadata service of the VM that it runs on.
+// Package cloudprovider is Azure's cloud provider (kubernetes-sigs/cloud-provider-azure 7b31c76) in a cluster whose VMs are in
+// the simulated Azure. Its cloud controller manager is the real program where there is one, and a stand-in else (manager.go). Its
+// node manager is a stand-in (node.go), because the real one asks the metadata service of the VM that it runs on.
 package cloudprovider
 
 import (

@@ -37,8 +37,8 @@ type Manager struct {
 	Log     io.Writer
 }
 
-// ChartArguments are those that the manager's chart gives its container, with its defaults: no ranges for pods and no routes, which
-// each cluster says itself (helm/cloud-provider-azure).
+// ChartArguments are those that the manager's chart gives its container, with its defaults: no ranges for pods and no routes,
+// which each cluster says itself (helm/cloud-provider-azure).
 var ChartArguments = []string{
 	"--cloud-provider=azure", "--controllers=*,-cloud-node", "--allocate-node-cidrs=false", "--configure-cloud-routes=false",
 	"--cluster-name=kubernetes", "--route-reconciliation-period=10s", "--v=2",
@@ -142,9 +142,9 @@ func ready(node *corev1.Node) bool {
 
 // monitor is k8s.io/cloud-provider v0.36.3, controllers/nodelifecycle, MonitorNodes, with pkg/provider/azure_instances_v2.go,
 // InstanceExists. With the VM type vmss the VM must be in a list (azure_vmss_cache.go, getVMManagementTypeByProviderID), and then
-// it is asked for by the Node's name in the group of the Node's label (azure_vmsets_repo.go, newVMCache). So a Node whose VM is in
-// no list is kept with an error, and one whose VM is in a list of a group, and not in its own, is deleted. That each VM is kept for
-// a minute, and that Nodes of VMs that are shut down get a taint, is not played.
+// it is asked for by the Node's name in the group of the Node's label (azure_vmsets_repo.go, newVMCache). So a Node whose VM is
+// in no list is kept with an error, and one whose VM is in a list of a group, and not in its own, is deleted. That each VM is
+// kept for a minute, and that Nodes of VMs that are shut down get a taint, is not played.
 func (s *standIn) monitor(ctx context.Context, node *corev1.Node, all []corev1.Node) error {
 	const unmanaged = "kubernetes.azure.com/managed"
 	if !finds(node.Spec.ProviderID) || strings.EqualFold(node.Labels[unmanaged], "false") {

@@ -66,8 +66,9 @@ var kept = []row{
 	{name: "elsewhere"},
 }
 
-// TestNodesThatAreNotReady: Azure's cloud controller manager keeps the Nodes that our machines join, in the cluster's resource group
-// and in one of their own, by the label that they join with. Without the label it deletes a Node as soon as it is not ready.
+// TestNodesThatAreNotReady: Azure's cloud controller manager keeps the Nodes that our machines join, in the cluster's resource
+// group and in one of their own, by the label that they join with. Without the label it deletes a Node as soon as it is not
+// ready.
 func TestNodesThatAreNotReady(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real servers")
@@ -77,7 +78,9 @@ func TestNodesThatAreNotReady(t *testing.T) {
 		s.add(one)
 	}
 	// These have no label beside one of their group that has it.
-	marks := []row{{name: "unlabelled-1", group: ownGroup}, {name: "unlabelled-2", group: ownGroup}, {name: "unlabelled-3", group: ownGroup}}
+	marks := []row{
+		{name: "unlabelled-1", group: ownGroup}, {name: "unlabelled-2", group: ownGroup}, {name: "unlabelled-3", group: ownGroup},
+	}
 	for _, one := range marks {
 		s.makeVM(one)
 	}
@@ -91,7 +94,8 @@ func TestNodesThatAreNotReady(t *testing.T) {
 		})
 	}
 	var there []string
-	for _, one := range expect.Got(s.api.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: "test=yes"}))(t).Items {
+	list := expect.Got(s.api.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: "test=yes"}))(t)
+	for _, one := range list.Items {
 		there = append(there, one.Name)
 	}
 	var wanted []string

@@ -56,8 +56,8 @@ func Uninitialized(node *corev1.Node) bool {
 
 func isUninitialized(t corev1.Taint) bool { return t.Key == uninitialized }
 
-// Initialize is pkg/nodemanager/nodemanager.go, initializeNode: the provider ID of a Node that has none, the labels, and no taint;
-// then the addresses.
+// Initialize is pkg/nodemanager/nodemanager.go, initializeNode: the provider ID of a Node that has none, the labels, and no
+// taint; then the addresses.
 func Initialize(ctx context.Context, api kubernetes.Interface, name string, facts Facts) error {
 	node, err := api.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil || !Uninitialized(node) {

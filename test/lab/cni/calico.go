@@ -190,8 +190,8 @@ func felix(ctx context.Context, c *Container, started func()) error {
 	})
 }
 
-// readTyphaFiles looks for what felix needs to ask Typha (felix/config/config_params.go: each file must exist): its certificates are in
-// folders that are mounted at these places of the drive C:.
+// readTyphaFiles looks for what felix needs to ask Typha (felix/config/config_params.go: each file must exist): its certificates
+// are in folders that are mounted at these places of the drive C:.
 func (c *Container) readTyphaFiles() error {
 	for _, name := range []string{"FELIX_TYPHACAFILE", "FELIX_TYPHACERTFILE", "FELIX_TYPHAKEYFILE"} {
 		path := c.Env[name]

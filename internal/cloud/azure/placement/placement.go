@@ -94,9 +94,9 @@ func (c cluster) findable(group string) error {
 	if c.group == "" || strings.EqualFold(group, c.group) || len(validation.IsValidLabelValue(group)) == 0 {
 		return nil
 	}
-	return refuse("spec.azure.resourceGroup %q is another group than %q of AzureCluster %s, and cannot be the value of the label %s, "+
-		"by which Azure's cloud controller manager finds the VM of a Node: use a group of at most 63 letters, digits, '-', '_' and '.', "+
-		"the first and the last a letter or digit, or the cluster's",
+	return refuse("spec.azure.resourceGroup %q is another group than %q of AzureCluster %s, and cannot be the value of the label "+
+		"%s, by which Azure's cloud controller manager finds the VM of a Node: use a group of at most 63 letters, digits, "+
+		"'-', '_' and '.', the first and the last a letter or digit, or the cluster's",
 		cloud.Clean(group, 90), cloud.Clean(c.group, 90), c.name, infrav1.ResourceGroupLabel)
 }
 

@@ -28,9 +28,9 @@ type town struct {
 	refs    map[string]types.ManagedObjectReference // of each kind's place at the top
 }
 
-// lookup is how govmomi's Finder finds the places of a kind, which Cluster API Provider vSphere calls for its own fields (v1.16.1,
-// pkg/services/govmomi/vcenter/clone.go: FolderOrDefault, ResourcePoolOrDefault, Datastore, Network; template/template.go:
-// VirtualMachine).
+// lookup is how govmomi's Finder finds the places of a kind, which Cluster API Provider vSphere calls for its own fields
+// (v1.16.1, pkg/services/govmomi/vcenter/clone.go: FolderOrDefault, ResourcePoolOrDefault, Datastore, Network;
+// template/template.go: VirtualMachine).
 type lookup struct {
 	field string
 	set   func(*infrav1.VSphereVM, string)
@@ -84,7 +84,9 @@ var lookups = []lookup{
 		},
 		base: "network", top: "VM Network", in: "zone", deep: "DC0_DVPG1", pattern: "*_DVPG1",
 		more: []string{
-			"DVS0/DC0_DVPG0", "DVS*/DC0_DVPG0", "DVS0/DC0_*", "DVS0/no", "DVS1/DC0_DVPG1", "zone/DVS1/DC0_DVPG1", "DVS1", "/DC0/network/zone/DVS1/DC0_DVPG1", "no/DC0_DVPG0", "/DC0/network/DVS0/DC0_DVPG0",
+			"DVS0/DC0_DVPG0", "DVS*/DC0_DVPG0", "DVS0/DC0_*", "DVS0/no", "DVS1/DC0_DVPG1", "zone/DVS1/DC0_DVPG1",
+			"DVS1", "/DC0/network/zone/DVS1/DC0_DVPG1", "no/DC0_DVPG0",
+			"/DC0/network/DVS0/DC0_DVPG0",
 			"/DC0/host/DC0_C0/DC0_DVPG0", "DC0_DVPG?", "DC0_NSX*", "DC0_NSX0", segmentID,
 		},
 	},
@@ -98,10 +100,12 @@ func (l lookup) forms(t town) (all []string) {
 	ref := t.refs[l.field]
 	for _, form := range []string{
 		"TOP", "DEEP", "same", "nowhere", "BASE", "IN", "PATTERN", "*", "s*", "DE[",
-		"IN/DEEP", "./IN/DEEP", "IN/DEEP/", "IN/./DEEP", "IN/../IN/DEEP", "IN/PATTERN", "IN/*", "IN/...", "*/DEEP", "IN/nowhere", "IN/DE[",
+		"IN/DEEP", "./IN/DEEP", "IN/DEEP/", "IN/./DEEP", "IN/../IN/DEEP", "IN/PATTERN", "IN/*", "IN/...", "*/DEEP",
+		"IN/nowhere", "IN/DE[",
 		"BASE/TOP", "./TOP", "TOP/", "BASE/IN/DEEP", "./BASE/IN/DEEP", "BASE/IN/PATTERN", "BASE/*/DEEP",
 		"/DC0/BASE/TOP", "/DC0/BASE/IN/DEEP", "/DC0//BASE/IN/DEEP", "/*/BASE/IN/DEEP", "/DC0/*/IN/DEEP", "/DC0/BASE/IN/PATTERN",
-		"/DC0/BASE", "/DC0/BASE/nowhere", "/DC1/BASE/TOP", "DC0/BASE/IN/DEEP", "/BASE/IN/DEEP", "/DC0/BASE/*", "/DC0", "/", "..", "../BASE/TOP",
+		"/DC0/BASE", "/DC0/BASE/nowhere", "/DC1/BASE/TOP", "DC0/BASE/IN/DEEP", "/BASE/IN/DEEP", "/DC0/BASE/*", "/DC0", "/",
+		"..", "../BASE/TOP",
 		ref.Value, ref.String(), "Datacenter:" + t.refs["datacenter"].Value, "HostSystem:host-0", "vm-x",
 	} {
 		all = append(all, strings.NewReplacer("BASE", l.base, "TOP", l.top, "IN", l.in, "DEEP", l.deep, "PATTERN", l.pattern,
@@ -212,8 +216,8 @@ var otherwise = map[string]string{
 	"networkInterfaces[0].network DVS1": "a switch is no network: an adapter would get a port in no port group",
 }
 
-// TestNamesOfCAPV: the flavors hand one value to Cluster API Provider vSphere, which finds it with govmomi's Finder, and to us. It
-// leads both to the same place, or neither.
+// TestNamesOfCAPV: the flavors hand one value to Cluster API Provider vSphere, which finds it with govmomi's Finder, and to us.
+// It leads both to the same place, or neither.
 func TestNamesOfCAPV(t *testing.T) {
 	w := newTown(t)
 	var table strings.Builder
@@ -253,7 +257,8 @@ func TestNamesSayTheForms(t *testing.T) {
 	}
 }
 
-// TestFolderOfAFormerRelease: a path from the folder vm was taken once. The VM of such a machine is found, and no new one is made.
+// TestFolderOfAFormerRelease: a path from the folder vm was taken once. The VM of such a machine is found, and no new one is
+// made.
 func TestFolderOfAFormerRelease(t *testing.T) {
 	w := newTown(t)
 	spec := good()

@@ -9,8 +9,8 @@ import (
 )
 
 // nameable says what each field of a spec can name: the folder of the datacenter in which names begin and the one in which
-// relative paths do, the kinds that it can be of, the reason if it is not found, and the forms in which it is written. docs/vsphere.md
-// has a table of these.
+// relative paths do, the kinds that it can be of, the reason if it is not found, and the forms in which it is written.
+// docs/vsphere.md has a table of these.
 var nameable = map[string]struct {
 	folder, paths string
 	kinds         []string

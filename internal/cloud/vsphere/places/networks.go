@@ -111,7 +111,9 @@ func (a atlas) readNetworks(ctx context.Context, from session.Source) (all []net
 // find looks for a network. Each way to write one is tried in turn: a name, a reference, a switch and a name, a path, and then
 // what else the Finder takes.
 func (c *chart) find(ctx context.Context, field, name string) (network, error) {
-	for _, meant := range []func(context.Context, string) (func(network) bool, error){named, referred, c.ofSwitch, c.onPath, c.listed} {
+	for _, meant := range []func(context.Context, string) (func(network) bool, error){
+		named, referred, c.ofSwitch, c.onPath, c.listed,
+	} {
 		is, err := meant(ctx, name)
 		if err != nil {
 			return network{}, err
