@@ -31,6 +31,14 @@ help: ## Show this list
 demo: ## Run a cluster with Windows machines in simulators; KEEP=1 leaves it running
 	go run ./test/lab/demo $(if $(KEEP),-keep)
 
+.PHONY: picture
+picture: ## Run the demo and draw its screen anew, for the README: docs/demo.svg
+	go run ./test/lab/demo -picture docs/demo.svg
+
+.PHONY: quick-start
+quick-start: servers ## Run the commands of docs/quick-start.md in simulators, and print each with its output
+	@go test -vet=off ./test/lab -count=1 -run '^TestTutorial$$' -v -timeout 30m -args -tutorial.page=quick-start.md
+
 # Tests make hundreds of thousands of small files. In memory, where there is room for them, they take a tenth of the time. What go
 # builds is larger and stays on the disk; a test would follow it there, so it does not learn of that folder. What debuggers need is
 # not linked, and vet is part of lint. Garbage is collected less often, except by our managers: test/servers sees to that.

@@ -90,7 +90,7 @@ func (s *story) onLinux(ctx context.Context) error {
 
 // kubectl runs the real one in the workload cluster, and shows what a user would see.
 func (s *story) kubectl(ctx context.Context, args ...string) error {
-	s.screen.printf("  $ kubectl %s\n", strings.Join(args, " "))
+	s.screen.printf("  %s\n", s.screen.paint(bold, "$ kubectl "+strings.Join(args, " ")))
 	said, err := s.ask(ctx, args...)
 	for line := range strings.Lines(said) {
 		s.screen.printf("    %s", line)

@@ -14,11 +14,19 @@ import (
 )
 
 const (
-	format = "  %-22s %-14s %-26s %-16s %-11s %s"
+	format = "  %-20s %-14s %-24s %-16s %-11s %s"
 	// Control sequences: one line up, and clear from here to the end of the screen.
 	up   = "\x1b[1A"
 	wipe = "\x1b[J"
+	// The numbers of those that change how text looks.
+	plainText, bold, dim, red, green, yellow, cyan = "0", "1", "2", "31", "32", "33", "36"
 )
+
+// colours of the phases of machines.
+var colours = map[infrav1.Phase]string{
+	infrav1.PhasePending: yellow, infrav1.PhaseProvisioning: cyan, infrav1.PhaseBootstrapping: cyan,
+	infrav1.PhaseRunning: green, infrav1.PhaseDeleting: red, infrav1.PhaseFailed: red,
+}
 
 // screen shows one line for each machine: drawn over on a terminal, and else printed when it changes.
 type screen struct {
@@ -26,6 +34,8 @@ type screen struct {
 	width int // of the terminal, 0 without one
 	drawn int
 	last  map[string]string
+	// lines are what a terminal shows, from the beginning on.
+	lines []string
 }
 
 func newScreen(out *os.File) *screen {
@@ -51,15 +61,28 @@ func widthOf(out *os.File) (width int) {
 	return width
 }
 
-func (s *screen) printf(format string, args ...any) { fmt.Fprintf(s.out, format, args...) }
+// printf prints whole lines.
+func (s *screen) printf(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.lines = append(s.lines, strings.Split(strings.TrimSuffix(text, "\n"), "\n")...)
+	fmt.Fprint(s.out, text)
+}
+
+// paint has a terminal show text in another way.
+func (s *screen) paint(code, text string) string {
+	if s.width == 0 {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[" + plainText + "m"
+}
 
 func (s *screen) title(text string) {
-	s.printf("\n%s\n", text)
+	s.printf("\n%s\n", s.paint(bold, text))
 	s.drawn = 0
 }
 
 func (s *screen) done(took time.Duration) {
-	s.printf("  done after %.1f s\n", took.Seconds())
+	s.printf("  %s\n", s.paint(green, fmt.Sprintf("done after %.1f s", took.Seconds())))
 	s.drawn = 0
 }
 
@@ -69,16 +92,19 @@ func (s *screen) show(elapsed time.Duration, rows []row) {
 		s.log(elapsed, rows)
 		return
 	}
-	s.printf("%s%s", strings.Repeat(up, s.drawn), wipe)
-	lines := []string{fmt.Sprintf(format, "NAME", "PHASE", "REASON", "NODE", "BUILD", "MESSAGE")}
+	fmt.Fprintf(s.out, "%s%s", strings.Repeat(up, s.drawn), wipe)
+	s.lines = s.lines[:len(s.lines)-s.drawn]
+	head := fmt.Sprintf(format, "NAME", "PHASE", "REASON", "NODE", "BUILD", "MESSAGE")
+	s.printf("%s\n", s.paint(dim, cut(head, s.width-1)))
 	for _, r := range rows {
-		lines = append(lines, r.line())
+		line := cut(r.line(), s.width-1)
+		if colour := colours[infrav1.Phase(r.phase)]; colour != "" {
+			line = strings.Replace(line, r.phase, s.paint(colour, r.phase), 1)
+		}
+		s.printf("%s\n", line)
 	}
-	lines = append(lines, fmt.Sprintf("  %.0f s", elapsed.Seconds()))
-	for _, line := range lines {
-		s.printf("%s\n", cut(line, s.width-1))
-	}
-	s.drawn = len(lines)
+	s.printf("%s\n", s.paint(dim, fmt.Sprintf("  %.0f s", elapsed.Seconds())))
+	s.drawn = len(rows) + 2
 }
 
 // log prints the lines that changed, and those that are gone.

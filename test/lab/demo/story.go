@@ -27,6 +27,9 @@ const (
 	patience = 5 * time.Minute
 	// look is how often the API server is asked what is to be shown.
 	look = 250 * time.Millisecond
+	// joining is the chapter with which a picture begins, and scaling the one in which it is taken.
+	joining = "Linux comes up, its nodes and then CoreDNS; then Windows joins"
+	scaling = "Both scaled to 3, as a change in Git would do"
 )
 
 // story is what the demo shows, and what it measures on the way.
@@ -34,6 +37,9 @@ type story struct {
 	lab    *lab.Lab
 	screen *screen
 	took   []measure
+	// first is the line from which on a picture shows the screen, and seen is the screen of the picture.
+	first int
+	seen  []string
 }
 
 type measure struct {
@@ -52,7 +58,7 @@ type chapter struct {
 func (s *story) beginning() []chapter {
 	return []chapter{
 		{"2 machines in vSphere and 2 in Azure, before there is a Linux node", s.apply, s.wait(4)},
-		{"Linux comes up, its nodes and then CoreDNS; then Windows joins", s.linux, s.nodes(4)},
+		{joining, s.linux, s.nodes(4)},
 	}
 }
 
@@ -67,7 +73,7 @@ func (s *story) tell(ctx context.Context) error {
 		return err
 	}
 	for _, c := range []chapter{
-		{"Both scaled to 3, as a change in Git would do", s.scale(3), s.nodes(6)},
+		{scaling, s.scale(3), s.nodes(6)},
 		{"Azure has no room for the first size any more; a machine more there", s.fill, s.nodes(7)},
 		{"Both scaled to 1", s.scale(1), s.nodes(2)},
 		{"Deleted", s.remove, s.nodes(0)},
@@ -122,6 +128,9 @@ func (s *story) remove(ctx context.Context) error {
 // chapter acts and shows the machines until it is over.
 func (s *story) chapter(ctx context.Context, c chapter) error {
 	s.screen.title(c.title)
+	if c.title == joining {
+		s.first = len(s.screen.lines) - 1
+	}
 	begin := time.Now()
 	failed := func(err error) error {
 		return fmt.Errorf("%s: %w", strings.ToLower(c.title[:1])+c.title[1:], err)
@@ -158,7 +167,15 @@ func (s *story) show(ctx context.Context, begin time.Time, c chapter) (bool, err
 		return false, fmt.Errorf("list windowsmachines: %w", err)
 	}
 	s.screen.show(time.Since(begin), rows(machines.Items))
+	if c.title == scaling && (s.seen == nil || slices.ContainsFunc(machines.Items, reports)) {
+		s.seen = slices.Clone(s.screen.lines[s.first:])
+	}
 	return c.over(ctx, machines.Items)
+}
+
+// reports says whether the guest of a machine is on its way.
+func reports(m infrav1.WindowsMachine) bool {
+	return strings.HasPrefix(conditions.GetMessage(&m, infrav1.ReadyCondition), "Bootstrap ")
 }
 
 // wait is over when so many machines wait for Linux.
