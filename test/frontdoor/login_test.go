@@ -31,6 +31,7 @@ func (w *world) losesLogin(m *management) {
 	}
 	names := strings.NewReplacer("windowsmachine NAME", "windowsmachine "+machine, "NAME", "demo", "OTHER", "demo-2")
 	w.shell(m, names.Replace(commands))
+	w.shell(m, "kubectl annotate vsphereclusters --all look=now") // or else in 10 minutes (main.go of v1.16.1, sync-period)
 	w.until("the vSphere provider to take the new Secret over", func() (any, bool) {
 		said := w.shell(m, "kubectl get secret demo -o jsonpath='{.metadata.finalizers} {.metadata.deletionTimestamp}'")
 		return said, strings.Contains(said, "vspherecluster/") && !strings.Contains(said, "T")
