@@ -45,7 +45,7 @@ func (w *world) windowsPodRuns() {
 func (w *world) assertSteps() {
 	w.Helper()
 	// The pod may be faster than who looks for these.
-	for _, step := range []string{kindsInstalled, calicoInstalled, bootstrapEnded, windowsKnown, networkRuns, proxyRuns} {
+	for _, step := range []string{initialized, kindsInstalled, calicoInstalled, bootstrapEnded, windowsKnown, networkRuns, proxyRuns} {
 		w.until(step, func() (any, bool) {
 			return w.order, w.seen(step)
 		})
@@ -63,8 +63,8 @@ func (w *world) assertSteps() {
 	if w.marks[podRuns] > longest {
 		w.Errorf("a Windows pod runs after %s, which is more than %s", w.marks[podRuns], longest)
 	}
-	if late := w.marks[calicoInstalled] - w.marks[kindsInstalled]; late > soon {
-		w.Errorf("Calico's operator is installed %s after its kinds, which is more than %s", late, soon)
+	if late := w.marks[calicoInstalled] - max(w.marks[initialized], w.marks[kindsInstalled]); late > soon {
+		w.Errorf("Calico's operator is installed %s after its kinds and the control plane, which is more than %s", late, soon)
 	}
 	w.assertWaits()
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -215,8 +216,13 @@ func configuration(w *world, object *unstructured.Unstructured) (content any) {
 	return content
 }
 
-// watchCharts notes when the add-on provider has installed each of Calico's charts.
+// watchCharts notes when the control plane was initialized, and when the add-on provider has installed each of Calico's charts.
 func (w *world) watchCharts(ctx context.Context, m *management) {
+	cluster := &clusterv1.Cluster{}
+	err := m.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "demo"}, cluster)
+	if is := cluster.Status.Initialization.ControlPlaneInitialized; err == nil && is != nil && *is {
+		w.mark(initialized)
+	}
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("addons.cluster.x-k8s.io/v1alpha1")
 	list.SetKind("HelmReleaseProxyList")
@@ -233,5 +239,5 @@ func (w *world) watchCharts(ctx context.Context, m *management) {
 	}
 }
 
-// soon is how long the chart of Calico's operator may come after that of its kinds, however late there was an API server.
+// soon is how long the chart of Calico's operator may come after that of its kinds and after the control plane, which it waits for.
 const soon = 30 * time.Second

@@ -78,6 +78,7 @@ func (w *world) seen(what string) bool {
 // The steps between the one command and the pod, in the order in which the first Node is made of a Windows VM.
 const (
 	controlPlaneUp  = "the API server answers"
+	initialized     = "the control plane is initialized"
 	kindsInstalled  = "the chart of Calico's kinds is installed"
 	calicoInstalled = "the chart of Calico's operator is installed"
 	linuxReady      = "a Linux Node is Ready"
