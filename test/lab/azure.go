@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
 // azureCloud is the name of the lab's cloud in the managers' file of clouds.
@@ -37,6 +38,17 @@ func (l *Lab) startAzure() error {
 	}
 	l.step("Azure Resource Manager", begin)
 	return nil
+}
+
+// buildManager builds our manager while other things start, with the clock for Azure that Azure has.
+func (l *Lab) buildManager(ctx context.Context, program string) <-chan error {
+	var values []string
+	if l.options.AzureSpeed > 0 {
+		values = append(values, fmt.Sprintf("main.azureSpeed=%d", l.options.AzureSpeed))
+	}
+	built := make(chan error, 1)
+	go func() { built <- servers.BuildManager(ctx, program, values...) }()
+	return built
 }
 
 func (l *Lab) cloudsFile() string { return filepath.Join(l.Dir(), "clouds.json") }

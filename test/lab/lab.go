@@ -162,17 +162,6 @@ func (l *Lab) startManagement(ctx context.Context) error {
 	return nil
 }
 
-// buildManager builds our manager while other things start.
-func (l *Lab) buildManager(ctx context.Context, program string) <-chan error {
-	var values []string
-	if l.options.AzureSpeed > 0 {
-		values = append(values, fmt.Sprintf("main.azureSpeed=%d", l.options.AzureSpeed))
-	}
-	built := make(chan error, 1)
-	go func() { built <- servers.BuildManager(ctx, program, values...) }()
-	return built
-}
-
 // startCloudAndWorkload starts the vCenter, the workload cluster and the controller that tells one of the other.
 func (l *Lab) startCloudAndWorkload(ctx context.Context) error {
 	if err := l.startVCenter(); err != nil {
