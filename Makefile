@@ -49,7 +49,7 @@ GO_TEST := GOGC=400 $(if $(ROOM_IN_MEMORY),GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=$(RO
 # much longer that nothing is won.
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # What takes longest begins first, or it runs alone in the end.
-LONGEST := ./test/lab ./test/frontdoor ./test/security ./test/controllers ./test/linux ./test/crash \
+LONGEST := ./test/lab ./test/lab/demo ./test/frontdoor ./test/security ./test/controllers ./test/linux ./test/crash \
 	./test/addresses ./test/admission ./internal/cloud/vsphere \
 	./test/lab/guest ./test/security/crowd ./test/release ./test/image
 
