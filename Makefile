@@ -49,7 +49,7 @@ GO_TEST := GOGC=400 $(if $(ROOM_IN_MEMORY),GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=$(RO
 # much longer that nothing is won.
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # What takes longest begins first, or it runs alone in the end.
-LONGEST := ./test/lab ./test/frontdoor ./test/security ./test/controllers ./test/linux ./test/crash \
+LONGEST := ./test/lab ./test/lab/demo ./test/frontdoor ./test/security ./test/controllers ./test/linux ./test/crash \
 	./test/addresses ./test/admission ./internal/cloud/vsphere \
 	./test/lab/guest ./test/security/crowd ./test/release ./test/image
 
@@ -190,7 +190,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 	@./test/powershell/mutants.sh
 
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := test-mutants test-proof-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-frontdoor test-linux test-rights test-policies test-agree test-hostile
+NIGHTLY := test-mutants test-proof-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-frontdoor test-linux test-rights test-policies test-agree test-hostile quick-start
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed

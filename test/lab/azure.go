@@ -40,6 +40,17 @@ func (l *Lab) startAzure() error {
 	return nil
 }
 
+// buildManager builds our manager while other things start, with the clock for Azure that Azure has.
+func (l *Lab) buildManager(ctx context.Context, program string) <-chan error {
+	var values []string
+	if l.options.AzureSpeed > 0 {
+		values = append(values, fmt.Sprintf("main.azureSpeed=%d", l.options.AzureSpeed))
+	}
+	built := make(chan error, 1)
+	go func() { built <- servers.BuildManager(ctx, program, values...) }()
+	return built
+}
+
 func (l *Lab) cloudsFile() string { return filepath.Join(l.Dir(), "clouds.json") }
 
 //go:embed azurecluster.yaml

@@ -17,6 +17,9 @@ const inReadme = "../../../docs/demo.svg"
 
 // The demo tells its story to the end and leaves nothing in the clouds, and what the README shows of it is what it prints.
 func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real servers")
+	}
 	log := expect.Got(os.Create(filepath.Join(t.TempDir(), "log")))(t)
 	s := expect.Got(begin(t.Context(), options{out: log, boot: 300 * time.Millisecond, picture: "yes"}))(t)
 	t.Cleanup(func() { expect.OK(t, s.lab.Stop()) })

@@ -19,7 +19,7 @@ import (
 const azureSpeed = 10
 
 func main() {
-	boot := flag.Duration("boot", 3*time.Second, "how long a simulated VM takes until Windows runs")
+	boot := flag.Duration("boot", 2*time.Second, "how long a simulated VM takes until Windows runs")
 	keep := flag.Bool("keep", false, "stay up with three nodes and print what to try")
 	drawing := flag.String("picture", "", "file that gets a picture of the screen, as SVG")
 	flag.Parse()
