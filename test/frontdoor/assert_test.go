@@ -45,7 +45,9 @@ func (w *world) windowsPodRuns() {
 func (w *world) assertSteps() {
 	w.Helper()
 	// The pod may be faster than who looks for these.
-	for _, step := range []string{initialized, kindsInstalled, calicoInstalled, bootstrapEnded, windowsKnown, networkRuns, proxyRuns} {
+	for _, step := range []string{
+		initialized, kindsInstalled, calicoInstalled, bootstrapEnded, windowsKnown, networkRuns, proxyRuns,
+	} {
 		w.until(step, func() (any, bool) {
 			return w.order, w.seen(step)
 		})

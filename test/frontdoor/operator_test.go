@@ -239,5 +239,6 @@ func (w *world) watchCharts(ctx context.Context, m *management) {
 	}
 }
 
-// soon is how long the chart of Calico's operator may come after that of its kinds and after the control plane, which it waits for.
+// soon is how long the chart of Calico's operator may come after that of its kinds and after the control plane, which it waits
+// for.
 const soon = 30 * time.Second

@@ -73,14 +73,3 @@ func (l *Lab) azureCluster() (cluster, identity, secret *unstructured.Unstructur
 	}
 	return objects[0], objects[1], objects[2], nil
 }
-
-// buildManager builds our manager while other things start.
-func (l *Lab) buildManager(ctx context.Context, program string) <-chan error {
-	var values []string
-	if l.options.AzureSpeed > 0 {
-		values = append(values, fmt.Sprintf("main.azureSpeed=%d", l.options.AzureSpeed))
-	}
-	built := make(chan error, 1)
-	go func() { built <- servers.BuildManager(ctx, program, values...) }()
-	return built
-}

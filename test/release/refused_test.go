@@ -104,8 +104,9 @@ func TestListedVariables(t *testing.T) {
 			}
 		}
 	}
-	wantIn(t, string(u.clusterctl("generate", "cluster", "demo", "--infrastructure", "windows:"+version,
-		"--target-namespace", "default", "--flavor", "windows", "--list-variables")), `VSPHERE_TEMPLATE                  (defaults to "needed on vSphere; `)
+	listed := u.clusterctl("generate", "cluster", "demo", "--infrastructure", "windows:"+version,
+		"--target-namespace", "default", "--flavor", "windows", "--list-variables")
+	wantIn(t, string(listed), `VSPHERE_TEMPLATE                  (defaults to "needed on vSphere; `)
 }
 
 func without(environment []string, name string) (rest []string) {
