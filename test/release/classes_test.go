@@ -297,5 +297,6 @@ func wantAzureJSON(t *testing.T, file tree) {
 		"subnetName": "node-subnet", "securityGroupName": group + "-node-nsg", "securityGroupResourceGroup": group,
 		"routeTableName": group + "-node-routetable", "loadBalancerSku": "Standard", "maximumLoadBalancerRuleCount": 250.0,
 		"useManagedIdentityExtension": true, "userAssignedIdentityID": variables["AZURE_NODE_IDENTITY"], "useInstanceMetadata": true,
+		"enableVmssFlexNodes": true,
 	}, content)
 }
