@@ -217,7 +217,7 @@ lint: ## Run the linters of .golangci.yml, and the check of the scripts that nod
 
 .PHONY: verify
 verify: verify-generate verify-crds lint test test-powershell test-twins-short test-machines-short ## Check everything that a merge needs; CI runs this
-	@[[ -n $${REAL:-} ]] || echo "left out: the real programs of peers (REAL names no folder with them), so stand-ins played them: see test/real"
+	@[[ -n $${REAL:-} ]] || echo "left out: the real programs of peers (REAL names no folder with them), so stand-ins played them: see test/peers"
 
 .PHONY: verify-generate
 verify-generate: ## Fail if generated files are not up to date

@@ -95,11 +95,11 @@ func FlannelMismatch(spec bootstrapv1.WindowsBootstrapConfigSpec, namespace, set
 	return network.FlannelMismatch(spec.Network, namespace, settings)
 }
 
-// IPPool is a pool of Calico's addresses, and Block what Calico gives a Windows node of one.
-type (
-	IPPool = calico.IPPool
-	Block  = calico.Block
-)
+// IPPool is a pool of Calico's addresses.
+type IPPool = calico.IPPool
+
+// Block is what Calico gives a Windows node of a pool.
+type Block = calico.Block
 
 // SmallestBlock is the smallest that a Windows node may get of these pools.
 func SmallestBlock(pools []IPPool) Block { return calico.SmallestBlock(pools) }

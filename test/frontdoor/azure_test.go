@@ -18,7 +18,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/hypervisor"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
-	"github.com/capwin/cluster-api-provider-windows/test/real"
+	"github.com/capwin/cluster-api-provider-windows/test/peers"
 )
 
 const (
@@ -51,7 +51,7 @@ func (w *world) inAzure() {
 	w.Helper()
 	a := &azure{
 		Cloud: armsim.Start("127.0.0.1:0", time.Now()), linux: map[string]string{}, addresses: map[string]string{},
-		next: netip.MustParseAddr("10.1.100.1"), endpoint: w.endpoint, controller: real.Program(w, real.AzureCCM),
+		next: netip.MustParseAddr("10.1.100.1"), endpoint: w.endpoint, controller: peers.Program(w, peers.AzureCCM),
 	}
 	w.azure = a
 	w.Cleanup(a.Close)

@@ -29,7 +29,7 @@ const (
 
 // calico does what Calico's operator does once its pod runs (tigera/operator v1.42.4, of which the chart has v1.42.3;
 // core_controller.go and windows_controller.go in pkg/controller/installation, and pkg/render/apiserver.go), as far as Windows
-// waits for it. test/real has the operator itself.
+// waits for it. test/peers has the operator itself.
 type calico struct {
 	client   client.Client
 	workload *servers.Workload

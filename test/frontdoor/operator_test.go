@@ -29,7 +29,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
-	"github.com/capwin/cluster-api-provider-windows/test/real"
+	"github.com/capwin/cluster-api-provider-windows/test/peers"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
@@ -73,7 +73,7 @@ func (w *world) calicoPrograms(ctx context.Context, p *pods.Process) (is bool, e
 		}
 		p.Started()
 		return true, workload.RunProgram(ctx, servers.PodProgram{
-			Name: real.Operator, Path: w.operator, Args: []string{"-enable-leader-election=false"}, Env: environment,
+			Name: peers.Operator, Path: w.operator, Args: []string{"-enable-leader-election=false"}, Env: environment,
 		})
 	case strings.Contains(image, "/calico/apiserver:"):
 		own, err := client.New(workload.Config, client.Options{})

@@ -26,7 +26,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/frontdoor/linuxvm"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/hypervisor"
-	"github.com/capwin/cluster-api-provider-windows/test/real"
+	"github.com/capwin/cluster-api-provider-windows/test/peers"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
@@ -55,7 +55,7 @@ type vsphere struct {
 func (w *world) startVSphere() *vsphere {
 	w.Helper()
 	s := &vsphere{
-		VCenter: expect.Got(vcenter.Start())(w), capv: real.Program(w.T, real.CAPV), components: real.Program(w.T, real.CAPVYAML),
+		VCenter: expect.Got(vcenter.Start())(w), capv: peers.Program(w.T, peers.CAPV), components: peers.Program(w.T, peers.CAPVYAML),
 		addresses: map[string]netip.Addr{}, next: map[bool]netip.Addr{
 			true: netip.MustParseAddr("198.51.100.130"), false: netip.MustParseAddr("198.51.100.10"),
 		},
@@ -81,12 +81,12 @@ func (w *world) played() string {
 	switch {
 	case w.azure != nil:
 	case w.vsphere.capv != "":
-		cloud = "CAPV: real " + real.CAPVVersion
+		cloud = "CAPV: real " + peers.CAPVVersion
 	default:
 		cloud = "CAPV: stand-in"
 	}
 	if w.operator != "" {
-		return cloud + ", Calico's operator: real " + real.OperatorVersion
+		return cloud + ", Calico's operator: real " + peers.OperatorVersion
 	}
 	return cloud + ", Calico's operator: stand-in"
 }

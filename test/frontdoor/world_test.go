@@ -28,7 +28,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/frontdoor/linuxvm"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/traffic"
-	"github.com/capwin/cluster-api-provider-windows/test/real"
+	"github.com/capwin/cluster-api-provider-windows/test/peers"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
@@ -91,7 +91,7 @@ func newWorld(t *testing.T) *world {
 	w.run(nil, "go", "build", "-o", filepath.Join(w.plugin, "clusterctl-windows"), root+"/cmd/clusterctl-windows")
 	w.binaries = expect.Got(servers.Ensure(t.Context(), t.Output()))(t)
 	w.network = expect.Got(traffic.Start())(t)
-	w.operator = real.Program(t, real.Operator)
+	w.operator = peers.Program(t, peers.Operator)
 	w.vms = &linuxvm.VMs{
 		Binaries: w.binaries, Dir: filepath.Join(w.dir, "linux"), Progress: t.Output(), Network: w.network, Program: w.program,
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
-	"github.com/capwin/cluster-api-provider-windows/test/real"
+	"github.com/capwin/cluster-api-provider-windows/test/peers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -78,7 +78,7 @@ func started(t *testing.T, patience time.Duration, options lab.Options) (context
 		t.Skip("starts two control planes; CI runs it")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	options.Dir, options.AzureController = t.TempDir(), real.Program(t, real.AzureCCM)
+	options.Dir, options.AzureController = t.TempDir(), peers.Program(t, peers.AzureCCM)
 	l, err := lab.Start(ctx, options)
 	if err != nil {
 		cancel()

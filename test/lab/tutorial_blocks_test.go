@@ -16,11 +16,11 @@ var notRun = map[string]string{
 	"git clone https://github.com/kubernetes-sigs/image-builder": "needs the network, packer, a vCenter and an ISO of Windows",
 	"govc vm.info":         "needs a vCenter with an image that packer made",
 	"govc sso.user.create": "needs Single Sign On",
-	"export VSPHERE_DATASTORE=datastore1 TEMPLATES=":           "needs govc; a test of internal/cloud/vsphere carries these commands out",
+	"export VSPHERE_DATASTORE=datastore1 TEMPLATES=":           "needs govc; a test of internal/cloud/vsphere carries it out",
 	"govc permissions.set":                                     "needs govc; the same test carries it out",
 	"export VSPHERE_SWITCH=":                                   "needs govc; the same test carries it out",
 	"export CLUSTER_OF_HOSTS=":                                 "needs govc; the same test carries it out",
-	"govc role.create capwin-linux":                            "needs govc; test/frontdoor compares it with what the vSphere provider took",
+	"govc role.create capwin-linux":                            "needs govc; test/frontdoor compares it with what CAPV took",
 	"kubectl --kubeconfig workload.kubeconfig get ippools.crd": "needs a cluster with Calico",
 	"export CLUSTER=":                                          "has names of the reader's own; the test sets those of the lab",
 	"kind create cluster": "needs kind and the other providers; test/frontdoor applies what the command " +

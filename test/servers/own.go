@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -173,11 +174,8 @@ func BuildManager(ctx context.Context, program string, values ...string) error {
 	if err != nil {
 		return err
 	}
-	flags := "-w"
-	for _, value := range values {
-		flags += " -X " + value
-	}
-	build := exec.CommandContext(ctx, "go", "build", "-ldflags="+flags, "-o", program, ".")
+	flags := strings.Join(append([]string{"-ldflags=-w"}, values...), " -X ")
+	build := exec.CommandContext(ctx, "go", "build", flags, "-o", program, ".")
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build manager: %w\n%s", err, output)

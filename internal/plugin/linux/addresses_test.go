@@ -38,11 +38,16 @@ func TestAddressesOfPods(t *testing.T) {
 		},
 		"too many pods": {four, of110, nil, cloud.CheckWarning, small + "win-0 takes 110 pods" + mend},
 		"four Nodes": {
-			four, map[string]int{"a": 110, "b": 110, "c": 61, "d": 110, "e": 60}, nil, cloud.CheckWarning,
+			four,
+			map[string]int{"a": 110, "b": 110, "c": 61, "d": 110, "e": 60},
+			nil, cloud.CheckWarning,
 			small + "a takes 110 pods, b takes 110 pods, c takes 61 pods, and others (1)" + mend,
 		},
 		"a machine that will join": {
-			four, map[string]int{"win-0": 60}, map[string]int{"win-0": 60, "win-1": 110}, cloud.CheckWarning,
+			four,
+			map[string]int{"win-0": 60},
+			map[string]int{"win-0": 60, "win-1": 110},
+			cloud.CheckWarning,
 			small + "win-1 takes 110 pods" + mend,
 		},
 		"a Node with another CNI": {
@@ -50,7 +55,8 @@ func TestAddressesOfPods(t *testing.T) {
 				"Windows Node takes more pods",
 		},
 		"enough": {
-			Calico{Pools: []bootstrap.IPPool{pool("six", "fd00::/48", 122), pool("four", "10.244.0.0/16", 25)}}, of110, nil, cloud.CheckOK,
+			Calico{Pools: []bootstrap.IPPool{pool("six", "fd00::/48", 122), pool("four", "10.244.0.0/16", 25)}},
+			of110, nil, cloud.CheckOK,
 			gives + "124 for pods in the pool four with blockSize 25, and no Windows Node takes more pods",
 		},
 		"none for Windows": {

@@ -27,7 +27,8 @@ func (r *reading) readPools(ctx context.Context) (found linux.Calico, err error)
 	add := func(o struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 		bootstrap.IPPool
-	}) {
+	},
+	) {
 		o.Name = o.Metadata.Name
 		found.Pools = append(found.Pools, o.IPPool)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"net/url"
 	"path"
@@ -175,7 +176,7 @@ func (s *session) cloneSpec(
 	spec.Config = &types.VirtualMachineConfigSpec{
 		InstanceUuid: string(o.GetUID()), Flags: &types.VirtualMachineFlagInfo{DiskUuidEnabled: new(true)},
 		VAppConfigRemoved: new(true),
-		NumCPUs:           int32(max(2, o.number("spec", "numCPUs"))), MemoryMB: o.number("spec", "memoryMiB"),
+		NumCPUs:           int32(min(max(2, o.number("spec", "numCPUs")), math.MaxInt32)), MemoryMB: o.number("spec", "memoryMiB"),
 	}
 	if spec.Config.MemoryMB == 0 {
 		spec.Config.MemoryMB = 2048

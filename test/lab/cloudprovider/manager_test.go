@@ -22,7 +22,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/cloudprovider"
-	"github.com/capwin/cluster-api-provider-windows/test/real"
+	"github.com/capwin/cluster-api-provider-windows/test/peers"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -84,7 +84,7 @@ func TestNodesThatAreNotReady(t *testing.T) {
 	for _, one := range marks {
 		s.makeVM(one)
 	}
-	s.run(real.Program(t, real.AzureCCM))
+	s.run(peers.Program(t, peers.AzureCCM))
 	// A Node that comes after another was deleted is seen by the next look at all Nodes, and so all others are seen by the third.
 	for _, one := range marks {
 		s.makeNode(one)

@@ -224,7 +224,7 @@ func TestNamesOfCAPV(t *testing.T) {
 	for _, l := range lookups {
 		tried, found := 0, 0
 		for _, name := range l.forms(w) {
-			theirs, ref := types.ManagedObjectReference{}, types.ManagedObjectReference{}
+			var theirs types.ManagedObjectReference
 			one, refused := l.find(t.Context(), w.finder, name)
 			if refused == nil {
 				theirs = one.Reference()

@@ -19,21 +19,29 @@ var nameable = map[string]struct {
 }{
 	Datacenter: {"", "", []string{"Datacenter"}, infrav1.PlacementNotFoundReason, "a name or an inventory path such as /europe/dc1"},
 	Template: {
-		"vm", "vm", []string{"VirtualMachine"}, infrav1.TemplateNotFoundReason,
+		"vm", "vm",
+		[]string{"VirtualMachine"},
+		infrav1.TemplateNotFoundReason,
 		"a name, a path from the datacenter's folder vm such as templates/windows-2022, or an inventory path such as " +
 			"/dc1/vm/templates/windows-2022" + wildcards,
 	},
 	Folder: {
-		"vm", "", []string{"Folder"}, infrav1.PlacementNotFoundReason,
+		"vm", "",
+		[]string{"Folder"},
+		infrav1.PlacementNotFoundReason,
 		"a name, a path from the datacenter such as vm/team-a/nodes, or an inventory path such as /dc1/vm/team-a/nodes" + wildcards,
 	},
 	ResourcePool: {
-		"host", "host", []string{"ResourcePool"}, infrav1.PlacementNotFoundReason,
+		"host", "host",
+		[]string{"ResourcePool"},
+		infrav1.PlacementNotFoundReason,
 		"a name, a path from the datacenter's folder host such as cluster1/Resources, or an inventory path such as " +
 			"/dc1/host/cluster1/Resources" + wildcards,
 	},
 	Datastore: {
-		"datastore", "datastore", []string{"Datastore"}, infrav1.PlacementNotFoundReason,
+		"datastore", "datastore",
+		[]string{"Datastore"},
+		infrav1.PlacementNotFoundReason,
 		"a name, a path from the datacenter's folder datastore such as fast/ssd1, or an inventory path such as " +
 			"/dc1/datastore/fast/ssd1" + wildcards,
 	},
@@ -43,7 +51,8 @@ var nameable = map[string]struct {
 			"an inventory path such as /dc1/network/zone1/nodes, or a reference such as dvportgroup-34" + wildcards,
 	},
 	networkSwitch: {
-		"network", "network", []string{"DistributedVirtualSwitch", "VmwareDistributedVirtualSwitch"},
+		"network", "network",
+		[]string{"DistributedVirtualSwitch", "VmwareDistributedVirtualSwitch"},
 		infrav1.PlacementNotFoundReason, "",
 	},
 }

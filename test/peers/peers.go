@@ -1,6 +1,6 @@
-// Package real finds programs of others that tests run in place of our stand-ins: the managers of the peers whose modules the Go
+// Package peers finds programs of others that tests run in place of our stand-ins: the managers of the peers whose modules the Go
 // proxy does not have. REAL names a folder with them. Without it the stand-ins play them, and the end of make verify says so.
-package real
+package peers
 
 import (
 	"os"
