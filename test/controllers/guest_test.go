@@ -181,6 +181,7 @@ func TestWarnings(t *testing.T) {
 	s := ready(t)
 	m := s.machine("m")
 	m.Config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNICalico}
+	m.Config.Spec.Kubelet.MaxPods = 60 // as many as Calico has addresses for
 	m.Create(t)
 	warned := m.Await(t, "warning", world.Windows("Ready True Running"), world.Config("HasWarnings True WarningsGiven"),
 		world.Config("DataSecretAvailable True DataSecretAvailable"))
