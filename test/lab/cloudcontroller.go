@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -50,10 +52,14 @@ func (l *Lab) runAzureCloudProvider(ctx context.Context) (stop func(), err error
 	if err != nil {
 		return nil, err
 	}
+	log, err := os.Create(filepath.Join(l.Dir(), "azure-cloud-controller-manager.log"))
+	if err != nil {
+		return nil, err
+	}
 	manager := cloudprovider.Manager{
 		Program: l.options.AzureController, Name: servers.AzureAccount, Account: servers.AzureAccount,
 		Cloud: l.Azure, Workload: l.Workload, API: api, Config: config, Arguments: cloudprovider.ChartArguments,
-		Log: l.options.Progress,
+		Log: log,
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var both sync.WaitGroup
@@ -63,7 +69,7 @@ func (l *Lab) runAzureCloudProvider(ctx context.Context) (stop func(), err error
 		}
 	})
 	both.Go(func() { l.runNodeManagers(ctx, api) })
-	return func() { cancel(); both.Wait() }, nil
+	return func() { cancel(); both.Wait(); _ = log.Close() }, nil
 }
 
 // azureJSON is that of the lab's cluster, as Cluster API Provider Azure v1.27.0 writes it (controllers/helpers.go,
