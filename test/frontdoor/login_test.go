@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/vmware/govmomi/vim25/soap"
-
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -15,7 +13,7 @@ import (
 // docs/conditions.md, both providers have their login again.
 func (w *world) losesLogin(m *management) {
 	w.Helper()
-	w.shell(m, "kubectl apply -f - <<END\n"+w.secondCluster()+"END\n")
+	w.shell(m, "kubectl apply -f - <<END\n"+w.clusterOnVSphere("same")+"END\n")
 	w.saysOf(m, "vspherecluster same", "VCenterAvailable", "another cluster has set the OwnerRef for Secret default/demo")
 	w.shell(m, "kubectl delete cluster same --timeout=2m")
 	machine := strings.TrimSpace(w.shell(m, "kubectl get windowsmachines -o jsonpath='{.items[*].metadata.name}'"))
@@ -46,24 +44,4 @@ func (w *world) saysOf(m *management, object, condition, words string) {
 		said := w.shell(m, "kubectl get "+object+` -o jsonpath='{.status.conditions[?(@.type=="`+condition+`")].message}'`)
 		return said, strings.Contains(said, words)
 	})
-}
-
-func (w *world) secondCluster() string {
-	return strings.NewReplacer("SERVER", w.vsphere.door.Listener.Addr().String(),
-		"THUMBPRINT", soap.ThumbprintSHA256(w.vsphere.door.Certificate())).Replace(`apiVersion: cluster.x-k8s.io/v1beta2
-kind: Cluster
-metadata: {name: same, namespace: default}
-spec:
-  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: VSphereCluster, name: same}
-  controlPlaneEndpoint: {host: 192.0.2.10, port: 6443}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: VSphereCluster
-metadata: {name: same, namespace: default}
-spec:
-  server: SERVER
-  thumbprint: THUMBPRINT
-  controlPlaneEndpoint: {host: 192.0.2.10, port: 6443}
-  identityRef: {kind: Secret, name: demo}
-`)
 }

@@ -121,22 +121,7 @@ metadata: {name: data, namespace: default}
 type: cluster.x-k8s.io/secret
 stringData: {value: "#cloud-config", format: cloud-config}
 ---
-apiVersion: cluster.x-k8s.io/v1beta2
-kind: Cluster
-metadata: {name: demo, namespace: default}
-spec:
-  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: VSphereCluster, name: demo}
-  controlPlaneEndpoint: {host: 192.0.2.10, port: 6443}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: VSphereCluster
-metadata: {name: demo, namespace: default}
-spec:
-  server: SERVER
-  thumbprint: THUMBPRINT
-  controlPlaneEndpoint: {host: 192.0.2.10, port: 6443}
-  identityRef: {kind: Secret, name: demo}
----
+` + w.clusterOnVSphere("demo") + `---
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: Machine
 metadata: {name: m, namespace: default, labels: {cluster.x-k8s.io/cluster-name: demo}}

@@ -18,6 +18,7 @@ import (
 	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -211,4 +212,25 @@ func systemUUID(bios string) string {
 		slices.Reverse(group)
 	}
 	return strings.ToUpper(id.String())
+}
+
+// clusterOnVSphere has a Cluster and its VSphereCluster, by the login of the cluster demo.
+func (w *world) clusterOnVSphere(name string) string {
+	return strings.NewReplacer("NAME", name, "SERVER", w.vsphere.door.Listener.Addr().String(),
+		"THUMBPRINT", soap.ThumbprintSHA256(w.vsphere.door.Certificate())).Replace(`apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: NAME, namespace: default}
+spec:
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: VSphereCluster, name: NAME}
+  controlPlaneEndpoint: {host: 192.0.2.10, port: 6443}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: VSphereCluster
+metadata: {name: NAME, namespace: default}
+spec:
+  server: SERVER
+  thumbprint: THUMBPRINT
+  controlPlaneEndpoint: {host: 192.0.2.10, port: 6443}
+  identityRef: {kind: Secret, name: demo}
+`)
 }
