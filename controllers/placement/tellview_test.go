@@ -268,8 +268,8 @@ func TestPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		p := &panicking{teller: w}
+		w.teller = p
 		defer w.start()()
-		w.keeper.Teller = p
 		w.passes(time.Hour)
 		kept, _ := w.keeper.Kept(aCluster())
 		expect.Same(t, "kept", true, kept)

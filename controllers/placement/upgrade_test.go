@@ -37,8 +37,8 @@ func TestLooksAfterAnUpgrade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		s := &slow{teller: w}
+		w.teller = s
 		defer w.start()()
-		w.keeper.Teller = s
 		w.keeper.Kept(aCluster())
 		w.passes(time.Minute)
 		w.mu.Lock()
@@ -58,8 +58,8 @@ func TestLooksSeldomAtMuch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		s := &slow{teller: w, takes: time.Minute}
+		w.teller = s
 		defer w.start()()
-		w.keeper.Teller = s
 		w.keeper.Kept(aCluster())
 		for n := range 360 {
 			w.mu.Lock()

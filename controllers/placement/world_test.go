@@ -32,14 +32,16 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// world is a management cluster, and one workload cluster for all its Clusters, whose API server obeys the policies as a real one
-// does: test/linux has the same with that.
+// world is a management cluster, and the workload cluster of its Cluster prod, whose API server obeys the policies as a real one
+// does: test/linux has the same with that. Its other Clusters have no Windows.
 type world struct {
 	*testing.T
 
 	management client.WithWatch
 	api        client.Client
+	bare       client.Client // of the other Clusters
 	keeper     *Keeper
+	teller     teller // the world itself, unless a test has another
 	forgotten  []string
 
 	mu      sync.Mutex
@@ -138,6 +140,9 @@ func (w *world) GetClient(_ context.Context, key client.ObjectKey) (client.Clien
 	if w.away || hangs {
 		return nil, &workload.UnreachableError{Why: "cannot be reached"}
 	}
+	if key.Name != "prod" {
+		return w.bare, nil
+	}
 	return w.api, nil
 }
 
@@ -158,6 +163,7 @@ func newWorld(t *testing.T) *world {
 	expect.OK(t, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), bootstrapv1.AddToScheme(scheme),
 		infrav1.AddToScheme(scheme)))
 	w := &world{T: t, version: "v1.36.3", feeds: map[string][]*workload.Feed{}, calls: map[string]int{}}
+	w.teller = w
 	w.management = fake.NewClientBuilder().WithScheme(scheme).WithObjects(aCluster(), aMachine()).Build()
 	w.api = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(
 		aNode("linux-0", "linux", "l"), aNode("win-0", "windows", "w"),
@@ -165,6 +171,7 @@ func newWorld(t *testing.T) *world {
 		pod, _ := o.(*corev1.Pod)
 		return []string{pod.Spec.NodeName}
 	}).WithInterceptorFuncs(w.funcs()).Build()
+	w.bare = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(w.funcs()).Build()
 	return w
 }
 
@@ -266,7 +273,7 @@ func (w *world) probe(ctx context.Context, api client.Client, o client.Object) e
 
 // start starts a process, in a bubble; end ends it.
 func (w *world) start() (end func()) {
-	w.keeper = &Keeper{Client: w.management, Workload: w, Teller: w}
+	w.keeper = &Keeper{Client: w.management, Workload: w, Teller: w.teller}
 	ctx, cancel := context.WithCancel(ctrl.LoggerInto(w.Context(), logr.Discard()))
 	ended := make(chan error, 1)
 	go func() { ended <- w.keeper.Start(ctx) }()

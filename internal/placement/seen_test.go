@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // seen are the pods and DaemonSets of the cluster.
@@ -81,20 +83,29 @@ func unschedulable(pod corev1.Pod) bool {
 }
 
 // checkDaemonTolerations: what the DaemonSet controller adds to its pods are tolerations of taints that come and go, which keep
-// no pod away for this package. So it has no need to add them.
+// no pod away for this package. So it has no need to add them. A pod in the host's network gets all of them.
 func (l *lab) checkDaemonTolerations(t *testing.T) {
 	t.Helper()
-	s := expect.Got(l.look(t.Context()))(t)
+	labels := map[string]string{"app": "in-the-network-of-hosts"}
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: labels["app"]}}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	set.Spec.Template.Labels = labels
+	set.Spec.Template.Spec.HostNetwork = true
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+	expect.Got(l.client.AppsV1().DaemonSets("default").Create(t.Context(), set, metav1.CreateOptions{}))(t)
 	added := map[string]bool{}
-	for name, set := range s.sets {
-		for _, pod := range s.pods[name] {
+	wait.Eventually(t, "a pod of a DaemonSet", func(ctx context.Context) error {
+		s, err := l.look(ctx)
+		for _, pod := range s.pods[set.Name] {
 			for _, one := range pod.Spec.Tolerations {
-				if !slices.Contains(set.Spec.Template.Spec.Tolerations, one) && pod.Spec.RuntimeClassName == nil {
-					added[one.Key] = true
-				}
+				added[one.Key] = true
 			}
 		}
-	}
+		if err == nil && len(added) == 0 {
+			err = errors.New("there is none")
+		}
+		return err
+	})
 	for key := range added {
 		node := placement.Node{Name: "n", Taints: []corev1.Taint{{Key: key, Effect: corev1.TaintEffectNoSchedule}}}
 		finding := placement.Cluster{Windows: []placement.Node{node}}.Judge(placement.Workload{Kind: "DaemonSet", Name: "any"})
@@ -103,7 +114,5 @@ func (l *lab) checkDaemonTolerations(t *testing.T) {
 		}
 	}
 	t.Logf("the DaemonSet controller adds tolerations of %d taints", len(added))
-	if len(added) < 7 {
-		t.Errorf("the DaemonSet controller adds tolerations of %v, want 7 or more", added)
-	}
+	expect.Same(t, "taints that its tolerations name", 7, len(added))
 }
