@@ -19,8 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
@@ -43,6 +45,23 @@ func (w *world) lands(name string) {
 	w.tell(watch.Added, daemonSets, set)
 	w.mu.Unlock()
 	w.passes(20 * time.Second)
+}
+
+// join makes a WindowsMachine without a Node, whose config has a pool.
+func (w *world) join(name, pool string) {
+	w.Helper()
+	config := &bootstrapv1.WindowsBootstrapConfig{}
+	config.Namespace, config.Name = metav1.NamespaceDefault, name
+	config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{"pool": bootstrapv1.LabelValue(pool)}
+	windows := aMachine()
+	windows.Name = name
+	machine := &clusterv1.Machine{}
+	machine.Namespace, machine.Name = metav1.NamespaceDefault, name
+	machine.Spec.InfrastructureRef.Kind, machine.Spec.InfrastructureRef.Name = "WindowsMachine", name
+	machine.Spec.Bootstrap.ConfigRef.Kind, machine.Spec.Bootstrap.ConfigRef.Name = "WindowsBootstrapConfig", name
+	for _, o := range []client.Object{config, windows, machine} {
+		expect.OK(w, w.management.Create(w.Context(), o))
+	}
 }
 
 // readParams reads the record.

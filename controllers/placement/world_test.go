@@ -330,23 +330,6 @@ func aMachine() *infrav1.WindowsMachine {
 	return m
 }
 
-// join makes a WindowsMachine without a Node, whose config has a pool.
-func (w *world) join(name, pool string) {
-	w.Helper()
-	config := &bootstrapv1.WindowsBootstrapConfig{}
-	config.Namespace, config.Name = metav1.NamespaceDefault, name
-	config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{"pool": bootstrapv1.LabelValue(pool)}
-	windows := aMachine()
-	windows.Name = name
-	machine := &clusterv1.Machine{}
-	machine.Namespace, machine.Name = metav1.NamespaceDefault, name
-	machine.Spec.InfrastructureRef.Kind, machine.Spec.InfrastructureRef.Name = "WindowsMachine", name
-	machine.Spec.Bootstrap.ConfigRef.Kind, machine.Spec.Bootstrap.ConfigRef.Name = "WindowsBootstrapConfig", name
-	for _, o := range []client.Object{config, windows, machine} {
-		expect.OK(w, w.management.Create(w.Context(), o))
-	}
-}
-
 func aNode(name, system, pool string) *corev1.Node {
 	n := &corev1.Node{}
 	n.Name, n.Labels = name, map[string]string{corev1.LabelOSStable: system, "pool": pool}
