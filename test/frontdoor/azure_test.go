@@ -3,9 +3,11 @@ package frontdoor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/frontdoor/linuxvm"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
+	armworld "github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/hypervisor"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 	"github.com/capwin/cluster-api-provider-windows/test/peers"
@@ -135,6 +138,21 @@ func (a *azure) Ensure(_ context.Context, group, name string) (id, system, addre
 		})
 	}
 	return a.linux[name], strings.ToUpper(uuid.NewSHA1(uuid.NameSpaceURL, []byte(a.linux[name])).String()), a.addresses[name], nil
+}
+
+// windowsVMs are those that are not of Linux.
+func (a *azure) windowsVMs() (names []string) {
+	a.mu.Lock()
+	linux := slices.Collect(maps.Keys(a.linux))
+	a.mu.Unlock()
+	a.Change(func(in *armsim.Inside) {
+		for _, one := range in.World.All(armworld.Kind{Type: "Microsoft.Compute/virtualMachines"}) {
+			if name := one.ID.Names[0]; !slices.Contains(linux, name) {
+				names = append(names, name)
+			}
+		}
+	})
+	return names
 }
 
 // Destroy is part of linuxvm.Azure.

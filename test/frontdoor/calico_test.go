@@ -182,7 +182,11 @@ func (c *calico) apiServer(ctx context.Context, object *unstructured.Unstructure
 // windows asks in the order of windows_controller.go, and makes the DaemonSet once nothing is missing.
 func (c *calico) windows(ctx context.Context, object *unstructured.Unstructured, spec installation) error {
 	endpoint := &corev1.ConfigMap{}
-	if err := c.client.Get(ctx, client.ObjectKey{Namespace: "tigera-operator", Name: endpointConfigMap}, endpoint); err != nil {
+	err := c.client.Get(ctx, client.ObjectKey{Namespace: "tigera-operator", Name: endpointConfigMap}, endpoint)
+	if apierrors.IsNotFound(err) { // the operator reads its cache, which names the kind
+		err = apierrors.NewNotFound(schema.GroupResource{Resource: "ConfigMap"}, endpointConfigMap)
+	}
+	if err != nil {
 		return degraded{"ResourceReadError", fmt.Sprintf("Error reading services endpoint configmap: %v", err)}
 	}
 	if _, has := object.Object["status"]; !has {
@@ -199,7 +203,7 @@ func (c *calico) windows(ctx context.Context, object *unstructured.Unstructured,
 		return degraded{"ResourceNotFound", fmt.Sprintf("kube-dns service not found: %v", err)}
 	}
 	felix := felixConfiguration()
-	err := c.client.Get(ctx, client.ObjectKeyFromObject(felix), felix)
+	err = c.client.Get(ctx, client.ObjectKeyFromObject(felix), felix)
 	if _, has, _ := unstructured.NestedInt64(felix.Object, "spec", "vxlanVNI"); err != nil || !has {
 		return degraded{"ResourceReadError", "Error reading VXLANVNI from FelixConfiguration: " +
 			"VXLANVNI not specified in FelixConfigurationSpec"}

@@ -55,7 +55,7 @@ func (w *world) federate(m *management) {
 	given := expect.Got(tokensOf.CreateToken(w.Context(), account, request, metav1.CreateOptions{}))(w)
 	file := filepath.Join(w.dir, "azure-identity-token")
 	expect.OK(w, os.WriteFile(file, []byte(given.Status.Token), 0o600))
-	w.Setenv("AZURE_FEDERATED_TOKEN_FILE", file)
+	m.Environment = []string{"AZURE_FEDERATED_TOKEN_FILE=" + file}
 	inside := expect.Got(rest.TransportFor(m.Config))(w)
 	at := expect.Got(url.Parse(m.Config.Host))(w)
 	w.azure.Change(func(in *armsim.Inside) {

@@ -53,7 +53,7 @@ func leftOut(t *testing.T) {
 	w.noPodRuns()
 	w.shell(m, cloudProviderLogin, variables...)
 
-	w.calicoSays(calicoOnWindows, `Error reading services endpoint configmap: configmaps "kubernetes-services-endpoint" not found`)
+	w.calicoSays(calicoOnWindows, `Error reading services endpoint configmap: ConfigMap "kubernetes-services-endpoint" not found`)
 	w.refusesValues()
 	w.windowsNodeSays("cni plugin not initialized")
 	w.commandSays(m, smokeTest, noNetwork...)

@@ -17,8 +17,6 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
-	armworld "github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
@@ -41,12 +39,7 @@ func (w *world) counts() (made, removed int) {
 func (w *world) windowsVMs() (names []string) {
 	w.Helper()
 	if w.azure != nil {
-		w.azure.Change(func(in *armsim.Inside) {
-			for _, one := range in.World.All(armworld.Kind{Type: "Microsoft.Compute/virtualMachines"}) {
-				names = append(names, one.ID.Names[0])
-			}
-		})
-		return names
+		return w.azure.windowsVMs()
 	}
 	for name, ref := range w.vsphere.Owner(w.T).All() {
 		if name != vcenter.Template && !w.vsphere.isLinux(context.Background(), ref.Value) {

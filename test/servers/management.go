@@ -39,6 +39,8 @@ type Management struct {
 	KubeconfigFile string
 	// CoreMetrics is where Cluster API's core manager shows its metrics to everyone.
 	CoreMetrics string
+	// Environment has variables of our managers beside those of their Deployments.
+	Environment []string
 
 	ownersGuarded bool
 	binaries      Binaries

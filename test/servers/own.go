@@ -221,10 +221,10 @@ func (m *Management) ownManager(ctx context.Context, program string, c ownCompon
 		// Later flags win over those of the Deployment.
 		args: slices.Concat(arguments,
 			[]string{"--kubeconfig=" + kubeconfig, "--health-addr=" + health, "--diagnostics-address=" + diagnostics}, more),
-		env: []string{
+		env: append([]string{
 			"POD_NAMESPACE=" + c.deployment.GetNamespace(), fmt.Sprintf("CAPWIN_MEMORY_LIMIT=%d", limit),
 			"GOGC=100", // as for users, whatever the tests run with: tests measure the memory of managers
-		},
+		}, m.Environment...),
 		ready: answersOK(healthClient, "http://"+health+"/readyz"),
 	}, Manager{Component: c.name, Metrics: "https://" + diagnostics + "/metrics", MemoryLimit: limit}, nil
 }
