@@ -86,7 +86,8 @@ var rooms = []room{
 	{folder: "internal/plugin/smoke", may: []string{"internal/cloud"}},
 	{folder: "internal/plugin/check", may: []string{"api", "internal/cloud", "internal/plugin/objects", "internal/plugin/preview"}},
 	{folder: "internal/version"},
-	{folder: "internal/workload"},
+	{folder: "internal/apiserver"},
+	{folder: "internal/workload", may: []string{"internal/apiserver"}},
 	{folder: "internal/placement", may: []string{"api", "bootstrap"}},
 	{folder: "controllers/placement", may: []string{
 		"api", "bootstrap", "internal/cloud", "internal/placement", "internal/policies", "internal/workload",

@@ -5,14 +5,15 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/apiserver"
 )
 
 // maxText is how long a text of a server's may be that reaches conditions and logs.
 const maxText = 300
 
-// What an answer may be made of, whatever its size: each of these takes far more memory when it is decoded than it has bytes. A
-// list of 20 Nodes with all that kubelets write has 10,000 objects and 20,000 values, and is 12 deep. A value on top is one of a
-// list's items, of which even null takes as much as a Node, or a field beside them.
+// What an answer may be made of. A list of 20 Nodes with all that kubelets write has 10,000 objects and 20,000 values, and is 12
+// deep.
 const (
 	maxDepth   = 64
 	maxObjects = 30_000
@@ -20,35 +21,10 @@ const (
 	maxOnTop   = 100
 )
 
+var shape = apiserver.Shape{Depth: maxDepth, Objects: maxObjects, Values: maxValues, OnTop: maxOnTop}
+
 // sound says whether an answer is JSON that can be decoded without surprise.
-func sound(body []byte) bool {
-	var depth, objects, values, onTop int
-	var quoted, escaped bool
-	for _, b := range body {
-		switch {
-		case escaped:
-			escaped = false
-		case quoted:
-			escaped, quoted = b == '\\', b != '"'
-		case b == '"':
-			quoted = true
-		case b == '{' || b == '[':
-			depth++
-			objects++
-		case b == '}' || b == ']':
-			depth--
-		case b == ',':
-			values++
-			if depth <= 2 {
-				onTop++
-			}
-		}
-		if depth > maxDepth || objects > maxObjects || values > maxValues || onTop > maxOnTop {
-			return false
-		}
-	}
-	return json.Valid(body)
-}
+func sound(body []byte) bool { return shape.Sound(body) }
 
 // refusal takes from the body of a refusal what we act on and show. Without a body, the code of the answer says enough.
 func refusal(body []byte) []byte {

@@ -11,8 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,16 +56,6 @@ func TestSoundAfterABackslash(t *testing.T) {
 	many := strings.Repeat(",{}", maxObjects)
 	expect.Same(t, "many objects after a backslash in a text", false, sound([]byte(`[["\\"`+many+`]]`)))
 	expect.Same(t, "many objects in a text with a quote", true, sound([]byte(`[["\"`+strings.ReplaceAll(many, `"`, "")+`"]]`)))
-}
-
-// A list may be longer than an object, and a refusal is short in any case.
-func TestLimitOf(t *testing.T) {
-	for text, want := range map[string][2]int64{
-		"https://a/api/v1/nodes?limit=20": {maxList, maxRefusal}, "https://a/api/v1/nodes/linux": {maxObject, maxRefusal},
-	} {
-		at := expect.Got(url.Parse(text))(t)
-		expect.Same(t, text, want, [2]int64{limitOf(at, http.StatusOK), limitOf(at, http.StatusBadRequest)})
-	}
 }
 
 // certificate has a public key whose modulus has so many bits. Nothing is done with the key.

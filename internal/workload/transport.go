@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"mime"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -22,18 +19,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/apiserver"
 )
 
-// How long a call may take, in which the connection is made, and how large its answer may be, headers apart. A bootstrap token
+// How long a call may take, in which the connection is made, and how large its answer may be. A bootstrap token
 // has 1 KiB, a Node with the names of 50 images 40 KiB.
 const (
 	callTime    = 5 * time.Second
 	connectTime = 3 * time.Second
-	maxHeaders  = 64 << 10
 	maxObject   = 256 << 10
 	maxList     = 2 << 20
 	maxRefusal  = 16 << 10
 )
+
+var limits = apiserver.Limits{Object: maxObject, List: maxList, Refusal: maxRefusal, Shape: shape}
 
 // newClient makes a client that knows what we read and write without asking the server for its kinds. It speaks JSON, of which
 // one can tell before it is decoded how large it will be.
@@ -83,19 +83,9 @@ func (c *Clusters) httpClient(a access, k *cluster) (web *http.Client, shut func
 }
 
 func transport(a access) *http.Transport {
-	return &http.Transport{
-		// The operator's proxy, if the manager's environment names one: it passes TLS on and sees no credentials.
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: connectTime}).DialContext,
-		TLSClientConfig:        a.tls,
-		TLSHandshakeTimeout:    connectTime,
-		ForceAttemptHTTP2:      false, // HTTP/1.1 has fewer ways to hold or fill a client, and our calls are few
-		MaxConnsPerHost:        mostCalls,
-		MaxIdleConnsPerHost:    2,
-		IdleConnTimeout:        time.Minute,
-		MaxResponseHeaderBytes: maxHeaders,
-		DisableCompression:     true, // an answer that is not packed has the size that it shows
-	}
+	wire := apiserver.NewTransport(a.tls, connectTime)
+	wire.MaxConnsPerHost = mostCalls
+	return wire
 }
 
 const (
@@ -196,62 +186,46 @@ func (g guarded) call(request *http.Request) (*http.Response, error) {
 		return nil, &UnreachableError{Why: away, cause: err.Error()}
 	}
 	defer closeBody(response.Body)
-	if why := unusable(response); why != "" {
-		return nil, &UnreachableError{Why: why}
-	}
-	limit := limitOf(request.URL, response.StatusCode)
-	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
-	switch {
-	case err != nil:
-		return nil, &UnreachableError{Why: away, cause: err.Error()}
-	case int64(len(body)) > limit:
-		return nil, &UnreachableError{Why: fmt.Sprintf("answers with more than %d KiB", limit>>10)}
-	case !sound(body) && response.StatusCode < http.StatusBadRequest:
-		return nil, &UnreachableError{Why: "answers with JSON that is not that of an API server"}
-	case !sound(body) && response.StatusCode >= http.StatusInternalServerError:
-		return nil, &UnreachableError{Why: away, cause: response.Status} // a load balancer without an API server
-	case response.StatusCode >= http.StatusBadRequest:
-		body = refusal(body)
+	response.Request = request // by which its limit is known
+	body, err := read(response)
+	if err != nil {
+		return nil, err
 	}
 	if len(body) > 0 { // what is not an API server's has none left
 		g.clock.hear(response.Header)
 	}
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	// A client would obey the first and log the second.
-	response.Header.Del("Retry-After")
-	response.Header.Del("Warning")
 	return response, nil
+}
+
+// read returns an answer as it is, and what is refused in our words.
+func read(response *http.Response) ([]byte, error) {
+	if why := unusable(response); why != "" {
+		return nil, &UnreachableError{Why: why}
+	}
+	body, err := limits.Read(response)
+	if bad, is := errors.AsType[*apiserver.Error](err); is {
+		if bad.Err != nil {
+			return nil, &UnreachableError{Why: away, cause: bad.Err.Error()}
+		}
+		return nil, &UnreachableError{Why: bad.Why}
+	}
+	switch {
+	case response.StatusCode >= http.StatusInternalServerError && !sound(body):
+		return nil, &UnreachableError{Why: away, cause: response.Status} // a load balancer without an API server
+	case response.StatusCode >= http.StatusBadRequest:
+		return refusal(body), nil
+	}
+	return body, nil
 }
 
 // unusable says why an answer is not even read.
 func unusable(response *http.Response) string {
-	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	switch {
-	case response.StatusCode >= 300 && response.StatusCode < 400:
-		return "answers with a redirect, which is not followed"
-	case response.StatusCode == http.StatusUnauthorized:
+	why := apiserver.Unusable(response)
+	if response.StatusCode == http.StatusUnauthorized {
 		return "does not accept the credentials in the Cluster's kubeconfig, which must be renewed"
-	case response.StatusCode < 200:
-		return "answers with something that is not HTTP"
-	case response.Header.Get("Content-Encoding") != "":
-		return "answers in an encoding that was not asked for"
-	case response.StatusCode >= 400:
-		return "" // what stands between us may answer as it likes
-	case err != nil || kind != runtime.ContentTypeJSON:
-		return "answers with something that is not JSON"
 	}
-	return ""
-}
-
-func limitOf(asked *url.URL, status int) int64 {
-	switch {
-	case status >= http.StatusBadRequest:
-		return maxRefusal
-	case asked.Query().Has("limit"):
-		return maxList
-	default:
-		return maxObject
-	}
+	return why
 }
 
 func closeBody(body io.Closer) {
