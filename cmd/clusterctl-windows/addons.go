@@ -10,6 +10,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/addons"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/management"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
 )
 
 // What addons prints.
@@ -160,7 +161,7 @@ func (f *addonsFlags) noteLabel(cluster addons.Cluster) {
 		return
 	}
 	for name, value := range addons.Label(cluster) {
-		printNote(f.s.err, "a ClusterResourceSet finds its Cluster by a label; give it this one: kubectl label cluster %s -n %s %s=%s",
+		screen.Note(f.s.err, "a ClusterResourceSet finds its Cluster by a label; give it this one: kubectl label cluster %s -n %s %s=%s",
 			cluster.Name, cluster.Namespace, name, value)
 	}
 }
@@ -204,7 +205,7 @@ func (f *addonsFlags) printSettings(ctx context.Context, pools []addons.Pool, cl
 		return err
 	}
 	for _, note := range addons.Addresses(pools, there) {
-		printNote(f.s.err, "%s", note)
+		screen.Note(f.s.err, "%s", note)
 	}
 	_, err = fmt.Fprint(f.s.out, script)
 	return err
@@ -215,14 +216,14 @@ func (f *addonsFlags) askCalico(ctx context.Context) (*addons.Calico, error) {
 	if !f.cluster.asked() {
 		return nil, nil
 	}
-	config, err := f.cluster.restConfig()
+	server, err := f.cluster.server()
 	if err != nil {
 		return nil, err
 	}
 	work := progress.Start(f.s.err, 1)
 	defer work.End()
 	work.Step("reading Calico's settings")
-	there, err := management.Calico(ctx, config)
+	there, err := management.Calico(ctx, server)
 	if ctx.Err() != nil {
 		return nil, errInterrupted
 	}

@@ -233,7 +233,7 @@ func TestCalicoSettings(t *testing.T) {
 	}
 	dead := call(t, calicoPool(t), "addons", "-f", "-", "--form", "CalicoSettings", "--kubeconfig",
 		inFile(t, kubeconfigOf(t, "https://127.0.0.1:1", nil, "default")))
-	if dead.Code != exitRefused || !strings.Contains(dead.Err, "connection refused; look at the address in the kubeconfig") {
+	if dead.Code != exitRefused || !strings.Contains(dead.Err, "connection refused; look at the address in --kubeconfig ") {
 		t.Errorf("a dead cluster: %+v", dead)
 	}
 	for says, objects := range map[string]map[string]string{

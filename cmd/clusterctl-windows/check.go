@@ -14,6 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
 )
 
 // checkCommand has a command below it for everything that can be checked: checkazure.go, checkvsphere.go, checklinux.go.
@@ -88,7 +89,7 @@ func (c *cloudCheck) run(ctx context.Context) error {
 		return err
 	}
 	if failed != nil {
-		printNote(c.s.err, "the session at the vCenter may be open until it ends by itself: %v", failed)
+		screen.Note(c.s.err, "the session at the vCenter may be open until it ends by itself: %v", failed)
 	}
 	if list.Failed() {
 		return errCheckFailed
@@ -122,11 +123,11 @@ func (c *cloudCheck) addSecret(ctx context.Context, found *objects.Set) error {
 	if !missing || !c.cluster.asked() {
 		return nil
 	}
-	config, err := c.cluster.restConfig()
+	server, err := c.cluster.server()
 	if err != nil {
 		return err
 	}
-	secret, err := management.Secret(ctx, config, key)
+	secret, err := management.Secret(ctx, server, key)
 	if ctx.Err() != nil {
 		return errInterrupted
 	}

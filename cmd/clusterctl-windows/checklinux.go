@@ -98,7 +98,7 @@ func (c *linuxCheck) run(ctx context.Context) error {
 }
 
 func (c *linuxCheck) read(ctx context.Context) (*linux.Cluster, error) {
-	config, err := c.cluster.restConfig()
+	server, err := c.cluster.server()
 	if err != nil {
 		return nil, err
 	}
@@ -111,12 +111,12 @@ func (c *linuxCheck) read(ctx context.Context) (*linux.Cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		if config, machines, err = management.Cluster(ctx, config, namespace, c.name); err != nil {
+		if server, machines, err = management.Cluster(ctx, server, namespace, c.name); err != nil {
 			return nil, err
 		}
 	}
 	work.Step("reading Nodes and workloads")
-	found, err := management.Placement(ctx, config)
+	found, err := management.Placement(ctx, server)
 	if err != nil {
 		return nil, err
 	}

@@ -146,11 +146,11 @@ func TestDeadCluster(t *testing.T) {
 	silent := expect.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = silent.Close() })
 	for server, says := range map[string]string{
-		"https://127.0.0.1:1":               "connection refused; look at the address in the kubeconfig",
-		"https://" + silent.Addr().String(): "has not answered within 8s; look at the address in the kubeconfig",
+		"https://127.0.0.1:1":               "connection refused; look at the address in --kubeconfig ",
+		"https://" + silent.Addr().String(): "has not answered within 8s; look at the address in --kubeconfig ",
 		"https://u:canary-1@localhost:1":    "cannot be read from the cluster https://u:xxxxx@localhost:1",
 	} {
-		t.Run(server, func(t *testing.T) {
+		t.Run(says, func(t *testing.T) {
 			t.Parallel()
 			begun := time.Now()
 			got := call(t, checkedPool(t), "check", "vsphere", "-f", "-", "--kubeconfig", inFile(t, kubeconfigOf(t, server, nil, "")))

@@ -7,8 +7,9 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/remote"
 )
 
 // clusterFlags say which cluster a command asks, in kubectl's words. None is asked unless the user names it: the kubeconfig of
@@ -52,9 +53,13 @@ func (f *clusterFlags) namespace() (string, error) {
 	return namespace, f.explain(err)
 }
 
-func (f *clusterFlags) restConfig() (*rest.Config, error) {
+// server is the API server of that cluster.
+func (f *clusterFlags) server() (*remote.Server, error) {
 	config, err := f.loader().ClientConfig()
-	return config, f.explain(err)
+	if err != nil {
+		return nil, f.explain(err)
+	}
+	return remote.New(config, f.named())
 }
 
 func (f *clusterFlags) loader() clientcmd.ClientConfig {
@@ -72,11 +77,15 @@ func (f *clusterFlags) explain(err error) error {
 	if f.context != "" && len(contexts) > 0 && !slices.Contains(contexts, f.context) {
 		return fmt.Errorf("the kubeconfig has no context %q%s", f.context, didYouMean(f.context, contexts))
 	}
-	named := "--context " + f.context
+	return fmt.Errorf("%s: %w", f.named(), err)
+}
+
+// named is what the user has called the kubeconfig.
+func (f *clusterFlags) named() string {
 	if f.kubeconfig != "" {
-		named = "--kubeconfig " + f.kubeconfig
+		return "--kubeconfig " + f.kubeconfig
 	}
-	return fmt.Errorf("%s: %w", named, err)
+	return "--context " + f.context
 }
 
 // contexts are those of the kubeconfig; none if it cannot be read.

@@ -5,7 +5,7 @@
 // The work is in internal/plugin: it reads objects from files and checks them as an API server would (objects), collects what the
 // controllers would and renders it (preview), tells the plan in words (words), says what a cluster needs beside its pools
 // (addons), asks a cloud (check) or a cluster (management), tries a workload cluster (smoke), says how far it is (progress), and
-// prints what it found (report).
+// prints what it found (report). Its way to clusters is one (remote), and what it prints goes through one place (screen).
 //
 // Each command has a file of its own (root.go lists them), and is put together from three sets of flags: the files it reads
 // (fileflags.go), the cluster it asks (clusterflags.go) and the format of its findings (outputflags.go). A further check of
@@ -21,6 +21,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
 )
 
 func main() {
@@ -43,7 +45,8 @@ const (
 
 // run carries out the command line; its first argument is the program.
 func run(ctx context.Context, args []string, s streams) int {
-	klog.SetLogger(logr.Discard()) // what libraries log is for programs that run for long: a user is told by errors and findings
+	klog.SetLogger(logr.Discard())                      // what libraries log is for programs that run for long: a user is told by errors and findings
+	s.out, s.err = screen.New(s.out), screen.New(s.err) // whatever words of others are in it, and whoever prints
 	called := calledAs(args[0])
 	root := newRoot(called, s)
 	root.SetArgs(append(called.before, args[1:]...))
@@ -52,13 +55,14 @@ func run(ctx context.Context, args []string, s streams) int {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errInterrupted):
-		fmt.Fprintln(s.err, err)
+		screen.Error(s.err, err)
 		return exitInterrupted
 	}
 	if usage, ok := errors.AsType[*usageError](err); ok {
-		fmt.Fprintf(s.err, "%v\n\n%s", err, usage.help())
+		screen.Error(s.err, err)
+		fmt.Fprintf(s.err, "\n%s", usage.help())
 		return exitUsage
 	}
-	fmt.Fprintln(s.err, err)
+	screen.Error(s.err, err)
 	return exitRefused
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/words"
 )
 
@@ -74,14 +75,9 @@ func (f *fileFlags) gather(ctx context.Context, namespace string, s streams) (*p
 	}
 	work.End()
 	for _, note := range m.Notes {
-		printNote(s.err, "%s", note)
+		screen.Note(s.err, "%s", note)
 	}
 	return m, nil
-}
-
-// printNote prints what a user should know beside the result.
-func printNote(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "%s %s\n", progress.Paint(w, progress.Yellow, "note:"), fmt.Sprintf(format, args...))
 }
 
 func printPlan(m *preview.Machine, out io.Writer) error {

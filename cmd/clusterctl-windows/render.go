@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
 )
 
 func renderCommand(s streams) *cobra.Command {
@@ -60,7 +61,7 @@ func render(ctx context.Context, m *preview.Machine, folder string, showSecrets 
 		return err
 	}
 	if files[0].Content == nil {
-		printNote(s.err, "userdata and node.json are not written, because their secrets cannot be masked; use --show-secrets")
+		screen.Note(s.err, "userdata and node.json are not written, because their secrets cannot be masked; use --show-secrets")
 	}
 	if err := replace(ctx, folder, files); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/smoke"
 )
 
@@ -111,14 +112,14 @@ func serverOf(registry string) string {
 var errSmokeFailed = errors.New("not all connections of Windows pods hold: see what failed above")
 
 func (c *smokeTest) run(ctx context.Context) error {
-	config, err := c.cluster.restConfig()
+	server, err := c.cluster.server()
 	if err != nil {
 		return err
 	}
 	asking := progress.Start(c.s.err, 1)
 	defer asking.End()
 	asking.Step("asking the cluster for rights and Nodes")
-	plan, err := smoke.Prepare(ctx, config, c.options)
+	plan, err := smoke.Prepare(ctx, server, c.options)
 	asking.End()
 	if ctx.Err() != nil {
 		return errInterrupted
@@ -151,7 +152,7 @@ func (c *smokeTest) run(ctx context.Context) error {
 // interrupted tells of a namespace that could not be removed, beside that the user has ended the program.
 func (c *smokeTest) interrupted(failed error) error {
 	if left := smoke.Left(failed); left != nil {
-		printNote(c.s.err, "%v", left)
+		screen.Note(c.s.err, "%v", left)
 	}
 	return errInterrupted
 }

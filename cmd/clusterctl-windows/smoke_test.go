@@ -29,7 +29,7 @@ func TestSmokeAsksNobody(t *testing.T) {
 	got := call(t, "", "smoke", "--kubeconfig", config)
 	if got.Code != exitRefused || got.Out != "" || strings.Count(got.Err, "\n") != 1 || strings.Contains(got.Err, "canary") ||
 		!strings.Contains(got.Err, "the cluster https://u:xxxxx@127.0.0.1:1 cannot be asked: ") ||
-		!strings.HasSuffix(got.Err, "; look at the address in the kubeconfig\n") {
+		!strings.HasSuffix(got.Err, "; look at the address in --kubeconfig "+config+"\n") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/addons"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/management"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/remote"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -104,6 +105,7 @@ func TestCalicoSettings(t *testing.T) {
 		expect.OK(t, api.Create(t.Context(), &unstructured.Unstructured{Object: parse(text)}))
 	}
 	config := expect.Got(clientcmd.BuildConfigFromFlags("", kubeconfig))(t)
+	server := expect.Got(remote.New(config, "--kubeconfig "+kubeconfig))(t)
 	cluster := addons.Cluster{Host: "10.0.0.10", Port: 6443, Pods: []string{"10.244.0.0/16"}, Services: []string{"10.96.0.0/12"}}
 	for _, c := range []struct {
 		mode  bootstrapv1.NetworkMode
@@ -116,10 +118,10 @@ func TestCalicoSettings(t *testing.T) {
 		pools := []addons.Pool{{Network: bootstrapv1.Network{Mode: c.mode, CNI: bootstrapv1.CNICalico}}}
 		var there *addons.Calico
 		if c.asked {
-			there = expect.Got(management.Calico(t.Context(), config))(t)
+			there = expect.Got(management.Calico(t.Context(), server))(t)
 		}
 		runScript(t, expect.Got(addons.Settings(pools, cluster, there))(t))
-		now := expect.Got(management.Calico(t.Context(), config))(t)
+		now := expect.Got(management.Calico(t.Context(), server))(t)
 		const full = "WindowsMachines: Calico gives a Windows node one block of addresses, which has 60 for pods in the pool " +
 			"default-ipv4-ippool with blockSize 26, and spec.kubelet.maxPods is 61: a pod without an address does not start; set " +
 			"maxPods to 60"

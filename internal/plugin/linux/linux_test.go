@@ -143,10 +143,3 @@ func TestKubeProxyOfCluster(t *testing.T) {
 	const says = "1 on Windows, 0 on Linux; the API server is v1.36.3; 1 more will join as Windows machines of the Cluster"
 	expect.Same(t, "Nodes", says, of(t, c, "Nodes").Message)
 }
-
-// TestCommandsOfHostileClusters: what a terminal obeys is in no command.
-func TestCommandsOfHostileClusters(t *testing.T) {
-	e := entry{}.with("a", "kubectl \x1b[2J").with("b", "").with("c", strings.Repeat("x", maxCommand+1)).
-		with("d", "kubectl get nodes")
-	expect.Same(t, "commands", []report.Command{{For: "d", Run: "kubectl get nodes"}}, e.commands)
-}

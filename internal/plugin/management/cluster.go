@@ -2,13 +2,11 @@ package management
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -16,77 +14,66 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/linux"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/remote"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 // Cluster reads from a management cluster the way to the workload cluster of a Cluster, and what its Windows machines will be.
 // The kubeconfig is that of Cluster API's Secret, and is used as the managers use it: no file of this computer, and no program.
-func Cluster(ctx context.Context, config *rest.Config, namespace, name string) (*rest.Config, linux.Machines, error) {
+func Cluster(
+	ctx context.Context, server *remote.Server, namespace, name string,
+) (*remote.Server, linux.Machines, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: name + "-kubeconfig"}
-	data, err := secret(ctx, config, key)
-	if err != nil {
+	var kubeconfig corev1.Secret
+	if err := secret(ctx, server, key, &kubeconfig); err != nil {
 		return nil, linux.Machines{}, fmt.Errorf("the Secret %s with the kubeconfig of Cluster %s/%s cannot be read from the cluster "+
-			"%s: %w", key, namespace, name, shown(config.Host), reason(err))
+			"%s: %w", key, namespace, name, server, err)
 	}
-	found, err := workload.Config(data, key.Name)
+	config, err := workload.Config(kubeconfig.Data["value"], key.Name)
 	if err != nil {
 		return nil, linux.Machines{}, err
 	}
-	machines, err := machinesOf(ctx, config, namespace, name)
+	found, err := remote.New(config, "the kubeconfig in Secret "+key.String())
+	if err != nil {
+		return nil, linux.Machines{}, err
+	}
+	machines, err := machinesOf(ctx, server, namespace, name)
 	if err != nil {
 		return nil, linux.Machines{}, fmt.Errorf("the Windows machines of Cluster %s/%s cannot be read from the cluster %s: %w",
-			namespace, name, shown(config.Host), reason(err))
+			namespace, name, server, server.Reason(err))
 	}
 	return found, machines, nil
 }
 
-// secret is the kubeconfig in a Secret of Cluster API.
-func secret(ctx context.Context, config *rest.Config, key types.NamespacedName) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	data, err := get(ctx, config, key)
-	if err != nil {
-		return nil, err
-	}
-	var found corev1.Secret
-	if err := json.Unmarshal(data, &found); err != nil {
-		return nil, err
-	}
-	return found.Data["value"], nil
-}
-
 // machinesOf are the Windows machines of a Cluster with their configs. A machine without a config has its user data from others:
 // nothing is known of its Node.
-func machinesOf(ctx context.Context, config *rest.Config, namespace, name string) (linux.Machines, error) {
-	client, err := connect(config)
-	if err != nil {
-		return linux.Machines{}, err
-	}
-	r := &reading{client: client}
+func machinesOf(ctx context.Context, server *remote.Server, namespace, name string) (linux.Machines, error) {
 	configs := map[string]*bootstrapv1.WindowsBootstrapConfig{} // by the Machine that owns them
-	_, err = listed(ctx, r, pathOf(bootstrapv1.GroupVersion.String(), namespace, "windowsbootstrapconfigs"),
-		func(o bootstrapv1.WindowsBootstrapConfig) {
+	_, err := remote.List(ctx, server, pathOf(bootstrapv1.GroupVersion.String(), namespace, "windowsbootstrapconfigs"), nil,
+		func(o bootstrapv1.WindowsBootstrapConfig) error {
 			for _, owner := range o.OwnerReferences {
 				if owner.Kind == "Machine" {
 					configs[owner.Name] = &o
 				}
 			}
+			return nil
 		})
 	if err != nil {
 		return linux.Machines{}, err
 	}
 	found := linux.Machines{ProxyRuns: map[string]bootstrapv1.KubeProxyRun{}, MaxPods: map[string]int{}}
-	add := func(o infrav1.WindowsMachine) {
+	add := func(o infrav1.WindowsMachine) error {
 		if o.Labels[clusterv1.ClusterNameLabel] != name {
-			return
+			return nil
 		}
 		for _, owner := range o.OwnerReferences {
 			if config := configs[owner.Name]; config != nil && owner.Kind == "Machine" {
 				addMachine(&found, config, &o)
 			}
 		}
+		return nil
 	}
-	served, err := listed(ctx, r, pathOf(infrav1.GroupVersion.String(), namespace, "windowsmachines"), add)
+	served, err := remote.List(ctx, server, pathOf(infrav1.GroupVersion.String(), namespace, "windowsmachines"), nil, add)
 	if err == nil && !served {
 		err = errors.New("it has no such kind; name the management cluster, in which the provider is installed")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/addons"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/linux"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/remote"
 )
 
 // poolGroups are where an API server has Calico's pools. Without the first, Calico's API is definitions of its own.
@@ -20,7 +21,7 @@ func (r *reading) readPools(ctx context.Context) (found linux.Calico, err error)
 	var installation struct {
 		Spec addons.Installation `json:"spec"`
 	}
-	_, err = r.get(ctx, installationPath, &installation)
+	_, err = r.server.Get(ctx, installationPath, &installation)
 	if err != nil && !apierrors.IsForbidden(err) || installation.Spec.CNI.IPAM.Type == "HostLocal" {
 		return found, err
 	}
@@ -28,15 +29,16 @@ func (r *reading) readPools(ctx context.Context) (found linux.Calico, err error)
 		Metadata metav1.ObjectMeta `json:"metadata"`
 		bootstrap.IPPool
 	},
-	) {
+	) error {
 		o.Name = o.Metadata.Name
 		found.Pools = append(found.Pools, o.IPPool)
+		return nil
 	}
 	for _, group := range poolGroups {
 		var ignored struct{}
-		served, err := r.get(ctx, group, &ignored) // which everybody may ask
+		served, err := r.server.Get(ctx, group, &ignored) // which everybody may ask
 		if served && err == nil {
-			served, err = listed(ctx, r, group+"/ippools", add)
+			served, err = remote.List(ctx, r.server, group+"/ippools", nil, add)
 		}
 		if apierrors.IsForbidden(err) {
 			return linux.Calico{Hidden: true}, nil

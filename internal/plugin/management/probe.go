@@ -2,7 +2,7 @@ package management
 
 import (
 	"context"
-	"encoding/json"
+	"net/url"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -30,17 +30,7 @@ func (r *reading) probe(ctx context.Context) error {
 
 // dryRun returns what an object would be. It is not made.
 func (r *reading) dryRun(ctx context.Context, object *corev1.ConfigMap) (*corev1.ConfigMap, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	body, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
-	}
-	data, err := content(r.client.Post().AbsPath("/api/v1/namespaces/"+object.Namespace+"/configmaps").Param("dryRun", "All").
-		SetHeader("Content-Type", "application/json").Body(body).Do(ctx))
-	if err != nil {
-		return nil, err
-	}
 	var answer corev1.ConfigMap
-	return &answer, json.Unmarshal(data, &answer)
+	path := "/api/v1/namespaces/" + object.Namespace + "/configmaps"
+	return &answer, r.server.Post(ctx, path, url.Values{"dryRun": {"All"}}, object, &answer)
 }

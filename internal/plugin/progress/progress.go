@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/cli-runtime/pkg/printers"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
 )
 
 const (
@@ -39,7 +39,7 @@ type Work struct {
 
 // Start begins a work of so many steps.
 func Start(w io.Writer, total int) *Work {
-	work := start(w, printers.IsTerminal(w), total, time.Now())
+	work := start(w, screen.IsTerminal(w), total, time.Now())
 	ticker := time.NewTicker(every)
 	ended := make(chan struct{})
 	work.stop = sync.OnceFunc(func() {
@@ -85,7 +85,8 @@ func (p *Work) End() {
 	defer p.mutex.Unlock()
 	p.total = 0 // a tick that waits for the lock writes nothing more
 	if p.drawn {
-		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", width))
+		screen.Redraw(p.w, strings.Repeat(" ", width))
+		screen.Redraw(p.w, "")
 		p.drawn = false
 	}
 }
@@ -97,7 +98,7 @@ func (p *Work) tick(now time.Time) {
 	switch {
 	case p.total == 0 || p.step == 0:
 	case p.terminal:
-		fmt.Fprintf(p.w, "\r%s", p.line(now))
+		screen.Redraw(p.w, p.line(now))
 		p.drawn = true
 	case now.Sub(p.told) >= plainEvery:
 		fmt.Fprintln(p.w, strings.TrimRight(p.line(now), " "))
@@ -109,7 +110,7 @@ func (p *Work) tick(now time.Time) {
 // before it.
 func (p *Work) line(now time.Time) string {
 	rest := fmt.Sprintf(" (%d of %d, %s)", p.step, p.total, now.Sub(p.begun).Truncate(time.Second))
-	doing := []rune(p.doing + p.part)
+	doing := []rune(screen.Line(p.doing + p.part))
 	if most := width - len(rest); len(doing) > most {
 		doing = append(doing[:most-3], []rune("...")...)
 	}

@@ -93,14 +93,3 @@ func TestLineHasItsWidth(t *testing.T) {
 		}
 	}
 }
-
-func TestPaint(t *testing.T) {
-	if got := paint(true, Red, "failed"); got != "\x1b[31mfailed\x1b[0m" {
-		t.Errorf("got %q", got)
-	}
-	for _, got := range []string{paint(false, Red, "failed"), paint(true, "", "failed"), Paint(&bytes.Buffer{}, Red, "failed")} {
-		if got != "failed" {
-			t.Errorf("got %q", got)
-		}
-	}
-}

@@ -61,6 +61,16 @@ func New(found []cloud.Finding) *FindingList {
 	return list
 }
 
+// maxCommand is longer than any command.
+const maxCommand = 8 << 10
+
+// Offer adds a command. One with what a terminal obeys is left out, as is one that is too long to be one.
+func (f *Finding) Offer(purpose, command string) {
+	if command != "" && cloud.Clean(command, maxCommand) == command {
+		f.Commands = append(f.Commands, Command{For: purpose, Run: command})
+	}
+}
+
 // nameOf turns the words of a check into a name: letters, digits and dots stay, all others become hyphens.
 func nameOf(check string) string {
 	words := strings.FieldsFunc(strings.ToLower(check), func(r rune) bool {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -101,4 +102,15 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q", check, got, want)
 		}
 	}
+}
+
+// TestCommandsOfHostileClusters: what a terminal obeys is in no command.
+func TestCommandsOfHostileClusters(t *testing.T) {
+	var f Finding
+	for purpose, command := range map[string]string{
+		"a": "kubectl \x1b[2J", "b": "", "c": strings.Repeat("x", maxCommand+1), "d": "kubectl get nodes", "e": "kubectl\nrm",
+	} {
+		f.Offer(purpose, command)
+	}
+	expect.Same(t, "commands", []Command{{For: "d", Run: "kubectl get nodes"}}, f.Commands)
 }

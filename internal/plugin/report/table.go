@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
 )
 
 // textWidth is how wide the last column may be, so that the table fits into a usual terminal, and the sentence on whose identity
@@ -14,36 +14,53 @@ import (
 const textWidth = 80
 
 // colours of results, on a terminal.
-var colours = map[string]progress.Colour{
-	string(cloud.CheckOK): progress.Green, string(cloud.CheckFailed): progress.Red, string(cloud.CheckSkipped): progress.Yellow,
+var colours = map[cloud.Result]screen.Colour{
+	cloud.CheckOK: screen.Green, cloud.CheckFailed: screen.Red, cloud.CheckSkipped: screen.Yellow,
 }
 
 // WriteTable prints findings for people.
 func WriteTable(w io.Writer, list *FindingList) error {
-	width := len("CHECK")
+	t := table{w: w, width: len("CHECK")}
 	for _, one := range list.Items {
-		width = max(width, len(one.Check))
+		t.width = max(t.width, len(one.Check))
 	}
-	var text strings.Builder
-	row := func(check, result, message string) {
-		// A colour has letters, too, that nobody sees: it comes after the column has its width.
-		shown := progress.Paint(w, colours[result], fmt.Sprintf("%-7s", result))
-		text.WriteString(strings.TrimRight(fmt.Sprintf("%-*s  %s  %s", width, check, shown, message), " ") + "\n")
-	}
-	row("CHECK", "RESULT", "WHAT WAS FOUND, AND WHAT TO DO")
+	t.row("CHECK", "RESULT", "WHAT WAS FOUND, AND WHAT TO DO")
 	for _, one := range list.Items {
-		check, result := one.Check, string(one.Result)
+		check, result := one.Check, one.Result
 		for _, line := range wrapped(one.Message, textWidth) {
-			row(check, result, line)
+			t.row(check, result, line)
 			check, result = "", ""
 		}
 		for _, command := range one.Commands {
-			row("", "", command.For+":")
-			row("", "", command.Run) // in one line, so that it can be copied
+			t.row("", "", command.For+":")
+			t.row("", "", command.Run) // in one line, so that it can be copied
 		}
 	}
-	_, err := io.WriteString(w, text.String())
-	return err
+	return t.err
+}
+
+// table is one that is being printed.
+type table struct {
+	w     io.Writer
+	width int
+	err   error
+}
+
+func (t *table) row(check string, result cloud.Result, message string) {
+	t.print("", fmt.Sprintf("%-*s  ", t.width, check))
+	if message == "" {
+		t.print(colours[result], string(result))
+	} else {
+		t.print(colours[result], fmt.Sprintf("%-7s", result))
+		t.print("", "  "+message)
+	}
+	t.print("", "\n")
+}
+
+func (t *table) print(colour screen.Colour, text string) {
+	if t.err == nil {
+		t.err = screen.Paint(t.w, colour, text)
+	}
 }
 
 // wrapped breaks a text between words.

@@ -12,40 +12,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/remote"
 )
 
 const (
-	// timeout is how long the API server may take for an answer.
-	timeout = 8 * time.Second
 	// settling is how long a new namespace may take until it has the service account that each pod needs.
 	settling = 20 * time.Second
+	// makeTime is how long is tried to make the namespace, even while the user ends the program.
+	makeTime = 16 * time.Second
 )
 
 // api is the API server of the workload cluster.
 type api struct {
-	config *rest.Config
-	core   coreclient.CoreV1Interface
-	rights authorizationclient.SelfSubjectAccessReviewInterface
+	server *remote.Server
 	// removing is how long is tried to remove the namespace.
 	removing time.Duration
 }
 
-func connect(config *rest.Config) (*api, error) {
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = 50, 100 // of one command, which asks once a second
-	core, err := coreclient.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	authorization, err := authorizationclient.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	return &api{config: config, core: core, rights: authorization.SelfSubjectAccessReviews(), removing: 30 * time.Second}, nil
-}
+func newAPI(server *remote.Server) *api { return &api{server: server, removing: 30 * time.Second} }
 
 // right is one that this command needs.
 type right struct {
@@ -60,7 +45,7 @@ func (r right) String() string {
 	return r.verb + " " + r.resource + "/" + r.subresource
 }
 
-// rights are all that is asked of the API server later. exec is a GET by WebSocket and a POST by SPDY.
+// rights are all that is asked of the API server later. exec is a GET, for which servers from 1.35 on want create, too.
 var rights = []right{
 	{"list", "nodes", "", false},
 	{"get", "nodes", "proxy", false},
@@ -82,7 +67,7 @@ func (a *api) checkRights(ctx context.Context, namespace string) error {
 	for _, one := range rights {
 		may, err := a.may(ctx, one, namespace)
 		if err != nil {
-			return fmt.Errorf("the cluster %s cannot be asked: %w", address(a.config.Host), explain(err))
+			return fmt.Errorf("the cluster %s cannot be asked: %w", a.server, a.server.Reason(err))
 		}
 		if !may {
 			lacking = append(lacking, one.String())
@@ -90,57 +75,69 @@ func (a *api) checkRights(ctx context.Context, namespace string) error {
 	}
 	if len(lacking) > 0 {
 		return fmt.Errorf("the user of this kubeconfig lacks rights in the cluster %s, so nothing was made: %s; a ClusterRole must "+
-			"give them, because the namespace is a new one", address(a.config.Host), strings.Join(lacking, ", "))
+			"give them, because the namespace is a new one", a.server, strings.Join(lacking, ", "))
 	}
 	return nil
 }
 
 func (a *api) may(ctx context.Context, one right, namespace string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	attributes := &authorizationv1.ResourceAttributes{Verb: one.verb, Resource: one.resource, Subresource: one.subresource}
 	if one.namespaced {
 		attributes.Namespace = namespace
 	}
-	answer, err := a.rights.Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes},
-	}, metav1.CreateOptions{})
+	var answer authorizationv1.SelfSubjectAccessReview
+	err := a.server.Post(ctx, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", nil, &authorizationv1.SelfSubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
+		Spec:     authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes},
+	}, &answer)
 	return err == nil && answer.Status.Allowed, err
 }
 
-func (a *api) nodes(ctx context.Context) ([]corev1.Node, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	list, err := a.core.Nodes().List(ctx, metav1.ListOptions{})
+// nodes are those of the cluster, with what is looked at.
+func (a *api) nodes(ctx context.Context) (all []corev1.Node, err error) {
+	_, err = remote.List(ctx, a.server, "/api/v1/nodes", nil, func(node corev1.Node) error {
+		node.ManagedFields, node.Annotations, node.Status.Images = nil, nil, nil
+		all = append(all, node)
+		return nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("list Nodes: %w", explain(err))
+		return nil, fmt.Errorf("list Nodes: %w", a.server.Reason(err))
 	}
-	return list.Items, nil
+	return all, nil
 }
 
 // earlierNamespaces are those that other runs have made.
 func (a *api) earlierNamespaces(ctx context.Context) ([]corev1.Namespace, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	list, err := a.core.Namespaces().List(ctx, metav1.ListOptions{LabelSelector: labelSmoke})
+	found, err := list[corev1.Namespace](ctx, a, "/api/v1/namespaces", url.Values{"labelSelector": {labelSmoke}})
 	if err != nil {
-		return nil, fmt.Errorf("list namespaces: %w", explain(err))
+		return nil, fmt.Errorf("list namespaces: %w", a.server.Reason(err))
 	}
-	return list.Items, nil
+	return found, nil
+}
+
+func list[T any](ctx context.Context, a *api, path string, query url.Values) (all []T, err error) {
+	_, err = remote.List(ctx, a.server, path, query, func(one T) error {
+		all = append(all, one)
+		return nil
+	})
+	return all, err
 }
 
 // makeNamespace makes it even while the user ends the program, because a request that is cut off may have succeeded. It returns
 // the namespace wherever there may be one to remove.
 func (a *api) makeNamespace(ctx context.Context, wanted *corev1.Namespace) (*corev1.Namespace, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeTime)
 	defer cancel()
-	made, err := a.core.Namespaces().Create(ctx, wanted, metav1.CreateOptions{})
+	var made, there corev1.Namespace
+	err := a.server.Post(ctx, "/api/v1/namespaces", nil, wanted, &made)
 	if err == nil {
-		return made, nil
+		made.Name = wanted.Name // whatever a server makes of it, it is this one that is removed
+		return &made, nil
 	}
-	failed := fmt.Errorf("make namespace %s: %w", wanted.Name, explain(err))
-	if there, err := a.core.Namespaces().Get(ctx, wanted.Name, metav1.GetOptions{}); err == nil && sameRun(there, wanted) {
-		return there, failed
+	failed := fmt.Errorf("make namespace %s: %w", wanted.Name, a.server.Reason(err))
+	if is, err := a.server.Get(ctx, "/api/v1/namespaces/"+wanted.Name, &there); err == nil && is && sameRun(&there, wanted) {
+		there.Name = wanted.Name
+		return &there, failed
 	}
 	return nil, failed
 }
@@ -154,14 +151,16 @@ func (a *api) removeNamespace(ctx context.Context, made *corev1.Namespace) error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.removing)
 	defer cancel()
 	for {
-		only := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(made.UID))}
-		err := a.core.Namespaces().Delete(ctx, made.Name, only)
+		err := a.server.Delete(ctx, "/api/v1/namespaces/"+made.Name, metav1.DeleteOptions{
+			TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+			Preconditions: metav1.NewUIDPreconditions(string(made.UID)),
+		})
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return &leftError{namespace: made.Name, why: explain(err)}
+			return &leftError{namespace: made.Name, why: a.server.Reason(err)}
 		case <-time.After(every):
 		}
 	}
@@ -187,10 +186,19 @@ func Left(err error) error {
 	return nil
 }
 
+func namespaced(namespace, resource string) string {
+	return "/api/v1/namespaces/" + namespace + "/" + resource
+}
+
 func (a *api) makeService(ctx context.Context, namespace string, wanted *corev1.Service) (*corev1.Service, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	return a.core.Services(namespace).Create(ctx, wanted, metav1.CreateOptions{})
+	var made corev1.Service
+	if err := a.server.Post(ctx, namespaced(namespace, "services"), nil, wanted, &made); err != nil {
+		return nil, err
+	}
+	if len(made.Spec.Ports) != len(wanted.Spec.Ports) {
+		return nil, errors.New("the API server has made another Service than it was asked for")
+	}
+	return &made, nil
 }
 
 // makePod waits for the service account of a new namespace, without which the API server forbids pods.
@@ -198,7 +206,8 @@ func (a *api) makePod(ctx context.Context, namespace string, wanted *corev1.Pod)
 	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
 	for {
-		_, err := a.core.Pods(namespace).Create(ctx, wanted, metav1.CreateOptions{})
+		var ignored corev1.Pod
+		err := a.server.Post(ctx, namespaced(namespace, "pods"), nil, wanted, &ignored)
 		if err == nil || !apierrors.IsForbidden(err) {
 			return err
 		}
@@ -212,34 +221,10 @@ func (a *api) makePod(ctx context.Context, namespace string, wanted *corev1.Pod)
 
 // list is what there is of the run's pods.
 func (a *api) list(ctx context.Context, namespace string) ([]corev1.Pod, []corev1.Event, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	pods, err := a.core.Pods(namespace).List(ctx, metav1.ListOptions{})
+	pods, err := list[corev1.Pod](ctx, a, namespaced(namespace, "pods"), nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	events, err := a.core.Events(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	return pods.Items, events.Items, nil
-}
-
-// explain is what a user needs of an error: what the API server says, or why it cannot be reached.
-func explain(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("it has not answered within %s; look at the address in the kubeconfig", timeout)
-	}
-	if unreachable, ok := errors.AsType[*url.Error](err); ok {
-		return fmt.Errorf("%w; look at the address in the kubeconfig", unreachable.Err)
-	}
-	return err
-}
-
-// address is that of a server without a password.
-func address(host string) string {
-	if parsed, err := url.Parse(host); err == nil {
-		return parsed.Redacted()
-	}
-	return "of the kubeconfig"
+	events, err := list[corev1.Event](ctx, a, namespaced(namespace, "events"), nil)
+	return pods, events, err
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/remote"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -88,7 +89,7 @@ func (b *breaking) connect(t *testing.T) *api {
 	b.there = map[string]*corev1.Namespace{}
 	server := httptest.NewServer(b)
 	t.Cleanup(server.Close)
-	a := expect.Got(connect(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}))(t)
+	a := newAPI(expect.Got(remote.New(&rest.Config{Host: server.URL}, "--kubeconfig FILE"))(t))
 	a.removing = 100 * time.Millisecond
 	return a
 }

@@ -1,28 +1,26 @@
 package smoke
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/remotecommand"
-	"k8s.io/client-go/util/exec"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 // askTimeout is how long a kubelet may take for its answer.
 const askTimeout = 15 * time.Second
+
+// maxLog is how much of the server's log a kubelet is asked for.
+const maxLog = 64 << 10
 
 // asker has the API server ask the kubelet of a target.
 type asker struct {
@@ -59,47 +57,22 @@ func unexpected(err error) (words string) {
 	return words
 }
 
-// raw is the body, or the error that the API server has put into it.
-func raw(result rest.Result) ([]byte, error) {
-	if err := result.Error(); err != nil {
-		return nil, err
-	}
-	return result.Raw()
-}
-
-// exec runs a program in the Windows pod, by a WebSocket as kubectl does, or else by SPDY, as servers before 1.31 want it.
+// exec runs a program in the Windows pod.
 func (a *asker) exec(ctx context.Context) (string, error) {
-	request := a.api.core.RESTClient().Post().Namespace(a.namespace).Resource("pods").Name(a.pod).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{
-			Container: labelServer, Stdout: true, Stderr: true,
-			Command: []string{"/agnhost", "connect", hostPort("127.0.0.1", serverPort), "--timeout=5s", "--protocol=tcp"},
-		}, scheme.ParameterCodec)
-	config := rest.CopyConfig(a.api.config)
-	webSocket, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, request.URL().String())
-	if err != nil {
-		return "", err
+	query := url.Values{
+		"container": {labelServer}, "stdout": {"true"}, "stderr": {"true"},
+		"command": {"/agnhost", "connect", hostPort("127.0.0.1", serverPort), "--timeout=5s", "--protocol=tcp"},
 	}
-	spdy, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, request.URL())
-	if err != nil {
-		return "", err
-	}
-	both, err := remotecommand.NewFallbackExecutor(webSocket, spdy, func(err error) bool {
-		_, ran := errors.AsType[exec.ExitError](err)
-		return !ran && ctx.Err() == nil
-	})
-	if err != nil {
-		return "", err
-	}
-	var out, failed bytes.Buffer // two, because both are written at once
-	if err := both.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &failed}); err != nil {
-		return "", errors.New(joined(err.Error(), out.String()+failed.String()))
+	if printed, err := a.api.server.Run(ctx, namespaced(a.namespace, "pods/"+a.pod+"/exec"), query); err != nil {
+		return "", errors.New(joined(err.Error(), printed))
 	}
 	return "agnhost connect ran in it", nil
 }
 
 // logs reads what the server said when it started.
 func (a *asker) logs(ctx context.Context) (string, error) {
-	text, err := raw(a.api.core.Pods(a.namespace).GetLogs(a.pod, &corev1.PodLogOptions{Container: labelServer}).Do(ctx))
+	query := url.Values{"container": {labelServer}, "limitBytes": {strconv.Itoa(maxLog)}}
+	text, err := a.api.server.Ask(ctx, namespaced(a.namespace, "pods/"+a.pod+"/log"), query)
 	if err != nil {
 		return "", err
 	}
@@ -121,8 +94,7 @@ type summary struct {
 
 // stats reads what metrics-server and others are made of.
 func (a *asker) stats(ctx context.Context) (string, error) {
-	text, err := raw(a.api.core.RESTClient().Get().Resource("nodes").Name(a.node).SubResource("proxy").Suffix("stats/summary").
-		Do(ctx))
+	text, err := a.api.server.Ask(ctx, "/api/v1/nodes/"+url.PathEscape(a.node)+"/proxy/stats/summary", nil)
 	if err != nil {
 		return "", err
 	}

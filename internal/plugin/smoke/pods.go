@@ -30,7 +30,7 @@ var windowsTaint = corev1.Toleration{Key: "os", Value: "windows", Effect: corev1
 
 // namespaceObject lets HostProcess pods in, which the levels baseline and restricted refuse.
 func (p *Plan) namespaceObject() *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{
 		Name:        p.namespace,
 		Labels:      map[string]string{labelSmoke: "", "pod-security.kubernetes.io/enforce": "privileged"},
 		Annotations: map[string]string{annotationRun: p.id},
@@ -129,6 +129,7 @@ func windowsPod(name, node string) *corev1.Pod {
 
 func basePod(name, system string) *corev1.Pod {
 	return &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelServer: name}},
 		Spec: corev1.PodSpec{
 			OS: &corev1.PodOS{Name: corev1.OSName(system)}, NodeSelector: map[string]string{labelOS: system},
@@ -140,6 +141,7 @@ func basePod(name, system string) *corev1.Pod {
 // service leads to the server pod of the same name.
 func service(name string, kind corev1.ServiceType) *corev1.Service {
 	return &corev1.Service{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.ServiceSpec{
 			Type: kind, Selector: map[string]string{labelServer: name},

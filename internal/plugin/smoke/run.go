@@ -164,7 +164,7 @@ func (r *run) watch(ctx context.Context, look func(func(pod string) sight) (over
 				return nil
 			}
 		case now.Sub(answered) > silence:
-			return fmt.Errorf("list the pods of namespace %s: %w", r.namespace, explain(err))
+			return fmt.Errorf("list the pods of namespace %s: %w", r.namespace, r.api.server.Reason(err))
 		}
 		select {
 		case <-ctx.Done():

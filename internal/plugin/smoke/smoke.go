@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/client-go/rest"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/remote"
 )
 
 // Options are what a person chooses.
@@ -54,11 +54,8 @@ type Plan struct {
 }
 
 // Prepare asks the cluster which rights there are and which Nodes, and refuses what cannot succeed.
-func Prepare(ctx context.Context, config *rest.Config, options Options) (*Plan, error) {
-	api, err := connect(config)
-	if err != nil {
-		return nil, err
-	}
+func Prepare(ctx context.Context, server *remote.Server, options Options) (*Plan, error) {
+	api := newAPI(server)
 	p := &Plan{api: api, options: options, namespace: namePrefix + rand.String(5), id: uuid.NewString()}
 	if err := api.checkRights(ctx, p.namespace); err != nil {
 		return nil, err

@@ -1,8 +1,9 @@
-package progress
+package screen
 
 import (
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -17,25 +18,22 @@ func TestTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
 	expect.OK(t, os.Unsetenv("NO_COLOR"))
-	if got := Paint(program, Green, "ok"); got != "\x1b[32mok\x1b[0m" {
-		t.Errorf("on a terminal: %q", got)
+	s := New(program)
+	shows := func(want string, print func()) {
+		t.Helper()
+		print()
+		buffer := make([]byte, 200)
+		expect.OK(t, user.SetReadDeadline(time.Now().Add(10*time.Second)))
+		n := expect.Got(user.Read(buffer))(t)
+		expect.Same(t, "the terminal got", want, string(buffer[:n]))
 	}
+	shows("\x1b[32mok [31m\x1b[0m", func() { expect.OK(t, Paint(s, Green, "ok\x1b[31m")) })
+	shows("\x1b[33mnote:\x1b[0m a b\r\n", func() { Note(s, "a%sb", "\n\x1b") })
+	shows("\rreading", func() { Redraw(s, "reading\r") })
 	t.Setenv("NO_COLOR", "1")
-	if got := Paint(program, Green, "ok"); got != "ok" {
-		t.Errorf("with NO_COLOR: %q", got)
-	}
-	work := Start(program, 2)
-	work.Step("reading")
-	buffer := make([]byte, 200)
-	expect.OK(t, user.SetReadDeadline(time.Now().Add(10*time.Second)))
-	n := expect.Got(user.Read(buffer))(t)
-	work.End()
-	if text := string(buffer[:n]); text[:8] != "\rreading" {
-		t.Errorf("the terminal got %q", text)
-	}
-	if file := expect.Got(os.Create(t.TempDir() + "/file"))(t); Paint(file, Green, "ok") != "ok" {
-		t.Error("a file has a colour")
-	}
+	shows("ok", func() { expect.OK(t, Paint(s, Green, "ok")) })
+	expect.Same(t, "a terminal", true, IsTerminal(s))
+	expect.Same(t, "a file", false, IsTerminal(New(&strings.Builder{})))
 }
 
 // terminal opens a terminal of the kernel: what the program writes to its end, the user's end reads (man 7 pty).
