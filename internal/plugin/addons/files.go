@@ -21,18 +21,18 @@ func Gather(o *objects.Set, machine string, flags Said) (pools []Pool, cluster C
 	for _, m := range machines {
 		pool, err := flags.Complete(poolOf(m))
 		if err != nil {
-			return nil, cluster, objects.Cleaned(err)
+			return nil, cluster, err
 		}
 		pools = append(pools, pool)
 		of := clusterOf(m)
 		if cluster.Name != "" && (of.Namespace != cluster.Namespace || of.Name != cluster.Name) {
-			return nil, cluster, objects.Cleaned(fmt.Errorf("%s: its Cluster is %s/%s, but that of %s is %s/%s; choose a pool with "+
-				"--machine", pool.Name, of.Namespace, of.Name, pools[0].Name, cluster.Namespace, cluster.Name))
+			return nil, cluster, fmt.Errorf("%s: its Cluster is %s/%s, but that of %s is %s/%s; choose a pool with "+
+				"--machine", pool.Name, of.Namespace, of.Name, pools[0].Name, cluster.Namespace, cluster.Name)
 		}
 		cluster = of
 	}
 	cluster, err = flags.CompleteCluster(cluster)
-	return pools, cluster, objects.Cleaned(err)
+	return pools, cluster, err
 }
 
 func poolOf(m *preview.Machine) Pool {

@@ -79,7 +79,7 @@ func azureAt(options Options) (azure.Provider, error) {
 	}
 	if _, known := book.Named(options.AzureCloud); !known {
 		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not known: use one of %s, or describe it in a file and add it with "+
-			"--azure-clouds, as docs/azure-credentials.md says", shown(options.AzureCloud), strings.Join(book.Names(), ", "))
+			"--azure-clouds, as docs/azure-credentials.md says", options.AzureCloud, strings.Join(book.Names(), ", "))
 	}
 	return azure.Provider{Book: book, Cloud: options.AzureCloud}, nil
 }
@@ -108,14 +108,14 @@ func (a asker) takeSecret(key types.NamespacedName, grant cloud.Grant, name, cli
 		if grant.Proof != "" {
 			lack = ", and the files do not have its Secret: "
 		}
-		a.asComputer(shown(name)+lack+fetch("secret", key)+" to check as it", client)
+		a.asComputer(name+lack+fetch("secret", key)+" to check as it", client)
 		return nil
 	}
 	a.t.login = data
 	if client == "" {
 		client = idOf(string(data["clientID"]))
 	}
-	a.t.azure.identity = azure.Identity{Name: shown(name), ClientID: client}
+	a.t.azure.identity = azure.Identity{Name: name, ClientID: client}
 	if grant.Proof != "" {
 		a.t.azure.provider, _ = a.t.azure.provider.As(grant).(azure.Provider)
 	}
@@ -131,7 +131,7 @@ func (a asker) takeIdentity(key types.NamespacedName) error {
 	case err != nil:
 		return err
 	case object == nil:
-		a.asComputer(shown(name)+", which the files do not have: "+fetch("azureclusteridentity", key)+" to check as it", "")
+		a.asComputer(name+", which the files do not have: "+fetch("azureclusteridentity", key)+" to check as it", "")
 		return nil
 	}
 	written, _, _ := unstructured.NestedString(object.Object, "spec", "clientID")
@@ -148,7 +148,7 @@ func (a asker) takeIdentity(key types.NamespacedName) error {
 	}
 	if grant.Secret.Name == "" {
 		kind, _, _ := unstructured.NestedString(object.Object, "spec", "type")
-		a.asComputer(shown(name)+" of type "+shown(kind)+", which only the manager can prove", client)
+		a.asComputer(name+" of type "+kind+", which only the manager can prove", client)
 		return nil
 	}
 	return a.takeSecret(grant.Secret, grant, name, client)
@@ -196,7 +196,7 @@ func azureCluster(o *objects.Set, t *Target) (*unstructured.Unstructured, error)
 		return decoded(all[0])
 	}
 	return nil, fmt.Errorf("%s has several AzureClusters in namespace %s, and no Cluster that refers to one of them: keep the one "+
-		"of the machine's Cluster, or add the Cluster", shown(o.Source), shown(t.machine.Owner.Namespace))
+		"of the machine's Cluster, or add the Cluster", o.Source, t.machine.Owner.Namespace)
 }
 
 // infrastructureOf is the name of the AzureCluster that the machine's Cluster refers to; empty if the files do not say.
@@ -234,7 +234,7 @@ func groupKind(one objects.Object) schema.GroupKind {
 func decoded(one objects.Object) (*unstructured.Unstructured, error) {
 	read := &unstructured.Unstructured{}
 	if err := read.UnmarshalJSON(one.Data); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: write an object of its kind", shown(one.String()))
+		return nil, fmt.Errorf("%s cannot be read: write an object of its kind", one.String())
 	}
 	read.SetNamespace(one.Key.Namespace)
 	return read, nil

@@ -127,7 +127,7 @@ func TestAzureWithoutAnIdentity(t *testing.T) {
 			"name the cloud with --azure-cloud",
 		},
 		"no such cloud": {
-			nil, &Options{AzureCloud: "Moon\x1b[2J"}, "credentials", "--azure-cloud=Moon [2J is not known: use one of Azure",
+			nil, &Options{AzureCloud: "Moon\x1b[2J"}, "credentials", "--azure-cloud=Moon\x1b[2J is not known: use one of Azure",
 		},
 		"no such file": {nil, &Options{AzureClouds: "/nowhere"}, "credentials", "--azure-clouds: "},
 	} {

@@ -93,14 +93,8 @@ func Gather(o *objects.Set, cloudName, name string, options Options) (*Target, e
 
 // name is the WindowsMachine in sentences.
 func (t *Target) name() string {
-	return shown("WindowsMachine " + t.machine.Owner.Namespace + "/" + t.machine.Windows.Name)
+	return "WindowsMachine " + t.machine.Owner.Namespace + "/" + t.machine.Windows.Name
 }
-
-// maxShown is more than the kind and the full name of an object.
-const maxShown = 400
-
-// shown is a text of the files: whoever wrote them may want it to do something to a terminal.
-func shown(text string) string { return cloud.Clean(text, maxShown) }
 
 // nameToCheck is the name that was given, or else that of the only machine, or of one that the only MachineDeployment would make.
 func nameToCheck(o *objects.Set, given string) (string, error) {

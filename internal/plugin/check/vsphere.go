@@ -43,15 +43,15 @@ func gatherVSphere(o *objects.Set, t *Target, _ Options) error {
 		t.login = login
 		return err
 	}
-	return t.takeVariables("the Secret "+shown(key.String())+", which the files do not have: it may be the same account",
-		fmt.Sprintf("the files do not have the Secret %s with the login for vCenter: %s, or ", shown(key.String()),
+	return t.takeVariables("the Secret "+key.String()+", which the files do not have: it may be the same account",
+		fmt.Sprintf("the files do not have the Secret %s with the login for vCenter: %s, or ", key.String(),
 			fetch("secret", key)))
 }
 
 // fetch says how to add an object to the files.
 func fetch(kind string, key types.NamespacedName) string {
-	return fmt.Sprintf("add the output of kubectl get %s %s -n %s -o yaml with another -f", kind, shown(key.Name),
-		shown(key.Namespace))
+	return fmt.Sprintf("add the output of kubectl get %s %s -n %s -o yaml with another -f", kind, key.Name,
+		key.Namespace)
 }
 
 // takeVariables needs them all; lack is how the sentence begins that names those that are missing.
@@ -68,7 +68,7 @@ func (t *Target) takeVariables(machines, lack string) error {
 	if len(unset) > 0 {
 		return errors.New(lack + "set " + strings.Join(unset, ", "))
 	}
-	t.borrowed = fmt.Sprintf("checked as %s, not as the machine's identity: that is %s", shown(os.Getenv(vSphereUser)), machines)
+	t.borrowed = fmt.Sprintf("checked as %s, not as the machine's identity: that is %s", os.Getenv(vSphereUser), machines)
 	return nil
 }
 

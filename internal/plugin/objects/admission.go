@@ -27,10 +27,6 @@ import (
 // its own code: unknown fields, types, limits, patterns and rules; and then as Cluster API's webhooks do. Objects of an older
 // version are converted as Cluster API does. It returns all errors at once.
 func (s *Set) Admit() error {
-	return Cleaned(s.admit())
-}
-
-func (s *Set) admit() error {
 	var refused []error // the objects must not be used after an error
 	for i, one := range s.All {
 		if len(refused) == mostRefused {

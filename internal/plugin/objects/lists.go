@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -131,7 +132,7 @@ func keyOf(content map[string]any, namespace string) (types.NamespacedName, erro
 		if !ok && metadata[field] != nil {
 			return key, fmt.Errorf("metadata.%s is not a text; put it in quotes", field)
 		}
-		if text != strings.ReplaceAll(Clean(text), "\n", " ") || len(text) > longestName {
+		if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) || len(text) > longestName {
 			return key, fmt.Errorf("metadata.%s has control characters, or more than %d bytes; "+
 				"write lower-case letters, digits and dashes", field, longestName)
 		}

@@ -283,7 +283,7 @@ const mostItems = 5
 
 func nameOrSo(path, name string) string {
 	if plainField.MatchString(path) && len(name) <= longestShown {
-		return Clean(name)
+		return name
 	}
 	return "..."
 }

@@ -62,8 +62,7 @@ var versions = map[string]schema.GroupVersion{
 // Read reads all objects of files; - is standard input. An object without a namespace gets the given one.
 func Read(files []string, namespace string, stdin io.Reader) (*Set, error) {
 	debug.SetMemoryLimit(mostMemory)
-	found, err := read(files, namespace, stdin)
-	return found, Cleaned(err)
+	return read(files, namespace, stdin)
 }
 
 func read(files []string, namespace string, stdin io.Reader) (*Set, error) {

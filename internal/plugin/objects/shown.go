@@ -36,7 +36,7 @@ func shown(path string, value any) string {
 		if len(value) > longestShown {
 			value = value[:longestShown] + "..."
 		}
-		return strconv.Quote(Clean(value))
+		return strconv.Quote(value)
 	}
 	return ""
 }

@@ -84,7 +84,7 @@ func ofFew(path string, value any, few []string) string {
 		return fmt.Sprintf(", not %q: %s", text, why)
 	}
 	if meant := nearest(text, few); meant != "" {
-		return fmt.Sprintf(", not %q; did you mean %s?", Clean(text), meant)
+		return fmt.Sprintf(", not %q; did you mean %s?", text, meant)
 	}
 	if text = shown(path, value); text != "" {
 		return ", not " + text

@@ -51,11 +51,6 @@ type Machine struct {
 // Gather collects what the controllers would. It replaces values that an API server or a controller has not set yet by
 // placeholders, and notes each one.
 func Gather(o *objects.Set, name string) (*Machine, error) {
-	m, err := gather(o, name)
-	return m, objects.Cleaned(err)
-}
-
-func gather(o *objects.Set, name string) (*Machine, error) {
 	if err := o.Admit(); err != nil {
 		return nil, err
 	}
@@ -129,7 +124,7 @@ func renderGuest(in bootstrap.Input) (Guest, []string, error) {
 }
 
 func (m *Machine) note(format string, args ...any) {
-	m.Notes = append(m.Notes, objects.Clean(fmt.Sprintf(format, args...)))
+	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
 }
 
 // Find returns the Machine of this name, or makes one as a MachineDeployment would. It may return a machine with an

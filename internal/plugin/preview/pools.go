@@ -28,11 +28,6 @@ func (m *Machine) Endpoint() clusterv1.APIEndpoint {
 // Pools has one machine of each MachineDeployment of Windows machines, and each Machine that is one, as Gather has them. If a
 // machine is named, it is that one alone.
 func Pools(o *objects.Set, machine string) ([]*Machine, error) {
-	pools, err := poolsOf(o, machine)
-	return pools, objects.Cleaned(err)
-}
-
-func poolsOf(o *objects.Set, machine string) ([]*Machine, error) {
 	if err := o.Admit(); err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func wireOf(config *rest.Config) (*http.Transport, error) {
 		secure = &tls.Config{} //nolint:gosec // because the version is the next line's
 	}
 	secure.MinVersion, secure.NextProtos = tls.VersionTLS12, []string{"http/1.1"}
-	wire := apiserver.NewTransport(secure, silence)
+	wire := apiserver.NewTransport(secure, 2*silence) // guarded ends a call before
 	if wanted.Proxy != nil {
 		wire.Proxy = wanted.Proxy
 	}
