@@ -3,10 +3,15 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"unicode"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -177,5 +182,41 @@ func TestListsWithoutEnd(t *testing.T) {
 		if heard := h.heard.Load(); heard > 250 || got.Code != exitRefused || !strings.Contains(got.Err, "200 pages") {
 			t.Errorf("%s: %d calls, %+.300v", command, heard, got)
 		}
+	}
+}
+
+// TestKubeconfigsOfTenants: the kubeconfig of a Cluster runs nothing on the computer of whoever looks at the Cluster, reads no file
+// of it, and has nobody asked but the API server, by TLS.
+func TestKubeconfigsOfTenants(t *testing.T) {
+	h := newHostile(t, nil)
+	ran := filepath.Join(t.TempDir(), "ran")
+	for field, change := range map[string]func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo){
+		"user.exec": func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.Exec = &clientcmdapi.ExecConfig{
+				APIVersion: "client.authentication.k8s.io/v1", Command: "touch", Args: []string{ran},
+				InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+			}
+		},
+		"user.tokenFile": func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.TokenFile = "/etc/hostname" },
+		"cluster.server": func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "http://127.0.0.1:1" },
+		"cluster.proxy-url": func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+			c.ProxyURL = "http://127.0.0.1:1"
+		},
+		"cluster.insecure-skip-tls-verify": func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.InsecureSkipTLSVerify = true },
+	} {
+		config := expect.Got(clientcmd.Load([]byte(kubeconfigOf(t, h.url, []byte(h.ca), ""))))(t)
+		change(config.Clusters["c"], config.AuthInfos["u"])
+		if field == "cluster.insecure-skip-tls-verify" {
+			config.Clusters["c"].CertificateAuthorityData = nil
+		}
+		args := []string{"check", "linux", "--kubeconfig", managedBy(t, expect.Got(clientcmd.Write(*config))(t)), "--cluster", "prod"}
+		got := call(t, "", args...)
+		if got.Code != exitRefused || !strings.Contains(got.Err, "the kubeconfig in Secret prod-kubeconfig is refused: "+field+" ") {
+			t.Errorf("%s: got %+v", field, got)
+		}
+	}
+	expect.Same(t, "calls", int64(0), h.heard.Load())
+	if _, err := os.Stat(ran); !os.IsNotExist(err) {
+		t.Errorf("a program was run: %v", err)
 	}
 }

@@ -199,7 +199,13 @@ func (c countingConn) Write(text []byte) (int, error) {
 // managed is a management cluster that has the kubeconfig of a hostile workload cluster, as Cluster API writes it.
 func managed(t *testing.T, of *hostile) (kubeconfig string) {
 	t.Helper()
-	inner := base64.StdEncoding.EncodeToString([]byte(kubeconfigOf(t, of.url, []byte(of.ca), "")))
+	return managedBy(t, []byte(kubeconfigOf(t, of.url, []byte(of.ca), "")))
+}
+
+// managedBy is a management cluster that has this kubeconfig of a Cluster.
+func managedBy(t *testing.T, text []byte) (kubeconfig string) {
+	t.Helper()
+	inner := base64.StdEncoding.EncodeToString(text)
 	honest := newHostile(t, func(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
