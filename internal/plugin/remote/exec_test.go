@@ -41,7 +41,7 @@ func streams(t *testing.T, protocol string, say func(conn *websocket.Conn)) *Ser
 		if err != nil {
 			return
 		}
-		defer conn.Close()
+		defer closeBody(conn)
 		say(conn)
 	}))
 }

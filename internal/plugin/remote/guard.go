@@ -44,7 +44,7 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, causeOf(ctx, err)
 	}
-	defer response.Body.Close()
+	defer closeBody(response.Body)
 	progress.Reset(g.silence)
 	response.Body = struct {
 		io.Reader
@@ -61,6 +61,8 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return response, nil
 }
+
+func closeBody(body io.Closer) { _ = body.Close() } // what was read is used or not
 
 func (g guarded) read(response *http.Response) ([]byte, error) {
 	if why := apiserver.Foreign(response); why == apiserver.Redirects {

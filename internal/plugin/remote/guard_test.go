@@ -54,8 +54,8 @@ func (d dripping) Read(into []byte) (int, error) {
 	return copy(into, " "), nil
 }
 
-// TestTime: a server that says nothing is given up soon, one that drips a little later, and none of them is waited for longer than
-// its caller wants.
+// TestTime: a server that says nothing is given up soon, one that drips a little later, and none of them is waited for longer
+// than its caller wants.
 func TestTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		drip
@@ -70,7 +70,7 @@ func TestTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				response, err := guarded{next: c.drip, silence: silence}.RoundTrip(call(t, t.Context()))
+				response, err := guarded{next: c.drip, silence: silence}.RoundTrip(call(t.Context(), t))
 				if err == nil {
 					expect.OK(t, response.Body.Close())
 				}
@@ -82,7 +82,7 @@ func TestTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		response, err := guarded{next: drip{time.Hour, time.Hour}, silence: silence}.RoundTrip(call(t, ctx))
+		response, err := guarded{next: drip{time.Hour, time.Hour}, silence: silence}.RoundTrip(call(ctx, t))
 		if err == nil {
 			expect.OK(t, response.Body.Close())
 		}
@@ -90,8 +90,7 @@ func TestTime(t *testing.T) {
 	})
 }
 
-//nolint:revive // because t comes first in each helper of a test
-func call(t *testing.T, ctx context.Context) *http.Request {
+func call(ctx context.Context, t *testing.T) *http.Request {
 	t.Helper()
 	return expect.Got(http.NewRequestWithContext(ctx, http.MethodGet, "https://a/api/v1/nodes?limit=100", http.NoBody))(t)
 }

@@ -1,8 +1,8 @@
 // Package screen is where words of others are cleaned before anybody sees them: those of files, of API servers, of kubelets and
 // guests, of clouds. All that the program prints goes through a Screen, to a terminal, a pipe or a file. It promises:
 //
-//   - No character acts on a terminal, hides, or turns what stands beside it. What draws colours and lines is written by Paint and
-//     Redraw alone, around a text that is clean.
+//   - No character acts on a terminal, hides, or turns what stands beside it. What draws colours and lines is written by Paint
+//     and Redraw alone, around a text that is clean.
 //   - An error begins a line where several errors are joined, and nowhere else: nobody else speaks in a line of ours.
 //   - A line of an error or of a note is not longer than anybody reads.
 package screen

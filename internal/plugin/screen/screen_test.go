@@ -15,8 +15,9 @@ import (
 // TestWrites: what acts on a terminal, hides or turns becomes a blank; all else stays.
 func TestWrites(t *testing.T) {
 	for text, want := range map[string]string{
-		"a\x1b[2Jb": "a [2Jb", "a\u009b31mb": "a 31mb", "a\x9bb": "a\ufffdb", "a\r\nb\tc": "a \nb\tc", "a\u202eb\u2066c\u200bd": "a b c d",
-		"Grüße, 世界": "Grüße, 世界", "a\u2028b\x00": "a b ", "": "", "\ufeffa\x7f": " a ",
+		"a\x1b[2Jb": "a [2Jb", "a\u009b31mb": "a 31mb", "a\x9bb": "a\ufffdb", "a\r\nb\tc": "a \nb\tc",
+		"a\u202eb\u2066c\u200bd": "a b c d",
+		"Grüße, 世界":              "Grüße, 世界", "a\u2028b\x00": "a b ", "": "", "\ufeffa\x7f": " a ",
 	} {
 		var out strings.Builder
 		n, err := New(&out).Write([]byte(text))
@@ -49,7 +50,7 @@ func TestErrors(t *testing.T) {
 		"a note: FORGED": a, "a note: FORGED\nb": both, "in x: a note: FORGED\nb; mend it": fmt.Errorf("in %s: %w; mend it", "x", both),
 		"in x y: b":                       fmt.Errorf("in x\n\ny: %w", b),
 		"a note: FORGED: b":               fmt.Errorf("%w: %w", a, b),
-		"other":                           hidden{both},
+		"other":                           hiddenError{both},
 		strings.Repeat("x", 4096) + "...": errors.New(strings.Repeat("x", 10_000)),
 		"one\ntwo: a note: FORGED":        errors.Join(errors.New("one"), fmt.Errorf("two: %w", a)),
 	} {
@@ -59,14 +60,14 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// hidden does not quote what it wraps.
-type hidden struct{ error }
+// hiddenError does not quote what it wraps.
+type hiddenError struct{ error }
 
 // Error implements error.
-func (hidden) Error() string { return "other" }
+func (hiddenError) Error() string { return "other" }
 
 // Unwrap returns the cause.
-func (h hidden) Unwrap() error { return h.error }
+func (h hiddenError) Unwrap() error { return h.error }
 
 // FuzzScreen: whatever is written, and in which parts, nothing of it acts.
 func FuzzScreen(f *testing.F) {

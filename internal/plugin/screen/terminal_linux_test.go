@@ -19,9 +19,9 @@ func TestTerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	expect.OK(t, os.Unsetenv("NO_COLOR"))
 	s := New(program)
-	shows := func(want string, print func()) {
+	shows := func(want string, write func()) {
 		t.Helper()
-		print()
+		write()
 		buffer := make([]byte, 200)
 		expect.OK(t, user.SetReadDeadline(time.Now().Add(10*time.Second)))
 		n := expect.Got(user.Read(buffer))(t)

@@ -85,8 +85,9 @@ func (a *api) may(ctx context.Context, one right, namespace string) (bool, error
 	if one.namespaced {
 		attributes.Namespace = namespace
 	}
+	const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 	var answer authorizationv1.SelfSubjectAccessReview
-	err := a.server.Post(ctx, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", nil, &authorizationv1.SelfSubjectAccessReview{
+	err := a.server.Post(ctx, path, nil, &authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
 		Spec:     authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes},
 	}, &answer)
