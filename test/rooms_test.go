@@ -68,8 +68,9 @@ var rooms = []room{
 	}},
 	{folder: "internal/metrics"},
 	{folder: "internal/plugin/objects", may: []string{"api", "config/crd"}},
+	{folder: "internal/plugin/topology", may: []string{"api", "internal/plugin/objects"}},
 	{folder: "internal/plugin/preview", may: []string{
-		"api", "bootstrap", "internal/cloud", "internal/plugin/objects",
+		"api", "bootstrap", "internal/cloud", "internal/plugin/objects", "internal/plugin/topology",
 		"controllers/addresses/adapters", "controllers/inherit", "controllers/owner", "controllers/refusals",
 	}},
 	{folder: "internal/plugin/addons", may: []string{"api", "bootstrap", "internal/plugin/objects", "internal/plugin/preview"}},
@@ -86,7 +87,9 @@ var rooms = []room{
 	{folder: "internal/plugin/report", may: []string{"internal/cloud", "internal/plugin/screen"}},
 	{folder: "internal/plugin/screen"},
 	{folder: "internal/plugin/smoke", may: []string{"internal/cloud", "internal/plugin/remote"}},
-	{folder: "internal/plugin/check", may: []string{"api", "internal/cloud", "internal/plugin/objects", "internal/plugin/preview"}},
+	{folder: "internal/plugin/check", may: []string{
+		"api", "internal/cloud", "internal/plugin/objects", "internal/plugin/preview", "internal/plugin/topology",
+	}},
 	{folder: "internal/version"},
 	{folder: "internal/apiserver"},
 	{folder: "internal/workload", may: []string{"internal/apiserver"}},

@@ -17,6 +17,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/topology"
 )
 
 // Options are what a person says of the clouds, beside the files.
@@ -69,7 +70,7 @@ type Target struct {
 // Gather collects what a check needs: the WindowsMachine, and the login. A file with a pool has all of it. The name may be empty
 // if the files have only one machine or pool.
 func Gather(o *objects.Set, cloudName, name string, options Options) (*Target, error) {
-	if err := o.Admit(); err != nil {
+	if err := topology.Admit(o); err != nil {
 		return nil, err
 	}
 	name, err := nameToCheck(o, name)

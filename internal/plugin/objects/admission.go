@@ -81,6 +81,8 @@ type kindRules struct {
 	rules      *cel.Validator
 	// foreign is true for a kind of Cluster API.
 	foreign bool
+	// ofClass is true for a variable of a ClusterClass.
+	ofClass bool
 }
 
 // admit returns the object with its defaults set, in the version that is used here.

@@ -85,6 +85,7 @@ func begins(line []byte) bool {
 type value struct {
 	data  []byte // JSON
 	place string
+	origin
 }
 
 // values returns the values of the document: one in YAML, any number in JSON.
@@ -156,7 +157,8 @@ func (d document) valuesOfJSON() ([]value, error) {
 		}
 		line += bytes.Count(d.text[counted:begin], []byte("\n"))
 		counted = begin
-		found = append(found, value{data: read, place: d.at(line)})
+		text := rest[:decoder.InputOffset()]
+		found = append(found, value{data: read, place: d.at(line), origin: origin{document: d.from(line, text)}})
 		rest = rest[decoder.InputOffset():]
 	}
 }
@@ -193,7 +195,7 @@ func (d document) valueOfYAML() ([]value, error) {
 	if string(text) == "null" {
 		return nil, nil // only comments
 	}
-	return []value{{data: text, place: d.at(d.firstLine())}}, nil
+	return []value{{data: text, place: d.at(d.firstLine()), origin: origin{document: d}}}, nil
 }
 
 // firstLine returns the first line that is not blank.

@@ -53,7 +53,9 @@ func (s *Set) addWithin(read value, inherited schema.GroupVersionKind, namespace
 			return fmt.Errorf("%s: %w", read.place, err)
 		}
 	}
-	s.All = append(s.All, Object{Version: kind.GroupVersion(), Kind: kind.Kind, Key: key, Data: read.data, Place: read.place})
+	s.All = append(s.All, Object{
+		Version: kind.GroupVersion(), Kind: kind.Kind, Key: key, Data: read.data, Place: read.place, origin: read.origin,
+	})
 	return nil
 }
 
@@ -72,7 +74,7 @@ func (s *Set) addItems(list value, kind schema.GroupVersionKind, namespace strin
 		inherited = kind.GroupVersion().WithKind(single)
 	}
 	for i, item := range read.Items {
-		one := value{data: item, place: fmt.Sprintf("%s, items[%d]", list.place, i)}
+		one := value{data: item, place: fmt.Sprintf("%s, items[%d]", list.place, i), origin: list.item(i)}
 		if err := s.addWithin(one, inherited, namespace, depth); err != nil {
 			return err
 		}

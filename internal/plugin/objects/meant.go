@@ -21,7 +21,7 @@ func (k *kindRules) meant(one Object, content map[string]any, path string) (hint
 	if theirs, ok := theirsAt(one.Kind, path); ok {
 		return theirs.words(rootOf(one.Kind), valueAt(content, path)), true
 	}
-	if other := nearest(name, siblings); other != "" {
+	if other := Nearest(name, siblings); other != "" {
 		return fmt.Sprintf("did you mean %q?", fieldIn(parent, other)), same(name, other)
 	}
 	places := k.placesOf(name)
@@ -70,8 +70,8 @@ func plain(name string) string {
 
 func same(a, b string) bool { return plain(a) == plain(b) }
 
-// nearest returns the name that a user most likely meant, or nothing.
-func nearest(name string, names []string) string {
+// Nearest returns the name that a user most likely meant, or nothing.
+func Nearest(name string, names []string) string {
 	best, least := "", len(name)
 	for _, one := range names {
 		if same(name, one) {

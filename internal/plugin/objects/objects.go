@@ -41,6 +41,10 @@ type Object struct {
 	Data    []byte // JSON
 	// Place is where the object begins: file, document and line.
 	Place string
+	// MadeBy names what the object was made of, if it is not in the files.
+	MadeBy string
+
+	origin origin
 }
 
 // String names the object in messages.
@@ -49,6 +53,7 @@ func (o Object) String() string { return o.Kind + " " + o.Key.String() }
 // versions has the version of each kind that is loaded. Admit converts an older one of Cluster API to it.
 var versions = map[string]schema.GroupVersion{
 	"Cluster":                        clusterv1.GroupVersion,
+	"ClusterClass":                   clusterv1.GroupVersion,
 	"Machine":                        clusterv1.GroupVersion,
 	"MachineDeployment":              clusterv1.GroupVersion,
 	"WindowsMachine":                 infrav1.GroupVersion,
@@ -128,10 +133,20 @@ type Pointer[T any] interface {
 
 // Load decodes the object of this kind and key, and fails if there is not exactly one.
 func Load[T any, P Pointer[T]](s *Set, kind string, key types.NamespacedName) (P, error) {
+	found, err := s.Find(schema.GroupKind{Group: versions[kind].Group, Kind: kind}, key)
+	if err != nil {
+		return nil, err
+	}
+	return Decode[T, P](found)
+}
+
+// Find returns the object of this kind and key, and fails if there is not exactly one.
+func (s *Set) Find(kind schema.GroupKind, key types.NamespacedName) (Object, error) {
 	var found []Object
 	var elsewhere, names []string
-	for _, one := range s.OfKind(kind) {
+	for _, one := range s.All {
 		switch {
+		case one.Version.WithKind(one.Kind).GroupKind() != kind:
 		case one.Key == key:
 			found = append(found, one)
 		case one.Key.Name == key.Name:
@@ -142,15 +157,17 @@ func Load[T any, P Pointer[T]](s *Set, kind string, key types.NamespacedName) (P
 	}
 	switch len(found) {
 	case 0:
-		return nil, &MissingError{Kind: kind, Key: key, Source: s.Source, Elsewhere: elsewhere, Near: nearest(key.Name, names)}
+		return Object{}, &MissingError{
+			Kind: kind.Kind, Key: key, Source: s.Source, Elsewhere: elsewhere, Near: Nearest(key.Name, names),
+		}
 	case 1:
-		return Decode[T, P](found[0])
+		return found[0], nil
 	}
 	var places []string
 	for _, one := range found {
 		places = append(places, one.Place)
 	}
-	return nil, fmt.Errorf("%s is there %d times; keep only one: %s", found[0], len(found), strings.Join(places, "; "))
+	return Object{}, fmt.Errorf("%s is there %d times; keep only one: %s", found[0], len(found), strings.Join(places, "; "))
 }
 
 // Decode decodes an object, and refuses unknown fields as an API server does that is asked for strict validation.

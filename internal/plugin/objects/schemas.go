@@ -138,5 +138,5 @@ func newRules(external *apiextensionsv1.JSONSchemaProps, foreign bool) (*kindRul
 	if err != nil {
 		return nil, err
 	}
-	return &kindRules{structural, limits, cel.NewValidator(structural, true, oneRuleCost), foreign}, nil
+	return &kindRules{structural, limits, cel.NewValidator(structural, true, oneRuleCost), foreign, false}, nil
 }

@@ -16,6 +16,17 @@ type sentences struct {
 
 type sentence struct{ path, text string }
 
+// FieldError says what is wrong with a field of an object.
+type FieldError struct {
+	Of   Object
+	Path string
+	// Text begins with the path.
+	Text string
+}
+
+// Error is the sentence about the field.
+func (e *FieldError) Error() string { return fmt.Sprintf("%s: %s", e.Of, e.Text) }
+
 // mostSentences about an object are told.
 const mostSentences = 20
 
@@ -40,7 +51,7 @@ func (s *sentences) err(content map[string]any) error {
 			}
 			causes[cause], next.text = true, next.path+" has "+cause
 		}
-		told = append(told, fmt.Errorf("%s: %s", s.of, next.text))
+		told = append(told, &FieldError{Of: s.of, Path: next.path, Text: next.text})
 	}
 	if s.more > 0 {
 		told = append(told, fmt.Errorf("%s: and %d more", s.of, s.more))

@@ -27,6 +27,9 @@ func (k *kindRules) words(why *field.Error, content map[string]any) string {
 	case field.ErrorTypeRequired:
 		return join(why.Field, "is missing", cmp.Or(detail, "set it"))
 	case field.ErrorTypeTypeInvalid:
+		if format := formatWords[typeIn(detail)]; format != "" {
+			return join(why.Field, cmp.Or(text, "the text")+" is not "+format)
+		}
 		return join(why.Field, "must be "+wordOf(typeIn(detail))+", not "+wordOf(fmt.Sprint(why.BadValue)))
 	case field.ErrorTypeNotSupported:
 		_, supported, _ := strings.Cut(why.Detail, ": ")
@@ -83,7 +86,7 @@ func ofFew(path string, value any, few []string) string {
 	if why := otherWords[name+" "+text]; why != "" {
 		return fmt.Sprintf(", not %q: %s", text, why)
 	}
-	if meant := nearest(text, few); meant != "" {
+	if meant := Nearest(text, few); meant != "" {
 		return fmt.Sprintf(", not %q; did you mean %s?", text, meant)
 	}
 	if text = shown(path, value); text != "" {
@@ -133,7 +136,7 @@ func join(path string, texts ...string) string {
 	return path + ": " + strings.Join(texts, "; ")
 }
 
-var ofType = regexp.MustCompile(`must be of type (\w+)`)
+var ofType = regexp.MustCompile(`must be of type ([\w-]+)`)
 
 // typeIn returns the type that a schema wants.
 func typeIn(detail string) string {
@@ -149,6 +152,14 @@ var typeWords = map[string]string{
 	"object": "an object with fields", "array": "a list", "null": "nothing",
 }
 
+// formatWords are the formats of texts that schemas have.
+var formatWords = map[string]string{
+	"ipv4": "an IPv4 address, such as 192.0.2.10", "ipv6": "an IPv6 address, such as 2001:db8::1",
+	"cidr": "a network, such as 10.0.0.0/16", "hostname": "a host name", "uri": "a URL", "email": "an address of mail",
+	"uuid": "a UUID", "mac": "a MAC address", "duration": "a duration, such as 5m", "date": "a date, such as 2026-01-31",
+	"date-time": "a time, such as 2026-01-31T12:00:00Z", "byte": "base64",
+}
+
 func wordOf(kind string) string {
 	if word := typeWords[kind]; word != "" {
 		return word
@@ -159,7 +170,9 @@ func wordOf(kind string) string {
 // describe returns what the API says about a field with a pattern; the pattern alone would say nothing to most readers.
 func (k *kindRules) describe(path, pattern string) string {
 	about := strings.Join(strings.Fields(describedAt(k.structural, strings.Split(path, "."))), " ")
-	if about == "" {
+	if about == "" && k.ofClass {
+		about = "by its ClusterClass it matches " + pattern
+	} else if about == "" {
 		about = "see the documentation of this field with kubectl explain; it matches " + pattern
 	}
 	return about

@@ -20,6 +20,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/refusals"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/topology"
 )
 
 // Machine has all inputs of a rendering, and its result.
@@ -51,7 +52,7 @@ type Machine struct {
 // Gather collects what the controllers would. It replaces values that an API server or a controller has not set yet by
 // placeholders, and notes each one.
 func Gather(o *objects.Set, name string) (*Machine, error) {
-	if err := o.Admit(); err != nil {
+	if err := topology.Admit(o); err != nil {
 		return nil, err
 	}
 	return collect(o, name)

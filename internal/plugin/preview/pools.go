@@ -9,6 +9,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/topology"
 )
 
 // Config is what the machine's WindowsBootstrapConfig says.
@@ -28,7 +29,7 @@ func (m *Machine) Endpoint() clusterv1.APIEndpoint {
 // Pools has one machine of each MachineDeployment of Windows machines, and each Machine that is one, as Gather has them. If a
 // machine is named, it is that one alone.
 func Pools(o *objects.Set, machine string) ([]*Machine, error) {
-	if err := o.Admit(); err != nil {
+	if err := topology.Admit(o); err != nil {
 		return nil, err
 	}
 	names := []string{machine}

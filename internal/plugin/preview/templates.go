@@ -133,6 +133,7 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 	}
 	m := &Machine{Of: made.String(), Owner: newOwner(deployment, name), Replicas: deployment.Spec.Replicas}
 	m.note("Machine %s does not exist yet; showing the one that MachineDeployment %s would make", name, made.Key)
+	m.noteTopology(o, made)
 	windowsKey, configKey := keyOf(infrastructure, made.Key.Namespace), keyOf(config, made.Key.Namespace)
 	windowsTemplate, noWindows := objects.Load[infrav1.WindowsMachineTemplate](o, infrastructure.Kind, windowsKey)
 	configTemplate, noConfig := objects.Load[bootstrapv1.WindowsBootstrapConfigTemplate](o, config.Kind, configKey)
@@ -143,6 +144,16 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 	m.Windows = &infrav1.WindowsMachine{ObjectMeta: metaOf(m.Owner, ofWindows.ObjectMeta), Spec: ofWindows.Spec}
 	m.config = &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metaOf(m.Owner, ofConfig.ObjectMeta), Spec: ofConfig.Spec}
 	return m, nil
+}
+
+// noteTopology says that a pool is that of a topology, if it is.
+func (m *Machine) noteTopology(o *objects.Set, pool objects.Object) {
+	for _, one := range o.OfKind(pool.Kind) {
+		if one.Key == pool.Key && one.MadeBy != "" {
+			m.note("%s is what Cluster API makes by %s of the pool in %s; it ends the name, and those of the pool's templates, with "+
+				"random characters", pool, one.MadeBy, one.Place)
+		}
+	}
 }
 
 func newOwner(deployment *clusterv1.MachineDeployment, name string) *clusterv1.Machine {

@@ -1,0 +1,101 @@
+package objects
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	goyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// origin is the text that an object was read from, and where in it the object is.
+type origin struct {
+	document
+	// within leads to an item of a list.
+	within []string
+}
+
+// from is a part of the document that begins in a line of it.
+func (d document) from(line int, text []byte) document {
+	d.line += line - 1
+	d.text = text
+	return d
+}
+
+func (o origin) item(i int) origin {
+	o.within = append(slices.Clone(o.within), "items", strconv.Itoa(i))
+	return o
+}
+
+// Lines are those of an object's fields.
+type Lines struct {
+	origin
+	root *goyaml.Node
+}
+
+// Lines reads the object's text once more, for the lines of its fields.
+func (o Object) Lines() Lines {
+	var document goyaml.Node
+	if err := goyaml.NewDecoder(bytes.NewReader(o.origin.text)).Decode(&document); err != nil || len(document.Content) == 0 {
+		return Lines{origin: o.origin}
+	}
+	return Lines{o.origin, document.Content[0]}
+}
+
+// At names file, document and line of the last part of a path that the text has. A part of the path is the name of a field, the
+// name of an item that has one, or the number of an item.
+func (l Lines) At(path ...string) string {
+	line, _ := l.find(path)
+	return l.at(line)
+}
+
+// Has says whether the text has all parts of a path.
+func (l Lines) Has(path ...string) bool {
+	_, whole := l.find(path)
+	return whole
+}
+
+func (l Lines) find(path []string) (line int, whole bool) {
+	if l.root == nil {
+		return 1, false
+	}
+	node, line := l.root, l.root.Line
+	for _, part := range slices.Concat(l.within, path) {
+		next, at := nodeBelow(node, part)
+		if next == nil {
+			return line, false
+		}
+		node, line = next, at
+	}
+	return line, true
+}
+
+// nodeBelow returns the node of a part of a path, and the line where the part begins.
+func nodeBelow(node *goyaml.Node, part string) (next *goyaml.Node, line int) {
+	if node.Kind == goyaml.AliasNode {
+		node = node.Alias
+	}
+	switch node.Kind {
+	case goyaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if key := node.Content[i]; key.Value == part {
+				return node.Content[i+1], key.Line
+			}
+		}
+	case goyaml.SequenceNode:
+		return itemOf(node.Content, part)
+	}
+	return nil, 0
+}
+
+func itemOf(items []*goyaml.Node, part string) (item *goyaml.Node, line int) {
+	for _, one := range items {
+		if name, _ := nodeBelow(one, "name"); one.Kind == goyaml.MappingNode && name != nil && name.Value == part {
+			return one, one.Line
+		}
+	}
+	if number, err := strconv.Atoi(part); err == nil && number >= 0 && number < len(items) {
+		return items[number], items[number].Line
+	}
+	return nil, 0
+}

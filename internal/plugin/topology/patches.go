@@ -1,0 +1,55 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+)
+
+var (
+	nameOfPatch = regexp.MustCompile(`for patch "([^"]+)": `)
+	// where a template failed is of no use without the template.
+	placeInTemplate = regexp.MustCompile(`(?s)^.*template: tpl:\d+(?::\d+)?: (?:executing "tpl" at <.*?>: )?`)
+	callOfFail      = regexp.MustCompile(`^error calling fail: `)
+	startOfChain    = regexp.MustCompile(`^failed to (?:apply patches|generate patches|apply patches for patch "[^"]*"): `)
+)
+
+// unpatched says why the topology cannot be expanded: mostly because a patch of the class fails, of which only its own words count.
+func (t *topology) unpatched(err error) error {
+	patch := nameOfPatch.FindStringSubmatch(err.Error())
+	if patch == nil {
+		return t.at(err, "spec", "topology")
+	}
+	var refused []error
+	told := map[string]bool{}
+	for _, text := range reasons(err) {
+		if !told[text] {
+			told[text] = true
+			refused = append(refused, fmt.Errorf("%s (%s): the patch %s of ClusterClass %s fails: %s",
+				t.object, t.lines().At("spec", "topology"), patch[1], t.classKey(), text))
+		}
+	}
+	return errors.Join(refused...)
+}
+
+// reasons are what each of joined errors says at its end.
+func reasons(err error) []string {
+	if all, ok := errors.AsType[utilerrors.Aggregate](err); ok {
+		var texts []string
+		for _, one := range all.Errors() {
+			texts = append(texts, reasons(one)...)
+		}
+		return texts
+	}
+	text := err.Error()
+	if cut := placeInTemplate.ReplaceAllString(text, ""); cut != text {
+		return []string{callOfFail.ReplaceAllString(cut, "")}
+	}
+	for startOfChain.MatchString(text) {
+		text = startOfChain.ReplaceAllString(text, "")
+	}
+	return []string{strings.TrimPrefix(text, "failed to calculate value: ")}
+}
