@@ -53,7 +53,9 @@ func TestClasses(t *testing.T) {
 				u.variables = map[string]string{}
 			}
 			u.variables["WINDOWS_CLOUD"] = c.cloud
-			u.make(management, name, u.only(c.cloud).generate(name, "--flavor", "windows"))
+			text := u.only(c.cloud).generate(name, "--flavor", "windows")
+			u.make(management, name, text)
+			u.wantPluginsTopology(management, name, text)
 			plain := u.kubectl(management, []byte(u.generate("plain", "--flavor", "windows-"+c.cloud)),
 				"apply", "--server-side", "--dry-run=server", "-f", "-", "-o", "json")
 			got := u.kubectl(management, nil, "get", madeKinds[c.cloud], "-l", "cluster.x-k8s.io/cluster-name="+name, "-o", "json")

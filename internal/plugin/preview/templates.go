@@ -150,8 +150,8 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 func (m *Machine) noteTopology(o *objects.Set, pool objects.Object) {
 	for _, one := range o.OfKind(pool.Kind) {
 		if one.Key == pool.Key && one.MadeBy != "" {
-			m.note("%s is what Cluster API makes by %s of the pool in %s; it ends the name, and those of the pool's templates, with "+
-				"random characters", pool, one.MadeBy, one.Place)
+			m.note("%s stands for the pool in %s, expanded by %s; Cluster API ends its name, and those of its templates, with random "+
+				"characters", pool, one.Place, one.MadeBy)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,7 +125,7 @@ func (t *topology) refuseExternal() error {
 
 // refuseClass asks Cluster API's own webhook.
 func (t *topology) refuseClass() error {
-	_, err := (&admission.ClusterClass{Client: reader{t.files, t.class}}).ValidateCreate(context.Background(), t.class)
+	_, err := (&admission.ClusterClass{Client: reader{t.files, t.class}}).ValidateCreate(silent, t.class)
 	found, missing := t.files.Find(clusterv1.GroupVersion.WithKind("ClusterClass").GroupKind(), t.classKey())
 	if err == nil || missing != nil {
 		return missing

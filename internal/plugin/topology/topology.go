@@ -12,8 +12,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/go-logr/logr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/feature"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
@@ -57,6 +59,9 @@ var enable = sync.OnceValue(func() error {
 	return feature.MutableGates.SetFromMap(map[string]bool{string(feature.ClusterTopology): true})
 })
 
+// silent is for Cluster API's code, whose log is for operators of a manager.
+var silent = log.IntoContext(context.Background(), logr.Discard())
+
 // read returns the topology of a Cluster with its class. There is none, and perhaps an error that says why, if the Cluster has no
 // topology, if what it makes is in the files already, or if its class is not there or has no Windows machines of this provider.
 func read(o *objects.Set, one objects.Object) (*topology, error) {
@@ -82,9 +87,9 @@ func (t *topology) expand() error {
 	if err := cmp.Or(t.fillVariables(), t.refuseCluster()); err != nil {
 		return err
 	}
-	all, err := t.generate(context.Background(), shortNames)
+	all, err := t.generate(silent, shortNames)
 	if err == nil && slices.ContainsFunc(all, t.takesPool) {
-		all, err = t.generate(context.Background(), longNames)
+		all, err = t.generate(silent, longNames)
 	}
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,7 +50,7 @@ func (t *topology) fillVariables() error {
 		t.cluster.Spec.Topology.Version = "v" + version // as the webhook does
 	}
 	asked := &admission.Cluster{Client: reader{t.files, t.class}}
-	wrong := asked.DefaultAndValidateVariables(context.Background(), t.cluster, nil, t.class)
+	wrong := asked.DefaultAndValidateVariables(silent, t.cluster, nil, t.class)
 	var refused []error
 	for _, holder := range t.holders() {
 		for _, one := range holder.all(t.cluster) {
@@ -149,7 +148,7 @@ func lineOf(h holder, path string) []string {
 // refuseCluster asks Cluster API's own webhook.
 func (t *topology) refuseCluster() error {
 	asked := &admission.Cluster{Client: reader{t.files, t.class}}
-	_, err := asked.ValidateCreate(context.Background(), t.cluster)
+	_, err := asked.ValidateCreate(silent, t.cluster)
 	if err == nil {
 		return nil
 	}
