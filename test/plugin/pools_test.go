@@ -2,7 +2,11 @@ package plugin
 
 import (
 	"fmt"
+	"os"
 	"strings"
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // pools is a file with a Cluster and as many pools of Windows machines, each with what a user of all of its fields writes: files,
@@ -90,4 +94,52 @@ spec:
       bootstrap:
         configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: WindowsBootstrapConfigTemplate, name: POOL}
       infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: WindowsMachineTemplate, name: POOL}
+`
+
+// topologyPools is a file with the class of the flavor windows on vSphere and a Cluster with as many pools of Windows machines.
+// Each pool has variables of its own.
+func topologyPools(t *testing.T, count int) string {
+	t.Helper()
+	class := expect.Got(os.ReadFile(root + "/templates/clusterclass-windows-vsphere.yaml"))(t)
+	var text strings.Builder
+	text.WriteString(strings.NewReplacer("${NAMESPACE}", "default", "HASH", "12345678").Replace(string(class)))
+	text.WriteString("---\n" + topology)
+	for i := range count {
+		fmt.Fprintf(&text, `      - class: windows
+        name: pool-%d
+        replicas: 3
+        variables:
+          overrides:
+          - name: windows
+            value: {maxPods: %d, systemReservedMemory: 2Gi, kubeReservedMemory: 1465Mi}
+`, i+1, 50+i)
+	}
+	return text.String()
+}
+
+const topology = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata:
+  name: prod
+spec:
+  topology:
+    classRef: {name: windows-vsphere}
+    version: v1.36.3
+    controlPlane: {replicas: 3}
+    variables:
+    - name: vsphere
+      value:
+        server: vcenter.example.com
+        thumbprint: AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB
+        controlPlaneEndpointIP: 192.0.2.10
+        datacenter: dc0
+        datastore: ssd
+        folder: nodes
+        network: VM Network
+        resourcePool: windows
+        linuxTemplate: ubuntu-2404-kube-v1.36.3
+        windowsTemplate: windows-2022-efi-kube-v1.36.3
+        sshAuthorizedKey: ssh-rsa AAAA
+    workers:
+      machineDeployments:
 `

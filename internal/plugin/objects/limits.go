@@ -24,6 +24,9 @@ const (
 	// objectSize is what an object takes besides its text, and partSize what a value does.
 	objectSize = 512
 	partSize   = 64
+	// garbage may be so many percent of what is in use, before that: this program ends soon, and a third of its time was the
+	// garbage collector's.
+	garbage = 400
 	// mostMemory is where the garbage of what was read goes at once: it is more than the objects themselves.
 	mostMemory = 256 << 20
 )

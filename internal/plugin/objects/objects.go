@@ -67,6 +67,7 @@ var versions = map[string]schema.GroupVersion{
 // Read reads all objects of files; - is standard input. An object without a namespace gets the given one.
 func Read(files []string, namespace string, stdin io.Reader) (*Set, error) {
 	debug.SetMemoryLimit(mostMemory)
+	debug.SetGCPercent(garbage)
 	return read(files, namespace, stdin)
 }
 
