@@ -11,6 +11,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/topology"
 )
 
 // fileFlags are the files that a command reads, and which machine of them is meant.
@@ -63,6 +64,7 @@ func (f *fileFlags) machines() (names []string) {
 	if err != nil {
 		return nil
 	}
+	_ = topology.Admit(found) // what it refuses has no names, and the command itself prints why
 	for _, one := range found.OfKind("Machine") {
 		names = append(names, one.Key.Name)
 	}

@@ -18,8 +18,9 @@ const aboutFiles = `
 
 FILE must have the Cluster, Machine, WindowsMachine, WindowsBootstrapConfig, and the Secrets and ConfigMaps
 that the config refers to. Instead of the Machine and its two objects, FILE may have a MachineDeployment and its two templates:
-NAME is then the name of a machine that it would make. All objects of this provider and of Cluster API are checked; those that the
-machine does not need are not used.
+NAME is then the name of a machine that it would make. A Cluster with a topology is expanded as Cluster API does, if FILE has its
+ClusterClass and the templates of that, as clusterctl generate cluster --flavor windows prints them.
+All objects of this provider and of Cluster API are checked; those that the machine does not need are not used.
 The cluster's CA comes from the Secret CLUSTER-ca, the bootstrap token from the machine's bootstrap Secret or from a Secret of
 type bootstrap.kubernetes.io/token. If there is no CA or no token, or if an object has no UID yet, a placeholder is used and a
 note says so: in a review, the files that you commit are enough.`

@@ -20,7 +20,7 @@ import (
 // These refuse what Cluster API's validating webhooks refuse of a new object (cluster-api v1.14.2, core/webhooks/admission), with
 // its feature gates as they are without flags.
 
-// refuseCluster leaves out the topology: whether that may be used depends on a flag, and the rest on the ClusterClass.
+// refuseCluster leaves out the topology, which depends on the ClusterClass: internal/plugin/topology refuses that.
 func refuseCluster(c *clusterv1.Cluster) (refused field.ErrorList) {
 	refused = append(refuseName(c.Name), refuseLongName(c)...)
 	spec := field.NewPath("spec")

@@ -17,8 +17,8 @@ import (
 )
 
 // webhooks are what an API server asks Cluster API about an object of one of its kinds, in whatever version it is written. The
-// conversions are Cluster API's own code. What its webhooks set and refuse is in defaults.go and clusterapi.go: their own code
-// links all that topologies need, half as much as this program is without it. test/agree compares them with the real ones.
+// conversions are Cluster API's own code. What its webhooks set and refuse is in defaults.go and clusterapi.go, in our words, and
+// test/agree compares them with the real ones. For topologies, internal/plugin/topology asks the real ones.
 type webhooks interface {
 	// fill sets what the mutating webhook sets, and keeps the version.
 	fill(version string, data []byte) (map[string]any, error)
