@@ -55,7 +55,11 @@ func (t *topology) generate(ctx context.Context, name func(*clusterv1.ClusterCla
 	if err != nil {
 		return nil, err
 	}
-	desired, err := generator.Generate(ctx, s)
+	var desired *scope.ClusterState
+	err = limited(func() (failed error) {
+		desired, failed = generator.Generate(ctx, s)
+		return failed
+	})
 	if err != nil {
 		return nil, t.unpatched(err)
 	}

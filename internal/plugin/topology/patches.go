@@ -14,7 +14,9 @@ var (
 	// where a template failed is of no use without the template.
 	placeInTemplate = regexp.MustCompile(`(?s)^.*template: tpl:\d+(?::\d+)?: (?:executing "tpl" at <.*?>: )?`)
 	callOfFail      = regexp.MustCompile(`^error calling fail: `)
-	startOfChain    = regexp.MustCompile(`^failed to (?:apply patches|generate patches|apply patches for patch "[^"]*"): `)
+	// what a template makes has values, which may be secrets.
+	notYAML      = regexp.MustCompile(`(?s)^.*failed to unmarshal rendered template: ".*": `)
+	startOfChain = regexp.MustCompile(`^failed to (?:apply patches|generate patches|apply patches for patch "[^"]*"): `)
 )
 
 // unpatched says why the topology cannot be expanded: mostly because a patch of the class fails, of which only its own words count.
@@ -47,6 +49,9 @@ func reasons(err error) []string {
 	text := err.Error()
 	if cut := placeInTemplate.ReplaceAllString(text, ""); cut != text {
 		return []string{callOfFail.ReplaceAllString(cut, "")}
+	}
+	if cut := notYAML.ReplaceAllString(text, ""); cut != text {
+		return []string{"what one of its templates makes of the variables is not YAML: " + cut}
 	}
 	for startOfChain.MatchString(text) {
 		text = startOfChain.ReplaceAllString(text, "")

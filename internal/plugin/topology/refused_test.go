@@ -156,3 +156,19 @@ func TestTopologiesRefused(t *testing.T) {
 		}
 	}
 }
+
+// A variable may be a secret. No refusal shows its value, or a name that may be one that was pasted.
+func TestValuesHidden(t *testing.T) {
+	const secret, key = "hunter2-hunter2", "          c3NoLXJzYSBBQUFB"
+	for old, c := range map[string]struct{ new, want string }{
+		"            Calico\n": {"            {{ .azure.sshPublicKey }}: : [\n", "what one of its templates makes of the variables is not YAML: "},
+		"        location: |2-": {"        " + secret + ": 1\n        location: |2-", "variable azure (standard input: document 1, line 72): " +
+			"unknown field in azure; its name is not shown, because it has more than letters and may be a secret"},
+		"sshPublicKey: {type: string, minLength: 1}": {"sshPublicKey: {type: string, maxLength: 3}", "variable azure.sshPublicKey "},
+	} {
+		err := Admit(setOf(t, files(t, "azure", key, "          "+secret+" {", old, c.new)))
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s becomes %s: want %q, got\n%v", old, c.new, c.want, err)
+		}
+	}
+}

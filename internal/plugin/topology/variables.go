@@ -136,8 +136,15 @@ func valueErrors(of clusterv1.ClusterClassVariable, one clusterv1.ClusterVariabl
 
 // ofVariable says what is wrong with a variable, or with a field of it, and where that is in the files.
 func (t *topology) ofVariable(h holder, path, text string) error {
-	return fmt.Errorf("%s, variable %s%s (%s): %s", t.object, path, h.of, t.lines().At(lineOf(h, path)...), text)
+	at := t.lines().At(lineOf(h, path)...)
+	for !plainPath.MatchString(path) { // as in the text, where a name that may be a secret is left out
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+	return fmt.Errorf("%s, variable %s%s (%s): %s", t.object, path, h.of, at, text)
 }
+
+// plainPath has names as they are in an API.
+var plainPath = regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9]{0,39}(?:\[\d+\])*(?:\.|$))*$`)
 
 // lineOf is the path of a variable, or of a field of it, in the Cluster.
 func lineOf(h holder, path string) []string {
