@@ -50,6 +50,9 @@ func each(err error) []error {
 
 func (t *topology) blameField(e *objects.FieldError, all []made) error {
 	i := slices.IndexFunc(all, func(one made) bool { return one.Kind == e.Of.Kind && one.Key == e.Of.Key })
+	if i < 0 {
+		return e
+	}
 	one := all[i]
 	var blamed []string
 	for _, path := range t.variablesAt(one, e.Path) {
@@ -67,8 +70,7 @@ func (t *topology) holderOf(one made, path string) holder {
 	name := partsOf(path)[0]
 	all := t.holders()
 	for _, h := range all {
-		isIts := one.role == ofPool && slices.Contains(h.path, one.pool) || one.role == ofControlPlane && slices.Contains(h.path, "controlPlane")
-		if isIts && slices.ContainsFunc(h.all(t.cluster), func(v clusterv1.ClusterVariable) bool { return v.Name == name }) {
+		if h.part == one.part && slices.ContainsFunc(h.all(t.cluster), func(v clusterv1.ClusterVariable) bool { return v.Name == name }) {
 			return h
 		}
 	}
@@ -125,9 +127,9 @@ func matches(s clusterv1.PatchSelector, one made) bool {
 		return false
 	}
 	switch {
-	case one.role == ofInfrastructure:
+	case one.is == ofInfrastructure:
 		return ptr.Deref(s.MatchResources.InfrastructureCluster, false)
-	case one.role == ofControlPlane:
+	case one.is == ofControlPlane:
 		return ptr.Deref(s.MatchResources.ControlPlane, false)
 	}
 	return s.MatchResources.MachineDeploymentClass != nil &&

@@ -22,13 +22,19 @@ import (
 type made struct {
 	objects.Object
 	content map[string]any
-	// role is where the Cluster, the control plane or a MachineDeployment refers to it.
-	role role
-	// pool is its name in the topology, and class its class; both are empty for what is no pool's.
-	pool, class string
+	part
+	// class is that of the pool.
+	class string
 }
 
-// role is what an object is for; a patch selects by it.
+// part is a part of a topology; a patch selects by it.
+type part struct {
+	is role
+	// pool is the name of a pool in the topology.
+	pool string
+}
+
+// role is what an object is for.
 type role int
 
 const (
@@ -70,8 +76,8 @@ func (t *topology) generate(ctx context.Context, name func(*clusterv1.ClusterCla
 func (t *topology) listed(desired *scope.ClusterState) ([]made, error) {
 	l := list{of: t}
 	l.add(made{}, desired.Cluster, clusterv1.GroupVersion.WithKind("Cluster"))
-	l.add(made{role: ofInfrastructure}, desired.InfrastructureCluster, schema.GroupVersionKind{})
-	plane := made{role: ofControlPlane}
+	l.add(made{part: part{is: ofInfrastructure}}, desired.InfrastructureCluster, schema.GroupVersionKind{})
+	plane := made{part: part{is: ofControlPlane}}
 	l.add(plane, desired.ControlPlane.Object, schema.GroupVersionKind{})
 	if desired.ControlPlane.InfrastructureMachineTemplate != nil {
 		l.add(plane, desired.ControlPlane.InfrastructureMachineTemplate, schema.GroupVersionKind{})
@@ -81,7 +87,7 @@ func (t *topology) listed(desired *scope.ClusterState) ([]made, error) {
 		if state == nil {
 			continue
 		}
-		of := made{role: ofPool, pool: pool.Name, class: pool.Class}
+		of := made{part: part{ofPool, pool.Name}, class: pool.Class}
 		l.add(of, state.BootstrapTemplate, schema.GroupVersionKind{})
 		l.add(of, state.InfrastructureMachineTemplate, schema.GroupVersionKind{})
 		l.add(of, state.Object, clusterv1.GroupVersion.WithKind("MachineDeployment"))
@@ -134,7 +140,7 @@ func contentOf(object any, kind schema.GroupVersionKind) (map[string]any, error)
 
 // placeOf is the line of the part of the topology that an object is made of.
 func (t *topology) placeOf(one made) string {
-	switch one.role {
+	switch one.is {
 	case ofControlPlane:
 		return t.lines().At("spec", "topology", "controlPlane")
 	case ofPool:
@@ -162,7 +168,9 @@ func (t *topology) add(all []made) error {
 	if err := set.Admit(); err != nil {
 		return t.blame(err, all)
 	}
-	at := slices.IndexFunc(t.files.All, func(one objects.Object) bool { return one.Place == t.object.Place && one.Kind == "Cluster" })
+	at := slices.IndexFunc(t.files.All, func(one objects.Object) bool {
+		return one.Kind == t.object.Kind && one.Key == t.object.Key && one.Place == t.object.Place
+	})
 	t.files.All[at].Data = set.All[0].Data
 	for _, one := range set.All[1:] {
 		if !has(t.files, one) {
@@ -185,14 +193,16 @@ const randomCharacters = 6
 // whatever refers to them. A name that the files have already stays long.
 func shorterNames(o *objects.Set, all []made) *strings.Replacer {
 	var names []string
+	taken := map[string]bool{} // Cluster API cuts long names
 	for _, one := range all {
 		short := one.Object
 		if !strings.HasSuffix(one.Kind, "Template") {
 			continue
 		}
 		short.Key.Name = one.Key.Name[:len(one.Key.Name)-randomCharacters]
-		if !has(o, short) {
+		if !has(o, short) && !taken[short.String()] {
 			names = append(names, one.Key.Name, short.Key.Name)
+			taken[short.String()] = true
 		}
 	}
 	return strings.NewReplacer(names...)

@@ -16,6 +16,7 @@ var (
 	callOfFail      = regexp.MustCompile(`^error calling fail: `)
 	// what a template makes has values, which may be secrets.
 	notYAML      = regexp.MustCompile(`(?s)^.*failed to unmarshal rendered template: ".*": `)
+	ofPatch      = regexp.MustCompile(`^.*: (\w+) operation does not apply: doc is missing \w+: "?([^"]*?)"?: missing value$`)
 	startOfChain = regexp.MustCompile(`^failed to (?:apply patches|generate patches|apply patches for patch "[^"]*"): `)
 )
 
@@ -56,5 +57,6 @@ func reasons(err error) []string {
 	for startOfChain.MatchString(text) {
 		text = startOfChain.ReplaceAllString(text, "")
 	}
-	return []string{strings.TrimPrefix(text, "failed to calculate value: ")}
+	text = strings.TrimPrefix(text, "failed to calculate value: ")
+	return []string{ofPatch.ReplaceAllString(text, "it shall $1 $2, for which the template has no place")}
 }

@@ -134,7 +134,8 @@ func TestTopologiesRefused(t *testing.T) {
 				"fails: the chart of Azure's cloud provider knows no image for Kubernetes 1.37 or later; use 1.36",
 		}},
 		"a patch without a place": {files(t, "azure", "path: /spec/template/spec/kubelet/maxPods", "path: /spec/template/spec/a/b/c"), []string{
-			"the patch windows-config of ClusterClass default/windows-azure fails: ", "/spec/template/spec/a/b/c",
+			"the patch windows-config of ClusterClass default/windows-azure fails: it shall add /spec/template/spec/a/b/c, for which the " +
+				"template has no place",
 		}},
 		"a class that its webhook refuses": {files(t, "azure", "valueFrom: {variable: azure.location}", "valueFrom: {variable: azur.location}"),
 			[]string{"ClusterClass default/windows-azure (standard input: document 2, line ", "spec.patches[0].definitions[0].jsonPatches[1]"}},

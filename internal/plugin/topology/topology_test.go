@@ -125,3 +125,31 @@ func TestOlderVersion(t *testing.T) {
 	expect.OK(t, Admit(o))
 	expect.Same(t, "pools", 2, len(o.OfKind("MachineDeployment")))
 }
+
+// The class and its templates may be in another namespace than the Cluster.
+func TestNamespaces(t *testing.T) {
+	o := setOf(t, files(t, "azure", `namespace: "default"`, "namespace: team-a", `name: "windows-azure"`,
+		"name: windows-azure\n      namespace: default"))
+	expect.OK(t, Admit(o))
+	var places []string
+	for _, one := range o.OfKind("MachineDeployment") {
+		places = append(places, one.Key.String())
+	}
+	expect.Same(t, "pools", []string{"team-a/prod-linux", "team-a/prod-windows"}, places)
+}
+
+// Names that Cluster API cuts stay apart.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("n", 55)
+	o := setOf(t, files(t, "vsphere", "        name: windows\n", "        name: "+long+"-one\n",
+		"    # A class must", "      - class: windows\n        name: "+long+"-two\n        replicas: 1\n    # A class must"))
+	expect.OK(t, Admit(o))
+	var names []string
+	for _, one := range o.OfKind("WindowsMachineTemplate") {
+		if one.MadeBy != "" {
+			names = append(names, one.Key.Name)
+		}
+	}
+	slices.Sort(names)
+	expect.Same(t, "templates", 2, len(slices.Compact(names)))
+}

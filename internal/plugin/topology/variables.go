@@ -19,6 +19,7 @@ import (
 // holder is a list of variables: the Cluster's, or those of one part of its topology, which stand in front of them there.
 type holder struct {
 	path []string
+	part
 	// of is the part, in sentences.
 	of  string
 	all func(*clusterv1.Cluster) []clusterv1.ClusterVariable
@@ -30,7 +31,7 @@ func (t *topology) holders() []holder {
 	for i, pool := range t.cluster.Spec.Topology.Workers.MachineDeployments {
 		all = append(all, holder{
 			[]string{"spec", "topology", "workers", "machineDeployments", pool.Name, "variables", "overrides"},
-			" of the pool " + pool.Name,
+			part{ofPool, pool.Name}, " of the pool " + pool.Name,
 			func(c *clusterv1.Cluster) []clusterv1.ClusterVariable {
 				return c.Spec.Topology.Workers.MachineDeployments[i].Variables.Overrides
 			},
@@ -40,8 +41,8 @@ func (t *topology) holders() []holder {
 		return c.Spec.Topology.ControlPlane.Variables.Overrides
 	}
 	whole := func(c *clusterv1.Cluster) []clusterv1.ClusterVariable { return c.Spec.Topology.Variables }
-	return append(all, holder{[]string{"spec", "topology", "controlPlane", "variables", "overrides"}, " of the control plane", plane},
-		holder{[]string{"spec", "topology", "variables"}, "", whole})
+	return append(all, holder{[]string{"spec", "topology", "controlPlane", "variables", "overrides"}, part{is: ofControlPlane},
+		" of the control plane", plane}, holder{[]string{"spec", "topology", "variables"}, part{}, "", whole})
 }
 
 // fillVariables has Cluster API's webhook set the variables' defaults and refuse those that do not fit the class.
