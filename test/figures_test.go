@@ -190,6 +190,8 @@ var figures = map[string]string{
 	"internal/plugin/smoke.seconds":               "100ms",
 	"internal/plugin/smoke.settling":              "20s",
 	"internal/plugin/smoke.silence":               "30s",
+	"internal/plugin/topology.longest":            "1m0s",
+	"internal/plugin/topology.often":              "10ms",
 	"internal/workload.Start":                     "1m0s",
 	"internal/workload.answerTime":                "10s",
 	"internal/workload.callTime":                  "5s",

@@ -126,31 +126,6 @@ func wantFailure(t *testing.T, command *exec.Cmd, want string) {
 	}
 }
 
-// The plugin refuses what a pool cannot have, from what a flavor prints.
-func TestPluginRefusesPools(t *testing.T) {
-	u, program := offline(t), plugin(t)
-	for _, c := range []struct{ variable, value, command, want string }{
-		{"POD_CIDR", "10.96.0.0/16", "plan", "10.96.0.0/12 overlaps the pods' 10.96.0.0/16; use CIDRs that do not overlap"},
-		{"POD_CIDR", "fd00::/48", "plan", "fd00::/48 is IPv6 only, which pods on Windows do not support; add an IPv4 CIDR"},
-		{"SERVICE_CIDR", "any", "plan", `services.cidrBlocks[0]: is "any", but must be a CIDR, such as 10.0.0.0/16`},
-		{"", "v1.38.0", "addons", "the image of kube-proxy v1.38.0 with Calico does not start"},
-	} {
-		for _, flavor := range []string{"windows-vsphere", "windows-azure"} {
-			u.variables = map[string]string{c.variable: c.value}
-			args := []string{"--flavor", flavor}
-			if c.variable == "" {
-				u.variables, args = nil, append(args, "--kubernetes-version", c.value)
-			}
-			command := exec.CommandContext(t.Context(), program, c.command, "-f", "-")
-			if c.command == "plan" {
-				command.Args = append(command.Args, "--machine", "demo-windows-1")
-			}
-			command.Stdin = strings.NewReader(u.generate("demo", args...))
-			wantFailure(t, command, c.want)
-		}
-	}
-}
-
 // wantRefusals applies Clusters that cannot be, to a management cluster that has both classes.
 func (u user) wantRefusals(management *servers.Management) {
 	u.t.Helper()
