@@ -70,7 +70,8 @@ func (t *topology) holderOf(one made, path string) holder {
 	name := partsOf(path)[0]
 	all := t.holders()
 	for _, h := range all {
-		if h.part == one.part && slices.ContainsFunc(h.all(t.cluster), func(v clusterv1.ClusterVariable) bool { return v.Name == name }) {
+		has := func(v clusterv1.ClusterVariable) bool { return v.Name == name }
+		if h.part == one.part && slices.ContainsFunc(h.all(t.cluster), has) {
 			return h
 		}
 	}

@@ -17,7 +17,8 @@ var variables = map[string]string{
 	"VSPHERE_NETWORK": "VM Network", "VSPHERE_RESOURCE_POOL": "windows", "VSPHERE_TEMPLATE": "ubuntu-2404-kube-v1.36.3",
 	"VSPHERE_TLS_THUMBPRINT_SHA256": strings.TrimSuffix(strings.Repeat("AB:", 32), ":"), "CONTROL_PLANE_ENDPOINT_IP": "192.0.2.10",
 	"VSPHERE_SSH_AUTHORIZED_KEY": "ssh-rsa AAAA", "VSPHERE_WINDOWS_TEMPLATE": "windows-2022-kube-v1.36.3",
-	"AZURE_SUBSCRIPTION_ID": "00000000-0000-0000-0000-000000000000", "AZURE_LOCATION": "westeurope", "CLUSTER_IDENTITY_NAME": "azure",
+	"AZURE_SUBSCRIPTION_ID": "00000000-0000-0000-0000-000000000000", "AZURE_LOCATION": "westeurope",
+	"CLUSTER_IDENTITY_NAME": "azure",
 	"AZURE_NODE_IDENTITY": "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/identities/providers/" +
 		"Microsoft.ManagedIdentity/userAssignedIdentities/nodes",
 	"AZURE_SSH_PUBLIC_KEY_B64": "c3NoLXJzYSBBQUFB",

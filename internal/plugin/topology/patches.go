@@ -20,7 +20,8 @@ var (
 	startOfChain = regexp.MustCompile(`^failed to (?:apply patches|generate patches|apply patches for patch "[^"]*"): `)
 )
 
-// unpatched says why the topology cannot be expanded: mostly because a patch of the class fails, of which only its own words count.
+// unpatched says why the topology cannot be expanded: mostly because a patch of the class fails, of which only its own
+// words count.
 func (t *topology) unpatched(err error) error {
 	patch := nameOfPatch.FindStringSubmatch(err.Error())
 	if patch == nil {

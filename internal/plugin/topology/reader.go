@@ -58,7 +58,8 @@ func (r reader) contracts(name string) map[string]string {
 	return labels
 }
 
-// noWriter is the part of a client that nothing uses as long as no object of the topology is there and runtime extensions are off.
+// noWriter is the part of a client that nothing uses as long as no object of the topology is there and runtime extensions
+// are off.
 type noWriter struct{ client.Client }
 
 // readOnly is a client of the files.

@@ -26,8 +26,10 @@ func lineOfText(t *testing.T, text string, parts ...string) int {
 func TestVariablesRefused(t *testing.T) {
 	for _, c := range []struct{ cloud, old, new, variable, line, want string }{
 		// By the class.
-		{"vsphere", "maxPods: 110", "maxPods: many", "windows.maxPods", "maxPods", "must be a whole number, not a text; write a number"},
-		{"vsphere", "maxPods: 110", "maxPod: 110", "windows.maxPod", "maxPod", `unknown field "windows.maxPod"; did you mean "windows.maxPods"?`},
+		{"vsphere", "maxPods: 110", "maxPods: many", "windows.maxPods", "maxPods",
+			"must be a whole number, not a text; write a number"},
+		{"vsphere", "maxPods: 110", "maxPod: 110", "windows.maxPod", "maxPod",
+			`unknown field "windows.maxPod"; did you mean "windows.maxPods"?`},
 		{"vsphere", "datastore:", "datastor:", "vsphere.datastor", "datastor",
 			`unknown field "vsphere.datastor"; did you mean "vsphere.datastore"?`},
 		{"vsphere", "          dc0", "          ", "vsphere.datacenter", "datacenter", "must not be empty"},
@@ -48,7 +50,8 @@ func TestVariablesRefused(t *testing.T) {
 		{"vsphere", "          1465Mi", "          1465", "windows.kubeReservedMemory", "kubeReservedMemory",
 			`is "1465", but must be an amount of memory from 1Mi to 24Ti, such as 3Gi or 1536Mi; without a unit these are bytes`},
 		{"vsphere", "windowsCPUs: 4", "windowsCPUs: 1", "vsphere.windowsCPUs", "windowsCPUs", "is 1, but must be at least 2"},
-		{"azure", "windowsImage: |2-\n          capi-win-2022-containerd", "windowsImage: a b", "azure.windowsImage", "windowsImage: a b",
+		{"azure", "windowsImage: |2-\n          capi-win-2022-containerd", "windowsImage: a b",
+			"azure.windowsImage", "windowsImage: a b",
 			"it becomes spec.template.spec.azure.image.communityGallery.name of the WindowsMachineTemplate"},
 		{"azure", "windowsImageID: |2-\n          ", "windowsImageID: mine", "azure.windowsImageID", "windowsImageID",
 			"it becomes spec.template.spec.azure.image.id of the WindowsMachineTemplate"},
@@ -69,7 +72,8 @@ func TestVariablesRefused(t *testing.T) {
 func TestOverridesRefused(t *testing.T) {
 	const pool = "        name: windows\n        replicas: 1"
 	text := files(t, "vsphere", pool, pool+"\n      - {class: windows, name: build, replicas: 1, variables: {overrides: [\n"+
-		"          {name: windows, value: {maxPods: 0}}]}}\n      - {class: windows, name: third, replicas: 1}", "maxPods: 110", "maxPods: -1")
+		"          {name: windows, value: {maxPods: 0}}]}}\n      - {class: windows, name: third, replicas: 1}",
+		"maxPods: 110", "maxPods: -1")
 	err := Admit(setOf(t, text))
 	const becomes = "; it becomes spec.template.spec.kubelet.maxPods of the WindowsBootstrapConfigTemplate\n"
 	expect.Same(t, "refusals", fmt.Sprintf("Cluster default/prod, variable windows.maxPods (standard input: document 1, line %d): "+
@@ -109,7 +113,8 @@ func TestTopologiesRefused(t *testing.T) {
 				"Cluster default/prod: templates of its ClusterClass default/windows-azure are missing:\n",
 				"AzureClusterTemplate default/windows-azure-7c1915a9 is not in standard input; " + add +
 					"azureclustertemplate windows-azure-7c1915a9 -n default -o yaml\n",
-				add + "kubeadmcontrolplanetemplate ", add + "azuremachinetemplate windows-azure-control-plane-", add + "kubeadmconfigtemplate ",
+				add + "kubeadmcontrolplanetemplate ", add + "azuremachinetemplate windows-azure-control-plane-",
+				add + "kubeadmconfigtemplate ",
 				add + "windowsmachinetemplate ", add + "windowsbootstrapconfigtemplate ",
 			},
 		},
@@ -119,28 +124,35 @@ func TestTopologiesRefused(t *testing.T) {
 				"default/windows-azure is an external extension, which only the cluster can ask; give the output of: kubectl get cluster,",
 		}},
 		"external plan of upgrades": {files(t, "azure", "  patches:\n", "  upgrade: {external: {generateUpgradePlanExtension: "+
-			"plan.ours}}\n  patches:\n"), []string{"because the plan of upgrades of ClusterClass default/windows-azure is an external extension"}},
+			"plan.ours}}\n  patches:\n"), []string{
+			"because the plan of upgrades of ClusterClass default/windows-azure is an external extension",
+		}},
 		"another provider's class": {
 			strings.ReplaceAll(files(t, "azure"), "WindowsMachineTemplate", "DockerMachineTemplate"), []string{
 				"Cluster default/prod: ClusterClass default/windows-azure has no Windows machines of this provider, which are those of a " +
 					"pool with a WindowsMachineTemplate; its pools are linux (AzureMachineTemplate), windows (DockerMachineTemplate)",
 			},
 		},
-		"no Windows pool": {files(t, "azure", "      - class: windows\n        name: windows\n", "      - class: linux\n        name: two\n"),
-			[]string{"no pool has Windows machines; ClusterClass default/windows-azure has them as the class windows; the pools here are " +
-				"linux (class linux), two (class linux)"}},
+		"no Windows pool": {
+			files(t, "azure", "      - class: windows\n        name: windows\n", "      - class: linux\n        name: two\n"),
+			[]string{"no pool has Windows machines; ClusterClass default/windows-azure has them as the class windows; the pools here " +
+				"are linux (class linux), two (class linux)"},
+		},
 		"a patch that fails": {files(t, "azure", `"v1.36.3"`, `"v1.37.0"`), []string{
 			"Cluster default/prod (standard input: document 1, line 19): the patch windows-config of ClusterClass default/windows-azure " +
 				"fails: the chart of Azure's cloud provider knows no image for Kubernetes 1.37 or later; use 1.36",
 		}},
-		"a patch without a place": {files(t, "azure", "path: /spec/template/spec/kubelet/maxPods", "path: /spec/template/spec/a/b/c"), []string{
-			"the patch windows-config of ClusterClass default/windows-azure fails: it shall add /spec/template/spec/a/b/c, for which the " +
-				"template has no place",
+		"a patch without a place": {files(t, "azure", "/spec/template/spec/kubelet/maxPods", "/spec/template/spec/a/b/c"), []string{
+			"the patch windows-config of ClusterClass default/windows-azure fails: it shall add /spec/template/spec/a/b/c, for which " +
+				"the template has no place",
 		}},
-		"a class that its webhook refuses": {files(t, "azure", "valueFrom: {variable: azure.location}", "valueFrom: {variable: azur.location}"),
-			[]string{"ClusterClass default/windows-azure (standard input: document 2, line ", "spec.patches[0].definitions[0].jsonPatches[1]"}},
+		"a class that its webhook refuses": {files(t, "azure", "{variable: azure.location}", "{variable: azur.location}"),
+			[]string{"ClusterClass default/windows-azure (standard input: document 2, line ",
+				"spec.patches[0].definitions[0].jsonPatches[1]"}},
 		"a version": {files(t, "azure", `"v1.36.3"`, `"1.36"`), []string{
-			"Cluster default/prod (standard input: document 1, line 22): spec.topology.version: version must be a valid semantic version"}},
+			"Cluster default/prod (standard input: document 1, line 22): spec.topology.version: version must be a valid semantic " +
+				"version",
+		}},
 		"templates of another version": {files(t, "vsphere",
 			"kind: VSphereClusterTemplate\nmetadata", "kind: VSphereClusterTemplate\n#\nmetadata",
 			"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: VSphereClusterTemplate\n#",
@@ -162,9 +174,12 @@ func TestTopologiesRefused(t *testing.T) {
 func TestValuesHidden(t *testing.T) {
 	const secret, key = "hunter2-hunter2", "          c3NoLXJzYSBBQUFB"
 	for old, c := range map[string]struct{ new, want string }{
-		"            Calico\n": {"            {{ .azure.sshPublicKey }}: : [\n", "what one of its templates makes of the variables is not YAML: "},
-		"        location: |2-": {"        " + secret + ": 1\n        location: |2-", "variable azure (standard input: document 1, line 72): " +
-			"unknown field in azure; its name is not shown, because it has more than letters and may be a secret"},
+		"            Calico\n": {
+			"            {{ .azure.sshPublicKey }}: : [\n", "what one of its templates makes of the variables is not YAML: ",
+		},
+		"        location: |2-": {"        " + secret + ": 1\n        location: |2-",
+			"variable azure (standard input: document 1, line 72): " +
+				"unknown field in azure; its name is not shown, because it has more than letters and may be a secret"},
 		"sshPublicKey: {type: string, minLength: 1}": {"sshPublicKey: {type: string, maxLength: 3}", "variable azure.sshPublicKey "},
 	} {
 		err := Admit(setOf(t, files(t, "azure", key, "          "+secret+" {", old, c.new)))

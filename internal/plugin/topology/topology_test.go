@@ -120,7 +120,8 @@ func TestExpanded(t *testing.T) {
 
 // The versions of before are read as well.
 func TestOlderVersion(t *testing.T) {
-	o := setOf(t, edited(t, files(t, "azure"), "cluster.x-k8s.io/v1beta2\nkind: Cluster\n", "cluster.x-k8s.io/v1beta1\nkind: Cluster\n",
+	o := setOf(t, edited(t, files(t, "azure"),
+		"cluster.x-k8s.io/v1beta2\nkind: Cluster\n", "cluster.x-k8s.io/v1beta1\nkind: Cluster\n",
 		"    classRef:\n      name:", "    class:"))
 	expect.OK(t, Admit(o))
 	expect.Same(t, "pools", 2, len(o.OfKind("MachineDeployment")))
