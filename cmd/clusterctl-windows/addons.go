@@ -45,7 +45,7 @@ func addonsCommand(s streams) *cobra.Command {
                   of that release and tolerates the pool's taints; with Hyper-V isolation also windows-2022-hyperv and so on
   csi-proxy       with --csi-proxy, the DaemonSet csi-proxy, for CSI drivers that do not run in HostProcess containers, such as
                   the DaemonSet vsphere-csi-node-windows that the flavor of Cluster API's vSphere provider installs
-What it prints follows from FILE, and from the flags where FILE says nothing. A flag that says something else is refused.
+What it prints follows from FILE, and from the flags where FILE sets nothing. A flag that contradicts FILE is an error.
 --form names one of three forms:
   ClusterResourceSet  for the management cluster, with its ConfigMap. Cluster API applies the objects to each Cluster with the
                       label cluster.x-k8s.io/cluster-name: CLUSTER, and again when they have changed

@@ -20,7 +20,7 @@ import (
 // checkCommand has a command below it for everything that can be checked: checkazure.go, checkvsphere.go, checklinux.go.
 func checkCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "check", Short: "compare a spec with its cloud, or see which pods may come to Windows Nodes",
+		Use: "check", Short: "check a pool against its cloud, or a cluster's workloads against Windows",
 		Long: `Asks the vCenter or Azure, before a machine is made, or a workload cluster, before and after it gets Windows Nodes. It
 changes nothing there, and shows no secret. The exit code is 1 if a machine of this spec cannot be made, or if pods may come to
 Windows Nodes and cannot run there.`,

@@ -118,7 +118,7 @@ func TestCheckVSphereRefusals(t *testing.T) {
 		"too much":      {pool, []string{"check", "vsphere", "x", "-f", "-"}, exitUsage, `unexpected argument "x"`},
 		"no template":   {strings.Replace(pool, "template: "+vcenter.Template, "{}", 1), nil, exitRefused, "spec.vsphere.image"},
 		"half a Secret": {pool + secret, nil, exitRefused, "cannot be made"},
-		"no machine":    {secret, nil, exitRefused, "--machine NAME is missing"},
+		"no machine":    {secret, nil, exitRefused, "has neither a Machine nor a MachineDeployment of Windows machines"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := c.args

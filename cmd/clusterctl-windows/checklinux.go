@@ -9,6 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/linux"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/management"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
 )
 
 // linuxCheck is the command check linux.
@@ -21,25 +22,26 @@ type linuxCheck struct {
 }
 
 func checkLinuxCommand(s streams) *cobra.Command {
-	c := &linuxCheck{s: s}
+	c := &linuxCheck{s: s, cluster: clusterFlags{follows: true}}
 	cmd := &cobra.Command{
-		Use: "linux --kubeconfig FILE", Short: "say which pods of a workload cluster may come to Windows Nodes",
-		Long: `Reads from a workload cluster its Nodes and all its Deployments, DaemonSets and StatefulSets, and says of each workload
-whether its pods stay away from Windows Nodes, are for Windows, or land there and cannot run. Of what lands, it prints the
-command that mends it, and the one that says that its pods run on both systems. That annotation on a workload that lands hides
-it; only the gate, which makes no Windows VM before cluster DNS stays on Linux, does not look at it. The command also says which
-Windows Nodes have no kube-proxy, two, or one of a wrong version, and whether the policies are there by which the API server
-itself keeps pods on Linux, and act: if you may create configmaps in kube-system, it tries that by dry runs. It changes nothing.
+		Use: "linux [--context NAME]", Short: "list the workloads of a cluster whose pods may come to Windows Nodes",
+		Long: `Reads the Nodes, Deployments, DaemonSets and StatefulSets of a workload cluster, and prints for each workload whether its
+pods stay away from Windows Nodes, are for Windows, or land there and cannot run. For each workload that lands it prints two
+commands: one keeps its pods on Linux, the other marks it as running on both. Use the second only if that is true: it also hides
+the finding, except from the gate that makes no Windows VM before cluster DNS stays on Linux. Other findings are Windows Nodes
+with no kube-proxy, two, or one of a wrong version, and whether the policies exist and act by which the API server itself keeps
+pods on Linux: that is tried by dry runs, if you may create configmaps in kube-system. Nothing is changed.
 Of a cluster with Calico it compares how many pods a Windows Node takes with how many addresses Calico's pools have for them.
 The exit code is 1 if something lands, or if a kube-proxy is wrong.
 Before there is a Windows Node, the verdicts are for a first one with the default taint: run it before you add a pool.
 From Kubernetes 1.36 on, the API server adds the nodeSelector kubernetes.io/os: linux to workloads that name no system, and either
-tolerate every taint or are in kube-system. To workloads from before the policy it does so at the first write to them, also of
-a label, and that rolls their pods once. Who wants that later gives them the annotation capwin.io/runs-on: both until then; the
+tolerate every taint or are in kube-system. A workload that existed before the policy is changed, and its pods restart once, when
+somebody next updates it, even a label. To choose the time yourself, set the annotation capwin.io/runs-on: both until then; the
 table has the command.
---kubeconfig and --context name the workload cluster itself; or, with --cluster, the management cluster that has the Cluster.
-Then the configs of its Windows machines are known, too: which labels and taints the Nodes will have that are not there yet, and
-whether a Windows Node is to have a kube-proxy. You need the right to list Nodes, daemonsets, deployments and statefulsets.`,
+Without --kubeconfig and --context, the cluster of your current context is read. It is the workload cluster itself; or, with
+--cluster, the management cluster that has the Cluster. Then the configs of its Windows machines are known, too: which labels and
+taints the Nodes will have that do not exist yet, and whether a Windows Node is to have a kube-proxy. You need the right to list
+Nodes, daemonsets, deployments and statefulsets.`,
 		Example: `  PROGRAM check linux --kubeconfig prod.kubeconfig
   PROGRAM check linux --context prod -o json
   PROGRAM check linux --context management --cluster prod -n team-a`,
@@ -55,26 +57,15 @@ whether a Windows Node is to have a kube-proxy. You need the right to list Nodes
 	completes(cmd, "cluster", cobra.NoFileCompletions)
 	completes(cmd, "namespace", cobra.NoFileCompletions)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if err := c.complete(); err != nil {
-			return &usageError{problem: err, of: cmd}
+		if c.name == "" && c.cluster.ofObjects != "" {
+			return &usageError{problem: errNamespaceOfNothing, of: cmd}
 		}
 		return c.run(cmd.Context())
 	}
 	return cmd
 }
 
-// complete checks the flags.
-func (c *linuxCheck) complete() error {
-	switch {
-	case !c.cluster.asked() && c.name != "":
-		return errors.New("name the management cluster that has the Cluster " + c.name + ": --kubeconfig FILE or --context NAME")
-	case !c.cluster.asked():
-		return errors.New("name the workload cluster: --kubeconfig FILE, as clusterctl get kubeconfig writes it, or --context NAME")
-	case c.name == "" && c.cluster.ofObjects != "":
-		return errors.New("--namespace is that of a Cluster: name it with --cluster NAME, or leave out --namespace")
-	}
-	return nil
-}
+var errNamespaceOfNothing = errors.New("--namespace is that of a Cluster: name it with --cluster NAME, or leave out --namespace")
 
 // errLinuxFailed ends the program with exitRefused; what was printed has said why.
 var errLinuxFailed = errors.New("not all pods stay where they can run, or a kube-proxy is wrong: see what failed above")
@@ -101,6 +92,9 @@ func (c *linuxCheck) read(ctx context.Context) (*linux.Cluster, error) {
 	server, err := c.cluster.server()
 	if err != nil {
 		return nil, err
+	}
+	if !c.cluster.asked() {
+		screen.Note(c.s.err, "reading %s; name another cluster with --context or --kubeconfig", c.cluster.followed())
 	}
 	work := progress.Start(c.s.err, 2)
 	defer work.End()

@@ -164,3 +164,31 @@ func TestDeadCluster(t *testing.T) {
 		})
 	}
 }
+
+// TestCurrentContext: check linux, which only reads, follows it; smoke, which starts privileged pods, does not.
+func TestCurrentContext(t *testing.T) {
+	t.Setenv("KUBECONFIG", inFile(t, kubeconfigOf(t, "https://127.0.0.1:1", nil, "team-b")))
+	const (
+		note = "note: reading the cluster of your current context, management; name another cluster with --context or --kubeconfig\n"
+		dead = "the cluster https://127.0.0.1:1"
+	)
+	got := call(t, "", "check", "linux")
+	if got.Code != exitRefused || !strings.HasPrefix(got.Err, note) || !strings.Contains(got.Err, dead) {
+		t.Errorf("got %+v", got)
+	}
+	got = call(t, "", "check", "linux", "--cluster", "prod")
+	if got.Code != exitRefused || !strings.HasPrefix(got.Err, note) || !strings.Contains(got.Err, dead) {
+		t.Errorf("got %+v", got)
+	}
+	if got := call(t, "", "check", "linux", "--context", "management"); strings.Contains(got.Err, "note:") {
+		t.Errorf("who names a cluster knows it: %s", got.Err)
+	}
+	if got := call(t, "", "smoke"); got.Code != exitUsage {
+		t.Errorf("smoke takes a cluster that nobody named: %+v", got)
+	}
+	t.Setenv("KUBECONFIG", inFile(t, "not: a kubeconfig"))
+	if got := call(t, "", "check", "linux"); got.Code != exitRefused || strings.Contains(got.Err, "note:") ||
+		strings.Count(got.Err, "\n") != 1 {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
@@ -12,13 +15,16 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/remote"
 )
 
-// clusterFlags say which cluster a command asks, in kubectl's words. None is asked unless the user names it: the kubeconfig of
-// whoever runs the program is not for the files of others.
+// clusterFlags say which cluster a command asks, in kubectl's words. A command that reads files asks none unless the user names it:
+// the kubeconfig of whoever runs the program is not for the files of others. check linux, which reads a cluster and no files,
+// follows the current context as kubectl does; smoke, which starts privileged pods, does not.
 //
 // cli-runtime's ConfigFlags, which do the same, would link all of kustomize and the types of all of Kubernetes' APIs: a third of
 // this program's size. What loads the kubeconfig is the same library, client-go's clientcmd.
 type clusterFlags struct {
 	kubeconfig, context, ofObjects string
+	// follows is set for a command that asks the cluster of the current context if no other is named.
+	follows bool
 }
 
 // addTo adds the flags of a command that reads objects; why is what the management cluster is asked for.
@@ -46,7 +52,7 @@ func (f *clusterFlags) namespace() (string, error) {
 	if f.ofObjects != "" {
 		return f.ofObjects, nil
 	}
-	if !f.asked() {
+	if !f.asked() && !f.follows {
 		return "default", nil
 	}
 	namespace, _, err := f.loader().Namespace()
@@ -59,7 +65,7 @@ func (f *clusterFlags) server() (*remote.Server, error) {
 	if err != nil {
 		return nil, f.explain(err)
 	}
-	return remote.New(config, f.named())
+	return remote.New(config, cmp.Or(f.named(), f.followed()))
 }
 
 func (f *clusterFlags) loader() clientcmd.ClientConfig {
@@ -77,15 +83,49 @@ func (f *clusterFlags) explain(err error) error {
 	if f.context != "" && len(contexts) > 0 && !slices.Contains(contexts, f.context) {
 		return fmt.Errorf("the kubeconfig has no context %q%s", f.context, didYouMean(f.context, contexts))
 	}
+	if f.named() == "" {
+		return errors.New("your kubeconfig has no current context; name a cluster with --kubeconfig FILE, as clusterctl get " +
+			"kubeconfig writes it, or with --context NAME" + offered(contexts))
+	}
 	return fmt.Errorf("%s: %w", f.named(), err)
 }
 
-// named is what the user has called the kubeconfig.
+// named is what the user has called the kubeconfig; empty if the current context is meant and there is none.
 func (f *clusterFlags) named() string {
-	if f.kubeconfig != "" {
+	switch current := f.current(); {
+	case f.kubeconfig != "":
 		return "--kubeconfig " + f.kubeconfig
+	case f.context != "":
+		return "--context " + f.context
+	case current != "":
+		return "the current context " + current
 	}
-	return "--context " + f.context
+	return ""
+}
+
+// offered lists the contexts of a kubeconfig, for the end of a sentence.
+func offered(contexts []string) string {
+	if len(contexts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(contexts, ", ")
+}
+
+// followed is the cluster that is asked if no other is named. Without a kubeconfig, client-go takes that of the pod it runs in.
+func (f *clusterFlags) followed() string {
+	if name := f.current(); name != "" {
+		return "the cluster of your current context, " + name
+	}
+	return "the cluster of this pod"
+}
+
+// current is the current context of the kubeconfig; empty if there is none.
+func (f *clusterFlags) current() string {
+	raw, err := f.loader().RawConfig()
+	if err != nil {
+		return ""
+	}
+	return raw.CurrentContext
 }
 
 // contexts are those of the kubeconfig; none if it cannot be read.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // shells write the script that a shell needs to complete this program's arguments.
@@ -40,6 +41,20 @@ completion to its plugins: write clusterctl-windows, with a hyphen, to have it.`
 			return &usageError{problem: unknownOf("a shell", names, args), of: cmd}
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return shells[args[0]](cmd.Root(), s.out) },
+	}
+}
+
+// completing says whether a shell asks what may follow.
+func completing(arguments []string) bool {
+	return len(arguments) > 0 && (arguments[0] == cobra.ShellCompRequestCmd || arguments[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
+// unquoteUsages takes the backquotes out of the texts of all flags, by which pflag finds the name of a value: cobra hands the texts
+// to a shell as they are.
+func unquoteUsages(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { _, flag.Usage = pflag.UnquoteUsage(flag) })
+	for _, one := range cmd.Commands() {
+		unquoteUsages(one)
 	}
 }
 

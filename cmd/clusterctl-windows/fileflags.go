@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 
@@ -23,9 +24,9 @@ type fileFlags struct {
 func (f *fileFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVarP(&f.files, "filename", "f", nil,
-		"`FILE` with the objects in YAML or JSON, - for standard input; repeatable")
-	flags.StringVar(&f.machine, "machine", "", "`NAME` of the machine, or NAMESPACE/NAME")
+	flags.StringSliceVarP(&f.files, "filename", "f", nil,
+		"`FILE` or folder with the objects in YAML or JSON, - for standard input; repeatable, or with commas")
+	flags.StringVar(&f.machine, "machine", "", "`NAME` of the machine, or NAMESPACE/NAME, if there are several")
 	completes(cmd, "filename", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
 	})
@@ -45,14 +46,24 @@ func completes(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, f)
 }
 
-var (
-	errNoFile    = errors.New("-f FILE is missing")
-	errNoMachine = errors.New("--machine NAME is missing")
-)
+var errNoFile = errors.New("-f FILE is missing")
 
 // read reads the files. A user may interrupt it, because a pipe may never end.
 func (f *fileFlags) read(ctx context.Context, namespace string, s streams) (*objects.Set, error) {
-	return await(ctx, func() (*objects.Set, error) { return objects.Read(f.files, namespace, s.in) })
+	return await(ctx, func() (*objects.Set, error) { return readFiles(f.files, namespace, s.in) })
+}
+
+// readFiles reads files, folders and patterns.
+func readFiles(named []string, namespace string, in io.Reader) (*objects.Set, error) {
+	paths, err := pathsOf(named)
+	if err != nil {
+		return nil, err
+	}
+	found, err := objects.Read(paths, namespace, in)
+	if err == nil && len(paths) > len(named) {
+		found.Source = strings.Join(named, ", ") // shorter than all files of a folder
+	}
+	return found, err
 }
 
 // machines are those in the files, and for each MachineDeployment one that it would make. What cannot be read has none.
@@ -60,7 +71,7 @@ func (f *fileFlags) machines() (names []string) {
 	if slices.Contains(f.files, "-") {
 		return nil // the shell's own input
 	}
-	found, err := objects.Read(f.files, "default", strings.NewReader(""))
+	found, err := readFiles(f.files, "default", strings.NewReader(""))
 	if err != nil {
 		return nil
 	}

@@ -50,7 +50,11 @@ func run(ctx context.Context, args []string, s streams) int {
 	s.out, s.err = screen.New(s.out), screen.New(s.err)
 	called := calledAs(args[0])
 	root := newRoot(called, s)
-	root.SetArgs(append(called.before, args[1:]...))
+	arguments := append(called.before, args[1:]...)
+	if completing(arguments) {
+		unquoteUsages(root)
+	}
+	root.SetArgs(arguments)
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:

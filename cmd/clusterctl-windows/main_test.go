@@ -96,7 +96,6 @@ func TestUsage(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"nothing": {"the program needs a command", nil, "a command is missing"},
 		"unknown command": {
 			"a misspelled command is named, not guessed", []string{"rendr"}, `unknown command "rendr"; did you mean render?`,
 		},
@@ -132,11 +131,6 @@ func TestUsage(t *testing.T) {
 		"check no file":   {"there is nothing to read", []string{"check", "azure"}, "-f FILE is missing"},
 		"flag's argument": {"the flag is named", []string{"plan", "-f"}, "flag needs an argument: 'f' in -f"},
 		"no file":         {"there is nothing to read", []string{"plan", "--machine", "m"}, "-f FILE is missing"},
-		"no machine": {
-			"the name is needed even for a single machine",
-			[]string{"plan", "-f", machineFile},
-			"--machine NAME is missing",
-		},
 		"no folder": {
 			"there is no default folder for secrets",
 			[]string{"render", "-f", machineFile, "--machine", "m"},
@@ -148,14 +142,33 @@ func TestUsage(t *testing.T) {
 			`unexpected argument "x"`,
 		},
 		"one dash": {
-			"a user is told to write two",
+			"letters behind one dash may be the name of a flag",
 			[]string{"plan", "-f", machineFile, "-machine", "m"},
-			"unknown shorthand flag: 'm' in -machine; a flag of several letters begins with --",
+			"unknown shorthand flag: 'm' in -machine; did you mean --machine?",
+		},
+		"no format": {
+			"plan has none, and another command writes what a script needs",
+			[]string{"plan", "-f", machineFile, "-o", "json"},
+			"unknown shorthand flag: 'o' in -o; plan prints text only: render -o DIR writes the plan as JSON, to DIR/node.json",
+		},
+		"unknown letter": {
+			"no flag is guessed from one letter", []string{"plan", "-x"}, "unknown shorthand flag: 'x' in -x",
+		},
+		"unknown format of the version": {
+			"it has two", []string{"version", "-o", "xml"},
+			`invalid argument "xml" for "-o, --output" flag: use one of json, yaml; did you mean yaml?`,
+		},
+		"more files": {
+			"a shell wrote out -f *.yaml",
+			[]string{"plan", "-f", machineFile, gitFile},
+			`unexpected argument "testdata/git.yaml"; -f takes one file: repeat it, name the folder (-f DIR), or quote the ` +
+				`pattern (-f '*.yaml')`,
 		},
 		"smoke no cluster": {
 			"pods are made in no cluster that nobody named",
 			[]string{"smoke"},
-			"name the workload cluster: --kubeconfig FILE, as clusterctl get kubeconfig writes it, or --context NAME",
+			"name the workload cluster, in which privileged pods are started: --kubeconfig FILE, as clusterctl get kubeconfig " +
+				"writes it, or --context NAME",
 		},
 		"smoke outwards": {
 			"a port is needed",
@@ -192,6 +205,7 @@ func TestUsage(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
+		{"", "\n  plan  "},
 		{"--help", "\n  plan  "},
 		{"-h", "\n  render  "},
 		{"help", "\n  render  "},

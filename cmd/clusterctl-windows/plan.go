@@ -16,19 +16,19 @@ import (
 // aboutFiles is for commands that show one machine.
 const aboutFiles = `
 
-FILE must have the Cluster, Machine, WindowsMachine, WindowsBootstrapConfig, and the Secrets and ConfigMaps
-that the config refers to. Instead of the Machine and its two objects, FILE may have a MachineDeployment and its two templates:
-NAME is then the name of a machine that it would make. A Cluster with a topology is expanded as Cluster API does, if FILE has its
-ClusterClass and the templates of that, as clusterctl generate cluster --flavor windows prints them.
-All objects of this provider and of Cluster API are checked; those that the machine does not need are not used.
-The cluster's CA comes from the Secret CLUSTER-ca, the bootstrap token from the machine's bootstrap Secret or from a Secret of
-type bootstrap.kubernetes.io/token. If there is no CA or no token, or if an object has no UID yet, a placeholder is used and a
-note says so: in a review, the files that you commit are enough.`
+FILE must have the Cluster, and either the Machine with its WindowsMachine and WindowsBootstrapConfig, or a MachineDeployment with
+its two templates. NAME is then any name that begins with that of the MachineDeployment. A Cluster with a topology is expanded
+as Cluster API does, if FILE has its ClusterClass and the templates of that, as clusterctl generate cluster --flavor windows prints
+them. All objects of this provider and of Cluster API in FILE are checked, also those that the machine does not need.
+The files in git are enough: a placeholder stands for what they do not have, and a note lists the placeholders. They are UIDs, the
+endpoint of the API server, the cluster's CA, the bootstrap token, and the Secrets and ConfigMaps that the config refers to. To
+see the real values, add the objects that have them: the CA is in Secret CLUSTER-ca (leave out its tls.key, the private key), the
+token in the machine's bootstrap Secret or in a Secret of type bootstrap.kubernetes.io/token.`
 
 func planCommand(s streams) *cobra.Command {
 	var files fileFlags
 	cmd := &cobra.Command{
-		Use: "plan -f FILE --machine NAME", Short: "print what a guest would do, step by step",
+		Use: "plan -f FILE [--machine NAME]", Short: "print what a guest would do, step by step",
 		Long: `Prints the plan of the machine's guest: its phases and steps, what each step changes, and the reason it fails with.
 Secrets are masked.` + aboutFiles,
 		Example:               "  PROGRAM plan -f cluster.yaml -f pool.yaml --machine prod-windows-1",
@@ -37,8 +37,8 @@ Secrets are masked.` + aboutFiles,
 	files.addTo(cmd)
 	namespace := addNamespace(cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if err := files.needMachine(cmd); err != nil {
-			return err
+		if len(files.files) == 0 {
+			return &usageError{problem: errNoFile, of: cmd}
 		}
 		m, err := files.gather(cmd.Context(), *namespace, s)
 		if err != nil {
@@ -47,17 +47,6 @@ Secrets are masked.` + aboutFiles,
 		return printPlan(m, s.out)
 	}
 	return cmd
-}
-
-// needMachine is an error if the command line does not say which machine to show.
-func (f *fileFlags) needMachine(cmd *cobra.Command) error {
-	switch {
-	case len(f.files) == 0:
-		return &usageError{problem: errNoFile, of: cmd}
-	case f.machine == "":
-		return &usageError{problem: errNoMachine, of: cmd}
-	}
-	return nil
 }
 
 // gather reads the files, collects the machine that is shown, and prints its notes.
@@ -69,7 +58,7 @@ func (f *fileFlags) gather(ctx context.Context, namespace string, s streams) (*p
 	if err != nil {
 		return nil, err
 	}
-	work.Step("rendering " + f.machine)
+	work.Step("rendering the machine")
 	m, err := await(ctx, func() (*preview.Machine, error) { return preview.Gather(found, f.machine) })
 	if err != nil {
 		return nil, err

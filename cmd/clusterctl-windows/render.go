@@ -17,7 +17,7 @@ func renderCommand(s streams) *cobra.Command {
 	var folder string
 	var showSecrets bool
 	cmd := &cobra.Command{
-		Use: "render -f FILE --machine NAME -o DIR", Short: "write the files that a guest would get",
+		Use: "render -f FILE [--machine NAME] -o DIR", Short: "write the files that a guest would get",
 		Long: `Writes the files that the machine's guest would get to DIR, replacing those of an earlier call:
   userdata   what cloudbase-init runs; with --show-secrets, the exact bytes
   metadata   on vSphere, the exact bytes that give the computer its name
@@ -38,10 +38,10 @@ Ctrl-C leaves DIR as it was: all files are replaced, or none.` + aboutFiles,
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	})
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if err := files.needMachine(cmd); err != nil {
-			return err
-		}
-		if folder == "" {
+		switch {
+		case len(files.files) == 0:
+			return &usageError{problem: errNoFile, of: cmd}
+		case folder == "":
 			return &usageError{problem: errNoFolder, of: cmd}
 		}
 		m, err := files.gather(cmd.Context(), *namespace, s)

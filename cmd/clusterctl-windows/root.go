@@ -1,14 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/capwin/cluster-api-provider-windows/internal/version"
 )
 
 // calling is how the program was called, which its name decides: the same program is a plugin of clusterctl and of kubectl.
@@ -41,16 +38,16 @@ func newRoot(called calling, s streams) *cobra.Command {
 	root := &cobra.Command{
 		Use: called.program, Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: called.shown},
 		Long: "Shows what a Windows machine of Cluster API will get, and what it will do with it.\n" +
-			"Only the commands that ask talk to a cloud, and no cluster is asked unless you name it.",
+			"Only check and smoke talk to a cloud or a cluster, and addons if you name one.",
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	showVersion := root.Flags().Bool("version", false, "print the version of this program")
 	root.Args = func(_ *cobra.Command, args []string) error { return unknownCommand(root, args) }
 	root.RunE = func(*cobra.Command, []string) error {
 		if *showVersion {
-			return printVersion(s)
+			return printVersion("", s)
 		}
-		return &usageError{problem: errors.New("a command is missing"), of: root}
+		return root.Help() // as kubectl and clusterctl do
 	}
 	root.SetIn(s.in)
 	root.SetOut(s.out)
@@ -59,7 +56,7 @@ func newRoot(called calling, s streams) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
 		&cobra.Group{ID: fromFiles, Title: "Look at a machine before it is made, from files:"},
-		&cobra.Group{ID: asking, Title: "Compare with a cloud, prepare and try a cluster:"},
+		&cobra.Group{ID: asking, Title: "Check before and after:"},
 		&cobra.Group{ID: aboutUs, Title: "This program:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
@@ -102,7 +99,11 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &usageError{problem: fmt.Errorf("unexpected argument %q", args[0]), of: cmd}
+	hint := ""
+	if cmd.Flags().Lookup("filename") != nil {
+		hint = manyFiles(args[0])
+	}
+	return &usageError{problem: fmt.Errorf("unexpected argument %q%s", args[0], hint), of: cmd}
 }
 
 // namesOf the commands below one.
@@ -113,17 +114,4 @@ func namesOf(cmd *cobra.Command) (names []string) {
 		}
 	}
 	return names
-}
-
-func versionCommand(s streams) *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "print the version of this program", Example: "  PROGRAM version",
-		DisableFlagsInUseLine: true, Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error { return printVersion(s) },
-	}
-}
-
-func printVersion(s streams) error {
-	_, err := fmt.Fprintln(s.out, version.Line("clusterctl-windows"))
-	return err
 }

@@ -35,8 +35,8 @@ func smokeCommand(s streams) *cobra.Command {
 		Long: `Starts pods on a Linux Node and on one Windows Node of each build of Windows, and tries by TCP: from a Linux pod to a
 Windows pod, its Service and its NodePort; from the Windows node itself to the pod and its Service; from a Windows pod to a Linux
 pod, its Service and its name, and to a server outside of the cluster. Then it asks the node's kubelet for exec, logs and metrics.
-A new CNI or kube-proxy may need some time: what fails is tried three times within two minutes. The exit code is 1 if something
-fails, and the table says where to look.
+A new CNI or kube-proxy may need some time: each test is retried twice, for at most two minutes. The exit code is 1 if one fails,
+and the table names where to look.
 The pods are of the image agnhost of the Kubernetes project, which Windows nodes pull for minutes the first time. Where nodes do
 not reach registry.k8s.io, copy it with all of its platforms, and name the copy with --registry and --tag.
 All of it is made in a namespace capwin-smoke-XXXXX, which is removed in the end, and by Ctrl-C too; press that twice, and the
@@ -76,7 +76,8 @@ to get nodes/proxy; the rights of cluster-admin do.`,
 func (c *smokeTest) complete() error {
 	switch {
 	case !c.cluster.asked():
-		return errors.New("name the workload cluster: --kubeconfig FILE, as clusterctl get kubeconfig writes it, or --context NAME")
+		return errors.New("name the workload cluster, in which privileged pods are started: --kubeconfig FILE, as clusterctl get " +
+			"kubeconfig writes it, or --context NAME")
 	case c.options.Registry == "" || c.options.Tag == "":
 		return errors.New("--registry and --tag must not be empty")
 	case c.options.Start <= 0:

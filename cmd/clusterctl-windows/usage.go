@@ -85,16 +85,26 @@ func printCommands(cmd *cobra.Command) {
 // flagError says what is wrong with a flag, and which one was meant.
 func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		hint := didYouMean(unknown.GetSpecifiedName(), flagsOf(cmd))
-		if unknown.GetSpecifiedName() == "as" { // in kubectl it names who is impersonated
-			hint = "; no command impersonates a user, and addons has --form FORM"
-		}
-		if strings.HasPrefix(err.Error(), "unknown shorthand flag") {
-			hint = "; a flag of several letters begins with --"
-		}
-		err = fmt.Errorf("%w%s", err, hint)
+		err = fmt.Errorf("%w%s", err, hintAt(unknown, cmd))
 	}
 	return &usageError{problem: err, of: cmd}
+}
+
+// hintAt says which flag may be meant instead of an unknown one. Letters behind a single dash are a flag each: several of them
+// may be the name of one.
+func hintAt(unknown *pflag.NotExistError, cmd *cobra.Command) string {
+	letters := unknown.GetSpecifiedShortnames()
+	switch {
+	case unknown.GetSpecifiedName() == "as": // in kubectl it names who is impersonated
+		return "; no command impersonates a user, and addons has --form FORM"
+	case unknown.GetSpecifiedName() == "o" && cmd.Name() == "plan":
+		return "; plan prints text only: render -o DIR writes the plan as JSON, to DIR/node.json"
+	case len(letters) == 1:
+		return ""
+	case len(letters) > 1:
+		return didYouMean(letters, flagsOf(cmd))
+	}
+	return didYouMean(unknown.GetSpecifiedName(), flagsOf(cmd))
 }
 
 func flagsOf(cmd *cobra.Command) (names []string) {

@@ -73,7 +73,7 @@ func Gather(o *objects.Set, cloudName, name string, options Options) (*Target, e
 	if err := topology.Admit(o); err != nil {
 		return nil, err
 	}
-	name, err := nameToCheck(o, name)
+	name, err := preview.Only(o, name)
 	if err != nil {
 		return nil, err
 	}
@@ -95,25 +95,6 @@ func Gather(o *objects.Set, cloudName, name string, options Options) (*Target, e
 // name is the WindowsMachine in sentences.
 func (t *Target) name() string {
 	return "WindowsMachine " + t.machine.Owner.Namespace + "/" + t.machine.Windows.Name
-}
-
-// nameToCheck is the name that was given, or else that of the only machine, or of one that the only MachineDeployment would make.
-func nameToCheck(o *objects.Set, given string) (string, error) {
-	if given != "" {
-		return given, nil
-	}
-	deployments, err := preview.Deployments(o)
-	if err != nil {
-		return "", err
-	}
-	switch machines := o.OfKind("Machine"); {
-	case len(machines) == 1:
-		return machines[0].Key.String(), nil
-	case len(machines) == 0 && len(deployments) == 1:
-		return deployments[0].Namespace + "/" + deployments[0].Name + "-1", nil
-	}
-	return "", fmt.Errorf("--machine NAME is missing: %s must have one Machine, or one MachineDeployment of Windows machines, "+
-		"to do without", o.Source)
 }
 
 // secretOf is what a Secret of the files has at these keys, and whether they have it.

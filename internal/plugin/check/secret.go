@@ -15,7 +15,7 @@ import (
 // come from elsewhere: it says itself which server may see it, so that no server of a file meets a proof that the file does not
 // have. Of files with other faults it says nothing, because Gather tells them.
 func MissingSecret(o *objects.Set, name string) (key types.NamespacedName, missing bool) {
-	name, err := nameToCheck(o, name)
+	name, err := preview.Only(o, name)
 	if err != nil {
 		return key, false
 	}

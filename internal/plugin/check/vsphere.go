@@ -44,8 +44,8 @@ func gatherVSphere(o *objects.Set, t *Target, _ Options) error {
 		return err
 	}
 	return t.takeVariables("the Secret "+key.String()+", which the files do not have: it may be the same account",
-		fmt.Sprintf("the files do not have the Secret %s with the login for vCenter: %s, or ", key.String(),
-			fetch("secret", key)))
+		fmt.Sprintf("the files do not have the Secret %s with the login for vCenter: name the management cluster that has it with "+
+			"--context NAME or --kubeconfig FILE, or %s, or ", key.String(), fetch("secret", key)))
 }
 
 // fetch says how to add an object to the files.

@@ -50,9 +50,13 @@ type Machine struct {
 }
 
 // Gather collects what the controllers would. It replaces values that an API server or a controller has not set yet by
-// placeholders, and notes each one.
+// placeholders, and notes each one. The name may be empty if the files have only one machine or pool.
 func Gather(o *objects.Set, name string) (*Machine, error) {
 	if err := topology.Admit(o); err != nil {
+		return nil, err
+	}
+	name, err := Only(o, name)
+	if err != nil {
 		return nil, err
 	}
 	return collect(o, name)

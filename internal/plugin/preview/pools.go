@@ -3,6 +3,8 @@ package preview
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -51,6 +53,46 @@ func Pools(o *objects.Set, machine string) ([]*Machine, error) {
 	return pools, errors.Join(refused...)
 }
 
+// Only is the name that was given or, if none was, that of the only machine: a Machine, or one that the only MachineDeployment
+// would make.
+func Only(o *objects.Set, given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	deployments, err := Deployments(o)
+	if err != nil {
+		return "", err
+	}
+	machines, err := windowsMachines(o)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case len(machines) == 1 && madeBy(deployments, machines[0].Key.String()):
+		return machines[0].Key.String(), nil
+	case len(machines) == 0 && len(deployments) == 1:
+		return deployments[0].Namespace + "/" + deployments[0].Name + "-1", nil
+	case len(machines) == 0 && len(deployments) == 0:
+		return onlyOther(o)
+	}
+	return "", fmt.Errorf("--machine NAME is missing, and the files have several machines: %s",
+		strings.Join(present(machines, deployments), "; "))
+}
+
+// onlyOther is the name of the only machine where it is none of ours: whoever reads on refuses the kind that it refers to.
+func onlyOther(o *objects.Set) (string, error) {
+	all := append(o.OfKind("Machine"), o.OfKind("MachineDeployment")...)
+	if len(all) == 1 {
+		return all[0].Key.String(), nil
+	}
+	return "", noPool(o)
+}
+
+// madeBy says whether all of these MachineDeployments could have made the machine.
+func madeBy(deployments []*clusterv1.MachineDeployment, name string) bool {
+	return !slices.ContainsFunc(deployments, func(one *clusterv1.MachineDeployment) bool { return !makes(one, name) })
+}
+
 // endOfName is that of a machine which Cluster API makes, so that the name belongs to no other MachineDeployment.
 const endOfName = "-aaaaa-aaaaa"
 
@@ -62,18 +104,34 @@ func poolNames(o *objects.Set) (names []string, err error) {
 	for _, one := range deployments {
 		names = append(names, one.Namespace+"/"+one.Name+endOfName)
 	}
+	machines, err := windowsMachines(o)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range machines {
+		names = append(names, one.Key.String())
+	}
+	if len(names) == 0 {
+		return nil, noPool(o)
+	}
+	return names, nil
+}
+
+// windowsMachines are the Machines that are one.
+func windowsMachines(o *objects.Set) (found []objects.Object, err error) {
 	for _, one := range o.OfKind("Machine") {
 		machine, err := objects.Decode[clusterv1.Machine](one)
 		if err != nil {
 			return nil, err
 		}
 		if machine.Spec.InfrastructureRef.Kind == "WindowsMachine" {
-			names = append(names, one.Key.String())
+			found = append(found, one)
 		}
 	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("%s has neither a Machine nor a MachineDeployment of Windows machines; write the MachineDeployment and "+
-			"its two templates", o.Source)
-	}
-	return names, nil
+	return found, nil
+}
+
+func noPool(o *objects.Set) error {
+	return fmt.Errorf("%s has neither a Machine nor a MachineDeployment of Windows machines; write the MachineDeployment and "+
+		"its two templates", o.Source)
 }

@@ -95,14 +95,7 @@ func makes(deployment *clusterv1.MachineDeployment, name string) bool {
 
 // unknownMachine returns an error that lists the machines in the files.
 func unknownMachine(o *objects.Set, deployments []*clusterv1.MachineDeployment, name string) error {
-	var there []string
-	if machines := o.OfKind("Machine"); len(machines) > 0 {
-		there = append(there, "Machines "+list(machines))
-	}
-	for _, one := range deployments {
-		text := fmt.Sprintf("MachineDeployment %s/%s, whose machines are named %s-...", one.Namespace, one.Name, one.Name)
-		there = append(there, text)
-	}
+	there := present(o.OfKind("Machine"), deployments)
 	instead := "use such a name with --machine, or "
 	if len(there) == 0 {
 		there, instead = []string{"neither a Machine nor a MachineDeployment of Windows machines"}, ""
@@ -113,6 +106,18 @@ func unknownMachine(o *objects.Set, deployments []*clusterv1.MachineDeployment, 
 	}
 	return fmt.Errorf("cannot find Machine %s in %s, which has %s; %sadd the output of: kubectl get machine %s -n %s -o yaml",
 		name, o.Source, strings.Join(there, "; "), instead, short, namespace)
+}
+
+// present lists Machines, and how the machines of MachineDeployments are named.
+func present(machines []objects.Object, deployments []*clusterv1.MachineDeployment) (there []string) {
+	if len(machines) > 0 {
+		there = append(there, "Machines "+list(machines))
+	}
+	for _, one := range deployments {
+		text := fmt.Sprintf("MachineDeployment %s/%s, whose machines are named %s-...", one.Namespace, one.Name, one.Name)
+		there = append(there, text)
+	}
+	return there
 }
 
 // fromDeployment makes the objects that Cluster API would make from the deployment's templates.
