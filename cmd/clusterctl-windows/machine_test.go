@@ -211,32 +211,26 @@ func TestFileThatIsNotThere(t *testing.T) {
 	}
 }
 
-// Each placeholder has a note, and there are no other notes.
+// All placeholders have one note, and there are no other notes.
 func TestNotes(t *testing.T) {
 	const (
 		made = "note: Machine blue-windows-1 does not exist yet; showing the one that MachineDeployment " +
 			"default/blue-windows would make\n"
 		endpoint = "note: Cluster blue has no spec.controlPlaneEndpoint yet; using 10.0.0.10:6443 from VSphereCluster default/blue\n"
-		token    = "note: there is no bootstrap token, which the controller makes for each machine; using the placeholder " +
-			"sample.placeholdertoken, with which no node can join\n"
-		uids = "note: Machine default/blue-windows-1 has no UID yet, which the API server gives; using the placeholder " +
-			"d5d74958-3344-5fa1-b7fe-34c4df387a27: the plan will differ on a real machine\n" +
-			"note: WindowsMachine default/blue-windows-1 has no UID yet, which the API server gives; using the placeholder " +
-			"0511fb82-b721-5d3d-bb47-5e6506585efe: providerID and computer name will differ on a real machine\n"
+		token    = "the bootstrap token"
+		uids     = "the UID of the Machine; the UID of the WindowsMachine, and the computer name and provider ID computed from it\n"
 	)
 	cases := map[string]struct{ reason, objects, machine, want string }{
 		"all there": {"nothing is missing", readText(t, machineFile), machineName, ""},
-		"git":       {"there is no machine yet", readText(t, gitFile), "blue-windows-1", made + endpoint + token + uids},
+		"git":       {"there is no machine yet", readText(t, gitFile), "blue-windows-1", made + endpoint + standIns + token + "; " + uids},
 		"git, token": {
 			"a single token must be the machine's", readText(t, gitFile) + workloadToken("a"), "blue-windows-1",
-			made + endpoint + uids,
+			made + endpoint + standIns + uids,
 		},
-		"no token": {"a Machine without a token gets the placeholder, too", without(t, machineFile, "  token: "), machineName, token},
+		"no token": {"a Machine without a token gets the placeholder, too", without(t, machineFile, "  token: "), machineName, standIns + token + "\n"},
 		"no CA": {
 			"a review has no Secrets of the cluster", without(t, machineFile, "blue-ca"), machineName,
-			"note: Secret team-a/blue-ca is not in standard input; using a placeholder for the cluster's CA, with which no node can " +
-				"join; for the exact plan, add the output of: kubectl get secret blue-ca -n team-a -o yaml " +
-				"(only its tls.crt is needed; remove tls.key, the private key)\n",
+			standIns + "the cluster's CA in Secret team-a/blue-ca\n",
 		},
 		"an expired CA": {
 			"no node would join", without(t, machineFile, "blue-ca") + expiredCA, machineName,

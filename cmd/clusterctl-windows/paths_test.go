@@ -78,8 +78,8 @@ func TestFilesThatAreNotRead(t *testing.T) {
 	}
 }
 
-// TestCompletionHasNoBackquotes: the texts of all flags reach a shell without what pflag alone understands.
-func TestCompletionHasNoBackquotes(t *testing.T) {
+// TestCompletionTextsAreBare: the texts of all flags reach a shell without what pflag alone understands.
+func TestCompletionTextsAreBare(t *testing.T) {
 	var look func(path []string, cmd *cobra.Command)
 	look = func(path []string, cmd *cobra.Command) {
 		got := call(t, "", append(append([]string{"__complete"}, path...), "--")...)

@@ -20,10 +20,10 @@ FILE must have the Cluster, and either the Machine with its WindowsMachine and W
 its two templates. NAME is then any name that begins with that of the MachineDeployment. A Cluster with a topology is expanded
 as Cluster API does, if FILE has its ClusterClass and the templates of that, as clusterctl generate cluster --flavor windows prints
 them. All objects of this provider and of Cluster API in FILE are checked, also those that the machine does not need.
-The files in git are enough: a placeholder stands for what they do not have, and a note lists the placeholders. They are UIDs, the
-endpoint of the API server, the cluster's CA, the bootstrap token, and the Secrets and ConfigMaps that the config refers to. To
-see the real values, add the objects that have them: the CA is in Secret CLUSTER-ca (leave out its tls.key, the private key), the
-token in the machine's bootstrap Secret or in a Secret of type bootstrap.kubernetes.io/token.`
+The files in git are enough: placeholders stand for UIDs, the endpoint of the API server, the cluster's CA and the bootstrap token
+if FILE does not have them, and one note lists them. A missing Secret or ConfigMap that the config refers to has a note of its own.
+To see the real values, add the objects that have them: the CA is in Secret CLUSTER-ca (leave out its tls.key, the private key),
+the token in the machine's bootstrap Secret or in a Secret of type bootstrap.kubernetes.io/token.`
 
 func planCommand(s streams) *cobra.Command {
 	var files fileFlags

@@ -5,6 +5,9 @@ import (
 	"testing"
 )
 
+// standIns begins the note that lists placeholders.
+const standIns = "note: placeholders stand for what the files do not have, and a real machine gets its own: "
+
 const appSecret = `
 ---
 apiVersion: v1

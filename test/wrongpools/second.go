@@ -90,7 +90,7 @@ var Noted = []Case{
 	},
 	{
 		24, VSphere, network, network + "      windows: {domain: {name: corp.example.com, credentialsRef: {name: join}}}\n",
-		"key password", "Secret default/join", "kubectl get secret join",
+		"keys password", "Secret default/join", "kubectl get secret join",
 	},
 	{
 		45, VSphere, network, network + "      windows: {domain: {name: corp.example.com, credentialsRef: {name: join}}}\n" +

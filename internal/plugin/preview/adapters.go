@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -30,9 +31,8 @@ func (m *Machine) fillAdapters(o *objects.Set) error {
 	m.Windows.Status.NetworkInterfaces, err = adapters.Of(m.Windows, func(pool adapters.Pool) (infrav1.NetworkAddress, error) {
 		address := placeholderAddress(pool, host, isIPv6Pool(o, m.Windows.Namespace, pool))
 		host++
-		m.note("network interface %s: using the placeholder address %s with gateway %s, and a MAC that follows from it; "+
-			"the IPAM provider of %s %s gives the real one to each machine",
-			pool.Adapter.Name, address.Address, address.Gateway, pool.Kind, pool.Name)
+		m.standIn(fmt.Sprintf("the address %s, gateway %s and MAC of network interface %s, which come from %s %s",
+			address.Address, address.Gateway, pool.Adapter.Name, pool.Kind, pool.Name))
 		return address, nil
 	})
 	return err

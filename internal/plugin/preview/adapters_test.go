@@ -35,8 +35,8 @@ func withAdapters(t *testing.T, networkInterfaces string) string {
 }
 
 func addressNote(adapter, address, gateway, pool string) string {
-	return "network interface " + adapter + ": using the placeholder address " + address + " with gateway " + gateway +
-		", and a MAC that follows from it; the IPAM provider of InClusterIPPool " + pool + " gives the real one to each machine"
+	return "the address " + address + ", gateway " + gateway + " and MAC of network interface " + adapter +
+		", which come from InClusterIPPool " + pool
 }
 
 // TestAdaptersFromGit has adapters as their controller writes them to the status, before there is one.

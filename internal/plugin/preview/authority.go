@@ -61,13 +61,9 @@ func (m *Machine) noteExpiry(key types.NamespacedName, now time.Time) {
 	}
 }
 
-// noteAuthority says that the CA is a placeholder, and how to get the cluster's own.
-func (m *Machine) noteAuthority() {
+// standInAuthority notes a CA that is a placeholder.
+func (m *Machine) standInAuthority() {
 	if m.withoutCA != nil {
-		key := m.withoutCA.Key
-		m.note("Secret %s is not in %s; using a placeholder for the cluster's CA, with which no node can join; "+
-			"for the exact plan, add the output of: kubectl get secret %s -n %s -o yaml "+
-			"(only its tls.crt is needed; remove tls.key, the private key)",
-			key, m.withoutCA.Source, key.Name, key.Namespace)
+		m.standIn("the cluster's CA in Secret " + m.withoutCA.Key.String())
 	}
 }

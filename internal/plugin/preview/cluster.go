@@ -55,6 +55,5 @@ func (m *Machine) fillEndpoint(from string) {
 		return // Render says which part is missing
 	}
 	*endpoint = bootstrap.PlaceholderEndpoint
-	m.note("Cluster %s has no spec.controlPlaneEndpoint; using the placeholder %s, at which no node can join, until %s sets it",
-		m.cluster.Name, endpoint.String(), from)
+	m.standIn("the endpoint of the API server, which " + from + " sets")
 }

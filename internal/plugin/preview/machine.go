@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -45,12 +44,14 @@ type Machine struct {
 	StoredIn types.NamespacedName
 	// Replicas are those of the MachineDeployment that would make the machine; nil for a Machine of the files.
 	Replicas *int32
-	// Notes tell the user which placeholders are used, and what else differs from a real machine.
+	// Notes name the placeholders, and what else differs from a real machine.
 	Notes []string
+	// standIns are what placeholders stand for, in the words of a note.
+	standIns []string
 }
 
 // Gather collects what the controllers would. It replaces values that an API server or a controller has not set yet by
-// placeholders, and notes each one. The name may be empty if the files have only one machine or pool.
+// placeholders, and lists them in a note. The name may be empty if the files have only one machine or pool.
 func Gather(o *objects.Set, name string) (*Machine, error) {
 	if err := topology.Admit(o); err != nil {
 		return nil, err
@@ -86,13 +87,15 @@ func collect(o *objects.Set, name string) (*Machine, error) {
 		return nil, err
 	}
 	if len(m.stored) > 0 {
+		m.noteStandIns()
 		m.takeStored()
 		return m, nil
 	}
 	if err := m.fillAdapters(o); err != nil {
 		return nil, err
 	}
-	m.noteAuthority()
+	m.standInAuthority()
+	m.noteStandIns()
 	return m, m.renderAnew()
 }
 
@@ -218,29 +221,6 @@ func Value(secret *corev1.Secret, key string) []byte {
 		return []byte(text)
 	}
 	return secret.Data[key]
-}
-
-// placeholders is the namespace of the UUIDs that stand in for UIDs.
-var placeholders = uuid.MustParse("d2c0f5f6-7d0e-4c53-9a4f-0d6f0b6a9a11")
-
-// fillUIDs sets placeholders for UIDs, which only an API server can give. The Machine's UID is in the plan, and the VM's name
-// is computed from the WindowsMachine's UID.
-func (m *Machine) fillUIDs() {
-	for _, one := range []struct {
-		kind, follows string
-		uid           *types.UID
-	}{
-		{"Machine", "the plan", &m.Owner.UID},
-		{"WindowsMachine", "providerID and computer name", &m.Windows.UID},
-	} {
-		if *one.uid != "" || one.kind == "WindowsMachine" && m.Windows.Spec.ProviderID != "" {
-			continue
-		}
-		name := m.Owner.Namespace + "/" + m.Owner.Name
-		*one.uid = types.UID(uuid.NewSHA1(placeholders, []byte(one.kind+" "+name)).String())
-		m.note("%s %s has no UID yet, which the API server gives; using the placeholder %s: %s will differ on a real machine",
-			one.kind, name, *one.uid, one.follows)
-	}
 }
 
 // fillIdentity sets provider ID and computer name as the controller of WindowsMachine does, and refuses what it refuses before

@@ -153,8 +153,7 @@ func (m *Machine) fillTenant(o *objects.Set) error {
 	}
 	if !isTenant(tenant) {
 		tenant = noID
-		m.note("using the placeholder %s for the ID of the tenant in the file of spec.node.cloudConfigFile; %s says the real one",
-			tenant, from)
+		m.standIn("the tenant's ID in the file of spec.node.cloudConfigFile, which " + from + " has")
 	}
 	m.Windows.Status.Azure.TenantID = tenant
 	return nil

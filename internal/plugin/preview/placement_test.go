@@ -108,8 +108,7 @@ func TestPoolsOfAzure(t *testing.T) {
 		},
 		"no endpoint": {
 			"the provider sets it", edited(t, azureFile, "  controlPlaneEndpoint: {host: blue.example.com, port: 6443}\n", ""), full,
-			[]string{"Cluster blue has no spec.controlPlaneEndpoint; using the placeholder control-plane.invalid:6443, at which no node " +
-				"can join, until AzureCluster default/blue sets it"},
+			[]string{"the endpoint of the API server, which AzureCluster default/blue sets"},
 		},
 		"a Secret": {
 			"it has the rights, and is not in git", edited(t, azureFile, "      azure:\n",
@@ -202,7 +201,7 @@ func TestCloudConfigFile(t *testing.T) {
 	const (
 		config   = "{node: {cloudConfigFile: Managed}}"
 		tenant   = "66666666-6666-6666-6666-666666666666"
-		stands   = "using the placeholder " + noID + " for the ID of the tenant in the file of spec.node.cloudConfigFile; "
+		stands   = "the tenant's ID in the file of spec.node.cloudConfigFile, which "
 		identity = "---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureClusterIdentity\n" +
 			"metadata: {name: deployer}\nspec: {type: WorkloadIdentity, tenantID: "
 		secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: azure}\nstringData: {tenantID: "
@@ -218,19 +217,19 @@ func TestCloudConfigFile(t *testing.T) {
 	}{
 		"an identity": {managed() + identity + tenant + "}\n", tenant, "nsg", nil},
 		"an identity that is elsewhere": {
-			managed(), noID, "nsg", []string{stands + "spec.tenantID of AzureClusterIdentity default/deployer says the real one"},
+			managed(), noID, "nsg", []string{stands + "spec.tenantID of AzureClusterIdentity default/deployer has"},
 		},
 		"a domain": {
 			managed() + identity + "example.com}\n", noID, "nsg",
-			[]string{stands + "spec.tenantID of AzureClusterIdentity default/deployer says the real one"},
+			[]string{stands + "spec.tenantID of AzureClusterIdentity default/deployer has"},
 		},
 		"a Secret": {managed("      azure:\n", own) + secret + tenant + "}\n", tenant, "nsg", nil},
 		"a Secret that is elsewhere": {
-			managed("      azure:\n", own), noID, "nsg", []string{stands + "the key tenantID of Secret default/azure says the real one"},
+			managed("      azure:\n", own), noID, "nsg", []string{stands + "the key tenantID of Secret default/azure has"},
 		},
 		"no identity": {
 			managed("  identityRef: {kind: AzureClusterIdentity, name: deployer}\n", ""), noID, "nsg",
-			[]string{stands + "the manager's own identity says the real one"},
+			[]string{stands + "the manager's own identity has"},
 		},
 		"names that follow": {
 			managed(", securityGroup: {name: nsg}, routeTable: {name: routes}", "") + identity + tenant + "}\n", tenant, "blue-node-nsg",

@@ -25,12 +25,13 @@ func (m *Machine) loadSources(o *objects.Set) error {
 	}
 	m.sources = map[string][]byte{}
 	var errs []error
+	var absent absentSources
 	for _, source := range bootstrap.Sources(m.config.Spec) {
 		key := types.NamespacedName{Namespace: m.config.Namespace, Name: source.Name}
 		data, err := contentOf(o, source, key)
 		if missing, ok := errors.AsType[*objects.MissingError](err); ok {
 			data, err = placeholders[source.String()], nil
-			m.noteMissing(missing, source.Key)
+			absent = absent.with(missing, source.Key)
 		}
 		if err == nil && len(data) == 0 {
 			err = fmt.Errorf("%s has no value for the key %s, which the config refers to; write %s",
@@ -41,18 +42,44 @@ func (m *Machine) loadSources(o *objects.Set) error {
 		}
 		m.sources[source.String()] = data
 	}
+	for _, one := range absent {
+		m.noteMissing(one)
+	}
 	return errors.Join(errs...)
 }
 
-// noteMissing says that a placeholder stands for a key of a Secret or ConfigMap that the files do not have.
-func (m *Machine) noteMissing(missing *objects.MissingError, key string) {
-	if len(missing.Elsewhere) > 0 || missing.Near != "" {
-		m.note("%v; using a placeholder for its key %s", missing, key)
+// absentSource is a Secret or ConfigMap that the files do not have, and the keys of it that the config refers to.
+type absentSource struct {
+	*objects.MissingError
+	keys []string
+}
+
+type absentSources []absentSource
+
+// with adds a key of an object.
+func (a absentSources) with(missing *objects.MissingError, key string) absentSources {
+	for i, one := range a {
+		if one.Kind == missing.Kind && one.Key == missing.Key {
+			a[i].keys = append(one.keys, key)
+			return a
+		}
+	}
+	return append(a, absentSource{missing, []string{key}})
+}
+
+// noteMissing says that a placeholder stands for keys of a Secret or ConfigMap that the files do not have. It is a note of its own,
+// because whoever wrote its name may have meant another.
+func (m *Machine) noteMissing(one absentSource) {
+	stands := "using a placeholder for its key " + one.keys[0]
+	if len(one.keys) > 1 {
+		stands = "using placeholders for its keys " + strings.Join(one.keys, ", ")
+	}
+	if len(one.Elsewhere) > 0 || one.Near != "" {
+		m.note("%v; %s", one.MissingError, stands)
 		return
 	}
-	m.note("%s %s is not in %s; using a placeholder for its key %s; for the exact plan, add the output of: "+
-		"kubectl get %s %s -n %s -o yaml", missing.Kind, missing.Key, missing.Source, key,
-		strings.ToLower(missing.Kind), missing.Key.Name, missing.Key.Namespace)
+	m.note("%s %s is not in %s; %s; for the exact plan, add the output of: kubectl get %s %s -n %s -o yaml", one.Kind, one.Key,
+		one.Source, stands, strings.ToLower(one.Kind), one.Key.Name, one.Key.Namespace)
 }
 
 // whereToWrite says where in the Secret or ConfigMap the value belongs.

@@ -1,7 +1,6 @@
 package preview
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -26,15 +25,11 @@ func TestSourcesThatAreElsewhere(t *testing.T) {
 `
 	m, notes := gathered(t, edited(t, vsphereFile, "{template: {spec: {bootstrapDeadlineSeconds: 1500}}}",
 		"\n  template:\n    spec:"+spec))
-	var want []string
-	for _, source := range []string{
-		"ConfigMap certificate", "ConfigMap script", "Secret certificate", "Secret kubeconfig", "Secret license", "Secret password",
-		"Secret toml", "Secret username",
-	} {
-		kind, key, _ := strings.Cut(source, " ")
-		want = append(want, fmt.Sprintf("%s default/app is not in standard input; using a placeholder for its key %s; for the exact "+
-			"plan, "+
-			"add the output of: kubectl get %s app -n default -o yaml", kind, key, strings.ToLower(kind)))
+	const absent, exact = " default/app is not in standard input; using placeholders for its keys ", "; for the exact plan, " +
+		"add the output of: kubectl get "
+	want := []string{
+		"ConfigMap" + absent + "certificate, script" + exact + "configmap app -n default -o yaml",
+		"Secret" + absent + "certificate, kubeconfig, license, password, toml, username" + exact + "secret app -n default -o yaml",
 	}
 	expect.Same(t, "notes", want, notes)
 	if m.Shown.Plan == nil || strings.Contains(string(m.Shown.PlanJSON), "placeholder.app.password") {

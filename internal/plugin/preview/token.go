@@ -37,8 +37,7 @@ func (m *Machine) findToken(o *objects.Set) error {
 	switch len(tokens) {
 	case 0:
 		m.token = placeholderToken
-		m.note("there is no bootstrap token, which the controller makes for each machine; "+
-			"using the placeholder %s, with which no node can join", placeholderToken)
+		m.standIn("the bootstrap token")
 	case 1:
 		m.token = tokens[0]
 		return m.checkToken(secrets[0])
