@@ -75,6 +75,9 @@ var rooms = []room{
 	}},
 	{folder: "internal/plugin/addons", may: []string{"api", "bootstrap", "internal/plugin/objects", "internal/plugin/preview"}},
 	{folder: "internal/plugin/words", may: []string{"bootstrap/plan"}},
+	{folder: "internal/plugin/summary", may: []string{
+		"api", "bootstrap", "bootstrap/plan", "internal/plugin/preview", "internal/plugin/words",
+	}},
 	{folder: "internal/plugin/linux", may: []string{
 		"api", "bootstrap", "internal/cloud", "internal/placement", "internal/plugin/report", "internal/policies",
 	}},

@@ -10,6 +10,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/summary"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/words"
 )
 
@@ -29,8 +30,8 @@ func planCommand(s streams) *cobra.Command {
 	var files fileFlags
 	cmd := &cobra.Command{
 		Use: "plan -f FILE [--machine NAME]", Short: "print what a guest would do, step by step",
-		Long: `Prints the plan of the machine's guest: its phases and steps, what each step changes, and the reason it fails with.
-Secrets are masked.` + aboutFiles,
+		Long: `Prints a summary of the node and of what it waits for, and then the plan of the machine's guest: its phases and steps, what
+each step changes, and the reason it fails with. Secrets are masked.` + aboutFiles,
 		Example:               "  PROGRAM plan -f cluster.yaml -f pool.yaml --machine prod-windows-1",
 		DisableFlagsInUseLine: true, Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -78,8 +79,6 @@ func printPlan(m *preview.Machine, out io.Writer) error {
 	if p == nil {
 		return fmt.Errorf("this release cannot read the plan in Secret %s; use the release that rendered it", m.StoredIn)
 	}
-	fmt.Fprintf(out, "Machine %s/%s of Cluster %s becomes Node %s with Kubernetes %s.\n",
-		p.Machine.Namespace, p.Machine.Name, p.Machine.Cluster, p.Machine.Node, m.Owner.Spec.Version)
-	_, err := io.WriteString(out, words.Tell(p))
+	_, err := io.WriteString(out, summary.Text(m)+"\n"+words.Tell(p))
 	return err
 }

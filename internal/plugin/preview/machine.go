@@ -44,6 +44,8 @@ type Machine struct {
 	StoredIn types.NamespacedName
 	// Replicas are those of the MachineDeployment that would make the machine; nil for a Machine of the files.
 	Replicas *int32
+	// Provisional is set if the computer name and provider ID follow from a placeholder.
+	Provisional bool
 	// Notes name the placeholders, and what else differs from a real machine.
 	Notes []string
 	// standIns are what placeholders stand for, in the words of a note.

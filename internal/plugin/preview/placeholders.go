@@ -36,6 +36,7 @@ func (m *Machine) fillUIDs() {
 		}
 		name := m.Owner.Namespace + "/" + m.Owner.Name
 		*one.uid = types.UID(uuid.NewSHA1(placeholders, []byte(one.kind+" "+name)).String())
+		m.Provisional = m.Provisional || one.kind == "WindowsMachine"
 		m.standIn("the UID of the " + one.kind + one.follow)
 	}
 }

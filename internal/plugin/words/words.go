@@ -1,9 +1,8 @@
-// Package words tells a plan in words: each phase, each step, what it changes, and how it fails. The sentences of the kinds of
-// steps are in sentences.go and kinds.go.
+// Package words describes a plan in sentences: each phase, each step, what it changes, and how it fails. The sentences of the kinds
+// of steps are in sentences.go and kinds.go, the limits of time in times.go.
 package words
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,11 +41,6 @@ const (
 
 // tellFrame describes what applies to all steps.
 func tellFrame(text *strings.Builder, p *plan.Plan) {
-	fmt.Fprintf(text, "It fails with BootstrapTimeout after %s", seconds(cmp.Or(p.DeadlineSeconds, defaultDeadline)))
-	if reboots := cmp.Or(p.MaxReboots, defaultReboots); reboots != defaultReboots {
-		fmt.Fprintf(text, ", and with TooManyReboots after %d reboots", reboots)
-	}
-	text.WriteString(".\n")
 	for _, channel := range p.Report {
 		fmt.Fprintf(text, "It reports its progress through %s.\n", tellChannel(channel))
 	}
