@@ -75,6 +75,9 @@ var rooms = []room{
 	}},
 	{folder: "internal/plugin/addons", may: []string{"api", "bootstrap", "internal/plugin/objects", "internal/plugin/preview"}},
 	{folder: "internal/plugin/words", may: []string{"bootstrap/plan"}},
+	{folder: "internal/plugin/diff", may: []string{
+		"bootstrap/plan", "internal/plugin/objects", "internal/plugin/preview", "internal/plugin/summary", "internal/plugin/words",
+	}},
 	{folder: "internal/plugin/summary", may: []string{
 		"api", "bootstrap", "bootstrap/plan", "internal/plugin/preview", "internal/plugin/words",
 	}},

@@ -76,7 +76,7 @@ func prepare(t *testing.T, pool, login string) {
 	server := clusterWith(t, map[string]string{"default/vcenter": login, "default/azure": login})
 	folder := t.TempDir()
 	for name, text := range map[string]string{
-		"cluster.yaml": cluster, "pool.yaml": rest, "secret.yaml": login, "kubeconfig": server,
+		"cluster.yaml": cluster, "pool.yaml": rest, "old.yaml": rest, "secret.yaml": login, "kubeconfig": server,
 	} {
 		expect.OK(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}

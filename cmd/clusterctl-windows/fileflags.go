@@ -27,12 +27,15 @@ func (f *fileFlags) addTo(cmd *cobra.Command) {
 	flags.StringSliceVarP(&f.files, "filename", "f", nil,
 		"`FILE` or folder with the objects in YAML or JSON, - for standard input; repeatable, or with commas")
 	flags.StringVar(&f.machine, "machine", "", "`NAME` of the machine, or NAMESPACE/NAME, if there are several")
-	completes(cmd, "filename", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
-	})
+	completes(cmd, "filename", completeFiles)
 	completes(cmd, "machine", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return f.machines(), cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// completeFiles offers files with objects, and folders.
+func completeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
 // addNamespace is for commands that ask no cluster. Those that ask one have clusterFlags, whose -n is kubectl's.

@@ -3,10 +3,10 @@
 // kubectl-capwin one of kubectl.
 //
 // The work is in internal/plugin: it reads objects from files and checks them as an API server would (objects), collects what the
-// controllers would and renders it (preview), describes the plan in sentences (words) below a summary (summary), prints what a
-// cluster needs beside its pools (addons), asks a cloud (check) or a cluster (management), tests a workload cluster (smoke), shows
-// its progress (progress), and prints what it found (report).
-// Its way to clusters is one (remote), and what it prints goes through one place (screen).
+// controllers would and renders it (preview), describes the plan in sentences (words) below a summary (summary), compares two
+// versions of it (diff), prints what a cluster needs beside its pools (addons), asks a cloud (check) or a cluster (management),
+// tests a workload cluster (smoke), shows its progress (progress), and prints what it found (report). Its way to clusters is one
+// (remote), and what it prints goes through one place (screen).
 //
 // Each command has a file of its own (root.go lists them), and is put together from three sets of flags: the files it reads
 // (fileflags.go), the cluster it asks (clusterflags.go) and the format of its findings (outputflags.go). A further check of

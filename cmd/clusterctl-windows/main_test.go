@@ -151,6 +151,10 @@ func TestUsage(t *testing.T) {
 			[]string{"plan", "-f", machineFile, "-o", "json"},
 			"unknown shorthand flag: 'o' in -o; plan prints text only: render -o DIR writes the plan as JSON, to DIR/node.json",
 		},
+		"two versions on standard input": {
+			"it can be read once", []string{"plan", "-f", "-", "--diff", "-"},
+			"standard input is either FILE or OLD; name a file for the other",
+		},
 		"unknown letter": {
 			"no flag is guessed from one letter", []string{"plan", "-x"}, "unknown shorthand flag: 'x' in -x",
 		},

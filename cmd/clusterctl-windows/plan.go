@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/diff"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
@@ -28,18 +31,30 @@ the token in the machine's bootstrap Secret or in a Secret of type bootstrap.kub
 
 func planCommand(s streams) *cobra.Command {
 	var files fileFlags
+	var old []string
 	cmd := &cobra.Command{
-		Use: "plan -f FILE [--machine NAME]", Short: "print what a guest would do, step by step",
+		Use: "plan -f FILE [--machine NAME] [--diff OLD]", Short: "print what a guest would do, step by step",
 		Long: `Prints a summary of the node and of what it waits for, and then the plan of the machine's guest: its phases and steps, what
-each step changes, and the reason it fails with. Secrets are masked.` + aboutFiles,
-		Example:               "  PROGRAM plan -f cluster.yaml -f pool.yaml --machine prod-windows-1",
+each step changes, and the reason it fails with. Secrets are masked.
+With --diff, it compares FILE with OLD, an earlier version of it, for the review of a change: for each pool, or for that of NAME, it
+prints whether Cluster API replaces its machines, and what of a node changes: fields, steps, and lines of files. OLD must have all
+that FILE must have; git show main:pool.yaml > old.yaml writes an earlier version. The exit code is 0 whether something differs or not.` + aboutFiles,
+		Example: "  PROGRAM plan -f cluster.yaml -f pool.yaml --machine prod-windows-1\n" +
+			"  PROGRAM plan -f cluster.yaml -f pool.yaml --diff cluster.yaml --diff old.yaml",
 		DisableFlagsInUseLine: true, Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	files.addTo(cmd)
+	cmd.Flags().StringSliceVar(&old, "diff", nil, "compare with the earlier version in `OLD`, which is read as -f reads FILE")
+	completes(cmd, "diff", completeFiles)
 	namespace := addNamespace(cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if len(files.files) == 0 {
+		switch {
+		case len(files.files) == 0:
 			return &usageError{problem: errNoFile, of: cmd}
+		case slices.Contains(files.files, "-") && slices.Contains(old, "-"):
+			return &usageError{problem: errOneInput, of: cmd}
+		case len(old) > 0:
+			return files.compare(cmd.Context(), fileFlags{files: old}, *namespace, s)
 		}
 		m, err := files.gather(cmd.Context(), *namespace, s)
 		if err != nil {
@@ -48,6 +63,33 @@ each step changes, and the reason it fails with. Secrets are masked.` + aboutFil
 		return printPlan(m, s.out)
 	}
 	return cmd
+}
+
+var errOneInput = errors.New("standard input is either FILE or OLD; name a file for the other")
+
+// compare prints what differs from an earlier version of the files.
+func (f *fileFlags) compare(ctx context.Context, old fileFlags, namespace string, s streams) error {
+	work := progress.Start(s.err, 2)
+	defer work.End()
+	work.Step("reading the files")
+	after, err := f.read(ctx, namespace, s)
+	if err != nil {
+		return err
+	}
+	before, err := old.read(ctx, namespace, s)
+	if err != nil {
+		return err
+	}
+	work.Step("comparing the plans")
+	text, err := await(ctx, func() (string, error) {
+		return diff.Text(diff.Side{Named: before.Source, Files: before}, diff.Side{Named: after.Source, Files: after}, f.machine)
+	})
+	if err != nil {
+		return err
+	}
+	work.End()
+	_, err = io.WriteString(s.out, text)
+	return err
 }
 
 // gather reads the files, collects the machine that is shown, and prints its notes.

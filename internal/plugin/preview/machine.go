@@ -42,6 +42,8 @@ type Machine struct {
 	// stored is the user data in the machine's bootstrap Secret, StoredIn, if there is one.
 	stored   []byte
 	StoredIn types.NamespacedName
+	// Pool is the MachineDeployment that would make the machine; nil for a Machine of the files.
+	Pool *clusterv1.MachineDeployment
 	// Replicas are those of the MachineDeployment that would make the machine; nil for a Machine of the files.
 	Replicas *int32
 	// Provisional is set if the computer name and provider ID follow from a placeholder.

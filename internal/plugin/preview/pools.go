@@ -131,7 +131,12 @@ func windowsMachines(o *objects.Set) (found []objects.Object, err error) {
 	return found, nil
 }
 
+// NoMachineError is that of files that do not have the machine, or none at all.
+type NoMachineError struct{ error }
+
+func noMachine(format string, args ...any) error { return &NoMachineError{fmt.Errorf(format, args...)} }
+
 func noPool(o *objects.Set) error {
-	return fmt.Errorf("%s has neither a Machine nor a MachineDeployment of Windows machines; write the MachineDeployment and "+
+	return noMachine("%s has neither a Machine nor a MachineDeployment of Windows machines; write the MachineDeployment and "+
 		"its two templates", o.Source)
 }

@@ -104,7 +104,7 @@ func unknownMachine(o *objects.Set, deployments []*clusterv1.MachineDeployment, 
 	if !ok {
 		namespace, short = "NAMESPACE", name
 	}
-	return fmt.Errorf("cannot find Machine %s in %s, which has %s; %sadd the output of: kubectl get machine %s -n %s -o yaml",
+	return noMachine("cannot find Machine %s in %s, which has %s; %sadd the output of: kubectl get machine %s -n %s -o yaml",
 		name, o.Source, strings.Join(there, "; "), instead, short, namespace)
 }
 
@@ -136,7 +136,9 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 		return nil, fmt.Errorf("%q is not a valid name for a Machine: %s", name, objects.WithoutPattern(problems[0]))
 	}
-	m := &Machine{Of: made.String(), Owner: newOwner(deployment, name), Replicas: deployment.Spec.Replicas}
+	m := &Machine{
+		Of: made.String(), Owner: newOwner(deployment, name), Pool: deployment, Replicas: deployment.Spec.Replicas,
+	}
 	m.note("Machine %s does not exist yet; showing the one that MachineDeployment %s would make", name, made.Key)
 	m.noteTopology(o, made)
 	windowsKey, configKey := keyOf(infrastructure, made.Key.Namespace), keyOf(config, made.Key.Namespace)

@@ -76,6 +76,11 @@ func tellPhase(text *strings.Builder, number string, phase plan.Phase) {
 	}
 }
 
+// Step describes a step as Tell does, without its number.
+func Step(step plan.Step) []string {
+	return []string{oneLine(sentenceOf(step)) + ".", endOf(step) + "."}
+}
+
 func oneLine(text string) string { return strings.NewReplacer("\r", "", "\n", `\n`).Replace(text) }
 
 // sentenceOf says what the step changes, and under which condition.
