@@ -17,7 +17,11 @@ func tooEarly(in Input) error {
 		say   string
 	}{
 		{in.Machine.UID != "", "the Machine has no UID"},
-		{computerName.MatchString(name), "the WindowsMachine has no status.computerName that Windows accepts"},
+		{name != "", "the WindowsMachine has no status.computerName; its controller sets it"},
+		{
+			computerName.MatchString(name), fmt.Sprintf("status.computerName of the WindowsMachine is %q, but must have at most 15 "+
+				"characters of a-z, 0-9 and -, and begin and end with a letter or digit; remove it, and it is computed", name),
+		},
 		{spec.ProviderID != "", "the WindowsMachine has no spec.providerID"},
 		{spec.VSphere == nil || spec.Azure == nil, "the WindowsMachine has both spec.vsphere and spec.azure"},
 		// The sentence does not show the token, which is a secret.

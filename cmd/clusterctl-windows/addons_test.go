@@ -97,7 +97,7 @@ func TestAddonsRefused(t *testing.T) {
 		"a cluster for nothing": {
 			pool, []string{"-f", "-", "--context", "a"}, exitUsage, "no cluster is asked but for --form CalicoSettings",
 		},
-		"no version": {"", flags(), exitRefused, "nothing says the version of Kubernetes"},
+		"no version": {"", flags(), exitRefused, "the version of Kubernetes is not set"},
 		"no patch":   {"", flags("--kubernetes-version", "v1.36"), exitRefused, `"v1.36", by which no image is found`},
 		"no patch in a file": {
 			calicoPool(t, "v1.36.3", "v1.36"), []string{"-f", "-"}, exitRefused, "must be a full version, such as v1.36.3",
@@ -115,9 +115,9 @@ func TestAddonsRefused(t *testing.T) {
 			calicoPool(t, "v1.36.3", "v1.38.0"), []string{"-f", "-"}, exitRefused, "set spec.network.kubeProxy.run: Service",
 		},
 		"a flag against the file": {
-			pool, []string{"-f", "-", "--cni", "Flannel"}, exitRefused, "spec.network.cni is Calico, but --cni says Flannel",
+			pool, []string{"-f", "-", "--cni", "Flannel"}, exitRefused, "spec.network.cni is Calico, but --cni is Flannel",
 		},
-		"another Cluster": {pool, []string{"-f", "-", "--cluster", "green"}, exitRefused, "its name is blue, but --cluster says green"},
+		"another Cluster": {pool, []string{"-f", "-", "--cluster", "green"}, exitRefused, "its name is blue, but --cluster is green"},
 		"two versions": {
 			pool + strings.NewReplacer("cni: Flannel", "cni: Calico", "v1.36.3", "v1.35.2").Replace(flannel),
 			[]string{"-f", "-"},

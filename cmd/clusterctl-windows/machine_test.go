@@ -97,6 +97,13 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 				" is a control-plane machine; control planes run on Linux: remove cluster.x-k8s.io/control-plane from its " +
 				"metadata.labels",
 		},
+		"a name that Windows does not accept": {
+			"a person wrote the status",
+			changed(t, machineFile, "      cpus: 4\n      memoryMiB: 16384\n",
+				"      cpus: 4\n      memoryMiB: 16384\n  status: {computerName: WIN_1}\n"), machineName,
+			"render team-a/" + machineName + `: status.computerName of the WindowsMachine is "WIN_1", but must have at most 15 ` +
+				"characters of a-z, 0-9 and -, and begin and end with a letter or digit; remove it, and it is computed",
+		},
 		"two clouds": {
 			"a rule of the API server", changed(t, machineFile, "    vsphere:\n",
 				"    azure:\n"+azureFields("      ")+"    vsphere:\n"), machineName,
@@ -214,8 +221,8 @@ func TestFileThatIsNotThere(t *testing.T) {
 // All placeholders have one note, and there are no other notes.
 func TestNotes(t *testing.T) {
 	const (
-		made = "note: Machine blue-windows-1 does not exist yet; showing the one that MachineDeployment " +
-			"default/blue-windows would make\n"
+		made = "note: Machine blue-windows-1 does not exist yet; this is how MachineDeployment " +
+			"default/blue-windows would make it\n"
 		endpoint = "note: Cluster blue has no spec.controlPlaneEndpoint yet; using 10.0.0.10:6443 from VSphereCluster default/blue\n"
 		token    = "the bootstrap token"
 		uids     = "the UID of the Machine; the UID of the WindowsMachine, and the computer name and provider ID computed from it\n"

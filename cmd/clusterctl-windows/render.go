@@ -24,8 +24,8 @@ func renderCommand(s streams) *cobra.Command {
   node.json  the plan in userdata, indented for reading and comparing
 Wherever a Secret has a value, userdata and node.json have a placeholder; --show-secrets writes the value. Certificates and
 the address of the API server are always shown.
-If FILE has the machine's bootstrap Secret, these are the files that the guest got, and a note says whether this release
-would render the same.
+If FILE has the machine's bootstrap Secret, these are the files that the guest got, and a note compares them with what
+this release would render.
 Ctrl-C leaves DIR as it was: all files are replaced, or none.` + aboutFiles,
 		Example:               "  PROGRAM render -f cluster.yaml -f pool.yaml --machine prod-windows-1 -o rendered",
 		DisableFlagsInUseLine: true, Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,

@@ -65,7 +65,7 @@ var smokeCases = []smokeCase{
 			return func() { s.network.Images.Remove("") }
 		},
 		failed: map[string][]string{
-			"Linux pod":   {"agnhost:9.9: not found", "There is no such image: --registry and --tag say which one is taken"},
+			"Linux pod":   {"agnhost:9.9: not found", "This image does not exist: set --registry and --tag"},
 			"Windows pod": {"the pod windows-server-0 does not run: ", "agnhost:9.9: not found"},
 		},
 	},

@@ -97,7 +97,7 @@ func TestPairs(t *testing.T) {
 		{"Transparent", "", "", "your CNI must do its work"},
 		{"None", "", "", "your CNI must do its work"},
 		{"None", "", "DaemonSet", "so you must bring one"},
-		{"", "", "", "nothing says which CNI it has"},
+		{"", "", "", "spec.network is not set, so no kube-proxy is printed"},
 	} {
 		found := expect.Got(For([]Pool{calico(with(c.mode, c.cni, c.run))}, Options{}))(t)
 		if !strings.Contains(found.Pools[0], c.says) {
@@ -133,7 +133,7 @@ func TestVersions(t *testing.T) {
 			"one, such as v1.36.3",
 		"1.36.3": windows + `: the version of Kubernetes is "1.36.3", by which no image is found; write a full ` +
 			"one, such as v1.36.3",
-		"": windows + ": nothing says the version of Kubernetes, which kube-proxy's image must have; give it with " +
+		"": windows + ": the version of Kubernetes is not set, which is the tag of kube-proxy's image; add " +
 			"--kubernetes-version, such as v1.36.3",
 	} {
 		found, err := For([]Pool{calico(at(version))}, Options{})

@@ -207,7 +207,7 @@ func (s *settings) installation() {
 	if len(has.ServiceCIDRs) == 0 {
 		services := s.cluster.Services
 		if len(services) == 0 {
-			s.say("The Cluster says no network of its Services; " + kubeadmServices + " is kubeadm's.")
+			s.say("The Cluster sets no network of its Services; " + kubeadmServices + " is kubeadm's default.")
 			services = []string{kubeadmServices}
 		}
 		spec["serviceCIDRs"] = services

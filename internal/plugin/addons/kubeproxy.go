@@ -42,8 +42,8 @@ type runner struct {
 // proxy says who runs kube-proxy on the pool's nodes.
 func (p Pool) proxy() (runner, error) {
 	if p.Network.Mode == "" {
-		return runner{says: "nothing says which CNI it has; its documentation says who runs kube-proxy, and for Calico " +
-			"--mode and --cni print it"}, nil
+		return runner{says: "spec.network is not set, so no kube-proxy is printed. For Calico add --mode Overlay --cni Calico; for " +
+			"another CNI see its documentation"}, nil
 	}
 	if err := p.checkPair(); err != nil {
 		return runner{}, err
@@ -95,7 +95,7 @@ func (p Pool) checkImage() error {
 // fullVersion refuses a version that is no tag of an image.
 func fullVersion(text string) (*version.Version, error) {
 	if text == "" {
-		return nil, errors.New("nothing says the version of Kubernetes, which kube-proxy's image must have; give it with " +
+		return nil, errors.New("the version of Kubernetes is not set, which is the tag of kube-proxy's image; add " +
 			"--kubernetes-version, such as v1.36.3")
 	}
 	v, err := version.ParseSemantic(text)

@@ -48,7 +48,7 @@ func (s said) refuse(object string) error {
 	if s.by == "" || s.by == s.stands {
 		return nil
 	}
-	return fmt.Errorf("%s: %s is %s, but %s says %s; leave the flag out, or change the object",
+	return fmt.Errorf("%s: %s is %s, but %s is %s; leave the flag out, or change the object",
 		object, s.what, s.stands, s.flag, s.by)
 }
 
@@ -64,7 +64,7 @@ func (s Said) Complete(p Pool) (Pool, error) {
 		p.Network.Mode, p.Network.CNI = bootstrapv1.NetworkMode(s.Mode), bootstrapv1.CNI(s.CNI)
 		p.Network.KubeProxy.Run = bootstrapv1.KubeProxyRun(s.KubeProxy)
 		if p.Network.Mode == "" && (s.CNI != "" || s.KubeProxy != "") {
-			return p, fmt.Errorf("%s: --mode is missing, without which --cni and --kube-proxy say nothing", p.name())
+			return p, fmt.Errorf("%s: --mode is missing, without which --cni and --kube-proxy have no effect", p.name())
 		}
 		return p, nil
 	}

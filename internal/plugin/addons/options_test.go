@@ -31,37 +31,37 @@ func TestComplete(t *testing.T) {
 			silent,
 			Said{CNI: "Calico"},
 			silent,
-			object + "--mode is missing, without which --cni and --kube-proxy say nothing",
+			object + "--mode is missing, without which --cni and --kube-proxy have no effect",
 		},
 		"another version": {
 			calico(),
 			Said{Version: "v1.35.0"},
 			calico(),
-			object + "its version is v1.36.3, but --kubernetes-version says v1.35.0" + instead,
+			object + "its version is v1.36.3, but --kubernetes-version is v1.35.0" + instead,
 		},
 		"another mode": {
 			calico(),
 			Said{Mode: "L2Bridge"},
 			calico(),
-			object + "spec.network.mode is Overlay, but --mode says L2Bridge" + instead,
+			object + "spec.network.mode is Overlay, but --mode is L2Bridge" + instead,
 		},
 		"another CNI": {
 			calico(),
 			Said{CNI: "Flannel"},
 			calico(),
-			object + "spec.network.cni is Calico, but --cni says Flannel" + instead,
+			object + "spec.network.cni is Calico, but --cni is Flannel" + instead,
 		},
 		"a CNI in None": {
 			none,
 			Said{CNI: "Calico"},
 			none,
-			object + "spec.network.cni is not set, but --cni says Calico" + instead,
+			object + "spec.network.cni is not set, but --cni is Calico" + instead,
 		},
 		"against a default": {
 			calico(),
 			Said{KubeProxy: "Service"},
 			calico(),
-			object + "spec.network.kubeProxy.run is DaemonSet, but --kube-proxy says Service" + instead,
+			object + "spec.network.kubeProxy.run is DaemonSet, but --kube-proxy is Service" + instead,
 		},
 	} {
 		got, err := c.flags.Complete(c.pool)
@@ -91,24 +91,24 @@ func TestCompleteCluster(t *testing.T) {
 		"the same":     {prod, prod, prod, ""},
 		"what is left": {hollow, flags, prod, ""},
 		"all of it":    {Cluster{Namespace: "default"}, prod, prod, ""},
-		"another name": {prod, Cluster{Name: "dev"}, prod, object + "its name is prod, but --cluster says dev" + instead},
+		"another name": {prod, Cluster{Name: "dev"}, prod, object + "its name is prod, but --cluster is dev" + instead},
 		"another endpoint": {
 			prod,
 			Cluster{Host: "10.0.0.11", Port: 6443},
 			prod,
-			object + "spec.controlPlaneEndpoint is 10.0.0.10:6443, but --endpoint says 10.0.0.11:6443" + instead,
+			object + "spec.controlPlaneEndpoint is 10.0.0.10:6443, but --endpoint is 10.0.0.11:6443" + instead,
 		},
 		"other pods": {
 			prod,
 			Cluster{Pods: []string{"10.1.0.0/16"}},
 			prod,
-			object + "spec.clusterNetwork.pods is 10.244.0.0/16, but --pod-cidr says 10.1.0.0/16" + instead,
+			object + "spec.clusterNetwork.pods is 10.244.0.0/16, but --pod-cidr is 10.1.0.0/16" + instead,
 		},
 		"other Services": {
 			prod,
 			Cluster{Services: []string{"10.1.0.0/16"}},
 			prod,
-			object + "spec.clusterNetwork.services is 10.96.0.0/12, but --service-cidr says 10.1.0.0/16" + instead,
+			object + "spec.clusterNetwork.services is 10.96.0.0/12, but --service-cidr is 10.1.0.0/16" + instead,
 		},
 	} {
 		got, err := Said{Cluster: c.flags}.CompleteCluster(c.cluster)

@@ -54,8 +54,8 @@ func (a *Addons) ResourceSet(cluster Cluster) ([]byte, error) {
 		}
 		both = append(both, plain)
 	}
-	return a.write("Apply this to the management cluster. What an earlier one had and this one has not stays in the workload "+
-		"cluster.", both)
+	return a.write("Apply this to the management cluster. Objects that an earlier version of this file created, and this "+
+		"one no longer lists, are not deleted.", both)
 }
 
 // Label is that by which the ClusterResourceSet finds its Cluster. The flavors of Cluster API's vSphere provider have it.

@@ -79,7 +79,7 @@ func azureAt(options Options) (azure.Provider, error) {
 	}
 	if _, known := book.Named(options.AzureCloud); !known {
 		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not known: use one of %s, or describe it in a file and add it with "+
-			"--azure-clouds, as docs/azure-credentials.md says", options.AzureCloud, strings.Join(book.Names(), ", "))
+			"--azure-clouds, as docs/azure-credentials.md describes", options.AzureCloud, strings.Join(book.Names(), ", "))
 	}
 	return azure.Provider{Book: book, Cloud: options.AzureCloud}, nil
 }

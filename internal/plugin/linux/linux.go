@@ -177,7 +177,7 @@ func (c *Cluster) ofPolicies() entry {
 		}}
 	case !p.ServesValidating:
 		return warn(fmt.Sprintf("the API server has no policies that keep pods on Linux, which come with Kubernetes 1.%d: what is "+
-			"wrong is told only", validatingFrom))
+			"wrong is reported, and not prevented", validatingFrom))
 	case p.lacks(policies.Validating()):
 		return warn("not all policies that keep pods on Linux are there: " + absent)
 	case p.Tried && !p.Refuses:

@@ -63,7 +63,9 @@ func TestPolicies(t *testing.T) {
 		says    string
 		first   cloud.Result
 	}{
-		"of 1.29": {"v1.29.1", Policies{}, cloud.CheckWarning, "which come with Kubernetes 1.30: what is wrong is told only", ""},
+		"of 1.29": {
+			"v1.29.1", Policies{}, cloud.CheckWarning, "which come with Kubernetes 1.30: what is wrong is reported, and not prevented", "",
+		},
 		"of 1.30, not there": {
 			"v1.30.1", Policies{ServesValidating: true}, cloud.CheckWarning, "not all policies that keep pods on Linux are there", "",
 		},

@@ -159,7 +159,7 @@ var theirNames = map[string]map[string]theirName{
 		"computeGallery.sku":         {capz, "azure.image.marketplace.sku", "an image of a gallery has gallery, name and version only"},
 		"thirdPartyImage":            {capz, "azure.image.marketplace.plan", "plan: Image"},
 		// AzureMachine, what is rare.
-		"disableVMBootstrapExtension": {capz, "", "the node itself tells how its bootstrap goes, without an extension"},
+		"disableVMBootstrapExtension": {capz, "", "the node reports its bootstrap itself, without an extension"},
 		"uefiSettings":                {capz, "azure.securityProfile", "secureBoot: Enabled and vTPM: Enabled"},
 		"image.sharedGallery":         {capz, "azure.image.computeGallery", "computeGallery: {gallery: NAME, name: NAME}"},
 	},

@@ -132,7 +132,7 @@ func (m *Machine) sameGuest(a, b *infrav1.AzurePlacement) bool {
 func (m *Machine) noteBlank(of blank, object string, there bool) {
 	switch {
 	case !there:
-		m.note("%s is not in the files; using the placeholder %s for the %s, which its %s says; "+
+		m.note("%s is not in the files; using the placeholder %s for the %s, which its %s sets; "+
 			"for the exact plan, add it, or set the %s in spec.azure", object, of.value, of.what, of.field, of.what)
 	case of.defaultedBy != "":
 		m.note("%s has no %s; using %s for the %s, which %s sets there", object, of.field, of.value, of.what, of.defaultedBy)

@@ -55,12 +55,12 @@ func TestPoolsOfAzure(t *testing.T) {
 			"the cluster is in another repository", withoutKind(textOf(t, azureFile), "AzureCluster"),
 			"/subscriptions/" + noID + "/resourceGroups/blue/",
 			[]string{
-				absent + noID + " for the subscription, which its spec.subscriptionID says" + exact + "subscription in spec.azure",
-				absent + "blue for the resource group, which its spec.resourceGroup says" + exact + "resource group in spec.azure",
-				absent + "placeholder for the location, which its spec.location says" + exact + "location in spec.azure",
-				absent + "blue-vnet for the virtual network, which its spec.networkSpec.vnet.name says" + exact +
+				absent + noID + " for the subscription, which its spec.subscriptionID sets" + exact + "subscription in spec.azure",
+				absent + "blue for the resource group, which its spec.resourceGroup sets" + exact + "resource group in spec.azure",
+				absent + "placeholder for the location, which its spec.location sets" + exact + "location in spec.azure",
+				absent + "blue-vnet for the virtual network, which its spec.networkSpec.vnet.name sets" + exact +
 					"virtual network in spec.azure",
-				absent + "blue-node-subnet for the subnet, which its spec.networkSpec.subnets says" + exact + "subnet in spec.azure",
+				absent + "blue-node-subnet for the subnet, which its spec.networkSpec.subnets sets" + exact + "subnet in spec.azure",
 			},
 		},
 		"no AzureCluster, and the spec says all": {

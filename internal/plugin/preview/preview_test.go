@@ -12,7 +12,7 @@ import (
 
 // The notes that every machine of a MachineDeployment in git has, whichever its cloud is.
 const (
-	madeNote     = "Machine windows-1 does not exist yet; showing the one that MachineDeployment default/windows would make"
+	madeNote     = "Machine windows-1 does not exist yet; this is how MachineDeployment default/windows would make it"
 	standInsNote = "placeholders stand for what the files do not have, and a real machine gets its own: "
 	// adapterNote begins a warning of Render about adapters.
 	adapterNote = "WindowsMachine spec.vsphere.networkInterfaces: "

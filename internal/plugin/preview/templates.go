@@ -139,7 +139,7 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 	m := &Machine{
 		Of: made.String(), Owner: newOwner(deployment, name), Pool: deployment, Replicas: deployment.Spec.Replicas,
 	}
-	m.note("Machine %s does not exist yet; showing the one that MachineDeployment %s would make", name, made.Key)
+	m.note("Machine %s does not exist yet; this is how MachineDeployment %s would make it", name, made.Key)
 	m.noteTopology(o, made)
 	windowsKey, configKey := keyOf(infrastructure, made.Key.Namespace), keyOf(config, made.Key.Namespace)
 	windowsTemplate, noWindows := objects.Load[infrav1.WindowsMachineTemplate](o, infrastructure.Kind, windowsKey)

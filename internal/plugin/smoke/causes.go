@@ -155,32 +155,32 @@ func causeOf(table []mark, words string) cause {
 
 // helps are sentences on what keeps a pod from running. Those on connections are in connections.go.
 var helps = map[cause]string{
-	unscheduled: "kubectl describe pod says the same while the pod is there",
+	unscheduled: "kubectl describe pod shows the same while the pod exists",
 	cordoned:    "the node was cordoned after this began: kubectl uncordon it",
 	tainted: "pods of this command tolerate os=windows:NoSchedule alone; a taint uninitialized is taken away by Cluster API or by " +
 		"the cloud controller manager, see kubectl describe node",
 	full: "the nodes have no room: remove pods, or take another Windows Node with --node NAME",
 	pullPlatform: "this image has no build for this Windows: take another --tag, or copy the image with all of its platforms " +
-		"into the registry (crane copy does); docs/windows-nodes.md, \"Host and image must match\", says which builds run",
-	pullAbsent: "there is no such image: --registry and --tag say which one is taken",
+		"into the registry (crane copy does); docs/windows-nodes.md, \"Host and image must match\", lists which builds run",
+	pullAbsent: "this image does not exist: set --registry and --tag",
 	pullDenied: "the registry wants a login: let the nodes' containerd log in, or take another --registry",
 	pullUntrusted: "the node does not trust the registry's certificate: give containerd its CA (docs/bootstrap.md, " +
 		"\"containerd\"), or take another --registry",
 	pullUnreachable: "the node does not reach the registry: take a --registry that it reaches, or give containerd its proxy or " +
 		"a mirror (docs/bootstrap.md, \"containerd\")",
-	pullOther: "try the image with crictl pull on the node; --registry and --tag say which one is taken",
+	pullOther: "try the image with crictl pull on the node; --registry and --tag set it",
 	noSandbox: "the CNI does not give the pod a network: read the log of its pod or service on this node; docs/networks.md, " +
-		"\"What you apply\", says what your CNI needs",
+		"\"What you apply\", lists what your CNI needs",
 	noPauseImage: "containerd has no pause image for this Windows: set containerd.pauseImage (docs/bootstrap.md, \"containerd\")",
 	noSubnet:     "flanneld does not run on this node: it writes C:\\run\\flannel\\subnet.env; read C:\\var\\log\\flanneld",
 	noPlugin:     "a program of the CNI is missing in C:\\opt\\cni\\bin: docs/networks.md lists them by CNI",
 	wrongBuild: "the image's Windows is not the node's, or is newer: docs/windows-nodes.md, \"Host and image must match\"; " +
 		"update the node, or take another --tag",
-	notCreated: "containerd's log on the node says more",
+	notCreated: "containerd's log on the node has more",
 	refusedByServer: "a policy or a quota of the cluster keeps pods of this command out: make an exception for namespaces " +
 		namePrefix + "*",
 	removed:   "run this again, and see what deletes pods in new namespaces",
-	ended:     "kubectl describe node says whether it lacks memory or disk",
+	ended:     "kubectl describe node shows whether it lacks memory or disk",
 	slow:      "give it longer with --timeout, or see what the node does: the first image of Windows takes minutes",
 	noProgram: "the image or the node lacks the program",
 	crashed:   "the program of the image ends by itself: take another --tag",
@@ -188,7 +188,7 @@ var helps = map[cause]string{
 		"and kubectl certificate approve NAME, or an approver in the cluster, grants it (docs/bootstrap.md, \"kubelet\")",
 	unreached: "the API server must reach TCP 10250 of the node: see Windows' firewall, security groups, and whether the Node's " +
 		"address is still the node's own (docs/windows-nodes.md, \"Network\")",
-	unanswered: "the kubelet answers, but does not do it: its log, C:\\var\\log\\kubelet on the node, says why",
+	unanswered: "the kubelet answers, but does not do it: its log, C:\\var\\log\\kubelet on the node, has the cause",
 }
 
 func decimal(n int32) string { return strconv.Itoa(int(n)) }

@@ -51,7 +51,7 @@ const (
 	helpNetwork = "packets of pods do not pass between this node and the Linux nodes: look at the CNI's pods on both, let UDP " +
 		"4789 (VXLAN) or the CNI's own port pass between nodes, and compare the settings with docs/networks.md, \"What you apply\""
 	helpKubeProxy = "kube-proxy does not do its work on this node: see whether its service or its pod runs there, and whether its " +
-		"log misses an HNS network; docs/networks.md, \"kube-proxy\", says who runs it with your CNI"
+		"log misses an HNS network; docs/networks.md, \"kube-proxy\", lists who runs it with your CNI"
 	helpNoEndpoint = "the Service has no endpoint, or its pod does not listen: kubectl get endpointslices shows which pods it has"
 )
 

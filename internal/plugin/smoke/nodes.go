@@ -28,7 +28,7 @@ func chooseWindows(nodes []corev1.Node, names []string) (targets []target, found
 	windows := nodesOf(nodes, "windows")
 	if len(windows) == 0 {
 		return nil, nil, fmt.Errorf("the cluster has no Windows Node: none of its %d Nodes has the label %s=windows; "+
-			"kubectl get windowsmachines -A, in the management cluster, says how far its machines are", len(nodes), labelOS)
+			"kubectl get windowsmachines -A, in the management cluster, shows how far its machines are", len(nodes), labelOS)
 	}
 	if len(names) > 0 {
 		targets, err = chooseNamed(windows, names)
@@ -125,7 +125,7 @@ func helpNotReady(message string) string {
 	if strings.Contains(strings.ToLower(message), "cni") || strings.Contains(message, "NetworkPluginNotReady") {
 		return ": the CNI does not run there yet, see docs/networks.md, \"What you apply\""
 	}
-	return ": kubectl describe node says more"
+	return ": kubectl describe node shows more"
 }
 
 // allUnfit says why each of the nodes takes no pod. If they are all cordoned, one command is enough.

@@ -101,7 +101,7 @@ func TestChooseWindows(t *testing.T) {
 			reason: "a first pool may not have joined yet",
 			nodes:  []corev1.Node{linux},
 			err: "the cluster has no Windows Node: none of its 1 Nodes has the label kubernetes.io/os=windows; " +
-				"kubectl get windowsmachines -A, in the management cluster, says how far its machines are",
+				"kubectl get windowsmachines -A, in the management cluster, shows how far its machines are",
 		},
 		"all cordoned": {
 			reason: "one command mends it",
@@ -116,7 +116,7 @@ func TestChooseWindows(t *testing.T) {
 				node("a", "windows", isCordoned), node("b", "windows", notReady("Kubelet stopped posting node status.")),
 			},
 			err: "no Windows Node takes pods: a is cordoned: kubectl uncordon a; b is not Ready (Kubelet stopped posting node status.): " +
-				"kubectl describe node says more",
+				"kubectl describe node shows more",
 		},
 		"named": {
 			reason:  "a name that is written twice is one",

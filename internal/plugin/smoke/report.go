@@ -20,7 +20,7 @@ var limits = []cloud.Finding{
 	},
 	{
 		Check: "volumes", Result: cloud.CheckSkipped,
-		Text: "not tried: they depend on your CSI drivers; docs/windows-nodes.md, \"Storage\", says which there are for Windows",
+		Text: "not tried: they depend on your CSI drivers; docs/windows-nodes.md, \"Storage\", lists those for Windows",
 	},
 }
 

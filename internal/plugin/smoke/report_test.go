@@ -269,7 +269,7 @@ func TestLeftOver(t *testing.T) {
 		},
 		{
 			Check: "earlier runs", Result: cloud.CheckWarning, Text: "capwin-smoke-b of an earlier run is still being removed: " +
-				"kubectl get namespace capwin-smoke-b -o yaml says what it waits for",
+				"kubectl get namespace capwin-smoke-b -o yaml shows what it waits for",
 		},
 	}, got)
 }

@@ -109,7 +109,7 @@ func leftOver(earlier []corev1.Namespace, now time.Time) (found []cloud.Finding)
 		text := fmt.Sprintf("%s is %s old and not of this run: if no other run needs it, kubectl delete namespace %s",
 			ns.Name, age, ns.Name)
 		if ns.DeletionTimestamp != nil {
-			text = fmt.Sprintf("%s of an earlier run is still being removed: kubectl get namespace %s -o yaml says what it waits for",
+			text = fmt.Sprintf("%s of an earlier run is still being removed: kubectl get namespace %s -o yaml shows what it waits for",
 				ns.Name, ns.Name)
 		}
 		found = append(found, cloud.Finding{Check: "earlier runs", Result: cloud.CheckWarning, Text: text})

@@ -13,7 +13,7 @@ data:
   KUBERNETES_SERVICE_HOST: "fd00::10"
   KUBERNETES_SERVICE_PORT: "6443"
 EOF
-# The Cluster says no network of its Services; 10.96.0.0/12 is kubeadm's.
+# The Cluster sets no network of its Services; 10.96.0.0/12 is kubeadm's default.
 # Mode L2Bridge needs BGP enabled, on the Linux nodes as well.
 kubectl patch installations.operator.tigera.io default --type merge --patch '{"spec":{"calicoNetwork":{"bgp":"Enabled","windowsDataplane":"HNS"},"serviceCIDRs":["10.96.0.0/12"]}}'
 # The first pool of addresses; if there are several for IPv4, do the same with the others.
