@@ -43,7 +43,8 @@ Without --kubeconfig and --context, the cluster of your current context is read.
 taints the Nodes will have that do not exist yet, and whether a Windows Node is to have a kube-proxy. You need the right to list
 Nodes, daemonsets, deployments and statefulsets.`,
 		Example: `  PROGRAM check linux --kubeconfig prod.kubeconfig
-  PROGRAM check linux --context prod -o json
+  PROGRAM check linux -o json
+  PROGRAM check linux --context prod
   PROGRAM check linux --context management --cluster prod -n team-a`,
 		DisableFlagsInUseLine: true, Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
 	}
