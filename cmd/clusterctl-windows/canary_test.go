@@ -114,6 +114,8 @@ func canaryOutputs(t *testing.T, what, objects string, flags ...string) map[stri
 		seen[what+": standard output of "+command], seen[what+": standard error of "+command] = got.Out, got.Err
 	}
 	add("plan", call(t, objects, "plan", "-f", "-", "--machine", machineName))
+	add("plan --diff", call(t, objects, "plan", "-f", "-", "--machine", machineName, "--diff", machineFile))
+	add("plan --diff, back", call(t, objects, "plan", "-f", machineFile, "--machine", machineName, "--diff", "-"))
 	folder := t.TempDir()
 	got := call(t, objects, append([]string{"render", "-f", "-", "--machine", machineName, "-o", folder}, flags...)...)
 	got.Out = canarySizes.ReplaceAllString(strings.ReplaceAll(got.Out, folder, "DIR"), "about N KiB")
