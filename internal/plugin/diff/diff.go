@@ -122,7 +122,7 @@ func (c change) text(before, after string) (string, error) {
 	}
 	text += "\n"
 	if len(pool)+len(node) > 0 {
-		text += "--- " + objects.Clean(before) + "\n+++ " + objects.Clean(after) + "\n" + strings.Join(append(pool, node...), "")
+		text += "--- " + oneLine(before) + "\n+++ " + oneLine(after) + "\n" + strings.Join(append(pool, node...), "")
 	}
 	return text, nil
 }

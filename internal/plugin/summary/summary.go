@@ -45,7 +45,7 @@ func Text(m *preview.Machine) string {
 	}
 	text.WriteString("\n")
 	for _, row := range Of(m) {
-		fmt.Fprintf(&text, "  %-15s%s\n", row.Name, row.Value)
+		fmt.Fprintf(&text, "  %-15s%s\n", row.Name, strings.Join(strings.Fields(row.Value), " ")) // one line, whatever a name has
 	}
 	return text.String()
 }
