@@ -87,11 +87,31 @@ func machinesOf(side Side, machine string) (found []*preview.Machine, unknown, e
 		return nil, nil, fmt.Errorf("%s: %w", side.Named, err)
 	}
 	for _, one := range found {
+		one.Notes = withoutPlaces(one.Notes, side.Files)
 		if one.Shown.Plan == nil {
 			return nil, nil, fmt.Errorf("%s: the plan in Secret %s cannot be shown; leave out the Secret", side.Named, one.StoredIn)
 		}
 	}
 	return found, nil, nil
+}
+
+// withoutPlaces replaces the lines of objects: they differ between two files also where nothing of a node does.
+func withoutPlaces(notes []string, files *objects.Set) []string {
+	var places []string
+	for _, one := range files.All {
+		if one.Place != "" {
+			places = append(places, one.Place)
+		}
+	}
+	slices.SortFunc(places, func(a, b string) int { return len(b) - len(a) }) // line 3 is the beginning of line 30
+	var left []string
+	for _, note := range notes {
+		for _, place := range places {
+			note = strings.ReplaceAll(note, place, "the files")
+		}
+		left = append(left, note)
+	}
+	return left
 }
 
 // sameIn is the machine of the same pool, or the same Machine.

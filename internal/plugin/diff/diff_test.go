@@ -170,6 +170,25 @@ func deploymentOf(t *testing.T, name string) string {
 	return ""
 }
 
+// TestTopology: Cluster API itself replaces the templates of a topology, under names that are not in the files.
+func TestTopology(t *testing.T) {
+	owned := strings.Replace(deploymentName, "}", `, labels: {topology.cluster.x-k8s.io/owned: ""}}`, 1)
+	before := pool(t, deploymentName, owned)
+	got := compare(t, before, edited(t, before, "template: windows-2022", "template: windows-2025"), "")
+	const want = "MachineDeployment default/windows: the pool rolls, which replaces its machines: the topology replaces " +
+		"WindowsMachineTemplate windows. A new node is different:\n"
+	if !strings.HasPrefix(got, want) {
+		t.Error(got)
+	}
+}
+
+// TestNotesHaveNoPlaces: a comment above an object changes no node.
+func TestNotesHaveNoPlaces(t *testing.T) {
+	files := &objects.Set{All: []objects.Object{{Place: "a.yaml: document 1, line 3"}, {Place: "a.yaml: document 1, line 30"}, {}}}
+	got := withoutPlaces([]string{"the pool in a.yaml: document 1, line 30, of a class", "another"}, files)
+	expect.Same(t, "notes", []string{"the pool in the files, of a class", "another"}, got)
+}
+
 // TestEdits: whatever two lists are, the edits make one of the other.
 func TestEdits(t *testing.T) {
 	for _, c := range []struct{ before, after, want string }{
