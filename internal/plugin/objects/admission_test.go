@@ -158,11 +158,13 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 		},
 		"an old KubeadmControlPlane": {
 			strings.Replace(goodControlPlane, "v1beta2", "v1beta1", 1), "apiGroup: infra", "group: infra",
-			`KubeadmControlPlane default/a: unknown field "spec.machineTemplate.spec"`,
+			`KubeadmControlPlane default/a: unknown field "spec.machineTemplate.spec"; it is a field of v1beta2; ` +
+				`write apiVersion: controlplane.cluster.x-k8s.io/v1beta2`,
 		},
 		"MachineHealthCheck": {
 			goodHealthCheck, "timeoutSeconds: 300", "timeout: 5m",
-			`MachineHealthCheck default/a: unknown field "spec.checks.unhealthyNodeConditions[0].timeout"`,
+			`MachineHealthCheck default/a: unknown field "spec.checks.unhealthyNodeConditions[0].timeout"; ` +
+				`it is the name in v1beta1 for spec.checks.unhealthyNodeConditions[].timeoutSeconds; write timeoutSeconds: 300`,
 		},
 		"a kind that Cluster API does not have": {
 			goodMachine, "kind: Machine\n", "kind: Machin\n",

@@ -55,12 +55,16 @@ const (
 	cabpk = "Cluster API's kubeadm provider"
 
 	kubelet = "the kubelet's configuration"
+	netplan = "netplan and cloud-init"
+	client  = "the vSphere client"
 )
 
 const (
 	ofTheTemplate = "a clone has what its template has, so make a template with it"
 	adapterByDHCP = "an adapter without addressesFromPools uses DHCP; leave it out"
-	fromPools     = "addresses come from pools: write the kind and name of one, such as an InClusterIPPool"
+	notCustomized = "cloudbase-init in the template names the computer and sets its addresses, from what the machine gets; " +
+		"domain and time zone are in spec.windows of the WindowsBootstrapConfig"
+	fromPools = "addresses come from pools: write the kind and name of one, such as an InClusterIPPool"
 )
 
 // theirNames are the fields of other providers that people bring along, by our kind. A name begins with as many fields around it
@@ -121,6 +125,22 @@ var theirNames = map[string]map[string]theirName{
 		"skipIPAllocation":                {capv, "", adapterByDHCP},
 		"dhcp4Overrides":                  {capv, "", "Windows takes what DHCP gives"},
 		"dhcp6Overrides":                  {capv, "", "Windows takes what DHCP gives"},
+		// What nobody's machine has, but people know from elsewhere.
+		"networkInterfaces.addresses":   {netplan, "vsphere.networkInterfaces[].addressesFromPools", fromPools},
+		"networkInterfaces.ipAddresses": {client, "vsphere.networkInterfaces[].addressesFromPools", fromPools},
+		"networkInterfaces.ipAddress":   {client, "vsphere.networkInterfaces[].addressesFromPools", fromPools},
+		"networkInterfaces.gateway":     {netplan, "", "the gateway comes with the address from its pool"},
+		"networkInterfaces.subnetMask":  {client, "", "the prefix comes with the address from its pool"},
+		"networkInterfaces.dhcp":        {netplan, "", adapterByDHCP},
+		"networkInterfaces.macAddress":  {client, "", "the MAC is computed from the machine, so that two machines never have the same"},
+		"networkInterfaces.networkName": {client, "vsphere.networkInterfaces[].network", "network: NAME"},
+		"customization":                 {client, "", notCustomized},
+		"customizationSpec":             {client, "", notCustomized},
+		"guestCustomization":            {client, "", notCustomized},
+		"guestId":                       {client, "", ofTheTemplate},
+		"guestID":                       {client, "", ofTheTemplate},
+		"firmware":                      {client, "", ofTheTemplate},
+		"vsphere.cluster":               {client, "vsphere.resourcePool", "/DATACENTER/host/CLUSTER/Resources"},
 		// AzureMachine.
 		"azure.cpus":      {capv, "azure.vmSize", "a size has both processors and memory"},
 		"azure.memoryMiB": {capv, "azure.vmSize", "a size has both processors and memory"},

@@ -84,10 +84,17 @@ var theirKinds = []theirKind{
 	},
 }
 
+const byHand = "no provider's, but what people know from guests and from the vSphere client"
+
 // notTheirs are entries of the table that are no field of the other provider, but what users make of one.
 var notTheirs = map[string]string{
 	"azure.cpus": "CAPV's, written for Azure", "azure.memoryMiB": "CAPV's, written for Azure",
 	"failureDomain": "written without its cloud", "computeGallery.sku": "the marketplace's, written for a gallery",
+	"networkInterfaces.addresses": byHand, "networkInterfaces.ipAddresses": byHand, "networkInterfaces.ipAddress": byHand,
+	"networkInterfaces.gateway": byHand, "networkInterfaces.subnetMask": byHand, "networkInterfaces.dhcp": byHand,
+	"networkInterfaces.macAddress": byHand, "networkInterfaces.networkName": byHand, "customization": byHand,
+	"customizationSpec": byHand, "guestCustomization": byHand, "guestId": byHand, "guestID": byHand, "firmware": byHand,
+	"vsphere.cluster":     byHand,
 	"custom.files.secret": "what is below contentFrom, without it",
 }
 

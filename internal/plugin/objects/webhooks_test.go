@@ -100,7 +100,8 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 		},
 		"a field of v1beta2 in v1beta1": {
 			oldDeployment, "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1", "apiGroup: infrastructure.cluster.x-k8s.io",
-			`MachineDeployment default/a: unknown field "spec.template.spec.infrastructureRef.apiGroup"`,
+			`MachineDeployment default/a: unknown field "spec.template.spec.infrastructureRef.apiGroup"; ` +
+				`it is a field of v1beta2; write apiVersion: cluster.x-k8s.io/v1beta2, or infrastructureRef.apiVersion here`,
 		},
 		"a reference that is none": {
 			oldDeployment, "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1", "apiVersion: a/b/c",
