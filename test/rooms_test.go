@@ -68,9 +68,10 @@ var rooms = []room{
 	}},
 	{folder: "internal/metrics"},
 	{folder: "internal/plugin/objects", may: []string{"api", "config/crd"}},
+	{folder: "internal/plugin/conflicts", may: []string{"api", "internal/cloud", "internal/plugin/objects"}},
 	{folder: "internal/plugin/topology", may: []string{"api", "internal/plugin/objects"}},
 	{folder: "internal/plugin/preview", may: []string{
-		"api", "bootstrap", "internal/cloud", "internal/plugin/objects", "internal/plugin/topology",
+		"api", "bootstrap", "internal/cloud", "internal/plugin/conflicts", "internal/plugin/objects", "internal/plugin/topology",
 		"controllers/addresses/adapters", "controllers/inherit", "controllers/owner", "controllers/refusals",
 	}},
 	{folder: "internal/plugin/addons", may: []string{"api", "bootstrap", "internal/plugin/objects", "internal/plugin/preview"}},
@@ -94,7 +95,8 @@ var rooms = []room{
 	{folder: "internal/plugin/screen"},
 	{folder: "internal/plugin/smoke", may: []string{"internal/cloud", "internal/plugin/remote"}},
 	{folder: "internal/plugin/check", may: []string{
-		"api", "internal/cloud", "internal/plugin/objects", "internal/plugin/preview", "internal/plugin/topology",
+		"api", "internal/cloud", "internal/plugin/conflicts", "internal/plugin/objects", "internal/plugin/preview",
+		"internal/plugin/topology",
 	}},
 	{folder: "internal/version"},
 	{folder: "internal/apiserver"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -192,7 +193,22 @@ func (f *addonsFlags) gather(ctx context.Context) (pools []addons.Pool, cluster 
 		g.pools, g.cluster, err = addons.Gather(found, f.files.machine, f.said)
 		return g, err
 	})
+	work.End()
+	f.noteConflicts(both.pools)
 	return both.pools, both.cluster, err
+}
+
+// noteConflicts prints each once: pools of one Cluster have some in common.
+func (f *addonsFlags) noteConflicts(pools []addons.Pool) {
+	var noted []string
+	for _, pool := range pools {
+		for _, one := range pool.Conflicts {
+			if !slices.Contains(noted, one) {
+				screen.Note(f.s.err, "%s", one)
+				noted = append(noted, one)
+			}
+		}
+	}
 }
 
 // printSettings prints the commands for Calico; if the user names a cluster, those for what it lacks.

@@ -81,6 +81,9 @@ func (c *cloudCheck) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
+	for _, note := range target.Notes {
+		screen.Note(c.s.err, "%s", note)
+	}
 	if found == nil && failed != nil {
 		found, failed = []cloud.Finding{{Check: "credentials", Result: cloud.CheckFailed, Text: failed.Error()}}, nil
 	}

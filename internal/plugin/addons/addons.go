@@ -28,6 +28,8 @@ type Pool struct {
 	HyperV, CSIProxy bool
 	// MaxPods is how many pods a node takes; 0 if nothing says it.
 	MaxPods int
+	// Conflicts are what the files contradict each other in.
+	Conflicts []string
 }
 
 // Cluster is what matters of the pools' Cluster. What is empty is not known.

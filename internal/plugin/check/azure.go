@@ -16,14 +16,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/conflicts"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
-
-// azureKeys are those of a Secret with credentials.
-var azureKeys = []string{
-	"tenantID", "clientID", "clientSecret", "certificate", "cloud", "resourceManagerEndpoint", "authority", "audience",
-	"caBundle", "storageSuffix", "computeAPIVersion",
-}
 
 // azureTarget is what Azure is asked with.
 type azureTarget struct {
@@ -99,7 +94,7 @@ func (a asker) asComputer(name, client string) {
 
 // takeSecret takes the proof of the files, if they have it.
 func (a asker) takeSecret(key types.NamespacedName, grant cloud.Grant, name, client string) error {
-	data, found, err := secretOf(a.files, key, azureKeys)
+	data, found, err := conflicts.Login(a.files, key)
 	switch {
 	case err != nil:
 		return err

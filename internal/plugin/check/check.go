@@ -3,18 +3,16 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/conflicts"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/topology"
@@ -65,6 +63,9 @@ type Target struct {
 	// borrowed says whose login it is, if it is not the machine's.
 	borrowed string
 	azure    azureTarget
+	around   conflicts.Subject
+	// Notes are what the files contradict each other in, beside what the cloud is asked for.
+	Notes []string
 }
 
 // Gather collects what a check needs: the WindowsMachine, and the login. A file with a pool has all of it. The name may be empty
@@ -89,6 +90,8 @@ func Gather(o *objects.Set, cloudName, name string, options Options) (*Target, e
 		return nil, fmt.Errorf("%s: %w", t.name(), err)
 	}
 	t.count = max(int64(ptr.Deref(m.Replicas, 1)), 1)
+	t.around = m.Around(o)
+	t.Notes = t.around.Unasked()
 	return t, t.cloud.gather(o, t, options)
 }
 
@@ -97,25 +100,11 @@ func (t *Target) name() string {
 	return "WindowsMachine " + t.machine.Owner.Namespace + "/" + t.machine.Windows.Name
 }
 
-// secretOf is what a Secret of the files has at these keys, and whether they have it.
-func secretOf(o *objects.Set, key types.NamespacedName, keys []string) (data map[string][]byte, found bool, err error) {
-	secret, err := objects.Load[corev1.Secret](o, "Secret", key)
-	if _, missing := errors.AsType[*objects.MissingError](err); missing {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	data = map[string][]byte{}
-	for _, name := range keys {
-		if value := preview.Value(secret, name); len(value) > 0 {
-			data[name] = value
-		}
-	}
-	return data, true, nil
-}
-
 // Run asks the cloud. When the findings are there, an error is of what came after them.
 func (t *Target) Run(ctx context.Context, progress cloud.Progress) ([]cloud.Finding, error) {
-	return t.cloud.inspect(ctx, t, progress)
+	found, err := t.cloud.inspect(ctx, t, progress)
+	if found == nil {
+		err = t.around.Explain(err)
+	}
+	return found, err
 }

@@ -12,21 +12,19 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/conflicts"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 )
 
-// vSphereKeys are those of the Secret with the login. Of these, variables give some when the files do not have the Secret.
+// vSphereVariables give some keys of the Secret with the login when the files do not have it.
 // Flavors and docs/install.md use the same. There is no flag for a password, because other users of a computer see the arguments
 // of its programs.
-var (
-	vSphereKeys      = []string{"server", "username", "password", "thumbprint", "ca.crt"}
-	vSphereVariables = []struct{ key, name string }{
-		{"server", "VSPHERE_SERVER"},
-		{"username", vSphereUser},
-		{"password", "VSPHERE_PASSWORD"},
-		{"thumbprint", "VSPHERE_TLS_THUMBPRINT_SHA256"},
-	}
-)
+var vSphereVariables = []struct{ key, name string }{
+	{"server", "VSPHERE_SERVER"},
+	{"username", vSphereUser},
+	{"password", "VSPHERE_PASSWORD"},
+	{"thumbprint", "VSPHERE_TLS_THUMBPRINT_SHA256"},
+}
 
 const vSphereUser = "VSPHERE_USERNAME"
 
@@ -38,14 +36,14 @@ func gatherVSphere(o *objects.Set, t *Target, _ Options) error {
 		return t.takeVariables("the machine's identity, which is not a Secret", "the identity of the machine is not a Secret: ")
 	}
 	key := types.NamespacedName{Namespace: t.machine.Owner.Namespace, Name: ref.Name}
-	login, found, err := secretOf(o, key, vSphereKeys)
+	login, found, err := conflicts.Login(o, key)
 	if err != nil || found {
 		t.login = login
 		return err
 	}
 	return t.takeVariables("the Secret "+key.String()+", which the files do not have: it may be the same account",
-		fmt.Sprintf("the files do not have the Secret %s with the login for vCenter: name the management cluster that has it with "+
-			"--context NAME or --kubeconfig FILE, or %s, or ", key.String(), fetch("secret", key)))
+		fmt.Sprintf("the files do not have the Secret %s with the login for vCenter%s: name the management cluster that has it with "+
+			"--context NAME or --kubeconfig FILE, or %s, or ", key.String(), t.around.Meant(key), fetch("secret", key)))
 }
 
 // fetch says how to add an object to the files.

@@ -163,7 +163,8 @@ func refuseSelector(spec *field.Path, s metav1.LabelSelector, of map[string]stri
 	}
 	if !selector.Matches(labels.Set(of)) {
 		path := spec.Child("template", "metadata", "labels")
-		return field.ErrorList{field.Forbidden(path, "must match spec.selector \""+selector.String()+"\"")}
+		return field.ErrorList{field.Forbidden(path, "must match spec.selector \""+selector.String()+"\": write "+
+			"the labels of spec.selector.matchLabels there, too, or leave spec.selector out, which Cluster API then fills in")}
 	}
 	return nil
 }

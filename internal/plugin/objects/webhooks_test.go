@@ -74,7 +74,8 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 		},
 		"a selector of others": {
 			goodDeployment, "selector: {}", "selector: {matchLabels: {a: b}}", "MachineDeployment default/a: " +
-				"spec.template.metadata.labels: Forbidden; must match spec.selector \"a=b,cluster.x-k8s.io/cluster-name=a\"",
+				"spec.template.metadata.labels: Forbidden; must match spec.selector \"a=b,cluster.x-k8s.io/cluster-name=a\": write the " +
+				"labels of spec.selector.matchLabels there, too, or leave spec.selector out, which Cluster API then fills in",
 		},
 		"no config": {
 			goodDeployment, "{configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: WindowsBootstrapConfigTemplate, name: a}}",

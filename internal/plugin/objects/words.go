@@ -56,7 +56,18 @@ func (k *kindRules) words(why *field.Error, content map[string]any) string {
 	if text == "" {
 		return join(why.Field, detail)
 	}
+	if parent, name := apart(why.Field); name == "cni" {
+		text += besideMode(parent, content)
+	}
 	return join(why.Field, "is "+text+", but "+detail+otherValue(detail, content)+inLargerUnits(why.Field, value))
+}
+
+// besideMode shows the mode that a CNI does not fit.
+func besideMode(network string, content map[string]any) string {
+	if mode := shown(network+".mode", valueAt(content, network+".mode")); mode != "" {
+		return " with the mode " + mode
+	}
+	return ""
 }
 
 // otherValue shows what stands in the other field of a pair that must be the same.

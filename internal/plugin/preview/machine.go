@@ -48,6 +48,8 @@ type Machine struct {
 	Replicas *int32
 	// Provisional is set if the computer name and provider ID follow from a placeholder.
 	Provisional bool
+	// Conflicts are what the files contradict each other in; they are the first of the Notes.
+	Conflicts []string
 	// Notes name the placeholders, and what else differs from a real machine.
 	Notes []string
 	// standIns are what placeholders stand for, in the words of a note.
@@ -83,6 +85,7 @@ func collect(o *objects.Set, name string) (*Machine, error) {
 	if err := m.findToken(o); err != nil {
 		return nil, err
 	}
+	m.findConflicts(o)
 	m.fillUIDs()
 	if err := m.fillIdentity(o); err != nil {
 		return nil, err

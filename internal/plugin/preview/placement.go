@@ -28,7 +28,7 @@ func (m *Machine) place(o *objects.Set) error {
 	if m.Windows.Status.Azure == nil {
 		at, err := m.placement(o, placer)
 		if err != nil {
-			return err
+			return m.subject(o).Explain(err)
 		}
 		m.Windows.Status.Azure = at
 	}

@@ -165,7 +165,8 @@ func TestRefusedPlacements(t *testing.T) {
 				"cloud wants adapters made before their VM: remove the one or the other",
 		},
 		"no image": {
-			"        image: {computeGallery: {gallery: images, name: ws2022}}\n", "", vm + "spec.azure.image is not set, but a VM needs " +
+			"        image: {computeGallery: {gallery: images, name: ws2022, version: 1.36.3}}\n", "", vm +
+				"spec.azure.image is not set, but a VM needs " +
 				"it; set it in a new WindowsMachineTemplate, or in a patch of the ClusterClass, and use that in the " +
 				"MachineDeployment, which then replaces its machines",
 		},
@@ -204,9 +205,10 @@ func TestCloudConfigFile(t *testing.T) {
 		stands   = "the tenant's ID in the file of spec.node.cloudConfigFile, which "
 		identity = "---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureClusterIdentity\n" +
 			"metadata: {name: deployer}\nspec: {type: WorkloadIdentity, tenantID: "
-		secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: azure}\nstringData: {tenantID: "
-		own    = "      identityRef: {kind: Secret, name: azure}\n      azure:\n"
-		risk   = "WindowsMachine spec.azure.identities: the VM has no identity"
+		secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: azure}\n" +
+			"stringData: {clientID: 77777777-7777-7777-7777-777777777777, clientSecret: s3cret, tenantID: "
+		own  = "      identityRef: {kind: Secret, name: azure}\n      azure:\n"
+		risk = "WindowsMachine spec.azure.identities: the VM has no identity"
 	)
 	managed := func(oldnew ...string) string {
 		return edited(t, azureFile, append([]string{configLine, config}, oldnew...)...)

@@ -1,0 +1,150 @@
+package conflicts
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// notKubeadms are the kinds of control planes that another program than kubeadm makes, and the program.
+var notKubeadms = map[string]string{
+	"AzureManagedControlPlane": aks, "AzureManagedCluster": aks, "AzureASOManagedControlPlane": aks, "AzureASOManagedCluster": aks,
+	"AWSManagedControlPlane": "EKS", "AWSManagedCluster": "EKS", "ROSAControlPlane": "ROSA", "GCPManagedControlPlane": "GKE",
+	"GCPManagedCluster": "GKE", "OCIManagedControlPlane": "OKE", "OCIManagedCluster": "OKE", "RKE2ControlPlane": "RKE2",
+	"KThreesControlPlane": "k3s", "K0sControlPlane": "k0s", "K0smotronControlPlane": "k0s", "TalosControlPlane": "Talos",
+	"MicroK8sControlPlane": "MicroK8s", "CK8sControlPlane": "Canonical Kubernetes",
+}
+
+const aks = "AKS"
+
+// foreign is the reference of a Cluster to what another program than kubeadm makes, and that program.
+func (s Subject) foreign() (ref clusterv1.ContractVersionedObjectReference, program string) {
+	for _, ref = range []clusterv1.ContractVersionedObjectReference{s.Cluster.Spec.ControlPlaneRef,
+		s.Cluster.Spec.InfrastructureRef} {
+		if program = notKubeadms[ref.Kind]; program != "" {
+			return ref, program
+		}
+	}
+	return ref, ""
+}
+
+// controlPlane is held, and not refused: somebody may put what kubeadm join reads into any cluster.
+func (s Subject) controlPlane() []string {
+	ref, program := s.foreign()
+	switch {
+	case program == aks:
+		return []string{s.ofAKS(ref)}
+	case program != "":
+		return note("%s has %s: %s makes its control plane, not kubeadm, and a WindowsBootstrapConfig joins with kubeadm; no VM "+
+			"is made while kubeadm's ConfigMaps are not there (ControlPlaneNotKubeadm). Use a Cluster with a KubeadmControlPlane",
+			s.name(), about(ref), program)
+	}
+	if ref = s.Cluster.Spec.ControlPlaneRef; ref.Kind == "KubeadmControlPlane" && ref.APIGroup != kubeadmGroup {
+		return note("%s: spec.controlPlaneRef.apiGroup is %q, but a KubeadmControlPlane is of %s; write that", s.name(), ref.APIGroup,
+			kubeadmGroup)
+	}
+	return nil
+}
+
+const kubeadmGroup = "controlplane.cluster.x-k8s.io"
+
+func (s Subject) ofAKS(ref clusterv1.ContractVersionedObjectReference) string {
+	return fmt.Sprintf("%s is an AKS cluster (%s): Azure makes its control plane, not kubeadm, and no machine of this provider can "+
+		"join it (ControlPlaneNotKubeadm). For Windows nodes in AKS use its own pools, such as an AzureManagedMachinePool with "+
+		"osType: Windows; for this pool use a Cluster with an AzureCluster and a KubeadmControlPlane", s.name(), about(ref))
+}
+
+// The clouds, as in a spec and for people.
+const (
+	azure, inAzure     = "azure", "Azure"
+	vSphere, onVSphere = "vsphere", "vSphere"
+)
+
+// cloudOf is where a kind of infrastructure is.
+var cloudOf = map[string]string{
+	"AzureCluster": inAzure, "VSphereCluster": onVSphere, "AWSCluster": "AWS", "GCPCluster": "Google Cloud",
+	"OpenStackCluster": "OpenStack", "NutanixCluster": "Nutanix", "ProxmoxCluster": "Proxmox", "HetznerCluster": "Hetzner",
+	"Metal3Cluster": "Metal3", "KubevirtCluster": "KubeVirt", "DockerCluster": "Docker", "VCDCluster": "VMware Cloud Director",
+	"IBMVPCCluster": "IBM Cloud", "OCICluster": "Oracle Cloud", "LinodeCluster": "Linode", "CloudStackCluster": "CloudStack",
+}
+
+// cloud is that of the pool, as in its spec and for people.
+func (s Subject) cloud() (field, people string) {
+	if s.Windows.Spec.VSphere != nil {
+		return vSphere, onVSphere
+	}
+	return azure, inAzure
+}
+
+// otherCloud is taken: a node may join across clouds, if it reaches the API server and the other nodes.
+func (s Subject) otherCloud() []string {
+	ref := s.Cluster.Spec.InfrastructureRef
+	field, people := s.cloud()
+	if other := cloudOf[ref.Kind]; other != "" && other != people {
+		return note("%s is on %s (%s), but spec.%s makes the VM on another cloud. Such a node joins only if it reaches the API "+
+			"server and the pods of the others from there; if the pool belongs to the Cluster's own cloud, %s",
+			s.name(), other, about(ref), field, instead(other))
+	}
+	return nil
+}
+
+// instead is how to write a pool of another cloud.
+func instead(cloud string) string {
+	switch cloud {
+	case inAzure:
+		return "write spec.azure in the place of spec.vsphere"
+	case onVSphere:
+		return "write spec.vsphere in the place of spec.azure"
+	}
+	return "know that this provider makes VMs in Azure and on vSphere only"
+}
+
+// Explain puts the cause before an error about what the spec does not say: who sets that alone is led astray.
+func (s Subject) Explain(err error) error {
+	incomplete, ok := errors.AsType[*cloud.Error](err)
+	if !ok || incomplete.Reason != infrav1.SpecInvalidReason || s.Windows.Spec.Azure == nil {
+		return err
+	}
+	if ref, program := s.foreign(); program == aks {
+		return errors.New(s.ofAKS(ref))
+	}
+	for _, cause := range s.otherCloud() {
+		return fmt.Errorf("%s. Otherwise: %w", cause, err)
+	}
+	return err
+}
+
+// server compares the vCenter of the pool with that of its Cluster.
+func (s Subject) server() []string {
+	one, there := s.infrastructure()
+	if !there || one.Kind != "VSphereCluster" || s.Windows.Spec.VSphere == nil {
+		return nil
+	}
+	of := read[struct{ Spec struct{ Server string } }](one).Spec.Server
+	login, _, err := Login(s.Files, s.secretKey())
+	ours := string(login["server"])
+	if err != nil || of == "" || ours == "" || host(of) == host(ours) {
+		return nil
+	}
+	return note("Secret %s has the server %q, but %s is on %q: the pool comes to another vCenter than its Cluster; write the same, "+
+		"unless that is meant", s.secretKey(), host(ours), one, host(of))
+}
+
+// host is a server without scheme, port and path.
+func host(server string) string {
+	server = strings.ToLower(strings.TrimSpace(server))
+	if _, after, ok := strings.Cut(server, "://"); ok {
+		server = after
+	}
+	server, _, _ = strings.Cut(server, "/")
+	if name, _, err := net.SplitHostPort(server); err == nil {
+		return name
+	}
+	return server
+}

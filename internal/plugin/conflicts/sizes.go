@@ -1,0 +1,84 @@
+package conflicts
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+)
+
+// sizeName has the family and the features of a size by Azure's conventions: Standard_D4ps_v5 is of the family D, and p is an Arm
+// processor, s premium disks (learn.microsoft.com/azure/virtual-machines/vm-naming-conventions).
+var sizeName = regexp.MustCompile(`^(?:standard|basic)_([a-z]+)[0-9]+(?:-[0-9]+)?([a-z]*)(?:_|$)`)
+
+// size is what the name of a size says.
+type size struct{ name, family, features string }
+
+// namedSizes are those of the spec whose names follow the conventions.
+func namedSizes(spec *infrav1.AzureVM) (all []size) {
+	for _, name := range append([]string{spec.VMSize}, spec.FallbackVMSizes...) {
+		if parts := sizeName.FindStringSubmatch(strings.ToLower(name)); parts != nil {
+			all = append(all, size{name, parts[1], parts[2]})
+		}
+	}
+	return all
+}
+
+// sizeRules say what a size cannot do. The controller asks Azure's list of sizes for the same, and holds the machine
+// (SizeUnsuitable).
+var sizeRules = []struct {
+	broken func(size, *infrav1.AzureVM) bool
+	says   string
+}{
+	{func(s size, _ *infrav1.AzureVM) bool { return strings.Contains(s.features, "p") }, "has Arm processors (the letter p), for " +
+		"which there is no Kubernetes on Windows: use a size without it, such as Standard_D4s_v5"},
+	{func(s size, spec *infrav1.AzureVM) bool { return !s.premium() && wantsPremium(spec) }, "has no premium disks (no letter " +
+		"s), but the spec has disks of the type Premium_LRS or Premium_ZRS: use a size with them, such as Standard_D4s_v5, or the " +
+		"type StandardSSD_LRS"},
+	{func(s size, spec *infrav1.AzureVM) bool { return s.confidential() && !confidential(spec) }, "is for confidential VMs " +
+		"only: use another size, or set securityProfile.securityType: ConfidentialVM"},
+	{func(s size, spec *infrav1.AzureVM) bool { return !s.mayBeConfidential() && confidential(spec) }, "is not for " +
+		"confidential VMs, but securityProfile.securityType is ConfidentialVM: use a size of the families DC or EC, such as " +
+		"Standard_DC4as_v5"},
+}
+
+// sizes looks at the names of sizes.
+func (s Subject) sizes() (notes []string) {
+	spec := s.Windows.Spec.Azure
+	if spec == nil {
+		return nil
+	}
+	for _, one := range namedSizes(spec) {
+		for _, rule := range sizeRules {
+			if rule.broken(one, spec) {
+				notes = append(notes, fmt.Sprintf("the size %s of spec.azure %s", one.name, rule.says))
+			}
+		}
+	}
+	return notes
+}
+
+// premium: older families have the letter in their own name, as in Standard_DS2_v2.
+func (s size) premium() bool {
+	return strings.Contains(s.features, "s") || strings.HasSuffix(s.family, "s")
+}
+
+func wantsPremium(spec *infrav1.AzureVM) bool {
+	isPremium := func(kind string) bool { return strings.HasPrefix(kind, "Premium") }
+	return isPremium(string(spec.OSDisk.Type)) ||
+		slices.ContainsFunc(spec.DataDisks, func(disk infrav1.AzureDataDisk) bool { return isPremium(string(disk.Type)) })
+}
+
+// confidential: processors of AMD (a) and of Intel with TDX (e) make confidential VMs and no others; the DC sizes without these
+// letters have SGX, which is something else.
+func (s size) confidential() bool {
+	return s.mayBeConfidential() && strings.ContainsAny(s.features, "ae")
+}
+
+func (s size) mayBeConfidential() bool { return slices.Contains([]string{"dc", "ec", "ncc"}, s.family) }
+
+func confidential(spec *infrav1.AzureVM) bool {
+	return spec.SecurityProfile.SecurityType == infrav1.AzureConfidentialVM
+}
