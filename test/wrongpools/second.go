@@ -82,8 +82,8 @@ var second = []Case{
 	},
 }
 
-// Noted are pools that are taken, since what is missing in the files may be in the cluster: a note says so.
-var Noted = []Case{
+// absent lack what may be in the cluster.
+var absent = []Case{
 	{
 		16, Azure, "subnet: {name: nodes}", "subnet: {name: windows}", "spec.azure.networkInterfaces[0].subnet.name", `"windows"`,
 		"the subnets control-plane, nodes",

@@ -4,6 +4,7 @@ package wrongpools
 import (
 	_ "embed" // for the good pools
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -54,5 +55,10 @@ func (c Case) Missed(sentence string) []string {
 	return missed
 }
 
-// Cases are the pools that are refused. The first half is what a first user wrote in his first days.
-var Cases = append(first, second...)
+// Cases are the pools that are refused: what a first user wrote in his first days, what came after, and what users of other providers
+// write.
+var Cases = slices.Concat(first, second, third)
+
+// Noted are pools that are taken, since what is missing in the files may be in the cluster, or nobody but a cloud or a guest refuses
+// them: a note says so.
+var Noted = slices.Concat(absent, contradicted)

@@ -45,14 +45,8 @@ func (s Subject) controlPlane() []string {
 			"is made while kubeadm's ConfigMaps are not there (ControlPlaneNotKubeadm). Use a Cluster with a KubeadmControlPlane",
 			s.name(), about(ref), program)
 	}
-	if ref = s.Cluster.Spec.ControlPlaneRef; ref.Kind == "KubeadmControlPlane" && ref.APIGroup != kubeadmGroup {
-		return note("%s: spec.controlPlaneRef.apiGroup is %q, but a KubeadmControlPlane is of %s; write that", s.name(), ref.APIGroup,
-			kubeadmGroup)
-	}
 	return nil
 }
-
-const kubeadmGroup = "controlplane.cluster.x-k8s.io"
 
 func (s Subject) ofAKS(ref clusterv1.ContractVersionedObjectReference) string {
 	return fmt.Sprintf("%s is an AKS cluster (%s): Azure makes its control plane, not kubeadm, and no machine of this provider can "+
@@ -102,7 +96,7 @@ func instead(cloud string) string {
 	case onVSphere:
 		return "write spec.vsphere in the place of spec.azure"
 	}
-	return "know that this provider makes VMs in Azure and on vSphere only"
+	return "it cannot be made: this provider makes VMs in Azure and on vSphere"
 }
 
 // Explain puts the cause before an error about what the spec does not say: who sets that alone is led astray.
@@ -113,6 +107,9 @@ func (s Subject) Explain(err error) error {
 	}
 	if ref, program := s.foreign(); program == aks {
 		return errors.New(s.ofAKS(ref))
+	}
+	for _, cause := range s.references() {
+		return errors.New(cause)
 	}
 	for _, cause := range s.otherCloud() {
 		return fmt.Errorf("%s. Otherwise: %w", cause, err)

@@ -29,6 +29,7 @@ var rules = []struct {
 	asked bool
 }{
 	{Subject.controlPlane, false},
+	{Subject.references, false},
 	{Subject.otherCloud, false},
 	{Subject.server, false},
 	{Subject.secret, true},
@@ -38,6 +39,8 @@ var rules = []struct {
 	{Subject.version, false},
 	{Subject.release, false},
 	{Subject.sizes, true},
+	{Subject.disk, true},
+	{Subject.place, true},
 	{Subject.pools, false},
 }
 

@@ -71,7 +71,9 @@ func TestSizesByName(t *testing.T) {
 		"standard_d4plds_v6": {arm}, "Standard_D4_v5": {premium}, "Standard_A2_v2": {premium}, "Standard_DS2_v2": nil,
 		"Standard_GS3": nil, "Standard_E4-2s_v5": nil, "Standard_NP10s": nil, "Standard_NC4as_T4_v3": nil, "Standard_M128ms": nil,
 		"Standard_HB120-16rs_v3": nil, "Standard_DC4as_v5": {only}, "Standard_EC8ads_v5": {only}, "Standard_DC4es_v6": {only},
-		"Standard_DC4s_v3": nil, "Standard_DC1ds_v3": nil, "Standard_NCC40ads_H100_v5": {only}, "Standard_B2ms": nil, "odd": nil,
+		"Standard_DC4s_v3": nil, "Standard_DC2ds_v3": nil, "Standard_NCC40ads_H100_v5": {only}, "Standard_B2ms": nil,
+		"Standard_B1ms": {"one processor"},
+		"D4s_v5":        {"did you mean Standard_D4s_v5"}, "Standard_Large": {"does not have the form"}, "": nil,
 	} {
 		s := azurePool(t, "", func(vm *infrav1.AzureVM) { vm.VMSize, vm.OSDisk.Type = name, "Premium_LRS" })
 		wants(t, name, s.sizes(), want...)
@@ -257,4 +259,43 @@ func TestPoolsOfAddresses(t *testing.T) {
 	wants(t, "another name", pool(ref, "{}"), "did you mean nodes")
 	ref.APIGroup = "cluster.x-k8s.io"
 	wants(t, "another group", pool(ref, "{}"), ipam)
+}
+
+func TestReferences(t *testing.T) {
+	s := azurePool(t, anAzureCluster, func(*infrav1.AzureVM) {})
+	wants(t, "good", s.references())
+	ref := &s.Cluster.Spec.InfrastructureRef
+	ref.Name = "prodd"
+	wants(t, "a name like it", s.references(), "AzureCluster prodd", "did you mean prod")
+	ref.Name, ref.Kind = "elsewhere", "AzureCluster"
+	wants(t, "in another repository", s.references())
+	ref.APIGroup = "cluster.x-k8s.io"
+	wants(t, "another group", s.references(), "spec.infrastructureRef.apiGroup", infrastructureGroup)
+	wants(t, "cause", []string{s.Explain(cloud.Missing("spec.azure.location")).Error()}, infrastructureGroup)
+	ref.APIGroup, ref.Kind = infrastructureGroup, "AzureClusterTemplate"
+	wants(t, "a template", s.references(), "is a template", "write the kind AzureCluster")
+	ref.Kind = "AzureCluster"
+	s.Cluster.Spec.ControlPlaneRef.APIGroup = "bootstrap.cluster.x-k8s.io"
+	wants(t, "another group of the control plane", s.references(), "spec.controlPlaneRef.apiGroup", kubeadmGroup)
+}
+
+func TestPlacesByForm(t *testing.T) {
+	in := func(change func(*infrav1.VSphereVM)) []string { return vSpherePool(t, "", change).place() }
+	for name, want := range map[string][]string{
+		"windows": nil, "/dc0/vm/windows": nil, "vm/team-a/windows": nil, "/europe/dc0/vm/windows": nil, "*/windows": nil,
+		`dc0\vm\windows`: {"backslashes"}, "[ssd1] windows/a.vmx": {"path of files"}, "windows.ova": {"name of a file"},
+		"/dc1/vm/windows": {"in the datacenter dc1", `"dc0"`}, "/windows": nil,
+	} {
+		wants(t, name, in(func(vm *infrav1.VSphereVM) { vm.Folder = name }), want...)
+	}
+	wants(t, "a template of another datacenter", in(func(vm *infrav1.VSphereVM) { vm.Image.Template = "/dc1/vm/windows" }))
+}
+
+func TestDiskOfTheSystem(t *testing.T) {
+	of := func(size int32) []string {
+		return azurePool(t, "", func(vm *infrav1.AzureVM) { vm.OSDisk.SizeGiB = size }).disk()
+	}
+	wants(t, "none", of(0))
+	wants(t, "good", of(128))
+	wants(t, "small", of(64), "is 64", "DiskSmallerThanImage")
 }

@@ -110,6 +110,9 @@ func (s Subject) newest() string {
 			return "spec.azure.image." + one.field + ".version is " + cmp.Or(one.version, "not set")
 		}
 	}
+	if strings.Contains(of.ID, "/galleries/") && !strings.Contains(of.ID, "/versions/") {
+		return "spec.azure.image.id has no /versions/ at its end"
+	}
 	return ""
 }
 

@@ -56,6 +56,12 @@ func (s Subject) secret() []string {
 	case !found:
 		return s.absent(key)
 	}
+	for _, name := range slices.Sorted(maps.Keys(login)) {
+		if slices.Contains(keys[vSphere], name) && strings.Contains(string(login[name]), "${") {
+			return note("Secret %s, which identityRef names: the key %s has a variable that is not filled in; fill it in with clusterctl "+
+				"generate yaml, before the Secret is applied", key, name)
+		}
+	}
 	if err := s.open(login); err != nil {
 		return note("Secret %s, which identityRef names, is refused by the manager (no VM is made): %v%s", key, err, s.unread(login))
 	}
@@ -119,6 +125,11 @@ func (s Subject) Meant(key types.NamespacedName) string {
 			"of the machine's own namespace: write metadata.namespace of both alike"
 	case missing.Near != "":
 		return "; did you mean " + missing.Near + ", which is there?"
+	}
+	for _, one := range s.Files.OfKind("ConfigMap") {
+		if one.Key == key {
+			return "; there is a ConfigMap of this name, which nobody reads as a login: write kind: Secret, and stringData for data"
+		}
 	}
 	cloud, _ := s.cloud()
 	for _, one := range s.Files.OfKind("Secret") {

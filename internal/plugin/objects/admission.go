@@ -61,11 +61,40 @@ func admitOther(one Object) error {
 	var err error
 	switch one.Version.WithKind(one.Kind) {
 	case corev1.SchemeGroupVersion.WithKind("Secret"):
-		_, err = Decode[corev1.Secret](one)
+		var secret *corev1.Secret
+		if secret, err = Decode[corev1.Secret](one); err == nil {
+			err = checkType(one, secret)
+		}
 	case corev1.SchemeGroupVersion.WithKind("ConfigMap"):
 		_, err = Decode[corev1.ConfigMap](one)
 	}
 	return err
+}
+
+// typedKeys are those that an API server wants of a Secret of a type of its own (k8s.io/kubernetes, ValidateSecret); of the last
+// type it wants one of two.
+var typedKeys = map[corev1.SecretType][]string{
+	corev1.SecretTypeTLS: {corev1.TLSCertKey, corev1.TLSPrivateKeyKey}, corev1.SecretTypeSSHAuth: {corev1.SSHAuthPrivateKey},
+	corev1.SecretTypeDockercfg: {corev1.DockerConfigKey}, corev1.SecretTypeDockerConfigJson: {corev1.DockerConfigJsonKey},
+	corev1.SecretTypeBasicAuth: {corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey},
+}
+
+func checkType(one Object, secret *corev1.Secret) error {
+	var missing []string
+	for _, key := range typedKeys[secret.Type] {
+		if _, there := secret.Data[key]; there {
+			continue
+		}
+		if _, there := secret.StringData[key]; !there {
+			missing = append(missing, key)
+		}
+	}
+	enough := len(missing) == 0 || secret.Type == corev1.SecretTypeBasicAuth && len(missing) == 1
+	if enough {
+		return nil
+	}
+	return fmt.Errorf("%s: a Secret of the type %s must have the keys %s; add them, or leave type out", one, secret.Type,
+		strings.Join(typedKeys[secret.Type], " and "))
 }
 
 // The limits on the cost of rules are those of an API server.
@@ -103,6 +132,9 @@ func (k *kindRules) admit(one Object) (Object, error) {
 	content, unread := k.fill(one, content)
 	refused := slices.Concat(validation.ValidateCustomResource(nil, content, k.limits), checkScale(one, content),
 		listtype.ValidateListSetsAndMaps(nil, k.structural, content))
+	if limits := slices.DeleteFunc(slices.Clone(refused), saysFormat); len(limits) > 0 {
+		refused = limits
+	}
 	if unread != nil { // then nobody has set the defaults either, and a field that has one is not missing
 		refused = slices.DeleteFunc(refused, func(why *field.Error) bool { return why.Type == field.ErrorTypeRequired })
 	}
@@ -122,6 +154,11 @@ func (k *kindRules) admit(one Object) (Object, error) {
 		lines.add(why.Field, func() string { return k.words(why, content) })
 	}
 	return one, lines.err(content)
+}
+
+// saysFormat is about a number that does not fit into 32 bits. Most such fields have a limit, with a better sentence.
+func saysFormat(why *field.Error) bool {
+	return strings.HasPrefix(why.Detail, "Checked value must be of type")
 }
 
 // fill has the mutating webhook set its defaults. What it cannot read is mostly refused by the schema, in better words.

@@ -168,15 +168,15 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 		},
 		"a kind that Cluster API does not have": {
 			goodMachine, "kind: Machine\n", "kind: Machin\n",
-			"Machin default/a: there is no such kind in cluster.x-k8s.io, which has Cluster, ClusterClass, Machine, MachineDeployment, " +
-				"MachineDrainRule, MachineHealthCheck, MachinePool, MachineSet",
+			"Machin default/a: there is no such kind in cluster.x-k8s.io; did you mean Machine?",
 		},
 		"metadata": {
 			goodMachine, "{name: a}", "{name: a, lables: {}}",
 			`Machine default/a: unknown field "metadata.lables"; did you mean "metadata.labels"?`,
 		},
 		"a label that is a number": {
-			goodMachine, "{name: a}", "{name: a, labels: {a: 1}}", "Machine default/a: metadata.labels: must be a text, not a number",
+			goodMachine, "{name: a}", "{name: a, labels: {a: 1}}", "Machine default/a: metadata.labels: must be a text, not a number; " +
+				"write it in quotes",
 		},
 		"an invalid label": {
 			goodConfig, "{name: a}", "{name: a, labels: {a: ä}}",
@@ -192,7 +192,7 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 		"a Secret not in base64": {
 			goodSecret, "YQ==", "plain text", "Secret default/a: data.a is not base64; write plain text to stringData",
 		},
-		"ConfigMap": {goodConfigMap, "a: b", "a: 1", "ConfigMap default/a: data: must be a text, not a number"},
+		"ConfigMap": {goodConfigMap, "a: b", "a: 1", "ConfigMap default/a: data: must be a text, not a number; write it in quotes"},
 		"ours": {
 			goodConfig, "timeZone: UTC", "timezone: UTC",
 			`WindowsBootstrapConfig default/a: unknown field "spec.windows.timezone"; did you mean "spec.windows.timeZone"?`,

@@ -107,6 +107,8 @@ type MissingError struct {
 	Kind   string
 	Key    types.NamespacedName
 	Source string
+	// Otherwise is the apiVersion of an object of this kind and key that is of another group.
+	Otherwise string
 	// Elsewhere are the namespaces in which the files have an object of this kind and name, and Near is one of a similar name.
 	Elsewhere []string
 	Near      string
@@ -118,6 +120,10 @@ func (e *MissingError) Error() string {
 		return fmt.Sprintf("%s %s is not in %s, which has one of this name in the namespace %s; "+
 			"set metadata.namespace of both to the same, or give that of objects without one with -n",
 			e.Kind, e.Key, e.Source, strings.Join(e.Elsewhere, ", "))
+	}
+	if e.Otherwise != "" {
+		return fmt.Sprintf("%s %s is not in %s, which has one with apiVersion %s; write apiVersion: %s", e.Kind, e.Key, e.Source,
+			e.Otherwise, versions[e.Kind])
 	}
 	if e.Near != "" {
 		return fmt.Sprintf("%s %s is not in %s; did you mean %s, which is there?", e.Kind, e.Key, e.Source, e.Near)
@@ -159,7 +165,8 @@ func (s *Set) Find(kind schema.GroupKind, key types.NamespacedName) (Object, err
 	switch len(found) {
 	case 0:
 		return Object{}, &MissingError{
-			Kind: kind.Kind, Key: key, Source: s.Source, Elsewhere: elsewhere, Near: Nearest(key.Name, names),
+			Kind: kind.Kind, Key: key, Source: s.Source, Otherwise: s.otherwise(kind, key), Elsewhere: elsewhere,
+			Near: Nearest(key.Name, names),
 		}
 	case 1:
 		return found[0], nil
@@ -171,11 +178,21 @@ func (s *Set) Find(kind schema.GroupKind, key types.NamespacedName) (Object, err
 	return Object{}, fmt.Errorf("%s is there %d times; keep only one: %s", found[0], len(found), strings.Join(places, "; "))
 }
 
+// otherwise is the apiVersion of an object of this kind and key in another group; empty if there is none.
+func (s *Set) otherwise(kind schema.GroupKind, key types.NamespacedName) string {
+	for _, one := range s.All {
+		if one.Kind == kind.Kind && one.Key == key && one.Version.Group != kind.Group && versions[kind.Kind].Group == kind.Group {
+			return one.Version.String()
+		}
+	}
+	return ""
+}
+
 // Decode decodes an object, and refuses unknown fields as an API server does that is asked for strict validation.
 func Decode[T any, P Pointer[T]](one Object) (P, error) {
 	if want := versions[one.Kind]; one.Version != want {
-		return nil, fmt.Errorf("%s has apiVersion %s, which is not supported; write %s, or "+
-			"use the output of: kubectl get %s.%s.%s %s -n %s -o yaml", one, one.Version, want,
+		return nil, fmt.Errorf("%s has apiVersion %s, which is not supported; write %s, or use the output of: kubectl get "+
+			"%s.%s.%s %s -n %s -o yaml", one, one.Version, want,
 			strings.ToLower(one.Kind), want.Version, want.Group, one.Key.Name, one.Key.Namespace)
 	}
 	decoded := P(new(T))

@@ -105,12 +105,23 @@ func readRules(kind schema.GroupVersionKind) (*kindRules, error) {
 		return newRules(versions[kind.Version], true)
 	}
 	if kind.Group == clusterv1.GroupVersion.Group {
-		return nil, fmt.Errorf("there is no such kind in %s, which has %s", kind.Group, kindsOf(theirs, kind.Group))
+		return nil, noKind(kind, kindsOf(theirs, kind.Group))
 	}
 	return nil, nil
 }
 
-func kindsOf(all map[string]schemas, group string) string {
+// noKind says which kind of a group was meant, or of which group the kind is.
+func noKind(kind schema.GroupVersionKind, kinds []string) error {
+	if right, ours := versions[kind.Kind]; ours {
+		return fmt.Errorf("a %s is not of %s; write apiVersion: %s", kind.Kind, kind.Group, right)
+	}
+	if meant := Nearest(kind.Kind, kinds); meant != "" {
+		return fmt.Errorf("there is no such kind in %s; did you mean %s?", kind.Group, meant)
+	}
+	return fmt.Errorf("there is no such kind in %s, which has %s", kind.Group, strings.Join(kinds, ", "))
+}
+
+func kindsOf(all map[string]schemas, group string) []string {
 	var kinds []string
 	for name := range all {
 		if kind, rest, _ := strings.Cut(name, "."); rest == group {
@@ -118,7 +129,7 @@ func kindsOf(all map[string]schemas, group string) string {
 		}
 	}
 	slices.Sort(kinds)
-	return strings.Join(kinds, ", ")
+	return kinds
 }
 
 // newRules returns no rules for a version that has no schema; Decode tells the user which version is needed.

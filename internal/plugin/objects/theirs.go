@@ -56,11 +56,12 @@ const (
 
 	kubelet = "the kubelet's configuration"
 	netplan = "netplan and cloud-init"
-	client  = "the vSphere client"
+	client  = "the clouds' own tools"
 )
 
 const (
 	ofTheTemplate = "a clone has what its template has, so make a template with it"
+	inMiB         = "a GiB is 1024 MiB, so 16 GiB are 16384"
 	adapterByDHCP = "an adapter without addressesFromPools uses DHCP; leave it out"
 	notCustomized = "cloudbase-init in the template names the computer and sets its addresses, from what the machine gets; " +
 		"domain and time zone are in spec.windows of the WindowsBootstrapConfig"
@@ -140,6 +141,17 @@ var theirNames = map[string]map[string]theirName{
 		"guestId":                       {client, "", ofTheTemplate},
 		"guestID":                       {client, "", ofTheTemplate},
 		"firmware":                      {client, "", ofTheTemplate},
+		"memoryGiB":                     {client, "vsphere.memoryMiB", inMiB},
+		"memoryGB":                      {client, "vsphere.memoryMiB", inMiB},
+		"vsphere.memory":                {client, "vsphere.memoryMiB", inMiB},
+		"vsphere.networks":              {client, "vsphere.networkInterfaces", "- {name: node, network: NAME} for each adapter"},
+		"vsphere.host":                  {client, "vsphere.resourcePool", "/DATACENTER/host/HOST/Resources"},
+		"addressesFromPools.apiVersion": {capv, "vsphere.networkInterfaces[].addressesFromPools[].apiGroup", "without its version"},
+		"availabilitySet":               {client, "azure.zones", `zones: ["1"]; there are no availability sets`},
+		"availabilitySetID":             {client, "azure.zones", `zones: ["1"]; there are no availability sets`},
+		"identityRef.namespace":         {capz, "", "the Secret is in the namespace of the machine"},
+		"credentialsRef":                {client, "identityRef", "identityRef: {kind: Secret, name: NAME}"},
+		"secretRef":                     {client, "identityRef", "identityRef: {kind: Secret, name: NAME}"},
 		"vsphere.cluster":               {client, "vsphere.resourcePool", "/DATACENTER/host/CLUSTER/Resources"},
 		// AzureMachine.
 		"azure.cpus":      {capv, "azure.vmSize", "a size has both processors and memory"},
@@ -203,6 +215,9 @@ var theirNames = map[string]map[string]theirName{
 		"users.groups":             {cabpk, "windows.users[].role", "role: Administrator or User"},
 		"users.shell":              {cabpk, "", "OpenSSH for Windows has one shell for all users"},
 		"users.passwd":             {cabpk, "", "a user gets a random password, and logs in with a key"},
+		"users.password":           {cabpk, "", "a user gets a random password, and logs in with a key"},
+		"windows.computerName":     {client, "", "the computer has the name that is computed from its machine, of at most 15 letters"},
+		"windows.hostname":         {client, "", "the computer has the name that is computed from its machine, of at most 15 letters"},
 		"users.lockPassword":       {cabpk, "", "a user gets a random password, and logs in with a key"},
 		"ntp":                      {cabpk, "windows.ntpServers", "ntpServers: [time.example.com]"},
 		"diskSetup":                {cabpk, "windows.dataDrive", "dataDrive: {letter: D, format: IfEmpty}"},

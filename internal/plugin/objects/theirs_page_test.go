@@ -94,7 +94,10 @@ var notTheirs = map[string]string{
 	"networkInterfaces.gateway": byHand, "networkInterfaces.subnetMask": byHand, "networkInterfaces.dhcp": byHand,
 	"networkInterfaces.macAddress": byHand, "networkInterfaces.networkName": byHand, "customization": byHand,
 	"customizationSpec": byHand, "guestCustomization": byHand, "guestId": byHand, "guestID": byHand, "firmware": byHand,
-	"vsphere.cluster":     byHand,
+	"memoryGiB": byHand, "memoryGB": byHand, "vsphere.memory": byHand, "vsphere.networks": byHand, "vsphere.host": byHand,
+	"addressesFromPools.apiVersion": byHand, "availabilitySet": byHand, "availabilitySetID": byHand, "identityRef.namespace": byHand,
+	"credentialsRef": byHand, "secretRef": byHand, "users.password": byHand, "windows.computerName": byHand,
+	"windows.hostname": byHand, "vsphere.cluster": byHand,
 	"custom.files.secret": "what is below contentFrom, without it",
 }
 

@@ -38,6 +38,9 @@ func (k *kindRules) words(why *field.Error, content map[string]any) string {
 		return join(why.Field, "is there twice, remove one", detail)
 	}
 	if pattern, ok := strings.CutPrefix(detail, "should match "); ok {
+		if group := withoutVersion(why.Field, value); group != "" {
+			return join(why.Field, "is a group with a version", "write "+group)
+		}
 		not := "does not have the form that it must have"
 		if text != "" {
 			not = "is " + text + ", which " + not
@@ -45,7 +48,7 @@ func (k *kindRules) words(why *field.Error, content map[string]any) string {
 		return join(why.Field, not, k.describe(why.Field, pattern))
 	}
 	if why.Type != field.ErrorTypeInvalid {
-		return join(why.Field, why.Type.String(), text, detail)
+		return join(why.Field, why.Type.String(), text, detail, shorter(why.Field, value))
 	}
 	if fields, ok := value.(map[string]any); ok {
 		if text = k.fieldsIn(detail, why.Field, fields); text != "" {
@@ -60,6 +63,31 @@ func (k *kindRules) words(why *field.Error, content map[string]any) string {
 		text += besideMode(parent, content)
 	}
 	return join(why.Field, "is "+text+", but "+detail+otherValue(detail, content)+inLargerUnits(why.Field, value))
+}
+
+// withoutVersion is the group of an apiVersion that stands where a group must.
+func withoutVersion(path string, value any) string {
+	text, _ := value.(string)
+	group, _, isVersion := strings.Cut(text, "/")
+	if _, name := apart(path); name == "apiGroup" && isVersion && plainGroup.MatchString(group) {
+		return group
+	}
+	return ""
+}
+
+// shorter says what to write instead of an ID of Azure, or of a part of one.
+func shorter(path string, value any) string {
+	text, _ := value.(string)
+	parent, name := apart(path)
+	switch {
+	case name == "name" && strings.HasPrefix(text, "/subscriptions/"):
+		return "it is an ID: write it to " + parent + ".id"
+	case strings.HasPrefix(text, "/subscriptions/"):
+		return "write the last part of it alone"
+	case strings.HasPrefix(name, "zones["):
+		return `write the number alone, such as ["1"]`
+	}
+	return ""
 }
 
 // besideMode shows the mode that a CNI does not fit.
@@ -94,10 +122,12 @@ func (k *kindRules) fieldsIn(sentence, path string, fields map[string]any) strin
 func ofFew(path string, value any, few []string) string {
 	text, _ := value.(string)
 	name := indexes.ReplaceAllString(path[strings.LastIndex(path, ".")+1:], "")
-	if why := otherWords[name+" "+text]; why != "" {
-		return fmt.Sprintf(", not %q: %s", text, why)
+	for word, why := range otherWords {
+		if strings.EqualFold(word, name+" "+text) {
+			return fmt.Sprintf(", not %q: %s", text, why)
+		}
 	}
-	if meant := Nearest(text, few); meant != "" {
+	if meant := Nearest(strings.TrimRight(text, `:\`), few); meant != "" {
 		return fmt.Sprintf(", not %q; did you mean %s?", text, meant)
 	}
 	if text = shown(path, value); text != "" {
@@ -115,6 +145,14 @@ var otherWords = map[string]string{
 	"mode VXLAN":   "the network of this kind is Overlay in Windows; write Overlay",
 	"cni Cilium":   "Cilium does not run on Windows; write Calico or Flannel, and use it for the Linux nodes as well",
 	"type Windows": "write PowerShell or Cmd",
+	"kind VSphereClusterIdentity": "the manager reads the login itself; write kind: Secret, and the name of a Secret with server, " +
+		"username, password and thumbprint",
+	"type PremiumSSD":    "write Premium_LRS",
+	"type Premium":       "write Premium_LRS",
+	"type StandardSSD":   "write StandardSSD_LRS",
+	"type PremiumV2_LRS": "no system can be on such a disk; write Premium_LRS",
+	"type UltraSSD_LRS":  "no system can be on such a disk; write Premium_LRS",
+	"letter C":           "Windows itself is on it; write another one",
 }
 
 var (
@@ -124,8 +162,13 @@ var (
 
 // inLargerUnits says what a number would be if its unit were the next larger one, which is what a number far too small is.
 func inLargerUnits(path string, value any) string {
-	if number, ok := value.(int64); ok && strings.HasSuffix(path, "MiB") && number > 3 && number < 1024 {
-		return fmt.Sprintf("; %d GiB are %d", number, number<<10)
+	if number, ok := value.(int64); ok && strings.HasSuffix(path, "MiB") && number > 3 {
+		switch {
+		case number < 1024:
+			return fmt.Sprintf("; %d GiB are %d", number, number<<10)
+		case number >= 1<<30:
+			return fmt.Sprintf("; %d bytes are %d", number, number>>20)
+		}
 	}
 	if text := fmt.Sprint(value); ofBytes.MatchString(path) && digits.MatchString(text) {
 		return fmt.Sprintf("; without a unit these are bytes, so write %sMi or %sGi", text, text)
@@ -227,12 +270,20 @@ func explainAt(one Object, within string, err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		path := strings.Trim(within+"."+wrong.Field, ".")
 		is, _, _ := strings.Cut(wrong.Value, " ")
-		return fmt.Errorf("%s: %s", one, join(path, "must be "+wordOfGo(wrong.Type)+", not "+wordOf(is)))
+		return fmt.Errorf("%s: %s", one, join(path, "must be "+wordOfGo(wrong.Type)+", not "+wordOf(is), inQuotes(wrong.Type, is)))
 	}
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
 		return fmt.Errorf("%s: data%s is not base64; write plain text to stringData", one, notBase64(one))
 	}
 	return fmt.Errorf("%s: %w", one, err)
+}
+
+// inQuotes says how a number or a truth value becomes a text.
+func inQuotes(want reflect.Type, is string) string {
+	if want.Kind() == reflect.String && (is == "number" || is == "bool") {
+		return "write it in quotes"
+	}
+	return ""
 }
 
 func wordOfGo(kind reflect.Type) string {
