@@ -67,7 +67,8 @@ var rooms = []room{
 		"api", "internal/cloud", "internal/cloud/azure/fault", "internal/cloud/azure/request",
 	}},
 	{folder: "internal/metrics"},
-	{folder: "internal/plugin/objects", may: []string{"api", "config/crd"}},
+	{folder: "internal/plugin/objects", may: []string{"api", "config/crd", "internal/plugin/objects/oldnames"}},
+	{folder: "internal/plugin/objects/oldnames"},
 	{folder: "internal/plugin/conflicts", may: []string{"api", "internal/cloud", "internal/plugin/objects"}},
 	{folder: "internal/plugin/topology", may: []string{"api", "internal/plugin/objects"}},
 	{folder: "internal/plugin/preview", may: []string{

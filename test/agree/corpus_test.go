@@ -84,7 +84,8 @@ func eachOwner(class class, cloud string, rows ...row) []file {
 
 // corpus is all files.
 func corpus() []file {
-	return slices.Concat(goodFiles(), schemaFiles(), webhookFiles(), configFiles(), specFiles(), beyondFiles(), olderFiles())
+	return slices.Concat(goodFiles(), schemaFiles(), webhookFiles(), configFiles(), specFiles(), beyondFiles(), olderFiles(),
+		contradictedFiles())
 }
 
 // object is one of Kubernetes.

@@ -217,8 +217,8 @@ var third = []Case{
 	{104, VSphere, end, secret("stringData", "data"), "Secret default/vcenter", "data.password", "stringData"},
 	{105, VSphere, end, secret("password: b", "password: 12345"), "Secret default/vcenter", "a number", "in quotes"},
 	{
-		106, VSphere, end, secret("stringData", "type: kubernetes.io/tls\nstringData"), "Secret default/vcenter",
-		"kubernetes.io/tls", "leave type out",
+		106, VSphere, end, secret("stringData: {server", "type: kubernetes.io/ssh-auth\nstringData: {server"), "Secret default/vcenter",
+		"kubernetes.io/ssh-auth", "leave type out",
 	},
 	{
 		107, VSphere, network, network + "      windows: {computerName: win1}\n", spec + "windows.computerName", "not needed",

@@ -55,10 +55,12 @@ func (c Case) Missed(sentence string) []string {
 	return missed
 }
 
-// Cases are the pools that are refused: what a first user wrote in his first days, what came after, and what users of other providers
+// Cases are the pools that are refused: what a first user wrote in his first days, what came after, and what users of other
+// providers
 // write.
 var Cases = slices.Concat(first, second, third)
 
-// Noted are pools that are taken, since what is missing in the files may be in the cluster, or nobody but a cloud or a guest refuses
+// Noted are pools that are taken, since what is missing in the files may be in the cluster, or nobody but a cloud or a guest
+// refuses
 // them: a note says so.
 var Noted = slices.Concat(absent, contradicted)

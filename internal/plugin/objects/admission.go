@@ -80,21 +80,19 @@ var typedKeys = map[corev1.SecretType][]string{
 }
 
 func checkType(one Object, secret *corev1.Secret) error {
-	var missing []string
+	var missing []error
 	for _, key := range typedKeys[secret.Type] {
-		if _, there := secret.Data[key]; there {
-			continue
-		}
-		if _, there := secret.StringData[key]; !there {
-			missing = append(missing, key)
+		_, there := secret.Data[key]
+		_, too := secret.StringData[key]
+		if !there && !too {
+			missing = append(missing, fmt.Errorf("%s: data[%s]: is missing, and a Secret of the type %s must have it; add it, or leave "+
+				"type out", one, key, secret.Type))
 		}
 	}
-	enough := len(missing) == 0 || secret.Type == corev1.SecretTypeBasicAuth && len(missing) == 1
-	if enough {
+	if secret.Type == corev1.SecretTypeBasicAuth && len(missing) == 1 {
 		return nil
 	}
-	return fmt.Errorf("%s: a Secret of the type %s must have the keys %s; add them, or leave type out", one, secret.Type,
-		strings.Join(typedKeys[secret.Type], " and "))
+	return errors.Join(missing...)
 }
 
 // The limits on the cost of rules are those of an API server.

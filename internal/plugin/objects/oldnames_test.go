@@ -9,12 +9,13 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects/oldnames"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // Each field of Cluster API's v1beta1 that v1beta2 does not have is in the table, and the field that the table names is there.
 func TestOldNamesAreWhole(t *testing.T) {
-	used := map[oldName]bool{}
+	used := map[oldnames.Field]bool{}
 	for name := range expect.Got(capiSchemas())(t) {
 		kind, group, _ := strings.Cut(name, ".")
 		of := schema.GroupVersionKind{Group: group, Kind: kind, Version: "v1beta1"}
@@ -22,18 +23,18 @@ func TestOldNamesAreWhole(t *testing.T) {
 		of.Version = "v1beta2"
 		now := expect.Got(rulesOf(of))(t)
 		for _, path := range gone(schemaAt(before.structural, "spec"), schemaAt(now.structural, "spec"), "spec") {
-			found, within := oldNameAt(kind, path)
+			found, within := oldnames.At(kind, path)
 			used[found] = true
-			if found == (oldName{}) {
+			if found == (oldnames.Field{}) {
 				t.Errorf("%s: nothing says what became of %s", kind, path)
 				continue
 			}
-			if found.now != "" && schemaAt(now.structural, strings.ReplaceAll(within+found.now, "[]", "[0]")) == nil {
-				t.Errorf("%s: %s is said to be %s%s, and there is no such field", kind, path, within, found.now)
+			if found.Now != "" && schemaAt(now.structural, strings.ReplaceAll(within+found.Now, "[]", "[0]")) == nil {
+				t.Errorf("%s: %s is said to be %s%s, and there is no such field", kind, path, within, found.Now)
 			}
 		}
 	}
-	for name, one := range oldNames {
+	for name, one := range oldnames.All() {
 		if !used[one] && !belowOthers[name] {
 			t.Errorf("no kind has lost the field %s", name)
 		}

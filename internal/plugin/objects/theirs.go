@@ -2,7 +2,13 @@ package objects
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects/oldnames"
 )
 
 // theirName is the name of a field of another provider, and what is here instead.
@@ -48,6 +54,49 @@ func theirsAt(kind, path string) (theirName, bool) {
 	}
 	return theirName{}, false
 }
+
+// otherVersion says that a field of Cluster API is one of its other version, and what it is in this one.
+func otherVersion(one Object, path string, value any) string {
+	if one.Version.Version == clusterv1.GroupVersion.Version {
+		old, within := oldnames.At(one.Kind, path)
+		return inNewWords(old, within, value)
+	}
+	newer := schema.GroupVersion{Group: one.Version.Group, Version: clusterv1.GroupVersion.Version}
+	rules, err := rulesOf(newer.WithKind(one.Kind))
+	if err != nil || rules == nil || schemaAt(rules.structural, path) == nil {
+		return ""
+	}
+	text := "it is a field of " + newer.Version + "; write apiVersion: " + newer.String()
+	if old := oldnames.Of(path); old != "" {
+		text += ", or " + old + " here"
+	}
+	return text
+}
+
+// inNewWords says which field of v1beta2 is meant, and how to write the value there.
+func inNewWords(o oldnames.Field, within string, value any) string {
+	if o == (oldnames.Field{}) {
+		return ""
+	}
+	if o.Now == "" {
+		return "it is a field of v1beta1, and v1beta2 has none for it: " + o.Note
+	}
+	text := "it is the name in v1beta1 for " + within + o.Now
+	_, name := apart(o.Now)
+	written, _ := value.(string)
+	group, _, isVersion := strings.Cut(written, "/")
+	switch seconds := inUnitOf(name, written); {
+	case name == "apiGroup" && isVersion && plainGroup.MatchString(group):
+		return text + "; write apiGroup: " + group
+	case strings.HasSuffix(name, "Seconds") && seconds != "":
+		return text + "; write " + name + ": " + seconds
+	case o.Note != "":
+		return text + "; " + o.Note
+	}
+	return text + "; write it there"
+}
+
+var plainGroup = regexp.MustCompile(`^[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63}){1,8}$`)
 
 const (
 	capv  = "Cluster API Provider vSphere"

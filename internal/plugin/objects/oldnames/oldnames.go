@@ -1,56 +1,30 @@
-package objects
+// Package oldnames has what became of the fields of Cluster API's v1beta1, as the conversions of its module api say. It knows
+// names alone.
+package oldnames
 
 import (
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// oldName is what became of a field of Cluster API's v1beta1, as the conversions of its module api say.
-type oldName struct {
-	// now is the field in v1beta2, from where the old one begins; empty if there is none.
-	now string
-	// note says what differs, or why there is none.
-	note string
+// Field is what became of a field.
+type Field struct {
+	// Now is the field in v1beta2, from where the old one begins; empty if there is none.
+	Now string
+	// Note says what differs, or why there is none.
+	Note string
 }
 
-// words say which field is meant, and how to write the value there.
-func (o oldName) words(within string, value any) string {
-	if o == (oldName{}) {
-		return ""
-	}
-	if o.now == "" {
-		return "it is a field of v1beta1, and v1beta2 has none for it: " + o.note
-	}
-	text := "it is the name in v1beta1 for " + within + o.now
-	_, name := apart(o.now)
-	written, _ := value.(string)
-	group, _, isVersion := strings.Cut(written, "/")
-	switch seconds := inUnitOf(name, written); {
-	case name == "apiGroup" && isVersion && plainGroup.MatchString(group):
-		return text + "; write apiGroup: " + group
-	case strings.HasSuffix(name, "Seconds") && seconds != "":
-		return text + "; write " + name + ": " + seconds
-	case o.note != "":
-		return text + "; " + o.note
-	}
-	return text + "; write it there"
-}
-
-var plainGroup = regexp.MustCompile(`^[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63}){1,8}$`)
-
-// oldNameAt finds the old name that a path ends with, and what is before it.
-func oldNameAt(kind, path string) (found oldName, within string) {
+// At finds the old name that a path ends with, and what is before it.
+func At(kind, path string) (found Field, within string) {
 	rest := strings.TrimPrefix(path, "spec.")
 	within = path[:len(path)-len(rest)]
 	for rest != "" {
 		name := indexes.ReplaceAllString(rest, "")
 		for _, key := range []string{kind + " " + name, name} {
-			if found, ok := oldNames[key]; ok {
+			if found, ok := names[key]; ok {
 				return found, within
 			}
 		}
@@ -61,34 +35,22 @@ func oldNameAt(kind, path string) (found oldName, within string) {
 	return found, ""
 }
 
-// otherVersion says that a field of Cluster API is one of its other version, and what it is in this one.
-func otherVersion(one Object, path string, value any) string {
-	if one.Version.Version == clusterv1.GroupVersion.Version {
-		old, within := oldNameAt(one.Kind, path)
-		return old.words(within, value)
-	}
-	newer := schema.GroupVersion{Group: one.Version.Group, Version: clusterv1.GroupVersion.Version}
-	rules, err := rulesOf(newer.WithKind(one.Kind))
-	if err != nil || rules == nil || schemaAt(rules.structural, path) == nil {
-		return ""
-	}
-	text := "it is a field of " + newer.Version + "; write apiVersion: " + newer.String()
-	if old := oldNameOf(indexes.ReplaceAllString(path, "")); old != "" {
-		text += ", or " + old + " here"
-	}
-	return text
-}
-
-// oldNameOf is the name in v1beta1 of a field of v1beta2.
-func oldNameOf(path string) string {
-	for _, key := range slices.Sorted(maps.Keys(oldNames)) {
-		now := strings.ReplaceAll(oldNames[key].now, "[]", "")
+// Of is the name in v1beta1 of a field of v1beta2.
+func Of(path string) string {
+	path = indexes.ReplaceAllString(path, "")
+	for _, key := range slices.Sorted(maps.Keys(names)) {
+		now := strings.ReplaceAll(names[key].Now, "[]", "")
 		if now != "" && strings.HasSuffix(path, "."+now) {
 			return key[strings.LastIndex(key, " ")+1:]
 		}
 	}
 	return ""
 }
+
+// All are the old names, by the end of their path, behind their kind if others have the same name.
+func All() map[string]Field { return maps.Clone(names) }
+
+var indexes = regexp.MustCompile(`\[[^\]]*\]`)
 
 const (
 	bySeconds    = "it counts seconds"
@@ -100,8 +62,8 @@ const (
 	ofTheCluster = "the Cluster has it; remove it"
 )
 
-// oldNames are by the end of their path, behind their kind if others have the same name. A test compares them with the schemas.
-var oldNames = map[string]oldName{
+// names are by the end of their path, behind their kind if others have the same name. A test compares them with the schemas.
+var names = map[string]Field{
 	// References.
 	"infrastructureRef.apiVersion":      {"infrastructureRef.apiGroup", noVersion},
 	"infrastructureRef.namespace":       {"", ownNamespace},
