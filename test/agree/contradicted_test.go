@@ -28,7 +28,7 @@ var contradictedVSphereRows = []row{
 
 var contradictedAzureRows = []row{
 	{"a Cluster on vSphere", `{cluster: {spec: {infrastructureRef: {kind: VSphereCluster}}}}`},
-	{"a size with Arm processors", `{vm: {vmSize: Standard_D4ps_v5}}`},
+	{"a size with Arm processors", `{vm: {vmSize: Standard_D2ps_v5}}`},
 	{"a confidential size", `{vm: {vmSize: Standard_DC4as_v5}}`},
 	{"the newest version of an image", `{vm: {image: {id: null, computeGallery: {gallery: capwin, name: windows-2022,
 	    resourceGroup: $NETWORK, subscriptionID: $SUBSCRIPTION}}}}`},
