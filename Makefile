@@ -67,6 +67,7 @@ windows-review: ## Print what a Windows node needs, with verdict, code and test 
 wrong-pools: servers ## Print what the plugin says of pools that people write wrongly, beside the API server's own answers
 	@go test -vet=off -count=1 -run '^TestWrongPools$$' -v ./test/wrongpools | sed 's/^ *wrongpools_test.go:[0-9]*: //'
 	@go test -vet=off -count=1 -run '^TestAnswersToWrongPools$$' -v ./test/admission | sed 's/^ *wrongpools_test.go:[0-9]*: //'
+	@go test -vet=off -count=1 -run '^TestClasses$$/^agreed$$' -v ./test/release | sed 's/^ *classes_test.go:[0-9]*: //'
 
 .PHONY: test-race
 test-race: servers ## Run all tests under the race detector (needs a C compiler)
