@@ -162,6 +162,12 @@ bench-azure: servers ## Measure what 1, 50, 1,000 and 5,000 machines cost in the
 	go test ./test/cost/azure -count=1 -v -timeout 2h -args -full
 	go test ./test/cost -run TestStandingInAzure -count=1 -v -timeout 1h -args -inazure=5000
 
+.PHONY: outdated
+outdated: ## List the direct dependencies of all modules here of which there is a newer version
+	@for module in . $(dir $(wildcard test/*/go.mod)); do cd $(CURDIR)/$$module && \
+	go list -m -u -f '{{with .Update}}{{$$.Path}} {{$$.Version}} -> {{.Version}}{{end}}' \
+	$$(go list -m -f '{{if not (or .Indirect .Main)}}{{.Path}}{{end}}' all) || :; done | sort -u
+
 .PHONY: bench-plugin
 bench-plugin: ## Measure the size of clusterctl-windows, and the time of a plan from a file of 50 pools
 	go test ./test/plugin -count=1 -run '^Test(Size|ManyPools)$$' -v

@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,9 +36,6 @@ const (
 	infrastructureProvider = "infrastructure"
 	bootstrapProvider      = "bootstrap"
 )
-
-// minTokenTTL leaves time to look at a token three times in its life.
-const minTokenTTL = time.Minute
 
 // managerFlags are the flags that Cluster API's own managers have, plus --controllers.
 type managerFlags struct {
@@ -171,62 +165,12 @@ func (f *managerFlags) azure() (azure.Provider, error) {
 	return hurried(p, azureSpeed)
 }
 
-// wanted checks the flags and returns the providers to run.
-func (f *managerFlags) wanted() (map[string]bool, error) {
-	wanted := map[string]bool{}
-	for _, name := range f.controllers {
-		if name != infrastructureProvider && name != bootstrapProvider {
-			return nil, fmt.Errorf("--controllers=%s is not valid; use infrastructure, bootstrap, or both with a comma between them", name)
-		}
-		wanted[name] = true
-	}
-	if f.tokenTTL < minTokenTTL {
-		return nil, fmt.Errorf("--bootstrap-token-ttl=%s is too short; use at least %s", f.tokenTTL, minTokenTTL)
-	}
-	return wanted, errors.Join(f.checkLease(), f.checkProfiler(), f.checkTookOver())
-}
-
 // tookOver are the management clusters of --took-over-from.
 func (f *managerFlags) tookOver() (all []types.UID) {
 	for _, uid := range f.tookOverFrom {
 		all = append(all, types.UID(uid))
 	}
 	return all
-}
-
-// checkTookOver refuses what is the UID of no namespace, which would match nothing and be noticed by nobody.
-func (f *managerFlags) checkTookOver() error {
-	for _, uid := range f.tookOverFrom {
-		if parsed, err := uuid.Parse(uid); err != nil || parsed.String() != uid {
-			return fmt.Errorf("--took-over-from=%q is not the UID of a management cluster; the condition of a machine that waits for it "+
-				"names that, such as 11111111-2222-3333-4444-555555555555", uid)
-		}
-	}
-	return nil
-}
-
-// namespaceOfPod is a file that every Pod has. Without it controller-runtime does not know where the lease belongs.
-const namespaceOfPod = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-
-func (f *managerFlags) checkLease() error {
-	if _, err := os.Stat(namespaceOfPod); err == nil || !f.leaderElect || f.leaseSpace != "" {
-		return nil
-	}
-	return errors.New("--leader-elect needs a namespace for its lease, and outside of a cluster there is none by itself; " +
-		"set --leader-elect-namespace, or leave --leader-elect out if only one manager runs")
-}
-
-// checkProfiler keeps the profiler, which asks for no login, away from the network.
-func (f *managerFlags) checkProfiler() error {
-	if f.profilerAddress == "" || f.profilerAddress == "0" {
-		return nil
-	}
-	host, _, err := net.SplitHostPort(f.profilerAddress)
-	if address := net.ParseIP(host); err == nil && (host == "localhost" || address != nil && address.IsLoopback()) {
-		return nil
-	}
-	return fmt.Errorf("--profiler-address=%s is not on the loopback interface, and the profiler asks for no login; "+
-		"use localhost:6060 and kubectl port-forward", f.profilerAddress)
 }
 
 func (f *managerFlags) restConfig() (*rest.Config, error) {
@@ -257,6 +201,8 @@ func (f *managerFlags) managerOptions(scheme *runtime.Scheme) (ctrl.Options, err
 		LeaderElectionID:        "capwin-" + electionName(f.controllers),
 		LeaderElectionNamespace: f.leaseSpace,
 		PprofBindAddress:        f.profilerAddress,
+		// The manager that comes next need not wait until the lease has run out: main ends right after this one has stopped.
+		LeaderElectionReleaseOnCancel: true,
 		// What runs beside the controllers, such as the accounts, logs as they do.
 		BaseContext:   func() context.Context { return ctrl.LoggerInto(context.Background(), klog.Background()) },
 		LeaseDuration: &f.leaseDuration,

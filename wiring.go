@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
@@ -45,12 +47,26 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, 
 			return fmt.Errorf("add windowsbootstrapconfig controller: %w", err)
 		}
 	}
-	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
-		if err := add("ping", healthz.Ping); err != nil {
-			return fmt.Errorf("add health check: %w", err)
-		}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", filled(mgr.GetCache()))); err != nil {
+		return fmt.Errorf("add health check: %w", err)
 	}
 	return nil
+}
+
+// cacheWait is shorter than the second that a kubelet waits for an answer.
+const cacheWait = 500 * time.Millisecond
+
+// filled is true once each cache that a controller has asked for has what is there. A manager that does not lead has none, and is
+// ready to lead.
+func filled(all cache.Cache) healthz.Checker {
+	return func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), cacheWait)
+		defer cancel()
+		if !all.WaitForCacheSync(ctx) {
+			return errors.New("the API server has not listed all objects to the manager's caches yet")
+		}
+		return nil
+	}
 }
 
 func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {

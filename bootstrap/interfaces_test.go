@@ -2,11 +2,9 @@ package bootstrap_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -112,7 +110,7 @@ func TestInterfaceRefused(t *testing.T) {
 	const field = "WindowsBootstrapConfig spec.network.interface"
 	refuse(t, []mistake{
 		{
-			"of one", field, inNetwork("Overlay", "WinOverlay", withAdapters(byDHCP), withInterface("Ethernet0")),
+			"of one", field, inNetwork("Overlay", "Flannel", withAdapters(byDHCP), withInterface("Ethernet0")),
 			`"Ethernet0" is not one of the machine's networkInterfaces; use node, or remove it to use node`,
 		},
 		{
@@ -120,11 +118,11 @@ func TestInterfaceRefused(t *testing.T) {
 			`"Storage" is not one of the machine's networkInterfaces; use node or storage, or remove it to use node`,
 		},
 		{
-			"on Azure", field, inNetwork("Overlay", "WinOverlay", onAzureWith("node"), withInterface("Ethernet")),
+			"on Azure", field, inNetwork("Overlay", "Flannel", onAzureWith("node"), withInterface("Ethernet")),
 			`"Ethernet" is not one of the machine's networkInterfaces; use node`,
 		},
 		{
-			"the second on Azure", field, inNetwork("Overlay", "WinOverlay", onAzureWith("node", "storage"), withInterface("storage")),
+			"the second on Azure", field, inNetwork("Overlay", "Flannel", onAzureWith("node", "storage"), withInterface("storage")),
 			`"storage" is not the VM's primary adapter, the only one that pods can use on Azure; use node, or remove it`,
 		},
 	})
@@ -138,8 +136,7 @@ func TestVSwitchHasItsAdapter(t *testing.T) {
 			if _, err := bootstrap.Render(in); err != nil {
 				continue // not on vSphere
 			}
-			ours := []bootstrapv1.CNI{"WinBridge", "WinOverlay", "AzureCNI"}
-			vSwitch := slices.Contains(ours, cni) || mode == "L2Bridge" && cni == "Flannel"
+			vSwitch := mode == "L2Bridge" && (cni == "AzureCNI" || cni == "Flannel")
 			got := strings.Join(adaptersOf(t, in), " ")
 			if chosen := strings.Contains(got, "vSwitch "); chosen != vSwitch || strings.Contains(got, "nil") {
 				t.Errorf("%s %s with two adapters: %s", mode, cni, got)

@@ -15,7 +15,6 @@ import (
 var networkGoldens = []goldenCase{
 	{"network-l2bridge-flannel", "host-gw on vSphere", inNetwork("L2Bridge", "Flannel")},
 	{"network-l2bridge-calico", "Calico writes its own configuration", inNetwork("L2Bridge", "Calico")},
-	{"network-l2bridge-winbridge", "addresses of the Node's own pod CIDR", inNetwork("L2Bridge", "WinBridge")},
 	{"network-l2bridge-all-fields", "all that can be said", inNetwork("L2Bridge", "Flannel", withEveryField)},
 	{"network-l2bridge-dual-stack", "only IPv4 is translated", inNetwork("L2Bridge", "Flannel", dualStack, withKubeProxy)},
 	{"network-overlay-flannel", "VXLAN", inNetwork("Overlay", "Flannel")},
@@ -41,7 +40,6 @@ var networkGoldens = []goldenCase{
 		"network-overlay-calico-static", "Calico's vSwitch drops routes and name servers at each start",
 		inNetwork("Overlay", "Calico", withAdapters(staticAdapter("10.0.0.5/24"))),
 	},
-	{"network-overlay-winoverlay", "the source VIP is outside of the range", inNetwork("Overlay", "WinOverlay", withKubeProxy)},
 	{"network-transparent-antrea", "the CNI owns the network", inNetwork("Transparent", "Antrea")},
 	{"network-transparent", "a CNI that we do not know owns the network", inNetwork("Transparent", "")},
 	{"network-none", "ports only", inNetwork("None", "")},
@@ -58,10 +56,8 @@ var networkGoldens = []goldenCase{
 	{"network-azure-l2bridge-dual-stack", "AzureCNI has IPv6 too", inNetwork("L2Bridge", "AzureCNI", onAzure, vnet, dualStack)},
 	{"network-azure-l2bridge-flannel", "probes of load balancers", inNetwork("L2Bridge", "Flannel", onAzure, withKubeProxy)},
 	{"network-azure-l2bridge-calico", "route tables are the user's", inNetwork("L2Bridge", "Calico", onAzure)},
-	{"network-azure-l2bridge-winbridge", "the cloud's addresses are kept", inNetwork("L2Bridge", "WinBridge", onAzure)},
 	{"network-azure-overlay-flannel", "the cloud's addresses are kept", inNetwork("Overlay", "Flannel", onAzure, withKubeProxy)},
 	{"network-azure-overlay-calico", "the cloud's addresses are kept", inNetwork("Overlay", "Calico", onAzure)},
-	{"network-azure-overlay-winoverlay", "the cloud's addresses are kept", inNetwork("Overlay", "WinOverlay", onAzure)},
 	{"network-azure-none", "ports only", inNetwork("None", "", onAzure)},
 }
 
@@ -153,12 +149,12 @@ func TestEveryNetworkHasAGoldenPlan(t *testing.T) {
 			}
 		}
 	}
-	if allowed != 17 {
-		t.Errorf("%d of %d combinations are allowed, 17 are known", allowed, 2*len(everyMode)*len(everyCNI))
+	if allowed != 13 {
+		t.Errorf("%d of %d combinations are allowed, 13 are known", allowed, 2*len(everyMode)*len(everyCNI))
 	}
 }
 
 var (
 	everyMode = []bootstrapv1.NetworkMode{"L2Bridge", "Overlay", "Transparent", "None"}
-	everyCNI  = []bootstrapv1.CNI{"", "Flannel", "Calico", "AzureCNI", "Antrea", "WinBridge", "WinOverlay"}
+	everyCNI  = []bootstrapv1.CNI{"", "Flannel", "Calico", "AzureCNI", "Antrea"}
 )

@@ -14,7 +14,7 @@ func TestNetworkRefuses(t *testing.T) {
 		{"no mode", "network.mode", withVNI(4096), `"" is not valid`},
 		{
 			"overlay without CNI", "network.cni", inNetwork("Overlay", ""),
-			"must be set in mode Overlay; use Flannel, Calico or",
+			"must be set in mode Overlay; use Flannel or Calico",
 		},
 		{"overlay by AzureCNI", "network.cni", inNetwork("Overlay", "AzureCNI", onAzure), "AzureCNI does not work in mode Overlay"},
 		{
@@ -41,7 +41,7 @@ func TestNetworkRefuses(t *testing.T) {
 			"4095 is not accepted by Windows; use 4096 to 16777215",
 		},
 		{"large VNI", "network.vni", inNetwork("Overlay", "Flannel", withVNI(1<<24)), "is not accepted by Windows"},
-		{"a CNI that was dropped", "network.cni", inNetwork("Overlay", "OVNKubernetes"), "use Flannel, Calico or WinOverlay"},
+		{"a CNI that was dropped", "network.cni", inNetwork("Overlay", "OVNKubernetes"), "use Flannel or Calico"},
 		{"interface for none", "network.interface", inNetwork("None", "", withInterface("a")), "mode None with no cni; remove it"},
 		{"name for Antrea", "network.hnsNetworkName", inNetwork("Transparent", "Antrea", withName("a")), "has no effect"},
 		{

@@ -18,11 +18,9 @@ func TestServicesOfTheNetwork(t *testing.T) {
 		want   []string
 	}{
 		"L2Bridge Flannel":   {inNetwork("L2Bridge", "Flannel"), both},
-		"L2Bridge WinBridge": {inNetwork("L2Bridge", "WinBridge"), proxy},
 		"L2Bridge AzureCNI":  {inNetwork("L2Bridge", "AzureCNI", onAzure, vnet), proxy},
 		"L2Bridge Calico":    {inNetwork("L2Bridge", "Calico"), none},
 		"Overlay Flannel":    {inNetwork("Overlay", "Flannel"), both},
-		"Overlay WinOverlay": {inNetwork("Overlay", "WinOverlay"), proxy},
 		"Overlay Calico":     {inNetwork("Overlay", "Calico"), none},
 		"Transparent Antrea": {inNetwork("Transparent", "Antrea"), none},
 		"Transparent":        {inNetwork("Transparent", ""), none},
@@ -33,7 +31,7 @@ func TestServicesOfTheNetwork(t *testing.T) {
 		"kube-proxy by pods": {
 			inNetwork("L2Bridge", "Flannel", spec(`network: {kubeProxy: {run: DaemonSet}}`)), []string{"flanneld"},
 		},
-		"WinBridge without one":   {inNetwork("L2Bridge", "WinBridge", spec(`network: {kubeProxy: {run: None}}`)), none},
+		"AzureCNI without one":    {inNetwork("L2Bridge", "AzureCNI", onAzure, vnet, spec(`network: {kubeProxy: {run: None}}`)), none},
 		"Antrea, as by default":   {inNetwork("Transparent", "Antrea", spec(`network: {kubeProxy: {run: None}}`)), none},
 		"no pods' ranges at hand": {inNetwork("Overlay", "Calico", withRanges(nil, nil), withKubeProxy), proxy},
 	} {

@@ -67,7 +67,7 @@ func TestNetworkTakes(t *testing.T) {
 			inNetwork("L2Bridge", "AzureCNI", onAzure, vnet, withRanges(nil, []string{"10.96.0.0/16"}), withPods(255)),
 		},
 		{"nothing is put in order at a start", inNetwork("None", "", kubelet(`start: AutomaticDelayed`))},
-		{"the largest VNI", inNetwork("Overlay", "WinOverlay", withVNI(1<<24-1))},
+		{"the largest VNI", inNetwork("Overlay", "Flannel", withVNI(1<<24-1))},
 		{"dynamic ports before the node ports", inNetwork("None", "", nodePorts(30000, 65400), dynamicPorts(1025, 29999))},
 		{"one node port", inNetwork("None", "", nodePorts(30000, 0))},
 		{"DNS at another address", inNetwork("L2Bridge", "Flannel", dualStack, clusterDNS("10.96.0.53"))},
@@ -125,14 +125,6 @@ func TestWarnings(t *testing.T) {
 		{
 			"half of dual-stack", inNetwork("L2Bridge", "Calico", dualStack),
 			[]string{block, "one subnet", "gives pods on Windows IPv4 addresses only"},
-		},
-		{
-			"no daemon", inNetwork("L2Bridge", "WinBridge", mine),
-			[]string{"one subnet", "WinBridge has no daemon: without a script of yours the pods of these nodes reach no Service"},
-		},
-		{
-			"no daemon in VXLAN", inNetwork("Overlay", "WinOverlay", mine),
-			[]string{"WinOverlay has no daemon: without a script of yours the pods of these nodes reach no Service", nsx},
 		},
 		{
 			"Open vSwitch", inNetwork("Transparent", "Antrea", dualStack),
@@ -272,12 +264,12 @@ func TestExceptions(t *testing.T) {
 		want   string
 	}{
 		{"the machine's by DHCP", inNetwork("L2Bridge", "Flannel"), both + " <machineSubnet>"},
-		{"the machine's by DHCP on Azure", inNetwork("L2Bridge", "WinBridge", onAzure), both + " <machineSubnet>"},
-		{"the machine's by DHCP beside VXLAN", inNetwork("Overlay", "WinOverlay"), both},
+		{"the machine's by DHCP on Azure", inNetwork("L2Bridge", "Flannel", onAzure), both + " <machineSubnet>"},
+		{"the machine's by DHCP beside VXLAN", inNetwork("Overlay", "Flannel"), both},
 		{"more", inNetwork("L2Bridge", "Flannel", exceptions("192.168.0.0/24")), both + " 192.168.0.0/24"},
 		{"the machine's", inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("192.168.7.5/22"))), both + " 192.168.4.0/22"},
 		{
-			"the machine's of IPv4", inNetwork("L2Bridge", "WinBridge", withAdapters(staticAdapter("10.20.0.5/24", "fd00::5/64"))),
+			"the machine's of IPv4", inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("10.20.0.5/24", "fd00::5/64"))),
 			both + " 10.20.0.0/24",
 		},
 		{

@@ -70,8 +70,8 @@ func TestProxyConfiguration(t *testing.T) {
 			}
 		}
 	}
-	if found != 20 {
-		t.Errorf("%d golden plans configure kube-proxy, 20 are known", found)
+	if found != 16 {
+		t.Errorf("%d golden plans configure kube-proxy, 16 are known", found)
 	}
 }
 

@@ -81,7 +81,7 @@ func (net *Network) everyBoot() []plan.Step {
 	if net.base != "" {
 		steps = append(steps, net.restored("-before-cni")...)
 	}
-	steps = slices.Concat(steps, net.vSwitch(), net.measureSubnet(), net.nodeAddress(), net.flanneldAgain(), net.ownNetwork())
+	steps = slices.Concat(steps, net.vSwitch(), net.measureSubnet(), net.nodeAddress(), net.flanneldAgain())
 	if !net.waitsForFlanneld() {
 		steps = append(steps, net.files()...)
 	}

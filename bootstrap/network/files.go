@@ -40,7 +40,7 @@ func (net *Network) files() []plan.Step {
 	if net.taken != "" {
 		steps = append(steps, net.reservation("daemon-address", plan.Parts(plan.FromFact(factPodPrefix), plan.Text(net.taken))))
 	}
-	if net.proxied && net.sourceVIP == vipReserved && !net.own {
+	if net.proxied && net.sourceVIP == vipReserved {
 		steps = append(steps, net.reservation("source-vip", sourceVIPOf))
 	}
 	if net.config != nil {
@@ -68,19 +68,6 @@ func flannelConfig(net *Network) plan.Tree {
 		"cniVersion": cniVersion, "name": net.podNetwork, "type": "flannel",
 		"capabilities": capabilities(), "delegate": map[string]any(net.plugin()),
 	}
-}
-
-// hostLocalConfig is for the Windows plug-in alone. Its range leaves out the gateways, the second address for
-// win-bridge and the first for win-overlay, and the source VIP.
-func hostLocalConfig(net *Network) plan.Tree {
-	config := net.plugin()
-	config["cniVersion"], config["name"], config["capabilities"] = cniVersion, net.podNetwork, capabilities()
-	config["ipam"] = map[string]any{"type": "host-local", "ranges": []any{[]any{map[string]any{
-		"subnet":     inJSON(podCIDRValue),
-		"rangeStart": inJSON(plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".3"))),
-		"rangeEnd":   inJSON(lastForPods),
-	}}}}
-	return config
 }
 
 func capabilities() map[string]any { return map[string]any{"portMappings": true, "dns": true} }

@@ -21,12 +21,9 @@ func (net *Network) Steps() step.Part {
 	p.Add(step.PhaseNetwork, slices.Concat(net.nameAdapters(), net.vSwitch())...)
 	p.Add(step.PhaseNetwork, slices.Concat(net.measureSubnet(), net.nodeAddress())...)
 	p.Add(step.PhaseKubelet, slices.Concat(net.lookForPrograms(), net.flannelService(), net.kubeProxy())...)
-	switch {
-	case net.own:
-		p.Add(step.PhaseVerify, slices.Concat(net.podCIDR(), net.ownNetwork(), net.files())...)
-	case net.waitsForFlanneld(): // what the background needs, where a wrong one still fails the bootstrap
+	if net.waitsForFlanneld() { // what the background needs, where a wrong one still fails the bootstrap
 		p.Add(step.PhaseVerify, net.podCIDR()...)
-	default:
+	} else {
 		p.Add(step.PhaseNetwork, net.files()...)
 	}
 	p.Add(step.PhaseVerify, net.kubeconfigOfIPAM()...)
@@ -36,34 +33,23 @@ func (net *Network) Steps() step.Part {
 
 // needsPodCIDR: the addresses of host-local, and those reserved from it, are in the pod CIDR of the Node.
 func (net *Network) needsPodCIDR() bool {
-	return net.own || net.taken != "" || net.proxied && net.sourceVIP == vipReserved
+	return net.taken != "" || net.proxied && net.sourceVIP == vipReserved
 }
 
-// Facts made of the Node's pod CIDR. It must be a /24, the default of the controller manager, because a plan can join
-// texts but cannot calculate.
-const (
-	factPodPrefix  = "podPrefix"
-	factPodCIDR    = "podCIDR"
-	factPodGateway = "podGateway"
-)
+// factPodPrefix begins all addresses of the Node's pod CIDR. It must be a /24, the default of the controller manager, because a
+// plan can join texts but cannot calculate.
+const factPodPrefix = "podPrefix"
 
-// Reserved addresses of a pod CIDR: plug-ins use the first or the second for the gateway, and the last is
-// kube-proxy's source VIP.
-var (
-	podCIDRValue = plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".0/24"))
-	podGateway   = plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".1"))
-	lastForPods  = plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".253"))
-	sourceVIPOf  = plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".254"))
-)
+// sourceVIPOf is the last address of the pod CIDR, which is kube-proxy's.
+var sourceVIPOf = plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".254"))
 
-// podCIDR asks the API server with the node's own credentials. A leaf of a tree is one whole fact, so echo joins
-// facts and text to new facts.
+// podCIDR asks the API server with the node's own credentials.
 func (net *Network) podCIDR() []plan.Step {
 	if !net.needsPodCIDR() {
 		return nil
 	}
 	pause := 10
-	steps := []plan.Step{&plan.Fact{
+	return []plan.Step{&plan.Fact{
 		Common: plan.Common{
 			Name: "pod-cidr", Reason: step.ReasonPodCIDRMissing, TimeoutSeconds: 30, Attempts: 30, DelaySeconds: &pause,
 		},
@@ -71,18 +57,6 @@ func (net *Network) podCIDR() []plan.Step {
 		Match: `([0-9]+[.][0-9]+[.][0-9]+)[.]0/24`, Set: factPodPrefix,
 		Say: plan.Text("the Node " + net.nodeName + " has no IPv4 pod CIDR of size /24"),
 	}}
-	if net.own {
-		steps = append(steps, echo("pod-subnet", podCIDRValue, factPodCIDR), echo("pod-gateway", podGateway, factPodGateway))
-	}
-	return steps
-}
-
-func echo(name string, value plan.Value, set string) plan.Step {
-	return &plan.Fact{
-		Common: plan.Common{Name: name, Reason: step.ReasonPodCIDRMissing},
-		Argv:   append(plan.Texts("cmd.exe", "/d", "/c", "echo"), value), Match: `[0-9./]+`, Set: set,
-		Say: plan.Parts(plan.Text("cmd.exe does not echo "), value),
-	}
 }
 
 // keepsStatic: on Server 2019 the adapter of a new vSwitch starts with DHCP instead of the addresses that were set by hand, and
@@ -165,36 +139,11 @@ func optional(steps []plan.Step) []plan.Step {
 // externalRequest is a network with addresses that are never used: it exists for its vSwitch. They are of the shared address
 // space (RFC 6598), because a cluster's pods may have those of 192.168.0.0/16.
 func (net *Network) externalRequest() plan.Tree {
-	subnet := map[string]any{"AddressPrefix": "100.64.255.252/30", "GatewayAddress": "100.64.255.253"}
-	if net.overlay() {
-		subnet["Policies"] = []any{map[string]any{"Type": "VSID", "VSID": 9999}}
-	}
-	subnets := []any{subnet}
+	subnets := []any{map[string]any{"AddressPrefix": "100.64.255.252/30", "GatewayAddress": "100.64.255.253"}}
 	if net.twoFamilies() { // as AKS does; the numbers mean no more than those above
 		subnets = append(subnets, map[string]any{"AddressPrefix": "192:168:255::0/127", "GatewayAddress": "192:168:255::1"})
 	}
-	return net.request(net.external, subnets...)
-}
-
-// ownNetwork is the pods' network of CNIs without a daemon that would make it.
-func (net *Network) ownNetwork() []plan.Step {
-	if !net.own {
-		return nil
+	return plan.Tree{
+		"Name": net.external, "Type": "L2Bridge", "Subnets": subnets, "NetworkAdapterName": leaf(net.adapterName()),
 	}
-	subnet := map[string]any{"AddressPrefix": plan.FactLeaf(factPodCIDR), "GatewayAddress": plan.FactLeaf(factPodGateway)}
-	if net.overlay() {
-		subnet["Policies"] = []any{map[string]any{"Type": "VSID", "VSID": net.vni}}
-	}
-	return []plan.Step{&plan.HNSNetwork{
-		Common:  plan.Common{Name: "pod-network", Reason: step.ReasonNetworkNotReady, TimeoutSeconds: 180, Attempts: 3},
-		Request: net.request(net.podNetwork, subnet),
-	}}
-}
-
-func (net *Network) request(name string, subnets ...any) plan.Tree {
-	kind := "L2Bridge"
-	if net.overlay() {
-		kind = "Overlay"
-	}
-	return plan.Tree{"Name": name, "Type": kind, "Subnets": subnets, "NetworkAdapterName": leaf(net.adapterName())}
 }

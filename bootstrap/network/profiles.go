@@ -26,8 +26,6 @@ type profile struct {
 	// file has the configuration of the CNI, and config writes it. Empty: the DaemonSet of the CNI does.
 	file   string
 	config func(*Network) plan.Tree
-	// own: we also make the pods' network, from the Node's pod CIDR.
-	own bool
 	// booted: what a reboot leaves must be removed before the kubelet starts.
 	booted bool
 	// taken is the last number of an address of the pod CIDR that host-local must not assign, because the CNI's daemon uses it.
@@ -78,10 +76,6 @@ var profiles = []profile{
 		ports:    []opening{{"bgp", "TCP", bgpPort}},
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, hnsNetwork: "cbr0", external: "External", booted: true,
-		file: "10-win-bridge.conf", config: hostLocalConfig, own: true, programs: []string{"win-bridge", "host-local"},
-	},
-	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, hnsNetwork: "azure", external: "ext", booted: true,
 		file: "10-azure.conflist", config: azureVNetConfig, azureOnly: true, dual: true,
 		programs: []string{"azure-vnet", "azure-vnet-ipam"},
@@ -96,11 +90,6 @@ var profiles = []profile{
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", base: "External", booted: true,
 		sourceVIP: vipOfCNI, ports: []opening{{"vxlan", "UDP", vxlanPort}},
-	},
-	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, hnsNetwork: "vxlan0", external: "External", booted: true,
-		file: "10-win-overlay.conf", config: hostLocalConfig, own: true, sourceVIP: vipReserved,
-		programs: []string{"win-overlay", "host-local"}, ports: []opening{{"vxlan", "UDP", vxlanPort}},
 	},
 	{
 		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, dual: true, booted: true,

@@ -50,8 +50,8 @@ func (p profile) makes() string {
 		clouds = "vSphere"
 	}
 	// What needs the Node's pod CIDR. Flannel's VXLAN needs it for kube-proxy alone.
-	later := p.config != nil && (p.own || p.taken != "" || p.sourceVIP == vipReserved)
-	return fmt.Sprintln(p.mode, p.cni, clouds, p.external, strings.ReplaceAll(p.hnsNetwork, "%d", "VNI"), p.own, p.file, later)
+	later := p.config != nil && (p.taken != "" || p.sourceVIP == vipReserved)
+	return fmt.Sprintln(p.mode, p.cni, clouds, p.external, strings.ReplaceAll(p.hnsNetwork, "%d", "VNI"), p.file, later)
 }
 
 // made is the same of the cells of the page, whose names are in quotes.
@@ -64,7 +64,7 @@ func made(cells []string) string {
 	if strings.HasPrefix(clouds, "vSphere, Azure") {
 		clouds = "both"
 	}
-	return fmt.Sprintln(name(0), name(1), clouds, name(3), name(4), strings.Contains(cells[4], "created by the bootstrap"), name(5),
+	return fmt.Sprintln(name(0), name(1), clouds, name(3), name(4), name(5),
 		strings.Contains(cells[5], "after the join"))
 }
 

@@ -9,11 +9,9 @@ import (
 // kubeProxyRuns say who runs kube-proxy where the spec does not. What is not here has none: Antrea does the work itself, and of
 // other pod networks we do not know the HNS network.
 var kubeProxyRuns = map[bootstrapv1.CNI]bootstrapv1.KubeProxyRun{
-	bootstrapv1.CNIFlannel:    bootstrapv1.KubeProxyService,
-	bootstrapv1.CNIWinBridge:  bootstrapv1.KubeProxyService,
-	bootstrapv1.CNIWinOverlay: bootstrapv1.KubeProxyService,
-	bootstrapv1.CNIAzure:      bootstrapv1.KubeProxyService,
-	bootstrapv1.CNICalico:     bootstrapv1.KubeProxyDaemonSet,
+	bootstrapv1.CNIFlannel: bootstrapv1.KubeProxyService,
+	bootstrapv1.CNIAzure:   bootstrapv1.KubeProxyService,
+	bootstrapv1.CNICalico:  bootstrapv1.KubeProxyDaemonSet,
 }
 
 // kubeProxyRunOf says who runs kube-proxy on the node, default included.
@@ -78,10 +76,6 @@ var cniSources = map[bootstrapv1.CNI]string{
 		`(kubectl get pods -n kube-system -o wide -l component=antrea-agent)`,
 	bootstrapv1.CNIAzure: `the file C:\etc\cni\net.d\10-azure.conflist, which the bootstrap writes, and its programs ` +
 		`azure-vnet.exe and azure-vnet-ipam.exe in C:\opt\cni\bin`,
-	bootstrapv1.CNIWinBridge: `the file C:\etc\cni\net.d\10-win-bridge.conf, which the bootstrap writes, and its programs ` +
-		`win-bridge.exe and host-local.exe in C:\opt\cni\bin`,
-	bootstrapv1.CNIWinOverlay: `the file C:\etc\cni\net.d\10-win-overlay.conf, which the bootstrap writes, and its programs ` +
-		`win-overlay.exe and host-local.exe in C:\opt\cni\bin`,
 }
 
 // CNISource says what brings the CNI's configuration to a Node, for one that has none.

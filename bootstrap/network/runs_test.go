@@ -23,8 +23,6 @@ func TestWhoRunsDaemons(t *testing.T) {
 		"Transparent": {bootstrapv1.Network{Mode: bootstrapv1.NetworkTransparent}, `None "" map[]`},
 		"Antrea":      {bootstrapv1.Network{CNI: bootstrapv1.CNIAntrea}, `None "" map[]`},
 		"Calico":      {bootstrapv1.Network{CNI: bootstrapv1.CNICalico}, `DaemonSet "" map[]`},
-		"WinBridge":   {bootstrapv1.Network{CNI: bootstrapv1.CNIWinBridge}, `Service "" map[` + proxied + `]`},
-		"WinOverlay":  {bootstrapv1.Network{CNI: bootstrapv1.CNIWinOverlay}, `Service "" map[` + proxied + `]`},
 		"AzureCNI":    {bootstrapv1.Network{CNI: bootstrapv1.CNIAzure}, `Service "" map[` + proxied + `]`},
 		"Flannel":     {bootstrapv1.Network{CNI: bootstrapv1.CNIFlannel}, `Service "Service" map[` + flanneled + " " + proxied + `]`},
 		"Calico, Service": {
@@ -56,8 +54,6 @@ func TestCNISource(t *testing.T) {
 		"calico-node-windows":              {CNI: bootstrapv1.CNICalico},
 		"antrea-agent-windows":             {CNI: bootstrapv1.CNIAntrea},
 		"10-azure.conflist":                {CNI: bootstrapv1.CNIAzure},
-		"10-win-bridge.conf":               {CNI: bootstrapv1.CNIWinBridge},
-		"10-win-overlay.conf":              {CNI: bootstrapv1.CNIWinOverlay},
 		"the config names no CNI":          {Mode: bootstrapv1.NetworkNone},
 		`C:\run\flannel\subnet.env, after`: {CNI: bootstrapv1.CNIFlannel},
 	} {

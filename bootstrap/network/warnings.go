@@ -107,10 +107,6 @@ func (net *Network) poolsLack(addresses []netip.Prefix) string {
 // lacksGates is the first minor of Kubernetes without the gates that images of kube-proxy name (kubernetes pull request 142125).
 const lacksGates = 38
 
-// withoutScript is what a plug-in without a daemon comes to, which the lab shows (TestPods in test/lab).
-const withoutScript = "without a script of yours the pods of these nodes reach no Service and no pod of another node; " +
-	"it must provide "
-
 var modeWarnings = []struct {
 	holds func(*Network) bool
 	say   string
@@ -135,15 +131,6 @@ var modeWarnings = []struct {
 		},
 		"this CNI does not tell HNS which adapter its network is for, so HNS may take any adapter that is free; " +
 			"use a machine with one adapter, or mode Overlay",
-	},
-	{
-		func(net *Network) bool { return net.cni == bootstrapv1.CNIWinBridge },
-		"WinBridge has no daemon: " + withoutScript + "the host endpoint that is the pods' gateway (the second address of the " +
-			"pod CIDR), and the routes between nodes",
-	},
-	{
-		func(net *Network) bool { return net.cni == bootstrapv1.CNIWinOverlay },
-		"WinOverlay has no daemon: " + withoutScript + "what tells the VXLAN of each node where the pods of the other nodes are",
 	},
 	{
 		func(net *Network) bool { return net.mode == bootstrapv1.NetworkTransparent },

@@ -77,7 +77,7 @@ func (f *addonsFlags) addTo(cmd *cobra.Command) {
 	f.files.addTo(cmd)
 	flags := cmd.Flags()
 	f.mode.allowed, f.cni.allowed = []string{"L2Bridge", "Overlay", "Transparent", "None"},
-		[]string{"Flannel", "Calico", "AzureCNI", "Antrea", "WinBridge", "WinOverlay"}
+		[]string{"Flannel", "Calico", "AzureCNI", "Antrea"}
 	f.proxy.allowed = []string{"Service", "DaemonSet", "None"}
 	for _, one := range []struct {
 		name, text string

@@ -106,7 +106,7 @@ func TestAddonsRefused(t *testing.T) {
 			"",
 			[]string{"--mode", "Overlay", "--cni", "Antrea", "--cluster", "a"},
 			exitRefused,
-			"--mode Overlay: Antrea does not work in mode Overlay; use Flannel, Calico or WinOverlay, or another mode",
+			"--mode Overlay: Antrea does not work in mode Overlay; use Flannel or Calico, or another mode",
 		},
 		"an unknown pair in a file": {
 			calicoPool(t, "cni: Calico", "cni: Antrea"), []string{"-f", "-"}, exitRefused, "mode and cni do not fit together",

@@ -149,7 +149,7 @@ func render(ctx context.Context, f *facts, token string, now time.Time) (bootstr
 
 // reach connects to the workload cluster if something must be done there.
 func (r *Reconciler) reach(ctx context.Context, f *facts) error {
-	if settled(f) && !has(f, bootstrapv1.ConfigFinalizer) {
+	if settled(f) && !has(f, bootstrapv1.ConfigFinalizer) && !needsToken(f) {
 		return nil
 	}
 	var err error

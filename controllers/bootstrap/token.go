@@ -126,12 +126,21 @@ func (r *Reconciler) inCluster(f *facts) time.Time {
 }
 
 // keepToken keeps the token alive until the node has joined or must not join any more. Then it removes the token and the
-// finalizer. While a machine is stalled its token may expire; keepToken puts it back when the machine goes on.
+// finalizer. While a machine is stalled its token may expire; keepToken puts it back when the machine goes on. A finalizer that
+// somebody has taken while the guest needs its token is put back.
 func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
-	if !has(f, bootstrapv1.ConfigFinalizer) {
+	switch held := has(f, bootstrapv1.ConfigFinalizer); {
+	case !held && !needsToken(f):
 		return nil
-	}
-	if joined(f) || bootstrapFailed(f) || !f.machine.DeletionTimestamp.IsZero() {
+	case !held:
+		// One that has joined has none, although its Machine may not say so yet, as after a move.
+		if token, err := r.findToken(ctx, f); token == nil {
+			return err
+		}
+		if err := r.hold(ctx, f); err != nil {
+			return err
+		}
+	case !awaitsNode(f):
 		if err := r.removeToken(ctx, f); err != nil {
 			return err
 		}
@@ -159,6 +168,14 @@ func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
 	return r.extendToken(ctx, f, token)
 }
 
+// needsToken says that a guest may be joining by a token.
+func needsToken(f *facts) bool { return f.secret != nil && awaitsNode(f) }
+
+// awaitsNode says that the machine may still get its Node.
+func awaitsNode(f *facts) bool {
+	return !joined(f) && !bootstrapFailed(f) && f.machine.DeletionTimestamp.IsZero()
+}
+
 func bootstrapFailed(f *facts) bool {
 	return f.windows != nil && f.windows.Status.Bootstrap != nil && f.windows.Status.Bootstrap.State == string(plan.StateFailed)
 }
@@ -178,9 +195,22 @@ func (r *Reconciler) extendToken(ctx context.Context, f *facts, token *corev1.Se
 
 // removeToken removes the token of this config if there is one, and no other config's.
 func (r *Reconciler) removeToken(ctx context.Context, f *facts) error {
+	token, err := r.findToken(ctx, f)
+	if token == nil {
+		return err
+	}
+	if err := f.workload.Delete(ctx, token); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove bootstrap token: %w", err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Bootstrap token removed", "token", token.Name)
+	return nil
+}
+
+// findToken returns the token of this config, and nil if there is none.
+func (r *Reconciler) findToken(ctx context.Context, f *facts) (*corev1.Secret, error) {
 	issued, err := r.issuedToken(ctx, f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var ids []string
 	if id, _, found := strings.Cut(issued, "."); found {
@@ -193,19 +223,15 @@ func (r *Reconciler) removeToken(ctx context.Context, f *facts) error {
 		var token corev1.Secret
 		err := f.workload.Get(ctx, tokenKey(id), &token)
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("get bootstrap token: %w", err)
+			return nil, fmt.Errorf("get bootstrap token: %w", err)
 		}
 		own := string(token.Data[bootstrapapi.BootstrapTokenDescriptionKey]) == mark(f.config)
 		if !own && id+"."+string(token.Data[bootstrapapi.BootstrapTokenSecretKey]) != issued {
 			continue
 		}
-		if err := f.workload.Delete(ctx, &token); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("remove bootstrap token: %w", err)
-		}
-		ctrl.LoggerFrom(ctx).Info("Bootstrap token removed", "token", token.Name)
-		return nil
+		return &token, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // issuedToken is the token in the bootstrap Secret, if there is one. That finds it after a move to another management cluster,

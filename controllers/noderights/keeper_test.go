@@ -34,7 +34,7 @@ func TestBoundWhereNeeded(t *testing.T) {
 	}{
 		"Flannel":               {config("c", flannel), allRights},
 		"Flannel of the user's": {config("c", external), kubeProxies},
-		"WinBridge":             {config("c", winBridge), kubeProxies},
+		"AzureCNI":              {config("c", azureCNI), kubeProxies},
 		"Calico":                {config("c", calico), nothing},
 		"all of the user's":     {config("c", none), nothing},
 		"no network":            {config("c", bootstrapv1.Network{}), nothing},
@@ -92,9 +92,9 @@ func TestUnbound(t *testing.T) {
 
 // TestNeededAgain: the ten minutes begin anew when something needed the role meanwhile, and a Node is asked for, not remembered.
 func TestNeededAgain(t *testing.T) {
-	s := newStage(t, config("c", winBridge))
+	s := newStage(t, config("c", azureCNI))
 	s.after(t, 0)
-	expect.OK(t, s.management.Delete(t.Context(), config("c", winBridge)))
+	expect.OK(t, s.management.Delete(t.Context(), config("c", azureCNI)))
 	s.during(t, revokeAfter)
 	expect.OK(t, s.workload.Create(t.Context(), node(bootstrap.LabelKubeProxy)))
 	s.during(t, revokeAfter)
@@ -102,7 +102,7 @@ func TestNeededAgain(t *testing.T) {
 	expect.OK(t, s.workload.Delete(t.Context(), node("x")))
 	s.during(t, revokeAfter-every)
 	expect.Same(t, "a moment before", kubeProxies, s.there(t))
-	late := config("late", winBridge)
+	late := config("late", azureCNI)
 	expect.OK(t, s.management.Create(t.Context(), late))
 	s.Client = newStage(t).management // the cache does not know of it yet
 	s.during(t, 2*revokeAfter)
@@ -111,14 +111,14 @@ func TestNeededAgain(t *testing.T) {
 	expect.OK(t, s.management.Delete(t.Context(), late))
 	s.during(t, 3*revokeAfter)
 	expect.Same(t, "in the end", nothing, s.there(t))
-	expect.OK(t, s.management.Create(t.Context(), config("new", winBridge)))
+	expect.OK(t, s.management.Create(t.Context(), config("new", azureCNI)))
 	s.after(t, every)
 	expect.Same(t, "a minute after a new config", kubeProxies, s.there(t))
 }
 
 // TestKept: what somebody changes or removes is put right within ten minutes, and what is right costs four reads in that time.
 func TestKept(t *testing.T) {
-	s := newStage(t, config("c", winBridge))
+	s := newStage(t, config("c", azureCNI))
 	reads := []string{
 		"get ClusterRole", "get ClusterRole", "get ClusterRoleBinding", "get ClusterRoleBinding",
 	}
@@ -142,7 +142,7 @@ func TestKept(t *testing.T) {
 // TestOfOthers: objects with our names and without our label stay as they are.
 func TestOfOthers(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: string(KubeProxy)}
-	for _, configs := range [][]client.Object{nil, {config("c", winBridge)}} {
+	for _, configs := range [][]client.Object{nil, {config("c", azureCNI)}} {
 		s := newStage(t, configs...)
 		theirs := &rbacv1.ClusterRole{ObjectMeta: meta}
 		theirs.Rules = []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/x"}}}
@@ -158,7 +158,7 @@ func TestOfOthers(t *testing.T) {
 
 // TestOperatorsOwn: who gives the kubeconfig no right to write such objects may make them, with any labels. They stay for ever.
 func TestOperatorsOwn(t *testing.T) {
-	s := newStage(t, config("c", winBridge))
+	s := newStage(t, config("c", azureCNI))
 	want := *expect.Got(wanted())(t)[KubeProxy]
 	want.role.Labels, want.binding.Labels = nil, nil
 	expect.OK(t, s.workload.Create(t.Context(), &want.role))
@@ -167,7 +167,7 @@ func TestOperatorsOwn(t *testing.T) {
 	found := &rbacv1.ClusterRole{}
 	expect.OK(t, s.workload.Get(t.Context(), client.ObjectKeyFromObject(&want.role), found))
 	expect.Same(t, "labels", 0, len(found.Labels))
-	expect.OK(t, s.management.Delete(t.Context(), config("c", winBridge)))
+	expect.OK(t, s.management.Delete(t.Context(), config("c", azureCNI)))
 	s.during(t, 3*revokeAfter)
 	expect.Same(t, "in the end", kubeProxies, s.there(t))
 }
@@ -199,15 +199,15 @@ func TestNotAsked(t *testing.T) {
 
 // TestNotAskedAnyMore: a Cluster that has lost its roles is asked once more, and again when a config needs them.
 func TestNotAskedAnyMore(t *testing.T) {
-	s := newStage(t, config("c", winBridge))
+	s := newStage(t, config("c", azureCNI))
 	s.after(t, 0)
-	expect.OK(t, s.management.Delete(t.Context(), config("c", winBridge)))
+	expect.OK(t, s.management.Delete(t.Context(), config("c", azureCNI)))
 	s.during(t, revokeAfter+recheck+2*every)
 	expect.Same(t, "rights", nothing, s.there(t))
 	for range 3 * recheck / every {
 		expect.Same(t, "calls", nothing, s.after(t, every))
 	}
-	expect.OK(t, s.management.Create(t.Context(), config("new", winBridge)))
+	expect.OK(t, s.management.Create(t.Context(), config("new", azureCNI)))
 	s.after(t, every)
 	expect.Same(t, "rights for a new config", kubeProxies, s.there(t))
 }
@@ -234,9 +234,9 @@ func TestFailures(t *testing.T) {
 	for _, call := range []string{
 		"get ClusterRole", "get ClusterRoleBinding", "list NodeList", "delete ClusterRole", "delete ClusterRoleBinding",
 	} {
-		s := newStage(t, config("c", winBridge))
+		s := newStage(t, config("c", azureCNI))
 		s.after(t, 0)
-		expect.OK(t, s.management.Delete(t.Context(), config("c", winBridge)))
+		expect.OK(t, s.management.Delete(t.Context(), config("c", azureCNI)))
 		s.during(t, revokeAfter)
 		s.fail = func(now string) error {
 			if now == call {
@@ -252,7 +252,7 @@ func TestFailures(t *testing.T) {
 		s.during(t, revokeAfter+2*every)
 		expect.Same(t, call, nothing, s.there(t))
 	}
-	s := newStage(t, config("c", winBridge))
+	s := newStage(t, config("c", azureCNI))
 	s.unreachable = &workload.UnreachableError{Why: "is away"}
 	s.after(t, 0)
 	expect.Same(t, "out of reach", nothing, s.there(t))
@@ -288,9 +288,9 @@ func TestRefusalsAreTold(t *testing.T) {
 // TestKeptIsTold: an event tells of a role that no node needs and that cannot be taken away. Of a Cluster that has none of ours,
 // nothing is told: its kubeconfig need not have a right for us.
 func TestKeptIsTold(t *testing.T) {
-	s := newStage(t, config("c", winBridge))
+	s := newStage(t, config("c", azureCNI))
 	s.after(t, 0)
-	expect.OK(t, s.management.Delete(t.Context(), config("c", winBridge)))
+	expect.OK(t, s.management.Delete(t.Context(), config("c", azureCNI)))
 	s.fail = forbidden("delete ClusterRoleBinding")
 	s.during(t, revokeAfter)
 	expect.Same(t, "told before its time", nothing, s.tells())
@@ -315,7 +315,7 @@ func forbidden(call string) func(string) error {
 
 // TestUnreadableManagement: without the Clusters or the configs nothing is done.
 func TestUnreadableManagement(t *testing.T) {
-	s := newStage(t, config("c", winBridge))
+	s := newStage(t, config("c", azureCNI))
 	s.Client = lacking{s.management}
 	expect.Says(t, "look", s.Look(t.Context()), "list clusters: ")
 	expect.Same(t, "calls", 0, len(s.calls))
@@ -332,7 +332,7 @@ func (lacking) List(context.Context, client.ObjectList, ...client.ListOption) er
 // TestStart looks every minute, until the end.
 func TestStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, config("c", winBridge))
+		s := newStage(t, config("c", azureCNI))
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan error, 1)
 		go func() { over <- s.Start(ctx) }()

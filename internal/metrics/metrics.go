@@ -39,25 +39,25 @@ var (
 	}))
 
 	calls = registered(prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "capwin_cloud_call_seconds",
+		Name:    "capwin_cloud_call_duration_seconds",
 		Help:    "How long calls to a cloud took, by method and outcome.",
 		Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 180},
 	}, []string{"cloud", "method", "outcome"}))
 
 	made = registered(prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "capwin_vm_creation_seconds",
+		Name:    "capwin_vm_creation_duration_seconds",
 		Help:    "How long it took from a machine that had its bootstrap data to its running VM.",
 		Buckets: []float64{15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200},
 	}, []string{"cloud"}))
 
 	joined = registered(prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "capwin_node_join_seconds",
+		Name:    "capwin_node_join_duration_seconds",
 		Help:    "How long it took from a running VM to its Node.",
 		Buckets: []float64{60, 120, 180, 300, 450, 600, 900, 1200, 1800, 3600, 7200},
 	}))
 
 	phases = registered(prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "capwin_bootstrap_phase_seconds",
+		Name:    "capwin_bootstrap_phase_duration_seconds",
 		Help:    "How long a phase of a bootstrap took, as its guest tells at the end.",
 		Buckets: []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600},
 	}, []string{"phase"}))

@@ -20,10 +20,10 @@ func TestSeconds(t *testing.T) {
 	Made("test", -time.Second) // the API server's clock is ahead of ours
 	got := scrape.Now(t)
 	wanted := scrape.Samples{
-		`capwin_vm_creation_seconds_bucket{cloud="test",le="15"}`:  1,
-		`capwin_vm_creation_seconds_bucket{cloud="test",le="120"}`: 2,
-		`capwin_vm_creation_seconds_sum{cloud="test"}`:             90,
-		`capwin_vm_creation_seconds_count{cloud="test"}`:           2,
+		`capwin_vm_creation_duration_seconds_bucket{cloud="test",le="15"}`:  1,
+		`capwin_vm_creation_duration_seconds_bucket{cloud="test",le="120"}`: 2,
+		`capwin_vm_creation_duration_seconds_sum{cloud="test"}`:             90,
+		`capwin_vm_creation_duration_seconds_count{cloud="test"}`:           2,
 	}
 	for series, want := range wanted {
 		expect.Same(t, series, want, got[series])
@@ -74,7 +74,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestConventions: what promtool's linter asks for.
+// TestConventions: what promtool's linter asks for, and what Kubernetes calls its histograms of times.
 func TestConventions(t *testing.T) {
 	Call("test", "Method", OK, time.Second)
 	Joined(time.Minute)
@@ -85,6 +85,11 @@ func TestConventions(t *testing.T) {
 	for _, p := range problems {
 		if strings.HasPrefix(p.Metric, "capwin_") {
 			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+	for series := range scrape.Now(t) {
+		if name, _, is := strings.Cut(series, "_bucket{"); is && !strings.HasSuffix(name, "_duration_seconds") {
+			t.Errorf("%s is a histogram of times and does not end with _duration_seconds, as those of Kubernetes do", name)
 		}
 	}
 }

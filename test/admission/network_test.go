@@ -77,11 +77,9 @@ var (
 	bare        = pairs{{"Transparent", ""}, {"None", ""}}
 	antrea      = pairs{{"Transparent", "Antrea"}}
 	flannel     = pairs{{"L2Bridge", "Flannel"}, {"Overlay", "Flannel"}}
-	winBridge   = pairs{{"L2Bridge", "WinBridge"}}
-	winOverlay  = pairs{{"Overlay", "WinOverlay"}}
 	azureCNI    = pairs{{"L2Bridge", "AzureCNI"}}
 	calico      = pairs{{"L2Bridge", "Calico"}, {"Overlay", "Calico"}}
-	configured  = slices.Concat(flannel, winBridge, winOverlay, azureCNI)
+	configured  = slices.Concat(flannel, azureCNI)
 	withNetwork = slices.Concat(configured, calico)
 )
 
@@ -144,9 +142,8 @@ var networkRules = []rule{
 	needsFirst("spec.network.firewall[].ports", 80),
 	{
 		at: "spec.network", field: "spec.network.cni",
-		message: "mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, " +
-			"Overlay with Flannel, Calico or WinOverlay, " +
-			"Transparent with Antrea or no cni, or None with no cni",
+		message: "mode and cni do not fit together; use L2Bridge with Flannel, Calico or AzureCNI, " +
+			"Overlay with Flannel or Calico, Transparent with Antrea or no cni, or None with no cni",
 		accepted: slices.Concat(withNetwork, antrea, bare).with(nil),
 		refused: pairs{
 			{"None", "Flannel"},
@@ -157,21 +154,18 @@ var networkRules = []rule{
 	},
 	{
 		at: "spec.network", field: "spec.network.cni",
-		message: "mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, " +
-			"or Overlay with Flannel, Calico or WinOverlay",
+		message: "mode and cni do not fit together; use L2Bridge with Flannel, Calico or AzureCNI, or Overlay with Flannel or Calico",
 		accepted: slices.Concat(withNetwork, antrea, bare).with(nil),
 		refused: pairs{
 			{"L2Bridge", ""},
 			{"L2Bridge", "Antrea"},
-			{"L2Bridge", "WinOverlay"},
 			{"Overlay", ""},
 			{"Overlay", "AzureCNI"},
-			{"Overlay", "WinBridge"},
 			{"Overlay", "Antrea"},
 		}.with(nil),
 	},
-	only(pairs{{"Overlay", "Flannel"}, {"Overlay", "WinOverlay"}}, "vni", int64(4096),
-		"vni is for Flannel and WinOverlay in mode Overlay only; remove it: other CNIs have it in their own configuration",
+	only(pairs{{"Overlay", "Flannel"}}, "vni", int64(4096),
+		"vni is for Flannel in mode Overlay only; remove it: other CNIs have it in their own configuration",
 		bare, antrea, calico, azureCNI, pairs{{"L2Bridge", "Flannel"}}),
 	only(slices.Concat(configured, calico), "interface", "Ethernet0",
 		"with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",
@@ -195,7 +189,7 @@ var networkRules = []rule{
 		bare, antrea, calico),
 	only(flannel, "flannel", map[string]any{"run": "External"},
 		"only Flannel has it; remove it",
-		bare, antrea, calico, winBridge, winOverlay, azureCNI),
+		bare, antrea, calico, azureCNI),
 	ordered("spec.network.nodePorts", 80), ordered("spec.network.dynamicPorts", 40000), ordered("spec.network.firewall[].ports", 80),
 	{
 		at: "spec.network.exceptionCIDRs[]", field: "spec.network.exceptionCIDRs[0]",

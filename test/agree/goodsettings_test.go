@@ -50,10 +50,8 @@ var goodKubeletRows = []row{
 var goodNetworkRows = []row{
 	{"Overlay, Calico", `{config: {network: {mode: Overlay, cni: Calico}}}`},
 	{"Overlay, Flannel", `{config: {network: {mode: Overlay, cni: Flannel}}}`},
-	{"Overlay, WinOverlay", `{config: {network: {mode: Overlay, cni: WinOverlay}}}`},
 	{"L2Bridge, Flannel", `{config: {network: {mode: L2Bridge, cni: Flannel}}}`},
 	{"L2Bridge, Calico", `{config: {network: {mode: L2Bridge, cni: Calico}}}`},
-	{"L2Bridge, WinBridge", `{config: {network: {mode: L2Bridge, cni: WinBridge}}}`},
 	{"Transparent, Antrea", `{config: {network: {mode: Transparent, cni: Antrea}}}`},
 	{"Transparent", `{config: {network: {mode: Transparent}}}`},
 	{"None", `{config: {network: {mode: None}}}`},

@@ -52,14 +52,14 @@ const (
 func counter(series, each string) string { return "\n\t" + series + " 0+" + each + "x600" }
 
 func calls(method, outcome, each string) string {
-	return counter(fmt.Sprintf(`capwin_cloud_call_seconds_count{cloud="vsphere",method=%q,outcome=%q}`, method, outcome), each)
+	return counter(fmt.Sprintf(`capwin_cloud_call_duration_seconds_count{cloud="vsphere",method=%q,outcome=%q}`, method, outcome), each)
 }
 
 func inAzure(series string) string { return strings.ReplaceAll(series, "vsphere", "azure") }
 
 // logins are the calls that open sessions, as values.
 func logins(outcome, values string) string {
-	return fmt.Sprintf("\n\tcapwin_cloud_call_seconds_count{cloud=\"vsphere\",method=\"Login\",outcome=%q} %s", outcome, values)
+	return fmt.Sprintf("\n\tcapwin_cloud_call_duration_seconds_count{cloud=\"vsphere\",method=\"Login\",outcome=%q} %s", outcome, values)
 }
 
 func account(metric, values string) string {
@@ -70,7 +70,7 @@ func account(metric, values string) string {
 func created(fast, slow int) string {
 	var all string
 	for bound, each := range map[string]int{"300": 0, "900": fast, "1800": fast, "3600": fast + slow, "+Inf": fast + slow} {
-		all += counter(fmt.Sprintf(`capwin_vm_creation_seconds_bucket{cloud="vsphere",le=%q}`, bound), fmt.Sprint(each))
+		all += counter(fmt.Sprintf(`capwin_vm_creation_duration_seconds_bucket{cloud="vsphere",le=%q}`, bound), fmt.Sprint(each))
 	}
 	return all
 }

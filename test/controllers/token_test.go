@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -174,6 +176,24 @@ func TestTakenTokenID(t *testing.T) {
 	if diff := cmp.Diff(foreign.Data, after.Data); diff != "" || after.ResourceVersion != foreign.ResourceVersion {
 		t.Errorf("somebody else's token was changed: %s", diff)
 	}
+}
+
+// TestTakenFinalizer: the token of a machine that boots ends with it, although somebody has taken our finalizer from its config, as
+// a restore may.
+func TestTakenFinalizer(t *testing.T) {
+	s := ready(t)
+	m, state := s.booting(t)
+	before := state.Config.DeepCopy()
+	state.Config.Finalizers = nil
+	expect.OK(t, s.Client.Patch(t.Context(), state.Config, client.MergeFrom(before)))
+	m.Await(t, "our finalizer again", world.Tokens(1), func(s world.State) string {
+		if s.Config == nil || !slices.Contains(s.Config.Finalizers, bootstrapv1.ConfigFinalizer) {
+			return "the config does not have it"
+		}
+		return ""
+	})
+	m.End(t)
+	m.Await(t, "no token", world.Tokens(0))
 }
 
 // TestDeletionOutOfReach deletes a machine whose workload cluster does not answer.

@@ -35,7 +35,7 @@ const (
 
 // source is what an image is made from.
 var source = []string{
-	"api", "bootstrap", "controllers", "internal", "clock.go", "diagnostics.go", "flags.go", "hurry.go", "main.go",
+	"api", "bootstrap", "controllers", "internal", "clock.go", "diagnostics.go", "flagcheck.go", "flags.go", "hurry.go", "main.go",
 	"managementcluster.go", "wiring.go", "go.mod", "go.sum",
 }
 

@@ -54,12 +54,6 @@ var modes = []mode{
 		endpoints: []string{"Calico_ep"},
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, daemons: pods.NoDaemons,
-		programs:      []string{"win-bridge", "host-local"},
-		configuration: "10-win-bridge.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true,
-		booted: true,
-	},
-	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, daemons: pods.NoDaemons,
 		programs:      []string{"flannel", "win-overlay", "host-local"},
 		configuration: "10-flannel.conf", ours: true, network: "flannel.4096", kind: "Overlay", proxied: true,
@@ -69,12 +63,6 @@ var modes = []mode{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, daemons: pods.CalicoVXLAN,
 		configuration: "10-calico.conflist", network: "Calico", theirs: "External", kind: "Overlay", booted: true,
 		endpoints: []string{"Calico_ep"},
-	},
-	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, daemons: pods.NoDaemons,
-		programs:      []string{"win-overlay", "host-local"},
-		configuration: "10-win-overlay.conf", ours: true, network: "vxlan0", external: "External", kind: "Overlay", proxied: true,
-		vip: true, booted: true,
 	},
 	{
 		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, daemons: pods.Antrea,

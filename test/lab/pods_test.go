@@ -39,8 +39,8 @@ type pair struct {
 	missing string
 	// late is the program, or the part of an image's name, that comes late.
 	late string
-	// noService is why the Service is not reached where all is there; empty where it is. alone is what the page says then.
-	noService, alone string
+	// noService is why the Service is not reached where all is there; empty where it is.
+	noService string
 	// noDaemon is what is seen where the daemon is missing, noProgram where the program is, noRights where the rights are, if that
 	// is not the same as noDaemon.
 	noDaemon, noProgram, noRights string
@@ -49,7 +49,6 @@ type pair struct {
 const (
 	noCNI      = "cni plugin not initialized"
 	noPolicies = "no kube-proxy has made the Service's policies"
-	yourScript = " (needs your script)"
 
 	flanneldProgram  = `C:\k\flanneld.exe`
 	kubeProxyProgram = `C:\k\kube-proxy.exe`
@@ -84,26 +83,6 @@ var pairs = []pair{
 		name: "L2Bridge Flannel", mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, daemons: pods.NoDaemons,
 		plugins: append(bridgePlugins, "flannel"), missing: flanneldProgram, late: flanneldProgram, noDaemon: noCNI,
 		noProgram: "flanneld.exe",
-	},
-	{
-		name: "L2Bridge WinBridge", mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, daemons: pods.NoDaemons,
-		plugins: bridgePlugins, missing: kubeProxyProgram, late: kubeProxyProgram, noDaemon: noPolicies, noProgram: "kube-proxy.exe",
-		noService: "no endpoint of the host is the gateway", alone: yourScript,
-	},
-	{
-		name: "L2Bridge WinBridge, with your script", mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge,
-		daemons: pods.Peers, plugins: bridgePlugins, missing: kubeProxyProgram, late: kubeProxyProgram, noDaemon: noPolicies,
-		noProgram: "kube-proxy.exe",
-	},
-	{
-		name: "Overlay WinOverlay", mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, daemons: pods.NoDaemons,
-		plugins: overlayPlugins, missing: kubeProxyProgram, late: kubeProxyProgram, noDaemon: noPolicies, noProgram: "kube-proxy.exe",
-		noService: "the network vxlan0 has no RemoteSubnetRoute", alone: yourScript,
-	},
-	{
-		name: "Overlay WinOverlay, with your script", mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay,
-		daemons: pods.Peers, plugins: overlayPlugins, missing: kubeProxyProgram, late: kubeProxyProgram, noDaemon: noPolicies,
-		noProgram: "kube-proxy.exe",
 	},
 	{
 		name: "L2Bridge AzureCNI", mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemons: pods.NoDaemons, azure: true,
@@ -237,7 +216,7 @@ func (c *cell) reached(r outcome) string {
 	case r.service:
 		return "Service"
 	case r.address:
-		return "pods alone" + c.alone
+		return "pods alone"
 	case r.joined:
 		return "Node not Ready"
 	}

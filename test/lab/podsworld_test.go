@@ -183,7 +183,7 @@ func (c *cell) spec() bootstrapv1.WindowsBootstrapConfigSpec {
 		spec.Kubelet.ServerCertificates = bootstrapv1.ServerCertificatesClusterSigned
 	}
 	switch {
-	case c.condition == daemonMissing && c.daemons != pods.Peers:
+	case c.condition == daemonMissing:
 		spec.Node.Labels[pods.Daemons] = pods.NoDaemons
 	case c.daemons != "":
 		spec.Node.Labels[pods.Daemons] = bootstrapv1.LabelValue(c.daemons)

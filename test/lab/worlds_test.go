@@ -160,19 +160,19 @@ func (j *joins) ofTheNetwork() []provoked {
 			in(image(func(s *windows.State) { s.Services["mpssvc"] = &windows.Service{State: windows.Stopped} })).
 			with(l2bridge),
 		fails("network", step.ReasonNetworkNotReady, "External").in(faulty(guest.Faults{NoDHCP: true})).with(l2bridge),
-		fails("network", step.ReasonAddressMissing, "has no IPv4 address outside of 169.254.0.0/16").
-			in(image(withoutLease)).with(l2bridge),
+		fails("network", step.ReasonAddressMissing, "no IPv4 address outside of 169.254.0.0/16").in(image(withoutLease)).with(l2bridge),
 		fails("verify", step.ReasonPodCIDRMissing, "has no IPv4 pod CIDR of size /24").
 			in(func(g *guest.Simulated) {
 				running("kubectl.exe", "--kubeconfig", withoutPodCIDRs)(g)
 				withPlugins(g)
 			}).
-			with(network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge)),
-		fails("kubelet", step.ReasonCNIProgramMissing, `C:\opt\cni\bin\win-overlay.exe of WinOverlay does not exist`).
-			with(network(bootstrapv1.NetworkOverlay, bootstrapv1.CNIWinOverlay)),
+			with(l2bridge),
+		fails("kubelet", step.ReasonCNIProgramMissing, `C:\opt\cni\bin\win-bridge.exe of Flannel does not exist`).
+			in(func(g *guest.Simulated) { withPlugins(g); delete(g.Files, `C:\opt\cni\bin\win-bridge.exe`) }).
+			with(l2bridge),
 		fails("kubelet", step.ReasonNodeProgramMissing, `C:\k\kube-proxy.exe of the service kube-proxy does not exist`).
 			in(func(g *guest.Simulated) { withPlugins(g); g.Without = []string{`C:\k\kube-proxy.exe`} }).
-			with(network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge)),
+			with(l2bridge),
 		fails("kubelet", step.ReasonNodeServiceFailed, "sc.exe create kube-proxy").exits(1072).
 			in(func(g *guest.Simulated) {
 				withPlugins(g)
@@ -180,7 +180,7 @@ func (j *joins) ofTheNetwork() []provoked {
 					s.Services["kube-proxy"] = &windows.Service{State: windows.Stopped, Doomed: true}
 				}
 			}).
-			with(network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge)),
+			with(l2bridge),
 		fails("api-server", step.ReasonAPIServerUnreachable, "unreachable network").
 			in(faulty(guest.Faults{Unreachable: true})),
 		fails("api-server", step.ReasonAPIServerCAMismatch, "another CA").
@@ -190,10 +190,10 @@ func (j *joins) ofTheNetwork() []provoked {
 	}
 }
 
-// withPlugins is an image with the programs of WinBridge.
+// withPlugins is an image with the programs of Flannel.
 func withPlugins(g *guest.Simulated) {
 	g.Files = map[string]string{}
-	bring(g, "win-bridge", "host-local")
+	bring(g, "flannel", "win-bridge", "host-local")
 }
 
 // ofTheJoin: what kubeadm and the kubelet say.

@@ -64,7 +64,7 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	cluster := []byte(u.generate("demo", "--flavor", "windows-vsphere"))
-	for _, pair := range [][2]string{{"L2Bridge", "Calico"}, {"Overlay", "Flannel"}, {"L2Bridge", "WinBridge"}} {
+	for _, pair := range [][2]string{{"L2Bridge", "Calico"}, {"Overlay", "Flannel"}, {"L2Bridge", "AzureCNI"}} {
 		u := u
 		u.variables = map[string]string{"WINDOWS_NETWORK_MODE": pair[0], "WINDOWS_CNI": pair[1], "WINDOWS_POOL": "second"}
 		u.strictly(management, []byte(u.generate("any", "--flavor", "windows-pool-azure")))

@@ -59,7 +59,7 @@ func Since(t testing.TB, before Samples, metric string) Samples {
 // Calls are the calls to a cloud that were counted since a scrape, by method and outcome, as in "Login denied".
 func Calls(t testing.TB, before Samples, cloud string) map[string]float64 {
 	t.Helper()
-	const metric = "capwin_cloud_call_seconds_count"
+	const metric = "capwin_cloud_call_duration_seconds_count"
 	label := strings.NewReplacer(metric+`{cloud="`+cloud+`",method="`, "", `",outcome="`, " ", `"}`, "")
 	calls := map[string]float64{}
 	for series, n := range Since(t, before, metric) {

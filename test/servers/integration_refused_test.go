@@ -78,7 +78,7 @@ func keeperOf(t *testing.T, w *Workload, api client.Client, now *time.Time) *nod
 	config := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{
 		Namespace: metav1.NamespaceDefault, Name: "windows", Labels: map[string]string{clusterv1.ClusterNameLabel: "prod"},
 	}}
-	config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNIWinBridge}
+	config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNIAzure}
 	management := managementWith(t, config)
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: w.client.EventsV1()})
 	t.Cleanup(broadcaster.Shutdown)

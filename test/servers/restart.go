@@ -68,3 +68,17 @@ func (m *Management) Worked(component string) (time.Duration, error) {
 	}
 	return sum, nil
 }
+
+// StandBy starts a second manager of a component, which leads once the first one does not.
+func (m *Management) StandBy(ctx context.Context, component string) error {
+	c, err := renderComponent(component)
+	if err != nil {
+		return err
+	}
+	s, _, err := m.ownManager(ctx, filepath.Join(m.servers.dir, "manager"), c, nil)
+	if err != nil {
+		return err
+	}
+	s.name += "-standby"
+	return m.servers.start(ctx, s)
+}

@@ -6,9 +6,9 @@ package v1beta1
 //
 // +kubebuilder:validation:XValidation:rule="has(self.mode) || !(has(self.cni) || has(self.interface) || has(self.hnsNetworkName) || has(self.vni) || (has(self.exceptionCIDRs) && size(self.exceptionCIDRs) > 0) || has(self.clusterDNS))",message="the other fields of network need a mode; set mode to L2Bridge, Overlay, Transparent or None",fieldPath=".mode"
 // +kubebuilder:validation:XValidation:rule="has(self.mode) || !((has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.dynamicPorts) && has(self.dynamicPorts.first)) || (has(self.firewall) && size(self.firewall) > 0) || (has(self.kubeProxy) && (has(self.kubeProxy.run) || has(self.kubeProxy.dsr))) || (has(self.flannel) && has(self.flannel.run)))",message="the other fields of network need a mode; set mode to L2Bridge, Overlay, Transparent or None",fieldPath=".mode"
-// +kubebuilder:validation:XValidation:rule="!has(self.mode) || has(self.cni) && !(self.cni in ['Flannel', 'Calico', 'AzureCNI', 'Antrea', 'WinBridge', 'WinOverlay']) || (self.mode == 'None' ? !has(self.cni) : self.mode != 'Transparent' || !has(self.cni) || self.cni == 'Antrea')",message="mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, Overlay with Flannel, Calico or WinOverlay, Transparent with Antrea or no cni, or None with no cni",fieldPath=".cni"
-// +kubebuilder:validation:XValidation:rule="!has(self.mode) || has(self.cni) && !(self.cni in ['Flannel', 'Calico', 'AzureCNI', 'Antrea', 'WinBridge', 'WinOverlay']) || (self.mode == 'L2Bridge' ? has(self.cni) && self.cni in ['Flannel', 'Calico', 'WinBridge', 'AzureCNI'] : self.mode != 'Overlay' || has(self.cni) && self.cni in ['Flannel', 'Calico', 'WinOverlay'])",message="mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, or Overlay with Flannel, Calico or WinOverlay",fieldPath=".cni"
-// +kubebuilder:validation:XValidation:rule="!has(self.vni) || !has(self.mode) || !(self.mode in ['L2Bridge', 'Transparent', 'None'] || (has(self.cni) && self.cni == 'Calico'))",message="vni is for Flannel and WinOverlay in mode Overlay only; remove it: other CNIs have it in their own configuration",fieldPath=".vni"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || has(self.cni) && !(self.cni in ['Flannel', 'Calico', 'AzureCNI', 'Antrea']) || (self.mode == 'None' ? !has(self.cni) : self.mode != 'Transparent' || !has(self.cni) || self.cni == 'Antrea')",message="mode and cni do not fit together; use L2Bridge with Flannel, Calico or AzureCNI, Overlay with Flannel or Calico, Transparent with Antrea or no cni, or None with no cni",fieldPath=".cni"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || has(self.cni) && !(self.cni in ['Flannel', 'Calico', 'AzureCNI', 'Antrea']) || (self.mode == 'L2Bridge' ? has(self.cni) && self.cni in ['Flannel', 'Calico', 'AzureCNI'] : self.mode != 'Overlay' || has(self.cni) && self.cni in ['Flannel', 'Calico'])",message="mode and cni do not fit together; use L2Bridge with Flannel, Calico or AzureCNI, or Overlay with Flannel or Calico",fieldPath=".cni"
+// +kubebuilder:validation:XValidation:rule="!has(self.vni) || !has(self.mode) || !(self.mode in ['L2Bridge', 'Transparent', 'None'] || (has(self.cni) && self.cni == 'Calico'))",message="vni is for Flannel in mode Overlay only; remove it: other CNIs have it in their own configuration",fieldPath=".vni"
 // +kubebuilder:validation:XValidation:rule="!has(self.interface) || !has(self.mode) || !(self.mode in ['Transparent', 'None'])",message="with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",fieldPath=".interface"
 // +kubebuilder:validation:XValidation:rule="!has(self.hnsNetworkName) || !has(self.mode) || !(self.mode in ['Transparent', 'None'])",message="hnsNetworkName is for L2Bridge and Overlay only; remove it",fieldPath=".hnsNetworkName"
 // +kubebuilder:validation:XValidation:rule="!has(self.exceptionCIDRs) || size(self.exceptionCIDRs) == 0 || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'Antrea']))",message="the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",fieldPath=".exceptionCIDRs"
@@ -29,11 +29,11 @@ type Network struct {
 	// +optional
 	Mode NetworkMode `json:"mode,omitempty"`
 
-	// cni that gives pods their network. It must fit mode: Flannel, Calico,
-	// WinBridge or AzureCNI in L2Bridge; Flannel, Calico or WinOverlay in Overlay;
-	// Antrea or none in Transparent; none in None. docs/networks.md says what each
-	// needs. The image must have the programs of Flannel, WinBridge, WinOverlay
-	// and AzureCNI; a DaemonSet brings those of the others.
+	// cni that gives pods their network. It must fit mode: Flannel, Calico or
+	// AzureCNI in L2Bridge; Flannel or Calico in Overlay; Antrea or none in
+	// Transparent; none in None. docs/networks.md says what each needs. The image
+	// must have the programs of Flannel and AzureCNI; a DaemonSet brings those of
+	// the others.
 	//
 	// +optional
 	CNI CNI `json:"cni,omitempty"`
@@ -51,7 +51,7 @@ type Network struct {
 
 	// hnsNetworkName is the name of the CNI's HNS network for pods, if it is not
 	// the usual one. Not for Transparent and None. Default: the CNI's own, which
-	// is cbr0, flannel.VNI, Calico, azure or vxlan0.
+	// is cbr0, flannel.VNI, Calico or azure.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -59,8 +59,7 @@ type Network struct {
 	HNSNetworkName string `json:"hnsNetworkName,omitempty"`
 
 	// vni is the network identifier of the VXLAN, the same as on the Linux nodes.
-	// Only for Flannel and WinOverlay in Overlay. Default: 4096, the lowest that
-	// Windows accepts.
+	// Only for Flannel in Overlay. Default: 4096, the lowest that Windows accepts.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=4096
@@ -118,8 +117,8 @@ type Network struct {
 	Firewall []FirewallRule `json:"firewall,omitempty"`
 
 	// kubeProxy says who runs kube-proxy on the node, such as {run: Service}.
-	// Default: a Windows service with Flannel, WinBridge, WinOverlay and AzureCNI,
-	// a DaemonSet with Calico, and none else.
+	// Default: a Windows service with Flannel and AzureCNI, a DaemonSet with
+	// Calico, and none else.
 	//
 	// +optional
 	KubeProxy KubeProxy `json:"kubeProxy,omitempty,omitzero"`
@@ -153,7 +152,7 @@ const (
 
 // CNI is the network plug-in of the node's pods.
 //
-// +kubebuilder:validation:Enum=Flannel;Calico;AzureCNI;Antrea;WinBridge;WinOverlay
+// +kubebuilder:validation:Enum=Flannel;Calico;AzureCNI;Antrea
 type CNI string
 
 // The CNIs.
@@ -169,12 +168,6 @@ const (
 
 	// CNIAntrea is Antrea with Open vSwitch.
 	CNIAntrea CNI = "Antrea"
-
-	// CNIWinBridge is the plug-in win-bridge alone, with host-local addresses from the Node's pod CIDR.
-	CNIWinBridge CNI = "WinBridge"
-
-	// CNIWinOverlay is the plug-in win-overlay alone, with host-local addresses from the Node's pod CIDR.
-	CNIWinOverlay CNI = "WinOverlay"
 )
 
 // Ports is a range of ports from first to last, both included.
@@ -230,8 +223,7 @@ type KubeProxy struct {
 	// service kube-proxy from C:\k\kube-proxy.exe, which the image must have, of
 	// the Machine's minor version. DaemonSet: pods of yours run it, and nothing of
 	// it is on the node. None: the CNI does its work. Default: Service with
-	// Flannel, WinBridge, WinOverlay and AzureCNI, DaemonSet with Calico, else
-	// None.
+	// Flannel and AzureCNI, DaemonSet with Calico, else None.
 	//
 	// +optional
 	Run KubeProxyRun `json:"run,omitempty"`

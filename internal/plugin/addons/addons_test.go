@@ -89,8 +89,6 @@ func TestPairs(t *testing.T) {
 		{"Overlay", "Calico", "None", "kubeProxy.run is None, so your CNI must do its work"},
 		{"Overlay", "Flannel", "", service},
 		{"L2Bridge", "Flannel", "Service", service},
-		{"L2Bridge", "WinBridge", "", service},
-		{"Overlay", "WinOverlay", "", service},
 		{"L2Bridge", "AzureCNI", "", service},
 		{"Overlay", "Flannel", "DaemonSet", "so you must bring one"},
 		{"Transparent", "Antrea", "", "whose work Antrea does itself"},
@@ -154,7 +152,7 @@ func TestRefused(t *testing.T) {
 		pools   []Pool
 		options Options
 	}{
-		"WindowsBootstrapConfig spec.network.cni: Antrea does not work in mode Overlay; use Flannel, Calico or WinOverlay, or " +
+		"WindowsBootstrapConfig spec.network.cni: Antrea does not work in mode Overlay; use Flannel or Calico, or " +
 			"another mode": {
 			[]Pool{calico(with("Overlay", "Antrea", ""))}, Options{},
 		},

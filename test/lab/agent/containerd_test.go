@@ -32,7 +32,7 @@ func TestContainerdReadsTheFoldersOfTheCNI(t *testing.T) {
 		"only the folder": {ofOld, programs},
 		"a folder below":  {"  bin_dirs = ['C:\\opt\\cni\\bin']\n  conf_dir = 'C:\\etc\\cni\\net.d\\mine'\n", folder},
 	} {
-		v := networkWorld(mustRead(t, "network-l2bridge-winbridge"))
+		v := networkWorld(mustRead(t, "network-azure-l2bridge-azurecni"))
 		dumpWith(&v.World, test.cni)
 		report := lived(t, v).end()
 		switch {

@@ -12,9 +12,7 @@ import (
 )
 
 // vSwitchPlans are those of which we make the vSwitch ourselves.
-var vSwitchPlans = []string{
-	"network-l2bridge-flannel", "network-l2bridge-winbridge", "network-overlay-winoverlay", "network-azure-l2bridge-azurecni",
-}
+var vSwitchPlans = []string{"network-l2bridge-flannel", "network-azure-l2bridge-flannel", "network-azure-l2bridge-azurecni"}
 
 // madeUpAddress is what an adapter has until DHCP gives it another.
 var madeUpAddress = worldAddress{Index: 9, Address: "169.254.7.9/16", Origin: "WellKnown"}

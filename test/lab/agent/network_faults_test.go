@@ -63,8 +63,8 @@ func TestNetworkReasons(t *testing.T) {
 	for _, test := range []struct{ door, golden, reason string }{
 		{"Send-HnsCall", "network-overlay-calico", "StaleNetworksNotRemoved"},
 		{"mpssvc", "network-overlay-calico", "NetworkSettingsFailed"},
-		{"New-NetRoute", "network-azure-overlay-winoverlay", "NetworkNotReady"},
-		{`C:\k\kubectl.exe`, "network-overlay-winoverlay", "PodCidrMissing"},
+		{"New-NetRoute", "network-azure-l2bridge-flannel", "NetworkNotReady"},
+		{`C:\k\kubectl.exe`, "network-l2bridge-flannel", "PodCidrMissing"},
 		{"New-NetIPAddress", "network-none-static", "AddressesNotSet"},
 	} {
 		v := networkWorld(mustRead(t, test.golden))
@@ -92,7 +92,7 @@ func TestNetworkReasons(t *testing.T) {
 func TestVSwitchOnTheDefaultRoute(t *testing.T) {
 	t.Parallel()
 	for golden, network := range map[string]string{
-		"network-l2bridge-flannel": "External", "network-azure-overlay-winoverlay": "External",
+		"network-l2bridge-flannel": "External", "network-azure-l2bridge-flannel": "External",
 		"network-azure-l2bridge-azurecni": "ext",
 	} {
 		v := networkWorld(mustRead(t, golden))
@@ -128,7 +128,7 @@ func TestCNIProgramIsMissing(t *testing.T) {
 	t.Parallel()
 	for golden, program := range map[string]string{
 		"network-l2bridge-flannel": "flannel", "network-overlay-flannel": "win-overlay",
-		"network-l2bridge-winbridge": "win-bridge", "network-overlay-winoverlay": "host-local",
+		"network-azure-l2bridge-flannel": "win-bridge", "network-azure-overlay-flannel": "host-local",
 		"network-azure-l2bridge-azurecni": "azure-vnet-ipam", "network-azure-l2bridge-dual-stack": "azure-vnet-ipamv6",
 	} {
 		v := networkWorld(mustRead(t, golden))

@@ -16,9 +16,9 @@ func TestNodeProgramIsMissing(t *testing.T) {
 	for _, test := range []struct{ golden, missing, prints, reason, says string }{
 		{"network-overlay-flannel", `C:\k\flanneld.exe`, "", "NodeProgramMissing", `C:\k\flanneld.exe of the service flanneld does`},
 		{"network-overlay-flannel", `C:\k\nssm.exe`, "", "NodeProgramMissing", `C:\k\nssm.exe of the service flanneld does not exist`},
-		{"network-l2bridge-winbridge", `C:\k\kube-proxy.exe`, "", "NodeProgramMissing", `C:\k\kube-proxy.exe of the service`},
+		{"network-azure-l2bridge-azurecni", `C:\k\kube-proxy.exe`, "", "NodeProgramMissing", `C:\k\kube-proxy.exe of the service`},
 		{
-			"network-l2bridge-winbridge", "", "Kubernetes v1.35.9", "ImageVersionMismatch",
+			"network-azure-l2bridge-azurecni", "", "Kubernetes v1.35.9", "ImageVersionMismatch",
 			"the image has kube-proxy 1.35, the Machine wants 1.36",
 		},
 		{"network-azure-l2bridge-azurecni", "", "no version", "ImageVersionMismatch", `C:\k\kube-proxy.exe does not print its version`},

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -45,7 +44,7 @@ var starts = map[string]func(ctx context.Context, c *Container, started func()) 
 	"node-service.ps1": calicoService, "felix-service.ps1": felix, "confd-service.ps1": confd,
 	"kube-proxy/start.ps1": startKubeProxy, "scripts/start.ps1": cloudNodeManager,
 	"Install-WindowsCNI-Containerd.ps1": installAntrea, "Run-AntreaAgent-Containerd.ps1": antreaAgent,
-	"flanneld.ps1": podFlanneld, "plugins.ps1": pluginsScript, "peers.ps1": peersScript, "lab-cni.ps1": labDaemon,
+	"flanneld.ps1": podFlanneld, "plugins.ps1": pluginsScript, "lab-cni.ps1": labDaemon,
 }
 
 // Run runs the container until it ends or ctx does.
@@ -252,64 +251,6 @@ func podFlanneld(ctx context.Context, c *Container, started func()) error {
 	}
 	started()
 	return daemon.Follow(ctx)
-}
-
-// peersScript is what docs/networks.md leaves to a script of the user: the pods of others, and for win-bridge the pods' gateway.
-func peersScript(ctx context.Context, c *Container, started func()) error {
-	if err := c.needs("HNS_NETWORKS"); err != nil {
-		return err
-	}
-	var network item
-	err := until(ctx, c.Machine, func() (bool, error) {
-		for name := range strings.FieldsSeq(c.Env["HNS_NETWORKS"]) {
-			found, err := find(c.Machine, networks, "Name", name)
-			if found != nil || err != nil {
-				network = found
-				return true, err
-			}
-		}
-		return false, nil
-	})
-	if err != nil {
-		return err
-	}
-	m, name := c.Machine, network.text("Name")
-	started()
-	if network.text("Type") == "L2Bridge" {
-		if err := makeHostEndpoint(m, name, afterGateway(network.subnet()).String()); err != nil {
-			return err
-		}
-		return c.follow(ctx, func(peers []peer) error { return setRoutes(m, name, peers) })
-	}
-	restarted := false
-	return c.follow(ctx, func(peers []peer) error {
-		err := setRemoteSubnets(m, name, peers)
-		if err == nil && !restarted {
-			restarted, err = true, restartProxy(ctx, m)
-		}
-		return err
-	})
-}
-
-// restartProxy: a kube-proxy that has started before keeps what it has taken for public addresses.
-func restartProxy(ctx context.Context, m *windows.Machine) error {
-	state, err := m.ServiceState("kube-proxy")
-	if err != nil || state == windows.Stopped {
-		return err
-	}
-	for _, do := range []string{"stop", "start"} {
-		if _, err := m.Run(ctx, windows.Command{Argv: []string{"sc.exe", do, "kube-proxy"}, Limit: time.Minute}); err != nil {
-			return err
-		}
-		err := until(ctx, m, func() (bool, error) {
-			state, err := m.ServiceState("kube-proxy")
-			return (state == windows.Stopped) == (do == "stop"), err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // labDaemon is a CNI whose DaemonSet only writes a configuration and a program.

@@ -30,7 +30,6 @@ const (
 	CalicoBGP   = "calico-bgp-system"
 	Antrea      = "antrea"
 	Flanneld    = "flanneld"
-	Peers       = "peers"
 	NoDaemons   = "none"
 	SecondProxy = "lab.example.com/second-kube-proxy"
 	IsWanted    = "wanted"
