@@ -64,7 +64,7 @@ windows-review: ## Print what a Windows node needs, with verdict, code and test 
 	@go test -vet=off -count=1 -run '^TestWindowsReview$$' -v ./test | sed 's/^ *review_test.go:[0-9]*: //'
 
 .PHONY: wrong-pools
-wrong-pools: servers ## Print what the plugin says of pools that people write wrongly, beside the API server's own answers
+wrong-pools: servers ## Print what the plugin says of pools and topologies that people write wrongly, beside what a cluster says
 	@go test -vet=off -count=1 -run '^TestWrongPools$$' -v ./test/wrongpools | sed 's/^ *wrongpools_test.go:[0-9]*: //'
 	@go test -vet=off -count=1 -run '^TestAnswersToWrongPools$$' -v ./test/admission | sed 's/^ *wrongpools_test.go:[0-9]*: //'
 	@go test -vet=off -count=1 -run '^TestClasses$$/^agreed$$' -v ./test/release | sed 's/^ *classes_test.go:[0-9]*: //'

@@ -120,7 +120,7 @@ var third = []Case{
 	},
 	{
 		74, VSphere, "mode: Overlay, cni: Flannel", "mode: Transparent, cni: AzureCNI", spec + "network.cni",
-		`"AzureCNI" with the mode "Transparent"`, "L2Bridge with Flannel, Calico, WinBridge or AzureCNI",
+		`"AzureCNI" with the mode "Transparent"`, "L2Bridge with Flannel, Calico or AzureCNI",
 	},
 	{
 		75, VSphere, template, strings.Replace(template, "infrastructure.", "", 1),
