@@ -24,8 +24,8 @@ func (f *managerFlags) wanted() (map[string]bool, error) {
 		wanted[name] = true
 	}
 	if len(wanted) == 0 {
-		return nil, errors.New("--controllers is empty, so nothing would be reconciled; use infrastructure, bootstrap, or both with a " +
-			"comma between them")
+		return nil, errors.New("--controllers is empty, so nothing would be reconciled; use infrastructure, bootstrap, or both " +
+			"with a comma between them")
 	}
 	return wanted, errors.Join(f.checkScope(), f.checkTimes(), f.checkLimits(), f.checkLease(), f.checkProfiler(), f.checkTookOver())
 }

@@ -47,7 +47,8 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, 
 			return fmt.Errorf("add windowsbootstrapconfig controller: %w", err)
 		}
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", filled(mgr.GetCache()))); err != nil {
+	ready := filled(mgr.GetCache())
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", ready)); err != nil {
 		return fmt.Errorf("add health check: %w", err)
 	}
 	return nil

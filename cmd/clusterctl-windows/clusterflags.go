@@ -15,8 +15,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/remote"
 )
 
-// clusterFlags say which cluster a command asks, in kubectl's words. A command that reads files asks none unless the user names it:
-// the kubeconfig of whoever runs the program is not for the files of others. check linux, which reads a cluster and no files,
+// clusterFlags say which cluster a command asks, in kubectl's words. A command that reads files asks none unless the user names
+// it: the kubeconfig of whoever runs the program is not for the files of others. check linux, which reads a cluster and no files,
 // follows the current context as kubectl does; smoke, which starts privileged pods, does not.
 //
 // cli-runtime's ConfigFlags, which do the same, would link all of kustomize and the types of all of Kubernetes' APIs: a third of

@@ -49,8 +49,8 @@ func completing(arguments []string) bool {
 	return len(arguments) > 0 && (arguments[0] == cobra.ShellCompRequestCmd || arguments[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// unquoteUsages takes the backquotes out of the texts of all flags, by which pflag finds the name of a value: cobra hands the texts
-// to a shell as they are.
+// unquoteUsages takes the backquotes out of the texts of all flags, by which pflag finds the name of a value: cobra hands the
+// texts to a shell as they are.
 func unquoteUsages(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { _, flag.Usage = pflag.UnquoteUsage(flag) })
 	for _, one := range cmd.Commands() {

@@ -13,8 +13,8 @@ import (
 // extensions are those of the files that kubectl reads in a folder: FileExtensions in k8s.io/cli-runtime/pkg/resource/builder.go.
 var extensions = []string{".json", ".yaml", ".yml"}
 
-// pathsOf are the files that values of -f name, as kubectl reads them: a file with any extension, a pattern that the shell has not
-// replaced, and of a folder the files with one of the extensions, sorted, without those of its subfolders.
+// pathsOf are the files that values of -f name, as kubectl reads them: a file with any extension, a pattern that the shell has
+// not replaced, and of a folder the files with one of the extensions, sorted, without those of its subfolders.
 func pathsOf(named []string) (paths []string, err error) {
 	for _, one := range named {
 		more, err := expanded(one)

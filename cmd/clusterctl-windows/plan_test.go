@@ -29,7 +29,8 @@ func TestPlanOfMachines(t *testing.T) {
 func TestPlanOfTwoVersions(t *testing.T) {
 	changed := changed(t, gitFile, "version: v1.36.3", "version: v1.36.4")
 	want := call(t, "", "plan", "-f", inFile(t, changed), "--diff", gitFile)
-	const rolls = "MachineDeployment default/blue-windows: the pool rolls, which replaces its machines: spec.template.spec.version is " +
+	const rolls = "MachineDeployment default/blue-windows: the pool rolls, which replaces its machines: " +
+		"spec.template.spec.version is " +
 		"v1.36.4 and was v1.36.3. A new node is different:\n--- testdata/git.yaml\n+++ "
 	if want.Code != exitDone || want.Err != "" || !strings.HasPrefix(want.Out, rolls) {
 		t.Fatalf("got %+v", want)

@@ -52,14 +52,16 @@ const (
 func counter(series, each string) string { return "\n\t" + series + " 0+" + each + "x600" }
 
 func calls(method, outcome, each string) string {
-	return counter(fmt.Sprintf(`capwin_cloud_call_duration_seconds_count{cloud="vsphere",method=%q,outcome=%q}`, method, outcome), each)
+	const series = `capwin_cloud_call_duration_seconds_count{cloud="vsphere",method=%q,outcome=%q}`
+	return counter(fmt.Sprintf(series, method, outcome), each)
 }
 
 func inAzure(series string) string { return strings.ReplaceAll(series, "vsphere", "azure") }
 
 // logins are the calls that open sessions, as values.
 func logins(outcome, values string) string {
-	return fmt.Sprintf("\n\tcapwin_cloud_call_duration_seconds_count{cloud=\"vsphere\",method=\"Login\",outcome=%q} %s", outcome, values)
+	const series = "\n\tcapwin_cloud_call_duration_seconds_count{cloud=\"vsphere\",method=\"Login\",outcome=%q} %s"
+	return fmt.Sprintf(series, outcome, values)
 }
 
 func account(metric, values string) string {

@@ -12,8 +12,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// TestDescribe: of a machine whose bootstrap has failed, `clusterctl describe`, which leaves out what repeats the owner, shows the
-// reason and the words of the guest.
+// TestDescribe: of a machine whose bootstrap has failed, `clusterctl describe`, which leaves out what repeats the owner, shows
+// the reason and the words of the guest.
 func TestDescribe(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)

@@ -178,8 +178,8 @@ func TestTakenTokenID(t *testing.T) {
 	}
 }
 
-// TestTakenFinalizer: the token of a machine that boots ends with it, although somebody has taken our finalizer from its config, as
-// a restore may.
+// TestTakenFinalizer: the token of a machine that boots ends with it, although somebody has taken our finalizer from its config,
+// as a restore may.
 func TestTakenFinalizer(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)

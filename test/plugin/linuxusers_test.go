@@ -190,8 +190,8 @@ func (m *mixed) badInput(t *testing.T) {
 		code int
 		says string
 	}{
-		"":                                            {1, "your kubeconfig has no current context; name a cluster with --kubeconfig FILE"},
-		"--cluster prod":                              {1, "your kubeconfig has no current context; name a cluster with --kubeconfig FILE"},
+		"":                                            {1, "your kubeconfig has no current context; name a cluster"},
+		"--cluster prod":                              {1, "your kubeconfig has no current context; name a cluster"},
 		"--kubeconfig " + m.file + " -n team":         {2, "--namespace is that of a Cluster: name it with --cluster NAME"},
 		"--kubeconfig " + m.file + " extra":           {2, `unexpected argument "extra"`},
 		"--kubeconfig " + m.file + " -o xml":          {2, "use one of json, yaml, name"},

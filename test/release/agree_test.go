@@ -56,8 +56,10 @@ var topologies = []different{
 	{"latest", "azure", `{azure: {windowsImageVersion: latest}}`, ``},
 	{"an image that is no ID", "azure", `{azure: {windowsImageID: capi-win-2022}}`, ``},
 	{"a variable that there is not", "vsphere", `{network: {cni: Calico}}`, ``},
-	{"a class of a pool that there is not", "vsphere", ``, `{workers: {machineDeployments: [{class: win, name: windows, replicas: 1}]}}`},
-	{"two pools of one name", "azure", ``, `{workers: {machineDeployments: [{class: windows, name: a}, {class: windows, name: a}]}}`},
+	{"a class of a pool that there is not", "vsphere", ``,
+		`{workers: {machineDeployments: [{class: win, name: windows, replicas: 1}]}}`},
+	{"two pools of one name", "azure", ``,
+		`{workers: {machineDeployments: [{class: windows, name: a}, {class: windows, name: a}]}}`},
 	{"a name that is none", "azure", ``, `{workers: {machineDeployments: [{class: windows, name: "Windows Pool"}]}}`},
 	{"a version in words", "vsphere", ``, `{version: newest}`},
 	{"a version of two numbers", "azure", ``, `{version: v1.36}`},
@@ -116,8 +118,8 @@ func differ(server, plugin string) string {
 	return ""
 }
 
-// placesIn find in a refusal of Cluster API what the plugin has to name as well: a field of a variable or of a template, an unknown
-// field, what a class itself says of a failed patch, another field of the topology.
+// placesIn find in a refusal of Cluster API what the plugin has to name as well: a field of a variable or of a template, an
+// unknown field, what a class itself says of a failed patch, another field of the topology.
 var placesIn = []*regexp.Regexp{
 	regexp.MustCompile(`(?:variables|overrides)\[(\w+)\]\.value(\.\w+)`), regexp.MustCompile(`(?:variables|overrides)\[(\w+)\]()`),
 	regexp.MustCompile(`(spec\.template\.spec)((?:\.\w+)+)`), regexp.MustCompile(`(unknown field ".*")()`),
@@ -191,8 +193,8 @@ func (u user) serverSays(management *servers.Management, name, cluster string) s
 	// The controller says only once that an object was refused: then it waits for the control plane, and says that.
 	ctx, stop := context.WithTimeout(u.t.Context(), time.Minute)
 	defer stop()
-	watch := exec.CommandContext(ctx, u.binaries.Path("kubectl"), "--kubeconfig", management.KubeconfigFile, "get", "clusters", "--watch",
-		"--field-selector=metadata.name="+name, "-o", "json")
+	watch := exec.CommandContext(ctx, u.binaries.Path("kubectl"), "--kubeconfig", management.KubeconfigFile,
+		"get", "clusters", "--watch", "--field-selector=metadata.name="+name, "-o", "json")
 	seen := json.NewDecoder(expect.Got(watch.StdoutPipe())(u.t))
 	expect.OK(u.t, watch.Start())
 	defer func() { _ = watch.Wait() }() // it was stopped

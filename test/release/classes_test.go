@@ -72,7 +72,8 @@ func TestClasses(t *testing.T) {
 		"hollow": user.wantHollow, "refused": user.wantRefusals, "refused with its class": user.wantRefusedWithClass,
 		"long names": user.wantLongNames, "rotated": user.wantRotated, "newer": user.wantNewer, "head": user.wantCommandsOfTheHead,
 		"networks": user.wantNetworksRefused, "counts": user.wantCounts,
-		"cloud providers": user.wantCloudProviders, "template's disk": user.wantTemplatesDisk, "one login": user.wantOneLogin, "agreed": user.wantAgreed,
+		"cloud providers": user.wantCloudProviders, "template's disk": user.wantTemplatesDisk, "one login": user.wantOneLogin,
+		"agreed": user.wantAgreed,
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := u

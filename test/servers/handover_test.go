@@ -46,5 +46,6 @@ func testHandOver(t *testing.T, m *Management) {
 	}
 	wait.Eventually(t, "the other manager leads", func(ctx context.Context) error { return held(ctx, first) })
 	expect.Same(t, "times that the lease was taken over", taken+1, *lease.Spec.LeaseTransitions)
-	t.Logf("the other manager leads %s after the first one was told to end, of a lease of 15 s", time.Since(began).Round(10*time.Millisecond))
+	t.Logf("the other manager leads %s after the first one was told to end, of a lease of 15 s",
+		time.Since(began).Round(10*time.Millisecond))
 }

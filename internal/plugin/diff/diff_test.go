@@ -51,7 +51,8 @@ func compare(t *testing.T, before, after, machine string) string {
 func renamed(t *testing.T, spec string) string {
 	t.Helper()
 	return pool(t, configLine, "{template: {spec: "+spec+"}}",
-		configName, strings.Replace(configName, "windows}", "windows-2}", 1), configRef, strings.Replace(configRef, "windows}", "windows-2}", 1))
+		configName, strings.Replace(configName, "windows}", "windows-2}", 1), configRef,
+		strings.Replace(configRef, "windows}", "windows-2}", 1))
 }
 
 const wide = `{bootstrapDeadlineSeconds: 1500, kubelet: {maxPods: 60}, node: {labels: {example.com/a: "1"}},
@@ -134,7 +135,8 @@ func TestSecretsAreMasked(t *testing.T) {
 // TestMachineOfAName: of several pools, the name means one; a name that neither version has is an error.
 func TestMachineOfAName(t *testing.T) {
 	two := pool(t) + "\n---\n" + deploymentOf(t, "second")
-	if got := compare(t, pool(t), two, "second-1"); got != "MachineDeployment default/second is new; plan without --diff shows what "+
+	if got := compare(t, pool(t), two, "second-1"); got != "MachineDeployment default/second is new; plan without --diff "+
+		"shows what "+
 		"its node gets.\n" {
 		t.Errorf("got %q", got)
 	}
@@ -149,10 +151,11 @@ func TestMachineOfAName(t *testing.T) {
 	side := func(text string) Side {
 		return Side{Named: "x", Files: expect.Got(objects.Read([]string{"-"}, "default", strings.NewReader(text)))(t)}
 	}
-	if _, err := Text(side(two), side(two), "nobody-1"); err == nil || !strings.HasPrefix(err.Error(), "cannot find Machine nobody-1") {
+	_, err := Text(side(two), side(two), "nobody-1")
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot find Machine nobody-1") {
 		t.Errorf("got %v", err)
 	}
-	_, err := Text(side(pool(t, configLine, "{template: {spec: {kubelet: {maxPods: -1}}}}")), side(two), "")
+	_, err = Text(side(pool(t, configLine, "{template: {spec: {kubelet: {maxPods: -1}}}}")), side(two), "")
 	if err == nil || !strings.HasPrefix(err.Error(), "x: WindowsBootstrapConfigTemplate") {
 		t.Errorf("got %v", err)
 	}

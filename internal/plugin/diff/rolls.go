@@ -44,8 +44,8 @@ func how(pool *clusterv1.MachineDeployment) string {
 	return "which replaces its machines"
 }
 
-// rolls says which changes have Cluster API replace the machines of a pool. A test compares it with Cluster API's own decision, in
-// core/reconcilers/machinedeployment/mdutil.
+// rolls says which changes have Cluster API replace the machines of a pool. A test compares it with Cluster API's own decision,
+// in core/reconcilers/machinedeployment/mdutil.
 func rolls(before, after *clusterv1.MachineDeployment) (why []string) {
 	first, second := before.Spec.Template.Spec, after.Spec.Template.Spec
 	const within = "spec.template.spec."

@@ -23,8 +23,8 @@ func poolSections(m *preview.Machine) ([]section, error) {
 	return []section{{name: m.Of, lines: lines}}, err
 }
 
-// nodeSections are all parts of a node that a change of files may change, without secrets: the plan as it is printed, the files in
-// it, the VM, and the notes.
+// nodeSections are all parts of a node that a change of files may change, without secrets: the plan as it is printed, the files
+// in it, the VM, and the notes.
 func nodeSections(m *preview.Machine) ([]section, error) {
 	spec := m.Windows.Spec
 	spec.ProviderID = "" // computed for the example

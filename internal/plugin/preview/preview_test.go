@@ -55,7 +55,8 @@ func setOf(t *testing.T, text string) *objects.Set {
 // usualStandIns are those of files from git that have an endpoint.
 var usualStandIns = []string{
 	"the bootstrap token", "the UID of the Machine",
-	"the UID of the WindowsMachine, and the computer name and provider ID computed from it", "the cluster's CA in Secret default/blue-ca",
+	"the UID of the WindowsMachine, and the computer name and provider ID computed from it",
+	"the cluster's CA in Secret default/blue-ca",
 }
 
 // gathered is the machine windows-1 of files, and those of its notes that not every machine of git has. Each thing that a

@@ -67,8 +67,8 @@ func (a absentSources) with(missing *objects.MissingError, key string) absentSou
 	return append(a, absentSource{missing, []string{key}})
 }
 
-// noteMissing says that a placeholder stands for keys of a Secret or ConfigMap that the files do not have. It is a note of its own,
-// because whoever wrote its name may have meant another.
+// noteMissing says that a placeholder stands for keys of a Secret or ConfigMap that the files do not have. It is a note of its
+// own, because whoever wrote its name may have meant another.
 func (m *Machine) noteMissing(one absentSource) {
 	stands := "using a placeholder for its key " + one.keys[0]
 	if len(one.keys) > 1 {

@@ -21,7 +21,8 @@ const (
 	azureFile   = "../preview/testdata/azure.yaml"
 	configLine  = "{template: {spec: {bootstrapDeadlineSeconds: 1500}}}"
 	config      = `{template: {spec: {node: {labels: {example.com/b: "1", example.com/a: "2"}, taints: []},
-  network: {mode: Overlay, cni: Calico}, kubelet: {maxPods: 60}, windows: {domain: {name: example.com, credentialsRef: {name: join}}},
+  network: {mode: Overlay, cni: Calico}, kubelet: {maxPods: 60},
+  windows: {domain: {name: example.com, credentialsRef: {name: join}}},
   reservations: {system: {cpu: "1", memory: 3Gi}}}}}`
 )
 
@@ -91,7 +92,9 @@ func TestPlanOfAnotherRelease(t *testing.T) {
 	m := gathered(t, vsphereFile)
 	m.Shown.Plan.Phases = nil
 	got := Text(m)
-	for _, want := range []string{"Pods           not known", "Reserved       not known", "Labels         not known", "Taints         not known"} {
+	for _, want := range []string{
+		"Pods           not known", "Reserved       not known", "Labels         not known", "Taints         not known",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s\nhas no %q", got, want)
 		}

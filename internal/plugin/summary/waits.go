@@ -23,7 +23,10 @@ var before = []wait{
 	{[]string{infrav1.WaitingForClusterInfrastructureReason}, always("the Cluster's infrastructure")},
 	{[]string{infrav1.WaitingForControlPlaneReason, bootstrapv1.WaitingForControlPlaneVersionReason}, controlPlane},
 	{[]string{infrav1.WaitingForLinuxNodeReason}, always("a Ready Linux Node")},
-	{[]string{infrav1.WaitingForPlacementReason, infrav1.WaitingForClusterDNSReason}, always("cluster DNS that answers from Linux Nodes")},
+	{
+		[]string{infrav1.WaitingForPlacementReason, infrav1.WaitingForClusterDNSReason},
+		always("cluster DNS that answers from Linux Nodes"),
+	},
 	{[]string{infrav1.WaitingForLinuxPoliciesReason}, always("policies that keep pods for Linux off Windows")},
 	{[]string{bootstrapv1.WaitingForClusterCAReason}, authority},
 	{[]string{bootstrapv1.WaitingForSourcesReason}, sources},

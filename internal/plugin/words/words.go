@@ -1,5 +1,5 @@
-// Package words describes a plan in sentences: each phase, each step, what it changes, and how it fails. The sentences of the kinds
-// of steps are in sentences.go and kinds.go, the limits of time in times.go.
+// Package words describes a plan in sentences: each phase, each step, what it changes, and how it fails. The sentences of the
+// kinds of steps are in sentences.go and kinds.go, the limits of time in times.go.
 package words
 
 import (
