@@ -45,7 +45,7 @@ func (k *kindRules) words(why *field.Error, content map[string]any) string {
 		if text != "" {
 			not = "is " + text + ", which " + not
 		}
-		return join(why.Field, not, k.describe(why.Field, pattern))
+		return join(why.Field, not, cmp.Or(patternWords[strings.Trim(pattern, "'")], k.describe(why.Field, pattern)))
 	}
 	if why.Type != field.ErrorTypeInvalid {
 		return join(why.Field, why.Type.String(), text, detail, shorter(why.Field, value))
@@ -212,6 +212,12 @@ var formatWords = map[string]string{
 	"cidr": "a network, such as 10.0.0.0/16", "hostname": "a host name", "uri": "a URL", "email": "an address of mail",
 	"uuid": "a UUID", "mac": "a MAC address", "duration": "a duration, such as 5m", "date": "a date, such as 2026-01-31",
 	"date-time": "a time, such as 2026-01-31T12:00:00Z", "byte": "base64",
+}
+
+// patternWords are the patterns of names that many kinds have.
+var patternWords = map[string]string{
+	`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`: "write lower-case letters, digits, - and . alone, with a " +
+		"letter or digit at both ends, such as windows-2022",
 }
 
 func wordOf(kind string) string {

@@ -36,7 +36,8 @@ func TestVariablesRefused(t *testing.T) {
 		{"vsphere", "          192.0.2.10", "          api.example.com", "vsphere.controlPlaneEndpointIP", "controlPlaneEndpointIP",
 			"the text is not an IPv4 address, such as 192.0.2.10"},
 		{"vsphere", "          AB:AB", "          ab:AB", "vsphere.thumbprint", "thumbprint",
-			"does not have the form that it must have; by its ClusterClass it matches '^([0-9A-F]{2}:){31}[0-9A-F]{2}$'"},
+			"does not have the form that it must have; the SHA-256 fingerprint of the server's certificate, as openssl prints it, " +
+				"such as AB:CD:... of 32 pairs"},
 		{"vsphere", "          nodes", "          team-a/nodes", "vsphere.folder", "folder",
 			"a path that begins in the datacenter begins with vm/, such as vm/team-a/nodes"},
 		{"vsphere", "linuxCPUs: 2", "linuxCPUs: 1", "vsphere.linuxCPUs", "linuxCPUs", "is 1, but must be at least 2"},
