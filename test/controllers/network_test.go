@@ -97,7 +97,8 @@ func TestSecondKubeProxy(t *testing.T) {
 		t.Cleanup(func() { expect.Fine(t, s.Client.Delete(context.Background(), set)) })
 	}
 	m := s.machine("m")
-	m.Config.Spec.Network.Mode, m.Config.Spec.Network.CNI = bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIFlannel
+	m.Config.Spec.Network.Mode, m.Config.Spec.Network.CNI = bootstrapv1.NetworkL2Bridge, bootstrapv1.CNICalico
+	m.Config.Spec.Network.KubeProxy.Run = bootstrapv1.KubeProxyService
 	m.Create(t)
 	state := m.Await(t, "a running VM", world.Windows("Ready True Running"), world.Config("HasWarnings True WarningsGiven"))
 	told := conditions.GetMessage(state.Config, bootstrapv1.HasWarningsCondition)
