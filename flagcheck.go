@@ -58,8 +58,11 @@ func (f *managerFlags) checkLimits() error {
 		flag  string
 		value float64
 	}{
-		{"kube-api-qps", float64(f.qps)}, {"kube-api-burst", float64(f.burst)}, {"workload-api-qps", float64(f.workloadQPS)},
-		{"workload-api-burst", float64(f.workloadBurst)}, {"windowsmachine-concurrency", float64(f.machineConcurrency)},
+		{"kube-api-qps", float64(f.qps)},
+		{"kube-api-burst", float64(f.burst)},
+		{"workload-api-qps", float64(f.workloadQPS)},
+		{"workload-api-burst", float64(f.workloadBurst)},
+		{"windowsmachine-concurrency", float64(f.machineConcurrency)},
 		{"windowsbootstrapconfig-concurrency", float64(f.configConcurrency)},
 	} {
 		if !(one.value > 0) { // nor NaN

@@ -19,8 +19,10 @@ type door struct {
 var doors = []door{
 	{
 		what: "ask an API server", only: []string{"internal/plugin/remote"},
-		imports: []string{"net/http", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes", "github.com/gorilla/websocket",
-			"k8s.io/client-go/tools/remotecommand", "k8s.io/client-go/dynamic", "k8s.io/client-go/discovery"},
+		imports: []string{
+			"net/http", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes", "github.com/gorilla/websocket",
+			"k8s.io/client-go/tools/remotecommand", "k8s.io/client-go/dynamic", "k8s.io/client-go/discovery",
+		},
 		selected: []string{"client.New"},
 	},
 	{

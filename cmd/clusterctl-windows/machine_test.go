@@ -229,14 +229,18 @@ func TestNotes(t *testing.T) {
 	)
 	cases := map[string]struct{ reason, objects, machine, want string }{
 		"all there": {"nothing is missing", readText(t, machineFile), machineName, ""},
-		"git": {"there is no machine yet", readText(t, gitFile), "blue-windows-1",
-			made + endpoint + standIns + token + "; " + uids},
+		"git": {
+			"there is no machine yet", readText(t, gitFile), "blue-windows-1",
+			made + endpoint + standIns + token + "; " + uids,
+		},
 		"git, token": {
 			"a single token must be the machine's", readText(t, gitFile) + workloadToken("a"), "blue-windows-1",
 			made + endpoint + standIns + uids,
 		},
-		"no token": {"a Machine without a token gets the placeholder, too", without(t, machineFile, "  token: "), machineName,
-			standIns + token + "\n"},
+		"no token": {
+			"a Machine without a token gets the placeholder, too", without(t, machineFile, "  token: "), machineName,
+			standIns + token + "\n",
+		},
 		"no CA": {
 			"a review has no Secrets of the cluster", without(t, machineFile, "blue-ca"), machineName,
 			standIns + "the cluster's CA in Secret team-a/blue-ca\n",

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
@@ -51,7 +52,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	s.out, s.err = screen.New(s.out), screen.New(s.err)
 	called := calledAs(args[0])
 	root := newRoot(called, s)
-	arguments := append(called.before, args[1:]...)
+	arguments := slices.Concat(called.before, args[1:])
 	if completing(arguments) {
 		unquoteUsages(root)
 	}

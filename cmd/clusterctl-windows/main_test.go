@@ -152,14 +152,16 @@ func TestUsage(t *testing.T) {
 			"unknown shorthand flag: 'o' in -o; plan prints text only: render -o DIR writes the plan as JSON, to DIR/node.json",
 		},
 		"two versions on standard input": {
-			"it can be read once", []string{"plan", "-f", "-", "--diff", "-"},
+			"it can be read once",
+			[]string{"plan", "-f", "-", "--diff", "-"},
 			"standard input is either FILE or OLD; name a file for the other",
 		},
 		"unknown letter": {
 			"no flag is guessed from one letter", []string{"plan", "-x"}, "unknown shorthand flag: 'x' in -x",
 		},
 		"unknown format of the version": {
-			"it has two", []string{"version", "-o", "xml"},
+			"it has two",
+			[]string{"version", "-o", "xml"},
 			`invalid argument "xml" for "-o, --output" flag: use one of json, yaml; did you mean yaml?`,
 		},
 		"more files": {

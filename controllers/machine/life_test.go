@@ -44,7 +44,7 @@ func TestLife(t *testing.T) {
 		}, vm)
 		before := scrape.Now(t)
 		look("silent", "True Running", time.Minute)
-		expect.Same(t, "VMs that are measured", 1.0, measuresSince(t, before)[`vm_creation_seconds{cloud="azure"}`][0])
+		expect.Same(t, "VMs that are measured", 1.0, measuresSince(t, before)[`vm_creation_duration_seconds{cloud="azure"}`][0])
 		if told := <-s.told.Events; !strings.HasPrefix(told, "Normal Running ") {
 			t.Errorf("the event is %q", told)
 		}

@@ -69,7 +69,7 @@ func (l *measuredLife) look(later time.Duration, change ...func(*facts)) measure
 func measuresSince(t *testing.T, before scrape.Samples) measures {
 	t.Helper()
 	found := measures{}
-	for _, name := range []string{"vm_creation_seconds", "node_join_seconds", "bootstrap_phase_seconds"} {
+	for _, name := range []string{"vm_creation_duration_seconds", "node_join_duration_seconds", "bootstrap_phase_duration_seconds"} {
 		for series, count := range scrape.Since(t, before, "capwin_"+name+"_count") {
 			sum := scrape.Since(t, before, "capwin_"+name+"_sum")
 			_, labels, _ := strings.Cut(series, "_count")
@@ -95,14 +95,14 @@ func TestMeasure(t *testing.T) {
 	none := measures{}
 	expect.Same(t, "a machine that waits", none, l.look(0))
 	expect.Same(t, "a VM that is being made", none, l.look(time.Minute, vm(cloud.Creating, "")))
-	expect.Same(t, "a VM that runs", measures{`vm_creation_seconds{cloud="vsphere"}`: {1, 120}},
+	expect.Same(t, "a VM that runs", measures{`vm_creation_duration_seconds{cloud="vsphere"}`: {1, 120}},
 		l.look(time.Minute, vm(cloud.Running, "")))
 	l.machine.Spec.ProviderID = "test://m-abc"
 	expect.Same(t, "a guest at work", none, l.look(time.Minute, vm(cloud.Running, running)))
 	l.join()
-	expect.Same(t, "a Node", measures{`node_join_seconds`: {1, 180}}, l.look(2*time.Minute, vm(cloud.Running, running)))
+	expect.Same(t, "a Node", measures{`node_join_duration_seconds`: {1, 180}}, l.look(2*time.Minute, vm(cloud.Running, running)))
 	expect.Same(t, "a guest that is through", measures{
-		`bootstrap_phase_seconds{phase="join"}`: {1, 20}, `bootstrap_phase_seconds{phase="verify"}`: {1, 5},
+		`bootstrap_phase_duration_seconds{phase="join"}`: {1, 20}, `bootstrap_phase_duration_seconds{phase="verify"}`: {1, 5},
 	}, l.look(time.Minute, vm(cloud.Running, succeededWithDurations)))
 	nodeHealthy(clusterv1.MachineNodeDeletedReason)(&facts{machine: l.machine})
 	expect.Same(t, "a Node that was deleted", none, l.look(time.Minute, vm(cloud.Running, succeededWithDurations)))
@@ -119,10 +119,10 @@ func TestMeasureFailures(t *testing.T) {
 	l.machine.Spec.ProviderID = "test://m-abc"
 	expect.Same(t, "a guest that fails", measures{
 		`bootstrap_failures_total{reason="BootstrapFailed"}`: {1, 0},
-		`bootstrap_phase_seconds{phase="join"}`:              {1, 3},
+		`bootstrap_phase_duration_seconds{phase="join"}`:     {1, 3},
 	}, l.look(time.Minute, vm(cloud.Running, strings.Replace(failed, `"elapsed"`, `"durations":{"join":3},"elapsed"`, 1))))
 	l.join()
-	expect.Same(t, "its Node", measures{`node_join_seconds`: {1, 120}}, l.look(time.Minute, vm(cloud.Running, failed)))
+	expect.Same(t, "its Node", measures{`node_join_duration_seconds`: {1, 120}}, l.look(time.Minute, vm(cloud.Running, failed)))
 	expect.Same(t, "a guest that takes its failure back", measures{}, l.look(time.Hour, vm(cloud.Running, succeeded)))
 
 	silent := newMeasuredLife(t)
@@ -147,7 +147,7 @@ func TestMeasureWithoutConfig(t *testing.T) {
 	l := newMeasuredLife(t)
 	l.config = nil
 	l.windows.Spec.Azure = &infrav1.AzureVM{}
-	expect.Same(t, "a VM that runs", measures{`vm_creation_seconds{cloud="azure"}`: {1, 360}},
+	expect.Same(t, "a VM that runs", measures{`vm_creation_duration_seconds{cloud="azure"}`: {1, 360}},
 		l.look(time.Minute, vm(cloud.Running, "")))
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -39,9 +40,10 @@ func answered(t *testing.T, address string, status int, body io.Reader, headers 
 		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: -1,
 		Body: io.NopCloser(counted{body, read}), Request: &http.Request{URL: expect.Got(url.Parse(address))(t)},
 	}
-	for i := 0; i < len(headers); i += 2 {
-		response.Header.Set(headers[i], headers[i+1])
+	for pair := range slices.Chunk(headers, 2) {
+		response.Header.Set(pair[0], pair[1])
 	}
+	t.Cleanup(func() { expect.Fine(t, response.Body.Close()) })
 	return response, read
 }
 
@@ -64,7 +66,7 @@ func TestBytesRead(t *testing.T) {
 		"https://a/api/v1/nodes?limit=20": {201, 51}, "https://a/api/v1/nodes/n": {101, 51}, "https://a/version?x=limit": {101, 51},
 	} {
 		for i, status := range []int{http.StatusOK, http.StatusBadRequest} {
-			response, read := answered(t, address, status, endless())
+			response, read := answered(t, address, status, endless()) //nolint:bodyclose // because answered closes it
 			_, err := few.Read(response)
 			expect.Says(t, address, err, "it answers with more than 0 KiB")
 			expect.Same(t, address, want[i], *read)
@@ -89,12 +91,13 @@ func TestReadsNothing(t *testing.T) {
 		"answers with something that is not JSON":        {200, []string{"Content-Type", "application/vnd.kubernetes.protobuf"}},
 		"something that is not JSON":                     {200, []string{"Content-Type", "application/json;stream=watch;;"}},
 	} {
+		//nolint:bodyclose // because answered closes it
 		response, read := answered(t, "https://a", c.status, bytes.NewReader(packed.Bytes()), c.headers...)
 		_, err := few.Read(response)
 		expect.Says(t, why, err, why)
 		expect.Same(t, why+": bytes read", int64(0), *read)
 	}
-	response, read := answered(t, "https://a", http.StatusOK, endless())
+	response, read := answered(t, "https://a", http.StatusOK, endless()) //nolint:bodyclose // because answered closes it
 	response.ContentLength = 1 << 40
 	_, err = few.Read(response)
 	expect.Says(t, "what is too long by its own word", err, "answers with more than 0 KiB")
@@ -103,6 +106,7 @@ func TestReadsNothing(t *testing.T) {
 
 // TestHeadersOfOthers: a client neither waits as long as a server says nor logs its words.
 func TestHeadersOfOthers(t *testing.T) {
+	//nolint:bodyclose // because answered closes it
 	response, _ := answered(t, "https://a", http.StatusOK, strings.NewReader("{}"), "Retry-After", "3600", "Warning", "299 - x")
 	expect.Same(t, "body", "{}", string(expect.Got(few.Read(response))(t)))
 	expect.Same(t, "headers", http.Header{"Content-Type": {"application/json"}}, response.Header)
@@ -122,9 +126,11 @@ func TestShapes(t *testing.T) {
 
 // TestErrors: an answer that breaks off has its cause, and every other none.
 func TestErrors(t *testing.T) {
+	//nolint:bodyclose // because answered closes it
 	response, _ := answered(t, "https://a", http.StatusOK, iotest.ErrReader(io.ErrUnexpectedEOF))
 	_, err := few.Read(response)
 	expect.Says(t, "broken off", err, io.ErrUnexpectedEOF.Error())
+	//nolint:bodyclose // because answered closes it
 	response, _ = answered(t, "https://a", http.StatusOK, strings.NewReader("[[[[]]]]"))
 	_, err = few.Read(response)
 	expect.Says(t, "of another shape", err, "it answers with JSON that is not that of an API server")

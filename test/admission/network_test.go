@@ -154,7 +154,7 @@ var networkRules = []rule{
 	},
 	{
 		at: "spec.network", field: "spec.network.cni",
-		message: "mode and cni do not fit together; use L2Bridge with Flannel, Calico or AzureCNI, or Overlay with Flannel or Calico",
+		message:  "mode and cni do not fit together; use L2Bridge with Flannel, Calico or AzureCNI, or Overlay with Flannel or Calico",
 		accepted: slices.Concat(withNetwork, antrea, bare).with(nil),
 		refused: pairs{
 			{"L2Bridge", ""},

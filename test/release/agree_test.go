@@ -56,10 +56,14 @@ var topologies = []different{
 	{"latest", "azure", `{azure: {windowsImageVersion: latest}}`, ``},
 	{"an image that is no ID", "azure", `{azure: {windowsImageID: capi-win-2022}}`, ``},
 	{"a variable that there is not", "vsphere", `{network: {cni: Calico}}`, ``},
-	{"a class of a pool that there is not", "vsphere", ``,
-		`{workers: {machineDeployments: [{class: win, name: windows, replicas: 1}]}}`},
-	{"two pools of one name", "azure", ``,
-		`{workers: {machineDeployments: [{class: windows, name: a}, {class: windows, name: a}]}}`},
+	{
+		"a class of a pool that there is not", "vsphere", ``,
+		`{workers: {machineDeployments: [{class: win, name: windows, replicas: 1}]}}`,
+	},
+	{
+		"two pools of one name", "azure", ``,
+		`{workers: {machineDeployments: [{class: windows, name: a}, {class: windows, name: a}]}}`,
+	},
 	{"a name that is none", "azure", ``, `{workers: {machineDeployments: [{class: windows, name: "Windows Pool"}]}}`},
 	{"a version in words", "vsphere", ``, `{version: newest}`},
 	{"a version of two numbers", "azure", ``, `{version: v1.36}`},

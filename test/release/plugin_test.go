@@ -26,7 +26,9 @@ func TestPluginReadsTopologies(t *testing.T) {
 		u.variables = map[string]string{"WINDOWS_CLOUD": cloud}
 		class, plain := u.generate("demo", "--flavor", "windows"), u.generate("demo", "--flavor", "windows-"+cloud)
 		for _, args := range [][]string{
-			{"plan", "--machine", "demo-windows-1"}, {"plan", "--machine", "default/demo-windows-x7k2p-q9d4t-4mzqr"}, {"addons"},
+			{"plan", "--machine", "demo-windows-1"},
+			{"plan", "--machine", "default/demo-windows-x7k2p-q9d4t-4mzqr"},
+			{"addons"},
 			{"render", "--machine", "demo-windows-1", "-o", t.TempDir()},
 		} {
 			got, notes := asks(t, program, class, args...)
@@ -85,7 +87,7 @@ func asks(t *testing.T, program, files string, args ...string) (printed, notes s
 }
 
 // field is a field of a variable, as the flavor prints it: its name, and the value, which may stand in the next line.
-var field = regexp.MustCompile(`(?m)^        (\w+): (?:\|2-\n.*|.*)$`)
+var field = regexp.MustCompile(`(?m)^ {8}(\w+): (?:\|2-\n.*|.*)$`)
 
 // Each field of each variable is refused at its line if it has another type or is misspelt.
 func TestPluginRefusesVariables(t *testing.T) {
@@ -99,7 +101,8 @@ func TestPluginRefusesVariables(t *testing.T) {
 		for _, at := range field.FindAllStringSubmatchIndex(text[begin:begin+length], -1) {
 			before, name, after := text[:begin+at[0]], text[begin+at[2]:begin+at[3]], text[begin+at[1]:]
 			variable := before[strings.LastIndex(before, "- name: ")+len("- name: "):]
-			variable = variable[:strings.Index(variable, "\n")] + "."
+			variable, _, _ = strings.Cut(variable, "\n")
+			variable += "."
 			line := 1 + strings.Count(before, "\n")
 			wantVariable(t, before+"        "+name+": {wrong: value}"+after, variable+name, line, "must be ")
 			value := text[begin+at[3] : begin+at[1]]

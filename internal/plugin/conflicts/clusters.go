@@ -25,8 +25,10 @@ const aks = "AKS"
 
 // foreign is the reference of a Cluster to what another program than kubeadm makes, and that program.
 func (s Subject) foreign() (ref clusterv1.ContractVersionedObjectReference, program string) {
-	for _, ref = range []clusterv1.ContractVersionedObjectReference{s.Cluster.Spec.ControlPlaneRef,
-		s.Cluster.Spec.InfrastructureRef} {
+	for _, ref = range []clusterv1.ContractVersionedObjectReference{
+		s.Cluster.Spec.ControlPlaneRef,
+		s.Cluster.Spec.InfrastructureRef,
+	} {
 		if program = notKubeadms[ref.Kind]; program != "" {
 			return ref, program
 		}

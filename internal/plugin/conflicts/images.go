@@ -21,12 +21,21 @@ func (s Subject) image() []said {
 	const field = "spec.azure.image."
 	_, id, _ := strings.Cut(of.ID, "/providers/")
 	return []said{
-		{field + "computeGallery.version", of.ComputeGallery.Version}, {field + "communityGallery.version",
-			of.CommunityGallery.Version},
-		{field + "marketplace.version", of.Marketplace.Version}, {field + "id", id}, {field + "computeGallery.name",
-			of.ComputeGallery.Name},
-		{field + "communityGallery.name", of.CommunityGallery.Name}, {field + "marketplace.sku", of.Marketplace.SKU},
-		{field + "marketplace.offer", of.Marketplace.Offer}, {field + "marketplace.publisher", of.Marketplace.Publisher},
+		{field + "computeGallery.version", of.ComputeGallery.Version},
+		{
+			field + "communityGallery.version",
+			of.CommunityGallery.Version,
+		},
+		{field + "marketplace.version", of.Marketplace.Version},
+		{field + "id", id},
+		{
+			field + "computeGallery.name",
+			of.ComputeGallery.Name,
+		},
+		{field + "communityGallery.name", of.CommunityGallery.Name},
+		{field + "marketplace.sku", of.Marketplace.SKU},
+		{field + "marketplace.offer", of.Marketplace.Offer},
+		{field + "marketplace.publisher", of.Marketplace.Publisher},
 	}
 }
 
@@ -55,9 +64,9 @@ func (s Subject) system() []string {
 // kubernetes finds a version of Kubernetes in the name or version of an image, as in windows-2022-kube-v1.36.3; the marketplace
 // has 136.3.20261001.
 var (
-	kubernetes    = regexp.MustCompile(`(?i)(?:^|[^0-9.])v?1[.\-_]([23456][0-9])(?:[.\-_+]|$)`)
-	ofMarketplace = regexp.MustCompile(`^1([23456][0-9])\.[0-9]+\.20[0-9]{6}$`)
-	numbers       = regexp.MustCompile(`^1\.([23456][0-9])\.[0-9]+$`)
+	kubernetes    = regexp.MustCompile(`(?i)(?:^|[^0-9.])v?1[.\-_]([23456]\d)(?:[.\-_+]|$)`)
+	ofMarketplace = regexp.MustCompile(`^1([23456]\d)\.\d+\.20\d{6}$`)
+	numbers       = regexp.MustCompile(`^1\.([23456]\d)\.\d+$`)
 )
 
 // minorOf is the minor version of Kubernetes that a text names; false if it names none.

@@ -14,7 +14,9 @@ func (s Subject) places() []place {
 	vm := s.Windows.Spec.VSphere
 	const of = "spec.vsphere."
 	return []place{
-		{of + "folder", vm.Folder}, {of + "resourcePool", vm.ResourcePool}, {of + "datastore", vm.Datastore},
+		{of + "folder", vm.Folder},
+		{of + "resourcePool", vm.ResourcePool},
+		{of + "datastore", vm.Datastore},
 		{of + "image.template", vm.Image.Template},
 	}
 }

@@ -161,9 +161,9 @@ func commonLines(before, after []string) [][]int32 {
 	for i := range table {
 		table[i] = make([]int32, len(after)+1)
 	}
-	for i := len(before) - 1; i >= 0; i-- {
+	for i, line := range slices.Backward(before) {
 		for j := len(after) - 1; j >= 0; j-- {
-			if before[i] == after[j] {
+			if line == after[j] {
 				table[i][j] = table[i+1][j+1] + 1
 			} else {
 				table[i][j] = max(table[i+1][j], table[i][j+1])

@@ -17,7 +17,7 @@ func TestRollsAsClusterAPI(t *testing.T) {
 		"version":        func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.Version = "v1.36.4" },
 		"machine":        func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.InfrastructureRef.Name = "b" },
 		"config":         func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.Bootstrap.ConfigRef.Name = "b" },
-		"data":           func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To("b") },
+		"data":           func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.Bootstrap.DataSecretName = new("b") },
 		"failure domain": func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.FailureDomain = "b" },
 		"labels":         func(d *clusterv1.MachineDeployment) { d.Spec.Template.Labels = map[string]string{"a": "b"} },
 		"annotations":    func(d *clusterv1.MachineDeployment) { d.Spec.Template.Annotations = map[string]string{"a": "b"} },

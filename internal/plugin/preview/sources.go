@@ -25,7 +25,7 @@ func (m *Machine) loadSources(o *objects.Set) error {
 	}
 	m.sources = map[string][]byte{}
 	var errs []error
-	var absent absentSources
+	var absent absences
 	for _, source := range bootstrap.Sources(m.config.Spec) {
 		key := types.NamespacedName{Namespace: m.config.Namespace, Name: source.Name}
 		data, err := contentOf(o, source, key)
@@ -48,38 +48,38 @@ func (m *Machine) loadSources(o *objects.Set) error {
 	return errors.Join(errs...)
 }
 
-// absentSource is a Secret or ConfigMap that the files do not have, and the keys of it that the config refers to.
-type absentSource struct {
-	*objects.MissingError
+// absence is a Secret or ConfigMap that the files do not have, and the keys of it that the config refers to.
+type absence struct {
+	of *objects.MissingError
 	keys []string
 }
 
-type absentSources []absentSource
+type absences []absence
 
 // with adds a key of an object.
-func (a absentSources) with(missing *objects.MissingError, key string) absentSources {
+func (a absences) with(missing *objects.MissingError, key string) absences {
 	for i, one := range a {
-		if one.Kind == missing.Kind && one.Key == missing.Key {
-			a[i].keys = append(one.keys, key)
+		if one.of.Kind == missing.Kind && one.of.Key == missing.Key {
+			a[i].keys = append(a[i].keys, key)
 			return a
 		}
 	}
-	return append(a, absentSource{missing, []string{key}})
+	return append(a, absence{missing, []string{key}})
 }
 
 // noteMissing says that a placeholder stands for keys of a Secret or ConfigMap that the files do not have. It is a note of its
 // own, because whoever wrote its name may have meant another.
-func (m *Machine) noteMissing(one absentSource) {
+func (m *Machine) noteMissing(one absence) {
 	stands := "using a placeholder for its key " + one.keys[0]
 	if len(one.keys) > 1 {
 		stands = "using placeholders for its keys " + strings.Join(one.keys, ", ")
 	}
-	if len(one.Elsewhere) > 0 || one.Near != "" {
-		m.note("%v; %s", one.MissingError, stands)
+	if len(one.of.Elsewhere) > 0 || one.of.Near != "" {
+		m.note("%v; %s", one.of, stands)
 		return
 	}
-	m.note("%s %s is not in %s; %s; for the exact plan, add the output of: kubectl get %s %s -n %s -o yaml", one.Kind, one.Key,
-		one.Source, stands, strings.ToLower(one.Kind), one.Key.Name, one.Key.Namespace)
+	m.note("%s %s is not in %s; %s; for the exact plan, add the output of: kubectl get %s %s -n %s -o yaml", one.of.Kind, one.of.Key,
+		one.of.Source, stands, strings.ToLower(one.of.Kind), one.of.Key.Name, one.of.Key.Namespace)
 }
 
 // whereToWrite says where in the Secret or ConfigMap the value belongs.

@@ -78,7 +78,7 @@ func Error(w io.Writer, err error) { fmt.Fprintln(w, textOf(err)) }
 // textOf is the text of an error, with the ends of lines between errors that are joined, and no other.
 func textOf(err error) string {
 	text := err.Error()
-	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // because each error of the chain is looked at
+	if joined, is := err.(interface{ Unwrap() []error }); is {
 		var lines, each []string
 		for _, one := range joined.Unwrap() {
 			lines, each = append(lines, textOf(one)), append(each, one.Error())

@@ -41,7 +41,7 @@ func each(err error) []error {
 		return all
 	}
 	if next := errors.Unwrap(err); next != nil {
-		if _, ok := err.(*objects.FieldError); !ok {
+		if _, ok := err.(*objects.FieldError); !ok { //nolint:errorlint // because each error of the chain is looked at
 			return each(next)
 		}
 	}
@@ -127,10 +127,10 @@ func matches(s clusterv1.PatchSelector, one made) bool {
 	if s.APIVersion != one.Version.String() || s.Kind != kind {
 		return false
 	}
-	switch {
-	case one.is == ofInfrastructure:
+	switch one.is {
+	case ofInfrastructure:
 		return ptr.Deref(s.MatchResources.InfrastructureCluster, false)
-	case one.is == ofControlPlane:
+	case ofControlPlane:
 		return ptr.Deref(s.MatchResources.ControlPlane, false)
 	}
 	return s.MatchResources.MachineDeploymentClass != nil &&

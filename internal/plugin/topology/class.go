@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/core/webhooks/admission"
 
@@ -23,16 +22,16 @@ import (
 // of the spec, and the condition that they are there.
 func classOf(o *objects.Set, cluster *clusterv1.Cluster) (*clusterv1.ClusterClass, error) {
 	key := cluster.GetClassKey()
-	class, err := objects.Load[clusterv1.ClusterClass](o, "ClusterClass", types.NamespacedName(key))
+	class, err := objects.Load[clusterv1.ClusterClass](o, "ClusterClass", key)
 	if err != nil {
 		return nil, err
 	}
 	for _, one := range class.Spec.Variables {
 		class.Status.Variables = append(class.Status.Variables, clusterv1.ClusterClassStatusVariable{
-			Name: one.Name, DefinitionsConflict: ptr.To(false),
+			Name: one.Name, DefinitionsConflict: new(false),
 			Definitions: []clusterv1.ClusterClassStatusVariableDefinition{{
 				From: clusterv1.VariableDefinitionFromInline, Required: one.Required,
-				DeprecatedV1Beta1Metadata: one.DeprecatedV1Beta1Metadata, Schema: one.Schema,
+				Schema: one.Schema,
 			}},
 		})
 	}
@@ -139,7 +138,7 @@ func (t *topology) refuseClass() error {
 }
 
 func (t *topology) classKey() types.NamespacedName {
-	return types.NamespacedName(t.cluster.GetClassKey())
+	return t.cluster.GetClassKey()
 }
 
 func (t *topology) name() string { return t.object.String() }

@@ -26,36 +26,56 @@ func lineOfText(t *testing.T, text string, parts ...string) int {
 func TestVariablesRefused(t *testing.T) {
 	for _, c := range []struct{ cloud, old, new, variable, line, want string }{
 		// By the class.
-		{"vsphere", "maxPods: 110", "maxPods: many", "windows.maxPods", "maxPods",
-			"must be a whole number, not a text; write a number"},
-		{"vsphere", "maxPods: 110", "maxPod: 110", "windows.maxPod", "maxPod",
-			`unknown field "windows.maxPod"; did you mean "windows.maxPods"?`},
-		{"vsphere", "datastore:", "datastor:", "vsphere.datastor", "datastor",
-			`unknown field "vsphere.datastor"; did you mean "vsphere.datastore"?`},
+		{
+			"vsphere", "maxPods: 110", "maxPods: many", "windows.maxPods", "maxPods",
+			"must be a whole number, not a text; write a number",
+		},
+		{
+			"vsphere", "maxPods: 110", "maxPod: 110", "windows.maxPod", "maxPod",
+			`unknown field "windows.maxPod"; did you mean "windows.maxPods"?`,
+		},
+		{
+			"vsphere", "datastore:", "datastor:", "vsphere.datastor", "datastor",
+			`unknown field "vsphere.datastor"; did you mean "vsphere.datastore"?`,
+		},
 		{"vsphere", "          dc0", "          ", "vsphere.datacenter", "datacenter", "must not be empty"},
-		{"vsphere", "          192.0.2.10", "          api.example.com", "vsphere.controlPlaneEndpointIP", "controlPlaneEndpointIP",
-			"the text is not an IPv4 address, such as 192.0.2.10"},
-		{"vsphere", "          AB:AB", "          ab:AB", "vsphere.thumbprint", "thumbprint",
+		{
+			"vsphere", "          192.0.2.10", "          api.example.com", "vsphere.controlPlaneEndpointIP", "controlPlaneEndpointIP",
+			"the text is not an IPv4 address, such as 192.0.2.10",
+		},
+		{
+			"vsphere", "          AB:AB", "          ab:AB", "vsphere.thumbprint", "thumbprint",
 			"does not have the form that it must have; the SHA-256 fingerprint of the server's certificate, as openssl prints it, " +
-				"such as AB:CD:... of 32 pairs"},
-		{"vsphere", "          nodes", "          team-a/nodes", "vsphere.folder", "folder",
-			"a path that begins in the datacenter begins with vm/, such as vm/team-a/nodes"},
+				"such as AB:CD:... of 32 pairs",
+		},
+		{
+			"vsphere", "          nodes", "          team-a/nodes", "vsphere.folder", "folder",
+			"a path that begins in the datacenter begins with vm/, such as vm/team-a/nodes",
+		},
 		{"vsphere", "linuxCPUs: 2", "linuxCPUs: 1", "vsphere.linuxCPUs", "linuxCPUs", "is 1, but must be at least 2"},
-		{"vsphere", "- name: vsphere", "- name: vspere", "vspere", "name: vspere",
-			"ClusterClass default/windows-vsphere has no variable of this name; did you mean vsphere?"},
+		{
+			"vsphere", "- name: vsphere", "- name: vspere", "vspere", "name: vspere",
+			"ClusterClass default/windows-vsphere has no variable of this name; did you mean vsphere?",
+		},
 		{"azure", "          westeurope", "          ", "azure.location", "location", "must not be empty"},
 		{"azure", "linuxDiskGiB: 128", "linuxDiskGiB: 0", "azure.linuxDiskGiB", "linuxDiskGiB: 0", "is 0, but must be at least 1"},
 		// By what the patches make of it.
 		{"vsphere", "maxPods: 110", "maxPods: 0", "windows.maxPods", "maxPods", "is 0, but must be at least 1; it becomes " +
 			"spec.template.spec.kubelet.maxPods of the WindowsBootstrapConfigTemplate"},
-		{"vsphere", "          1465Mi", "          1465", "windows.kubeReservedMemory", "kubeReservedMemory",
-			`is "1465", but must be an amount of memory from 1Mi to 24Ti, such as 3Gi or 1536Mi; without a unit these are bytes`},
+		{
+			"vsphere", "          1465Mi", "          1465", "windows.kubeReservedMemory", "kubeReservedMemory",
+			`is "1465", but must be an amount of memory from 1Mi to 24Ti, such as 3Gi or 1536Mi; without a unit these are bytes`,
+		},
 		{"vsphere", "windowsCPUs: 4", "windowsCPUs: 1", "vsphere.windowsCPUs", "windowsCPUs", "is 1, but must be at least 2"},
-		{"azure", "windowsImage: |2-\n          capi-win-2022-containerd", "windowsImage: a b",
+		{
+			"azure", "windowsImage: |2-\n          capi-win-2022-containerd", "windowsImage: a b",
 			"azure.windowsImage", "windowsImage: a b",
-			"it becomes spec.template.spec.azure.image.communityGallery.name of the WindowsMachineTemplate"},
-		{"azure", "windowsImageID: |2-\n          ", "windowsImageID: mine", "azure.windowsImageID", "windowsImageID",
-			"it becomes spec.template.spec.azure.image.id of the WindowsMachineTemplate"},
+			"it becomes spec.template.spec.azure.image.communityGallery.name of the WindowsMachineTemplate",
+		},
+		{
+			"azure", "windowsImageID: |2-\n          ", "windowsImageID: mine", "azure.windowsImageID", "windowsImageID",
+			"it becomes spec.template.spec.azure.image.id of the WindowsMachineTemplate",
+		},
 	} {
 		text := files(t, c.cloud, c.old, c.new)
 		err := Admit(setOf(t, text))
@@ -147,9 +167,13 @@ func TestTopologiesRefused(t *testing.T) {
 			"the patch windows-config of ClusterClass default/windows-azure fails: it shall add /spec/template/spec/a/b/c, for which " +
 				"the template has no place",
 		}},
-		"a class that its webhook refuses": {files(t, "azure", "{variable: azure.location}", "{variable: azur.location}"),
-			[]string{"ClusterClass default/windows-azure (standard input: document 2, line ",
-				"spec.patches[0].definitions[0].jsonPatches[1]"}},
+		"a class that its webhook refuses": {
+			files(t, "azure", "{variable: azure.location}", "{variable: azur.location}"),
+			[]string{
+				"ClusterClass default/windows-azure (standard input: document 2, line ",
+				"spec.patches[0].definitions[0].jsonPatches[1]",
+			},
+		},
 		"a version": {files(t, "azure", `"v1.36.3"`, `"1.36"`), []string{
 			"Cluster default/prod (standard input: document 1, line 22): spec.topology.version: version must be a valid semantic " +
 				"version",
@@ -178,9 +202,11 @@ func TestValuesHidden(t *testing.T) {
 		"            Calico\n": {
 			"            {{ .azure.sshPublicKey }}: : [\n", "what one of its templates makes of the variables is not YAML: ",
 		},
-		"        location: |2-": {"        " + secret + ": 1\n        location: |2-",
+		"        location: |2-": {
+			"        " + secret + ": 1\n        location: |2-",
 			"variable azure (standard input: document 1, line 72): " +
-				"unknown field in azure; its name is not shown, because it has more than letters and may be a secret"},
+				"unknown field in azure; its name is not shown, because it has more than letters and may be a secret",
+		},
 		"sshPublicKey: {type: string, minLength: 1}": {"sshPublicKey: {type: string, maxLength: 3}", "variable azure.sshPublicKey "},
 	} {
 		err := Admit(setOf(t, files(t, "azure", key, "          "+secret+" {", old, c.new)))

@@ -31,7 +31,8 @@ func (t *topology) holders() []holder {
 	for i, pool := range t.cluster.Spec.Topology.Workers.MachineDeployments {
 		all = append(all, holder{
 			[]string{"spec", "topology", "workers", "machineDeployments", pool.Name, "variables", "overrides"},
-			part{ofPool, pool.Name}, " of the pool " + pool.Name,
+			part{ofPool, pool.Name},
+			" of the pool " + pool.Name,
 			func(c *clusterv1.Cluster) []clusterv1.ClusterVariable {
 				return c.Spec.Topology.Workers.MachineDeployments[i].Variables.Overrides
 			},
@@ -41,8 +42,11 @@ func (t *topology) holders() []holder {
 		return c.Spec.Topology.ControlPlane.Variables.Overrides
 	}
 	whole := func(c *clusterv1.Cluster) []clusterv1.ClusterVariable { return c.Spec.Topology.Variables }
-	return append(all, holder{[]string{"spec", "topology", "controlPlane", "variables", "overrides"}, part{is: ofControlPlane},
-		" of the control plane", plane}, holder{[]string{"spec", "topology", "variables"}, part{}, "", whole})
+	return append(all, holder{
+		[]string{"spec", "topology", "controlPlane", "variables", "overrides"},
+		part{is: ofControlPlane},
+		" of the control plane", plane,
+	}, holder{[]string{"spec", "topology", "variables"}, part{}, "", whole})
 }
 
 // fillVariables has Cluster API's webhook set the variables' defaults and refuse those that do not fit the class.
@@ -79,7 +83,7 @@ var requiredVariable = regexp.MustCompile(`^required variable "([^"]+)" must be 
 // isMisspelt says whether a variable that must be there is there under a name that is almost its own.
 func (t *topology) isMisspelt(detail string) bool {
 	name := requiredVariable.FindStringSubmatch(detail)
-	return name != nil && slices.ContainsFunc(t.cluster.Spec.Topology.Variables, func(v clusterv1.ClusterVariable) bool {
+	return len(name) > 0 && slices.ContainsFunc(t.cluster.Spec.Topology.Variables, func(v clusterv1.ClusterVariable) bool {
 		return objects.Nearest(v.Name, t.names()) == name[1]
 	})
 }
