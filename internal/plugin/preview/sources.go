@@ -50,7 +50,7 @@ func (m *Machine) loadSources(o *objects.Set) error {
 
 // absence is a Secret or ConfigMap that the files do not have, and the keys of it that the config refers to.
 type absence struct {
-	of *objects.MissingError
+	of   *objects.MissingError
 	keys []string
 }
 
