@@ -70,3 +70,9 @@ func keyTwice(key string) string {
 	}
 	return "the key in this line is there twice in the same object; keep one"
 }
+
+// patternWords are the patterns of names that many kinds have.
+var patternWords = map[string]string{
+	`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`: "write lower-case letters, digits, - and . alone, with a " +
+		"letter or digit at both ends, such as windows-2022",
+}

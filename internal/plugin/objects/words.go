@@ -214,12 +214,6 @@ var formatWords = map[string]string{
 	"date-time": "a time, such as 2026-01-31T12:00:00Z", "byte": "base64",
 }
 
-// patternWords are the patterns of names that many kinds have.
-var patternWords = map[string]string{
-	`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`: "write lower-case letters, digits, - and . alone, with a " +
-		"letter or digit at both ends, such as windows-2022",
-}
-
 func wordOf(kind string) string {
 	if word := typeWords[kind]; word != "" {
 		return word
