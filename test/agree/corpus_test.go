@@ -3,11 +3,12 @@ package agree
 import (
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/test/merge"
 )
 
 // class says who refuses a file first, or that nobody does.
@@ -99,17 +100,17 @@ func (f file) objects() []object {
 		More                                      []object
 	}
 	mustParse(f.name, f.different, &different)
-	merge(parts.cluster, different.Cluster)
-	merge(parts.owner, different.Owner)
-	merge(parts.specOf("config"), different.Config)
-	merge(parts.specOf("windows"), different.Windows)
+	merge.Into(parts.cluster, different.Cluster)
+	merge.Into(parts.owner, different.Owner)
+	merge.Into(parts.specOf("config"), different.Config)
+	merge.Into(parts.specOf("windows"), different.Windows)
 	if vm, ok := parts.specOf("windows")[strings.ToLower(f.cloud)].(object); ok {
-		merge(vm, different.VM)
+		merge.Into(vm, different.VM)
 	}
 	if different.Made != nil {
 		made := object{"spec": object{"template": object{"metadata": different.Made}}}
-		merge(parts.windows, made)
-		merge(parts.config, made)
+		merge.Into(parts.windows, made)
+		merge.Into(parts.config, made)
 	}
 	return slices.Concat([]object{parts.cluster}, sources(), different.More, []object{parts.windows, parts.config, parts.owner})
 }
@@ -132,22 +133,5 @@ func (f file) text() string {
 func mustParse(name, text string, into any) {
 	if err := yaml.UnmarshalStrict([]byte(filled(text)), into); err != nil {
 		panic(fmt.Sprintf("%s: %v in %s", name, err, text))
-	}
-}
-
-// merge writes what is different into an object. Lists are replaced.
-func merge(into, different object) {
-	for _, name := range slices.Sorted(maps.Keys(different)) {
-		value := different[name]
-		below, isObject := value.(object)
-		there, wasObject := into[name].(object)
-		switch {
-		case value == nil:
-			delete(into, name)
-		case isObject && wasObject:
-			merge(there, below)
-		default:
-			into[name] = value
-		}
 	}
 }

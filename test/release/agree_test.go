@@ -24,6 +24,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/merge"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
@@ -116,7 +117,10 @@ func differ(server, plugin string) string {
 		return takes
 	case server == "" && plugin != "":
 		return refuses
-	case !strings.Contains(plugin, placeIn(server)):
+	case server == "":
+		return ""
+	}
+	if place := placeIn(server); place == "" || !strings.Contains(plugin, place) {
 		return elsewhere
 	}
 	return ""
@@ -155,30 +159,15 @@ func (d different) applied(t *testing.T, cluster string) string {
 		name, _ := one["name"].(string)
 		all[name] = one["value"]
 	}
-	merge(all, variables)
+	merge.Into(all, variables)
 	list = nil
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		list = append(list, tree{"name": name, "value": all[name]})
 	}
 	there["variables"] = list
-	merge(there, topology)
+	merge.Into(there, topology)
 	expect.OK(t, unstructured.SetNestedMap(made, there, "spec", "topology"))
 	return string(expect.Got(yaml.Marshal(made))(t))
-}
-
-func merge(into, different tree) {
-	for name, value := range different {
-		below, isTree := value.(tree)
-		there, wasTree := into[name].(tree)
-		switch {
-		case value == nil:
-			delete(into, name)
-		case isTree && wasTree:
-			merge(there, below)
-		default:
-			into[name] = value
-		}
-	}
 }
 
 // serverSays is why Cluster API's webhooks or its topology controller refuse a Cluster; empty if they do not.
