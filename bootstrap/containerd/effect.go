@@ -9,7 +9,7 @@ import (
 
 // mark is in our drop-in so that containerd's own words show whether it reads the folder. It is a time limit that nothing uses;
 // containerd keeps limits of any name. The patterns of imports that it prints do not show it: from 2.2 on they name this folder
-// even where config.toml does not import it (cmd/containerd/command/config.go of containerd 2.3.2).
+// even where config.toml does not import it (cmd/containerd/command/config.go of containerd 2.3.7).
 const mark = "\n[timeouts]\ncapwin = '1s'\n"
 
 // withMark is the text of our drop-in; the user's need one, too. Keys without a table come first.
@@ -25,7 +25,7 @@ func withMark(root, settings string, withDropIns bool) string {
 }
 
 // inEffect asks containerd, before it restarts, whether it has our settings. An image whose config.toml does not import conf.d
-// ignores them, and containerd 2.3 does not start where config.toml has an older version than a drop-in.
+// ignores them, and containerd before 2.3.5 does not start where config.toml has an older version than a drop-in.
 func (c Containerd) inEffect() []plan.Step {
 	if c.settings == "" {
 		return nil
