@@ -39,10 +39,9 @@ type stage struct {
 	scrape   string // the token that reads metrics
 }
 
-// managers are started once. The simulators of all parties work on this machine, too, so that they may be slow to renew a lease.
+// managers are started once.
 var managers = sync.OnceValues(func() ([]servers.Manager, error) {
-	return servers.StartManagers(context.Background(), shared.Management,
-		"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s")
+	return servers.StartManagers(context.Background(), shared.Management)
 })
 
 func newStage(t *testing.T, machines int) *stage {

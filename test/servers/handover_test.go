@@ -15,12 +15,13 @@ import (
 )
 
 // testHandOver: a manager that is told to end gives its lease up, and the one that stands by leads at its next try, although the
-// lease has not run out. Both have the times of the Deployment.
+// lease has not run out. Both have the times that users get.
 func testHandOver(t *testing.T, m *Management) {
 	t.Helper()
+	times := []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s"}
 	timed(t, "our components", func(ctx context.Context) error { return InstallComponents(ctx, m) })
 	timed(t, "our managers", func(ctx context.Context) error {
-		_, err := StartManagers(ctx, m)
+		_, err := StartManagers(ctx, m, times...)
 		return err
 	})
 	api := expect.Got(m.client())(t)
@@ -37,7 +38,7 @@ func testHandOver(t *testing.T, m *Management) {
 	}
 	wait.Eventually(t, "a manager that leads", func(ctx context.Context) error { return held(ctx, "") })
 	first, taken := *lease.Spec.HolderIdentity, *lease.Spec.LeaseTransitions
-	timed(t, "one that stands by", func(ctx context.Context) error { return m.StandBy(ctx, Infrastructure) })
+	timed(t, "one that stands by", func(ctx context.Context) error { return m.StandBy(ctx, Infrastructure, times...) })
 	began := time.Now()
 	expect.OK(t, m.Pause(Infrastructure))
 	expect.OK(t, api.Get(t.Context(), client.ObjectKeyFromObject(lease), lease))

@@ -142,6 +142,10 @@ type Manager struct {
 	MemoryLimit int64
 }
 
+// patientLease is for managers on a machine that has other work: an API server that takes ten seconds for an answer ends none of
+// them. Which defaults users get, and that a lease is given up at the end, TestClusters asserts.
+var patientLease = []string{"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s"}
+
 // StartManagers builds this project's manager and runs it as a plain process for each component, until the cluster is stopped:
 // with the arguments of its Deployment, these after them, and as its account.
 func StartManagers(ctx context.Context, m *Management, more ...string) ([]Manager, error) {
@@ -219,7 +223,7 @@ func (m *Management) ownManager(ctx context.Context, program string, c ownCompon
 		name: managerProcess(c.name),
 		path: program,
 		// Later flags win over those of the Deployment.
-		args: slices.Concat(arguments,
+		args: slices.Concat(arguments, patientLease,
 			[]string{"--kubeconfig=" + kubeconfig, "--health-addr=" + health, "--diagnostics-address=" + diagnostics}, more),
 		env: append([]string{
 			"POD_NAMESPACE=" + c.deployment.GetNamespace(), fmt.Sprintf("CAPWIN_MEMORY_LIMIT=%d", limit),

@@ -70,12 +70,12 @@ func (m *Management) Worked(component string) (time.Duration, error) {
 }
 
 // StandBy starts a second manager of a component, which leads once the first one does not.
-func (m *Management) StandBy(ctx context.Context, component string) error {
+func (m *Management) StandBy(ctx context.Context, component string, more ...string) error {
 	c, err := renderComponent(component)
 	if err != nil {
 		return err
 	}
-	s, _, err := m.ownManager(ctx, filepath.Join(m.servers.dir, "manager"), c, nil)
+	s, _, err := m.ownManager(ctx, filepath.Join(m.servers.dir, "manager"), c, more)
 	if err != nil {
 		return err
 	}
