@@ -88,7 +88,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{T: t, dir: t.TempDir(), begin: time.Now(), endpoint: newEndpoint(), marks: map[string]time.Duration{}}
 	w.plugin = filepath.Join(w.dir, "bin")
-	w.run(nil, "go", "build", "-o", filepath.Join(w.plugin, "clusterctl-windows"), root+"/cmd/clusterctl-windows")
+	expect.OK(t, servers.BuildPlugin(t.Context(), filepath.Join(w.plugin, "clusterctl-windows")))
 	w.binaries = expect.Got(servers.Ensure(t.Context(), t.Output()))(t)
 	w.network = expect.Got(traffic.Start())(t)
 	w.operator = peers.Program(t, peers.Operator)

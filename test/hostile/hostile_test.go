@@ -18,6 +18,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/capwin/cluster-api-provider-windows/test/build"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -148,7 +149,8 @@ func letters(i int) string {
 
 // TestHostileFiles has files that take all memory of a machine if they are read as they are written.
 func TestHostileFiles(t *testing.T) {
-	program := build(t)
+	program := filepath.Join(t.TempDir(), "clusterctl-windows")
+	expect.OK(t, build.Program(t.Context(), "../..", "./cmd/clusterctl-windows", program))
 	worst, where := int64(0), ""
 	these := filesOfRun()
 	for name, file := range these {
@@ -171,16 +173,6 @@ func TestHostileFiles(t *testing.T) {
 		}
 	}
 	t.Logf("%d hostile files, at most %d MiB of memory (%s)", len(these), worst/mib, where)
-}
-
-func build(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "clusterctl-windows")
-	command := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/clusterctl-windows")
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
-	return program
 }
 
 // plan returns what the plugin says, which is always a refusal here, and how much memory it took.
@@ -232,7 +224,8 @@ var places = map[string]string{
 
 // TestNothingOfAFileIsObeyed has texts that a terminal obeys, wherever a file may have one that is told.
 func TestNothingOfAFileIsObeyed(t *testing.T) {
-	program := build(t)
+	program := filepath.Join(t.TempDir(), "clusterctl-windows")
+	expect.OK(t, build.Program(t.Context(), "../..", "./cmd/clusterctl-windows", program))
 	text := fmt.Sprintf("%q", strings.Join(obeyed, "a"))
 	text = strings.NewReplacer(`\a`, `\u0007`, `\x1b`, `\u001b`).Replace(text)
 	for place, form := range places {

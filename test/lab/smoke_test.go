@@ -3,7 +3,6 @@ package lab_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -23,6 +22,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/traffic"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -52,15 +52,7 @@ func TestSmoke(t *testing.T) {
 	t.Cleanup(func() { expect.OK(t, network.Close()) })
 	program := filepath.Join(t.TempDir(), "clusterctl-windows")
 	built := make(chan error, 1)
-	go func() {
-		build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/clusterctl-windows")
-		build.Dir = repository
-		output, err := build.CombinedOutput()
-		if err != nil {
-			err = fmt.Errorf("%w: %s", err, output)
-		}
-		built <- err
-	}()
+	go func() { built <- servers.BuildPlugin(t.Context(), program) }()
 	s := &smoked{answers: &answers{podWorld: podCluster(t, network), to: map[string]string{}}, program: program}
 	expect.OK(t, <-built)
 	t.Run("no Windows node", s.noWindows)

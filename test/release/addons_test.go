@@ -73,9 +73,8 @@ func addonsIn(t *testing.T, flavor string) map[string]string {
 // plugin builds our plugin.
 func plugin(t *testing.T) (program string) {
 	t.Helper()
-	touch(t, "../../cmd/clusterctl-windows", "../../internal", "../../bootstrap", "../../api")
 	program = filepath.Join(t.TempDir(), "clusterctl-windows")
-	run(t, nil, "go", "build", "-o", program, "../../cmd/clusterctl-windows")
+	expect.OK(t, servers.BuildPlugin(t.Context(), program))
 	return program
 }
 

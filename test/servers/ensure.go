@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/test/build"
 )
 
 // FolderVariable names the environment variable that points at a ready folder of servers; with it nothing is built.
@@ -28,7 +30,7 @@ func Ensure(ctx context.Context, progress io.Writer) (Binaries, error) {
 	if err != nil || len(s.missing()) == 0 {
 		return s.Binaries, err
 	}
-	unlock, err := lock(ctx, s.Dir+".lock", progress)
+	unlock, err := build.Lock(ctx, s.Dir+".lock", progress)
 	if err != nil {
 		return Binaries{}, err
 	}

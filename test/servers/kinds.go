@@ -70,7 +70,7 @@ func (k foreignKinds) definitions(ctx context.Context) ([]unstructured.Unstructu
 	if err != nil {
 		return nil, err
 	}
-	definitions, err := build(filepath.Join(source, filepath.FromSlash(k.folder)))
+	definitions, err := kustomized(filepath.Join(source, filepath.FromSlash(k.folder)))
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func (s store) renderAll(ctx context.Context) error {
 }
 
 func (s store) render(p provider, source string) error {
-	objects, err := build(filepath.Join(source, filepath.FromSlash(p.config)))
+	objects, err := kustomized(filepath.Join(source, filepath.FromSlash(p.config)))
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func (s store) render(p provider, source string) error {
 	return s.write(p.file(), content)
 }
 
-// build runs kustomize on a folder.
-func build(folder string) ([]unstructured.Unstructured, error) {
+// kustomized runs kustomize on a folder.
+func kustomized(folder string) ([]unstructured.Unstructured, error) {
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
 		return nil, fmt.Errorf("build %s: %w", folder, err)

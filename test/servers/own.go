@@ -1,15 +1,10 @@
 package servers
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -20,6 +15,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/build"
 )
 
 // The two components of this project, as users install them, by their folder in config.
@@ -46,7 +43,7 @@ var components = sync.OnceValues(func() (map[string][]unstructured.Unstructured,
 	built := map[string][]unstructured.Unstructured{}
 	for _, name := range Components {
 		if err == nil {
-			built[name], err = build(filepath.Join(root, "config", name))
+			built[name], err = kustomized(filepath.Join(root, "config", name))
 		}
 	}
 	return built, err
@@ -174,31 +171,20 @@ func StartManagers(ctx context.Context, m *Management, more ...string) ([]Manage
 
 // BuildManager builds our manager, with these values of variables, such as main.azureSpeed=10, beside what is usual.
 func BuildManager(ctx context.Context, program string, values ...string) error {
+	return ownProgram(ctx, ".", program, values...)
+}
+
+// BuildPlugin builds our plugin of clusterctl.
+func BuildPlugin(ctx context.Context, program string) error {
+	return ownProgram(ctx, "./cmd/clusterctl-windows", program)
+}
+
+func ownProgram(ctx context.Context, pkg, program string, values ...string) error {
 	root, err := repositoryRoot()
 	if err != nil {
 		return err
 	}
-	flags := strings.Join(append([]string{"-ldflags=-w"}, values...), " -X ")
-	build := exec.CommandContext(ctx, "go", "build", flags, "-o", program, ".")
-	build.Dir = root
-	if output, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build manager: %w\n%s", err, output)
-	}
-	return noteSources(root)
-}
-
-// noteSources looks at all that the manager may be made of. go test repeats the result of a test as long as nothing has changed
-// that the test itself has looked at, and what go build has looked at, in its own process, does not count.
-func noteSources(root string) error {
-	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() && entry.Name() == ".git" {
-			return cmp.Or(err, fs.SkipDir)
-		}
-		if filepath.Ext(path) == ".go" || filepath.Ext(path) == ".yaml" {
-			_, err = os.Stat(path)
-		}
-		return err
-	})
+	return build.Program(ctx, root, pkg, program, values...)
 }
 
 func (m *Management) ownManager(ctx context.Context, program string, c ownComponent, more []string) (server, Manager, error) {

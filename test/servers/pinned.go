@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/test/build"
 )
 
 // pinned is a module that stands in no go.mod of ours, since its own go.mod is older than ours, or since only its files are
@@ -59,7 +61,7 @@ func (p pinnedProgram) ensure(ctx context.Context, progress io.Writer) (b Binari
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return Binaries{}, "", fmt.Errorf("create cache folder: %w", err)
 	}
-	unlock, err := lock(ctx, s.Dir+".lock", progress)
+	unlock, err := build.Lock(ctx, s.Dir+".lock", progress)
 	if err != nil {
 		return Binaries{}, "", err
 	}

@@ -174,23 +174,3 @@ func onlyHolds(t *testing.T, dir string, want ...string) {
 	}
 	expect.Same(t, "files in the folder", want, got)
 }
-
-func TestLock(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	unlock := expect.Got(lock(t.Context(), path, nil))(t)
-	progress := &bytes.Buffer{}
-	ctx, cancel := context.WithTimeout(t.Context(), lockInterval*3)
-	defer cancel()
-	if _, err := lock(ctx, path, progress); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a held lock gives error %v, want a deadline", err)
-	}
-	if want := "waiting: another process is building the servers\n"; progress.String() != want {
-		t.Errorf("progress is %q, want %q once", progress, want)
-	}
-	unlock()
-	again, err := lock(t.Context(), path, nil)
-	if err != nil {
-		t.Fatalf("a lock that was given back: %v", err)
-	}
-	again()
-}

@@ -1,4 +1,4 @@
-package servers
+package build
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 // lockInterval is how often a held lock is tried again.
 const lockInterval = 200 * time.Millisecond
 
-// lock waits until no other process holds the file. The kernel gives the lock back when its holder dies, so that a killed
+// Lock waits until no other process holds the file. The kernel gives the lock back when its holder dies, so that a killed
 // build blocks no other process.
-func lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
+func Lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
 	release := func() { _ = file.Close() }
-	tell := true
+	first := true
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
@@ -31,10 +31,10 @@ func lock(ctx context.Context, path string, progress io.Writer) (unlock func(), 
 			release()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		if tell && progress != nil {
-			fmt.Fprintln(progress, "waiting: another process is building the servers")
+		if first && progress != nil {
+			fmt.Fprintln(progress, "waiting: another process is building the same programs")
 		}
-		tell = false
+		first = false
 		select {
 		case <-ctx.Done():
 			release()
