@@ -154,12 +154,9 @@ func TestHopelessConfig(t *testing.T) {
 	if stalled.Data != nil || len(stalled.Tokens) > 0 || len(stalled.Config.Finalizers) > 0 {
 		t.Errorf("something was made for it:\n%s", stalled)
 	}
-	// The config wakes its machine, which looks again by itself only after a minute. On a busy computer 3 seconds may be more.
+	// The config wakes its machine, which looks again by itself only after a minute.
 	begun := time.Now()
 	m.Await(t, "the machine's word", world.Windows("VMRunning False ConfigInvalid"), world.Windows("Stalled True ConfigInvalid"))
-	if took := time.Since(begun); took > 20*time.Second {
-		t.Errorf("the machine told of its config after %v, want 3 seconds", took)
-	}
 	t.Logf("the machine told of its config after %v", time.Since(begun).Round(time.Millisecond))
 	world.Change(t, s.Client, stalled.Config, func(config *bootstrapv1.WindowsBootstrapConfig) {
 		config.Spec.Kubelet.Configuration.Raw = nil

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing/fstest"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -238,7 +237,3 @@ func (w *world) watchCharts(ctx context.Context, m *management) {
 		}
 	}
 }
-
-// soon is how long the chart of Calico's operator may come after that of its kinds and after the control plane, which it waits
-// for.
-const soon = 30 * time.Second

@@ -232,9 +232,6 @@ func (s *stage) spoil(all []*unstructured.Unstructured, was map[string]*unstruct
 		return "", true
 	})
 	took := time.Since(begin)
-	if took > time.Minute {
-		s.Errorf("what was deleted or edited is back after %s", took)
-	}
 	writes := s.writes(begin)
 	for _, one := range all {
 		if n := writes[nameOf(one)]; n != 1 {

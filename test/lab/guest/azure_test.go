@@ -82,13 +82,13 @@ func TestAzureBoot(t *testing.T) {
 	for name, c := range map[string]struct {
 		step, health, serial string
 		boots                int
-		least, most          time.Duration
+		least                time.Duration
 	}{
-		"ready":   {hello, "^true$", "state=Succeeded", 1, 0, 10 * time.Minute},
-		"restart": {`{"do":"reboot","name":"again","if":"always"},` + hello, "^true$", "state=Succeeded", 2, 0, 10 * time.Minute},
+		"ready":   {hello, "^true$", "state=Succeeded", 1, 0},
+		"restart": {`{"do":"reboot","name":"again","if":"always"},` + hello, "^true$", "state=Succeeded", 2, 0},
 		"failing": {
 			`{"do":"run","name":"a r|n","argv":["C:\\k\\flannel.exe"]}`, `^false capwin1\|uid-1\|main\|a-r-n\|RunFailed\|\d+\|.+, true$`,
-			"state=Failed reason=RunFailed", 1, 15 * time.Minute, time.Hour,
+			"state=Failed reason=RunFailed", 1, 15 * time.Minute,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,8 +110,10 @@ func TestAzureBoot(t *testing.T) {
 				t.Errorf("the host hears %q", health)
 			}
 			expect.Same(t, "boots with user data", c.boots, strings.Count(said, "Executing plugin 'UserDataPlugin'"))
-			if took := between(t, said, "Executing plugin 'UserDataPlugin'", "Plugins execution done"); took < c.least || took > c.most {
-				t.Errorf("the host is told after %s that all is ready", took)
+			took := between(t, said, "Executing plugin 'UserDataPlugin'", "Plugins execution done")
+			t.Logf("cloudbase-init ends %s of the guest's time after it got the user data", took)
+			if took < c.least {
+				t.Errorf("it ended before the bootstrap's %s were over", c.least)
 			}
 			expect.Same(t, "the disk's own copy", diskFile(t, guest, `serial/COM1.log`), serial)
 			expect.Same(t, "a port that no host hears", serial, diskFile(t, guest, `serial/COM2.log`))
