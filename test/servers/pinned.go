@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"testing"
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/test/build"
@@ -57,6 +58,9 @@ func (p pinnedProgram) ensure(ctx context.Context, progress io.Writer) (b Binari
 	s := store{Binaries: b, tools: toolset{dir: source}, progress: progress}
 	if s.has(p.name) {
 		return b, source, nil
+	}
+	if testing.Testing() {
+		return Binaries{}, "", notBuilt([]string{p.name})
 	}
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return Binaries{}, "", fmt.Errorf("create cache folder: %w", err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -173,4 +174,15 @@ func onlyHolds(t *testing.T, dir string, want ...string) {
 		got = append(got, entry.Name())
 	}
 	expect.Same(t, "files in the folder", want, got)
+}
+
+// A test that finds no servers ends with what to do: building them would take longer than go test waits.
+func TestNotBuilt(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", folder)
+	expect.Says(t, "no servers", expect.ErrorOf(Ensure(t.Context(), nil)),
+		fmt.Sprintf("%d of the programs that tests run are not built, %s first: run `make servers`", len(contents()), contents()[0]))
+	t.Setenv(FolderVariable, folder)
+	expect.Says(t, "an empty folder", expect.ErrorOf(Ensure(t.Context(), nil)),
+		FolderVariable+"="+folder+" has no "+strings.Join(contents(), ", ")+": unset it and run `make servers`")
 }
