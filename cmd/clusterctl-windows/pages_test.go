@@ -76,6 +76,19 @@ func TestMigratedPools(t *testing.T) {
 	}
 }
 
+// TestExampleOfKubeletFlags: what docs/names.md has as an example of a kubelet's flag is accepted.
+func TestExampleOfKubeletFlags(t *testing.T) {
+	row := regexp.MustCompile("kubeletExtraArgs` \\| `kubelet.extraArgs` \\| - ({[^}]*})").FindStringSubmatch(readText(t, "../../docs/names.md"))
+	if row == nil {
+		t.Fatal("docs/names.md has no example of a kubelet's flag")
+	}
+	pool, _ := migrated(t)
+	file := clusterOfCAPV + regexp.MustCompile(`extraArgs: .*`).ReplaceAllLiteralString(pool, "extraArgs: ["+row[1]+"]")
+	if got := call(t, "", "plan", "-f", inFile(t, file)); got.Code != exitDone {
+		t.Errorf("%s is refused: %s", row[1], got.Err)
+	}
+}
+
 // oldPool is a pool of CAPZ with the kinds of ours, as docs/migration.md has the reader write it.
 const oldPool = `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: AzureMachineTemplate
