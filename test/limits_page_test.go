@@ -35,7 +35,8 @@ func TestLimitsPage(t *testing.T) {
 	}
 }
 
-// A field of another provider that the page calls missing is missing in names.md, too: or it has a substitute that the page names.
+// A field of another provider that the page calls missing is missing in names.md, too, or has a substitute there that the page
+// names.
 func TestLimitsAreThoseOfNames(t *testing.T) {
 	ours := map[string][]string{} // several providers may have a field of one name
 	for _, row := range tableRows(t, "docs/names.md") {

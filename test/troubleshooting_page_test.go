@@ -37,6 +37,16 @@ func TestTroubleshootingRows(t *testing.T) {
 	}
 }
 
+// What the page shows of a refused change is what our policy says.
+func TestTroubleshootingShowsThePolicy(t *testing.T) {
+	const refused = "templates are immutable; copy this one to a new name"
+	for _, file := range []string{troublePage, "config/policy/immutable_templates.yaml"} {
+		if !strings.Contains(string(expect.Got(os.ReadFile(filepath.Join(root, filepath.FromSlash(file))))(t)), refused) {
+			t.Errorf("%s does not have: %s", file, refused)
+		}
+	}
+}
+
 // kubectlWords are the verbs and kinds of the page: kubectl has the first, and the kinds are Kubernetes', Cluster API's and ours.
 var kubectlWords = map[string][]string{
 	"get": {

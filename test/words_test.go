@@ -18,8 +18,7 @@ var wordsAt = flag.String("words.at", "", "the commit whose words of the users' 
 // pageRow is a row of the README's table of pages.
 var pageRow = regexp.MustCompile(`(?m)^\| (\w+) \| (.*) \|$`)
 
-// pagesOfTable are the pages that the README lists, by the row that lists them. This is the one list of them: what is for users is
-// all but the last row.
+// pagesOfTable are the pages that the README lists. This is the one list of them: all rows but the last are for users.
 func pagesOfTable(t *testing.T) (users, contributors []string) {
 	t.Helper()
 	_, table, _ := strings.Cut(string(expect.Got(os.ReadFile(filepath.Join(root, "README.md")))(t)), "\n## Where things are\n")
@@ -55,7 +54,8 @@ func TestReadmeListsThePages(t *testing.T) {
 	}
 }
 
-// TestWordsOfUsersPages prints how much a user has to read: make words. A page that the commit does not have counts as nothing there.
+// TestWordsOfUsersPages prints how much a user has to read: make words. A page that the commit does not have counts as nothing
+// there.
 func TestWordsOfUsersPages(t *testing.T) {
 	users, _ := pagesOfTable(t)
 	var there []string

@@ -43,7 +43,8 @@ spec: ` + spec + `
 }
 
 var (
-	clusterOfCAPV = clusterOf("VSphereCluster", "{server: vcenter.example.com, controlPlaneEndpoint: {host: prod.example.com, port: 6443}}")
+	clusterOfCAPV = clusterOf("VSphereCluster", "{server: vcenter.example.com, "+
+		"controlPlaneEndpoint: {host: prod.example.com, port: 6443}}")
 	clusterOfCAPZ = clusterOf("AzureCluster", "{location: westeurope, resourceGroup: prod, "+
 		"subscriptionID: 00000000-0000-0000-0000-000000000000}")
 )
@@ -78,7 +79,8 @@ func TestMigratedPools(t *testing.T) {
 
 // TestExampleOfKubeletFlags: what docs/names.md has as an example of a kubelet's flag is accepted.
 func TestExampleOfKubeletFlags(t *testing.T) {
-	row := regexp.MustCompile("kubeletExtraArgs` \\| `kubelet.extraArgs` \\| - ({[^}]*})").FindStringSubmatch(readText(t, "../../docs/names.md"))
+	example := regexp.MustCompile("kubeletExtraArgs` \\| `kubelet.extraArgs` \\| - ({[^}]*})")
+	row := example.FindStringSubmatch(readText(t, "../../docs/names.md"))
 	if row == nil {
 		t.Fatal("docs/names.md has no example of a kubelet's flag")
 	}
@@ -124,13 +126,19 @@ func TestSentencesOfPages(t *testing.T) {
 		}
 		return clusterOfCAPV + strings.Replace(vSphere, old, value, 1)
 	}
-	ours := strings.NewReplacer("AzureMachineTemplate", "WindowsMachineTemplate", "KubeadmConfigTemplate", "WindowsBootstrapConfigTemplate")
+	ours := strings.NewReplacer("AzureMachineTemplate", "WindowsMachineTemplate",
+		"KubeadmConfigTemplate", "WindowsBootstrapConfigTemplate").Replace(oldPool)
 	for _, c := range []struct{ page, file, says string }{
 		{
-			migrationPage, clusterOfCAPZ + ours.Replace(oldPool),
-			`unknown field "spec.template.spec.vmSize"; the field of this name is spec.template.spec.azure.vmSize; look at the indentation`,
+			migrationPage, clusterOfCAPZ + ours,
+			`unknown field "spec.template.spec.vmSize"; the field of this name is spec.template.spec.azure.vmSize; ` +
+				`look at the indentation`,
 		},
 		{migrationPage, clusterOfCAPZ + oldPool, "a Windows machine needs a WindowsMachineTemplate"},
+		{
+			migrationPage, strings.Replace(wrong("kind: MachineDeployment", "kind: MachinePool"), "  selector: {}\n", "", 1),
+			"write the MachineDeployment and its two templates",
+		},
 		{limitsPage, wrong("cni: Calico", "cni: Cilium"), "Cilium does not run on Windows; write Calico or Flannel"},
 		{limitsPage, strings.Replace(wrong("", ""), "10.244.0.0/16", "fd00::/56", 1), "which pods on Windows do not support"},
 	} {
