@@ -32,8 +32,8 @@ var skips = map[string]string{
 	"left out: there is no PowerShell 7 (no pwsh on PATH, and PWSH is not set)": ".ci/run has one",
 }
 
-// byHand are targets that measure and check nothing else. They take up to an hour, and are run before their figures are cited.
-var byHand = []string{"bench-azure", "bench-hostile", "bench-vsphere"}
+// byHand are targets that measure and check nothing else. Some take an hour. They are run before their figures are cited.
+var byHand = []string{"bench-azure", "bench-hostile", "bench-vsphere", "words"}
 
 // How the Makefile lists what it runs, and how a test names a target.
 var (

@@ -1,5 +1,5 @@
-// Package gitops evaluates the health checks of docs/day-two.md as Flux does. It is a module of its own, because nothing else
-// needs the language of those checks.
+// Package gitops evaluates the health checks of docs/day-two.md as Argo CD and Flux do. It is a module of its own, because nothing
+// else needs the languages of those checks.
 package gitops
 
 import (
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/cel-go/cel"
+	lua "github.com/yuin/gopher-lua"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
@@ -110,6 +111,76 @@ func TestFluxHealthCheck(t *testing.T) {
 			t.Errorf("%s: healthy is %v, want %v", name, got, stage.healthy)
 		}
 	}
+}
+
+// The health check that docs/day-two.md has for Argo CD calls a pool healthy in the same stages as that for Flux.
+func TestArgoHealthCheck(t *testing.T) {
+	page := string(got(os.ReadFile(filepath.Join("..", "..", "docs", "day-two.md")))(t))
+	_, rest, _ := strings.Cut(page, "For Argo CD, ")
+	_, rest, _ = strings.Cut(rest, "```yaml\n")
+	text, _, _ := strings.Cut(rest, "```\n")
+	var configMap struct{ Data map[string]string }
+	ok(t, yaml.UnmarshalStrict([]byte(text), &configMap))
+	script := configMap.Data["resource.customizations.health."+clusterv1.GroupVersion.Group+"_MachineDeployment"]
+	if len(configMap.Data) != 1 || script == "" {
+		t.Fatalf("docs/day-two.md has the checks %v", configMap.Data)
+	}
+	for name, stage := range poolStages() {
+		want := "Progressing"
+		if stage.healthy {
+			want = "Healthy"
+		}
+		if got := argoHealth(t, script, stage.object(t)); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// argoHealth runs a check as util/lua/lua.go of Argo CD does: these libraries and no other, the object as the global obj, and the
+// table that the script returns. A status that is none of Argo CD's would be Unknown there.
+func argoHealth(t *testing.T, script string, object map[string]any) string {
+	t.Helper()
+	l := lua.NewState(lua.Options{SkipOpenLibs: true})
+	defer l.Close()
+	for name, open := range map[string]lua.LGFunction{
+		lua.LoadLibName: lua.OpenPackage, lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable,
+	} {
+		ok(t, l.CallByParam(lua.P{Fn: l.NewFunction(open), Protect: true}, lua.LString(name)))
+	}
+	l.SetGlobal("obj", luaValue(l, object))
+	ok(t, l.DoString(script))
+	health, isTable := l.Get(-1).(*lua.LTable)
+	if !isTable {
+		t.Fatalf("the script returns %v, want a table", l.Get(-1))
+	}
+	if message := health.RawGetString("message"); message.Type() != lua.LTString {
+		t.Errorf("the message is %v, want text", message)
+	}
+	return health.RawGetString("status").String()
+}
+
+func luaValue(l *lua.LState, value any) lua.LValue {
+	switch v := value.(type) {
+	case map[string]any:
+		table := l.NewTable()
+		for key, one := range v {
+			table.RawSetString(key, luaValue(l, one))
+		}
+		return table
+	case []any:
+		table := l.NewTable()
+		for _, one := range v {
+			table.Append(luaValue(l, one))
+		}
+		return table
+	case string:
+		return lua.LString(v)
+	case float64:
+		return lua.LNumber(v)
+	case bool:
+		return lua.LBool(v)
+	}
+	return lua.LNil
 }
 
 func ok(t *testing.T, err error) {

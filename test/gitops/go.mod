@@ -1,10 +1,11 @@
-// Evaluates the health checks that docs/day-two.md has for Flux. Nothing of the product imports it.
+// Evaluates the health checks that docs/day-two.md has for Argo CD and Flux. Nothing of the product imports it.
 module github.com/capwin/cluster-api-provider-windows/test/gitops
 
 go 1.26.0
 
 require (
 	github.com/google/cel-go v0.29.0
+	github.com/yuin/gopher-lua v1.1.1
 	k8s.io/apimachinery v0.36.6
 	sigs.k8s.io/cluster-api/api v1.14.2
 	sigs.k8s.io/yaml v1.6.0

@@ -11,7 +11,7 @@ import (
 
 // wantCloudProviders upgrades a control plane from 1.30 to 1.37. The image of vSphere's cloud provider is that of the project's
 // chart for the lowest version there, which the control plane's status has, and not the one that is wanted. Without a status it
-// is the wanted one. For 1.37 there is none, and it is that of 1.36.
+// is the wanted one. For 1.37 none was tried, and it is that of 1.36.
 func (u user) wantCloudProviders(management *servers.Management) {
 	u.t.Helper()
 	u.variables = nil
