@@ -12,6 +12,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/management"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/smoke"
 )
 
 // What addons prints.
@@ -31,6 +32,7 @@ type addonsFlags struct {
 	endpoint         string
 	namespace        *string
 	options          addons.Options
+	images           bool
 	s                streams
 }
 
@@ -54,13 +56,17 @@ What it prints follows from FILE, and from the flags where FILE sets nothing. A 
   CalicoSettings      commands that give Calico's operator what it needs before it makes its DaemonSet for Windows. With
                       --kubeconfig or --context, those for what this cluster lacks, and a note if its pools have too few
                       addresses for the pods of a node
+With --images it prints no objects, but the full names of the images in them, of those in spec.containerd of FILE, and of that of
+smoke, one a line and sorted. With --registry each line has two names, the image and its copy, so that xargs -n 2 crane copy copies
+all of them. A copy has the same path as its image, because containerd asks mirrors for that path.
 
 FILE must have what plan needs. If it has pools that need different things of which a cluster has one only, choose one with
 --machine.`,
 		Example: `  PROGRAM addons -f cluster.yaml -f pool.yaml
   PROGRAM addons -f cluster.yaml -f pool.yaml --mode Overlay --cni Calico --form Manifests
   PROGRAM addons -f cluster.yaml -f pool.yaml --mode Overlay --cni Calico --form CalicoSettings
-  PROGRAM addons --kubernetes-version v1.36.3 --mode Overlay --cni Calico --cluster prod --csi-proxy`,
+  PROGRAM addons --kubernetes-version v1.36.3 --mode Overlay --cni Calico --cluster prod --csi-proxy
+  PROGRAM addons -f cluster.yaml -f pool.yaml --images --registry registry.example.com/mirror`,
 		DisableFlagsInUseLine: true, Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f.addTo(cmd)
@@ -96,8 +102,9 @@ func (f *addonsFlags) addTo(cmd *cobra.Command) {
 		"repeatable; all by default")
 	flags.BoolVar(&f.options.HyperV, "hyper-v", false, "add the RuntimeClasses for Hyper-V isolation")
 	flags.BoolVar(&f.options.CSIProxy, "csi-proxy", false, "add the DaemonSet csi-proxy")
-	flags.StringVar(&f.options.Registry, "registry", "", "`REGISTRY` that has upstream's images kube-proxy and csi-proxy, such as "+
-		"registry.example.com/windows")
+	flags.StringVar(&f.options.Registry, "registry", "", "`REGISTRY` that has copies of upstream's images, by their paths there, "+
+		"such as registry.example.com/mirror")
+	flags.BoolVar(&f.images, "images", false, "print the images that the nodes pull, and no objects")
 	flags.StringVar(&f.said.Cluster.Name, "cluster", "", "`NAME` of the Cluster")
 	flags.StringVar(&f.endpoint, "endpoint", "", "`HOST:PORT` of the cluster's API server")
 	flags.StringSliceVar(&f.said.Cluster.Pods, "pod-cidr", nil, "`CIDR` of the cluster's pods")
@@ -114,7 +121,9 @@ func (f *addonsFlags) check(cmd *cobra.Command) error {
 	switch {
 	case len(f.files.files) == 0 && f.mode.value == "":
 		return usage("-f FILE is missing, or --mode, --cni and --kubernetes-version instead of it")
-	case len(f.files.files) == 0 && f.form.value == formResourceSet && f.said.Cluster.Name == "":
+	case f.images && cmd.Flags().Changed("form"):
+		return usage("--images prints no objects, which --form is for; leave out one of the two")
+	case len(f.files.files) == 0 && f.form.value == formResourceSet && !f.images && f.said.Cluster.Name == "":
 		return usage("--cluster NAME is missing, by which a ClusterResourceSet finds its Cluster; or use --form Manifests")
 	case f.form.value != formCalico && f.cluster.asked():
 		return usage("no cluster is asked but for --form CalicoSettings; leave out --kubeconfig and --context")
@@ -135,7 +144,10 @@ func (f *addonsFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.form.value == formCalico {
+	switch {
+	case f.images:
+		return f.printImages(pools)
+	case f.form.value == formCalico:
 		return f.printSettings(ctx, pools, cluster)
 	}
 	found, err := addons.For(pools, f.options)
@@ -154,6 +166,23 @@ func (f *addonsFlags) run(ctx context.Context) error {
 	}
 	_, err = f.s.out.Write(text)
 	return err
+}
+
+// printImages prints a line for each image, and notes what is missing among them.
+func (f *addonsFlags) printImages(pools []addons.Pool) error {
+	images, err := addons.Images(pools, f.options, smoke.DefaultImage)
+	if err != nil {
+		return err
+	}
+	for _, note := range addons.NotListed(pools) {
+		screen.Note(f.s.err, "%s", note)
+	}
+	for _, one := range images {
+		if _, err := fmt.Fprintln(f.s.out, one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // noteLabel says how the ClusterResourceSet finds the Cluster, if the files do not show that it does.

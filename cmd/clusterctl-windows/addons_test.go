@@ -97,6 +97,15 @@ func TestAddonsRefused(t *testing.T) {
 		"a cluster for nothing": {
 			pool, []string{"-f", "-", "--context", "a"}, exitUsage, "no cluster is asked but for --form CalicoSettings",
 		},
+		"images in a form": {
+			pool, []string{"-f", "-", "--images", "--form", "Manifests"}, exitUsage, "--images prints no objects, which --form is for",
+		},
+		"images of a cluster": {
+			pool, []string{"-f", "-", "--images", "--context", "a"}, exitUsage, "no cluster is asked but for --form CalicoSettings",
+		},
+		"images for a wrong registry": {
+			pool, []string{"-f", "-", "--images", "--registry", "https://a"}, exitRefused, "such as registry.example.com/mirror",
+		},
 		"no version": {"", flags(), exitRefused, "the version of Kubernetes is not set"},
 		"no patch":   {"", flags("--kubernetes-version", "v1.36"), exitRefused, `"v1.36", by which no image is found`},
 		"no patch in a file": {

@@ -46,7 +46,7 @@ and delete namespaces, to make Services and pods in a new namespace, to read the
 to get nodes/proxy; the rights of cluster-admin do.`,
 		Example: `  PROGRAM smoke --kubeconfig prod.kubeconfig
   PROGRAM smoke --context prod --node prod-windows-x7k2p --outwards none -o json
-  PROGRAM smoke --kubeconfig prod.kubeconfig --registry registry.example.com/e2e-test-images --outwards proxy.example.com:3128`,
+  PROGRAM smoke --context prod --registry registry.example.com/mirror/e2e-test-images --outwards proxy.example.com:3128`,
 		DisableFlagsInUseLine: true, Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := cmd.Flags()

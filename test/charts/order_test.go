@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -123,10 +124,12 @@ func releasesOf(t *testing.T, api client.Client, proxy *unstructured.Unstructure
 // calicoOf are the charts of a flavor's Calico for a Cluster: that of the kinds, and that of the operator.
 func calicoOf(t *testing.T, cluster types.NamespacedName) (kinds, operator *unstructured.Unstructured) {
 	t.Helper()
-	text := string(expect.Got(os.ReadFile(filepath.Join("..", "..", "templates", "cluster-template-windows.yaml")))(t))
-	text = strings.NewReplacer("${CLUSTER_NAME}", cluster.Name, "${NAMESPACE}", cluster.Namespace).Replace(text)
+	raw := expect.Got(os.ReadFile(filepath.Join("..", "..", "templates", "cluster-template-windows.yaml")))(t)
+	text := expect.Got(yamlprocessor.NewSimpleProcessor().Process(raw, func(variable string) (string, error) {
+		return map[string]string{"CLUSTER_NAME": cluster.Name, "NAMESPACE": cluster.Namespace}[variable], nil
+	}))(t)
 	found := map[string]*unstructured.Unstructured{}
-	for document := range strings.SplitSeq(text, "\n---\n") {
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
 		if strings.Contains(document, "\nkind: HelmChartProxy\n") {
 			object := &unstructured.Unstructured{}
 			expect.OK(t, yaml.Unmarshal([]byte(document), &object.Object))

@@ -45,6 +45,8 @@ func TestClasses(t *testing.T) {
 			"AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D8s_v5", "WINDOWS_MACHINE_COUNT": "7", "AZURE_LINUX_DISK_GIB": "200",
 			"AZURE_WINDOWS_GALLERY": "Gallery-1", "AZURE_WINDOWS_IMAGE": "ws2025", "AZURE_WINDOWS_IMAGE_VERSION": "1.2.3",
 		}},
+		"mirror":          {"vsphere", maps.Clone(mirrored)},
+		"mirror-of-azure": {"azure", maps.Clone(mirrored)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := u
@@ -64,7 +66,7 @@ func TestClasses(t *testing.T) {
 			if len(want) < 9 {
 				t.Errorf("compared only %d objects", len(want))
 			}
-			u.wantValuesOfCharts(management, name, chartValues(name)[c.cloud])
+			u.wantValuesOfCharts(management, name, u.atMirror(chartValues(name)[c.cloud]))
 			u.kubectl(management, nil, "get", c.cloud+"cluster", name) // in Azure also the name of the resource group
 		})
 	}
@@ -152,6 +154,26 @@ func chartValues(name string) map[string]map[string]string {
 				"cloudControllerManager: {clusterCIDR: 192.168.0.0/16}",
 		},
 	}
+}
+
+// atMirror are these values with the images of the user's mirror, if there is one.
+func (u user) atMirror(values map[string]string) map[string]string {
+	mirror := u.variables["IMAGE_REGISTRY"]
+	if mirror == "" {
+		return values
+	}
+	azure := mirror + "/oss/v2/kubernetes"
+	change := strings.NewReplacer(
+		"installation:\n", "tigeraOperator: {registry: '"+mirror+"'}\ninstallation:\n  registry: '"+mirror+"/'\n",
+		"{tag:", "{image: '"+mirror+"/cloud-pv-vsphere/cloud-provider-vsphere', tag:",
+		"cloudControllerManager: {",
+		"cloudNodeManager: {imageRepository: '"+azure+"'}\ncloudControllerManager: {imageRepository: '"+azure+"', ",
+	)
+	changed := map[string]string{}
+	for chart, text := range values {
+		changed[chart] = change.Replace(text)
+	}
+	return changed
 }
 
 const calicoValues = `

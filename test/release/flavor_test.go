@@ -32,7 +32,7 @@ var (
 		"WINDOWS_MACHINE_COUNT", "LINUX_WORKER_MACHINE_COUNT", "VSPHERE_LINUX_DISK_GIB", "VSPHERE_LINUX_CPUS",
 		"VSPHERE_LINUX_MEMORY_MIB", "AZURE_LINUX_DISK_GIB",
 	}
-	names = append([]string{"WINDOWS_CLOUD", "WINDOWS_POOL"}, unset...)
+	names = append([]string{"WINDOWS_CLOUD", "WINDOWS_POOL", "IMAGE_REGISTRY"}, unset...)
 )
 
 // Every variable that is a text reaches every place in the cluster unchanged, whatever it is.

@@ -61,6 +61,9 @@ func TestRelease(t *testing.T) {
 	for _, flavor := range flavors(t, repository) {
 		if flavor != "windows" { // TestClasses has it: its Cluster is refused before its class is there
 			u.strictly(management, []byte(u.generate("any", "--flavor", flavor)))
+			u := u
+			u.variables = mirrored
+			u.strictly(management, []byte(u.generate("any", "--flavor", flavor)))
 		}
 	}
 	cluster := []byte(u.generate("demo", "--flavor", "windows-vsphere"))

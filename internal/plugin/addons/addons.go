@@ -28,6 +28,9 @@ type Pool struct {
 	HyperV, CSIProxy bool
 	// MaxPods is how many pods a node takes; 0 if nothing says it.
 	MaxPods int
+	// PauseImage and Prepulled are the images that its config names.
+	PauseImage string
+	Prepulled  []string
 	// Conflicts are what the files contradict each other in.
 	Conflicts []string
 }
@@ -50,7 +53,7 @@ type Options struct {
 	Releases []string
 	// HyperV and CSIProxy ask for their objects.
 	HyperV, CSIProxy bool
-	// Registry has the images; empty for those of upstream.
+	// Registry has copies of upstream's images, by their paths there; empty for upstream's own.
 	Registry string
 }
 

@@ -183,7 +183,7 @@ func TestRefused(t *testing.T) {
 		`--windows "2016" is not a release of Windows Server; use 2019, 2022, 23h2, 2025`: {
 			[]Pool{calico()}, Options{Releases: []string{"2016"}},
 		},
-		`--registry "https://a/b" is not the beginning of an image's name; write one such as registry.example.com/windows`: {
+		`--registry "https://a/b" is not the beginning of an image's name; write one such as registry.example.com/mirror`: {
 			[]Pool{calico()}, Options{Registry: "https://a/b"},
 		},
 	} {

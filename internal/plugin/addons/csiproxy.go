@@ -10,9 +10,8 @@ import (
 // csi-proxy in a container of the host, with name and labels of kubernetes-sigs/sig-windows-tools 401ee6f,
 // hostprocess/csi-proxy/csi-proxy.yaml, which tolerates no taint.
 const (
-	csiProxyName     = "csi-proxy"
-	csiProxyRegistry = "ghcr.io/kubernetes-sigs/sig-windows"
-	csiProxyVersion  = "v1.1.2"
+	csiProxyName  = "csi-proxy"
+	csiProxyImage = "ghcr.io/kubernetes-sigs/sig-windows/csi-proxy:v1.1.2"
 )
 
 func csiProxy(pools []Pool, options Options) ([]runtime.Object, error) {
@@ -26,7 +25,7 @@ func csiProxy(pools []Pool, options Options) ([]runtime.Object, error) {
 		}
 	}
 	pod := onWindows(corev1.Container{
-		Name: csiProxyName, Image: options.image(csiProxyRegistry, csiProxyName, csiProxyVersion),
+		Name: csiProxyName, Image: options.image(csiProxyImage),
 	})
 	return []runtime.Object{daemonSet(csiProxyName, map[string]string{"name": csiProxyName}, pod)}, nil
 }

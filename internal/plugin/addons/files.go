@@ -41,6 +41,7 @@ func poolOf(m *preview.Machine) Pool {
 		Name: m.Of, Version: m.Owner.Spec.Version, Network: config.Network, Taints: config.Node.Taints,
 		HyperV:   config.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled,
 		CSIProxy: config.Windows.CSIProxy.Path != "", MaxPods: bootstrap.MaxPods(config),
+		PauseImage: config.Containerd.PauseImage, Prepulled: config.Containerd.PrepullImages,
 		Conflicts: m.Conflicts,
 	}
 }

@@ -20,9 +20,9 @@ import (
 // kube-proxy.yml before has the same DaemonSet changed. Its start.ps1 reads NODENAME; without that variable kube-proxy gets an
 // empty name of its Node. It is Calico's: it waits for an HNS network of that name.
 const (
-	proxyName     = "kube-proxy-windows"
-	proxyRegistry = "sigwindowstools" // of Docker Hub; the mirror at ghcr.io is filled by hand (sync-registries.yml)
-	proxyNetwork  = "Calico"
+	proxyName    = "kube-proxy-windows"
+	proxyImage   = "sigwindowstools/kube-proxy" // at Docker Hub; the mirror at ghcr.io is filled by hand (sync-registries.yml)
+	proxyNetwork = "Calico"
 	// proxyMount is where start.ps1 looks for kubeadm's kubeconfig.conf, below the mount point of its container.
 	proxyMount = "/var/lib/kube-proxy"
 	// lastProxyMinor is of the last Kubernetes whose kube-proxy knows the gates that start.ps1 names.
@@ -120,7 +120,7 @@ func kubeProxy(pools []Pool, options Options) ([]runtime.Object, error) {
 	}
 	// A tag has no +, for which upstream's builds have _.
 	tag := strings.ReplaceAll(served[0].Version, "+", "_") + "-calico-hostprocess"
-	return []runtime.Object{proxyDaemonSet(options.image(proxyRegistry, "kube-proxy", tag))}, nil
+	return []runtime.Object{proxyDaemonSet(options.image(proxyImage + ":" + tag))}, nil
 }
 
 func proxyDaemonSet(image string) *appsv1.DaemonSet {

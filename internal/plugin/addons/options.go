@@ -15,7 +15,7 @@ var registryName = regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*(:[0-9]{1,5})?
 
 func (o Options) check() error {
 	if o.Registry != "" && !registryName.MatchString(o.Registry) {
-		return fmt.Errorf("--registry %q is not the beginning of an image's name; write one such as registry.example.com/windows",
+		return fmt.Errorf("--registry %q is not the beginning of an image's name; write one such as registry.example.com/mirror",
 			o.Registry)
 	}
 	for _, release := range o.Releases {
@@ -26,12 +26,12 @@ func (o Options) check() error {
 	return nil
 }
 
-// image is one of upstream's registry, or of the user's, which has it by the same name.
-func (o Options) image(registry, name, tag string) string {
-	if o.Registry != "" {
-		registry = o.Registry
+// image is upstream's, or its copy at the user's registry.
+func (o Options) image(upstream string) string {
+	if o.Registry == "" {
+		return upstream
 	}
-	return registry + "/" + name + ":" + tag
+	return mirrored(o.Registry, upstream)
 }
 
 // Said is what flags say of pools and their Cluster. What is empty is not said.

@@ -38,7 +38,12 @@ const (
 	DefaultTag      = "2.63.0"
 )
 
-func (o Options) image() string { return o.Registry + "/agnhost:" + o.Tag }
+// DefaultImage is the image of the pods if a person names no other one.
+const DefaultImage = DefaultRegistry + agnhost + DefaultTag
+
+const agnhost = "/agnhost:"
+
+func (o Options) image() string { return o.Registry + agnhost + o.Tag }
 
 // Plan is what Run will do.
 type Plan struct {

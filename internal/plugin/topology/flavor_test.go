@@ -1,10 +1,12 @@
 package topology
 
 import (
+	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -18,34 +20,27 @@ var variables = map[string]string{
 	"VSPHERE_TLS_THUMBPRINT_SHA256": strings.TrimSuffix(strings.Repeat("AB:", 32), ":"), "CONTROL_PLANE_ENDPOINT_IP": "192.0.2.10",
 	"VSPHERE_SSH_AUTHORIZED_KEY": "ssh-rsa AAAA", "VSPHERE_WINDOWS_TEMPLATE": "windows-2022-kube-v1.36.3",
 	"AZURE_SUBSCRIPTION_ID": "00000000-0000-0000-0000-000000000000", "AZURE_LOCATION": "westeurope",
-	"CLUSTER_IDENTITY_NAME": "azure",
+	"CLUSTER_IDENTITY_NAME": "azure", "WORKER_MACHINE_COUNT": "1",
 	"AZURE_NODE_IDENTITY": "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/identities/providers/" +
 		"Microsoft.ManagedIdentity/userAssignedIdentities/nodes",
 	"AZURE_SSH_PUBLIC_KEY_B64": "c3NoLXJzYSBBQUFB",
 }
 
-var (
-	counted = regexp.MustCompile(`\$\{WORKER_MACHINE_COUNT/#0/\$\{WINDOWS_MACHINE_COUNT:=1}}`)
-	nested  = regexp.MustCompile(`\$\{(\w+):=\$\{\w+}}`)
-	used    = regexp.MustCompile(`\$\{(\w+)(?::=([^}]*))?}`)
-)
-
-// rendered is a template of clusterctl with the variables filled in. test/release has clusterctl itself do it.
+// rendered is a template with the variables filled in, as clusterctl does it. test/release has clusterctl itself do it.
 func rendered(t *testing.T, file, cloud string) string {
 	t.Helper()
-	text := string(expect.Got(os.ReadFile("../../../templates/" + file))(t))
-	text = nested.ReplaceAllString(counted.ReplaceAllString(text, "1"), "$${$1}")
-	text = used.ReplaceAllStringFunc(text, func(found string) string {
-		parts := used.FindStringSubmatch(found)
-		if parts[1] == "WINDOWS_CLOUD" {
-			return cloud
+	raw := expect.Got(os.ReadFile("../../../templates/" + file))(t)
+	text := expect.Got(yamlprocessor.NewSimpleProcessor().Process(raw, func(name string) (string, error) {
+		if name == "WINDOWS_CLOUD" {
+			return cloud, nil
 		}
-		if value := variables[parts[1]]; value != "" {
-			return value
+		value, found := variables[name]
+		if !found {
+			return "", fmt.Errorf("%s is not set", name)
 		}
-		return parts[2]
-	})
-	return strings.ReplaceAll(text, "HASH", "7c1915a9")
+		return value, nil
+	}))(t)
+	return strings.ReplaceAll(string(text), "HASH", "7c1915a9")
 }
 
 // class is the ClusterClass of a cloud with its templates.
