@@ -38,6 +38,7 @@ var byHand = []string{"bench-azure", "bench-hostile", "bench-vsphere", "words"}
 // How the Makefile lists what it runs, and how a test names a target.
 var (
 	verifyLine  = regexp.MustCompile(`(?m)^verify: ([^#]*)##`)
+	storyLine   = regexp.MustCompile(`(?m)^STORY_ROOMS := (.*)$`)
 	nightlyLine = regexp.MustCompile(`(?m)^NIGHTLY := (.*)$`)
 	makeRule    = regexp.MustCompile(`(?m)^([a-z-]+):.*\n((?:\t.*\n)+)`)
 	makeTarget  = regexp.MustCompile(`make ([a-z-]+)`)
@@ -98,6 +99,21 @@ func skipOf(n ast.Node) (text string, isSkip bool) {
 	}
 	text, err := strconv.Unquote(literal.Value)
 	return text, err == nil
+}
+
+// TestStoriesRun: make stories, and so make nightly, goes to each room that has a story.
+func TestStoriesRun(t *testing.T) {
+	makefile := string(expect.Got(os.ReadFile(filepath.Join(root, "Makefile")))(t))
+	rooms := map[string]bool{}
+	for _, s := range sources(t) {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if selected(n) == "stories.Begin" {
+				rooms["./"+s.folder] = true
+			}
+			return true
+		})
+	}
+	expect.Same(t, "rooms of stories", targetsIn(t, makefile, storyLine), slices.Sorted(maps.Keys(rooms)))
 }
 
 func targetsIn(t *testing.T, makefile string, line *regexp.Regexp) []string {

@@ -17,6 +17,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/stories"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
@@ -33,6 +34,7 @@ const (
 // address and loses the taint all the same, because the bootstrap has told VMware Tools not to hide the adapter of the vSwitch.
 // In an image whose tools cannot be told, they hide it: the Node keeps the taint, and the machine says why, and what mends it.
 func TestCloudController(t *testing.T) {
+	stories.Begin(t)
 	j := &joins{guests: &sync.Map{}, worlds: map[string]func(*guest.Simulated){
 		hiddenPool: func(g *guest.Simulated) { g.Without = []string{step.ToolboxProgram} },
 	}}

@@ -19,6 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/stories"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -38,6 +39,7 @@ type joins struct {
 
 // TestJoins has all that is told of a node's bootstrap happen, through the real controllers, and reads it from the API.
 func TestJoins(t *testing.T) {
+	stories.Begin(t)
 	j := &joins{worlds: map[string]func(*guest.Simulated){}, guests: &sync.Map{}}
 	ctx, l := started(t, 6*time.Minute, lab.Options{Guest: j.world})
 	j.story = &story{T: t, lab: l}

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/stories"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
@@ -45,6 +46,7 @@ var tutorialEnd = []string{"Remove a pool", "Upgrade", "Uninstall"}
 // A reader of the pages gets from an empty folder to a pool of nodes, changes it, and removes it, with the commands of the pages
 // alone.
 func TestTutorial(t *testing.T) {
+	stories.Begin(t)
 	ctx, l := started(t, 30*time.Minute, lab.Options{BootTime: time.Second})
 	r := newReader(t, l)
 	r.installClusterAPI(ctx)

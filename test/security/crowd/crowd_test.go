@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/stories"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -31,6 +32,7 @@ var each = flag.Int("each", 2, "machines of each honest tenant")
 // TestCrowd compares a quiet run with one among hostile parties, in the same processes: it must end, cost at most twice the looks
 // and calls, and restart nothing. Times and memory are printed (`make bench-hostile`), because the machine may have other work.
 func TestCrowd(t *testing.T) {
+	stories.Begin(t)
 	if shared == nil {
 		t.Skip("needs real servers")
 	}
