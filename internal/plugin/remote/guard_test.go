@@ -138,14 +138,10 @@ func TestWaits(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, "{}")
 		}))
-		begun := time.Now()
 		var into metav1.PartialObjectMetadata
 		_, err := s.Get(t.Context(), "/version", &into)
 		expect.Same(t, "an error", want == 1, err != nil)
 		expect.Same(t, "calls after "+after, want, heard)
-		if took := time.Since(begun); took > 20*time.Second {
-			t.Errorf("it took %s", took)
-		}
 	}
 }
 
