@@ -29,6 +29,9 @@ type account struct {
 	left      []*watcher // of the watch: those that a vCenter that did not answer still has
 	now       func() time.Time
 	opened    time.Time // requests of a process before us, or of an account before this one, were sent until then
+
+	// gathered fires when what came since it was called is to be listed.
+	gathered func() <-chan time.Time
 }
 
 var _ cloud.Cloud = (*account)(nil)

@@ -53,7 +53,7 @@ func (v *taskView) keep(ctx context.Context, a *account) {
 			return
 		}
 		select {
-		case <-time.After(gatherTasks):
+		case <-a.gathered():
 		case <-ctx.Done():
 			return
 		}
@@ -110,16 +110,16 @@ type guestView struct {
 }
 
 // keep lists the VMs that become ours until ctx ends: the first at once, and those of the next seconds together.
-func (g *guestView) keep(ctx context.Context, i *inventory) {
+func (g *guestView) keep(ctx context.Context, a *account) {
 	for {
 		select {
-		case <-i.guests.more:
+		case <-a.inventory.guests.more:
 		case <-ctx.Done():
 			return
 		}
-		_ = g.list(ctx, i) // a VM that is not listed is looked up by a call, and listed with the next one
+		_ = g.list(ctx, &a.inventory) // a VM that is not listed is looked up by a call, and listed with the next one
 		select {
-		case <-time.After(gatherTasks):
+		case <-a.gathered():
 		case <-ctx.Done():
 			return
 		}
