@@ -196,6 +196,13 @@ test-machines: ## Live the lives of these machines with every fault: programs fa
 test-mutants: ## Put a fault for each row of test/powershell's README into a copy of the scripts, and fail if one is not seen
 	@./test/powershell/mutants.sh
 
+# ROOMS are folders, with commas between; without, those of test/mutants/rooms.txt. MUTANTS is how many are tried in each, in BOX.
+MUTANTS ?= 25
+BOX ?= 2h
+.PHONY: mutants-go
+mutants-go: ## Put MUTANTS faults of the seed SEED into the Go code of each of ROOMS, and print those that its tests do not see; takes BOX at most
+	@go run ./test/mutants -seed $${SEED:-1} -count $(MUTANTS) -time $(BOX) -rooms "$(ROOMS)"
+
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
 NIGHTLY := test-mutants test-proof-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-frontdoor test-linux test-rights test-policies test-agree test-hostile quick-start
 
