@@ -318,3 +318,21 @@ func TestSize(t *testing.T) {
 	s.report = tooLong
 	expect.Same(t, "bytes of what stands for a long report", 0, s.reported())
 }
+
+// TestBeginsAnew: of what an inventory knew before a new list, nothing takes room from what the list has, and nothing is proved
+// by it.
+func TestBeginsAnew(t *testing.T) {
+	t.Parallel()
+	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	enters(i, "vm", m, "r")
+	i.update(foreign(1))
+	i.partly()
+	i.missing.vms, i.missing.reports = 1, 1
+	expect.Same(t, "there is something of each kind", true, i.synced && i.size > 0 && i.reports > 0 && i.foreign > 0)
+	expect.Same(t, "keys of before", []cloud.Key{m.Key}, i.begin())
+	expect.Same(t, "it is up to date", false, i.isSynced())
+	expect.Same(t, "bytes of ours, of reports and of others", []int{0, 0, 0}, []int{i.size, i.reports, i.foreign})
+	expect.Same(t, "VMs", []int{0, 0, 0}, []int{len(i.vms), len(i.ours), len(i.others)})
+	expect.Same(t, "nothing is missing", true, i.missing == missing{})
+	expect.Same(t, "guests that are listed", 0, len(i.guests.listed))
+}

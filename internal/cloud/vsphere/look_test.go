@@ -226,3 +226,32 @@ func TestNotProved(t *testing.T) {
 		expect.Same(t, what+": has the reference", c.vm.id != idOf(m), strings.Contains(text, vmOf(4711).Value))
 	}
 }
+
+// TestLookWherePlaceIsGone: a place that is not found is a fault of the spec as long as no VM of the machine was there. Where one
+// was, the place may be hidden, so that nothing is proved, and it is looked for again.
+func TestLookWherePlaceIsGone(t *testing.T) {
+	t.Parallel()
+	v := newStage(t)
+	for what, c := range map[string]struct {
+		asked cloud.Asked
+		kept  string
+		want  cloud.Kind
+	}{
+		"it never had a VM":     {cloud.NeverAsked, "", cloud.Invalid},
+		"it may have had a VM":  {cloud.MaybeAsked, "", cloud.Invalid},
+		"it had a VM":           {cloud.Existed, "", cloud.Denied},
+		"its VM was seen there": {cloud.MaybeAsked, "vm-404", cloud.Denied},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			m, s := v.machine("m"), survey{}
+			m.Asked, m.Spec.VSphere.Folder = c.asked, "no-such-folder"
+			if c.kept != "" {
+				s.memory.object = vmRef(c.kept)
+			}
+			f, err := v.account().look(t.Context(), m, s)
+			expect.Same(t, "a VM is found", false, f.vm != nil)
+			cloudtest.WantError(t, err, c.want, infrav1.PlacementNotFoundReason)
+		})
+	}
+}
