@@ -111,7 +111,8 @@ func (f *finder) add(n ast.Node, kind string, put func(n int, inner func(start, 
 	at := f.set.Position(n.Pos())
 	start, end := at.Offset, f.set.Position(n.End()).Offset
 	f.found = append(f.found, &fault{
-		file: f.in.path, function: f.function, line: at.Line, kind: kind, text: short(f.in.text[start:end]), start: start, end: end, put: put,
+		file: f.in.path, function: f.function, line: at.Line, kind: kind, text: short(f.in.text[start:end]),
+		start: start, end: end, put: put,
 	})
 }
 
@@ -139,7 +140,7 @@ func short(text []byte) string {
 // isBool says whether an expression is a bool of no name of its own, and not a constant.
 func (f *finder) isBool(e ast.Expr) bool {
 	of := f.info.Types[e]
-	return of.Value == nil && of.Type != nil && (types.Identical(of.Type, types.Typ[types.Bool]) || of.Type == types.Typ[types.UntypedBool])
+	return of.Value == nil && (of.Type == types.Typ[types.Bool] || of.Type == types.Typ[types.UntypedBool])
 }
 
 func (f *finder) condition(e ast.Expr, alsoTrue bool) {

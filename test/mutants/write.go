@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// envFault has the number of the fault that is on, from 1; envReached the file into which those are written that a test comes by.
+	// envFault has the number of the fault that is on, from 1; envReached the file that gets those that a test comes by.
 	envFault   = "CAPWIN_MUTANT"
 	envReached = "CAPWIN_MUTANTS_REACHED"
 )

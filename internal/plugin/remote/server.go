@@ -97,7 +97,7 @@ func checkAddress(config *rest.Config) error {
 		"cluster's https:// address, or kubectl proxy and http://127.0.0.1:8001", address.Redacted())
 }
 
-// wireOf takes from a kubeconfig of a user what belongs to the transport: certificates, and the proxy; and the dialer of the caller.
+// wireOf takes from a kubeconfig of a user what belongs to the transport: certificates, and the proxy. A dialer is the caller's.
 func wireOf(config *rest.Config) (*http.Transport, error) {
 	wanted, err := config.TransportConfig()
 	if err != nil {
@@ -115,7 +115,7 @@ func wireOf(config *rest.Config) (*http.Transport, error) {
 	if wanted.Proxy != nil {
 		wire.Proxy = wanted.Proxy
 	}
-	if wanted.DialHolder != nil { // of who has a way of its own to the server, which no kubeconfig can name
+	if wanted.DialHolder != nil { // no kubeconfig can name one
 		wire.DialContext = wanted.DialHolder.Dial
 	}
 	return wire, nil

@@ -24,8 +24,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// cluster is a workload cluster in memory, on the clock of a bubble: an API server, a scheduler that has room, kubelets that start
-// a pod within two seconds, and a network. Each part can fail alone. test/lab has the real API server and pods that run.
+// cluster is a workload cluster in memory, on the clock of a bubble: an API server, a scheduler that has room, kubelets that
+// start a pod within two seconds, and a network. Each part can fail alone. test/lab has the real API server and pods that run.
 type cluster struct {
 	nodes []corev1.Node
 	// earlier are namespaces that are there before.

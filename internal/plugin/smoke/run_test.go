@@ -78,14 +78,15 @@ func TestRun(t *testing.T) {
 	}, report)
 	expect.Same(t, "time", 5*time.Second, took)
 	expect.Same(t, "steps", 2+len(connections)+len(questions), len(steps))
-	expect.Same(t, "what is done first, and in the middle", []string{"starting pods that answer", "starting pods that connect"}, steps[:2])
+	expect.Same(t, "what is done first", []string{"starting pods that answer", "starting pods that connect"}, steps[:2])
 	expect.Same(t, "what is done last", []string{
 		"exec in the Windows pod", "logs of the Windows pod", "metrics of the Windows node",
 	}, steps[len(steps)-3:])
 	var made []string
 	for _, name := range slices.Sorted(maps.Keys(c.pods)) {
 		for _, one := range c.pods[name].Spec.Containers {
-			made = append(made, fmt.Sprintf("%s: %s of %s: %s", name, one.Name, one.Image, strings.Join(slices.Concat(one.Command, one.Args), " ")))
+			program := strings.Join(slices.Concat(one.Command, one.Args), " ")
+			made = append(made, fmt.Sprintf("%s: %s of %s: %s", name, one.Name, one.Image, program))
 		}
 	}
 	const image = " of registry.k8s.io/e2e-test-images/agnhost:2.63.0: "
@@ -134,10 +135,10 @@ func TestKubeletsAnswers(t *testing.T) {
 		"a silent kubelet": {
 			func(c *cluster) { c.hangs = "/log" }, log + "|failed|no answer within 15s. The API server must reach TCP 10250 of the node",
 		},
-		"a silent program":   {func(c *cluster) { c.hangs = "/exec" }, exec + "|failed|no answer within 15s. The API server must reach"},
+		"a silent program":   {func(c *cluster) { c.hangs = "/exec" }, exec + "|failed|no answer within 15s. The API server must"},
 		"silent statistics":  {func(c *cluster) { c.hangs = "/summary" }, stats + "|failed|no answer within 15s. The API server must"},
 		"an empty log":       {func(c *cluster) { c.log = "" }, log + "|failed|the log is empty, but the server writes a line"},
-		"statistics refused": {refusing("/summary", "dial tcp: refused"), stats + "|failed|dial tcp: refused. The API server must reach"},
+		"statistics refused": {refusing("/summary", "dial tcp: refused"), stats + "|failed|dial tcp: refused. The API server must"},
 		"statistics of none": {func(c *cluster) { c.summary = "" }, stats + "|failed|stats/summary: unexpected end of JSON input"},
 		"statistics of another node": {
 			func(c *cluster) { c.summary = `{"node":{"nodeName":"other","memory":{}}}` },
@@ -250,7 +251,7 @@ func TestPodsThatFail(t *testing.T) {
 				eventOf("Node", server, "FailedCreatePodSandBox", subnet, 3),
 			},
 			start,
-			[]string{"Windows pod|failed|the pod windows-server-0 does not run: failed to setup network for sandbox: failed to find plugin"},
+			[]string{"Windows pod|failed|the pod windows-server-0 does not run: failed to setup network for sandbox: failed to find"},
 		},
 		"slow, without a word": {
 			stuck(server), nil, start,
@@ -375,13 +376,14 @@ func TestClientRefused(t *testing.T) {
 	}
 	report, _, _, err := world.tryAll(t, options)
 	expect.OK(t, err)
-	wantReport(t, report, "Windows pod outwards|failed|the pod windows-client-0 does not try it: a policy. ", "Windows host to Windows pod|ok|",
-		"Windows pod to Linux pod|failed|the pod windows-client-0 does not try it: a policy. ", "Linux pod to Windows pod|ok|")
+	wantReport(t, report, "Windows pod outwards|failed|the pod windows-client-0 does not try it: a policy. ",
+		"Windows pod to Linux pod|failed|the pod windows-client-0 does not try it: a policy. ",
+		"Windows host to Windows pod|ok|", "Linux pod to Windows pod|ok|")
 }
 
 // TestNewNamespace: the API server forbids pods until the namespace has its service account, for so long and no longer.
 func TestNewNamespace(t *testing.T) {
-	for after, c := range map[time.Duration]struct{ took time.Duration }{5 * time.Second: {10 * time.Second}, time.Hour: {2 * settling}} {
+	for after, takes := range map[time.Duration]time.Duration{5 * time.Second: 10 * time.Second, time.Hour: 2 * settling} {
 		world := newCluster()
 		world.refuse = func(call string) *metav1.Status {
 			if call != "POST /api/v1/namespaces/NS/pods" || time.Since(world.began) >= after {
@@ -391,7 +393,7 @@ func TestNewNamespace(t *testing.T) {
 		}
 		report, _, took, err := world.tryAll(t, options)
 		expect.OK(t, err)
-		expect.Same(t, "time", c.took, took)
+		expect.Same(t, "time", takes, took)
 		if after < settling {
 			wantReport(t, report, "Windows pod outwards|ok|")
 		} else {
@@ -435,7 +437,8 @@ func TestNamespaceStays(t *testing.T) {
 		began := time.Now()
 		found, err := p.Run(t.Context(), func(string) {})
 		expect.Same(t, "findings", true, len(found) > 0)
-		expect.Says(t, "the error", Left(err), "the namespace "+p.namespace+" is left: no leader; kubectl delete namespace "+p.namespace)
+		says := "the namespace " + p.namespace + " is left: no leader; kubectl delete namespace " + p.namespace
+		expect.Says(t, "the error", Left(err), says)
 		expect.Same(t, "time", 5*time.Second+30*time.Second, time.Since(began))
 	})
 }
@@ -453,7 +456,8 @@ func TestPrepare(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(c *cluster){
-		"the cluster http://127.0.0.1:6443 cannot be asked: no leader": failing("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
+		"the cluster http://127.0.0.1:6443 cannot be asked: no leader": failing(
+			"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
 		"list Nodes: no leader":      failing("GET /api/v1/nodes"),
 		"list namespaces: no leader": failing("GET /api/v1/namespaces"),
 		"so nothing was made: create pods, get pods/exec; a ClusterRole must": func(c *cluster) {
@@ -484,13 +488,14 @@ func TestKnownBefore(t *testing.T) {
 	expect.OK(t, err)
 	for i, want := range []string{
 		"Windows 10.0.17763|failed|all 1 are cordoned: kubectl uncordon win-2019",
-		"Linux Nodes|warning|the Linux pods run on the control plane, and tolerate its taint", "earlier runs|warning|capwin-smoke-a is ",
-		"Linux pod|ok|",
+		"Linux Nodes|warning|the Linux pods run on the control plane, and tolerate its taint",
+		"earlier runs|warning|capwin-smoke-a is ", "Linux pod|ok|",
 	} {
 		if !strings.HasPrefix(report[i], want) {
 			t.Errorf("line %d is %q, want %q", i, report[i], want)
 		}
 	}
-	wantReport(t, report, "Windows pod outwards|skipped|not tried: --outwards none", "connections outwards|skipped|not tried: --outwards none")
+	wantReport(t, report, "Windows pod outwards|skipped|not tried: --outwards none",
+		"connections outwards|skipped|not tried: --outwards none")
 	expect.Same(t, "what the Linux pods tolerate", labelControlPlane, c.pods[linuxServer].Spec.Tolerations[0].Key)
 }
