@@ -51,20 +51,10 @@ type cluster struct {
 	calls    []string
 }
 
-func nodeOf(name, system string) corev1.Node {
-	return corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelOS: system, labelBuild: build2022}},
-		Status: corev1.NodeStatus{
-			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.7"}},
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
-		},
-	}
-}
-
 // newCluster has a Linux and a Windows Node, and all is well.
 func newCluster() *cluster {
 	return &cluster{
-		nodes: []corev1.Node{nodeOf("linux", "linux"), nodeOf("win", "windows")}, status: `{"status":"Success"}`,
+		nodes: []corev1.Node{node("linux", "linux"), node("win", "windows", build(build2022))}, status: `{"status":"Success"}`,
 		log: "starting\nlistening\n", summary: `{"node":{"nodeName":"win","memory":{}},"pods":[{},{}]}`,
 		spaces: map[string]*corev1.Namespace{}, services: map[string]*corev1.Service{}, pods: map[string]*corev1.Pod{},
 	}

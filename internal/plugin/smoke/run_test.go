@@ -480,9 +480,7 @@ func TestPrepare(t *testing.T) {
 func TestKnownBefore(t *testing.T) {
 	c := newCluster()
 	c.nodes[0].Spec.Taints = []corev1.Taint{{Key: labelControlPlane, Effect: corev1.TaintEffectNoSchedule}}
-	away := nodeOf("win-2019", "windows")
-	away.Labels[labelBuild], away.Spec.Unschedulable = build2019, true
-	c.nodes = append(c.nodes, away)
+	c.nodes = append(c.nodes, node("win-2019", "windows", build(build2019), isCordoned))
 	c.earlier = []corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "capwin-smoke-a"}}}
 	report, _, _, err := c.tryAll(t, Options{Registry: DefaultRegistry, Tag: DefaultTag, Start: start})
 	expect.OK(t, err)
