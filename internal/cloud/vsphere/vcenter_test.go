@@ -64,7 +64,7 @@ func holdLists(a *account) (release func()) {
 
 // gathersAsMade has an account gather for as long as the product does.
 func gathersAsMade(a *account) *account {
-	a.gathered = func() <-chan time.Time { return time.After(gatherTasks) }
+	a.gathered = gathered
 	return a
 }
 

@@ -33,8 +33,10 @@ const (
 	pollAfter = 15 * time.Second
 )
 
-// follow has the vCenter push changes of the tasks whose end is waited for, as long as the account is watched. It waits for
-// nothing. Tasks that cannot be followed are polled.
+// gathered fires when it is time to list what is new.
+func gathered() <-chan time.Time { return time.After(gatherTasks) }
+
+// follow has the vCenter push changes of our tasks while the account is watched. Tasks that cannot be followed are polled.
 func (a *account) follow() {
 	if v := a.view.Load(); v != nil {
 		select {

@@ -49,6 +49,7 @@ type cluster struct {
 	services map[string]*corev1.Service
 	pods     map[string]*corev1.Pod
 	calls    []string
+	reviewed []right
 }
 
 // newCluster has a Linux and a Windows Node, and all is well.
@@ -157,8 +158,11 @@ func (c *cluster) review(w http.ResponseWriter, r *http.Request) {
 	var review authorizationv1.SelfSubjectAccessReview
 	_ = json.NewDecoder(r.Body).Decode(&review)
 	a := review.Spec.ResourceAttributes
-	wants := right{a.Verb, a.Resource, a.Subresource, a.Namespace != ""}.String()
-	review.Status.Allowed = !slices.Contains(c.lacks, wants)
+	wants := right{a.Verb, a.Resource, a.Subresource, a.Namespace != ""}
+	review.Status.Allowed = !slices.Contains(c.lacks, wants.String())
+	c.mu.Lock()
+	c.reviewed = append(c.reviewed, wants)
+	c.mu.Unlock()
 	answer(w, http.StatusCreated, &review)
 }
 
