@@ -209,6 +209,13 @@ STORY_ROOMS := ./test/lab ./test/linux ./test/security/crowd
 stories: servers ## Run all stories, and the other tests of their rooms; takes 15 minutes
 	$(GO_TEST) -count=1 -timeout 60m -p $(AT_ONCE) $(STORY_ROOMS)
 
+# ROOMS are folders, with commas between; without, those of test/mutants/rooms.txt. MUTANTS is how many are tried in each, in BOX.
+MUTANTS ?= 25
+BOX ?= 2h
+.PHONY: mutants-go
+mutants-go: ## Put MUTANTS faults of the seed SEED into the Go code of each of ROOMS, and print those that its tests do not see; takes BOX at most
+	@go run ./test/mutants -seed $${SEED:-1} -count $(MUTANTS) -time $(BOX) -rooms "$(ROOMS)"
+
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
 NIGHTLY := stories test-mutants test-proof-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-frontdoor test-linux test-rights test-policies test-agree test-hostile quick-start
 

@@ -145,6 +145,41 @@ func TestOtherRoleRef(t *testing.T) {
 	}
 }
 
+// TestOtherRoleRefAlone: a binding of ours with our subjects binds another role, which whoever wrote it chose. It is made anew.
+func TestOtherRoleRefAlone(t *testing.T) {
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: string(KubeProxy), UID: "before", Labels: map[string]string{markLabel: mark}},
+		Subjects:   expect.Got(wanted())(t)[KubeProxy].binding.Subjects,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+	}
+	w := newWriter(binding)
+	expect.OK(t, write(t.Context(), w, KubeProxy))
+	found := &rbacv1.ClusterRoleBinding{}
+	expect.OK(t, w.Get(t.Context(), client.ObjectKeyFromObject(binding), found))
+	expect.Same(t, "the role that is bound", string(KubeProxy), found.RoleRef.Name)
+}
+
+// TestUnreadBinding: a binding that cannot be read may be somebody else's, so it is not written over.
+func TestUnreadBinding(t *testing.T) {
+	stranger := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: string(KubeProxy), UID: "theirs"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+	}
+	w := newWriter(stranger)
+	unread := interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, with ...client.GetOption) error {
+			if _, is := o.(*rbacv1.ClusterRoleBinding); is {
+				return errors.New("no answer")
+			}
+			return c.Get(ctx, key, o, with...)
+		},
+	})
+	expect.Says(t, "write", write(t.Context(), unread, KubeProxy), "give nodes the ClusterRole capwin-kube-proxy: no answer")
+	found := &rbacv1.ClusterRoleBinding{}
+	expect.OK(t, w.Get(t.Context(), client.ObjectKeyFromObject(stranger), found))
+	expect.Same(t, "the role that is bound", "view", found.RoleRef.Name)
+}
+
 // TestUnreadableRights: rights that cannot be read as they are meant are given to nobody.
 func TestUnreadableRights(t *testing.T) {
 	for name, text := range map[string]string{

@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -273,4 +274,30 @@ func TestOldTLS(t *testing.T) {
 	_, err := c.ControlPlane(t.Context(), key)
 	expect.Says(t, "old server", err, "cannot be reached")
 	expect.Same(t, "calls", int32(0), calls.Load())
+}
+
+// TestIsUp: what is written into a workload cluster waits until that is there, and stops while a person has the Cluster paused,
+// or it is being removed.
+func TestIsUp(t *testing.T) {
+	for what, c := range map[string]struct {
+		change func(*clusterv1.Cluster)
+		want   bool
+	}{
+		"up":                     {func(*clusterv1.Cluster) {}, true},
+		"paused by its spec":     {func(c *clusterv1.Cluster) { c.Spec.Paused = new(true) }, false},
+		"not paused by its spec": {func(c *clusterv1.Cluster) { c.Spec.Paused = new(false) }, true},
+		"being removed":          {func(c *clusterv1.Cluster) { c.DeletionTimestamp = new(metav1.Now()) }, false},
+		"paused by its annotation": {func(c *clusterv1.Cluster) {
+			c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		}, false},
+		"without a control plane": {func(c *clusterv1.Cluster) {
+			c.Status.Initialization.ControlPlaneInitialized = new(false)
+		}, false},
+		"of which nothing is known yet": {func(c *clusterv1.Cluster) { c.Status = clusterv1.ClusterStatus{} }, false},
+	} {
+		var cluster clusterv1.Cluster
+		cluster.Status.Initialization.ControlPlaneInitialized = new(true)
+		c.change(&cluster)
+		expect.Same(t, what, c.want, IsUp(&cluster))
+	}
 }

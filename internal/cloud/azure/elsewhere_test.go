@@ -104,6 +104,40 @@ func TestMovedAmongMany(t *testing.T) {
 	}
 }
 
+// TestMovedAndGone: a VM of the machine's name that the list has in another group, and that is gone when it is looked at, is not
+// the machine's. What cannot be looked at may be.
+func TestMovedAndGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		code   string
+		says   string
+	}{
+		"gone":              {http.StatusNotFound, "ResourceNotFound", ""},
+		"gone with a group": {http.StatusNotFound, "ResourceGroupNotFound", ""},
+		"not to be seen":    {http.StatusForbidden, "AuthorizationFailed", "no"},
+		"no VM at all":      {http.StatusOK, "", ""},
+	} {
+		there := otherGroup.VM("win-1")
+		a, m := blueAccount(t, says(func(r *http.Request) (int, string) {
+			switch {
+			case !strings.Contains(r.URL.Path, "/other/"):
+				return http.StatusOK, fmt.Sprintf(`{"value":[{"id":%q,"properties":{"vmId":%q}}]}`, there.String(), blueID)
+			case c.code == "":
+				return http.StatusOK, `{"id":"x"}`
+			}
+			return c.status, faultBody(c.code)
+		})), blueMachine()
+		m.Record.Azure.VMID = blueID
+		a.ledger.note(m, blueNoon, func(*work) {})
+		at := place{vm: blueVM, scope: a.lists.scope(blueGroup)}
+		_ = expect.Got(a.listPowers(t.Context(), at.scope.power))(t)
+		expect.Says(t, name, a.seek(t.Context(), m, at), c.says)
+		w := a.ledger.recall(m)
+		expect.Same(t, name+": elsewhere", next.Elsewhere{}, w.elsewhere)
+		expect.Same(t, name+": the search counts", c.says == "", !w.sought.IsZero())
+	}
+}
+
 // TestNameTakenAfterTheRequest: minutes after Azure accepted the VM, somebody removes it, and another VM gets its name. The
 // machine is deleted then: the other VM stays.
 func TestNameTakenAfterTheRequest(t *testing.T) {

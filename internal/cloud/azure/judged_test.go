@@ -72,6 +72,33 @@ func TestSawIsNoted(t *testing.T) {
 	}
 }
 
+// TestSawOpens: a VM that runs shows that there is room again for its choice, if Azure was asked for it after there was none.
+func TestSawOpens(t *testing.T) {
+	m, of := blueMachine(), request.Choice{Size: "Standard_D4s_v5"}
+	full := fault.Judge(fault.Answer{Code: "AllocationFailed"})
+	for name, c := range map[string]struct {
+		choice request.Choice
+		power  next.Power
+		asked  time.Time
+		open   bool
+	}{
+		"it runs":                 {of, next.On, blueNoon.Add(time.Second), true},
+		"it does not run":         {of, next.Stopped, blueNoon.Add(time.Second), false},
+		"it was asked for before": {of, next.On, blueNoon, false},
+		"another choice":          {request.Choice{Size: "Standard_E4s_v5"}, next.On, blueNoon.Add(time.Second), false},
+		"of a process before us":  {request.Choice{}, next.On, blueNoon.Add(time.Second), false},
+	} {
+		a := &account{now: func() time.Time { return blueNoon }}
+		a.closures.shut(blueVM.Parent(), locationOf(m), of, full, blueNoon)
+		s := &next.Survey{
+			Now: blueNoon, Seen: &next.Sight{State: next.Succeeded, Power: c.power}, Put: next.Put{At: c.asked, Answer: next.Accepted},
+		}
+		a.saw(m, s, work{choice: c.choice})
+		why := a.closures.why(blueVM.Parent(), locationOf(m), of, cloud.MachineID{UID: "other"}, blueNoon)
+		expect.Same(t, name+": open", c.open, why == nil)
+	}
+}
+
 // TestSizesOnTheirWay: who needs a list that another machine has asked for waits for it only if none is known.
 func TestSizesOnTheirWay(t *testing.T) {
 	a := &account{now: func() time.Time { return blueNoon }}

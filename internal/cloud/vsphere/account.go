@@ -28,7 +28,8 @@ type account struct {
 	folders   folders
 	left      []*watcher // of the watch: those that a vCenter that did not answer still has
 	now       func() time.Time
-	opened    time.Time // requests of a process before us, or of an account before this one, were sent until then
+	opened    time.Time               // requests of a process before us, or of an account before this one, were sent until then
+	gathered  func() <-chan time.Time // fires when what came since the call is to be listed
 }
 
 var _ cloud.Cloud = (*account)(nil)

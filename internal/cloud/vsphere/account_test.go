@@ -61,6 +61,7 @@ func (v *stage) cloneBy(m cloud.Machine, name string, change func(*types.Virtual
 }
 
 func TestFailedCloneIsToldAndTriedAgain(t *testing.T) {
+	t.Parallel()
 	for _, watching := range []bool{false, true} {
 		v := newStage(t)
 		a, m := v.account(), v.machine("m")
@@ -92,6 +93,7 @@ func TestFailedCloneIsToldAndTriedAgain(t *testing.T) {
 // TestWordsUntilItRuns: the words of the first failure stay while only a number in them changes from try to try. They end with a
 // VM that runs: what fails later has words of its own.
 func TestWordsUntilItRuns(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	var later atomic.Int64
@@ -118,6 +120,7 @@ func TestWordsUntilItRuns(t *testing.T) {
 }
 
 func TestFailedCloneCanBeDeleted(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	v.FailClones(&types.NoPermission{})
@@ -127,6 +130,7 @@ func TestFailedCloneCanBeDeleted(t *testing.T) {
 }
 
 func TestSwitchedOnWhenThatWasLost(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	later := tasksClock(a)
@@ -143,6 +147,7 @@ func TestSwitchedOnWhenThatWasLost(t *testing.T) {
 }
 
 func TestCloneOfOursIsNotOurs(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	watched(t, a)
@@ -159,6 +164,7 @@ func TestCloneOfOursIsNotOurs(t *testing.T) {
 }
 
 func TestUnreachableVMIsNotGone(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	running(t, a, m)
@@ -180,6 +186,7 @@ func TestUnreachableVMIsNotGone(t *testing.T) {
 
 // TestUnreadableVMIsNotGone: when its storage is away, vCenter knows neither the configuration nor the id of a VM.
 func TestUnreadableVMIsNotGone(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	running(t, a, m)
@@ -202,6 +209,7 @@ func TestUnreadableVMIsNotGone(t *testing.T) {
 
 // TestLostRequest: a request whose answer was lost may arrive later than we ask.
 func TestLostRequest(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	wantAbsent(t, a, m)
@@ -221,6 +229,7 @@ func TestLostRequest(t *testing.T) {
 }
 
 func TestTemplateReplaced(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a := v.account()
 	running(t, a, v.machine("first"))
@@ -247,6 +256,7 @@ func TestTemplateReplaced(t *testing.T) {
 // TestHiddenPlaceIsNotGone: an account that lost its right to see a folder finds nothing there. A machine with a typo for which
 // nobody asked for a VM need not stay.
 func TestHiddenPlaceIsNotGone(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	m.Spec.VSphere.Folder = "no-such-folder"

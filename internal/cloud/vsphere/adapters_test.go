@@ -84,6 +84,7 @@ func TestAdapterChanges(t *testing.T) {
 
 // TestUnplugged: a template whose adapter does not start connected would make a node that nothing can reach.
 func TestUnplugged(t *testing.T) {
+	t.Parallel()
 	backing := &types.VirtualEthernetCardDistributedVirtualPortBackingInfo{Port: types.DistributedVirtualSwitchPortConnection{
 		SwitchUuid: "switch", PortgroupKey: "group", PortKey: "8", ConnectionCookie: 5,
 	}}
@@ -110,6 +111,7 @@ func TestUnplugged(t *testing.T) {
 
 // TestPortOfItsOwn: a port without a group has no other one that is as good.
 func TestPortOfItsOwn(t *testing.T) {
+	t.Parallel()
 	lone := &types.VirtualEthernetCardDistributedVirtualPortBackingInfo{Port: types.DistributedVirtualSwitchPortConnection{
 		SwitchUuid: "switch", PortKey: "8",
 	}}
@@ -120,6 +122,7 @@ func TestPortOfItsOwn(t *testing.T) {
 
 // TestNetworkInterfaces: the VM's adapters are where the spec says, in its order, with the MACs that the guest looks for.
 func TestNetworkInterfaces(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	spec := v.spec()
 	spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{
@@ -155,6 +158,7 @@ func TestNetworkInterfaces(t *testing.T) {
 
 // TestReservedMAC: the vCenter of our tests refuses a MAC that a real one refuses, so that no test passes with one.
 func TestReservedMAC(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := machineOf(t, "m", v.spec())
 	m.Spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{{Name: "node", Network: "VM Network"}}

@@ -50,8 +50,10 @@ func driven(t *testing.T, keys <-chan cloud.Key, m cloud.Machine, step func() bo
 
 // TestCalls pins what a machine costs: the reason for all of the inventory, the ledger and the watch.
 func TestCalls(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a := v.account()
+	list := holdLists(a)
 	keys := watched(t, a)
 	ensured := func(m cloud.Machine) func() bool {
 		return func() bool {
@@ -80,6 +82,7 @@ func TestCalls(t *testing.T) {
 	}
 	compare(t, "while it is being made", v, map[string]int{})
 	release()
+	list()
 	driven(t, keys, m, ensured(m))
 	guests(2)
 	after := v.Count()

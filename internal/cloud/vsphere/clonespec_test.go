@@ -89,6 +89,7 @@ func TestCloneSpec(t *testing.T) {
 
 // TestLastUserData: as much as a guest can read is given to it, and no more.
 func TestLastUserData(t *testing.T) {
+	t.Parallel()
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	data := make(cloud.UserData, maxUserData)
 	_, _ = rand.Read(data)
@@ -132,6 +133,7 @@ func TestCoresPerSocket(t *testing.T) {
 
 // What is shown offline is what a VM gets.
 func TestMetadataIsThatOfTheClone(t *testing.T) {
+	t.Parallel()
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
 	want := Metadata(m)
 	options, err := guestinfo(m, hello)

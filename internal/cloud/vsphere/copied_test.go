@@ -28,6 +28,7 @@ func copiedBy(m cloud.Machine, namespace string) cloud.Machine {
 // TestCopiedIdentity: a copy of a machine gets nothing of its VM: not from the process that made it, not after a restart, and not
 // from one that was given the machine's record.
 func TestCopiedIdentity(t *testing.T) {
+	t.Parallel()
 	for name, next := range map[string]func(*stage, *account, cloud.Machine) *account{
 		"the same process": func(_ *stage, a *account, _ cloud.Machine) *account { return a },
 		"a restart":        func(v *stage, _ *account, _ cloud.Machine) *account { return v.account() },
@@ -44,6 +45,7 @@ func TestCopiedIdentity(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
 			m.Record, m.Asked = *running(t, a, m).Record, cloud.Existed
@@ -62,6 +64,7 @@ func TestCopiedIdentity(t *testing.T) {
 
 // TestCopiedMemory: what is remembered of a machine is not changed, woken or read for another one with the same identity.
 func TestCopiedMemory(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	copied, again := copiedBy(m, "tenant"), m
@@ -92,6 +95,7 @@ func TestCopiedMemory(t *testing.T) {
 // TestCopiedCluster: another management cluster has a machine of the same names, with a copied Machine. Its VM is taken only with
 // the user data that it was made with, or if the operator says that its machines were taken over.
 func TestCopiedCluster(t *testing.T) {
+	t.Parallel()
 	const there, here = "uid-of-there", "uid-of-here"
 	v := newStage(t)
 	made := v.machine("m")
@@ -125,6 +129,7 @@ func TestCopiedCluster(t *testing.T) {
 
 // TestMadeBefore: a VM of an earlier release has no digest, and is its Machine's.
 func TestMadeBefore(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	running(t, v.account(), m)
@@ -139,6 +144,7 @@ func TestMadeBefore(t *testing.T) {
 // TestRecordOfAnotherServer: a reference that another vCenter gave proves nothing here, where it may name any VM, and is kept
 // until something is known here.
 func TestRecordOfAnotherServer(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	record := *running(t, v.account(), m).Record
@@ -170,6 +176,7 @@ func TestRecordOfAnotherServer(t *testing.T) {
 // TestRestoredWithAnotherID: a VM is restored under its name with its marks and another instance UUID. Each method says which one
 // it needs, and with that it is the machine's.
 func TestRestoredWithAnotherID(t *testing.T) {
+	t.Parallel()
 	const another = "50112233-4455-6677-8899-aabbccddeeff"
 	v := newStage(t)
 	m := v.machine("m")
@@ -194,6 +201,7 @@ func TestRestoredWithAnotherID(t *testing.T) {
 
 // TestBackWithoutMarks: a VM that is back under a new reference and without its marks is found by its id alone, and held.
 func TestBackWithoutMarks(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	m.Record, m.Asked = *running(t, v.account(), m).Record, cloud.Existed
@@ -212,6 +220,7 @@ func TestBackWithoutMarks(t *testing.T) {
 // TestReferenceUsedAgain: a vCenter that was restored has given the machine's reference to another machine's VM. Nobody is told
 // to change that VM.
 func TestReferenceUsedAgain(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m, other := v.account(), v.machine("m"), v.machine("other")
 	other.Key.Namespace = "secret"
@@ -231,6 +240,7 @@ func TestReferenceUsedAgain(t *testing.T) {
 
 // TestInItsPlace: what has the name of a machine that had a VM is to be marked as its VM only if it can be that.
 func TestInItsPlace(t *testing.T) {
+	t.Parallel()
 	m := plainMachine(t)
 	for name, c := range map[string]struct {
 		there sighting
@@ -250,6 +260,7 @@ func TestInItsPlace(t *testing.T) {
 // TestSightBackInThePass: the account may see the folder again between the search by id and the read of the folder, and the watch
 // has yet to tell. The VM is found by its name.
 func TestSightBackInThePass(t *testing.T) {
+	t.Parallel()
 	v := newPrivileged(t)
 	given := permissionsOfPage(t, v, narrowLayout)
 	p := &proof{stage: v, given: given, m: v.machine("m")}
@@ -274,6 +285,7 @@ func TestSightBackInThePass(t *testing.T) {
 
 // TestVouchedIsNoProof: all marks do not prove a VM whose machine has another's identity, also if the owning Machine has it.
 func TestVouchedIsNoProof(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	running(t, v.account(), m)

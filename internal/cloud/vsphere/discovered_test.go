@@ -15,9 +15,11 @@ import (
 // machine's, by its id. On deletion, the sentence names the privilege that is missing on it, until a person moves it back or
 // gives the role there. It is among those of which one without a Machine is reported.
 func TestHostAddedAgain(t *testing.T) {
+	t.Parallel()
 	for _, life := range []string{"running", "after a restart"} {
 		for record, kept := range map[string]bool{"record kept": true, "record lost": false} {
 			t.Run(life+", "+record, func(t *testing.T) {
+				t.Parallel()
 				p := newProof(t, life)
 				vm := expect.Got(p.a.Observe(t.Context(), p.m))(t)
 				if kept {

@@ -20,6 +20,7 @@ import (
 
 // TestTasksEventsForgotten: the VM was stopped long ago, and the vCenter's events say nothing of it any more.
 func TestTasksEventsForgotten(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	running(t, v.account(), m)
@@ -27,6 +28,7 @@ func TestTasksEventsForgotten(t *testing.T) {
 	v.ForgetEvents()
 	m.Asked = cloud.Existed
 	a := v.account()
+	holdLists(a)
 	watched(t, a)
 	v.Count()
 	for range 3 {
@@ -55,6 +57,7 @@ func TestTasksEventsForgotten(t *testing.T) {
 
 // TestTasksUnderDRS: the clone ends, and vCenter switches the VM on in a second task.
 func TestTasksUnderDRS(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	release := v.SwitchOnLater()
 	a, m := v.account(), v.machine("m")
@@ -86,6 +89,7 @@ func TestTasksUnderDRS(t *testing.T) {
 // TestTasksPlaceGone: the VM is gone, and then its folder, or all of its datacenter. That must not keep the machine if its VM's
 // references are known. Without them, a place that is not found proves nothing.
 func TestTasksPlaceGone(t *testing.T) {
+	t.Parallel()
 	const folder = "/" + vcenter.Datacenter + "/vm/" + vcenter.Folder
 	for name, c := range map[string]struct {
 		rename       string
@@ -100,6 +104,7 @@ func TestTasksPlaceGone(t *testing.T) {
 		"the VM is elsewhere": {rename: folder, moved: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			v := newStage(t)
 			m := v.machine("m")
 			record := running(t, v.account(), m).Record
@@ -146,6 +151,7 @@ func (v *stage) done(task *object.Task, err error) {
 // TestTasksOfADeadLeader: a request of the leader before us may arrive after we took over. Until then no machine that may have
 // had one is let go.
 func TestTasksOfADeadLeader(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	a := v.account()
@@ -169,6 +175,7 @@ func TestTasksOfADeadLeader(t *testing.T) {
 
 // TestTasksOfTwoLeaders: each has an inventory without the VM that the other one makes. The name decides.
 func TestTasksOfTwoLeaders(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	a, b := v.account(), v.account()
@@ -197,6 +204,7 @@ func TestTasksOfTwoLeaders(t *testing.T) {
 
 // TestTasksNameOutOfSight: the vCenter says that the name is taken, but shows nothing. That is told, and tried at a pace.
 func TestTasksNameOutOfSight(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	later := tasksClock(a)
@@ -221,6 +229,7 @@ func TestTasksNameOutOfSight(t *testing.T) {
 
 // TestTasksRefusedForTheName: the vCenter refuses the request itself because the other leader's VM has the name.
 func TestTasksRefusedForTheName(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	a := v.account()

@@ -17,8 +17,10 @@ import (
 
 // TestErasing pins what it costs to take user data away: two calls in a machine's life, also for processes that come later.
 func TestErasing(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
+	list := holdLists(a)
 	keys := watched(t, a)
 	driven(t, keys, m, func() bool { return expect.Got(a.Ensure(t.Context(), m))(t).State == cloud.Running })
 	wait.Until(t, "what the guest reports", func() (any, bool) { n := guestsKnown(a); return n, n == 1 })
@@ -32,6 +34,7 @@ func TestErasing(t *testing.T) {
 	compare(t, "while nothing changes", v, map[string]int{})
 
 	later := v.account()
+	holdLists(later)
 	watched(t, later)
 	v.Count()
 	erasedBy(t, later, m)
@@ -49,6 +52,7 @@ func TestErasing(t *testing.T) {
 	if left["guestinfo.metadata"] == "" || left[markOwner] != "default/m" {
 		t.Errorf("the VM lost metadata or marks: %v", left)
 	}
+	list()
 	deleted(t, a, m)
 }
 
@@ -65,6 +69,7 @@ func erasedBy(t *testing.T, a *account, m cloud.Machine) cloud.VM {
 
 // TestErasingRefused: an account that lost a privilege is told of it and does not ask without a pause, and its node is as before.
 func TestErasingRefused(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	running(t, a, m)
@@ -100,8 +105,10 @@ func TestErasingRefused(t *testing.T) {
 
 // TestErasingUnderWay: while the vCenter edits the VM, nothing else is done with it, and looking costs nothing.
 func TestErasingUnderWay(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
+	list := holdLists(a)
 	watched(t, a)
 	running(t, a, m)
 	release := v.HoldEdits(nil)
@@ -118,12 +125,14 @@ func TestErasingUnderWay(t *testing.T) {
 		}
 	}
 	compare(t, "while it is edited", v, map[string]int{"ReconfigVM_Task": 1})
+	list()
 	release()
 	deleted(t, a, m)
 }
 
 // TestErasingFails: the task of an edit fails. The node is as before, and the next try waits.
 func TestErasingFails(t *testing.T) {
+	t.Parallel()
 	for _, watching := range []bool{false, true} {
 		v := newStage(t)
 		a, m := v.account(), v.machine("m")
@@ -165,6 +174,7 @@ func TestErasingFails(t *testing.T) {
 // TestFormerLife: a clone begins with its template's advanced configuration. A template that was a node had a report, marks and
 // user data, and what a guest had written beside them.
 func TestFormerLife(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	v.FormerLife(map[string]string{
 		reportKey: `{"version":1,"state":"Succeeded"}`, markOwner: "default/former", markProviderID: "vsphere://former",

@@ -1,7 +1,9 @@
 package vsphere
 
 import (
+	"bytes"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -9,6 +11,7 @@ import (
 
 // TestFigures: the limits and times that documents promise, or that others were chosen for.
 func TestFigures(t *testing.T) {
+	t.Parallel()
 	s := time.Second
 	expect.Same(t, "times of proofs", []time.Duration{30 * s, 30 * s, 60 * s},
 		[]time.Duration{pushTime, lateRequest, keepGone})
@@ -18,4 +21,19 @@ func TestFigures(t *testing.T) {
 		[]int{maxPage, maxSpans, manyAnswers, answersPerSecond, manyPages, pagesPerSecond, maxFolders})
 	expect.Same(t, "bytes of an inventory", []int{4 << 20, 6 << 20, 6 << 20}, []int{maxOthers, maxInventory, maxReports})
 	expect.Same(t, "limits of a machine", []int{60_000, 512, 256}, []int{maxUserData, maxMark, maxAddresses})
+}
+
+// TestGathers: an account gathers for as long as that, which the other tests shorten.
+func TestGathers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := expect.Got(Provider{}.Connect(map[string][]byte{
+			"server": []byte("vcenter.example.com"), "username": []byte("u"), "password": []byte("p"),
+			"thumbprint": bytes.Repeat([]byte("00"), 32),
+		}))(t)
+		a, _ := c.(*account)
+		begun := time.Now()
+		<-a.gathered()
+		expect.Same(t, "time", gatherTasks, time.Since(begun))
+	})
 }

@@ -16,6 +16,7 @@ import (
 // the groups round again and looks for a VM with this BIOS UUID (ConvertK8sUUIDtoNormal and RegisterNode in
 // pkg/cloudprovider/vsphere of cloud-provider-vsphere), whose UUID is then the Node's providerID.
 func TestNodeLeadsToItsVM(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	m := s.machine("m")
 	running(t, s.account(), m)

@@ -19,6 +19,7 @@ import (
 
 // A machine without its part of the spec names no folder.
 func TestNoFolder(t *testing.T) {
+	t.Parallel()
 	var f folders
 	f.note(nil)
 	all, _ := f.all()
@@ -27,6 +28,7 @@ func TestNoFolder(t *testing.T) {
 
 // The watch of folders begins again for another reason than its own end.
 func TestUntilMore(t *testing.T) {
+	t.Parallel()
 	more := make(chan struct{})
 	ctx, end := (&watcher{more: more}).untilMore(t.Context())
 	defer end()
@@ -43,6 +45,7 @@ func (u unheard) RoundTrip(context.Context, soap.HasFault, soap.HasFault) error 
 
 // The watch follows folders where the account may not see the whole vCenter, and for no other reason.
 func TestMayNotSeeAll(t *testing.T) {
+	t.Parallel()
 	refusal := func(fault types.AnyType) error {
 		body := &soap.Fault{}
 		body.Detail.Fault = fault
@@ -65,6 +68,7 @@ func TestMayNotSeeAll(t *testing.T) {
 
 // Without a folder the watch waits for one, or for its end, and says why it has none.
 func TestFirstFolder(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a := lateConnect(t, with(v.Credentials(), "username", vcenter.Limited))
 	why := errors.New("the root may not be seen")

@@ -11,6 +11,7 @@ import (
 
 // TestGoneLately: a machine whose VM is gone is remembered for a while, also when another one goes, and forgotten after that.
 func TestGoneLately(t *testing.T) {
+	t.Parallel()
 	var g goneLately
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	note := func(id string, at time.Time, want int) {
@@ -28,6 +29,7 @@ func TestGoneLately(t *testing.T) {
 
 // TestGoneIsForgotten: what was found out about the clones of a machine is kept no longer than the machine.
 func TestGoneIsForgotten(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	expect.Same(t, "gone", true, v.isGone(a)(m))
@@ -38,6 +40,7 @@ func TestGoneIsForgotten(t *testing.T) {
 
 // TestBackAfterItWasGone: a VM that shows up soon after its machine was let go is removed all the same.
 func TestBackAfterItWasGone(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	running(t, a, m)
@@ -49,6 +52,7 @@ func TestBackAfterItWasGone(t *testing.T) {
 
 // TestSawAfterDeletion: an accepted deletion came to nothing if the VM is seen, unless it is being destroyed.
 func TestSawAfterDeletion(t *testing.T) {
+	t.Parallel()
 	vm := &sighting{ref: vmOf(1)}
 	for name, c := range map[string]struct {
 		found found

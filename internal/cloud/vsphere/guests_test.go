@@ -56,6 +56,7 @@ func crowdOf(m cloud.Machine) string {
 // ipvs gives them (guest.net has those of kube-ipvs0), an account is up to date soon, and asks for no more than a page of 100 VMs
 // each.
 func TestSyncedAmongMany(t *testing.T) {
+	t.Parallel()
 	const others, most = 10_000, 20 * time.Second
 	addresses := strings.Repeat("<ipAddress>10.96.100.100</ipAddress>", 2000)
 	net := vcenter.Property("guest.net", "ArrayOfGuestNicInfo", "<GuestNicInfo><network>n</network>"+addresses+"</GuestNicInfo>")
@@ -92,6 +93,7 @@ func TestSyncedAmongMany(t *testing.T) {
 // TestSyncedWithAddresses: no machine is woken for the list of all VMs before the addresses of its VM are known, however many
 // there are; then each is woken once. It takes one change of the list of ours.
 func TestSyncedWithAddresses(t *testing.T) {
+	t.Parallel()
 	const count = 1000
 	v := newStage(t)
 	machines := make([]cloud.Machine, count)
@@ -113,11 +115,13 @@ func TestSyncedWithAddresses(t *testing.T) {
 
 // TestBurst: many VMs of ours that appear at once are listed with a few requests, and nothing is asked while nothing changes.
 func TestBurst(t *testing.T) {
+	t.Parallel()
 	const count = 200
 	v := newStage(t)
 	m := v.machine("m")
 	running(t, v.account(), m)
 	a, calls := through(t, v)
+	gathersAsMade(a)
 	keys := watched(t, a)
 	for len(keys) > 0 {
 		<-keys
@@ -162,6 +166,7 @@ func guestsKnown(a *account) (n int) {
 
 // TestGuestsDoNotCome: an account is up to date although the vCenter reports nothing of a VM's guest. Who needs it asks.
 func TestGuestsDoNotCome(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	running(t, v.account(), m)
@@ -182,6 +187,7 @@ func TestGuestsDoNotCome(t *testing.T) {
 
 // TestTakenOffTheList: a VM that is not ours any more is taken off the list with the next one that is added to it.
 func TestTakenOffTheList(t *testing.T) {
+	t.Parallel()
 	i, m, other := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
 	const modify = "modify"
 	enters(i, "vm", m, "r")

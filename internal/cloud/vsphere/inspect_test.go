@@ -71,6 +71,7 @@ func wantOnly(t *testing.T, found map[string]inspect.Finding, checks ...string) 
 }
 
 func TestInspect(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	spec := *v.spec().VSphere
 	spec.Datastore = "LocalDS_0"
@@ -139,6 +140,7 @@ func TestInspectNoWayIn(t *testing.T) {
 
 // TestInspectForm: credentials without the right form are told before anything is sent.
 func TestInspectForm(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	credentials := v.Credentials()
 	delete(credentials, "password")
@@ -147,6 +149,7 @@ func TestInspectForm(t *testing.T) {
 }
 
 func TestInspectPlaces(t *testing.T) {
+	t.Parallel()
 	v := &stage{vcenter.New(t, vcenter.NSX).Owner(t), t}
 	spec := *v.spec().VSphere
 	spec.NetworkInterfaces = inspectedNetworks("DC0_NSX0", "VM Network")
@@ -171,6 +174,7 @@ func TestInspectPlaces(t *testing.T) {
 
 // TestInspectPrivileges: each privilege is missed on the object on which it is taken, and nowhere else.
 func TestInspectPrivileges(t *testing.T) {
+	t.Parallel()
 	v := newPrivileged(t)
 	spec := *v.spec().VSphere
 	spec.NetworkInterfaces = inspectedNetworks("DC0_DVPG0", "VM Network")
@@ -203,6 +207,7 @@ func TestInspectPrivileges(t *testing.T) {
 
 // TestInspectSpares: a privilege that this spec and template do not take is not asked for.
 func TestInspectSpares(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	spec := *v.spec().VSphere
 	spec.CPUs, spec.MemoryMiB = 0, 0
@@ -267,6 +272,7 @@ func TestInspectTemplate(t *testing.T) {
 
 // TestInspectClock: clocks may differ by half a minute. The calls of a run need a moment, in which the vCenter's goes on.
 func TestInspectClock(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	for ahead, want := range map[time.Duration]inspect.Result{
 		-time.Minute: inspect.Warning, -25 * time.Second: inspect.OK, 25 * time.Second: inspect.OK, time.Minute: inspect.Warning,

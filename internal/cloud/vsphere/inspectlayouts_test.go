@@ -31,6 +31,7 @@ func inspectedWith(t *testing.T, v *stage, l layout, given []permission) map[str
 // TestInspectLayouts: the check finds nothing to mend with the permissions of the page, and neither with the smaller layout, in
 // which the account sees neither the vCenter itself nor the cluster.
 func TestInspectLayouts(t *testing.T) {
+	t.Parallel()
 	for _, l := range layouts {
 		for name, leaves := range map[string]func(permission) bool{
 			"all of the page":     func(permission) bool { return false },
@@ -39,6 +40,7 @@ func TestInspectLayouts(t *testing.T) {
 			"without both":        comfortable,
 		} {
 			t.Run(l.name+" "+name, func(t *testing.T) {
+				t.Parallel()
 				v := l.stage(t)
 				wantOnly(t, inspectedWith(t, v, l, slices.DeleteFunc(permissionsOfPage(t, v, l), leaves)))
 			})
@@ -49,12 +51,14 @@ func TestInspectLayouts(t *testing.T) {
 // TestInspectPermissionMissing: each other permission of the page that is not given is told by the check of its object, and the
 // checks of others do not fail for it.
 func TestInspectPermissionMissing(t *testing.T) {
+	t.Parallel()
 	for _, l := range layouts {
 		for i, one := range permissionsOfPage(t, l.stage(t), l) {
 			if comfortable(one) {
 				continue
 			}
 			t.Run(l.name+" "+strings.Trim(one.path, "/"), func(t *testing.T) {
+				t.Parallel()
 				v := l.stage(t)
 				found := inspectedWith(t, v, l, slices.Delete(permissionsOfPage(t, v, l), i, i+1))
 				wanted := checksOf(one)

@@ -55,6 +55,7 @@ func fresh() *inventory {
 
 // TestInventoryIsBounded: neither many VMs nor long texts fill the memory, and what is left out is not said to be gone.
 func TestInventoryIsBounded(t *testing.T) {
+	t.Parallel()
 	const enter = types.ObjectUpdateKindEnter
 	long := strings.Repeat("x", 100_000)
 	nics := types.ArrayOfGuestNicInfo{GuestNicInfo: []types.GuestNicInfo{
@@ -80,6 +81,7 @@ func TestInventoryIsBounded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			i := fresh()
 			for n := range 20_000 {
 				u := appeared(fmt.Sprint("vm-", n), enter, properties(n%2000))
@@ -118,6 +120,7 @@ func merged(all ...map[string]any) map[string]any {
 
 // TestOthersLeaveRoom: the VMs of others never take the room of ours.
 func TestOthersLeaveRoom(t *testing.T) {
+	t.Parallel()
 	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	for n := range 30_000 {
 		i.update(appeared(fmt.Sprint("vm-", n), types.ObjectUpdateKindEnter, nil))
@@ -128,6 +131,7 @@ func TestOthersLeaveRoom(t *testing.T) {
 
 // TestLongTexts: a name and a mark are kept up to the last byte that they may have. A longer one counts as none.
 func TestLongTexts(t *testing.T) {
+	t.Parallel()
 	for path, kept := range map[string]func(*sighting) string{
 		"name":                      func(s *sighting) string { return s.name },
 		"config.instanceUuid":       func(s *sighting) string { return s.id },
@@ -166,6 +170,7 @@ func TestLongTexts(t *testing.T) {
 // TestPartIsNotBelieved: of a VM that was left out, or of whose guest nothing was reported, not all is known; then the vCenter is
 // asked.
 func TestPartIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	const enter, modify = types.ObjectUpdateKindEnter, types.ObjectUpdateKindModify
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	for name, changes := range map[string][]types.ObjectUpdate{
@@ -213,6 +218,7 @@ func TestPartIsNotBelieved(t *testing.T) {
 
 // TestByRecord: a VM without marks is found by the reference in the machine's record and its id, and by both alone.
 func TestByRecord(t *testing.T) {
+	t.Parallel()
 	m, other := machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
 	m.Asked = cloud.Existed
 	i, ref := fresh(), vmRef("vm")
@@ -231,6 +237,7 @@ func TestByRecord(t *testing.T) {
 
 // TestReportTooLong: a report at the limit is kept, and one beyond becomes one that no one can read.
 func TestReportTooLong(t *testing.T) {
+	t.Parallel()
 	expect.Same(t, "limit", plan.MaxReportBytes, cloud.MaxReport)
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	for _, length := range []int{cloud.MaxReport, cloud.MaxReport + 1, 1 << 20} {
@@ -246,6 +253,7 @@ func TestReportTooLong(t *testing.T) {
 
 // TestNews: a machine hears of its VM alone what it keeps of it, and of a VM that can be its own.
 func TestNews(t *testing.T) {
+	t.Parallel()
 	const enter, modify = types.ObjectUpdateKindEnter, types.ObjectUpdateKindModify
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	i := fresh()
@@ -271,6 +279,7 @@ func TestNews(t *testing.T) {
 
 // TestLastRoom: a VM that just finds room is kept.
 func TestLastRoom(t *testing.T) {
+	t.Parallel()
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	for over, want := range []cloud.Whose{cloud.Ours, cloud.Unseen} {
 		i, measured := fresh(), fresh()
@@ -284,6 +293,7 @@ func TestLastRoom(t *testing.T) {
 
 // TestOption: what is no option has no text.
 func TestOption(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		value any
 		want  string
@@ -297,6 +307,7 @@ func TestOption(t *testing.T) {
 
 // TestSize: each text of a VM counts, and none twice.
 func TestSize(t *testing.T) {
+	t.Parallel()
 	s := sighting{
 		ref: vmRef("1"), name: "4444", id: "88888888", owner: strings.Repeat("o", 16),
 		providerID: strings.Repeat("p", 32), cluster: strings.Repeat("c", 64), power: "x", connection: "yy", address: "zzzz",
@@ -306,4 +317,22 @@ func TestSize(t *testing.T) {
 	expect.Same(t, "bytes of the report", cloud.MaxReport, s.reported())
 	s.report = tooLong
 	expect.Same(t, "bytes of what stands for a long report", 0, s.reported())
+}
+
+// TestBeginsAnew: of what an inventory knew before a new list, nothing takes room from what the list has, and nothing is proved
+// by it.
+func TestBeginsAnew(t *testing.T) {
+	t.Parallel()
+	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	enters(i, "vm", m, "r")
+	i.update(foreign(1))
+	i.partly()
+	i.missing.vms, i.missing.reports = 1, 1
+	expect.Same(t, "there is something of each kind", true, i.synced && i.size > 0 && i.reports > 0 && i.foreign > 0)
+	expect.Same(t, "keys of before", []cloud.Key{m.Key}, i.begin())
+	expect.Same(t, "it is up to date", false, i.isSynced())
+	expect.Same(t, "bytes of ours, of reports and of others", []int{0, 0, 0}, []int{i.size, i.reports, i.foreign})
+	expect.Same(t, "VMs", []int{0, 0, 0}, []int{len(i.vms), len(i.ours), len(i.others)})
+	expect.Same(t, "nothing is missing", true, i.missing == missing{})
+	expect.Same(t, "guests that are listed", 0, len(i.guests.listed))
 }

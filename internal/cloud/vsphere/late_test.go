@@ -19,7 +19,7 @@ import (
 func lateConnect(t *testing.T, credentials map[string][]byte) *account {
 	t.Helper()
 	c := expect.Got(Provider{}.Connect(credentials))(t)
-	a, _ := c.(*account)
+	a := prompt(c)
 	a.opened = time.Time{}
 	t.Cleanup(func() { _ = a.Close(context.Background()) })
 	return a
@@ -28,6 +28,7 @@ func lateConnect(t *testing.T, credentials map[string][]byte) *account {
 // TestLateAnswerOfDestroy: the VM is seen to leave before the answer says which task destroys it. The task is not followed,
 // because that hangs; so it is asked for, and the machine is let go.
 func TestLateAnswerOfDestroy(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	var a *account
 	var vm types.ManagedObjectReference
@@ -71,6 +72,7 @@ func left(a *account, vm types.ManagedObjectReference) bool {
 // TestLateClone: a request whose answer was lost arrives after we asked for the clones under way, when it may still do so. Its
 // machine is not let go before the clone has ended, although the VM does not show yet.
 func TestLateClone(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]func(*account, cloud.Machine){
 		"of this process": func(a *account, m cloud.Machine) {
 			a.ledger.note(m, func(w *work) { w.answerLost, w.unsure = a.now(), true })
@@ -78,6 +80,7 @@ func TestLateClone(t *testing.T) {
 		"of the process before": func(a *account, _ cloud.Machine) { a.opened = a.now() },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
 			later := tasksClock(a)
@@ -99,8 +102,10 @@ func TestLateClone(t *testing.T) {
 // TestLateLookAtTask: the vCenter knows a task no more, because it ended long ago or the vCenter was restarted. That says nothing
 // about the VM.
 func TestLateLookAtTask(t *testing.T) {
+	t.Parallel()
 	for _, what := range []act{switchingOff, destroying} {
 		t.Run(string(what), func(t *testing.T) {
+			t.Parallel()
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
 			running(t, a, m)
@@ -111,5 +116,25 @@ func TestLateLookAtTask(t *testing.T) {
 			deleted(t, a, m)
 			expect.Same(t, "VMs", 0, len(v.VMs()))
 		})
+	}
+}
+
+// TestAllArrived: what is known of clones will do from the moment on that no request for the VM may arrive any more.
+func TestAllArrived(t *testing.T) {
+	t.Parallel()
+	early, late := noon.Add(-lateRequest), noon.Add(1)
+	for name, c := range map[string]struct {
+		lost, until, want time.Time
+	}{
+		"nothing was lost":              {},
+		"an answer, long ago":           {lost: early, want: noon},
+		"an answer, a moment ago":       {lost: early.Add(1)},
+		"of a process before":           {until: noon, want: noon},
+		"of a process just before":      {until: late},
+		"an answer before that process": {lost: early.Add(-1), until: noon, want: noon},
+		"an answer after that process":  {lost: early, until: noon.Add(-1), want: noon},
+	} {
+		s := survey{now: noon, lateUntil: c.until, memory: work{answerLost: c.lost}}
+		expect.Same(t, name, true, s.allArrived().Equal(c.want))
 	}
 }

@@ -18,6 +18,7 @@ func failedWith(what act, fault types.BaseMethodFault) job {
 
 // TestShown: a VM shows what has been done with it, and no other VM does.
 func TestShown(t *testing.T) {
+	t.Parallel()
 	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
 	vm := func(power types.VirtualMachinePowerState) found {
 		return found{cloud.Ours, &sighting{ref: ref, power: power}}
@@ -49,6 +50,7 @@ func TestShown(t *testing.T) {
 
 // TestSettle: what is remembered of a task that has ended.
 func TestSettle(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
 	denied := &types.NoPermission{}
@@ -84,6 +86,7 @@ func TestSettle(t *testing.T) {
 
 // TestCloned: the clones of this process are known, also when they have ended and something else is under way.
 func TestCloned(t *testing.T) {
+	t.Parallel()
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	clone := types.ManagedObjectReference{Type: "Task", Value: "task-1"}
 	other := types.ManagedObjectReference{Type: "Task", Value: "task-2"}
@@ -95,6 +98,7 @@ func TestCloned(t *testing.T) {
 
 // TestNotGone: a VM that left the inventory may be hidden. Only its task says that it is destroyed.
 func TestNotGone(t *testing.T) {
+	t.Parallel()
 	a := &account{}
 	a.inventory.begin()
 	a.inventory.complete()
@@ -105,6 +109,7 @@ func TestNotGone(t *testing.T) {
 
 // TestLeaving: that a VM leaves wakes its machine, unless it is being destroyed: then the end of the task does.
 func TestLeaving(t *testing.T) {
+	t.Parallel()
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	for name, c := range map[string]struct {
 		job   job
@@ -129,6 +134,7 @@ func TestLeaving(t *testing.T) {
 
 // TestUpdateOfATask: news of a task that is not followed do not make it one that is.
 func TestUpdateOfATask(t *testing.T) {
+	t.Parallel()
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	task := types.ManagedObjectReference{Type: "Task", Value: "task-1"}
 	for _, watched := range []bool{true, false} {

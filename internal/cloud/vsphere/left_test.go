@@ -30,6 +30,7 @@ func letGo(t *testing.T, a *account, m *cloud.Machine) (left string) {
 // TestLeft: a machine is let go without a word if our own request has removed its VM, or if it can have none. Otherwise it is
 // said where to look, again at each deletion that follows.
 func TestLeft(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		do   func(*stage, *account, *cloud.Machine) *account
 		left []string
@@ -66,6 +67,7 @@ func TestLeft(t *testing.T) {
 		}, []string{"no reference to it is known"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
 			m.Record, m.Asked = *running(t, a, m).Record, cloud.Existed
@@ -89,6 +91,7 @@ func TestLeft(t *testing.T) {
 
 // TestNothingLeft: a machine whose clone failed for certain, or that nobody asked for a VM for, leaves nothing.
 func TestNothingLeft(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m, never := v.account(), v.machine("m"), v.machine("never")
 	m.Asked, never.Asked = cloud.NeverAsked, cloud.NeverAsked
@@ -103,6 +106,7 @@ func TestNothingLeft(t *testing.T) {
 // TestDeletionAccepted: the answer that takes the request says so, until it is known that it came to nothing, or another VM is
 // made.
 func TestDeletionAccepted(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	m.Record, m.Asked = *running(t, a, m).Record, cloud.Existed
@@ -118,6 +122,7 @@ func TestDeletionAccepted(t *testing.T) {
 
 // TestDeletionOfWork: what is remembered of an accepted deletion.
 func TestDeletionOfWork(t *testing.T) {
+	t.Parallel()
 	kept := infrav1.VSphereRecord{Server: "here", Deletion: infrav1.DeletionAccepted}
 	m := plainMachine(t)
 	for name, c := range map[string]struct {

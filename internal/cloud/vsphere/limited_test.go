@@ -17,7 +17,9 @@ import (
 // TestLimitedUserProvesNothing: one who is told of some folders alone finds a VM that was moved elsewhere, and gives up on none
 // whose folder is gone.
 func TestLimitedUserProvesNothing(t *testing.T) {
+	t.Parallel()
 	t.Run("no second VM", func(t *testing.T) {
+		t.Parallel()
 		v := newStage(t)
 		m := v.machine("m")
 		running(t, v.account(), m)
@@ -26,6 +28,7 @@ func TestLimitedUserProvesNothing(t *testing.T) {
 		expect.Same(t, "clones", 1, v.Calls()["CloneVM_Task"])
 	})
 	t.Run("no VM left behind", func(t *testing.T) {
+		t.Parallel()
 		v := newStage(t)
 		m, other := v.machine("m"), v.machine("other")
 		running(t, v.account(), m)

@@ -34,6 +34,7 @@ func lookWatched(t *testing.T, a *account) (end func()) {
 
 // TestLookAfterGap: a VM that never ran is switched on and off by a person while no change is told. It is not switched on again.
 func TestLookAfterGap(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	v.cloneBy(m, m.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
@@ -54,6 +55,7 @@ func TestLookAfterGap(t *testing.T) {
 
 // TestLookRefused: a vCenter that does not let us look has not said that there is no VM.
 func TestLookRefused(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"FindChild", "FindByUuid", "FindByInventoryPath"} {
 		v := newStage(t)
 		v.Deny(method, "System.View")
@@ -64,6 +66,7 @@ func TestLookRefused(t *testing.T) {
 
 // TestLookAtFolder: the name is that of a folder, which is no VM and leaves no room for one.
 func TestLookAtFolder(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	folder := expect.Got(find.NewFinder(v.Client).Folder(t.Context(), "/"+vcenter.Datacenter+"/vm/"+vcenter.Folder))(t)
@@ -78,6 +81,7 @@ func TestLookAtFolder(t *testing.T) {
 
 // TestLookIntoGoneFolder: the folder that was found is gone by now. A machine for which nobody asked for a VM has none.
 func TestLookIntoGoneFolder(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	m.Asked = cloud.NeverAsked
@@ -95,6 +99,7 @@ func TestLookIntoGoneFolder(t *testing.T) {
 
 // TestLookAtOthersVM: an object with another id is not the machine's VM, whatever its reference or its name is.
 func TestLookAtOthersVM(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m, other := v.machine("m"), v.machine("other")
 	running(t, v.account(), other)
@@ -107,6 +112,7 @@ func TestLookAtOthersVM(t *testing.T) {
 
 // TestLookAtUnreadable: what cannot be read is there, and nobody's yet. The object that was a machine's VM is not gone.
 func TestLookAtUnreadable(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	running(t, v.account(), m)
@@ -121,6 +127,7 @@ func TestLookAtUnreadable(t *testing.T) {
 
 // TestLacks: a VM with the name, the id or the mark of a machine could be the machine's.
 func TestLacks(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	for what, c := range map[string]struct {
@@ -143,6 +150,7 @@ func TestLacks(t *testing.T) {
 
 // TestLacksNothing: an inventory that is not up to date, or does not have all VMs, proves nothing.
 func TestLacksNothing(t *testing.T) {
+	t.Parallel()
 	m := newStage(t).machine("m")
 	for what, c := range map[string]struct {
 		change func(*inventory)
@@ -163,6 +171,7 @@ func TestLacksNothing(t *testing.T) {
 // TestLookAnewToDelete: what was found out about clones when the VM was to be made does not do when the machine is deleted: one
 // that was begun since then may make its VM.
 func TestLookAnewToDelete(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	running, err := a.clones.Rivals(t.Context(), m, time.Time{})
@@ -180,6 +189,7 @@ func TestLookAnewToDelete(t *testing.T) {
 // TestLookByName: a VM that was made a moment ago, or that the account may see again since a moment, may not be in the inventory
 // yet. So its name is looked for: one call.
 func TestLookByName(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	defer lookWatched(t, a)()
@@ -193,6 +203,7 @@ func TestLookByName(t *testing.T) {
 // TestNotProved: a VM at the machine's reference that has neither its id nor a mark may be another tenant's. So the sentence has
 // no name and no id of it, and nobody is asked to give it the machine's id.
 func TestNotProved(t *testing.T) {
+	t.Parallel()
 	m := plainMachine(t)
 	const name, another, set = "payroll", "50112233-4455-6677-8899-aabbccddeeff", "set its instance UUID to "
 	owner, providerID := m.Key.String(), m.ProviderID
@@ -213,5 +224,34 @@ func TestNotProved(t *testing.T) {
 			[]bool{strings.Contains(text, name), strings.Contains(text, another), strings.Contains(text, set)})
 		expect.Same(t, what+": has the machine's id", true, strings.Contains(text, idOf(m)))
 		expect.Same(t, what+": has the reference", c.vm.id != idOf(m), strings.Contains(text, vmOf(4711).Value))
+	}
+}
+
+// TestLookWherePlaceIsGone: a place that is not found is a fault of the spec as long as no VM of the machine was there. Where one
+// was, the place may be hidden, so that nothing is proved, and it is looked for again.
+func TestLookWherePlaceIsGone(t *testing.T) {
+	t.Parallel()
+	v := newStage(t)
+	for what, c := range map[string]struct {
+		asked cloud.Asked
+		kept  string
+		want  cloud.Kind
+	}{
+		"it never had a VM":     {cloud.NeverAsked, "", cloud.Invalid},
+		"it may have had a VM":  {cloud.MaybeAsked, "", cloud.Invalid},
+		"it had a VM":           {cloud.Existed, "", cloud.Denied},
+		"its VM was seen there": {cloud.MaybeAsked, "vm-404", cloud.Denied},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			m, s := v.machine("m"), survey{}
+			m.Asked, m.Spec.VSphere.Folder = c.asked, "no-such-folder"
+			if c.kept != "" {
+				s.memory.object = vmRef(c.kept)
+			}
+			f, err := v.account().look(t.Context(), m, s)
+			expect.Same(t, "a VM is found", false, f.vm != nil)
+			cloudtest.WantError(t, err, c.want, infrav1.PlacementNotFoundReason)
+		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 // TestLedgerOfManyMachines: those that nobody asked for in a day are forgotten, once there are very many.
 func TestLedgerOfManyMachines(t *testing.T) {
+	t.Parallel()
 	by := func(uid string) cloud.Machine {
 		m := cloud.Machine{UID: types.UID(uid)}
 		m.Record.VSphere = infrav1.VSphereRecord{Reference: "vm-" + uid, Folder: "group-1"}
@@ -44,6 +45,7 @@ func TestLedgerOfManyMachines(t *testing.T) {
 
 // TestAskedForIsNoted: each pass notes when the machine was asked for.
 func TestAskedForIsNoted(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	running(t, a, m)

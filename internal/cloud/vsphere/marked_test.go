@@ -32,9 +32,11 @@ func markedCopy(v *stage, name, as string) {
 
 // TestMarkedCostsNothing: what the watch has seen is told without a call.
 func TestMarkedCostsNothing(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	running(t, a, m)
+	holdLists(a)
 	watched(t, a)
 	wait.Until(t, "the VM to be known", func() (any, bool) {
 		vms, known := a.Marked()

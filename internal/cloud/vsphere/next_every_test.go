@@ -16,6 +16,7 @@ import (
 
 // TestNextEverywhere tries each combination of facts: what comes next has a row, and is safe.
 func TestNextEverywhere(t *testing.T) {
+	t.Parallel()
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
 	inRows, come := map[string]bool{}, map[string]bool{}
 	for _, r := range rows {

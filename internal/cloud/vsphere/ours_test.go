@@ -28,6 +28,7 @@ func (v *stage) recorded(name string) *cloud.Record {
 
 // TestRecordIsKept: the references of a VM are told from the first sight with all marks on, and follow it into another folder.
 func TestRecordIsKept(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	runs := running(t, a, m)
@@ -41,6 +42,7 @@ func TestRecordIsKept(t *testing.T) {
 
 // TestRecordNeedsAllMarks: nothing is told or kept of a VM without a mark, and it is not deleted: the error says how to end that.
 func TestRecordNeedsAllMarks(t *testing.T) {
+	t.Parallel()
 	for mark, c := range map[string]struct {
 		change func(*stage, string)
 		says   string
@@ -51,6 +53,7 @@ func TestRecordNeedsAllMarks(t *testing.T) {
 		"id":         {func(v *stage, name string) { v.identify(name, "another") }, "has the instance UUID another and not "},
 	} {
 		t.Run(mark, func(t *testing.T) {
+			t.Parallel()
 			v := newStage(t)
 			m := v.machine("m")
 			running(t, v.account(), m)
@@ -92,6 +95,7 @@ func (v *stage) wantHeld(a *account, m cloud.Machine, says string) {
 
 // TestOursByReference: a VM with the reference and the id of the machine's is looked after, whatever its marks say, and deleted.
 func TestOursByReference(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	m.Record = *running(t, v.account(), m).Record
@@ -110,6 +114,7 @@ func TestOursByReference(t *testing.T) {
 
 // TestForeignReference: an object that has the kept reference and another id is neither touched nor taken for gone.
 func TestForeignReference(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	v.Occupy("foreign")
@@ -125,11 +130,13 @@ func TestForeignReference(t *testing.T) {
 // TestRegisteredAnew: a VM that was taken out of the inventory and put back has another reference. It is found by its id, between
 // two looks and by the next process.
 func TestRegisteredAnew(t *testing.T) {
+	t.Parallel()
 	for name, next := range map[string]func(*stage, *account) *account{
 		"between two looks":     func(_ *stage, a *account) *account { return a },
 		"between two processes": func(v *stage, _ *account) *account { return v.account() },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
 			m.Record, m.Asked = *running(t, a, m).Record, cloud.Existed
@@ -148,6 +155,7 @@ func TestRegisteredAnew(t *testing.T) {
 // TestNotDestroyedButHidden: while the VM is being destroyed, the account loses its right to see it, and the task fails. The
 // inventory does not have it any more, and it is there.
 func TestNotDestroyedButHidden(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	running(t, a, m)
@@ -167,6 +175,7 @@ func TestNotDestroyedButHidden(t *testing.T) {
 
 // TestGoneInTheSamePass: a VM is gone if its reference and its folder say so now. What could be seen a moment ago proves nothing.
 func TestGoneInTheSamePass(t *testing.T) {
+	t.Parallel()
 	v := newPrivileged(t)
 	given := permissionsOfPage(t, v, narrowLayout)
 	p := &proof{stage: v, given: given}

@@ -25,8 +25,10 @@ import (
 
 // TestHungVCenter: of 500 machines on a vCenter that answers nothing, a few hold a worker, and those of another one go on.
 func TestHungVCenter(t *testing.T) {
+	t.Parallel()
 	for name, loggedIn := range map[string]bool{"at the login": false, "with a session": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
 			if loggedIn {
@@ -84,6 +86,7 @@ func newAway(t *testing.T) *away {
 
 // TestSessionIsLeft: who ends an account while its vCenter is away learns that the session stays there for a while.
 func TestSessionIsLeft(t *testing.T) {
+	t.Parallel()
 	v := newAway(t)
 	a := lateConnect(t, v.door.Credentials())
 	wantAbsent(t, a, v.machine("m"))
@@ -95,10 +98,10 @@ func TestSessionIsLeft(t *testing.T) {
 // TestOutage: each machine is woken when the vCenter goes, to tell of it, and when it is back. Between these they ask nothing,
 // and say the same.
 func TestOutage(t *testing.T) {
+	t.Parallel()
 	v := newAway(t)
 	machines := machinesOf(t, v.stage, 5)
-	c := expect.Got(Provider{}.Connect(v.door.Credentials()))(t)
-	a, _ := c.(*account)
+	a := prompt(expect.Got(Provider{}.Connect(v.door.Credentials()))(t))
 	a.session.ProbeEvery = 10 * time.Millisecond
 	w := watchOn(t, a)
 	t.Cleanup(func() { _ = a.Close(context.Background()) })
@@ -133,6 +136,7 @@ func TestOutage(t *testing.T) {
 
 // TestWatchEndsInAnOutage: who is told to end while the vCenter is away does not wait until it is back.
 func TestWatchEndsInAnOutage(t *testing.T) {
+	t.Parallel()
 	v := newAway(t)
 	a := lateConnect(t, v.door.Credentials())
 	wantAbsent(t, a, v.machine("m"))
@@ -151,6 +155,7 @@ func TestWatchEndsInAnOutage(t *testing.T) {
 // TestCut: a wait that got no answer has the vCenter asked once whether it answers at all; one that was refused, or that ends
 // while the vCenter does not answer, does not.
 func TestCut(t *testing.T) {
+	t.Parallel()
 	v := newAway(t)
 	a := lateConnect(t, v.door.Credentials())
 	wantAbsent(t, a, v.machine("m"))

@@ -14,6 +14,7 @@ import (
 
 // TestOwnersOf: the machines whose record names a VM are those that the ledger says it of, at each moment.
 func TestOwnersOf(t *testing.T) {
+	t.Parallel()
 	var l ledger
 	m, other := machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
 	is := func(m cloud.Machine, ref string) { l.note(m, func(w *work) { w.object = vmRef(ref) }) }

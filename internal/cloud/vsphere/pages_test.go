@@ -23,6 +23,7 @@ import (
 
 // TestPagesTooLarge: pages that are too large are asked for again, smaller, down to one VM. Then the watch ends.
 func TestPagesTooLarge(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	asked, pages := regexp.MustCompile(`<maxObjectUpdates>(\d+)<`), make(chan string, 10)
 	door := v.Open(func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
@@ -47,6 +48,7 @@ func TestPagesTooLarge(t *testing.T) {
 
 // TestLargePage: where the VMs of a list have too much to report, pages are smaller, and full again before and after it.
 func TestLargePage(t *testing.T) {
+	t.Parallel()
 	const count = 500
 	many := vcenter.Property("guest.net", "ArrayOfGuestNicInfo", "<GuestNicInfo><network>n</network>"+
 		strings.Repeat("<ipAddress>10.96.100.100</ipAddress>", 2000)+"</GuestNicInfo>")
@@ -112,6 +114,7 @@ func (w *waits) pages() (small, full, last int) {
 // TestLargeChange: changes that are too large at once are read in parts, without reading all VMs anew, and in full pages after
 // that.
 func TestLargeChange(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	running(t, v.account(), m)
@@ -137,6 +140,7 @@ func TestLargeChange(t *testing.T) {
 		large.Store(0)
 		_, _ = w.Write(answer.Body.Bytes())
 	})
+	holdLists(a)
 	keys := watched(t, a)
 	expect.Same(t, "key of the list", m.Key, <-keys)
 	v.Count()
@@ -160,6 +164,7 @@ func TestLargeChange(t *testing.T) {
 // TestPageSizes: a page does not reach into a part of the list that is to be read in smaller ones. After too many of those, all
 // that follows is read one by one.
 func TestPageSizes(t *testing.T) {
+	t.Parallel()
 	var p pages
 	at := func() (all []int32) {
 		for _, read := range []int{0, 150, 200, 224, 250, 299, 300} {
@@ -183,6 +188,7 @@ func TestPageSizes(t *testing.T) {
 
 // TestPace: the pages of the longest list are not slowed down, and changes without end are.
 func TestPace(t *testing.T) {
+	t.Parallel()
 	p := newPace()
 	for n := range 1000 {
 		if !p.after(true).TryAccept() {
@@ -200,6 +206,7 @@ func TestPace(t *testing.T) {
 
 // TestNothingNew: a vCenter may answer that nothing has changed, and need not say that nothing follows.
 func TestNothingNew(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	var waits atomic.Int32
 	door := v.Open(func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {

@@ -54,8 +54,10 @@ func (s *stage) permit(these []permission) {
 // TestPermissionsOfPage: with the roles and permissions that the page's commands give, a machine lives its whole life, and the
 // VMs of machines that are gone are found. Each permission and each privilege is used, on the kind of object that the list says.
 func TestPermissionsOfPage(t *testing.T) {
+	t.Parallel()
 	for _, l := range layouts {
 		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
 			v := l.stage(t)
 			given := permissionsOfPage(t, v, l)
 			expect.OK(t, permittedLife(t, v, l, given))
@@ -138,9 +140,11 @@ func (l layout) unseen(one permission) string {
 // if the account may see the object, or if it is asked for by its reference. Two are for comfort: without that on the vCenter
 // itself, folders are watched one by one; without Read-only on the cluster, networks are looked for in the whole datacenter.
 func TestPermissionMissing(t *testing.T) {
+	t.Parallel()
 	for _, l := range layouts {
 		for i, one := range permissionsOfPage(t, l.stage(t), l) {
 			t.Run(l.name+" "+strings.Trim(one.path, "/"), func(t *testing.T) {
+				t.Parallel()
 				v := l.stage(t)
 				err := permittedLife(t, v, l, slices.Delete(permissionsOfPage(t, v, l), i, i+1))
 				if comfortable(one) {

@@ -83,6 +83,7 @@ func (s *stage) privileged() *stage {
 
 // TestPrivileges: an account needs the privileges that are listed, no other, and is told of each that it lacks.
 func TestPrivileges(t *testing.T) {
+	t.Parallel()
 	v := newPrivileged(t)
 	v.Grant(vcenter.Privileges())
 	watched(t, v.account())
@@ -95,6 +96,7 @@ func TestPrivileges(t *testing.T) {
 			continue
 		}
 		t.Run(privilege, func(t *testing.T) {
+			t.Parallel()
 			v := newPrivileged(t)
 			v.Grant(slices.DeleteFunc(slices.Clone(needed), func(p string) bool { return p == privilege }))
 			err := privilegedLife(t, v, vcenter.ResourcePool)
@@ -109,6 +111,7 @@ func TestPrivileges(t *testing.T) {
 
 // TestPowerOnDenied: a clone is switched on by its own task; a VM that was not needs a privilege of its own.
 func TestPowerOnDenied(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	v.cloneBy(m, m.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
@@ -130,6 +133,7 @@ func TestPowerOnDenied(t *testing.T) {
 
 // TestFullFault: what a real vCenter says of a clone that failed, from the task to the sentence. It is no fault of the spec.
 func TestFullFault(t *testing.T) {
+	t.Parallel()
 	for reason, c := range map[string]struct {
 		fault types.BaseMethodFault
 		says  string
@@ -143,6 +147,7 @@ func TestFullFault(t *testing.T) {
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
 			v.FailClones(c.fault)

@@ -260,7 +260,10 @@ func TestGoneIsProved(t *testing.T) {
 						continue
 					}
 					name := strings.Join([]string{what.name, life, map[bool]string{true: "record kept", false: "record lost"}[record]}, ", ")
-					t.Run(name, func(t *testing.T) { n.prove(t, what, life, record) })
+					t.Run(name, func(t *testing.T) {
+						t.Parallel()
+						n.prove(t, what, life, record)
+					})
 				}
 			}
 		}

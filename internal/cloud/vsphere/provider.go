@@ -97,7 +97,7 @@ func (Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &account{session: s, places: places.In(s), now: time.Now, opened: time.Now()}
+	a := &account{session: s, places: places.In(s), now: time.Now, opened: time.Now(), gathered: gathered}
 	a.clones, s.Freed = clones.In(s, a.clock, a.ledger.cloned), a.waiting.freed
 	return a, nil
 }

@@ -55,6 +55,7 @@ func TestIdentify(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	m := &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}}}
 	err := Provider{}.Check(m)
 	cloudtest.WantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
@@ -69,11 +70,13 @@ func TestCheck(t *testing.T) {
 
 // A machine of another cloud lacks nothing of ours.
 func TestOtherCloud(t *testing.T) {
+	t.Parallel()
 	expect.OK(t, Provider{}.Check(&infrav1.WindowsMachine{}))
 }
 
 // Credentials that have not their form are no account.
 func TestCredentials(t *testing.T) {
+	t.Parallel()
 	_, err := Provider{}.Principal(map[string][]byte{})
 	cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsMissingReason)
 	c, err := Provider{}.Connect(map[string][]byte{})

@@ -70,6 +70,7 @@ func TestDescribe(t *testing.T) {
 
 // TestUnaddressed: VMware Tools that report nothing but addresses of the link report none.
 func TestUnaddressed(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		s    sighting
 		says bool
@@ -114,6 +115,7 @@ func TestBelongsTo(t *testing.T) {
 }
 
 func TestInventory(t *testing.T) {
+	t.Parallel()
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
 	type property = types.PropertyChange

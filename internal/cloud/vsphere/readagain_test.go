@@ -11,6 +11,7 @@ import (
 // TestReadAgain: when there is room for what was left out, and the watch is not young, all is read again, and then nothing is
 // missing.
 func TestReadAgain(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	running(t, v.account(), m)

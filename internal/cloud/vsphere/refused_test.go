@@ -22,6 +22,7 @@ func wantRefused(t *testing.T, err error) {
 
 // TestRefusedWatch: a watch that cannot be made says why.
 func TestRefusedWatch(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"CreatePropertyCollector", "CreateListView", "CreateFilter"} {
 		v := newStage(t)
 		a := v.account()
@@ -34,6 +35,7 @@ func TestRefusedWatch(t *testing.T) {
 
 // TestSecondWatch: an account is watched once at a time.
 func TestSecondWatch(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a := v.account()
 	watched(t, a)
@@ -44,6 +46,7 @@ func TestSecondWatch(t *testing.T) {
 
 // TestRefusedReads: what the vCenter does not let us read is neither there nor gone.
 func TestRefusedReads(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m, off := v.account(), v.machine("m"), v.machine("off")
 	running(t, a, m)
@@ -69,6 +72,7 @@ func TestRefusedReads(t *testing.T) {
 
 // TestWhenATaskIsAsked: not while it is followed, nor soon after it has begun in a watch that will follow it.
 func TestWhenATaskIsAsked(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a := v.account()
 	now := time.Now()
@@ -98,6 +102,7 @@ func TestWhenATaskIsAsked(t *testing.T) {
 
 // TestNoUserData: without user data that a guest can read nothing is cloned.
 func TestNoUserData(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := v.machine("m")
 	gone := errors.New("the Secret is gone")
@@ -115,6 +120,7 @@ func TestNoUserData(t *testing.T) {
 
 // TestUnknownPower: a VM of which the vCenter does not say whether it is on is not one that is off.
 func TestUnknownPower(t *testing.T) {
+	t.Parallel()
 	a, m := newStage(t).account(), machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
 	now := time.Now()
 	for power, want := range map[types.VirtualMachinePowerState]bool{"": true, types.VirtualMachinePowerStatePoweredOff: false} {
@@ -127,6 +133,7 @@ func TestUnknownPower(t *testing.T) {
 
 // TestOvertaken: what others have done need not be done again, and what is refused is not done.
 func TestOvertaken(t *testing.T) {
+	t.Parallel()
 	gone, state := &types.ManagedObjectNotFound{}, &types.InvalidPowerState{}
 	for _, c := range []struct {
 		act   act
@@ -154,6 +161,7 @@ func TestOvertaken(t *testing.T) {
 
 // TestMarkedIsReadable: marks without an id are not shown, whatever they say, nor are those that a copy has.
 func TestMarkedIsReadable(t *testing.T) {
+	t.Parallel()
 	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	copied := oursAs(m)
 	copied["config.instanceUuid"] = "11111111-1111-1111-1111-111111111111"

@@ -56,6 +56,7 @@ func TestOthersAreSmall(t *testing.T) {
 
 // TestRoom: 10,000 VMs of others and 5,000 of ours, each with a report of 1 KiB, fit.
 func TestRoom(t *testing.T) {
+	t.Parallel()
 	i, count := fresh(), 5000
 	for n := range 10_000 {
 		i.update(foreign(n))
@@ -86,6 +87,7 @@ func TestRoom(t *testing.T) {
 // TestRoomAgain: once what was left out is gone, the inventory knows all VMs again; and once there is room for it, all is read
 // again.
 func TestRoomAgain(t *testing.T) {
+	t.Parallel()
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	i, full := fresh(), 0
 	for ; i.missing.vms == 0; full++ {
@@ -115,6 +117,7 @@ func TestRoomAgain(t *testing.T) {
 // TestReportsHaveTheirRoom: a report that finds no room takes nothing from its VM but a call for each look, and wakes its
 // machine.
 func TestReportsHaveTheirRoom(t *testing.T) {
+	t.Parallel()
 	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	other := machineOf(t, "other", infrav1.WindowsMachineSpec{})
 	i.reports = maxReports

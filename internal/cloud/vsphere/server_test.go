@@ -17,6 +17,7 @@ import (
 // TestOtherServer: the address leads to another vCenter once the session is lost. No machine that was at the first one acts
 // there, and the account says that it is of no use any more.
 func TestOtherServer(t *testing.T) {
+	t.Parallel()
 	first, second := newStage(t), newStage(t)
 	var moved atomic.Bool
 	elsewhere := second.Open()
@@ -53,6 +54,7 @@ func TestOtherServer(t *testing.T) {
 
 // TestInventoryOfAnother: what the watch has seen is not told to a machine of another vCenter.
 func TestInventoryOfAnother(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	running(t, a, m)
@@ -67,6 +69,7 @@ func TestInventoryOfAnother(t *testing.T) {
 // TestServerWakes: a machine that has no VM, and came no further than the question which server it is at, is woken when the
 // vCenter is back.
 func TestServerWakes(t *testing.T) {
+	t.Parallel()
 	v := newAway(t)
 	v.shut.Store(true)
 	a := lateConnect(t, v.door.Credentials())

@@ -37,6 +37,7 @@ func plainMachine(t *testing.T) cloud.Machine {
 
 // TestReached: a VM is reached if it can be read and is connected. What a vCenter says instead is cut.
 func TestReached(t *testing.T) {
+	t.Parallel()
 	long := types.VirtualMachineConnectionState(strings.Repeat("x", 33))
 	for _, c := range []struct {
 		id    string
@@ -74,6 +75,7 @@ func (n *noFilter) client() *vim25.Client {
 
 // TestUnfiltered: VMs of which no changes would be told are not followed, and their view is removed with the watcher.
 func TestUnfiltered(t *testing.T) {
+	t.Parallel()
 	var n noFilter
 	w := &watcher{client: n.client()}
 	err := w.addView(t.Context(), vmOf(0))
@@ -84,6 +86,7 @@ func TestUnfiltered(t *testing.T) {
 
 // TestLeftWatchers: watchers that were left are removed in the session that they were made in, once.
 func TestLeftWatchers(t *testing.T) {
+	t.Parallel()
 	var here, elsewhere noFilter
 	now := here.client()
 	a := &account{left: []*watcher{{client: elsewhere.client()}, {client: now}}}
@@ -96,6 +99,7 @@ func TestLeftWatchers(t *testing.T) {
 
 // TestWatchedAndAfter: while a watch runs, a place that is free wakes who waits for it. What holds only then ends with it.
 func TestWatchedAndAfter(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	ctx, end := context.WithCancel(t.Context())
@@ -123,6 +127,7 @@ func TestWatchedAndAfter(t *testing.T) {
 
 // TestBrokenBetweenFolders: a vCenter that is silent is not asked for one folder after the other.
 func TestBrokenBetweenFolders(t *testing.T) {
+	t.Parallel()
 	v := newAway(t)
 	a := lateConnect(t, v.door.Credentials())
 	v.shut.Store(true)
@@ -136,6 +141,7 @@ func TestBrokenBetweenFolders(t *testing.T) {
 
 // TestLateUntil: a request of a process before us may arrive for a machine that has no VM, unless this process was the first.
 func TestLateUntil(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		asked cloud.Asked
 		seen  types.ManagedObjectReference
@@ -158,6 +164,7 @@ func TestLateUntil(t *testing.T) {
 
 // TestSaw: since when a VM is off counts for one that never ran, from the first time on that it is seen.
 func TestSaw(t *testing.T) {
+	t.Parallel()
 	const on, off = types.VirtualMachinePowerStatePoweredOn, types.VirtualMachinePowerStatePoweredOff
 	for name, c := range map[string]struct {
 		what  cloud.Whose
@@ -188,6 +195,7 @@ func TestSaw(t *testing.T) {
 
 // TestStruck: a machine is known to be gone for a minute, unless something is begun for it.
 func TestStruck(t *testing.T) {
+	t.Parallel()
 	var l ledger
 	m := plainMachine(t)
 	expect.Same(t, "wanted no more, first and then", []bool{true, false}, []bool{l.abandon(m), l.abandon(m)})
@@ -207,6 +215,7 @@ func TestStruck(t *testing.T) {
 
 // TestPostpone: each failure doubles the pause, up to five minutes.
 func TestPostpone(t *testing.T) {
+	t.Parallel()
 	w := work{}
 	for n, seconds := range []float64{30, 60, 120, 240, 300, 300} {
 		w.postpone(io.ErrUnexpectedEOF, noon)
@@ -220,6 +229,7 @@ func TestPostpone(t *testing.T) {
 
 // TestSettled: a task that has ended is forgotten, and no other one; a VM is forgotten once it is known to be destroyed.
 func TestSettled(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		job     job
 		current types.ManagedObjectReference
@@ -243,6 +253,7 @@ func TestSettled(t *testing.T) {
 
 // TestJobs: what is known of a task by its state and its fault.
 func TestJobs(t *testing.T) {
+	t.Parallel()
 	fault := &types.LocalizedMethodFault{Fault: &types.NoPermission{}}
 	for name, c := range map[string]struct {
 		job                    job
@@ -264,6 +275,7 @@ func TestJobs(t *testing.T) {
 
 // TestNewsOfTasks: a task that ends or leaves the list wakes its machine; of what is under way the list is made.
 func TestNewsOfTasks(t *testing.T) {
+	t.Parallel()
 	m := plainMachine(t)
 	state := func(s types.TaskInfoState) []types.PropertyChange {
 		return []types.PropertyChange{{Name: "info.state", Val: s}}
@@ -294,6 +306,7 @@ func TestNewsOfTasks(t *testing.T) {
 
 // TestOthersAreNotOurs: a VM without a mark is no machine's.
 func TestOthersAreNotOurs(t *testing.T) {
+	t.Parallel()
 	i := fresh()
 	i.update(appeared("vm-1", types.ObjectUpdateKindEnter, map[string]any{"name": "x"}))
 	expect.Same(t, "machines' VMs", 0, len(i.ours))
@@ -301,6 +314,7 @@ func TestOthersAreNotOurs(t *testing.T) {
 
 // TestWayOut: the way out is told where the place is not found, and nowhere else.
 func TestWayOut(t *testing.T) {
+	t.Parallel()
 	for reason, want := range map[string]bool{infrav1.PlacementNotFoundReason: true, infrav1.SpecInvalidReason: false} {
 		err := withWayOut(cloud.Errorf(cloud.Invalid, reason, "x"))
 		known, _ := errors.AsType[*cloud.Error](err)
@@ -313,26 +327,8 @@ func TestWayOut(t *testing.T) {
 
 // TestSeenByTheWatch: a VM that ran and is off, as the watch says, is destroyed without another question.
 func TestSeenByTheWatch(t *testing.T) {
+	t.Parallel()
 	s := has(findsVM(types.VirtualMachinePowerStatePoweredOff), ran(true))
 	s.asked[whatIsThere] = 0
 	expect.Same(t, "next", "start: destroying vm-1", outcome(next(plainMachine(t), s, wantGone)))
-}
-
-// TestAllArrived: what is known of clones will do from the moment on that no request for the VM may arrive any more.
-func TestAllArrived(t *testing.T) {
-	early, late := noon.Add(-lateRequest), noon.Add(1)
-	for name, c := range map[string]struct {
-		lost, until, want time.Time
-	}{
-		"nothing was lost":              {},
-		"an answer, long ago":           {lost: early, want: noon},
-		"an answer, a moment ago":       {lost: early.Add(1)},
-		"of a process before":           {until: noon, want: noon},
-		"of a process just before":      {until: late},
-		"an answer before that process": {lost: early.Add(-1), until: noon, want: noon},
-		"an answer after that process":  {lost: early, until: noon.Add(-1), want: noon},
-	} {
-		s := survey{now: noon, lateUntil: c.until, memory: work{answerLost: c.lost}}
-		expect.Same(t, name, true, s.allArrived().Equal(c.want))
-	}
 }

@@ -37,6 +37,7 @@ func (v *stage) task() types.ManagedObjectReference {
 
 // TestTaskList: a request is made only for a new task, and what it did not add is not taken for followed.
 func TestTaskList(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	view := v.viewOf(v.account())
 	known, unknown := v.task(), types.ManagedObjectReference{Type: "Task", Value: "task-of-old"}
@@ -63,6 +64,7 @@ func TestTaskList(t *testing.T) {
 
 // TestSuspectsAreFollowed: clones that may make a machine's VM are to be listed, and what is known of them is remembered.
 func TestSuspectsAreFollowed(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	view := &taskView{more: make(chan struct{}, 1)}
@@ -92,6 +94,7 @@ func TestSuspectsAreFollowed(t *testing.T) {
 
 // TestSuspectIsNotPolled: once the vCenter tells of its end, a clone that may make a machine's VM costs no more calls.
 func TestSuspectIsNotPolled(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	view := v.viewOf(a)
@@ -114,6 +117,7 @@ func TestSuspectIsNotPolled(t *testing.T) {
 
 // TestLookByReference: a VM that was seen before is read, and not looked for.
 func TestLookByReference(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	v.cloneBy(m, m.Name, func(*types.VirtualMachineCloneSpec) {})
@@ -126,6 +130,7 @@ func TestLookByReference(t *testing.T) {
 
 // TestFollowed: a task counts as followed once the vCenter has listed it, and not any more when it has left the list.
 func TestFollowed(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	view, task := v.viewOf(a), v.task()

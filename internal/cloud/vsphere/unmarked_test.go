@@ -46,11 +46,13 @@ func knownWithoutCall(t *testing.T, v *stage, a *account, m cloud.Machine) {
 // TestUnmarkedIsWatched: a VM that is the machine's by its reference and its id alone, because a person took its marks off, is
 // watched like any other: by the process that saw them go, and by the next one.
 func TestUnmarkedIsWatched(t *testing.T) {
+	t.Parallel()
 	for name, next := range map[string]func(*stage, *account) *account{
 		"by the same process": func(_ *stage, a *account) *account { return a },
 		"by the next process": func(v *stage, _ *account) *account { return v.account() },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			v := newStage(t)
 			first, m := v.account(), v.machine("m")
 			m.Record, m.Asked = *running(t, first, m).Record, cloud.Existed

@@ -40,9 +40,31 @@ func (s *stage) account() *account {
 	s.t.Helper()
 	c, err := Provider{}.Connect(s.Credentials())
 	s.Must(err)
-	a, _ := c.(*account)
+	a := prompt(c)
 	a.opened = time.Time{}
 	s.t.Cleanup(func() { _ = a.Close(context.Background()) })
+	return a
+}
+
+// prompt returns the account that was connected. It gathers for a moment only, so that no test waits for that. Where requests are
+// counted, a test says how long it gathers.
+func prompt(c cloud.Cloud) *account {
+	a, _ := c.(*account)
+	a.gathered = func() <-chan time.Time { return time.After(50 * time.Millisecond) }
+	return a
+}
+
+// holdLists has an account list nothing new until the returned function is called, and then at once, so that no request for that
+// comes between those that are counted.
+func holdLists(a *account) (release func()) {
+	held := make(chan time.Time)
+	a.gathered = func() <-chan time.Time { return held }
+	return func() { close(held) }
+}
+
+// gathersAsMade has an account gather for as long as the product does.
+func gathersAsMade(a *account) *account {
+	a.gathered = gathered
 	return a
 }
 

@@ -33,8 +33,10 @@ const (
 	pollAfter = 15 * time.Second
 )
 
-// follow has the vCenter push changes of the tasks whose end is waited for, as long as the account is watched. It waits for
-// nothing. Tasks that cannot be followed are polled.
+// gathered fires when it is time to list what is new.
+func gathered() <-chan time.Time { return time.After(gatherTasks) }
+
+// follow has the vCenter push changes of our tasks while the account is watched. Tasks that cannot be followed are polled.
 func (a *account) follow() {
 	if v := a.view.Load(); v != nil {
 		select {
@@ -53,7 +55,7 @@ func (v *taskView) keep(ctx context.Context, a *account) {
 			return
 		}
 		select {
-		case <-time.After(gatherTasks):
+		case <-a.gathered():
 		case <-ctx.Done():
 			return
 		}
@@ -110,16 +112,16 @@ type guestView struct {
 }
 
 // keep lists the VMs that become ours until ctx ends: the first at once, and those of the next seconds together.
-func (g *guestView) keep(ctx context.Context, i *inventory) {
+func (g *guestView) keep(ctx context.Context, a *account) {
 	for {
 		select {
-		case <-i.guests.more:
+		case <-a.inventory.guests.more:
 		case <-ctx.Done():
 			return
 		}
-		_ = g.list(ctx, i) // a VM that is not listed is looked up by a call, and listed with the next one
+		_ = g.list(ctx, &a.inventory) // a VM that is not listed is looked up by a call, and listed with the next one
 		select {
-		case <-time.After(gatherTasks):
+		case <-a.gathered():
 		case <-ctx.Done():
 			return
 		}

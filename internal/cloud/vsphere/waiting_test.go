@@ -11,6 +11,7 @@ import (
 // TestFreed: a place that is free wakes the machine that has waited for the longest time, each once, and none before the list of
 // all VMs, which wakes them all.
 func TestFreed(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	key := func(name string) cloud.Key { return cloud.Key{Namespace: "ns", Name: name} }
 	keys := make(chan cloud.Key)
@@ -64,6 +65,7 @@ func forwarded(keys <-chan cloud.Key, sent <-chan struct{}) <-chan cloud.Key {
 
 // TestAwait: a machine waits for the first list for a minute, and no longer.
 func TestAwait(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	var w waiting
 	m := cloud.Machine{}

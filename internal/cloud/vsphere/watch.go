@@ -106,7 +106,7 @@ func (a *account) watch(ctx context.Context, keys *outbox, all *pages) (read int
 		return w.read, a.cut(ctx, err)
 	}
 	keys.add(slices.Concat(known, a.inventory.complete(), a.ledger.machines(), a.waiting.over(true))...) // each once
-	kept.Go(func() { w.guests.keep(following, &a.inventory) })
+	kept.Go(func() { w.guests.keep(following, a) })
 	return w.read, a.cut(ctx, a.readChanges(ctx, w, keys, pace))
 }
 

@@ -94,9 +94,11 @@ func wantLater(t *testing.T, err error) {
 // TestRestartAsksNothing: a process that starts, or has lost its connection, waits for the list of VMs. It asks for none of them,
 // and wakes each once.
 func TestRestartAsksNothing(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	machines := machinesOf(t, v, 5)
 	a := v.account()
+	holdLists(a)
 	held := v.HoldMethod("WaitForUpdatesEx")
 	t.Cleanup(held.Release)
 	w := watchOn(t, a)
@@ -128,6 +130,7 @@ func TestRestartAsksNothing(t *testing.T) {
 // TestRestartOf5000: what a restart asks of a vCenter is its pages of VMs, those of what the guests of ours report, and a few
 // calls beside. Each machine is woken once.
 func TestRestartOf5000(t *testing.T) {
+	t.Parallel()
 	const count, most = 5000, 2*5000/100 + 20
 	v := newStage(t)
 	machines := make([]cloud.Machine, count)
@@ -147,7 +150,7 @@ func TestRestartOf5000(t *testing.T) {
 		next.ServeHTTP(w, r)
 	}, crowd)
 	t.Cleanup(door.Close)
-	a, _ := expect.Got(Provider{}.Connect(door.Credentials()))(t).(*account)
+	a := prompt(expect.Got(Provider{}.Connect(door.Credentials()))(t))
 	start := time.Now()
 	w := watchOn(t, a)
 	t.Cleanup(func() { _ = a.Close(context.Background()) })
@@ -165,6 +168,7 @@ func TestRestartOf5000(t *testing.T) {
 
 // TestReconnectWakesOnce: a lost connection wakes no machine before its VM is known again.
 func TestReconnectWakesOnce(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	machines := machinesOf(t, v, 3)
 	a := v.account()
@@ -183,6 +187,7 @@ func TestReconnectWakesOnce(t *testing.T) {
 
 // TestSnapshotIsLate: a machine does not wait for ever for a list that does not come.
 func TestSnapshotIsLate(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	m := machinesOf(t, v, 1)[0]
 	a := v.account()
@@ -201,6 +206,7 @@ func TestSnapshotIsLate(t *testing.T) {
 
 // TestHalfMadeWatcher: what cannot be made as a whole is removed again, because it is tried for as long as the session lasts.
 func TestHalfMadeWatcher(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a := v.account()
 	wantAbsent(t, a, v.machine("m"))
@@ -218,6 +224,7 @@ func TestHalfMadeWatcher(t *testing.T) {
 
 // TestEachFilterCounts: a watch that is not told of VMs, or not of tasks, is not made. It would miss what happens.
 func TestEachFilterCounts(t *testing.T) {
+	t.Parallel()
 	for n, what := range []string{"tasks", "guests", "VMs"} {
 		v := newStage(t)
 		var filters atomic.Int32
@@ -243,10 +250,11 @@ func TestEachFilterCounts(t *testing.T) {
 // TestLimitedUser: one who may not see the root folder is told of the VMs in the folders that specs name, also of those that are
 // named later.
 func TestLimitedUser(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	machines := machinesOf(t, v, 2)
-	c := expect.Got(Provider{}.Connect(with(v.Credentials(), "username", vcenter.Limited)))(t)
-	a, _ := c.(*account)
+	a := prompt(expect.Got(Provider{}.Connect(with(v.Credentials(), "username", vcenter.Limited)))(t))
+	holdLists(a)
 	w := watchOn(t, a)
 	t.Cleanup(func() { _ = a.Close(context.Background()) })
 	misspelt := v.machine("misspelt")
@@ -276,6 +284,7 @@ func TestLimitedUser(t *testing.T) {
 
 // TestFoldersAreBounded: a tenant who writes specs without end does not fill the list of folders.
 func TestFoldersAreBounded(t *testing.T) {
+	t.Parallel()
 	var f folders
 	for i := range 10 * maxFolders {
 		f.note(&infrav1.VSphereVM{Datacenter: vcenter.Datacenter, Folder: fmt.Sprint(i)})
@@ -286,6 +295,7 @@ func TestFoldersAreBounded(t *testing.T) {
 
 // TestUnaskedCloneIsNotLost: a clone that was never asked for makes no one wait for it.
 func TestUnaskedCloneIsNotLost(t *testing.T) {
+	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	wantAbsent(t, a, m)

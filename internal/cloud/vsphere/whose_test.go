@@ -9,6 +9,7 @@ import (
 
 // TestWhose has each combination of how a VM was found, its id, its marks, and what proves the machine's marks.
 func TestWhose(t *testing.T) {
+	t.Parallel()
 	m := plainMachine(t)
 	const other = "of another"
 	type vm = sighting

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -229,5 +230,21 @@ func TestNoSecondProxy(t *testing.T) {
 	sets[0].Spec.Template.Spec.Affinity = nil
 	if network.SecondKubeProxy(node, network.Labels(node), sets) == "" {
 		t.Error("a DaemonSet without the affinity is no second kube-proxy")
+	}
+}
+
+// TestUnwritable: what cannot be written is told, with its name, and no part of it is handed out as if it were all.
+func TestUnwritable(t *testing.T) {
+	odd := &unstructured.Unstructured{Object: map[string]any{
+		"kind": "ConfigMap", "metadata": map[string]any{"name": "odd"}, "data": func() {},
+	}}
+	found := expect.Got(For([]Pool{calico()}, Options{}))(t)
+	found.Objects = append(found.Objects, odd)
+	for what, write := range map[string]func() ([]byte, error){
+		"manifests": found.Manifests, "a resource set": func() ([]byte, error) { return found.ResourceSet(prod) },
+	} {
+		text, err := write()
+		expect.Says(t, what, err, "write ConfigMap odd: ")
+		expect.Same(t, what+": objects in it", 0, strings.Count(string(text), "kind:"))
 	}
 }

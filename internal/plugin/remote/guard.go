@@ -30,6 +30,9 @@ type silentError struct{ text string }
 // Error implements error.
 func (s *silentError) Error() string { return s.text }
 
+// Timeout says that it is one, as the errors of the network do.
+func (s *silentError) Timeout() bool { return true }
+
 // RoundTrip implements http.RoundTripper.
 func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, end := context.WithCancelCause(request.Context())

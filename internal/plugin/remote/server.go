@@ -97,7 +97,7 @@ func checkAddress(config *rest.Config) error {
 		"cluster's https:// address, or kubectl proxy and http://127.0.0.1:8001", address.Redacted())
 }
 
-// wireOf takes from a kubeconfig of a user what belongs to the transport: certificates, and the proxy.
+// wireOf takes from a kubeconfig of a user what belongs to the transport: certificates, and the proxy. A dialer is the caller's.
 func wireOf(config *rest.Config) (*http.Transport, error) {
 	wanted, err := config.TransportConfig()
 	if err != nil {
@@ -114,6 +114,9 @@ func wireOf(config *rest.Config) (*http.Transport, error) {
 	wire := apiserver.NewTransport(secure, 2*silence) // guarded ends a call before
 	if wanted.Proxy != nil {
 		wire.Proxy = wanted.Proxy
+	}
+	if wanted.DialHolder != nil { // no kubeconfig can name one
+		wire.DialContext = wanted.DialHolder.Dial
 	}
 	return wire, nil
 }

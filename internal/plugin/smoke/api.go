@@ -151,6 +151,7 @@ func sameRun(a, b *corev1.Namespace) bool {
 func (a *api) removeNamespace(ctx context.Context, made *corev1.Namespace) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.removing)
 	defer cancel()
+	var last error
 	for {
 		err := a.server.Delete(ctx, "/api/v1/namespaces/"+made.Name, metav1.DeleteOptions{
 			TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
@@ -159,9 +160,12 @@ func (a *api) removeNamespace(ctx context.Context, made *corev1.Namespace) error
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil
 		}
+		if ctx.Err() == nil || last == nil { // a call that the time has cut off has no reason of its own
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			return &leftError{namespace: made.Name, why: a.server.Reason(err)}
+			return &leftError{namespace: made.Name, why: a.server.Reason(last)}
 		case <-time.After(every):
 		}
 	}
@@ -206,12 +210,17 @@ func (a *api) makeService(ctx context.Context, namespace string, wanted *corev1.
 func (a *api) makePod(ctx context.Context, namespace string, wanted *corev1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
+	var forbidden error
 	for {
 		var ignored corev1.Pod
 		err := a.server.Post(ctx, namespaced(namespace, "pods"), nil, wanted, &ignored)
-		if err == nil || !apierrors.IsForbidden(err) {
+		switch {
+		case err != nil && ctx.Err() != nil && forbidden != nil: // a call that the time has cut off has no reason of its own
+			return forbidden
+		case !apierrors.IsForbidden(err):
 			return err
 		}
+		forbidden = err
 		select {
 		case <-ctx.Done():
 			return err

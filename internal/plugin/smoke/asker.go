@@ -28,13 +28,20 @@ type asker struct {
 	namespace, pod, node string
 }
 
+// timeout is what errors of contexts, connections and silent servers have in common.
+type timeout interface {
+	error
+	Timeout() bool
+}
+
 // finding asks once.
 func (a *asker) finding(ctx context.Context, check string, one question) cloud.Finding {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	said, err := one.ask(a, ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
+	// Which of the bounds of this call ends it first is chance: its context, its connection's, or that of a silent server.
+	if slow, is := errors.AsType[timeout](err); is && slow.Timeout() {
 		err = fmt.Errorf("no answer within %s", askTimeout)
 	}
 	if err != nil {
@@ -63,10 +70,14 @@ func (a *asker) exec(ctx context.Context) (string, error) {
 		"container": {labelServer}, "stdout": {"true"}, "stderr": {"true"},
 		"command": {"/agnhost", "connect", hostPort("127.0.0.1", serverPort), "--timeout=5s", "--protocol=tcp"},
 	}
-	if printed, err := a.api.server.Run(ctx, namespaced(a.namespace, "pods/"+a.pod+"/exec"), query); err != nil {
-		return "", errors.New(joined(err.Error(), printed))
+	printed, err := a.api.server.Run(ctx, namespaced(a.namespace, "pods/"+a.pod+"/exec"), query)
+	switch {
+	case err == nil:
+		return "agnhost connect ran in it", nil
+	case printed == "":
+		return "", err
 	}
-	return "agnhost connect ran in it", nil
+	return "", errors.New(joined(err.Error(), printed))
 }
 
 // logs reads what the server said when it started.

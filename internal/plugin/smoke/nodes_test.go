@@ -227,3 +227,13 @@ func TestChooseLinux(t *testing.T) {
 		})
 	}
 }
+
+// TestNotReady: the kubelet's words for a missing pod network, in each of its versions, lead to the CNI, and others do not.
+func TestNotReady(t *testing.T) {
+	for message, cni := range map[string]bool{
+		noCNI: true, "Network plugin returns error: CNI plugin not initialized": true, "reason:NetworkPluginNotReady": true,
+		"Kubelet stopped posting node status.": false, "": false,
+	} {
+		expect.Same(t, message, cni, strings.Contains(helpNotReady(message), "the CNI does not run there yet"))
+	}
+}
