@@ -146,8 +146,10 @@ type cell struct {
 	// signed has the cluster sign the certificate of the kubelet's port, when somebody approves it.
 	signed bool
 	number int
-	clock  *windows.FastClock
-	guest  *guest.Simulated
+	// policyTakes is how long each policy of a network of HNS takes.
+	policyTakes time.Duration
+	clock       *windows.FastClock
+	guest       *guest.Simulated
 }
 
 // outcome is what came of a cell.

@@ -237,7 +237,7 @@ func (w *podWorld) userData(c *cell) ([]byte, error) {
 func (c *cell) image(dir, version string) {
 	c.guest = &guest.Simulated{
 		Dir: filepath.Join(dir, c.computer()), Address: c.address(), Build: builds[c.year], KubernetesVersion: version, Clock: c.clock,
-		Files: map[string]string{}, Pulls: map[string]time.Duration{},
+		Files: map[string]string{}, Pulls: map[string]time.Duration{}, PolicyTakes: c.policyTakes,
 	}
 	bring(c.guest, c.plugins...)
 	isProgram := strings.HasPrefix(c.missing, `C:\`)

@@ -214,7 +214,7 @@ func antreaAgent(ctx context.Context, c *Container, started func()) error {
 	both, end := context.WithCancel(ctx)
 	var tunnels sync.WaitGroup
 	tunnels.Go(func() {
-		_ = c.follow(both, func(peers []peer) error { return setRemoteSubnets(m, networkOfAntrea, peers) })
+		_ = c.follow(both, func(peers []peer) error { return setRemoteSubnets(both, m, networkOfAntrea, peers) })
 	})
 	defer tunnels.Wait()
 	defer end()
