@@ -16,7 +16,7 @@ const cniState = step.CNIState + `\networks`
 var (
 	staleNetworks = []string{
 		"External", "ext", "cbr0", "l2bridge", "vxlan0", "overlay", "flannel.*", "Calico*", "azure*",
-		"antrea-hnsnetwork",
+		antreaNetwork,
 	}
 	staleEndpoints = []string{"*cbr0*", "*vxlan0*", "*flannel.*", "*Calico*", "*-eth0", "*antrea*"}
 	staleFiles     = []string{
@@ -98,13 +98,19 @@ func (net reading) checkKubeletStart() error {
 		bootstrapv1.ServiceStartAutomaticDelayed, net.mode, cniName(net.cni))
 }
 
-// bootCleanup keeps an external network of ours: the machine's own connections use its vSwitch. Those of CNIs are made anew.
+// antreaNetwork is LocalHNSNetwork of antrea-io/antrea v2.7.0, pkg/agent/util/net_windows.go.
+const antreaNetwork = "antrea-hnsnetwork"
+
+// bootCleanup keeps an external network of ours: the machine's own connections use its vSwitch. Those of CNIs are made anew. That
+// of Antrea belongs to its script, which has run in custom.everyBoot before: it leaves a network whose Open vSwitch Extension is
+// on, and removes any other with its adapters, its vSwitch and the bridge of Open vSwitch (antrea-io/antrea v2.7.0,
+// hack/windows/Prepare-AntreaAgent.ps1 and Clean-AntreaNetwork.ps1).
 func (net *Network) bootCleanup() []plan.Step {
+	if net.cni == bootstrapv1.CNIAntrea {
+		return []plan.Step{removeFiles(net.staleAtBoot())}
+	}
 	networks, endpoints := []string{net.podNetwork}, []string{"*" + net.podNetwork + "*"}
-	switch {
-	case net.cni == bootstrapv1.CNIAntrea: // hack/windows/Clean-AntreaNetwork.ps1
-		networks, endpoints = []string{"antrea-hnsnetwork"}, []string{"*antrea*"}
-	case net.base != "":
+	if net.base != "" {
 		networks = withName(networks, net.baseName())
 	}
 	if net.cni == bootstrapv1.CNIAzure {
@@ -122,7 +128,7 @@ func (net *Network) bootCleanup() []plan.Step {
 // pods, and its plug-in makes its own without it (projectcalico/calico 87c15906, node-service.ps1 and
 // cni-plugin/pkg/dataplane/windows; tigera/operator 40788b9b, pkg/render/windows.go: nodename_file_optional). Antrea's plug-in
 // refuses each pod until its agent answers; the init container install-cni, which each new sandbox runs again, copies the file
-// (antrea-io/antrea b8745dc7, build/yamls/windows/containerd/conf/Install-WindowsCNI-Containerd.ps1).
+// (antrea-io/antrea v2.7.0, build/charts/antrea-windows/conf/Install-WindowsCNI.ps1).
 func (net *Network) staleAtBoot() []plan.Value {
 	switch {
 	case net.waitsForFlanneld():

@@ -226,6 +226,9 @@ func (w *podWorld) userData(c *cell) ([]byte, error) {
 	if c.azure {
 		in.WindowsMachine.Spec = infrav1.WindowsMachineSpec{ProviderID: "azure:///" + name, Azure: &infrav1.AzureVM{}}
 	}
+	if c.condition == rebootedPools {
+		c.fromPool(in.WindowsMachine)
+	}
 	rendered, err := bootstrap.Render(in)
 	if err != nil {
 		return nil, err
@@ -252,6 +255,8 @@ func (c *cell) image(dir, version string) {
 		c.guest.Faults.Instead = c.lateProgram(lateness)
 	case c.condition == daemonLate:
 		c.guest.Pulls[c.late] = lateness
+	case c.condition == rebootedPools:
+		c.guest.Image = withoutDHCP
 	case c.condition == rebooted && c.late == flanneldProgram:
 		c.guest.Faults.Instead = c.lateProgram(latenessOfStart)
 	case c.condition == rebooted && !c.hasService():
