@@ -40,7 +40,11 @@ var networkGoldens = []goldenCase{
 		"network-overlay-calico-static", "Calico's vSwitch drops routes and name servers at each start",
 		inNetwork("Overlay", "Calico", withAdapters(staticAdapter("10.0.0.5/24"))),
 	},
-	{"network-transparent-antrea", "the CNI owns the network", inNetwork("Transparent", "Antrea")},
+	{"network-transparent-antrea", "the CNI owns the network", inNetwork("Transparent", "Antrea", prepareAntrea)},
+	{
+		"network-transparent-antrea-static", "the CNI's vSwitch drops routes and name servers at each start, after its own script has run",
+		inNetwork("Transparent", "Antrea", prepareAntrea, withAdapters(staticAdapter("10.0.0.5/24"))),
+	},
 	{"network-transparent", "a CNI that we do not know owns the network", inNetwork("Transparent", "")},
 	{"network-none", "ports only", inNetwork("None", "")},
 
@@ -77,6 +81,12 @@ func documented(page, begin string) change {
 	}
 	panic(page + " has no YAML that begins with " + begin)
 }
+
+// prepareAntrea has Antrea's script run before each start of its agent, as docs/network-details.md demands.
+var prepareAntrea = func() change {
+	const script = `[{name: prepare-antrea, content: 'C:\k\antrea\Prepare-AntreaAgent.ps1 -RunOVSServices $false'}]`
+	return spec(`custom: {preJoin: ` + script + `, everyBoot: ` + script + `}`)
+}()
 
 func withRanges(pods, services []string) change {
 	return func(in *bootstrap.Input) {

@@ -157,7 +157,7 @@ func removes(phases []plan.Phase, file string) bool {
 
 // flanneld gets its settings from the registry, by nssm.exe, and its network from a file.
 func TestFlanneldSettings(t *testing.T) {
-	const flags = `--kube-subnet-mgr --ip-masq --kubeconfig-file=C:\etc\kube-flannel\kubeconfig.conf ` +
+	const flags = `--kube-subnet-mgr --kubeconfig-file=C:\etc\kube-flannel\kubeconfig.conf ` +
 		`--net-config-path=C:\etc\kube-flannel\net-conf.json --subnet-file=C:\run\flannel\subnet.env --iface=`
 	for name, test := range map[string]struct {
 		change         change

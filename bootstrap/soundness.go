@@ -13,7 +13,6 @@ import (
 // Limits outside of which a node warns.
 const (
 	windows23H2  = "25398" // Windows Server, version 23H2: the annual channel
-	windows2025  = "26100"
 	afterWindows = "26101"
 	// hostProcessUpdate is the oldest update of Windows Server 2019 that image-builder accepts (packer/goss/goss-vars.yaml).
 	hostProcessUpdate = "1817"
@@ -41,13 +40,13 @@ func knownWindows() []plan.Step {
 	}
 	between := &plan.Test{
 		Fact: plan.FactOSBuild, AtLeast: plan.Text(step.Windows2022), IsNot: plan.Text(step.Windows2022),
-		Below: plan.Text(windows2025),
+		Below: plan.Text(step.Windows2025),
 	}
 	return []plan.Step{
 		build("windows-2022-or-later", nil, plan.Test{AtLeast: plan.Text(step.Windows2022)},
 			step.Windows2022+" (Windows Server 2022) or later is recommended"),
 		build("windows-2025-or-earlier", nil, plan.Test{Below: plan.Text(afterWindows)},
-			windows2025+" (Windows Server 2025) or earlier is recommended"),
+			step.Windows2025+" (Windows Server 2025) or earlier is recommended"),
 		build("windows-of-a-release", between, plan.Test{Is: plan.Text(windows23H2)},
 			"which is not a release of Windows Server; 20348 (2022), 25398 (23H2) and 26100 (2025) are"),
 		&plan.Check{

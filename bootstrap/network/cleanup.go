@@ -16,7 +16,7 @@ const cniState = step.CNIState + `\networks`
 var (
 	staleNetworks = []string{
 		"External", "ext", "cbr0", "l2bridge", "vxlan0", "overlay", "flannel.*", "Calico*", "azure*",
-		"antrea-hnsnetwork",
+		antreaNetwork,
 	}
 	staleEndpoints = []string{"*cbr0*", "*vxlan0*", "*flannel.*", "*Calico*", "*-eth0", "*antrea*"}
 	staleFiles     = []string{
@@ -98,13 +98,19 @@ func (net reading) checkKubeletStart() error {
 		bootstrapv1.ServiceStartAutomaticDelayed, net.mode, cniName(net.cni))
 }
 
-// bootCleanup keeps an external network of ours: the machine's own connections use its vSwitch. Those of CNIs are made anew.
+// antreaNetwork is LocalHNSNetwork of antrea-io/antrea v2.7.0, pkg/agent/util/net_windows.go.
+const antreaNetwork = "antrea-hnsnetwork"
+
+// bootCleanup keeps an external network of ours: the machine's own connections use its vSwitch. Those of CNIs are made anew. That
+// of Antrea belongs to its script, which has run in custom.everyBoot before: it leaves a network whose Open vSwitch Extension is
+// on, and removes any other with its adapters, its vSwitch and the bridge of Open vSwitch (antrea-io/antrea v2.7.0,
+// hack/windows/Prepare-AntreaAgent.ps1 and Clean-AntreaNetwork.ps1).
 func (net *Network) bootCleanup() []plan.Step {
+	if net.cni == bootstrapv1.CNIAntrea {
+		return []plan.Step{removeFiles(net.staleAtBoot())}
+	}
 	networks, endpoints := []string{net.podNetwork}, []string{"*" + net.podNetwork + "*"}
-	switch {
-	case net.cni == bootstrapv1.CNIAntrea: // hack/windows/Clean-AntreaNetwork.ps1
-		networks, endpoints = []string{"antrea-hnsnetwork"}, []string{"*antrea*"}
-	case net.base != "":
+	if net.base != "" {
 		networks = withName(networks, net.baseName())
 	}
 	if net.cni == bootstrapv1.CNIAzure {
@@ -122,7 +128,7 @@ func (net *Network) bootCleanup() []plan.Step {
 // pods, and its plug-in makes its own without it (projectcalico/calico 87c15906, node-service.ps1 and
 // cni-plugin/pkg/dataplane/windows; tigera/operator 40788b9b, pkg/render/windows.go: nodename_file_optional). Antrea's plug-in
 // refuses each pod until its agent answers; the init container install-cni, which each new sandbox runs again, copies the file
-// (antrea-io/antrea b8745dc7, build/yamls/windows/containerd/conf/Install-WindowsCNI-Containerd.ps1).
+// (antrea-io/antrea v2.7.0, build/charts/antrea-windows/conf/Install-WindowsCNI.ps1).
 func (net *Network) staleAtBoot() []plan.Value {
 	switch {
 	case net.waitsForFlanneld():
@@ -152,12 +158,19 @@ func removeFiles(more []plan.Value) plan.Step {
 // patch is the oldest update of a Windows build with which a feature of the network works.
 type patch struct {
 	name, what, build, update string
+	// announced: nobody has said that the update has the fix, so a node without it warns.
+	announced bool
 }
 
-// The updates: KB4489899 for VXLAN, KB4580390 for Direct Server Return.
+// The updates: KB4489899 for VXLAN, KB4580390 for Direct Server Return. For VXLAN on Server 2025, SIG Windows has announced a fix
+// in the security update of October 2025 (https://github.com/rancher/rancher/issues/50915), which is KB5066835
+// (docs/network-details.md has its address); that it came there is not confirmed.
 var (
-	patchOverlay = patch{"windows-2019-update-for-overlay", "overlay networks need", step.Windows2019, "379"}
-	patchDSR     = patch{"windows-2019-update-for-dsr", "Direct Server Return needs", step.Windows2019, "1554"}
+	patchOverlay     = patch{"windows-2019-update-for-overlay", "overlay networks need", step.Windows2019, "379", false}
+	patchDSR         = patch{"windows-2019-update-for-dsr", "Direct Server Return needs", step.Windows2019, "1554", false}
+	patchOverlay2025 = patch{
+		"windows-2025-update-for-overlay", "a fix of overlay networks was announced for", step.Windows2025, "6899", true,
+	}
 )
 
 // patchLevel checks on the node what the name of an image does not tell.
@@ -167,7 +180,7 @@ func (net *Network) patchLevel() []plan.Step {
 		steps = append(steps, buildCheck("windows-build-for-dual-stack", "pods with IPv4 and IPv6 need"))
 	}
 	if net.overlay() {
-		steps = append(steps, patchOverlay.check())
+		steps = append(steps, patchOverlay.check(), patchOverlay2025.check())
 	}
 	if net.proxied && net.dsr {
 		steps = append(steps, patchDSR.check())
@@ -194,7 +207,8 @@ func buildCheck(name, what string) plan.Step {
 func (p patch) check() plan.Step {
 	return &plan.Check{
 		Common: plan.Common{
-			Name: p.name, Reason: step.ReasonWindowsPatchLevelTooLow, When: &plan.Test{Fact: plan.FactOSBuild, Is: plan.Text(p.build)},
+			Name: p.name, Reason: step.ReasonWindowsPatchLevelTooLow, Optional: p.announced,
+			When: &plan.Test{Fact: plan.FactOSBuild, Is: plan.Text(p.build)},
 		},
 		Test: plan.Test{Fact: plan.FactOSUBR, AtLeast: plan.Text(p.update)},
 		Say:  plan.Say("Windows has build "+p.build+".", plan.FactOSUBR, ", "+p.what+" "+p.build+"."+p.update+" or later"),

@@ -70,8 +70,11 @@ func (net *Network) flanneldParameters() []plan.Step {
 	}
 }
 
+// flanneldFlags have no --ip-masq: on Windows it has flannel.exe ask the plug-in for a policy OutBoundNAT, and does nothing else
+// (flannel-io/flannel v0.28.9, pkg/trafficmngr/iptables/iptables_windows.go; flannel-io/cni-plugin, flannel_windows.go). The
+// plug-in's policy of our configuration is the only one then: win-overlay would add a second one, with fewer exceptions.
 func (net *Network) flanneldFlags() plan.Step {
-	flags := "--kube-subnet-mgr --ip-masq --kubeconfig-file=" + flanneldKubeconfig + " --net-config-path=" + netConfFile +
+	flags := "--kube-subnet-mgr --kubeconfig-file=" + flanneldKubeconfig + " --net-config-path=" + netConfFile +
 		" --subnet-file=" + subnetFile + " --iface="
 	return parameter("AppParameters", "", plan.Parts(plan.Text(flags), net.hostAddress()))
 }

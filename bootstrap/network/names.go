@@ -18,7 +18,7 @@ func (net reading) readInterface() error {
 		net.windowsAdapter = name
 		return nil
 	}
-	if net.external == "" && net.base == "" {
+	if !net.choosesAdapter() {
 		return nil
 	}
 	at := 0

@@ -94,7 +94,7 @@ func (net *Network) vSwitch() []plan.Step {
 }
 
 // restored are the addresses, routes and name servers of pools, and the routes to the cloud's own addresses: Windows drops them
-// when an adapter gets a vSwitch, and when it loses one.
+// when an adapter gets a vSwitch, and when it loses one. Steps find an adapter by its MAC: Antrea renames the vEthernet.
 func (net *Network) restored(suffix string) []plan.Step {
 	steps := net.adapters.again(suffix)
 	if net.onAzure {

@@ -91,8 +91,10 @@ var profiles = []profile{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", base: "External", booted: true,
 		sourceVIP: vipOfCNI, ports: []opening{{"vxlan", "UDP", vxlanPort}},
 	},
+	// antrea-agent makes its network on the adapter of the node's address. Where Windows has moved the address to the vEthernet, it
+	// sets neither routes nor name servers there (antrea-io/antrea v2.7.0, pkg/agent/util/net_windows.go, PrepareHNSNetwork).
 	{
-		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, dual: true, booted: true,
+		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, base: antreaNetwork, dual: true, booted: true,
 		features: []string{"Hyper-V", "Hyper-V-PowerShell"},
 		ports:    []opening{{"geneve", "UDP", genevePort}},
 	},
@@ -156,6 +158,11 @@ func (net *Network) baseName() string {
 		return net.podNetwork
 	}
 	return net.base
+}
+
+// choosesAdapter: spec.network.interface names the adapter of the vSwitch. Antrea takes that of the node's address.
+func (p profile) choosesAdapter() bool {
+	return p.external != "" || p.base != "" && p.cni != bootstrapv1.CNIAntrea
 }
 
 // written tells whether the spec says what is in the CNI's configuration that we write.

@@ -68,6 +68,9 @@ func (net *Network) startProxy() []plan.Step {
 	if net.cni == bootstrapv1.CNIAzure {
 		network.TimeoutSeconds = aWeek // azure-vnet makes it for the first pod, and a node without pods is well
 	}
+	if net.cni == bootstrapv1.CNIFlannel && net.overlay() {
+		network.StillSeconds = stillRoutes
+	}
 	steps := []plan.Step{network}
 	if net.sourceVIP == vipOfCNI {
 		steps = append(steps, &plan.HNSEndpoint{
@@ -82,6 +85,11 @@ func (net *Network) startProxy() []plan.Step {
 		proxyRules(),
 	)
 }
+
+// stillRoutes: flanneld writes subnet.env, and only then gives HNS a RemoteSubnetRoute for each other node, one by one
+// (flannel-io/flannel v0.28.9, pkg/backend/vxlan/vxlan_network_windows.go). kube-proxy waits 10 s, takes a pod that has no such
+// route for one of this node, and never looks again (kubernetes v1.36.3, pkg/proxy/winkernel/proxier.go): it starts behind them.
+const stillRoutes = 10
 
 // proxyRules asks whether kube-proxy has set the rules of Services: a service that runs may end again and again, may not be let
 // in by the API server, or may find no source VIP. It tells the time of its last success alone (kubernetes v1.33.13 to v1.37.2,

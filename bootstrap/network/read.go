@@ -174,7 +174,7 @@ func (net reading) checkFields() error {
 		instead    string
 	}{
 		{"vni", net.Spec.VNI != 0, net.overlay() && net.written(), "it belongs in the CNI's own configuration"},
-		{"interface", net.Spec.Interface != "", net.external != "" || net.base != "", "the CNI chooses the adapter"},
+		{"interface", net.Spec.Interface != "", net.choosesAdapter(), "the CNI chooses the adapter"},
 		{"hnsNetworkName", net.Spec.HNSNetworkName != "", net.hnsNetwork != "", "only the CNI knows its network"},
 		{"exceptionCIDRs", len(net.Spec.ExceptionCIDRs) > 0, net.written(), "they belong in the CNI's own configuration"},
 		{"clusterDNS", net.Spec.ClusterDNS != "", net.written(), "it belongs in the CNI's own configuration"},

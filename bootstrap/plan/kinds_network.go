@@ -62,7 +62,7 @@ type Route struct {
 // fact managementIP. HNS keeps the address that the adapter has when the network is made, so each attempt first waits up to 45 s
 // for a preferred IPv4 address outside of 169.254.0.0/16 on the adapter that the request names in NetworkAdapterName, or on the
 // adapter of its vSwitch; the reason is AddressMissing then. An adapter that is not there HNS refuses itself. A management
-// address of 169.254.0.0/16 is none. TimeoutSeconds is 180 when 0.
+// address of 169.254.0.0/16 is none; a prefix length behind it is left out. TimeoutSeconds is 180 when 0.
 //
 // Already so: a network has the Name and Type of the request. One with this Name and another Type is replaced.
 type HNSNetwork struct {
@@ -71,6 +71,9 @@ type HNSNetwork struct {
 	Request Tree `json:"request"`
 	// Wait leaves it to another program to make the network: only the Name of the request counts, and nothing is changed.
 	Wait bool `json:"wait,omitempty"`
+	// StillSeconds is for how long the policies of the network must have stayed the same, once it has its address. When the time
+	// of the step is over, the step goes on all the same.
+	StillSeconds int `json:"stillSeconds,omitempty"`
 }
 
 // HNSEndpoint keeps the address of an endpoint of the Host Networking Service, which a CNI makes. It fails where there is none.
@@ -130,6 +133,8 @@ func (s *HNSNetwork) check(c *checker) {
 		c.text("request.Type", s.Request["Type"])
 	}
 	c.tree("request", map[string]any(s.Request))
+	c.must(s.StillSeconds == 0 || s.Wait, "stillSeconds", "needs wait")
+	c.within("stillSeconds", s.StillSeconds, 600)
 	c.facts[FactManagementIP] = true
 }
 

@@ -84,7 +84,8 @@ type Check struct {
 	Say Value `json:"say,omitempty"`
 }
 
-// WaitFor waits until something answers, and asks every 2 s. TimeoutSeconds is 300 when 0.
+// WaitFor waits until something answers, and asks every 2 s. With a TimeoutSeconds over 600 it asks every 15 s. TimeoutSeconds is
+// 300 when 0.
 //
 // Already so: it answers at once.
 type WaitFor struct {

@@ -92,8 +92,9 @@ func ReplaceObject(path string) []plan.Value {
 // ExitReboot is Windows' exit code for: done, but a restart is needed.
 const ExitReboot = 3010
 
-// Windows2019 and Windows2022 are the builds of Windows Server.
+// Windows2019, Windows2022 and Windows2025 are the builds of Windows Server.
 const (
 	Windows2019 = "17763"
 	Windows2022 = "20348"
+	Windows2025 = "26100"
 )

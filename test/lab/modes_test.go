@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
@@ -137,7 +138,11 @@ func (m mode) wanted(machine *infrav1.WindowsMachine, node *corev1.Node) []strin
 		}
 	}
 	if m.kind != "" {
-		lines = append(lines, "adapter vEthernet ("+m.adapter()+")")
+		virtual := "vEthernet (" + m.adapter() + ")"
+		if m.cni == bootstrapv1.CNIAntrea {
+			virtual = "br-int" // which the agent has renamed
+		}
+		lines = append(lines, "adapter "+virtual)
 	}
 	if m.stale {
 		lines = append(lines, "network azure of Overlay", "endpoint 0123-eth0", "cni 10-azure.conflist", "stale SourceVip.json",

@@ -107,7 +107,7 @@ var pairs = []pair{
 var (
 	builds     = map[string]string{"2019": "17763.7000", "2022": "20348.2700", "2025": "26100.4000"}
 	situations = []string{
-		allThere, daemonMissing, programMissing, daemonLate, rebooted, addressLate, rightsMissing, twoProxies,
+		allThere, daemonMissing, programMissing, daemonLate, rebooted, rebootedPools, addressLate, rightsMissing, twoProxies,
 	}
 )
 
@@ -117,14 +117,18 @@ const (
 	programMissing = "program missing"
 	daemonLate     = "daemon late by 400 s"
 	rebooted       = "reboot"
+	rebootedPools  = "reboot, addresses of pools"
 	addressLate    = "address late by 30 s"
 	rightsMissing  = "rights missing"
 	twoProxies     = "two kube-proxies"
 )
 
-// isTried: rights are those of services of the node, and only Calico has pods of kube-proxy that would run beside one.
+// isTried: pools are for vSphere, rights are those of services of the node, and only Calico has pods of kube-proxy that would run
+// beside one.
 func (p pair) isTried(condition string) bool {
 	switch condition {
+	case rebootedPools:
+		return !p.azure
 	case rightsMissing:
 		return p.hasRights() && p.noService == ""
 	case twoProxies:
@@ -146,8 +150,10 @@ type cell struct {
 	// signed has the cluster sign the certificate of the kubelet's port, when somebody approves it.
 	signed bool
 	number int
-	clock  *windows.FastClock
-	guest  *guest.Simulated
+	// policyTakes is how long each policy of a network of HNS takes.
+	policyTakes time.Duration
+	clock       *windows.FastClock
+	guest       *guest.Simulated
 }
 
 // outcome is what came of a cell.

@@ -61,7 +61,7 @@ func (w *podWorld) try(t *testing.T, c *cell) outcome {
 	}
 	r := w.settled(ctx, c, time.Time{})
 	switch c.condition {
-	case rebooted:
+	case rebooted, rebootedPools:
 		start := c.clock.Now()
 		if err := c.guest.Restart(ctx); err != nil {
 			return outcome{sentence: err.Error()}
@@ -205,6 +205,11 @@ func (w *podWorld) look(ctx context.Context, c *cell, start time.Time) outcome {
 	for _, condition := range pod.Status.Conditions {
 		if r.address && condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
 			r.service, r.sentence = true, ""
+		}
+	}
+	if c.condition == rebootedPools && r.address {
+		if why := c.lost(); why != "" {
+			r.service, r.address, r.sentence = false, false, why
 		}
 	}
 	return r

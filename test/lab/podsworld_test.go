@@ -226,6 +226,9 @@ func (w *podWorld) userData(c *cell) ([]byte, error) {
 	if c.azure {
 		in.WindowsMachine.Spec = infrav1.WindowsMachineSpec{ProviderID: "azure:///" + name, Azure: &infrav1.AzureVM{}}
 	}
+	if c.condition == rebootedPools {
+		c.fromPool(in.WindowsMachine)
+	}
 	rendered, err := bootstrap.Render(in)
 	if err != nil {
 		return nil, err
@@ -237,7 +240,7 @@ func (w *podWorld) userData(c *cell) ([]byte, error) {
 func (c *cell) image(dir, version string) {
 	c.guest = &guest.Simulated{
 		Dir: filepath.Join(dir, c.computer()), Address: c.address(), Build: builds[c.year], KubernetesVersion: version, Clock: c.clock,
-		Files: map[string]string{}, Pulls: map[string]time.Duration{},
+		Files: map[string]string{}, Pulls: map[string]time.Duration{}, PolicyTakes: c.policyTakes,
 	}
 	bring(c.guest, c.plugins...)
 	isProgram := strings.HasPrefix(c.missing, `C:\`)
@@ -252,6 +255,8 @@ func (c *cell) image(dir, version string) {
 		c.guest.Faults.Instead = c.lateProgram(lateness)
 	case c.condition == daemonLate:
 		c.guest.Pulls[c.late] = lateness
+	case c.condition == rebootedPools:
+		c.guest.Image = withoutDHCP
 	case c.condition == rebooted && c.late == flanneldProgram:
 		c.guest.Faults.Instead = c.lateProgram(latenessOfStart)
 	case c.condition == rebooted && !c.hasService():

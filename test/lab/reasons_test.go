@@ -159,7 +159,11 @@ func (j *joins) assertTold(m *infrav1.WindowsMachine, p provoked) {
 }
 
 func network(mode bootstrapv1.NetworkMode, cni bootstrapv1.CNI) bootstrapv1.WindowsBootstrapConfigSpec {
-	return bootstrapv1.WindowsBootstrapConfigSpec{Network: bootstrapv1.Network{Mode: mode, CNI: cni}}
+	spec := bootstrapv1.WindowsBootstrapConfigSpec{Network: bootstrapv1.Network{Mode: mode, CNI: cni}}
+	if cni == bootstrapv1.CNIAntrea {
+		prepareAntrea(&spec.Custom)
+	}
+	return spec
 }
 
 func faulty(faults guest.Faults) func(*guest.Simulated) {

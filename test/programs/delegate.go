@@ -38,7 +38,7 @@ func Delegate(text, subnet, network string) ([]byte, error) {
 		}
 	}
 	delegate["name"] = conf.Name
-	delegate["ipMasq"], delegate["ipMasqNetwork"] = true, network
+	delegate["ipMasq"], delegate["ipMasqNetwork"] = false, network
 	delegate["cniVersion"] = conf.CNIVersion
 	delegate["ipam"] = map[string]any{"type": "host-local", "subnet": subnet}
 	return json.Marshal(delegate)

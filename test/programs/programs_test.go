@@ -81,7 +81,7 @@ func minor(version string) string { return regexp.MustCompile(`^v1\.\d+`).FindSt
 func TestDelegate(t *testing.T) {
 	const conf = `{"name":"cbr0","cniVersion":"0.3.0","type":"flannel","delegate":{"type":"win-bridge"}}`
 	got := expect.Got(Delegate(conf, "10.244.3.0/24", "10.244.0.0/16"))(t)
-	want := `{"cniVersion":"0.3.0","ipMasq":true,"ipMasqNetwork":"10.244.0.0/16",` +
+	want := `{"cniVersion":"0.3.0","ipMasq":false,"ipMasqNetwork":"10.244.0.0/16",` +
 		`"ipam":{"subnet":"10.244.3.0/24","type":"host-local"},"name":"cbr0","type":"win-bridge"}`
 	expect.Same(t, "what flannel.exe hands on", want, string(got))
 }

@@ -50,7 +50,9 @@ func hnsNetwork(g *generator) tree {
 	}
 	g.add(request, 20, pick(g, "Policies", "DNSSuffix", "x"), g.node(1))
 	step := tree{"request": request}
-	g.add(step, 20, "wait", true)
+	if g.add(step, 20, "wait", true); step["wait"] == true {
+		g.add(step, 30, "stillSeconds", pick[any](g, 1.0, 7.0, 10.0))
+	}
 	g.facts = append(append([]string{}, g.facts...), "managementIP")
 	return step
 }

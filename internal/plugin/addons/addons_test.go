@@ -124,7 +124,9 @@ func TestVersions(t *testing.T) {
 		"v1.36.3":       "sigwindowstools/kube-proxy:v1.36.3-calico-hostprocess",
 		"v1.30.14":      "sigwindowstools/kube-proxy:v1.30.14-calico-hostprocess",
 		"v1.37.2":       "sigwindowstools/kube-proxy:v1.37.2-calico-hostprocess",
-		"v1.36.3+rke.1": "sigwindowstools/kube-proxy:v1.36.3_rke.1-calico-hostprocess",
+		"v1.33.1+rke2r1": windows + `: the version of Kubernetes is "v1.33.1+rke2r1", and kube-proxy's image is built of ` +
+			"upstream's releases alone; without -f, --kubernetes-version v1.33.1 --mode Overlay --cni Calico names it, or set " +
+			"spec.network.kubeProxy.run: Service",
 		"v1.38.0": windows + ": the image of kube-proxy v1.38.0 with Calico does not start: its start.ps1 names " +
 			"the gates WinDSR and WinOverlay, which Kubernetes 1.38 no longer has " +
 			"(https://github.com/kubernetes/kubernetes/pull/142125); set spec.network.kubeProxy.run: Service",

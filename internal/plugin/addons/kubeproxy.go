@@ -82,6 +82,12 @@ func (p Pool) checkImage() error {
 	if p.Name == "" {
 		instead = "use --kube-proxy Service, and write it into the pool"
 	}
+	if build := v.BuildMetadata(); build != "" {
+		plain := strings.TrimSuffix(p.Version, "+"+build)
+		return fmt.Errorf("%s: the version of Kubernetes is %q, and kube-proxy's image is built of upstream's releases alone; "+
+			"without -f, --kubernetes-version %s --mode %s --cni %s names it, or %s", p.name(), p.Version, plain, p.Network.Mode,
+			p.Network.CNI, instead)
+	}
 	if v.Major() != 1 || v.Minor() > lastProxyMinor {
 		return fmt.Errorf("%s: the image of kube-proxy %s with Calico does not start: %s; %s", p.name(), p.Version, aboutGates, instead)
 	}
@@ -118,9 +124,7 @@ func kubeProxy(pools []Pool, options Options) ([]runtime.Object, error) {
 	if err := disagree("the version of kube-proxy's DaemonSet", served, func(p Pool) string { return p.Version }); err != nil {
 		return nil, err
 	}
-	// A tag has no +, for which upstream's builds have _.
-	tag := strings.ReplaceAll(served[0].Version, "+", "_") + "-calico-hostprocess"
-	return []runtime.Object{proxyDaemonSet(options.image(proxyImage + ":" + tag))}, nil
+	return []runtime.Object{proxyDaemonSet(options.image(proxyImage + ":" + served[0].Version + "-calico-hostprocess"))}, nil
 }
 
 func proxyDaemonSet(image string) *appsv1.DaemonSet {

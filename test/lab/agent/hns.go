@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -25,13 +26,54 @@ func (r *run) hnsNetwork(ctx context.Context, step *plan.HNSNetwork) error {
 		if network, err = r.hnsItem("/networks", name); err != nil || text(network, "ManagementIP") == "" {
 			return false, err
 		}
-		return r.hasAddress(text(network, "ManagementIP"))
+		return r.hasAddress(managementAddress(network))
 	}
 	what := func() string { return fmt.Sprintf("HNS network %s has no management address", name) }
 	if err := r.waitUntil(ctx, probe, orElse(step.TimeoutSeconds, 180), what); err != nil {
 		return err
 	}
-	r.setFact(plan.FactManagementIP, text(network, "ManagementIP"))
+	address := managementAddress(network)
+	policies := func() (string, error) {
+		good, err := probe(ctx)
+		if err != nil || !good {
+			return "", err
+		}
+		return windows.PlainJSON(network["Policies"])
+	}
+	if err := r.awaitStill(ctx, policies, step.StillSeconds, orElse(step.TimeoutSeconds, 180)); err != nil {
+		return err
+	}
+	r.setFact(plan.FactManagementIP, address)
+	return nil
+}
+
+// managementAddress leaves out the prefix length that a program may have given to HNS.
+func managementAddress(network map[string]any) string {
+	address, _, _ := strings.Cut(text(network, "ManagementIP"), "/")
+	return address
+}
+
+// awaitStill waits until a text has stayed the same for some seconds, but not for ever. The empty text is none.
+func (r *run) awaitStill(ctx context.Context, read func() (string, error), still, seconds int) error {
+	end, since, seen := r.elapsed()+seconds, r.elapsed(), ""
+	for still > 0 && r.elapsed() < end {
+		now, err := read()
+		if err != nil {
+			return err
+		}
+		if now == "" || now != seen {
+			seen, since = now, r.elapsed()
+		}
+		if r.elapsed()-since >= still {
+			return nil
+		}
+		if err := r.checkDeadline(); err != nil {
+			return err
+		}
+		if err := r.machine.Clock.Sleep(ctx, 2*time.Second); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -90,8 +90,17 @@ var mends = []struct {
 		without: dropped("firewall-off"), symptom: "tunnels do not pass Windows' firewall",
 	},
 	{
-		name: "Antrea's network must go at each start", golden: "network-transparent-antrea", daemon: cni.Antrea,
-		without: laterWithout("stale-networks"), later: true, symptom: "the Open vSwitch Extension of antrea-hnsnetwork is disabled",
+		name: "Antrea's network must go at each start, by its own script", golden: "network-transparent-antrea", daemon: cni.Antrea,
+		without: laterWithout("run-prepare-antrea"), later: true, symptom: "the Open vSwitch Extension of antrea-hnsnetwork is disabled",
+	},
+	{
+		name: "Antrea's vSwitch drops what pools have given", golden: "network-transparent-antrea-static", daemon: cni.Antrea,
+		without: dropped("-behind-cni"), wrong: cutOff, symptom: "br-int has routes [] and name servers []",
+	},
+	{
+		name: "its end does so at each later start", golden: "network-transparent-antrea-static", daemon: cni.Antrea,
+		without: laterWithout("-before-cni", "-behind-cni"), wrong: cutOff, later: true,
+		symptom: "br-int has routes [] and name servers []",
 	},
 	{
 		name: "endpoints outlive their pods", golden: "network-l2bridge-flannel", daemon: flanneld,
@@ -187,6 +196,9 @@ func (s *stage) withCNI(daemon cni.Daemon) *played {
 		line := strings.Join(call.Argv, " ")
 		if strings.HasPrefix(line, kubeadmPath+" join") {
 			s.Effect("joined behind " + s.externalID())
+		}
+		if strings.HasSuffix(line, "-prepare-antrea.ps1") {
+			expect.OK(s.t, cni.PrepareAntrea(s.Machine))
 		}
 		if line == startFlanneld || line == "sc.exe start kubelet" && !c.hasFlanneld() {
 			c.run()

@@ -21,6 +21,9 @@ func TestPatchLevels(t *testing.T) {
 		{"network-overlay-calico", "17763", 378, "WindowsPatchLevelTooLow"},
 		{"network-overlay-calico", "17763", 379, ""},
 		{"network-overlay-calico", "20348", 1, ""},
+		{"network-overlay-calico", "26100", 1742, ""},
+		{"network-overlay-flannel", "26100", 6899, ""},
+		{"network-l2bridge-calico", "26100", 1742, ""},
 		{"network-l2bridge-calico", "17763", 1, ""},
 		{"network-l2bridge-dual-stack", "17763", 1553, "WindowsPatchLevelTooLow"},
 		{"network-l2bridge-dual-stack", "17763", 1554, ""},
@@ -38,6 +41,11 @@ func TestPatchLevels(t *testing.T) {
 		s.cniComes(v.Plan)
 		s.live()
 		report := s.end()
+		const overlay2025 = "windows-2025-update-for-overlay: Windows has build 26100.1742"
+		warned := slices.ContainsFunc(report.Warnings, func(w string) bool { return strings.HasPrefix(w, overlay2025) })
+		if old := test.build == "26100" && test.update < 6899 && strings.Contains(test.golden, "overlay"); warned != old {
+			t.Errorf("%s on %s.%v: warnings %v", test.golden, test.build, test.update, report.Warnings)
+		}
 		if report.Reason != test.reason {
 			t.Errorf("%s on %s.%v: %q %s, want %q", test.golden, test.build, test.update, report.Reason, report.Message, test.reason)
 		}

@@ -179,7 +179,7 @@ func prefixIn(m *windows.Machine, path string) (netip.Prefix, error) {
 	return netip.ParsePrefix(string(text))
 }
 
-// antreaAdd is antrea-cni.exe (antrea-io/antrea fc70f2bb, pkg/cni): it asks the agent by a named pipe.
+// antreaAdd is antrea-cni.exe (antrea-io/antrea v2.7.0, pkg/cni): it asks the agent by a named pipe.
 func antreaAdd(m *windows.Machine, _ *config, _ plugin) (address, network string, err error) {
 	if answers, err := m.PipeAnswers(antreaPipe); err != nil || !answers {
 		return "", "", errors.Join(err, errors.New(`rpc error: code = Unavailable desc = open \\.\pipe\`+antreaPipe+

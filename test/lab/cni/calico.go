@@ -186,7 +186,7 @@ func felix(ctx context.Context, c *Container, started func()) error {
 		return nil
 	}
 	return c.follow(ctx, func(peers []peer) error {
-		return setRemoteSubnets(c.Machine, networkOfCalico, peers)
+		return setRemoteSubnets(ctx, c.Machine, networkOfCalico, peers)
 	})
 }
 

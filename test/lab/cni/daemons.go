@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strconv"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
@@ -47,42 +46,6 @@ func Calico(kind string) Daemon {
 // installed puts a plug-in where containerd looks for it.
 func installed(m *windows.Machine, kind string) error {
 	return m.Put(Programs+`\`+kind+".exe", []byte("a plug-in"))
-}
-
-// Antrea is antrea-agent (antrea-io/antrea, docs/windows.md): it needs Hyper-V with its cmdlets and no firewall, and a network of
-// an earlier start, whose extension Windows has turned off, keeps it from starting.
-func Antrea(m *windows.Machine) error {
-	if err := antreaNetwork(m); err != nil {
-		return err
-	}
-	return errors.Join(RunPod(m, networkOfAntrea, nil), installed(m, "antrea"), m.Put(antreaConf, []byte(antreaConfText)))
-}
-
-func antreaNetwork(m *windows.Machine) error {
-	features, err := m.Features([]string{"Hyper-V", "Hyper-V-PowerShell"})
-	if err != nil {
-		return err
-	}
-	made := `C:\var\run\antrea\boot-` + strconv.Itoa(m.Boots())
-	there, err := hasNetwork(m, networkOfAntrea)
-	switch {
-	case err != nil:
-		return err
-	case features["Hyper-V"] != "Installed" || features["Hyper-V-PowerShell"] != "Installed":
-		return fmt.Errorf("Get-VMNetworkAdapter is not recognized: %v", features)
-	case m.FirewallOn():
-		return errors.New("tunnels do not pass Windows' firewall")
-	case there && m.FileExists(made):
-		return nil // the agent has only been started again
-	case there:
-		return errors.New("the Open vSwitch Extension of antrea-hnsnetwork is disabled")
-	}
-	adapter, err := mainAdapter(m)
-	if err != nil {
-		return err
-	}
-	more := map[string]any{"NetworkAdapterName": adapter}
-	return errors.Join(makeNetwork(m, networkOfAntrea, "Transparent", netip.Prefix{}, more), m.Put(made, nil))
 }
 
 // AzureVNet is what azure-vnet does for the first pod (Azure/azure-container-networking, network/network_windows.go and

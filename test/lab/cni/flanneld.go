@@ -80,11 +80,12 @@ func StartFlanneld(ctx context.Context, call *windows.Call, connect Connect) (*F
 // Follow tells HNS or the host where the pods of other nodes are, as those have written it into their annotations, until ctx ends
 // (pkg/backend/vxlan/vxlan_network_windows.go and pkg/backend/route_network_windows.go, handleSubnetEvents).
 func (f *Flannel) Follow(ctx context.Context) error {
-	set := setRemoteSubnets
-	if f.plan.Type == "host-gw" {
-		set = setRoutes
-	}
-	return follow(ctx, f.machine, f.client, f.leases, func(peers []peer) error { return set(f.machine, f.plan.name(), peers) })
+	return follow(ctx, f.machine, f.client, f.leases, func(peers []peer) error {
+		if f.plan.Type == "host-gw" {
+			return setRoutes(f.machine, f.plan.name(), peers)
+		}
+		return setRemoteSubnets(ctx, f.machine, f.plan.name(), peers)
+	})
 }
 
 // leases are the other nodes of the same backend. A VXLAN wants the MAC of theirs (pkg/subnet/kube/kube.go, nodeToLease).

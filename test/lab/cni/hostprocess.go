@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/netip"
 	"strings"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -43,7 +42,7 @@ var starts = map[string]func(ctx context.Context, c *Container, started func()) 
 	"uninstall-calico.ps1": uninstallCalico, "opt/cni/bin/install.exe": installCalico,
 	"node-service.ps1": calicoService, "felix-service.ps1": felix, "confd-service.ps1": confd,
 	"kube-proxy/start.ps1": startKubeProxy, "scripts/start.ps1": cloudNodeManager,
-	"Install-WindowsCNI-Containerd.ps1": installAntrea, "Run-AntreaAgent-Containerd.ps1": antreaAgent,
+	"Install-WindowsCNI.ps1": installAntrea, "Run-AntreaAgent.ps1": antreaAgent,
 	"flanneld.ps1": podFlanneld, "plugins.ps1": pluginsScript, "lab-cni.ps1": labDaemon,
 }
 
@@ -173,52 +172,6 @@ func (c *Container) connect(path, _ string) (kubernetes.Interface, error) {
 		return nil, fmt.Errorf("Unauthorized: the pod has no token in %q", file) //nolint:staticcheck // the API server says it so
 	}
 	return c.Account()
-}
-
-const (
-	// antreaPipe is where antrea-agent listens for its plug-in (antrea-io/antrea fc70f2bb, pkg/cni/client_windows.go).
-	antreaPipe = "C:varrunantreacni.sock"
-	// antreaRange has the pod CIDR of the node, which upstream's agent keeps to itself.
-	antreaRange = `C:\var\run\antrea\range`
-	antreaConf  = Folder + `\10-antrea.conflist`
-
-	antreaConfText = `{"cniVersion":"0.3.0","name":"antrea","plugins":[{"type":"antrea","ipam":{"type":"host-local"}}]}`
-)
-
-// installAntrea is Install-WindowsCNI-Containerd.ps1 (antrea-io/antrea 1eb9e128, build/yamls/windows/containerd).
-func installAntrea(_ context.Context, c *Container, _ func()) error {
-	return errors.Join(installed(c.Machine, "antrea"), c.Machine.Put(antreaConf, []byte(antreaConfText)))
-}
-
-// antreaAgent is Run-AntreaAgent-Containerd.ps1: the agent, which does Services itself, and the tunnels to other nodes, by Open
-// vSwitch. Here both are in HNS.
-func antreaAgent(ctx context.Context, c *Container, started func()) error {
-	if err := c.needs("NODE_NAME", "POD_NAMESPACE"); err != nil {
-		return err
-	}
-	prefix, err := c.podRange(ctx, c.Env["NODE_NAME"])
-	if err != nil {
-		return err
-	}
-	m := c.Machine
-	if err := errors.Join(antreaNetwork(m), m.Put(antreaRange, []byte(prefix.String()))); err != nil {
-		return err
-	}
-	client, err := c.Account()
-	if err != nil {
-		return err
-	}
-	m.OpenPipe(antreaPipe)
-	defer m.ClosePipe(antreaPipe)
-	started()
-	both, end := context.WithCancel(ctx)
-	var tunnels sync.WaitGroup
-	tunnels.Go(func() {
-		_ = c.follow(both, func(peers []peer) error { return setRemoteSubnets(m, networkOfAntrea, peers) })
-	})
-	defer tunnels.Wait()
-	defer end()
-	return proxy(both, m, client, networkOfAntrea)
 }
 
 // pluginsScript is an image of a user with the plug-ins of flanneld.

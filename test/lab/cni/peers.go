@@ -67,7 +67,7 @@ func follow(ctx context.Context, m *windows.Machine, client kubernetes.Interface
 }
 
 // setRemoteSubnets tells a VXLAN of HNS which node has which pods.
-func setRemoteSubnets(m *windows.Machine, network string, peers []peer) error {
+func setRemoteSubnets(ctx context.Context, m *windows.Machine, network string, peers []peer) error {
 	in, err := getNetwork(m, network)
 	if err != nil {
 		return err
@@ -95,6 +95,9 @@ func setRemoteSubnets(m *windows.Machine, network string, peers []peer) error {
 		}
 	}
 	for _, one := range missing {
+		if err := m.Clock.Sleep(ctx, m.PolicyTakes); err != nil {
+			return err
+		}
 		_, err := create(m, remoteSubnets, map[string]any{
 			"Network": in.text("ID"), "DestinationPrefix": one.pods.String(), "ProviderAddress": one.address,
 		}, nil)

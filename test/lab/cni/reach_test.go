@@ -47,13 +47,13 @@ func TestReach(t *testing.T) {
 			"the network pods has no RemoteSubnetRoute",
 		},
 		"a VXLAN that learns after kube-proxy": {"Overlay", func(m *windows.Machine, p *proxier) error {
-			return all(p.sync(behind(farPod)), setRemoteSubnets(m, "pods", elsewhere))
+			return all(p.sync(behind(farPod)), setRemoteSubnets(t.Context(), m, "pods", elsewhere))
 		}, "kube-proxy has found no RemoteSubnetRoute to it, and sends its packets to 10.0.0.5"},
 		"a VXLAN that knows": {"Overlay", func(m *windows.Machine, p *proxier) error {
-			return all(setRemoteSubnets(m, "pods", elsewhere), p.sync(behind(farPod)))
+			return all(setRemoteSubnets(t.Context(), m, "pods", elsewhere), p.sync(behind(farPod)))
 		}, ""},
 		"a network that is another one": {"Overlay", func(m *windows.Machine, p *proxier) error {
-			return all(setRemoteSubnets(m, "pods", elsewhere), p.sync(behind(farPod)), removeNetworks(m),
+			return all(setRemoteSubnets(t.Context(), m, "pods", elsewhere), p.sync(behind(farPod)), removeNetworks(m),
 				makeNetwork(m, "pods", "Overlay", netip.MustParsePrefix("10.244.3.0/24"), nil))
 		}, "the network pods of the pod with the address 10.244.3.5 was removed"},
 	} {

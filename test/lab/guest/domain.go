@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/cni"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -26,8 +27,8 @@ const needsRestart = 3010
 
 var fileBeside = regexp.MustCompile(`Join-Path \$PSScriptRoot '([^']+)'`)
 
-// powershell is powershell.exe -File FILE. Of all scripts it plays four: the loader of this release, and those that join a
-// domain, list a gMSA plug-in and make a data drive, known by their commands.
+// powershell is powershell.exe -File FILE. Of all scripts it plays five: the loader of this release, and those that join a
+// domain, list a gMSA plug-in, make a data drive and prepare a node for Antrea, known by their commands.
 func (p *power) powershell(ctx context.Context, call *windows.Call) int {
 	if slices.Contains(call.Argv, "-Command") {
 		return p.router(call)
@@ -46,6 +47,9 @@ func (p *power) powershell(ctx context.Context, call *windows.Call) int {
 	if strings.Contains(string(text), "Initialize-Disk -Number $disk.Number") {
 		return p.prepareDrive(call)
 	}
+	if strings.Contains(string(text), `\Prepare-AntreaAgent.ps1`) {
+		return prepareAntrea(call)
+	}
 	found := fileBeside.FindStringSubmatch(string(text))
 	if found == nil || !strings.Contains(string(text), "Add-Computer @join") {
 		return call.Fail("the lab's PowerShell does not play %s", script)
@@ -60,6 +64,13 @@ func (p *power) powershell(ctx context.Context, call *windows.Call) int {
 		return 0
 	}
 	return needsRestart
+}
+
+func prepareAntrea(call *windows.Call) int {
+	if err := cni.PrepareAntrea(call.Machine); err != nil {
+		return call.Fail("%v", err)
+	}
+	return 0
 }
 
 // pluginList belongs to TrustedInstaller: SYSTEM may not write there.

@@ -77,6 +77,8 @@ type Simulated struct {
 	Pulls map[string]time.Duration
 	// PullsAgain has each start of Windows pull them again, as for containers whose imagePullPolicy is Always.
 	PullsAgain bool
+	// PolicyTakes is how long a program takes to give HNS one policy of a network.
+	PolicyTakes time.Duration
 	// Network is what agnhost and the API server need; without it pods run for ever and nobody can ask the kubelet for logs.
 	Network *traffic.Cluster
 	// Clock is the machine's; one of Speed if it is nil.
@@ -153,6 +155,7 @@ func (g *Simulated) Boot(ctx context.Context, vm VM) error {
 	case g.Speed > 1:
 		machine.Clock = windows.NewFastClock(g.Speed)
 	}
+	machine.PolicyTakes = g.PolicyTakes
 	p := &power{guest: g, vm: vm, machine: machine, hardware: hardware, readdressed: make(chan struct{}, 1)}
 	if err := p.install(); err != nil {
 		return fmt.Errorf("lay out the image: %w", err)

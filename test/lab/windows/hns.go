@@ -3,10 +3,12 @@ package windows
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // HNSCall is the host network service: GET, POST and DELETE of /networks, /endpoints and /policylists, with JSON both ways, and
@@ -34,9 +36,31 @@ func (m *Machine) HNSCall(method, path, body string) ([]map[string]any, error) {
 	}
 	items := without(m.state.HNS, func(item map[string]any) bool { return item["kind"] != kind })
 	if method == "GET" {
-		return items, nil
+		return m.withPolicies(items), nil
 	}
 	return items, m.changed("hns %s %s %s", method, path, body)
+}
+
+// withPolicies shows each network with its policies, as HNS does: items of their own here, which may come later.
+func (m *Machine) withPolicies(items []map[string]any) []map[string]any {
+	for i, network := range items {
+		var all []any
+		for _, item := range m.state.HNS {
+			since, _ := item["since"].(string)
+			at, err := time.Parse(time.RFC3339, since)
+			if item["kind"] != "remotesubnets" || item["Network"] != network["ID"] || err == nil && m.Clock.Now().Before(at) {
+				continue
+			}
+			all = append(all, map[string]any{
+				"Type": "RemoteSubnetRoute", "DestinationPrefix": item["DestinationPrefix"], "ProviderAddress": item["ProviderAddress"],
+			})
+		}
+		if network["kind"] == "networks" && len(all) > 0 {
+			items[i] = maps.Clone(network)
+			items[i]["Policies"] = all
+		}
+	}
+	return items
 }
 
 // post makes an item or attaches the host to one, or tells the code with which HNS refuses that.

@@ -43,6 +43,8 @@ type Machine struct {
 	Locked []string
 	// ManagementIP is what HNS gives to new networks.
 	ManagementIP string
+	// PolicyTakes is how long a program takes to give HNS one policy of a network.
+	PolicyTakes time.Duration
 
 	dir string
 	mu  sync.Mutex

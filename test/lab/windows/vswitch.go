@@ -30,7 +30,9 @@ func (m *Machine) place(network map[string]any) (code string) {
 	if virtual == nil {
 		virtual = m.makeVSwitch(adapter)
 	}
-	network["ManagementIP"] = m.addressOn(virtual.Index)
+	if network["ManagementIP"] == nil { // HNS keeps one that it is given
+		network["ManagementIP"] = m.addressOn(virtual.Index)
+	}
 	return ""
 }
 
@@ -59,9 +61,12 @@ func (m *Machine) adapterFor(name any) (Adapter, string) {
 	return free[len(free)-1], ""
 }
 
-// virtual is the adapter of the vSwitch on an adapter; nil if it has none.
+// virtual is the adapter of the vSwitch on an adapter, which a program may have renamed; nil if it has none.
 func (m *Machine) virtual(name string) *Adapter {
-	at := slices.IndexFunc(m.state.Adapters, func(a Adapter) bool { return a.Virtual && a.Name == vEthernet(name) })
+	below := slices.IndexFunc(m.state.Adapters, func(a Adapter) bool { return !a.Virtual && a.Name == name })
+	at := slices.IndexFunc(m.state.Adapters, func(a Adapter) bool {
+		return a.Virtual && (a.Name == vEthernet(name) || below >= 0 && a.Index == m.state.Adapters[below].Index+firstVirtual)
+	})
 	if at < 0 {
 		return nil
 	}

@@ -11,7 +11,7 @@ function Send-HnsCall([string]$Method, [string]$Path, [string]$Body) {
     $before = $World.nextId
     try {
         $output = switch ($Method) {
-            'GET' { , [object[]]@($World.hns | Where-Object { $_['kind'] -eq $kind }) }
+            'GET' { , [object[]]@($World.hns | Where-Object { $_['kind'] -eq $kind } | ForEach-Object { Add-StubPolicies $_ }) }
             'DELETE' { Clear-StubItem $kind $id }
             'POST' { if ($id) { Connect-StubEndpoint $id } else { New-StubItem $kind (ConvertTo-Table ($Body | ConvertFrom-Json)) } }
             default { Stop-Hns '0x80070057' }
@@ -25,6 +25,18 @@ function Send-HnsCall([string]$Method, [string]$Path, [string]$Body) {
     $answer = @{ Success = $true }
     if ($output) { $answer.Output = $output }
     ConvertTo-Json $answer -Depth 100 -Compress
+}
+
+# HNS shows a network with its policies. They are items of their own here, which may come later.
+function Add-StubPolicies($Item) {
+    $its = @($World.hns | Where-Object { $_['kind'] -eq 'remotesubnets' -and $_['Network'] -eq $Item['ID'] })
+    $its = @($its | Where-Object { -not $_['after'] -or $World.clock -ge $_['after'] })
+    if ($Item['kind'] -ne 'networks' -or -not $its) { return $Item }
+    $shown = @{} + $Item
+    $shown.Policies = @($its | ForEach-Object {
+            @{ Type = 'RemoteSubnetRoute'; DestinationPrefix = $_['DestinationPrefix']; ProviderAddress = $_['ProviderAddress'] }
+        })
+    $shown
 }
 
 function New-StubItem([string]$Kind, $Item) {

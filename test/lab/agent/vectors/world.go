@@ -135,6 +135,11 @@ func (w *World) furnish(s *windows.State) {
 		}
 	}
 	s.Services, s.Features, s.Firewall, s.HNS = w.Services, w.Features, w.Firewall, w.HNS
+	for _, item := range s.HNS {
+		if after, late := item["after"].(float64); late {
+			item["since"] = epoch.Add(time.Duration(after) * time.Second).Format(time.RFC3339)
+		}
+	}
 	s.Defender = cmp.Or(w.Defender, &windows.Defender{})
 	s.Users = map[string]*windows.User{}
 	for name, groups := range w.Users {
