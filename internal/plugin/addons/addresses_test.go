@@ -28,8 +28,10 @@ func TestAddresses(t *testing.T) {
 		"one more than it": {calico(pods(61)), nil, []string{lack + "60 for pods with the default blockSize of 26, and spec.kubelet." +
 			"maxPods is 61: a pod without an address does not start; set maxPods to 60, unless the cluster's pools have a blockSize " +
 			"of 25 or less"}},
-		"of another CNI":                  {calico(with("L2Bridge", "Flannel", ""), pods(110)), nil, nil},
-		"by the Node's CIDR":              {calico(pods(110)), ready(func(c *Calico) { c.Installation.CNI.IPAM.Type = "HostLocal" }), nil},
+		"of another CNI": {calico(with("L2Bridge", "Flannel", ""), pods(110)), nil, nil},
+		"by the Node's CIDR": {calico(pods(110)), ready(func(c *Calico) {
+			c.Installation.CNI.IPAM.Type = "HostLocal"
+		}), nil},
 		"no Installation, so the default": {calico(pods(60)), &Calico{}, nil},
 		"the cluster's pool": {
 			calico(pods(28)), ready(func(c *Calico) { c.IPPools = []bootstrap.IPPool{pool("small", "10.244.0.0/16", 28)} }),

@@ -21,8 +21,8 @@ import (
 
 // breaking is an API server with namespaces that breaks off: test/lab has the real one, whose answers come.
 type breaking struct {
-	// cut says that it makes a namespace and breaks the connection, dead that it answers no DELETE.
-	cut, dead bool
+	// cut says that it makes a namespace and breaks the connection, dead that it answers no DELETE, taken that there is one.
+	cut, dead, taken bool
 
 	mu    sync.Mutex
 	there map[string]*corev1.Namespace
@@ -36,6 +36,10 @@ func (b *breaking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.calls = append(b.calls, r.Method)
 	switch r.Method {
 	case http.MethodPost:
+		if b.taken {
+			refuse(w, http.StatusConflict, metav1.StatusReasonAlreadyExists)
+			return
+		}
 		ns := &corev1.Namespace{}
 		if json.NewDecoder(r.Body).Decode(ns) != nil {
 			panic(http.ErrAbortHandler)

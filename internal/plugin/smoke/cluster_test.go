@@ -34,8 +34,9 @@ type cluster struct {
 	lacks []string
 	// refuse answers a call instead of the API server, if it returns a status; call is METHOD path, with NS for the namespace.
 	refuse func(call string) *metav1.Status
-	// hangs are calls that get no answer.
-	hangs string
+	// hangs says which calls get no answer, and cuts is the end of those whose connection breaks.
+	hangs func(call string) bool
+	cuts  string
 	// live is what a kubelet makes of a pod that is so old, after all went well; gone says that there is no such pod any more.
 	live func(pod *corev1.Pod, age time.Duration) (gone bool)
 	// events are those of pods in the namespace.
@@ -119,11 +120,15 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c.mu.Lock()
 	c.calls = append(c.calls, call)
-	refuse, hangs := c.refuse, c.hangs != "" && strings.HasSuffix(call, c.hangs)
+	refuse, hangs := c.refuse, c.hangs != nil && c.hangs(call)
 	c.mu.Unlock()
-	if hangs {
+	switch {
+	case hangs:
+		_, _ = io.Copy(io.Discard, r.Body) // a server learns only then that the client leaves
 		<-r.Context().Done()
 		return
+	case c.cuts != "" && strings.HasSuffix(call, c.cuts):
+		panic(http.ErrAbortHandler)
 	}
 	if refuse != nil {
 		if status := refuse(call); status != nil {

@@ -26,6 +26,9 @@ func TestKubeletsAnswers(t *testing.T) {
 			}
 		}
 	}
+	ending := func(end string) func(string) bool {
+		return func(call string) bool { return strings.HasSuffix(call, end) }
+	}
 	const log, exec, stats = "logs of the Windows pod", "exec in the Windows pod", "metrics of the Windows node"
 	for name, c := range map[string]struct {
 		change func(*cluster)
@@ -36,10 +39,14 @@ func TestKubeletsAnswers(t *testing.T) {
 			log + "|failed|Get log: remote error: tls: internal error. The kubelet has no certificate for its port",
 		},
 		"a silent kubelet": {
-			func(c *cluster) { c.hangs = "/log" }, log + "|failed|no answer within 15s. The API server must reach TCP 10250 of the node",
+			func(c *cluster) { c.hangs = ending("/log") }, log + "|failed|no answer within 15s. The API server must reach TCP 10250",
 		},
-		"a silent program":   {func(c *cluster) { c.hangs = "/exec" }, exec + "|failed|no answer within 15s. The API server must"},
-		"silent statistics":  {func(c *cluster) { c.hangs = "/summary" }, stats + "|failed|no answer within 15s. The API server must"},
+		"a silent program":  {func(c *cluster) { c.hangs = ending("/exec") }, exec + "|failed|no answer within 15s. The API"},
+		"silent statistics": {func(c *cluster) { c.hangs = ending("/summary") }, stats + "|failed|no answer within 15s. The API"},
+		"a kubelet that breaks off": {
+			func(c *cluster) { c.cuts = "/log" },
+			log + "|failed|Get \"http://127.0.0.1:6443/api/v1/namespaces/capwin-smoke-",
+		},
 		"an empty log":       {func(c *cluster) { c.log = "" }, log + "|failed|the log is empty, but the server writes a line"},
 		"statistics refused": {refusing("/summary", "dial tcp: refused"), stats + "|failed|dial tcp: refused. The API server must"},
 		"statistics of none": {func(c *cluster) { c.summary = "" }, stats + "|failed|stats/summary: unexpected end of JSON input"},

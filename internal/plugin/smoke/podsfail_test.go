@@ -98,6 +98,12 @@ func TestPodsThatFail(t *testing.T) {
 				return false
 			}, nil, 13 * time.Second, []string{"Windows pod|ok|10.244.1.2, runs after 10s"},
 		},
+		"a server that ends once": {
+			func(pod *corev1.Pod, age time.Duration) bool {
+				return age < 10*time.Second && ends(server, 1, "no port", 1)(pod, age)
+			},
+			nil, 13 * time.Second, []string{"Windows pod|ok|10.244.1.2, runs after 10s"},
+		},
 		"a server that ends": {
 			ends(server, 1, "no port", 2), nil, 2 * time.Second,
 			[]string{"Windows pod|failed|the pod windows-server-0 does not run: no port. The program of the image ends by itself"},

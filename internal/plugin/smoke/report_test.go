@@ -216,6 +216,9 @@ func TestNotTried(t *testing.T) {
 	expect.Same(t, "--outwards none", "not tried: --outwards none", find(t, noOutwards, "Windows pod outwards").Text)
 	noAddress := of(func(r *run) { r.targets[0].address = "" })
 	expect.Same(t, "a Node without an address", []string{"Linux pod to NodePort of Windows node"}, notTried(noAddress))
+	both := of(func(r *run) { r.targets[0].address, r.linuxServer.address, r.linuxServer.why = "", "", pull })
+	got = find(t, both, "Windows pod to Linux pod")
+	expect.Same(t, "without the Linux pod, too", "not tried: the Linux pod does not run", got.Text)
 }
 
 // TestUnstarted: a pod that tries nothing has its own reason.

@@ -157,3 +157,49 @@ func TestNamespaceStays(t *testing.T) {
 		expect.Same(t, "time", 5*time.Second+30*time.Second, time.Since(began))
 	})
 }
+
+// TestLastWords: a call that is cut off when the time is over does not hide what the API server said before it.
+func TestLastWords(t *testing.T) {
+	for call, want := range map[string]string{
+		"POST /api/v1/namespaces/NS/pods": "the pod linux-server does not run: no leader",
+		"DELETE ":                         "is left: no leader",
+	} {
+		c, calls := newCluster(), 0
+		c.hangs = func(got string) bool {
+			if strings.HasPrefix(got, call) {
+				calls++
+			}
+			return strings.HasPrefix(got, call) && calls >= 38
+		}
+		c.refuse = func(got string) *metav1.Status {
+			if !strings.HasPrefix(got, call) {
+				return nil
+			}
+			return &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "no leader"}
+		}
+		c.within(t, func(t *testing.T, server *remote.Server) {
+			p := expect.Got(Prepare(t.Context(), server, options))(t)
+			p.api.removing, p.targets = 40*time.Second, nil
+			found, err := p.Run(t.Context(), func(string) {})
+			if call == "DELETE " {
+				expect.Says(t, call, err, want)
+				return
+			}
+			expect.Same(t, call+": "+found[0].Text, true, strings.HasPrefix(found[0].Text, want))
+		})
+	}
+}
+
+// TestNamespaceThere: a namespace of the name that another run has made is not this one's to remove.
+func TestNamespaceThere(t *testing.T) {
+	server := &breaking{}
+	p := plan()
+	p.api = server.connect(t)
+	other := p.namespaceObject()
+	other.Annotations[annotationRun], other.UID = "2", "other"
+	server.there[other.Name], server.taken = other, true
+	_, err := p.Run(t.Context(), func(string) {})
+	expect.Says(t, "the error", err, "make namespace capwin-smoke-x: ")
+	expect.Same(t, "calls", []string{http.MethodPost, http.MethodGet}, server.calls)
+	expect.Same(t, "namespaces", 1, len(server.there))
+}
