@@ -36,7 +36,7 @@ func watched(t *testing.T, a *account) <-chan cloud.Key {
 // driven calls step once for each time that the machine's key is sent, as the controllers do, until it is done.
 func driven(t *testing.T, keys <-chan cloud.Key, m cloud.Machine, step func() bool) {
 	t.Helper()
-	for deadline := time.After(20 * time.Second); !step(); {
+	for deadline := time.After(wait.Patience); !step(); {
 		for other := true; other; {
 			select {
 			case key := <-keys:

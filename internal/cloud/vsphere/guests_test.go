@@ -57,7 +57,7 @@ func crowdOf(m cloud.Machine) string {
 // each.
 func TestSyncedAmongMany(t *testing.T) {
 	t.Parallel()
-	const others, most = 10_000, 20 * time.Second
+	const others = 10_000
 	addresses := strings.Repeat("<ipAddress>10.96.100.100</ipAddress>", 2000)
 	net := vcenter.Property("guest.net", "ArrayOfGuestNicInfo", "<GuestNicInfo><network>n</network>"+addresses+"</GuestNicInfo>")
 	v := newStage(t)
@@ -76,12 +76,8 @@ func TestSyncedAmongMany(t *testing.T) {
 	}))
 	start := time.Now()
 	watched(t, a)
-	took := time.Since(start)
 	t.Logf("synced among %d VMs after %s, %d waits, %d calls",
-		others, took.Round(time.Millisecond), calls("WaitForUpdatesEx"), calls(""))
-	if took > most {
-		t.Errorf("synced after %s, want at most %s", took, most)
-	}
+		others, time.Since(start).Round(time.Millisecond), calls("WaitForUpdatesEx"), calls(""))
 	if n, most := calls("WaitForUpdatesEx"), others/100+6; n > most {
 		t.Errorf("%d waits, want at most %d", n, most)
 	}

@@ -44,7 +44,7 @@ func tasksDrive(t *testing.T, keys <-chan cloud.Key, machines []cloud.Machine, s
 	for _, m := range machines {
 		take(m.Key)
 	}
-	for deadline := time.After(60 * time.Second); len(left) > 0; {
+	for deadline := time.After(wait.Patience); len(left) > 0; {
 		select {
 		case key := <-keys:
 			take(key)

@@ -23,7 +23,7 @@ func wakesAlone(t *testing.T, keys <-chan cloud.Key, m cloud.Machine, what strin
 	select {
 	case key := <-keys:
 		expect.Same(t, "key when it is "+what, m.Key, key)
-	case <-time.After(10 * time.Second):
+	case <-time.After(wait.Patience):
 		t.Fatalf("no machine is woken when the VM is %s", what)
 	}
 }

@@ -121,9 +121,9 @@ func daemonSets(t *testing.T, found *Addons) (sets []appsv1.DaemonSet) {
 // TestVersions: the image has the Machine's version, and Kubernetes 1.38 is the first that it does not start with.
 func TestVersions(t *testing.T) {
 	for version, want := range map[string]string{
-		"v1.36.3":       "sigwindowstools/kube-proxy:v1.36.3-calico-hostprocess",
-		"v1.30.14":      "sigwindowstools/kube-proxy:v1.30.14-calico-hostprocess",
-		"v1.37.2":       "sigwindowstools/kube-proxy:v1.37.2-calico-hostprocess",
+		"v1.36.3":  "sigwindowstools/kube-proxy:v1.36.3-calico-hostprocess",
+		"v1.30.14": "sigwindowstools/kube-proxy:v1.30.14-calico-hostprocess",
+		"v1.37.2":  "sigwindowstools/kube-proxy:v1.37.2-calico-hostprocess",
 		"v1.33.1+rke2r1": windows + `: the version of Kubernetes is "v1.33.1+rke2r1", and kube-proxy's image is built of ` +
 			"upstream's releases alone; without -f, --kubernetes-version v1.33.1 --mode Overlay --cni Calico names it, or set " +
 			"spec.network.kubeProxy.run: Service",
