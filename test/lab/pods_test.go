@@ -107,7 +107,7 @@ var pairs = []pair{
 var (
 	builds     = map[string]string{"2019": "17763.7000", "2022": "20348.2700", "2025": "26100.4000"}
 	situations = []string{
-		allThere, daemonMissing, programMissing, daemonLate, rebooted, rebootedPools, addressLate, rightsMissing, twoProxies,
+		allThere, daemonMissing, programMissing, daemonLate, rebooted, addressLate, rightsMissing, twoProxies, rebootedPools,
 	}
 )
 
