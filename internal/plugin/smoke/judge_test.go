@@ -244,3 +244,15 @@ func TestServes(t *testing.T) {
 		t.Errorf("a server that ends three times is %+v", server.why)
 	}
 }
+
+// TestWordsThatCount: of a pod without a node the scheduler's condition counts, and of a pull whose cause is known no event does.
+func TestWordsThatCount(t *testing.T) {
+	pod := unbound("1 Too many pods")
+	pod.Status.Conditions = append([]corev1.PodCondition{
+		{Type: corev1.PodReady, Status: corev1.ConditionFalse, Message: "not ready"},
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, Message: "it has a place"},
+	}, pod.Status.Conditions...)
+	expect.Same(t, "of the scheduler", "1 Too many pods", sight{pod: pod, waited: start}.startFailure(start).words)
+	pulls := sight{pod: waiting("ErrImagePull", denied), events: []corev1.Event{event("Failed", "other words", 1)}, waited: 1}
+	expect.Same(t, "of the pull", denied, pulls.startFailure(start).words)
+}

@@ -236,4 +236,10 @@ func TestNotReady(t *testing.T) {
 	} {
 		expect.Same(t, message, cni, strings.Contains(helpNotReady(message), "the CNI does not run there yet"))
 	}
+	well := node("win", "windows", func(n *corev1.Node) {
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
+			Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse,
+		})
+	})
+	expect.Same(t, "another condition that is False", "", unfit(&well))
 }

@@ -203,3 +203,33 @@ func TestNamespaceThere(t *testing.T) {
 	expect.Same(t, "calls", []string{http.MethodPost, http.MethodGet}, server.calls)
 	expect.Same(t, "namespaces", 1, len(server.there))
 }
+
+// TestListsFailLater: the API server goes away while connections are tried.
+func TestListsFailLater(t *testing.T) {
+	c := newCluster()
+	c.refuse = func(call string) *metav1.Status {
+		if call != "GET /api/v1/namespaces/NS/pods" || time.Since(c.began) < 4*time.Second {
+			return nil
+		}
+		return &metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "no leader"}
+	}
+	report, _, took, err := c.tryAll(t, options)
+	expect.Says(t, "the error", err, "no leader")
+	expect.Same(t, "findings", 0, len(report))
+	expect.Same(t, "time", 4*time.Second+silence, took)
+}
+
+// TestNamespaceGoneBefore: a namespace that somebody has removed meanwhile is not left.
+func TestNamespaceGoneBefore(t *testing.T) {
+	c := newCluster()
+	c.refuse = func(call string) *metav1.Status {
+		if !strings.HasPrefix(call, http.MethodDelete) {
+			return nil
+		}
+		clear(c.spaces)
+		return &metav1.Status{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
+	}
+	_, _, took, err := c.tryAll(t, options)
+	expect.OK(t, err)
+	expect.Same(t, "time", 5*time.Second, took)
+}
