@@ -15,8 +15,9 @@ import (
 func TestDiskOfAnotherMachine(t *testing.T) {
 	t.Parallel()
 	for _, background := range []string{`[]`, `[{"name":"later","steps":[{"do":"reboot","name":"r","if":"pending"}]}]`} {
-		text := `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid-1","node":"win-1","cluster":"c"},"report":[],"phases":[],` +
-			`"everyBoot":[{"name":"boot","steps":[{"do":"remove","name":"old","paths":["C:\\k\\old.txt"]}]}],"background":` + background + `}`
+		text := `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid-1","node":"win-1","cluster":"c"},"report":[],` +
+			`"phases":[],"everyBoot":[{"name":"boot","steps":[{"do":"remove","name":"old","paths":["C:\\k\\old.txt"]}]}],` +
+			`"background":` + background + `}`
 		of := `{"version":1,"uid":"uid-1","state":"Succeeded","smbios":"SMBIOS-2"}`
 		files := map[string]string{Root + `\state.json`: of, `C:\k\old.txt`: "stays"}
 		s := lived(t, &vector{Plan: []byte(text), World: world{Files: files, Starts: 1}})
