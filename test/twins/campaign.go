@@ -58,12 +58,12 @@ func (c *Campaign) work(pair *Pair, numbers <-chan int) {
 // tries are the runs that make a case small.
 const tries = 300
 
-// isFirst says that a case is worth to be made small.
+// isFirst says that a case is worth to be made small. One without an end is not: each of its tries would take as long.
 func (c *Campaign) isFirst(v *Verdict) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count(v)
-	if len(v.New) == 0 || c.places[place(v.New[0])] || len(c.places) >= c.Small {
+	if len(v.New) == 0 || v.Node["died"] == noEnd || c.places[place(v.New[0])] || len(c.places) >= c.Small {
 		return false
 	}
 	c.places[place(v.New[0])] = true
