@@ -32,7 +32,7 @@ type custom struct {
 
 type customFile struct {
 	path    string
-	access  plan.Access
+	access  plan.FileAccess
 	content step.Content
 }
 
@@ -132,14 +132,14 @@ func readFiles(wanted []bootstrapv1.CustomFile, from step.Contents) ([]customFil
 	return files, nil
 }
 
-func fileAccess(field string, wanted bootstrapv1.FileAccess, secret bool) (plan.Access, error) {
+func fileAccess(field string, wanted bootstrapv1.FileAccess, secret bool) (plan.FileAccess, error) {
 	switch {
 	case wanted == bootstrapv1.FileAccessInherited && secret:
 		return "", step.Invalid(field, "access Inherited would let every user read a Secret; remove access")
 	case wanted == bootstrapv1.FileAccessAdministrators || wanted == "" && secret:
-		return plan.AccessAdmin, nil
+		return plan.FileAdmin, nil
 	case wanted == bootstrapv1.FileAccessInherited || wanted == "":
-		return plan.AccessInherit, nil
+		return plan.FileInherit, nil
 	}
 	return "", step.Invalid(field, "access %q is not valid; use Administrators or Inherited", wanted)
 }

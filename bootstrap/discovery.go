@@ -235,6 +235,6 @@ func (c cluster) discoveryFile() []plan.Step {
 	}
 	return []plan.Step{&plan.File{
 		Common: plan.Common{Name: "discovery", Reason: step.ReasonNodeFilesFailed},
-		Path:   plan.Text(discoveryFile), Text: plan.Text(c.discovery), Access: plan.AccessAdmin,
+		Path:   plan.Text(discoveryFile), Text: plan.Text(c.discovery), Access: plan.FileAdmin,
 	}}
 }

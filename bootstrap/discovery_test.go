@@ -44,7 +44,7 @@ func TestDiscoveryByFile(t *testing.T) {
 		}
 		expect.Same(t, version, want, joinConfiguration(t, p).Discovery)
 		file := stepOf[*plan.File](t, p, "discovery")
-		if file.Path.String() != `C:\run\kubeadm\discovery.yaml` || file.Access != plan.AccessAdmin {
+		if file.Path.String() != `C:\run\kubeadm\discovery.yaml` || file.Access != plan.FileAdmin {
 			t.Errorf("%s: the file is %s, for %s", version, file.Path, file.Access)
 		}
 		if !erased(p, file) {

@@ -44,7 +44,7 @@ func (n *node) prepareFiles() []plan.Step {
 	steps = append(steps, n.cluster.discoveryFile()...)
 	return append(steps, &plan.File{
 		Common: plan.Common{Name: "join-configuration", Reason: step.ReasonNodeFilesFailed},
-		Path:   plan.Text(step.JoinFile), Text: plan.Text(n.joinConfiguration), Access: plan.AccessAdmin,
+		Path:   plan.Text(step.JoinFile), Text: plan.Text(n.joinConfiguration), Access: plan.FileAdmin,
 	}, n.kubelet.Patch)
 }
 

@@ -216,7 +216,7 @@ func checkPromises(t *testing.T, p *plan.Plan, phase plan.Phase, step plan.Step,
 	if !ok || !strings.Contains(file.Text.String(), testSecret) {
 		return
 	}
-	if file.Access != plan.AccessAdmin {
+	if file.Access != plan.FileAdmin {
 		t.Errorf("%s writes the token into a file that everybody reads", where)
 	}
 	if !erased(p, file) {

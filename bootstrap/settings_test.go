@@ -231,7 +231,7 @@ func TestSecretsOfSettings(t *testing.T) {
 			one := plan.Plan{Phases: []plan.Phase{{Name: "a", Steps: []plan.Step{step}}}}
 			data := expect.Got(one.Encode())(t)
 			file, isFile := step.(*plan.File)
-			if strings.Contains(string(data), hidden) && (!isFile || file.Access != plan.AccessAdmin) {
+			if strings.Contains(string(data), hidden) && (!isFile || file.Access != plan.FileAdmin) {
 				t.Errorf("%s: %s/%s shows a secret", golden.name, phase, step.Base().Name)
 			}
 		}

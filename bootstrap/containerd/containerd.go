@@ -133,7 +133,7 @@ func (c Containerd) Steps() step.Part {
 	for _, own := range c.dropIns {
 		file := dropInFile("drop-in-"+own.name, "50-"+own.name, own.content.Bytes)
 		if own.content.Secret {
-			file.Access, file.Secret = plan.AccessAdmin, true
+			file.Access, file.Secret = plan.FileAdmin, true
 		}
 		p.Add(step.PhaseContainer, file)
 		p.Redact = append(p.Redact, own.content.SecretText()...)

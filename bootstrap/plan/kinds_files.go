@@ -2,7 +2,7 @@ package plan
 
 import "encoding/json"
 
-// Access says whose a file or folder is, and who may use it.
+// Access says whose a folder is, and who may use it.
 type Access string
 
 // AccessAdmin lets in SYSTEM and Administrators only; AccessGuarded lets Users read a folder, but create nothing in it;
@@ -11,6 +11,15 @@ const (
 	AccessAdmin   Access = "admin"
 	AccessGuarded Access = "guarded"
 	AccessInherit Access = "inherit"
+)
+
+// FileAccess says whose a file is, and who may use it. No file is guarded: Users could read it, and so could every pod.
+type FileAccess string
+
+// FileAdmin lets in SYSTEM and Administrators only; FileInherit, like the empty FileAccess, leaves it as it is.
+const (
+	FileAdmin   FileAccess = "admin"
+	FileInherit FileAccess = "inherit"
 )
 
 // File creates a file, or replaces it, and creates the folders above it. The folders stay when the rest fails. Owner and access
@@ -27,7 +36,7 @@ type File struct {
 	// Content as bytes.
 	Content []byte `json:"content,omitempty"`
 	// Access is for SYSTEM and Administrators only (admin), or that of the folder (inherit, or empty).
-	Access Access `json:"access,omitempty"`
+	Access FileAccess `json:"access,omitempty"`
 	// Secret keeps lines of the content that have 8 or more characters out of reports. Its text has no facts.
 	Secret bool `json:"secret,omitempty"`
 }
@@ -66,7 +75,7 @@ type Reservations struct {
 	// Path of the file.
 	Path Value `json:"path"`
 	// Access as for a file.
-	Access Access `json:"access,omitempty"`
+	Access FileAccess `json:"access,omitempty"`
 	// Patch is the part that does not depend on the size.
 	Patch Tree `json:"patch,omitempty"`
 	// Rules in their order. Each sets one field.
@@ -167,8 +176,8 @@ func (s *Reservations) check(c *checker) {
 	}
 }
 
-func (c *checker) access(access Access) {
-	c.oneOf("access", string(access), "", string(AccessAdmin), string(AccessInherit))
+func (c *checker) access(access FileAccess) {
+	c.oneOf("access", string(access), "", string(FileAdmin), string(FileInherit))
 }
 
 func (s *CollectLogs) check(c *checker) {

@@ -51,7 +51,8 @@ type Machine struct {
 	Namespace string `json:"namespace"`
 	// Name of the Machine.
 	Name string `json:"name"`
-	// UID of the Machine. A state on the disk that has another UID belongs to another bootstrap and is not used.
+	// UID of the Machine, in printable ASCII, as it stands in each report. A state on the disk that has another UID belongs to
+	// another bootstrap and is not used.
 	UID string `json:"uid"`
 	// Node is the name of the node, which is the computer's.
 	Node string `json:"node"`

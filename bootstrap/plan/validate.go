@@ -15,6 +15,8 @@ func (p *Plan) Validate() error {
 	c := &checker{facts: startFacts(), factNames: factNames()}
 	c.must(p.Version == Version, "version", "%d is not %d", p.Version, Version)
 	c.must(p.Machine.UID != "" && p.Machine.Name != "" && p.Machine.Node != "", "machine", "must have uid, name and node")
+	c.must(p.Machine.UID == "" || printable.MatchString(p.Machine.UID), "machine.uid",
+		"%+q must be printable ASCII, because each report shows it as it is", p.Machine.UID)
 	c.within("deadlineSeconds", p.DeadlineSeconds, week)
 	c.within("waitSeconds", p.WaitSeconds, week)
 	c.within("maxReboots", p.MaxReboots, 100)

@@ -110,6 +110,12 @@ func TestBadSteps(t *testing.T) {
 		{"newline in a path", do("file", `"path":"C:\\k\n"`), "must be a plain path"},
 		{"share", do("file", `"path":"\\\\host\\c$\\a"`), "must be an absolute path"},
 		{"access", do("file", `"path":"C:\\a","access":"public"`), `access "public" must be one of admin, inherit`},
+		{"guarded file", do("file", `"path":"C:\\a","access":"guarded"`), `access "guarded" must be one of admin, inherit`},
+		{
+			"guarded reservations",
+			do("reservations", `"path":"C:\\a","access":"guarded","rules":[{"set":"a","fact":"cpus","rows":[{"value":1}]}]`),
+			`access "guarded" must be one of admin, inherit`,
+		},
 		{"content twice", do("file", `"path":"C:\\a","text":"a","content":"YQ=="`), "content is given twice"},
 		{"fact of nothing", do("fact", `"match":"a","set":"b","say":"c"`), "argv or registry must be given, and not both"},
 		{
@@ -246,6 +252,11 @@ func TestBadPlans(t *testing.T) {
 	}{
 		{"version", "version 2 is not 1", func(p *plan.Plan) { p.Version = 2 }},
 		{"of no machine", "machine must have uid, name and node", func(p *plan.Plan) { p.Machine.UID = "" }},
+		{
+			"uid with a sign of Kelvin", `machine.uid "u\u212a" must be printable ASCII, because each report shows it as it is`,
+			func(p *plan.Plan) { p.Machine.UID = "u\u212a" },
+		},
+		{"uid of two lines", `machine.uid "a\nb" must be printable ASCII`, func(p *plan.Plan) { p.Machine.UID = "a\nb" }},
 		{"negative deadline", "-1 must be 0 to", func(p *plan.Plan) { p.DeadlineSeconds = -1 }},
 		{"short secret", "redact has a text of 3 characters", func(p *plan.Plan) { p.Redact = []string{"abc"} }},
 		{"erase all", `erase "C:\\*\\a" must be a plain path`, func(p *plan.Plan) { p.Erase = plan.Texts(`C:\*\a`) }},

@@ -69,7 +69,7 @@ func File(name, reason, path string, data []byte) *plan.File {
 // PrivateFile writes a file that only administrators can read.
 func PrivateFile(name, reason, path string, data []byte) *plan.File {
 	step := File(name, reason, path, data)
-	step.Access = plan.AccessAdmin
+	step.Access = plan.FileAdmin
 	return step
 }
 

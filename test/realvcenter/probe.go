@@ -34,7 +34,7 @@ const (
 func probePlan(run, canary string) ([]byte, error) {
 	file := func(name, text string, secret bool) plan.Step {
 		return &plan.File{
-			Common: plan.Common{Name: name}, Path: plan.Text(probeFolder + `\` + name), Text: plan.Text(text), Access: plan.AccessAdmin,
+			Common: plan.Common{Name: name}, Path: plan.Text(probeFolder + `\` + name), Text: plan.Text(text), Access: plan.FileAdmin,
 			Secret: secret,
 		}
 	}

@@ -95,7 +95,7 @@ func programAttacks() []attack {
 			}
 			file := &plan.File{
 				Common: plan.Common{Name: "f"}, Path: plan.Text(`C:\k\key`), Text: plan.Text(secret),
-				Access: plan.AccessAdmin, Secret: true,
+				Access: plan.FileAdmin, Secret: true,
 			}
 			report := n.carryOut(planOf(file, &plan.Run{Common: plan.Common{Name: "r"}, Argv: plan.Texts(`C:\k\a.exe`)}))
 			expect.Same(t, "last lines", "[bad key: [redacted]]", fmt.Sprint(report.LastLines))

@@ -58,12 +58,12 @@ func (c *Campaign) work(pair *Pair, numbers <-chan int) {
 // tries are the runs that make a case small.
 const tries = 300
 
-// isFirst says that a case is worth to be made small.
+// isFirst says that a case is worth to be made small. One without an end is not: each of its tries would take as long.
 func (c *Campaign) isFirst(v *Verdict) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count(v)
-	if len(v.New) == 0 || c.places[place(v.New[0])] || len(c.places) >= c.Small {
+	if len(v.New) == 0 || v.Node["died"] == noEnd || c.places[place(v.New[0])] || len(c.places) >= c.Small {
 		return false
 	}
 	c.places[place(v.New[0])] = true
@@ -107,13 +107,15 @@ func (v *Verdict) met() map[string]bool {
 	told := encode(report) + encode(v.Lab["log"])
 	_, later := v.Case.World["starts"]
 	_, boot := report["boot"]
+	behind := len(phasesOf(v.Case.Plan, "background")) > 0 && report["state"] == "Succeeded"
 	return map[string]bool{
 		"succeeded": report["state"] == "Succeeded", "failed": report["state"] == "Failed",
 		"timed out": strings.Contains(told, "the deadline of"), "hung": strings.Contains(told, "Windows has not answered"),
 		"threw": v.threw(told), "rebooted": strings.Contains(effects, "shutdown.exe"), "started later": later && boot,
 		"hid secrets": strings.Contains(told, "[redacted]"), "warned": strings.Contains(encode(report), `"warnings":["`),
 		"Turkish":        v.Case.Culture != "",
-		"collected logs": len(v.Lab["zips"].(tree)) > 0,
+		"collected logs": len(v.Lab["zips"].(tree)) > 0, "ran behind": behind,
+		"had the disk of another machine": strings.Contains(told, "the disk of another machine"),
 	}
 }
 

@@ -55,8 +55,7 @@ func doorsOf(p tree) map[string]bool {
 func stepsOf(p tree) iter.Seq[tree] {
 	return func(yield func(tree) bool) {
 		for _, list := range []string{"phases", "everyBoot", "background"} {
-			phases, _ := p[list].([]any)
-			for _, phase := range phases {
+			for _, phase := range phasesOf(p, list) {
 				steps, _ := phase.(tree)["steps"].([]any)
 				for _, step := range steps {
 					if step, ok := step.(tree); ok && !yield(step) {
@@ -66,6 +65,11 @@ func stepsOf(p tree) iter.Seq[tree] {
 			}
 		}
 	}
+}
+
+func phasesOf(p tree, list string) []any {
+	phases, _ := p[list].([]any)
+	return phases
 }
 
 func sortedKeys(node tree) iter.Seq[string] { return slices.Values(slices.Sorted(maps.Keys(node))) }

@@ -12,8 +12,8 @@ type generator struct {
 	// facts are known at this point of the plan.
 	facts []string
 	steps int
-	// later says that the steps at hand are those of everyBoot.
-	later bool
+	// later says that the steps at hand are those of everyBoot, or of the background behind it.
+	later, behind bool
 	// hidden are the texts of redact, which programs and Windows tell more often than others.
 	hidden []string
 	// hns says that the machine has networks of HNS, and no adapters: what becomes of an adapter below a vSwitch is another test's.
@@ -40,8 +40,7 @@ func generate(seed uint64, number int) (*Case, *generator) {
 	g.world = g.makeWorld()
 	g.plan = tree{
 		"version": number1,
-		"machine": tree{"namespace": "ns", "name": "m", "uid": "uid-1", "node": "win-1", "cluster": "c"},
-		"report":  []any{}, "phases": []any{},
+		"machine": machineOf("uid-1"), "report": []any{}, "phases": []any{},
 	}
 	g.head()
 	for range 1 + g.IntN(3) {
@@ -52,10 +51,26 @@ func generate(seed uint64, number int) (*Case, *generator) {
 		for range 1 + g.IntN(2) {
 			g.phase("everyBoot")
 		}
+		g.background()
 		g.world["starts"] = digits(1 + g.IntN(2))
 	}
 	g.faults()
 	return &Case{Seed: seed, Number: number, Culture: pick(g, "", "", "", "tr-TR"), World: g.world, Plan: g.plan}, g
+}
+
+func machineOf(uid string) tree {
+	return tree{"namespace": "ns", "name": "m", "uid": uid, "node": "win-1", "cluster": "c"}
+}
+
+// background is seldom more than a list of no phase.
+func (g *generator) background() {
+	switch {
+	case g.chance(15):
+		g.plan["background"] = []any{}
+	case g.chance(35):
+		g.behind = true
+		g.phase("background")
+	}
 }
 
 // phase adds a phase with the steps that docs/plan.md allows here.
@@ -63,7 +78,11 @@ func (g *generator) phase(list string) {
 	phases, _ := g.plan[list].([]any)
 	phase := tree{"name": fmt.Sprintf("%s%d", pick(g, "prepare", "Main", "join.", "p-"), len(phases)), "steps": []any{}}
 	g.plan[list] = append(phases, phase)
-	for range 1 + g.IntN(5) {
+	most := 5
+	if g.behind {
+		most = 2 // the stand-ins of Windows end after an hour in the background
+	}
+	for range 1 + g.IntN(most) {
 		g.step(phase)
 	}
 }
@@ -103,19 +122,21 @@ func (g *generator) common(step tree) {
 	if g.chance(20) {
 		step["delaySeconds"] = digits(pick(g, 0, 1, 7, 40))
 	}
-	if g.chance(65) {
+	// In the background, what fails is tried without end, and the two worlds do not end at the same time.
+	if g.behind || g.chance(65) {
 		step["optional"] = true
 	}
 	if g.chance(12) {
 		step["when"] = g.test()
 	}
-	if g.later && g.chance(45) {
+	if g.later && !g.behind && g.chance(45) {
 		step["always"] = true
 	}
 }
 
 // head adds what a plan has beside its phases; what is not allowed is left out.
 func (g *generator) head() {
+	g.may(10, "machine", func() any { return machineOf(pick(g, "u|1 %x", `'$(x)"`, "u\u212a", "ü")) })
 	g.may(35, "deadlineSeconds", func() any { return digits(pick(g, 1, 8, 30, 60, 100, 300, 1800)) })
 	g.may(30, "maxReboots", func() any { return digits(pick(g, 1, 2, 5)) })
 	g.may(100, "redact", func() any { return list(g.hidden) })

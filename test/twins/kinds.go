@@ -45,8 +45,13 @@ func file(g *generator) tree {
 	default:
 		step["text"] = g.value()
 	}
-	g.add(step, 50, "access", pick(g, "admin", "inherit"))
+	g.add(step, 50, "access", g.fileAccess())
 	return step
+}
+
+// fileAccess is seldom that of a folder, which docs/plan.md does not allow.
+func (g *generator) fileAccess() string {
+	return pick(g, "admin", "inherit", "admin", "inherit", "guarded")
 }
 
 func directory(g *generator) tree {
@@ -66,7 +71,7 @@ func remove(g *generator) tree {
 func reservations(g *generator) tree {
 	step := tree{"path": g.path(), "rules": g.list(1, 3, func() any { return g.rule() })}
 	g.add(step, 70, "patch", tree{"kind": "KubeletConfiguration", "nested": g.tree(1)})
-	g.add(step, 30, "access", pick(g, "admin", "inherit"))
+	g.add(step, 30, "access", g.fileAccess())
 	return step
 }
 

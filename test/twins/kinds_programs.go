@@ -30,7 +30,7 @@ var expressions = []string{
 	"[^a]",
 	"i", "I", "k", "İ", "ı", "[A-Z]{2,}", "a|b|kubelet", "two (words)", `\[a\]`, `\$`, `[{}]`, "[[]", `\.`, "(a(b)?)", "token",
 	"é", "^$", `\s`,
-	`\w+`, `\d+`, `\bvalue\b`, `[\s\S]+`, "ß", "s", "[^ -~]", "line$", "^many", "x{2}", "a+?", `[\]]`, `\\`, "/", `"`, "'",
+	`\w+`, `\d+`, `\bvalue\b`, `[\s\S]+`, "ß", "s", "[^ -~]", "line$", "^many", "x{2}", "a+?", `[\]]`, `\\`, "/", `"`, "'", `\x{41}`,
 }
 
 func (g *generator) expression() string { return pick(g, expressions...) }

@@ -58,7 +58,7 @@ func (g *generator) files() tree {
 	for range g.IntN(5) {
 		made[pick(g, files...)] = pick(g, g.text(), g.output())
 	}
-	if g.chance(4) {
+	if g.chance(7) {
 		made[`C:\ProgramData\capwin\state.json`] = g.oldState()
 	}
 	return made
@@ -66,9 +66,9 @@ func (g *generator) files() tree {
 
 // oldState is the state of another bootstrap, of this one on another machine, or of an earlier life of this one.
 func (g *generator) oldState() string {
-	machine, state := "SMBIOS-1", pick(g, "Running", "Rebooting")
-	if g.chance(30) {
-		machine, state = "SMBIOS-2", "Running"
+	machine, state := "SMBIOS-1", pick(g, "Running", "Rebooting", "Succeeded", "Failed")
+	if g.chance(40) {
+		machine, state = "SMBIOS-2", pick(g, "Running", "Succeeded", "Succeeded", "Failed")
 	}
 	return encode(tree{
 		"machine": tree{"osBuild": "20348", "osUbr": "", "memoryMiB": "1", "cpus": "1", "computerName": "OLD", "smbios": machine},
@@ -101,20 +101,25 @@ func (g *generator) services() tree {
 
 func (g *generator) registryKeys() tree {
 	made := tree{}
+	chain := g.chance(40) // each depends on the one before it: Windows goes through those in between that have stopped
 	for i, name := range services {
-		if !g.chance(60) {
+		if !chain && !g.chance(60) {
 			continue
 		}
 		key := tree{"ImagePath": pick(g, `C:\k\a.exe`, `C:\k\nssm.exe`, `"C:\Program Files\b c\b.exe" a`), "Start": digits(pick(g,
 			2, 3, 4))}
-		if i > 0 && g.chance(40) { // a ring of services would never stop
+		switch { // a ring of services would never stop
+		case i > 0 && chain:
+			key["DependOnService"] = []any{services[i-1]}
+		case i > 0 && g.chance(40):
 			key["DependOnService"] = []any{services[g.IntN(i)]}
 		}
 		g.add(key, 30, "DelayedAutostart", digits(g.IntN(2)))
 		made[`HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\`+name] = key
 	}
 	if g.chance(40) {
-		made[environmentKey] = tree{"TWIN_A": strings.ReplaceAll(g.text(), "\x00", "0"), "TWIN_D": "old"} // no variable has a NUL
+		text := strings.ReplaceAll(g.text(), "\x00", "0") // no variable has a NUL
+		made[environmentKey] = tree{"TWIN_A": text, "TWIN_D": pick[any](g, "old", "old", []any{"a", "b"}, digits(7))}
 	}
 	if g.chance(30) {
 		made[`HKEY_LOCAL_MACHINE\SOFTWARE\capwin test`] = tree{

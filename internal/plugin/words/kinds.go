@@ -12,13 +12,13 @@ import (
 func sayFile(s *plan.File) string {
 	if s.Secret {
 		// Its size would be that of the placeholders.
-		return fmt.Sprintf("writes %s, with secrets%s", s.Path, access(s.Access))
+		return fmt.Sprintf("writes %s, with secrets%s", s.Path, access(plan.Access(s.Access)))
 	}
 	size := len(s.Content)
 	if s.Text != nil {
 		size = len(s.Text.String())
 	}
-	return fmt.Sprintf("writes %s, %d bytes%s", s.Path, size, access(s.Access))
+	return fmt.Sprintf("writes %s, %d bytes%s", s.Path, size, access(plan.Access(s.Access)))
 }
 
 func sayDirectory(s *plan.Directory) string {
@@ -48,7 +48,7 @@ func sayReservations(s *plan.Reservations) string {
 	for _, rule := range s.Rules {
 		set = append(set, fmt.Sprintf("%s computed from <%s>", rule.Set, rule.Fact))
 	}
-	return fmt.Sprintf("writes %s%s, with %s", s.Path, access(s.Access), strings.Join(set, ", "))
+	return fmt.Sprintf("writes %s%s, with %s", s.Path, access(plan.Access(s.Access)), strings.Join(set, ", "))
 }
 
 // defaultLogs is the limit in MiB for a step that sets none.

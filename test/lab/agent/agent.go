@@ -41,6 +41,8 @@ type run struct {
 	state   *state
 	facts   map[string]string
 	restart restart
+	// copied says that the disk is a copy of another machine's.
+	copied bool
 	// boot is the result of everyBoot, from its start until the process ends.
 	boot *plan.ReportBoot
 	// problem is what the last probe of a wait saw.

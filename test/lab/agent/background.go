@@ -17,7 +17,7 @@ const patience = 300
 
 // background tries the steps that wait for what others bring, each until it is done. None of it is kept.
 func (r *run) background(ctx context.Context) error {
-	if len(r.head.Background) == 0 {
+	if !hasPhase(r.head.Background) {
 		return nil
 	}
 	if r.boot == nil {

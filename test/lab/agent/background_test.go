@@ -11,6 +11,24 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
+// The disk of a node that was copied: the agent does nothing, at every start, and logs once why. An empty list is no background.
+func TestDiskOfAnotherMachine(t *testing.T) {
+	t.Parallel()
+	for _, background := range []string{`[]`, `[{"name":"later","steps":[{"do":"reboot","name":"r","if":"pending"}]}]`} {
+		text := `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid-1","node":"win-1","cluster":"c"},"report":[],` +
+			`"phases":[],"everyBoot":[{"name":"boot","steps":[{"do":"remove","name":"old","paths":["C:\\k\\old.txt"]}]}],` +
+			`"background":` + background + `}`
+		of := `{"version":1,"uid":"uid-1","state":"Succeeded","smbios":"SMBIOS-2"}`
+		files := map[string]string{Root + `\state.json`: of, `C:\k\old.txt`: "stays"}
+		s := lived(t, &vector{Plan: []byte(text), World: world{Files: files, Starts: 1}})
+		expect.Same(t, "effects", []string{"boot"}, s.Effects)
+		log := string(expect.Got(s.Machine.ReadFile(Root + `\agent.log`))(t))
+		if lines := strings.Split(strings.TrimSpace(log), "\n"); len(lines) != 2 {
+			t.Errorf("two starts of the agent have logged %q", lines)
+		}
+	}
+}
+
 // What keeps the network of a node from being there is in the last report of the node, which joins all the same.
 func TestNetworkFailsInTheBackground(t *testing.T) {
 	t.Parallel()

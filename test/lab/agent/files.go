@@ -21,7 +21,7 @@ func (r *run) file(step *plan.File) error {
 	return r.writeOnce(step.Path.String(), content, step.Access)
 }
 
-func (r *run) writeOnce(path string, content []byte, access plan.Access) error {
+func (r *run) writeOnce(path string, content []byte, access plan.FileAccess) error {
 	sddl, err := fileAccess(access)
 	if err != nil {
 		return err
@@ -52,11 +52,11 @@ func (r *run) isSame(path string, content []byte, sddl string) (bool, error) {
 	return access == sddl, err
 }
 
-func fileAccess(access plan.Access) (string, error) {
+func fileAccess(access plan.FileAccess) (string, error) {
 	switch access {
-	case plan.AccessAdmin:
+	case plan.FileAdmin:
 		return windows.AdminOnlyFile, nil
-	case "", plan.AccessInherit:
+	case "", plan.FileInherit:
 		return "", nil
 	}
 	return "", fmt.Errorf("access '%s' is unknown", access)

@@ -49,9 +49,11 @@ func readHead(text []byte) head {
 }
 
 // keepsEveryBoot says that there is at least one phase for later boots.
-func (h head) keepsEveryBoot() bool {
+func (h head) keepsEveryBoot() bool { return hasPhase(h.EveryBoot) }
+
+func hasPhase(phases json.RawMessage) bool {
 	var list []json.RawMessage
-	return json.Unmarshal(h.EveryBoot, &list) == nil && len(list) > 0
+	return json.Unmarshal(phases, &list) == nil && len(list) > 0
 }
 
 // kept is the plan after the bootstrap.
@@ -192,11 +194,12 @@ func (r *run) setFact(name, value string) {
 	r.state.Facts[name] = value
 }
 
-// otherMachine says that the disk was copied: the plan is not meant for this machine, and the loader will bring the right one.
+// otherMachine says that the disk was copied: the plan is not meant for this machine, and the loader will bring the right one. It
+// logs that once in a life of the agent.
 func (r *run) otherMachine() bool {
-	other := r.state.SMBIOS != r.facts[plan.FactSMBIOS]
-	if other {
+	if !r.copied && r.state.SMBIOS != r.facts[plan.FactSMBIOS] {
+		r.copied = true
 		r.log("the disk of another machine")
 	}
-	return other
+	return r.copied
 }

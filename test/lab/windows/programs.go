@@ -209,7 +209,7 @@ func (m *Machine) variable(env map[string]string, name string) (value string, ok
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	found, ok := m.state.value(ControlKey+`\Session Manager\Environment`, name)
-	return found.Text, ok
+	return found.Text, ok && found.isVariable()
 }
 
 // environment is what a program sees: the machine's variables, and over them its own.
@@ -218,7 +218,9 @@ func (m *Machine) environment(own map[string]string) map[string]string {
 	defer m.mu.Unlock()
 	env := map[string]string{}
 	for name, value := range m.state.Registry[ControlKey+`\Session Manager\Environment`] {
-		env[name] = value.Text
+		if value.isVariable() {
+			env[name] = value.Text
+		}
 	}
 	maps.Copy(env, own)
 	return env

@@ -36,6 +36,9 @@ func DWord(number int64) RegistryValue { return RegistryValue{Type: "DWord", Num
 // MultiString is a list of strings.
 func MultiString(list ...string) RegistryValue { return RegistryValue{Type: "MultiString", List: list} }
 
+// isVariable says whether a value among the machine's variables is one: docs/plan.md, registry.
+func (v RegistryValue) isVariable() bool { return v.Type == "String" || v.Type == "ExpandString" }
+
 // Equal compares type and value.
 func (v RegistryValue) Equal(other RegistryValue) bool {
 	if len(v.List) == 0 && len(other.List) == 0 {

@@ -92,7 +92,7 @@ func (m *Machine) service(name string) *Service {
 	return nil
 }
 
-// Dependents are the services that depend on one, also through others, and have not stopped; the first one must stop first.
+// Dependents have not stopped and depend on a service, also through stopped ones: EnumDependentServices. The first stops first.
 func (m *Machine) Dependents(name string) ([]string, error) {
 	return ask(m, "Get-Service", func() ([]string, error) { return m.dependents(name), nil })
 }
@@ -103,11 +103,11 @@ func (m *Machine) dependents(name string) []string {
 	for _, other := range slices.Sorted(maps.Keys(m.state.Services)) {
 		on, _ := m.state.value(ServicesKey+`\`+other, "DependOnService")
 		depends := slices.ContainsFunc(on.List, func(one string) bool { return strings.EqualFold(one, name) })
-		if !depends || m.state.Services[other].State == Stopped {
+		if !depends {
 			continue
 		}
 		for _, one := range append(m.dependents(other), other) {
-			if !slices.Contains(all, one) {
+			if m.service(one).State != Stopped && !slices.Contains(all, one) {
 				all = append(all, one)
 			}
 		}

@@ -50,10 +50,13 @@ function Write-Registry([string]$Key, [string]$Name, $Value, [string]$Type) {
     Add-Effect ('registry.set {0} {1} {2} {3}' -f $Key, $Name, $Type, (@($Value) -join '|')).TrimEnd(' ')
 }
 
-# The names of the machine's variables, which a process has from its start.
+# The names of the machine's variables, which a process has from its start. No value of another type is one: docs/plan.md, registry.
 function Get-StubVariable {
     $key = $World.registry[$EnvironmentKey]
-    foreach ($name in @(if ($key) { $key.PSBase.Keys })) { if ($name -and $name -notlike '*#type') { $name } }
+    foreach ($name in @(if ($key) { $key.PSBase.Keys })) {
+        if (-not $name -or $name -like '*#type') { continue }
+        if ((Get-StubKind $key[$name] $key["$name#type"]) -in 'String', 'ExpandString') { $name }
+    }
 }
 
 function Test-RegistryKey([string]$Key) { Enter-Stub 'Test-RegistryKey'; $World.registry.ContainsKey($Key) }
