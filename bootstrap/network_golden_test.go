@@ -42,7 +42,7 @@ var networkGoldens = []goldenCase{
 	},
 	{"network-transparent-antrea", "the CNI owns the network", inNetwork("Transparent", "Antrea", prepareAntrea)},
 	{
-		"network-transparent-antrea-static", "the CNI's vSwitch drops routes and name servers at each start, after its own script has run",
+		"network-transparent-antrea-static", "the CNI's vSwitch drops routes and name servers at each start, behind its own script",
 		inNetwork("Transparent", "Antrea", prepareAntrea, withAdapters(staticAdapter("10.0.0.5/24"))),
 	},
 	{"network-transparent", "a CNI that we do not know owns the network", inNetwork("Transparent", "")},

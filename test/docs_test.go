@@ -25,7 +25,7 @@ func TestConditionsAreDocumented(t *testing.T) {
 	wanted = append(wanted, bootstrap.Reasons()...)
 	// What Cluster API itself calls a pause.
 	wanted = append(wanted, "Paused", "NotPaused")
-	compare(t, conditionsPage, wanted, tableColumn(t, conditionsPage, 0))
+	compare(t, conditionsPage, wanted, firstColumn(t, conditionsPage))
 	for _, row := range tableRows(t, conditionsPage) {
 		if len(row) != 4 || slices.Contains(row, "") {
 			t.Errorf("%s: a row has name, meaning, likely cause and command: %v", conditionsPage, row)
@@ -113,11 +113,11 @@ func cells(line string) []string {
 	return row
 }
 
-func tableColumn(t *testing.T, page string, column int) []string {
+func firstColumn(t *testing.T, page string) []string {
 	t.Helper()
 	var values []string
 	for _, row := range tableRows(t, page) {
-		values = append(values, strings.Trim(row[column], "`"))
+		values = append(values, strings.Trim(row[0], "`"))
 	}
 	return values
 }

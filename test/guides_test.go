@@ -17,7 +17,7 @@ var codeOfCell = regexp.MustCompile("`([^`]+)`")
 
 // Each item that an image must have names steps of the plan that check it, and reasons of the page of conditions.
 func TestImageItemsAreChecked(t *testing.T) {
-	steps, reasons := stepsOfPlans(t), tableColumn(t, conditionsPage, 0)
+	steps, reasons := stepsOfPlans(t), firstColumn(t, conditionsPage)
 	rows := 0
 	content := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "images.md")))(t))
 	_, items, _ := strings.Cut(content, "\n## What it must have\n")

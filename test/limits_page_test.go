@@ -20,7 +20,7 @@ func TestLimitsPage(t *testing.T) {
 	if len(rows) == 0 || len(rows) > 20 {
 		t.Errorf("%s has %d rows, want at most 20", page, len(rows))
 	}
-	reasons, fields, theirs := tableColumn(t, conditionsPage, 0), fieldsOfOurs(t), tableColumn(t, "docs/names.md", 0)
+	reasons, fields, theirs := firstColumn(t, conditionsPage), fieldsOfOurs(t), firstColumn(t, "docs/names.md")
 	for _, row := range rows {
 		if len(row) != 2 || slices.Contains(row, "") {
 			t.Errorf("%s: a row says what is not there, and what is instead: %v", page, row)

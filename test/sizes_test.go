@@ -112,7 +112,7 @@ func TestDependencies(t *testing.T) {
 	if len(direct) > mostDirectRequires {
 		t.Errorf("%d direct dependencies, want at most %d", len(direct), mostDirectRequires)
 	}
-	listed := tableColumn(t, "docs/decisions/dependencies.md", 0)
+	listed := firstColumn(t, "docs/decisions/dependencies.md")
 	compare(t, "docs/decisions/dependencies.md", direct, listed)
 }
 

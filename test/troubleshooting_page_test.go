@@ -63,7 +63,7 @@ var jsonPath = regexp.MustCompile(`get windowsmachine NAME -o jsonpath=\{\.([a-z
 // wantCommand wants a command of kubectl whose kinds and paths there are, or one that the plugin's own page has with its flags.
 func wantCommand(t *testing.T, command string) {
 	t.Helper()
-	if found := jsonPath.FindStringSubmatch(command); found != nil && !fieldsOfOurs(t)[found[1]] {
+	if found := jsonPath.FindStringSubmatch(command); len(found) > 1 && !fieldsOfOurs(t)[found[1]] {
 		t.Errorf("%s: a WindowsMachine has no %s", command, found[1])
 	}
 	words := strings.Fields(strings.ReplaceAll(command, "--kubeconfig workload.kubeconfig ", ""))
@@ -92,7 +92,7 @@ func wantPluginCommand(t *testing.T, command string) {
 // The reasons that need a person first are on the page: those by which an object is stalled, those for which a first machine
 // waits, and those of the table of what is replaced.
 func TestTroubleshootingReasons(t *testing.T) {
-	known := append(tableColumn(t, conditionsPage, 0), "TooManyUnhealthy") // Cluster API's, of a MachineHealthCheck
+	known := append(firstColumn(t, conditionsPage), "TooManyUnhealthy") // Cluster API's, of a MachineHealthCheck
 	text := string(expect.Got(os.ReadFile(filepath.Join(root, filepath.FromSlash(troublePage))))(t))
 	var named []string
 	for _, found := range codeOfCell.FindAllStringSubmatch(text, -1) {

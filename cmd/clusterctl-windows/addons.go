@@ -57,8 +57,8 @@ What it prints follows from FILE, and from the flags where FILE sets nothing. A 
                       --kubeconfig or --context, those for what this cluster lacks, and a note if its pools have too few
                       addresses for the pods of a node
 With --images it prints no objects, but the full names of the images in them, of those in spec.containerd of FILE, and of that of
-smoke, one a line and sorted. With --registry each line has two names, the image and its copy, so that xargs -n 2 crane copy copies
-all of them. A copy has the same path as its image, because containerd asks mirrors for that path.
+smoke, one a line and sorted. With --registry each line has two names, the image and its copy, for xargs -n 2 crane copy. A copy
+has the same path as its image, because containerd asks mirrors for that path.
 
 FILE must have what plan needs. If it has pools that need different things of which a cluster has one only, choose one with
 --machine.`,

@@ -67,13 +67,10 @@ func run(o options) (good bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if all, err = chosen(all, o.rooms); err != nil {
-		return false, err
-	}
 	fmt.Printf("seed %d, %d faults a room\n", o.seed, o.count)
 	good = true
 	until := time.Now().Add(o.box)
-	for _, r := range all {
+	for _, r := range chosen(all, o.rooms) {
 		if time.Now().After(until) {
 			fmt.Printf("%s: not tried, the time is over\n", r.folder)
 			continue
@@ -88,9 +85,9 @@ func run(o options) (good bool, err error) {
 }
 
 // chosen are the rooms of these folders.
-func chosen(all []room, folders string) (some []room, err error) {
+func chosen(all []room, folders string) (some []room) {
 	if folders == "" {
-		return all, nil
+		return all
 	}
 	for folder := range strings.SplitSeq(folders, ",") {
 		folder = strings.TrimPrefix(strings.TrimSuffix(folder, "/"), "./")
@@ -101,7 +98,7 @@ func chosen(all []room, folders string) (some []room, err error) {
 		}
 		some = append(some, all[at])
 	}
-	return some, nil
+	return some
 }
 
 func tryRoom(o options, r room, named []equivalent, until time.Time) (enough bool, err error) {
@@ -109,8 +106,8 @@ func tryRoom(o options, r room, named []equivalent, until time.Time) (enough boo
 	if err != nil {
 		return false, err
 	}
-	possible, left := code.faults(), 0
-	if possible, left, err = without(possible, named, r.folder); err != nil {
+	possible, left, err := without(code.faults(), named, r.folder)
+	if err != nil {
 		return false, err
 	}
 	drawn := draw(possible, o.count, o.seed, r.folder)
@@ -123,10 +120,10 @@ func tryRoom(o options, r room, named []equivalent, until time.Time) (enough boo
 	results := t.tryAll(o.jobs, until)
 	dead, tried := 0, 0
 	for i, f := range drawn {
-		switch result := results[i]; {
-		case result == notTried:
+		switch result := results[i]; result {
+		case notTried:
 			continue
-		case result == alive, result == unreached:
+		case alive, unreached:
 			fmt.Printf("  %s: %s\n", f, result)
 		default:
 			dead++
@@ -142,7 +139,7 @@ func tryRoom(o options, r room, named []equivalent, until time.Time) (enough boo
 func draw(possible []*fault, count int, seed uint64, folder string) []*fault {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(folder))
-	chance := rand.New(rand.NewPCG(seed, h.Sum64())) //nolint:gosec // because this draws faults, not secrets
+	chance := rand.New(rand.NewPCG(seed, h.Sum64()))
 	drawn := slices.Clone(possible)
 	chance.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
 	drawn = drawn[:min(count, len(drawn))]

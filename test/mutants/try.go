@@ -87,7 +87,7 @@ func (b *built) runWithout(t *trial) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	for _, word := range strings.Fields(string(text)) {
+	for word := range strings.FieldsSeq(string(text)) {
 		n, err := strconv.Atoi(word)
 		if err != nil {
 			return err

@@ -16,8 +16,8 @@ import (
 
 const airGapPage = "../../docs/air-gap.md"
 
-// The table of docs/air-gap.md has each image and chart of the flavors and of the plugin's add-ons, and no other. What a row names
-// moves the image to the mirror.
+// The table of docs/air-gap.md has each image and chart of the flavors and of the plugin's add-ons, and no other. What a row
+// names moves the image to the mirror.
 func TestAirGapTable(t *testing.T) {
 	u := offline(t)
 	program := plugin(t)
@@ -84,8 +84,8 @@ func imagesAt(text string) (names []string) {
 	return names
 }
 
-// Who follows docs/air-gap.md copies all that a flavor on vSphere names at the mirror: the images of its commands are those of the
-// flavor, of kubeadm with the flavor's configuration, and of the test.
+// Who follows docs/air-gap.md copies all that a flavor on vSphere names at the mirror: the images of its commands are those of
+// the flavor, of kubeadm with the flavor's configuration, and of the test.
 func TestAirGapCommands(t *testing.T) {
 	u := offline(t)
 	page := string(expect.Got(os.ReadFile(airGapPage))(t))
@@ -100,7 +100,7 @@ func TestAirGapCommands(t *testing.T) {
 	u.variables = map[string]string{"IMAGE_REGISTRY": "registry.example.com/mirror"}
 	flavor := u.generate("demo", "--flavor", "windows-vsphere")
 	for _, image := range pulled(t, flavor) {
-		if found := slices.ContainsFunc(copied, func(copy string) bool { return withoutTag(copy) == image }); !found &&
+		if found := slices.ContainsFunc(copied, func(name string) bool { return withoutTag(name) == image }); !found &&
 			!strings.Contains(image, "://") {
 			t.Errorf("the flavor names %s, which the page does not copy: %q", image, copied)
 		}
@@ -165,8 +165,8 @@ func wantShown(t *testing.T, command *exec.Cmd, want string) {
 	expect.Same(t, "what is said", want, string(said))
 }
 
-// shellOf has clusterctl with the release and our plugin, kubeadm, and stand-ins for programs that ask the network: crane and helm
-// write down what they would copy, and docker prints lines of Calico's operator (tigera/operator 0232ac1c, cmd/main.go).
+// shellOf has clusterctl with the release and our plugin, kubeadm, and stand-ins for programs that ask the network: crane and
+// helm write down what they would copy, and docker prints lines of Calico's operator (tigera/operator 0232ac1c, cmd/main.go).
 func (u user) shellOf(t *testing.T, dir string) func(script string) *exec.Cmd {
 	t.Helper()
 	bin := filepath.Join(dir, "bin")

@@ -158,7 +158,7 @@ func defaultsOf(t *testing.T, chart string) (values tree) {
 		expect.OK(t, yaml.Unmarshal(fileIn(t, archive, chart+"/values.yaml"), &values))
 		return values
 	}
-	text, err := os.ReadFile(filepath.Join("../frontdoor/testdata/charts", chart, "values.yaml"))
+	text, err := os.ReadFile(filepath.Join("..", "frontdoor", "testdata", "charts", chart, "values.yaml"))
 	if !errors.Is(err, os.ErrNotExist) {
 		expect.OK(t, err)
 	}

@@ -89,8 +89,8 @@ func (d *differ) compare(where string, lab, node any) {
 	d.add(where, lab, node)
 }
 
-// reports are compared field by field also where they are a text of an object, an argument of a program, or in the log of one that
-// failed.
+// reports are compared field by field also where they are a text of an object, an argument of a program, or in the log of one
+// that failed.
 func (d *differ) reports(where, lab, node string) bool {
 	mine, other := withReport.FindStringSubmatch(lab), withReport.FindStringSubmatch(node)
 	if mine == nil || other == nil || mine[1] != other[1] || mine[3] != other[3] {
@@ -105,7 +105,7 @@ func (d *differ) reports(where, lab, node string) bool {
 	return true
 }
 
-var withReport = regexp.MustCompile(`(?s)^(.*info-set [^ ]+ |)({"version":1,"uid":.*})([^}]*)$`)
+var withReport = regexp.MustCompile(`(?s)^(.*info-set [^ ]+ )?({"version":1,"uid":.*})([^}]*)$`)
 
 // same: a path of the node's disk has slashes.
 func (d *differ) same(lab, node string) bool {

@@ -37,8 +37,8 @@ type Node struct {
 	errors  *bytes.Buffer
 }
 
-// longest is how long a plan may take that has an end. It takes a tenth of a second on an idle machine, and the first one waits for
-// the start of PowerShell, on a busy machine half a minute.
+// longest is how long a plan may take that has an end. It takes a tenth of a second on an idle machine, and the first one waits
+// for the start of PowerShell, on a busy machine half a minute.
 const longest = 5 * time.Minute
 
 // StartNode starts one on the scripts of a tree of this repository.

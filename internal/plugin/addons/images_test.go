@@ -17,7 +17,9 @@ func TestImages(t *testing.T) {
 	const mirror = "registry.example.com:5000/mirror"
 	own := calico(named("own"), func(p *Pool) {
 		p.PauseImage = "mcr.microsoft.com/oss/kubernetes/pause:3.10"
-		p.Prepulled = []string{"registry.example.com:5000/mirror/app:1", "nginx", "localhost/a:1", "team/app@sha256:" + strings.Repeat("a", 64)}
+		p.Prepulled = []string{
+			"registry.example.com:5000/mirror/app:1", "nginx", "localhost/a:1", "team/app@sha256:" + strings.Repeat("a", 64),
+		}
 	})
 	for name, c := range map[string]struct {
 		pools   []Pool

@@ -250,9 +250,11 @@ var theirNames = map[string]map[string]theirName{
 		"preKubeadmCommands":  {cabpk, "custom.preJoin", "each a script, as in - {name: setup, content: TEXT}"},
 		"postKubeadmCommands": {cabpk, "custom.postJoin", "each a script, as in - {name: setup, content: TEXT}"},
 		"bootCommands":        {cabpk, "custom.everyBoot", "each a script, as in - {name: setup, content: TEXT}"},
-		"kubeletExtraArgs":    {cabpk, "kubelet.extraArgs", `- {name: vmodule, value: kubelet_node_status=4}; v is kubelet.log.verbosity`},
-		"nodeRegistration":    {cabpk, "kubelet.extraArgs", "and its taints are spec.node.taints, its labels spec.node.labels"},
-		"registerWithTaints":  {cabpk, "node.taints", "- {key: KEY, effect: NoSchedule}"},
+		"kubeletExtraArgs": {
+			cabpk, "kubelet.extraArgs", `- {name: vmodule, value: kubelet_node_status=4}; v is kubelet.log.verbosity`,
+		},
+		"nodeRegistration":   {cabpk, "kubelet.extraArgs", "and its taints are spec.node.taints, its labels spec.node.labels"},
+		"registerWithTaints": {cabpk, "node.taints", "- {key: KEY, effect: NoSchedule}"},
 		"joinConfiguration": {cabpk, "kubelet.extraArgs", "its taints are in node.taints; how a node joins is not for users " +
 			"to write"},
 		"nodeRegistration.taints":  {cabpk, "node.taints", "- {key: KEY, effect: NoSchedule}"},

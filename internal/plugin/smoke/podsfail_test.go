@@ -85,9 +85,11 @@ func TestPodsThatFail(t *testing.T) {
 			[]string{"Windows pod|failed|the pod windows-server-0 does not run: it does not run after 10m0s. "},
 		},
 		"slow, with a word": {
-			stuck(server), []corev1.Event{
+			stuck(server),
+			[]corev1.Event{
 				eventOf("Pod", server, "Pulling", "Pulling image", 2), eventOf("Pod", server, "Scheduled", "assigned", 1),
-			}, start,
+			},
+			start,
 			[]string{"Windows pod|failed|the pod windows-server-0 does not run: it does not run after 10m0s; last event: Pulling image. "},
 		},
 		"a server whose ends nobody knows": {
@@ -102,7 +104,8 @@ func TestPodsThatFail(t *testing.T) {
 			func(pod *corev1.Pod, age time.Duration) bool {
 				return age < 10*time.Second && ends(server, 1, "no port", 1)(pod, age)
 			},
-			nil, 13 * time.Second, []string{"Windows pod|ok|10.244.1.2, runs after 10s"},
+			nil, 13 * time.Second,
+			[]string{"Windows pod|ok|10.244.1.2, runs after 10s"},
 		},
 		"a server that ends": {
 			ends(server, 1, "no port", 2), nil, 2 * time.Second,

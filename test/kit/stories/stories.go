@@ -1,5 +1,5 @@
-// Package stories parts long tests from the others. A story goes a whole way with real programs, and what it holds is held in short
-// by other tests; so no change waits for all of them.
+// Package stories parts long tests from the others. A story goes a whole way with real programs, and what it holds is held in
+// short by other tests; so no change waits for all of them.
 package stories
 
 import (

@@ -91,7 +91,8 @@ var mends = []struct {
 	},
 	{
 		name: "Antrea's network must go at each start, by its own script", golden: "network-transparent-antrea", daemon: cni.Antrea,
-		without: laterWithout("run-prepare-antrea"), later: true, symptom: "the Open vSwitch Extension of antrea-hnsnetwork is disabled",
+		without: laterWithout("run-prepare-antrea"), later: true,
+		symptom: "the Open vSwitch Extension of antrea-hnsnetwork is disabled",
 	},
 	{
 		name: "Antrea's vSwitch drops what pools have given", golden: "network-transparent-antrea-static", daemon: cni.Antrea,

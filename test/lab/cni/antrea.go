@@ -66,8 +66,9 @@ func antreaNetwork(m *windows.Machine) error {
 }
 
 // makeAntreaNetwork is PrepareHNSNetwork (pkg/agent/util/net_windows.go). The management address is given with its prefix length,
-// and HNS returns it so (test/integration/agent/net_windows_test.go). Only where Windows has not moved the address to the vEthernet
-// does the agent set it there, with the gateway and the name servers: what Windows drops beside a moved address stays lost.
+// and HNS returns it so (test/integration/agent/net_windows_test.go). Only where Windows has not moved the address to the
+// vEthernet does the agent set it there, with the gateway and the name servers: what Windows drops beside a moved address stays
+// lost.
 func makeAntreaNetwork(m *windows.Machine, uplink windows.Adapter) error {
 	routes, err := m.NetRoutes("0.0.0.0/0")
 	servers, failed := m.DNSServers(uplink.Index)
@@ -151,8 +152,8 @@ func installAntrea(_ context.Context, c *Container, _ func()) error {
 	return errors.Join(installed(c.Machine, "antrea"), c.Machine.Put(antreaConf, []byte(antreaConfText)))
 }
 
-// antreaAgent is Run-AntreaAgent.ps1: the agent, which does Services itself, and the tunnels to other nodes, by Open vSwitch. Here
-// both are in HNS.
+// antreaAgent is Run-AntreaAgent.ps1: the agent, which does Services itself, and the tunnels to other nodes, by Open vSwitch.
+// Here both are in HNS.
 func antreaAgent(ctx context.Context, c *Container, started func()) error {
 	if err := c.needs("NODE_NAME", "POD_NAMESPACE"); err != nil {
 		return err
