@@ -20,6 +20,7 @@ var clocked = map[string][]string{
 		"controllers/placement/world_test.go passes", "internal/plugin/remote/guard_test.go RoundTrip",
 		"internal/plugin/smoke/serverfails_test.go TestListsFailLater",
 		"internal/plugin/smoke/serverfails_test.go TestNewNamespace", "internal/workload/line_test.go later",
+		"test/suites/health/loop_test.go rest",
 	},
 	"it plays a program that does something again and again": {
 		"internal/cloud/azure/contract_test.go ticks", "internal/placement/scheduler_test.go beat",
@@ -32,10 +33,6 @@ var clocked = map[string][]string{
 	},
 	"it is a time of the account or of its controller, made short": {
 		"internal/cloud/vsphere/proved_test.go goes", "internal/cloud/vsphere/vcenter_test.go prompt",
-	},
-	"its guests and rules live faster than Cluster API does": {
-		"test/controllers/brake_test.go TestHealthBrake", "test/controllers/health_test.go bringCNI",
-		"test/controllers/pools_test.go act", "test/controllers/pools_test.go behind",
 	},
 	"it measures, and its figure is of a time": {
 		"test/cost/azure/life_test.go TestSecondProcess", "test/cost/large_test.go outage", "test/cost/stage_test.go await",

@@ -14,8 +14,8 @@ import (
 
 type fields = map[string]any
 
-// Every flavor and class has the MachineHealthCheck and the brake of docs/health.md, with which test/controllers runs Cluster
-// API's controllers.
+// Every flavor and class has the MachineHealthCheck and the brake of docs/health.md, with which test/suites/health runs
+// Cluster API's controllers.
 func TestFlavorsHaveTheHealthCheck(t *testing.T) {
 	page := expect.Got(os.ReadFile(filepath.Join(root, "docs", "health.md")))(t)
 	blocks := strings.Split(string(page), "```yaml\n")

@@ -53,9 +53,8 @@ func TestFlannelBeforeItsMachines(t *testing.T) {
 
 // TestClusterNetworkBeforeItsMachines: while the Cluster's CIDRs overlap nothing is made of a pool, and all of its objects say
 // why. Once the Cluster is mended the pool goes on by itself.
-//
-//nolint:paralleltest // because its pool removes the Nodes of Windows in the end
 func TestClusterNetworkBeforeItsMachines(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, world.Start{Credentials: password})
 	setServices := func(cidr string) {
 		world.Change(t, s.Client, s.Cluster(t.Context(), t), func(c *clusterv1.Cluster) {
@@ -64,18 +63,13 @@ func TestClusterNetworkBeforeItsMachines(t *testing.T) {
 		})
 	}
 	setServices("10.244.8.0/24")
-	p := newPools(t, s, 1)
-	overlay := bootstrapv1.Network{Mode: bootstrapv1.NetworkOverlay, CNI: bootstrapv1.CNICalico}
-	p.create(t, "cidrs", 1, func(m *world.Machine) { m.Config.Spec.Network = overlay })
-	const sentence = "BootstrapConfigReady: Cluster spec.clusterNetwork.services.cidrBlocks: 10.244.8.0/24 overlaps the pods' " +
-		"10.244.0.0/16; use CIDRs that do not overlap; the control plane keeps "
-	p.await(t, "the MachineDeployment's word", func() string {
-		if strings.Contains(strings.Join(p.said["cidrs"], "\n"), sentence) {
-			return ""
-		}
-		return fmt.Sprintf("it says %q", p.said["cidrs"])
-	})
-	m := p.NewMachine(p.machines["cidrs"][0].Name)
+	s.start(t)
+	overlay := s.machine("cidrs")
+	overlay.Config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkOverlay, CNI: bootstrapv1.CNICalico}
+	pool := s.createPool(t, overlay)
+	s.shownByPool(t, pool, "BootstrapConfigReady: Cluster spec.clusterNetwork.services.cidrBlocks: 10.244.8.0/24 overlaps the "+
+		"pods' 10.244.0.0/16; use CIDRs that do not overlap; the control plane keeps ")
+	m := s.NewMachine(s.machinesOf(t, pool, isOne)[0])
 	state := m.Await(t, "the machine's word", world.Windows("Ready False ClusterNetworkInvalid"),
 		world.Windows("Stalled True ClusterNetworkInvalid"), world.Config("Stalled True ClusterNetworkInvalid"))
 	if state.Data != nil || len(state.Tokens)+len(state.Config.Finalizers)+len(state.Windows.Finalizers) > 0 {

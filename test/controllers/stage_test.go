@@ -180,13 +180,6 @@ func (c *clock) advance(d time.Duration) {
 	c.ahead += d
 }
 
-// catchUp has the clock show the real time.
-func (c *clock) catchUp() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ahead, c.held = 0, time.Time{}
-}
-
 // hold stops the clock, or lets it run on from what it shows.
 func (c *clock) hold(still bool) {
 	c.mu.Lock()

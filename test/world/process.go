@@ -49,9 +49,8 @@ type Options struct {
 	TookOver []types.UID
 	// TokenTTL is that of the flag when zero.
 	TokenTTL time.Duration
-	// Now is the clock's when nil. Speed is how many times faster the guests' clocks run; 1 when zero.
-	Now   func() time.Time
-	Speed int
+	// Now is the clock's when nil.
+	Now func() time.Time
 	// OwnClock says that the workload cluster has a clock of its own. Without it, time passes there as Now says.
 	OwnClock bool
 	// TrustSecret is for how long a bootstrap Secret is not read again.
@@ -232,7 +231,7 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 			WatchFilter: o.WatchFilter, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,
 		},
 		Accounts: register, Changed: changed, Answering: w.clusters.Answering(), Events: mgr.GetEventRecorder(Machines), Now: o.Now,
-		Speed: o.Speed, WatchFilter: o.WatchFilter, Ears: ears, Manager: o.Manager, TookOver: o.TookOver,
+		WatchFilter: o.WatchFilter, Ears: ears, Manager: o.Manager, TookOver: o.TookOver,
 	}).SetupWithManager(ctx, mgr, p.options(Machines)))
 }
 
