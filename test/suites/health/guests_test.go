@@ -87,7 +87,7 @@ func (p *pool) report(t *testing.T, name string, g *guest) {
 	}
 	p.cloud.Update(name, func(vm *fake.VM) { vm.Report = report })
 	g.done = joins
-	g.next = g.began.Add((time.Since(g.began) / time.Minute) * time.Minute).Add(time.Minute)
+	g.next = g.began.Add(time.Since(g.began).Truncate(time.Minute) + time.Minute)
 }
 
 // behaviourOf is that of a Machine's guest.
