@@ -54,6 +54,17 @@ LONGEST := ./test/lab ./test/lab/demo ./test/frontdoor ./test/security ./test/co
 	./test/addresses ./test/admission ./internal/cloud/vsphere \
 	./test/lab/guest ./test/security/crowd ./test/release ./test/image
 
+# The folders of this module in which Go files differ from BASE.
+BASE ?= origin/main
+CHANGED = $(shell { git diff --name-only --diff-filter=d $$(git merge-base HEAD $(BASE) 2>/dev/null || echo HEAD) -- '*.go'; \
+	git ls-files --others --exclude-standard -- '*.go'; } | xargs -r -n 1 dirname | sort -u | sed 's|^|./|' | \
+	grep -vE '^./test/(alerts|containerd|gitops|kubelet|tools)($$|/)|/testdata(/|$$)')
+
+.PHONY: check
+check: ## Run on every save: the linters of the packages that differ from BASE, and all tests that start no server
+	$(if $(CHANGED),$(GOLANGCI_LINT) run $(CHANGED))
+	STORIES=none $(GO_TEST) -short -timeout 10m ./...
+
 .PHONY: test
 test: servers ## Run all tests but the stories
 	STORIES=$${STORIES-none} $(GO_TEST) -timeout 40m -p $(AT_ONCE) $(LONGEST) ./...

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -92,7 +94,35 @@ func (g *group) stop() error {
 		errs = append(errs, stopAll(tier))
 	}
 	g.tiers = nil
+	if folder := os.Getenv(LogsVariable); folder != "" {
+		errs = append(errs, keepLogs(g.dir, folder))
+	}
 	return errors.Join(errs...)
+}
+
+// LogsVariable names the environment variable of a folder in which the logs of all servers and managers stay when they end. The
+// folder of a test, where they lie until then, goes with it.
+const LogsVariable = "CAPWIN_LOGS"
+
+func keepLogs(from, folder string) error {
+	logs, err := filepath.Glob(filepath.Join(from, "*.log*"))
+	if err != nil {
+		return err
+	}
+	kept := filepath.Join(folder, strings.ReplaceAll(strings.Trim(from, "/"), "/", "-"))
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		return fmt.Errorf("keep logs of servers: %w", err)
+	}
+	for _, log := range logs {
+		text, err := os.ReadFile(log)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(kept, filepath.Base(log)), text, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("keep logs of servers: %w", err)
+		}
+	}
+	return nil
 }
 
 func stopAll(tier []*process) error {

@@ -172,3 +172,18 @@ func TestChildDiesWithKilledParent(t *testing.T) {
 		return nil
 	})
 }
+
+// A developer who names a folder finds there what all servers of a test have printed, and what they printed before a restart.
+func TestLogsAreKept(t *testing.T) {
+	kept := t.TempDir()
+	t.Setenv(LogsVariable, kept)
+	g := expect.Got(newGroup(filepath.Join(t.TempDir(), "cluster")))(t)
+	expect.OK(t, g.start(t.Context(), shell("etcd", "echo here I am; exec sleep 600")))
+	logs(t, expect.Got(g.process("etcd"))(t), "here I am")
+	expect.OK(t, g.stop())
+	found := expect.Got(filepath.Glob(filepath.Join(kept, "*-cluster", "etcd.log")))(t)
+	if len(found) != 1 {
+		t.Fatalf("found %v", found)
+	}
+	expect.Same(t, "log", "here I am\n", string(expect.Got(os.ReadFile(found[0]))(t)))
+}
