@@ -227,6 +227,10 @@ BOX ?= 2h
 mutants-go: ## Put MUTANTS faults of the seed SEED into the Go code of each of ROOMS, and print those that its tests do not see; takes BOX at most
 	@go run ./test/mutants -seed $${SEED:-1} -count $(MUTANTS) -time $(BOX) -rooms "$(ROOMS)"
 
+.PHONY: stress
+stress: servers ## Run each test that waits or starts a process TIMES times beside LOOPS busy loops (PACKAGES); goes on where it was ended
+	@./hack/stress/run.sh
+
 # What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
 NIGHTLY := stories test-mutants test-proof-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-frontdoor test-linux test-rights test-policies test-agree test-hostile quick-start
 

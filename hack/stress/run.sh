@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Runs the tests of packages again and again beside busy loops: what asserts a time of the computer's clock, or takes an order for
+# granted, is red then. Stories are left out. All results are in one file, so that a run which was ended goes on where it stopped:
+#
+#   PACKAGES  folders, with spaces between; without, all whose tests start a process or wait
+#   TIMES     how often each is run (50)
+#   LOOPS     how many loops take the processors (8)
+#   RESULTS   the file (out/stress/results.txt); what a red run has printed is beside it
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+times=${TIMES:-50} loops=${LOOPS:-8} results=${RESULTS:-out/stress/results.txt}
+mkdir -p "$(dirname "$results")"
+
+tree="tree $(git stash create 2>/dev/null | xargs -r -I{} git rev-parse '{}^{tree}' || true)"
+[[ $tree != 'tree ' ]] || tree="tree $(git rev-parse 'HEAD^{tree}')"
+if [[ -s $results && $(head -1 "$results") != "$tree" ]]; then
+  echo "$results is of another tree: remove it, or name another file with RESULTS" >&2
+  exit 2
+fi
+[[ -s $results ]] || echo "$tree" >"$results"
+
+# waiting are the packages whose tests use what waits or starts processes.
+waiting() {
+  grep -lE 'test/(wait|servers|world|vcenter|build)"|"os/exec"' -r --include='*_test.go' . |
+    grep -vE '^./test/(alerts|containerd|gitops|kubelet|tools|programs)/' | xargs -n 1 dirname | sort -u
+}
+
+work=$(mktemp -d) busy=()
+finish() {
+  for pid in "${busy[@]}"; do kill "$pid" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap finish EXIT
+
+# once runs the program of a package in its folder, as go test does.
+once() {
+  local began=$SECONDS
+  if (cd "$1" && STORIES=none "$work/tests" -test.timeout 60m) >"$work/out" 2>&1; then
+    echo "ok $1 $((SECONDS - began))s" >>"$results"
+  else
+    echo "RED $1 $((SECONDS - began))s" >>"$results"
+    cp "$work/out" "$(dirname "$results")/$(tr / - <<<"${1#./}")-$(date +%s).txt"
+  fi
+}
+
+for package in ${PACKAGES:-$(waiting)}; do
+  package=./${package#./}
+  done=$(grep -cE "^(ok|RED) $package " "$results" || true)
+  ((done < times)) || continue
+  go test -c -vet=off -o "$work/tests" "$package"
+  for ((i = 0; i < loops; i++)); do
+    while :; do :; done &
+    busy+=($!)
+  done
+  for ((; done < times; done++)); do once "$package"; done
+  for pid in "${busy[@]}"; do kill "$pid" 2>/dev/null || true; done
+  busy=()
+done
+
+awk '/^(ok|RED) / {n[$2]++; sum[$2] += $3; if ($1 == "RED") red[$2]++}
+  END {for (p in n) {printf "%s: %d runs, %d red, %.0f s each\n", p, n[p], red[p], sum[p] / n[p]; all += n[p]; reds += red[p]}
+  printf "%d runs, %d red\n", all, reds; exit (reds > 0)}' "$results" | sort
+exit "${PIPESTATUS[0]}"
