@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -38,7 +37,7 @@ func TestCloudController(t *testing.T) {
 	j := &joins{guests: &sync.Map{}, worlds: map[string]func(*guest.Simulated){
 		hiddenPool: func(g *guest.Simulated) { g.Without = []string{step.ToolboxProgram} },
 	}}
-	ctx, l := started(t, 6*time.Minute, lab.Options{Guest: j.world, CloudControllerLater: true})
+	ctx, l := started(t, lab.Options{Guest: j.world, CloudControllerLater: true})
 	j.story = &story{T: t, lab: l}
 	calico := mode{mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemons: pods.CalicoBGP, proxied: true}
 	for _, pool := range []string{shownPool, hiddenPool} {

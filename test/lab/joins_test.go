@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,7 +40,7 @@ type joins struct {
 func TestJoins(t *testing.T) {
 	stories.Begin(t)
 	j := &joins{worlds: map[string]func(*guest.Simulated){}, guests: &sync.Map{}}
-	ctx, l := started(t, 6*time.Minute, lab.Options{Guest: j.world})
+	ctx, l := started(t, lab.Options{Guest: j.world})
 	j.story = &story{T: t, lab: l}
 	j.credentials(ctx)
 	j.refuseLabel(ctx)

@@ -47,7 +47,7 @@ var tutorialEnd = []string{"Remove a pool", "Upgrade", "Uninstall"}
 // alone.
 func TestTutorial(t *testing.T) {
 	stories.Begin(t)
-	ctx, l := started(t, 30*time.Minute, lab.Options{BootTime: time.Second})
+	ctx, l := started(t, lab.Options{BootTime: time.Second})
 	r := newReader(t, l)
 	r.installClusterAPI(ctx)
 	for _, b := range wantedOf(inOrder(tutorialBlocks(t))) {
