@@ -36,6 +36,9 @@ func (j *joins) reasonPools() []lab.Pool {
 	j.table = j.provocations()
 	for _, p := range j.table {
 		config := p.config
+		if (p.soft || p.restarts) && config.BootstrapDeadlineSeconds == 0 {
+			config.BootstrapDeadlineSeconds = joinsLate
+		}
 		pools = append(pools, lab.Pool{Name: p.pool(), Replicas: 1, Config: &config, NetworkInterfaces: p.networks})
 		j.worlds[p.pool()] = func(g *guest.Simulated) {
 			g.Speed = haste
@@ -46,6 +49,9 @@ func (j *joins) reasonPools() []lab.Pool {
 	}
 	return pools
 }
+
+// joinsLate is for those that join: on a machine that has other work, their clocks run far ahead of what they do.
+const joinsLate = 7200
 
 // assertReasons waits for all machines to say what they are to say. No reason is left out.
 func (j *joins) assertReasons(ctx context.Context) {
@@ -59,6 +65,9 @@ func (j *joins) assertReasons(ctx context.Context) {
 		machines := j.byPool(ctx)
 		waits = slices.DeleteFunc(waits, func(p provoked) bool {
 			m := machines[p.pool()]
+			if p.soft && m != nil && conditions.IsFalse(m, infrav1.BootstrapSucceededCondition) {
+				j.Fatalf("%s was to join, and says %s", p.pool(), conditions.GetMessage(m, infrav1.BootstrapSucceededCondition))
+			}
 			j.startAgain(ctx, p, m)
 			return m != nil && p.over(m) && (p.soft || j.onMachine(ctx, m))
 		})

@@ -22,11 +22,14 @@ func TestAddonsOfThePlugin(t *testing.T) {
 	u := offline(t)
 	program := plugin(t)
 	u.variables = map[string]string{"AZURE_WINDOWS_IMAGE_VERSION": "1.35.2"} // which has nothing behind a +
-	for _, kubernetes := range []string{"v1.36.3", "v1.35.2+vendor.1"} {
+	for _, kubernetes := range []string{"v1.36.3", "v1.35.2"} {
 		for _, flavor := range []string{"windows-vsphere", "windows-azure"} {
 			cluster := u.generate("demo", "--flavor", flavor, "--kubernetes-version", kubernetes)
 			printed := string(run(t, []byte(cluster), program, "addons", "-f", "-"))
 			expect.Same(t, "add-ons of "+flavor, named(objectsIn(t, printed)), addonsOf(t, cluster))
+			// The plugin refuses a vendor's build, of which kube-proxy has no image, and names the release that flavors take.
+			vendor := u.generate("demo", "--flavor", flavor, "--kubernetes-version", kubernetes+"+vendor.1")
+			expect.Same(t, "add-ons of "+flavor+" for a vendor's build", addonsOf(t, cluster), addonsOf(t, vendor))
 		}
 		// Its pool is not there before Cluster API has made it.
 		plain, topology := u.generate("demo", "--flavor", "windows-azure", "--kubernetes-version", kubernetes),
