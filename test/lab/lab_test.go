@@ -65,22 +65,18 @@ func TestLifeOfAPool(t *testing.T) {
 
 	s.must(l.RemoveCluster(ctx))
 	s.assertNoObjects(ctx)
-
 	s.assertMetrics(ctx)
 	s.assertOwnersGuarded(ctx)
 	s.assertPermissions()
 }
 
-// hang bounds a whole test. Each wait in it ends before, and prints what it has seen.
-const hang = 30 * time.Minute
-
-// started is a lab that stops with the test. The context ends before it.
+// started is a lab that stops with the test. The context ends before it, and bounds a hang: each wait ends earlier.
 func started(t *testing.T, options lab.Options) (context.Context, *lab.Lab) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts two control planes; CI runs it")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
 	options.Dir, options.AzureController = t.TempDir(), peers.Program(t, peers.AzureCCM)
 	l, err := lab.Start(ctx, options)
 	if err != nil {
