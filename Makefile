@@ -214,7 +214,7 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 
 # Stories are tests that go a whole way with real programs (test/kit/stories). make test runs none of them, make verify a third, which
 # the commit draws.
-STORY_ROOMS := ./test/lab ./test/linux ./test/security/crowd
+STORY_ROOMS := ./test/lab ./test/security/crowd
 
 .PHONY: stories
 stories: servers ## Run all stories, and the other tests of their rooms; takes 15 minutes

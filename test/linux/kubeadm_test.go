@@ -14,7 +14,6 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/kit/stories"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -22,7 +21,6 @@ import (
 // TestNotKubeadms: a control plane with machines of its own, and without what kubeadm join reads. By the real clock that is final
 // after 5 minutes, and over a minute after somebody has mended it.
 func TestNotKubeadms(t *testing.T) {
-	stories.Begin(t)
 	if !*everything {
 		t.Skip("make test-linux runs it")
 	}

@@ -12,7 +12,6 @@ import (
 
 	clusters "github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/kit/stories"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -45,7 +44,6 @@ func TestLinuxFirst(t *testing.T) {
 
 // TestBefore136: an API server without MutatingAdmissionPolicies keeps cluster DNS on Linux, and warns of the rest.
 func TestBefore136(t *testing.T) {
-	stories.Begin(t)
 	if !*everything {
 		t.Skip("make test-linux runs it")
 	}
