@@ -61,7 +61,7 @@ CHANGED = $(shell { git diff --name-only --diff-filter=d $$(git merge-base HEAD 
 	grep -vE '^./test/(alerts|containerd|gitops|kubelet|tools)($$|/)|/testdata(/|$$)')
 
 .PHONY: check
-check: ## Run on every save: the linters of the packages that differ from BASE, and all tests that start no server
+check: servers ## Run on every save: the linters of the packages that differ from BASE, and all tests that start no control plane
 	$(if $(CHANGED),$(GOLANGCI_LINT) run $(CHANGED))
 	STORIES=none $(GO_TEST) -short -timeout 10m ./...
 
