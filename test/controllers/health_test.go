@@ -1,14 +1,13 @@
 package controllers
 
 import (
-	"os"
-	"strings"
 	"testing"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/pages"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -56,11 +55,5 @@ func (s *stage) healthCheck(t *testing.T, pool string) *clusterv1.MachineHealthC
 // recipe is a block of YAML in docs/health.md: the MachineHealthCheck, and what the MachineDeployment has for it.
 func recipe(t *testing.T, number int) []byte {
 	t.Helper()
-	page := expect.Got(os.ReadFile("../../docs/health.md"))(t)
-	blocks := strings.Split(string(page), "```yaml\n")
-	if len(blocks) < number+2 {
-		t.Fatalf("docs/health.md has %d blocks of YAML", len(blocks)-1)
-	}
-	text, _, _ := strings.Cut(blocks[number+1], "```\n")
-	return []byte(text)
+	return pages.YAML(t, "../../docs/health.md", number)
 }

@@ -1,9 +1,7 @@
 package health
 
 import (
-	"os"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +17,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/pages"
 )
 
 // deadline is the bootstrapDeadlineSeconds of all pools. It ends between the looks that are made each minute.
@@ -123,13 +122,7 @@ func healthCheck(t *testing.T) *clusterv1.MachineHealthCheck {
 // recipe is a block of YAML in docs/health.md: the MachineHealthCheck, and what the MachineDeployment has for it.
 func recipe(t *testing.T, number int) []byte {
 	t.Helper()
-	page := expect.Got(os.ReadFile("../../../docs/health.md"))(t)
-	blocks := strings.Split(string(page), "```yaml\n")
-	if len(blocks) < number+2 {
-		t.Fatalf("docs/health.md has %d blocks of YAML", len(blocks)-1)
-	}
-	text, _, _ := strings.Cut(blocks[number+1], "```\n")
-	return []byte(text)
+	return pages.YAML(t, "../../../docs/health.md", number)
 }
 
 // pass lets a time pass.
