@@ -3,6 +3,7 @@ package pods
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -86,14 +87,15 @@ func (l *life) connected(ctx context.Context) string {
 	if l.pod.Spec.HostNetwork {
 		return l.kubelet.HostIP
 	}
-	for told := ""; ; {
+	for last := (*corev1.Event)(nil); ; {
 		address, err := l.kubelet.Runtime.Connect(ctx, l.pod)
 		if err == nil {
 			return address
 		}
-		if why := err.Error(); why != told {
-			told = why
-			l.event(ctx, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+why)
+		if message := "Failed to create pod sandbox: " + err.Error(); last == nil || last.Message != message {
+			last = l.event(ctx, "FailedCreatePodSandBox", message)
+		} else {
+			l.repeat(ctx, last)
 		}
 		if l.kubelet.Clock.Sleep(ctx, sandboxBackOff) != nil {
 			return ""
@@ -156,16 +158,32 @@ func (l *life) write(ctx context.Context) {
 	}
 }
 
-// event tells what kubectl describe shows.
-func (l *life) event(ctx context.Context, reason, message string) {
+// event is what kubectl describe shows. It is nil if the API server does not take it: a kubelet drops such an event, too.
+func (l *life) event(ctx context.Context, reason, message string) *corev1.Event {
 	now := metav1.NewTime(l.kubelet.Clock.Now())
-	_, err := l.kubelet.Client.CoreV1().Events(l.pod.Namespace).Create(ctx, &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: l.pod.Name + ".", Namespace: l.pod.Namespace},
+	event, err := l.kubelet.Client.CoreV1().Events(l.pod.Namespace).Create(ctx, &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", l.pod.Name, now.UnixNano()), Namespace: l.pod.Namespace},
 		InvolvedObject: corev1.ObjectReference{
 			Kind: "Pod", Namespace: l.pod.Namespace, Name: l.pod.Name, UID: l.pod.UID, APIVersion: "v1",
 		},
 		Reason: reason, Message: message, Type: corev1.EventTypeWarning, FirstTimestamp: now, LastTimestamp: now, Count: 1,
 		Source: corev1.EventSource{Component: "kubelet", Host: l.kubelet.Node},
 	}, metav1.CreateOptions{})
-	_ = err // a kubelet drops what it cannot tell, too
+	if err != nil {
+		return nil
+	}
+	return event
+}
+
+// repeat counts an event that comes again (client-go, tools/record/events_cache.go: eventObserve).
+func (l *life) repeat(ctx context.Context, event *corev1.Event) {
+	event.Count++
+	patch, err := json.Marshal(map[string]any{
+		"count": event.Count, "lastTimestamp": metav1.NewTime(l.kubelet.Clock.Now()),
+	})
+	if err == nil {
+		_, err = l.kubelet.Client.CoreV1().Events(event.Namespace).
+			Patch(ctx, event.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	}
+	_ = err // the next one has the sum
 }
