@@ -16,14 +16,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
 const (
@@ -31,7 +32,8 @@ const (
 	patience = time.Minute
 )
 
-// All tests share one API server. They only create objects, each with a name of its own.
+// All tests share one API server, which tests of other packages use as a workload cluster. They only create objects, each with a
+// name of its own.
 var (
 	api        client.Client
 	kubectl    string
@@ -62,25 +64,25 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	environment := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir}
-	config, err := environment.Start()
-	if err != nil {
-		return 0, fmt.Errorf("start api server: %w", err)
-	}
-	defer func() { err = errors.Join(err, environment.Stop()) }()
-	config.WarningHandler = rest.NoWarnings{} // which fields of a wrong object are unknown is in the answers, too
-	if api, err = client.New(config, client.Options{}); err != nil {
-		return 0, err
-	}
 	dir, err := os.MkdirTemp("", "admission")
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	kubectl, kubeconfig = binaries.Path("kubectl"), filepath.Join(dir, "kubeconfig")
-	if err := os.WriteFile(kubeconfig, environment.KubeConfig, 0o600); err != nil {
+	server, err := world.Bare(context.Background(), filepath.Join(dir, "server"))
+	if err != nil {
 		return 0, err
 	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	config := rest.CopyConfig(server.Config)
+	config.WarningHandler = rest.NoWarnings{} // which fields of a wrong object are unknown is in the answers, too
+	if err := apiextensionsv1.AddToScheme(scheme.Scheme); err != nil {
+		return 0, err
+	}
+	if api, err = client.New(config, client.Options{}); err != nil {
+		return 0, err
+	}
+	kubectl, kubeconfig = binaries.Path("kubectl"), server.KubeconfigFile
 	if err := install(); err != nil {
 		return 0, fmt.Errorf("install components: %w", err)
 	}

@@ -50,11 +50,26 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{vcenter: expect.Got(vcenter.Start())(t), azure: armsim.Hurry(t, 30)}
 	t.Cleanup(c.vcenter.Stop)
-	at := shared.Namespace(t, world.Start{})
+	at := shared.Namespace(t, world.Start{Filter: filter()})
 	at.Run(t, world.Options{
 		VSphere: vsphere.Provider{}, Azure: azure.Provider{Now: c.azure.Now, Ticks: armsim.Ticks}, Everywhere: true, GuestReports: true,
 	})
 	return c
+}
+
+// filter is on all objects of the files that are applied: other packages may have machines in this world.
+func filter() string { return shared.Unique("agree") }
+
+// label gives the filter to an object, and to what is made of its template.
+func label(t *testing.T, made *unstructured.Unstructured) {
+	t.Helper()
+	put := func(fields ...string) {
+		expect.OK(t, unstructured.SetNestedField(made.Object, filter(), append(fields, "metadata", "labels", clusterv1.WatchLabel)...))
+	}
+	put()
+	if made.GetKind() == "MachineDeployment" {
+		put("spec", "template")
+	}
 }
 
 // secrets are the credentials of both clouds, by the names that the files have.
@@ -78,6 +93,7 @@ func (c *cluster) judge(t *testing.T, f file) verdict {
 	for _, one := range f.objects() {
 		made := &unstructured.Unstructured{Object: one}
 		made.SetNamespace(n.Name)
+		label(t, made)
 		switch made.GetKind() {
 		case "AzureCluster": // it is there
 		case "Cluster":
@@ -117,6 +133,7 @@ func changeCluster(t *testing.T, n *world.Namespace, made *unstructured.Unstruct
 	there.SetGroupVersionKind(made.GroupVersionKind())
 	expect.OK(t, n.Client.Get(t.Context(), client.ObjectKeyFromObject(made), there))
 	world.Change(t, n.Client, there, func(there *unstructured.Unstructured) {
+		label(t, there)
 		expect.OK(t, unstructured.SetNestedMap(there.Object, network, "spec", "clusterNetwork"))
 	})
 }

@@ -35,7 +35,7 @@ func newServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{
 		api:       client.WithFieldValidation(shared.Client, metav1.FieldValidationStrict),
-		namespace: "agree-dry", said: map[string]verdict{},
+		namespace: shared.Unique("agree-dry"), said: map[string]verdict{},
 	}
 	expect.OK(t, s.api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}))
 	return s

@@ -37,7 +37,7 @@ func pass(t *testing.T, n *world.Namespace) (linux.Passage, error) {
 
 // TestOddDNS: cluster DNS in other forms than kubeadm's. What is no Deployment, or not selected by the Service, holds nobody.
 func TestOddDNS(t *testing.T) {
-	n := shared.Namespace(t, world.Start{})
+	n := shared.Namespace(t, world.Start{Workload: shared.Apart(t)})
 	onLinux := func(name string) *appsv1.Deployment {
 		d := anywhere(name)
 		d.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelOSStable: "linux"}
@@ -84,9 +84,10 @@ func TestOddDNS(t *testing.T) {
 
 // TestGateWithFewRights: the user of the kubeconfig may list Nodes and nothing else. That holds nobody, and is told.
 func TestGateWithFewRights(t *testing.T) {
-	n := shared.Namespace(t, world.Start{})
+	n := shared.Namespace(t, world.Start{Workload: shared.Apart(t)})
 	lend(t, anywhere("coredns"))
 	lend(t, dnsService(dnsLabels))
+	lend(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Name}})
 	user := lend(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: n.Name, Name: "few-rights"}})
 	role := lend(t, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name},
@@ -98,10 +99,10 @@ func TestGateWithFewRights(t *testing.T) {
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: n.Name, Name: user.Name}},
 	})
 	token := &authenticationv1.TokenRequest{}
-	expect.OK(t, n.Client.SubResource("token").Create(t.Context(), user, token))
+	expect.OK(t, n.Workload.Client.SubResource("token").Create(t.Context(), user, token))
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{
-		Server: n.Management.Config.Host, CertificateAuthorityData: n.Management.Config.CAData,
+		Server: n.Workload.Config.Host, CertificateAuthorityData: n.Workload.CA,
 	}
 	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
 	config.Contexts["c"], config.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}, "c"

@@ -24,8 +24,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// The tests of this file change the one workload cluster that all tests share; those that run beside others have not begun by
-// then.
+// The tests of this file change a workload cluster that is apart from the world's own. They run one after the other.
 
 // waiting are two machines that wait at the gate: one with a config, and one whose user made the bootstrap data.
 type waiting struct {
@@ -74,7 +73,7 @@ func (w *waiting) opens(t *testing.T) {
 
 func newWaiting(t *testing.T) *waiting {
 	t.Helper()
-	s := newStage(t, world.Start{Credentials: password})
+	s := newStage(t, world.Start{Credentials: password, Workload: shared.Apart(t)})
 	s.start(t)
 	w := &waiting{stage: s, m: s.machine("m"), own: s.withOwnData(t)}
 	w.m.Create(t)
@@ -89,12 +88,13 @@ func (w *waiting) restart(t *testing.T) {
 	w.start(t)
 }
 
-// lend puts an object into the shared cluster until the test ends.
+// lend puts an object into the cluster apart until the test ends.
 func lend[O client.Object](t *testing.T, o O) O {
 	t.Helper()
-	expect.OK(t, shared.Client.Create(t.Context(), o))
+	api := shared.Apart(t).Client
+	expect.OK(t, api.Create(t.Context(), o))
 	t.Cleanup(func() {
-		expect.Fine(t, client.IgnoreNotFound(shared.Client.Delete(context.Background(), o)))
+		expect.Fine(t, client.IgnoreNotFound(api.Delete(context.Background(), o)))
 	})
 	return o
 }
@@ -105,9 +105,10 @@ func withoutKubeadm(t *testing.T, key client.ObjectKey) (giveBack func()) {
 	object := func() *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	}
-	expect.OK(t, shared.Client.Delete(t.Context(), object()))
+	api := shared.Apart(t).Client
+	expect.OK(t, api.Delete(t.Context(), object()))
 	give := func() {
-		expect.Fine(t, client.IgnoreAlreadyExists(shared.Client.Create(context.Background(), object())))
+		expect.Fine(t, client.IgnoreAlreadyExists(api.Create(context.Background(), object())))
 	}
 	t.Cleanup(give)
 	return give
@@ -116,11 +117,12 @@ func withoutKubeadm(t *testing.T, key client.ObjectKey) (giveBack func()) {
 // taint puts the taint of a kubelet with an external cloud provider on the Linux node, until it is taken off.
 func taint(t *testing.T) (takeOff func()) {
 	t.Helper()
+	api := shared.Apart(t).Client
 	change := func(taints ...corev1.Taint) {
 		node := &corev1.Node{}
-		expect.Fine(t, shared.Client.Get(context.Background(), client.ObjectKey{Name: servers.ControlPlaneNode}, node))
+		expect.Fine(t, api.Get(context.Background(), client.ObjectKey{Name: servers.ControlPlaneNode}, node))
 		node.Spec.Taints = taints
-		expect.Fine(t, shared.Client.Update(context.Background(), node))
+		expect.Fine(t, api.Update(context.Background(), node))
 	}
 	change(corev1.Taint{Key: workload.UninitializedTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule})
 	t.Cleanup(func() { change() })
@@ -161,8 +163,9 @@ func anywhere(name string) *appsv1.Deployment {
 // available says how many replicas answer, as the Deployment controller would, which this world has not.
 func available(t *testing.T, d *appsv1.Deployment, replicas int32) {
 	t.Helper()
-	expect.OK(t, shared.Client.Get(t.Context(), client.ObjectKeyFromObject(d), d))
-	world.ChangeStatus(t, shared.Client, d, func(d *appsv1.Deployment) {
+	api := shared.Apart(t).Client
+	expect.OK(t, api.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+	world.ChangeStatus(t, api, d, func(d *appsv1.Deployment) {
 		d.Status.Replicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = replicas, replicas, replicas
 	})
 }
@@ -184,7 +187,7 @@ func run(t *testing.T, sentence string) {
 	binaries := expect.Got(servers.Ensure(t.Context(), t.Output()))(t)
 	shell := exec.CommandContext(t.Context(), "sh", "-c", command)
 	shell.Env = []string{
-		"PATH=" + filepath.Dir(binaries.Path("kubectl")), "KUBECONFIG=" + shared.Management.KubeconfigFile, "HOME=" + t.TempDir(),
+		"PATH=" + filepath.Dir(binaries.Path("kubectl")), "KUBECONFIG=" + shared.Apart(t).KubeconfigFile, "HOME=" + t.TempDir(),
 	}
 	if out, err := shell.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)
@@ -237,8 +240,8 @@ func TestGate(t *testing.T) {
 // TestHosted: where no control-plane machines are, a Linux Node of any role carries the cluster; where they are, none but theirs.
 func TestHosted(t *testing.T) {
 	s := newWaiting(t)
-	expect.OK(t, shared.RemoveLinuxNode(t.Context()))
-	t.Cleanup(func() { expect.Fine(t, shared.AddLinuxNode(context.Background())) })
+	expect.OK(t, s.Workload.RemoveLinuxNode(t.Context()))
+	t.Cleanup(func() { expect.Fine(t, s.Workload.AddLinuxNode(context.Background())) })
 	sentence := s.holds(t, "WaitingForLinuxNode", "WaitingForLinuxNode")
 	tells(t, sentence, "need a Linux pool, so add one")
 
@@ -247,7 +250,7 @@ func TestHosted(t *testing.T) {
 	expect.OK(t, s.Client.Create(t.Context(), cp.Core))
 	onLinux := map[string]string{corev1.LabelOSStable: "linux"}
 	worker := lend(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "linux", Labels: onLinux}})
-	world.ChangeStatus(t, shared.Client, worker, func(n *corev1.Node) {
+	world.ChangeStatus(t, s.Workload.Client, worker, func(n *corev1.Node) {
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	})
 	wait.Eventually(t, "the control plane to be asked for", func(context.Context) error {

@@ -30,15 +30,16 @@ func (s *stage) cached(m *world.Machine) func(context.Context) error {
 	}
 }
 
-// TestLinuxFirst takes the one Linux node away that all tests share; those that run beside others have not begun by then.
+// TestLinuxFirst takes the one Linux node of the cluster away that the tests of this file and of gate_test.go share.
 func TestLinuxFirst(t *testing.T) {
-	s := newStage(t, world.Start{Credentials: password, NotInitialized: true})
+	apart := shared.Apart(t)
+	s := newStage(t, world.Start{Credentials: password, NotInitialized: true, Workload: apart})
 	s.start(t)
 	check := func(err error) {
 		t.Helper()
 		expect.OK(t, err)
 	}
-	check(shared.RemoveLinuxNode(t.Context()))
+	check(apart.RemoveLinuxNode(t.Context()))
 	m, own := s.machine("m"), s.withOwnData(t)
 	m.Create(t)
 	own.CreateWithoutConfig(t)
@@ -58,10 +59,10 @@ func TestLinuxFirst(t *testing.T) {
 	nothing("WaitingForControlPlane", "WaitingForControlPlane")
 	s.Initialize(t)
 	nothing("WaitingForLinuxNode", "WaitingForLinuxNode")
-	check(shared.AddLinuxNode(t.Context()))
-	check(shared.SetLinuxNodeReady(t.Context(), corev1.ConditionFalse))
+	check(apart.AddLinuxNode(t.Context()))
+	check(apart.SetLinuxNodeReady(t.Context(), corev1.ConditionFalse))
 	nothing("WaitingForLinuxNode", "WaitingForLinuxNode")
-	check(shared.SetLinuxNodeReady(t.Context(), corev1.ConditionTrue))
+	check(apart.SetLinuxNodeReady(t.Context(), corev1.ConditionTrue))
 	s.process.Later(t, world.Configs, m.Key)
 	s.process.Later(t, world.Machines, own.Key)
 	m.Await(t, "life after Linux", world.Windows("Ready True Running"), world.Tokens(1))

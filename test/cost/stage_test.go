@@ -26,7 +26,7 @@ import (
 
 var shared *world.World
 
-func TestMain(m *testing.M) { world.Main(m, &shared, 1) }
+func TestMain(m *testing.M) { world.Alone(m, &shared, 1) }
 
 // stage is a namespace with machines in a vCenter of its own, and our managers.
 type stage struct {

@@ -85,7 +85,8 @@ func newOffice(t *testing.T, size int) *office {
 	door := shared.Door(t, o.faults)
 	o.open = func(t *testing.T) place {
 		at := place{
-			Namespace: shared.Namespace(t, world.Start{}), vcenter: expect.Got(vcenter.Start())(t), gate: &atomic.Pointer[world.Gate]{},
+			Namespace: shared.Namespace(t, world.Start{Filter: shared.Unique("faults")}),
+			vcenter:   expect.Got(vcenter.Start())(t), gate: &atomic.Pointer[world.Gate]{},
 		}
 		o.keep(at.vcenter.Stop)
 		at.Through(t, door)

@@ -71,9 +71,12 @@ type Audit struct {
 	Policies map[Permission][]string
 }
 
-// Audit reads what has happened so far.
-func (m *Management) Audit() (Audit, error) {
-	log, err := os.ReadFile(filepath.Join(m.servers.dir, auditLogFile))
+// Audit reads what has happened so far. In a cluster that others use as well, it is what this process and its managers did.
+func (m *Management) Audit() (Audit, error) { return m.AuditOf(m.asks) }
+
+// AuditOf reads what those did whose user agents are chosen.
+func (m *Management) AuditOf(chosen func(agent string) bool) (Audit, error) {
+	log, err := os.ReadFile(m.auditLog)
 	if err != nil {
 		return Audit{}, fmt.Errorf("read audit log: %w", err)
 	}
@@ -89,7 +92,7 @@ func (m *Management) Audit() (Audit, error) {
 		if err := audit.addPolicies(c); err != nil {
 			return Audit{}, err
 		}
-		if err := audit.addRequests(c, log); err != nil {
+		if err := audit.addRequests(c, log, chosen); err != nil {
 			return Audit{}, fmt.Errorf("read audit log: %w", err)
 		}
 	}
@@ -98,7 +101,7 @@ func (m *Management) Audit() (Audit, error) {
 
 // Read lists the objects of a namespace that our managers asked for by name, as in "secrets/vcenter".
 func (m *Management) Read(namespace string) (read []string, err error) {
-	log, err := os.ReadFile(filepath.Join(m.servers.dir, auditLogFile))
+	log, err := os.ReadFile(m.auditLog)
 	if err != nil {
 		return nil, fmt.Errorf("read audit log: %w", err)
 	}
@@ -146,8 +149,12 @@ func permissions(c ownComponent, rule rbacv1.PolicyRule) (all []Permission) {
 	return all
 }
 
-func (a *Audit) addRequests(c ownComponent, log []byte) error {
-	return c.requests(log, func(event auditEvent) { a.add(c, event) })
+func (a *Audit) addRequests(c ownComponent, log []byte, chosen func(agent string) bool) error {
+	return c.requests(log, func(event auditEvent) {
+		if chosen(event.UserAgent) {
+			a.add(c, event)
+		}
+	})
 }
 
 // requests reads what the component's manager asked for.

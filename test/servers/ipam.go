@@ -24,6 +24,9 @@ var ipam = pinnedProgram{
 // StartIPAM installs the provider on a management cluster that has Cluster API, and runs its manager as a plain process until
 // the cluster is stopped. It is built first, once. Its webhook, which only checks pools, is left out.
 func StartIPAM(ctx context.Context, m *Management, progress io.Writer) error {
+	if m.guest != nil {
+		return m.guest.Ask(ctx, PartIPAM)
+	}
 	program, source, err := EnsureIPAM(ctx, progress)
 	if err != nil {
 		return err

@@ -48,7 +48,12 @@ var capz = foreignKinds{
 func InstallCAPV(ctx context.Context, m *Management) error { return capv.install(ctx, m) }
 
 // InstallCAPZ installs the kinds of Cluster API Provider Azure that our machines and flavors meet, as its own components do.
-func InstallCAPZ(ctx context.Context, m *Management) error { return capz.install(ctx, m) }
+func InstallCAPZ(ctx context.Context, m *Management) error {
+	if m.guest != nil {
+		return m.guest.Ask(ctx, PartCAPZ)
+	}
+	return capz.install(ctx, m)
+}
 
 // CAPZSource is the folder with the source of Cluster API Provider Azure, for values that ours must have, too.
 func CAPZSource(ctx context.Context) (string, error) { return capz.source(ctx) }

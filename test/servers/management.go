@@ -43,7 +43,9 @@ type Management struct {
 	Environment []string
 
 	ownersGuarded bool
+	guest         *guest
 	binaries      Binaries
+	auditLog      string
 	servers       *group
 	program       string
 	// whole are the definitions of which only the newest version is served.
@@ -61,7 +63,7 @@ func StartManagement(ctx context.Context, opts ManagementOptions) (*Management, 
 	}
 	m := &Management{
 		binaries: opts.Binaries, ownersGuarded: opts.OwnersGuarded, servers: servers, program: opts.Manager,
-		KubeconfigFile: filepath.Join(opts.Dir, "kubeconfig"),
+		KubeconfigFile: filepath.Join(opts.Dir, "kubeconfig"), auditLog: filepath.Join(opts.Dir, auditLogFile),
 	}
 	err = m.start(ctx)
 	if err == nil && !opts.ControllersLater {
@@ -159,7 +161,7 @@ func (m *Management) apiServer(port int, etcdURL string) (server, error) {
 	args := append(apiServerArgs(port, etcdURL),
 		"--authorization-mode=RBAC",
 		"--audit-policy-file="+file(auditPolicyFile),
-		"--audit-log-path="+file(auditLogFile),
+		"--audit-log-path="+m.auditLog,
 		"--client-ca-file="+file("ca.crt"),
 		"--tls-cert-file="+file("apiserver.crt"),
 		"--tls-private-key-file="+file("apiserver.key"),

@@ -2,6 +2,9 @@ package servers
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -48,6 +51,20 @@ var components = sync.OnceValues(func() (map[string][]unstructured.Unstructured,
 	}
 	return built, err
 })
+
+// ComponentsDigest is the same for the same objects in both components.
+func ComponentsDigest() (string, error) {
+	built, err := components()
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(built)
+	if err != nil {
+		return "", fmt.Errorf("sum up the components: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
 
 func renderComponent(name string) (ownComponent, error) {
 	built, err := components()
@@ -114,7 +131,11 @@ func (m *Management) LogIn(ctx context.Context, account *corev1.ServiceAccount) 
 	if err != nil {
 		return nil, err
 	}
-	return logIn(ctx, api, m.Config, account)
+	config, err := logIn(ctx, api, m.Config, account)
+	if err == nil && m.guest != nil {
+		config.UserAgent = m.guest.Agent
+	}
+	return config, err
 }
 
 // logIn gets a token of an account for a client of the same server as an admin's.
@@ -146,6 +167,9 @@ var patientLease = []string{"--leader-elect-lease-duration=2m", "--leader-elect-
 // StartManagers builds this project's manager and runs it as a plain process for each component, until the cluster is stopped:
 // with the arguments of its Deployment, these after them, and as its account.
 func StartManagers(ctx context.Context, m *Management, more ...string) ([]Manager, error) {
+	if m.guest != nil {
+		m.guest.managers.Store(true)
+	}
 	program := m.program
 	if program == "" {
 		program = filepath.Join(m.servers.dir, "manager")

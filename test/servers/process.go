@@ -71,6 +71,9 @@ func launch(dir string, s server) (*process, error) {
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %s: %w", s.name, err)
 	}
+	if err := NoteStart(s.name); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 

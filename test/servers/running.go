@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -58,7 +57,7 @@ type Request struct {
 
 // Requests counts what our managers have asked the API server for so far.
 func (m *Management) Requests() (map[Request]int, error) {
-	log, err := os.ReadFile(filepath.Join(m.servers.dir, auditLogFile))
+	log, err := os.ReadFile(m.auditLog)
 	if err != nil {
 		return nil, fmt.Errorf("read audit log: %w", err)
 	}

@@ -16,8 +16,12 @@ import (
 )
 
 // WithOldVersions runs do while one kind of Cluster API, by the name of its definition, has all of its versions, in a cluster
-// whose other kinds have one. Nobody else should work meanwhile: those who watch the kind lose the connection.
+// whose other kinds have one. Nobody else should work meanwhile: those who watch the kind lose the connection. In a cluster that
+// others use as well, the kind has them all the time.
 func (m *Management) WithOldVersions(ctx context.Context, definition string, do func()) error {
+	if m.guest != nil {
+		return m.guest.withOldVersions(definition, do)
+	}
 	whole, found := m.whole[definition]
 	if !found {
 		return fmt.Errorf("%s is not defined in its newest version only", definition)
@@ -74,10 +78,11 @@ func definitions(objects []unstructured.Unstructured) map[string]unstructured.Un
 	return found
 }
 
-// forgetOld leaves the definitions their stored versions, but where the IPAM provider reads older ones.
-func forgetOld(objects []unstructured.Unstructured) error {
+// forgetOld leaves the definitions their stored versions, but those of these names, and where the IPAM provider reads older ones.
+func forgetOld(objects []unstructured.Unstructured, but ...string) error {
+	but = append(but, "clusters.cluster.x-k8s.io")
 	for _, o := range objects {
-		if name := o.GetName(); name == "clusters.cluster.x-k8s.io" || strings.HasSuffix(name, ".ipam.cluster.x-k8s.io") {
+		if name := o.GetName(); slices.Contains(but, name) || strings.HasSuffix(name, ".ipam.cluster.x-k8s.io") {
 			continue
 		}
 		versions, found, err := unstructured.NestedSlice(o.Object, "spec", "versions")

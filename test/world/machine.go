@@ -35,6 +35,9 @@ type Machine struct {
 // NewMachine writes down the objects of a machine, as a MachineSet would create them.
 func (n *Namespace) NewMachine(name string) *Machine {
 	object := metav1.ObjectMeta{Namespace: n.Name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: ClusterName}}
+	if n.Filter != "" {
+		object.Labels[clusterv1.WatchLabel] = n.Filter
+	}
 	m := &Machine{Key: client.ObjectKey{Namespace: n.Name, Name: name}, namespace: n}
 	m.Windows = &infrav1.WindowsMachine{ObjectMeta: *object.DeepCopy(), Spec: infrav1.WindowsMachineSpec{
 		IdentityRef: SecretIdentity(Credentials),
@@ -46,7 +49,7 @@ func (n *Namespace) NewMachine(name string) *Machine {
 	m.Config = &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: *object.DeepCopy()}
 	m.Core = &clusterv1.Machine{ObjectMeta: *object.DeepCopy(), Spec: clusterv1.MachineSpec{
 		ClusterName:       ClusterName,
-		Version:           n.workload.Version,
+		Version:           n.Workload.Version,
 		InfrastructureRef: reference(infrav1.GroupVersion.Group, "WindowsMachine", name),
 		Bootstrap:         clusterv1.Bootstrap{ConfigRef: reference(bootstrapv1.GroupVersion.Group, "WindowsBootstrapConfig", name)},
 	}}
@@ -163,7 +166,8 @@ func (m *Machine) Join(t *testing.T) *corev1.Node {
 			Taints:     []corev1.Taint{clusterv1.NodeUninitializedTaint},
 		},
 	}
-	m.create(t, node)
-	expect.OK(t, m.namespace.setNodeReady(t.Context(), node, corev1.ConditionTrue))
+	cluster := m.namespace.Workload
+	expect.OK(t, cluster.Client.Create(t.Context(), node))
+	expect.OK(t, cluster.setNodeReady(t.Context(), node, corev1.ConditionTrue))
 	return node
 }

@@ -32,6 +32,10 @@ const (
 type Namespace struct {
 	*World
 	Name string
+	// Workload is the cluster that the machines of the namespace join.
+	Workload *Workload
+	// Filter is that of its Start.
+	Filter string
 
 	mu        sync.Mutex
 	processes []*Process
@@ -65,6 +69,10 @@ type Start struct {
 	Credentials map[string][]byte
 	// Infrastructure of the Cluster, with its status; an ExternalCluster when nil.
 	Infrastructure *unstructured.Unstructured
+	// Filter is the value of the watch-filter label of all machines; they have none when it is empty.
+	Filter string
+	// Workload is the cluster that the machines join; the world's own when nil.
+	Workload *Workload
 }
 
 var namespaces atomic.Int32
@@ -75,14 +83,18 @@ func (w *World) Namespace(t *testing.T, s Start) *Namespace {
 	if w == nil {
 		t.Skip("needs real servers")
 	}
-	n := &Namespace{World: w, Name: fmt.Sprintf("%s-%d", label(t.Name()), namespaces.Add(1))}
+	n := &Namespace{World: w, Name: fmt.Sprintf("%s-%d", w.Unique(label(t.Name())), namespaces.Add(1))}
+	n.Workload, n.Filter = w.own, s.Filter
+	if s.Workload != nil {
+		n.Workload = s.Workload
+	}
 	if s.Infrastructure != nil {
 		s.Infrastructure.SetNamespace(n.Name)
 	}
 	join := servers.JoinOptions{
 		Namespace: n.Name, Name: ClusterName, Initialized: !s.NotInitialized, Infrastructure: s.Infrastructure,
 	}
-	expect.OK(t, servers.JoinAsCluster(t.Context(), w.Management, w.workload, join))
+	expect.OK(t, servers.JoinAsCluster(t.Context(), w.Management, n.Workload.Workload, join))
 	if s.Credentials != nil {
 		n.SetCredentials(t, s.Credentials)
 	}
@@ -94,6 +106,14 @@ func (w *World) Namespace(t *testing.T, s Start) *Namespace {
 		return nil
 	})
 	return n
+}
+
+// Unique makes a name that no other process has in the world.
+func (w *World) Unique(name string) string {
+	if w.name == "" {
+		return name
+	}
+	return name + "-" + w.name
 }
 
 // label makes a name for Kubernetes of a test's.

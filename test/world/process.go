@@ -61,7 +61,7 @@ type Options struct {
 	GuestReports bool
 	// Gate sees what the process does; one that lets everything pass when nil.
 	Gate *Gate
-	// Beside are namespaces that the process works in, too. Everywhere has it work in all.
+	// Beside are namespaces that the process works in, too. Everywhere has it work in all, on what has the Filter of its own.
 	Beside     []string
 	Everywhere bool
 	// LongestPass is how long a reconcile may take; without an end when zero.
@@ -122,6 +122,12 @@ func (n *Namespace) Launch(o Options) (*Process, error) {
 	}
 	if p.Gate == nil {
 		p.Gate = &Gate{}
+	}
+	if o.Everywhere {
+		if n.Filter == "" {
+			return nil, errors.New("a process that works everywhere needs a filter: others may have machines in this world")
+		}
+		o.WatchFilter = n.Filter
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel

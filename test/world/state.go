@@ -41,13 +41,17 @@ func (m *Machine) Load(t *testing.T) State {
 
 func (m *Machine) load(ctx context.Context, api client.Reader) (s State, err error) {
 	tokens, nodes := &corev1.SecretList{}, &corev1.NodeList{}
+	cluster := api
+	if n := m.namespace; n.Workload != n.own { // what is there is not watched
+		cluster = n.Workload.Client
+	}
 	err = errors.Join(
 		get(ctx, api, m.Key, &s.Core, &clusterv1.Machine{}),
 		get(ctx, api, m.Key, &s.Windows, &infrav1.WindowsMachine{}),
 		get(ctx, api, m.Key, &s.Config, &bootstrapv1.WindowsBootstrapConfig{}),
 		get(ctx, api, m.Key, &s.Data, &corev1.Secret{}),
-		api.List(ctx, tokens, client.InNamespace(metav1.NamespaceSystem)),
-		api.List(ctx, nodes),
+		cluster.List(ctx, tokens, client.InNamespace(metav1.NamespaceSystem)),
+		cluster.List(ctx, nodes),
 	)
 	for _, token := range tokens.Items {
 		description := string(token.Data[bootstrapapi.BootstrapTokenDescriptionKey])

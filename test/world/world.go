@@ -10,11 +10,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,9 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -49,21 +47,35 @@ type World struct {
 
 	// accounts log in as those of our components, by the controller that the component runs.
 	accounts map[string]*rest.Config
-	workload *servers.Workload
-	seen     cache.Cache // what Await follows
-	scheme   *runtime.Scheme
-	mapper   meta.RESTMapper
+	// own is the management cluster as a workload cluster.
+	own    *Workload
+	seen   cache.Cache // what Await follows
+	scheme *runtime.Scheme
+	mapper meta.RESTMapper
+	// name is what all names of this process have in a world that others use as well; empty in one of its own.
+	name string
+	// apart is the other workload cluster, which the first test that wants it has made of other.
+	apart func() (*Workload, error)
+	other *servers.Management
 }
 
-// Main runs the tests of a binary in a world, several at a time, because they wait more than they work. With -short there is no
-// world, and tests that want a namespace are skipped.
-func Main(m interface{ Run() int }, shared **World, atOnce int) {
+// Main runs the tests of a binary, several at a time, because they wait more than they work. The world is that of the host which
+// has started this process, or one of its own. With -short there is no world, and tests that want a namespace are skipped.
+func Main(m interface{ Run() int }, shared **World, atOnce int) { exit(m, shared, atOnce, open) }
+
+// Alone is Main for tests that need a world of their own, whatever else runs.
+func Alone(m interface{ Run() int }, shared **World, atOnce int) { exit(m, shared, atOnce, start) }
+
+// opener makes a world, with a folder for what is started for it.
+type opener func(ctx context.Context, dir string) (*World, error)
+
+func exit(m interface{ Run() int }, shared **World, atOnce int, open opener) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", strconv.Itoa(atOnce)); err != nil {
 		panic(err)
 	}
 	ctrl.SetLogger(logr.Discard())
-	code, err := run(m, shared)
+	code, err := run(m, shared, open)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -71,7 +83,7 @@ func Main(m interface{ Run() int }, shared **World, atOnce int) {
 	os.Exit(code)
 }
 
-func run(m interface{ Run() int }, shared **World) (code int, err error) {
+func run(m interface{ Run() int }, shared **World, open opener) (code int, err error) {
 	if testing.Short() {
 		return m.Run(), nil
 	}
@@ -81,53 +93,89 @@ func run(m interface{ Run() int }, shared **World) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	begin := time.Now()
-	w, err := start(context.Background(), dir)
+	w, err := open(context.Background(), dir)
 	if err != nil {
 		return 0, err
 	}
-	fmt.Fprintf(os.Stderr, "world started in %.1f s\n", time.Since(begin).Seconds())
-	defer func() { err = errors.Join(err, w.Management.Stop()) }()
+	how := "started"
+	if w.name != "" {
+		how = "shared with others, found"
+	}
+	fmt.Fprintf(os.Stderr, "world %s in %.1f s\n", how, time.Since(begin).Seconds())
+	defer func() { err = errors.Join(err, w.stop()) }()
 	*shared = w
 	code = m.Run()
 	return code, w.refused()
 }
 
+func (w *World) stop() error {
+	var err error
+	if w.other != nil {
+		err = w.other.Stop()
+	}
+	return errors.Join(err, w.Management.Stop())
+}
+
 // refused says what our controllers may not do and tried: most of it they would try again, so that no test sees it.
 func (w *World) refused() error {
 	audit, err := w.Management.Audit()
-	if err == nil && len(audit.Refused) > 0 {
-		err = fmt.Errorf("FAIL: refused to our controllers:\n  %s", strings.Join(audit.Refused, "\n  "))
-	}
-	return err
+	return errors.Join(err, refused(audit))
 }
 
+func refused(audit servers.Audit) error {
+	if len(audit.Refused) == 0 {
+		return nil
+	}
+	return fmt.Errorf("FAIL: refused to our controllers:\n  %s", strings.Join(audit.Refused, "\n  "))
+}
+
+// start makes a world of its own.
 func start(ctx context.Context, dir string) (*World, error) {
+	management, err := startManagement(ctx, filepath.Join(dir, "management"))
+	if err != nil {
+		return nil, err
+	}
+	w := &World{Management: management}
+	w.apart = sync.OnceValues(func() (*Workload, error) { return w.openApart(context.Background(), dir) })
+	var controllers errgroup.Group
+	controllers.Go(func() error { return management.StartControllers(ctx) })
+	err = errors.Join(w.enter(ctx), w.own.furnish(ctx), controllers.Wait())
+	if err != nil {
+		return nil, errors.Join(err, management.Stop())
+	}
+	return w, nil
+}
+
+// startManagement starts a management cluster with Cluster API and our components, and without the controllers of Kubernetes,
+// which are to know all kinds.
+func startManagement(ctx context.Context, dir string, older ...string) (*servers.Management, error) {
 	binaries, err := servers.Ensure(ctx, os.Stderr)
 	if err != nil {
 		return nil, err
 	}
 	management, err := servers.StartManagement(ctx,
-		servers.ManagementOptions{Binaries: binaries, Dir: filepath.Join(dir, "management"), ControllersLater: true})
+		servers.ManagementOptions{Binaries: binaries, Dir: dir, ControllersLater: true})
 	if err != nil {
 		return nil, err
 	}
-	w := &World{Management: management}
 	var parts errgroup.Group
 	parts.Go(func() error {
-		return servers.InstallCAPI(ctx, management, servers.CAPIOptions{CoreOnly: true, NewestOnly: true})
+		return servers.InstallCAPI(ctx, management, servers.CAPIOptions{CoreOnly: true, NewestOnly: true, Older: older})
 	})
 	parts.Go(func() error { return servers.InstallComponents(ctx, management) })
 	if err := parts.Wait(); err != nil {
 		return nil, errors.Join(err, management.Stop())
 	}
-	var controllers errgroup.Group
-	controllers.Go(func() error { return management.StartControllers(ctx) })
-	err = errors.Join(w.connect(), w.watch(ctx), w.logIn(ctx), w.showAsWorkload(), w.AddLinuxNode(ctx), w.addKubeadm(ctx),
-		controllers.Wait())
-	if err != nil {
-		return nil, errors.Join(err, management.Stop())
+	return management, nil
+}
+
+// enter makes what this process needs of a world whose servers run.
+func (w *World) enter(ctx context.Context) error {
+	err := errors.Join(w.connect(), w.watch(ctx), w.logIn(ctx))
+	if err == nil {
+		w.own, err = asWorkload(w.Management)
 	}
-	return w, nil
+	return err
 }
 
 func (w *World) connect() error {
@@ -181,98 +229,6 @@ func (w *World) logIn(ctx context.Context) (err error) {
 		if w.accounts[controller], err = servers.ManagerConfig(ctx, w.Management, component); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// showAsWorkload describes the API server as a workload cluster that Cluster API can be shown.
-func (w *World) showAsWorkload() error {
-	config := w.Management.Config
-	host, err := url.Parse(config.Host)
-	if err != nil {
-		return err
-	}
-	port, err := strconv.Atoi(host.Port())
-	if err != nil {
-		return err
-	}
-	kubeconfig, err := os.ReadFile(w.Management.KubeconfigFile)
-	if err != nil {
-		return err
-	}
-	server, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return err
-	}
-	version, err := server.ServerVersion()
-	if err != nil {
-		return err
-	}
-	w.workload = &servers.Workload{
-		Config: config, KubeconfigFile: w.Management.KubeconfigFile, Kubeconfig: kubeconfig,
-		CA: config.CAData, Host: host.Hostname(), Port: port, Version: version.GitVersion,
-	}
-	return nil
-}
-
-// Kubeadm are the ConfigMaps that kubeadm init leaves behind, and kubeadm join reads.
-var Kubeadm = []client.ObjectKey{
-	{Namespace: metav1.NamespaceSystem, Name: "kubeadm-config"},
-	{Namespace: metav1.NamespaceSystem, Name: "kubelet-config"},
-	{Namespace: metav1.NamespacePublic, Name: "cluster-info"},
-}
-
-// addKubeadm makes them, empty: no test of this package joins a node. The API server makes their namespaces a moment after it
-// starts.
-func (w *World) addKubeadm(ctx context.Context) error {
-	patient, cancel := context.WithTimeout(ctx, wait.Patience)
-	defer cancel()
-	return wait.Poll(patient, func(ctx context.Context) error {
-		for _, key := range Kubeadm {
-			found := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-			if err := client.IgnoreAlreadyExists(w.Client.Create(ctx, found)); err != nil {
-				return fmt.Errorf("create ConfigMap %s: %w", key, err)
-			}
-		}
-		return nil
-	})
-}
-
-// AddLinuxNode makes the Linux control-plane node, Ready.
-func (w *World) AddLinuxNode(ctx context.Context) error {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name:   servers.ControlPlaneNode,
-		Labels: map[string]string{corev1.LabelOSStable: "linux", "node-role.kubernetes.io/control-plane": ""},
-	}}
-	if err := w.Client.Create(ctx, node); err != nil {
-		return fmt.Errorf("create linux node: %w", err)
-	}
-	return w.setNodeReady(ctx, node, corev1.ConditionTrue)
-}
-
-// SetLinuxNodeReady says of the Linux node whether it is Ready.
-func (w *World) SetLinuxNodeReady(ctx context.Context, ready corev1.ConditionStatus) error {
-	node := &corev1.Node{}
-	if err := w.Client.Get(ctx, client.ObjectKey{Name: servers.ControlPlaneNode}, node); err != nil {
-		return err
-	}
-	return w.setNodeReady(ctx, node, ready)
-}
-
-// RemoveLinuxNode takes the Linux node away.
-func (w *World) RemoveLinuxNode(ctx context.Context) error {
-	return w.Client.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: servers.ControlPlaneNode}})
-}
-
-func (w *World) setNodeReady(ctx context.Context, node *corev1.Node, ready corev1.ConditionStatus) error {
-	before := node.DeepCopy()
-	now := metav1.Now()
-	node.Status.NodeInfo.OperatingSystem, node.Status.NodeInfo.KubeletVersion = node.Labels[corev1.LabelOSStable], w.workload.Version
-	node.Status.Conditions = []corev1.NodeCondition{{
-		Type: corev1.NodeReady, Status: ready, Reason: "Test", LastHeartbeatTime: now, LastTransitionTime: now,
-	}}
-	if err := w.Client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("write status of node %s: %w", node.Name, err)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 
 var shared *world.World
 
-func TestMain(m *testing.M) { world.Main(m, &shared, 1) }
+func TestMain(m *testing.M) { world.Alone(m, &shared, 1) }
 
 // tenants is how many honest ones there are, each with a namespace, a Cluster and machines in the one vCenter of the honest.
 const tenants = 5
