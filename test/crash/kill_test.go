@@ -69,7 +69,7 @@ func (m *managers) start(t *testing.T, plan world.Plan) {
 		"--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics=true")
 	manager.Stdout, manager.Stderr = log, log
 	gate.Kill = func() { _ = manager.Process.Kill() }
-	if err := manager.Start(); err != nil {
+	if err := errors.Join(manager.Start(), servers.NoteStart("capwin")); err != nil {
 		m.fails = errors.Join(m.fails, err)
 		return
 	}

@@ -80,6 +80,7 @@ func startKept(t *testing.T, mutates bool) *keptServer {
 			Append("disable-admission-plugins", "MutatingAdmissionPolicy")
 	}
 	s.config = expect.Got(s.environment.Start())(t)
+	expect.OK(t, servers.NoteStart("kube-apiserver"))
 	t.Cleanup(func() { expect.Fine(t, s.environment.Stop()) })
 	s.config.UserAgent, s.config.QPS = "a-person", -1
 	s.api, s.kubeconfig = expect.Got(client.New(s.config, client.Options{}))(t), s.environment.KubeConfig

@@ -77,6 +77,7 @@ func withoutMutating(t *testing.T, programs string) *policed {
 func connect(t *testing.T, environment *envtest.Environment, mutates bool) *policed {
 	t.Helper()
 	config := expect.Got(environment.Start())(t)
+	expect.OK(t, servers.NoteStart("kube-apiserver"))
 	t.Cleanup(func() { expect.Fine(t, environment.Stop()) })
 	programs := environment.BinaryAssetsDirectory
 	p := &policed{

@@ -40,6 +40,7 @@ func startMixed(t *testing.T) *mixed {
 		ErrorIfCRDPathMissing: true,
 	}
 	config := expect.Got(environment.Start())(t)
+	expect.OK(t, servers.NoteStart("kube-apiserver"))
 	t.Cleanup(func() { _ = environment.Stop() })
 	config.QPS = -1 // no limit
 	scheme := environment.Scheme

@@ -42,8 +42,8 @@ func (m *Management) Share(older ...string) Shared {
 	return Shared{KubeconfigFile: m.KubeconfigFile, AuditLog: m.auditLog, CoreMetrics: m.CoreMetrics, Older: older}
 }
 
-// JoinManagement uses a cluster that another process runs. What is started for it by this process runs in a folder of its own, and
-// Stop ends that alone.
+// JoinManagement uses a cluster that another process runs. What is started for it by this process runs in a folder of its own,
+// and Stop ends that alone.
 func JoinManagement(binaries Binaries, dir string, s Shared, g Guest) (*Management, error) {
 	servers, err := newGroup(dir)
 	if err != nil {

@@ -45,7 +45,10 @@ func Starts(text, root string) string {
 		name, folder, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		counts[name]++
 		if name == "kube-apiserver" {
-			servers["."+strings.TrimPrefix(folder, root)]++
+			if below, inside := strings.CutPrefix(folder, root); inside {
+				folder = "." + below
+			}
+			servers[folder]++
 		}
 		if isManager(name) {
 			managers++

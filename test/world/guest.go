@@ -55,7 +55,10 @@ func open(ctx context.Context, dir string) (*World, error) {
 	}
 	w := &World{Management: management, name: strconv.Itoa(made.Number)}
 	w.apart = sync.OnceValues(func() (*Workload, error) { return w.openApart(context.Background(), dir) })
-	return w, w.enter(ctx)
+	if err := w.enter(ctx); err != nil {
+		return nil, errors.Join(err, w.stop())
+	}
+	return w, nil
 }
 
 // Bare is an API server behind which nothing runs: the host's, or one of its own. Who stops it stops no host's.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -142,10 +143,5 @@ func (h *Host) Close() error {
 
 // strange must be called with the lock.
 func (h *Host) strange(agent string) bool {
-	for _, known := range append(h.agents, servers.ManagerAgent) {
-		if strings.HasPrefix(agent, known) {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(h.agents, agent) && !strings.HasPrefix(agent, servers.ManagerAgent)
 }

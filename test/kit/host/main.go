@@ -1,6 +1,6 @@
-// Command host runs a command, such as go test, whose packages share one world (test/world) and one API server for admission. Each
-// server starts when the first package asks for it. At the end it prints how many API servers and managers were started, by it and
-// by the packages.
+// Command host runs a command, such as go test, whose packages share one world (test/world) and one API server for admission.
+// Each server starts when the first package asks for it. At the end it prints how many API servers and managers were started, by
+// it and by the packages.
 package main
 
 import (

@@ -18,10 +18,13 @@ const parts = 3
 // Begin skips a story that this run has not.
 func Begin(t testing.TB) {
 	t.Helper()
-	if !drawn(os.Getenv(variable), t.Name()) {
+	if !Runs(t.Name()) {
 		t.Skip("a story: make stories runs all, and make verify a third of them")
 	}
 }
+
+// Runs says whether this run has the story of a test, for packages that start servers for it.
+func Runs(name string) bool { return drawn(os.Getenv(variable), name) }
 
 func drawn(commit, name string) bool {
 	switch commit {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -21,7 +22,12 @@ import (
 
 var shared *world.World
 
-func TestMain(m *testing.M) { world.Alone(m, &shared, 1) }
+func TestMain(m *testing.M) {
+	if !stories.Runs("TestCrowd") {
+		os.Exit(m.Run())
+	}
+	world.Alone(m, &shared, 1)
+}
 
 // tenants is how many honest ones there are, each with a namespace, a Cluster and machines in the one vCenter of the honest.
 const tenants = 5
