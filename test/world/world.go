@@ -1,6 +1,6 @@
-// Package world is where controllers are tested: a real API server with Cluster API's core manager and our API, started
-// once for all tests of a binary, or for those of all packages that a host runs (test/kit/host). Each test has a namespace with a Cluster of its own in it and runs our controllers there,
-// inside the test's process, so that it can stop them anywhere and see all that they do.
+// Package world is where controllers are tested: a real API server with Cluster API's core manager and our API, started once for
+// all tests of a binary, or of all packages that run below a host (test/kit/host). Each test has a namespace with a Cluster in it
+// and runs our controllers there, inside the test's process, so that it can stop them anywhere and see all that they do.
 //
 // The one API server is the workload cluster of all these Clusters as well: what our controllers keep apart are clients.
 package world
