@@ -17,13 +17,15 @@ var ownServers = map[string]string{
 	"test/linux":             "puts policies on all workloads of a cluster, with API servers that lack a feature or note each call",
 	"test/plugin":            "has old and wrong Nodes and DaemonSets in kube-system, and compares what the plugin prints of all",
 	"test/release":           "installs what is released, with clusterctl",
+	"test/security":          "counts all calls to a workload cluster; all else is in the shared world",
 	"test/security/crowd":    "a story that compares what the managers of a whole cluster do",
 	"test/servers":           "tests how servers start and stop",
 }
 
 // starters are the functions that start an API server, as a test calls them.
 var starters = map[string]bool{
-	"servers.StartManagement": true, "servers.StartWorkload": true, "lab.Start": true, "world.Alone": true, "envtest.Environment": true,
+	"servers.StartManagement": true, "servers.StartWorkload": true, "lab.Start": true,
+	"world.Alone": true, "world.Fresh": true, "envtest.Environment": true,
 	"StartManagement": true, "StartWorkload": true,
 }
 

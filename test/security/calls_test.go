@@ -23,7 +23,8 @@ import (
 func TestCallsOfAPool(t *testing.T) {
 	shared.Namespace(t, world.Start{})
 	const machines = 30
-	one, many := newCounted(t), newCounted(t)
+	cluster := world.Fresh(t)
+	one, many := newCounted(t, cluster), newCounted(t, cluster)
 	for _, m := range append(one.pool(t, 1), many.pool(t, machines)...) {
 		m.Await(t, "user data", world.Config("DataSecretAvailable True DataSecretAvailable"), world.Tokens(1))
 	}
@@ -53,17 +54,17 @@ type counted struct {
 	door *peer
 }
 
-func newCounted(t *testing.T) counted {
+func newCounted(t *testing.T, cluster *world.Workload) counted {
 	t.Helper()
-	behind := expect.Got(rest.TransportFor(shared.Management.Config))(t)
-	target := expect.Got(url.Parse(shared.Management.Config.Host))(t)
+	behind := expect.Got(rest.TransportFor(cluster.Config))(t)
+	target := expect.Got(url.Parse(cluster.Config.Host))(t)
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.Transport = behind
 	door := newPeer(t, true, func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Authorization")
 		proxy.ServeHTTP(w, r)
 	})
-	n := newTenant(t)
+	n := newTenantOf(t, cluster)
 	n.writes(t, kubeconfig(fields{"server": door.URL, "certificate-authority-data": door.ca()}, fields{"token": "own"}))
 	return counted{n, door}
 }

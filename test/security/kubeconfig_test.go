@@ -38,7 +38,15 @@ type tenant struct{ *world.Namespace }
 // newTenant waits until the Cluster is in use, as it would be when its tenant changes the kubeconfig.
 func newTenant(t *testing.T) tenant {
 	t.Helper()
-	n := tenant{shared.Namespace(t, world.Start{Credentials: map[string][]byte{"server": []byte("vcenter.invalid")}})}
+	return newTenantOf(t, nil)
+}
+
+// newTenantOf is a tenant with another workload cluster than the world's own.
+func newTenantOf(t *testing.T, cluster *world.Workload) tenant {
+	t.Helper()
+	n := tenant{shared.Namespace(t, world.Start{
+		Credentials: map[string][]byte{"server": []byte("vcenter.invalid")}, Workload: cluster,
+	})}
 	expect.Got(managers())(t)
 	wait.Eventually(t, "the Cluster to be connected", func(ctx context.Context) error {
 		if !conditions.IsTrue(n.Cluster(ctx, t), clusterv1.ClusterRemoteConnectionProbeCondition) {

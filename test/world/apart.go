@@ -38,6 +38,17 @@ func (w *World) Apart(t *testing.T) *Workload {
 	return expect.Got(w.apart())(t)
 }
 
+// Fresh is a workload cluster of a server of its own, for a test that counts all calls to it: in a shared one, managers also ask
+// about what others have there.
+func Fresh(t *testing.T) *Workload {
+	t.Helper()
+	m := expect.Got(startBare(t.Context(), filepath.Join(t.TempDir(), "fresh")))(t)
+	t.Cleanup(func() { expect.Fine(t, m.Stop()) })
+	fresh := expect.Got(asWorkload(m))(t)
+	expect.OK(t, fresh.furnish(t.Context()))
+	return fresh
+}
+
 func (w *World) openApart(ctx context.Context, dir string) (*Workload, error) {
 	var err error
 	if w.other, err = Bare(ctx, filepath.Join(dir, "apart")); err != nil {
