@@ -67,9 +67,8 @@ check: servers ## Run on every save: the linters of the packages that differ fro
 
 .PHONY: test
 test: servers ## Run all tests but the stories
-	STORIES=$${STORIES-none} $(GO_TEST) -timeout 40m -p $(AT_ONCE) $(LONGEST) ./...
-	cd test/gitops && $(GO_TEST) ./...
-	cd test/containerd && $(GO_TEST) ./...
+	{ STORIES=$${STORIES-none} $(GO_TEST) -timeout 40m -p $(AT_ONCE) $(LONGEST) ./... && \
+	cd test/gitops && $(GO_TEST) ./... && cd ../containerd && $(GO_TEST) ./...; } | ./hack/longest/run.sh
 
 .PHONY: windows-review
 windows-review: ## Print what a Windows node needs, with verdict, code and test of each row; fail if one is not there
