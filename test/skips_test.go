@@ -38,6 +38,7 @@ var byHand = []string{"bench-azure", "bench-hostile", "bench-vsphere", "words"}
 // How the Makefile lists what it runs, and how a test names a target.
 var (
 	verifyLine  = regexp.MustCompile(`(?m)^verify: ([^#]*)##`)
+	besideLine  = regexp.MustCompile(`(?m)^BESIDE := (.*)$`)
 	storyLine   = regexp.MustCompile(`(?m)^STORY_ROOMS := (.*)$`)
 	nightlyLine = regexp.MustCompile(`(?m)^NIGHTLY := (.*)$`)
 	makeRule    = regexp.MustCompile(`(?m)^([a-z-]+):.*\n((?:\t.*\n)+)`)
@@ -48,7 +49,8 @@ var (
 // has a test do more than in CI.
 func TestSkippedTestsRun(t *testing.T) {
 	makefile := string(expect.Got(os.ReadFile(filepath.Join(root, "Makefile")))(t))
-	runs := slices.Concat(targetsIn(t, makefile, verifyLine), targetsIn(t, makefile, nightlyLine), byHand)
+	runs := slices.Concat(targetsIn(t, makefile, verifyLine), targetsIn(t, makefile, besideLine),
+		targetsIn(t, makefile, nightlyLine), byHand)
 	for _, rule := range makeRule.FindAllStringSubmatch(makefile, -1) {
 		if strings.Contains(rule[2], " -args ") && !slices.Contains(runs, rule[1]) {
 			t.Errorf("make %s has a test do more, and neither make verify nor make nightly runs it", rule[1])
