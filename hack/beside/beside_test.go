@@ -98,7 +98,7 @@ func script(t *testing.T, targets ...string) (cmd *exec.Cmd, folder string) {
 	folder = t.TempDir()
 	expect.OK(t, os.WriteFile(filepath.Join(folder, "Makefile"), []byte(makefile), 0o600))
 	cmd = exec.CommandContext(t.Context(), expect.Got(filepath.Abs("run.sh"))(t), targets...)
-	cmd.Dir = folder
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), "MAKELEVEL=", "MAKEFLAGS=") // nobody above it
 	return cmd, folder
 }
 
