@@ -215,10 +215,10 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 
 # Stories are tests that go a whole way with real programs (test/kit/stories). make test runs none of them, make verify a third, which
 # the commit draws.
-STORY_ROOMS := ./test/lab ./test/security/crowd
+STORY_ROOMS := ./test/lab ./test/lab/demo ./test/linux ./test/release ./test/security ./test/security/crowd
 
 .PHONY: stories
-stories: servers ## Run all stories, and the other tests of their rooms; takes 15 minutes
+stories: servers ## Run all stories, and the other tests of their rooms
 	$(GO_TEST) -count=1 -timeout 60m -p $(AT_ONCE) $(STORY_ROOMS)
 
 # ROOMS are folders, with commas between; without, those of test/mutants/rooms.txt. MUTANTS is how many are tried in each, in BOX.
