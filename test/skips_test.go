@@ -26,6 +26,7 @@ var skips = map[string]string{
 	"only Linux ties the life of a child to its parent's":                       "CI is on Linux",
 	"the program of this test is a script for sh":                               "CI is on Linux",
 	"the size before is not known for %s":                                       "CI is on linux/amd64",
+	"there is no /proc here, which has no room":                                 "CI is on Linux",
 	"this is a Pod, which has a namespace for its lease":                        "CI is not a Pod",
 	"left out: there is no PowerShell 7 (no pwsh on PATH, and PWSH is not set)": ".ci/run has one",
 }

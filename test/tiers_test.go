@@ -245,3 +245,16 @@ func TestNoCompiler(t *testing.T) {
 	expect.Same(t, "output", "LEFT OUT: the race detector, because it needs a C compiler and there is no no-such-compiler: "+
 		"install one, or set CC\n", string(expect.Got(cmd.CombinedOutput())(t)))
 }
+
+// TestNoPowerShell: without one the tests of the scripts are left out, in one sentence.
+func TestNoPowerShell(t *testing.T) {
+	programs := t.TempDir()
+	for _, name := range []string{"bash", "dirname"} {
+		expect.OK(t, os.Symlink(expect.Got(exec.LookPath(name))(t), filepath.Join(programs, name)))
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "test", "powershell", "run.sh"))
+	cmd.Env = []string{"PATH=" + programs}
+	expect.Same(t, "output", "LEFT OUT: the tests of the scripts that nodes run, because there is no PowerShell 7 (no pwsh on PATH, "+
+		"and PWSH is not set): install it with Pester 5, as CONTRIBUTING.md says, or set PWSH\n",
+		string(expect.Got(cmd.CombinedOutput())(t)))
+}
