@@ -69,9 +69,8 @@ check: servers ## Run on every save: the linters of the packages that differ fro
 
 .PHONY: test
 test: servers ## Run all tests but the stories
-	STORIES=$${STORIES-none} $(HOST) $(GO_TEST) -timeout 40m -p $(AT_ONCE) $(LONGEST) ./...
-	cd test/gitops && $(GO_TEST) ./...
-	cd test/containerd && $(GO_TEST) ./...
+	{ STORIES=$${STORIES-none} $(HOST) $(GO_TEST) -timeout 40m -p $(AT_ONCE) $(LONGEST) ./... && \
+	cd test/gitops && $(GO_TEST) ./... && cd ../containerd && $(GO_TEST) ./...; } | ./hack/longest/run.sh
 
 .PHONY: windows-review
 windows-review: ## Print what a Windows node needs, with verdict, code and test of each row; fail if one is not there
@@ -88,8 +87,10 @@ wrong-pools: servers ## Print what the plugin says of pools and topologies that 
 	@go test -vet=off -count=1 -run '^TestClasses$$/^agreed$$' -v ./test/release | sed 's/^ *classes_test.go:[0-9]*: //'
 
 .PHONY: test-race
-test-race: servers ## Run all tests under the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO_TEST) -race ./...
+test-race: servers ## Run all tests but the stories under the race detector (needs a C compiler)
+	@cc=$$(go env CC); command -v "$${cc%% *}" >/dev/null || { \
+	echo "LEFT OUT: the race detector, because it needs a C compiler and there is no $$cc: install one, or set CC"; exit; }; \
+	STORIES=none CGO_ENABLED=1 $(GO_TEST) -race -timeout 2h -p $(AT_ONCE) $(LONGEST) ./... | ./hack/longest/run.sh
 
 .PHONY: test-faults
 test-faults: servers ## Have each call of the API servers fail alone, with each kind of error, and kill the controllers at each effect alone, in the lives of machines; takes 10 minutes
@@ -216,10 +217,10 @@ test-mutants: ## Put a fault for each row of test/powershell's README into a cop
 
 # Stories are tests that go a whole way with real programs (test/kit/stories). make test runs none of them, make verify a third, which
 # the commit draws.
-STORY_ROOMS := ./test/lab ./test/security/crowd
+STORY_ROOMS := ./test/lab ./test/lab/demo ./test/linux ./test/release ./test/security ./test/security/crowd
 
 .PHONY: stories
-stories: servers ## Run all stories, and the other tests of their rooms; takes 15 minutes
+stories: servers ## Run all stories, and the other tests of their rooms
 	$(GO_TEST) -count=1 -timeout 60m -p $(AT_ONCE) $(STORY_ROOMS)
 
 # ROOMS are folders, with commas between; without, those of test/mutants/rooms.txt. MUTANTS is how many are tried in each, in BOX.
@@ -233,13 +234,14 @@ mutants-go: ## Put MUTANTS faults of the seed SEED into the Go code of each of R
 stress: servers ## Run each test that waits or starts a process TIMES times beside LOOPS busy loops (PACKAGES); goes on where it was ended
 	@./hack/stress/run.sh
 
-# What takes long, and what no change waits for. Nothing starts it by the clock; run it before you cite its figures.
-NIGHTLY := stories test-mutants test-proof-mutants test-twins test-machines test-proved test-faults test-programs test-workloads test-pods test-smoke test-frontdoor test-linux test-rights test-policies test-agree test-hostile quick-start
+# What takes long, and what no change waits for. .github/workflows/nightly.yml runs each of them every night.
+NIGHTLY := stories test-race test-mutants mutants-go test-proof-mutants test-twins test-machines test-proved test-faults test-programs \
+	test-kubelet test-workloads test-pods test-smoke test-frontdoor test-linux test-rights test-policies test-agree test-hostile \
+	test-alerts test-cloudbase-init fuzz quick-start
 
 .PHONY: nightly
-nightly: ## Run all of the long checks (NIGHTLY), and tell at the end which of them failed
-	@failed=; for target in $(NIGHTLY); do echo "== make $$target"; $(MAKE) --no-print-directory $$target || failed="$$failed $$target"; done; \
-	[[ -z $$failed ]] || { echo "failed:$$failed"; exit 1; }
+nightly: ## Run all of the long checks (NIGHTLY); the end is the time of each, what was left out, and what failed
+	@MAKE="$(MAKE)" ./hack/nightly/run.sh $(NIGHTLY)
 
 .PHONY: servers
 servers: ## Get the real servers for tests and demo; this takes minutes the first time
@@ -259,9 +261,13 @@ lint: ## Run the linters of .golangci.yml, and the check of the scripts that nod
 	$(GOLANGCI_LINT) run ./...
 	go run ./test/scriptcheck
 
+# The nodes' scripts are tested one after another beside make test, in one process: the tests of Go have the other processors.
+BESIDE := test-powershell test-twins-short test-machines-short
+
 .PHONY: verify
 verify: export STORIES = $(shell git rev-parse HEAD)
-verify: verify-generate verify-crds lint test test-powershell test-twins-short test-machines-short ## Check everything that a merge needs; CI runs this
+verify: verify-generate verify-crds lint ## Check everything that a merge needs; CI runs this
+	@JOBS=$${JOBS-1} MAKE="$(MAKE)" ./hack/beside/run.sh test $(BESIDE)
 	@echo "left out: two thirds of the stories, which make stories runs"
 	@[[ -n $${REAL:-} ]] || echo "left out: the real programs of peers (REAL names no folder with them), so stand-ins played them: see test/peers"
 

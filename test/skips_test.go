@@ -3,8 +3,6 @@ package test
 import (
 	"go/ast"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,32 +26,17 @@ var skips = map[string]string{
 	"only Linux ties the life of a child to its parent's":                       "CI is on Linux",
 	"the program of this test is a script for sh":                               "CI is on Linux",
 	"the size before is not known for %s":                                       "CI is on linux/amd64",
+	"there is no /proc here, which has no room":                                 "CI is on Linux",
 	"this is a Pod, which has a namespace for its lease":                        "CI is not a Pod",
 	"left out: there is no PowerShell 7 (no pwsh on PATH, and PWSH is not set)": ".ci/run has one",
 }
 
-// byHand are targets that measure and check nothing else. Some take an hour. They are run before their figures are cited.
-var byHand = []string{"bench-azure", "bench-hostile", "bench-vsphere", "words"}
+// namedTarget is how a test names a target of make.
+var namedTarget = regexp.MustCompile(`make ([a-z-]+)`)
 
-// How the Makefile lists what it runs, and how a test names a target.
-var (
-	verifyLine  = regexp.MustCompile(`(?m)^verify: ([^#]*)##`)
-	storyLine   = regexp.MustCompile(`(?m)^STORY_ROOMS := (.*)$`)
-	nightlyLine = regexp.MustCompile(`(?m)^NIGHTLY := (.*)$`)
-	makeRule    = regexp.MustCompile(`(?m)^([a-z-]+):.*\n((?:\t.*\n)+)`)
-	makeTarget  = regexp.MustCompile(`make ([a-z-]+)`)
-)
-
-// TestSkippedTestsRun: each test that skips itself runs elsewhere, in CI or in make nightly, and so does each target of make that
-// has a test do more than in CI.
+// TestSkippedTestsRun: each test that skips itself runs elsewhere.
 func TestSkippedTestsRun(t *testing.T) {
-	makefile := string(expect.Got(os.ReadFile(filepath.Join(root, "Makefile")))(t))
-	runs := slices.Concat(targetsIn(t, makefile, verifyLine), targetsIn(t, makefile, nightlyLine), byHand)
-	for _, rule := range makeRule.FindAllStringSubmatch(makefile, -1) {
-		if strings.Contains(rule[2], " -args ") && !slices.Contains(runs, rule[1]) {
-			t.Errorf("make %s has a test do more, and neither make verify nor make nightly runs it", rule[1])
-		}
-	}
+	reached := readMakefile(t).reached(tiers...)
 	met := map[string]bool{}
 	for _, s := range sources(t) {
 		ast.Inspect(s.file, func(n ast.Node) bool {
@@ -62,11 +45,11 @@ func TestSkippedTestsRun(t *testing.T) {
 				return true
 			}
 			met[text] = true
-			switch target := makeTarget.FindStringSubmatch(text); {
+			switch target := namedTarget.FindStringSubmatch(text); {
 			case len(target) == 0 && skips[text] == "":
 				t.Errorf("%s: where does the test run that skips itself with %q? Say it in test/skips_test.go", s.position(n), text)
-			case len(target) > 0 && !slices.Contains(runs, target[1]):
-				t.Errorf("%s: neither make verify nor make nightly runs make %s", s.position(n), target[1])
+			case len(target) > 0 && !slices.Contains(reached, target[1]) && outside[target[1]] == "":
+				t.Errorf("%s: none of %v runs make %s", s.position(n), tiers, target[1])
 			}
 			return true
 		})
@@ -103,7 +86,6 @@ func skipOf(n ast.Node) (text string, isSkip bool) {
 
 // TestStoriesRun: make stories, and so make nightly, goes to each room that has a story.
 func TestStoriesRun(t *testing.T) {
-	makefile := string(expect.Got(os.ReadFile(filepath.Join(root, "Makefile")))(t))
 	rooms := map[string]bool{}
 	for _, s := range sources(t) {
 		ast.Inspect(s.file, func(n ast.Node) bool {
@@ -113,14 +95,6 @@ func TestStoriesRun(t *testing.T) {
 			return true
 		})
 	}
-	expect.Same(t, "rooms of stories", targetsIn(t, makefile, storyLine), slices.Sorted(maps.Keys(rooms)))
-}
-
-func targetsIn(t *testing.T, makefile string, line *regexp.Regexp) []string {
-	t.Helper()
-	found := line.FindStringSubmatch(makefile)
-	if found == nil {
-		t.Fatalf("the Makefile has no line %s", line)
-	}
-	return strings.Fields(found[1])
+	want := strings.Fields(readMakefile(t).variables["STORY_ROOMS"])
+	expect.Same(t, "rooms of stories", slices.Sorted(slices.Values(want)), slices.Sorted(maps.Keys(rooms)))
 }

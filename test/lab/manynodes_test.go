@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/stories"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
@@ -23,6 +24,7 @@ const (
 // A pod on a new node, and on one that has started again, reaches a Service with a pod on each of many nodes: flanneld gives HNS
 // a route to them one by one, and kube-proxy looks for the route of a pod once.
 func TestServicesOfManyNodes(t *testing.T) {
+	stories.Begin(t)
 	w := podCluster(t, nil)
 	w.services[pods.LinuxNodes[0]] = w.onEachNode(t)
 	w.giveRights(t, nil)

@@ -13,6 +13,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/stories"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -182,6 +183,7 @@ const side = 16
 // TestPods joins a node for each pair, Windows and condition, has the real scheduler bind a pod to it, and asks a Service from
 // there, whose pods are on another node. Nothing of a CNI or of kube-proxy runs that the plan or a bound pod has not started.
 func TestPods(t *testing.T) {
+	stories.Begin(t)
 	w := podCluster(t, nil)
 	cells := podCells()
 	results := make([]outcome, len(cells))

@@ -21,6 +21,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/stories"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/traffic"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -45,6 +46,7 @@ type ended struct {
 // and kubelets that stand in: before there is a Windows node, when all holds, and with each fault alone. -smoke.all has
 // all faults.
 func TestSmoke(t *testing.T) {
+	stories.Begin(t)
 	if testing.Short() {
 		t.Skip("starts real servers")
 	}

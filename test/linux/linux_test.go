@@ -12,6 +12,7 @@ import (
 
 	clusters "github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/stories"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -23,6 +24,7 @@ const linuxNodes = 3
 // TestLinuxFirst is the life of a cluster from Machines that wait for it to Linux add-ons and drains beside Windows Nodes. With
 // -linux.all somebody switches the policies off, so that the hazard is seen, and on again.
 func TestLinuxFirst(t *testing.T) {
+	stories.Begin(t)
 	s := newStage(t, lab.Options{})
 	before, bothBefore := addons(""), s.makeBoth("both-before")
 	s.make(before)

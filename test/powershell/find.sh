@@ -9,7 +9,7 @@ export DOTNET_TieredPGO=0 DOTNET_gcConcurrent=0
 fail() { echo "$1" >&2; exit 1; }
 
 if [[ -z $PWSH ]]; then
-  echo "LEFT OUT: $1, because there is no PowerShell 7 (no pwsh on PATH, and PWSH is not set)"
+  echo "LEFT OUT: $1, because there is no PowerShell 7 (no pwsh on PATH, and PWSH is not set): install it with Pester 5, as CONTRIBUTING.md says, or set PWSH"
   exit 0
 fi
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/stories"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -90,6 +91,7 @@ func TestClasses(t *testing.T) {
 // provider would make one up for each template without one.
 func (u user) wantRotated(management *servers.Management) {
 	u.t.Helper()
+	stories.Begin(u.t)
 	u.variables = map[string]string{"WINDOWS_CLOUD": "azure"}
 	before := map[string]string{}
 	for _, size := range []string{"Standard_D2s_v5", "Standard_D4s_v5"} {

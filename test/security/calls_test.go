@@ -15,12 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/stories"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
 // What thirty machines cost their workload cluster until each has its user data, counted at the cluster's door, beside what one
 // machine costs another cluster in the same time: what a manager does by the clock costs both the same, on a busy machine, too.
 func TestCallsOfAPool(t *testing.T) {
+	stories.Begin(t)
 	shared.Namespace(t, world.Start{})
 	const machines = 30
 	cluster := world.Fresh(t)

@@ -49,8 +49,17 @@ func Ensure(ctx context.Context, progress io.Writer) (Binaries, error) {
 
 // notBuilt is for tests: building takes longer than go test gives a package, and would count as time of the first test.
 func notBuilt(missing []string) error {
-	return fmt.Errorf("%d of the programs that tests run are not built, %s first: run `make servers`, which takes 11 minutes",
-		len(missing), missing[0])
+	return fmt.Errorf("of the programs that tests run, %s: run `make servers`, which takes 11 minutes for all of them", lacking(missing))
+}
+
+// lacking names the first few.
+func lacking(missing []string) string {
+	switch n := len(missing); n {
+	case 1:
+		return missing[0] + " is not built"
+	default:
+		return fmt.Sprintf("%s and %d more are not built", missing[0], n-1)
+	}
 }
 
 func readyFolder(b Binaries) (Binaries, error) {

@@ -27,6 +27,9 @@ func newGroup(dir string) (*group, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create run folder: %w", err)
 	}
+	if err := hasRoom(dir); err != nil {
+		return nil, err
+	}
 	return &group{dir: dir}, nil
 }
 

@@ -79,19 +79,28 @@ func launch(dir string, s server) (*process, error) {
 
 // awaitReady returns when the server is ready, and with the end of its log when it dies or ctx ends before.
 func (p *process) awaitReady(ctx context.Context) error {
-	died := errors.New("it ended")
-	err := wait.Poll(ctx, func(ctx context.Context) error {
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
 		select {
-		case <-p.exited:
-			return wait.Final(died)
-		default:
-			return p.ready(ctx)
+		case <-p.exited: // another program may have its port, and never answer
+			stop()
+		case <-asking.Done():
 		}
+	}()
+	err := wait.Poll(asking, func(ctx context.Context) error {
+		if p.hasEnded() {
+			return wait.Final(errors.New("it ended"))
+		}
+		return p.ready(ctx)
 	})
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, died) {
+	if p.hasEnded() && ctx.Err() == nil {
+		if cause := p.cause(); cause != nil {
+			return cause
+		}
 		err = fmt.Errorf("it ended: %w", p.err)
 	}
 	return fmt.Errorf("wait for %s to be ready: %w\nlast lines of %s:\n%s", p.name, err, p.log, p.lastLog())
@@ -138,6 +147,9 @@ func (p *process) stop(grace time.Duration) error {
 
 // whyEnded is for a server that has ended by itself.
 func (p *process) whyEnded() error {
+	if cause := p.cause(); cause != nil {
+		return cause
+	}
 	how := "without an error"
 	if p.err != nil {
 		how = p.err.Error()

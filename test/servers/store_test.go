@@ -181,8 +181,14 @@ func TestNotBuilt(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", folder)
 	expect.Says(t, "no servers", expect.ErrorOf(Ensure(t.Context(), nil)),
-		fmt.Sprintf("%d of the programs that tests run are not built, %s first: run `make servers`", len(contents()), contents()[0]))
+		fmt.Sprintf("of the programs that tests run, %s and %d more are not built: run `make servers`", contents()[0], len(contents())-1))
+	expect.Says(t, "one", notBuilt([]string{"kubectl"}), "of the programs that tests run, kubectl is not built: run `make servers`")
 	t.Setenv(FolderVariable, folder)
 	expect.Says(t, "an empty folder", expect.ErrorOf(Ensure(t.Context(), nil)),
 		FolderVariable+"="+folder+" has no "+strings.Join(contents(), ", ")+": unset it and run `make servers`")
+	for _, name := range contents()[1:] {
+		expect.OK(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
+	}
+	expect.Same(t, "one missing", FolderVariable+"="+folder+" has no "+contents()[0]+": unset it and run `make servers`",
+		expect.ErrorOf(Ensure(t.Context(), nil)).Error())
 }

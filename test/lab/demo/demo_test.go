@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/stories"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
 
@@ -17,6 +18,7 @@ const inReadme = "../../../docs/demo.svg"
 
 // The demo tells its story to the end and leaves nothing in the clouds, and what the README shows of it is what it prints.
 func TestDemo(t *testing.T) {
+	stories.Begin(t)
 	if testing.Short() {
 		t.Skip("starts real servers")
 	}
