@@ -20,7 +20,6 @@ TRIES   ?= 1000000
 MADE     ?= 500
 STANDING ?= 5000
 WRITE    ?=
-AT       ?=
 
 export CGO_ENABLED ?= 0
 
@@ -70,14 +69,6 @@ test: servers ## Run all tests but the stories
 	STORIES=$${STORIES-none} $(GO_TEST) -timeout 40m -p $(AT_ONCE) $(LONGEST) ./...
 	cd test/gitops && $(GO_TEST) ./...
 	cd test/containerd && $(GO_TEST) ./...
-
-.PHONY: windows-review
-windows-review: ## Print what a Windows node needs, with verdict, code and test of each row; fail if one is not there
-	@go test -vet=off -count=1 -run '^TestWindowsReview$$' -v ./test | sed 's/^ *review_test.go:[0-9]*: //'
-
-.PHONY: words
-words: ## Count the words of the pages for users; AT=COMMIT counts those of a commit beside them
-	@go test -vet=off -count=1 -run '^TestWordsOfUsersPages$$' -v ./test -args -words.at=$(AT) | sed 's/^ *words_test.go:[0-9]*: //'
 
 .PHONY: wrong-pools
 wrong-pools: servers ## Print what the plugin says of pools and topologies that people write wrongly, beside what a cluster says

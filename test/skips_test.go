@@ -33,7 +33,7 @@ var skips = map[string]string{
 }
 
 // byHand are targets that measure and check nothing else. Some take an hour. They are run before their figures are cited.
-var byHand = []string{"bench-azure", "bench-hostile", "bench-vsphere", "words"}
+var byHand = []string{"bench-azure", "bench-hostile", "bench-vsphere"}
 
 // How the Makefile lists what it runs, and how a test names a target.
 var (
