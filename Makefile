@@ -71,9 +71,8 @@ test: servers ## Run all tests but the stories
 	cd test/containerd && $(GO_TEST) ./...
 
 .PHONY: wrong-pools
-wrong-pools: servers ## Print what the plugin says of pools and topologies that people write wrongly, beside what a cluster says
+wrong-pools: servers ## Print what the plugin says of pools that people write wrongly, and of topologies, beside what a cluster says
 	@go test -vet=off -count=1 -run '^TestWrongPools$$' -v ./test/wrongpools | sed 's/^ *wrongpools_test.go:[0-9]*: //'
-	@go test -vet=off -count=1 -run '^TestAnswersToWrongPools$$' -v ./test/admission | sed 's/^ *wrongpools_test.go:[0-9]*: //'
 	@go test -vet=off -count=1 -run '^TestClasses$$/^agreed$$' -v ./test/release | sed 's/^ *classes_test.go:[0-9]*: //'
 
 .PHONY: test-race
