@@ -72,18 +72,13 @@ test: servers ## Run all tests but the stories
 	{ STORIES=$${STORIES-none} $(HOST) $(GO_TEST) -timeout 40m -p $(AT_ONCE) $(LONGEST) ./... && \
 	cd test/gitops && $(GO_TEST) ./... && cd ../containerd && $(GO_TEST) ./...; } | ./hack/longest/run.sh
 
-.PHONY: windows-review
-windows-review: ## Print what a Windows node needs, with verdict, code and test of each row; fail if one is not there
-	@go test -vet=off -count=1 -run '^TestWindowsReview$$' -v ./test | sed 's/^ *review_test.go:[0-9]*: //'
-
 .PHONY: words
 words: ## Count the words of the pages for users; AT=COMMIT counts those of a commit beside them
 	@go test -vet=off -count=1 -run '^TestWordsOfUsersPages$$' -v ./test -args -words.at=$(AT) | sed 's/^ *words_test.go:[0-9]*: //'
 
 .PHONY: wrong-pools
-wrong-pools: servers ## Print what the plugin says of pools and topologies that people write wrongly, beside what a cluster says
+wrong-pools: servers ## Print what the plugin says of pools that people write wrongly, and of topologies, beside what a cluster says
 	@go test -vet=off -count=1 -run '^TestWrongPools$$' -v ./test/wrongpools | sed 's/^ *wrongpools_test.go:[0-9]*: //'
-	@go test -vet=off -count=1 -run '^TestAnswersToWrongPools$$' -v ./test/admission | sed 's/^ *wrongpools_test.go:[0-9]*: //'
 	@go test -vet=off -count=1 -run '^TestClasses$$/^agreed$$' -v ./test/release | sed 's/^ *classes_test.go:[0-9]*: //'
 
 .PHONY: test-race

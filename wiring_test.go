@@ -7,12 +7,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -52,4 +54,11 @@ func TestReadiness(t *testing.T) {
 	open.Store(true)
 	api.CloseClientConnections() // the list is tried again
 	wait.Eventually(t, "ready with a cache", func(context.Context) error { return ready() })
+}
+
+// TestLongestPass: a pass has time for a login, which takes 15 s at most, and for three more calls.
+func TestLongestPass(t *testing.T) {
+	if slowest := 15*time.Second + 3*session.CallTimeout; longestPass < slowest {
+		t.Errorf("a pass may take %s, and its calls may take %s", longestPass, slowest)
+	}
 }

@@ -29,7 +29,7 @@ var clocked = map[string][]string{
 	},
 	"it plays a server that is slow": {
 		"internal/cloud/vsphere/late_test.go TestLateAnswerOfDestroy",
-		"internal/cloud/azure/drip_test.go Read", "test/security/servers_test.go TestHanging",
+		"internal/cloud/azure/drip_test.go Read",
 	},
 	"it is a time of the account or of its controller, made short": {
 		"internal/cloud/vsphere/proved_test.go goes", "internal/cloud/vsphere/vcenter_test.go prompt",

@@ -12,9 +12,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// explainWidth is where kubectl explain wraps a line. It keeps the line breaks of a comment, so a longer one comes out ragged.
-const explainWidth = 76
-
 // kubectl explain shows the comments of the API to users, as they are: controller-gen cuts what is longer than its limit, even in
 // the middle of a word.
 func TestDescriptionsAreWhole(t *testing.T) {
@@ -54,24 +51,8 @@ func describes(n ast.Node) (*ast.CommentGroup, string) {
 
 func checkDescription(t *testing.T, name string, doc *ast.CommentGroup, limit int) {
 	t.Helper()
-	var lines []string
-	for line := range strings.Lines(doc.Text()) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "+") {
-			lines = append(lines, line)
-		}
-	}
-	description := strings.TrimSpace(strings.Join(lines, "\n"))
-	switch {
-	case description == "":
-		t.Errorf("%s has no description", name)
-	case len(description) > limit:
-		t.Errorf("%s: the description has %d characters and would be cut after %d", name, len(description), limit)
-	case !strings.HasSuffix(description, "."):
-		t.Errorf("%s: the description does not end with a sentence: %s", name, description)
-	}
-	for _, line := range lines {
-		if len(line) > explainWidth && strings.Contains(line, " ") {
-			t.Errorf("%s: wrap the description at %d characters: %s", name, explainWidth, line)
-		}
+	description := regexp.MustCompile(`(?m)^\s*\+.*$`).ReplaceAllString(doc.Text(), "")
+	if length := len(strings.TrimSpace(description)); length == 0 || length > limit {
+		t.Errorf("%s: the description has %d characters and would be cut after %d", name, length, limit)
 	}
 }

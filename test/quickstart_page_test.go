@@ -14,39 +14,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// The first pool is this many commands away: lines of shell with all that is piped, but not the values of the reader's own, which
-// are exported. And it leaves this many files to be kept.
-func TestCommandsOfTheQuickStart(t *testing.T) {
-	for section, most := range map[string]int{
-		"A new cluster on vSphere":        12,
-		"A new cluster in Azure":          12,
-		"A pool for a cluster on vSphere": 7,
-		"A pool for a cluster in Azure":   5,
-	} {
-		commands, files := commandsOf(t, section)
-		if len(commands) > most || len(commands) < 4 {
-			t.Errorf("%s: %d commands, want at most %d:\n%s", section, len(commands), most, strings.Join(commands, "\n"))
-		}
-		if len(files) != 1 {
-			t.Errorf("%s: the files %v, want one", section, files)
-		}
-		if last := commands[len(commands)-1]; !strings.HasPrefix(last, "kubectl wait --for=condition=Available ") {
-			t.Errorf("%s ends with %q, and should with the first pool", section, last)
-		}
-	}
-	pod, _ := commandsOf(t, "A pod")
-	if all, _ := commandsOf(t, "A new cluster on vSphere"); len(all)+len(pod)-1 > 12 { // a new cluster has the add-ons
-		t.Errorf("%d commands to the first pod", len(all)+len(pod)-1)
-	}
-	for n, want := range []string{
-		"kubectl --kubeconfig workload.kubeconfig wait --for=jsonpath='{.status.phase}'=Running", "clusterctl windows smoke",
-	} {
-		if got := pod[len(pod)-2+n]; !strings.HasPrefix(got, want) {
-			t.Errorf("command %d of a pod is %q, want %s", len(pod)-1+n, got, want)
-		}
-	}
-}
-
 // The commands that make Secrets are those in the head of the flavor, which test/release runs.
 func TestSecretsOfTheQuickStart(t *testing.T) {
 	flavor := string(expect.Got(os.ReadFile(filepath.Join(root, "templates", "cluster-template-windows.yaml")))(t))
@@ -54,9 +21,8 @@ func TestSecretsOfTheQuickStart(t *testing.T) {
 	head = oneLine(strings.ReplaceAll(strings.ReplaceAll(head, "\n#", "\n"), "\\\n", " "))
 	asInTheHead := strings.NewReplacer(`"$CLUSTER"`, "NAME", `"$CLUSTER-vsphere-cloud-secret"`, "NAME-vsphere-cloud-secret",
 		`"${VSPHERE_SERVER%%:*}"`, "VCENTER", `\`, " ", "|", "| ")
-	commands, _ := commandsOf(t, "A new cluster on vSphere")
 	found := 0
-	for _, command := range commands {
+	for _, command := range commandsOf(t, "A new cluster on vSphere") {
 		if !strings.HasPrefix(command, "kubectl create secret") {
 			continue
 		}
@@ -161,40 +127,6 @@ func TestClusterctlIsConfigured(t *testing.T) {
 	}
 }
 
-// The programs that the page asks for are in the versions that docs/install.md says.
-func TestProgramsOfTheQuickStart(t *testing.T) {
-	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "quick-start.md")))(t))
-	need, rest, _ := strings.Cut(page, "\n## ")
-	core, language := "v"+moduleVersions(t, ".")["sigs.k8s.io/cluster-api"], moduleVersions(t, ".")["go"]
-	table := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "install.md")))(t))
-	kind := regexp.MustCompile(`kind, for a management cluster \|.* (v\S+) \|`).FindStringSubmatch(table)
-	if kind == nil {
-		t.Fatal("docs/install.md has no version of kind")
-	}
-	for program, version := range map[string]string{
-		"git": "", "make": "", "Go": "Go " + language[:strings.LastIndex(language, ".")] + " |", "clusterctl": "| " + core + " |",
-		"kubectl": "| v1.36 |", "kind": "| " + kind[1] + " |", "az": "", "helm": "",
-	} {
-		row := regexp.MustCompile(`(?m)^\|.*(\[|` + "`" + `|, )` + program + `\b.*$`).FindString(need)
-		if row == "" || !strings.Contains(row, version) {
-			t.Errorf("docs/quick-start.md: the row of %s is %q, want %q in it", program, row, version)
-		}
-	}
-	for _, found := range regexp.MustCompile(`(?m)^(\w+) `).FindAllStringSubmatch(strings.Join(shellOf(rest), "\n"), -1) {
-		if program := found[1]; program != "export" && !strings.Contains(need, program) {
-			t.Errorf("docs/quick-start.md does not say that it needs %s", program)
-		}
-	}
-}
-
-func shellOf(page string) (blocks []string) {
-	for _, block := range strings.Split(page, "```sh\n")[1:] {
-		text, _, _ := strings.Cut(block, "```\n")
-		blocks = append(blocks, hereDocument.ReplaceAllString(text, "\n"))
-	}
-	return blocks
-}
-
 // testedProviders are other providers, by kind and name, and the versions that tests have of them.
 func testedProviders(t *testing.T) map[string]string {
 	t.Helper()
@@ -289,13 +221,8 @@ func TestAzurePoolOfTheReadme(t *testing.T) {
 	}
 }
 
-var (
-	hereDocument = regexp.MustCompile(`(?s)<<END\n.*?\nEND\n`)
-	written      = regexp.MustCompile(`(?:>|\| tee) *"?([^ "|]+\.yaml)`)
-)
-
-// commandsOf are the commands of a section in docs/quick-start.md, and the files that they write.
-func commandsOf(t *testing.T, section string) (commands, files []string) {
+// commandsOf are the commands of a section in docs/quick-start.md.
+func commandsOf(t *testing.T, section string) (commands []string) {
 	t.Helper()
 	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "quick-start.md")))(t))
 	_, rest, found := strings.Cut(page, "\n## "+section+"\n")
@@ -305,16 +232,12 @@ func commandsOf(t *testing.T, section string) (commands, files []string) {
 	}
 	for _, block := range strings.Split(text, "```sh\n")[1:] {
 		block, _, _ = strings.Cut(block, "```\n")
-		block = hereDocument.ReplaceAllString(block, "")
 		block = regexp.MustCompile(`(\\|\|)\n *`).ReplaceAllString(block, "$1")
 		for line := range strings.Lines(block) {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "export ") && !strings.HasPrefix(line, "#") {
 				commands = append(commands, line)
 			}
 		}
-		for _, file := range written.FindAllStringSubmatch(block, -1) {
-			files = append(files, file[1])
-		}
 	}
-	return commands, files
+	return commands
 }

@@ -9,15 +9,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// Who waits for an hour has learned before where to look meanwhile.
-func TestQuickStartSaysWhereToLook(t *testing.T) {
-	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "quick-start.md")))(t))
-	look, wait := strings.Index(page, "kubectl get windowsmachines --watch"), strings.Index(page, "kubectl wait ")
-	if look < 0 || look > wait {
-		t.Errorf("docs/quick-start.md waits before it says to watch: %d, %d", look, wait)
-	}
-}
-
 // The quick start ends with a link to docs/day-two.md, and all names in the commands of that page are set by then.
 func TestQuickStartSetsNamesOfDayTwo(t *testing.T) {
 	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "quick-start.md")))(t))

@@ -122,19 +122,6 @@ func TestForeignVM(t *testing.T) {
 	expect.Same(t, "somebody else's VM was touched", foreign, have)
 }
 
-// TestOutage has a cloud that goes away under a running machine, and comes back.
-func TestOutage(t *testing.T) {
-	s := ready(t)
-	m, _ := s.running(t)
-	s.cloud.Away(errAway)
-	s.process.Reconcile(t, world.Machines, m.Key)
-	m.Await(t, "outage", world.Windows("CloudReachable False CloudUnreachable"), world.Windows("Ready True Running"),
-		world.Windows("VMRunning True Running"))
-	s.cloud.Away(nil)
-	s.process.Later(t, world.Machines, m.Key)
-	m.Await(t, "end of the outage", world.Windows("CloudReachable True CloudReachable"), world.Windows("Ready True Running"))
-}
-
 // TestVanishedVM has a VM that is removed from outside.
 func TestVanishedVM(t *testing.T) {
 	s := ready(t)
@@ -147,27 +134,6 @@ func TestVanishedVM(t *testing.T) {
 	if calls := s.cloud.Calls(); calls["ensure"]+calls["create"] > 0 {
 		t.Errorf("another VM was asked for: %v", calls)
 	}
-	m.End(t)
-}
-
-// TestStoppedGuest has a VM that is switched off while its guest is at work, and on again.
-func TestStoppedGuest(t *testing.T) {
-	s := ready(t)
-	m, state := s.booting(t)
-	name := state.Windows.Status.ComputerName
-	s.tell(state, working)
-	m.Await(t, "progress", world.Windows("BootstrapSucceeded Unknown Bootstrapping"))
-	s.cloud.Update(name, func(vm *fake.VM) { vm.On = false })
-	off := m.Await(t, "notice", world.Windows("Ready False VMNotRunning"), world.Windows("BootstrapSucceeded Unknown WaitingForVM"),
-		world.Windows("Stalled False NotStalled"), world.Config("Ready Unknown WaitingForVM"))
-	if off.Windows.Status.Phase != infrav1.PhaseStopped {
-		t.Errorf("the phase of a VM that is off is %s", off.Windows.Status.Phase)
-	}
-	s.steady(t, m)
-	s.cloud.Update(name, func(vm *fake.VM) { vm.On = true })
-	m.Await(t, "recovery", world.Windows("BootstrapSucceeded Unknown Bootstrapping"))
-	s.drop(t, m)
-	m.Await(t, "notice", world.Windows("Stalled True VMVanished"), world.Config("Ready False VMVanished"), sameStory)
 	m.End(t)
 }
 

@@ -85,26 +85,6 @@ func shownByCore(s world.State) string {
 	return ""
 }
 
-// TestMissingNode has a guest that reports success, and a Node that comes too late.
-func TestMissingNode(t *testing.T) {
-	s := ready(t)
-	m, state := s.booting(t)
-	s.tell(state, succeeded)
-	m.Await(t, "report", world.Windows("BootstrapSucceeded Unknown WaitingForNode"), world.Windows("Ready True Running"), sameStory)
-	s.clock.advance(9 * time.Minute)
-	s.look(t, m)
-	m.Await(t, "patience", world.Windows("BootstrapSucceeded Unknown WaitingForNode"))
-	s.clock.advance(2 * time.Minute)
-	s.process.Later(t, world.Machines, m.Key)
-	m.Await(t, "notice", world.Windows("Ready False NodeMissing"), world.Windows("Stalled True NodeMissing"),
-		world.Config("Ready False NodeMissing"), sameStory)
-	s.steady(t, m)
-	m.Join(t)
-	m.Await(t, "node", world.Windows("BootstrapSucceeded True Joined"), world.Windows("Ready True Running"),
-		world.Windows("Stalled False NotStalled"), world.Config("Ready True Joined"), released)
-	s.steady(t, m)
-}
-
 // TestDeletedNode deletes a Node under its machine, and has it register again.
 func TestDeletedNode(t *testing.T) {
 	s := ready(t)
@@ -123,45 +103,6 @@ func TestDeletedNode(t *testing.T) {
 		}
 		return ""
 	})
-	s.steady(t, m)
-}
-
-// TestStrangeGuest has a guest whose report we cannot read: that is not the same fault as silence.
-func TestStrangeGuest(t *testing.T) {
-	s := ready(t)
-	m, state := s.booting(t)
-	strange := func(s world.State) string {
-		if text := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(text, "does not understand") {
-			return "the message is " + text
-		}
-		return ""
-	}
-	s.tell(state, `{"version":1,"state":"dancing"}`)
-	m.Await(t, "notice", world.Windows("Ready True Running"), strange)
-	s.steady(t, m)
-	s.clock.advance(46 * time.Minute)
-	s.process.Later(t, world.Machines, m.Key)
-	m.Await(t, "notice", world.Windows("Ready False GuestSilent"), strange)
-	s.steady(t, m)
-	if n := strings.Count(s.process.Log(), "Report of the guest not understood"); n != 1 {
-		t.Errorf("it was logged %d times", n)
-	}
-	s.tell(state, working)
-	m.Await(t, "progress", world.Windows("BootstrapSucceeded Unknown Bootstrapping"), world.Windows("Stalled False NotStalled"))
-}
-
-// TestFailedStart has a node whose start fails long after it joined.
-func TestFailedStart(t *testing.T) {
-	s := ready(t)
-	m, state := s.running(t)
-	s.clock.advance(time.Minute) // a guest is heard at a pace
-	s.tell(state, `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},`+
-		`"boot":{"state":"Failed","reason":"NetworkNotReady","message":"hns-network: no address"}}`)
-	m.Await(t, "notice", world.Windows("LastBootSucceeded False NetworkNotReady"), world.Windows("Ready True Running"))
-	s.clock.advance(time.Minute)
-	s.tell(state, `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"},`+
-		`"facts":{"os":"20348.2700"},"boot":{"state":"Succeeded"}}`)
-	m.Await(t, "recovery", world.Windows("LastBootSucceeded True LastBootSucceeded"), world.Windows("Ready True Running"))
 	s.steady(t, m)
 }
 

@@ -185,30 +185,6 @@ func TestWatchFilter(t *testing.T) {
 	}
 }
 
-// TestSteady forces looks at a machine with which all is well: they must cost nothing.
-func TestSteady(t *testing.T) {
-	s := ready(t)
-	m, state := s.running(t)
-	s.look(t, m)
-	before := s.process.Gate.Effects()
-	s.cloud.Calls()
-	const looks = 10
-	for i := range looks {
-		m.Touch(t, state.Windows, fmt.Sprint(i))
-		m.Touch(t, state.Config, fmt.Sprint(i))
-		s.process.Reconcile(t, world.Machines, m.Key)
-		s.process.Reconcile(t, world.Configs, m.Key)
-	}
-	expect.Same(t, "a machine with which all is well is written to", before, s.process.Gate.Effects())
-	calls := s.cloud.Calls()
-	// A real cloud answers these from what it watches, and from its session.
-	delete(calls, "observe")
-	delete(calls, "server")
-	if len(calls) > 0 {
-		t.Errorf("the cloud was asked for %v", calls)
-	}
-}
-
 // TestOwnedAgain takes the owner off the bootstrap Secret, as a restore does that cannot know its new UID.
 func TestOwnedAgain(t *testing.T) {
 	s := ready(t)

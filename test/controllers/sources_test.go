@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -16,56 +15,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
-
-// TestMissingSources has a config that refers to what comes later.
-func TestMissingSources(t *testing.T) {
-	s := ready(t)
-	m := s.machine("m")
-	m.Config.Spec.Custom = bootstrapv1.Custom{
-		Files: []bootstrapv1.CustomFile{{
-			Path:        `C:\etc\app.key`,
-			ContentFrom: bootstrapv1.ContentSource{Secret: bootstrapv1.KeyReference{Name: "app", Key: "key"}},
-		}},
-		PostJoin: []bootstrapv1.CustomScript{{
-			Name:        "register",
-			ContentFrom: bootstrapv1.ContentSource{ConfigMap: bootstrapv1.KeyReference{Name: "app", Key: "register"}},
-		}},
-	}
-	m.Create(t)
-	waiting := m.Await(t, "notice", world.Config("Ready Unknown WaitingForSources"),
-		world.Config("Stalled True WaitingForSources"), world.Tokens(0), shownByCore)
-	if message := readyMessage(waiting.Config); !strings.Contains(message, `key "register"`) &&
-		!strings.Contains(message, `key "key"`) {
-		t.Errorf("the message does not say what is missing: %s", message)
-	}
-	shown := []func(world.State) string{
-		world.Windows("Ready False WaitingForSources"), world.Windows("Stalled True WaitingForSources"),
-	}
-	m.Await(t, "notice on the machine", append(shown, func(state world.State) string {
-		message := conditions.GetMessage(state.Windows, infrav1.ReadyCondition)
-		if !strings.HasPrefix(message, "WindowsBootstrapConfig m is not ready: the config refers to") {
-			return "the message is " + message
-		}
-		return ""
-	})...)
-	meta := metav1.ObjectMeta{Namespace: s.Name, Name: "app"}
-	expect.OK(t, s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"other": []byte("x")}}))
-	expect.OK(t, s.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"register": "exit 0"}}))
-	s.process.Later(t, world.Configs, m.Key)
-	m.Await(t, "notice of the key", world.Config("Ready Unknown WaitingForSources"), func(state world.State) string {
-		if message := readyMessage(state.Config); !strings.Contains(message, `key "key" of Secret app, which does not exist`) {
-			return "the message is " + message
-		}
-		return ""
-	})
-	secret := &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"key": []byte("correct-horse-battery")}}
-	expect.OK(t, s.Client.Update(t.Context(), secret))
-	s.process.Later(t, world.Configs, m.Key)
-	state := m.Await(t, "life with them", world.Windows("Ready True Running"), world.Tokens(1))
-	if strings.Contains(readyMessage(state.Config), "correct-horse") {
-		t.Error("the status tells a secret")
-	}
-}
 
 // TestCloudConfigFile waits for where the machine is, from which the file is written.
 func TestCloudConfigFile(t *testing.T) {
@@ -105,13 +54,4 @@ func TestDiscoveryWithoutCA(t *testing.T) {
 	if err != nil || !strings.Contains(string(rendered), "/run/kubeadm/discovery.yaml") {
 		t.Errorf("the node does not find its cluster by the kubeconfig (%v)", err)
 	}
-}
-
-func readyMessage(config *bootstrapv1.WindowsBootstrapConfig) string {
-	for _, c := range config.Status.Conditions {
-		if c.Type == bootstrapv1.ReadyCondition {
-			return c.Message
-		}
-	}
-	return ""
 }

@@ -45,14 +45,6 @@ func TestUserDataOfJoined(t *testing.T) {
 	}
 }
 
-// TestUserDataOfFailed: a guest that has given up needs them no more.
-func TestUserDataOfFailed(t *testing.T) {
-	s := ready(t)
-	m, booting := s.booting(t)
-	s.tell(booting, `{"version":1,"state":"Failed","reason":"TokenRejected","phase":{"index":6,"of":7,"name":"join"}}`)
-	s.noUserData(t, m.Await(t, "failure", world.Windows("BootstrapSucceeded False TokenRejected"), erased))
-}
-
 // TestUserDataAlone: after a restart, a machine has lost its config and its bootstrap Secret. Neither is needed to take the user
 // data away.
 func TestUserDataAlone(t *testing.T) {
@@ -72,17 +64,4 @@ func TestUserDataAlone(t *testing.T) {
 	s.cloud.Keep(nil)
 	s.start(t)
 	s.noUserData(t, m.Await(t, "removal", erased))
-}
-
-// TestUserDataVanished: a machine that lost its VM gets no other one, also when its user data were to be taken away.
-func TestUserDataVanished(t *testing.T) {
-	s := ready(t)
-	m, _ := s.booting(t)
-	s.cloud.Keep(cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the cloud is busy"))
-	m.Join(t)
-	m.Await(t, "refusal", world.Windows("UserDataRemoved False CloudUnreachable"), world.Windows("Ready True Running"))
-	s.drop(t, m)
-	m.Await(t, "end of the VM", world.Windows("Ready False VMVanished"))
-	s.look(t, m)
-	s.vms(t)
 }

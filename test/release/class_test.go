@@ -2,7 +2,6 @@ package release
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -20,16 +19,8 @@ type tree = map[string]any
 
 // Cluster API's own topology controller patches our templates, and replaces them when a variable changes.
 func TestClusterClass(t *testing.T) {
-	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
-	u := user{t: t, binaries: binaries, home: t.TempDir()}
-	repository := writeRelease(t)
-	u.config = repository + "/clusterctl.yaml"
-	management := startManagement(t, binaries, servers.CAPIOptions{})
-	for _, provider := range []string{"--infrastructure", "--bootstrap"} {
-		u.kubectl(management, u.clusterctl("generate", "provider", provider, "windows:"+version), "apply", "--server-side", "-f", "-")
-	}
-	installProviders(t, management)
-	u.kubectl(management, nil, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	u := offline(t)
+	management := u.prepared(u.components())
 	u.kubectl(management, testdata(t, "class.yaml"), "apply", "--validate=strict", "--warnings-as-errors", "-f", "-")
 	u.kubectl(management, nil, "wait", "--for=condition=VariablesReady", "clusterclass/mixed", "--timeout=60s")
 
@@ -102,7 +93,8 @@ func (u user) reconciled(management *servers.Management, name string) {
 func (u user) usedBy(management *servers.Management, field string) *unstructured.Unstructured {
 	u.t.Helper()
 	list := &unstructured.UnstructuredList{}
-	expect.OK(u.t, json.Unmarshal(u.kubectl(management, nil, "get", "machinedeployments", "-o", "json"), list))
+	expect.OK(u.t, json.Unmarshal(u.kubectl(management, nil, "get", "machinedeployments",
+		"-l", "cluster.x-k8s.io/cluster-name=demo", "-o", "json"), list))
 	if len(list.Items) != 1 {
 		u.t.Fatalf("%d MachineDeployments, want 1", len(list.Items))
 	}

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,8 +18,7 @@ import (
 
 // Cluster API's topology controller makes of each class what the plain flavor of the same cloud has, with the same variables.
 func TestClasses(t *testing.T) {
-	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
-	u := user{t: t, binaries: binaries, config: filepath.Join(writeRelease(t), "clusterctl.yaml"), home: t.TempDir()}
+	u := offline(t)
 	management := u.prepared(u.components())
 	t.Run("old", func(t *testing.T) { // the first in its namespace
 		u := u

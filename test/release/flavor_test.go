@@ -37,10 +37,8 @@ var (
 
 // Every variable that is a text reaches every place in the cluster unchanged, whatever it is.
 func TestAwkwardValues(t *testing.T) {
-	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
-	repository := writeRelease(t)
-	u := user{t: t, binaries: binaries, config: filepath.Join(repository, "clusterctl.yaml"), home: t.TempDir()}
-	for _, flavor := range flavors(t, repository) {
+	u := offline(t)
+	for _, flavor := range flavors(t, filepath.Dir(u.config)) {
 		body := string(expect.Got(os.ReadFile("../../templates/cluster-template-" + flavor + ".yaml"))(t))
 		texts := map[string]bool{}
 		for _, used := range variable.FindAllStringSubmatch(body, -1) {
@@ -217,9 +215,7 @@ func TestMachineCounts(t *testing.T) {
 
 // The command in the README works as it is written, once the variables are set.
 func TestCommandOfTheReadme(t *testing.T) {
-	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
-	repository := writeRelease(t)
-	u := user{t: t, binaries: binaries, config: filepath.Join(repository, "clusterctl.yaml"), home: t.TempDir()}
+	u := offline(t)
 	readme := string(expect.Got(os.ReadFile("../../README.md"))(t))
 	_, command, found := strings.Cut(readme, "clusterctl --config out/repository/clusterctl.yaml generate ")
 	if !found {

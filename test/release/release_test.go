@@ -49,10 +49,9 @@ var variables = map[string]string{
 
 // A release has its files, and real API servers take what clusterctl makes of them: every field, with nothing to warn of.
 func TestRelease(t *testing.T) {
-	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
-	repository := writeRelease(t)
+	u := offline(t)
+	repository := filepath.Dir(u.config)
 	wantFiles(t, repository)
-	u := user{t: t, binaries: binaries, config: filepath.Join(repository, "clusterctl.yaml"), home: t.TempDir()}
 	components := u.components()
 	if count := bytes.Count(components, []byte("image: "+image)); count != 2 {
 		t.Errorf("%d containers run the image of the release, want 2", count)

@@ -3,12 +3,15 @@ package release
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -57,15 +60,42 @@ func (u user) components() []byte {
 		u.clusterctl("generate", "provider", "--bootstrap", "windows:"+version))
 }
 
-// prepared starts a management cluster that has the providers on both clouds, and Cluster API's add-on provider.
+// shared is a management cluster that has the providers on both clouds, and Cluster API's add-on provider.
+var shared struct {
+	start      sync.Once
+	dir        string
+	management *servers.Management
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.management != nil {
+		if err := errors.Join(shared.management.Stop(), os.RemoveAll(shared.dir)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// prepared is that cluster, which the first test starts that wants it.
 func (u user) prepared(components []byte) *servers.Management {
 	u.t.Helper()
-	management := startManagement(u.t, u.binaries, servers.CAPIOptions{})
-	u.kubectl(management, components, "apply", "--server-side", "-f", "-")
-	installProviders(u.t, management)
-	expect.OK(u.t, servers.StartCAAPH(u.t.Context(), management, os.Stderr))
-	u.kubectl(management, nil, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-	return management
+	shared.start.Do(func() {
+		shared.dir = expect.Got(os.MkdirTemp("", "release"))(u.t)
+		options := servers.ManagementOptions{Binaries: u.binaries, Dir: shared.dir}
+		management := expect.Got(servers.StartManagement(context.Background(), options))(u.t)
+		shared.management = management
+		expect.OK(u.t, servers.InstallCAPI(u.t.Context(), management, servers.CAPIOptions{}))
+		u.kubectl(management, components, "apply", "--server-side", "-f", "-")
+		installProviders(u.t, management)
+		expect.OK(u.t, servers.StartCAAPH(context.Background(), management, os.Stderr))
+		u.kubectl(management, nil, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	})
+	if shared.management == nil {
+		u.t.Fatal("there is no management cluster: the test that was to start it failed")
+	}
+	return shared.management
 }
 
 func run(t *testing.T, input []byte, program string, args ...string) []byte {

@@ -1,7 +1,6 @@
 package security
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -14,115 +13,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
-
-// maxAllocated is how much memory may be used for an answer, by us and by who sends it. The bombs below are a GiB.
-const maxAllocated = 256 << 20
-
-// TestBombs: a tenant's server answers the first question, before any login, with more than there is room for.
-func TestBombs(t *testing.T) {
-	b := newBystander(t)
-	repeat := func(text string, times int) func(io.Writer) {
-		return func(w io.Writer) {
-			_, _ = io.WriteString(w, envelope+"<RetrieveServiceContentResponse><returnval><rootFolder>")
-			for range times {
-				_, _ = io.WriteString(w, text)
-			}
-		}
-	}
-	for tries, handler := range map[string]http.HandlerFunc{
-		"sends 1 MB that unpack to a text of 1 GiB":    packed(repeat(strings.Repeat("A", 1<<20), 1024)),
-		"sends 49 KB that unpack to 16 Mi nested tags": packed(repeat(strings.Repeat("<x>", 1<<18), 64)),
-		"sends elements without an end":                packed(repeat(strings.Repeat("<x/>", 1<<18), 64)),
-		"sends attributes without an end":              packed(repeat("<x"+strings.Repeat(" a=''", 1<<18)+"/>", 16)),
-		"sends one tag without an end":                 packed(repeat("<x"+strings.Repeat("x", 1<<20), 64)),
-		"sends short texts without an end":             packed(repeat("<x>"+strings.Repeat("x", 100_000)+"</x>", 1000)),
-		"sends end tags without an end":                packed(repeat("</x>", 1<<20)),
-		"defines an entity that expands": packed(func(w io.Writer) {
-			_, _ = io.WriteString(w, `<!DOCTYPE x [<!ENTITY a "`+strings.Repeat("a", 100_000)+`">]>`+strings.Repeat("&a;", 100_000))
-		}),
-		"sends a head of 8 MB": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X", strings.Repeat("x", 8<<20))
-		},
-		"sends 100,000 VMs as its first answer": packed(func(w io.Writer) {
-			_, _ = io.WriteString(w, envelope+"<RetrievePropertiesExResponse><returnval>")
-			for n := range 100_000 {
-				_, _ = fmt.Fprintf(w, `<objects><obj type="VirtualMachine">vm-%d</obj></objects>`, n)
-			}
-			_, _ = io.WriteString(w, "</returnval></RetrievePropertiesExResponse>"+envelopeEnd)
-		}),
-	} {
-		attempt(t, attack{"vCenter", tries, func(t *testing.T) (verdict string) {
-			_, credentials := serve(t, handler)
-			bytes := allocated(func() {
-				_, err := b.account(t, credentials).Observe(t.Context(), machineIn("tenant", "m"))
-				verdict = shown(t, err)
-			})
-			if bytes > maxAllocated {
-				t.Errorf("%d bytes were allocated", bytes)
-			}
-			b.unharmed(t)
-			return verdict
-		}})
-	}
-}
-
-// TestNotVCenter: what answers is no vCenter at all.
-func TestNotVCenter(t *testing.T) {
-	b := newBystander(t)
-	answer := func(status int, body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(status)
-			_, _ = io.WriteString(w, body)
-		}
-	}
-	for tries, handler := range map[string]http.HandlerFunc{
-		"answers with an empty body":      answer(http.StatusOK, ""),
-		"answers with a web page":         answer(http.StatusOK, "<!DOCTYPE html><html><body>token: internal-secret</body></html>"),
-		"answers with plain text":         answer(http.StatusOK, "internal-secret"),
-		"answers with an error":           answer(http.StatusInternalServerError, "internal-secret"),
-		"answers that it is busy":         answer(http.StatusServiceUnavailable, "internal-secret"),
-		"answers half an envelope":        answer(http.StatusOK, envelope+"<RetrieveServiceContentResponse><returnval>"),
-		"answers with an empty envelope":  answer(http.StatusOK, envelope+envelopeEnd),
-		"answers without service content": answer(http.StatusOK, envelope+"<RetrieveServiceContentResponse/>"+envelopeEnd),
-		"answers in another charset":      answer(http.StatusOK, `<?xml version="1.0" encoding="UTF-7"?><x/>`),
-		"breaks the connection":           func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"promises more than it sends": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "1000000000")
-			_, _ = io.WriteString(w, envelope)
-		},
-	} {
-		attempt(t, attack{"vCenter", tries, func(t *testing.T) string {
-			_, credentials := serve(t, handler)
-			_, err := b.account(t, credentials).Observe(t.Context(), machineIn("tenant", "m"))
-			if err != nil && strings.Contains(err.Error(), "internal-secret") {
-				t.Errorf("the answer is told: %v", err)
-			}
-			b.unharmed(t)
-			return shown(t, err)
-		}})
-	}
-}
-
-// TestRedirected: a server sends us on to another host, which would get the credentials.
-func TestRedirected(t *testing.T) {
-	b := newBystander(t)
-	for _, status := range []int{301, 302, 303, 307, 308} {
-		attempt(t, attack{"vCenter", fmt.Sprintf("redirects the call to another host by a %d", status), func(t *testing.T) string {
-			var heard atomic.Int32
-			other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
-			defer other.Close()
-			_, credentials := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Location", other.URL)
-				w.WriteHeader(status)
-			})
-			_, err := b.account(t, credentials).Observe(t.Context(), machineIn("tenant", "m"))
-			if n := heard.Load(); n != 0 {
-				t.Errorf("the other host heard %d requests", n)
-			}
-			return shown(t, err)
-		}})
-	}
-}
 
 // TestLeftOut: a vCenter leaves out what all others send.
 func TestLeftOut(t *testing.T) {

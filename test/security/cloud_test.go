@@ -1,21 +1,11 @@
 package security
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"io"
-	"log"
-	"net/http"
-	"net/http/httptest"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,7 +28,6 @@ type bystander struct {
 	*accounts.Register
 	honest *vcenter.VCenter
 	keys   chan cloud.Key
-	later  atomic.Int64
 }
 
 // watches are what the world's own watches run. A watch that ends begins anew, at any time.
@@ -59,7 +48,7 @@ func newBystander(t *testing.T) *bystander {
 		}
 	})
 	b := &bystander{honest: vcenter.New(t), keys: make(chan cloud.Key, 10_000)}
-	b.Register = &accounts.Register{Changed: b.keys, Now: func() time.Time { return time.Now().Add(time.Duration(b.later.Load())) }}
+	b.Register = &accounts.Register{Changed: b.keys, Now: time.Now}
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- b.Start(ctx) }()
@@ -140,53 +129,11 @@ func shown(t *testing.T, err error) string {
 	return condition.Reason + ", " + first
 }
 
-// serve runs a server that a tenant calls a vCenter.
-func serve(t *testing.T, handler http.HandlerFunc) (*httptest.Server, map[string][]byte) {
-	t.Helper()
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		handler(w, r)
-	}))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	s.StartTLS()
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
-	sum := sha256.Sum256(s.Certificate().Raw)
-	return s, map[string][]byte{
-		"server": []byte(s.Listener.Addr().String()), "username": []byte("u"), "password": []byte("secret-of-the-tenant"),
-		"thumbprint": []byte(hex.EncodeToString(sum[:])),
-	}
-}
-
 const (
 	envelope = `<?xml version="1.0"?><e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/" ` +
 		`xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema"><e:Body>`
 	envelopeEnd = `</e:Body></e:Envelope>`
 )
-
-// packed is an answer as the attackers send it: a body of few bytes that unpacks to many.
-func packed(parts func(w io.Writer)) http.HandlerFunc {
-	var body bytes.Buffer
-	z := gzip.NewWriter(&body)
-	parts(z)
-	_ = z.Close()
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/xml")
-		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(body.Bytes())
-	}
-}
-
-// allocated is how many bytes were allocated while something was done, by all goroutines.
-func allocated(do func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	do()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 // without leaves an element out of an answer.
 func without(answer, element string) string {

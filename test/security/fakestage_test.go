@@ -1,7 +1,6 @@
 package security
 
 import (
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,16 +60,6 @@ func (s *fakeStage) look(t *testing.T, m *world.Machine) {
 		s.process.Reconcile(t, world.Machines, m.Key)
 		s.process.Reconcile(t, world.Configs, m.Key)
 	}
-}
-
-// wrote counts the effects whose name begins like this.
-func (s *fakeStage) wrote(name string) (n int) {
-	for _, effect := range s.process.Gate.Effects() {
-		if strings.HasPrefix(effect, name) {
-			n++
-		}
-	}
-	return n
 }
 
 // secret makes a Secret.

@@ -59,16 +59,21 @@ func (g *group) start(ctx context.Context, tier ...server) error {
 
 // process of a name, which may have ended.
 func (g *group) process(name string) (*process, error) {
+	if p := g.find(name); p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("no %s runs", name)
+}
+
+func (g *group) find(name string) *process {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, tier := range g.tiers {
-		for _, p := range tier {
-			if p.name == name {
-				return p, nil
-			}
+		if i := slices.IndexFunc(tier, func(p *process) bool { return p.name == name }); i >= 0 {
+			return tier[i]
 		}
 	}
-	return nil, fmt.Errorf("no %s runs", name)
+	return nil
 }
 
 // again starts a process that has ended. What it printed before is kept beside its new log.

@@ -99,17 +99,6 @@ func bindIn(ctx context.Context, m *Management, namespace string, c ownComponent
 	)
 }
 
-func (g *group) find(name string) *process {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, tier := range g.tiers {
-		if i := slices.IndexFunc(tier, func(p *process) bool { return p.name == name }); i >= 0 {
-			return tier[i]
-		}
-	}
-	return nil
-}
-
 // Printed is all that the manager has printed so far.
 func (o *Observed) Printed() (string, error) {
 	text, err := os.ReadFile(o.process.log)

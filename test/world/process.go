@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,8 +80,6 @@ type Process struct {
 	Recorders map[string]events.EventRecorder
 	// Lookout tells of VMs without a machine when a test has it look.
 	Lookout *orphans.Lookout
-	// Unreachable makes the workload cluster one that does not answer.
-	Unreachable atomic.Bool
 
 	longestPass time.Duration
 
@@ -180,9 +177,9 @@ func (p *Process) managers(ctx context.Context, n *Namespace, o Options) ([]ctrl
 func (p *Process) reach(mgr ctrl.Manager, o Options) *reach {
 	clusters := &workload.Clusters{Live: mgr.GetAPIReader(), QPS: 1000, Burst: 1000, UserAgent: "world"}
 	if o.OwnClock {
-		return &reach{process: p, clusters: clusters}
+		return &reach{process: p, Clusters: clusters}
 	}
-	return &reach{process: p, clusters: clusters, now: o.Now}
+	return &reach{process: p, Clusters: clusters, now: o.Now}
 }
 
 func (p *Process) manager(n *Namespace, name string, o Options) (ctrl.Manager, error) {
@@ -222,7 +219,7 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 	others := &identities.Keeper{
 		Live: mgr.GetAPIReader(), Now: time.Now, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,
 	}
-	ears := &guests.Ears{Clusters: w.clusters, Heard: make(chan cloud.Key, 1024), Now: time.Now}
+	ears := &guests.Ears{Clusters: w.Clusters, Heard: make(chan cloud.Key, 1024), Now: time.Now}
 	return errors.Join(mgr.Add(register), mgr.Add(others), mgr.Add(ears), (&machine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
 		Pools: &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
@@ -236,7 +233,7 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(Machines), Now: time.Now,
 			WatchFilter: o.WatchFilter, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,
 		},
-		Accounts: register, Changed: changed, Answering: w.clusters.Answering(), Events: mgr.GetEventRecorder(Machines), Now: o.Now,
+		Accounts: register, Changed: changed, Answering: w.Clusters.Answering(), Events: mgr.GetEventRecorder(Machines), Now: o.Now,
 		WatchFilter: o.WatchFilter, Ears: ears, Manager: o.Manager, TookOver: o.TookOver,
 	}).SetupWithManager(ctx, mgr, p.options(Machines)))
 }
@@ -247,7 +244,7 @@ func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o 
 		rights = &guests.Rights{Now: o.Now}
 	}
 	return (&bootstrap.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.clusters.Answering(),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.Clusters.Answering(),
 		Rights: rights, NodeRights: &noderights.Rights{Now: o.Now}, TokenTTL: o.TokenTTL, Now: o.Now, TrustSecret: o.TrustSecret,
 		Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Configs))

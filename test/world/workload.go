@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
@@ -13,61 +12,24 @@ import (
 
 // reach is how a process reaches the workload cluster of its namespace: as in production, but through its gate.
 type reach struct {
-	clusters *workload.Clusters
-	process  *Process
-	now      func() time.Time // nil: the cluster's own
+	*workload.Clusters
+	process *Process
+	now     func() time.Time // nil: the cluster's own
 }
 
 // GetClient implements bootstrap.Workload.
 func (r *reach) GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error) {
-	if r.process.Unreachable.Load() {
-		return nil, errUnreachable
-	}
-	api, err := r.clusters.GetClient(ctx, cluster)
+	api, err := r.Clusters.GetClient(ctx, cluster)
 	return gated{api, r.process.Gate}, err
-}
-
-// ControlPlane implements linux.Workload.
-func (r *reach) ControlPlane(ctx context.Context, cluster client.ObjectKey) ([]corev1.Node, error) {
-	if r.process.Unreachable.Load() {
-		return nil, errUnreachable
-	}
-	return r.clusters.ControlPlane(ctx, cluster)
-}
-
-// Linux implements linux.Workload.
-func (r *reach) Linux(ctx context.Context, cluster client.ObjectKey) (workload.Nodes, error) {
-	if r.process.Unreachable.Load() {
-		return workload.Nodes{}, errUnreachable
-	}
-	return r.clusters.Linux(ctx, cluster)
-}
-
-// Kubeadm implements linux.Workload.
-func (r *reach) Kubeadm(ctx context.Context, cluster client.ObjectKey, withClusterInfo bool) (workload.ConfigMaps, error) {
-	if r.process.Unreachable.Load() {
-		return workload.ConfigMaps{}, errUnreachable
-	}
-	return r.clusters.Kubeadm(ctx, cluster, withClusterInfo)
-}
-
-// DNS implements linux.Workload.
-func (r *reach) DNS(ctx context.Context, cluster client.ObjectKey) (workload.DNS, error) {
-	if r.process.Unreachable.Load() {
-		return workload.DNS{}, errUnreachable
-	}
-	return r.clusters.DNS(ctx, cluster)
 }
 
 // Now implements bootstrap.Workload.
 func (r *reach) Now(cluster client.ObjectKey) time.Time {
 	if r.now == nil {
-		return r.clusters.Now(cluster)
+		return r.Clusters.Now(cluster)
 	}
 	return r.now()
 }
-
-var errUnreachable = &workload.UnreachableError{Why: "cannot be reached"}
 
 // gated is a client behind a gate. Our controllers work with Secrets alone.
 type gated struct {

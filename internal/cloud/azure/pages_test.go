@@ -1,6 +1,8 @@
 package azure
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -133,5 +135,14 @@ func TestLongEndpoint(t *testing.T) {
 				t.Error(message)
 			}
 		}
+	}
+}
+
+// TestItemsEnd: no more items are read than a list may have, however few bytes they take.
+func TestItemsEnd(t *testing.T) {
+	var all items[struct{}]
+	err := json.Unmarshal([]byte("["+strings.Repeat("{},", 2*maxItems)+"{}]"), &all)
+	if !errors.Is(err, errEndless) || len(all) > maxItems {
+		t.Errorf("%d items are read: %v", len(all), err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -20,6 +21,7 @@ func TestFigures(t *testing.T) {
 	expect.Same(t, "limits of the watch", []int{100, 8, 500, 10, 2000, 100, 64},
 		[]int{maxPage, maxSpans, manyAnswers, answersPerSecond, manyPages, pagesPerSecond, maxFolders})
 	expect.Same(t, "bytes of an inventory", []int{4 << 20, 6 << 20, 6 << 20}, []int{maxOthers, maxInventory, maxReports})
+	expect.Same(t, "where a node reports", bootstrap.GuestInfoReportKey, reportKey)
 	expect.Same(t, "limits of a machine", []int{60_000, 512, 256}, []int{maxUserData, maxMark, maxAddresses})
 }
 
