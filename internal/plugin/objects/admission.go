@@ -130,11 +130,11 @@ func (k *kindRules) admit(one Object) (Object, error) {
 	content, unread := k.fill(one, content)
 	refused := slices.Concat(validation.ValidateCustomResource(nil, content, k.limits), checkScale(one, content),
 		listtype.ValidateListSetsAndMaps(nil, k.structural, content))
-	if limits := slices.DeleteFunc(slices.Clone(refused), saysFormat); len(limits) > 0 {
-		refused = limits
-	}
 	if unread != nil { // then nobody has set the defaults either, and a field that has one is not missing
 		refused = slices.DeleteFunc(refused, func(why *field.Error) bool { return why.Type == field.ErrorTypeRequired })
+	}
+	if limits := slices.DeleteFunc(slices.Clone(refused), saysFormat); len(limits) > 0 {
+		refused = limits
 	}
 	if len(refused) == 0 {
 		// As in the API server, rules run only on an object within the limits.

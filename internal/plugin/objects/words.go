@@ -20,6 +20,9 @@ import (
 // words says what is wrong with a field, what stands there, and how it must be. It shows a text of the object only if that is no
 // secret.
 func (k *kindRules) words(why *field.Error, content map[string]any) string {
+	if _, path, is := strings.Cut(why.Detail, "Checked value must be of type integer with format int32 in "); is {
+		return join(path, "is "+shown(path, valueAt(content, path))+", but must be from -2147483648 to 2147483647")
+	}
 	detail := WithoutPattern(strings.TrimPrefix(why.Detail, why.Field+" in body "))
 	value := valueAt(content, why.Field)
 	text := shown(why.Field, value)
