@@ -43,12 +43,12 @@ func TestLoad(t *testing.T) {
 	const not = " is not in x.yaml"
 	for name, want := range map[string]string{
 		"login": "<nil>",
-		"other": "Secret default/other" + not + ", which has one of this name in the namespace b; set metadata.namespace of both to the " +
-			"same, or give that of objects without one with -n",
+		"other": "Secret default/other" + not + ", which has one of this name in the namespace b; set metadata.namespace of both to " +
+			"the same, or give that of objects without one with -n",
 		"odd":   "Secret default/odd" + not + ", which has one with apiVersion other.test/v1; write apiVersion: v1",
 		"logn":  "Secret default/logn" + not + "; did you mean login, which is there?",
 		"proof": "Secret default/proof" + not + "; add the output of: kubectl get secret proof -n default -o yaml",
-		"old":   "Secret default/old" + not + "; add the output of: kubectl get secret old -n default -o yaml", // a Cluster is another kind
+		"old":   "Secret default/old" + not + "; add the output of: kubectl get secret old -n default -o yaml", // it is a Cluster
 	} {
 		_, err := Load[corev1.Secret](found, "Secret", key(name))
 		expect.Same(t, name, want, fmt.Sprint(err))

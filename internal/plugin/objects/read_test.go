@@ -111,7 +111,7 @@ func TestLines(t *testing.T) {
 apiVersion: v1
 kind: List
 base: &base
-  one: two
+  name: two
 items:
 - apiVersion: v1
   kind: Secret
@@ -125,6 +125,7 @@ items:
       subnet: y
     - z
     - [name, node]
+    - *base
     other: *base
 - apiVersion: v1
   kind: Secret
@@ -148,12 +149,13 @@ items:
 		{a, "spec/adapters/2/subnet", second + "19", true}, // the name comes before the number
 		{a, "spec/adapters/1/subnet", second + "19", true},
 		{a, "spec/adapters/3", second + "21", true},
-		{a, "spec/adapters/4", second + "15", false},
+		{a, "spec/adapters/two", second + "22", true},
+		{a, "spec/adapters/5", second + "15", false},
 		{a, "spec/adapters/-1", second + "15", false},
 		{a, "spec/adapters/x", second + "15", false},
 		{a, "spec/adapters/node/subnet/x", second + "17", false},
-		{a, "spec/other/one", second + "8", true},
-		{b, "metadata/name", second + "25", true},
+		{a, "spec/other/name", second + "8", true},
+		{b, "metadata/name", second + "26", true},
 		{c, "metadata/name", "x.yaml: document 1, line 2", true},
 		{Object{}.Lines(), "metadata", ": document 0, line 0", false},
 	} {

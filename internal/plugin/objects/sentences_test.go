@@ -199,5 +199,11 @@ func TestRefuseValue(t *testing.T) {
 		}
 		expect.Same(t, c.data, c.want, strings.Join(said, "\n"))
 	}
+	for text, schema := range map[string]apiextensionsv1.JSONSchemaProps{
+		"unexpected end of JSON input": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte("{")}},
+		"is not supported":             {Type: "object", Definitions: apiextensionsv1.JSONSchemaDefinitions{"a": {}}},
+	} {
+		expect.Says(t, "no schema", expect.ErrorOf(RefuseValue(&schema, "size", []byte("{}"))), text)
+	}
 	expect.Says(t, "half a value", expect.ErrorOf(RefuseValue(&object, "size", []byte("{"))), "unexpected end of JSON input")
 }
