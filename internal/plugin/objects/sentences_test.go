@@ -163,6 +163,27 @@ func TestMoreThanAPersonReads(t *testing.T) {
 		err := expect.Got(readText(t, "x.yaml", strings.Repeat(wrong, n)))(t).Admit()
 		expect.Same(t, fmt.Sprint(n), want, err.Error())
 	}
+	good := strings.Join([]string{goodSecret, goodConfigMap, goodConfig, goodMachine, goodControlPlane}, "---\n") + "---\n"
+	expect.OK(t, expect.Got(readText(t, "x.yaml", strings.Repeat(good, 21)))(t).Admit()) // they do not count
+}
+
+// TestWhatAdmissionKeeps: an object is kept as an API server would store it, with its defaults. The status of Cluster API's kinds
+// is left out.
+func TestWhatAdmissionKeeps(t *testing.T) {
+	const machine = `{"spec":{"azure":{"vmSize":"Standard_D4s_v5","zones":null}},"status":{"computerName":"win-1"},`
+	const ours = `"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"WindowsMachine","metadata":{"name":"a"}}`
+	const theirs = `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"name":"a"},"spec":{"paused":true,` +
+		`"infrastructureRef":{"apiGroup":"a","kind":"B","name":"c"}},"status":{"phase":"x"}}`
+	found := expect.Got(readText(t, "x.json", machine+ours+theirs))(t)
+	expect.OK(t, found.Admit())
+	for i, want := range []string{
+		`{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"WindowsMachine","metadata":{"name":"a"},"spec":{"azure":` +
+			`{"image":{"setup":"CloudbaseInit"},"vmSize":"Standard_D4s_v5"}},"status":{"computerName":"win-1"}}`,
+		`{"kind":"Cluster","apiVersion":"cluster.x-k8s.io/v1beta2","metadata":{"name":"a"},"spec":{"paused":true,` +
+			`"infrastructureRef":{"kind":"B","name":"c","apiGroup":"a"}}}`,
+	} {
+		expect.Same(t, found.All[i].String(), want, string(found.All[i].Data))
+	}
 }
 
 // TestRefuseValue: the value of a variable of a ClusterClass is refused as a field of that name would be.
