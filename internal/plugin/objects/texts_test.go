@@ -83,7 +83,7 @@ func TestShown(t *testing.T) {
 	}
 	for want, value := range map[string]any{
 		"a text": "hunter2", `the text "Overlay"`: "Overlay", "the number 5": int64(5), "the number 1.5": 1.5, "false": false,
-		"a list": []any{},
+		"a list":                []any{},
 		"an object with fields": map[string]any{},
 	} {
 		expect.Same(t, want, want, stands("spec.a", value))
@@ -111,7 +111,7 @@ func TestPathsOfValues(t *testing.T) {
 	rules := expect.Got(rulesOf(windowsConfig))(t)
 	for path, want := range map[string]string{
 		"spec.windows.users[0].name": "string", "spec.windows.users": "array", "spec.node.labels.any": "string",
-		"spec.windows.any": "none",
+		"spec.windows.any":         "none",
 		"spec.windows.timeZone[0]": "none", "spec.windows.timeZone[0].a": "none", "spec.windows.users.name": "none",
 	} {
 		got := "none"
