@@ -55,7 +55,7 @@ func gatherAzure(o *objects.Set, t *Target, options Options) error {
 	ref := t.machine.Windows.Spec.IdentityRef
 	own := types.NamespacedName{Namespace: a.Namespace, Name: ref.Name}
 	switch {
-	case ref.Name != "" && ref.Kind == infrav1.IdentityAzureCluster:
+	case ref.Kind == infrav1.IdentityAzureCluster:
 		return a.takeIdentity(own)
 	case ref.Name != "":
 		return a.takeSecret(own, cloud.Grant{}, "the Secret "+own.String(), "")
@@ -156,9 +156,8 @@ func (a asker) openTo(identity *unstructured.Unstructured) *unstructured.Unstruc
 		return identity
 	}
 	open := identity.DeepCopy()
-	if err := unstructured.SetNestedMap(open.Object, map[string]any{}, "spec", "allowedNamespaces"); err != nil {
-		return identity
-	}
+	unstructured.RemoveNestedField(open.Object, "spec", "allowedNamespaces", "selector")
+	unstructured.RemoveNestedField(open.Object, "spec", "allowedNamespaces", "list") // what remains allows all namespaces
 	return open
 }
 

@@ -50,32 +50,45 @@ func TestAzureAsThisComputer(t *testing.T) {
 	proved := func(kind string) string {
 		return known.Replace(clusterIdentity(kind, reference)) + secret("proof", proof)
 	}
+	const nodes, lack = "AzureClusterIdentity default/nodes", ", which the files do not have: add the output of kubectl "
+	const more = " -n default -o yaml with another -f to check as it"
+	const shows = "; az role assignment list --assignee " + theirClient + " --all --output table shows what it may do"
+	const theManagers = ", which only the manager can prove" + shows
+	workload := clusterIdentity("WorkloadIdentity", "")
 	for name, c := range map[string]struct {
 		files string
 		says  string // of the machine's identity; empty if it is asked as that one
 	}{
-		"no identity":              {none, "is the manager's own"},
-		"an identity elsewhere":    {byIdentity, "kubectl get azureclusteridentity nodes -n default -o yaml"},
-		"workload identity":        {byIdentity + clusterIdentity("WorkloadIdentity", ""), "of type WorkloadIdentity"},
-		"managed identity":         {byIdentity + clusterIdentity("UserAssignedMSI", ""), "of type UserAssignedMSI"},
-		"the AzureCluster's":       {none + cluster + clusterIdentity("WorkloadIdentity", ""), "of type WorkloadIdentity"},
-		"a Secret elsewhere":       {pool(1, whole(aSecret)), "kubectl get secret azure -n default -o yaml"},
-		"its Secret elsewhere":     {byIdentity + clusterIdentity("ServicePrincipal", reference), "get secret proof -n default"},
+		"no identity":           {none, "the manager's own, which no file names"},
+		"an identity elsewhere": {byIdentity, nodes + lack + "get azureclusteridentity nodes" + more},
+		"another group's": {
+			byIdentity + strings.Replace(workload, "infrastructure.cluster.x-k8s.io", "identities.test", 1),
+			nodes + lack + "get azureclusteridentity nodes" + more,
+		},
+		"workload identity": {byIdentity + workload, nodes + " of type WorkloadIdentity" + theManagers},
+		"managed identity": {
+			byIdentity + clusterIdentity("UserAssignedMSI", ""), nodes + " of type UserAssignedMSI" + theManagers,
+		},
+		"the AzureCluster's": {none + cluster + workload, nodes + " of type WorkloadIdentity" + theManagers},
+		"a Secret elsewhere": {pool(1, whole(aSecret)), "the Secret default/azure" + lack + "get secret azure" + more},
+		"its Secret elsewhere": {
+			byIdentity + clusterIdentity("ServicePrincipal", reference),
+			nodes + ", and the files do not have its Secret: add the output of kubectl get secret proof" + more + shows,
+		},
 		"the proof":                {byIdentity + proved("ServicePrincipal"), ""},
 		"the AzureCluster's proof": {none + cluster + proved("ManualServicePrincipal"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := checkedBy(t, c.files, options)
 			got := finding(found, "identity")
-			const sentence = "checked as " + armsim.ClientID + ", not as the machine's identity"
+			const sentence = "checked as " + armsim.ClientID + ", not as the machine's identity: what is told of rights, and of what " +
+				"can be seen, is about the former. The machine's identity is "
 			if c.says == "" {
 				expect.Same(t, "what is not well", 0, len(bad(found)))
 				expect.Same(t, "somebody else", "", got.Text)
 				return
 			}
-			if !strings.HasPrefix(got.Text, sentence) || !strings.Contains(got.Text, c.says) || got.Result != cloud.CheckWarning {
-				t.Errorf("found %+v", found)
-			}
+			expect.Same(t, "who was asked", cloud.Finding{Check: "identity", Result: cloud.CheckWarning, Text: sentence + c.says}, got)
 			expect.Same(t, "what is not well", []string{"identity"}, bad(found))
 			expect.Same(t, "the tenant", "Azure accepts the credentials for tenant "+armsim.Tenant, finding(found, "login").Text)
 		})
@@ -103,6 +116,13 @@ func TestAzureOthersRights(t *testing.T) {
 	const gives = "az role assignment create --assignee " + armsim.ClientID + " --role ROLE --scope /subscriptions/"
 	if got.Result != cloud.CheckFailed || !strings.Contains(got.Text, gives) {
 		t.Errorf("found %+v", got)
+	}
+	identity := strings.NewReplacer(theirClient, armsim.ClientID, theirTenant, armsim.Tenant).Replace(
+		clusterIdentity("ServicePrincipal", "  clientSecret: {name: proof}\n"))
+	proof := secret("proof", map[string]string{"clientSecret": armsim.Secret, "cloud": "Lab"}) // it does not name the client
+	got = finding(checkedBy(t, pool(1, whole(anIdentity))+identity+proof, options), "rights in the group")
+	if got.Result != cloud.CheckFailed || !strings.Contains(got.Text, gives) {
+		t.Errorf("of an AzureClusterIdentity: found %+v", got)
 	}
 }
 
@@ -153,17 +173,24 @@ func TestAzureIdentitiesThatAreRefused(t *testing.T) {
 		return strings.Replace(clusterIdentity("WorkloadIdentity", ""), from, to, 1)
 	}
 	allowed := func(who string) string { return changed("allowedNamespaces: {}", "allowedNamespaces: {"+who+"}") }
-	namespace := func(team string) string {
-		return "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {team: " + team + "}}\n"
+	labelled := func(kind, name, team string) string {
+		return "---\napiVersion: v1\nkind: " + kind + "\nmetadata: {name: " + name + ", labels: {team: " + team + "}}\n"
 	}
+	namespace := func(team string) string { return labelled("Namespace", "default", team) }
 	const selector, other = "selector: {matchLabels: {team: blue}}", "does not allow namespace default"
 	file := clusterIdentity("ServicePrincipalCertificate", "  certPath: /etc/proof\n")
 	theirs := clusterIdentity("ServicePrincipal", "  clientSecret: {name: proof, namespace: other}\n")
+	const reference = "  clientSecret: {name: proof}\n"
+	twice := secret("proof", nil) + secret("proof", nil)
 	for name, c := range map[string]struct{ identity, check, says string }{
+		"its proof twice": {clusterIdentity("ServicePrincipal", reference) + twice, "credentials", "proof is there 2 times"},
 		"a file":          {file, "credentials", "reads a file"},
 		"no such type":    {clusterIdentity("Magic", ""), "credentials", `has the type "Magic"`},
 		"other teams":     {allowed("list: [other]"), "credentials", other},
 		"a selector":      {allowed(selector), "identity", "not as the machine's"},
+		"and a list":      {allowed("list: [other], " + selector), "identity", "not as the machine's"},
+		"another team's":  {allowed(selector) + labelled("Namespace", "other", "red"), "identity", "not as the machine's"},
+		"another kind's":  {allowed(selector) + labelled("ConfigMap", "default", "red"), "identity", "not as the machine's"},
 		"that fits":       {allowed(selector) + namespace("blue"), "identity", "not as the machine's"},
 		"that fits not":   {allowed(selector) + namespace("red"), "credentials", other},
 		"another's proof": {theirs, "credentials", "own namespace"},
@@ -174,6 +201,33 @@ func TestAzureIdentitiesThatAreRefused(t *testing.T) {
 			t.Errorf("%s: found %+v", name, got)
 		}
 	}
+}
+
+// TestAzureClustersIdentity: where the pool has no identity, that of the AzureCluster is tried in the same way.
+func TestAzureClustersIdentity(t *testing.T) {
+	asApp(t)
+	options := labOptions(t, armsim.New(t))
+	cluster := func(identity string) string {
+		return "---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureCluster\nmetadata: {name: blue}\nspec:\n" +
+			"  subscriptionID: " + armsim.Subscription + "\n  identityRef: " + identity + "\n"
+	}
+	refused := strings.Replace(clusterIdentity("WorkloadIdentity", ""), "allowedNamespaces: {}", "allowedNamespaces: {list: []}", 1)
+	for name, c := range map[string]struct{ files, want string }{
+		"none": {
+			cluster("{kind: Secret, name: a}"), "WindowsMachine default/blue-windows-1: spec.identityRef of AzureCluster default/blue " +
+				"names no AzureClusterIdentity: set kind and name",
+		},
+		"refused": {
+			cluster("{kind: AzureClusterIdentity, name: nodes}") + refused, "WindowsMachine default/blue-windows-1: " +
+				"AzureClusterIdentity default/nodes does not allow namespace default: add the namespace to its spec.allowedNamespaces",
+		},
+	} {
+		expect.Same(t, name, c.want, finding(checkedBy(t, pool(1, whole(""))+c.files, options), "credentials").Text)
+	}
+	login := secret("azure", nil)
+	expect.Same(t, "a Secret twice", "Secret default/azure is there 2 times; keep only one: standard input: document 4, line 35; "+
+		"standard input: document 5, line 40",
+		finding(checkedBy(t, pool(1, whole(aSecret))+login+login, options), "credentials").Text)
 }
 
 // TestAzureCountsThePool: what is asked for is the quota and the addresses of all machines, each refusal with its command.

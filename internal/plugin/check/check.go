@@ -103,8 +103,5 @@ func (t *Target) name() string {
 // Run asks the cloud. When the findings are there, an error is of what came after them.
 func (t *Target) Run(ctx context.Context, progress cloud.Progress) ([]cloud.Finding, error) {
 	found, err := t.cloud.inspect(ctx, t, progress)
-	if found == nil {
-		err = t.around.Explain(err)
-	}
-	return found, err
+	return found, t.around.Explain(err)
 }

@@ -1,12 +1,10 @@
 package check
 
 import (
-	"errors"
-
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/conflicts"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
 )
@@ -20,7 +18,7 @@ func MissingSecret(o *objects.Set, name string) (key types.NamespacedName, missi
 		return key, false
 	}
 	m, err := preview.Find(o, name)
-	if err != nil || m.Windows == nil {
+	if err != nil {
 		return key, false
 	}
 	ref := m.Windows.Spec.IdentityRef
@@ -28,7 +26,6 @@ func MissingSecret(o *objects.Set, name string) (key types.NamespacedName, missi
 		return key, false
 	}
 	key = types.NamespacedName{Namespace: m.Owner.Namespace, Name: ref.Name}
-	_, err = objects.Load[corev1.Secret](o, "Secret", key)
-	_, missing = errors.AsType[*objects.MissingError](err)
-	return key, missing
+	_, found, err := conflicts.Login(o, key)
+	return key, !found && err == nil
 }

@@ -2,14 +2,12 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/conflicts"
@@ -29,21 +27,23 @@ var vSphereVariables = []struct{ key, name string }{
 const vSphereUser = "VSPHERE_USERNAME"
 
 // gatherVSphere takes the login from the Secret that the spec refers to, or else all of it from the environment: a server of the
-// files never gets a password of the environment.
+// files never gets a password of the environment. The rules of a WindowsMachine, which the files have passed, want a Secret.
 func gatherVSphere(o *objects.Set, t *Target, _ Options) error {
-	ref := t.machine.Windows.Spec.IdentityRef
-	if ref.Name == "" || ref.Kind == infrav1.IdentityAzureCluster {
-		return t.takeVariables("the machine's identity, which is not a Secret", "the identity of the machine is not a Secret: ")
-	}
-	key := types.NamespacedName{Namespace: t.machine.Owner.Namespace, Name: ref.Name}
+	key := types.NamespacedName{Namespace: t.machine.Owner.Namespace, Name: t.machine.Windows.Spec.IdentityRef.Name}
 	login, found, err := conflicts.Login(o, key)
 	if err != nil || found {
 		t.login = login
 		return err
 	}
-	return t.takeVariables("the Secret "+key.String()+", which the files do not have: it may be the same account",
-		fmt.Sprintf("the files do not have the Secret %s with the login for vCenter%s: name the management cluster that has it with "+
-			"--context NAME or --kubeconfig FILE, or %s, or ", key.String(), t.around.Meant(key), fetch("secret", key)))
+	unset := t.takeVariables()
+	if len(unset) > 0 {
+		return fmt.Errorf("the files do not have the Secret %s with the login for vCenter%s: name the management cluster that has it "+
+			"with --context NAME or --kubeconfig FILE, or %s, or set %s", key, t.around.Meant(key), fetch("secret", key),
+			strings.Join(unset, ", "))
+	}
+	t.borrowed = fmt.Sprintf("checked as %s, not as the machine's identity: that is the Secret %s, which the files do not have: it "+
+		"may be the same account", os.Getenv(vSphereUser), key)
+	return nil
 }
 
 // fetch says how to add an object to the files.
@@ -52,9 +52,8 @@ func fetch(kind string, key types.NamespacedName) string {
 		key.Namespace)
 }
 
-// takeVariables needs them all; lack is how the sentence begins that names those that are missing.
-func (t *Target) takeVariables(machines, lack string) error {
-	unset := []string{}
+// takeVariables takes the login from the environment, and returns the variables that are not set.
+func (t *Target) takeVariables() (unset []string) {
 	t.login = map[string][]byte{}
 	for _, variable := range vSphereVariables {
 		value := os.Getenv(variable.name)
@@ -63,11 +62,7 @@ func (t *Target) takeVariables(machines, lack string) error {
 		}
 		t.login[variable.key] = []byte(value)
 	}
-	if len(unset) > 0 {
-		return errors.New(lack + "set " + strings.Join(unset, ", "))
-	}
-	t.borrowed = fmt.Sprintf("checked as %s, not as the machine's identity: that is %s", os.Getenv(vSphereUser), machines)
-	return nil
+	return unset
 }
 
 func inspectVSphere(ctx context.Context, t *Target, progress cloud.Progress) ([]cloud.Finding, error) {

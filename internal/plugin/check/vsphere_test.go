@@ -65,6 +65,38 @@ func TestVSphereAsTheEnvironment(t *testing.T) {
 	}
 }
 
+// TestVSphereVariables: without the Secret, the check needs all variables of the login, and names those that are missing.
+func TestVSphereVariables(t *testing.T) {
+	const lacks = "the files do not have the Secret default/vcenter with the login for vCenter"
+	const add = ": name the management cluster that has it with --context NAME or --kubeconfig FILE, or add the output of kubectl " +
+		"get secret vcenter -n default -o yaml with another -f, or set "
+	for name, c := range map[string]struct{ files, unset, want string }{
+		"all set":     {inVSphere(1), "", "<nil>"},
+		"no password": {inVSphere(1), "VSPHERE_PASSWORD", lacks + add + "VSPHERE_PASSWORD"},
+		"another name": {
+			inVSphere(1) + secret("vcentre", nil), "VSPHERE_SERVER",
+			lacks + "; did you mean vcentre, which is there?" + add + "VSPHERE_SERVER",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, variable := range vSphereVariables {
+				t.Setenv(variable.name, "of "+variable.key)
+			}
+			if c.unset != "" {
+				t.Setenv(c.unset, "")
+			}
+			target, err := Gather(filesOf(t, c.files), vSphere, "", Options{})
+			expect.Same(t, "refusal", c.want, fmt.Sprint(err))
+			if err == nil {
+				expect.Same(t, "login", map[string][]byte{
+					"server": []byte("of server"), "username": []byte("of username"), "password": []byte("of password"),
+					"thumbprint": []byte("of thumbprint"),
+				}, target.login)
+			}
+		})
+	}
+}
+
 // TestVSphereLendsNothing: a server of the files gets no password of the environment.
 func TestVSphereLendsNothing(t *testing.T) {
 	setLogin(t, vcenter.New(t))

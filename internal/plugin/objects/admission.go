@@ -32,9 +32,6 @@ func (s *Set) Admit() error {
 		if len(refused) == mostRefused {
 			return errors.Join(append(refused, fmt.Errorf("and perhaps more: these were the first %d objects", mostRefused))...)
 		}
-		if want := versions[one.Kind]; want.Group == one.Version.Group && want != one.Version && webhooksOf(one) == nil {
-			continue // Decode refuses the version, if the object is needed
-		}
 		rules, err := rulesOf(one.Version.WithKind(one.Kind))
 		if err != nil {
 			refused = append(refused, fmt.Errorf("%s: %w", one, err))
@@ -56,7 +53,8 @@ func (s *Set) Admit() error {
 // mostRefused objects are told of at once: a file of anybody may have any number.
 const mostRefused = 20
 
-// admitOther checks an object without a CRD here. Of another provider's kinds nothing is known.
+// admitOther checks an object without a schema here. Of another provider's kinds nothing is known, and another version Decode
+// refuses, if the object is needed.
 func admitOther(one Object) error {
 	var err error
 	switch one.Version.WithKind(one.Kind) {
@@ -130,11 +128,11 @@ func (k *kindRules) admit(one Object) (Object, error) {
 	content, unread := k.fill(one, content)
 	refused := slices.Concat(validation.ValidateCustomResource(nil, content, k.limits), checkScale(one, content),
 		listtype.ValidateListSetsAndMaps(nil, k.structural, content))
-	if limits := slices.DeleteFunc(slices.Clone(refused), saysFormat); len(limits) > 0 {
-		refused = limits
-	}
 	if unread != nil { // then nobody has set the defaults either, and a field that has one is not missing
 		refused = slices.DeleteFunc(refused, func(why *field.Error) bool { return why.Type == field.ErrorTypeRequired })
+	}
+	if limits := slices.DeleteFunc(slices.Clone(refused), saysFormat); len(limits) > 0 {
+		refused = limits
 	}
 	if len(refused) == 0 {
 		// As in the API server, rules run only on an object within the limits.

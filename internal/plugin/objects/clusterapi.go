@@ -141,7 +141,8 @@ func refuseVersion(spec *field.Path, m clusterv1.MachineSpec) field.ErrorList {
 	if m.Version == "" {
 		return nil
 	}
-	if _, err := version.ParseSemantic(m.Version); err != nil || m.Version[0] != 'v' {
+	_, err := version.ParseSemantic(m.Version)
+	if err != nil || m.Version[0] != 'v' || strings.TrimSpace(m.Version) != m.Version { // the parser takes a blank at the end
 		return field.ErrorList{field.Invalid(spec.Child("version"), nil, "must be a full version, such as v1.36.3")}
 	}
 	return nil

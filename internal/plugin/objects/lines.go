@@ -90,7 +90,7 @@ func nodeBelow(node *goyaml.Node, part string) (next *goyaml.Node, line int) {
 
 func itemOf(items []*goyaml.Node, part string) (item *goyaml.Node, line int) {
 	for _, one := range items {
-		if name, _ := nodeBelow(one, "name"); one.Kind == goyaml.MappingNode && name != nil && name.Value == part {
+		if name, _ := nodeBelow(one, "name"); name != nil && name.Value == part {
 			return one, one.Line
 		}
 	}

@@ -112,15 +112,29 @@ func (m mismatch) write() string {
 			return "write " + on
 		}
 	}
-	switch {
-	case m.want.Type == "string" && isLeaf(m.value), m.want.XIntOrString && isLeaf(m.value):
-		return strings.TrimSpace("write it in quotes " + m.oneOf())
-	case m.want.Type == "object":
+	if m.want.Type == "object" {
 		return itsFields(m.want)
-	case m.want.Type == "integer" && isLeaf(m.value):
-		return "write a number without a fraction"
 	}
-	return ""
+	if !isLeaf(m.value) {
+		return ""
+	}
+	return m.writeLeaf()
+}
+
+// writeLeaf shows how to write a number, or true or false, whose field wants something else.
+func (m mismatch) writeLeaf() string {
+	_, isNumber := m.value.(float64)
+	switch {
+	case m.want.Type == "string", m.want.XIntOrString:
+		return strings.TrimSpace("write it in quotes " + m.oneOf())
+	case m.want.Type == "array":
+		return inBrackets(m.want.Items)
+	case m.want.Type == "integer" && isNumber:
+		return "write a number without a fraction"
+	case m.want.Type == "boolean":
+		return "write true or false"
+	}
+	return "write a number" + inUnits(m.path)
 }
 
 // itsFields lists the fields of an object, if the schema knows any.
@@ -151,10 +165,10 @@ func (m mismatch) writeText(text string) string {
 	case "boolean":
 		return "write true or false, without quotes"
 	case "array":
-		if keys := keysOf(m.want); plain && len(keys) == 1 {
-			return fmt.Sprintf("write [{%s: %s}]", keys[0], strings.Trim(shown(m.path, text), `"`))
+		if keys := keysOf(m.want); plain && len(keys) == 1 && oneWord.MatchString(text) {
+			return fmt.Sprintf("write [{%s: %s}]", keys[0], text)
 		}
-		return "write it in brackets, as in [a, b]"
+		return inBrackets(m.want.Items)
 	case "object":
 		if only := onlyText(m.want); plain && only != "" {
 			return fmt.Sprintf("write {%s: %s}", only, strings.Trim(shown(m.path, text), `"`))
@@ -162,6 +176,17 @@ func (m mismatch) writeText(text string) string {
 		return itsFields(m.want)
 	}
 	return ""
+}
+
+// oneWord may be the key of an item; NAME=VALUE and lists are more than that.
+var oneWord = regexp.MustCompile(`^[A-Za-z0-9._-]{1,80}$`)
+
+// inBrackets says how to write a list of such items.
+func inBrackets(item *structuralschema.Structural) string {
+	if item == nil || item.Type != "object" {
+		return "write it in brackets, as in [a, b]"
+	}
+	return "write a list of objects, each with the fields " + and(fieldsAt(item))
 }
 
 // onlyText is the only field of an object that takes any text.
@@ -238,14 +263,14 @@ func enumOf(at *structuralschema.Structural) []string {
 // listed writes what was given as an object as the list that is wanted: as one item of it, or as an item for each field.
 func listed(path string, item *structuralschema.Structural, keys []string, given map[string]any) string {
 	if item == nil || item.Type != "object" {
-		return "write it in brackets, as in [a, b]"
+		return inBrackets(item)
 	}
 	if known := fieldsOf(item, given); len(known) == len(given) {
 		return "put a dash and a blank before its first field, and two blanks before the others"
 	}
 	second := besides(item, keys)
 	if second == "" || !allLeaves(given) {
-		return "write a list of objects, each with the fields " + and(fieldsAt(item))
+		return inBrackets(item)
 	}
 	field := item.Properties[second]
 	var items []string

@@ -104,6 +104,11 @@ func TestRefusedAsByWebhooks(t *testing.T) {
 			`MachineDeployment default/a: unknown field "spec.template.spec.infrastructureRef.apiGroup"; ` +
 				`it is a field of v1beta2; write apiVersion: cluster.x-k8s.io/v1beta2, or infrastructureRef.apiVersion here`,
 		},
+		"an autoscaler without a number": {
+			strings.Replace(goodDeployment, "  replicas: 3\n", "", 1), "metadata: {name: a}", "metadata: {name: a, annotations: {" +
+				autoscaler + "min-size: few, " + autoscaler + "max-size: '3'}}", "MachineDeployment default/a: Cluster API cannot read " +
+				"it: the annotation " + autoscaler + "min-size must be a whole number",
+		},
 		"a reference that is none": {
 			oldDeployment, "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1", "apiVersion: a/b/c",
 			"MachineDeployment default/a: Cluster API cannot read it: failed to convert object: failed to parse apiVersion: " +

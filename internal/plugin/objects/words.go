@@ -20,6 +20,9 @@ import (
 // words says what is wrong with a field, what stands there, and how it must be. It shows a text of the object only if that is no
 // secret.
 func (k *kindRules) words(why *field.Error, content map[string]any) string {
+	if _, path, is := strings.Cut(why.Detail, "Checked value must be of type integer with format int32 in "); is {
+		return join(path, "is "+shown(path, valueAt(content, path))+", but must be from -2147483648 to 2147483647")
+	}
 	detail := WithoutPattern(strings.TrimPrefix(why.Detail, why.Field+" in body "))
 	value := valueAt(content, why.Field)
 	text := shown(why.Field, value)
@@ -270,9 +273,15 @@ func explainAt(one Object, within string, err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		path := strings.Trim(within+"."+wrong.Field, ".")
 		is, _, _ := strings.Cut(wrong.Value, " ")
+		if wrong.Type.Kind() == reflect.Uint8 { // of a list, which bytes may be, too
+			return fmt.Errorf("%s: %s", one, join(path, "must be a text in base64, not a list"))
+		}
 		return fmt.Errorf("%s: %s", one, join(path, "must be "+wordOfGo(wrong.Type)+", not "+wordOf(is), inQuotes(wrong.Type, is)))
 	}
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
+		if one.Kind == "ConfigMap" {
+			return fmt.Errorf("%s: a value of binaryData is not base64; write plain text to data", one)
+		}
 		return fmt.Errorf("%s: data%s is not base64; write plain text to stringData", one, notBase64(one))
 	}
 	return fmt.Errorf("%s: %w", one, err)
