@@ -147,6 +147,10 @@ func TestNetworkRefuses(t *testing.T) {
 			"DNS elsewhere", "network.clusterDNS", inNetwork("Overlay", "Flannel", clusterDNS("10.0.0.10")),
 			`"10.0.0.10" is not an address in the Services' 10.96.0.0/12`,
 		},
+		{
+			"DNS in another form", "network.clusterDNS", inNetwork("L2Bridge", "Flannel", dualStack, clusterDNS("FD00:10:96::A")),
+			`"FD00:10:96::A" is not an address in the Services'`,
+		},
 		{"DNS by name", "network.clusterDNS", inNetwork("Overlay", "Flannel", clusterDNS("dns")), `"dns" is not an address`},
 
 		{"ports the wrong way", "network.nodePorts", inNetwork("None", "", nodePorts(81, 80)), "81-80 is not a range of ports"},

@@ -1,6 +1,7 @@
 package bootstrap_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,6 +45,46 @@ func TestServicesOfTheNetwork(t *testing.T) {
 		}
 		expect.Same(t, name+": services", test.want, made)
 		expect.Same(t, name+": services that the background starts", test.want, started(p))
+	}
+}
+
+// TestRoutesOfAzureCNI: where kube-proxy does not return directly, or the node has no kube-proxy of ours, which may not, packets to
+// Services leave a pod through the host. Only where it does may a pod reach itself by its Service.
+func TestRoutesOfAzureCNI(t *testing.T) {
+	type policy struct {
+		Type, DestinationPrefix string
+		NeedEncap               bool
+	}
+	type plugin struct {
+		WindowsSettings struct{ EnableLoopbackDSR bool }
+		AdditionalArgs  []struct{ Value policy }
+	}
+	encapsulated := []policy{{"ROUTE", "10.96.0.0/12", true}}
+	for name, test := range map[string]struct {
+		change change
+		direct bool
+		want   []policy
+	}{
+		"by default":         {nil, true, nil},
+		"without DSR":        {withDSR("Disabled"), false, encapsulated},
+		"kube-proxy of pods": {spec(`network: {kubeProxy: {run: DaemonSet}}`), false, encapsulated},
+		"without kube-proxy": {spec(`network: {kubeProxy: {run: None}}`), false, encapsulated},
+		"dual-stack, no DSR": {all(dualStack, withDSR("Disabled")), false, []policy{
+			{"ROUTE", "10.96.0.0/16", true}, {"ROUTE", "fd00:10:96::/112", true},
+		}},
+	} {
+		p := render(t, plainInput(t, inNetwork("L2Bridge", "AzureCNI", onAzure, vnet, test.change))).Plan()
+		text := expect.Got(stepOf[*plan.File](t, p, "cni-configuration").Text.Resolve(nil))(t)
+		var config struct{ Plugins []plugin }
+		expect.OK(t, json.Unmarshal([]byte(text), &config))
+		var routes []policy
+		for _, one := range config.Plugins[0].AdditionalArgs {
+			if one.Value.Type == "ROUTE" {
+				routes = append(routes, one.Value)
+			}
+		}
+		expect.Same(t, name+": routes", test.want, routes)
+		expect.Same(t, name+": a pod by its Service", test.direct, config.Plugins[0].WindowsSettings.EnableLoopbackDSR)
 	}
 }
 

@@ -70,6 +70,13 @@ func TestNetworkTakes(t *testing.T) {
 		{"the largest VNI", inNetwork("Overlay", "Flannel", withVNI(1<<24-1))},
 		{"dynamic ports before the node ports", inNetwork("None", "", nodePorts(30000, 65400), dynamicPorts(1025, 29999))},
 		{"one node port", inNetwork("None", "", nodePorts(30000, 0))},
+		{"an API server by name may have any address", inNetwork("Overlay", "Flannel", withEndpoint("api.example.com", 6443))},
+		{
+			"flanneld has an address, although the user says the kubelet's",
+			inNetwork("Overlay", "Flannel", withArg("node-ip", "0.0.0.0")),
+		},
+		{"a bridge translates what pods send to machines", inNetwork("L2Bridge", "Flannel", withRanges(
+			[]string{"10.0.0.0/16"}, []string{"10.96.0.0/12"}))},
 		{"DNS at another address", inNetwork("L2Bridge", "Flannel", dualStack, clusterDNS("10.96.0.53"))},
 	} {
 		_, err := bootstrap.Render(plainInput(t, test.change))

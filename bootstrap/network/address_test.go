@@ -4,7 +4,13 @@ import (
 	"testing"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
+
+// TestNoCloud: a machine that names no cloud has no adapters. No API server takes one, but whoever calls Render may have one.
+func TestNoCloud(t *testing.T) {
+	expect.Same(t, "adapters", 0, len(expect.Got(ReadAdapters(&infrav1.WindowsMachine{}))(t)))
+}
 
 // Small networks have no addresses to spare, and IPv6 has its routers on the link.
 func TestCheckAddress(t *testing.T) {

@@ -164,7 +164,7 @@ func readCIDR(field, text string) (netip.Prefix, error) {
 	if err != nil || prefix.Addr().Is4In6() {
 		return prefix, step.Invalid(field, "%q is not a CIDR; use one such as 10.0.0.0/16", text)
 	}
-	if plain := prefix.Masked(); plain != prefix || plain.String() != text {
+	if plain := prefix.Masked(); plain.String() != text {
 		return prefix, step.Invalid(field, "%q is not a CIDR in canonical form; use %s", text, plain)
 	}
 	return prefix, nil

@@ -117,7 +117,7 @@ func tryRoom(o options, r room, named []equivalent, until time.Time) (enough boo
 	}
 	defer t.remove()
 	began := time.Now()
-	results := t.tryAll(o.jobs, until)
+	results := t.tryAll(until)
 	dead, tried := 0, 0
 	for i, f := range drawn {
 		switch result := results[i]; result {

@@ -64,6 +64,8 @@ func TestCheck(t *testing.T) {
 		t.Error("9 is large enough")
 	}
 }
+
+func TestElsewhere(t *testing.T) {}
 `,
 	} {
 		file := filepath.Join(root, name)
@@ -79,10 +81,10 @@ func TestFaults(t *testing.T) {
 	root := module(t)
 	c := expect.Got(load(root, "room"))(t)
 	all := c.faults()
-	trial := expect.Got(build(options{root: root}, room{"room", []guard{{folder: "guard"}}}, c, all))(t)
+	trial := expect.Got(build(options{root: root, jobs: 2}, room{"room", []guard{{folder: "guard"}}}, c, all))(t)
 	t.Cleanup(trial.remove)
 	var got []string
-	for i, one := range trial.tryAll(2, time.Now().Add(time.Hour)) {
+	for i, one := range trial.tryAll(time.Now().Add(time.Hour)) {
 		line, _ := strings.CutPrefix(all[i].String(), "room/room.go:")
 		got = append(got, line+": "+string(one))
 	}
@@ -112,6 +114,13 @@ func TestFaults(t *testing.T) {
 		"30: Unused: always true: noted: alive, no test comes by",
 		"5: var: bool flipped: true: dead",
 	}, got)
+	var comeBy []string
+	for _, one := range trial.guards[0].tests {
+		if len(one.reaches) > 1 { // those of a var are reached at the start of the program
+			comeBy = append(comeBy, one.name)
+		}
+	}
+	expect.Same(t, "tests that come by", []string{"TestCheck"}, comeBy)
 	text := expect.Got(os.ReadFile(filepath.Join(root, "room", "room.go")))(t)
 	expect.Same(t, "the room has a fault in it", false, strings.Contains(string(text), "mutantIs"))
 }

@@ -104,6 +104,19 @@ func TestMovedAmongMany(t *testing.T) {
 	}
 }
 
+// TestNamesakesAreFew: of the VMs that have a machine's name, in however many groups, so many are kept as tell that they are too
+// many. Of other names none is.
+func TestNamesakesAreFew(t *testing.T) {
+	n := namesakes{of: map[string][]arm.ID{}}
+	for group := range 100 {
+		for _, name := range []string{"WIN-1", "db"} {
+			n.take(arm.GroupID(armsim.Subscription, fmt.Sprint("g", group)).VM(name), map[string]bool{"win-1": true})
+		}
+	}
+	expect.Same(t, "names", 1, len(n.of))
+	expect.Same(t, "VMs", maxMoved+2, len(n.of["win-1"]))
+}
+
 // TestMovedAndGone: a VM of the machine's name that the list has in another group, and that is gone when it is looked at, is not
 // the machine's. What cannot be looked at may be.
 func TestMovedAndGone(t *testing.T) {

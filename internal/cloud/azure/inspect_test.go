@@ -9,6 +9,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/inspect"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 )
@@ -131,6 +132,25 @@ func TestInspect(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestInspectNamesTheCaller: who sees something, or lacks a right, is the one whose token was used, as that says itself.
+func TestInspectNamesTheCaller(t *testing.T) {
+	s := newStage(t)
+	without("Microsoft.Compute/disks/delete")(s, nil)
+	of := Provider{login: func(credentials map[string][]byte) (principal, error) {
+		who, err := s.login(credentials)
+		who.caller = func() login.Caller { return login.Caller{Name: "eve@example.com", TenantID: "the tenant of eve"} }
+		return who, err
+	}}
+	pool := Pool{Spec: s.spec().Azure, Identity: inspect.Identity{Other: true}}
+	found := expect.Got(of.Inspect(t.Context(), s.credentials(), pool))(t)
+	for check, says := range map[string]string{
+		"login":               "accepts the credentials for tenant the tenant of eve",
+		"rights in the group": "eve@example.com lacks Microsoft.Compute/disks/delete on /subscriptions/",
+	} {
+		expect.Same(t, finding(found, check).Text, true, strings.Contains(finding(found, check).Text, says))
 	}
 }
 

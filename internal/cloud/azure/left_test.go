@@ -12,6 +12,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
@@ -88,6 +89,28 @@ func TestWhatIsLeftIsTold(t *testing.T) {
 			expect.Same(t, "what is told again, as logs have it", cloud.VM{Left: vm.Left}, again)
 			expect.Same(t, "it is gone still", true, errors.Is(err, cloud.ErrNotFound))
 		})
+	}
+}
+
+// TestLeftOf: a machine that is let go may have a VM somewhere if this process asked for one, and nothing says what came of that,
+// or if there was one: also when its object says that nobody ever asked.
+func TestLeftOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		work work
+		left bool
+	}{
+		"nothing was asked":         {work{}, false},
+		"Azure refused it":          {work{put: next.Put{Answer: next.Refused}}, false},
+		"Azure accepted it":         {work{put: next.Put{Answer: next.Accepted}}, true},
+		"the answer was lost":       {work{put: next.Put{Answer: next.Lost}}, true},
+		"an answer before was lost": {work{lost: blueNoon, put: next.Put{Answer: next.Refused}}, true},
+		"it was there":              {work{was: true}, true},
+		"it had an ID":              {work{record: &infrav1.AzureRecord{VMID: blueID}}, true},
+		"we removed it":             {work{was: true, removed: true}, false},
+	} {
+		m := blueMachine()
+		m.Asked = cloud.NeverAsked
+		expect.Same(t, name, c.left, leftOf(m, c.work) != "")
 	}
 }
 

@@ -74,6 +74,20 @@ func TestAllowRefuses(t *testing.T) {
 	}
 }
 
+// TestLendInKnownClouds: an identity that is lent is in a cloud that the manager knows. Else its token would be asked for elsewhere.
+func TestLendInKnownClouds(t *testing.T) {
+	const client = "99999999-0000-4000-8000-000000000009"
+	for entry, says := range map[string]string{
+		client + "=team":                 "",
+		client + "@AzureChinaCloud=team": "",
+		client + "@AzureAtlantis=team":   "the cloud AzureAtlantis is not known; use one of AzurePublicCloud, ",
+		client + "@AzureAtlantis=*":      "the cloud AzureAtlantis is not known",
+	} {
+		_, err := Provider{}.Lend([]string{entry})
+		expect.Says(t, entry, err, says)
+	}
+}
+
 // TestCheckWantsAnImage of any source.
 func TestCheckWantsAnImage(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -41,6 +41,7 @@ func TestStale(t *testing.T) {
 		"another manager's":    {mark: change(func(m *cloud.Marked) { m.Cluster.Manager = "there" }), id: blueNIC, age: oldEnough},
 		"no manager's":         {mark: change(func(m *cloud.Marked) { m.Cluster.Manager = "" }), id: blueNIC, age: oldEnough},
 		"without a Cluster":    {mark: change(func(m *cloud.Marked) { m.Cluster = cloud.ClusterMark{} }), id: blueNIC, age: oldEnough},
+		"no Cluster's name":    {mark: change(func(m *cloud.Marked) { m.Cluster.Name = "" }), id: blueNIC, age: oldEnough},
 		"without a namespace":  {mark: change(func(m *cloud.Marked) { m.Key.Namespace = "" }), id: blueNIC, age: oldEnough},
 		"its machine is there": {mark: blueMark(), id: blueNIC, age: oldEnough, work: func(*work) {}},
 		"of a failed try":      {mark: blueMark(), id: blueNIC, age: oldEnough, work: failed, want: 1},

@@ -139,7 +139,7 @@ func (a *account) saw(m cloud.Machine, s *next.Survey, w work) {
 		w.was, w.ran, w.missed, w.view, w.put = true, s.Ran, s.Missed, s.View, s.Put
 		w.lost, w.separate, w.sought, w.elsewhere = time.Time{}, separate{}, time.Time{}, next.Elsewhere{}
 	})
-	if s.Ran && w.choice.Size != "" {
+	if s.Ran { // a choice that this process did not make has no size, and nothing is closed by that
 		a.closures.opened(homeOf(m).Parent(), locationOf(m), w.choice, s.Put.At)
 	}
 }

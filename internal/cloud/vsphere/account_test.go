@@ -3,6 +3,7 @@ package vsphere
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -254,7 +255,7 @@ func TestTemplateReplaced(t *testing.T) {
 }
 
 // TestHiddenPlaceIsNotGone: an account that lost its right to see a folder finds nothing there. A machine with a typo for which
-// nobody asked for a VM need not stay.
+// nobody asked for a VM need not stay. Nobody is told to take the finalizer off a machine that is to live.
 func TestHiddenPlaceIsNotGone(t *testing.T) {
 	t.Parallel()
 	v := newStage(t)
@@ -264,6 +265,9 @@ func TestHiddenPlaceIsNotGone(t *testing.T) {
 		err := expect.ErrorOf(v.account().Delete(t.Context(), m))
 		cloudtest.WantError(t, err, cloud.Denied, infrav1.PlacementNotFoundReason)
 		expect.Says(t, "Delete", err, "remove the finalizer "+infrav1.MachineFinalizer)
+		living := expect.ErrorOf(v.account().Ensure(t.Context(), m))
+		expect.Says(t, "Ensure", living, "no-such-folder")
+		expect.Same(t, "Ensure speaks of the finalizer", false, strings.Contains(living.Error(), infrav1.MachineFinalizer))
 	}
 	m.Asked = cloud.NeverAsked
 	if _, err := v.account().Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {

@@ -4,15 +4,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/inspect"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
@@ -268,24 +265,4 @@ func TestInspectTemplate(t *testing.T) {
 	wantOnly(t, found, "user data", "disks", "snapshots")
 	wantFinding(t, found, "encryption", inspect.OK, "so will each VM")
 	wantFinding(t, found, "privileges on image.template", inspect.OK, "Cryptographer.Clone")
-}
-
-// TestInspectClock: clocks may differ by half a minute. The calls of a run need a moment, in which the vCenter's goes on.
-func TestInspectClock(t *testing.T) {
-	t.Parallel()
-	v := newStage(t)
-	for ahead, want := range map[time.Duration]inspect.Result{
-		-time.Minute: inspect.Warning, -25 * time.Second: inspect.OK, 25 * time.Second: inspect.OK, time.Minute: inspect.Warning,
-	} {
-		s := expect.Got(session.Open(v.Credentials()))(t)
-		found := inspect.Run(t.Context(), inspect.Subject{
-			Session: s, Spec: *v.spec().VSphere, Now: func() time.Time { return time.Now().Add(ahead) },
-			Changes: func(places.Placement) []types.BaseVirtualDeviceConfigSpec { return nil },
-		})
-		v.Must(s.Close(t.Context()))
-		at := slices.IndexFunc(found, func(f inspect.Finding) bool { return f.Check == "clock" })
-		if f := found[at]; f.Result != want {
-			t.Errorf("%v ahead: %s %s, want %s", ahead, f.Result, f.Text, want)
-		}
-	}
 }

@@ -135,3 +135,17 @@ func TestReportsHaveTheirRoom(t *testing.T) {
 	expect.Same(t, "the report", "t", i.seen(m).vm.report)
 	expect.Same(t, "bytes of reports that are missing", 0, i.missing.reports)
 }
+
+// TestNoRoomForARecord: a VM that counted as a stranger's until a record named it may find no room among ours. It is missing then:
+// it is found by a call, and nothing says that it is gone.
+func TestNoRoomForARecord(t *testing.T) {
+	t.Parallel()
+	i, m, other := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
+	i.update(appeared("vm-1", types.ObjectUpdateKindEnter, map[string]any{"config.instanceUuid": idOf(m)}))
+	expect.Same(t, "before there is a record, a machine without a VM has none", true, i.lacks(other))
+	i.size = maxInventory
+	expect.Same(t, "what is found by the record", true, i.find(m, vmRef("vm-1")) == found{})
+	expect.Same(t, "it has no VM", []bool{false, false}, []bool{i.lacks(m), i.lacks(other)})
+	i.update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: vmRef("vm-1")})
+	expect.Same(t, "it has no VM once that is gone", []bool{true, true}, []bool{i.lacks(m), i.lacks(other)})
+}
