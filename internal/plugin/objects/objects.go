@@ -6,6 +6,7 @@
 package objects
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -205,4 +206,23 @@ func Decode[T any, P Pointer[T]](one Object) (P, error) {
 	}
 	decoded.SetNamespace(one.Key.Namespace)
 	return decoded, nil
+}
+
+// Field decodes one field of an object whose kind is another provider's. It returns nil if there is no such field.
+func Field[T any](one Object, path ...string) (*T, error) {
+	data := json.RawMessage(one.Data)
+	for _, name := range path {
+		var fields map[string]json.RawMessage
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &fields); err != nil {
+			return nil, explainAt(one, strings.Join(path, "."), err)
+		}
+		if data = fields[name]; data == nil {
+			return nil, nil
+		}
+	}
+	read := new(T)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, read); err != nil {
+		return nil, explainAt(one, strings.Join(path, "."), err)
+	}
+	return read, nil
 }
