@@ -266,7 +266,10 @@ func TestAddressesRefused(t *testing.T) {
 			"gateway 10.0.1.1 is not in the network of 10.0.0.5/24",
 		},
 		{"gateway of another link", found, all(one, given("10.0.0.5/24", "169.254.0.1")), "gateway 169.254.0.1 is not in the network"},
-		{"router of a zone", found, all(one, given("fd00::5/64", "fe80::1%eth0")), `gateway "fe80::1%eth0" is not valid for fd00::5/64`},
+		{
+			"router of a zone", found, all(one, given("fd00::5/64", "fe80::1%eth0")),
+			`gateway "fe80::1%eth0" is not valid for fd00::5/64`,
+		},
 		{"router elsewhere", found, all(one, given("fd00::5/64", "fd01::1")), "gateway fd01::1 is not in the network of fd00::5/64"},
 		{
 			"default route", wanted + ".routes", all(one, route("0.0.0.0/0", "10.0.0.9")),

@@ -48,8 +48,8 @@ func TestServicesOfTheNetwork(t *testing.T) {
 	}
 }
 
-// TestRoutesOfAzureCNI: where kube-proxy does not return directly, or the node has no kube-proxy of ours, which may not, packets to
-// Services leave a pod through the host. Only where it does may a pod reach itself by its Service.
+// TestRoutesOfAzureCNI: where kube-proxy does not return directly, or the node has no kube-proxy of ours, which may not, packets
+// to Services leave a pod through the host. Only where it does may a pod reach itself by its Service.
 func TestRoutesOfAzureCNI(t *testing.T) {
 	type policy struct {
 		Type, DestinationPrefix string

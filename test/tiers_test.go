@@ -254,7 +254,7 @@ func TestNoPowerShell(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "test", "powershell", "run.sh"))
 	cmd.Env = []string{"PATH=" + programs}
-	expect.Same(t, "output", "LEFT OUT: the tests of the scripts that nodes run, because there is no PowerShell 7 (no pwsh on PATH, "+
-		"and PWSH is not set): install it with Pester 5, as CONTRIBUTING.md says, or set PWSH\n",
+	expect.Same(t, "output", "LEFT OUT: the tests of the scripts that nodes run, because there is no PowerShell 7 (no pwsh on "+
+		"PATH, and PWSH is not set): install it with Pester 5, as CONTRIBUTING.md says, or set PWSH\n",
 		string(expect.Got(cmd.CombinedOutput())(t)))
 }

@@ -41,7 +41,7 @@ func TestPieces(t *testing.T) {
 	}
 	expect.OK(t, os.WriteFile(filepath.Join(folder, "go"), nil, 0o600))
 	rest := expect.Got(io.ReadAll(out))(t)
-	expect.Same(t, "rest", "long ends\n== make b\nb begins\nb ends\n== make a\na begins\na ends\n", string(rest))
+	expect.Same(t, "rest", "long ends\n== make b\nb begins\nb ends\n"+"== make a\na begins\na ends\n", string(rest))
 	expect.OK(t, script.Wait())
 }
 
@@ -97,8 +97,8 @@ func script(t *testing.T, targets ...string) (cmd *exec.Cmd, folder string) {
 	t.Helper()
 	folder = t.TempDir()
 	expect.OK(t, os.WriteFile(filepath.Join(folder, "Makefile"), []byte(makefile), 0o600))
-	cmd = exec.CommandContext(t.Context(), expect.Got(filepath.Abs("run.sh"))(t), targets...)
-	cmd.Dir, cmd.Env = folder, append(os.Environ(), "MAKELEVEL=", "MAKEFLAGS=") // nobody above it
+	cmd = exec.CommandContext(t.Context(), expect.Got(filepath.Abs("run.sh"))(t), targets...) //nolint:gosec // it is ours
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), "MAKELEVEL=", "MAKEFLAGS=")               // nobody above it
 	return cmd, folder
 }
 

@@ -124,9 +124,6 @@ func (s *stage) look(t *testing.T, m *world.Machine) {
 	}
 }
 
-// pass lets the time pass until then: each controller looks when it asked for it, and nothing else makes it look.
-func (s *stage) pass(until time.Time) { s.process.Pass(until, s.clock.set) }
-
 // vms checks which VMs there are.
 func (s *stage) vms(t *testing.T, want ...string) {
 	t.Helper()

@@ -34,8 +34,8 @@ func TestCauses(t *testing.T) {
 			`listen tcp 127.0.0.1:20017: bind: address already in use"`: "start kube-apiserver: another program listens on " +
 			"127.0.0.1:20017: end it, or run this again, which takes other ports (`ss -ltnp` names the program)",
 		`{"level":"panic","caller":"etcdserver/bootstrap.go:663","msg":"failed to create WAL","error":"no space left on device"}` +
-			"\npanic: failed to create WAL\n\ngoroutine 1 [running]:\n": "run kube-apiserver: the disk of <folder> is full, and a cluster " +
-			"needs 500 MiB there: make room, or name another folder with TMPDIR",
+			"\npanic: failed to create WAL\n\ngoroutine 1 [running]:\n": "run kube-apiserver: the disk of <folder> is full, and a " +
+			"cluster needs 500 MiB there: make room, or name another folder with TMPDIR",
 	} {
 		dir := t.TempDir()
 		said := filepath.Join(dir, "said")

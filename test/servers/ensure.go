@@ -49,7 +49,8 @@ func Ensure(ctx context.Context, progress io.Writer) (Binaries, error) {
 
 // notBuilt is for tests: building takes longer than go test gives a package, and would count as time of the first test.
 func notBuilt(missing []string) error {
-	return fmt.Errorf("of the programs that tests run, %s: run `make servers`, which takes 11 minutes for all of them", lacking(missing))
+	return fmt.Errorf("of the programs that tests run, %s: run `make servers`, which takes 11 minutes for all of them",
+		lacking(missing))
 }
 
 // lacking names the first few.

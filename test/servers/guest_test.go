@@ -22,15 +22,16 @@ func refusedLine(t *testing.T, agent, resource string) string {
 		`"objectRef":{"resource":%[2]q},"responseStatus":{"code":403}}`+"\n", agent, resource, account.Namespace, account.Name)
 }
 
-// TestAuditOfAGuest: who shares a cluster is blamed for what was refused to it and to the managers that it started, and for nothing
-// that was refused to others.
+// TestAuditOfAGuest: who shares a cluster is blamed for what was refused to it and to the managers that it started, and for
+// nothing that was refused to others.
 func TestAuditOfAGuest(t *testing.T) {
 	dir := t.TempDir()
 	log, kubeconfig := filepath.Join(dir, "audit.log"), filepath.Join(dir, "kubeconfig")
 	expect.OK(t, os.WriteFile(log, []byte(refusedLine(t, "test-a-1", "pods")+refusedLine(t, "test-a-10", "nodes")+
 		refusedLine(t, ManagerAgent, "endpoints")+refusedLine(t, Stolen, "services")), 0o600))
 	config := clientcmdapi.NewConfig()
-	config.Clusters["c"], config.Contexts["c"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}, &clientcmdapi.Context{Cluster: "c"}
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
 	config.CurrentContext = "c"
 	expect.OK(t, clientcmd.WriteToFile(*config, kubeconfig))
 	join := func(agent string) *Management {

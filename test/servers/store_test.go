@@ -181,7 +181,8 @@ func TestNotBuilt(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", folder)
 	expect.Says(t, "no servers", expect.ErrorOf(Ensure(t.Context(), nil)),
-		fmt.Sprintf("of the programs that tests run, %s and %d more are not built: run `make servers`", contents()[0], len(contents())-1))
+		fmt.Sprintf("of the programs that tests run, %s and %d more are not built: run `make servers`",
+			contents()[0], len(contents())-1))
 	expect.Says(t, "one", notBuilt([]string{"kubectl"}), "of the programs that tests run, kubectl is not built: run `make servers`")
 	t.Setenv(FolderVariable, folder)
 	expect.Says(t, "an empty folder", expect.ErrorOf(Ensure(t.Context(), nil)),

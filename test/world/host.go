@@ -23,8 +23,8 @@ import (
 // a world that is shared has them from the beginning; a conversion of each of their objects is the price.
 var older = []string{"machines.cluster.x-k8s.io", "machinedeployments.cluster.x-k8s.io"}
 
-// Host runs a world, and an API server behind which nothing runs, for the tests of several packages. Each is started when the first
-// of them asks for it.
+// Host runs a world, and an API server behind which nothing runs, for the tests of several packages. Each is started when the
+// first of them asks for it.
 type Host struct {
 	folder string
 	server *http.Server

@@ -40,34 +40,6 @@ func (p *Process) Later(t *testing.T, controller string, key client.ObjectKey) {
 // soon is how long we wait for a controller that is about to look, on a busy machine.
 const soon = 20 * time.Second
 
-// Pass lets the controllers look at all that is due until a time of their clock, one after the other, each when it is due, or now
-// if that is over. Set puts the clock, which never goes back. Looks that are under way end first: what is due is known then.
-func (p *Process) Pass(until time.Time, set func(time.Time)) {
-	for {
-		of, request, due := p.first(until)
-		if of == nil {
-			due = until
-		}
-		if due.After(p.queues[Machines].now()) { // the clock of all
-			set(due)
-		}
-		if of == nil || !of.work(request) {
-			return
-		}
-	}
-}
-
-// first is the look that is due first, no later than a time, and the queue that it is in; nil if none is.
-func (p *Process) first(until time.Time) (of *queue, request ctrl.Request, due time.Time) {
-	for _, q := range p.queues {
-		q.settle()
-		if r, at := q.first(until); !at.IsZero() && (of == nil || at.Before(due)) {
-			of, request, due = q, r, at
-		}
-	}
-	return of, request, due
-}
-
 // complaints are the looks after which nothing would look again.
 func (p *Process) complaints() error {
 	var all []error

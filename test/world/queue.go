@@ -132,37 +132,6 @@ func (q *queue) next(request ctrl.Request) (time.Time, ending) {
 	return l.due, l.ending
 }
 
-// settle returns when no request is worked on.
-func (q *queue) settle() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for !q.closed && !q.settled() {
-		q.worked.Wait()
-	}
-}
-
-// settled must be called with the lock.
-func (q *queue) settled() bool {
-	for _, l := range q.requests {
-		if !l.idle() {
-			return false
-		}
-	}
-	return true
-}
-
-// first is the request that is due first, and no later than a time.
-func (q *queue) first(until time.Time) (found ctrl.Request, due time.Time) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for request, l := range q.requests {
-		if l.idle() && !l.due.IsZero() && !l.due.After(until) && (due.IsZero() || l.due.Before(due)) {
-			found, due = request, l.due
-		}
-	}
-	return found, due
-}
-
 // complained returns what was found wrong.
 func (q *queue) complained() []string {
 	q.mu.Lock()

@@ -74,7 +74,8 @@ func TestAllowRefuses(t *testing.T) {
 	}
 }
 
-// TestLendInKnownClouds: an identity that is lent is in a cloud that the manager knows. Else its token would be asked for elsewhere.
+// TestLendInKnownClouds: an identity that is lent is in a cloud that the manager knows. Else its token would be asked for
+// elsewhere.
 func TestLendInKnownClouds(t *testing.T) {
 	const client = "99999999-0000-4000-8000-000000000009"
 	for entry, says := range map[string]string{

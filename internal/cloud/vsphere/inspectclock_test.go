@@ -33,8 +33,8 @@ func standsStill(at time.Time) func(method string, next http.Handler, w http.Res
 	}
 }
 
-// TestInspectClock: clocks may differ by half a minute, however long the answer takes: the vCenter reads its clock in the middle of
-// that.
+// TestInspectClock: clocks may differ by half a minute, however long the answer takes: the vCenter reads its clock in the middle
+// of that.
 func TestInspectClock(t *testing.T) {
 	t.Parallel()
 	v := newStage(t)

@@ -136,8 +136,8 @@ func TestReportsHaveTheirRoom(t *testing.T) {
 	expect.Same(t, "bytes of reports that are missing", 0, i.missing.reports)
 }
 
-// TestNoRoomForARecord: a VM that counted as a stranger's until a record named it may find no room among ours. It is missing then:
-// it is found by a call, and nothing says that it is gone.
+// TestNoRoomForARecord: a VM that counted as a stranger's until a record named it may find no room among ours. It is missing
+// then: it is found by a call, and nothing says that it is gone.
 func TestNoRoomForARecord(t *testing.T) {
 	t.Parallel()
 	i, m, other := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})

@@ -41,8 +41,8 @@ func TestGatherRefuses(t *testing.T) {
 			"green -n NAMESPACE -o yaml"},
 		"what no API server takes": {vSphere, "", strings.Replace(good, "folder:", "foldr:", 1), "WindowsMachineTemplate " +
 			`default/blue: unknown field "spec.template.spec.vsphere.foldr"; did you mean "spec.template.spec.vsphere.folder"?`},
-		"what no controller takes": {vSphere, "", strings.Replace(good, "{template: "+vcenter.Template+"}", "{}", 1), "WindowsMachine " +
-			"default/blue-windows-1: spec.vsphere.image.template is not set, but a VM needs it; set it in a new " +
+		"what no controller takes": {vSphere, "", strings.Replace(good, "{template: "+vcenter.Template+"}", "{}", 1), "Windows" +
+			"Machine default/blue-windows-1: spec.vsphere.image.template is not set, but a VM needs it; set it in a new " +
 			"WindowsMachineTemplate, or in a patch of the ClusterClass, and use that in the MachineDeployment, which then replaces its " +
 			"machines"},
 		"a pool in vCenter": {"azure", "", good, "WindowsMachine default/blue-windows-1 has no spec.azure, so there is no Azure to " +
@@ -87,8 +87,8 @@ func TestClusterElsewhere(t *testing.T) {
 	lacks := strings.Replace(whole(""), "        subscriptionID: "+armsim.Subscription+"\n", "", 1)
 	target := expect.Got(Gather(filesOf(t, pool(1, lacks)+cluster), "azure", "", Options{}))(t)
 	const note = "Cluster default/blue is on vSphere (VSphereCluster blue), but spec.azure makes the VM on another cloud. Such a " +
-		"node joins only if it reaches the API server and the pods of the others from there; if the pool belongs to the Cluster's own " +
-		"cloud, write spec.vsphere in the place of spec.azure"
+		"node joins only if it reaches the API server and the pods of the others from there; if the pool belongs to the Cluster's " +
+		"own cloud, write spec.vsphere in the place of spec.azure"
 	expect.Same(t, "notes", []string{note}, target.Notes)
 	found, err := target.Run(t.Context(), nil)
 	expect.Same(t, "findings", 0, len(found))

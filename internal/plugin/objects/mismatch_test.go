@@ -152,8 +152,8 @@ func TestValuesOfAnotherTypeInConfigs(t *testing.T) {
 			"access, content, contentFrom and path",
 		"node: {labels: {a: true}}": "node.labels.a: must be a text, not true; write it in quotes",
 		"node: {taints: {a: b}}":    "node.taints: must be a list, not an object with fields" + list + "effect, key and value",
-		"windows: {users: [{name: a, sshAuthorizedKeys: hunter2}, 5, hunter2, {name: 5}]}": "windows.users[0].sshAuthorizedKeys: must " +
-			"be a list, not a text" + brackets + "\nwindows.users[1]" + user + "the number 5" + item + "\nwindows.users[2]" + user +
+		"windows: {users: [{name: a, sshAuthorizedKeys: hunter2}, 5, hunter2, {name: 5}]}": "windows.users[0].sshAuthorizedKeys: " +
+			"must be a list, not a text" + brackets + "\nwindows.users[1]" + user + "the number 5" + item + "\nwindows.users[2]" + user +
 			"a text" + item + "\nwindows.users[3].name: must be a text, not the number 5; write it in quotes",
 	})
 	const share = "rollout.strategy.rollingUpdate.maxSurge: must be a whole number or a text, not "
@@ -165,7 +165,8 @@ func TestValuesOfAnotherTypeInConfigs(t *testing.T) {
 		"replicas: 5m":           "replicas: must be a whole number, not the text \"5m\"; write a number",
 		"paused: hunter2":        "paused: must be true or false, not a text; write true or false, without quotes",
 		"paused: 1":              "paused: must be true or false, not the number 1; write true or false",
-		"selector: [a]":          "selector: must be an object with fields, not a list; its fields are matchExpressions and matchLabels",
+		"selector: [a]": "selector: must be an object with fields, not a list; its fields are matchExpressions and " +
+			"matchLabels",
 		"rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: true}}}": share + "true; write it in quotes",
 		"rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1.5}}}":  share + "the number 1.5; write it in quotes",
 		"rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: [1]}}}":  share + "a list",

@@ -132,7 +132,8 @@ func TestPathsOfValues(t *testing.T) {
 // TestNewWords: the value of an old field is written for the new one, if that is another.
 func TestNewWords(t *testing.T) {
 	t.Parallel()
-	group, seconds := oldnames.Field{Now: "ref.apiGroup"}, oldnames.Field{Now: "a.nodeDrainTimeoutSeconds", Note: "it counts seconds"}
+	group := oldnames.Field{Now: "ref.apiGroup"}
+	seconds := oldnames.Field{Now: "a.nodeDrainTimeoutSeconds", Note: "it counts seconds"}
 	const is, drain = "it is the name in v1beta1 for spec.", "it is the name in v1beta1 for spec.a.nodeDrainTimeoutSeconds; "
 	for _, c := range []struct {
 		field oldnames.Field

@@ -58,7 +58,7 @@ func own(root string) (folder string, release func() error, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil { //nolint:gosec // because a descriptor fits
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 		_ = lock.Close()
 		folder, err = os.MkdirTemp("", "capwin-host-")
 		return folder, func() error { return os.RemoveAll(folder) }, err
