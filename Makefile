@@ -256,13 +256,14 @@ lint: ## Run the linters of .golangci.yml, and the check of the scripts that nod
 	$(GOLANGCI_LINT) run ./...
 	go run ./test/scriptcheck
 
-# The nodes' scripts are tested one after another beside make test, in one process: the tests of Go have the other processors.
-BESIDE := test-powershell test-twins-short test-machines-short
+# Twins and machines go by a clock of their own, so that they run beside make test, with what the tests of Go leave of the processors.
+BESIDE := test-twins-short test-machines-short
 
 .PHONY: verify
 verify: export STORIES = $(shell git rev-parse HEAD)
 verify: verify-generate verify-crds lint ## Check everything that a merge needs; CI runs this
 	@JOBS=$${JOBS-1} MAKE="$(MAKE)" ./hack/beside/run.sh test $(BESIDE)
+	@$(MAKE) --no-print-directory test-powershell
 	@echo "left out: two thirds of the stories, which make stories runs"
 	@[[ -n $${REAL:-} ]] || echo "left out: the real programs of peers (REAL names no folder with them), so stand-ins played them: see test/peers"
 

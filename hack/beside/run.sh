@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a target of make, and others beside it, one after another, because processors are few:
+# Runs a target of make, and others beside it, one after another and with less of the processors, because these are few:
 #
 #   run.sh TARGET OTHER...
 #
@@ -33,7 +33,7 @@ trap 'exit 143' TERM
 
 others() {
   for other; do
-    "$make" --no-print-directory "$other" >"$work/$other" 2>&1
+    nice -n 10 "$make" --no-print-directory "$other" >"$work/$other" 2>&1
     echo $? >"$work/$other.code"
   done
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -159,7 +160,16 @@ func apply(ctx context.Context, api client.Client, objects []unstructured.Unstru
 func applyOne(ctx context.Context, api client.Client, object *unstructured.Unstructured) error {
 	wanted := object.DeepCopy()
 	applied := client.ApplyConfigurationFromUnstructured(wanted)
-	if err := api.Apply(ctx, applied, client.FieldOwner("capwin-servers"), client.ForceOwnership); err != nil {
+	patient, cancel := context.WithTimeout(ctx, wait.Patience)
+	defer cancel()
+	err := wait.Poll(patient, func(ctx context.Context) error {
+		err := api.Apply(ctx, applied, client.FieldOwner("capwin-servers"), client.ForceOwnership)
+		if err == nil || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) { // as of an API server on a busy machine
+			return err
+		}
+		return wait.Final(err)
+	})
+	if err != nil {
 		return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	if object.GetKind() != "CustomResourceDefinition" {

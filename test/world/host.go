@@ -29,7 +29,7 @@ type Host struct {
 	folder string
 	server *http.Server
 	served errgroup.Group
-	parts  map[string]func() (offer, error)
+	parts  map[string]*part
 
 	mu      sync.Mutex
 	number  int
@@ -38,17 +38,36 @@ type Host struct {
 	running []*servers.Management
 }
 
+// part is started once. Where that has failed, as on a busy machine, the next one who asks has it tried again.
+type part struct {
+	start func() (offer, error)
+
+	mu      sync.Mutex
+	started bool
+	made    offer
+}
+
+func (p *part) get() (made offer, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.started {
+		p.made, err = p.start()
+		p.started = err == nil
+	}
+	return p.made, err
+}
+
 // Open begins to answer in a folder. All that its servers write is there.
 func Open(folder string) (*Host, error) {
 	h := &Host{folder: folder}
-	h.parts = map[string]func() (offer, error){
-		"world": sync.OnceValues(h.startWorld), "bare": sync.OnceValues(h.startBare),
-		servers.PartIPAM: sync.OnceValues(func() (offer, error) {
-			return offer{}, servers.StartIPAM(context.Background(), h.world, os.Stderr)
-		}),
-		servers.PartCAPZ: sync.OnceValues(func() (offer, error) {
-			return offer{}, servers.InstallCAPZ(context.Background(), h.world)
-		}),
+	h.parts = map[string]*part{
+		"world": {start: h.startWorld}, "bare": {start: h.startBare},
+		servers.PartIPAM: {start: func() (o offer, err error) {
+			return o, servers.StartIPAM(context.Background(), h.world, os.Stderr)
+		}},
+		servers.PartCAPZ: {start: func() (o offer, err error) {
+			return o, servers.InstallCAPZ(context.Background(), h.world)
+		}},
 	}
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", socketIn(folder))
 	if err != nil {
@@ -64,15 +83,15 @@ func Open(folder string) (*Host, error) {
 	return h, nil
 }
 
-func (h *Host) answer(w http.ResponseWriter, r *http.Request, part string) {
-	start := h.parts[part]
-	if start == nil {
-		http.Error(w, "a host has no "+part, http.StatusNotFound)
+func (h *Host) answer(w http.ResponseWriter, r *http.Request, name string) {
+	known := h.parts[name]
+	if known == nil {
+		http.Error(w, "a host has no "+name, http.StatusNotFound)
 		return
 	}
-	made, err := start()
+	made, err := known.get()
 	if err != nil {
-		http.Error(w, "the host could not start "+part+": "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "the host could not start "+name+": "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	made.Number = h.admit(r.FormValue("name"))
@@ -93,18 +112,22 @@ func (h *Host) startWorld() (made offer, err error) {
 	if made.Components, err = servers.ComponentsDigest(); err != nil {
 		return made, err
 	}
-	management, err := startManagement(ctx, filepath.Join(h.folder, "management"), older...)
+	dir := filepath.Join(h.folder, "management")
+	management, err := startManagement(ctx, dir, older...)
 	if err != nil {
-		return made, err
+		return made, errors.Join(err, os.RemoveAll(dir))
 	}
-	h.keep(management)
-	h.world, made.Shared = management, management.Share(older...)
 	own, err := asWorkload(management)
 	if err == nil {
 		err = errors.Join(management.StartControllers(ctx), own.furnish(ctx))
 	}
+	if err != nil {
+		return made, errors.Join(err, management.Stop(), os.RemoveAll(dir))
+	}
+	h.keep(management)
+	h.world, made.Shared = management, management.Share(older...)
 	fmt.Fprintf(os.Stderr, "the shared world started in %.1f s\n", time.Since(begin).Seconds())
-	return made, err
+	return made, nil
 }
 
 func (h *Host) startBare() (offer, error) {

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,6 +28,25 @@ func TestHost(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(folder, "*"))
 	expect.OK(t, err)
 	expect.Same(t, "what is left in the folder", 0, len(left))
+}
+
+// TestPart: what could not be started is tried again for the next one who asks, and then not any more.
+func TestPart(t *testing.T) {
+	answers := []error{errors.New("the machine is busy"), nil}
+	p := part{start: func() (offer, error) {
+		err := answers[0]
+		answers = answers[1:]
+		return offer{Components: "of it"}, err
+	}}
+	for _, want := range []string{"the machine is busy", "", ""} {
+		made, err := p.get()
+		if want != "" {
+			expect.Says(t, "try", err, want)
+			continue
+		}
+		expect.OK(t, err)
+		expect.Same(t, "made", "of it", made.Components)
+	}
 }
 
 // TestNoHost: who names a folder where no host answers reads what to do.
