@@ -51,10 +51,10 @@ HOST := $(if $(ROOM_IN_MEMORY),GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=$(ROOM_IN_MEMORY
 # Packages wait for their servers more than they work: one more than the processors runs at a time. With two more, each takes so
 # much longer that nothing is won.
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
-# What takes longest begins first, or it runs alone in the end.
-LONGEST := ./test/lab ./test/lab/demo ./test/frontdoor ./test/security ./test/controllers ./test/linux ./test/crash \
-	./test/addresses ./test/admission ./internal/cloud/vsphere \
-	./test/lab/guest ./test/security/crowd ./test/release ./test/image
+# What takes longest begins first, or it runs alone in the end. Beside the two that start most servers, the room of vSphere, which
+# mostly waits.
+LONGEST := ./test/lab ./test/frontdoor ./internal/cloud/vsphere ./test/security ./test/release ./test/lab/demo ./test/controllers \
+	./test/linux ./test/crash ./test/addresses ./test/admission ./test/lab/guest ./test/security/crowd ./test/image
 
 # The folders of this module in which Go files differ from BASE.
 BASE ?= origin/main
