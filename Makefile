@@ -263,7 +263,7 @@ BESIDE := test-twins-short test-machines-short
 .PHONY: verify
 verify: export STORIES = $(shell git rev-parse HEAD)
 verify: verify-generate verify-crds lint ## Check everything that a merge needs; CI runs this
-	@JOBS=$${JOBS-1} MAKE="$(MAKE)" ./hack/beside/run.sh test $(BESIDE)
+	@MAKE="$(MAKE)" ./hack/beside/run.sh test $(BESIDE)
 	@$(MAKE) --no-print-directory test-powershell
 	@echo "left out: two thirds of the stories, which make stories runs"
 	@[[ -n $${REAL:-} ]] || echo "left out: the real programs of peers (REAL names no folder with them), so stand-ins played them: see test/peers"

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
@@ -53,8 +52,7 @@ func open(ctx context.Context, dir string) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &World{Management: management, name: strconv.Itoa(made.Number)}
-	w.apart = sync.OnceValues(func() (*Workload, error) { return w.openApart(context.Background(), dir) })
+	w := newWorld(management, dir, strconv.Itoa(made.Number))
 	if err := w.enter(ctx); err != nil {
 		return nil, errors.Join(err, w.stop())
 	}

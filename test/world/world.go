@@ -129,14 +129,19 @@ func refused(audit servers.Audit) error {
 	return fmt.Errorf("FAIL: refused to our controllers:\n  %s", strings.Join(audit.Refused, "\n  "))
 }
 
+func newWorld(management *servers.Management, dir, name string) *World {
+	w := &World{Management: management, name: name}
+	w.apart = sync.OnceValues(func() (*Workload, error) { return w.openApart(context.Background(), dir) })
+	return w
+}
+
 // start makes a world of its own.
 func start(ctx context.Context, dir string) (*World, error) {
 	management, err := startManagement(ctx, filepath.Join(dir, "management"))
 	if err != nil {
 		return nil, err
 	}
-	w := &World{Management: management}
-	w.apart = sync.OnceValues(func() (*Workload, error) { return w.openApart(context.Background(), dir) })
+	w := newWorld(management, dir, "")
 	var controllers errgroup.Group
 	controllers.Go(func() error { return management.StartControllers(ctx) })
 	err = errors.Join(w.enter(ctx), w.own.furnish(ctx), controllers.Wait())
