@@ -190,6 +190,12 @@ func deal(all []string, ofALife int) [][]string {
 // and the accepted deletion are each written with the next change of a condition, or alone if a look comes before that.
 const ofRecord = "management PATCH windowsmachines/status vsphere #"
 
+// isRepeated says that an effect writes a condition of the same reason once more, with another message. How often that happens
+// hangs on where the looks come, too. The tests that count calls bound it.
+func isRepeated(effect string) bool {
+	return strings.Contains(effect, "/status Ready=") && !strings.HasSuffix(effect, " #1")
+}
+
 // reference is a run without a crash: it says what the effects are.
 func (m *matrix) reference(t *testing.T, s scenario) {
 	t.Run("reference "+s.name, func(t *testing.T) {
@@ -197,7 +203,9 @@ func (m *matrix) reference(t *testing.T, s scenario) {
 		defer m.counts.add(t, r)
 		s.live(t, r)
 		want, have := slices.Sorted(slices.Values(s.effects)), slices.Sorted(slices.Values(r.Effects()))
-		have = slices.DeleteFunc(have, func(effect string) bool { return strings.HasPrefix(effect, ofRecord) })
+		have = slices.DeleteFunc(have, func(effect string) bool {
+			return strings.HasPrefix(effect, ofRecord) || isRepeated(effect) && !slices.Contains(want, effect)
+		})
 		if m.ahead.Abs() > time.Minute { // what is told of times differs, and is told again
 			want, have = lasting(want), lasting(have)
 		}
