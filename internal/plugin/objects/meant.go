@@ -21,10 +21,8 @@ func (k *kindRules) meant(one Object, content map[string]any, path string) (hint
 	if theirs, ok := theirsAt(one.Kind, path); ok {
 		return theirs.words(rootOf(one.Kind), valueAt(content, path)), true
 	}
-	if k.foreign {
-		if text := otherVersion(one, path, valueAt(content, path)); text != "" {
-			return text, true
-		}
+	if text := otherVersion(one, path, valueAt(content, path)); text != "" {
+		return text, true
 	}
 	if other := Nearest(name, siblings); other != "" {
 		return fmt.Sprintf("did you mean %q?", fieldIn(parent, other)), same(name, other)

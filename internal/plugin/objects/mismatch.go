@@ -315,7 +315,7 @@ func nameOrSo(path, name string) string {
 
 // valueOrSo writes a value as a text of the list, if it may be shown.
 func valueOrSo(path string, value any, enum []string) string {
-	if on, ok := map[any]string{true: "Enabled", false: "Disabled"}[scalar(value)]; ok && slices.Contains(enum, on) {
+	if on := map[any]string{true: "Enabled", false: "Disabled"}[scalar(value)]; slices.Contains(enum, on) {
 		return on
 	}
 	text := shown(path, value)

@@ -26,6 +26,10 @@ apiVersion: other.test/v1
 kind: Secret
 metadata: {name: odd}
 ---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: words}
+---
 apiVersion: cluster.x-k8s.io/v1alpha3
 kind: Cluster
 metadata: {name: old}
@@ -64,8 +68,8 @@ func TestLoad(t *testing.T) {
 	expect.Same(t, "the namespace", "b", secret.Namespace)
 	twice := expect.Got(readText(t, "x.yaml", inFiles+"---\n"+secretNamed("login")))(t)
 	_, err = Load[corev1.Secret](twice, "Secret", key("login"))
-	expect.Same(t, "twice", "Secret default/login is there 2 times; keep only one: x.yaml: document 1, line 1; x.yaml: document 6, "+
-		"line 22", fmt.Sprint(err))
+	expect.Same(t, "twice", "Secret default/login is there 2 times; keep only one: x.yaml: document 1, line 1; x.yaml: document 7, "+
+		"line 26", fmt.Sprint(err))
 }
 
 // TestField: a field of another provider's object is decoded alone; what is around it does not matter.
