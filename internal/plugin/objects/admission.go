@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kjson "sigs.k8s.io/json"
@@ -120,12 +121,15 @@ func (k *kindRules) admit(one Object) (Object, error) {
 		// An API server takes no status from a user, that of a newer Cluster API has more fields, and nothing here needs it.
 		delete(content, "status")
 	}
-	if err := k.unknown(one, content); err != nil {
-		return one, err
+	if wrong := k.unknown(one, content); wrong != nil {
+		return one, wrong
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(content, k.structural)
 	defaulting.Default(content, k.structural)
-	content, unread := k.fill(one, content)
+	filled, unread := fill(one, content)
+	if unread == nil {
+		content = filled
+	}
 	refused := slices.Concat(validation.ValidateCustomResource(nil, content, k.limits), checkScale(one, content),
 		listtype.ValidateListSetsAndMaps(nil, k.structural, content))
 	if unread != nil { // then nobody has set the defaults either, and a field that has one is not missing
@@ -158,20 +162,16 @@ func saysFormat(why *field.Error) bool {
 }
 
 // fill has the mutating webhook set its defaults. What it cannot read is mostly refused by the schema, in better words.
-func (k *kindRules) fill(one Object, content map[string]any) (map[string]any, error) {
+func fill(one Object, content map[string]any) (map[string]any, error) {
 	hooks := webhooksOf(one)
 	if hooks == nil {
 		return content, nil
 	}
 	data, err := json.Marshal(content)
 	if err != nil {
-		return content, err
+		return nil, err
 	}
-	filled, err := hooks.fill(one.Version.Version, data)
-	if err != nil {
-		return content, err
-	}
-	return filled, nil
+	return hooks.fill(one.Version.Version, data)
 }
 
 // ask has the validating webhook look at an object that the API server would send to it.
@@ -195,7 +195,8 @@ func (k *kindRules) ask(one Object, content map[string]any) (Object, error) {
 
 // unknown refuses fields that the schema does not know or whose values have another type, and checks the metadata.
 func (k *kindRules) unknown(one Object, content map[string]any) error {
-	wrong := mismatches(content, k.structural, "")
+	written := runtime.DeepCopyJSON(content) // what is unknown goes from the content
+	wrong := mismatches(written, k.structural, "")
 	fields := pruning.PruneWithOptions(content, k.structural, true,
 		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	meta, found, more, err := objectmeta.GetObjectMetaWithOptions(content,
@@ -207,14 +208,6 @@ func (k *kindRules) unknown(one Object, content map[string]any) error {
 		meta = &metav1.ObjectMeta{}
 	}
 	fields = append(fields, more...)
-	written := content
-	if len(fields)+len(wrong) > 0 { // what is unknown is gone from the content
-		written = nil
-		if err := kjson.UnmarshalCaseSensitivePreserveInts(one.Data, &written); err != nil {
-			return explain(one, err)
-		}
-		wrong = mismatches(written, k.structural, "")
-	}
 	lines := sentences{of: one}
 	for _, path := range fields {
 		if !inside(path, wrong) {

@@ -3,15 +3,18 @@ package objects
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	goyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -101,8 +104,57 @@ func TestLargeFiles(t *testing.T) {
 			t.Errorf("%s: got  %.300v\nwant %s", name, err, c.want)
 		}
 	}
+	for name, text := range map[string]string{
+		"a document": secretNamed("a") + strings.Repeat(" ", mostDocument-len(secretNamed("a"))),
+		"values":     secretNamed("a") + strings.Repeat("\n", mostParts-9), // the Secret itself has 9 marks of a value
+	} {
+		_, err := Read([]string{"-"}, "default", strings.NewReader(text))
+		expect.OK(t, err)
+		_, err = Read([]string{"-"}, "default", strings.NewReader(text+"\n"))
+		expect.Says(t, name+" that is larger by one", err, readLess)
+	}
 	few := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: &l {a: b}, annotations: *l}\n"
 	expect.OK(t, expect.Got(Read([]string{"-"}, "default", strings.NewReader(few)))(t).Admit())
+}
+
+// TestFilesAtTheLimit: a file on disk has the limit of standard input, and so have all objects together.
+func TestFilesAtTheLimit(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.yaml")
+	expect.OK(t, os.WriteFile(file, nil, 0o600))
+	for size, want := range map[int64]string{
+		mostText:     ": line 1: there is a NUL byte, so this is no text of objects; " + saveAsUTF8, // it was read
+		mostText + 1: " has more than 64 MiB, which is more than this program reads; " + readLess,
+	} {
+		expect.OK(t, os.Truncate(file, size))
+		_, err := Read([]string{file}, "default", nil)
+		expect.Same(t, "a file", file+want, fmt.Sprint(err))
+	}
+	object := []byte(secretNamed("a"))
+	full := &Set{size: mostText - objectSize - len(object)}
+	expect.OK(t, full.addFile("x.json", object, "default"))
+	expect.Same(t, "one more", "y.json: document 1, line 1: with this document, the objects have more than 64 MiB, which is more than "+
+		"this program reads; "+readLess, fmt.Sprint(full.addFile("y.json", object, "default")))
+}
+
+// TestAliases: what aliases stand for is counted as often as they are there, where there are any.
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	const most = mostText/64 - 1 - partSize
+	with := func(text string, size int) error {
+		item := &goyaml.Node{Kind: goyaml.ScalarNode, Value: strings.Repeat("x", size)}
+		list := &goyaml.Node{Kind: goyaml.SequenceNode, Content: slices.Repeat([]*goyaml.Node{item}, 64)}
+		return document{text: []byte(text)}.checkAliases(list, nil)
+	}
+	const tooMuch = "the aliases of this document stand for more than 64 MiB"
+	expect.OK(t, with("a: &a b, c: *a", most))
+	expect.Says(t, "one byte more in each", with("a: &a b, c: *a", most+1), tooMuch)
+	expect.OK(t, with("a: &a b", most+1))
+	expect.OK(t, with("a: b*c", most+1))
+	doubled := &goyaml.Node{Kind: goyaml.ScalarNode, Value: "x"}
+	for range 80 { // more than a number of 64 bits can count
+		doubled = &goyaml.Node{Kind: goyaml.SequenceNode, Content: []*goyaml.Node{doubled, doubled}}
+	}
+	expect.Says(t, "twice as much in each of many steps", document{text: []byte("&a *a")}.checkAliases(doubled, nil), tooMuch)
 }
 
 func TestBinarySecrets(t *testing.T) {

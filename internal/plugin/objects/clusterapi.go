@@ -81,8 +81,8 @@ func refuseHealthCheck(m *clusterv1.MachineHealthCheck) (refused field.ErrorList
 		refused = append(refused, field.Invalid(path, nil, "must select machines of spec.clusterName, not of another Cluster"))
 	}
 	checks := field.NewPath("spec", "checks", "nodeStartupTimeoutSeconds")
-	if limit := m.Spec.Checks.NodeStartupTimeoutSeconds; limit != nil && *limit != 0 && *limit < leastStartup {
-		refused = append(refused, field.Invalid(checks, *limit, "must be at least 30, or 0 for no limit"))
+	if limit := ptr.Deref(m.Spec.Checks.NodeStartupTimeoutSeconds, leastStartup); limit != 0 && limit < leastStartup {
+		refused = append(refused, field.Invalid(checks, limit, "must be at least 30, or 0 for no limit"))
 	}
 	return append(refused, refuseShare(field.NewPath("spec", "remediation", "triggerIf", "unhealthyLessThanOrEqualTo"),
 		m.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo)...)
@@ -142,7 +142,7 @@ func refuseVersion(spec *field.Path, m clusterv1.MachineSpec) field.ErrorList {
 		return nil
 	}
 	_, err := version.ParseSemantic(m.Version)
-	if err != nil || m.Version[0] != 'v' || strings.TrimSpace(m.Version) != m.Version { // the parser takes a blank at the end
+	if err != nil || strings.TrimSpace(m.Version) != m.Version { // the parser takes a blank at the end
 		return field.ErrorList{field.Invalid(spec.Child("version"), nil, "must be a full version, such as v1.36.3")}
 	}
 	return nil

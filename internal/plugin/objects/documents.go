@@ -114,7 +114,6 @@ func blankComments(text []byte) {
 				end = len(text) - at
 			}
 			copy(text[at:], bytes.Repeat([]byte(" "), end))
-			at += end - 1
 		} else if !strings.ContainsRune(blanks, rune(text[at])) {
 			break
 		}
@@ -123,14 +122,10 @@ func blankComments(text []byte) {
 
 // isJSON goes by the name of the file, and otherwise by how an object of JSON begins.
 func (d document) isJSON() bool {
-	text := bytes.TrimLeft(d.text, blanks)
-	if len(text) == 0 {
-		return false
-	}
 	if d.namedJSON() {
 		return true
 	}
-	rest, ok := bytes.CutPrefix(text, []byte("{"))
+	rest, ok := bytes.CutPrefix(bytes.TrimLeft(d.text, blanks), []byte("{"))
 	rest = bytes.TrimLeft(rest, blanks)
 	return ok && (bytes.HasPrefix(rest, []byte(`"`)) || bytes.HasPrefix(rest, []byte("}")))
 }
@@ -185,9 +180,6 @@ func (d document) valueOfYAML() ([]value, error) {
 	text, err := yaml.YAMLToJSONStrict(d.text)
 	if err != nil {
 		return nil, d.notYAML(err)
-	}
-	if errors.Is(none, io.EOF) {
-		return nil, nil
 	}
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: there is something after the end of the first object; put a line with --- between objects", d.at(1))

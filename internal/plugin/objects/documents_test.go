@@ -61,6 +61,7 @@ func TestEveryObjectIsRead(t *testing.T) {
 		"dashes in a text": {
 			"x.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  x: |\n    ---\n    -----BEGIN\n", "a",
 		},
+		"keys in quotes": {"x.yaml", "\"apiVersion\": v1\n\"kind\": Secret\n\"metadata\": {\"name\": a}\n", "a"},
 		"items that inherit their kind": {
 			"x.json", `{"apiVersion": "v1", "kind": "SecretList", "items": [{"metadata": {"name": "a"}}]}`, "a",
 		},
@@ -222,7 +223,7 @@ const noObject = "x.yaml: there is no object; write the Cluster, the MachineDepl
 func TestTextsOfJSONAreThoseOfJSON(t *testing.T) {
 	for quoted, want := range map[string]string{
 		`"a` + "\u0085" + `b"`: "a\u0085b", `"a` + "\u2028" + `b"`: "a\u2028b", `"a\/b"`: "a/b", `"\ud83d\ude00"`: "\U0001F600",
-		`"a` + "\u007f" + `b"`: "a\u007fb", `"a` + "\u0080" + `b"`: "a\u0080b", `"\u0000"`: "\x00",
+		`"a` + "\u007f" + `b"`: "a\u007fb", `"a` + "\u0080" + `b"`: "a\u0080b", `"\u0000"`: "\x00", `"a#b"`: "a#b",
 	} {
 		content := `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": ` + quoted + `}}`
 		for _, file := range []string{"x.json", "x.yaml"} {

@@ -194,6 +194,7 @@ func TestLikeClusterAPIsWebhooks(t *testing.T) {
 		{"names in capitals", machines, "", named("A-{{ .random }}"), naming},
 		{"names with dots", machines, "", named("a.b-{{ .random }}"), ""},
 		{"names that end in a dash", machines, "", named("{{ .random }}-"), naming},
+		{"a template that does more", machines, "", named("{{ .cluster.name | print }}-{{ .random }}"), ""},
 		{"a field without blanks", machines, "", named("a-{{.random}}"), naming},
 		{"a template that does not end", machines, "", named("{{ .random }}{{ .cluster.name"), naming},
 

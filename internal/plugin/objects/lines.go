@@ -36,7 +36,7 @@ type Lines struct {
 // Lines reads the object's text once more, for the lines of its fields.
 func (o Object) Lines() Lines {
 	var document goyaml.Node
-	if err := goyaml.NewDecoder(bytes.NewReader(o.origin.text)).Decode(&document); err != nil || len(document.Content) == 0 {
+	if err := goyaml.NewDecoder(bytes.NewReader(o.origin.text)).Decode(&document); err != nil {
 		return Lines{origin: o.origin}
 	}
 	return Lines{o.origin, document.Content[0]}
@@ -77,7 +77,7 @@ func nodeBelow(node *goyaml.Node, part string) (next *goyaml.Node, line int) {
 	}
 	switch node.Kind {
 	case goyaml.MappingNode:
-		for i := 0; i+1 < len(node.Content); i += 2 {
+		for i := 0; i < len(node.Content); i += 2 {
 			if key := node.Content[i]; key.Value == part {
 				return node.Content[i+1], key.Line
 			}

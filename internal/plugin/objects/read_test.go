@@ -67,6 +67,8 @@ func TestWhatIsAnObject(t *testing.T) {
 	// What an item inherits is written into it, so that an API server would take it.
 	list := expect.Got(readText(t, "x.yaml", "apiVersion: v1\nkind: SecretList\nitems: [{metadata: {name: a}}]"))(t)
 	expect.Same(t, "an item", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, string(list.All[0].Data))
+	alone := expect.Got(readText(t, "x.json", secretNamed("a")))(t)
+	expect.Same(t, "an object that has them, as it is written", secretNamed("a"), string(alone.All[0].Data))
 }
 
 // TestPlaces: a place is that of the first line of an object, in the document that YAML counts.
@@ -78,28 +80,32 @@ func TestPlaces(t *testing.T) {
 	const tab = "document 1, line 3, column 1: a tab stands before the text of this line; YAML is indented by blanks only, so " +
 		"write blanks"
 	for name, c := range map[string]struct{ file, text, want string }{
-		"JSON in lines":         {"x.json", a + "\n\n" + a + "\n" + a, at + "1, line 1\n" + at + "1, line 3\n" + at + "1, line 4"},
-		"JSON in one line":      {"x.json", a + a + "\n" + a, at + "1, line 1\n" + at + "1, line 1\n" + at + "1, line 2"},
-		"blanks before JSON":    {"x.yaml", "\n \t" + a, at + "1, line 2"},
-		"a comment before JSON": {"x.yaml", "# one\n  # two\n" + a, at + "1, line 3"},
-		"a blank in JSON":       {"x.yaml", "{ " + a[1:] + a, at + "1, line 1\n" + at + "1, line 1"},
-		"lines in JSON":         {"x.yaml", "{\n" + a[1:] + "\n" + a, at + "1, line 1\n" + at + "1, line 3"},
-		"empty documents":       {"x.yaml", "---\n---\n\n---\n" + a, at + "3, line 5"},
-		"nothing before":        {"x.yaml", "\n\n---\n" + a + "\n---\n" + a, at + "1, line 4\n" + at + "2, line 6"},
-		"only a comment before": {"x.yaml", "# none\n---\n" + a, at + "2, line 3"},
-		"a document at the end": {"x.yaml", a + "\n---", at + "1, line 1"},
-		"dashes and a tab":      {"x.yaml", a + "\n---\t" + a, at + "1, line 1\n" + at + "2, line 2"},
-		"dashes and a letter":   {"x.yaml", a + "\n---a", strings.Replace(json, "line 1", "line 2", 1) + "'-' in numeric literal"},
-		"an empty object":       {"x.yaml", "{}" + a, "document 1, line 1: not a Kubernetes object: apiVersion or kind is missing"},
-		"a comment alone":       {"x.yaml", "# none", noObject[len("x.yaml: "):]},
-		"a comment in JSON":     {"x.json", "# none\n" + a, json + "'#' looking for beginning of value"},
-		"nothing in JSON":       {"x.json", " \n", strings.Replace(noObject, "x.yaml: ", "", 1)},
-		"a brace of YAML":       {"x.yaml", "{apiVersion: v1, kind: Secret, metadata: {name: a}}", at + "1, line 1"},
-		"an anchor":             {"x.yaml", "a: *b\n", star},
-		"anchors":               {"x.yaml", "a: &a b\nc: *b\n", star},
-		"a tab":                 {"x.yaml", "a: b\nb: c\n\tc: d\n\te: f\n", tab},
-		"a tab elsewhere":       {"x.yaml", "a: |\n  x\n  \ty\nc: d\ne: [\n", "document 1, line 5: " + noNode},
-		"a template in a note":  {"x.yaml", "# {{ x }}\na: [\n", "document 1, line 2: " + noNode},
+		"JSON in lines":                        {"x.json", a + "\n\n" + a + "\n" + a, at + "1, line 1\n" + at + "1, line 3\n" + at + "1, line 4"},
+		"JSON in one line":                     {"x.json", a + a + "\n" + a, at + "1, line 1\n" + at + "1, line 1\n" + at + "1, line 2"},
+		"blanks before JSON":                   {"x.yaml", "\n \t" + a, at + "1, line 2"},
+		"a comment before JSON":                {"x.yaml", "# one\n  # two\n" + a, at + "1, line 3"},
+		"a blank in JSON":                      {"x.yaml", "{ " + a[1:] + a, at + "1, line 1\n" + at + "1, line 1"},
+		"lines in JSON":                        {"x.yaml", "{\n" + a[1:] + "\n" + a, at + "1, line 1\n" + at + "1, line 3"},
+		"empty documents":                      {"x.yaml", "---\n---\n\n---\n" + a, at + "3, line 5"},
+		"nothing before":                       {"x.yaml", "\n\n---\n" + a + "\n---\n" + a, at + "1, line 4\n" + at + "2, line 6"},
+		"only a comment before":                {"x.yaml", "# none\n---\n" + a, at + "2, line 3"},
+		"a document at the end":                {"x.yaml", a + "\n---", at + "1, line 1"},
+		"dashes and a tab":                     {"x.yaml", a + "\n---\t" + a, at + "1, line 1\n" + at + "2, line 2"},
+		"dashes and a letter":                  {"x.yaml", a + "\n---a", strings.Replace(json, "line 1", "line 2", 1) + "'-' in numeric literal"},
+		"an empty object":                      {"x.yaml", "{}" + a, "document 1, line 1: not a Kubernetes object: apiVersion or kind is missing"},
+		"a comment alone":                      {"x.yaml", "# none", noObject[len("x.yaml: "):]},
+		"a comment in JSON":                    {"x.json", "# none\n" + a, json + "'#' looking for beginning of value"},
+		"nothing in JSON":                      {"x.json", " \n", strings.Replace(noObject, "x.yaml: ", "", 1)},
+		"a brace of YAML":                      {"x.yaml", "{apiVersion: v1, kind: Secret, metadata: {name: a}}", at + "1, line 1"},
+		"an anchor":                            {"x.yaml", "a: *b\n", star},
+		"a comment after a line break of YAML": {"x.yaml", "\u0085# & *\n", noObject[len("x.yaml: "):]},
+		"aliases before what nobody can read": {
+			"x.yaml", "a: &b c\nd: *b\n...\n'", "document 1, line 4: not valid YAML: found unexpected end of stream",
+		},
+		"anchors":              {"x.yaml", "a: &a b\nc: *b\n", star},
+		"a tab":                {"x.yaml", "a: b\nb: c\n\tc: d\n\te: f\n", tab},
+		"a tab elsewhere":      {"x.yaml", "a: |\n  x\n  \ty\nc: d\ne: [\n", "document 1, line 5: " + noNode},
+		"a template in a note": {"x.yaml", "# {{ x }}\na: [\n", "document 1, line 2: " + noNode},
 	} {
 		expect.Same(t, name, c.want, whatIsRead(t, c.file, c.text))
 	}
