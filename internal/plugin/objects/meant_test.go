@@ -34,6 +34,8 @@ func TestNearest(t *testing.T) {
 		{"the first of two as near", "abcx", []string{"abcd", "abce"}, "abcd"},
 		{"other capitals and dashes", "Time_Zone", []string{"timeZones", "timeZone"}, "timeZone"},
 		{"of only a few letters, with dashes", "x-y", []string{"xY"}, "xY"},
+		{"one letter, as a capital", "X", []string{"x"}, "x"},
+		{"a longer one in capitals", strings.ToUpper(long + "x"), []string{long + "x"}, long + "x"},
 		{"a long name", long[:39] + "x", []string{long}, long},
 		{"one that is longer", long + "x", []string{long}, ""},
 		{"one of a longer one", long, []string{long + "x"}, ""},

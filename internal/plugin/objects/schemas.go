@@ -145,9 +145,6 @@ func newRules(external *apiextensionsv1.JSONSchemaProps, foreign bool) (*kindRul
 	if err != nil {
 		return nil, err
 	}
-	limits, _, err := validation.NewSchemaValidator(&props)
-	if err != nil {
-		return nil, err
-	}
-	return &kindRules{structural, limits, cel.NewValidator(structural, true, oneRuleCost), foreign, false}, nil
+	limits, _, broken := validation.NewSchemaValidator(&props)
+	return &kindRules{structural, limits, cel.NewValidator(structural, true, oneRuleCost), foreign, false}, broken
 }

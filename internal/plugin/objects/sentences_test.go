@@ -202,6 +202,8 @@ func TestRefuseValue(t *testing.T) {
 		{`{"a": 1}`, apiextensionsv1.JSONSchemaProps{Type: "string"}, "size: must be a text, not an object with fields"},
 		{`3`, apiextensionsv1.JSONSchemaProps{Type: "integer", Minimum: &least}, "size: is 3, but should be greater than or " +
 			"equal to 5"},
+		{`1.5`, apiextensionsv1.JSONSchemaProps{Type: "number"}, ""},
+		{`2.0`, apiextensionsv1.JSONSchemaProps{Type: "integer"}, ""},
 		{`"x"`, apiextensionsv1.JSONSchemaProps{Type: "string", Pattern: "^a$"}, "size: does not have the form that it must " +
 			"have; by its ClusterClass it matches '^a$'"},
 		{`{}`, apiextensionsv1.JSONSchemaProps{Type: "array"}, "size: must be a list, not an object with fields; write it " +

@@ -85,9 +85,6 @@ func fromUTF16(data []byte, order binary.ByteOrder) ([]byte, error) {
 
 // firstInvalid returns the place of the first byte that is not UTF-8, or -1.
 func firstInvalid(data []byte) int {
-	if utf8.Valid(data) {
-		return -1
-	}
 	for at := 0; at < len(data); {
 		character, size := utf8.DecodeRune(data[at:])
 		if character == utf8.RuneError && size == 1 {

@@ -175,6 +175,11 @@ func TestWordsOfErrors(t *testing.T) {
 		want         string
 	}{
 		{invalid, "spec.apiGroup", pattern, nil, "spec.apiGroup: is a group with a version; write a.test"},
+		{
+			invalid, "spec.size", `should match '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'`, nil,
+			`spec.size: is "16Gi", which does not have the form that it must have; write lower-case letters, digits, - and . alone, ` +
+				"with a letter or digit at both ends, such as windows-2022",
+		},
 		{invalid, "spec.secret", "spec.secret in body is wrong", nil, "spec.secret: is wrong"},
 		{invalid, "<nil>", "is wrong", nil, "is wrong"},
 		{invalid, "", "is wrong", nil, "is wrong"},

@@ -45,7 +45,7 @@ func (t theirName) words(root string, value any) string {
 func theirsAt(kind, path string) (theirName, bool) {
 	table := theirNames[strings.TrimSuffix(kind, "Template")]
 	rest := strings.TrimPrefix(strings.TrimPrefix(indexes.ReplaceAllString(path, ""), "spec."), "template.spec.")
-	for rest != "" && table != nil {
+	for rest != "" {
 		if found, ok := table[rest]; ok {
 			return found, true
 		}
