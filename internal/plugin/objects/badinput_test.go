@@ -132,8 +132,8 @@ func TestFilesAtTheLimit(t *testing.T) {
 	object := []byte(secretNamed("a"))
 	full := &Set{size: mostText - objectSize - len(object)}
 	expect.OK(t, full.addFile("x.json", object, "default"))
-	expect.Same(t, "one more", "y.json: document 1, line 1: with this document, the objects have more than 64 MiB, which is more than "+
-		"this program reads; "+readLess, fmt.Sprint(full.addFile("y.json", object, "default")))
+	expect.Same(t, "one more", "y.json: document 1, line 1: with this document, the objects have more than 64 MiB, which is "+
+		"more than this program reads; "+readLess, fmt.Sprint(full.addFile("y.json", object, "default")))
 }
 
 // TestAliases: what aliases stand for is counted as often as they are there, where there are any.

@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -34,6 +35,11 @@ func TestKindsOfKubernetes(t *testing.T) {
 		"stringData: {a: true}":                                  "stringData: must be a text, not true or false; write it in quotes",
 		"stringData: {a: {b: c}}":                                "stringData: must be a text, not an object with fields",
 	})
+	areSaid(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: a, HERE}\n", "Secret default/a: ", map[string]string{
+		"creationTimestamp: null":    "well",
+		"creationTimestamp: hunter2": "a text is not a time, such as 2026-01-31T12:00:00Z",
+	})
+	expect.Same(t, "what nobody foresaw", "Secret /: odd", explain(Object{Kind: "Secret"}, errors.New("odd")).Error())
 	areSaid(t, strings.Replace(object, "KIND", "ConfigMap", 1), "ConfigMap default/a: ", map[string]string{
 		"data: {a: b}":         "well",
 		"binaryData: {a: '!'}": "a value of binaryData is not base64; write plain text to data",
@@ -72,7 +78,8 @@ func TestMetadata(t *testing.T) {
 		"metadata: {name: a, finalizers: b}" + spec:         "metadata.finalizers: must be a list, not a text",
 		"metadata: {name: a, generation: x}" + spec: "metadata.generation: must be a whole number that is not too " +
 			"large, not a text",
-		"metadata: {name: a, labls: {a: b}}" + spec: `unknown field "metadata.labls"; did you mean "metadata.labels"?`,
+		"metadata: {name: a, creationTimestamp: hunter2}" + spec: "metadata: a text is not a time, such as 2026-01-31T12:00:00Z",
+		"metadata: {name: a, labls: {a: b}}" + spec:              `unknown field "metadata.labls"; did you mean "metadata.labels"?`,
 		"metadata: {name: a, ownerReferences: [{name: b, kind: c, apiVersion: d}]}" + spec: "metadata.ownerReferences.uid: " +
 			"must not be empty",
 		"metadata: {name: a}" + spec + "\nstatus: {a: b}": `unknown field "status.a"`,

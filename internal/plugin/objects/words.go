@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -283,6 +284,9 @@ func explainAt(one Object, within string, err error) error {
 			return fmt.Errorf("%s: a value of binaryData is not base64; write plain text to data", one)
 		}
 		return fmt.Errorf("%s: data%s is not base64; write plain text to stringData", one, notBase64(one))
+	}
+	if _, ok := errors.AsType[*time.ParseError](err); ok { // which shows the text and the form that Go wants
+		return fmt.Errorf("%s: %s", one, join(within, "a text is not "+formatWords["date-time"]))
 	}
 	return fmt.Errorf("%s: %w", one, err)
 }
