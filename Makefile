@@ -153,7 +153,7 @@ test-rights: servers ## Try the rights of nodes, and kube-proxy with them, on AP
 	./test/servers/rights.sh
 
 .PHONY: test-policies
-test-policies: servers ## Ask the policies that keep Linux workloads on Linux on API servers 1.30.14 and 1.37.2, which it builds once
+test-policies: servers ## Ask the policies that keep Linux workloads on Linux on API servers 1.30.14, 1.34.4, 1.36.3 and 1.37.2, some of which it builds once
 	./test/linux/policies.sh
 
 .PHONY: fuzz

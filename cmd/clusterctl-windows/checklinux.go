@@ -34,10 +34,11 @@ pods on Linux: that is tried by dry runs, if you may create configmaps in kube-s
 Of a cluster with Calico it compares how many pods a Windows Node takes with how many addresses Calico's pools have for them.
 The exit code is 1 if something lands, or if a kube-proxy is wrong.
 Before there is a Windows Node, the verdicts are for a first one with the default taint: run it before you add a pool.
-From Kubernetes 1.36 on, the API server adds the nodeSelector kubernetes.io/os: linux to workloads that name no system, and either
-tolerate every taint or are in kube-system. A workload that existed before the policy is changed, and its pods restart once, when
-somebody next updates it, even a label. To choose the time yourself, set the annotation capwin.io/runs-on: both until then; the
-table has the command.
+From Kubernetes 1.36 on, the API server adds the nodeSelector kubernetes.io/os: linux to workloads that select nothing, and either
+tolerate every taint or are in kube-system: when somebody makes them, or changes their pod template. The policy itself restarts no
+pod. The line "next changes" lists the workloads that are there and will get the nodeSelector; run this before the first Windows
+machine. The annotation capwin.io/runs-on: both on a workload leaves it as it is, and capwin.io/linux-policy: warn on the Cluster
+all of them.
 Without --kubeconfig and --context, the cluster of your current context is read. It is the workload cluster itself; or, with
 --cluster, the management cluster that has the Cluster. Then the configs of its Windows machines are known, too: which labels and
 taints the Nodes will have that do not exist yet, and whether a Windows Node is to have a kube-proxy. You need the right to list

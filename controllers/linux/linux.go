@@ -26,7 +26,6 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
-	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
@@ -55,10 +54,9 @@ type Gate struct {
 
 // Policies are those in workload clusters that keep workloads for Linux off Windows Nodes.
 type Policies interface {
-	// Kept says whether the policies act in a Cluster, and know the labels of the Nodes that are to join it, so that it may get a
-	// Windows VM, and begins to look after them there. If they cannot be had, it says why in a sentence, and that the VM may come.
-	// It MUST do so after some time.
-	Kept(cluster *clusterv1.Cluster, joining ...placement.Node) (kept bool, warning string)
+	// Kept says whether the policies act in a Cluster, so that it may get a Windows VM, and begins to look after them there. If they
+	// cannot be had, it says why in a sentence, and that the VM may come. It MUST do so after some time.
+	Kept(cluster *clusterv1.Cluster) (kept bool, warning string)
 }
 
 // Candidate is a machine that is to become a Windows Node.
@@ -103,18 +101,12 @@ func (g Gate) Pass(ctx context.Context, c Candidate) (Passage, error) {
 	return passage, err
 }
 
-// policies waits until the policies act, where that can be, and know the Node that the machine will be.
+// policies waits until the policies act, where that can be.
 func (g Gate) policies(c Candidate) (warning string, err error) {
 	if g.Policies == nil {
 		return "", nil
 	}
-	var joining []placement.Node
-	if c.Config != nil {
-		if node, err := placement.ToBeMade(c.Config, c.Windows); err == nil { // else no Node will come of it, as its config says
-			joining = append(joining, node)
-		}
-	}
-	kept, warning := g.Policies.Kept(c.Cluster, joining...)
+	kept, warning := g.Policies.Kept(c.Cluster)
 	if !kept {
 		return "", phase.Poll(infrav1.WaitingForLinuxPoliciesReason, "the admission policies that keep workloads for Linux off "+
 			"Windows Nodes are being written to Cluster %s, and do not act there yet; a Windows VM is made once they do, or after a "+

@@ -20,7 +20,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
-	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -87,7 +86,7 @@ func TestLinuxNotChecked(t *testing.T) {
 // unkept are policies that cannot be had.
 type unkept struct{}
 
-func (unkept) Kept(*clusterv1.Cluster, ...placement.Node) (kept bool, warning string) {
+func (unkept) Kept(*clusterv1.Cluster) (kept bool, warning string) {
 	return true, "Cluster prod has no right"
 }
 

@@ -11,7 +11,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
@@ -50,7 +49,6 @@ type cluster struct {
 	settled bool               // machines need not wait
 	warning string
 	waiting time.Time // since when a machine waits
-	asking  map[string]*asking
 
 	// The rest is for the goroutine that works.
 	opened time.Time
@@ -63,7 +61,7 @@ type cluster struct {
 func newCluster(k *Keeper, about *clusterv1.Cluster, stop context.CancelFunc) *cluster {
 	return &cluster{
 		keeper: k, key: client.ObjectKeyFromObject(about), uid: about.UID, stop: stop, view: newView(),
-		wake: make(chan struct{}, 1), asking: map[string]*asking{}, object: about, opened: time.Now(), policing: newPolicing(),
+		wake: make(chan struct{}, 1), object: about, opened: time.Now(), policing: newPolicing(),
 	}
 }
 
@@ -71,7 +69,7 @@ func newCluster(k *Keeper, about *clusterv1.Cluster, stop context.CancelFunc) *c
 func (c *cluster) update(about *clusterv1.Cluster) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if isOff(about) != isOff(c.object) {
+	if hasOtherMode(about, c.object) {
 		c.settled = false
 		c.hurry()
 	}
@@ -93,25 +91,18 @@ func (c *cluster) about() *clusterv1.Cluster {
 }
 
 // answer is what a machine learns that asks for the policies.
-func (c *cluster) answer(now time.Time, joining []verdict.Node) (kept bool, warning string) {
+func (c *cluster) answer(now time.Time) (kept bool, warning string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	since := c.ask(joining, now)
-	switch {
-	case c.settled && since.IsZero():
+	if c.settled {
 		c.waiting = time.Time{}
 		return true, c.warning
-	case !c.settled && c.waiting.IsZero():
+	}
+	if c.waiting.IsZero() {
 		c.waiting = now
 	}
-	if !c.settled {
-		since = c.waiting
-	}
-	if now.Sub(since) < patience {
+	if now.Sub(c.waiting) < patience {
 		return false, ""
-	}
-	if c.settled && c.warning != "" {
-		return true, c.warning
 	}
 	return true, fmt.Sprintf("Cluster %s: it is not known after a minute whether the policies act that keep workloads for Linux "+
 		"off Windows Nodes", c.key.Name)
@@ -121,7 +112,7 @@ func (c *cluster) answer(now time.Time, joining []verdict.Node) (kept bool, warn
 func (c *cluster) settle(about *clusterv1.Cluster, settled bool, warning string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if isOff(about) != isOff(c.object) {
+	if hasOtherMode(about, c.object) {
 		return
 	}
 	if c.settled, c.warning = settled, warning; settled {

@@ -42,13 +42,11 @@ func checkView(l *lookedAt, resources []string, source *odd.Source) {
 		l.view.take(odd.One(source, resources...), anEvent(source, odd.One(source, resources...)))
 		checkCount(l.t, l.view)
 		if source.Once(8) {
-			l.view.setToBeMade(source.Nodes(3))
 			l.view.setVersion(source.Text())
 			l.told()
 		}
 	}
-	last := policies.Params{WindowsLabels: map[string][]string{source.Text(): {source.Text()}}}
-	for _, o := range append(ownObjects(plainPolicies()...), toldObjects(nextParams(last, l.view, source.Nodes(2)))...) {
+	for _, o := range ownObjects(append(policies.Validating(), policies.Mutating()...)...) {
 		l.view.ownBrief(o)
 	}
 	l.told()

@@ -2,7 +2,7 @@
 // (internal/policies), and tells of workloads that may come there all the same. A reader may rely on this:
 //
 //   - Our objects are in each cluster from its first WindowsMachine on, and stay when the last one is gone. They go when the
-//     Cluster gets the annotation capwin.io/linux-policy: off, or with the cluster.
+//     Cluster gets the annotation capwin.io/linux-policy: off, or with the cluster; with warn the one that changes workloads goes.
 //   - One that was removed or edited is back within a minute, by one write. What has one of our names and was not made by us is
 //     neither changed nor removed. No workload of anybody's is written.
 //   - Where they are refused, or where the API server has no such kinds, people are told, and no machine waits.
@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
@@ -57,9 +56,6 @@ type Keeper struct {
 	// Teller tells people what it finds.
 	Teller teller
 
-	// opened gets a value when a cluster is looked after from now on.
-	opened chan struct{}
-
 	mu       sync.Mutex
 	ctx      context.Context //nolint:containedctx // because clusters are looked after from a machine's first question on
 	running  sync.WaitGroup
@@ -74,7 +70,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithName("placement"))
 	k.mu.Lock()
 	k.ctx, k.clusters, k.unsure = ctx, map[client.ObjectKey]*cluster{}, newUnsure()
-	k.shared, k.opened = map[string]*atomic.Int64{}, make(chan struct{}, 1)
+	k.shared = map[string]*atomic.Int64{}
 	k.mu.Unlock()
 	defer k.running.Wait()
 	look := time.NewTicker(every)
@@ -87,21 +83,19 @@ func (k *Keeper) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-look.C:
-		case <-k.opened: // which Nodes are to join it, the cache says
-			sleep(ctx, calm)
 		}
 	}
 }
 
-// Kept says whether the policies of a Cluster act, and know the labels of the Nodes that are to join it, so that it may get a
-// Windows VM. If they cannot, or do not within a minute, it says why in a sentence, and that it may all the same.
-func (k *Keeper) Kept(about *clusterv1.Cluster, joining ...verdict.Node) (kept bool, warning string) {
+// Kept says whether the policies of a Cluster act, so that it may get a Windows VM. If they cannot, or do not within a minute, it
+// says why in a sentence, and that it may all the same.
+func (k *Keeper) Kept(about *clusterv1.Cluster) (kept bool, warning string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ctx == nil || k.ctx.Err() != nil {
 		return false, "" // the manager does not run yet, or not any more: the machine asks again
 	}
-	return k.open(about).answer(time.Now(), joining)
+	return k.open(about).answer(time.Now())
 }
 
 // open begins to look after a cluster, unless that is done already. It must be called with the lock.
@@ -120,10 +114,6 @@ func (k *Keeper) open(about *clusterv1.Cluster) *cluster {
 	opened := newCluster(k, about, stop)
 	opened.view.share(k.shared[key.Namespace])
 	k.clusters[key] = opened
-	select {
-	case k.opened <- struct{}{}:
-	default:
-	}
 	k.running.Go(func() { opened.watch(ctx) })
 	k.running.Go(func() { opened.work(ctx) })
 	return opened
@@ -161,7 +151,7 @@ func (k *Keeper) look(ctx context.Context) error {
 	for key, one := range found {
 		switch {
 		case one.hasWindows || k.clusters[key] != nil:
-			k.open(one.object).view.setToBeMade(one.joining)
+			k.open(one.object)
 		case k.unsure.isDue(one.object.UID):
 			unknown[key.Namespace] = append(unknown[key.Namespace], one.object)
 		}
@@ -175,8 +165,6 @@ func (k *Keeper) look(ctx context.Context) error {
 type found struct {
 	object     *clusterv1.Cluster // of the cache
 	hasWindows bool
-	// joining are the Nodes of machines that have none yet.
-	joining []verdict.Node
 }
 
 // find reads the cache.
@@ -189,11 +177,11 @@ func (k *Keeper) find(ctx context.Context) (map[client.ObjectKey]*found, error) 
 	if err := k.Client.List(ctx, &machines, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list windowsmachines: %w", err)
 	}
-	ofCluster, here := map[client.ObjectKey][]*infrav1.WindowsMachine{}, map[client.ObjectKey]bool{}
+	hasWindows, here := map[client.ObjectKey]bool{}, map[client.ObjectKey]bool{}
 	for i := range machines.Items {
 		machine := &machines.Items[i]
 		key := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Labels[clusterv1.ClusterNameLabel]}
-		ofCluster[key] = append(ofCluster[key], machine)
+		hasWindows[key] = true
 		here[key] = here[key] || capilabels.HasWatchLabel(machine, k.WatchFilter)
 	}
 	clusters := map[client.ObjectKey]*found{}
@@ -202,11 +190,8 @@ func (k *Keeper) find(ctx context.Context) (map[client.ObjectKey]*found, error) 
 		key := client.ObjectKeyFromObject(c)
 		mine := k.WatchFilter == "" || here[key] || capilabels.HasWatchLabel(c, k.WatchFilter)
 		if mine && workload.IsUp(c) {
-			clusters[key] = &found{object: c, hasWindows: len(ofCluster[key]) > 0}
+			clusters[key] = &found{object: c, hasWindows: hasWindows[key]}
 		}
-	}
-	if err := k.findJoining(ctx, clusters, ofCluster); err != nil {
-		return nil, err
 	}
 	k.forgetUnsure(clusters)
 	return clusters, nil

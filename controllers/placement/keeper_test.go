@@ -9,10 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,7 +31,7 @@ func TestKept(t *testing.T) {
 		kept, warning := w.keeper.Kept(aCluster())
 		expect.Same(t, "kept", true, kept)
 		expect.Same(t, "warning", "", warning)
-		expect.Same(t, "calls", map[string]int{"get": 12, "list": 1, "apply": 11, "dry": 2}, w.since())
+		expect.Same(t, "calls", map[string]int{"get": 11, "apply": 10, "dry": 2}, w.since())
 		expect.Same(t, "missing", 0, len(w.missing()))
 		w.passes(31 * time.Minute)
 		expect.Same(t, "calls in half an hour", map[string]int{"dry": 6}, w.since())
@@ -249,34 +247,6 @@ func TestFight(t *testing.T) {
 	})
 }
 
-// TestParamsFollow: what the policies know follows the Nodes, by one write of each. A pool that is scaled to zero stays known,
-// until a Linux Node has its label.
-func TestParamsFollow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.start()()
-		w.passes(20 * time.Second)
-		params := func() map[string][]string { return expect.Got(w.readParams())(t).WindowsLabels }
-		expect.Same(t, "labels", map[string][]string{"pool": {"w"}}, params())
-		w.since()
-		says := func(what watch.EventType, n *corev1.Node) {
-			w.mu.Lock()
-			w.tell(what, nodes, n)
-			w.mu.Unlock()
-			w.passes(20 * time.Second)
-		}
-		says(watch.Added, aNode("win-1", "windows", "w2"))
-		expect.Same(t, "writes of param and policies", map[string]int{"get": 3, "update": 3, "dry": 2}, w.since())
-		both := map[string][]string{"pool": {"w", "w2"}}
-		expect.Same(t, "labels of two pools", both, params())
-		says(watch.Deleted, aNode("win-1", "windows", "w2"))
-		says(watch.Deleted, aNode("win-0", "windows", "w"))
-		expect.Same(t, "labels of pools at zero", both, params())
-		says(watch.Added, aNode("linux-1", "linux", "w2"))
-		expect.Same(t, "labels after a Linux Node has one", map[string][]string{"pool": {"w"}}, params())
-	})
-}
-
 // TestOff: with the annotation, our objects go at once, and come back without it.
 func TestOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -288,7 +258,7 @@ func TestOff(t *testing.T) {
 		c.Annotations = map[string]string{infrav1.LinuxPolicyAnnotation: infrav1.LinuxPolicyOff}
 		expect.OK(t, w.management.Update(context.Background(), c))
 		w.passes(every)
-		expect.Same(t, "missing", 11, len(w.missing()))
+		expect.Same(t, "missing", 10, len(w.missing()))
 		kept, warning := w.keeper.Kept(c)
 		expect.Same(t, "kept", true, kept)
 		expect.Same(t, "warning", "", warning)

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
@@ -20,12 +19,8 @@ import (
 // fieldOwner is whose an object is: one that it has never written is not ours, whatever its name is.
 const fieldOwner = "capwin"
 
-// paramResource has the param of the policies.
-const paramResource = "configmaps"
-
 // ownKinds are the kinds of our objects, by their resource.
 var ownKinds = map[string]string{
-	paramResource:                       "ConfigMap",
 	"validatingadmissionpolicies":       "ValidatingAdmissionPolicy",
 	"validatingadmissionpolicybindings": "ValidatingAdmissionPolicyBinding",
 	"mutatingadmissionpolicies":         "MutatingAdmissionPolicy",
@@ -35,15 +30,9 @@ var ownKinds = map[string]string{
 // watched is what is watched of each cluster: our own objects, and what decides where pods go.
 var watched = func() (all []workload.Resource) {
 	for _, name := range slices.Sorted(maps.Keys(ownKinds)) {
-		of := workload.Resource{
+		all = append(all, workload.Resource{
 			Group: "admissionregistration.k8s.io", Version: "v1", Name: name, Labels: policies.Label + "=" + policies.LabelValue,
-		}
-		if name == paramResource {
-			of = workload.Resource{
-				Version: "v1", Name: name, Namespace: policies.ParamNamespace, Fields: "metadata.name=" + policies.ParamName,
-			}
-		}
-		all = append(all, of)
+		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		all = append(all, workload.Resource{Group: "apps", Version: "v1", Name: name})
@@ -73,35 +62,10 @@ func ownObjects(objects ...*unstructured.Unstructured) (all []ownObject) {
 	return all
 }
 
-// paramObject is the param of the policies.
-func paramObject(p policies.Params) ownObject {
-	content, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(policies.Param(p)) // a ConfigMap always can
-	object := &unstructured.Unstructured{Object: content}
-	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
-	return ownObjects(object)[0]
-}
-
-// plainPolicies need to know nothing of the cluster. Among them is the one that refuses the probe.
-func plainPolicies() []*unstructured.Unstructured {
-	return slices.DeleteFunc(policies.Validating(), policies.NeedsParams)
-}
-
-// toldObjects are the param, by which a new process knows what is spared, and the policies that are told what is in it.
-func toldObjects(p policies.Params) []ownObject {
-	needing := func(o *unstructured.Unstructured) bool { return !policies.NeedsParams(o) }
-	all := append(slices.DeleteFunc(policies.Validating(), needing), policies.Mutating()...)
-	return append([]ownObject{paramObject(p)}, ownObjects(policies.Told(all, p)...)...)
-}
-
 func keyOf(kind, name string) string { return kind + " " + name }
 
 // String is what people call it.
-func (o ownObject) String() string {
-	if o.GetNamespace() != "" {
-		return keyOf(o.GetKind(), o.GetNamespace()+"/"+o.GetName())
-	}
-	return o.key
-}
+func (o ownObject) String() string { return o.key }
 
 // ownBrief is what is kept of an object with one of our names.
 type ownBrief struct {

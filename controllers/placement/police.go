@@ -15,7 +15,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
@@ -30,17 +29,16 @@ const (
 
 // policing is what is known of our objects in a cluster.
 type policing struct {
-	// params are the last that were wanted; nil while those in the cluster are not known.
-	params     *policies.Params
-	paramError error
 	// again is when an object may be written or asked for again, why is what keeps it from being as it should, and accepted is what
 	// the API server has made of it at our last write, by its key.
 	again    map[string]time.Time
 	why      map[string]error
 	accepted map[string]answered
 	probe    probing
-	// off is what the annotation said last.
-	off bool
+	// mode is what the annotation said last.
+	mode mode
+	// planned says that people know what the mutating policy will change, and cleaned that nothing of earlier versions is there.
+	planned, cleaned bool
 }
 
 func newPolicing() policing {
@@ -50,34 +48,29 @@ func newPolicing() policing {
 // answered is what was written, and what the API server has made of it.
 type answered struct{ wanted, made string }
 
-// isOff says that a person does not want our objects in the cluster.
-func isOff(about *clusterv1.Cluster) bool {
-	return about.Annotations[infrav1.LinuxPolicyAnnotation] == infrav1.LinuxPolicyOff
-}
-
 // police brings our objects to what they should be, finds out whether they act, and says when to look again.
 func (c *cluster) police(ctx context.Context, about *clusterv1.Cluster) time.Time {
 	next := deadline{time.Now().Add(recheck)}
-	if off := isOff(about); off != c.off {
-		c.off, c.again = off, map[string]time.Time{}
+	if mode, _ := modeOf(about); mode != c.mode {
+		c.mode, c.planned, c.again = mode, false, map[string]time.Time{}
 	}
-	if c.off {
-		c.takeAway(ctx, &next)
-		c.known(c.asked())
+	c.clean(ctx, &next)
+	validating, mutating := ownObjects(policies.Validating()...), ownObjects(policies.Mutating()...)
+	if c.mode == off {
+		c.takeAway(ctx, append(validating, mutating...), &next)
 		c.probePolicies(ctx, policySet{}, &next)
 		c.settle(about, true, "")
-		c.view.setPolicies(nil, nil)
+		c.view.setPolicies(nil)
 		return next.at
 	}
 	var needs policySet
 	var first, second bool
-	needs.refusing, first = c.ensureAll(ctx, ownObjects(plainPolicies()...), &next)
-	asking := c.asked()
-	if params, known := c.nextParams(ctx, slices.Collect(maps.Values(asking)), &next); known {
-		needs.changing, second = c.ensureAll(ctx, toldObjects(params), &next)
-	}
-	if needs.changing || !c.view.ownBrief(mutatingPolicy()).Ours { // what is not there yet will be told of all that have asked
-		c.known(asking)
+	needs.refusing, first = c.ensureAll(ctx, validating, &next)
+	switch {
+	case c.mode == warn:
+		c.takeAway(ctx, mutating, &next)
+	case c.plan(ctx, about, mutating[0], &next):
+		needs.changing, second = c.ensureAll(ctx, mutating, &next)
 	}
 	if first || second {
 		c.probe.due = time.Now().Add(settle)
@@ -174,9 +167,7 @@ func (c *cluster) write(ctx context.Context, o ownObject, isRight func(ownBrief)
 func isLasting(err error) bool {
 	_, foreign := errors.AsType[*foreignError](err)
 	_, absent := errors.AsType[*unservedError](err)
-	_, many := errors.AsType[*tooManyError](err)
-	_, endless := errors.AsType[*endlessError](err)
-	return foreign || absent || many || endless || isRefused(err) || isTurnedDown(err)
+	return foreign || absent || isRefused(err) || isTurnedDown(err)
 }
 
 // isTurnedDown says that the API server has answered that it does not do it, whoever had it say so: other people's admission may
@@ -221,18 +212,10 @@ func (e *unservedError) Error() string { return "there is no " + e.kind }
 // servedFrom is the version of Kubernetes that has a kind.
 var servedFrom = map[string]string{"ValidatingAdmissionPolicy": "1.30", "MutatingAdmissionPolicy": "1.36"}
 
-// hiddenError says what the API server does not show.
-type hiddenError struct{ resource string }
-
-// Error is a part of a sentence.
-func (e *hiddenError) Error() string { return "the cluster does not show its " + e.resource }
-
-// takeAway removes our objects, the last ones first.
-func (c *cluster) takeAway(ctx context.Context, next *deadline) {
-	all := append(ownObjects(plainPolicies()...), toldObjects(policies.Params{})...)
-	slices.Reverse(all)
-	c.params, c.why = nil, map[string]error{}
-	for _, o := range all {
+// takeAway removes objects of ours, the last ones first.
+func (c *cluster) takeAway(ctx context.Context, objects []ownObject, next *deadline) {
+	for _, o := range slices.Backward(objects) {
+		delete(c.why, o.key)
 		if there := c.view.ownBrief(o); c.view.isListed(o.resource) && !there.Ours || c.view.isAbsent(o.resource) {
 			delete(c.again, o.key)
 			continue
@@ -268,14 +251,13 @@ func (c *cluster) conclude(about *clusterv1.Cluster) {
 		}
 	}
 	sentences = append(sentences, c.probe.sentences(about.Name)...)
+	if _, wrong := modeOf(about); wrong != "" {
+		sentences = append(sentences, wrong)
+	}
 	slices.Sort(sentences)
 	sentences = slices.Compact(sentences)
-	var spared []policies.Ref
-	if c.params != nil {
-		spared = c.params.Spared
-	}
 	if !pending {
-		c.view.setPolicies(spared, sentences)
+		c.view.setPolicies(sentences)
 	}
 	c.settle(about, !pending, strings.Join(sentences, "; "))
 }
@@ -283,12 +265,8 @@ func (c *cluster) conclude(about *clusterv1.Cluster) {
 // sentence tells people what keeps an object from being as it should be.
 func (c *cluster) sentence(about *clusterv1.Cluster, err error) string {
 	const so = "so workloads for Linux are not all kept off its Windows Nodes"
-	hidden, isHidden := errors.AsType[*hiddenError](err)
 	absent, isAbsent := errors.AsType[*unservedError](err)
 	switch {
-	case isHidden:
-		return fmt.Sprintf("Cluster %s does not show its %s to the user of Secret %s-kubeconfig, %s; give that user the right to list "+
-			"and watch them", about.Name, hidden.resource, about.Name, so)
 	case apierrors.IsForbidden(err):
 		return fmt.Sprintf("Cluster %s refuses to the user of Secret %s-kubeconfig what keeps workloads for Linux off Windows Nodes, "+
 			"%s; give that user the rights in docs/security.md: %s", about.Name, about.Name, so, saidBy(err))

@@ -181,11 +181,14 @@ func (t *Teller) publish(ctx context.Context, cluster *clusterv1.Cluster, f verd
 	ctrl.LoggerFrom(ctx).Info("A workload cluster has something wrong with its placement", "problem", f.Problem, "of", of,
 		"nodes", firstNodes(f.Nodes), "why", cloud.Clean(f.Why, maxNote))
 	// The recorder takes events that relate to the same object for one, so each finding is a field of the Cluster.
-	related := &corev1.ObjectReference{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: cluster.Namespace, Name: cluster.Name,
-		FieldPath: fmt.Sprintf("%s{%s}", f.Problem, of),
-	}
+	related := fieldOf(cluster, fmt.Sprintf("%s{%s}", f.Problem, of))
 	t.Events.Eventf(cluster, related, corev1.EventTypeWarning, infrav1.PlacementFindingReason, "Look", "%s", noteOf(f))
+}
+
+func fieldOf(cluster *clusterv1.Cluster, path string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: cluster.Namespace, Name: cluster.Name, FieldPath: path,
+	}
 }
 
 // noteOf has the sentence, and the commands that fit into an event: half a command helps nobody.
@@ -194,7 +197,6 @@ func noteOf(f verdict.Finding) string {
 	for _, command := range []struct{ before, text string }{
 		{". In the workload cluster, this mends it: ", f.Mend},
 		{". If the pods run on both systems: ", f.Allow},
-		{". Or have the API server look again: ", f.Again},
 	} {
 		more := cloud.Clean(command.before+command.text, maxNote)
 		if command.text != "" && len(note)+len(more) <= maxNote {

@@ -101,12 +101,10 @@ func TestTell(t *testing.T) {
 	s.want("of a finding", 1, 1, 1)
 	want := "Warning PlacementFinding Look ns/blue: DaemonSet team/agent may run on Windows (win-0): its toleration of every " +
 		"taint passes the taint os=windows:NoSchedule, and it selects no operating system; add the nodeSelector " +
-		"kubernetes.io/os: linux to its pod template; or let the policy add it at the next write, also of a label, which rolls its " +
-		"pods once. In the workload cluster, this mends it: kubectl patch daemonset agent -n " +
-		"team --type merge -p " +
+		"kubernetes.io/os: linux to its pod template; the policy adds it when the template changes next. In the workload cluster, " +
+		"this mends it: kubectl patch daemonset agent -n team --type merge -p " +
 		`'{"spec":{"template":{"spec":{"nodeSelector":{"kubernetes.io/os":"linux"}}}}}'. If the pods run on both systems: kubectl ` +
-		"annotate daemonset agent -n team --overwrite capwin.io/runs-on=both. Or have the API server look again: kubectl label " +
-		"daemonset agent -n team --overwrite capwin.io/seen=true"
+		"annotate daemonset agent -n team --overwrite capwin.io/runs-on=both"
 	expect.Same(t, "the event", want, s.notes[0])
 	expect.Same(t, "what it relates to", "PodsLand{DaemonSet team/agent}", s.about[0])
 	for _, has := range []string{`"problem"="PodsLand"`, `"of"="DaemonSet team/agent"`, `"win-0"`, `"name"="blue"`} {

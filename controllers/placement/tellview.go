@@ -11,12 +11,15 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
 )
 
@@ -44,7 +47,7 @@ func (t *Teller) look(ctx context.Context, about *clusterv1.Cluster, of *view) {
 		return
 	}
 	seen := of.seen(s)
-	seen.ProxyRuns, seen.Mutates = runs, seen.Mutates && !isOff(about)
+	seen.ProxyRuns = runs
 	if of.leavesOut("", daemonSets) {
 		seen.ProxyRuns = nil // one of them may be a kube-proxy, so that none is missing
 	}
@@ -71,6 +74,14 @@ func until(ctx context.Context, all []verdict.Stored) iter.Seq[verdict.Stored] {
 			}
 		}
 	}
+}
+
+// plan makes the event that comes before the policy.
+func (t *Teller) plan(ctx context.Context, about *clusterv1.Cluster, text string) {
+	ctrl.LoggerFrom(ctx).Info("The policy of a workload cluster will change workloads", "plan", cloud.Clean(text, maxNote))
+	t.Events.Eventf(about, fieldOf(about, "plan"), corev1.EventTypeNormal, infrav1.PlacementFindingReason, "Plan", "%s",
+		cloud.Clean(text+"; to have none changed, set the annotation "+infrav1.LinuxPolicyAnnotation+": "+infrav1.LinuxPolicyWarn+
+			" on the Cluster", maxNote))
 }
 
 // forget is called when a Cluster is not looked after any more.
@@ -120,18 +131,11 @@ func (v *view) seen(s state) verdict.Seen {
 	for _, one := range windows {
 		kubelets[one.Name] = one.Kubelet
 	}
-	joining := slices.DeleteFunc(v.joining(), func(n verdict.Node) bool {
-		_, there := kubelets[n.Name]
-		return there // its Machine learns of it a little later
-	})
 	seen := verdict.Seen{
 		Cluster: verdict.Cluster{
-			Windows: slices.Concat(plain(windows), joining), Linux: plain(linux), RuntimeClasses: v.classes(),
+			Windows: plain(windows), Linux: plain(linux), RuntimeClasses: v.classes(),
 		},
-		Version: s.version, Mutates: v.hasMutating() && len(s.notKept) == 0, Spared: map[string]bool{},
-	}
-	for _, ref := range s.spared {
-		seen.Spared[verdict.Workload{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}.String()] = true
+		Version: s.version, Mutates: v.hasMutating() && len(s.notKept) == 0,
 	}
 	if s.hidden[daemonSets] != "" {
 		return seen
@@ -149,6 +153,14 @@ func (v *view) leavesOut(prefix string, resources ...string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.ContainsFunc(resources, func(resource string) bool { return v.stores[resource].leavesOut(prefix) })
+}
+
+func plain(nodes []node) []verdict.Node {
+	all := make([]verdict.Node, len(nodes))
+	for i, n := range nodes {
+		all[i] = n.Node
+	}
+	return all
 }
 
 // hasMutating says whether the policy that changes workloads is there.

@@ -19,8 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
@@ -99,7 +97,7 @@ func (l *lookedAt) expectOne(texts ...string) {
 // everyTaint is tolerated by agents.
 var everyTaint = corev1.Toleration{Operator: corev1.TolerationOpExists}
 
-// TestLookAtWorkloads: what lands is told, with the command for a policy where that is there, and is gone once it is mended.
+// TestLookAtWorkloads: what lands is told, with whether a policy will mend it, and is gone once it is mended.
 func TestLookAtWorkloads(t *testing.T) {
 	l := newLookedAt(t)
 	expect.Same(t, "told of nothing", 0, len(l.told()))
@@ -109,29 +107,31 @@ func TestLookAtWorkloads(t *testing.T) {
 	expect.Same(t, "the metric", 1, l.metric["ns/blue PodsLand"])
 	l.view.take("mutatingadmissionpolicies", event(t, watch.Added, policies.Mutating()[0]))
 	l.daemonSet("team", "other", nil, everyTaint)
-	notes := l.told()
-	expect.Same(t, "told once the policy is there", 2, len(notes))
-	for i, text := range []string{
-		"Or have the API server look again: kubectl label daemonset other -n team",
-		"first writes to 2 workloads that name no system (DaemonSet team/agent, DaemonSet team/other)",
-	} {
-		if !strings.Contains(notes[i], text) {
-			t.Errorf("%q is not in %s", text, notes[i])
-		}
-	}
-	l.view.setPolicies([]policies.Ref{{Kind: "DaemonSet", Namespace: "team", Name: "spared"}}, nil)
-	l.daemonSet("team", "spared", nil, everyTaint)
-	l.expectOne("the policy leaves it alone", "kubectl patch daemonset spared", "kubectl annotate daemonset spared")
-	l.about.Annotations = map[string]string{infrav1.LinuxPolicyAnnotation: infrav1.LinuxPolicyOff}
+	l.expectOne("the policy adds it when the template changes next", "kubectl patch daemonset other -n team")
+	l.view.take("mutatingadmissionpolicies", event(t, watch.Deleted, policies.Mutating()[0]))
 	l.daemonSet("team", "late", nil, everyTaint)
-	if notes := l.told(); len(notes) != 1 || strings.Contains(notes[0], "look again") {
+	if notes := l.told(); len(notes) != 1 || strings.Contains(notes[0], "the policy adds it") {
 		t.Errorf("where policies are switched off: %q", notes)
 	}
-	for _, name := range []string{"agent", "other", "spared", "late"} {
+	for _, name := range []string{"agent", "other", "late"} {
 		l.daemonSet("team", name, nil)
 	}
 	expect.Same(t, "told when all are mended", 0, len(l.told()))
 	expect.Same(t, "the metric when all are mended", 0, len(l.metric))
+}
+
+// TestPlanEvent: the event before the policy says how to have nothing changed.
+func TestPlanEvent(t *testing.T) {
+	l := newLookedAt(t)
+	l.plan(t.Context(), l.about, verdict.Planned([]string{"DaemonSet team/agent"}))
+	expect.Same(t, "notes", 1, len(l.notes))
+	for _, part := range []string{
+		"workloads that select nothing: 1 (DaemonSet team/agent)", "set the annotation capwin.io/linux-policy: warn on the Cluster",
+	} {
+		if !strings.Contains(l.notes[0], part) {
+			t.Errorf("%q is not in %s", part, l.notes[0])
+		}
+	}
 }
 
 // TestLookBeforeTheVersion: what is told depends on the version, which a probe finds out, but not for ever.
@@ -172,17 +172,6 @@ func TestLookAtKubeProxy(t *testing.T) {
 	expect.Same(t, "the metric when it is gone", 1, l.metric["ns/blue KubeProxyMissing"])
 }
 
-// TestLookAtANodeThatHasJoined: its Machine does not know that yet. It has one kube-proxy all the same.
-func TestLookAtANodeThatHasJoined(t *testing.T) {
-	l := newLookedAt(t)
-	labels := map[string]string{corev1.LabelOSStable: "windows", bootstrap.LabelKubeProxy: bootstrap.LabelService}
-	joined := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "win-1", Labels: labels}}
-	joined.Status.NodeInfo.KubeletVersion = "v1.36.3"
-	l.view.take(nodes, event(t, watch.Added, joined))
-	l.view.setToBeMade([]verdict.Node{{Name: "win-1", Labels: labels}})
-	expect.Same(t, "told of it", 0, len(l.told()))
-}
-
 // TestLookAtClusterDNS: the Service is watched, too.
 func TestLookAtClusterDNS(t *testing.T) {
 	l := newLookedAt(t)
@@ -205,10 +194,10 @@ func TestLookAtClusterDNS(t *testing.T) {
 // TestLookAtPolicies: why they do not keep everything is told as it is.
 func TestLookAtPolicies(t *testing.T) {
 	l := newLookedAt(t)
-	l.view.setPolicies(nil, []string{"Cluster blue has no MutatingAdmissionPolicy", "Cluster blue refuses a ConfigMap"})
+	l.view.setPolicies([]string{"Cluster blue has no MutatingAdmissionPolicy", "Cluster blue refuses a ConfigMap"})
 	l.expectOne("ns/blue: Cluster blue has no MutatingAdmissionPolicy; Cluster blue refuses a ConfigMap")
 	expect.Same(t, "what it relates to", "PoliciesIncomplete{policies}", l.recorded.about[0])
-	l.view.setPolicies(nil, nil)
+	l.view.setPolicies(nil)
 	l.told()
 	expect.Same(t, "the metric", 0, len(l.metric))
 }

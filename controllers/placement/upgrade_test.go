@@ -2,20 +2,14 @@ package placement
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -71,40 +65,4 @@ func TestLooksSeldomAtMuch(t *testing.T) {
 			t.Errorf("%d looks in an hour", looks)
 		}
 	})
-}
-
-// TestPodsWithoutEnd: an API server that shows more and more pods of a Node is not asked without end.
-func TestPodsWithoutEnd(t *testing.T) {
-	n := 0
-	api := interceptor.NewClient(newWorld(t).api.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake is one
-		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
-			pods, _ := list.(*corev1.PodList)
-			pods.Continue = "more"
-			for range somePods {
-				n++
-				pods.Items = append(pods.Items, readyPod(fmt.Sprint("agent-", n)))
-			}
-			return nil
-		},
-	})
-	found := map[policies.Ref]bool{}
-	err := addReady(t.Context(), api, "win-0", found)
-	_, endless := errors.AsType[*endlessError](err)
-	expect.Same(t, "told", true, endless && isLasting(err))
-	for range 9 {
-		expect.Says(t, "of another Node", addReady(t.Context(), api, "win-0", found), "pages")
-	}
-	err = addReady(t.Context(), api, "win-0", found)
-	_, many := errors.AsType[*tooManyError](err)
-	expect.Same(t, "told of many Nodes", true, many)
-	if len(found) > mostReady+somePods {
-		t.Errorf("%d workloads are remembered", len(found))
-	}
-}
-
-func readyPod(set string) (pod corev1.Pod) {
-	pod.Namespace = "team"
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: set, Controller: new(true)}}
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	return pod
 }

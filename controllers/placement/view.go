@@ -11,12 +11,10 @@ import (
 	"time"
 
 	nodev1 "k8s.io/api/node/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	verdict "github.com/capwin/cluster-api-provider-windows/internal/placement"
-	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
@@ -25,6 +23,8 @@ import (
 type teller interface {
 	// look is called when a view has changed and is complete, and every few minutes.
 	look(ctx context.Context, about *clusterv1.Cluster, of *view)
+	// plan is called once, before our policy first changes workloads of the Cluster, with a sentence.
+	plan(ctx context.Context, about *clusterv1.Cluster, text string)
 	// forget is called when a Cluster is not looked after any more.
 	forget(cluster client.ObjectKey)
 }
@@ -40,11 +40,6 @@ type view struct {
 	// changed counts what has changed of what decides; version is what the API server says of itself, "" while that is not known.
 	changed uint64
 	version string
-	// toBeMade are the Nodes that machines without one will join, once made says that these are known, and spared what the policy
-	// leaves alone because its pods were on Windows Nodes before it.
-	toBeMade []verdict.Node
-	made     bool
-	spared   []policies.Ref
 	// notKept are sentences for people: why the policies do not keep everything.
 	notKept []string
 	// news gets a value when something has changed.
@@ -132,34 +127,12 @@ func (v *view) setVersion(version string) {
 	v.version = version
 }
 
-// setToBeMade notes which Nodes are about to join.
-func (v *view) setToBeMade(nodes []verdict.Node) {
+// setPolicies notes why the policies do not keep everything.
+func (v *view) setPolicies(notKept []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.note(!v.made || !equality.Semantic.DeepEqual(v.toBeMade, nodes))
-	v.toBeMade, v.made = nodes, true
-}
-
-// knowsToBeMade says that it was noted which Nodes are about to join, if any.
-func (v *view) knowsToBeMade() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.made
-}
-
-// setPolicies notes what the policies spare, and why they do not keep everything.
-func (v *view) setPolicies(spared []policies.Ref, notKept []string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.note(!slices.Equal(v.spared, spared) || !slices.Equal(v.notKept, notKept))
-	v.spared, v.notKept = spared, notKept
-}
-
-// joining are the Nodes that machines without one will join.
-func (v *view) joining() []verdict.Node {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return slices.Clone(v.toBeMade)
+	v.note(!slices.Equal(v.notKept, notKept))
+	v.notKept = notKept
 }
 
 // isListed says that all objects of a resource were told, and isHidden that the API server does not show them.
@@ -217,8 +190,6 @@ type state struct {
 	leftOut int
 	// version is that of the API server, as v1.36.3, or "".
 	version string
-	// spared are workloads that the policy leaves alone, because they had Ready pods on Windows Nodes when it was made.
-	spared []policies.Ref
 	// notKept are sentences for people: why the policies do not keep everything.
 	notKept []string
 }
@@ -228,7 +199,7 @@ func (v *view) state() state {
 	defer v.mu.Unlock()
 	s := state{
 		changed: v.changed, complete: true, hidden: map[string]string{}, version: v.version,
-		spared: slices.Clone(v.spared), notKept: slices.Clone(v.notKept),
+		notKept: slices.Clone(v.notKept),
 	}
 	for name, store := range v.stores {
 		s.leftOut += store.leftOut()

@@ -43,13 +43,14 @@ type world struct {
 	keeper     *Keeper
 	teller     teller // the world itself, unless a test has another
 	forgotten  []string
+	plans      []string
 
 	mu      sync.Mutex
-	away    bool  // it cannot be reached
-	deaf    bool  // it does not obey
-	full    bool  // it takes no update
-	refuses error // what it says to each write and probe
-	old     bool  // it is of 1.35, without MutatingAdmissionPolicies
+	away    bool   // it cannot be reached
+	deaf    bool   // it does not obey
+	refuses error  // what it says to each write and probe
+	old     bool   // it is of 1.35, without MutatingAdmissionPolicies
+	mute    string // of this resource it tells nothing
 	feeds   map[string][]*workload.Feed
 	follows int
 	version string
@@ -78,6 +79,9 @@ func (w *world) begin(feed *workload.Feed) {
 		feed.Told(workload.Event{
 			Type: workload.Hidden, Why: apierrors.NewNotFound(schema.GroupResource{Group: feed.Group, Resource: feed.Name}, ""),
 		})
+		return
+	}
+	if feed.Name == w.mute {
 		return
 	}
 	feed.Told(workload.Event{Type: workload.Begun})
@@ -154,6 +158,15 @@ func (w *world) Version(context.Context, client.ObjectKey) (string, error) {
 
 func (w *world) look(context.Context, *clusterv1.Cluster, *view) {}
 
+// plan notes what people read, and whether that was before the policy.
+func (w *world) plan(ctx context.Context, _ *clusterv1.Cluster, text string) {
+	policy := policies.Mutating()[0]
+	if w.api.Get(ctx, client.ObjectKeyFromObject(policy), policy) == nil {
+		text = "too late: " + text
+	}
+	w.plans = append(w.plans, text)
+}
+
 func (w *world) forget(key client.ObjectKey) { w.forgotten = append(w.forgotten, key.Name) }
 
 // newWorld has the Cluster prod with one WindowsMachine, and a Node of each system.
@@ -167,10 +180,7 @@ func newWorld(t *testing.T) *world {
 	w.management = fake.NewClientBuilder().WithScheme(scheme).WithObjects(aCluster(), aMachine()).Build()
 	w.api = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(
 		aNode("linux-0", "linux", "l"), aNode("win-0", "windows", "w"),
-	).WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
-		pod, _ := o.(*corev1.Pod)
-		return []string{pod.Spec.NodeName}
-	}).WithInterceptorFuncs(w.funcs()).Build()
+	).WithInterceptorFuncs(w.funcs()).Build()
 	w.bare = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(w.funcs()).Build()
 	return w
 }
@@ -209,12 +219,6 @@ func (w *world) funcs() interceptor.Funcs {
 			return told("create", o, c.Create(ctx, o, opts...))
 		},
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
-			w.mu.Lock()
-			full := w.full
-			w.mu.Unlock()
-			if full {
-				return told("update", o, apierrors.NewInternalError(errors.New("no space")))
-			}
 			return told("update", o, c.Update(ctx, o, opts...))
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
@@ -262,7 +266,7 @@ func (w *world) probe(ctx context.Context, api client.Client, o client.Object) e
 		}
 		return nil
 	}
-	for _, policy := range plainPolicies() {
+	for _, policy := range policies.Validating() {
 		if policy.GetName() == "capwin-dns-stays-on-linux" && obeys(policy) {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, object.Name,
 				errors.New("ValidatingAdmissionPolicy 'capwin-dns-stays-on-linux' with binding 'x' denied request: y"))
@@ -306,7 +310,7 @@ func (w *world) since() map[string]int {
 // missing are those of our objects that are not there.
 func (w *world) missing() (names []string) {
 	w.Helper()
-	for _, o := range append(ownObjects(plainPolicies()...), toldObjects(policies.Params{})...) {
+	for _, o := range ownObjects(append(policies.Validating(), policies.Mutating()...)...) {
 		there := o.DeepCopy()
 		if w.api.Get(context.Background(), client.ObjectKeyFromObject(o), there) != nil {
 			names = append(names, o.String())

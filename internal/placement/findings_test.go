@@ -91,8 +91,8 @@ func TestClusterDNS(t *testing.T) {
 	}
 }
 
-// TestMutable: what the mutating policy changes names no system, and is in kube-system or tolerates every taint.
-func TestMutable(t *testing.T) {
+// TestGetsLinux: what the mutating policy changes selects nothing, and is in kube-system or tolerates every taint.
+func TestGetsLinux(t *testing.T) {
 	for _, c := range []struct {
 		name, namespace, spec string
 		want                  bool
@@ -101,79 +101,51 @@ func TestMutable(t *testing.T) {
 		{"careless, elsewhere", "team", ``, false},
 		{"tolerates everything", "team", `tolerations: [{operator: Exists}]`, true},
 		{"tolerates every NoSchedule", "team", `tolerations: [{operator: Exists, effect: NoSchedule}]`, true},
-		{"tolerates every NoExecute", "team", `tolerations: [{operator: Exists, effect: NoExecute}]`, false},
+		{"tolerates every NoExecute", "team", `tolerations: [{operator: Exists, effect: NoExecute}]`, true},
+		{"tolerates every preference", "team", `tolerations: [{operator: Exists, effect: PreferNoSchedule}]`, false},
+		{"tolerates the taint of Windows by name", "team", `tolerations: [{key: os, value: windows}]`, false},
 		{"says Linux where nobody looks", "kube-system", `os: {name: linux}`, true},
 		{"says Windows", "kube-system", `os: {name: windows}`, false},
 		{"has windowsOptions", "kube-system", `securityContext: {windowsOptions: {}}`, false},
 		{"selects Linux", "kube-system", `nodeSelector: {kubernetes.io/os: linux}`, false},
-		{"selects by the deprecated label", "kube-system", `nodeSelector: {beta.kubernetes.io/os: windows}`, false},
-		{"selects a build", "kube-system", `nodeSelector: {node.kubernetes.io/windows-build: 10.0.20348}`, false},
-		{"selects a pool of both", "kube-system", `nodeSelector: {pool: a}`, true},
-		{"selects a pool of Windows", "kube-system", `nodeSelector: {pool: win}`, false},
-		{"has an affinity on the system", "kube-system", affinity(`{key: kubernetes.io/os, operator: NotIn, values: [darwin]}`), false},
-		{"has an affinity on a pool of both", "kube-system", affinity(`{key: pool, operator: In, values: [a]}`), true},
-		{"has an affinity on a pool of Windows", "kube-system", affinity(`{key: pool, operator: In, values: [a, win]}`), false},
-		{"has an affinity on a label of Windows", "kube-system", affinity(`{key: disk, operator: Exists}`), false},
-		{"leaves out a pool", "kube-system", affinity(`{key: pool, operator: NotIn, values: [win]}`), true},
-		{"compares a number", "kube-system", affinity(`{key: size, operator: Gt, values: ["1"]}`), false},
+		{"selects a pool of both", "kube-system", `nodeSelector: {pool: a}`, false},
+		{"has an affinity", "kube-system", affinity(`{key: pool, operator: NotIn, values: [win]}`), false},
+		{"has a preference", "kube-system", `affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: []}}`, true},
 		{"names a Node", "kube-system", `nodeName: linux-0`, false},
-		{"selects a Node", "kube-system", `nodeSelector: {kubernetes.io/hostname: linux-0}`, false},
-		{"selects a zone of Windows", "kube-system", `nodeSelector: {topology.kubernetes.io/zone: "2"}`, true},
-		{"has a RuntimeClass for Linux", "kube-system", `runtimeClassName: linux`, true},
-		{"has a RuntimeClass that is named for Windows", "kube-system", `runtimeClassName: windows-2022`, false},
-		{"has a RuntimeClass for Windows", "kube-system", `runtimeClassName: windows`, false},
+		{"has a RuntimeClass", "kube-system", `runtimeClassName: linux`, false},
 	} {
 		w := workload(t, "DaemonSet", c.spec)
 		w.Namespace = c.namespace
-		expect.Same(t, c.name, c.want, tainted.Mutable(w))
+		expect.Same(t, c.name, c.want, w.GetsLinux())
 		if c.want && tainted.Judge(w).Verdict == placement.ForWindows {
 			t.Errorf("%s: the policy would change what is for Windows", c.name)
 		}
 		w.Annotations = map[string]string{placement.RunsOnAnnotation: placement.RunsOnBoth}
-		expect.Same(t, c.name+", on both", false, tainted.Mutable(w))
+		expect.Same(t, c.name+", on both", false, w.GetsLinux())
 	}
 }
 
-// What lands has the command after which the API server mends it, if it does.
-func TestAgain(t *testing.T) {
-	w := workload(t, "DaemonSet", `tolerations: [{operator: Exists}]`)
-	s := placement.Seen{Cluster: tainted, Workloads: []placement.Workload{w}}
-	expect.Same(t, "no policy", "", s.Findings()[0].Again)
-	s.Mutates = true
-	expect.Same(t, "a policy", "kubectl label daemonset app -n team --overwrite capwin.io/seen=true", s.Findings()[0].Again)
-	const rolls = "; or let the policy add it at the next write, also of a label, which rolls its pods once"
-	if why := s.Findings()[0].Why; !strings.HasSuffix(why, rolls) {
-		t.Error(why)
+// TestMutates: of what lands, people read whether the API server will mend it.
+func TestMutates(t *testing.T) {
+	const mends = "; the policy adds it when the template changes next"
+	careless, selecting := workload(t, "DaemonSet", `tolerations: [{operator: Exists}]`),
+		workload(t, "DaemonSet", `{tolerations: [{operator: Exists}], nodeSelector: {pool: a}}`)
+	for _, mutates := range []bool{false, true} {
+		s := placement.Seen{Cluster: open, Workloads: []placement.Workload{careless, selecting}, Mutates: mutates}
+		for i, mended := range []bool{mutates, false} {
+			finding := s.Findings()[i]
+			expect.Same(t, "problem", placement.PodsLand, finding.Problem)
+			expect.Same(t, finding.Why, mended, strings.HasSuffix(finding.Why, mends))
+		}
 	}
-	s.Cluster, s.Workloads[0] = open, workload(t, "Deployment", ``)
-	expect.Same(t, "none for it", "", s.Findings()[0].Again)
 }
 
-// TestFirstWrites: what the policy will change is told before somebody writes it, also what does not land.
-func TestFirstWrites(t *testing.T) {
-	var all []placement.Workload
-	for _, name := range []string{"spared", "both", "a", "b", "c", "d"} {
-		w := workload(t, "Deployment", ``)
-		w.Namespace, w.Name = "kube-system", name
-		all = append(all, w)
-	}
-	all[1].Annotations = map[string]string{placement.RunsOnAnnotation: placement.RunsOnBoth}
-	s := placement.Seen{Cluster: tainted, Workloads: append(all, workload(t, "Deployment", ``))}
-	s.Spared = map[string]bool{"Deployment kube-system/spared": true}
-	expect.Same(t, "findings without a policy", len(s.Workloads), len(s.Findings()))
-	s.Mutates = true
-	got := s.Findings()
-	expect.Same(t, "findings", len(s.Workloads)+1, len(got))
-	last := got[len(got)-1]
-	expect.Same(t, "problem", placement.FirstWriteRolls, last.Problem)
-	const says = "first writes to 4 workloads that name no system (Deployment kube-system/a, Deployment kube-system/b, Deployment " +
-		"kube-system/c and 1 more): the policy adds the nodeSelector kubernetes.io/os: linux to the template of each at its next " +
-		"write, also of a label, which rolls its pods once; the annotation capwin.io/runs-on: both on a workload postpones that"
-	if !strings.HasPrefix(last.Why, says) {
-		t.Error(last.Why)
-	}
-	s.Workloads = s.Workloads[:2]
-	expect.Same(t, "findings where nothing changes", 2, len(s.Findings()))
+// TestPlanned: before the policy is there, people read what it will change.
+func TestPlanned(t *testing.T) {
+	expect.Same(t, "of none", "", placement.Planned(nil))
+	expect.Same(t, "of some", "workloads that select nothing: 4 (a, b, c and 1 more); the policy adds the nodeSelector "+
+		"kubernetes.io/os: linux to each when its pod template changes next, and restarts no pod before that; to leave a workload as it "+
+		"is, set its annotation capwin.io/runs-on: both", placement.Planned([]string{"a", "b", "c", "d"}))
 }
 
 // Commands are run in a shell, and a workload cluster's API server may say anything.

@@ -46,12 +46,12 @@ func checkTexts(t *testing.T, one placement.Finding) {
 	if one.Of == "" || one.Why == "" {
 		t.Errorf("a finding has no text: %+v", one)
 	}
-	for _, text := range append([]string{one.Of, one.Why, one.Mend, one.Allow, one.Again}, one.Nodes...) {
+	for _, text := range append([]string{one.Of, one.Why, one.Mend, one.Allow}, one.Nodes...) {
 		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) || strings.Contains(text, "%!") {
 			t.Errorf("%q", text)
 		}
 	}
-	for _, text := range []string{one.Mend, one.Allow, one.Again} {
+	for _, text := range []string{one.Mend, one.Allow} {
 		if text != "" && !command.MatchString(text) {
 			t.Errorf("%q is no command", text)
 		}
@@ -91,12 +91,10 @@ func checkMemory(t *testing.T, s placement.Seen, wrong []placement.Finding) {
 	}
 }
 
-// tellings are what is told, but for the first writes, which a Memory tells in another order.
+// tellings are the texts of findings, in one order.
 func tellings(all []placement.Finding) (texts []string) {
 	for _, one := range all {
-		if one.Problem != placement.FirstWriteRolls {
-			texts = append(texts, one.Why+one.Mend)
-		}
+		texts = append(texts, one.Why+one.Mend)
 	}
 	slices.Sort(texts)
 	return texts

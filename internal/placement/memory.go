@@ -37,8 +37,6 @@ const mostKept = 200
 type judged struct {
 	version string
 	wrong   *Finding // nil if nothing is
-	// rolls is the workload's name if the policy changes it at its next write, else empty.
-	rolls string
 	// kept is the workload where findings on the cluster need it, else nil.
 	kept *Workload
 }
@@ -49,7 +47,7 @@ func (m *Memory) Wrong(s Seen, workloads iter.Seq[Stored]) (all []Finding) {
 	if cluster := s.digest(); cluster != m.cluster {
 		m.judged, m.cluster = nil, cluster
 	}
-	now, rolled := make(map[string]judged, len(m.judged)), []string(nil)
+	now := make(map[string]judged, len(m.judged))
 	for one := range workloads {
 		known, there := m.judged[one.Name]
 		if !there || known.version != one.Version {
@@ -65,9 +63,6 @@ func (m *Memory) Wrong(s Seen, workloads iter.Seq[Stored]) (all []Finding) {
 		if now[one.Name] = known; known.wrong != nil {
 			all = append(all, *known.wrong)
 		}
-		if known.rolls != "" {
-			rolled = append(rolled, known.rolls)
-		}
 	}
 	m.judged = now
 	for _, finding := range s.ofCluster() {
@@ -75,8 +70,7 @@ func (m *Memory) Wrong(s Seen, workloads iter.Seq[Stored]) (all []Finding) {
 			all = append(all, finding)
 		}
 	}
-	slices.Sort(rolled)
-	return append(all, FirstWrites(rolled)...)
+	return all
 }
 
 func (s Seen) remember(one Stored) judged {
@@ -84,9 +78,6 @@ func (s Seen) remember(one Stored) judged {
 	now := judged{version: one.Version}
 	if finding := s.judge(w); finding.Problem != "" {
 		now.wrong = &finding
-	}
-	if s.Mutates && s.Rolls(w) {
-		now.rolls = w.String()
 	}
 	isDNS := w.Namespace == metav1.NamespaceSystem && len(s.DNS) > 0 &&
 		labels.SelectorFromSet(s.DNS).Matches(labels.Set(w.Template.Labels))
@@ -106,7 +97,7 @@ func (s Seen) digest() (digest [sha256.Size]byte) {
 		}
 		_ = text.Encode(len(nodes))
 	}
-	_ = text.Encode([]any{s.RuntimeClasses, s.Mutates, s.DNS, s.Spared})
+	_ = text.Encode([]any{s.RuntimeClasses, s.Mutates, s.DNS})
 	hash.Sum(digest[:0])
 	return digest
 }

@@ -83,9 +83,6 @@ type Finding struct {
 	Mend string
 	// Allow is the command that makes a workload that lands one for both systems.
 	Allow string
-	// Again is a command that changes nothing but has the API server look at the workload again, where a policy of its cluster then
-	// mends it.
-	Again string
 }
 
 // Judge decides for one workload.

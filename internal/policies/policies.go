@@ -1,20 +1,12 @@
-// Package policies has the admission objects that keep Linux workloads on Linux in a workload cluster with Windows Nodes, and
-// what they are told of that cluster. It is pure: somebody else writes the objects, in this order, each by server-side apply.
+// Package policies has the admission objects that keep Linux workloads on Linux in a workload cluster with Windows Nodes. It is
+// pure: somebody else writes the objects, in this order, each by server-side apply.
 //
-//	params := policies.Params{
-//		WindowsLabels:  policies.WindowsLabels(windows, linux),       // follows Nodes and configs
-//		RuntimeClasses: policies.WindowsClasses(classes, labels),     // follows RuntimeClasses
-//		Spared:         spared,                                       // from the first time on as ReadParams has it
-//	}
-//	policies.Param(params)                           // keeps them for the next process
-//	policies.Told(policies.Validating(), params)     // an API server has these kinds from 1.30 on
-//	policies.Told(policies.Mutating(), params)       // from 1.36 on
+//	policies.Validating() // an API server has these kinds from 1.30 on
+//	policies.Mutating()   // from 1.36 on
 //
-// The mutating policy adds one key, the nodeSelector kubernetes.io/os: linux, to the template of a DaemonSet, Deployment or
-// StatefulSet that names no system and either tolerates every taint or is in kube-system. What it changes is never a workload
-// that internal/placement calls ForWindows, and stays away from Windows Nodes afterwards; where it cannot be sure of the first,
-// it leaves the template alone. The API server asks it at each write to the workload, of a label or an annotation too, but not
-// at kubectl scale and at a write of the status.
+// The mutating policy adds the nodeSelector kubernetes.io/os: linux to the template of a DaemonSet, Deployment or StatefulSet that
+// selects nothing, and either tolerates every taint or is in kube-system. It does so when somebody makes the workload or changes
+// its template: whoever writes a template as it was rolls no pod. internal/placement says of a workload whether it would.
 package policies
 
 import (
@@ -22,16 +14,15 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
-// Label is one that all objects of this package have, the param too, with the value LabelValue. No other object of ours has it.
+// Label is one that all objects of this package have, with the value LabelValue. No other object of ours has it.
 const (
 	Label      = "capwin.io/policies"
 	LabelValue = "linux-first"
-
-	managedByLabel, managedBy = "app.kubernetes.io/managed-by", "capwin"
 )
 
 //go:embed policies.yaml
@@ -55,6 +46,16 @@ func Mutating() []*unstructured.Unstructured { return ofKind("MutatingAdmissionP
 
 // Validating are the ValidatingAdmissionPolicies, each with its binding.
 func Validating() []*unstructured.Unstructured { return ofKind("ValidatingAdmissionPolicy") }
+
+// Leftover is the name of a ConfigMap that earlier versions wrote beside the policies. Nothing reads it any more.
+func Leftover() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion("v1")
+	object.SetKind("ConfigMap")
+	object.SetNamespace(metav1.NamespaceSystem)
+	object.SetName("capwin-linux-first")
+	return object
+}
 
 // ofKind returns copies of the policies of a kind and of their bindings.
 func ofKind(kind string) (all []*unstructured.Unstructured) {

@@ -8,6 +8,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,7 +40,7 @@ func TestObjects(t *testing.T) {
 	}, got)
 }
 
-// Each field is one that the API has, no policy stops a write when it fails, and no binding refuses when its param is missing.
+// Each field is one that the API has, and no policy stops a write when it fails.
 func TestFields(t *testing.T) {
 	for _, object := range append(policies.Mutating(), policies.Validating()...) {
 		switch object.GetKind() {
@@ -53,14 +54,11 @@ func TestFields(t *testing.T) {
 				checkMessage(t, policy.Name, validation.Message)
 			}
 		case "MutatingAdmissionPolicyBinding":
-			checkParam(t, as[admissionv1.MutatingAdmissionPolicyBinding](t, object).Spec.ParamRef)
+			as[admissionv1.MutatingAdmissionPolicyBinding](t, object)
 		case "ValidatingAdmissionPolicyBinding":
 			binding := as[admissionv1.ValidatingAdmissionPolicyBinding](t, object)
 			refuses := binding.Name == "capwin-dns-stays-on-linux"
 			expect.Same(t, binding.Name+" refuses", refuses, binding.Spec.ValidationActions[0] == admissionv1.Deny)
-			if ref := binding.Spec.ParamRef; ref != nil {
-				checkParam(t, ref)
-			}
 		}
 	}
 }
@@ -80,13 +78,6 @@ func checkMessage(t *testing.T, policy, message string) {
 	}
 }
 
-func checkParam(t *testing.T, ref *admissionv1.ParamRef) {
-	t.Helper()
-	expect.Same(t, "param", &admissionv1.ParamRef{
-		Namespace: policies.ParamNamespace, Name: policies.ParamName, ParameterNotFoundAction: new(admissionv1.AllowAction),
-	}, ref)
-}
-
 // The expressions name what placement calls by the same names.
 func TestNamesInExpressions(t *testing.T) {
 	variables, found, err := unstructured.NestedSlice(policies.Mutating()[0].Object, "spec", "variables")
@@ -99,15 +90,10 @@ func TestNamesInExpressions(t *testing.T) {
 	}
 	text := all.String()
 	for _, name := range []string{
-		"[?'" + placement.RunsOnAnnotation + "']", "== '" + placement.RunsOnBoth + "'", "'" + corev1.LabelWindowsBuild + "'",
+		"[?'" + placement.RunsOnAnnotation + "']", "== '" + placement.RunsOnBoth + "'", "'" + metav1.NamespaceSystem + "'",
 	} {
 		if !strings.Contains(text, name) {
 			t.Errorf("no expression has %s", name)
-		}
-	}
-	for key := range policies.Param(policies.Params{SparedKnown: true}).Data {
-		if !strings.Contains(text, "params.?data[?'"+key+"']") {
-			t.Errorf("no expression reads %s of the param", key)
 		}
 	}
 }

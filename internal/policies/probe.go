@@ -19,11 +19,11 @@ const (
 	refusing = "capwin-dns-stays-on-linux"
 )
 
-// ProbeMutating is what the mutating policy changes in a dry-run create, once it and its param are there; see IsMutated.
+// ProbeMutating is what the mutating policy changes in a dry-run create, once it is there; see IsMutated.
 func ProbeMutating() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: ParamNamespace, Name: mutatedProbe}, Data: map[string]string{probeKey: untouched},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: mutatedProbe}, Data: map[string]string{probeKey: untouched},
 	}
 }
 
@@ -34,7 +34,7 @@ func IsMutated(answer *corev1.ConfigMap) bool { return answer.Data[probeKey] == 
 func ProbeValidating() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: ParamNamespace, Name: refusedProbe},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: refusedProbe},
 	}
 }
 

@@ -59,6 +59,7 @@ func TestKeeper(t *testing.T) {
 	t.Parallel()
 	s := startKept(t, true)
 	s.populate()
+	s.leaveOver("capwin")
 	keeper, end := s.keep()
 	expect.Same(t, "warning", "", s.await(keeper))
 	objects := allOfOurs(true)
@@ -73,21 +74,63 @@ func TestKeeper(t *testing.T) {
 	expect.Same(t, "warning of a new process", "", s.await(restarted))
 	expect.Same(t, "writes of a new process", map[string]int{}, writes(s.calls()[len(before):]))
 	s.checkOff(objects, func() { restarted.Kept(s.cluster) })
+	s.checkWarn(func() { restarted.Kept(s.cluster) })
 	end()
+}
+
+// leaveOver makes what an earlier version wrote beside the policies, as somebody.
+func (s *keptServer) leaveOver(somebody string) {
+	s.Helper()
+	object := policies.Leftover()
+	object.SetLabels(map[string]string{policies.Label: policies.LabelValue})
+	expect.OK(s, s.api.Apply(s.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(somebody)))
+}
+
+// checkWarn: with the other value of the annotation nothing is changed, everything is warned of, and cluster DNS is kept.
+func (s *keptServer) checkWarn(notice func()) {
+	s.Helper()
+	s.annotate(infrav1.LinuxPolicyWarn)
+	notice()
+	wait.Until(s, "the validating policies alone", func() (any, bool) {
+		var there []string
+		for _, o := range allOfOurs(true) {
+			if s.read(o) != nil {
+				there = append(there, nameOf(o))
+			}
+		}
+		return there, len(there) == len(allOfOurs(false)) && s.read(policies.Mutating()[0]) == nil
+	})
+	wait.Until(s, "an agent that is left as it is", func() (any, bool) {
+		agent := newAgent("agent-warned")
+		expect.OK(s, s.api.Create(s.Context(), agent, client.DryRunAll))
+		return agent.Spec.Template.Spec.NodeSelector, agent.Spec.Template.Spec.NodeSelector == nil
+	})
+	if err := s.api.Create(s.Context(), policies.ProbeValidating(), client.DryRunAll); !policies.IsRefusal(err) {
+		s.Errorf("cluster DNS is not kept: %v", err)
+	}
+}
+
+// annotate gives the Cluster the annotation, or takes it away.
+func (s *keptServer) annotate(value string) {
+	s.Helper()
+	s.cluster = s.cluster.DeepCopy()
+	s.cluster.Annotations = nil
+	if value != "" {
+		s.cluster.Annotations = map[string]string{infrav1.LinuxPolicyAnnotation: value}
+	}
+	expect.OK(s, s.management.Update(s.Context(), s.cluster))
 }
 
 // checkFirst looks at what is there after the first machine has waited.
 func (s *keptServer) checkFirst(objects []*unstructured.Unstructured) {
 	s.Helper()
-	for key, n := range writes(s.calls()) {
+	written := writes(s.calls())
+	for key, n := range written {
 		expect.Same(s, "writes of "+key, 1, n)
 	}
-	expect.Same(s, "objects written", len(objects), len(writes(s.calls())))
-	param := &corev1.ConfigMap{}
-	expect.OK(s, s.api.Get(s.Context(), client.ObjectKey{Namespace: policies.ParamNamespace, Name: policies.ParamName}, param))
-	params := expect.Got(policies.ReadParams(param))(s)
-	expect.Same(s, "labels", map[string][]string{"pool": {"w"}, "gpu": {policies.Any}}, params.WindowsLabels)
-	expect.Same(s, "spared", []policies.Ref{{Kind: "DaemonSet", Namespace: "default", Name: "agent"}}, params.Spared)
+	expect.Same(s, "that what an earlier version wrote is removed", 1, written["configmaps/capwin-linux-first"])
+	expect.Same(s, "that it is gone", true, s.read(policies.Leftover()) == nil)
+	expect.Same(s, "objects written", len(objects), len(written)-1)
 	other := newAgent("agent-2")
 	expect.OK(s, s.api.Create(s.Context(), other))
 	expect.Same(s, "what an agent selects that was made since", map[string]string{corev1.LabelOSStable: "linux"},
@@ -99,8 +142,6 @@ func (s *keptServer) edit(o *unstructured.Unstructured) {
 	s.Helper()
 	there := s.read(o)
 	switch o.GetKind() {
-	case "ConfigMap":
-		there.Object["data"] = map[string]any{"windowsLabels": "a=b", "more": "x"}
 	case "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy":
 		expect.OK(s, unstructured.SetNestedField(there.Object, map[string]any{"matchLabels": map[string]any{"a": "b"}},
 			"spec", "matchConstraints", "objectSelector"))
@@ -173,16 +214,12 @@ func (s *keptServer) checkOff(objects []*unstructured.Unstructured, notice func(
 		}
 		return names
 	}
-	s.cluster = s.cluster.DeepCopy()
-	s.cluster.Annotations = map[string]string{infrav1.LinuxPolicyAnnotation: infrav1.LinuxPolicyOff}
-	expect.OK(s, s.management.Update(s.Context(), s.cluster))
+	s.annotate(infrav1.LinuxPolicyOff)
 	begin := time.Now()
 	notice()
 	wait.Until(s, "no objects of ours", func() (any, bool) { return there(), len(there()) == 0 })
 	s.Logf("%d objects went in %.1f s", len(objects), time.Since(begin).Seconds())
-	s.cluster = s.cluster.DeepCopy()
-	s.cluster.Annotations = nil
-	expect.OK(s, s.management.Update(s.Context(), s.cluster))
+	s.annotate("")
 	notice()
 	wait.Until(s, "all objects of ours", func() (any, bool) { return there(), len(there()) == len(objects) })
 }
@@ -197,6 +234,7 @@ func TestKeeperOfOthers(t *testing.T) {
 	expect.OK(t, unstructured.SetNestedField(theirs.Object, "Fail", "spec", "failurePolicy"))
 	expect.OK(t, s.api.Create(t.Context(), theirs))
 	version := theirs.GetResourceVersion()
+	s.leaveOver("somebody")
 	keeper, end := s.keep()
 	const says = "Cluster prod: MutatingAdmissionPolicy capwin-linux-first was not made by capwin, so it is left alone; rename or " +
 		"remove it"
@@ -216,6 +254,7 @@ func TestKeeperOfOthers(t *testing.T) {
 		return len(there), len(there) == 1
 	})
 	expect.Same(t, "version of theirs", version, s.read(theirs).GetResourceVersion())
+	expect.Same(t, "that their ConfigMap is there", true, s.read(policies.Leftover()) != nil)
 	end()
 }
 
@@ -228,13 +267,9 @@ func TestKeeperWithoutRights(t *testing.T) {
 	s.kubeconfig = expect.Got(user.KubeConfig())(t)
 	keeper, end := s.keep()
 	warning := s.await(keeper)
-	for _, part := range []string{
-		"Cluster prod refuses to the user of Secret prod-kubeconfig what keeps workloads for Linux off Windows Nodes",
-		"Cluster prod does not show its nodes to the user of Secret prod-kubeconfig",
-	} {
-		if !strings.Contains(warning, part) {
-			t.Errorf("the machine is not warned of %q", part)
-		}
+	const refuses = "Cluster prod refuses to the user of Secret prod-kubeconfig what keeps workloads for Linux off Windows Nodes"
+	if !strings.Contains(warning, refuses) {
+		t.Errorf("the machine is warned of %q", warning)
 	}
 	expect.Same(t, "writes", map[string]int{}, writes(s.calls()))
 	end()

@@ -31,8 +31,9 @@ func TestLinuxFirst(t *testing.T) {
 	s.apply()
 	s.comesUp(true)
 	s.joined(2)
+	s.planned(before)
 	old := s.landed(before)
-	s.told(before, true)
+	s.told(before)
 	s.runOnBoth(bothBefore, s.makeBoth("both-after"))
 	s.keeps(before)
 	s.movesDNS(nil)
@@ -56,10 +57,10 @@ func TestBefore136(t *testing.T) {
 	s.comesUp(false)
 	s.joined(2)
 	s.landed(before)
-	s.told(before, false)
+	s.told(before)
 	s.warned(after)
 	s.landed(after)
-	s.told(after, false)
+	s.told(after)
 	s.movesDNS(func(said string, err error) {
 		if err == nil || !strings.Contains(said, "cluster DNS runs on Linux only") {
 			s.Errorf("%v: %s", err, said)

@@ -8,10 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -20,7 +18,7 @@ import (
 const switchName = "capwin.io/linux-policy"
 
 // switchedOff: by the annotation on the Cluster all objects of ours go, and what they are for happens. Without it they come back,
-// and spare what runs on Windows meanwhile.
+// and what runs on Windows meanwhile stays there until somebody changes it.
 func (s *stage) switchedOff() {
 	s.Helper()
 	s.management("annotate", "cluster", lab.ClusterName, switchName+"=off")
@@ -37,8 +35,12 @@ func (s *stage) switchedOff() {
 	s.hazard(off)
 	s.management("annotate", "cluster", lab.ClusterName, switchName+"-")
 	s.kept(true, s.bought())
-	s.spared(off)
-	s.told(off, false)
+	s.told(off)
+	for _, one := range off {
+		expect.Same(s, "generation of "+one.name+" once the policies are back", int64(1), s.get(one).Generation)
+	}
+	s.changeImages(off)
+	s.rolled(off, linuxNodes)
 }
 
 // hazard: without policies, what tolerates everything comes to Windows, and so does CoreDNS once it selects nothing.
@@ -62,22 +64,12 @@ func (s *stage) hazard(off []addon) {
 	s.scaleDNS(2)
 }
 
-// spared: what has Ready pods on Windows Nodes when the policy is made stays there when it is written.
-func (s *stage) spared(off []addon) {
+// changeImages has each DaemonSet roll.
+func (s *stage) changeImages(all []addon) {
 	s.Helper()
-	param := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: policies.ParamNamespace, Name: policies.ParamName}
-	expect.OK(s, s.lab.WorkloadClient.Get(s.ctx, key, param))
-	params := expect.Got(policies.ReadParams(param))(s)
-	var names []string
-	for _, one := range params.Spared {
-		names = append(names, one.Name)
-	}
-	expect.Same(s, "spared", "kube-multus-ds-off node-local-dns-off kubernetes-agent-logs-off", strings.Join(names, " "))
-	for _, one := range off {
+	for _, one := range all {
 		s.kubectl("set", "image", "daemonset/"+one.name, "-n", one.namespace, "c=example.com/"+one.name+":v2")
 	}
-	s.rolled(off, linuxNodes+2)
 }
 
 // warned: an API server that changes nothing says what would have been changed.
@@ -99,9 +91,28 @@ func (s *stage) file(o client.Object) string {
 	return name
 }
 
-// told: an event on the Cluster names each workload that may come to Windows Nodes, with the command that mends it, the one that
-// says that it runs on both systems, and after which command a policy mends it.
-func (s *stage) told(all []addon, again bool) {
+// planned: before the policy that changes workloads was there, an event on the Cluster named what it will change.
+func (s *stage) planned(all []addon) {
+	s.Helper()
+	notes := s.notes()
+	for note := range strings.Lines(notes) {
+		if strings.Contains(note, fmt.Sprintf("workloads that select nothing: %d (DaemonSet ", len(all))) {
+			return
+		}
+	}
+	s.Errorf("no event has what the policy will change:\n%s", notes)
+}
+
+// notes are those of the events of where pods go.
+func (s *stage) notes() string {
+	s.Helper()
+	return s.management("get", "events.events.k8s.io", "-n", lab.Namespace, "--field-selector",
+		"reason=PlacementFinding,regarding.name="+lab.ClusterName, "-o", `jsonpath={range .items[*]}{.note}{"\n"}{end}`)
+}
+
+// told: an event on the Cluster names each workload that may come to Windows Nodes, with the command that mends it, and the one
+// that says that it runs on both systems.
+func (s *stage) told(all []addon) {
 	s.Helper()
 	for _, one := range all {
 		wanted := []string{
@@ -109,12 +120,8 @@ func (s *stage) told(all []addon, again bool) {
 			fmt.Sprintf("kubectl patch daemonset %s -n %s --type merge -p ", one.name, one.namespace),
 			fmt.Sprintf("kubectl annotate daemonset %s -n %s --overwrite capwin.io/runs-on=both", one.name, one.namespace),
 		}
-		if again {
-			wanted = append(wanted, fmt.Sprintf("kubectl label daemonset %s -n %s ", one.name, one.namespace))
-		}
 		wait.Until(s, "an event about "+one.name, func() (any, bool) {
-			notes := s.management("get", "events.events.k8s.io", "-n", lab.Namespace, "--field-selector",
-				"reason=PlacementFinding,regarding.name="+lab.ClusterName, "-o", `jsonpath={range .items[*]}{.note}{"\n"}{end}`)
+			notes := s.notes()
 			for note := range strings.Lines(notes) {
 				if !slices.ContainsFunc(wanted, func(part string) bool { return !strings.Contains(note, part) }) {
 					return note, true

@@ -81,9 +81,7 @@ func (p *policed) broken(objects []*unstructured.Unstructured) {
 	p.Helper()
 	for _, object := range objects {
 		object.SetName("broken")
-		for _, field := range []string{"paramKind", "paramRef", "variables"} {
-			unstructured.RemoveNestedField(object.Object, "spec", field)
-		}
+		unstructured.RemoveNestedField(object.Object, "spec", "variables")
 		if strings.HasSuffix(object.GetKind(), "Binding") {
 			expect.OK(p, unstructured.SetNestedField(object.Object, "broken", "spec", "policyName"))
 		}

@@ -11,25 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
-
-// rowsLabels are what the Windows Nodes of the rows have: another pool than Linux Nodes, and a label that no Linux Node has.
-var rowsLabels = map[string][]string{"pool": {"win", ""}, "example.com/gpu": {policies.Any}}
-
-var rowsParams = policies.Params{
-	WindowsLabels: rowsLabels, RuntimeClasses: []string{"server"}, Spared: []policies.Ref{
-		{Kind: "DaemonSet", Namespace: agents, Name: "spared"}, {Kind: "DaemonSet", Namespace: agents, Name: "spared-too"},
-	},
-}
 
 const (
 	osKey    = corev1.LabelOSStable
 	betaKey  = "beta.kubernetes.io/os"
 	buildKey = corev1.LabelWindowsBuild
 	hostKey  = corev1.LabelHostname
-	gpuKey   = "example.com/gpu"
 )
 
 // row is a template.
@@ -42,29 +31,18 @@ type row struct {
 	namespace string
 }
 
-// toLinux name no system, and get the selector of Linux.
+// toLinux select nothing, and get the selector of Linux.
 var toLinux = []row{
 	{name: "nothing"},
 	{name: "tolerates every taint", namespace: agents, pod: corev1.PodSpec{Tolerations: everywhere}},
 	{name: "tolerates each that binds", namespace: agents, pod: corev1.PodSpec{Tolerations: []corev1.Toleration{
-		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
 		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
 	}}},
+	{name: "tolerates each that evicts", namespace: agents, pod: corev1.PodSpec{Tolerations: []corev1.Toleration{
+		{Key: "CriticalAddonsOnly", Operator: corev1.TolerationOpExists},
+		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
+	}}},
 	{name: "says linux where the scheduler does not look", pod: corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Linux}}},
-	{name: "pool of Linux", pod: selecting("pool", "a")},
-	{name: "pool like one of Windows", pod: selecting("pool", "win-2")},
-	{name: "architecture", pod: selecting(corev1.LabelArchStable, "amd64")},
-	{name: "zone", pod: selecting(corev1.LabelTopologyZone, "1")},
-	{name: "unknown label", pod: selecting("example.com/unknown", "")},
-	{name: "affinity to a pool of Linux", pod: requiring(ask("pool", "In", "a", "b"))},
-	{name: "affinity to any pool", pod: requiring(ask("pool", "Exists"))},
-	{name: "affinity to no pool", pod: requiring(ask("pool", "DoesNotExist"))},
-	{name: "affinity to pools but that of Windows", pod: requiring(ask("pool", "NotIn", "win"))},
-	{name: "affinity to what lacks a label of Windows", pod: requiring(ask(gpuKey, "DoesNotExist"))},
-	{name: "affinity to any host", pod: requiring(ask(hostKey, "Exists"))},
-	{name: "affinity to hosts but one", pod: requiring(ask(hostKey, "NotIn", "win-0"))},
-	{name: "affinity to names but one", pod: requiring(named("NotIn", "win-0"))},
-	{name: "affinity to nothing", pod: requiring(corev1.NodeSelectorTerm{})},
 	{name: "preference for Windows", pod: corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
 			{Weight: 1, Preference: ask(osKey, "In", "windows")},
@@ -77,49 +55,34 @@ var toLinux = []row{
 		NodeSelector: map[string]string{}, Tolerations: []corev1.Toleration{}, Affinity: &corev1.Affinity{},
 		SecurityContext: &corev1.PodSecurityContext{}, InitContainers: []corev1.Container{},
 	}},
-	{name: "class of Linux", pod: corev1.PodSpec{RuntimeClassName: new("kata")}},
-	{name: "class with Windows in its name", pod: corev1.PodSpec{RuntimeClassName: new("no-windows")}},
 	{name: "another annotation", runsOn: "linux"},
 	{name: "annotation in capitals", runsOn: "Both"},
-	{name: "spared elsewhere"},
+	{name: "namespace that selects nothing", namespace: "empty", pod: corev1.PodSpec{Tolerations: everywhere}},
 }
 
-// leftAlone say something of Windows or of one Node, or could not come to a Node with a taint.
+// leftAlone select something, say something of Windows, or could not come to a Node with a taint.
 var leftAlone = []row{
 	{name: "no toleration", namespace: agents},
 	{name: "tolerates a taint", namespace: agents, pod: corev1.PodSpec{Tolerations: []corev1.Toleration{
 		{Key: "os", Operator: corev1.TolerationOpExists},
 		{Key: "CriticalAddonsOnly", Operator: corev1.TolerationOpExists},
-		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
 		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectPreferNoSchedule},
 	}}},
 	{name: "windows", pod: selecting(osKey, "windows")},
 	{name: "linux", pod: selecting(osKey, "linux")},
 	{name: "a system of no name", pod: selecting(osKey, "")},
-	{name: "older label, windows", pod: selecting(betaKey, "windows")},
 	{name: "older label, linux", pod: selecting(betaKey, "linux")},
 	{name: "build", pod: selecting(buildKey, "10.0.20348")},
 	{name: "host", pod: selecting(hostKey, "win-0")},
-	{name: "pool of Windows", pod: selecting("pool", "win")},
-	{name: "empty value of Windows", pod: selecting("pool", "")},
-	{name: "label of Windows", pod: selecting(gpuKey, "large")},
-	{name: "label of Windows without value", pod: selecting(gpuKey, "")},
+	{name: "pool", pod: selecting("pool", "a")},
+	{name: "architecture", pod: selecting(corev1.LabelArchStable, "amd64")},
 	{name: "affinity to windows", pod: requiring(ask(osKey, "In", "windows"))},
 	{name: "affinity to both", pod: requiring(ask(osKey, "In", "linux", "windows"))},
-	{name: "affinity to not linux", pod: requiring(ask(osKey, "NotIn", "linux"))},
-	{name: "affinity to any system", pod: requiring(ask(osKey, "Exists"))},
-	{name: "affinity to none", pod: requiring(ask(osKey, "DoesNotExist"))},
-	{name: "affinity by the older label", pod: requiring(ask(betaKey, "In", "windows"))},
-	{name: "affinity to any build", pod: requiring(ask(buildKey, "Exists"))},
 	{name: "affinity to no build", pod: requiring(ask(buildKey, "DoesNotExist"))},
-	{name: "affinity in the second term", pod: requiring(ask("pool", "In", "a"), ask(osKey, "In", "windows"))},
-	{name: "affinity to a host", pod: requiring(ask(hostKey, "In", "win-0"))},
+	{name: "affinity to a pool", pod: requiring(ask("pool", "Exists"))},
 	{name: "affinity to a name", pod: requiring(named("In", "win-0"))},
-	{name: "affinity to a pool of Windows", pod: requiring(ask("pool", "In", "a", "win"))},
-	{name: "affinity to a label of Windows", pod: requiring(ask(gpuKey, "Exists"))},
-	{name: "affinity to a value of it", pod: requiring(ask(gpuKey, "In", "large"))},
 	{name: "affinity to more", pod: requiring(ask("size", "Gt", "3"))},
-	{name: "affinity to less", pod: requiring(ask("size", "Lt", "3"))},
+	{name: "affinity to nothing", pod: requiring(corev1.NodeSelectorTerm{})},
 	{name: "os", pod: corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Windows}}},
 	{name: "options of the pod", pod: corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{WindowsOptions: asUser}}},
 	{name: "empty options", pod: corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{
@@ -131,12 +94,20 @@ var leftAlone = []row{
 	{name: "options of an init container", pod: corev1.PodSpec{
 		Containers: []corev1.Container{container("a", nil)}, InitContainers: []corev1.Container{container("b", asUser)},
 	}},
-	{name: "class of addons", pod: corev1.PodSpec{RuntimeClassName: new("windows-2022-hyperv")}},
-	{name: "class of the param", pod: corev1.PodSpec{RuntimeClassName: new("server")}},
+	{name: "class", pod: corev1.PodSpec{RuntimeClassName: new("kata")}},
 	{name: "both", runsOn: "both"},
 	{name: "both, for all Nodes", runsOn: "both", namespace: agents, pod: corev1.PodSpec{Tolerations: everywhere}},
 	{name: "name of a Node", pod: corev1.PodSpec{NodeName: "win-0"}},
 	{name: "more tolerations than are read", pod: corev1.PodSpec{Tolerations: slices.Repeat(everywhere, 1001)}},
+	{name: "namespace that selects Windows", namespace: "selecting", pod: corev1.PodSpec{Tolerations: everywhere}},
+	{name: "project that selects Windows", namespace: "project", pod: corev1.PodSpec{Tolerations: everywhere}},
+}
+
+// selectors are the annotations by which namespaces select Nodes for their pods.
+var selectors = map[string]map[string]string{
+	"selecting": {"scheduler.alpha.kubernetes.io/node-selector": "kubernetes.io/os=windows"},
+	"project":   {"openshift.io/node-selector": "kubernetes.io/os=windows"},
+	"empty":     {"openshift.io/node-selector": ""},
 }
 
 func selecting(key, value string) corev1.PodSpec {
@@ -168,6 +139,9 @@ var kinds = []string{"DaemonSet", "Deployment", "StatefulSet"}
 // rows: each template as each kind gets the selector, or the server warns of it; or it stays as it is, without a word.
 func (p *policed) rows() {
 	p.Helper()
+	for name, annotations := range selectors {
+		expect.OK(p, p.api.Create(p.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}}))
+	}
 	for wanted, rows := range map[bool][]row{true: toLinux, false: leftAlone} {
 		for i, r := range rows {
 			for _, kind := range kinds {
@@ -175,11 +149,6 @@ func (p *policed) rows() {
 			}
 		}
 	}
-	spared := workload("DaemonSet", agents, "spared-too", corev1.PodSpec{Tolerations: everywhere})
-	p.row(row{name: "spared"}, spared, false)
-	p.row(row{name: "the name of what is spared"}, workload("DaemonSet", metav1.NamespaceSystem, "spared", corev1.PodSpec{}), true)
-	another := workload("Deployment", agents, "spared", corev1.PodSpec{Tolerations: everywhere})
-	p.row(row{name: "another kind of what is spared"}, another, true)
 	unnamed := workload("DaemonSet", agents, "", corev1.PodSpec{Tolerations: everywhere})
 	unnamed.SetGenerateName("agent-")
 	p.row(row{name: "a name that the server makes"}, unnamed, true)

@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -41,12 +39,8 @@ type policed struct {
 	warnings *warnings
 	// mutates says that the server has the mutating kind.
 	mutates bool
-	// told says that what the policies must know stands in them, as in workload clusters; otherwise they have a param.
-	told bool
 
 	programs, kubeconfig, version string
-
-	params int
 }
 
 // startPoliced starts an API server of these programs, which has or has not the mutating kind.
@@ -104,16 +98,12 @@ func pinned(t *testing.T) string {
 	return expect.Got(servers.Ensure(t.Context(), os.Stderr))(t).Dir
 }
 
-// keep writes the policies and the param, and waits until the server asks all of them.
-func (p *policed) keep(params policies.Params) {
+// keep writes the policies, and waits until the server asks all of them.
+func (p *policed) keep() {
 	p.Helper()
-	p.param(params)
-	if !p.told {
-		for _, object := range p.objects() {
-			p.write(object)
-		}
+	for _, object := range p.objects() {
+		p.write(object)
 	}
-	p.knows()
 	wait.Eventually(p, "answers of the probes", func(ctx context.Context) error {
 		if err := p.api.Create(ctx, policies.ProbeValidating(), client.DryRunAll); !policies.IsRefusal(err) {
 			return fmt.Errorf("the answer to the validating probe is %w", errors.Join(errors.New("no refusal"), err))
@@ -121,6 +111,13 @@ func (p *policed) keep(params policies.Params) {
 		probe := policies.ProbeMutating()
 		if err := p.api.Create(ctx, probe, client.DryRunAll); err != nil || policies.IsMutated(probe) != p.mutates {
 			return fmt.Errorf("the mutating probe is %v: %w", probe.Data, errors.Join(errors.New("another answer"), err))
+		}
+		return nil
+	})
+	wait.Eventually(p, "the policy that warns of what it does not change", func(ctx context.Context) error {
+		got, warned := p.try(ctx, workload("DaemonSet", metav1.NamespaceSystem, "any", corev1.PodSpec{}))
+		if !p.wants(got, warned) {
+			return errors.New("what selects nothing is not wanted on Linux")
 		}
 		return nil
 	})
@@ -145,46 +142,6 @@ func (p *policed) objects() []*unstructured.Unstructured {
 		return append(policies.Validating(), policies.Mutating()...)
 	}
 	return policies.Validating()
-}
-
-const marker = "test.capwin.io/param"
-
-// param tells the policies what they must know, and a label that tells it from the last time.
-func (p *policed) param(params policies.Params) {
-	p.Helper()
-	p.params++
-	labels := map[string][]string{marker: {strconv.Itoa(p.params)}}
-	maps.Copy(labels, params.WindowsLabels)
-	params.WindowsLabels = labels
-	if p.told {
-		for _, object := range policies.Told(p.objects(), params) {
-			p.write(object)
-		}
-		return
-	}
-	object := policies.Param(params)
-	err := p.api.Create(p.ctx, object.DeepCopy())
-	if p.params > 1 {
-		err = p.api.Update(p.ctx, object)
-	}
-	expect.OK(p, err)
-}
-
-// knows waits until the policies have seen the param that was written last.
-func (p *policed) knows() {
-	p.Helper()
-	other := corev1.PodSpec{NodeSelector: map[string]string{marker: "other"}}
-	meant := corev1.PodSpec{NodeSelector: map[string]string{marker: strconv.Itoa(p.params)}}
-	wait.Eventually(p, "the policies with the newest param", func(ctx context.Context) error {
-		for name, wanted := range map[string]bool{"other": true, "meant": false} {
-			pod := map[string]corev1.PodSpec{"other": other, "meant": meant}[name]
-			got, warned := p.try(ctx, workload("DaemonSet", metav1.NamespaceSystem, name, pod))
-			if p.wants(got, warned) != wanted || said(warned, "capwin-linux-first") != (wanted && !p.mutates) {
-				return fmt.Errorf("what selects %s is wanted on Linux: %t, warned of %v", name, !wanted, warned)
-			}
-		}
-		return nil
-	})
 }
 
 // wants says whether the policies want a workload on Linux: a server that mutates has made it so, another one warns.

@@ -2,7 +2,6 @@ package linux_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os/exec"
@@ -27,24 +26,24 @@ var everywhere = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 
 // TestPolicies has a real API server of the pinned version ask the policies.
 func TestPolicies(t *testing.T) {
-	p := startPoliced(t, pinned(t), true)
-	p.told = true
-	testMutating(t, p)
+	testMutating(t, startPoliced(t, pinned(t), true))
 }
 
 func testMutating(t *testing.T, p *policed) {
 	t.Helper()
 	before := p.beforePolicies()
-	p.keep(rowsParams)
+	untouched := p.fleet()
+	p.keep()
+	p.rollsNothing(untouched)
 	p.rewrites()
 	p.keepsDNS()
-	p.mendsAtFirstWrite(before)
+	p.mendsAtChange(before)
 	p.decides()
 }
 
 // TestPoliciesThatValidate does it on a server without the mutating kind, which stands for Kubernetes 1.30 to 1.35.
 func TestPoliciesThatValidate(t *testing.T) {
-	testValidating(t, withoutMutating(t, pinned(t))) // by a param
+	testValidating(t, withoutMutating(t, pinned(t)))
 }
 
 // policies.sh gives these for an API server of another version.
@@ -61,7 +60,6 @@ func TestPoliciesOfVersion(t *testing.T) {
 	mutates := expect.Got(version.ParseGeneric(*otherVersion))(t).AtLeast(version.MustParseGeneric("v1.36.0"))
 	p := startPoliced(t, *otherServers, mutates)
 	expect.Same(t, "version", *otherVersion, p.version)
-	p.told = true
 	if mutates {
 		testMutating(t, p)
 	} else {
@@ -100,7 +98,8 @@ func (p *policed) typesFit() {
 func testValidating(t *testing.T, p *policed) {
 	t.Helper()
 	bare := p.bareDNS()
-	p.keep(rowsParams)
+	p.keep()
+	p.warnsAtChange()
 	p.refusesDNS()
 	p.notDNS()
 	p.upgradesBareDNS(bare)
@@ -114,9 +113,6 @@ func (p *policed) decides() {
 	p.hostileTemplates()
 	p.windowsPods()
 	p.randomTemplates()
-	if !p.told {
-		p.withoutParam()
-	}
 	p.noErrors()
 }
 
@@ -124,33 +120,14 @@ func (p *policed) decides() {
 // validating ones, which came later.
 func TestPoliciesWithGateOff(t *testing.T) {
 	p := gateOff(t, pinned(t))
-	p.told = true
-	for _, object := range policies.Told(policies.Mutating(), rowsParams) {
+	for _, object := range policies.Mutating() {
 		p.write(object)
 	}
-	p.keep(rowsParams)
+	p.keep()
 	p.row(toLinux[0], workload("DaemonSet", metav1.NamespaceSystem, "any", corev1.PodSpec{}), true)
 }
 
-// withoutParam: policies that know nothing of the Nodes leave each template alone.
-func (p *policed) withoutParam() {
-	p.Helper()
-	expect.OK(p, p.api.Delete(p.ctx, policies.Param(policies.Params{})))
-	wait.Eventually(p, "policies without the param", func(ctx context.Context) error {
-		probe := policies.ProbeMutating()
-		expect.OK(p, p.api.Create(ctx, probe, client.DryRunAll))
-		got, warned := p.try(ctx, workload("DaemonSet", metav1.NamespaceSystem, "any", corev1.PodSpec{Tolerations: everywhere}))
-		if policies.IsMutated(probe) || p.wants(got, warned) {
-			return errors.New("a policy acts without it")
-		}
-		return nil
-	})
-	if err := p.api.Create(p.ctx, policies.ProbeValidating(), client.DryRunAll); !policies.IsRefusal(err) {
-		p.Errorf("DNS is not kept without the param: %v", err)
-	}
-}
-
-// agent is a DaemonSet that tolerates everything and names no system, as a file.
+// agent is a DaemonSet that tolerates everything and selects nothing, as a file.
 const agent = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: agent, namespace: agents}
@@ -159,7 +136,6 @@ spec:
   template:
     metadata: {labels: {app: agent}}
     spec:
-      nodeSelector: {pool: a}
       tolerations: [{operator: Exists}]
       containers: [{name: main, image: "registry.k8s.io/pause:3.10"}]
 `
@@ -190,14 +166,13 @@ func (p *policed) rewrites() {
 	}
 }
 
-// agentIs: the agent has both keys of its selector.
+// agentIs: the agent selects Linux.
 func (p *policed) agentIs(name string, generation int64, when string) {
 	p.Helper()
 	var set appsv1.DaemonSet
 	expect.OK(p, p.api.Get(p.ctx, client.ObjectKey{Namespace: agents, Name: name}, &set))
 	expect.Same(p, "generation "+when, generation, set.Generation)
-	selector := map[string]string{"pool": "a", corev1.LabelOSStable: "linux"}
-	expect.Same(p, "selector "+when, selector, set.Spec.Template.Spec.NodeSelector)
+	expect.Same(p, "selector "+when, map[string]string{corev1.LabelOSStable: "linux"}, set.Spec.Template.Spec.NodeSelector)
 }
 
 // keepsDNS: nobody takes the selector from CoreDNS, neither by accident.
@@ -244,61 +219,82 @@ func (p *policed) keepsDNS() {
 	}
 }
 
-// beforePolicies makes what is there before the policies: an agent, one of which pods run on Windows, and CoreDNS without a
-// selector. The first result is by what each is written for the first time.
+// beforePolicies makes what is there before the policies: agents, one of which pods run on Windows, and CoreDNS without a selector.
+// Each is written by its own act.
 func (p *policed) beforePolicies() []client.Object {
 	p.Helper()
-	pod := corev1.PodSpec{NodeSelector: map[string]string{"pool": "a"}, Tolerations: everywhere}
+	pod := corev1.PodSpec{Tolerations: everywhere}
 	made := []client.Object{
 		workload("DaemonSet", agents, "labelled", *pod.DeepCopy()), workload("DaemonSet", agents, "annotated", *pod.DeepCopy()),
-		workload("StatefulSet", agents, "scaled", *pod.DeepCopy()),
-		workload("DaemonSet", agents, "spared", *pod.DeepCopy()), workload("DaemonSet", agents, "both", *pod.DeepCopy()),
+		workload("StatefulSet", agents, "scaled", *pod.DeepCopy()), workload("DaemonSet", agents, "both", *pod.DeepCopy()),
 		p.bareDNS(),
 	}
-	made[4].SetAnnotations(map[string]string{"capwin.io/runs-on": "both"})
-	for _, object := range made[:5] {
+	made[3].SetAnnotations(map[string]string{"capwin.io/runs-on": "both"})
+	for _, object := range made[:4] {
 		expect.OK(p, p.api.Create(p.ctx, object))
 	}
 	return made
 }
 
-// mendsAtFirstWrite: what is there already is as it was, and gets the selector at the first write.
-func (p *policed) mendsAtFirstWrite(before []client.Object) {
+// mendsAtChange: what is there already stays as it is until somebody changes its template, which rolls it anyway.
+func (p *policed) mendsAtChange(before []client.Object) {
 	p.Helper()
-	pool := map[string]string{"pool": "a"}
+	none, linux := map[string]string(nil), map[string]string{corev1.LabelOSStable: "linux"}
 	for _, object := range before {
-		p.is(object, 1, object.DeepCopyObject().(client.Object), template(object).Spec.NodeSelector)
+		p.is(object, 1, object.DeepCopyObject().(client.Object), none)
 	}
-	linux := map[string]string{"pool": "a", corev1.LabelOSStable: "linux"}
 	for _, c := range []struct {
 		object     client.Object
 		kind, act  string
 		generation int64
 		selector   map[string]string
 	}{
-		{before[0], "daemonset", "label NAME touched=yes", 2, linux},
-		{before[1], "daemonset", "annotate NAME touched=yes", 2, linux},
-		{before[2], "statefulset", "scale NAME --replicas=2", 2, pool}, // by a subresource, which no policy of ours sees
-		{before[2], "statefulset", "rollout restart NAME", 3, linux},
-		{before[3], "daemonset", "label NAME touched=yes", 1, pool},
-		{before[3], "daemonset", "set image NAME main=registry.k8s.io/pause:3.9", 2, pool},
-		{before[4], "daemonset", "label NAME touched=yes", 1, pool},
-		{before[4], "daemonset", "set image NAME main=registry.k8s.io/pause:3.9", 2, pool},
-		{before[4], "daemonset", "annotate NAME capwin.io/runs-on-", 3, linux},
-		{before[4], "daemonset", "annotate NAME capwin.io/runs-on=both", 3, linux},
+		{before[0], "daemonset", "label NAME touched=yes", 1, none},
+		{before[0], "daemonset", "rollout restart NAME", 2, linux},
+		{before[1], "daemonset", "annotate NAME touched=yes", 1, none},
+		{before[1], "daemonset", "set image NAME main=registry.k8s.io/pause:3.9", 2, linux},
+		{before[1], "daemonset", `patch NAME --type=merge -p={"spec":{"template":{"spec":{"nodeSelector":null}}}}`, 2, linux},
+		{before[2], "statefulset", "scale NAME --replicas=2", 2, none}, // by a subresource, which no policy of ours sees
+		{before[2], "statefulset", `patch NAME --type=merge -p={"spec":{"replicas":3}}`, 3, none},
+		{before[2], "statefulset", "rollout restart NAME", 4, linux},
+		{before[3], "daemonset", "set image NAME main=registry.k8s.io/pause:3.9", 2, none},
+		{before[3], "daemonset", "annotate NAME capwin.io/runs-on-", 2, none},
+		{before[3], "daemonset", "rollout restart NAME", 3, linux},
+		{before[3], "daemonset", "annotate NAME capwin.io/runs-on=both", 3, linux},
 		{
-			before[4], "daemonset",
-			`patch NAME --type=merge -p={"spec":{"template":{"spec":{"nodeSelector":{"kubernetes.io/os":null}}}}}`, 4, pool,
+			before[3], "daemonset",
+			`patch NAME --type=merge -p={"spec":{"template":{"spec":{"nodeSelector":{"kubernetes.io/os":null}}}}}`, 4, none,
 		},
 	} {
 		args := strings.Fields(strings.Replace(c.act, "NAME", c.kind+"/"+c.object.GetName(), 1))
 		p.run("", append(args, "-n", agents)...)
 		p.is(c.object, c.generation, c.object.DeepCopyObject().(client.Object), c.selector)
 	}
-	dns := before[5].(*appsv1.Deployment)
-	upgraded := p.upgrade(dns)
-	selector := map[string]string{corev1.LabelOSStable: "linux"}
-	expect.Same(p, "CoreDNS after the upgrade", selector, upgraded.Spec.Template.Spec.NodeSelector)
+	upgraded := p.upgrade(before[4].(*appsv1.Deployment))
+	expect.Same(p, "CoreDNS after the upgrade", linux, upgraded.Spec.Template.Spec.NodeSelector)
+}
+
+// warnsAtChange: who changes a template is warned of what it selects, and who writes a label is not.
+func (p *policed) warnsAtChange() {
+	p.Helper()
+	set := workload("DaemonSet", agents, "warned", corev1.PodSpec{Tolerations: everywhere}).(*appsv1.DaemonSet)
+	expect.OK(p, p.api.Create(p.ctx, set))
+	for _, c := range []struct {
+		name   string
+		change func()
+		warned bool
+	}{
+		{"a label", func() { set.Labels = map[string]string{"touched": "yes"} }, false},
+		{"another image", func() { set.Spec.Template.Spec.Containers[0].Image = "registry.k8s.io/pause:3.9" }, true},
+		{"an annotation", func() { set.Annotations = map[string]string{"touched": "yes"} }, false},
+	} {
+		p.warnings.take()
+		c.change()
+		expect.OK(p, p.api.Update(p.ctx, set))
+		if warned := p.warnings.take(); said(warned, "capwin-linux-first") != c.warned {
+			p.Errorf("who writes %s is warned of %v", c.name, warned)
+		}
+	}
 }
 
 func (p *policed) is(object client.Object, generation int64, now client.Object, selector map[string]string) {

@@ -32,12 +32,6 @@ func (s *Source) Seen() placement.Seen {
 				bootstrapv1.KubeProxyNone) // as the config's type has it
 		}
 	}
-	seen.Spared = map[string]bool{}
-	for _, w := range seen.Workloads {
-		if s.Once(4) {
-			seen.Spared[w.String()] = true
-		}
-	}
 	return seen
 }
 

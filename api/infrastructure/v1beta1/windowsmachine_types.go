@@ -22,11 +22,13 @@ const ServerAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/server"
 // goes without which nothing could find that out again.
 const RemovedAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/removed"
 
-// LinuxPolicyAnnotation of a Cluster with the value LinuxPolicyOff has the admission policies removed from its workload cluster
-// that keep workloads for Linux off Windows Nodes.
+// LinuxPolicyAnnotation of a Cluster says what becomes of the admission policies in its workload cluster that keep workloads for
+// Linux off Windows Nodes. With LinuxPolicyOff all of them are removed; with LinuxPolicyWarn the one that changes workloads is, and
+// the API server warns instead.
 const (
 	LinuxPolicyAnnotation = "capwin.io/linux-policy"
 	LinuxPolicyOff        = "off"
+	LinuxPolicyWarn       = "warn"
 )
 
 // WindowsMachineSpec describes the VM. Fields marked Immutable cannot change

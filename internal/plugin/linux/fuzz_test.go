@@ -23,10 +23,6 @@ func checkReport(t *testing.T, source *odd.Source) {
 	if source.Once(2) {
 		c.Policies.There = append(names(policies.Validating()), names(policies.Mutating())...)
 	}
-	if source.Once(3) {
-		spared := []policies.Ref{{Kind: "DaemonSet", Namespace: "a", Name: source.Text()}}
-		c.Policies.Param = policies.Param(policies.Params{Spared: spared})
-	}
 	c.Calico.Hidden = source.Once(8)
 	for range source.N(3) {
 		c.Calico.Pools = append(c.Calico.Pools, pool(source.Text(), source.Text(), source.N(40)))

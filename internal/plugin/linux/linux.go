@@ -44,8 +44,6 @@ type Policies struct {
 	Hidden bool
 	// There are ours that are there, policies and bindings, each with its kind and its name.
 	There []string
-	// Param is the record of what the mutating policy spares; nil if it is not there. The policy has the same in its own text.
-	Param *corev1.ConfigMap
 	// Tried says that dry runs have been answered. Refuses and Changes say what they have shown: that the API server obeys the
 	// validating policies, and the mutating one.
 	Tried, Refuses, Changes bool
@@ -67,7 +65,7 @@ const (
 // Report has a finding for the Nodes, the policies, kube-proxy and cluster DNS, and one for each workload, the worst first.
 func Report(c Cluster) *report.FindingList {
 	c.assumeWindows()
-	c.Mutates, c.Spared = c.mutates(), c.spared()
+	c.Mutates = c.mutates()
 	found := []entry{c.ofNodes(), c.ofPolicies()}
 	var workloads []entry
 	proxied := false
@@ -85,7 +83,7 @@ func Report(c Cluster) *report.FindingList {
 			Text: "each Windows Node has what its config wants, of a version that fits the API server",
 		}})
 	}
-	found = append(append(found, c.firstWrites()...), c.ofAddresses()...)
+	found = append(append(found, c.planned()...), c.ofAddresses()...)
 	slices.SortStableFunc(workloads, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(severity[a.Result], severity[b.Result]), strings.Compare(a.Check, b.Check))
 	})
@@ -163,7 +161,7 @@ func (c *Cluster) ofPolicies() entry {
 		return entry{Finding: cloud.Finding{Check: "policies", Result: cloud.CheckWarning, Text: text}}
 	}
 	const absent = "the manager writes them before the first Windows machine of the Cluster, unless the Cluster has the " +
-		"annotation capwin.io/linux-policy: off"
+		"annotation capwin.io/linux-policy: off or warn"
 	keeps := "the API server keeps cluster DNS on Linux"
 	if !c.Policies.Tried {
 		keeps = "the policies are there; whether they act was not tried, as that takes the right to create configmaps in " +
@@ -197,49 +195,32 @@ func (c *Cluster) ofPolicies() entry {
 	}
 	return entry{Finding: cloud.Finding{
 		Check: "policies", Result: cloud.CheckOK,
-		Text: "the API server keeps cluster DNS on Linux, and selects Linux in the templates of workloads that tolerate every " +
-			"taint or are in kube-system, and that name no system",
+		Text: "the API server keeps cluster DNS on Linux, and selects Linux in templates that somebody makes or changes, if they " +
+			"select nothing, and tolerate every taint or are in kube-system",
 	}}
 }
 
-// firstWrites tells, where the API server has or can get the policy, what it will change. Once it is there, Findings do.
-func (c *Cluster) firstWrites() []entry {
+// planned says what the policy changes or, where the API server can get it, will change.
+func (c *Cluster) planned() []entry {
 	if !c.mayMutate() {
 		return nil
 	}
 	var names []string
 	for _, w := range c.Workloads {
-		if c.Rolls(w) {
+		if w.GetsLinux() {
 			names = append(names, w.String())
 		}
 	}
-	if len(names) == 0 {
-		return []entry{{Finding: cloud.Finding{
-			Check: "first writes", Result: cloud.CheckOK, Text: "the policy has nothing to change in the workloads that are there",
-		}}}
+	finding := cloud.Finding{
+		Check: "next changes", Result: cloud.CheckOK, Text: "the policy has nothing to change in the workloads that are there",
 	}
-	if c.Mutates {
-		return nil
+	if text := placement.Planned(names); text != "" {
+		finding.Text = text
+		if !c.Mutates {
+			finding.Result = cloud.CheckWarning
+		}
 	}
-	var all []entry
-	for _, finding := range placement.FirstWrites(names) {
-		all = append(all, ofCluster(finding))
-	}
-	return all
-}
-
-// spared are the workloads that the policy leaves alone.
-func (c *Cluster) spared() map[string]bool {
-	all := map[string]bool{}
-	if c.Policies.Param == nil {
-		return all
-	}
-	// Of params that cannot be read, the manager writes new ones.
-	params, _ := policies.ReadParams(c.Policies.Param)
-	for _, ref := range params.Spared {
-		all[placement.Workload{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}.String()] = true
-	}
-	return all
+	return []entry{{Finding: finding}}
 }
 
 // mayMutate says whether the policy that changes workloads is there or can come: the API server is of this version or a later
@@ -255,7 +236,7 @@ func (c *Cluster) mayMutate() bool {
 // ofCluster is what is told of kube-proxy and of cluster DNS.
 func ofCluster(f placement.Finding) entry {
 	result := cloud.CheckWarning
-	if f.Problem != "" && f.Problem != placement.DNSNotKept && f.Problem != placement.FirstWriteRolls {
+	if f.Problem != "" && f.Problem != placement.DNSNotKept {
 		result = cloud.CheckFailed
 	}
 	check, _, _ := strings.Cut(f.Of, ":")
@@ -273,16 +254,9 @@ func (c *Cluster) ofWorkload(f placement.Finding, w placement.Workload) entry {
 	_, text, _ := strings.Cut(f.Why, f.Of+" ")
 	e := entry{Finding: cloud.Finding{Check: f.Of, Result: result, Text: cmp.Or(text, f.Why)}}.
 		with("this mends it", f.Mend).
-		with("or, after this, the API server's policy does", f.Again).
 		with("or, if its pods run on both systems", f.Allow)
-	if !c.mayMutate() || !c.Rolls(w) {
-		return e
-	}
-	if f.Again == "" {
-		e.Text += "; its first write rolls its pods once"
-	}
-	if f.Allow == "" {
-		e = e.with("this postpones that", w.RunsOnBothCommand())
+	if c.mayMutate() && w.GetsLinux() && (f.Verdict != placement.Lands || !c.Mutates) { // else the finding has it
+		e.Text += "; the policy selects Linux for it when its template changes next"
 	}
 	return e
 }

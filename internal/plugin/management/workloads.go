@@ -180,10 +180,5 @@ func (r *reading) policies(ctx context.Context) error {
 			return err
 		}
 	}
-	var param corev1.ConfigMap
-	there, err := r.server.Get(ctx, "/api/v1/namespaces/"+policies.ParamNamespace+"/configmaps/"+policies.ParamName, &param)
-	if there {
-		p.Param = &param
-	}
-	return r.spared("ConfigMap "+policies.ParamNamespace+"/"+policies.ParamName, err)
+	return nil
 }
