@@ -183,9 +183,6 @@ var stories = map[string]story{
 	"policies that an API server does not have": {
 		managers + "\n\t" + `capwin_placement_findings{cluster_name="ns/prod",problem="PoliciesIncomplete"} 1x600`, 90, nil,
 	},
-	"workloads that are rolled at their next write": {
-		managers + "\n\t" + `capwin_placement_findings{cluster_name="ns/prod",problem="FirstWriteRolls"} 1x600`, 90, nil,
-	},
 	"pods that land no more": {
 		managers + "\n\t" + `capwin_placement_findings{cluster_name="ns/prod",problem="PodsLand"} 1x10 stale`, 25, nil,
 	},
