@@ -68,6 +68,20 @@ var judged = map[string]both{
 	"kube-system/containerd-logger":                meant,
 }
 
+// TestPublishedThatChange: the policy changes exactly what lands in spite of the taint.
+func TestPublishedThatChange(t *testing.T) {
+	var changed []string
+	for _, p := range readPublished(t) {
+		name := p.Namespace + "/" + p.Name
+		expect.Same(t, name+" gets Linux", judged[name] == always, p.workload().GetsLinux())
+		if p.workload().GetsLinux() {
+			changed = append(changed, p.Name)
+		}
+	}
+	slices.Sort(changed)
+	expect.Same(t, "those that change", []string{"kube-multus-ds", "node-local-dns", "node-problem-detector"}, slices.Compact(changed))
+}
+
 func TestPublishedWorkloads(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range readPublished(t) {

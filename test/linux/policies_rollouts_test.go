@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,6 +17,35 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
+
+// published tries what add-ons publish: exactly what lands in spite of the taint is wanted on Linux.
+func (p *policed) published() {
+	p.Helper()
+	var all []struct {
+		Kind, Namespace, Name string
+		Spec                  corev1.PodSpec
+	}
+	file := "../../internal/placement/testdata/workloads.json"
+	expect.OK(p, json.Unmarshal(expect.Got(os.ReadFile(file))(p), &all))
+	var wanted []string
+	for _, one := range all {
+		pod := one.Spec.DeepCopy()
+		pod.Containers, pod.InitContainers, pod.Volumes = nil, nil, nil // which have no names there
+		namespace := agents
+		if one.Namespace == metav1.NamespaceSystem {
+			namespace = one.Namespace
+		}
+		had := pod.NodeSelector[osKey]
+		got, warned := p.try(p.ctx, workload(one.Kind, namespace, one.Name, *pod))
+		if had == "" && p.wants(got, warned) {
+			wanted = append(wanted, one.Name)
+		}
+	}
+	slices.Sort(wanted)
+	expect.Same(p, "published workloads that change", []string{"kube-multus-ds", "node-local-dns", "node-problem-detector"},
+		slices.Compact(wanted))
+	p.Logf("of %d published workloads the policies want %d on Linux: %v", len(all), len(wanted), wanted)
+}
 
 // writers bring a workload to what its owner wants, again and again. Flux writes in test/gitops, by its own code.
 var writers = map[string]func(p *policed, wanted *unstructured.Unstructured){

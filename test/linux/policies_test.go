@@ -110,6 +110,7 @@ func testValidating(t *testing.T, p *policed) {
 func (p *policed) decides() {
 	p.Helper()
 	p.rows()
+	p.published()
 	p.hostileTemplates()
 	p.windowsPods()
 	p.randomTemplates()
