@@ -21,8 +21,8 @@ func (k keeping) Kept(*clusterv1.Cluster) (kept bool, warning string) {
 	return k.kept, k.warning
 }
 
-// TestPolicies: the last thing that a machine waits for are the policies. Where they cannot be had, it passes with a warning. They
-// are not asked for before Linux can carry the cluster.
+// TestPolicies: the last thing that a machine waits for are the policies. Where they cannot be had, it passes with a warning.
+// They are not asked for before Linux can carry the cluster.
 func TestPolicies(t *testing.T) {
 	for name, c := range map[string]struct {
 		kept    bool

@@ -2,7 +2,7 @@
 // (internal/policies), and tells of workloads that may come there all the same. A reader may rely on this:
 //
 //   - Our objects are in each cluster from its first WindowsMachine on, and stay when the last one is gone. They go when the
-//     Cluster gets the annotation capwin.io/linux-policy: off, or with the cluster; with warn the one that changes workloads goes.
+//     Cluster gets the annotation capwin.io/linux-policy: off, or with the cluster. With warn, that which changes workloads goes.
 //   - One that was removed or edited is back within a minute, by one write. What has one of our names and was not made by us is
 //     neither changed nor removed. No workload of anybody's is written.
 //   - Where they are refused, or where the API server has no such kinds, people are told, and no machine waits.

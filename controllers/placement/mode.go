@@ -34,8 +34,8 @@ func modeOf(about *clusterv1.Cluster) (is mode, wrong string) {
 	case !set, is == warn, is == off:
 		return is, ""
 	}
-	return change, fmt.Sprintf("Cluster %s has the annotation %s with a value that means nothing, so the policies are as if it had none; "+
-		"set it to %s or %s, or remove it", about.Name, infrav1.LinuxPolicyAnnotation, warn, off)
+	return change, fmt.Sprintf("Cluster %s has the annotation %s with a value that means nothing, so the policies are as if it had "+
+		"none; set it to %s or %s, or remove it", about.Name, infrav1.LinuxPolicyAnnotation, warn, off)
 }
 
 // hasOtherMode says whether the annotation of a Cluster has changed.

@@ -127,7 +127,8 @@ func TestLeftover(t *testing.T) {
 			w.passes(time.Minute)
 			deletes := w.since()["delete"]
 			expect.Same(t, name+" is deleted", c.gone, deletes == 1)
-			expect.Same(t, name+" is there", c.gone, w.api.Get(t.Context(), client.ObjectKeyFromObject(object), policies.Leftover()) != nil)
+			err := w.api.Get(t.Context(), client.ObjectKeyFromObject(object), policies.Leftover())
+			expect.Same(t, name+" is gone", c.gone, err != nil)
 		})
 	}
 }

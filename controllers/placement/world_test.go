@@ -89,18 +89,6 @@ func (w *world) begin(feed *workload.Feed) {
 	feed.Told(workload.Event{Type: workload.Listed})
 }
 
-// upgrade makes an API server of 1.36 of it.
-func (w *world) upgrade() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.old = false
-	for _, feeds := range w.feeds {
-		for _, feed := range feeds {
-			w.begin(feed)
-		}
-	}
-}
-
 // list tells what is there.
 func (w *world) list(feed *workload.Feed) {
 	kind := ownKinds[feed.Name]

@@ -144,8 +144,8 @@ func TestMutates(t *testing.T) {
 func TestPlanned(t *testing.T) {
 	expect.Same(t, "of none", "", placement.Planned(nil))
 	expect.Same(t, "of some", "workloads that select nothing: 4 (a, b, c and 1 more); the policy adds the nodeSelector "+
-		"kubernetes.io/os: linux to each when its pod template changes next, and restarts no pod before that; to leave a workload as it "+
-		"is, set its annotation capwin.io/runs-on: both", placement.Planned([]string{"a", "b", "c", "d"}))
+		"kubernetes.io/os: linux to each when its pod template changes next, and restarts no pod before that; to leave a workload as "+
+		"it is, set its annotation capwin.io/runs-on: both", placement.Planned([]string{"a", "b", "c", "d"}))
 }
 
 // Commands are run in a shell, and a workload cluster's API server may say anything.

@@ -9,8 +9,8 @@ import (
 )
 
 // GetsLinux is the rule of internal/policies/policies.yaml (needsLinux) once more, for people to read before it acts: the policy
-// gives the nodeSelector of Linux to such a template when somebody changes it. A test on real API servers compares the two. It does
-// not know of namespaces that select Nodes themselves, which the policy leaves alone.
+// gives the nodeSelector of Linux to such a template when somebody changes it. A test on real API servers compares the two. It
+// does not know of namespaces that select Nodes themselves, which the policy leaves alone.
 func (w Workload) GetsLinux() bool {
 	spec := &w.Template.Spec
 	required := requiredOf(&corev1.Pod{Spec: *spec})
@@ -28,7 +28,8 @@ func (w Workload) GetsLinux() bool {
 
 // ofEveryTaint says whether it passes the taint of Windows Nodes, whatever that is.
 func ofEveryTaint(t corev1.Toleration) bool {
-	return t.Key == "" && slices.Contains([]corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}, t.Effect)
+	effects := []corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}
+	return t.Key == "" && slices.Contains(effects, t.Effect)
 }
 
 // Planned says what the policy will do to these workloads, each of which GetsLinux. It is empty if there is none.
@@ -36,7 +37,7 @@ func Planned(workloads []string) string {
 	if len(workloads) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("workloads that select nothing: %d (%s); the policy adds the nodeSelector %s: %s to each when its pod template "+
-		"changes next, and restarts no pod before that; to leave a workload as it is, set its annotation %s: %s",
+	return fmt.Sprintf("workloads that select nothing: %d (%s); the policy adds the nodeSelector %s: %s to each when its pod "+
+		"template changes next, and restarts no pod before that; to leave a workload as it is, set its annotation %s: %s",
 		len(workloads), list(workloads), corev1.LabelOSStable, linux, RunsOnAnnotation, RunsOnBoth)
 }

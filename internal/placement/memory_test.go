@@ -54,7 +54,8 @@ func TestMemory(t *testing.T) {
 	all["agent-7"] = versioned{agent, 2}
 	expect.Same(t, "what it is about", "DaemonSet team/agent-7", look("with another version", 1, placement.PodsLand)[0].Of)
 	s.Mutates = true
-	if mended := look("with a policy", 2000, placement.PodsLand)[0]; !strings.HasSuffix(mended.Why, "when the template changes next") {
+	mended := look("with a policy", 2000, placement.PodsLand)[0]
+	if !strings.HasSuffix(mended.Why, "when the template changes next") {
 		t.Error(mended.Why)
 	}
 	delete(all, "agent-7")

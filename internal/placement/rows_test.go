@@ -79,7 +79,8 @@ func TestPublishedThatChange(t *testing.T) {
 		}
 	}
 	slices.Sort(changed)
-	expect.Same(t, "those that change", []string{"kube-multus-ds", "node-local-dns", "node-problem-detector"}, slices.Compact(changed))
+	want := []string{"kube-multus-ds", "node-local-dns", "node-problem-detector"}
+	expect.Same(t, "those that change", want, slices.Compact(changed))
 }
 
 func TestPublishedWorkloads(t *testing.T) {

@@ -4,9 +4,9 @@
 //	policies.Validating() // an API server has these kinds from 1.30 on
 //	policies.Mutating()   // from 1.36 on
 //
-// The mutating policy adds the nodeSelector kubernetes.io/os: linux to the template of a DaemonSet, Deployment or StatefulSet that
-// selects nothing, and either tolerates every taint or is in kube-system. It does so when somebody makes the workload or changes
-// its template: whoever writes a template as it was rolls no pod. internal/placement says of a workload whether it would.
+// The mutating policy adds the nodeSelector kubernetes.io/os: linux to the template of a DaemonSet, Deployment or StatefulSet
+// that selects nothing, and either tolerates every taint or is in kube-system. It does so when somebody makes the workload or
+// changes its template: whoever writes a template as it was rolls no pod. internal/placement says of a workload whether it would.
 package policies
 
 import (

@@ -23,7 +23,8 @@ const (
 func ProbeMutating() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: mutatedProbe}, Data: map[string]string{probeKey: untouched},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: mutatedProbe},
+		Data:       map[string]string{probeKey: untouched},
 	}
 }
 

@@ -64,8 +64,8 @@ type owned struct {
 	linux bool
 }
 
-// fleet makes workloads of several kinds, one for each writer, which has it before the policies. With -linux.all, or on servers of
-// another version, these are all; otherwise one for each writer.
+// fleet makes workloads of several kinds, one for each writer, which has it before the policies. With -linux.all, or on servers
+// of another version, these are all; otherwise one for each writer.
 func (p *policed) fleet() (all []owned) {
 	p.Helper()
 	controlPlane := requiring(ask("node-role.kubernetes.io/control-plane", "Exists"))
@@ -126,8 +126,8 @@ func (p *policed) writes(o owned) {
 	writers[o.writer](p, o.wanted.DeepCopy())
 }
 
-// rollsNothing: once the policies are there, each owner goes on writing what he wrote before, and rolls nothing. When he changes the
-// image, that one rollout brings the selector, and what he writes afterwards changes nothing any more.
+// rollsNothing: once the policies are there, each owner goes on writing what he wrote before, and rolls nothing. When he changes
+// the image, that one rollout brings the selector, and what he writes afterwards changes nothing any more.
 func (p *policed) rollsNothing(fleet []owned) {
 	p.Helper()
 	caused, writes := 0, 0
@@ -143,7 +143,8 @@ func (p *policed) rollsNothing(fleet []owned) {
 				before.GetGeneration())
 		}
 	}
-	p.Logf("rollouts caused: %d, by %d writes of %d writers to %d workloads that nobody changed", caused, writes, len(writers), len(fleet))
+	p.Logf("rollouts caused: %d, by %d writes of %d writers to %d workloads that nobody changed", caused, writes, len(writers),
+		len(fleet))
 	for _, o := range fleet {
 		p.changesImage(o)
 	}
@@ -198,9 +199,9 @@ func (p *policed) appliesOnServer(wanted *unstructured.Unstructured) {
 
 const argo = "argocd-controller"
 
-// syncs does what Argo CD does with ServerSideDiff and self-heal (argo-cd v3.1, gitops-engine pkg/diff/diff.go, serverSideDiff and
-// removeWebhookMutation): it has the server predict its apply, takes from the prediction what it does not own, and applies if the
-// rest differs from what is there.
+// syncs does what Argo CD does with ServerSideDiff and self-heal (argo-cd v3.1, gitops-engine pkg/diff/diff.go, serverSideDiff
+// and removeWebhookMutation): it has the server predict its apply, takes from the prediction what it does not own, and applies if
+// the rest differs from what is there.
 func (p *policed) syncs(wanted *unstructured.Unstructured) {
 	p.Helper()
 	options := []client.ApplyOption{client.FieldOwner(argo), client.ForceOwnership}
@@ -224,7 +225,7 @@ func (p *policed) syncs(wanted *unstructured.Unstructured) {
 // ownsSelector says whether the server ascribes the nodeSelector to Argo CD.
 func ownsSelector(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(u.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
-		return f.Manager == argo && f.FieldsV1 != nil && strings.Contains(string(f.FieldsV1.Raw), `"f:nodeSelector"`)
+		return f.Manager == argo && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:nodeSelector"`)
 	})
 }
 
@@ -267,7 +268,8 @@ func (p *policed) labels(wanted *unstructured.Unstructured) {
 	}
 	containers, _, _ := unstructured.NestedSlice(wanted.Object, "spec", "template", "spec", "containers")
 	image := containers[0].(map[string]any)["image"].(string)
-	patch := fmt.Sprintf(`{"metadata":{"labels":{"visited-at":%q}},"spec":{"template":{"spec":{"containers":[{"name":"main","image":%q}]}}}}`,
+	patch := fmt.Sprintf(`{"metadata":{"labels":{"visited-at":%q}},`+
+		`"spec":{"template":{"spec":{"containers":[{"name":"main","image":%q}]}}}}`,
 		live.GetResourceVersion(), image)
 	expect.OK(p, p.api.Patch(p.ctx, live, client.RawPatch("application/strategic-merge-patch+json", []byte(patch))))
 	expect.OK(p, unstructured.SetNestedField(live.Object, live.GetGeneration(), "status", "observedGeneration"))

@@ -220,8 +220,8 @@ func (p *policed) keepsDNS() {
 	}
 }
 
-// beforePolicies makes what is there before the policies: agents, one of which pods run on Windows, and CoreDNS without a selector.
-// Each is written by its own act.
+// beforePolicies makes what is there before the policies: agents, one of which pods run on Windows, and CoreDNS without a
+// selector. Each is written by its own act.
 func (p *policed) beforePolicies() []client.Object {
 	p.Helper()
 	pod := corev1.PodSpec{Tolerations: everywhere}

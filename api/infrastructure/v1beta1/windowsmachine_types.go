@@ -23,8 +23,8 @@ const ServerAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/server"
 const RemovedAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/removed"
 
 // LinuxPolicyAnnotation of a Cluster says what becomes of the admission policies in its workload cluster that keep workloads for
-// Linux off Windows Nodes. With LinuxPolicyOff all of them are removed; with LinuxPolicyWarn the one that changes workloads is, and
-// the API server warns instead.
+// Linux off Windows Nodes. With LinuxPolicyOff all of them are removed; with LinuxPolicyWarn the one that changes workloads is,
+// and the API server warns instead.
 const (
 	LinuxPolicyAnnotation = "capwin.io/linux-policy"
 	LinuxPolicyOff        = "off"

@@ -107,7 +107,7 @@ func (d document) values() ([]value, error) {
 
 // blankComments replaces comments in front of the first object by blanks, so that what follows keeps its place.
 func blankComments(text []byte) {
-	for at := 0; at < len(text); at++ {
+	for at := range text {
 		if text[at] == '#' {
 			end := bytes.IndexByte(text[at:], '\n')
 			if end < 0 {
