@@ -101,6 +101,7 @@ var rooms = []room{
 	}},
 	{folder: "internal/version"},
 	{folder: "internal/apiserver"},
+	{folder: "internal/turns"},
 	{folder: "internal/workload", may: []string{"internal/apiserver"}},
 	{folder: "internal/placement", may: []string{"api", "bootstrap"}},
 	{folder: "controllers/placement", may: []string{
