@@ -13,13 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
-	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
 	"github.com/capwin/cluster-api-provider-windows/controllers/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -128,26 +129,28 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 }
 
 func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
-	rights, recorder := &noderights.Rights{Now: time.Now}, mgr.GetEventRecorder("windowsbootstrapconfig")
-	keeper := &noderights.Keeper{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters, Rights: rights, Events: recorder, Now: time.Now,
-		WatchFilter: flags.watchFilter,
+	recorder := mgr.GetEventRecorder("windowsbootstrapconfig")
+	rights := &cluster.Reconciler{
+		Name: "clusterrights", Client: mgr.GetClient(), Workload: clusters,
+		Keeps:  []cluster.Keep{&cluster.NodeRights{Live: mgr.GetAPIReader(), Events: recorder}, &cluster.GuestRights{}},
+		Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{},
+		Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
 	}
-	if err := mgr.Add(keeper); err != nil {
-		return fmt.Errorf("add the keeper of nodes' rights: %w", err)
+	if err := rights.SetupWithManager(mgr, controllerOptions(0)); err != nil {
+		return fmt.Errorf("add the controller of rights in workload clusters: %w", err)
 	}
 	return (&bootstrap.Reconciler{
-		Client:      mgr.GetClient(),
-		Live:        mgr.GetAPIReader(),
-		Workload:    clusters,
-		Rights:      &guests.Rights{Now: time.Now},
-		NodeRights:  rights,
-		Answering:   clusters.Answering(),
-		TokenTTL:    flags.tokenTTL,
-		TrustSecret: time.Minute,
-		Events:      recorder,
-		Now:         time.Now,
-		WatchFilter: flags.watchFilter,
+		Client:       mgr.GetClient(),
+		Live:         mgr.GetAPIReader(),
+		Workload:     clusters,
+		Rights:       rights,
+		GuestReports: true,
+		Answering:    clusters.Answering(),
+		TokenTTL:     flags.tokenTTL,
+		TrustSecret:  time.Minute,
+		Events:       recorder,
+		Now:          time.Now,
+		WatchFilter:  flags.watchFilter,
 	}).SetupWithManager(ctx, mgr, controllerOptions(flags.configConcurrency))
 }
 

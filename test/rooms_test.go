@@ -101,6 +101,7 @@ var rooms = []room{
 	}},
 	{folder: "internal/version"},
 	{folder: "internal/apiserver"},
+	{folder: "internal/turns"},
 	{folder: "internal/workload", may: []string{"internal/apiserver"}},
 	{folder: "internal/placement", may: []string{"api", "bootstrap"}},
 	{folder: "controllers/placement", may: []string{
@@ -112,7 +113,12 @@ var rooms = []room{
 	{folder: "controllers/fresh"},
 	{folder: "controllers/refusals", may: []string{"api"}},
 	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud", "internal/workload"}},
-	{folder: "controllers/noderights", may: []string{"api", "bootstrap", "internal/cloud", "internal/workload"}},
+	{folder: "controllers/cluster", may: []string{
+		"api", "bootstrap", "controllers/cluster", "controllers/owner", "internal/cloud", "internal/turns", "internal/workload",
+	}},
+	{folder: "controllers/cluster/keep", may: []string{"internal/cloud"}},
+	{folder: "controllers/cluster/guests", may: []string{"bootstrap", "controllers/cluster/keep", "internal/cloud"}},
+	{folder: "controllers/cluster/nodes", may: []string{"api", "bootstrap", "controllers/cluster/keep", "internal/cloud"}},
 	{folder: "controllers/linux", may: []string{
 		"api", "controllers/phase", "internal/cloud", "internal/placement", "internal/workload",
 	}},
@@ -122,8 +128,9 @@ var rooms = []room{
 	{folder: "controllers/identities", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/inherit", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/bootstrap", may: []string{
-		"api", "bootstrap", "controllers/fresh", "controllers/guests", "controllers/linux", "controllers/noderights",
-		"controllers/owner", "controllers/phase", "controllers/refusals", "internal/cloud", "internal/workload",
+		"api", "bootstrap", "controllers/cluster/guests", "controllers/cluster/keep", "controllers/cluster/nodes", "controllers/fresh",
+		"controllers/guests", "controllers/linux", "controllers/owner", "controllers/phase", "controllers/refusals", "internal/cloud",
+		"internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{
 		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials",
@@ -160,7 +167,8 @@ var implementations = []string{
 
 // pure rooms decide and do nothing: same input, same output, nothing waits.
 var pure = []string{
-	"bootstrap", "controllers/addresses/adapters", "controllers/refusals", "internal/cloud/azure/arm",
+	"bootstrap", "controllers/addresses/adapters", "controllers/cluster/guests", "controllers/cluster/nodes", "controllers/refusals",
+	"internal/cloud/azure/arm",
 	"internal/cloud/azure/placement", "internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
 	"internal/placement", "internal/plugin/addons", "internal/plugin/linux", "internal/policies",
 }

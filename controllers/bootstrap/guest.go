@@ -2,12 +2,16 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	rights "github.com/capwin/cluster-api-provider-windows/controllers/cluster/guests"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
@@ -15,25 +19,40 @@ import (
 
 // reportsInCluster says that the guest of this cloud has nowhere else to report to.
 func (r *Reconciler) reportsInCluster(f *facts) bool {
-	return r.Rights != nil && f.windows != nil && f.windows.Spec.Azure != nil
+	return r.GuestReports && r.Rights != nil && f.windows != nil && f.windows.Spec.Azure != nil
 }
 
 // openReports waits, for a while, until the guest may report to the workload cluster. A machine goes on without.
-func (r *Reconciler) openReports(ctx context.Context, f *facts) error {
+func (r *Reconciler) openReports(_ context.Context, f *facts) error {
 	if !r.reportsInCluster(f) {
 		return nil
 	}
-	state, err := r.Rights.Ensure(ctx, client.ObjectKeyFromObject(f.cluster), f.workload)
+	known, err := r.askRights(f, rights.Name)
+	f.reports = known && err == nil
+	mute, silent := errors.AsType[*rights.MuteError](err)
 	switch {
-	case err != nil:
-		return err
-	case !state.Open && state.Why == "":
-		return phase.WaitFor(state.Again, bootstrapv1.WaitingForGuestRightsReason,
+	case !known:
+		return awaited()
+	case errors.Is(err, keep.ErrSettling):
+		return phase.WaitFor(rightsAgain, bootstrapv1.WaitingForGuestRightsReason,
 			"the API servers of Cluster %s do not know yet what its guests may report; they learn it within a minute", f.cluster.Name)
+	case silent:
+		f.mute, f.nameTaken = mute.Why, mute.NameTaken
+		return nil
 	}
-	f.reports, f.mute, f.nameTaken = state.Open, state.Why, state.NameTaken
-	return nil
+	return err
 }
+
+// rightsAgain is how soon a config asks again that is woken when there is an answer.
+const rightsAgain = 10 * time.Second
+
+// askRights asks for what is kept in the workload cluster as a whole.
+func (r *Reconciler) askRights(f *facts, name string) (known bool, answer error) {
+	return r.Rights.Ask(client.ObjectKeyFromObject(f.cluster), client.ObjectKeyFromObject(f.config), name)
+}
+
+// awaited stops until there is an answer, which is a matter of a moment: there is nothing to report yet.
+func awaited() error { return &phase.Stop{Later: true, After: rightsAgain} }
 
 // makeReport makes the object that the guest reports to, before anything names it.
 func (r *Reconciler) makeReport(ctx context.Context, f *facts) error {
@@ -45,7 +64,7 @@ func (r *Reconciler) makeReport(ctx context.Context, f *facts) error {
 		return err
 	}
 	if err != nil {
-		f.reports, f.mute = false, guests.Mute(err)
+		f.reports, f.mute = false, rights.Mute(err)
 	}
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -259,7 +258,7 @@ func TestReportsNeedAnAnswer(t *testing.T) {
 			defer end()
 			c.prepare(r, end)
 			r.calls = nil
-			_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: roomKey})
+			_, err := r.lookOn(ctx, t)
 			expect.Says(t, "the queue", err, c.says)
 			expect.Same(t, "Ready", c.reason, conditions.GetReason(r.now(t), bootstrapv1.ReadyCondition))
 			expect.Same(t, "user data", true, r.data(t) == nil)

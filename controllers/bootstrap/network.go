@@ -14,7 +14,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
-	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/nodes"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
@@ -100,19 +100,24 @@ func findWrongKubeProxy(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// grantNodeRights gives nodes what kube-proxy and flanneld need on them, before there is one that would wait for it.
-func (r *Reconciler) grantNodeRights(ctx context.Context, f *facts) error {
-	if r.NodeRights == nil {
+// awaitNodeRights waits until nodes have what kube-proxy and flanneld need on them, before there is one that would wait for it.
+func (r *Reconciler) awaitNodeRights(_ context.Context, f *facts) error {
+	if r.Rights == nil {
 		return nil
 	}
-	for _, role := range noderights.NeededBy(f.config.Spec) {
-		err := r.NodeRights.Ensure(ctx, client.ObjectKeyFromObject(f.cluster), f.workload, role)
-		if refused, ok := errors.AsType[*noderights.RefusedError](err); ok {
+	waits := false
+	for _, role := range nodes.NeededBy(f.config.Spec) {
+		known, err := r.askRights(f, string(role))
+		if refused, ok := errors.AsType[*nodes.RefusedError](err); ok && known {
 			return phase.Lack(bootstrapv1.DaemonRightsRefusedReason, "%s", refused)
 		}
-		if err != nil {
+		if known && err != nil {
 			return err
 		}
+		waits = waits || !known
+	}
+	if waits {
+		return awaited()
 	}
 	return nil
 }

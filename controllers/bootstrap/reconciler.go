@@ -24,14 +24,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/fresh"
-	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
-	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/controllers/refusals"
@@ -46,6 +45,14 @@ type Workload interface {
 	Now(cluster client.ObjectKey) time.Time
 }
 
+// Rights are in workload clusters for all of their machines, by name. The answers MUST be those of controllers/cluster.
+type Rights interface {
+	// Ask returns without an error if a cluster has them. A config that asks what is not known is woken when there is an answer.
+	Ask(cluster, config client.ObjectKey, name string) (known bool, answer error)
+	// Answers wake the configs that have asked.
+	Answers() source.Source
+}
+
 // Reconciler makes user data and looks after tokens.
 type Reconciler struct {
 	Client client.Client
@@ -53,10 +60,10 @@ type Reconciler struct {
 	Live client.Reader
 	// Workload reaches the workload clusters.
 	Workload Workload
-	// Rights let guests in Azure report to their workload clusters. Without them, none does.
-	Rights *guests.Rights
-	// NodeRights give nodes what kube-proxy and flanneld need on them. Without them, none gets it.
-	NodeRights *noderights.Rights
+	// Rights are those in the workload clusters, for nodes and for guests. Without them, nobody waits for any.
+	Rights Rights
+	// GuestReports has guests in Azure report to their workload clusters.
+	GuestReports bool
 	// Answering gets the keys of workload clusters that answer again.
 	Answering <-chan client.ObjectKey
 	// TokenTTL is how long a token lives if we do not extend it.
@@ -83,7 +90,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsbootstrapconfigs: %w", err)
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named("windowsbootstrapconfig").
 		For(&bootstrapv1.WindowsBootstrapConfig{}, builder.WithPredicates(written.News())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), builder.WithPredicates(owner.MachineChanged())).
@@ -91,8 +98,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(owner.ClusterChanged())).
 		WatchesRawSource(r.waiting().When(r.Answering)).
 		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
-		WithOptions(options).
-		Complete(r)
+		WithOptions(options)
+	if r.Rights != nil {
+		b = b.WatchesRawSource(r.Rights.Answers())
+	}
+	return b.Complete(r)
 }
 
 // ofMachine finds the config of a Machine.
@@ -137,7 +147,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return phase.Result(ctx, err) // nil when there is no config to look at
 	}
 	end := tellReach(ctx, f, r.next(ctx, f))
-	if f.released || phase.Outdated(end) {
+	if f.released || phase.Untold(end) {
 		return phase.Result(ctx, end)
 	}
 	if rest := owner.Expected(f.config, r.Now()); rest > 0 && expected[phase.Of(end).Reason] {
@@ -243,7 +253,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	default:
 		return phase.Run(ctx, f, owned, phase.Unless(settled, checkCluster, ready, r.linuxFirst, inPlace),
 			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, r.validate),
-			r.reach, phase.Unless(settled, compareFlannel, findWrongKubeProxy, findBlock, r.grantNodeRights),
+			r.reach, phase.Unless(settled, compareFlannel, findWrongKubeProxy, findBlock, r.awaitNodeRights),
 			phase.Unless(settled, r.openReports, r.hold, r.issueToken, r.makeReport, r.store),
 			r.keepToken)
 	}

@@ -28,8 +28,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
-	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -142,9 +141,39 @@ func (r *room) open(t *testing.T) {
 	r.workload = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(r.noted("workload")).Build()
 	r.Reconciler = &Reconciler{
 		Client: r.management, Live: r.management, Workload: r, TokenTTL: roomTTL, Events: r.events,
-		Now: func() time.Time { return r.clock }, Rights: &guests.Rights{Now: func() time.Time { return r.clock }},
-		NodeRights: &noderights.Rights{Now: func() time.Time { return r.clock }},
+		Now: func() time.Time { return r.clock }, GuestReports: true,
 	}
+	r.Rights = newRoomRights(r)
+}
+
+// roomRights are what looks after the workload cluster, in another controller of the same process.
+type roomRights struct {
+	*cluster.Reconciler
+	// awaited says that a config has asked and has no answer yet.
+	awaited bool
+}
+
+func newRoomRights(r *room) *roomRights {
+	return &roomRights{Reconciler: &cluster.Reconciler{
+		Client: r.management, Workload: r, Now: r.Reconciler.Now, Events: r.events,
+		Keeps:  []cluster.Keep{&cluster.NodeRights{Live: r.management, Events: r.events}, &cluster.GuestRights{}},
+		Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{},
+	}}
+}
+
+// Ask implements Rights.
+func (r *roomRights) Ask(cluster, config client.ObjectKey, name string) (known bool, answer error) {
+	known, answer = r.Reconciler.Ask(cluster, config, name)
+	r.awaited = r.awaited || !known
+	return known, answer
+}
+
+// answer is what the other controller does about a question, before the config that asked is woken.
+func (r *roomRights) answer(t *testing.T, about *clusterv1.Cluster) error {
+	t.Helper()
+	r.awaited = false
+	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(about)})
+	return err
 }
 
 // noted has the calls to one of the servers noted, and fail.
@@ -152,6 +181,9 @@ func (r *room) noted(server string) interceptor.Funcs {
 	return calls.Ask(func(c calls.Call) error {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", c.Object), "*")
 		name = path.Join(fmt.Sprintf("%s %s %s", server, c.Verb, name[strings.Index(name, ".")+1:]), c.Part)
+		if object, is := c.Object.(*unstructured.Unstructured); is {
+			name = fmt.Sprintf("%s %s %s", server, c.Verb, object.GetKind())
+		}
 		if list, is := c.Object.(*unstructured.UnstructuredList); is {
 			name = fmt.Sprintf("%s %s %s of %s", server, c.Verb, list.GetKind(), list.GetAPIVersion())
 		}
@@ -196,11 +228,24 @@ func (r *room) Now(client.ObjectKey) time.Time {
 	return r.clock.Add(r.ahead)
 }
 
-// look reconciles the config once.
+// look reconciles the config once, or again when it is woken by an answer.
 func (r *room) look(t *testing.T) (ctrl.Result, error) {
 	t.Helper()
 	r.calls = nil
-	return r.Reconcile(t.Context(), ctrl.Request{NamespacedName: roomKey})
+	return r.lookOn(t.Context(), t)
+}
+
+func (r *room) lookOn(ctx context.Context, t *testing.T) (ctrl.Result, error) {
+	t.Helper()
+	request := ctrl.Request{NamespacedName: roomKey}
+	result, err := r.Reconcile(ctx, request)
+	if rights, is := r.Rights.(*roomRights); is && rights.awaited {
+		if err := rights.answer(t, r.cluster); err != nil {
+			return ctrl.Result{}, err
+		}
+		return r.Reconcile(ctx, request)
+	}
+	return result, err
 }
 
 // now is the config as the API server has it; nil if it is gone.

@@ -1,3 +1,5 @@
+// Package guests carries what guests report to objects in the workload cluster, where their cloud carries no reports: each has an
+// object of its own, which it may replace by the rights of controllers/cluster/guests.
 package guests
 
 import (
@@ -10,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 const (
@@ -30,11 +31,6 @@ func MakeReport(ctx context.Context, api client.Client, name string) error {
 		return fmt.Errorf("make the object of the guest's reports: %w", err)
 	}
 	return nil
-}
-
-// Mute says why a guest has no object, in a sentence for people.
-func Mute(err error) string {
-	return "the workload cluster refuses what guests need to report: " + cloud.Clean(err.Error(), maxCause) + alone
 }
 
 // RemoveReport removes the object of a guest that is gone.

@@ -11,7 +11,7 @@ import (
 
 // Call is one of a client.
 type Call struct {
-	Verb   string           // get, list, create, delete, patch
+	Verb   string           // get, list, create, update, delete, patch
 	Object runtime.Object   // or a list, as the client gave it
 	Key    client.ObjectKey // empty for lists
 	Part   string           // the subresource, such as status
@@ -38,6 +38,9 @@ func Ask(before func(Call) error) interceptor.Funcs {
 		},
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, with ...client.CreateOption) error {
 			return ask(of("create", o), func() error { return c.Create(ctx, o, with...) })
+		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, with ...client.UpdateOption) error {
+			return ask(of("update", o), func() error { return c.Update(ctx, o, with...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, with ...client.DeleteOption) error {
 			return ask(of("delete", o), func() error { return c.Delete(ctx, o, with...) })

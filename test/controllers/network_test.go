@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/nodes"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -44,7 +44,7 @@ func TestFlannelBeforeItsMachines(t *testing.T) {
 		o.Data["net-conf.json"] = `{"Network":"10.244.0.0/16","Backend":{"Type":"vxlan","VNI":4096,"Port":4789}}`
 	})
 	m.Await(t, "a running VM", world.Windows("Ready True Running"))
-	for _, role := range []noderights.Role{noderights.KubeProxy, noderights.Flannel} {
+	for _, role := range nodes.Roles() {
 		var binding rbacv1.ClusterRoleBinding
 		expect.OK(t, s.Client.Get(t.Context(), client.ObjectKey{Name: string(role)}, &binding))
 		expect.Same(t, "the group of "+string(role), "system:nodes", binding.Subjects[0].Name)

@@ -25,7 +25,8 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
-	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/nodes"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/pods"
@@ -104,9 +105,9 @@ func (w *podWorld) giveRights(t *testing.T, cells []*cell) {
 	go func() {
 		defer close(w.given)
 		w.lacking.Wait()
-		rights := &noderights.Rights{Now: time.Now}
-		for _, role := range []noderights.Role{noderights.KubeProxy, noderights.Flannel} {
-			if err := rights.Ensure(t.Context(), client.ObjectKey{Namespace: "team-a", Name: "blue"}, api, role); err != nil {
+		rights := &keep.Cluster{API: api, Past: &keep.Past{}}
+		for _, role := range nodes.Roles() {
+			if err := rights.WriteAll(t.Context(), role.Objects()); err != nil {
 				t.Errorf("give nodes the role %s: %v", role, err)
 			}
 		}

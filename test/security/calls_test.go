@@ -97,7 +97,7 @@ func (c counted) calls(t *testing.T) map[string]int {
 
 // byManagers are the calls of managers besides those for Secrets. They write nothing but the policies and their param.
 var byManagers = regexp.MustCompile(`^((GET|PATCH|WATCH) (mutating|validating)admissionpolic(ies|ybindings)|` +
-	`(GET|PATCH|TRY) configmaps|GET (nodes|services|version)|` +
+	`(GET|PATCH|TRY) configmaps|GET (clusterrolebindings|clusterroles|nodes|services|version)|` +
 	`WATCH (configmaps|daemonsets|deployments|nodes|runtimeclasses|services|statefulsets))$`)
 
 // call is the method of a call that a peer has heard, and what it is about. A dry run writes nothing.

@@ -128,6 +128,7 @@ func (s *thief) tellClusters(t *testing.T, reasons ...string) {
 		"orphanedvm": "our reason in small letters", "OrphanedVM, OrphanedResource": "two reasons in one",
 		infrav1.CredentialsRejectedReason:     "what a machine is told",
 		bootstrapv1.DaemonRightsRefusedReason: "rights that nodes do not get", bootstrapv1.ConfigInvalidReason: "what a config is told",
+		bootstrapv1.ObjectContestedReason: "objects that others undo",
 	}
 	for reason, what := range tellsOf {
 		attempt(t, s.refused("own-events", "tells a kind named Cluster of "+what, create(impostor, reason)))

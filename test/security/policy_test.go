@@ -35,7 +35,7 @@ func TestPolicies(t *testing.T) {
 		b.updateSecrets(t)
 		b.updateConfigs(t)
 		b.writeEvents(t, "WindowsBootstrapConfig", bootstrapv1.GroupVersion.String())
-		b.tellClusters(t, bootstrapv1.DaemonRightsRefusedReason)
+		b.tellClusters(t, bootstrapv1.DaemonRightsRefusedReason, bootstrapv1.ObjectContestedReason)
 		b.leaveItsRole(t)
 	})
 	t.Run("of the infrastructure manager", func(t *testing.T) {

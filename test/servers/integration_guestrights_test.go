@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	rights "github.com/capwin/cluster-api-provider-windows/controllers/cluster/guests"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -29,7 +32,7 @@ var secretsRules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []st
 // guestRights are the rights of guests at an API server. Its writes are noted, and somebody else may be faster.
 type guestRights struct {
 	client.Client
-	rights   *guests.Rights
+	keeper   *rightsKeeper
 	now      time.Time
 	reads    int // of one look, as are writes
 	writes   []string
@@ -39,7 +42,7 @@ type guestRights struct {
 // testForeignGuestRights has each object of guests' rights made, edited and labelled by others: what is not ours stays as it is.
 func testForeignGuestRights(t *testing.T, w *Workload) {
 	g := &guestRights{Client: guestsManager(t, w), now: time.Now(), overtake: map[string]func(){}}
-	g.rights = &guests.Rights{Now: func() time.Time { return g.now }}
+	g.keeper = newRightsKeeper(t, g, func() time.Time { return g.now })
 	t.Run("objects of earlier releases get our label", g.takesOverItsOwn)
 	t.Run("what was edited is restored", g.restores)
 	t.Run("what is made anew in between is not written", g.isTooLate)
@@ -54,7 +57,7 @@ func testForeignGuestRights(t *testing.T, w *Workload) {
 
 // takesOverItsOwn begins with objects that were applied, as releases did that wrote no label.
 func (g *guestRights) takesOverItsOwn(t *testing.T) {
-	for text := range strings.SplitSeq(string(expect.Got(os.ReadFile("../../controllers/guests/guests.yaml"))(t)), "\n---\n") {
+	for text := range strings.SplitSeq(string(expect.Got(os.ReadFile("../../controllers/cluster/guests/guests.yaml"))(t)), "\n---\n") {
 		o := &unstructured.Unstructured{}
 		expect.OK(t, yaml.Unmarshal([]byte(text), &o.Object))
 		o.SetLabels(nil)
@@ -62,7 +65,7 @@ func (g *guestRights) takesOverItsOwn(t *testing.T) {
 		expect.OK(t, g.Client.Apply(t.Context(), apply, client.ForceOwnership, client.FieldOwner("capwin")))
 	}
 	g.policy(t)
-	expect.Same(t, "state", guests.State{Again: 10 * time.Second}, g.look(t))
+	expect.Same(t, "they settle", true, errors.Is(g.look(t), keep.ErrSettling))
 	expect.Same(t, "written", []string{"update Role", "update ValidatingAdmissionPolicy", "update ValidatingAdmissionPolicyBinding"},
 		g.writes)
 	g.opens(t)
@@ -74,7 +77,7 @@ func (g *guestRights) takesOverItsOwn(t *testing.T) {
 func (g *guestRights) stays(t *testing.T) {
 	t.Helper()
 	before := g.policy(t).ResourceVersion + " " + g.role(t).ResourceVersion
-	expect.Same(t, "state", guests.State{Open: true, Again: 10 * time.Minute}, g.look(t))
+	expect.OK(t, g.look(t))
 	expect.Same(t, "objects read", 5, g.reads)
 	expect.Same(t, "written", 0, len(g.writes))
 	expect.Same(t, "versions", before, g.policy(t).ResourceVersion+" "+g.role(t).ResourceVersion)
@@ -87,7 +90,7 @@ func (g *guestRights) restores(t *testing.T) {
 	policy.Spec.MatchConditions = append(policy.Spec.MatchConditions, admissionv1.MatchCondition{Name: "never", Expression: "false"})
 	g.edits(t, policy)
 	g.policy(t)
-	g.look(t)
+	_ = g.look(t)
 	expect.Same(t, "written", []string{"update Role", "update ValidatingAdmissionPolicy"}, g.writes)
 	expect.Same(t, "the policy", wanted, g.policy(t).Spec)
 	expect.Same(t, "what guests may do", []string{"update"}, g.role(t).Rules[0].Verbs)
@@ -114,7 +117,7 @@ func (g *guestRights) isTooLate(t *testing.T) {
 			}
 			made = foreign()
 		}
-		expect.Same(t, "state after "+write, guests.State{Again: 10 * time.Second}, g.look(t))
+		expect.Same(t, "the answer after "+write, true, errors.Is(g.look(t), keep.ErrSettling))
 		expect.Same(t, "tried", []string{write}, g.writes)
 		g.isTaken(t, "Role capwin-guests/capwin-guest")
 		expect.Same(t, "the Role after "+write, made, g.role(t))
@@ -126,7 +129,7 @@ func (g *guestRights) isTooLate(t *testing.T) {
 
 func (g *guestRights) isGiven(t *testing.T) {
 	g.edits(t, g.secretsRole(t, map[string]string{managedBy: "capwin"}))
-	g.look(t)
+	_ = g.look(t)
 	expect.Same(t, "written", []string{"update Role"}, g.writes)
 	g.opens(t)
 	g.stays(t)
@@ -144,28 +147,24 @@ func (g *guestRights) closesForPolicy(t *testing.T) {
 
 func (g *guestRights) isTaken(t *testing.T, name string) {
 	t.Helper()
-	state := g.look(t)
-	if !state.NameTaken || !strings.HasPrefix(state.Why, name+" in the workload cluster of Cluster team-a/prod is not capwin's") {
-		t.Errorf("the state is %+v", state)
+	mute, _ := errors.AsType[*rights.MuteError](g.look(t))
+	if mute == nil || !mute.NameTaken ||
+		!strings.HasPrefix(mute.Why, name+" in the workload cluster of Cluster default/prod is not capwin's") {
+		t.Errorf("the answer is %+v", mute)
 	}
 }
 
-// look looks ten minutes after the last time.
-func (g *guestRights) look(t *testing.T) guests.State {
+// look looks ten minutes after the last time, and returns what a config is answered that asks.
+func (g *guestRights) look(t *testing.T) error {
 	t.Helper()
 	g.now, g.reads, g.writes = g.now.Add(10*time.Minute), 0, nil
-	return expect.Got(g.rights.Ensure(t.Context(), client.ObjectKey{Namespace: "team-a", Name: "prod"}, g))(t)
+	return g.keeper.ask(t, rights.Name)
 }
 
 // opens looks until the policy is served and guests may write.
 func (g *guestRights) opens(t *testing.T) {
 	t.Helper()
-	wait.Eventually(t, "the rights of guests", func(context.Context) error {
-		if state := g.look(t); !state.Open {
-			return fmt.Errorf("they are %+v", state)
-		}
-		return nil
-	})
+	wait.Eventually(t, "the rights of guests", func(context.Context) error { return g.look(t) })
 }
 
 // edits writes as a person does.

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	rights "github.com/capwin/cluster-api-provider-windows/controllers/cluster/guests"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -81,9 +83,8 @@ func putGuestTokens(t *testing.T, w *Workload) {
 func openForGuests(t *testing.T, w *Workload, api client.Client, guest typedcorev1.ConfigMapInterface) {
 	t.Helper()
 	now := time.Now()
-	rights := &guests.Rights{Now: func() time.Time { return now }}
-	state := expect.Got(rights.Ensure(t.Context(), client.ObjectKey{Name: "prod"}, api))(t)
-	expect.Same(t, "state at first", guests.State{Again: 10 * time.Second}, state)
+	keeper := newRightsKeeper(t, api, func() time.Time { return now })
+	expect.Same(t, "they settle", true, errors.Is(keeper.ask(t, rights.Name), keep.ErrSettling))
 	bindings := w.client.RbacV1().RoleBindings(guests.Namespace)
 	if found := expect.Got(bindings.List(t.Context(), metav1.ListOptions{}))(t); len(found.Items) > 0 {
 		t.Error("guests may write before the policy is served")
@@ -91,13 +92,9 @@ func openForGuests(t *testing.T, w *Workload, api client.Client, guest typedcore
 	if _, err := guest.Update(t.Context(), report(guestReport, "x"), metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a guest without rights gets %v", err)
 	}
-	wait.Eventually(t, "the policy to be served", func(ctx context.Context) error {
+	wait.Eventually(t, "the policy to be served", func(context.Context) error {
 		now = now.Add(11 * time.Second)
-		state, err := rights.Ensure(ctx, client.ObjectKey{Name: "prod"}, api)
-		if err == nil && !state.Open {
-			err = errors.New("not yet")
-		}
-		return err
+		return keeper.ask(t, rights.Name)
 	})
 	wait.Eventually(t, "the right to write", func(ctx context.Context) error {
 		_, err := guest.Update(ctx, report(guestReport, "x"), metav1.UpdateOptions{})

@@ -12,11 +12,9 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/informers"
@@ -24,14 +22,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/tools/events"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
-	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/nodes"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -65,11 +58,11 @@ func testNodeRights(t *testing.T, w *Workload, kubeProxy string) {
 		hasLogged(t, proxy, `endpointslices.discovery.k8s.io is forbidden`)
 	}
 	bindOther(t, w)
-	rights := &noderights.Rights{Now: time.Now}
-	ensure := func(role noderights.Role) {
-		expect.OK(t, rights.Ensure(t.Context(), client.ObjectKey{Name: "prod"}, guestsManager(t, w), role))
+	keeper := newRightsKeeper(t, guestsManager(t, w), time.Now)
+	ensure := func(role nodes.Role) {
+		expect.OK(t, keeper.ask(t, string(role)))
 	}
-	ensure(noderights.KubeProxy)
+	ensure(nodes.KubeProxy)
 	node.opens(t, "list EndpointSlices")
 	proxies := []string{"list EndpointSlices", "watch EndpointSlices", "list ServiceCIDRs", "watch ServiceCIDRs"}
 	node.must(t, "with capwin-kube-proxy", proxies...)
@@ -78,7 +71,7 @@ func testNodeRights(t *testing.T, w *Workload, kubeProxy string) {
 	} else { // the pinned version: its informers are not those of an older kube-proxy, which knows fewer selectors
 		node.syncAsKubeProxy(t)
 	}
-	ensure(noderights.Flannel)
+	ensure(nodes.Flannel)
 	node.opens(t, "list Nodes")
 	node.must(t, "with both", append(proxies, "get another Node", "list Nodes", "watch Nodes")...)
 	loseRights(t, w)
@@ -91,7 +84,7 @@ func testNodeRights(t *testing.T, w *Workload, kubeProxy string) {
 // bindOther makes a binding of ours that binds another role, which no API server lets us change.
 func bindOther(t *testing.T, w *Workload) {
 	t.Helper()
-	name := string(noderights.KubeProxy)
+	name := string(nodes.KubeProxy)
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "capwin"},
 	}}
@@ -291,11 +284,8 @@ func hasLogged(t *testing.T, p *process, expression string) {
 // loseRights has the keeper see for ten minutes that nobody needs the roles: first with a Node that has the label, then without.
 func loseRights(t *testing.T, w *Workload) {
 	t.Helper()
-	management, now := managementWith(t), time.Now()
-	keeper := &noderights.Keeper{
-		Client: management, Live: management, Workload: prodOnly{guestsManager(t, w)}, Rights: &noderights.Rights{},
-		Events: events.NewFakeRecorder(10), Now: func() time.Time { return now },
-	}
+	now := time.Now()
+	keeper := newRightsKeeper(t, guestsManager(t, w), func() time.Time { return now })
 	label := func(value string) {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s,%q:%s}}}`,
 			bootstrap.LabelKubeProxy, value, bootstrap.LabelFlannel, value)
@@ -308,33 +298,14 @@ func loseRights(t *testing.T, w *Workload) {
 	bindingsAfter(t, w, keeper, &now, 0)
 }
 
-// managementWith is a management cluster in memory with the Cluster prod, whose control plane is up, and more.
-func managementWith(t *testing.T, more ...client.Object) client.Client {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	expect.OK(t, errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), bootstrapv1.AddToScheme(scheme)))
-	cluster := &clusterv1.Cluster{}
-	cluster.Namespace, cluster.Name, cluster.UID = metav1.NamespaceDefault, "prod", "uid-of-prod"
-	cluster.Status.Initialization.ControlPlaneInitialized = new(true)
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(more, cluster)...).Build()
-}
-
-func bindingsAfter(t *testing.T, w *Workload, keeper *noderights.Keeper, now *time.Time, want int) {
+func bindingsAfter(t *testing.T, w *Workload, keeper *rightsKeeper, now *time.Time, want int) {
 	t.Helper()
 	for range 25 {
 		*now = now.Add(time.Minute)
-		expect.OK(t, keeper.Look(t.Context()))
+		keeper.look(t)
 	}
 	ours := metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=capwin"}
 	bindings := expect.Got(w.client.RbacV1().ClusterRoleBindings().List(t.Context(), ours))(t)
 	roles := expect.Got(w.client.RbacV1().ClusterRoles().List(t.Context(), ours))(t)
 	expect.Same(t, "bindings and roles", []int{want, want}, []int{len(bindings.Items), len(roles.Items)})
-}
-
-// prodOnly reaches one cluster.
-type prodOnly struct{ api client.Client }
-
-// GetClient implements noderights.Clusters.
-func (p prodOnly) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
-	return p.api, nil
 }

@@ -17,14 +17,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/nodes"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // mayNotBind may write the ClusterRole of kube-proxy, whose rights it holds, and may not bind it.
 var mayNotBind = []rbacv1.PolicyRule{
-	{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, Verbs: []string{"get", "create", "patch"}},
+	{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, Verbs: []string{"get", "create", "update"}},
 	{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterrolebindings"}, Verbs: []string{"get"}},
 	{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"list", "watch"}},
 	{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"servicecidrs"}, Verbs: []string{"list", "watch"}},
@@ -44,7 +45,7 @@ func testRefusedRights(t *testing.T, w *Workload) {
 	login := rest.CopyConfig(w.Config)
 	login.Impersonate.UserName = user // which the API server authorizes as it does every user
 	api := expect.Got(client.New(login, client.Options{}))(t)
-	itsBinding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: string(noderights.KubeProxy)}}
+	itsBinding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: string(nodes.KubeProxy)}}
 	reads := func(ctx context.Context) error {
 		return api.Get(ctx, client.ObjectKeyFromObject(itsBinding), itsBinding)
 	}
@@ -58,13 +59,13 @@ func testRefusedRights(t *testing.T, w *Workload) {
 	keeper := keeperOf(t, w, api, &now)
 	look := func() {
 		now = now.Add(time.Minute)
-		expect.OK(t, keeper.Look(t.Context()))
+		keeper.look(t)
 	}
 	look()
 	awaitRefusal(t, w, "nodes cannot get the ClusterRole capwin-kube-proxy in the workload cluster: the Cluster's kubeconfig may "+
-		"not do that (write ClusterRoleBinding: clusterrolebindings.rbac.authorization.k8s.io \"capwin-kube-proxy\" is forbidden: ")
+		"not do that (write ClusterRoleBinding: clusterrolebindings.rbac.authorization.k8s.io is forbidden: ")
 
-	role.Rules[1].Verbs = append(role.Rules[1].Verbs, "create", "patch")
+	role.Rules[1].Verbs = append(role.Rules[1].Verbs, "create", "update")
 	expect.Got(roles.Update(t.Context(), role, metav1.UpdateOptions{}))(t)
 	wait.Eventually(t, "the binding", func(ctx context.Context) error {
 		look()
@@ -73,20 +74,19 @@ func testRefusedRights(t *testing.T, w *Workload) {
 }
 
 // keeperOf keeps the rights of nodes of one Cluster, whose config runs kube-proxy as a service. Its events go to the API server.
-func keeperOf(t *testing.T, w *Workload, api client.Client, now *time.Time) *noderights.Keeper {
+func keeperOf(t *testing.T, w *Workload, api client.Client, now *time.Time) *rightsKeeper {
 	t.Helper()
 	config := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{
 		Namespace: metav1.NamespaceDefault, Name: "windows", Labels: map[string]string{clusterv1.ClusterNameLabel: "prod"},
 	}}
 	config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNIAzure}
-	management := managementWith(t, config)
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: w.client.EventsV1()})
 	t.Cleanup(broadcaster.Shutdown)
 	expect.OK(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
-	return &noderights.Keeper{
-		Client: management, Live: management, Workload: prodOnly{api}, Rights: &noderights.Rights{},
-		Events: broadcaster.NewRecorder(management.Scheme(), "test"), Now: func() time.Time { return *now },
-	}
+	keeper := newRightsKeeper(t, api, func() time.Time { return *now }, config)
+	rights, _ := keeper.Keeps[0].(*cluster.NodeRights)
+	rights.Events = broadcaster.NewRecorder(managementWith(t).Scheme(), "test")
+	return keeper
 }
 
 // awaitRefusal waits for the event about the Cluster.

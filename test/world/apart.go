@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -121,11 +122,15 @@ func (c *Workload) addKubeadm(ctx context.Context) error {
 	})
 }
 
-// AddLinuxNode makes the Linux control-plane node, Ready.
+// AddLinuxNode makes the Linux control-plane node, Ready. Its labels of services keep the rights of nodes: many Clusters of a world
+// have the same workload cluster, and each of their processes revokes what its own does not need.
 func (c *Workload) AddLinuxNode(ctx context.Context) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name:   servers.ControlPlaneNode,
-		Labels: map[string]string{corev1.LabelOSStable: "linux", "node-role.kubernetes.io/control-plane": ""},
+		Name: servers.ControlPlaneNode,
+		Labels: map[string]string{
+			corev1.LabelOSStable: "linux", "node-role.kubernetes.io/control-plane": "",
+			bootstrap.LabelKubeProxy: bootstrap.LabelService, bootstrap.LabelFlannel: bootstrap.LabelService,
+		},
 	}}
 	if err := c.Client.Create(ctx, node); client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("create linux node: %w", err)

@@ -23,13 +23,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
-	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -95,6 +96,7 @@ type Process struct {
 const (
 	Machines = "windowsmachine"
 	Configs  = "windowsbootstrapconfig"
+	Rights   = "clusterrights"
 )
 
 // Run starts a process. It ends with the test at the latest.
@@ -239,15 +241,21 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 }
 
 func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
-	var rights *guests.Rights
-	if o.GuestReports {
-		rights = &guests.Rights{Now: o.Now}
+	recorder := mgr.GetEventRecorder(Configs)
+	rights := &cluster.Reconciler{
+		Name: Rights, Client: mgr.GetClient(), Workload: w,
+		Keeps:  []cluster.Keep{&cluster.NodeRights{Live: mgr.GetAPIReader(), Events: recorder}},
+		Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{},
+		Events: recorder, Now: o.Now, WatchFilter: o.WatchFilter,
 	}
-	return (&bootstrap.Reconciler{
+	if o.GuestReports {
+		rights.Keeps = append(rights.Keeps, &cluster.GuestRights{})
+	}
+	return errors.Join(rights.SetupWithManager(mgr, p.options(Rights)), (&bootstrap.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.Clusters.Answering(),
-		Rights: rights, NodeRights: &noderights.Rights{Now: o.Now}, TokenTTL: o.TokenTTL, Now: o.Now, TrustSecret: o.TrustSecret,
-		Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
-	}).SetupWithManager(ctx, mgr, p.options(Configs))
+		Rights: rights, GuestReports: o.GuestReports, TokenTTL: o.TokenTTL, Now: o.Now, TrustSecret: o.TrustSecret,
+		Events: recorder, WatchFilter: o.WatchFilter,
+	}).SetupWithManager(ctx, mgr, p.options(Configs)))
 }
 
 // options make a controller use a queue that a test can watch.
@@ -311,7 +319,7 @@ func (p *Process) TryReconcile(controller string, key client.ObjectKey) bool {
 
 func (p *Process) newQueues(now func() time.Time) {
 	p.queues = map[string]*queue{}
-	for _, name := range []string{Machines, Configs} {
+	for _, name := range []string{Machines, Configs, Rights} {
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](5*time.Millisecond, time.Second)
 		p.queues[name] = newQueue(name, limiter)
 		p.queues[name].now = now

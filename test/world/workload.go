@@ -3,8 +3,10 @@ package world
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
@@ -31,7 +33,8 @@ func (r *reach) Now(cluster client.ObjectKey) time.Time {
 	return r.now()
 }
 
-// gated is a client behind a gate. Our controllers work with Secrets alone.
+// gated is a client behind a gate. What belongs to one machine is called secrets there, and what belongs to the cluster as a whole,
+// which is written unstructured, has the name of its kind.
 type gated struct {
 	client.Client
 	gate *Gate
@@ -39,7 +42,7 @@ type gated struct {
 
 // Get passes the gate.
 func (g gated) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-	if err := g.gate.Read("workload GET secrets"); err != nil {
+	if err := g.gate.Read("workload GET " + kindOf(o)); err != nil {
 		return err
 	}
 	return g.Client.Get(ctx, key, o, options...)
@@ -47,7 +50,12 @@ func (g gated) Get(ctx context.Context, key client.ObjectKey, o client.Object, o
 
 // Create passes the gate.
 func (g gated) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
-	return g.change("POST secrets", func() error { return g.Client.Create(ctx, o, options...) })
+	return g.change("POST "+kindOf(o), func() error { return g.Client.Create(ctx, o, options...) })
+}
+
+// Update passes the gate.
+func (g gated) Update(ctx context.Context, o client.Object, options ...client.UpdateOption) error {
+	return g.change("PUT "+kindOf(o), func() error { return g.Client.Update(ctx, o, options...) })
 }
 
 // Patch passes the gate.
@@ -61,7 +69,14 @@ func (g gated) Patch(ctx context.Context, o client.Object, patch client.Patch, o
 
 // Delete passes the gate.
 func (g gated) Delete(ctx context.Context, o client.Object, options ...client.DeleteOption) error {
-	return g.change("DELETE secrets", func() error { return g.Client.Delete(ctx, o, options...) })
+	return g.change("DELETE "+kindOf(o), func() error { return g.Client.Delete(ctx, o, options...) })
+}
+
+func kindOf(o client.Object) string {
+	if object, is := o.(*unstructured.Unstructured); is {
+		return strings.ToLower(object.GetKind()) + "s"
+	}
+	return "secrets"
 }
 
 func (g gated) change(name string, forward func() error) error {

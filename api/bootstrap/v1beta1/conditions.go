@@ -69,6 +69,10 @@ const (
 	// them. No VM is made whose Services or pods would not work.
 	DaemonRightsRefusedReason = "DaemonRightsRefused"
 
+	// ObjectContestedReason is of an event about a Cluster: somebody changes or removes an object of capwin's in the workload
+	// cluster again and again.
+	ObjectContestedReason = "ObjectContested"
+
 	// ClusterNetworkInvalidReason: no node of the config works with the CIDRs of the Cluster's spec.clusterNetwork, such as those
 	// that overlap or have IPv6 alone. Nothing is made, and nothing waited for, until the Cluster or the config is changed.
 	ClusterNetworkInvalidReason = "ClusterNetworkInvalid"

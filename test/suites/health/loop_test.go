@@ -25,6 +25,7 @@ const (
 	windowsKind     = "WindowsMachine"
 	configKind      = "WindowsBootstrapConfig"
 	nodeKind        = "Node"
+	clusterKind     = "Cluster"
 )
 
 // watchers are the kinds whose controllers look when an object of a kind has changed: what Cluster API's SetupWithManager
@@ -36,7 +37,8 @@ var watchers = map[string][]string{
 	deploymentKind:  {deploymentKind, machineSetKind, machineKind},
 	healthCheckKind: {healthCheckKind},
 	windowsKind:     {windowsKind, configKind, machineKind},
-	configKind:      {configKind, windowsKind, machineKind},
+	configKind:      {configKind, windowsKind, machineKind, clusterKind},
+	clusterKind:     {clusterKind},
 	nodeKind:        {machineKind, healthCheckKind},
 }
 
@@ -223,11 +225,12 @@ func (l *loop) next(until time.Time) time.Time {
 // queue is that of our controller of machines, for those parts of the process that wake it.
 type queue struct {
 	workqueue.TypedRateLimitingInterface[ctrl.Request]
-	of *loop
+	of   *loop
+	kind string
 }
 
-// Add has a machine looked at.
-func (q queue) Add(request ctrl.Request) { q.of.wake(windowsKind, request.Name) }
+// Add has an object looked at.
+func (q queue) Add(request ctrl.Request) { q.of.wake(q.kind, request.Name) }
 
 // AddAfter does, too: there are fewer machines here than are woken at once.
 func (q queue) AddAfter(request ctrl.Request, _ time.Duration) { q.Add(request) }

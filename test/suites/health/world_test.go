@@ -33,11 +33,11 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
-	"github.com/capwin/cluster-api-provider-windows/controllers/noderights"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	fakecloud "github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
@@ -161,10 +161,16 @@ func (w *world) ourReconcilers(t *testing.T) map[string]reconcile.Reconciler {
 		},
 		Accounts: register, Changed: w.changed, Ears: ears, Events: recorder, Now: time.Now,
 	}
+	rights := &cluster.Reconciler{
+		Name: "clusterrights", Client: api, Workload: w, Keeps: []cluster.Keep{&cluster.NodeRights{Live: api, Events: recorder}},
+		Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{}, Events: recorder, Now: time.Now,
+	}
 	configs := &bootstrap.Reconciler{
-		Client: api, Live: api, Workload: w, NodeRights: &noderights.Rights{Now: time.Now}, TokenTTL: tokenTTL,
+		Client: api, Live: api, Workload: w, Rights: rights, TokenTTL: tokenTTL,
 		TrustSecret: time.Minute, Events: recorder, Now: time.Now,
 	}
+	expect.OK(t, rights.Asked().Start(t.Context(), queue{of: w.loop, kind: clusterKind}))
+	expect.OK(t, rights.Answers().Start(t.Context(), queue{of: w.loop, kind: configKind}))
 	expect.OK(t, windows.SetupWithManager(t.Context(), w.ours, controller.Options{}))
 	expect.OK(t, configs.SetupWithManager(t.Context(), w.ours, controller.Options{}))
 	expect.OK(t, w.ours.Add(register))
@@ -173,9 +179,9 @@ func (w *world) ourReconcilers(t *testing.T) map[string]reconcile.Reconciler {
 	for _, feed := range []func(context.Context, workqueue.TypedRateLimitingInterface[ctrl.Request]) error{
 		windows.Credentials.Feed, windows.Held.Feed, others.Feed,
 	} {
-		expect.OK(t, feed(t.Context(), queue{of: w.loop}))
+		expect.OK(t, feed(t.Context(), queue{of: w.loop, kind: windowsKind}))
 	}
-	return map[string]reconcile.Reconciler{windowsKind: windows, configKind: configs}
+	return map[string]reconcile.Reconciler{windowsKind: windows, configKind: configs, clusterKind: rights}
 }
 
 // fill makes what a Cluster with an initialized control plane has.

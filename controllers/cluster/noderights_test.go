@@ -1,10 +1,10 @@
-package noderights
+package cluster
 
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -12,12 +12,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/nodes"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+const (
+	recheck, revokeAfter = 10 * time.Minute, 10 * time.Minute
+	kubeProxy            = string(nodes.KubeProxy)
 )
 
 // TestBoundWhereNeeded: a role is there where a config has its daemon run as a service, and nowhere else.
@@ -79,9 +86,9 @@ func TestUnbound(t *testing.T) {
 			if restarted {
 				s.restart()
 			}
-			s.during(t, revokeAfter-every)
+			s.during(t, revokeAfter-often)
 			expect.Same(t, name+", a moment before", allRights, s.there(t))
-			s.during(t, recheck+2*every)
+			s.during(t, recheck+2*often)
 			expect.Same(t, name, c.want, s.there(t))
 			s.restart()
 			s.during(t, 3*recheck)
@@ -100,7 +107,7 @@ func TestNeededAgain(t *testing.T) {
 	s.during(t, revokeAfter)
 	expect.Same(t, "with a Node", kubeProxies, s.there(t))
 	expect.OK(t, s.workload.Delete(t.Context(), node("x")))
-	s.during(t, revokeAfter-every)
+	s.during(t, revokeAfter-often)
 	expect.Same(t, "a moment before", kubeProxies, s.there(t))
 	late := config("late", azureCNI)
 	expect.OK(t, s.management.Create(t.Context(), late))
@@ -112,7 +119,7 @@ func TestNeededAgain(t *testing.T) {
 	s.during(t, 3*revokeAfter)
 	expect.Same(t, "in the end", nothing, s.there(t))
 	expect.OK(t, s.management.Create(t.Context(), config("new", azureCNI)))
-	s.after(t, every)
+	s.after(t, often)
 	expect.Same(t, "a minute after a new config", kubeProxies, s.there(t))
 }
 
@@ -122,11 +129,11 @@ func TestKept(t *testing.T) {
 	reads := []string{
 		"get ClusterRole", "get ClusterRole", "get ClusterRoleBinding", "get ClusterRoleBinding",
 	}
-	expect.Same(t, "calls at first", reads, s.after(t, 0))
+	expect.Same(t, "calls at first", append([]string{"create ClusterRole", "create ClusterRoleBinding"}, reads...), s.after(t, 0))
 	expect.Same(t, "after that", kubeProxies, s.there(t))
 	expect.Same(t, "calls a moment before ten minutes", nothing, s.after(t, recheck-1))
 	expect.Same(t, "calls after ten minutes", reads, s.after(t, 1))
-	meta := metav1.ObjectMeta{Name: string(KubeProxy)}
+	meta := metav1.ObjectMeta{Name: kubeProxy}
 	expect.OK(t, s.workload.Delete(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta}))
 	role := &rbacv1.ClusterRole{}
 	expect.OK(t, s.workload.Get(t.Context(), client.ObjectKey{Name: meta.Name}, role))
@@ -136,12 +143,13 @@ func TestKept(t *testing.T) {
 	s.after(t, recheck)
 	expect.Same(t, "after another ten minutes", kubeProxies, s.there(t))
 	expect.OK(t, s.workload.Get(t.Context(), client.ObjectKey{Name: meta.Name}, role))
-	expect.Same(t, "rules", expect.Got(wanted())(t)[KubeProxy].role.Rules, role.Rules)
+	expect.Same(t, "resources", "endpointslices servicecidrs", role.Rules[0].Resources[0]+" "+role.Rules[1].Resources[0])
+	expect.Same(t, "rules", 2, len(role.Rules))
 }
 
 // TestOfOthers: objects with our names and without our label stay as they are.
 func TestOfOthers(t *testing.T) {
-	meta := metav1.ObjectMeta{Name: string(KubeProxy)}
+	meta := metav1.ObjectMeta{Name: kubeProxy}
 	for _, configs := range [][]client.Object{nil, {config("c", azureCNI)}} {
 		s := newStage(t, configs...)
 		theirs := &rbacv1.ClusterRole{ObjectMeta: meta}
@@ -159,13 +167,14 @@ func TestOfOthers(t *testing.T) {
 // TestOperatorsOwn: who gives the kubeconfig no right to write such objects may make them, with any labels. They stay for ever.
 func TestOperatorsOwn(t *testing.T) {
 	s := newStage(t, config("c", azureCNI))
-	want := *expect.Got(wanted())(t)[KubeProxy]
-	want.role.Labels, want.binding.Labels = nil, nil
-	expect.OK(t, s.workload.Create(t.Context(), &want.role))
-	expect.OK(t, s.workload.Create(t.Context(), &want.binding))
+	for _, object := range nodes.KubeProxy.Objects() {
+		its := object.DeepCopy()
+		its.SetLabels(nil)
+		expect.OK(t, s.workload.Create(t.Context(), its))
+	}
 	s.after(t, 0)
 	found := &rbacv1.ClusterRole{}
-	expect.OK(t, s.workload.Get(t.Context(), client.ObjectKeyFromObject(&want.role), found))
+	expect.OK(t, s.workload.Get(t.Context(), client.ObjectKey{Name: kubeProxy}, found))
 	expect.Same(t, "labels", 0, len(found.Labels))
 	expect.OK(t, s.management.Delete(t.Context(), config("c", azureCNI)))
 	s.during(t, 3*revokeAfter)
@@ -191,8 +200,8 @@ func TestNotAsked(t *testing.T) {
 		c.change(s, &found)
 		expect.OK(t, s.management.Update(t.Context(), &found))
 		expect.Same(t, name, c.want, len(s.after(t, 0)))
-		for range 3 * recheck / every {
-			expect.Same(t, name+", again", nothing, s.after(t, every))
+		for range 3 * recheck / often {
+			expect.Same(t, name+", again", nothing, s.after(t, often))
 		}
 	}
 }
@@ -202,24 +211,31 @@ func TestNotAskedAnyMore(t *testing.T) {
 	s := newStage(t, config("c", azureCNI))
 	s.after(t, 0)
 	expect.OK(t, s.management.Delete(t.Context(), config("c", azureCNI)))
-	s.during(t, revokeAfter+recheck+2*every)
+	s.during(t, revokeAfter+recheck+2*often)
 	expect.Same(t, "rights", nothing, s.there(t))
-	for range 3 * recheck / every {
-		expect.Same(t, "calls", nothing, s.after(t, every))
+	for range 3 * recheck / often {
+		expect.Same(t, "calls", nothing, s.after(t, often))
 	}
 	expect.OK(t, s.management.Create(t.Context(), config("new", azureCNI)))
-	s.after(t, every)
+	s.after(t, often)
 	expect.Same(t, "rights for a new config", kubeProxies, s.there(t))
 }
 
-// TestWrittenUnseen: a role that was written for a config which no look has seen is revoked, too.
-func TestWrittenUnseen(t *testing.T) {
+// TestAskedUnseen: a role that was granted for a config which no look has seen is revoked, too.
+func TestAskedUnseen(t *testing.T) {
 	s := newStage(t)
 	s.after(t, 0)
-	expect.OK(t, s.Rights.Ensure(t.Context(), prod, s.workload, KubeProxy))
+	asker := client.ObjectKey{Namespace: prod.Namespace, Name: "unseen"}
+	known, _ := s.Ask(prod, asker, kubeProxy)
+	expect.Same(t, "it is known before a look", false, known)
+	s.after(t, 0)
+	known, err := s.Ask(prod, asker, kubeProxy)
+	expect.Same(t, "it is known after a look", true, known)
+	expect.OK(t, err)
+	expect.Same(t, "once it was asked for", kubeProxies, s.there(t))
 	s.during(t, revokeAfter)
 	expect.Same(t, "a moment before", kubeProxies, s.there(t))
-	s.during(t, 2*every)
+	s.during(t, 2*often)
 	expect.Same(t, "in the end", nothing, s.there(t))
 }
 
@@ -249,7 +265,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s fails, and all is gone", call)
 		}
 		s.fail = nil
-		s.during(t, revokeAfter+2*every)
+		s.during(t, revokeAfter+2*often)
 		expect.Same(t, call, nothing, s.there(t))
 	}
 	s := newStage(t, config("c", azureCNI))
@@ -257,7 +273,7 @@ func TestFailures(t *testing.T) {
 	s.after(t, 0)
 	expect.Same(t, "out of reach", nothing, s.there(t))
 	s.unreachable = nil
-	s.after(t, every)
+	s.after(t, often)
 	expect.Same(t, "a minute later", kubeProxies, s.there(t))
 }
 
@@ -268,12 +284,12 @@ func TestRefusalsAreTold(t *testing.T) {
 	s.fail = forbidden("get ClusterRoleBinding")
 	s.after(t, 0)
 	const first = "Warning DaemonRightsRefused nodes cannot get the ClusterRole capwin-kube-proxy in the workload cluster: " +
-		"the Cluster's kubeconfig may not do that (clusterroles \"x\" is forbidden: no right); let it, or apply the two objects " +
-		"yourself. nodes cannot get the ClusterRole capwin-flannel in the workload cluster: "
+		"the Cluster's kubeconfig may not do that (get ClusterRoleBinding: clusterroles \"x\" is forbidden: no right); let it, or " +
+		"apply the two objects yourself. nodes cannot get the ClusterRole capwin-flannel in the workload cluster: "
 	s.tellsOnce(t, "told", first)
-	s.during(t, tellAgain-every)
+	s.during(t, tellAgain-often)
 	expect.Same(t, "told again before its time", nothing, s.tells())
-	s.after(t, every)
+	s.after(t, often)
 	s.tellsOnce(t, "told again", first)
 	s.unreachable, s.fail = &workload.UnreachableError{Why: "is away"}, nil
 	s.during(t, 2*tellAgain)
@@ -282,7 +298,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	expect.Same(t, "told of an outage, and when all is well", nothing, s.tells())
 	s.fail = forbidden("get ClusterRole")
 	s.during(t, recheck)
-	s.tellsOnce(t, "told anew", first)
+	s.tellsOnce(t, "told anew", strings.Replace(first, "get ClusterRoleBinding", "get ClusterRole", 1))
 }
 
 // TestKeptIsTold: an event tells of a role that no node needs and that cannot be taken away. Of a Cluster that has none of ours,
@@ -294,9 +310,9 @@ func TestKeptIsTold(t *testing.T) {
 	s.fail = forbidden("delete ClusterRoleBinding")
 	s.during(t, revokeAfter)
 	expect.Same(t, "told before its time", nothing, s.tells())
-	s.during(t, 2*every)
+	s.during(t, 2*often)
 	s.tellsOnce(t, "told", "Warning DaemonRightsRefused nodes keep the ClusterRole capwin-kube-proxy in the workload "+
-		"cluster, which none of them needs: the Cluster's kubeconfig may not do that (remove capwin-kube-proxy: ")
+		"cluster, which none of them needs: the Cluster's kubeconfig may not do that (remove ClusterRoleBinding capwin-kube-proxy: ")
 	linux := newStage(t)
 	linux.fail = forbidden("get ClusterRole")
 	linux.during(t, 2*tellAgain)
@@ -313,11 +329,12 @@ func forbidden(call string) func(string) error {
 	}
 }
 
-// TestUnreadableManagement: without the Clusters or the configs nothing is done.
+// TestUnreadableManagement: without the Cluster or the configs nothing is done.
 func TestUnreadableManagement(t *testing.T) {
 	s := newStage(t, config("c", azureCNI))
 	s.Client = lacking{s.management}
-	expect.Says(t, "look", s.Look(t.Context()), "list clusters: ")
+	_, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: prod})
+	expect.Says(t, "look", err, "list objects of the cluster: ")
 	expect.Same(t, "calls", 0, len(s.calls))
 }
 
@@ -327,18 +344,4 @@ type lacking struct{ client.Client }
 // List implements client.Reader.
 func (lacking) List(context.Context, client.ObjectList, ...client.ListOption) error {
 	return apierrors.NewServiceUnavailable("x")
-}
-
-// TestStart looks every minute, until the end.
-func TestStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, config("c", azureCNI))
-		ctx, cancel := context.WithCancel(t.Context())
-		over := make(chan error, 1)
-		go func() { over <- s.Start(ctx) }()
-		<-time.NewTimer(every + time.Second).C
-		cancel()
-		expect.OK(t, <-over)
-		expect.Same(t, "after a minute", kubeProxies, s.there(t))
-	})
 }

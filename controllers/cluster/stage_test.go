@@ -1,4 +1,4 @@
-package noderights
+package cluster
 
 import (
 	"context"
@@ -9,12 +9,14 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -28,7 +30,7 @@ var prod = client.ObjectKey{Namespace: "team-a", Name: "prod"}
 
 // stage is a Cluster with its workload cluster, both in memory, and a clock.
 type stage struct {
-	*Keeper
+	*Reconciler
 	management, workload client.WithWatch
 	clock                time.Time
 	unreachable          error
@@ -42,14 +44,14 @@ func newStage(t *testing.T, objects ...client.Object) *stage {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, rbacv1.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme,
+		corev1.AddToScheme, rbacv1.AddToScheme, admissionv1.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme,
 	} {
 		expect.OK(t, add(scheme))
 	}
 	s := &stage{clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), told: events.NewFakeRecorder(10)}
 	prodCluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: prod.Namespace, Name: prod.Name}}
 	prodCluster.Status.Initialization.ControlPlaneInitialized = new(true)
-	s.management = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, prodCluster)...).Build()
+	s.management = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&bootstrapv1.WindowsBootstrapConfig{}).WithObjects(append(objects, prodCluster)...).Build()
 	s.workload = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(calls.Ask(func(c calls.Call) error {
 		kind := fmt.Sprintf("%T", c.Object)
 		if o, ok := c.Object.(interface{ GetKind() string }); ok {
@@ -68,21 +70,18 @@ func newStage(t *testing.T, objects ...client.Object) *stage {
 
 // restart has another process take over.
 func (s *stage) restart() {
-	now := func() time.Time { return s.clock }
-	s.Keeper = &Keeper{
-		Client: s.management, Live: s.management, Workload: s, Rights: &Rights{Now: now}, Events: s.told, Now: now,
-		WatchFilter: s.filter(),
+	filter := ""
+	if s.Reconciler != nil {
+		filter = s.WatchFilter
+	}
+	s.Reconciler = &Reconciler{
+		Client: s.management, Workload: s, Keeps: []Keep{&NodeRights{Live: s.management, Events: s.told}, &GuestRights{}},
+		Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{}, Events: s.told,
+		Now: func() time.Time { return s.clock }, WatchFilter: filter,
 	}
 }
 
-func (s *stage) filter() string {
-	if s.Keeper == nil {
-		return ""
-	}
-	return s.WatchFilter
-}
-
-// GetClient implements Clusters.
+// GetClient implements Workload.
 func (s *stage) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
 	if s.unreachable != nil {
 		return nil, s.unreachable
@@ -90,11 +89,18 @@ func (s *stage) GetClient(context.Context, client.ObjectKey) (client.Client, err
 	return s.workload, nil
 }
 
+// look looks at the Cluster once, and returns when it is looked at again.
+func (s *stage) look(t *testing.T) time.Duration {
+	t.Helper()
+	s.calls = nil
+	return expect.Got(s.Reconcile(t.Context(), ctrl.Request{NamespacedName: prod}))(t).RequeueAfter
+}
+
 // after lets time pass, looks, and returns the calls to the workload cluster.
 func (s *stage) after(t *testing.T, d time.Duration) []string {
 	t.Helper()
-	s.clock, s.calls = s.clock.Add(d), nil
-	expect.OK(t, s.Look(t.Context()))
+	s.clock = s.clock.Add(d)
+	s.look(t)
 	slices.Sort(s.calls)
 	return s.calls
 }
@@ -102,8 +108,8 @@ func (s *stage) after(t *testing.T, d time.Duration) []string {
 // during looks each minute for a while.
 func (s *stage) during(t *testing.T, d time.Duration) {
 	t.Helper()
-	for range d / every {
-		s.after(t, every)
+	for range d / often {
+		s.after(t, often)
 	}
 }
 

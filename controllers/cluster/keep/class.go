@@ -1,0 +1,71 @@
+package keep
+
+import (
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// Class is what an error of this room means.
+type Class string
+
+// The classes. All but ForNow last until a person changes something.
+const (
+	// ForNow: another try may do it.
+	ForNow Class = ""
+	// Foreign: an object of somebody else has the name and other content.
+	Foreign Class = "Foreign"
+	// Unserved: the API server knows no such kind.
+	Unserved Class = "Unserved"
+	// Forbidden: the user of the kubeconfig may not.
+	Forbidden Class = "Forbidden"
+	// TurnedDown: the API server answers that it does not do it. Other people's admission may refuse by any code.
+	TurnedDown Class = "TurnedDown"
+)
+
+// ErrSettling is for who waits until objects act that were just written.
+var ErrSettling = errors.New("the API servers do not act on what was written yet")
+
+// ForeignError says that an object has the name of one of ours and other content, and is somebody else's.
+type ForeignError struct {
+	// Object is its kind and name.
+	Object string
+}
+
+// Error implements error.
+func (e *ForeignError) Error() string { return e.Object + " is not capwin's" }
+
+// Taken is the kind and name of the object that an error is about; empty if the error is not Foreign.
+func Taken(err error) string {
+	if foreign, is := errors.AsType[*ForeignError](err); is {
+		return foreign.Object
+	}
+	return ""
+}
+
+// ClassOf says what an error means.
+func ClassOf(err error) Class {
+	switch {
+	case Taken(err) != "":
+		return Foreign
+	case apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err):
+		return Unserved
+	case apierrors.IsForbidden(err):
+		return Forbidden
+	}
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return ForNow
+	}
+	switch code := answer.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return ForNow
+	default:
+		if code >= http.StatusBadRequest && code < http.StatusInternalServerError {
+			return TurnedDown
+		}
+		return ForNow
+	}
+}

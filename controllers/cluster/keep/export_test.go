@@ -1,0 +1,23 @@
+package keep
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// For the tests of this room.
+var (
+	IsOurs  = isOurs
+	IsRight = isRight
+)
+
+// Wrote is what a write has made of an object.
+func (p *Past) Wrote(made, want *unstructured.Unstructured, now time.Time) {
+	p.of(want).wrote(made, want, now)
+}
+
+// IsAccepted says whether an object has the content that the server has made of the wanted one.
+func (p *Past) IsAccepted(there, want *unstructured.Unstructured) bool {
+	return p.of(want).isAccepted(there, want)
+}

@@ -1,0 +1,168 @@
+// Package keep writes the objects of capwin that belong to a workload cluster as a whole. No other room does. It promises:
+//
+//   - An object is ours by the label app.kubernetes.io/managed-by=capwin, or without the label by a field that our field manager
+//     holds: older versions wrote no label, and our next write adds it. Another value of the label, or neither, as after a restore
+//     without managedFields, makes the object somebody else's.
+//   - What is somebody else's is neither changed nor removed. Right content is accepted whoever made it: an operator may keep it.
+//   - What is as it must be is not written. What is not gets one write, which the API server refuses if the object has changed
+//     since it was read; so does a removal.
+//   - Who undoes our writes again and again is named once, and is then answered by one write a minute at most.
+package keep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Cluster is a workload cluster during one look.
+type Cluster struct {
+	API client.Client
+	Now time.Time
+	// Past is that of the same cluster at each look.
+	Past *Past
+}
+
+// Write brings an object to what it must be, by one write if it is not. Without an error it is so. Class has what an error means.
+func (c *Cluster) Write(ctx context.Context, want *unstructured.Unstructured) error {
+	there, err := c.read(ctx, want)
+	if err != nil {
+		return err
+	}
+	past := c.Past.of(want)
+	switch {
+	case there == nil:
+	case isRight(there, want) || past.isAccepted(there, want):
+		if !isOurs(there) || hasLabels(there, want) {
+			past.settle(c.Now)
+			return nil
+		}
+	case !isOurs(there):
+		return &ForeignError{NameOf(want)}
+	}
+	if err := c.Past.note(there, want, c.Now); err != nil {
+		return err
+	}
+	made, err := c.put(ctx, there, want)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", want.GetKind(), err)
+	}
+	past.wrote(made, want, c.Now)
+	ctrl.LoggerFrom(ctx).Info("Wrote an object in the workload cluster", "object", NameOf(want))
+	return nil
+}
+
+// WriteAll writes objects in their order, until one fails.
+func (c *Cluster) WriteAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if err := c.Write(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put returns what the API server has made of an object. A binding that binds another role is made anew: no API server takes a
+// change of that (kubernetes v1.36.3, ValidateClusterRoleBindingUpdate of pkg/apis/rbac/validation).
+func (c *Cluster) put(ctx context.Context, there, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if there != nil && bindsOther(there, want) {
+		if err := c.remove(ctx, there); err != nil {
+			return nil, err
+		}
+		there = nil
+	}
+	if there == nil {
+		made := want.DeepCopy()
+		return made, c.API.Create(ctx, made, client.FieldOwner(manager))
+	}
+	next := restored(there, want)
+	err := c.API.Update(ctx, next, client.FieldOwner(manager))
+	if apierrors.IsNotFound(err) { // which does not mean here that the kind is unknown
+		err = errors.New("it was removed meanwhile")
+	}
+	return next, err
+}
+
+// IsThere says whether there is an object of this kind and name that is ours.
+func (c *Cluster) IsThere(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
+	there, err := c.read(ctx, object)
+	return there != nil && isOurs(there), err
+}
+
+// RevokeAll removes objects, the last one first, until one fails.
+func (c *Cluster) RevokeAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, object := range slices.Backward(objects) {
+		if err := c.Revoke(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Revoke removes an object, if it is ours: no other object than the one that it has just read.
+func (c *Cluster) Revoke(ctx context.Context, object *unstructured.Unstructured) error {
+	there, err := c.read(ctx, object)
+	if err != nil || there == nil || !isOurs(there) {
+		return err
+	}
+	if err := c.remove(ctx, there); err != nil {
+		return fmt.Errorf("remove %s: %w", NameOf(object), err)
+	}
+	c.Past.forget(object)
+	ctrl.LoggerFrom(ctx).Info("Removed an object from the workload cluster", "object", NameOf(object))
+	return nil
+}
+
+// Probe has the API server say what it would do with a new object, and make nothing. The object is then what it would be.
+func (c *Cluster) Probe(ctx context.Context, object client.Object) error {
+	return c.API.Create(ctx, object, client.DryRunAll) //nolint:wrapcheck // because callers look at the answer itself
+}
+
+// read returns nil if there is no object of this kind and name.
+func (c *Cluster) read(ctx context.Context, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(want.GroupVersionKind())
+	err := c.API.Get(ctx, client.ObjectKeyFromObject(want), there)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", want.GetKind(), err)
+	}
+	// A server may answer with another object, which a later call must not name.
+	there.SetName(want.GetName())
+	there.SetNamespace(want.GetNamespace())
+	return there, nil
+}
+
+func (c *Cluster) remove(ctx context.Context, there *unstructured.Unstructured) error {
+	uid, version := there.GetUID(), there.GetResourceVersion()
+	err := c.API.Delete(ctx, there, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	return client.IgnoreNotFound(err)
+}
+
+// restored is an object as it was read, with its UID and resourceVersion, but with the wanted content and labels.
+func restored(there, want *unstructured.Unstructured) *unstructured.Unstructured {
+	next := there.DeepCopy()
+	if wanted := content(want); len(wanted) > 0 {
+		for key := range content(there) {
+			delete(next.Object, key)
+		}
+		maps.Copy(next.Object, content(want.DeepCopy()))
+	}
+	labels := next.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, want.GetLabels())
+	next.SetLabels(labels)
+	return next
+}

@@ -1,0 +1,142 @@
+package keep
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// manager is the field manager of our writes.
+	manager = "capwin"
+	// Label has the value Mark where an object is ours.
+	Label, Mark = "app.kubernetes.io/managed-by", "capwin"
+)
+
+// Must reads the objects of a manifest of ours, in its order. It panics if there is a mistake in the manifest, which is a part of
+// the program.
+func Must(manifest string) (all []*unstructured.Unstructured) {
+	for text := range strings.SplitSeq(manifest, "\n---\n") {
+		object := &unstructured.Unstructured{}
+		written, err := yaml.YAMLToJSONStrict([]byte(text))
+		if err == nil {
+			err = object.UnmarshalJSON(written)
+		}
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, object)
+	}
+	return all
+}
+
+// NameOf is what people call an object.
+func NameOf(object *unstructured.Unstructured) string {
+	if object.GetNamespace() == "" {
+		return object.GetKind() + " " + object.GetName()
+	}
+	return object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
+}
+
+// isOurs says whether capwin may write an object. The API server takes fields from their manager that somebody else changes. It
+// is not trusted: GetManagedFields would log what it cannot read.
+func isOurs(object *unstructured.Unstructured) bool {
+	if value, has := object.GetLabels()[Label]; has {
+		return value == Mark
+	}
+	return slices.ContainsFunc(managedFields(object), func(entry map[string]any) bool { return entry["manager"] == manager })
+}
+
+func managedFields(object *unstructured.Unstructured) (entries []map[string]any) {
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "managedFields") // nil where there are none
+	fields, _ := value.([]any)
+	for _, field := range fields {
+		if entry, is := field.(map[string]any); is {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+func hasLabels(there, want *unstructured.Unstructured) bool {
+	labels := there.GetLabels()
+	for key, value := range want.GetLabels() {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// isRight says whether an object has the wanted content and no other: one more rule, subject, validation, match condition or
+// aggregationRule makes it another object. A Namespace has no content: each one is right.
+func isRight(there, want *unstructured.Unstructured) bool {
+	wanted := content(want)
+	return len(wanted) == 0 || reflect.DeepEqual(plain(content(there)), plain(wanted))
+}
+
+// content is what we decide about an object: all but its metadata and its status.
+func content(object *unstructured.Unstructured) map[string]any {
+	kept := maps.Clone(object.Object)
+	for _, key := range []string{"apiVersion", "kind", "metadata", "status"} {
+		delete(kept, key)
+	}
+	return kept
+}
+
+// defaults are what an API server sets where we have nothing (kubernetes v1.36.3, pkg/apis/admissionregistration/v1/defaults.go).
+var defaults = map[string]any{"matchPolicy": "Equivalent", "scope": "*"}
+
+// plain leaves out defaults, and what is empty, which means the same as what is not there.
+func plain(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for key, one := range v {
+			if one = plain(one); one != nil && defaults[key] != one {
+				kept[key] = one
+			}
+		}
+		if len(kept) > 0 {
+			return kept
+		}
+		return nil
+	case []any:
+		if len(v) == 0 {
+			return nil
+		}
+		kept := make([]any, len(v))
+		for i, one := range v {
+			kept[i] = plain(one)
+		}
+		return kept
+	}
+	return value
+}
+
+// contains says whether a plain value has all of another one. A list has the same number of elements.
+func contains(value, part any) bool {
+	switch p := part.(type) {
+	case map[string]any:
+		v, _ := value.(map[string]any)
+		for key, one := range p {
+			if !contains(v[key], one) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		v, _ := value.([]any)
+		return slices.EqualFunc(v, p, contains)
+	}
+	return reflect.DeepEqual(value, part)
+}
+
+func bindsOther(there, want *unstructured.Unstructured) bool {
+	wanted, binds := want.Object["roleRef"]
+	return binds && !reflect.DeepEqual(there.Object["roleRef"], wanted)
+}

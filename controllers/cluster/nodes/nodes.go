@@ -1,0 +1,148 @@
+// Package nodes decides about the rights of kube-proxy and flanneld, which run on the nodes of a workload cluster as Windows
+// services with their kubelet's login. roles.yaml has the rights. A reader may rely on this:
+//
+//   - A role is granted while a WindowsBootstrapConfig of the Cluster has its program run as a service, or a Node has the label
+//     that the join of such a node writes. It is revoked when neither has been there for revokeAfter.
+//   - No user data is made for a node that would not get its rights: the config's condition has the reason. What is refused later,
+//     or when a role is to be revoked, an event about the Cluster has, again and again while that lasts.
+package nodes
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+const (
+	// recheck is how soon the rights of a cluster are looked at again: a person may have changed or removed them.
+	recheck = 10 * time.Minute
+	// revokeAfter is how long nobody must need a role before it is revoked. It MUST NOT be shorter than recheck: whoever made user
+	// data may have relied on a check of that age.
+	revokeAfter = 10 * time.Minute
+	// often is how soon a role is looked at again that nobody needs, or that could not be granted or revoked.
+	often = time.Minute
+	// retryRefused is how soon a refusal is tried again when a config asks. All machines of the cluster wait for the same.
+	retryRefused = 15 * time.Second
+	// maxCause is how much of an API server's own words people see.
+	maxCause = 256
+)
+
+// Role is the name of what the nodes of a workload cluster may do for one program: of its ClusterRole, and of the
+// ClusterRoleBinding to system:nodes.
+type Role string
+
+// The roles.
+const (
+	KubeProxy Role = "capwin-kube-proxy"
+	Flannel   Role = "capwin-flannel"
+)
+
+// Roles are all.
+func Roles() []Role { return []Role{KubeProxy, Flannel} }
+
+// Label is the one by which the Nodes are known that run the program of a role as a service.
+func (r Role) Label() string {
+	return map[Role]string{KubeProxy: bootstrap.LabelKubeProxy, Flannel: bootstrap.LabelFlannel}[r]
+}
+
+// NeededBy are the roles that a node of this spec needs.
+func NeededBy(spec bootstrapv1.WindowsBootstrapConfigSpec) (needs []Role) {
+	on := bootstrap.ServiceLabels(spec)
+	return slices.DeleteFunc(Roles(), func(r Role) bool { return on[r.Label()] != bootstrap.LabelService })
+}
+
+//go:embed roles.yaml
+var manifest string
+
+var objects = keep.Must(manifest)
+
+// Objects are the ClusterRole and the ClusterRoleBinding of a role, in the order in which they are written.
+func (r Role) Objects() []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetName() != string(r) })
+}
+
+// Act is what is done about a role.
+type Act string
+
+// The acts.
+const (
+	Rest   Act = ""
+	Grant  Act = "Grant"
+	Revoke Act = "Revoke"
+)
+
+// Seen is what is known of a role in a cluster.
+type Seen struct {
+	// Needed says that a config needs it, by the cache. There says that an object of ours is there, and InUse that a config or a
+	// Node needs the role, by the API servers themselves.
+	Needed, There, InUse bool
+	// Unneeded is since when nobody needs it; zero when that was not seen before.
+	Unneeded time.Time
+}
+
+// Next is what to do about a role, when to look again, and since when nobody needs it. Zero is never.
+func Next(s Seen, now time.Time) (act Act, again time.Duration, unneeded time.Time) {
+	switch {
+	case s.Needed:
+		return Grant, recheck, time.Time{}
+	case !s.There:
+		return Rest, 0, time.Time{}
+	case s.InUse:
+		return Rest, recheck, time.Time{}
+	case s.Unneeded.IsZero():
+		return Rest, often, now
+	case now.Sub(s.Unneeded) < revokeAfter:
+		return Rest, often, s.Unneeded
+	}
+	return Revoke, recheck, time.Time{}
+}
+
+// Answer is for configs that need a role: without an error their nodes have it. It serves for a while.
+func Answer(role Role, err error) (answer error, serves time.Duration) {
+	if err == nil {
+		return nil, recheck
+	}
+	if refusal := Refusal(role, Grant, err); refusal != nil {
+		return refusal, retryRefused
+	}
+	return fmt.Errorf("give nodes the ClusterRole %s: %w", role, err), 0
+}
+
+// RefusedError says why nodes do not get a role, or keep one, in a sentence for people. Time alone does not mend it.
+type RefusedError struct{ sentence string }
+
+// Error implements error.
+func (e *RefusedError) Error() string { return e.sentence }
+
+// Refusal is a RefusedError about an act that has failed; nil if that may end by itself.
+func Refusal(role Role, act Act, err error) error {
+	if act == Rest {
+		return nil // a kubeconfig need not have a right to look for what nobody needs
+	}
+	why, mend := "", ""
+	switch keep.ClassOf(err) {
+	case keep.Foreign:
+		return &RefusedError{fmt.Sprintf("nodes cannot get the ClusterRole %s in the workload cluster: %s is there, has other content and "+
+			"no label %s=%s; rename or remove it", role, keep.Taken(err), keep.Label, keep.Mark)}
+	case keep.Forbidden:
+		why, mend = "the Cluster's kubeconfig may not do that", "let it"
+	case keep.TurnedDown:
+		why, mend = "a rule of the workload cluster does not allow what is written there", "let that pass its admission policies"
+	default:
+		return nil
+	}
+	what, byHand := "nodes cannot get the ClusterRole %s in the workload cluster", "apply"
+	if act == Revoke {
+		what, byHand = "nodes keep the ClusterRole %s in the workload cluster, which none of them needs", "remove"
+	}
+	return &RefusedError{fmt.Sprintf(what+": %s (%s); %s, or %s the two objects yourself", role, why,
+		cloud.Clean(err.Error(), maxCause), mend, byHand)}
+}
