@@ -101,6 +101,23 @@ func TestLookIntoGoneFolder(t *testing.T) {
 	}
 }
 
+// TestLookIntoFolderThatGoes: the folder was read, and is gone when the name is looked for in it. There is no VM in it then.
+func TestLookIntoFolderThatGoes(t *testing.T) {
+	t.Parallel()
+	v := newStage(t)
+	folder := expect.Got(find.NewFinder(v.Client).Folder(t.Context(), "/"+vcenter.Datacenter+"/vm/"+vcenter.Folder))(t)
+	var looks atomic.Int32
+	a, _ := through(t, v, func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		if method == "FindChild" && looks.Add(1) == 1 {
+			v.done(folder.Destroy(context.Background()))
+		}
+		next.ServeHTTP(w, r)
+	})
+	f := expect.Got(a.look(t.Context(), v.machine("m"), survey{}))(t)
+	expect.Same(t, "a VM is found", false, f.vm != nil)
+	expect.Same(t, "looks", int32(1), looks.Load())
+}
+
 // TestLookAtOthersVM: an object with another id is not the machine's VM, whatever its reference or its name is.
 func TestLookAtOthersVM(t *testing.T) {
 	t.Parallel()
