@@ -146,8 +146,8 @@ func TestLookAtUnreadable(t *testing.T) {
 	}
 }
 
-// TestLookWhileIDMoves: the VM that the vCenter finds by the machine's id has another one when it is read. It is not the machine's,
-// and its name is not in the way, so that it counts as not found.
+// TestLookWhileIDMoves: the VM that the vCenter finds by the machine's id has another id when it is read. It is not the
+// machine's, and its name is not in the way, so that it counts as not found.
 func TestLookWhileIDMoves(t *testing.T) {
 	t.Parallel()
 	v := newStage(t)
