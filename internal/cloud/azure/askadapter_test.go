@@ -199,6 +199,10 @@ func TestCheckRemnant(t *testing.T) {
 		delete(s.remnants, blueNIC.Key())
 		_ = a.checkRemnant(t.Context(), s, blueNIC)
 		expect.Same(t, name+": what no list has", 0, len(s.remnants))
+		s.remnants[blueNIC.Key()] = remnant{id: blueNIC}
+		_ = a.checkRemnant(t.Context(), s, blueNIC)
+		stays := c.left || name == "made anew by somebody" // nobody knows what it was
+		expect.Same(t, name+": what a list has without Azure's ID", stays, len(s.remnants) == 1)
 	}
 }
 

@@ -1,7 +1,10 @@
 package azure
 
 import (
+	"net/http"
+	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -141,5 +144,66 @@ func TestHealthOfCalls(t *testing.T) {
 		"closed":      {&calls{heard: blueNoon, closed: true}, 0},
 	} {
 		expect.Same(t, name, c.want, c.of.health().Sessions)
+	}
+}
+
+// TestCloseWaits: who closes an account waits for the calls that are under way, and begins none.
+func TestCloseWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer, begun, closed := make(chan struct{}), 0, make(chan error, 1)
+		a := blueAccount(t, says(func(*http.Request) (int, string) { begun++; <-answer; return http.StatusNotFound, gone }))
+		go a.calls.getVM(t.Context(), blueVM)
+		synctest.Wait()
+		go func() { closed <- a.Close(t.Context()) }()
+		synctest.Wait()
+		expect.Same(t, "it is closed while a call is under way", 0, len(closed))
+		_, refused := a.calls.getVM(t.Context(), blueVM)
+		expect.Says(t, "a call meanwhile", refused.err(), "the account is closed")
+		close(answer)
+		synctest.Wait()
+		expect.Same(t, "it is closed after the call", 1, len(closed))
+		expect.Same(t, "calls that were begun", 1, begun)
+	})
+}
+
+// TestWhoseByAnEarlyAnswer: a VM of the machine's name with another ID than that of the machine's VM may be one that a list shows
+// for minutes after it is gone. Only a look that found that same VM, when the machine's would have shown, says whose it is. Until
+// then nothing is known of it, so that what a deletion left is still searched for.
+func TestWhoseByAnEarlyAnswer(t *testing.T) {
+	const ours, another, third = "vm-ours", "vm-another", "vm-third"
+	found := func(id string, at time.Time) look { return look{at: at, record: &vmRecord{vmID: id}} }
+	for name, c := range map[string]struct {
+		shown string
+		of    look
+		want  cloud.Whose
+	}{
+		"ours":                           {ours, look{}, cloud.Ours},
+		"no look yet":                    {another, look{}, cloud.Unseen},
+		"a look that found none":         {another, look{at: blueNoon}, cloud.Unseen},
+		"a look that found a third":      {another, found(third, blueNoon), cloud.Unseen},
+		"a look that found it, too soon": {another, found(another, blueNoon.Add(-time.Hour)), cloud.Unseen},
+		"a look that found it":           {another, found(another, blueNoon), cloud.Foreign},
+	} {
+		a := blueAccount(t, nil)
+		in, s := a.lists.scope(blueGroup), &next.Survey{Now: blueNoon, Known: ours, Put: next.Put{At: blueNoon.Add(-time.Hour)}}
+		whose := a.whose(blueMachine(), in, s, c.of, &vmRecord{key: blueVM.Key(), vmID: c.shown})
+		expect.Same(t, name, c.want, whose)
+		expect.Same(t, name+": it is hidden", c.want == cloud.Unseen, s.Hides)
+		expect.Same(t, name+": it is seen", c.want != cloud.Unseen, s.Seen != nil)
+	}
+}
+
+// TestSeenWithIsBounded: what is remembered of adapters and their VMs begins anew when it is full, so that VMs that come and go
+// do not fill the memory. What is seen then is remembered.
+func TestSeenWithIsBounded(t *testing.T) {
+	s := &scope{seenWith: map[string]seenVM{}}
+	for n := range manyParts - 1 {
+		s.seenWith[strconv.Itoa(n)] = seenVM{}
+	}
+	for _, left := range []int{manyParts, 1, 2} {
+		adapter := "adapter-" + strconv.Itoa(left)
+		s.saw(vmRecord{key: blueVM.Key(), adapters: []string{adapter}}, blueMachine())
+		expect.Same(t, "adapters that are remembered", left, len(s.seenWith))
+		expect.Same(t, "the VM of the last", blueVM.Key(), s.seenWith[adapter].key)
 	}
 }

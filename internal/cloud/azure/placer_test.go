@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -136,4 +138,37 @@ func TestCheckBeforeTheRequest(t *testing.T) {
 		m.Status.Azure = &infrav1.AzurePlacement{Tags: many("their")}
 		expect.Says(t, name, Provider{}.Check(m), test.says)
 	}
+}
+
+// TestResolveOfADeletedMachine: of a machine that is deleted, only the rights and the cloud of its VM are still asked for, and an
+// AzureCluster that cannot be understood gives none.
+func TestResolveOfADeletedMachine(t *testing.T) {
+	m := &infrav1.WindowsMachine{}
+	m.DeletionTimestamp = &metav1.Time{Time: blueNoon}
+	ref := func(kind string) map[string]any {
+		return map[string]any{"identityRef": map[string]any{"kind": kind, "name": "id"}}
+	}
+	public := infrav1.AzurePlacement{Cloud: infrav1.AzurePublicCloud}
+	of := public
+	of.Identity = infrav1.AzureIdentity{Namespace: "team", Name: "id"}
+	for name, c := range map[string]struct {
+		spec map[string]any
+		want infrav1.AzurePlacement
+		says string
+	}{
+		"it names an identity":   {ref("AzureClusterIdentity"), of, ""},
+		"it names none":          {map[string]any{}, public, ""},
+		"an identity of no kind": {ref("Secret"), infrav1.AzurePlacement{}, "spec.identityRef of AzureCluster team/blue names no"},
+		"an unknown cloud":       {map[string]any{"azureEnvironment": "Mars"}, infrav1.AzurePlacement{Cloud: "Mars"}, `cloud "Mars"`},
+	} {
+		object := &unstructured.Unstructured{Object: map[string]any{"spec": c.spec}}
+		object.SetNamespace("team")
+		object.SetName("blue")
+		at, err := Provider{}.Resolve(m, object)
+		expect.Says(t, name, err, c.says)
+		expect.Same(t, name, c.want, ptr.Deref(at, infrav1.AzurePlacement{}))
+	}
+	at, err := Provider{}.Resolve(m, nil)
+	expect.Says(t, "no AzureCluster", err, "")
+	expect.Same(t, "no AzureCluster", infrav1.AzurePlacement{}, ptr.Deref(at, infrav1.AzurePlacement{}))
 }

@@ -202,10 +202,10 @@ func (c *calls) welcome(ctx context.Context, asker cloud.Key) answer {
 
 // knows says whether a subscription is among those that Azure shows us.
 func (c *calls) knows(ctx context.Context, subscription string) bool {
-	all, a := pages[struct{ SubscriptionID string }](ctx, c, call{
+	all, _ := pages[struct{ SubscriptionID string }](ctx, c, call{ // none if it is refused
 		method: http.MethodGet, path: "/subscriptions", version: subscriptionVersion, class: limiter.GetVM,
 	})
-	return a.verdict == nil && slices.ContainsFunc(all, func(one struct{ SubscriptionID string }) bool {
+	return slices.ContainsFunc(all, func(one struct{ SubscriptionID string }) bool {
 		return strings.EqualFold(one.SubscriptionID, subscription)
 	})
 }

@@ -181,6 +181,24 @@ func TestGuestsDoNotCome(t *testing.T) {
 	expect.Same(t, "state", cloud.Running, expect.Got(a.Observe(t.Context(), m))(t).State)
 }
 
+// TestListedAgain: a VM that could not be listed when it appeared is listed soon after, although no other VM appears.
+func TestListedAgain(t *testing.T) {
+	t.Parallel()
+	v := newStage(t)
+	var refuses atomic.Bool
+	a, calls := through(t, v, func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		if method == "ModifyListView" && refuses.CompareAndSwap(true, false) {
+			vcenter.Abort()
+		}
+		next.ServeHTTP(w, r)
+	})
+	watched(t, a)
+	refuses.Store(true)
+	running(t, v.account(), v.machine("m"))
+	wait.Until(t, "its guest to be known", func() (any, bool) { n := guestsKnown(a); return n, n == 1 })
+	expect.Same(t, "a request was refused, and made again", []bool{false, true}, []bool{refuses.Load(), calls("ModifyListView") > 1})
+}
+
 // TestTakenOffTheList: a VM that is not ours any more is taken off the list with the next one that is added to it.
 func TestTakenOffTheList(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,23 @@ func TestInspect(t *testing.T) {
 	wantFinding(t, found, "privileges on networkInterfaces[1].network", inspect.OK, "Network.Assign")
 	wantFinding(t, found, "privileges on folder", inspect.OK, "VirtualMachine.Inventory.Delete")
 	wantFinding(t, found, "privileges on datastore", inspect.OK, "Datastore.AllocateSpace")
+}
+
+// TestInspectLeavesItsSession: who inspects a vCenter that does not let him log out learns that the session stays there for a
+// while, and has what was found.
+func TestInspectLeavesItsSession(t *testing.T) {
+	t.Parallel()
+	v := newStage(t)
+	door := v.Open(func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		if method == "Logout" {
+			vcenter.Abort()
+		}
+		next.ServeHTTP(w, r)
+	})
+	t.Cleanup(door.Close)
+	found, err := Inspect(t.Context(), door.Credentials(), *v.spec().VSphere, 1, nil)
+	expect.Says(t, "the end", err, "the vCenter does not answer")
+	expect.Same(t, "it found something", true, len(found) > 20)
 }
 
 // TestInspectNoWayIn: what comes after a door that stays shut is skipped, and says which.

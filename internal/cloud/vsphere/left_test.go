@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +101,46 @@ func TestNothingLeft(t *testing.T) {
 	wait.Until(t, "the clone to fail", func() (any, bool) { _, err := a.Ensure(t.Context(), m); return err, err != nil })
 	for _, one := range []cloud.Machine{m, never} {
 		expect.Same(t, one.Name+": what is left", "", letGo(t, a, &one))
+	}
+}
+
+// TestLeftByFirstAsker: nobody but this process has asked for the VM. What it knows of its own request is enough for a word about
+// what may be left: that the request was accepted, that its answer was lost, or that the VM was seen after that.
+func TestLeftByFirstAsker(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		loses, sees bool
+		left        string
+	}{
+		"accepted, and never seen":        {false, false, "no reference to it is known"},
+		"answer lost, and never seen":     {true, false, "no reference to it is known"},
+		"answer lost, and seen after all": {true, true, "last seen as vm-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newStage(t)
+			a, m := v.account(), v.machine("m")
+			m.Asked = cloud.NeverAsked
+			later := tasksClock(a)
+			if c.loses {
+				v.LoseAnswer()
+			}
+			_, err := a.Ensure(t.Context(), m)
+			expect.Same(t, "the answer is lost", c.loses, err != nil)
+			wait.Until(t, "the clone to run", func() (any, bool) {
+				return nil, slices.Contains(v.VMs(), m.Name) &&
+					v.Read(m.Name, "runtime.powerState").Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn
+			})
+			if c.sees {
+				running(t, a, m)
+			}
+			v.Remove(m.Name)
+			later(lateRequest)
+			expect.Same(t, "requests for clones", 1, v.Calls()["CloneVM_Task"])
+			if left := letGo(t, a, &m); !strings.Contains(left, c.left) {
+				t.Errorf("%q does not say %q", left, c.left)
+			}
+		})
 	}
 }
 

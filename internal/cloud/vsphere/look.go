@@ -55,7 +55,7 @@ func byID(ctx context.Context, c *vim25.Client, m cloud.Machine) (found, error) 
 	}
 	f, err := readOwner(ctx, c, m, vm.Reference(), byItsID)
 	if f.vm != nil && f.vm.readable() && f.vm.id != idOf(m) { // it has lost the id since it was found
-		return found{}, err
+		return found{}, nil
 	}
 	return f, err
 }

@@ -3,7 +3,11 @@ package vsphere
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,6 +101,23 @@ func TestLookIntoGoneFolder(t *testing.T) {
 	}
 }
 
+// TestLookIntoFolderThatGoes: the folder was read, and is gone when the name is looked for in it. There is no VM in it then.
+func TestLookIntoFolderThatGoes(t *testing.T) {
+	t.Parallel()
+	v := newStage(t)
+	folder := expect.Got(find.NewFinder(v.Client).Folder(t.Context(), "/"+vcenter.Datacenter+"/vm/"+vcenter.Folder))(t)
+	var looks atomic.Int32
+	a, _ := through(t, v, func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		if method == "FindChild" && looks.Add(1) == 1 {
+			v.done(folder.Destroy(context.Background()))
+		}
+		next.ServeHTTP(w, r)
+	})
+	f := expect.Got(a.look(t.Context(), v.machine("m"), survey{}))(t)
+	expect.Same(t, "a VM is found", false, f.vm != nil)
+	expect.Same(t, "looks", int32(1), looks.Load())
+}
+
 // TestLookAtOthersVM: an object with another id is not the machine's VM, whatever its reference or its name is.
 func TestLookAtOthersVM(t *testing.T) {
 	t.Parallel()
@@ -125,6 +146,57 @@ func TestLookAtUnreadable(t *testing.T) {
 	}
 }
 
+// TestLookWhileIDMoves: the VM that the vCenter finds by the machine's id has another id when it is read. It is not the
+// machine's, and its name is not in the way, so that it counts as not found.
+func TestLookWhileIDMoves(t *testing.T) {
+	t.Parallel()
+	v := newStage(t)
+	m, moved := v.machine("m"), false
+	v.Occupy("stranger")
+	v.identify("stranger", idOf(m))
+	door := v.Open(func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		if method != "FindByUuid" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		moved = true
+		v.identify("stranger", "50112233-4455-6677-8899-aabbccddeeff")
+		_, _ = w.Write(answer.Body.Bytes())
+	})
+	t.Cleanup(door.Close)
+	a := lateConnect(t, door.Credentials())
+	f := expect.Got(a.look(t.Context(), m, survey{}))(t)
+	expect.Same(t, "the id has moved", true, moved)
+	expect.Same(t, "a VM is found", false, f.vm != nil)
+}
+
+// TestLookLeftOut: an object that is left out of an answer is one that the account may not see. Its folder would be taken for
+// readable otherwise, and a VM in it for gone. The answer without any object has no returnval (vSphere Web Services API,
+// RetrievePropertiesEx).
+func TestLookLeftOut(t *testing.T) {
+	t.Parallel()
+	v := newStage(t)
+	m := v.machine("m")
+	running(t, v.account(), m)
+	folder := expect.Got(find.NewFinder(v.Client).Folder(t.Context(), "/"+vcenter.Datacenter+"/vm/"+vcenter.Folder))(t).Reference()
+	var leavesOut atomic.Bool
+	a, _ := through(t, v, func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		if method == "RetrievePropertiesEx" && leavesOut.Load() {
+			_, _ = fmt.Fprint(w, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>`+
+				`<RetrievePropertiesExResponse xmlns="urn:vim25"/></s:Body></s:Envelope>`)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	expect.OK(t, a.canRead(t.Context(), folder))
+	leavesOut.Store(true)
+	expect.Same(t, "the folder is hidden", true, hidden(a.canRead(t.Context(), folder)))
+	_, err := a.Observe(t.Context(), m)
+	wantRefused(t, err)
+}
+
 // TestLacks: a VM with the name, the id or the mark of a machine could be the machine's.
 func TestLacks(t *testing.T) {
 	t.Parallel()
@@ -134,10 +206,13 @@ func TestLacks(t *testing.T) {
 		vm   sighting
 		want bool
 	}{
-		"nothing of it": {sighting{name: "x", id: "y", providerID: "z"}, true},
-		"its name":      {sighting{name: m.Name}, false},
-		"its id":        {sighting{id: idOf(m)}, false},
-		"its mark":      {sighting{providerID: m.ProviderID}, false},
+		"nothing of it":           {sighting{name: "x", id: "y", providerID: "z"}, true},
+		"nothing of it, no mark":  {sighting{name: "x", id: "y"}, true},
+		"its name":                {sighting{name: m.Name}, false},
+		"its id":                  {sighting{id: idOf(m)}, false},
+		"its mark":                {sighting{providerID: m.ProviderID}, false},
+		"its name, marked anew":   {sighting{name: m.Name, owner: "default/other", providerID: "z"}, false},
+		"its id, the marks taken": {sighting{id: idOf(m), owner: "default/other", providerID: "z"}, false},
 	} {
 		var i inventory
 		i.begin()

@@ -70,6 +70,24 @@ func TestRefusedReads(t *testing.T) {
 	expect.Same(t, "its task", switchingOff, b.ledger.recall(m).job.act)
 }
 
+// TestNeverRan: that a VM never ran is remembered only while the watch tells of each change. Otherwise a person may switch it on
+// and off unseen.
+func TestNeverRan(t *testing.T) {
+	t.Parallel()
+	v := newStage(t)
+	a, off, on := v.account(), v.machine("off"), v.machine("on")
+	v.cloneBy(off, off.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
+	v.cloneBy(on, on.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = true })
+	for _, m := range []cloud.Machine{off, on} {
+		for _, synced := range []bool{false, true} {
+			s := survey{asked: map[question]int{}, synced: synced, found: found{vm: &sighting{ref: v.VM(m.Name).Reference()}}}
+			expect.OK(t, a.findOut(t.Context(), m, whetherItRan, &s))
+			expect.Same(t, m.Key.Name+": it ran", m.Key.Name == "on", a.ledger.recall(m).ran)
+			expect.Same(t, m.Key.Name+": it never ran, for certain", synced && m.Key.Name == "off", a.ledger.recall(m).neverRan)
+		}
+	}
+}
+
 // TestWhenATaskIsAsked: not while it is followed, nor soon after it has begun in a watch that will follow it.
 func TestWhenATaskIsAsked(t *testing.T) {
 	t.Parallel()

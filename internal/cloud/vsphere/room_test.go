@@ -137,15 +137,19 @@ func TestReportsHaveTheirRoom(t *testing.T) {
 }
 
 // TestNoRoomForARecord: a VM that counted as a stranger's until a record named it may find no room among ours. It is missing
-// then: it is found by a call, and nothing says that it is gone.
+// then, once: it is found by a call, and nothing says that it is gone. One of which not all was known was missing before.
 func TestNoRoomForARecord(t *testing.T) {
 	t.Parallel()
-	i, m, other := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
-	i.update(appeared("vm-1", types.ObjectUpdateKindEnter, map[string]any{"config.instanceUuid": idOf(m)}))
-	expect.Same(t, "before there is a record, a machine without a VM has none", true, i.lacks(other))
-	i.size = maxInventory
-	expect.Same(t, "what is found by the record", true, i.find(m, vmRef("vm-1")) == found{})
-	expect.Same(t, "it has no VM", []bool{false, false}, []bool{i.lacks(m), i.lacks(other)})
-	i.update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: vmRef("vm-1")})
-	expect.Same(t, "it has no VM once that is gone", []bool{true, true}, []bool{i.lacks(m), i.lacks(other)})
+	for kind, missing := range map[types.ObjectUpdateKind]bool{
+		types.ObjectUpdateKindEnter: false, types.ObjectUpdateKindModify: true,
+	} {
+		i, m, other := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
+		i.update(appeared("vm-1", kind, map[string]any{"config.instanceUuid": idOf(m)}))
+		expect.Same(t, "before there is a record, a machine without a VM has none", !missing, i.lacks(other))
+		i.size = maxInventory
+		expect.Same(t, "what is found by the record", true, i.find(m, vmRef("vm-1")) == found{})
+		expect.Same(t, "it has no VM", []bool{false, false}, []bool{i.lacks(m), i.lacks(other)})
+		i.update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: vmRef("vm-1")})
+		expect.Same(t, "it has no VM once that is gone", []bool{true, true}, []bool{i.lacks(m), i.lacks(other)})
+	}
 }

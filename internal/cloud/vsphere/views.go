@@ -119,7 +119,7 @@ func (g *guestView) keep(ctx context.Context, a *account) {
 		case <-ctx.Done():
 			return
 		}
-		_ = g.list(ctx, &a.inventory) // a VM that is not listed is looked up by a call, and listed with the next one
+		_ = g.list(ctx, &a.inventory) // a VM that is not listed is looked up by a call until the next try, which list asks for
 		select {
 		case <-a.gathered():
 		case <-ctx.Done():

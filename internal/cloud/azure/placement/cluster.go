@@ -63,8 +63,11 @@ func read(object *unstructured.Unstructured) (cluster, error) {
 	return c, c.check(object, zone)
 }
 
-// CloudOf is the cloud that an AzureCluster names.
+// CloudOf is the cloud that an AzureCluster names; none without one.
 func CloudOf(object *unstructured.Unstructured) (infrav1.AzureCloud, error) {
+	if object == nil {
+		return "", nil
+	}
 	r := reader{of: object.Object}
 	c := cluster{name: object.GetNamespace() + "/" + object.GetName(), environment: r.environment()}
 	return c.environment, c.checkCloud()
