@@ -157,6 +157,7 @@ func TestControlPlane(t *testing.T) {
 	ofFlavor := func(cloud string) func(*stage) {
 		return func(s *stage) { s.candidate.Cluster.Labels = map[string]string{"capwin.io/cloud": cloud} }
 	}
+	after := func(d time.Duration) func(*stage) { return func(s *stage) { s.now = initialized.Add(d) } }
 	waits := polls("WaitingForLinuxNode")
 	for name, c := range map[string]struct {
 		reason  string
@@ -165,7 +166,7 @@ func TestControlPlane(t *testing.T) {
 		says    []string
 	}{
 		"one of two": {"one is enough", []func(*stage){nodes(notReady, ready)}, phase.Stop{}, nil},
-		"none": {"it comes without a watch", []func(*stage){nodes()}, waits, []string{
+		"none": {"it comes without a watch", []func(*stage){nodes(), after(0)}, waits, []string{
 			"Cluster prod has no Ready Node among its 0 with the labels node-role.kubernetes.io/control-plane and " +
 				"kubernetes.io/os=linux; Windows VMs are made only after one is Ready",
 		}},
@@ -203,6 +204,26 @@ func TestControlPlane(t *testing.T) {
 			[]string{"/etc/kubernetes/azure.json", "Secret kube-system/azure-cloud-provider"},
 		},
 		"one of two uninitialized": {"one is enough", []func(*stage){nodes(unknown, ready)}, phase.Stop{}, nil},
+		"no kubelet, just before five minutes": {
+			"the Node of a machine with a kubelet may still come",
+			[]func(*stage){nodes(), linux(ready), after(5*time.Minute - time.Second)}, waits, []string{"among its 0 with the labels"},
+		},
+		"no kubelet": {
+			"the controllers of k0s have Machines and no Nodes",
+			[]func(*stage){nodes(), linux(notReady, ready), after(5 * time.Minute)}, phase.Stop{}, nil,
+		},
+		"no kubelet, and no time": {
+			"nobody knows how long it has been initialized",
+			[]func(*stage){nodes(), linux(ready), func(s *stage) { s.candidate.Cluster.Status.Conditions = nil }}, waits, nil,
+		},
+		"no kubelet, without a pool": {
+			"a person must add one",
+			[]func(*stage){nodes(), linux(notReady)}, waits, []string{
+				"no Ready Node among its 1 with the label kubernetes.io/os=linux, and no Node with the label " +
+					"node-role.kubernetes.io/control-plane, as one whose control-plane machines run no kubelet, such as those of k0s",
+				"need a Linux pool, so add one",
+			},
+		},
 		"hosted, without a pool": {
 			"a person must add one",
 			[]func(*stage){hosted},
