@@ -114,7 +114,7 @@ var rooms = []room{
 	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud", "internal/workload"}},
 	{folder: "controllers/noderights", may: []string{"api", "bootstrap", "internal/cloud", "internal/workload"}},
 	{folder: "controllers/linux", may: []string{
-		"api", "controllers/phase", "internal/cloud", "internal/placement", "internal/workload",
+		"api", "bootstrap", "controllers/phase", "internal/cloud", "internal/placement", "internal/workload",
 	}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/addresses/adapters", "controllers/phase"}},
 	{folder: "controllers/addresses/adapters", may: []string{"api"}},

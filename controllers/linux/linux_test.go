@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
@@ -30,6 +31,7 @@ type cluster struct {
 	linux    workload.Nodes
 	kubeadm  workload.ConfigMaps
 	dns      workload.DNS
+	sets     workload.DaemonSets
 	fails    map[string]error // by what is asked for
 	asked    []string
 	withInfo bool
@@ -64,6 +66,11 @@ func (c *cluster) DNS(_ context.Context, key client.ObjectKey) (workload.DNS, er
 	return c.dns, c.ask("DNS", key)
 }
 
+// HostProcesses implements Workload.
+func (c *cluster) HostProcesses(_ context.Context, key client.ObjectKey) (workload.DaemonSets, error) {
+	return c.sets, c.ask("DaemonSets", key)
+}
+
 func linuxNode(version string, ready corev1.ConditionStatus) corev1.Node {
 	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
 	n.Status.NodeInfo.KubeletVersion = version
@@ -80,6 +87,7 @@ type stage struct {
 	*cluster
 	candidate Candidate
 	machines  []clusterv1.Machine
+	windows   []infrav1.WindowsMachine
 	now       time.Time
 }
 
@@ -94,6 +102,7 @@ func newStage(changes ...func(*stage)) *stage {
 	s.candidate.Windows.Namespace, s.candidate.Windows.Name = "ns", "win"
 	s.candidate.Windows.Status.ComputerName = "win-1"
 	s.machines = []clusterv1.Machine{ofControlPlane("ns", "prod")}
+	s.sets.Found = []appsv1.DaemonSet{calicoNode()}
 	for _, change := range changes {
 		change(s)
 	}
@@ -108,7 +117,8 @@ func ofControlPlane(namespace, cluster string) clusterv1.Machine {
 
 func (s *stage) pass(t *testing.T) (Passage, error) {
 	t.Helper()
-	gate := Gate{Workload: s.cluster, Cache: machines{all: s.machines}, Policies: s.policies, Now: func() time.Time { return s.now }}
+	cache := machines{all: s.machines, windows: s.windows}
+	gate := Gate{Workload: s.cluster, Cache: cache, Policies: s.policies, Now: func() time.Time { return s.now }}
 	return gate.Pass(t.Context(), s.candidate)
 }
 
@@ -139,7 +149,7 @@ func TestPass(t *testing.T) {
 	passage := expect.Got(s.pass(t))(t)
 	expect.Same(t, "control plane", s.nodes, passage.ControlPlane)
 	expect.Same(t, "warnings", 0, len(passage.Warnings))
-	expect.Same(t, "asked", []string{"control plane", "kubeadm", "DNS"}, s.asked)
+	expect.Same(t, "asked", []string{"control plane", "kubeadm", "DNS", "DaemonSets"}, s.asked)
 }
 
 // TestControlPlane: Windows waits until Linux is there. Nodes of a workload cluster are not watched, so that it is looked at

@@ -43,6 +43,10 @@ func (linuxNodes) DNS(context.Context, client.ObjectKey) (workload.DNS, error) {
 	return workload.DNS{}, nil
 }
 
+func (linuxNodes) HostProcesses(context.Context, client.ObjectKey) (workload.DaemonSets, error) {
+	return workload.DaemonSets{}, nil
+}
+
 // closed is a cluster that does not show its DNS.
 type closed struct{ linuxNodes }
 
