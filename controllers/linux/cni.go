@@ -36,8 +36,8 @@ const (
 // warns of a cluster without a CNI for Windows before the first of them.
 //
 // A machine whose VM may have been asked for goes on, so that somebody looks after the VM. The first machine of a MachineSet goes
-// on, too: its template may be what mends the others, and a rolling update deletes none of them before it has joined. An outage holds
-// nobody: a CNI that was there comes back, and new machines may be how.
+// on, too: its template may be what mends the others, and a rolling update deletes none of them before it has joined. An outage
+// holds nobody: a CNI that was there comes back, and new machines may be how.
 func (g Gate) cni(ctx context.Context, c Candidate) (warning string, err error) {
 	if controllerutil.ContainsFinalizer(c.Windows, infrav1.MachineFinalizer) {
 		return "", nil
@@ -106,9 +106,9 @@ func (g Gate) hadCNI(ctx context.Context, cluster *clusterv1.Cluster, joined []i
 	}), nil
 }
 
-// wasReady says that the Node of a machine became NotReady after it had joined. Cluster API copies the time of that from the Node,
-// which is NotReady from its first moment on where it never had a CNI (cluster-api v1.14.2, core/reconcilers/machine,
-// setNodeHealthyAndReadyConditions).
+// wasReady says that the Node of a machine became NotReady after it had joined. Cluster API copies the time of that from the
+// Node, which is NotReady from its first moment on where it never had a CNI (cluster-api v1.14.2, core/reconcilers/machine,
+// setNodeHealthyAndReadyConditions). A kubelet that was silent for a while counts as Ready before: then nobody waits.
 func wasReady(m *clusterv1.Machine, joined time.Time) bool {
 	ready := conditions.Get(m, clusterv1.MachineNodeReadyCondition)
 	return ready != nil && ready.LastTransitionTime.After(joined.Add(atJoin))
@@ -123,14 +123,15 @@ func waitsForCNI(c Candidate, joined []infrav1.WindowsMachine) string {
 	if more := len(joined) - mostMachines; more > 0 {
 		which = fmt.Sprintf("%s and %d more", which, more)
 	}
-	return fmt.Sprintf("no Windows Node of Cluster %s has a CNI (WindowsMachines %s), and another one would have none either: install "+
-		"the CNI for Windows in the workload cluster, or look at the condition CNIReady of these machines; a VM is made once one of "+
-		"them has a CNI, or once those of the same MachineSet are deleted, and the first machine of a new MachineSet does not wait",
+	return fmt.Sprintf("no Windows Node of Cluster %s has a CNI (WindowsMachines %s), and another one would have none either: "+
+		"install the CNI for Windows in the workload cluster, or look at the condition CNIReady of these machines; a VM is made once "+
+		"one of them has a CNI, or once those of the same MachineSet are deleted, and the first machine of a new MachineSet does not "+
+		"wait",
 		c.Cluster.Name, which)
 }
 
-// noCNI warns that nothing in the cluster seems to bring a CNI to the Node that the machine will be. Nobody knows what user data of
-// others bring. What cannot be read holds nobody.
+// noCNI warns that nothing in the cluster seems to bring a CNI to the Node that the machine will be. Nobody knows what user data
+// of others bring. What cannot be read holds nobody.
 func (g Gate) noCNI(ctx context.Context, c Candidate) (warning string) {
 	if c.Config == nil || !bootstrap.WantsCNIDaemonSet(c.Config.Spec) {
 		return ""
@@ -150,9 +151,9 @@ func (g Gate) noCNI(ctx context.Context, c Candidate) (warning string) {
 	case sets.More || slices.ContainsFunc(sets.Found, func(set appsv1.DaemonSet) bool { return bringsCNI(set, node) }):
 		return ""
 	}
-	return cloud.Clean(fmt.Sprintf("no DaemonSet of Cluster %s seems to bring a CNI to this node, which stays NotReady without one: "+
-		"none with HostProcess containers may run there, apart from kube-proxy. Looked for: %s. Install it, unless the image or the "+
-		"config brings the CNI; while the Nodes that have joined have none, no other VM is made",
+	return cloud.Clean(fmt.Sprintf("no DaemonSet of Cluster %s seems to bring a CNI to this node, which stays NotReady without "+
+		"one: none with HostProcess containers may run there, apart from kube-proxy. Looked for: %s. Install it, unless the image or "+
+		"the config brings the CNI; while the Nodes that have joined have none, no other VM is made",
 		c.Cluster.Name, bootstrap.CNISource(c.Config.Spec)), maxSentence)
 }
 

@@ -142,7 +142,8 @@ func TestWaitingForCNI(t *testing.T) {
 			waits, nil,
 		},
 		"a Node of which nothing is said": {
-			"nothing speaks for a CNI", []func(*stage){with(newOther("win-1", func(o *other) { o.core.Status.Conditions = nil }))}, waits, nil,
+			"nothing speaks for a CNI", []func(*stage){with(newOther("win-1", func(o *other) { o.core.Status.Conditions = nil }))}, waits,
+			nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -210,8 +211,8 @@ func TestNoCNI(t *testing.T) {
 		"Calico": {[]func(*stage){calico}, none + "the DaemonSet calico-node-windows, whose pod on the Node writes", asks},
 		"Antrea": {[]func(*stage){cni(bootstrapv1.CNIAntrea)}, none + "the DaemonSet antrea-agent-windows", asks},
 		"no CNI named": {nil, none + `the DaemonSet for Windows of the cluster's CNI, which writes a file into C:\etc\cni\net.d; the ` +
-			"config names no CNI. Install it, unless the image or the config brings the CNI; while the Nodes that have joined have none, " +
-			"no other VM is made", asks},
+			"config names no CNI. Install it, unless the image or the config brings the CNI; while the Nodes that have joined have " +
+			"none, no other VM is made", asks},
 		"Flannel":              {[]func(*stage){cni(bootstrapv1.CNIFlannel)}, "", asks[:3]},
 		"AzureCNI":             {[]func(*stage){cni(bootstrapv1.CNIAzure)}, "", asks[:3]},
 		"user data of others":  {[]func(*stage){func(s *stage) { s.candidate.Config = nil }}, "", []string{"control plane", "DNS"}},
@@ -230,8 +231,8 @@ func TestNoCNI(t *testing.T) {
 		"no Node will come":  {[]func(*stage){calico, labelled(corev1.LabelOSStable, "linux")}, "", asks[:3]},
 		"they are not shown": {
 			[]func(*stage){calico, func(s *stage) { s.sets.Refused = []string{"its DaemonSets"} }},
-			"Cluster prod does not show its DaemonSets to the user of Secret prod-kubeconfig, so it is not known whether it has a CNI for " +
-				"Windows; give that user the right to read it",
+			"Cluster prod does not show its DaemonSets to the user of Secret prod-kubeconfig, so it is not known whether it has a CNI " +
+				"for Windows; give that user the right to read it",
 			asks,
 		},
 		"they cannot be read": {

@@ -46,8 +46,8 @@ func (g Gate) dns(ctx context.Context, c Candidate) (warning string, err error) 
 }
 
 // landing finds a Deployment of cluster DNS whose pods may come to a Windows Node: one that is there, or the candidate's. Its
-// annotations do not count: no image of cluster DNS runs on Windows, whatever somebody says of it. Nor do its replicas: nobody looks
-// here when a Deployment that was scaled to 0 is scaled up again, and until then the command in the sentence restarts no pod.
+// annotations do not count: no image of cluster DNS runs on Windows, whatever somebody says of it. Nor do its replicas: nobody
+// looks here when a Deployment that was scaled to 0 is scaled up again. Until then the command in the sentence restarts no pod.
 func landing(c Candidate, dns workload.DNS) *placement.Finding {
 	cluster := placement.Cluster{Windows: there(dns.Windows), Linux: there(dns.Linux), RuntimeClasses: dns.RuntimeClasses}
 	if node, err := placement.ToBeMade(configOf(c), c.Windows); err == nil { // else no Node will come of it, as its config says

@@ -15,8 +15,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
-// carried waits for a Node on Linux that can have pods: one of the control plane or, where that has no Nodes, any. It returns those
-// of the control plane.
+// carried waits for a Node on Linux that can have pods: one of the control plane or, where that has no Nodes, any. It returns
+// those of the control plane.
 func (g Gate) carried(ctx context.Context, c Candidate) ([]corev1.Node, error) {
 	key := client.ObjectKeyFromObject(c.Cluster)
 	nodes, err := g.Workload.ControlPlane(ctx, key)
@@ -46,8 +46,8 @@ func (g Gate) carried(ctx context.Context, c Candidate) ([]corev1.Node, error) {
 		c.Cluster.Name, count(all), corev1.LabelOSStable, nodeless))
 }
 
-// nodeless says why none of the control plane's Nodes needs to carry the cluster. It is empty where one must. Programs such as k0s
-// run no kubelet on the machines of their control plane. kubeadm registers the Node of the first one before the control plane
+// nodeless says why none of the control plane's Nodes needs to carry the cluster. It is empty where one must. Programs such as
+// k0s run no kubelet on the machines of their control plane. kubeadm registers the Node of the first one before the control plane
 // is initialized, and Nodes that are there and not Ready belong to machines with kubelets.
 func (g Gate) nodeless(ctx context.Context, cluster *clusterv1.Cluster, nodes int) (why string, err error) {
 	hosted, err := g.isHosted(ctx, cluster)

@@ -31,8 +31,8 @@ type DaemonSets struct {
 	Refused []string
 }
 
-// HostProcesses returns the DaemonSets of a Cluster whose pods run as processes of Windows nodes, as they were in the last minute.
-// The DaemonSets of all CNIs for Windows are such ones.
+// HostProcesses returns the DaemonSets of a Cluster whose pods run as processes of Windows nodes, as they were in the last
+// minute. The DaemonSets of all CNIs for Windows are such ones.
 func (c *Clusters) HostProcesses(ctx context.Context, key client.ObjectKey) (DaemonSets, error) {
 	api, err := c.GetClient(ctx, key)
 	if err != nil {

@@ -78,7 +78,8 @@ func inPages(t *testing.T, all ...appsv1.DaemonSet) (c *Clusters, calls *[]strin
 // TestHostProcesses: of the DaemonSets with HostProcess containers, what decides where they go and what they run is kept. One
 // reading serves all machines.
 func TestHostProcesses(t *testing.T) {
-	c, calls := inPages(t, aSet("linux", onLinuxNodes), aSet("pod", ofPod), aSet("container", ofContainer), aSet("init", ofInitContainer))
+	c, calls := inPages(t,
+		aSet("linux", onLinuxNodes), aSet("pod", ofPod), aSet("container", ofContainer), aSet("init", ofInitContainer))
 	found := expect.Got(c.HostProcesses(t.Context(), key))(t)
 	var names []string
 	for _, set := range found.Found {

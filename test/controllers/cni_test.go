@@ -44,7 +44,7 @@ func TestWithoutCNI(t *testing.T) {
 	s.setNode(t, node, corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"})
 	s.eventually(t, first, "CNIReady True CNIReady", infrav1.CNIReadyCondition)
 	s.eventually(t, second, "Ready True Running", infrav1.ReadyCondition)
-	expect.Same(t, "warnings of the second", "False", string(conditions.Get(second.Load(t).Config, bootstrapv1.HasWarningsCondition).Status))
+	second.Await(t, "no warning", world.Config("HasWarnings False"))
 }
 
 // withCalico is a machine whose CNI a DaemonSet must bring.
@@ -55,7 +55,7 @@ func (s *stage) withCalico(name string) *world.Machine {
 	return m
 }
 
-// joinWithoutCNI registers the Node as a kubelet does that finds no CNI configuration (kubernetes v1.36.3, pkg/kubelet/kubelet.go).
+// joinWithoutCNI registers the Node as a kubelet that finds no CNI configuration (kubernetes v1.36.3, pkg/kubelet/kubelet.go).
 func (s *stage) joinWithoutCNI(t *testing.T, state world.State) *corev1.Node {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
@@ -66,8 +66,8 @@ func (s *stage) joinWithoutCNI(t *testing.T, state world.State) *corev1.Node {
 	t.Cleanup(func() { expect.Fine(t, s.Workload.Client.Delete(context.Background(), node)) })
 	s.setNode(t, node, corev1.NodeCondition{
 		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
-		Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns " +
-			"error: cni plugin not initialized",
+		Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady " +
+			"message:Network plugin returns error: cni plugin not initialized",
 	})
 	return node
 }

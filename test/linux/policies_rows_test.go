@@ -218,7 +218,7 @@ func (p *policed) windowsPods() {
 		{"on one of two", requiring(ask(osKey, "In", "windows"), ask("pool", "In", "a")), nil},
 		{"windows", tolerant(selecting(osKey, "windows")), []string{noName}},
 		{"windows, without toleration", selecting(osKey, "windows"), []string{pending}},
-		{"windows, with that of the API server", tolerating(selecting(osKey, "windows"), "node.kubernetes.io/not-ready"), []string{pending}},
+		{"windows, with the API server's", tolerating(selecting(osKey, "windows"), "node.kubernetes.io/not-ready"), []string{pending}},
 		{"windows, with one of another cloud", tolerating(selecting(osKey, "windows"), "node.kubernetes.io/os"), []string{noName}},
 		{"windows, with all", tolerating(selecting(osKey, "windows"), ""), []string{noName}},
 		{"windows, on a Node", placed, []string{noName}},
