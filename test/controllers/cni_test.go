@@ -44,7 +44,7 @@ func TestWithoutCNI(t *testing.T) {
 	s.setNode(t, node, corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"})
 	s.eventually(t, first, "CNIReady True CNIReady", infrav1.CNIReadyCondition)
 	s.eventually(t, second, "Ready True Running", infrav1.ReadyCondition)
-	second.Await(t, "no warning", world.Config("HasWarnings False"))
+	second.Await(t, "no warning", world.Config("HasWarnings False NoWarnings"))
 }
 
 // withCalico is a machine whose CNI a DaemonSet must bring.
@@ -52,6 +52,7 @@ func (s *stage) withCalico(name string) *world.Machine {
 	m := s.machine(name)
 	m.Config.Spec.Network.Mode, m.Config.Spec.Network.CNI = bootstrapv1.NetworkOverlay, bootstrapv1.CNICalico
 	m.Config.Spec.Kubelet.MaxPods = 60 // as many addresses as Calico gives
+	m.Config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{world.WithoutCNI: "true"}
 	return m
 }
 
