@@ -198,6 +198,9 @@ func TestNoCNI(t *testing.T) {
 	tainted := func(s *stage) {
 		s.candidate.Config.Spec.Node.Taints = &[]bootstrapv1.NodeTaint{{Key: "team", Value: "a", Effect: "NoSchedule"}}
 	}
+	invalid := func(s *stage) {
+		s.candidate.Config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{corev1.LabelOSStable: "linux"}
+	}
 	stays := func(set *appsv1.DaemonSet) { set.Spec.Template.Spec.Tolerations = nil }
 	classed := func(set *appsv1.DaemonSet) { set.Spec.Template.Spec.RuntimeClassName = new("windows-2022") }
 	const none = "no DaemonSet of Cluster prod seems to bring a CNI to this node, which stays NotReady without one: none with " +
@@ -228,7 +231,7 @@ func TestNoCNI(t *testing.T) {
 		"the second is one":  {[]func(*stage){calico, sets(calicoNode(kubeProxy), calicoNode())}, "", asks},
 		"there are too many": {[]func(*stage){calico, func(s *stage) { s.sets.More = true }}, "", asks},
 		"one has joined":     {[]func(*stage){calico, with(newOther("win-1", young))}, "", asks[:3]},
-		"no Node will come":  {[]func(*stage){calico, labelled(corev1.LabelOSStable, "linux")}, "", asks[:3]},
+		"no Node will come":  {[]func(*stage){calico, invalid}, "", asks[:3]},
 		"they are not shown": {
 			[]func(*stage){calico, func(s *stage) { s.sets.Refused = []string{"its DaemonSets"} }},
 			"Cluster prod does not show its DaemonSets to the user of Secret prod-kubeconfig, so it is not known whether it has a CNI " +
