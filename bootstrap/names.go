@@ -159,3 +159,8 @@ func removedGates(version string) (minor uint64, gates []string) {
 func CNISource(spec bootstrapv1.WindowsBootstrapConfigSpec) string {
 	return network.CNISource(spec.Network)
 }
+
+// WantsCNIDaemonSet says whether nothing but a DaemonSet of the cluster brings a CNI to a Node of this spec.
+func WantsCNIDaemonSet(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
+	return network.WantsDaemonSet(spec.Network)
+}

@@ -120,7 +120,7 @@ var rooms = []room{
 	{folder: "controllers/cluster/guests", may: []string{"bootstrap", "controllers/cluster/keep", "internal/cloud"}},
 	{folder: "controllers/cluster/nodes", may: []string{"api", "bootstrap", "controllers/cluster/keep", "internal/cloud"}},
 	{folder: "controllers/linux", may: []string{
-		"api", "controllers/phase", "internal/cloud", "internal/placement", "internal/workload",
+		"api", "bootstrap", "controllers/phase", "internal/cloud", "internal/placement", "internal/workload",
 	}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/addresses/adapters", "controllers/phase"}},
 	{folder: "controllers/addresses/adapters", may: []string{"api"}},

@@ -47,6 +47,7 @@ type room struct {
 	nodes       []corev1.Node
 	kubeadm     workload.ConfigMaps
 	dns         workload.DNS
+	sets        workload.DaemonSets
 	unreachable error
 	// calls are those made, and fail is asked before each.
 	calls []string
@@ -76,6 +77,7 @@ func newRoom(t *testing.T, changes ...func(*room)) *room {
 		clusterv1.GroupVersion.WithKind("Machine"))}
 	owned.CreationTimestamp = metav1.NewTime(roomStart.Add(-time.Hour))
 	r := &room{clock: roomStart, events: events.NewFakeRecorder(10), nodes: []corev1.Node{roomNode("v1.36.3")}}
+	r.sets.More = true // one of which may bring a CNI
 	r.cluster = &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "prod"}}
 	r.cluster.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "10.0.0.10", Port: 6443}
 	r.cluster.Status.Initialization = clusterv1.ClusterInitializationStatus{
@@ -218,6 +220,11 @@ func (r *room) Kubeadm(context.Context, client.ObjectKey, bool) (workload.Config
 // DNS implements linux.Workload.
 func (r *room) DNS(context.Context, client.ObjectKey) (workload.DNS, error) {
 	return r.dns, r.unreachable
+}
+
+// HostProcesses implements linux.Workload.
+func (r *room) HostProcesses(context.Context, client.ObjectKey) (workload.DaemonSets, error) {
+	return r.sets, r.unreachable
 }
 
 // Now implements Workload.

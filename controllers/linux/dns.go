@@ -46,7 +46,8 @@ func (g Gate) dns(ctx context.Context, c Candidate) (warning string, err error) 
 }
 
 // landing finds a Deployment of cluster DNS whose pods may come to a Windows Node: one that is there, or the candidate's. Its
-// annotations do not count: no image of cluster DNS runs on Windows, whatever somebody says of it.
+// annotations do not count: no image of cluster DNS runs on Windows, whatever somebody says of it. Nor do its replicas: nobody
+// looks here when a Deployment that was scaled to 0 is scaled up again. Until then the command in the sentence restarts no pod.
 func landing(c Candidate, dns workload.DNS) *placement.Finding {
 	cluster := placement.Cluster{Windows: there(dns.Windows), Linux: there(dns.Linux), RuntimeClasses: dns.RuntimeClasses}
 	if node, err := placement.ToBeMade(configOf(c), c.Windows); err == nil { // else no Node will come of it, as its config says
@@ -81,14 +82,17 @@ func configOf(c Candidate) *bootstrapv1.WindowsBootstrapConfig {
 }
 
 // unavailable says what is missing of cluster DNS. It is empty where a Windows Node is there already: no outage stops a pool from
-// growing.
+// growing. A Deployment that wants no pods is not waited for: kubeadm's stays at 0 where a DaemonSet does its work.
 func unavailable(dns workload.DNS) string {
-	if len(dns.Deployments) == 0 || len(dns.Windows.Found) > 0 ||
+	wanted := slices.DeleteFunc(slices.Clone(dns.Deployments), func(d appsv1.Deployment) bool {
+		return ptr.Deref(d.Spec.Replicas, 1) == 0
+	})
+	if len(wanted) == 0 || len(dns.Windows.Found) > 0 ||
 		slices.ContainsFunc(dns.Deployments, func(d appsv1.Deployment) bool { return d.Status.AvailableReplicas > 0 }) {
 		return ""
 	}
 	var replicas []string
-	for _, d := range dns.Deployments {
+	for _, d := range wanted {
 		replicas = append(replicas, fmt.Sprintf("%s has 0 of %d replicas available",
 			placement.Workload{Kind: "Deployment", Namespace: d.Namespace, Name: d.Name}, ptr.Deref(d.Spec.Replicas, 1)))
 	}

@@ -62,6 +62,8 @@ func TestPlacement(t *testing.T) {
 	}
 	both := anywhere(coreDNS("coredns", 1))
 	both.Annotations = map[string]string{"capwin.io/runs-on": "both"}
+	atZero := anywhere(coreDNS("coredns", 0))
+	atZero.Spec.Replicas = new(int32(0))
 	holds := phase.Stop{Reason: "WaitingForPlacement", After: 5 * time.Second, Stalled: true}
 	for name, c := range map[string]struct {
 		changes []func(*stage)
@@ -85,6 +87,7 @@ func TestPlacement(t *testing.T) {
 		"a Windows Node without taint": {[]func(*stage){dns(careless), windows(windowsNode("old"))}, holds, []string{"old"}},
 		"user data of others":          {[]func(*stage){dns(careless), own}, holds, []string{"coredns may run on Windows"}},
 		"tolerates by its class":       {[]func(*stage){dns(classed), class}, holds, []string{"coredns may run on Windows"}},
+		"at 0, and would land":         {[]func(*stage){dns(atZero)}, holds, []string{"coredns may run on Windows"}},
 		"said to run on both":          {[]func(*stage){dns(both)}, holds, []string{"coredns may run on Windows"}},
 		"a config of which no Node comes": {
 			[]func(*stage){dns(anywhere(coreDNS("coredns", 1))), invalid}, phase.Stop{}, nil,
@@ -99,6 +102,8 @@ func TestClusterDNS(t *testing.T) {
 	ready, notReady := linuxNode("", corev1.ConditionTrue), linuxNode("", corev1.ConditionFalse)
 	stopped := coreDNS("old", 0)
 	stopped.Spec.Replicas = new(int32(0))
+	leaving := coreDNS("old", 1)
+	leaving.Spec.Replicas = new(int32(0))
 	unset := coreDNS("unset", 0)
 	unset.Spec.Replicas = nil
 	waits := polls("WaitingForClusterDNS")
@@ -120,9 +125,17 @@ func TestClusterDNS(t *testing.T) {
 			workload.DNS{Deployments: []appsv1.Deployment{stopped, coreDNS("coredns", 1)}}, phase.Stop{}, "",
 		},
 		"two, none of which is available": {
-			workload.DNS{Deployments: []appsv1.Deployment{stopped, unset}},
+			workload.DNS{Deployments: []appsv1.Deployment{coreDNS("old", 0), unset}},
 			waits,
-			"Deployment kube-system/old has 0 of 0 replicas available, Deployment kube-system/unset has 0 of 1 replicas available",
+			"Deployment kube-system/old has 0 of 2 replicas available, Deployment kube-system/unset has 0 of 1 replicas available",
+		},
+		"scaled to 0 beside a DaemonSet": {workload.DNS{Deployments: []appsv1.Deployment{stopped}}, phase.Stop{}, ""},
+		"one at 0, the other not available": {
+			workload.DNS{Deployments: []appsv1.Deployment{stopped, unset}},
+			waits, "does not answer: Deployment kube-system/unset has 0 of 1 replicas available, and",
+		},
+		"one at 0 that still has pods, the other not available": {
+			workload.DNS{Deployments: []appsv1.Deployment{leaving, unset}}, phase.Stop{}, "",
 		},
 		"not available, with Windows Nodes": {
 			workload.DNS{

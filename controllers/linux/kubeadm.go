@@ -16,9 +16,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
-// kubeadmAfter is how long after the control plane is initialized its ConfigMaps may still come. kubeadm init makes them before
-// it ends, and what hosts a control plane makes them seconds after.
-const kubeadmAfter = 5 * time.Minute
+// settledAfter is how long after the control plane is initialized its ConfigMaps and its first Node may still come. kubeadm init
+// makes them before it ends, and what hosts a control plane makes the ConfigMaps seconds after.
+const settledAfter = 5 * time.Minute
 
 // kubeadm waits for what kubeadm join reads. Where it does not come, another program made the control plane.
 func (g Gate) kubeadm(ctx context.Context, c Candidate) (warning string, err error) {
@@ -45,8 +45,7 @@ func (g Gate) notKubeadms(cluster *clusterv1.Cluster, missing []string) error {
 	if len(missing) > 1 {
 		names = "ConfigMaps " + strings.Join(missing, " and ")
 	}
-	since, known := initializedSince(cluster)
-	if !known || g.Now().Sub(since) < kubeadmAfter {
+	if !g.isSettled(cluster) {
 		return phase.Poll(infrav1.WaitingForControlPlaneReason, "Cluster %s does not have %s yet, which kubeadm join reads",
 			cluster.Name, names)
 	}
@@ -63,6 +62,12 @@ func instead(missing []string) string {
 		return other
 	}
 	return "set spec.discovery.kubeconfigFrom of the config, with which none reads it, or " + other
+}
+
+// isSettled says that what the control plane makes first is there by now, or will not come.
+func (g Gate) isSettled(cluster *clusterv1.Cluster) bool {
+	since, known := initializedSince(cluster)
+	return known && g.Now().Sub(since) >= settledAfter
 }
 
 // initializedSince is when the control plane was initialized. The Cluster says so, to whichever process asks.

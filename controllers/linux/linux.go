@@ -4,6 +4,7 @@
 //   - the control plane is initialized, and a Node on Linux is Ready and known to the cloud provider that its kubelet waits for;
 //   - kubeadm join finds what it reads, where that is how the machine becomes a Node;
 //   - cluster DNS stays away from Windows, and answers if no Windows Node is there yet;
+//   - one of the Windows machines that have joined has a CNI, if there are any of the machine's own MachineSet;
 //   - the policies that keep other workloads for Linux away from Windows act, where they can be had.
 //
 // A read that the workload cluster refuses holds nobody: it is told. Time counts from conditions of the Cluster, so that it does
@@ -40,12 +41,14 @@ type Workload interface {
 	Kubeadm(ctx context.Context, cluster client.ObjectKey, withClusterInfo bool) (workload.ConfigMaps, error)
 	// DNS returns cluster DNS, as it was a few seconds ago.
 	DNS(ctx context.Context, cluster client.ObjectKey) (workload.DNS, error)
+	// HostProcesses returns the DaemonSets whose pods run as processes of Windows nodes, as they were in the last minute.
+	HostProcesses(ctx context.Context, cluster client.ObjectKey) (workload.DaemonSets, error)
 }
 
 // Gate lets machines pass once Linux can carry their Cluster. Both managers ask it, each before it makes anything.
 type Gate struct {
 	Workload Workload
-	// Cache has the Machines of Cluster API.
+	// Cache has the Machines of Cluster API, and the WindowsMachines.
 	Cache client.Reader
 	// Policies keep workloads on Linux. It is nil in a manager that does not look after them.
 	Policies Policies
@@ -71,7 +74,7 @@ type Candidate struct {
 type Passage struct {
 	// ControlPlane are the control-plane Nodes that run on Linux. There may be none where the control plane is hosted elsewhere.
 	ControlPlane []corev1.Node
-	// Warnings say what was not looked at, because the workload cluster did not show it.
+	// Warnings say what was not looked at, because the workload cluster did not show it, and that nothing may bring a CNI.
 	Warnings []string
 	// Unkept says why the policies do not keep everything on Linux. It is empty if they do, or if others ask.
 	Unkept string
@@ -88,7 +91,7 @@ func (g Gate) Pass(ctx context.Context, c Candidate) (Passage, error) {
 		return Passage{}, err
 	}
 	passage := Passage{ControlPlane: nodes}
-	for _, next := range []func(context.Context, Candidate) (string, error){g.kubeadm, g.dns} {
+	for _, next := range []func(context.Context, Candidate) (string, error){g.kubeadm, g.dns, g.cni} {
 		warning, err := next(ctx, c)
 		if err != nil {
 			return Passage{}, err

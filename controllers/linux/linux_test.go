@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
@@ -30,6 +31,7 @@ type cluster struct {
 	linux    workload.Nodes
 	kubeadm  workload.ConfigMaps
 	dns      workload.DNS
+	sets     workload.DaemonSets
 	fails    map[string]error // by what is asked for
 	asked    []string
 	withInfo bool
@@ -64,6 +66,11 @@ func (c *cluster) DNS(_ context.Context, key client.ObjectKey) (workload.DNS, er
 	return c.dns, c.ask("DNS", key)
 }
 
+// HostProcesses implements Workload.
+func (c *cluster) HostProcesses(_ context.Context, key client.ObjectKey) (workload.DaemonSets, error) {
+	return c.sets, c.ask("DaemonSets", key)
+}
+
 func linuxNode(version string, ready corev1.ConditionStatus) corev1.Node {
 	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
 	n.Status.NodeInfo.KubeletVersion = version
@@ -80,6 +87,7 @@ type stage struct {
 	*cluster
 	candidate Candidate
 	machines  []clusterv1.Machine
+	windows   []infrav1.WindowsMachine
 	now       time.Time
 }
 
@@ -94,6 +102,7 @@ func newStage(changes ...func(*stage)) *stage {
 	s.candidate.Windows.Namespace, s.candidate.Windows.Name = "ns", "win"
 	s.candidate.Windows.Status.ComputerName = "win-1"
 	s.machines = []clusterv1.Machine{ofControlPlane("ns", "prod")}
+	s.sets.Found = []appsv1.DaemonSet{calicoNode()}
 	for _, change := range changes {
 		change(s)
 	}
@@ -108,7 +117,8 @@ func ofControlPlane(namespace, cluster string) clusterv1.Machine {
 
 func (s *stage) pass(t *testing.T) (Passage, error) {
 	t.Helper()
-	gate := Gate{Workload: s.cluster, Cache: machines{all: s.machines}, Policies: s.policies, Now: func() time.Time { return s.now }}
+	cache := machines{all: s.machines, windows: s.windows}
+	gate := Gate{Workload: s.cluster, Cache: cache, Policies: s.policies, Now: func() time.Time { return s.now }}
 	return gate.Pass(t.Context(), s.candidate)
 }
 
@@ -139,7 +149,7 @@ func TestPass(t *testing.T) {
 	passage := expect.Got(s.pass(t))(t)
 	expect.Same(t, "control plane", s.nodes, passage.ControlPlane)
 	expect.Same(t, "warnings", 0, len(passage.Warnings))
-	expect.Same(t, "asked", []string{"control plane", "kubeadm", "DNS"}, s.asked)
+	expect.Same(t, "asked", []string{"control plane", "kubeadm", "DNS", "DaemonSets"}, s.asked)
 }
 
 // TestControlPlane: Windows waits until Linux is there. Nodes of a workload cluster are not watched, so that it is looked at
@@ -157,6 +167,7 @@ func TestControlPlane(t *testing.T) {
 	ofFlavor := func(cloud string) func(*stage) {
 		return func(s *stage) { s.candidate.Cluster.Labels = map[string]string{"capwin.io/cloud": cloud} }
 	}
+	after := func(d time.Duration) func(*stage) { return func(s *stage) { s.now = initialized.Add(d) } }
 	waits := polls("WaitingForLinuxNode")
 	for name, c := range map[string]struct {
 		reason  string
@@ -165,7 +176,7 @@ func TestControlPlane(t *testing.T) {
 		says    []string
 	}{
 		"one of two": {"one is enough", []func(*stage){nodes(notReady, ready)}, phase.Stop{}, nil},
-		"none": {"it comes without a watch", []func(*stage){nodes()}, waits, []string{
+		"none": {"it comes without a watch", []func(*stage){nodes(), after(0)}, waits, []string{
 			"Cluster prod has no Ready Node among its 0 with the labels node-role.kubernetes.io/control-plane and " +
 				"kubernetes.io/os=linux; Windows VMs are made only after one is Ready",
 		}},
@@ -203,6 +214,26 @@ func TestControlPlane(t *testing.T) {
 			[]string{"/etc/kubernetes/azure.json", "Secret kube-system/azure-cloud-provider"},
 		},
 		"one of two uninitialized": {"one is enough", []func(*stage){nodes(unknown, ready)}, phase.Stop{}, nil},
+		"no kubelet, just before five minutes": {
+			"the Node of a machine with a kubelet may still come",
+			[]func(*stage){nodes(), linux(ready), after(5*time.Minute - time.Second)}, waits, []string{"among its 0 with the labels"},
+		},
+		"no kubelet": {
+			"the controllers of k0s have Machines and no Nodes",
+			[]func(*stage){nodes(), linux(notReady, ready), after(5 * time.Minute)}, phase.Stop{}, nil,
+		},
+		"no kubelet, and no time": {
+			"nobody knows how long it has been initialized",
+			[]func(*stage){nodes(), linux(ready), func(s *stage) { s.candidate.Cluster.Status.Conditions = nil }}, waits, nil,
+		},
+		"no kubelet, without a pool": {
+			"a person must add one",
+			[]func(*stage){nodes(), linux(notReady)}, waits, []string{
+				"no Ready Node among its 1 with the label kubernetes.io/os=linux, and no Node with the label " +
+					"node-role.kubernetes.io/control-plane, as one whose control-plane machines run no kubelet, such as those of k0s",
+				"need a Linux pool, so add one",
+			},
+		},
 		"hosted, without a pool": {
 			"a person must add one",
 			[]func(*stage){hosted},

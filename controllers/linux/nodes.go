@@ -15,8 +15,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
-// carried waits for a Node on Linux that can have pods: one of the control plane or, where that is hosted elsewhere, any. It
-// returns those of the control plane.
+// carried waits for a Node on Linux that can have pods: one of the control plane or, where that has no Nodes, any. It returns
+// those of the control plane.
 func (g Gate) carried(ctx context.Context, c Candidate) ([]corev1.Node, error) {
 	key := client.ObjectKeyFromObject(c.Cluster)
 	nodes, err := g.Workload.ControlPlane(ctx, key)
@@ -26,11 +26,11 @@ func (g Gate) carried(ctx context.Context, c Candidate) ([]corev1.Node, error) {
 	if slices.ContainsFunc(nodes, workload.CanCarry) {
 		return nodes, nil
 	}
-	hosted, err := g.isHosted(ctx, c.Cluster)
+	nodeless, err := g.nodeless(ctx, c.Cluster, len(nodes))
 	if err != nil {
 		return nil, err
 	}
-	if !hosted {
+	if nodeless == "" {
 		return nil, noLinux(c, nodes, fmt.Sprintf("Cluster %s has no Ready Node among its %d with the labels %s and %s=linux",
 			c.Cluster.Name, len(nodes), workload.ControlPlaneLabel, corev1.LabelOSStable))
 	}
@@ -41,10 +41,26 @@ func (g Gate) carried(ctx context.Context, c Candidate) ([]corev1.Node, error) {
 	if slices.ContainsFunc(all.Found, workload.CanCarry) {
 		return nodes, nil
 	}
-	return nil, noLinux(c, all.Found, fmt.Sprintf("Cluster %s has no Ready Node among its %s with the label %s=linux, and no "+
-		"control-plane Machines, as one whose control plane is hosted elsewhere: cluster DNS and other add-ons need a Linux pool, so "+
-		"add one",
-		c.Cluster.Name, count(all), corev1.LabelOSStable))
+	return nil, noLinux(c, all.Found, fmt.Sprintf("Cluster %s has no Ready Node among its %s with the label %s=linux, and %s: "+
+		"cluster DNS and other add-ons need a Linux pool, so add one",
+		c.Cluster.Name, count(all), corev1.LabelOSStable, nodeless))
+}
+
+// nodeless says why none of the control plane's Nodes needs to carry the cluster. It is empty where one must. Programs such as
+// k0s run no kubelet on the machines of their control plane. kubeadm registers the Node of the first one before the control plane
+// is initialized, and Nodes that are there and not Ready belong to machines with kubelets.
+func (g Gate) nodeless(ctx context.Context, cluster *clusterv1.Cluster, nodes int) (why string, err error) {
+	hosted, err := g.isHosted(ctx, cluster)
+	switch {
+	case err != nil:
+		return "", err
+	case hosted:
+		return "no control-plane Machines, as one whose control plane is hosted elsewhere", nil
+	case nodes == 0 && g.isSettled(cluster):
+		return fmt.Sprintf("no Node with the label %s, as one whose control-plane machines run no kubelet, such as those of k0s",
+			workload.ControlPlaneLabel), nil
+	}
+	return "", nil
 }
 
 // isHosted says that Cluster API has made no machines for the control plane. Those that it makes are there before the control

@@ -24,25 +24,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// linuxNodes are the control plane of a workload cluster.
-type linuxNodes []corev1.Node
-
-func (n linuxNodes) ControlPlane(context.Context, client.ObjectKey) ([]corev1.Node, error) {
-	return n, nil
-}
-
-func (n linuxNodes) Linux(context.Context, client.ObjectKey) (workload.Nodes, error) {
-	return workload.Nodes{Found: n}, nil
-}
-
-func (linuxNodes) Kubeadm(context.Context, client.ObjectKey, bool) (workload.ConfigMaps, error) {
-	return workload.ConfigMaps{}, nil
-}
-
-func (linuxNodes) DNS(context.Context, client.ObjectKey) (workload.DNS, error) {
-	return workload.DNS{}, nil
-}
-
 // closed is a cluster that does not show its DNS.
 type closed struct{ linuxNodes }
 

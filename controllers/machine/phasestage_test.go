@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -90,4 +92,27 @@ func (s *phaseStage) read(t *testing.T) *facts {
 	expect.OK(t, s.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "m"}, f.windows))
 	f.before = f.windows.DeepCopy()
 	return f
+}
+
+// linuxNodes are the control plane of a workload cluster.
+type linuxNodes []corev1.Node
+
+func (n linuxNodes) ControlPlane(context.Context, client.ObjectKey) ([]corev1.Node, error) {
+	return n, nil
+}
+
+func (n linuxNodes) Linux(context.Context, client.ObjectKey) (workload.Nodes, error) {
+	return workload.Nodes{Found: n}, nil
+}
+
+func (linuxNodes) Kubeadm(context.Context, client.ObjectKey, bool) (workload.ConfigMaps, error) {
+	return workload.ConfigMaps{}, nil
+}
+
+func (linuxNodes) DNS(context.Context, client.ObjectKey) (workload.DNS, error) {
+	return workload.DNS{}, nil
+}
+
+func (linuxNodes) HostProcesses(context.Context, client.ObjectKey) (workload.DaemonSets, error) {
+	return workload.DaemonSets{}, nil
 }

@@ -11,7 +11,7 @@
 //   - A kubeconfig that changed is used within minutes, and within seconds if the old one failed.
 //
 // Nothing is watched but what a caller of Follow asks for. What is cached serves for a few seconds: Nodes and cluster DNS; and
-// for a minute whether kubeadm's ConfigMaps exist.
+// for a minute whether kubeadm's ConfigMaps exist, and DaemonSets for Windows.
 package workload
 
 import (
@@ -141,11 +141,12 @@ type cluster struct {
 	namespace *gate
 	clock     clock
 
-	// What was read: the Nodes of the control plane, those on Linux, the ConfigMaps of kubeadm, and cluster DNS.
+	// What was read: the Nodes of the control plane, those on Linux, the ConfigMaps of kubeadm, cluster DNS, and DaemonSets.
 	nodes                reading[[]corev1.Node]
 	linux                reading[Nodes]
 	kubeadm, clusterInfo reading[ConfigMaps]
 	dns                  reading[DNS]
+	sets                 reading[DaemonSets]
 
 	used time.Time // guarded by the lock of Clusters
 
@@ -174,7 +175,7 @@ func (c *Clusters) cluster(key client.ObjectKey) *cluster {
 		found = &cluster{line: newLine(), namespace: c.gates[key.Namespace]}
 		found.line.tell = func() { c.tell(key) }
 		found.nodes.tell, found.linux.tell, found.dns.tell = found.line.tell, found.line.tell, found.line.tell
-		found.kubeadm.tell, found.clusterInfo.tell = found.line.tell, found.line.tell
+		found.kubeadm.tell, found.clusterInfo.tell, found.sets.tell = found.line.tell, found.line.tell, found.line.tell
 		c.clusters[key] = found
 	}
 	found.used = time.Now()
@@ -273,4 +274,5 @@ func (k *cluster) drop(err error) {
 	k.kubeadm.forget()
 	k.clusterInfo.forget()
 	k.dns.forget()
+	k.sets.forget()
 }

@@ -110,8 +110,12 @@ func placing(full appsv1.Deployment) appsv1.Deployment {
 		Namespace: full.Namespace, Name: full.Name, Annotations: annotations,
 	}}
 	kept.Spec.Replicas, kept.Status.AvailableReplicas = full.Spec.Replicas, full.Status.AvailableReplicas
-	spec := full.Spec.Template.Spec
-	pod := &kept.Spec.Template.Spec
+	kept.Spec.Template.Spec = placed(full.Spec.Template.Spec)
+	return kept
+}
+
+// placed is what decides where a pod goes.
+func placed(spec corev1.PodSpec) (pod corev1.PodSpec) {
 	pod.NodeName, pod.NodeSelector, pod.Tolerations = spec.NodeName, spec.NodeSelector, spec.Tolerations
 	pod.OS, pod.RuntimeClassName = spec.OS, spec.RuntimeClassName
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
@@ -127,7 +131,7 @@ func placing(full appsv1.Deployment) appsv1.Deployment {
 			pod.Containers = append(pod.Containers, corev1.Container{Name: c.Name, SecurityContext: options})
 		}
 	}
-	return kept
+	return pod
 }
 
 // readRuntimeClasses reads those that are named, as they add selectors and tolerations. Pods that name one which is not there are

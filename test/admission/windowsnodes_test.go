@@ -38,7 +38,9 @@ func TestExamplesOfWindowsNodes(t *testing.T) {
 			t.Errorf("%v of:\n%s", err, example[1])
 		}
 	}
-	expect.Same(t, "kinds of the examples", map[string]int{"Pod": 3, "RuntimeClass": 1, "MachineHealthCheck": 1}, kinds)
+	expect.Same(t, "kinds of the examples", map[string]int{
+		"Pod": 3, "RuntimeClass": 1, "WindowsBootstrapConfigTemplate": 1, "MachineHealthCheck": 1,
+	}, kinds)
 }
 
 // linuxFields are values of the fields that a Pod for Windows cannot have. Those of containers are in the container's context.

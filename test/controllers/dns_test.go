@@ -116,7 +116,7 @@ func TestGateWithFewRights(t *testing.T) {
 	all := strings.Join(passage.Warnings, "\n")
 	for _, part := range []string{
 		"ConfigMap kube-system/kubeadm-config", "ConfigMap kube-system/kubelet-config", "ConfigMap kube-public/cluster-info",
-		"Service kube-system/kube-dns", "the user of Secret linux-first-kubeconfig",
+		"Service kube-system/kube-dns", "its DaemonSets", "the user of Secret linux-first-kubeconfig",
 	} {
 		if !strings.Contains(all, part) {
 			t.Errorf("the warnings lack %q:\n%s", part, all)

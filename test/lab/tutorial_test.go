@@ -50,10 +50,29 @@ func TestTutorial(t *testing.T) {
 	ctx, l := started(t, lab.Options{BootTime: time.Second})
 	r := newReader(t, l)
 	r.installClusterAPI(ctx)
+	kept := ""
 	for _, b := range wantedOf(inOrder(tutorialBlocks(t))) {
+		if b.section == "Uninstall" && kept == "" {
+			kept = r.kept(ctx)
+		}
 		r.run(ctx, b)
 	}
 	(&story{T: t, lab: l}).assertNoVM()
+	if t.Logf("before Uninstall, the workload cluster has of us:\n%s", kept); !strings.Contains(kept, "validatingadmissionpolicy") {
+		t.Error("it has no policies of us, which Uninstall should remove")
+	}
+	expect.Same(t, "what the workload cluster has of us in the end", "", r.kept(ctx))
+}
+
+// kept are all objects in the workload cluster that have a label of ours, of whatever kind.
+func (r reader) kept(ctx context.Context) string {
+	r.t.Helper()
+	file := filepath.Join(r.home, "kept")
+	r.shell(ctx, `kinds=$(kubectl --kubeconfig workload.kubeconfig api-resources --verbs=list --output=name | paste -s -d , -)`+"\n"+
+		"for label in app.kubernetes.io/managed-by=capwin capwin.io/policies; do\n"+
+		`kubectl --kubeconfig workload.kubeconfig get "$kinds" --ignore-not-found --all-namespaces --output name -l "$label"`+"\n"+
+		"done > "+file+"\nunset kinds label\n")
+	return string(expect.Got(os.ReadFile(file))(r.t))
 }
 
 // block is some commands of a page.
@@ -210,7 +229,7 @@ func (r reader) run(ctx context.Context, b block) {
 		// The image that was built to install is pushed once more, under its new name: a build takes long.
 		text = strings.ReplaceAll(text, "make push", "make push --assume-old=image")
 	}
-	if b.section == "Uninstall" {
+	if b.section == "Uninstall" && strings.Contains(b.text, "\nclusterctl ") {
 		defer r.endManagers(ctx)()
 	}
 	said := r.shell(ctx, text)

@@ -186,49 +186,89 @@ func orKubeSystem(namespace string) string {
 	return namespace
 }
 
-// windowsPods: the server warns of what says Windows half.
+// windowsPods: the server warns of what says Windows half, and of what stays Pending on tainted Nodes.
 func (p *policed) windowsPods() {
 	p.Helper()
 	const noName, noHostProcess = "add os: {name: windows}", "leave out hostNetwork"
+	const pending = "add tolerations: [{key: os, operator: Equal, value: windows, effect: NoSchedule}]"
 	windows := &corev1.PodOS{Name: corev1.Windows}
 	asHost := &corev1.PodSecurityContext{WindowsOptions: &corev1.WindowsSecurityContextOptions{
 		HostProcess: new(true), RunAsUserName: new(`NT AUTHORITY\SYSTEM`),
 	}}
+	tolerant := func(pod corev1.PodSpec) corev1.PodSpec {
+		pod.Tolerations = []corev1.Toleration{{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}}
+		return pod
+	}
+	tolerating := func(pod corev1.PodSpec, key string) corev1.PodSpec {
+		pod.Tolerations = []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists}}
+		return pod
+	}
+	named, hostProcess := corev1.PodSpec{OS: windows}, corev1.PodSpec{OS: windows, HostNetwork: true, SecurityContext: asHost}
+	onHost := corev1.PodSpec{OS: windows, HostNetwork: true}
+	placed := selecting(osKey, "windows")
+	placed.NodeName = "win-1"
+	classed := corev1.PodSpec{RuntimeClassName: new("windows-2022")}
 	for _, c := range []struct {
 		name string
 		pod  corev1.PodSpec
-		want string
+		want []string
 	}{
-		{"linux", selecting(osKey, "linux"), ""},
-		{"on both", requiring(ask(osKey, "In", "linux", "windows")), ""},
-		{"on one of two", requiring(ask(osKey, "In", "windows"), ask("pool", "In", "a")), ""},
-		{"windows", selecting(osKey, "windows"), noName},
-		{"older label", selecting(betaKey, "windows"), noName},
-		{"build", selecting(buildKey, "10.0.20348"), noName},
-		{"affinity", requiring(ask(osKey, "In", "windows"), ask(buildKey, "Exists")), noName},
-		{"class", corev1.PodSpec{RuntimeClassName: new("windows-2022")}, noName},
-		{"options", corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{WindowsOptions: asUser}}, noName},
-		{"named", corev1.PodSpec{OS: windows}, ""},
-		{"network of the host", corev1.PodSpec{OS: windows, HostNetwork: true}, noHostProcess},
-		{"network of the host on Linux", corev1.PodSpec{HostNetwork: true}, ""},
-		{"HostProcess", corev1.PodSpec{OS: windows, HostNetwork: true, SecurityContext: asHost}, ""},
-		{"container of HostProcess", corev1.PodSpec{OS: windows, HostNetwork: true, Containers: []corev1.Container{
+		{"linux", selecting(osKey, "linux"), nil},
+		{"on both", requiring(ask(osKey, "In", "linux", "windows")), nil},
+		{"on one of two", requiring(ask(osKey, "In", "windows"), ask("pool", "In", "a")), nil},
+		{"windows", tolerant(selecting(osKey, "windows")), []string{noName}},
+		{"windows, without toleration", selecting(osKey, "windows"), []string{pending}},
+		{"windows, with the API server's", tolerating(selecting(osKey, "windows"), "node.kubernetes.io/not-ready"), []string{pending}},
+		{"windows, with one of another cloud", tolerating(selecting(osKey, "windows"), "node.kubernetes.io/os"), []string{noName}},
+		{"windows, with all", tolerating(selecting(osKey, "windows"), ""), []string{noName}},
+		{"windows, on a Node", placed, []string{noName}},
+		{"older label", tolerant(selecting(betaKey, "windows")), []string{noName}},
+		{"build", tolerant(selecting(buildKey, "10.0.20348")), []string{noName}},
+		{"affinity", tolerant(requiring(ask(osKey, "In", "windows"), ask(buildKey, "Exists"))), []string{noName}},
+		{"affinity, without toleration", requiring(ask(osKey, "In", "windows"), ask(buildKey, "Exists")), []string{pending}},
+		{"class", tolerant(classed), []string{noName}},
+		{"options", tolerant(corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{WindowsOptions: asUser}}), []string{noName}},
+		{"named", tolerant(named), nil},
+		{"named, without toleration", named, []string{pending}},
+		{"network of the host", tolerant(onHost), []string{noHostProcess}},
+		{"network of the host, without toleration", onHost, []string{pending, noHostProcess}},
+		{"network of the host on Linux", corev1.PodSpec{HostNetwork: true}, nil},
+		{"HostProcess", tolerant(hostProcess), nil},
+		{"container of HostProcess", tolerant(corev1.PodSpec{OS: windows, HostNetwork: true, Containers: []corev1.Container{
 			container("main", asHost.WindowsOptions),
-		}}, ""},
+		}}), nil},
 	} {
-		for _, kind := range append([]string{"Pod", "Job", "CronJob"}, kinds...) {
-			object := ofAnyKind(kind, *c.pod.DeepCopy())
-			_, warned := p.try(p.ctx, object)
-			said := strings.Join(warned, "\n")
-			if strings.Contains(said, "capwin-windows-pods") != (c.want != "") || !strings.Contains(said, c.want) {
-				p.Errorf("%s as %s: warned of %q, want %q", c.name, kind, said, c.want)
-			}
+		for _, kind := range allKinds {
+			p.warnsOfWindows(c.name, kind, c.pod, c.want...)
 		}
+	}
+	for _, kind := range allKinds { // the class may tolerate for all but these
+		want := noName
+		if kind == "DaemonSet" || kind == "Pod" {
+			want = pending
+		}
+		p.warnsOfWindows("class, without toleration", kind, classed, want)
 	}
 	owned := ofAnyKind("Pod", selecting(osKey, "windows"))
 	owned.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "x", UID: "y"}})
 	_, warned := p.try(p.ctx, owned)
 	expect.Same(p, "warnings of what a controller makes", []string(nil), warned)
+}
+
+// allKinds are those whose pods the policy looks at.
+var allKinds = append([]string{"Pod", "Job", "CronJob"}, kinds...)
+
+// warnsOfWindows: a write of such a kind gets these warnings about Windows, and no other.
+func (p *policed) warnsOfWindows(name, kind string, pod corev1.PodSpec, want ...string) {
+	p.Helper()
+	_, warned := p.try(p.ctx, ofAnyKind(kind, *pod.DeepCopy()))
+	said, missing := strings.Join(warned, "\n"), false
+	for _, one := range want {
+		missing = missing || !strings.Contains(said, one)
+	}
+	if got := strings.Count(said, "ValidatingAdmissionPolicy 'capwin-windows-pods'"); missing || got != len(want) {
+		p.Errorf("%s as %s: warned of %q, want %q", name, kind, said, want)
+	}
 }
 
 // ofAnyKind is one whose pods say no more than that.

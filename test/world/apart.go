@@ -96,7 +96,7 @@ func (c *Workload) furnish(ctx context.Context) error {
 	if c == nil {
 		return errors.New("there is no workload cluster")
 	}
-	return errors.Join(c.AddLinuxNode(ctx), c.addKubeadm(ctx))
+	return errors.Join(c.AddLinuxNode(ctx), c.addKubeadm(ctx), c.addCNI(ctx))
 }
 
 // Kubeadm are the ConfigMaps that kubeadm init leaves behind, and kubeadm join reads.

@@ -51,6 +51,10 @@ const (
 	// WaitingForClusterDNSReason: there is no Windows Node yet, and no replica of cluster DNS is available.
 	WaitingForClusterDNSReason = "WaitingForClusterDNS"
 
+	// WaitingForCNIReason: no Windows machine of the Cluster that has joined has ever had a CNI, and one of the same MachineSet is
+	// among them. No user data is made for one that would have none either.
+	WaitingForCNIReason = "WaitingForCNI"
+
 	// KubeconfigRefusedReason: the kubeconfig of the workload cluster names something that the manager must not use.
 	KubeconfigRefusedReason = "KubeconfigRefused"
 

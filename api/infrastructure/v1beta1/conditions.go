@@ -83,6 +83,10 @@ const (
 	// WaitingForClusterDNSReason: there is no Windows Node yet, and no replica of cluster DNS is available.
 	WaitingForClusterDNSReason = "WaitingForClusterDNS"
 
+	// WaitingForCNIReason: no Windows machine of the Cluster that has joined has ever had a CNI, and one of the same MachineSet is
+	// among them. No VM is made that would have none either.
+	WaitingForCNIReason = "WaitingForCNI"
+
 	// WaitingForLinuxPoliciesReason: the policies that keep workloads for Linux off Windows Nodes have just been written to the
 	// workload cluster, and do not act yet.
 	WaitingForLinuxPoliciesReason = "WaitingForLinuxPolicies"

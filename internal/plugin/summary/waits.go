@@ -27,6 +27,7 @@ var before = []wait{
 		[]string{infrav1.WaitingForPlacementReason, infrav1.WaitingForClusterDNSReason},
 		always("cluster DNS that answers from Linux Nodes"),
 	},
+	{[]string{infrav1.WaitingForCNIReason}, always("")}, // only where machines that have joined lack one
 	{[]string{infrav1.WaitingForLinuxPoliciesReason}, always("policies that keep pods for Linux off Windows")},
 	{[]string{bootstrapv1.WaitingForClusterCAReason}, authority},
 	{[]string{bootstrapv1.WaitingForSourcesReason}, sources},

@@ -281,5 +281,10 @@ func (*world) DNS(context.Context, client.ObjectKey) (workload.DNS, error) {
 	return workload.DNS{}, nil
 }
 
+// HostProcesses implements linux.Workload.
+func (*world) HostProcesses(context.Context, client.ObjectKey) (workload.DaemonSets, error) {
+	return workload.DaemonSets{More: true}, nil
+}
+
 // Now implements bootstrap.Workload.
 func (*world) Now(client.ObjectKey) time.Time { return time.Now() }
