@@ -18,7 +18,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// published tries what add-ons publish: exactly what lands in spite of the taint is wanted on Linux.
+// published tries what add-ons publish, under names of its own, as the server has a CoreDNS: exactly what lands in spite of the
+// taint is wanted on Linux.
 func (p *policed) published() {
 	p.Helper()
 	var all []struct {
@@ -36,7 +37,7 @@ func (p *policed) published() {
 			namespace = one.Namespace
 		}
 		had := pod.NodeSelector[osKey]
-		got, warned := p.try(p.ctx, workload(one.Kind, namespace, one.Name, *pod))
+		got, warned := p.try(p.ctx, workload(one.Kind, namespace, "published-"+one.Name, *pod))
 		if had == "" && p.wants(got, warned) {
 			wanted = append(wanted, one.Name)
 		}
