@@ -93,8 +93,8 @@ func CNISource(spec bootstrapv1.Network) string {
 	return `the DaemonSet for Windows of the cluster's CNI, which writes a file into C:\etc\cni\net.d; the config names no CNI`
 }
 
-// WantsDaemonSet says whether nothing but a DaemonSet of the cluster brings the CNI's configuration to the node, as far as the spec
-// knows: with Flannel flanneld does, and with AzureCNI the bootstrap.
+// WantsDaemonSet says whether nothing but a DaemonSet of the cluster brings the CNI's configuration to the node, as far as the
+// spec knows: with Flannel flanneld does, and with AzureCNI the bootstrap.
 func WantsDaemonSet(spec bootstrapv1.Network) bool {
 	return spec.CNI != bootstrapv1.CNIFlannel && spec.CNI != bootstrapv1.CNIAzure
 }

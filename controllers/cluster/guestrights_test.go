@@ -76,8 +76,8 @@ func (s *stage) opens(t *testing.T) {
 	expect.OK(t, s.answered(t))
 }
 
-// TestGuestRights: nothing is done until a config asks. Then the policy comes first, and the right to write once the policy is seen
-// to work. While a config has a report, all is read every ten minutes, and nothing in between.
+// TestGuestRights: nothing is done until a config asks. Then the policy comes first, and the right to write once the policy is
+// seen to work. While a config has a report, all is read every ten minutes, and nothing in between.
 func TestGuestRights(t *testing.T) {
 	s := guestStage(t)
 	expect.Same(t, "calls before a question", nothing, ofGuests(s.after(t, time.Hour)))
@@ -117,8 +117,8 @@ func guestMeta(name string) (m metav1.ObjectMeta) {
 	return m
 }
 
-// TestGuestsOfOthers: a Role of our name that somebody else made is neither changed nor taken over, and our RoleBinding goes. Ours
-// is made once theirs is gone.
+// TestGuestsOfOthers: a Role of our name that somebody else made is neither changed nor taken over, and our RoleBinding goes.
+// Ours is made once theirs is gone.
 func TestGuestsOfOthers(t *testing.T) {
 	s := guestStage(t)
 	s.opens(t)
@@ -130,7 +130,8 @@ func TestGuestsOfOthers(t *testing.T) {
 	s.asks(t)
 	expect.Same(t, "the next look", recheck, s.look(t))
 	mute, _ := errors.AsType[*guests.MuteError](s.answered(t))
-	expect.Says(t, "the answer", mute, "Role capwin-guests/capwin-guest in the workload cluster of Cluster team-a/prod is not capwin's")
+	const foreign = "Role capwin-guests/capwin-guest in the workload cluster of Cluster team-a/prod is not capwin's"
+	expect.Says(t, "the answer", mute, foreign)
 	expect.Same(t, "the last call", "delete RoleBinding", s.calls[len(s.calls)-1])
 	expect.Same(t, "the name is taken", true, mute.NameTaken)
 	after := &rbacv1.Role{}
@@ -200,13 +201,13 @@ func TestContestedIsTold(t *testing.T) {
 	}
 	expect.Same(t, "told too soon", nothing, s.tells())
 	s.after(t, recheck)
-	s.tellsOnce(t, "told", "Warning ObjectContested ClusterRole capwin-kube-proxy in the workload cluster has been written by capwin and")
+	s.tellsOnce(t, "told", "Warning ObjectContested ClusterRole capwin-kube-proxy in the workload cluster has been written")
 	s.after(t, recheck)
 	expect.Same(t, "told again", nothing, s.tells())
 }
 
-// TestForgotten: of a Cluster that is gone or paused nothing is remembered, and no question is left without an answer when it comes
-// back.
+// TestForgotten: of a Cluster that is gone or paused nothing is remembered, and no question is left without an answer when it
+// comes back.
 func TestForgotten(t *testing.T) {
 	s := guestStage(t)
 	s.opens(t)

@@ -87,7 +87,7 @@ func (n *NodeRights) Look(ctx context.Context, v *Visit) error {
 		if refusal := nodes.Refusal(role, act, err); refusal != nil {
 			sentences = append(sentences, refusal.Error())
 		}
-		answer, serves := nodes.Answer(role, err)
+		serves, answer := nodes.Answer(role, err)
 		v.Reply(string(role), answer, serves)
 	}
 	if failures == nil {

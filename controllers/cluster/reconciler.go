@@ -1,7 +1,8 @@
 // Package cluster looks after what belongs to a workload cluster as a whole, one Cluster at a time. A reader may rely on this:
 //
 //   - Each Cluster of this manager is looked at when the process is new, because no object of the management cluster has what
-//     another process left in the workload cluster. One that is gone or paused is forgotten, and looked at anew when it comes back.
+//     another process left in the workload cluster. One that is gone or paused is forgotten, and looked at anew when it comes
+//     back.
 //   - A Cluster that needs nothing and has nothing of ours is not asked again until it needs something.
 //   - Namespaces take turns, and a look is bounded: clusters that answer slowly, however many, delay those of another namespace
 //     by one look at most.
@@ -38,7 +39,7 @@ import (
 )
 
 const (
-	// atOnce is how many clusters are looked at at the same time: one that does not answer holds a worker for seconds.
+	// atOnce is how many clusters are looked at together: one that does not answer holds a worker for seconds.
 	atOnce = 10
 	// longestLook ends a look at a cluster that answers each call late.
 	longestLook = time.Minute

@@ -53,7 +53,7 @@ func newSlowly(api client.WithWatch) slowly {
 	return slowly{api, interceptor.NewClient(api, late)}
 }
 
-// runs runs the controller as a manager does, from a look at all Clusters on.
+// runs starts the controller as a manager does, from a look at all Clusters on.
 func (s *stage) runs(t *testing.T) {
 	t.Helper()
 	var all clusterv1.ClusterList
@@ -85,7 +85,7 @@ func TestSlowNeighbours(t *testing.T) {
 			}
 			takes := func(begin time.Time, is func() bool) time.Duration {
 				for !is() && time.Since(begin) < time.Hour {
-					time.Sleep(100 * time.Millisecond)
+					<-time.After(100 * time.Millisecond)
 				}
 				return time.Since(begin)
 			}
@@ -99,7 +99,7 @@ func TestSlowNeighbours(t *testing.T) {
 					known, _ := s.Ask(prod, asker, string(nodes.Flannel))
 					return known
 				}))
-				time.Sleep(10*time.Minute + 7*time.Second) // the answer serves no longer
+				<-time.After(10*time.Minute + 7*time.Second) // the answer serves no longer
 			}
 			t.Logf("%d slow Clusters: rights are revoked after %s, and the longest wait for an answer is %s", neighbours, revoked, longest)
 			if latest := 10*time.Minute + often + slowLook; revoked > latest {

@@ -51,7 +51,8 @@ func newStage(t *testing.T, objects ...client.Object) *stage {
 	s := &stage{clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), told: events.NewFakeRecorder(10)}
 	prodCluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: prod.Namespace, Name: prod.Name}}
 	prodCluster.Status.Initialization.ControlPlaneInitialized = new(true)
-	s.management = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&bootstrapv1.WindowsBootstrapConfig{}).WithObjects(append(objects, prodCluster)...).Build()
+	s.management = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&bootstrapv1.WindowsBootstrapConfig{}).
+		WithObjects(append(objects, prodCluster)...).Build()
 	s.workload = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(calls.Ask(func(c calls.Call) error {
 		kind := fmt.Sprintf("%T", c.Object)
 		if o, ok := c.Object.(interface{ GetKind() string }); ok {

@@ -104,7 +104,8 @@ func TestWaitingForCNI(t *testing.T) {
 		}},
 		"many": {
 			"some are enough to look at",
-			[]func(*stage){with(lacks, newOther("win-2"), newOther("win-3"), newOther("win-4"), newOther("win-5"))}, waits,
+			[]func(*stage){with(lacks, newOther("win-2"), newOther("win-3"), newOther("win-4"), newOther("win-5"))},
+			waits,
 			[]string{"(WindowsMachines win-1, win-2, win-3 and 2 more)"},
 		},
 		"user data of others": {"its CNI is the cluster's, too", []func(*stage){with(lacks), own}, waits, nil},
@@ -113,13 +114,17 @@ func TestWaitingForCNI(t *testing.T) {
 		"one has just joined": {"it may get one", []func(*stage){with(lacks, newOther("win-2", young))}, phase.Stop{}, nil},
 		"it comes at last":    {"the gate opens", []func(*stage){with(newOther("win-1", mended))}, phase.Stop{}, nil},
 		"the only one goes": {
-			"a health check replaces it, and the next one is the first again", []func(*stage){with(newOther("win-1", deleted))},
-			phase.Stop{}, nil,
+			"a health check replaces it, and the next one is the first again",
+			[]func(*stage){with(newOther("win-1", deleted))},
+			phase.Stop{},
+			nil,
 		},
 		"one of two goes": {"the other one lacks it still", []func(*stage){with(lacks, newOther("win-2", deleted))}, waits, nil},
 		"a rolling update": {
 			"its template may be what mends it, and the old one is deleted only after the new one has joined",
-			[]func(*stage){with(newOther("win-1", ofSet("win-old")))}, phase.Stop{}, nil,
+			[]func(*stage){with(newOther("win-1", ofSet("win-old")))},
+			phase.Stop{},
+			nil,
 		},
 		"a pool of another Windows": {
 			"the CNI may have no image for the first one", []func(*stage){with(newOther("win-1", ofSet("win-2019")))}, phase.Stop{}, nil,
@@ -136,13 +141,16 @@ func TestWaitingForCNI(t *testing.T) {
 		},
 		"an outage of one of two": {"the CNI was there", []func(*stage){with(lacks, newOther("win-2", outage))}, phase.Stop{}, nil},
 		"a guest that failed after the join": {
-			"nobody knows when it joined", []func(*stage){with(newOther("win-1", outage, func(o *other) {
+			"nobody knows when it joined",
+			[]func(*stage){with(newOther("win-1", outage, func(o *other) {
 				o.windows.Status.Conditions[0].Status = metav1.ConditionFalse
 			}))},
 			waits, nil,
 		},
 		"a Node of which nothing is said": {
-			"nothing speaks for a CNI", []func(*stage){with(newOther("win-1", func(o *other) { o.core.Status.Conditions = nil }))}, waits,
+			"nothing speaks for a CNI",
+			[]func(*stage){with(newOther("win-1", func(o *other) { o.core.Status.Conditions = nil }))},
+			waits,
 			nil,
 		},
 	} {

@@ -216,19 +216,26 @@ func TestControlPlane(t *testing.T) {
 		"one of two uninitialized": {"one is enough", []func(*stage){nodes(unknown, ready)}, phase.Stop{}, nil},
 		"no kubelet, just before five minutes": {
 			"the Node of a machine with a kubelet may still come",
-			[]func(*stage){nodes(), linux(ready), after(5*time.Minute - time.Second)}, waits, []string{"among its 0 with the labels"},
+			[]func(*stage){nodes(), linux(ready), after(5*time.Minute - time.Second)},
+			waits,
+			[]string{"among its 0 with the labels"},
 		},
 		"no kubelet": {
 			"the controllers of k0s have Machines and no Nodes",
-			[]func(*stage){nodes(), linux(notReady, ready), after(5 * time.Minute)}, phase.Stop{}, nil,
+			[]func(*stage){nodes(), linux(notReady, ready), after(5 * time.Minute)},
+			phase.Stop{},
+			nil,
 		},
 		"no kubelet, and no time": {
 			"nobody knows how long it has been initialized",
-			[]func(*stage){nodes(), linux(ready), func(s *stage) { s.candidate.Cluster.Status.Conditions = nil }}, waits, nil,
+			[]func(*stage){nodes(), linux(ready), func(s *stage) { s.candidate.Cluster.Status.Conditions = nil }},
+			waits, nil,
 		},
 		"no kubelet, without a pool": {
 			"a person must add one",
-			[]func(*stage){nodes(), linux(notReady)}, waits, []string{
+			[]func(*stage){nodes(), linux(notReady)},
+			waits,
+			[]string{
 				"no Ready Node among its 1 with the label kubernetes.io/os=linux, and no Node with the label " +
 					"node-role.kubernetes.io/control-plane, as one whose control-plane machines run no kubelet, such as those of k0s",
 				"need a Linux pool, so add one",

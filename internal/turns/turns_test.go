@@ -20,7 +20,8 @@ func request(namespace string, n int) ctrl.Request {
 
 func newQueue(t *testing.T) workqueue.TypedRateLimitingInterface[ctrl.Request] {
 	t.Helper()
-	queue := turns.NewQueue("turns", workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](time.Millisecond, time.Minute))
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](time.Millisecond, time.Minute)
+	queue := turns.NewQueue("turns", limiter)
 	t.Cleanup(queue.ShutDown)
 	return queue
 }

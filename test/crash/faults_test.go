@@ -38,8 +38,8 @@ var reads = map[string][]string{
 	"stillborn": untilReadyReads,
 }
 
-// ofAnotherLife are read once a minute for all machines of a Cluster, or when a process is new, so that a life may find them read.
-// The tests of internal/workload and controllers/cluster have them fail.
+// ofAnotherLife are read once a minute for all machines of a Cluster, or when a process is new, so that a life may find them
+// read. The tests of internal/workload and controllers/cluster have them fail.
 var ofAnotherLife = []string{
 	"workload GET configmaps", "workload GET services", "workload GET clusterroles", "workload GET clusterrolebindings",
 }

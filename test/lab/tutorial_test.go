@@ -64,6 +64,14 @@ func TestTutorial(t *testing.T) {
 	expect.Same(t, "what the workload cluster has of us in the end", "", r.kept(ctx))
 }
 
+// reader is a platform engineer with a shell, who has kubectl and clusterctl, and no network.
+type reader struct {
+	t           *testing.T
+	lab         *lab.Lab
+	home        string
+	environment []string
+}
+
 // kept are all objects in the workload cluster that have a label of ours, of whatever kind.
 func (r reader) kept(ctx context.Context) string {
 	r.t.Helper()
@@ -119,14 +127,6 @@ func (b block) excuse() string {
 		}
 	}
 	return ""
-}
-
-// reader is a platform engineer with a shell, who has kubectl and clusterctl, and no network.
-type reader struct {
-	t           *testing.T
-	lab         *lab.Lab
-	home        string
-	environment []string
 }
 
 func newReader(t *testing.T, l *lab.Lab) reader {

@@ -193,8 +193,8 @@ func (p *policed) refuses(name string, object client.Object, to func(*appsv1.Dep
 	if wantRefused {
 		text = "ValidatingAdmissionPolicy 'capwin-dns-stays-on-linux' with binding 'capwin-dns-stays-on-linux' denied request: " +
 			"cluster DNS runs on Linux only; keep the nodeSelector kubernetes.io/os: linux in spec.template.spec, beside any other key, " +
-			"or set the annotation capwin.io/linux-policy: off on the Cluster in the management cluster; where that is gone, run kubectl " +
-			"delete validatingadmissionpolicybinding,validatingadmissionpolicy capwin-dns-stays-on-linux"
+			"or set the annotation capwin.io/linux-policy: off on the Cluster in the management cluster; where that is gone, run " +
+			"kubectl delete validatingadmissionpolicybinding,validatingadmissionpolicy capwin-dns-stays-on-linux"
 	}
 	expect.Says(p, name, err, text)
 	if warned := p.warnings.take(); said(warned, "capwin-dns-on-linux") {

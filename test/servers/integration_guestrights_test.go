@@ -57,7 +57,8 @@ func testForeignGuestRights(t *testing.T, w *Workload) {
 
 // takesOverItsOwn begins with objects that were applied, as releases did that wrote no label.
 func (g *guestRights) takesOverItsOwn(t *testing.T) {
-	for text := range strings.SplitSeq(string(expect.Got(os.ReadFile("../../controllers/cluster/guests/guests.yaml"))(t)), "\n---\n") {
+	manifest := string(expect.Got(os.ReadFile("../../controllers/cluster/guests/guests.yaml"))(t))
+	for text := range strings.SplitSeq(manifest, "\n---\n") {
 		o := &unstructured.Unstructured{}
 		expect.OK(t, yaml.Unmarshal([]byte(text), &o.Object))
 		o.SetLabels(nil)

@@ -122,8 +122,8 @@ func (c *Workload) addKubeadm(ctx context.Context) error {
 	})
 }
 
-// AddLinuxNode makes the Linux control-plane node, Ready. Its labels of services keep the rights of nodes: many Clusters of a world
-// have the same workload cluster, and each of their processes revokes what its own does not need.
+// AddLinuxNode makes the Linux control-plane node, Ready. Its labels of services keep the rights of nodes: many Clusters of a
+// world have the same workload cluster, and each of their processes revokes what its own does not need.
 func (c *Workload) AddLinuxNode(ctx context.Context) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: servers.ControlPlaneNode,

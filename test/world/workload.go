@@ -33,8 +33,8 @@ func (r *reach) Now(cluster client.ObjectKey) time.Time {
 	return r.now()
 }
 
-// gated is a client behind a gate. What belongs to one machine is called secrets there, and what belongs to the cluster as a whole,
-// which is written unstructured, has the name of its kind.
+// gated is a client behind a gate. What belongs to one machine is called secrets there, and what belongs to the cluster as a
+// whole, which is written unstructured, has the name of its kind.
 type gated struct {
 	client.Client
 	gate *Gate

@@ -17,12 +17,12 @@ import (
 )
 
 var (
-	start   = time.Unix(1_800_000_000, 0)
-	errBoom = errors.New("write Role: the webhook says no")
-	roles   = schema.GroupResource{Resource: "roles"}
-	served  = apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "probe", nil)
-	settled = Memory{Settled: start.Add(-time.Hour)}
-	mayNot  = apierrors.NewForbidden(roles, "x", nil)
+	start     = time.Unix(1_800_000_000, 0)
+	errBoom   = errors.New("write Role: the webhook says no")
+	roles     = schema.GroupResource{Resource: "roles"}
+	served    = apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "probe", nil)
+	settled   = Memory{Settled: start.Add(-time.Hour)}
+	errMayNot = apierrors.NewForbidden(roles, "x", nil)
 )
 
 const (
@@ -57,9 +57,9 @@ func TestNext(t *testing.T) {
 		"guests may write":         {settled, map[Act]error{Limit: nil, Try: served, Bind: nil}, Step{Again: recheck, Memory: settled}},
 		"an old API server":        {settled, map[Act]error{Limit: &meta.NoKindMatchError{}}, mute(unserved)},
 		"a kind that is not known": {settled, map[Act]error{Limit: apierrors.NewNotFound(roles, "x")}, mute(unserved)},
-		"no right to a Role":       {settled, map[Act]error{Limit: mayNot}, mute(forbidden)},
+		"no right to a Role":       {settled, map[Act]error{Limit: errMayNot}, mute(forbidden)},
 		"a Role fails":             {settled, map[Act]error{Limit: errBoom}, waits(settle, settled.Settled)},
-		"no right to bind":         {settled, map[Act]error{Limit: nil, Try: served, Bind: mayNot}, mute(forbidden)},
+		"no right to bind":         {settled, map[Act]error{Limit: nil, Try: served, Bind: errMayNot}, mute(forbidden)},
 		"binding fails":            {settled, map[Act]error{Limit: nil, Try: served, Bind: errBoom}, waits(settle, settled.Settled)},
 	} {
 		got := Next(Seen{Answers: c.answers, Memory: c.memory}, start)
@@ -84,7 +84,7 @@ func TestPatience(t *testing.T) {
 		why     string
 	}{
 		"not enforced": {map[Act]error{Limit: nil, Try: nil}, "the workload cluster does not enforce the ValidatingAdmissionPolicy"},
-		"refused":      {map[Act]error{Limit: errBoom}, "the workload cluster refuses what guests need to report: write Role: the webhook"},
+		"refused":      {map[Act]error{Limit: errBoom}, "the workload cluster refuses what guests need to report: write Role: the"},
 	} {
 		s := Seen{Answers: c.answers, Memory: settled}
 		at := func(after time.Duration) Step {

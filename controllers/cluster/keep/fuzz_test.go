@@ -38,7 +38,8 @@ func (s oddServer) RoundTrip(r *http.Request) (*http.Response, error) {
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: odd.One(s.Source, "capwin", s.Text())}},
 		},
 	}
-	binding := rbacv1.ClusterRoleBinding{TypeMeta: role.TypeMeta, ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{Name: s.Text()}}
+	binding := rbacv1.ClusterRoleBinding{TypeMeta: role.TypeMeta, ObjectMeta: role.ObjectMeta}
+	binding.RoleRef.Name = s.Text()
 	refusal := metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Message: s.Text(),
 		Reason: metav1.StatusReason(odd.One(s.Source, "Forbidden", "Invalid", "NotFound", s.Text())),

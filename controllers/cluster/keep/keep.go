@@ -1,8 +1,8 @@
 // Package keep writes the objects of capwin that belong to a workload cluster as a whole. No other room does. It promises:
 //
 //   - An object is ours by the label app.kubernetes.io/managed-by=capwin, or without the label by a field that our field manager
-//     holds: older versions wrote no label, and our next write adds it. Another value of the label, or neither, as after a restore
-//     without managedFields, makes the object somebody else's.
+//     holds: older versions wrote no label, and our next write adds it. Another value of the label, or neither, as after a
+//     restore without managedFields, makes the object somebody else's.
 //   - What is somebody else's is neither changed nor removed. Right content is accepted whoever made it: an operator may keep it.
 //   - What is as it must be is not written. What is not gets one write, which the API server refuses if the object has changed
 //     since it was read; so does a removal.

@@ -2,7 +2,6 @@ package keep_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -189,7 +188,7 @@ func TestAll(t *testing.T) {
 	both := append(keep.Must(role), keep.Must(binding)...)
 	expect.OK(t, s.WriteAll(t.Context(), both))
 	expect.OK(t, s.RevokeAll(t.Context(), both))
-	expect.Same(t, "calls", "create create delete delete", strings.Join(s.written, " "))
+	expect.Same(t, "calls", []string{"create", "create", "delete", "delete"}, s.written)
 	boom := errors.New("boom")
 	s.written, s.fail["create"] = nil, boom
 	expect.Says(t, "WriteAll", s.WriteAll(t.Context(), both), "write ClusterRole: boom")
@@ -228,7 +227,7 @@ func TestClassOf(t *testing.T) {
 		},
 		keep.Unserved:   {apierrors.NewNotFound(kind, "x"), apierrors.NewMethodNotSupported(kind, "x"), &meta.NoKindMatchError{}},
 		keep.Forbidden:  {apierrors.NewForbidden(kind, "x", nil)},
-		keep.TurnedDown: {apierrors.NewInvalid(schema.GroupKind{}, "x", nil), apierrors.NewBadRequest("x"), apierrors.NewGone("x")},
+		keep.TurnedDown: {apierrors.NewInvalid(schema.GroupKind{}, "x", nil), apierrors.NewBadRequest("x")},
 	} {
 		for _, err := range errs {
 			expect.Same(t, "class of "+errorText(err), want, keep.ClassOf(err))

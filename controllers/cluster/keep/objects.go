@@ -14,7 +14,9 @@ const (
 	// manager is the field manager of our writes.
 	manager = "capwin"
 	// Label has the value Mark where an object is ours.
-	Label, Mark = "app.kubernetes.io/managed-by", "capwin"
+	Label = "app.kubernetes.io/managed-by"
+	// Mark is the value of Label.
+	Mark = "capwin"
 )
 
 // Must reads the objects of a manifest of ours, in its order. It panics if there is a mistake in the manifest, which is a part of

@@ -105,9 +105,9 @@ func contestedSentence(there, want *unstructured.Unstructured) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s in the workload cluster has been written by capwin and then undone by somebody else %d times: it was %s; "+
-		"capwin writes it once a minute at most while that goes on. End the other writer, or give it the object by another value of "+
-		"its label %s", NameOf(want), mostUndone, done, Label)
+	return fmt.Sprintf("%s in the workload cluster has been written by capwin and then undone by somebody else %d times: it was "+
+		"%s; capwin writes it once a minute at most while that goes on. End the other writer, or give it the object by another "+
+		"value of its label %s", NameOf(want), mostUndone, done, Label)
 }
 
 // lastManager is who has written an object last, as its API server has it. In the same second, it is another one than ours.

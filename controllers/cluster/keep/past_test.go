@@ -59,7 +59,7 @@ func TestContested(t *testing.T) {
 // TestContestedByUs: another capwin, and nobody at all, are named as what they are.
 func TestContestedByUs(t *testing.T) {
 	for says, undo := range map[string]func(*testing.T, *stage){
-		`it was changed, last by the field manager "capwin", which is another management cluster with capwin or another version of it;`: func(
+		`last by the field manager "capwin", which is another management cluster with capwin or another version of it;`: func(
 			t *testing.T, s *stage,
 		) {
 			s.edits(t, "capwin", func(o map[string]any) { o["rules"] = []any{} })

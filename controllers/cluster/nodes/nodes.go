@@ -3,8 +3,8 @@
 //
 //   - A role is granted while a WindowsBootstrapConfig of the Cluster has its program run as a service, or a Node has the label
 //     that the join of such a node writes. It is revoked when neither has been there for revokeAfter.
-//   - No user data is made for a node that would not get its rights: the config's condition has the reason. What is refused later,
-//     or when a role is to be revoked, an event about the Cluster has, again and again while that lasts.
+//   - No user data is made for a node that would not get its rights: the config's condition has the reason. What is refused
+//     later, or when a role is to be revoked, an event about the Cluster has, again and again while that lasts.
 package nodes
 
 import (
@@ -106,14 +106,14 @@ func Next(s Seen, now time.Time) (act Act, again time.Duration, unneeded time.Ti
 }
 
 // Answer is for configs that need a role: without an error their nodes have it. It serves for a while.
-func Answer(role Role, err error) (answer error, serves time.Duration) {
+func Answer(role Role, err error) (serves time.Duration, answer error) {
 	if err == nil {
-		return nil, recheck
+		return recheck, nil
 	}
 	if refusal := Refusal(role, Grant, err); refusal != nil {
-		return refusal, retryRefused
+		return retryRefused, refusal
 	}
-	return fmt.Errorf("give nodes the ClusterRole %s: %w", role, err), 0
+	return 0, fmt.Errorf("give nodes the ClusterRole %s: %w", role, err)
 }
 
 // RefusedError says why nodes do not get a role, or keep one, in a sentence for people. Time alone does not mend it.
@@ -127,11 +127,11 @@ func Refusal(role Role, act Act, err error) error {
 	if act == Rest {
 		return nil // a kubeconfig need not have a right to look for what nobody needs
 	}
-	why, mend := "", ""
+	var why, mend string
 	switch keep.ClassOf(err) {
 	case keep.Foreign:
-		return &RefusedError{fmt.Sprintf("nodes cannot get the ClusterRole %s in the workload cluster: %s is there, has other content and "+
-			"no label %s=%s; rename or remove it", role, keep.Taken(err), keep.Label, keep.Mark)}
+		return &RefusedError{fmt.Sprintf("nodes cannot get the ClusterRole %s in the workload cluster: %s is there, has other content "+
+			"and no label %s=%s; rename or remove it", role, keep.Taken(err), keep.Label, keep.Mark)}
 	case keep.Forbidden:
 		why, mend = "the Cluster's kubeconfig may not do that", "let it"
 	case keep.TurnedDown:

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +19,8 @@ import (
 )
 
 var (
-	start  = time.Unix(1_800_000_000, 0)
-	mayNot = apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "x", errors.New("no right"))
+	start     = time.Unix(1_800_000_000, 0)
+	errMayNot = apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "x", errors.New("no right"))
 )
 
 // TestNext: a role is granted while a config needs it, and revoked ten minutes after nobody was seen to need it, no earlier.
@@ -84,7 +85,7 @@ func TestRoles(t *testing.T) {
 		expect.OK(t, strict.FromUnstructuredWithValidation(all[1].Object, &binding, true))
 		expect.Same(t, "label", []string{keep.Mark, keep.Mark}, []string{granted.Labels[keep.Label], binding.Labels[keep.Label]})
 		expect.Same(t, "bound role", string(role), binding.RoleRef.Name)
-		expect.Same(t, "to nodes alone", "system:nodes 1", binding.Subjects[0].Name+" "+string(rune('0'+len(binding.Subjects))))
+		expect.Same(t, "to nodes alone", "system:nodes 1", fmt.Sprint(binding.Subjects[0].Name, " ", len(binding.Subjects)))
 		expect.Same(t, "a label of Nodes", true, role.Label() != "")
 	}
 }
@@ -99,15 +100,16 @@ func TestAnswer(t *testing.T) {
 	}{
 		"given": {nil, "", recheck},
 		"forbidden": {
-			mayNot, cannot + "the Cluster's kubeconfig may not do that (clusterroles \"x\" is forbidden: no right); let it, or apply the " +
-				"two objects yourself", retryRefused,
+			errMayNot, cannot + "the Cluster's kubeconfig may not do that (clusterroles \"x\" is forbidden: no right); let it, or apply " +
+				"the two objects yourself", retryRefused,
 		},
 		"turned down": {
 			apierrors.NewBadRequest("rule 7"), cannot + "a rule of the workload cluster does not allow what is written there (rule 7); " +
 				"let that pass its admission policies, or apply the two objects yourself", retryRefused,
 		},
 		"foreign": {
-			&keep.ForeignError{Object: "ClusterRole capwin-flannel"}, cannot + "ClusterRole capwin-flannel is there, has other content and no label " +
+			&keep.ForeignError{Object: "ClusterRole capwin-flannel"},
+			cannot + "ClusterRole capwin-flannel is there, has other content and no label " +
 				"app.kubernetes.io/managed-by=capwin; rename or remove it", retryRefused,
 		},
 		"no answer":   {errors.New("no answer"), "give nodes the ClusterRole capwin-flannel: no answer", 0},
@@ -115,7 +117,7 @@ func TestAnswer(t *testing.T) {
 		"a conflict":  {apierrors.NewConflict(schema.GroupResource{}, "x", nil), "give nodes the ClusterRole capwin-flannel: ", 0},
 		"many asking": {apierrors.NewTooManyRequests("slow", 1), "give nodes the ClusterRole capwin-flannel: slow", 0},
 	} {
-		answer, serves := Answer(Flannel, c.err)
+		serves, answer := Answer(Flannel, c.err)
 		expect.Same(t, name+": serves", c.serves, serves)
 		expect.Same(t, name+": an error", c.says != "", answer != nil)
 		if c.says != "" {
@@ -128,9 +130,9 @@ func TestAnswer(t *testing.T) {
 
 // TestKept: a role that no node needs and that cannot be taken away is another sentence.
 func TestKept(t *testing.T) {
-	expect.Says(t, "kept", Refusal(KubeProxy, Revoke, mayNot), "nodes keep the ClusterRole capwin-kube-proxy in the workload cluster, "+
-		"which none of them needs: the Cluster's kubeconfig may not do that (clusterroles \"x\" is forbidden: no right); let it, or "+
-		"remove the two objects yourself")
+	expect.Says(t, "kept", Refusal(KubeProxy, Revoke, errMayNot), "nodes keep the ClusterRole capwin-kube-proxy in the workload "+
+		"cluster, which none of them needs: the Cluster's kubeconfig may not do that (clusterroles \"x\" is forbidden: no right); let it, "+
+		"or remove the two objects yourself")
 	expect.Same(t, "an error that may end", nil, Refusal(KubeProxy, Revoke, errors.New("no answer")), cmpopts.EquateErrors())
 	expect.Same(t, "no error", nil, Refusal(KubeProxy, Revoke, nil), cmpopts.EquateErrors())
 	long := Refusal(KubeProxy, Grant, apierrors.NewBadRequest(strings.Repeat("y", 1000))).Error()
