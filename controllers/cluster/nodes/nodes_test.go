@@ -131,8 +131,8 @@ func TestAnswer(t *testing.T) {
 // TestKept: a role that no node needs and that cannot be taken away is another sentence.
 func TestKept(t *testing.T) {
 	expect.Says(t, "kept", Refusal(KubeProxy, Revoke, errMayNot), "nodes keep the ClusterRole capwin-kube-proxy in the workload "+
-		"cluster, which none of them needs: the Cluster's kubeconfig may not do that (clusterroles \"x\" is forbidden: no right); let it, "+
-		"or remove the two objects yourself")
+		"cluster, which none of them needs: the Cluster's kubeconfig may not do that (clusterroles \"x\" is forbidden: no right); let "+
+		"it, or remove the two objects yourself")
 	expect.Same(t, "an error that may end", nil, Refusal(KubeProxy, Revoke, errors.New("no answer")), cmpopts.EquateErrors())
 	expect.Same(t, "no error", nil, Refusal(KubeProxy, Revoke, nil), cmpopts.EquateErrors())
 	long := Refusal(KubeProxy, Grant, apierrors.NewBadRequest(strings.Repeat("y", 1000))).Error()
