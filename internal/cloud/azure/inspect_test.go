@@ -1,10 +1,13 @@
 package azure
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -167,4 +170,21 @@ func TestInspectWithoutAccess(t *testing.T) {
 	spec.ResourceGroup = ""
 	_, err := Provider{login: s.login}.Inspect(t.Context(), s.credentials(), Pool{Spec: spec})
 	expect.Says(t, "a spec that leaves its group to an AzureCluster", err, "spec.azure.resourceGroup")
+}
+
+// TestInspectInTheClustersCloud: a Secret that names no cloud is for that of the AzureCluster. Nothing is sent, because the
+// context is over.
+func TestInspectInTheClustersCloud(t *testing.T) {
+	over, end := context.WithCancel(t.Context())
+	end()
+	secret := map[string][]byte{
+		"tenantID": []byte(armsim.Tenant), "clientID": []byte(armsim.ClientID), "clientSecret": []byte("a secret"),
+	}
+	for environment, host := range map[string]string{
+		"AzureChinaCloud": "management.chinacloudapi.cn", "AzurePublicCloud": "management.azure.com",
+	} {
+		cluster := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"azureEnvironment": environment}}}
+		found := expect.Got(Provider{}.Inspect(over, secret, Pool{Spec: (&stage{}).spec().Azure, Cluster: cluster}))(t)
+		expect.Same(t, environment+" is asked", true, strings.Contains(finding(found, "login").Text, host))
+	}
 }

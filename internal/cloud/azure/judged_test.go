@@ -9,7 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
@@ -205,5 +208,61 @@ func TestSeenWithIsBounded(t *testing.T) {
 		s.saw(vmRecord{key: blueVM.Key(), adapters: []string{adapter}}, blueMachine())
 		expect.Same(t, "adapters that are remembered", left, len(s.seenWith))
 		expect.Same(t, "the VM of the last", blueVM.Key(), s.seenWith[adapter].key)
+	}
+}
+
+// TestIsProved: an adapter that has all marks and was seen with the machine's VM is the machine's if our management cluster
+// marked it, and not if another one did. Anything that is in the machine's record by Azure's own ID is.
+func TestIsProved(t *testing.T) {
+	m, disk := blueMachine(), blueGroup.Disk("win-1-os")
+	foreign := blueMark()
+	foreign.Cluster.Manager = "elsewhere"
+	recorded := belongings.With(infrav1.AzureRecord{}, m, blueNIC, blueID)
+	for name, c := range map[string]struct {
+		of     remnant
+		with   arm.ID // the VM that it was seen with
+		record infrav1.AzureRecord
+		want   bool
+	}{
+		"seen, with our mark":      {remnant{id: blueNIC, mark: blueMark(), uniqueID: blueID}, blueVM, infrav1.AzureRecord{}, true},
+		"seen, with a foreign one": {remnant{id: blueNIC, mark: foreign, uniqueID: blueID}, blueVM, infrav1.AzureRecord{}, false},
+		"seen with another VM": {
+			remnant{id: blueNIC, mark: blueMark(), uniqueID: blueID}, blueGroup.VM("win-2"), infrav1.AzureRecord{}, false,
+		},
+		"a disk that was seen":   {remnant{id: disk, mark: blueMark(), uniqueID: blueID}, blueVM, infrav1.AzureRecord{}, false},
+		"in the record, foreign": {remnant{id: blueNIC, mark: foreign, uniqueID: blueID}, arm.ID{}, recorded, true},
+		"another of its name":    {remnant{id: blueNIC, mark: blueMark(), uniqueID: "other"}, arm.ID{}, recorded, false},
+	} {
+		s := &scope{seenWith: map[string]seenVM{c.of.id.Key(): {c.with.Key(), markOf{m.Key, m.ProviderID}}}}
+		expect.Same(t, name, c.want, s.isProved(c.of, m, c.record))
+	}
+}
+
+// TestLookThatMissesSearches: a look that finds no VM, when Azure would show it, has the list of the whole subscription asked for
+// soon: the VM may have been moved. One that was removed by us, or that Azure may not show yet, is not searched for.
+func TestLookThatMissesSearches(t *testing.T) {
+	for name, c := range map[string]struct {
+		work  work
+		found bool
+		soon  bool
+	}{
+		"missed":                {work{}, false, true},
+		"found":                 {work{}, true, false},
+		"removed by us":         {work{removed: true}, false, false},
+		"asked for just before": {work{put: next.Put{At: blueNoon, Answer: next.Accepted}}, false, false},
+	} {
+		a := blueAccount(t, says(func(*http.Request) (int, string) {
+			if c.found {
+				return http.StatusOK, `{"id":"` + blueVM.String() + `","properties":{"vmId":"` + blueID + `"}}`
+			}
+			return http.StatusNotFound, gone
+		}))
+		a.opened = blueNoon.Add(-time.Hour)
+		m, at := placed(), place{vm: blueVM, scope: a.lists.scope(blueGroup)}
+		m.Asked = cloud.Existed
+		at.scope.power.due = blueNoon.Add(time.Hour)
+		a.ledger.note(m, blueNoon, func(w *work) { *w = c.work })
+		expect.OK(t, a.look(t.Context(), m, at))
+		expect.Same(t, name+": it is searched for soon", c.soon, at.scope.power.due.Equal(blueNoon))
 	}
 }
