@@ -45,7 +45,8 @@ var notRun = map[string]string{
 	"curl --fail --location --remote-name https://github.com/flannel-io":           "needs the network, and Flannel's image",
 	"for file in antrea.yml": "needs the network, and Antrea's images",
 	"kubectl --kubeconfig workload.kubeconfig --namespace kube-system patch daemonset node-local-dns": "the lab's cluster has none",
-	"kubectl --kubeconfig workload.kubeconfig --namespace monitoring":                                 "the lab's cluster has no such agent; TestPolicies has one",
+	"kubectl --kubeconfig workload.kubeconfig --namespace monitoring": "the lab's cluster has no such agent; " +
+		"TestPolicies has one",
 	`clusterctl move --config out/repository/clusterctl.yaml --namespace "$NAMESPACE" --from-directory`: "needs a second " +
 		"management cluster, into which TestOneCommand restores",
 	"kubectl --kubeconfig other.kubeconfig --namespace capwin-infrastructure-system patch": "needs one that was restored without " +
