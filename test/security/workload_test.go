@@ -188,6 +188,7 @@ func TestWorkloadClusters(t *testing.T) {
 var asked = []string{
 	"GET /api/v1/nodes?",
 	"GET /api/v1/namespaces/kube-system/configmaps?allowWatchBookmarks=true&fieldSelector=metadata.name%3Dcapwin-linux-first&",
+	"GET /api/v1/namespaces/kube-system/configmaps/capwin-linux-first?", // the parameter that older versions left
 	"GET /api/v1/namespaces/kube-system/services?allowWatchBookmarks=true&fieldSelector=metadata.name%3Dkube-dns&",
 	"GET /apis/admissionregistration.k8s.io/v1/mutatingadmissionpolic",
 	"GET /apis/admissionregistration.k8s.io/v1/validatingadmissionpolic",
