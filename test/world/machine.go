@@ -167,6 +167,7 @@ func (m *Machine) Join(t *testing.T) *corev1.Node {
 		},
 	}
 	cluster := m.namespace.Workload
+	m.namespace.noteNode(node.Name)
 	expect.OK(t, cluster.Client.Create(t.Context(), node))
 	expect.OK(t, cluster.setNodeReady(t.Context(), node, corev1.ConditionTrue))
 	return node

@@ -39,6 +39,13 @@ type Namespace struct {
 
 	mu        sync.Mutex
 	processes []*Process
+	nodes     []string // that have joined
+}
+
+func (n *Namespace) noteNode(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.nodes = append(n.nodes, name)
 }
 
 func (n *Namespace) joins(p *Process) {
@@ -77,7 +84,7 @@ type Start struct {
 
 var namespaces atomic.Int32
 
-// Namespace makes one. Nothing of it is removed in the end: the world is.
+// Namespace makes one. What is in it goes with the test.
 func (w *World) Namespace(t *testing.T, s Start) *Namespace {
 	t.Helper()
 	if w == nil {
@@ -91,6 +98,7 @@ func (w *World) Namespace(t *testing.T, s Start) *Namespace {
 	if s.Infrastructure != nil {
 		s.Infrastructure.SetNamespace(n.Name)
 	}
+	t.Cleanup(func() { n.removeLeftovers(t) }) // after that of the processes, which start later
 	join := servers.JoinOptions{
 		Namespace: n.Name, Name: ClusterName, Initialized: !s.NotInitialized, Infrastructure: s.Infrastructure,
 	}

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -52,6 +53,9 @@ type World struct {
 	seen   cache.Cache // what Await follows
 	scheme *runtime.Scheme
 	mapper meta.RESTMapper
+	// metadata reads and removes objects of any kind.
+	metadata metadata.Interface
+	removed  removals
 	// name is what all names of this process have in a world that others use as well; empty in one of its own.
 	name string
 	// apart is the other workload cluster, which the first test that wants it has made of other.
@@ -105,6 +109,7 @@ func run(m interface{ Run() int }, shared **World, open opener) (code int, err e
 	defer func() { err = errors.Join(err, w.stop()) }()
 	*shared = w
 	code = m.Run()
+	w.removed.print()
 	return code, w.refused()
 }
 
@@ -197,6 +202,9 @@ func (w *World) connect() error {
 		return err
 	}
 	if w.mapper, err = apiutil.NewDynamicRESTMapper(w.Management.Config, http); err != nil {
+		return err
+	}
+	if w.metadata, err = metadata.NewForConfigAndClient(w.Management.Config, http); err != nil {
 		return err
 	}
 	w.Client, err = client.New(w.Management.Config, client.Options{Scheme: w.scheme, Mapper: w.mapper})
