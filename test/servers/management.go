@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,6 +28,8 @@ type ManagementOptions struct {
 	// ControllersLater leaves the controllers out until StartControllers. They know the kinds that are there when they start; of
 	// later ones they learn only every half minute.
 	ControllersLater bool
+	// Memory is what the API server may take before it collects garbage more often, as in "2GiB"; as for all servers when empty.
+	Memory string
 	// Manager is our manager's program, which whoever starts managers has built by then; empty has StartManagers build it.
 	Manager string
 }
@@ -43,6 +46,7 @@ type Management struct {
 	Environment []string
 
 	ownersGuarded bool
+	memory        string
 	guest         *guest
 	binaries      Binaries
 	auditLog      string
@@ -62,7 +66,7 @@ func StartManagement(ctx context.Context, opts ManagementOptions) (*Management, 
 		return nil, err
 	}
 	m := &Management{
-		binaries: opts.Binaries, ownersGuarded: opts.OwnersGuarded, servers: servers, program: opts.Manager,
+		binaries: opts.Binaries, ownersGuarded: opts.OwnersGuarded, memory: opts.Memory, servers: servers, program: opts.Manager,
 		KubeconfigFile: filepath.Join(opts.Dir, "kubeconfig"), auditLog: filepath.Join(opts.Dir, auditLogFile),
 	}
 	err = m.start(ctx)
@@ -175,7 +179,11 @@ func (m *Management) apiServer(port int, etcdURL string) (server, error) {
 	if m.ownersGuarded {
 		args = append(args, "--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
 	}
-	return apiServer(m.binaries, m.Config, args)
+	s, err := apiServer(m.binaries, m.Config, args)
+	if m.memory != "" {
+		s.env = append(slices.Clone(s.env), "GOMEMLIMIT="+m.memory)
+	}
+	return s, err
 }
 
 // StartControllers starts the two that Cluster API relies on: without garbage collection what a Cluster owns outlives it and

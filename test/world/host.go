@@ -23,6 +23,9 @@ import (
 // a world that is shared has them from the beginning; a conversion of each of their objects is the price.
 var older = []string{"machines.cluster.x-k8s.io", "machinedeployments.cluster.x-k8s.io"}
 
+// hostMemory bounds the API server of a shared world: all that the watches of several packages' tests may still ask for is in it.
+const hostMemory = "2GiB"
+
 // Host runs a world, and an API server behind which nothing runs, for the tests of several packages. Each is started when the
 // first of them asks for it.
 type Host struct {
@@ -113,7 +116,7 @@ func (h *Host) startWorld() (made offer, err error) {
 		return made, err
 	}
 	dir := filepath.Join(h.folder, "management")
-	management, err := startManagement(ctx, dir, older...)
+	management, err := startManagement(ctx, servers.ManagementOptions{Dir: dir, Memory: hostMemory}, older...)
 	if err != nil {
 		return made, errors.Join(err, os.RemoveAll(dir))
 	}

@@ -142,7 +142,7 @@ func newWorld(management *servers.Management, dir, name string) *World {
 
 // start makes a world of its own.
 func start(ctx context.Context, dir string) (*World, error) {
-	management, err := startManagement(ctx, filepath.Join(dir, "management"))
+	management, err := startManagement(ctx, servers.ManagementOptions{Dir: filepath.Join(dir, "management")})
 	if err != nil {
 		return nil, err
 	}
@@ -158,13 +158,13 @@ func start(ctx context.Context, dir string) (*World, error) {
 
 // startManagement starts a management cluster with Cluster API and our components, and without the controllers of Kubernetes,
 // which are to know all kinds.
-func startManagement(ctx context.Context, dir string, older ...string) (*servers.Management, error) {
-	binaries, err := servers.Ensure(ctx, os.Stderr)
-	if err != nil {
+func startManagement(ctx context.Context, o servers.ManagementOptions, older ...string) (*servers.Management, error) {
+	var err error
+	if o.Binaries, err = servers.Ensure(ctx, os.Stderr); err != nil {
 		return nil, err
 	}
-	management, err := servers.StartManagement(ctx,
-		servers.ManagementOptions{Binaries: binaries, Dir: dir, ControllersLater: true})
+	o.ControllersLater = true
+	management, err := servers.StartManagement(ctx, o)
 	if err != nil {
 		return nil, err
 	}
