@@ -126,6 +126,14 @@ func TestUselessAddress(t *testing.T) {
 	if got != want || found != nil {
 		t.Errorf("message %q, want %q; adapters %+v", got, want, found)
 	}
+	t.Run("beside a Cluster that comes and goes", func(t *testing.T) {
+		other := newStage(t, nil)
+		other.SetCredentials(t, datacenter.Credentials())
+		other.pool(t, "nodes", "10.38.0.", "10")
+		m := other.machine("beside", "nodes")
+		other.running(t, m)
+		m.End(t)
+	})
 	expect.OK(t, s.Client.Delete(t.Context(), s.claim(t.Context(), t, "useless-0-0")))
 	wait.Eventually(t, "the address to go", func(ctx context.Context) error {
 		if s.address(ctx, t, "useless-0-0") != nil {

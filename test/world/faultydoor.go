@@ -58,7 +58,7 @@ func (n *Namespace) Through(t *testing.T, door *httptest.Server) {
 			Server: door.URL + "/" + n.Name, CertificateAuthorityData: pemOf(door.Certificate()),
 		}},
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: n.Name, Name: ClusterName + "-kubeconfig"}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: n.Name, Name: n.ClusterName + "-kubeconfig"}}
 	Change(t, n.Client, secret, func(s *corev1.Secret) {
 		s.Data = map[string][]byte{"value": expect.Got(clientcmd.Write(config))(t)}
 	})

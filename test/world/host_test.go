@@ -60,6 +60,8 @@ func TestNoHost(t *testing.T) {
 
 // TestUnique: in a world of its own, a process needs no other names than those of its tests.
 func TestUnique(t *testing.T) {
+	var none *World
+	expect.Same(t, "without servers", "gate", none.Unique("gate"))
 	expect.Same(t, "alone", "gate", (&World{}).Unique("gate"))
 	expect.Same(t, "beside others", "gate-7", (&World{name: "7"}).Unique("gate"))
 }

@@ -34,7 +34,7 @@ type Machine struct {
 
 // NewMachine writes down the objects of a machine, as a MachineSet would create them.
 func (n *Namespace) NewMachine(name string) *Machine {
-	object := metav1.ObjectMeta{Namespace: n.Name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: ClusterName}}
+	object := metav1.ObjectMeta{Namespace: n.Name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: n.ClusterName}}
 	if n.Filter != "" {
 		object.Labels[clusterv1.WatchLabel] = n.Filter
 	}
@@ -48,7 +48,7 @@ func (n *Namespace) NewMachine(name string) *Machine {
 	}}
 	m.Config = &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: *object.DeepCopy()}
 	m.Core = &clusterv1.Machine{ObjectMeta: *object.DeepCopy(), Spec: clusterv1.MachineSpec{
-		ClusterName:       ClusterName,
+		ClusterName:       n.ClusterName,
 		Version:           n.Workload.Version,
 		InfrastructureRef: reference(infrav1.GroupVersion.Group, "WindowsMachine", name),
 		Bootstrap:         clusterv1.Bootstrap{ConfigRef: reference(bootstrapv1.GroupVersion.Group, "WindowsBootstrapConfig", name)},

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -34,8 +35,8 @@ type Namespace struct {
 	Name string
 	// Workload is the cluster that the machines of the namespace join.
 	Workload *Workload
-	// Filter is that of its Start.
-	Filter string
+	// Filter and ClusterName are those of its Start.
+	Filter, ClusterName string
 
 	mu        sync.Mutex
 	processes []*Process
@@ -80,6 +81,8 @@ type Start struct {
 	Filter string
 	// Workload is the cluster that the machines join; the world's own when nil.
 	Workload *Workload
+	// ClusterName is what Clusters of other tests are not called; ClusterName of this package when empty.
+	ClusterName string
 }
 
 var namespaces atomic.Int32
@@ -91,7 +94,7 @@ func (w *World) Namespace(t *testing.T, s Start) *Namespace {
 		t.Skip("needs real servers")
 	}
 	n := &Namespace{World: w, Name: fmt.Sprintf("%s-%d", w.Unique(label(t.Name())), namespaces.Add(1))}
-	n.Workload, n.Filter = w.own, s.Filter
+	n.Workload, n.Filter, n.ClusterName = w.own, s.Filter, cmp.Or(s.ClusterName, ClusterName)
 	if s.Workload != nil {
 		n.Workload = s.Workload
 	}
@@ -100,7 +103,7 @@ func (w *World) Namespace(t *testing.T, s Start) *Namespace {
 	}
 	t.Cleanup(func() { n.removeLeftovers(t) }) // after that of the processes, which start later
 	join := servers.JoinOptions{
-		Namespace: n.Name, Name: ClusterName, Initialized: !s.NotInitialized, Infrastructure: s.Infrastructure,
+		Namespace: n.Name, Name: n.ClusterName, Initialized: !s.NotInitialized, Infrastructure: s.Infrastructure,
 	}
 	expect.OK(t, servers.JoinAsCluster(t.Context(), w.Management, n.Workload.Workload, join))
 	if s.Credentials != nil {
@@ -116,9 +119,9 @@ func (w *World) Namespace(t *testing.T, s Start) *Namespace {
 	return n
 }
 
-// Unique makes a name that no other process has in the world.
+// Unique makes a name that no other process has in the world, if there is one.
 func (w *World) Unique(name string) string {
-	if w.name == "" {
+	if w == nil || w.name == "" {
 		return name
 	}
 	return name + "-" + w.name
@@ -138,14 +141,14 @@ func label(name string) string {
 // Initialize lets the control plane become initialised.
 func (n *Namespace) Initialize(t *testing.T) {
 	t.Helper()
-	expect.OK(t, servers.MarkInitialized(t.Context(), n.Management, client.ObjectKey{Namespace: n.Name, Name: ClusterName}))
+	expect.OK(t, servers.MarkInitialized(t.Context(), n.Management, client.ObjectKey{Namespace: n.Name, Name: n.ClusterName}))
 }
 
 // Cluster reads the Cluster.
 func (n *Namespace) Cluster(ctx context.Context, t *testing.T) *clusterv1.Cluster {
 	t.Helper()
 	cluster := &clusterv1.Cluster{}
-	expect.OK(t, n.Client.Get(ctx, client.ObjectKey{Namespace: n.Name, Name: ClusterName}, cluster))
+	expect.OK(t, n.Client.Get(ctx, client.ObjectKey{Namespace: n.Name, Name: n.ClusterName}, cluster))
 	return cluster
 }
 
