@@ -77,6 +77,10 @@ test: servers ## Run all tests but the stories
 words: ## Count the words of the pages for users; AT=COMMIT counts those of a commit beside them
 	@go test -vet=off -count=1 -run '^TestWordsOfUsersPages$$' -v ./test -args -words.at=$(AT) | sed 's/^ *words_test.go:[0-9]*: //'
 
+.PHONY: lines
+lines: ## Count the lines of the rooms that keep what is for Linux off Windows; AT=COMMIT counts those of a commit as well
+	@go test -vet=off -count=1 -run '^TestLinesKeptOnLinux$$' -v ./test -args -lines.at=$(AT) | sed 's/^ *lines_test.go:[0-9]*: //'
+
 .PHONY: wrong-pools
 wrong-pools: servers ## Print what the plugin says of pools that people write wrongly, and of topologies, beside what a cluster says
 	@go test -vet=off -count=1 -run '^TestWrongPools$$' -v ./test/wrongpools | sed 's/^ *wrongpools_test.go:[0-9]*: //'
@@ -167,6 +171,10 @@ bench: ## Measure the time and memory of a rendering
 .PHONY: bench-hostile
 bench-hostile: servers ## Make and remove 50 machines among hostile tenants; print times, memory, looks and calls
 	go test ./test/security/crowd -count=1 -run TestCrowd -v -args -each=10
+
+.PHONY: bench-clusters
+bench-clusters: servers ## Measure looks at 200 clusters with 500 Nodes and 300 workloads, and at one with 50,000 DaemonSets
+	$(GO_TEST) ./test/linux -count=1 -run "^TestKeeperOfMany" -v -timeout 40m -args -linux.all
 
 .PHONY: bench-vsphere
 bench-vsphere: servers ## Measure what 1, 40, MADE and STANDING machines cost in the lab's vCenter; MADE=500 STANDING=5000

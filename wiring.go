@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster"
@@ -22,7 +24,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
-	"github.com/capwin/cluster-api-provider-windows/controllers/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
@@ -87,17 +88,17 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Now: time.Now, WatchFilter: flags.watchFilter,
 	}
 	others := &identities.Keeper{Live: mgr.GetAPIReader(), Now: time.Now}
-	policies := &placement.Keeper{
-		Client: mgr.GetClient(), Workload: clusters, WatchFilter: flags.watchFilter,
-		Teller: &placement.Teller{Client: mgr.GetClient(), Events: recorder, Count: metrics.Placements, Now: time.Now},
-	}
-	ears := &guests.Ears{Clusters: clusters, Heard: make(chan cloud.Key, 1024), Now: time.Now}
-	if err := errors.Join(mgr.Add(register), mgr.Add(lookout), mgr.Add(others), mgr.Add(ears), mgr.Add(policies)); err != nil {
+	ears := &guests.Ears{GetClient: clusters.GetClient, Heard: make(chan cloud.Key, 1024)}
+	if err := errors.Join(mgr.Add(register), mgr.Add(lookout), mgr.Add(others), mgr.Add(ears)); err != nil {
 		return err
 	}
 	census := machine.Census{Client: mgr.GetClient(), Elected: mgr.Elected(), Now: time.Now, WatchFilter: flags.watchFilter}
 	if err := errors.Join(metrics.Add(register), metrics.Add(census)); err != nil {
 		return fmt.Errorf("add metrics: %w", err)
+	}
+	policies, err := addPolicies(mgr, flags, clusters, recorder)
+	if err != nil {
+		return fmt.Errorf("add the controller of policies in workload clusters: %w", err)
 	}
 	return (&machine.Reconciler{
 		Client:    mgr.GetClient(),
@@ -126,6 +127,23 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Manager:     azure.Manager,
 		TookOver:    flags.tookOver(),
 	}).SetupWithManager(ctx, mgr, controllerOptions(flags.machineConcurrency))
+}
+
+// addPolicies has the reconciler of Clusters look after what the infrastructure provider keeps in workload clusters.
+func addPolicies(
+	mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters, recorder events.EventRecorder,
+) (cluster.PolicyAnswers, error) {
+	policies := &cluster.Policies{Lists: clusters, Events: recorder}
+	found := &cluster.Findings{
+		Client: mgr.GetClient(), Lists: clusters, Policies: policies,
+		Events: recorder, Count: metrics.Placements,
+	}
+	reconciler := &cluster.Reconciler{
+		Name: "clusterpolicies", Client: mgr.GetClient(), Workload: clusters, Keeps: []cluster.Keep{policies, found},
+		Object: &infrav1.WindowsMachine{}, List: &infrav1.WindowsMachineList{},
+		Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
+	}
+	return cluster.PolicyAnswers{Clusters: reconciler, Policies: policies}, reconciler.SetupWithManager(mgr, controllerOptions(0))
 }
 
 func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {

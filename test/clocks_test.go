@@ -16,8 +16,7 @@ var clocked = map[string][]string{
 		"controllers/fresh/sweep_test.go sweepWrite", "controllers/guests/ears_test.go pass",
 		"controllers/identities/identities_test.go pass", "controllers/machine/console_test.go looks",
 		"controllers/machine/identity_test.go connected", "controllers/machine/lifestage_test.go look",
-		"controllers/placement/upgrade_test.go look", "controllers/placement/world_test.go GetClient",
-		"controllers/placement/world_test.go passes", "internal/plugin/remote/guard_test.go RoundTrip",
+		"internal/plugin/remote/guard_test.go RoundTrip",
 		"internal/plugin/smoke/serverfails_test.go TestListsFailLater",
 		"internal/plugin/smoke/serverfails_test.go TestNewNamespace", "internal/workload/line_test.go later",
 		"test/suites/health/loop_test.go rest",
@@ -36,7 +35,7 @@ var clocked = map[string][]string{
 	},
 	"it measures, and its figure is of a time": {
 		"test/cost/azure/life_test.go TestSecondProcess", "test/cost/large_test.go outage", "test/cost/stage_test.go await",
-		"test/linux/keeper_memory_test.go TestKeeperOfManyDaemonSets",
+		"test/linux/keeper_figures_test.go watched",
 	},
 	"it bounds a hang alone": {
 		"internal/cloud/vsphere/calls_test.go driven", "internal/cloud/vsphere/tasks_test.go tasksDrive",
@@ -47,7 +46,7 @@ var clocked = map[string][]string{
 		"test/plugin/interrupt_test.go TestInterruptedRender", "test/plugin/interrupt_test.go TestInterruptedTwice",
 	},
 	"it asserts that something does not come, which a busy machine cannot make red": {
-		"test/frontdoor/leftout_test.go noPodRuns", "test/linux/keeper_test.go checkSteady",
+		"test/frontdoor/leftout_test.go noPodRuns",
 	},
 	"it asserts that something does not come before its time": {
 		"test/linux/kubeadm_test.go stalls", "test/linux/keeping_test.go keptFirst",

@@ -87,7 +87,8 @@ var rooms = []room{
 		"api", "bootstrap", "internal/cloud", "internal/placement", "internal/plugin/report", "internal/policies",
 	}},
 	{folder: "internal/plugin/management", may: []string{
-		"api", "bootstrap", "internal/apiserver", "internal/placement", "internal/plugin/addons", "internal/plugin/linux",
+		"api", "bootstrap", "internal/apiserver", "internal/collect", "internal/placement", "internal/plugin/addons",
+		"internal/plugin/linux",
 		"internal/plugin/remote", "internal/policies", "internal/workload",
 	}},
 	{folder: "internal/plugin/progress", may: []string{"internal/plugin/screen"}},
@@ -104,9 +105,7 @@ var rooms = []room{
 	{folder: "internal/turns"},
 	{folder: "internal/workload", may: []string{"internal/apiserver"}},
 	{folder: "internal/placement", may: []string{"api", "bootstrap"}},
-	{folder: "controllers/placement", may: []string{
-		"api", "bootstrap", "internal/cloud", "internal/placement", "internal/policies", "internal/workload",
-	}},
+	{folder: "internal/collect", may: []string{"internal/apiserver", "internal/placement"}},
 	{folder: "internal/policies", may: []string{"internal/placement"}},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},
@@ -114,10 +113,13 @@ var rooms = []room{
 	{folder: "controllers/refusals", may: []string{"api"}},
 	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud", "internal/workload"}},
 	{folder: "controllers/cluster", may: []string{
-		"api", "bootstrap", "controllers/cluster", "controllers/owner", "internal/cloud", "internal/turns", "internal/workload",
+		"api", "bootstrap", "controllers/cluster", "controllers/owner", "internal/apiserver", "internal/cloud", "internal/collect",
+		"internal/placement", "internal/policies", "internal/turns", "internal/workload",
 	}},
 	{folder: "controllers/cluster/keep", may: []string{"internal/cloud"}},
 	{folder: "controllers/cluster/guests", may: []string{"bootstrap", "controllers/cluster/keep", "internal/cloud"}},
+	{folder: "controllers/cluster/policies", may: []string{"api", "controllers/cluster/keep", "internal/cloud"}},
+	{folder: "controllers/cluster/findings", may: []string{"internal/cloud", "internal/placement"}},
 	{folder: "controllers/cluster/nodes", may: []string{"api", "bootstrap", "controllers/cluster/keep", "internal/cloud"}},
 	{folder: "controllers/linux", may: []string{
 		"api", "bootstrap", "controllers/phase", "internal/cloud", "internal/placement", "internal/workload",
@@ -167,7 +169,8 @@ var implementations = []string{
 
 // pure rooms decide and do nothing: same input, same output, nothing waits.
 var pure = []string{
-	"bootstrap", "controllers/addresses/adapters", "controllers/cluster/guests", "controllers/cluster/nodes", "controllers/refusals",
+	"bootstrap", "controllers/addresses/adapters", "controllers/cluster/findings", "controllers/cluster/guests",
+	"controllers/cluster/nodes", "controllers/cluster/policies", "controllers/refusals",
 	"internal/cloud/azure/arm",
 	"internal/cloud/azure/placement", "internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
 	"internal/placement", "internal/plugin/addons", "internal/plugin/linux", "internal/policies",

@@ -15,9 +15,6 @@ var writers = map[string]string{
 	"controllers/bootstrap/token.go":   "the bootstrap token of one machine",
 	"controllers/guests/report.go":     "the object to which the guest of one machine reports",
 	"controllers/fresh/fresh.go":       "the status of objects of the management cluster",
-	"controllers/placement/mode.go":    "the param of older versions, until the policies are kept in controllers/cluster",
-	"controllers/placement/own.go":     "the policies, until they are kept in controllers/cluster",
-	"controllers/placement/probe.go":   "dry runs of the policies, until then",
 }
 
 // TestOnlyKeepWrites: no other room calls what writes into a workload cluster.

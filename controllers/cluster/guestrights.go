@@ -3,12 +3,12 @@ package cluster
 import (
 	"context"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
-	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 // GuestRights are those of guests, as package guests decides. They are kept while a config has a report in the workload cluster,
@@ -18,7 +18,7 @@ type GuestRights struct {
 }
 
 // Needs implements Keep.
-func (*GuestRights) Needs(configs []client.Object, asked map[string]bool) []string {
+func (*GuestRights) Needs(_ *clusterv1.Cluster, configs []client.Object, asked map[string]bool) []string {
 	_, needed := asked[guests.Name]
 	for _, o := range configs {
 		config, is := o.(*bootstrapv1.WindowsBootstrapConfig)
@@ -53,8 +53,8 @@ func (g *GuestRights) Look(ctx context.Context, v *Visit) error {
 			return nil
 		}
 		err := doForGuests(ctx, api, step.Act)
-		if workload.OutOfReach(err) || ctx.Err() != nil {
-			return err
+		if broken := breakOff(ctx, err); broken != nil {
+			return broken
 		}
 		seen.Answers[step.Act] = err
 	}

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -142,6 +143,62 @@ func TestGuestsOfOthers(t *testing.T) {
 	s.opens(t)
 }
 
+// TestGuestCallsFail: guests are not let write by what has failed, and keep what could not be taken.
+func TestGuestCallsFail(t *testing.T) {
+	s := guestStage(t)
+	expect.OK(t, s.management.Create(t.Context(), config("without-report", bootstrapv1.Network{})))
+	fails := func(call string) func(string) error {
+		return func(now string) error {
+			if now == call {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "rolebindings"}, "x", errors.New("no right"))
+			}
+			return refusesProbe(now)
+		}
+	}
+	s.fail = fails("create RoleBinding")
+	s.asks(t)
+	s.look(t)
+	expect.Same(t, "at first", true, errors.Is(s.answered(t), keep.ErrSettling))
+	s.clock = s.clock.Add(settle)
+	s.look(t)
+	expect.Says(t, "no right to bind", s.answered(t), "the Cluster's kubeconfig may not read and write Namespace, Role, RoleBinding")
+	s = guestStage(t)
+	s.opens(t)
+	theirs := &rbacv1.Role{}
+	expect.OK(t, s.workload.Get(t.Context(), client.ObjectKeyFromObject(guests.Limits()[1]), theirs))
+	theirs.Labels[keep.Label], theirs.Rules = "platform-team", nil
+	expect.OK(t, s.workload.Update(t.Context(), theirs))
+	s.fail = fails("delete RoleBinding")
+	s.clock = s.clock.Add(recheck)
+	s.asks(t)
+	s.look(t)
+	expect.Says(t, "no right to withdraw", s.answered(t), "guests keep their RoleBinding: ")
+}
+
+// TestAnswersWake: who asks is woken when there is an answer, and a Cluster is looked at for its own questions alone.
+func TestAnswersWake(t *testing.T) {
+	s := guestStage(t)
+	woken := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+	defer woken.ShutDown()
+	expect.OK(t, s.Answers().Start(t.Context(), woken))
+	other := client.ObjectKey{Namespace: prod.Namespace, Name: "other"}
+	known, _ := s.Ask(other, asker, guests.Name)
+	expect.Same(t, "the answer about another one is known", false, known)
+	expect.Same(t, "calls for that", nothing, s.after(t, 0))
+	s.opens(t)
+	who, _ := woken.Get()
+	expect.Same(t, "who is woken", asker, who.NamespacedName)
+	s.forget(other)
+	expect.OK(t, s.answered(t))
+	s = guestStage(t)
+	expect.OK(t, s.Answers().Start(t.Context(), woken))
+	woken.Done(who)
+	s.unreachable = &workload.UnreachableError{Why: "is away"}
+	s.asks(t)
+	s.look(t)
+	expect.Same(t, "who is woken by the first answer", 1, woken.Len())
+}
+
 // TestGuestsOutOfReach: a cluster that is not reached says nothing of the rights. Whoever asked gets the error, and the next
 // question asks the cluster again.
 func TestGuestsOutOfReach(t *testing.T) {
@@ -178,6 +235,23 @@ func TestLookTakesTooLong(t *testing.T) {
 		expect.Same(t, "it is out of reach", true, workload.OutOfReach(err))
 		expect.Says(t, "the answer", err, "takes too long to answer")
 	}
+}
+
+// TestLookEndsBehindACall: a look whose time is over is no answer, also where each of its calls was good.
+func TestLookEndsBehindACall(t *testing.T) {
+	s := guestStage(t)
+	ctx, end := context.WithCancel(t.Context())
+	s.fail = func(call string) error {
+		if call == "create ValidatingAdmissionPolicyBinding" {
+			end()
+		}
+		return refusesProbe(call)
+	}
+	s.asks(t)
+	result, err := s.Reconcile(ctx, ctrl.Request{NamespacedName: prod})
+	expect.OK(t, err)
+	expect.Same(t, "the next look", often, result.RequeueAfter)
+	expect.Same(t, "the answer", context.Canceled, s.answered(t), cmpopts.EquateErrors())
 }
 
 // TestPanic: a mistake in this program, which an answer of a cluster has brought out, is an error for those who have asked.

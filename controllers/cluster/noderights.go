@@ -48,7 +48,7 @@ type nodeMemory struct {
 }
 
 // Needs implements Keep.
-func (*NodeRights) Needs(configs []client.Object, asked map[string]bool) (needs []string) {
+func (*NodeRights) Needs(_ *clusterv1.Cluster, configs []client.Object, asked map[string]bool) (needs []string) {
 	needed := map[nodes.Role]bool{}
 	for _, o := range configs {
 		if config, is := o.(*bootstrapv1.WindowsBootstrapConfig); is {
@@ -116,7 +116,7 @@ func (n *NodeRights) look(
 	if !seen.Needed {
 		seen.There, err = isThere(ctx, api, role)
 	}
-	if seen.There && err == nil {
+	if seen.There {
 		seen.InUse, err = n.isInUse(ctx, api, v.Key, role)
 	}
 	if err != nil {

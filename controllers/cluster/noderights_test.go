@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -70,6 +68,11 @@ func TestUnbound(t *testing.T) {
 		"Nodes gone, configs there": {func(t *testing.T, s *stage) {
 			expect.OK(t, s.workload.Delete(t.Context(), node("x")))
 		}, allRights},
+		"configs turn to Calico, Nodes gone": {func(t *testing.T, s *stage) {
+			expect.OK(t, s.management.Delete(t.Context(), config("c", flannel)))
+			expect.OK(t, s.management.Create(t.Context(), config("other", calico)))
+			expect.OK(t, s.workload.Delete(t.Context(), node("x")))
+		}, nothing},
 		"both gone": {func(t *testing.T, s *stage) {
 			expect.OK(t, s.management.Delete(t.Context(), config("c", flannel)))
 			expect.OK(t, s.workload.Delete(t.Context(), node("x")))
@@ -233,6 +236,8 @@ func TestAskedUnseen(t *testing.T) {
 	expect.Same(t, "it is known after a look", true, known)
 	expect.OK(t, err)
 	expect.Same(t, "once it was asked for", kubeProxies, s.there(t))
+	known, _ = s.Ask(prod, client.ObjectKey{Namespace: prod.Namespace, Name: "another"}, kubeProxy)
+	expect.Same(t, "it is known for who asks later", true, known)
 	s.during(t, revokeAfter)
 	expect.Same(t, "a moment before", kubeProxies, s.there(t))
 	s.during(t, 2*often)
@@ -299,6 +304,14 @@ func TestRefusalsAreTold(t *testing.T) {
 	s.fail = forbidden("get ClusterRole")
 	s.during(t, recheck)
 	s.tellsOnce(t, "told anew", strings.Replace(first, "get ClusterRoleBinding", "get ClusterRole", 1))
+	s.fail = forbidden("get ClusterRoleBinding")
+	s.after(t, often)
+	s.tellsOnce(t, "told of another refusal", first)
+	s.fail = nil
+	s.after(t, often)
+	s.fail = forbidden("get ClusterRoleBinding")
+	s.during(t, recheck)
+	s.tellsOnce(t, "told of the same once it was mended", first)
 }
 
 // TestKeptIsTold: an event tells of a role that no node needs and that cannot be taken away. Of a Cluster that has none of ours,
@@ -327,21 +340,4 @@ func forbidden(call string) func(string) error {
 		}
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "x", errors.New("no right"))
 	}
-}
-
-// TestUnreadableManagement: without the Cluster or the configs nothing is done.
-func TestUnreadableManagement(t *testing.T) {
-	s := newStage(t, config("c", azureCNI))
-	s.Client = lacking{s.management}
-	_, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: prod})
-	expect.Says(t, "look", err, "list objects of the cluster: ")
-	expect.Same(t, "calls", 0, len(s.calls))
-}
-
-// lacking lists nothing.
-type lacking struct{ client.Client }
-
-// List implements client.Reader.
-func (lacking) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return apierrors.NewServiceUnavailable("x")
 }

@@ -56,8 +56,9 @@ type Workload interface {
 
 // Keep is one of the things that are kept in workload clusters. It is called for one Cluster at a time.
 type Keep interface {
-	// Needs are the names of what a Cluster needs, by its objects and by what others ask for. It MUST leave out other names.
-	Needs(objects []client.Object, asked map[string]bool) []string
+	// Needs are the names of what a Cluster needs, by its objects and by what others ask for. It MUST leave out what nobody needs
+	// any more: the keep looks as soon as they are other ones.
+	Needs(cluster *clusterv1.Cluster, objects []client.Object, asked map[string]bool) []string
 	// Look brings the thing a step further in a cluster, whether something is needed there or not. It is called once in the life
 	// of a process, when something else is needed or asked for, and when it has said so to the Visit. What fails is looked at again
 	// in a minute, and answers what was asked for and not replied to.
@@ -124,6 +125,17 @@ func (v *Visit) Reach(ctx context.Context) (*keep.Cluster, error) {
 func (v *Visit) LookAgain(after time.Duration) {
 	if after > 0 {
 		v.due = sooner(v.due, v.Now.Add(after))
+	}
+}
+
+// within ends lists that take longer than that, before the look is ended for them: what comes after them in a look has time, too.
+func (v *Visit) within(longest time.Duration) func() error {
+	end := v.r.Now().Add(longest)
+	return func() error {
+		if v.r.Now().After(end) {
+			return fmt.Errorf("its lists take longer than %s, and are not read any further", longest)
+		}
+		return nil
 	}
 }
 
@@ -205,7 +217,7 @@ func (r *Reconciler) forget(cluster client.ObjectKey) {
 // look has a keep look if it is time for that, and returns when it is so again; zero for never.
 func (r *Reconciler) look(ctx context.Context, k Keep, v *Visit) (due time.Time) {
 	asked := r.asks.pending(v.Key, v.Now)
-	v.Needs, v.due, v.replied = k.Needs(v.objects, asked), time.Time{}, map[string]bool{}
+	v.Needs, v.due, v.replied = k.Needs(v.Cluster, v.objects, asked), time.Time{}, map[string]bool{}
 	last, looked := v.memory.looks[k]
 	now := slices.ContainsFunc(v.Needs, func(name string) bool { return asked[name] })
 	if looked && !now && slices.Equal(v.Needs, last.needs) && (last.due.IsZero() || v.Now.Before(last.due)) {
@@ -270,6 +282,14 @@ func sooner(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// breakOff is the error that ends a look in its midst: the cluster is out of reach, or the time is over.
+func breakOff(ctx context.Context, err error) error {
+	if workload.OutOfReach(err) {
+		return err
+	}
+	return ctx.Err()
 }
 
 // timely makes of a look that took too long what it is: a cluster that cannot be reached.

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -45,6 +46,7 @@ func newStage(t *testing.T, objects ...client.Object) *stage {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, rbacv1.AddToScheme, admissionv1.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme,
+		infrav1.AddToScheme,
 	} {
 		expect.OK(t, add(scheme))
 	}

@@ -2,116 +2,97 @@ package guests
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// voice is a cluster whose guests say what a test says.
-type voice struct {
-	mu      sync.Mutex
-	watches int
-	ended   int
-	fails   error         // how the next watch ends, if not well
-	slow    time.Duration // how long a watch takes to end
-	say     func(watch.EventType, *corev1.ConfigMap)
-	ends    chan struct{} // ends one watch
+// workloadCluster is one whose guests have an API server to write to. It counts the calls.
+type workloadCluster struct {
+	client.Client
+	mu    sync.Mutex
+	reads []string
+	tries int           // how often somebody wanted to reach it
+	away  error         // why it cannot be reached
+	held  chan struct{} // no call is answered before this is closed
 }
 
-func (v *voice) Follow(ctx context.Context, _ client.ObjectKey, feed *workload.Feed) error {
-	v.mu.Lock()
-	v.watches++
-	v.say = func(what watch.EventType, object *corev1.ConfigMap) {
-		text, _ := json.Marshal(object) // it always can
-		feed.Told(workload.Event{Type: what, Object: text})
-	}
-	ends := v.ends
-	v.mu.Unlock()
-	select {
-	case <-ctx.Done():
-	case <-ends:
-	}
-	pass(v.slow)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.ended++
-	return v.fails
+func newCluster() *workloadCluster {
+	c := &workloadCluster{}
+	c.Client = fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(
+			ctx context.Context, api client.WithWatch, key client.ObjectKey, into client.Object, how ...client.GetOption,
+		) error {
+			c.mu.Lock()
+			c.reads = append(c.reads, key.Name)
+			held := c.held
+			c.mu.Unlock()
+			if held != nil {
+				select {
+				case <-held:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			return api.Get(ctx, key, into, how...)
+		},
+	}).Build()
+	return c
 }
 
-// pass lets time pass, in a bubble.
-func pass(d time.Duration) { <-time.NewTimer(d).C }
-
-func said(name, report string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{Key: report}}
+// GetClient is that of Ears.
+func (c *workloadCluster) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tries++
+	return c.Client, c.away
 }
 
-// TestEars: a report is kept whether its machine has asked yet or not, wakes that machine once, and is forgotten with its object.
-// Two machines of a cluster share a watch, which ends when none has asked for half an hour.
-func TestEars(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		heard := make(chan cloud.Key, 10)
-		v := &voice{}
-		ears := &Ears{Clusters: v, Heard: heard, Now: time.Now}
-		ctx, cancel := context.WithCancel(t.Context())
-		over := make(chan error, 1)
-		cluster := client.ObjectKey{Namespace: "a", Name: "c"}
-		one, two := cloud.Key{Namespace: "a", Name: "one"}, cloud.Key{Namespace: "a", Name: "two"}
-		expect.Same(t, "before the start", "", ears.Report(cluster, "win-1.a", one))
-		go func() { over <- ears.Start(ctx) }()
-		synctest.Wait()
-		expect.Same(t, "at first", "", ears.Report(cluster, "win-1.a", one))
-		synctest.Wait()
-		for _, text := range []string{"x", "x", "y"} {
-			v.say(watch.Modified, said("win-1.a", text))
-		}
-		v.say(watch.Modified, said("win-1.old", "of an older token"))
-		v.say(watch.Added, said("win-2.a", "z"))
-		expect.Same(t, "woken", 2, len(heard))
-		expect.Same(t, "who", one, <-heard)
-		expect.Same(t, "the last report", "y", ears.Report(cluster, "win-1.a", one))
-		expect.Same(t, "one that came first", "z", ears.Report(cluster, "win-2.a", two))
-		expect.Same(t, "watches", 1, v.watches)
-		v.say(watch.Added, said("win-4.a", strings.Repeat("x", 2*cloud.MaxReport)))
-		expect.Same(t, "bytes of one that is too long", cloud.MaxReport+1, len(ears.Report(cluster, "win-4.a", two)))
-		v.say(watch.Deleted, said("win-2.a", "z"))
-		expect.Same(t, "one that is gone", "", ears.Report(cluster, "win-2.a", two))
-		pass(forget / 2)
-		ears.Report(cluster, "win-2.a", two)
-		pass(forget/2 + time.Second)
-		expect.Same(t, "objects before the look of the next minute", 4, len(ears.clusters[cluster].objects))
-		pass(time.Minute - time.Second)
-		synctest.Wait()
-		expect.Same(t, "objects, of which one was asked for", 1, len(ears.clusters[cluster].objects))
-		expect.Same(t, "bytes of strangers that were forgotten", 0, ears.clusters[cluster].strange)
-		expect.Same(t, "watches that ended", 0, v.ended)
-		pass(forget)
-		expect.Same(t, "clusters", 0, len(ears.clusters))
-		expect.Same(t, "watches that ended, for nobody", 1, v.ended)
-		cancel()
-		expect.OK(t, <-over)
-	})
+// calls returns how many there were since it was asked last.
+func (c *workloadCluster) calls() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(c.reads)
+	c.reads = nil
+	return n
 }
 
-// listening are ears that hear of all clusters what v says, until end.
-func listening(t *testing.T, v *voice) (ears *Ears, end func()) {
+// write has a guest replace its report, which is made if it is not there.
+func (c *workloadCluster) write(t *testing.T, name, text string) {
 	t.Helper()
-	ears = &Ears{Clusters: v, Heard: make(chan cloud.Key, 10), Now: time.Now}
+	expect.OK(t, MakeReport(t.Context(), c.Client, name))
+	expect.OK(t, c.Update(t.Context(), said(name, text)))
+}
+
+func said(name, text string) *corev1.ConfigMap {
+	object := &corev1.ConfigMap{Data: map[string]string{Key: text}}
+	object.Namespace, object.Name = Namespace, name
+	return object
+}
+
+// pass lets time pass, in a bubble, and then all that is to happen at that moment.
+func pass(d time.Duration) {
+	<-time.NewTimer(d).C
+	synctest.Wait()
+}
+
+// started are ears that run, until end.
+func started(t *testing.T, get func(context.Context, client.ObjectKey) (client.Client, error)) (ears *Ears, end func()) {
+	t.Helper()
+	ears = &Ears{GetClient: get, Heard: make(chan cloud.Key, 10)}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() { over <- ears.Start(ctx) }()
@@ -123,161 +104,200 @@ func listening(t *testing.T, v *voice) (ears *Ears, end func()) {
 	}
 }
 
-// TestGoneWhileNobodyWatched: the next good watch does not tell of an object that went between two, so it is forgotten with that.
-func TestGoneWhileNobodyWatched(t *testing.T) {
+var (
+	prod     = client.ObjectKey{Namespace: "a", Name: "c"}
+	one, two = cloud.Key{Namespace: "a", Name: "one"}, cloud.Key{Namespace: "a", Name: "two"}
+)
+
+// still and through are what a machine says of its guest.
+func still(string) bool   { return true }
+func through(string) bool { return false }
+
+// TestEars: a report wakes its machine once, and no other; what is gone or empty wakes none; one that is too long is cut.
+func TestEars(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &voice{ends: make(chan struct{})}
-		ears, end := listening(t, v)
-		cluster, one := client.ObjectKey{Namespace: "a", Name: "c"}, cloud.Key{Namespace: "a", Name: "one"}
-		ears.Report(cluster, "win-1.a", one)
-		ears.Report(cluster, "win-2.a", one)
-		synctest.Wait()
-		watched := func(lasts time.Duration, names ...string) {
-			for _, name := range names {
-				v.say(watch.Added, said(name, "x"))
-			}
-			pass(lasts)
-			v.ends <- struct{}{}
-			synctest.Wait()
-		}
-		watched(5*time.Minute, "win-1.a", "win-2.a", "strange")
-		expect.Same(t, "after a good watch", "x", ears.Report(cluster, "win-2.a", one))
-		watched(time.Second, "win-1.a") // too short to tell of all
-		pass(firstPause)
-		synctest.Wait()
-		expect.Same(t, "after a watch that failed", "x", ears.Report(cluster, "win-2.a", one))
-		watched(5*time.Minute, "win-1.a")
-		expect.Same(t, "one that is gone", "", ears.Report(cluster, "win-2.a", one))
-		expect.Same(t, "one that is there", "x", ears.Report(cluster, "win-1.a", one))
-		expect.Same(t, "objects", 2, len(ears.clusters[cluster].objects))
-		expect.Same(t, "bytes of strangers", 0, ears.clusters[cluster].strange)
-		end()
-	})
-}
-
-// TestStrangers: objects that no machine asks for have little room, and none of a machine that asks.
-func TestStrangers(t *testing.T) {
-	h := &hearing{objects: map[string]*object{}}
-	mine := cloud.Key{Namespace: "a", Name: "one"}
-	h.objects["mine"] = &object{machine: mine}
-	long := strings.Repeat("x", cloud.MaxReport)
-	for i := range 2 * maxStrange / cloud.MaxReport {
-		_, news := h.take(watch.Added, said(fmt.Sprintf("more-%d", i), long), time.Now())
-		expect.Same(t, "news", false, news)
-	}
-	if h.strange > maxStrange || h.strange < maxStrange-2*cloud.MaxReport {
-		t.Errorf("%d bytes of strangers are kept, of at most %d", h.strange, maxStrange)
-	}
-	if h.refused < 50 {
-		t.Errorf("%d reports without room were counted", h.refused)
-	}
-	who, news := h.take(watch.Added, said("mine", long), time.Now())
-	expect.Same(t, "news for "+who.Name, true, news && who == mine)
-	_, news = h.take(watch.Modified, said("mine", ""), time.Now())
-	expect.Same(t, "news of an object that was emptied", false, news)
-	for i := range 2 * maxStrange / cloud.MaxReport {
-		h.take(watch.Modified, said(fmt.Sprintf("more-%d", i), "short"), time.Now())
-		h.take(watch.Deleted, said(fmt.Sprintf("more-%d", i), ""), time.Now())
-	}
-	for _, name := range []string{"unknown", "mine"} {
-		h.take(watch.Deleted, said(name, ""), time.Now())
-	}
-	expect.Same(t, "bytes when all are gone", 0, h.strange)
-	expect.Same(t, "objects", 1, len(h.objects))
-	expect.Same(t, "that of a machine, which may still ask", mine, h.objects["mine"].machine)
-}
-
-// TestRoomForStrangers is used to the last byte.
-func TestRoomForStrangers(t *testing.T) {
-	for over, want := range map[int]int{0: 1, 1: 0} {
-		h := &hearing{objects: map[string]*object{}, strange: maxStrange - len("name") - len("text") + over}
-		h.take(watch.Added, said("name", "text"), time.Now())
-		expect.Same(t, fmt.Sprint("objects, ", over, " bytes over"), want, len(h.objects))
-		expect.Same(t, "left out", 1-want, h.refused)
-	}
-}
-
-// TestEnd: the manager waits until all watches have ended, and begins none after that.
-func TestEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := &voice{slow: time.Second}
-		ears, end := listening(t, v)
-		one := cloud.Key{Namespace: "a", Name: "one"}
-		ears.Report(client.ObjectKey{Name: "c"}, "win-1.a", one)
-		synctest.Wait()
-		end()
-		expect.Same(t, "watches that ended", 1, v.ended)
-		ears.Report(client.ObjectKey{Name: "other"}, "win-1.a", one)
-		expect.Same(t, "clusters", 1, len(ears.clusters))
-	})
-}
-
-// TestLeftOutIsLogged: the log says once for a watch how many reports it had no room for, and nothing if it had room for all.
-func TestLeftOutIsLogged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var lines []string
-		ctx := ctrl.LoggerInto(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
-		ctx, cancel := context.WithCancel(ctx)
-		v := &voice{ends: make(chan struct{})}
-		ears := &Ears{Clusters: v, Heard: make(chan cloud.Key, 10), Now: time.Now}
-		var running sync.WaitGroup
-		running.Go(func() { expect.Fine(t, ears.Start(ctx)) })
-		synctest.Wait()
-		ears.Report(client.ObjectKey{Name: "c"}, "win-1.a", cloud.Key{Name: "one"})
-		long := strings.Repeat("x", cloud.MaxReport)
-		room := 0
-		for size := 0; size <= maxStrange; room++ {
-			size += len(fmt.Sprint(room)) + len(long)
-		}
-		for _, c := range []struct{ strangers, lines int }{{room - 1, 0}, {room, 1}, {1, 1}} {
-			synctest.Wait()
-			for i := range c.strangers {
-				v.say(watch.Added, said(fmt.Sprint(i), long))
-			}
-			pass(goodWatch + 1)
-			v.ends <- struct{}{}
-			synctest.Wait()
-			expect.Same(t, "lines", c.lines, len(lines))
-		}
-		cancel()
-		running.Wait()
-	})
-}
-
-// TestWatchesThatFail: the pause between two watches gets longer each time that one fails, and begins anew after one that lasted.
-// One that failed in the end may not have told of all.
-func TestWatchesThatFail(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := &voice{ends: make(chan struct{}), fails: errors.New("no answer")}
-		ears, end := listening(t, v)
-		cluster, one := client.ObjectKey{Namespace: "a", Name: "c"}, cloud.Key{Namespace: "a", Name: "one"}
-		ears.Report(cluster, "win-1.a", one)
-		synctest.Wait()
-		v.say(watch.Added, said("win-1.a", "x"))
-		watches := 1
-		ends := func(what string, lasts, pause time.Duration) {
+		c := newCluster()
+		c.write(t, "win-1.a", "x")
+		c.write(t, "win-1.old", "of an older token")
+		c.write(t, "win-2.a", "")
+		expect.Same(t, "before the start", "", (&Ears{}).Report(prod, "win-1.a", one, still))
+		ears, end := started(t, c.GetClient)
+		says := func(what, want string, woken ...cloud.Key) {
 			t.Helper()
-			pass(lasts)
-			v.ends <- struct{}{}
-			synctest.Wait()
-			if pause > 0 {
-				pass(pause - 1)
-				synctest.Wait()
-				expect.Same(t, "watches before the pause is over, "+what, watches, v.watches)
-				pass(1)
-				synctest.Wait()
+			pass(firstPause)
+			var heard []cloud.Key
+			for len(ears.Heard) > 0 {
+				heard = append(heard, <-ears.Heard)
 			}
-			watches++
-			expect.Same(t, "watches "+what, watches, v.watches)
+			expect.Same(t, "woken, "+what, woken, heard)
+			expect.Same(t, what, want, ears.Report(prod, "win-1.a", one, still))
 		}
-		for _, seconds := range []int{2, 4, 8, 16, 32, 60, 60} {
-			ends("after one that failed", goodWatch, time.Duration(seconds)*time.Second)
+		expect.Same(t, "at first", "", ears.Report(prod, "win-1.a", one, still))
+		expect.Same(t, "at first", "", ears.Report(prod, "win-2.a", two, still))
+		says("what was there", "x", one)
+		says("the same", "x")
+		c.write(t, "win-1.a", "y")
+		c.write(t, "win-2.a", "z")
+		pass(firstPause)
+		expect.Same(t, "woken", 2, len(ears.Heard))
+		<-ears.Heard
+		<-ears.Heard
+		expect.Same(t, "the other's", "z", ears.Report(prod, "win-2.a", two, still))
+		says("the new one", "y")
+		c.write(t, "win-1.a", "")
+		says("an empty one", "")
+		c.write(t, "win-1.a", strings.Repeat("x", cloud.MaxReport))
+		says("the longest", strings.Repeat("x", cloud.MaxReport), one)
+		c.write(t, "win-1.a", strings.Repeat("x", 3*cloud.MaxReport))
+		says("what is too long", strings.Repeat("x", cloud.MaxReport+1), one)
+		c.write(t, "win-1.a", strings.Repeat("x", 2*cloud.MaxReport))
+		says("what is too long again", strings.Repeat("x", cloud.MaxReport+1))
+		expect.OK(t, RemoveReport(t.Context(), c.Client, "win-1.a"))
+		says("one that is gone", "")
+		expect.Same(t, "what nobody asked for was read", false, slices.Contains(c.reads, "win-1.old"))
+		end()
+	})
+}
+
+// TestCost: a guest that boots costs six calls a minute, one that has joined a call for each look at its machine, and one whose
+// machine or object is gone costs none.
+func TestCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.write(t, "win-1.a", "x")
+		ears, end := started(t, c.GetClient)
+		looks := func(times int, every time.Duration, boots func(string) bool) int {
+			for range times {
+				ears.Report(prod, "win-1.a", one, boots)
+				pass(every)
+			}
+			return c.calls()
 		}
-		ends("after one that lasted", goodWatch+1, firstPause)
-		ends("after the next one that failed", 0, 2*firstPause)
-		expect.Same(t, "what was not told of again", "x", ears.Report(cluster, "win-1.a", one))
-		v.fails = nil
-		ends("after one that ended well", goodWatch+1, 0)
+		pass(time.Hour)
+		expect.Same(t, "before anybody asks", 0, c.tries)
+		expect.Same(t, "at once", 1, looks(1, time.Second, still))
+		expect.Same(t, "while it boots, in an hour", 360, looks(60, time.Minute, still))
+		looks(1, firstPause, through)
+		expect.Same(t, "after the join, in an hour", 6, looks(6, 10*time.Minute, through))
+		looks(1, firstPause, still)
+		expect.OK(t, RemoveReport(t.Context(), c.Client, "win-1.a"))
+		expect.Same(t, "without its object, in three looks", 3, looks(3, time.Minute, still))
+		pass(forget + firstPause)
+		tries := c.tries
+		expect.Same(t, "clusters when nobody has asked for long", 0, len(ears.clusters))
+		pass(time.Hour)
+		expect.Same(t, "calls when nobody asks", 0, c.calls()+c.tries-tries)
+		c.write(t, "win-1.a", "y")
+		expect.Same(t, "once somebody asks again", 6, looks(1, time.Minute-1, still))
+		end()
+	})
+}
+
+// TestManyMachines: a pass has an end, and what has waited longest comes first.
+func TestManyMachines(t *testing.T) {
+	now, all := time.Now(), map[string]*report{}
+	for i := range 2 * maxReads {
+		name := fmt.Sprintf("win-%04d", i)
+		all[name] = &report{name: name, asked: now, read: now.Add(time.Duration(i-10_000) * time.Second), boots: true}
+	}
+	all["new"] = &report{name: "new", asked: now}
+	all["joined"] = &report{name: "joined", asked: now, read: now.Add(-time.Hour)}
+	all["read since"] = &report{name: "read since", asked: now, read: now.Add(1)}
+	ears := &Ears{clusters: map[client.ObjectKey]map[string]*report{prod: all}}
+	for _, begins := range [][]string{{"new", "win-0000"}, {"win-0511", "win-0512"}, {"win-1023", "joined"}} {
+		due, asked := ears.due(prod)
+		expect.Same(t, "somebody asks", true, asked)
+		expect.Same(t, "reports of a pass", maxReads, len(due))
+		expect.Same(t, "the first", begins, []string{due[0].name, due[1].name})
+		for _, r := range due {
+			r.read = now
+		}
+	}
+}
+
+// TestFull: a report for whose machine there is no room now wakes it later.
+func TestFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		ears, end := started(t, c.GetClient)
+		ears.Heard = make(chan cloud.Key, 1)
+		for _, name := range []string{"win-1.a", "win-2.a"} {
+			c.write(t, name, "x")
+			ears.Report(prod, name, cloud.Key{Name: name}, still)
+		}
+		synctest.Wait()
+		first := <-ears.Heard
+		pass(firstPause)
+		if second := <-ears.Heard; second == first {
+			t.Errorf("%v was woken twice, and the other machine never", first)
+		}
+		end()
+	})
+}
+
+// TestAway: a cluster that cannot be reached is tried less and less, and read again once it is there.
+func TestAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.away = errors.New("no answer")
+		c.write(t, "win-1.a", "x")
+		ears, end := started(t, c.GetClient)
+		for i := range 20 { // one try is enough for all
+			ears.Report(prod, fmt.Sprintf("win-%d.a", i), one, still)
+		}
+		synctest.Wait()
+		for i, seconds := range []int{20, 40, 60, 60} {
+			pass(time.Duration(seconds)*time.Second - 1)
+			expect.Same(t, "tries before the pause is over", i+1, c.tries)
+			pass(1)
+			expect.Same(t, "tries", i+2, c.tries)
+		}
+		c.away = nil
+		pass(longestPause)
+		expect.Same(t, "reports read", 20, c.calls())
+		pass(firstPause)
+		expect.Same(t, "reports read in the next pass, of one that is there", 1, c.calls())
+		end()
+	})
+}
+
+// TestOneClusterHangs: others do not wait for it, and neither does the end of the manager, after which no pass begins.
+func TestOneClusterHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs, answers := newCluster(), newCluster()
+		hangs.held = make(chan struct{})
+		answers.write(t, "win-1.a", "x")
+		ears, end := started(t, func(ctx context.Context, key client.ObjectKey) (client.Client, error) {
+			if key == prod {
+				return hangs.GetClient(ctx, key)
+			}
+			return answers.GetClient(ctx, key)
+		})
+		ears.Report(prod, "win-1.a", one, still)
+		synctest.Wait()
+		ears.Report(client.ObjectKey{Namespace: "a", Name: "other"}, "win-1.a", two, still)
+		synctest.Wait()
+		expect.Same(t, "woken", two, <-ears.Heard)
+		pass(10 * firstPause)
+		expect.Same(t, "calls to the one that hangs", 1, hangs.calls())
+		end()
+		ears.Report(client.ObjectKey{Name: "third"}, "win-1.a", one, still)
+		expect.Same(t, "clusters", 2, len(ears.clusters))
+	})
+}
+
+// TestAskedMeanwhile: a machine that asks while its report is read has it read once more.
+func TestAskedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.held = make(chan struct{})
+		ears, end := started(t, c.GetClient)
+		ears.Report(prod, "win-1.a", one, through)
+		pass(time.Second)
+		ears.Report(prod, "win-1.a", one, through)
+		close(c.held)
+		pass(5 * firstPause)
+		expect.Same(t, "calls", 2, c.calls())
 		end()
 	})
 }

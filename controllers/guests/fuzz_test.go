@@ -1,54 +1,64 @@
 package guests
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"testing"
-	"time"
 
-	"k8s.io/apimachinery/pkg/watch"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/odd"
 )
 
-// FuzzReports: whatever a watch tells, in whatever order, what is kept is counted and bounded, and only a machine that has asked
-// is woken.
+// oddReports are those of an API server that sends anything.
+type oddReports struct {
+	client.Client
+	*odd.Source
+}
+
+// Get decodes what comes, as client-go does.
+func (o oddReports) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	switch o.N(8) {
+	case 1:
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, key.Name)
+	case 2:
+		return errors.New(o.Text())
+	case 3:
+		return json.Unmarshal(o.Object("nodes"), into)
+	case 4:
+		panic(o.Text())
+	}
+	return json.Unmarshal(o.JSON(said(odd.One(o.Source, key.Name, "win-0", o.Text()), o.Text())), into)
+}
+
+// FuzzReports: whatever is read, in whatever order, what is kept is bounded, and only a machine with a report is woken.
 func FuzzReports(f *testing.F) {
 	odd.Fuzz(f, checkReports)
 }
 
 func checkReports(t *testing.T, source *odd.Source) {
-	ears := &Ears{Heard: make(chan cloud.Key, 100), Now: time.Now}
-	h := &hearing{objects: map[string]*object{}, stop: func() {}}
-	ours := cloud.Key{Namespace: "ns", Name: "machine"}
-	for range 1 + source.N(40) {
-		name := odd.One(source, "win-0", "a", source.Text())
-		if source.Once(6) && h.objects[name] == nil {
-			h.objects[name] = &object{machine: ours, last: time.Now()}
-		}
-		object := source.JSON(said(name, source.Text()))
-		if source.Once(6) {
-			object = source.Object("nodes")
-		}
-		ears.take(t.Context(), h, workload.Event{
-			Type: odd.One(source, watch.Added, watch.Modified, watch.Deleted, workload.LeftOut, "x"), Object: object,
-		})
+	ears := &Ears{Heard: make(chan cloud.Key, 100), GetClient: func(context.Context, client.ObjectKey) (client.Client, error) {
 		if source.Once(10) {
-			ears.end(h, time.Now().Add(time.Duration(source.N(3)-1)*time.Minute), source.Once(2))
+			return nil, errors.New("away")
 		}
-		strange := 0
-		for name, o := range h.objects {
-			if o.isStrange() {
-				strange += o.size(name)
+		return oddReports{Source: source}, nil
+	}}
+	all := []*report{{name: "win-0", machine: one, boots: true}, {name: source.Text(), machine: two}}
+	for range 1 + source.N(20) {
+		ears.pass(t.Context(), prod, all)
+		for _, r := range all {
+			if len(r.text) > cloud.MaxReport+1 {
+				t.Fatalf("%d bytes are kept", len(r.text))
 			}
-		}
-		if strange != h.strange || strange > maxStrange {
-			t.Fatalf("%d bytes are kept, counted %d", strange, h.strange)
 		}
 	}
 	close(ears.Heard)
 	for woken := range ears.Heard {
-		if woken != ours {
+		if woken == one && all[0].read.IsZero() || woken == two && all[1].read.IsZero() || woken != one && woken != two {
 			t.Errorf("%v was woken", woken)
 		}
 	}

@@ -59,7 +59,7 @@ type Gate struct {
 type Policies interface {
 	// Kept says whether the policies act in a Cluster, so that it may get a Windows VM, and begins to look after them there. If they
 	// cannot be had, it says why in a sentence, and that the VM may come. It MUST do so after some time.
-	Kept(cluster *clusterv1.Cluster) (kept bool, warning string)
+	Kept(cluster *clusterv1.Cluster, machine client.ObjectKey) (kept bool, warning string)
 }
 
 // Candidate is a machine that is to become a Windows Node.
@@ -109,7 +109,7 @@ func (g Gate) policies(c Candidate) (warning string, err error) {
 	if g.Policies == nil {
 		return "", nil
 	}
-	kept, warning := g.Policies.Kept(c.Cluster)
+	kept, warning := g.Policies.Kept(c.Cluster, client.ObjectKeyFromObject(c.Windows))
 	if !kept {
 		return "", phase.Poll(infrav1.WaitingForLinuxPoliciesReason, "the admission policies that keep workloads for Linux off "+
 			"Windows Nodes are being written to Cluster %s, and do not act there yet; a Windows VM is made once they do, or after a "+

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -16,7 +17,7 @@ type keeping struct {
 	asked   *int
 }
 
-func (k keeping) Kept(*clusterv1.Cluster) (kept bool, warning string) {
+func (k keeping) Kept(*clusterv1.Cluster, client.ObjectKey) (kept bool, warning string) {
 	*k.asked++
 	return k.kept, k.warning
 }

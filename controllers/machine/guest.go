@@ -29,7 +29,8 @@ const (
 )
 
 // hear reads what the guest of a cloud that carries no reports has told its object in the workload cluster. One that tells
-// anything runs, long before its cloud says so.
+// anything runs, long before its cloud says so. When the machine has joined and its guest is through, each look at the machine
+// has the object read once.
 func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
 	if strings.HasPrefix(vm.Report, plan.Mark) && !strings.HasPrefix(vm.Report, plan.Mark+string(f.machine.UID)+"|") {
 		vm.Report = "" // the image's own agent, of the machine that it was made from
@@ -37,7 +38,8 @@ func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
 	if f.config == nil || f.config.Status.GuestReport == "" {
 		return &vm
 	}
-	heard := r.Ears.Report(client.ObjectKeyFromObject(f.cluster), f.config.Status.GuestReport, client.ObjectKeyFromObject(f.windows))
+	heard := r.Ears.Report(client.ObjectKeyFromObject(f.cluster), f.config.Status.GuestReport, client.ObjectKeyFromObject(f.windows),
+		func(text string) bool { return !joined(f) || slices.Contains(goesOn, toldState(text)) })
 	if vm.Report == "" || slices.Contains(ends, toldState(heard)) {
 		vm.Report = heard
 	}
@@ -51,8 +53,11 @@ func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
 	return &vm
 }
 
-// ends are the states in which a guest says more than what its cloud's host has heard.
-var ends = []plan.State{plan.StateSucceeded, plan.StateFailed}
+// ends are the states in which a guest says more than what its cloud's host has heard, and goesOn are the others.
+var (
+	ends   = []plan.State{plan.StateSucceeded, plan.StateFailed}
+	goesOn = []plan.State{plan.StateRunning, plan.StateRebooting}
+)
 
 // toldState is how far a guest says that it is; empty if it has told nothing that we understand.
 func toldState(report string) plan.State {

@@ -14,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -67,7 +68,10 @@ func TestLinuxNotChecked(t *testing.T) {
 // unkept are policies that cannot be had.
 type unkept struct{}
 
-func (unkept) Kept(*clusterv1.Cluster) (kept bool, warning string) {
+// Answers implements Policies.
+func (unkept) Answers() source.Source { return source.Func(nil) }
+
+func (unkept) Kept(*clusterv1.Cluster, client.ObjectKey) (kept bool, warning string) {
 	return true, "Cluster prod has no right"
 }
 

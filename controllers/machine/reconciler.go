@@ -48,6 +48,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 )
 
+// Policies are those in workload clusters that keep workloads for Linux off Windows Nodes.
+type Policies interface {
+	linux.Policies
+	// Answers wake the machines that have asked.
+	Answers() source.Source
+}
+
 // Reconciler makes, watches and removes VMs.
 type Reconciler struct {
 	Client client.Client
@@ -59,7 +66,7 @@ type Reconciler struct {
 	// Pools give adapters their addresses.
 	Pools *addresses.Pools
 	// Policies keep workloads for Linux off Windows Nodes. They are nil where nobody looks after them.
-	Policies linux.Policies
+	Policies Policies
 	// VSphere and Azure are the clouds that this manager runs machines in; nil is a cloud that it does not support.
 	VSphere, Azure cloud.Provider
 	// Credentials keeps the Secrets that the spec of machines names.
@@ -107,7 +114,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err := errors.Join(r.Credentials.Setup(ctx, mgr, r.secretOf), r.Held.Setup(ctx, mgr, r.ownIdentityOf)); err != nil {
 		return fmt.Errorf("watch credentials: %w", err)
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named("windowsmachine").
 		For(&infrav1.WindowsMachine{}, builder.WithPredicates(written.News(), endsWithAddresses())).
 		Owns(&ipamv1.IPAddressClaim{}).
@@ -121,8 +128,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WatchesRawSource(source.Func(r.Held.Feed)).
 		WatchesRawSource(source.Func(r.Identities.Feed)).
 		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
-		WithOptions(options).
-		Complete(r)
+		WithOptions(options)
+	if r.Policies != nil {
+		b = b.WatchesRawSource(r.Policies.Answers())
+	}
+	return b.Complete(r)
 }
 
 // waits says whether a machine may wait for its workload cluster: it has no VM yet.

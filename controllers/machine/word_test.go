@@ -2,37 +2,30 @@ package machine
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // rumour is a cluster whose guests have told this.
 type rumour string
 
-// Follow implements guests.Follower.
-func (text rumour) Follow(ctx context.Context, _ client.ObjectKey, feed *workload.Feed) error {
-	if text != "" {
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m.token0"}, Data: map[string]string{guests.Key: string(text)}}
-		told, _ := json.Marshal(object) // it always can
-		feed.Told(workload.Event{Type: watch.Added, Object: told})
-	}
-	<-ctx.Done()
-	return nil
+// GetClient is that of guests.Ears.
+func (text rumour) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
+	object := &corev1.ConfigMap{Data: map[string]string{guests.Key: string(text)}}
+	object.Namespace, object.Name = guests.Namespace, "m.token0"
+	return fake.NewClientBuilder().WithObjects(object).Build(), nil
 }
 
 // TestGuestsWord: a VM whose guest has told anything that we understand runs, and so does one that ran once, whatever Azure says
@@ -80,17 +73,68 @@ func listening(t *testing.T, f *facts, told rumour, vm cloud.VM) (stop phase.Sto
 	f.cloud = answers{vm: vm, did: &did}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		r := &Reconciler{Ears: &guests.Ears{Clusters: told, Heard: make(chan cloud.Key, 1), Now: time.Now}}
+		r := &Reconciler{Ears: &guests.Ears{GetClient: told.GetClient, Heard: make(chan cloud.Key, 1)}}
 		over := make(chan error, 1)
 		go func() { over <- r.Ears.Start(ctx) }()
 		synctest.Wait()
-		_ = r.provision(ctx, f) // asks, and so begins to listen
+		_ = r.provision(ctx, f) // asks, and so has it read
 		synctest.Wait()
 		stop = phase.Of(r.provision(ctx, f))
 		cancel()
 		expect.OK(t, <-over)
 	})
 	return stop
+}
+
+// TestReadsOfGuests: the object of a guest is read again and again until its machine has joined and its bootstrap has ended, and
+// then once for each look.
+func TestReadsOfGuests(t *testing.T) {
+	const running, succeeded = `{"version":1,"state":"Running","phase":{"index":5,"of":5,"name":"join"}}`,
+		`{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"}}`
+	for name, c := range map[string]struct {
+		told   rumour
+		joined bool
+		want   int // reads of a minute that begins with a look
+	}{
+		"silent":                {"", false, 6},
+		"through, without Node": {succeeded, false, 6},
+		"joined, not through":   {running, true, 6},
+		"joined and through":    {succeeded, true, 1},
+		"joined and silent":     {"", true, 1},
+		"joined, no report":     {"{", true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := world(func(f *facts) {
+				f.config = &bootstrapv1.WindowsBootstrapConfig{}
+				f.config.Status.GuestReport = "m.token0"
+				f.cloud = answers{vm: cloud.VM{State: cloud.Running}, did: new([]string)}
+				if c.joined {
+					withNode(f)
+				}
+			})
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				reads := 0
+				r := &Reconciler{Ears: &guests.Ears{Heard: make(chan cloud.Key, 1)}}
+				r.Ears.GetClient = func(ctx context.Context, cluster client.ObjectKey) (client.Client, error) {
+					reads++
+					return c.told.GetClient(ctx, cluster)
+				}
+				over := make(chan error, 1)
+				go func() { over <- r.Ears.Start(ctx) }()
+				synctest.Wait()
+				for _, lasts := range []time.Duration{15 * time.Second, time.Minute} {
+					reads = 0
+					expect.OK(t, r.provision(ctx, f))
+					<-time.After(lasts)
+					synctest.Wait()
+				}
+				expect.Same(t, "reads", c.want, reads)
+				cancel()
+				expect.OK(t, <-over)
+			})
+		})
+	}
 }
 
 // TestHostsWord: what a guest told Azure's host agent counts with the machine's UID, until its own report tells of an end.

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -27,7 +28,15 @@ type Error struct {
 	Why string
 	// Err is the cause, if it broke off.
 	Err error
+
+	tooLong bool
 }
+
+// ErrTooLong is what an error is that says that an answer has more bytes than are taken.
+var ErrTooLong = errors.New("the answer is too long")
+
+// Is implements errors.Is.
+func (e *Error) Is(target error) bool { return e.tooLong && target == ErrTooLong }
 
 // Error implements error.
 func (e *Error) Error() string {
@@ -59,7 +68,7 @@ func (l Limits) Read(response *http.Response) ([]byte, error) {
 
 // ReadAtMost reads a body that has at most so many bytes.
 func ReadAtMost(response *http.Response, limit int64) ([]byte, error) {
-	tooLong := &Error{Why: fmt.Sprintf("answers with more than %d KiB", limit>>10)}
+	tooLong := &Error{Why: fmt.Sprintf("answers with more than %d KiB", limit>>10), tooLong: true}
 	if response.ContentLength > limit {
 		return nil, tooLong
 	}

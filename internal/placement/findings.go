@@ -60,7 +60,7 @@ func (s Seen) Findings() (all []Finding) {
 
 func (s Seen) judge(w Workload) Finding {
 	finding := s.Judge(w)
-	if finding.Verdict == Lands && s.Mutates && w.GetsLinux() {
+	if finding.Verdict == Lands && s.Mutates && s.GetsLinux(w) {
 		finding.Why += "; the policy adds it when the template changes next"
 	}
 	return finding

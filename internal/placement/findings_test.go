@@ -1,6 +1,7 @@
 package placement_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -116,12 +117,47 @@ func TestGetsLinux(t *testing.T) {
 	} {
 		w := workload(t, "DaemonSet", c.spec)
 		w.Namespace = c.namespace
-		expect.Same(t, c.name, c.want, w.GetsLinux())
+		expect.Same(t, c.name, c.want, tainted.GetsLinux(w))
 		if c.want && tainted.Judge(w).Verdict == placement.ForWindows {
 			t.Errorf("%s: the policy would change what is for Windows", c.name)
 		}
 		w.Annotations = map[string]string{placement.RunsOnAnnotation: placement.RunsOnBoth}
-		expect.Same(t, c.name+", on both", false, w.GetsLinux())
+		expect.Same(t, c.name+", on both", false, tainted.GetsLinux(w))
+	}
+}
+
+// TestNamespaces: what a namespace selects for its pods keeps them off or contradicts them, and the policy leaves them alone.
+func TestNamespaces(t *testing.T) {
+	const all = `tolerations: [{operator: Exists}]`
+	for _, c := range []struct {
+		key, value, spec string
+		verdict          placement.Verdict
+		changes          bool
+		says             string
+	}{
+		{"openshift.io/node-selector", "kubernetes.io/os=linux", all, placement.StaysAway, false, "it selects kubernetes.io/os=linux"},
+		{"openshift.io/node-selector", "", all, placement.Lands, true, "every taint"},
+		{"scheduler.alpha.kubernetes.io/node-selector", "kubernetes.io/os=windows", all, placement.ForWindows, false, "os=windows"},
+		{"scheduler.alpha.kubernetes.io/node-selector", "pool=a,kubernetes.io/os=linux", all, placement.StaysAway, false, "os=linux"},
+		{"scheduler.alpha.kubernetes.io/node-selector", "no in (selector)", all, placement.Lands, false, "every taint"},
+		{"other", "kubernetes.io/os=linux", all, placement.Lands, true, "every taint"},
+		{
+			"openshift.io/node-selector", "pool=b", `nodeSelector: {pool: a}`, placement.StaysAway, false,
+			"the API server refuses its pods, as the nodeSelector has pool=a and its namespace has pool=b",
+		},
+	} {
+		cluster := tainted
+		if selector := placement.SelectorOf(map[string]string{c.key: c.value}); selector != nil {
+			cluster.Selectors = map[string]map[string]string{"team": selector}
+		}
+		w := workload(t, "DaemonSet", c.spec)
+		w.Namespace = "team"
+		finding := cluster.Judge(w)
+		expect.Same(t, c.value, []any{c.verdict, c.changes}, []any{finding.Verdict, cluster.GetsLinux(w)})
+		expect.Says(t, c.value, errors.New(finding.Why), c.says)
+		w.Namespace = "other"
+		other := tainted.Judge(w)
+		expect.Same(t, c.value+" of another namespace", other, cluster.Judge(w))
 	}
 }
 

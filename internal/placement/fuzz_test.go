@@ -15,7 +15,7 @@ import (
 var command = regexp.MustCompile(`^kubectl [A-Za-z0-9 ._:/=@-]*('[^']*')?$`)
 
 // FuzzFindings: whatever a cluster tells, each of its workloads has its verdict, no sentence has what a terminal obeys, no
-// command what a shell obeys, and who remembers verdicts has the same ones.
+// command what a shell obeys, and who takes one workload after the other has the same ones.
 func FuzzFindings(f *testing.F) {
 	odd.Fuzz(f, checkFindings)
 }
@@ -37,7 +37,7 @@ func checkFindings(t *testing.T, source *odd.Source) {
 		}
 	}
 	if isEachOnce(s) {
-		checkMemory(t, s, wrong)
+		checkTaken(t, s, wrong)
 	}
 }
 
@@ -74,20 +74,15 @@ func isEachOnce(s placement.Seen) bool {
 	return len(classes) == len(s.RuntimeClasses)
 }
 
-func checkMemory(t *testing.T, s placement.Seen, wrong []placement.Finding) {
+// checkTaken gives the workloads one after the other.
+func checkTaken(t *testing.T, s placement.Seen, wrong []placement.Finding) {
 	t.Helper()
-	var stored []placement.Stored
-	for i, w := range s.Workloads {
-		stored = append(stored, placement.Stored{
-			Name: strings.Repeat("x", i), Version: "1", Read: func() placement.Workload { return w },
-		})
+	taken := placement.NewWrong(s)
+	for _, one := range s.Workloads {
+		taken.Take(one)
 	}
-	var memory placement.Memory
-	for _, look := range []string{"first", "second"} {
-		got := memory.Wrong(s, slices.Values(stored))
-		if !reflect.DeepEqual(tellings(wrong), tellings(got)) {
-			t.Errorf("at the %s look: %q, want %q", look, tellings(got), tellings(wrong))
-		}
+	if got := taken.Findings(); !reflect.DeepEqual(tellings(wrong), tellings(got)) {
+		t.Errorf("%q, want %q", tellings(got), tellings(wrong))
 	}
 }
 

@@ -9,15 +9,15 @@ import (
 )
 
 // GetsLinux is the rule of internal/policies/policies.yaml (needsLinux) once more, for people to read before it acts: the policy
-// gives the nodeSelector of Linux to such a template when somebody changes it. A test on real API servers compares the two. It
-// does not know of namespaces that select Nodes themselves, which the policy leaves alone.
-func (w Workload) GetsLinux() bool {
+// gives the nodeSelector of Linux to such a template when somebody changes it. A test on real API servers compares the two.
+func (c Cluster) GetsLinux(w Workload) bool {
 	spec := &w.Template.Spec
+	_, ofNamespace := c.Selectors[w.Namespace]
 	required := requiredOf(&corev1.Pod{Spec: *spec})
 	switch {
 	case w.Namespace != metav1.NamespaceSystem && !slices.ContainsFunc(spec.Tolerations, ofEveryTaint):
 		return false
-	case len(spec.NodeSelector) > 0, required != nil && len(required.NodeSelectorTerms) > 0, spec.NodeName != "",
+	case ofNamespace, len(spec.NodeSelector) > 0, required != nil && len(required.NodeSelectorTerms) > 0, spec.NodeName != "",
 		spec.RuntimeClassName != nil && *spec.RuntimeClassName != "":
 		return false
 	case spec.OS != nil && spec.OS.Name == corev1.Windows, hasWindowsOptions(spec):
@@ -32,7 +32,7 @@ func ofEveryTaint(t corev1.Toleration) bool {
 	return t.Key == "" && slices.Contains(effects, t.Effect)
 }
 
-// Planned says what the policy will do to these workloads, each of which GetsLinux. It is empty if there is none.
+// Planned says what the policy will do to these workloads, each of which gets Linux. It is empty if there is none.
 func Planned(workloads []string) string {
 	if len(workloads) == 0 {
 		return ""

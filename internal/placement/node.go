@@ -28,6 +28,13 @@ func There(node corev1.Node) Node {
 	return Node{Name: node.Name, Labels: node.Labels, Taints: node.Spec.Taints}
 }
 
+// Kind is the same for Nodes that differ in their names alone.
+func (n Node) Kind() string {
+	labels := maps.Clone(n.Labels)
+	delete(labels, corev1.LabelHostname)
+	return fmt.Sprint(labels, n.Taints, n.Unknown) // maps are printed in the order of their keys
+}
+
 // IsWindows says whether it runs Windows.
 func (n Node) IsWindows() bool { return n.Labels[corev1.LabelOSStable] == windows }
 

@@ -63,6 +63,8 @@ type Cluster struct {
 	Linux []Node
 	// RuntimeClasses are all of the cluster.
 	RuntimeClasses []nodev1.RuntimeClass
+	// Selectors are what namespaces select for each of their pods, by the namespace: see SelectorOf.
+	Selectors map[string]map[string]string
 }
 
 // Finding is the verdict on a workload, or what Findings has to say of something else, and what to tell people.

@@ -7,6 +7,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
@@ -29,12 +30,58 @@ type pod struct {
 // podOf makes the pod as the API server would. The second result says why it would refuse each pod.
 func (c Cluster) podOf(w Workload) (*pod, string) {
 	p := &pod{workload: w, cluster: c, object: &corev1.Pod{Spec: *w.Template.Spec.DeepCopy()}, node: &corev1.Node{}}
-	if refused := p.addRuntimeClass(); refused != "" {
-		return nil, refused
+	for _, add := range []func() string{p.addNamespace, p.addRuntimeClass} {
+		if refused := add(); refused != "" {
+			return nil, refused
+		}
 	}
 	p.affinity = nodeaffinity.GetRequiredNodeAffinity(p.object)
 	p.readRequirements()
 	return p, ""
+}
+
+// The annotations of a namespace from which its pods get a nodeSelector: by the admission plug-in PodNodeSelector, which not
+// every API server has on, and by OpenShift.
+const (
+	namespaceSelector = "scheduler.alpha.kubernetes.io/node-selector"
+	projectSelector   = "openshift.io/node-selector"
+)
+
+// SelectorOf is what a namespace selects for each of its pods; nil if nothing. A text that is no selector selects nothing that is
+// known: no pod is made by it.
+func SelectorOf(annotations map[string]string) map[string]string {
+	for _, key := range []string{namespaceSelector, projectSelector} {
+		if text := annotations[key]; text != "" {
+			selector, err := labels.ConvertSelectorToLabelsMap(text)
+			if err != nil {
+				return map[string]string{}
+			}
+			return selector
+		}
+	}
+	return nil
+}
+
+// addNamespace does what PodNodeSelector does (kubernetes v1.36.3, plugin/pkg/admission/podnodeselector).
+func (p *pod) addNamespace() (refused string) {
+	return p.addSelector(p.cluster.Selectors[p.workload.Namespace], "its namespace")
+}
+
+// addSelector merges what somebody else selects into the nodeSelector.
+func (p *pod) addSelector(selector map[string]string, of string) (refused string) {
+	spec := &p.object.Spec
+	for _, key := range sortedKeys(selector) {
+		value := selector[key]
+		if own, set := spec.NodeSelector[key]; set && own != value {
+			return fmt.Sprintf("the API server refuses its pods, as the nodeSelector has %s=%s and %s has %s=%s",
+				Named(key), Named(own), of, Named(key), Named(value))
+		}
+		if spec.NodeSelector == nil {
+			spec.NodeSelector = map[string]string{}
+		}
+		spec.NodeSelector[key] = value
+	}
+	return ""
 }
 
 // addRuntimeClass does what the admission plug-in RuntimeClass does (kubernetes v1.36.3, plugin/pkg/admission/runtimeclass).
@@ -51,16 +98,8 @@ func (p *pod) addRuntimeClass() (refused string) {
 	if scheduling == nil {
 		return ""
 	}
-	for _, key := range sortedKeys(scheduling.NodeSelector) {
-		value := scheduling.NodeSelector[key]
-		if own, set := spec.NodeSelector[key]; set && own != value {
-			return fmt.Sprintf("the API server refuses its pods, as the nodeSelector has %s=%s and RuntimeClass %s has %s=%s",
-				Named(key), Named(own), Named(*spec.RuntimeClassName), Named(key), Named(value))
-		}
-		if spec.NodeSelector == nil {
-			spec.NodeSelector = map[string]string{}
-		}
-		spec.NodeSelector[key] = value
+	if refused := p.addSelector(scheduling.NodeSelector, "RuntimeClass "+Named(*spec.RuntimeClassName)); refused != "" {
+		return refused
 	}
 	if p.workload.Kind != daemonSet {
 		// The DaemonSet controller makes no pod for a Node whose taints the template itself does not tolerate.

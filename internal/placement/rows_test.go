@@ -73,8 +73,8 @@ func TestPublishedThatChange(t *testing.T) {
 	var changed []string
 	for _, p := range readPublished(t) {
 		name := p.Namespace + "/" + p.Name
-		expect.Same(t, name+" gets Linux", judged[name] == always, p.workload().GetsLinux())
-		if p.workload().GetsLinux() {
+		expect.Same(t, name+" gets Linux", judged[name] == always, tainted.GetsLinux(p.workload()))
+		if tainted.GetsLinux(p.workload()) {
 			changed = append(changed, p.Name)
 		}
 	}

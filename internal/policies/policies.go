@@ -11,6 +11,7 @@ package policies
 
 import (
 	_ "embed"
+	"errors"
 	"strings"
 	"sync"
 
@@ -32,10 +33,7 @@ var manifest string
 var objects = sync.OnceValue(func() []unstructured.Unstructured {
 	var list unstructured.UnstructuredList
 	text, err := yaml.YAMLToJSON([]byte(manifest))
-	if err == nil {
-		err = list.UnmarshalJSON(text)
-	}
-	if err != nil {
+	if err = errors.Join(err, list.UnmarshalJSON(text)); err != nil {
 		panic(err) // the manifest is a part of this program
 	}
 	return list.Items

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
@@ -98,6 +99,13 @@ func TestNamesInExpressions(t *testing.T) {
 	}
 }
 
+// What earlier versions wrote is named as they named it.
+func TestLeftover(t *testing.T) {
+	leftover := policies.Leftover()
+	expect.Same(t, "what it is", schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, leftover.GroupVersionKind())
+	expect.Same(t, "its name", "kube-system/capwin-linux-first", leftover.GetNamespace()+"/"+leftover.GetName())
+}
+
 // Who changes an object that was handed out changes no other.
 func TestCopies(t *testing.T) {
 	policies.Mutating()[0].SetName("other")
@@ -123,6 +131,8 @@ func TestProbes(t *testing.T) {
 		{"ours", apierrors.NewForbidden(resource, policies.ProbeValidating().Name, errors.New(denied)), true},
 		{"another policy's", apierrors.NewForbidden(resource, "capwin-probe-refused",
 			errors.New("ValidatingAdmissionPolicy 'other' with binding 'other' denied request: no")), false},
+		{"ours, by the default reason", apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, policies.ProbeValidating().Name,
+			field.ErrorList{field.Forbidden(nil, denied)}), true},
 		{"no right", apierrors.NewForbidden(resource, "capwin-probe-refused", errors.New("User \"x\" cannot create")), false},
 		{"a word of ours from elsewhere", errors.New(denied), false},
 	} {

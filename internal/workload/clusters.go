@@ -10,7 +10,7 @@
 //   - When a cluster answers that had its callers turned away, it says so once, so that they need not wait for their next look.
 //   - A kubeconfig that changed is used within minutes, and within seconds if the old one failed.
 //
-// Nothing is watched but what a caller of Follow asks for. What is cached serves for a few seconds: Nodes and cluster DNS; and
+// Nothing is watched. What is cached serves for a few seconds: Nodes and cluster DNS; and
 // for a minute whether kubeadm's ConfigMaps exist, and DaemonSets for Windows.
 package workload
 
@@ -20,12 +20,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -156,8 +156,7 @@ type cluster struct {
 	digest [sha256.Size]byte
 	err    error
 	api    client.Client
-	web    *http.Client
-	server string
+	rest   *rest.RESTClient
 	close  func()
 }
 
@@ -247,8 +246,7 @@ func (c *Clusters) connect(kubeconfig []byte, secret string, k *cluster) error {
 	web, shut := c.httpClient(access, k)
 	k.close = shut
 	k.line.retry()
-	k.web, k.server = web, access.server
-	k.api, err = newClient(access.server, web, c.QPS, c.Burst)
+	k.api, k.rest, err = newClients(access.server, web, c.QPS, c.Burst)
 	return err
 }
 
@@ -268,7 +266,7 @@ func (k *cluster) drop(err error) {
 	if k.close != nil {
 		k.close()
 	}
-	k.api, k.web, k.close, k.err = nil, nil, nil, err
+	k.api, k.rest, k.close, k.err = nil, nil, nil, err
 	k.nodes.forget()
 	k.linux.forget()
 	k.kubeadm.forget()

@@ -1,12 +1,9 @@
 package workload
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,126 +11,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/odd"
 )
 
-// FuzzFeed: whatever a watch says, only what is known is told, and a list is complete only once it began.
-func FuzzFeed(f *testing.F) {
-	odd.Fuzz(f, checkFeed)
+// FuzzHeads: whatever is cut off an answer, what looks at it before it is decoded comes to an end.
+func FuzzHeads(f *testing.F) {
+	odd.Fuzz(f, checkHeads)
 }
 
-func checkFeed(t *testing.T, source *odd.Source) {
-	var told []watch.EventType
-	feed := &Feed{
-		Resource: Resource{Version: "v1", Name: "nodes"}, Lists: source.Once(2), plain: source.Once(3),
-		Told: func(e Event) { told = append(told, e.Type) },
-	}
-	for range 3 {
-		var body bytes.Buffer
-		for range source.N(6) {
-			body.Write(eventLine(source))
-		}
-		_ = feed.read(t.Context(), &Watcher{large: make(chan struct{}, 1), pace: flowcontrol.NewFakeAlwaysRateLimiter()}, &body)
-		feed.endList()
-	}
-	listing := false
-	for _, one := range told {
-		switch one {
-		case Begun:
-			listing = true
-		case Listed:
-			if !listing {
-				t.Errorf("%v: a list ended that had not begun", told)
-			}
-			listing = false
-		case LeftOut, watch.Added, watch.Modified, watch.Deleted:
-		default:
-			t.Errorf("told %q", one)
-		}
-	}
-	if !feed.Lists && (slices.Contains(told, Begun) || slices.Contains(told, Listed)) {
-		t.Errorf("%v is told to who has no list", told)
-	}
-	if len(feed.version) > maxVersion {
-		t.Errorf("version %q", feed.version)
-	}
-}
-
-func eventLine(s *odd.Source) []byte {
-	object := s.Object("nodes")
-	if s.Once(3) {
-		object = s.JSON(map[string]any{"metadata": map[string]any{
-			"resourceVersion": odd.One(s, "7", s.Text()), "annotations": map[string]any{"k8s.io/initial-events-end": "true"},
-		}})
-	}
-	kind := odd.One(s, "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "BEGUN", "LISTED", "HIDDEN", "LEFTOUT", "")
-	line := slices.Concat([]byte(`{"type":"`+kind+`","object":`), object, []byte("}\n"))
-	switch s.N(12) {
-	case 1:
-		return append([]byte(s.Text()), '\n')
-	case 2:
-		return slices.Concat([]byte(`{"object":`), object, bytes.Repeat([]byte(" "), maxEvent), []byte("}\n"))
-	case 3:
-		return []byte(`{"type":"ADDED","object":{"metadata":{"name":"a","uid":"b"},"a":` + strings.Repeat("[", 100) +
-			strings.Repeat("]", 100) + "}}\n")
-	}
-	return line
-}
-
-// FuzzLines: each line is told as it is, but for those that are too long, of which there is the head.
-func FuzzLines(f *testing.F) {
-	odd.Fuzz(f, checkLines)
-}
-
-func checkLines(t *testing.T, source *odd.Source) {
-	var body []byte
-	for range source.N(8) {
-		size := odd.One(source, 0, 1, smallEvent-1, smallEvent, maxEvent-1, maxEvent, maxEvent+1, 3*maxEvent) - source.N(3)
-		body = append(body, strings.Repeat("abc"[source.N(3):][:1], max(size, 0))...)
-		body = append(body, '\n')
-	}
-	body = append(body, source.Text()...)
-	read := &lines{from: bufio.NewReaderSize(bytes.NewReader(body), 16+source.N(200)), large: make(chan struct{}, 1)}
-	defer read.release()
-	for rest := body; len(rest) > 0; {
-		at := bytes.IndexByte(rest, '\n')
-		want := rest
-		if at >= 0 {
-			want = rest[:at+1]
-		}
-		rest = rest[len(want):]
-		line, tooLong, err := read.next(t.Context())
-		if err != nil || tooLong != (len(want) > maxEvent) || !tooLong && !bytes.Equal(line, want) || !bytes.HasPrefix(want, line) {
-			t.Fatalf("a line of %d bytes: %d bytes, too long: %v, %v", len(want), len(line), tooLong, err)
-		}
-	}
-	if _, _, err := read.next(t.Context()); !errors.Is(err, io.EOF) {
-		t.Errorf("at the end: %v", err)
-	}
-}
-
-// FuzzLeftOut: the head of any event says at most which object it is of.
-func FuzzLeftOut(f *testing.F) {
-	odd.Fuzz(f, checkLeftOut)
-}
-
-func checkLeftOut(t *testing.T, source *odd.Source) {
-	line := eventLine(source)
-	line = line[:min(len(line), source.N(250)*20)]
+func checkHeads(_ *testing.T, source *odd.Source) {
+	body := source.Object("nodes")
+	body = body[:min(len(body), source.N(250)*20)]
 	for range source.N(4) {
-		if len(line) > 0 {
-			line[source.N(len(line))] = odd.One[byte](source, '{', '}', '[', ']', '"', ',', ':', '\\', 0)
+		if len(body) > 0 {
+			body[source.N(len(body))] = odd.One[byte](source, '{', '}', '[', ']', '"', ',', ':', '\\', 0)
 		}
 	}
-	if e := leftOut(line); e.Type != LeftOut || len(e.Of) > len(line) {
-		t.Errorf("%+v", e)
-	}
-	sound(line)
-	refusal(line)
+	sound(body)
+	refusal(body)
 }
 
 // oddAnswers are those of an API server to one call after another.
@@ -181,7 +78,8 @@ func FuzzAnswers(f *testing.F) {
 func checkAnswers(t *testing.T, source *odd.Source) {
 	for range 3 {
 		web := &http.Client{Transport: guarded{next: oddAnswers{source}, line: newLine(), namespace: newGate(), clock: &clock{}}}
-		api := expect.Got(newClient("https://workload.test", web, 10_000, 10_000))(t)
+		api, _, err := newClients("https://workload.test", web, 10_000, 10_000)
+		expect.OK(t, err)
 		if found, err := readDNS(t.Context(), api); err == nil && len(found.Linux.Found) > mostPages*mostNodes {
 			t.Errorf("%d Nodes", len(found.Linux.Found))
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/apiserver"
 )
 
 const (
@@ -25,7 +27,14 @@ type UnreachableError struct {
 	Why string
 	// cause is for the log.
 	cause string
+	// answered says that the server did answer, with more than what is read or decoded.
+	answered bool
+	// tooLong: a page of a list is longer than an answer may be.
+	tooLong bool
 }
+
+// Is implements errors.Is.
+func (e *UnreachableError) Is(target error) bool { return e.tooLong && target == apiserver.ErrTooLong }
 
 // Error implements error.
 func (e *UnreachableError) Error() string {

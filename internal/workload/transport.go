@@ -2,10 +2,10 @@ package workload
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"time"
 
@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/apiserver"
@@ -35,12 +36,18 @@ const (
 
 var limits = apiserver.Limits{Object: maxObject, List: maxList, Refusal: maxRefusal, Shape: shape}
 
-// newClient makes a client that knows what we read and write without asking the server for its kinds. It speaks JSON, of which
-// one can tell before it is decoded how large it will be.
-func newClient(server string, web *http.Client, qps float32, burst int) (client.Client, error) {
-	config := &rest.Config{Host: server, QPS: qps, Burst: burst, WarningHandler: rest.NoWarnings{}}
+// newClients makes a client that knows what we read and write without asking the server for its kinds, and one for paths. Both
+// speak JSON, of which one can tell before it is decoded how large it will be.
+func newClients(server string, web *http.Client, qps float32, burst int) (client.Client, *rest.RESTClient, error) {
+	config := &rest.Config{Host: server, WarningHandler: rest.NoWarnings{}}
+	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(cmp.Or(qps, rest.DefaultQPS), cmp.Or(burst, rest.DefaultBurst))
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	return client.New(config, client.Options{Mapper: newMapper(), HTTPClient: web})
+	objects, err := client.New(config, client.Options{Mapper: newMapper(), HTTPClient: web})
+	if err != nil {
+		return nil, nil, err
+	}
+	paths, err := apiserver.NewREST(config, web)
+	return objects, paths, err
 }
 
 // newMapper has the kinds of Clusters' own objects, those that give guests a place for their reports, those that give nodes
@@ -88,57 +95,6 @@ func transport(a access) *http.Transport {
 	return wire
 }
 
-const (
-	// mostFeeds are followed by one Watcher. They have connections of their own where HTTP/2 is not spoken.
-	mostFeeds = 16
-	// bytePace is how many bytes of a connection with watches are read in a second, and byteBurst how many at once: a list of 1,000
-	// Nodes. It bounds what frames without events cost, too.
-	bytePace, byteBurst = 1 << 20, 32 << 20
-)
-
-// watching is a transport for watches: by HTTP/2, if the API server speaks it, so that they share a connection.
-func watching(a access) *http.Transport {
-	wire := transport(a)
-	wire.TLSClientConfig = a.tls.Clone()
-	wire.TLSClientConfig.NextProtos = nil // the transport's own
-	wire.Protocols = &http.Protocols{}
-	wire.Protocols.SetHTTP1(true)
-	wire.Protocols.SetHTTP2(true)
-	wire.HTTP2 = &http.HTTP2Config{
-		MaxReadFrameSize: 16 << 10, MaxReceiveBufferPerStream: 64 << 10, MaxReceiveBufferPerConnection: 512 << 10,
-		SendPingTimeout: time.Minute, PingTimeout: callTime, WriteByteTimeout: callTime, StrictMaxConcurrentRequests: true,
-	}
-	wire.MaxConnsPerHost, wire.ResponseHeaderTimeout = mostFeeds, answerTime
-	dial := wire.DialContext
-	wire.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return &pacedConn{Conn: conn, left: byteBurst, counted: time.Now()}, nil
-	}
-	return wire
-}
-
-// pacedConn is read no faster than bytePace, but for byteBurst. It is for one reader, as that of a transport.
-type pacedConn struct {
-	net.Conn
-	left    int64 // of the burst, as it was when that was counted
-	counted time.Time
-}
-
-// Read implements net.Conn.
-func (c *pacedConn) Read(into []byte) (int, error) {
-	n, err := c.Conn.Read(into)
-	now := time.Now()
-	more := int64(now.Sub(c.counted).Seconds() * bytePace)
-	c.left, c.counted = min(c.left+more, byteBurst)-int64(n), now
-	if c.left < 0 {
-		<-time.After(time.Duration(-c.left) * time.Second / bytePace) // milliseconds: a read has some KiB
-	}
-	return n, err
-}
-
 // guarded passes calls to one cluster, ends them after callTime, and reads each answer to its end before anything decodes it.
 type guarded struct {
 	next      http.RoundTripper
@@ -165,22 +121,34 @@ func (g guarded) RoundTrip(request *http.Request) (response *http.Response, err 
 	}
 	defer g.namespace.leave()
 	err = errors.New("the call did not end") // unless it does
-	defer func() { g.line.leave(ctx, err) }()
+	defer func() { g.line.leave(ctx, failure(ctx, err)) }()
 	response, err = g.call(request.WithContext(bounded))
 	return response, err
 }
 
-// introduce says who calls.
-func introduce(request *http.Request, userAgent, token string) {
-	request.Header.Set("User-Agent", userAgent)
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
+// ofGuest marks the context of a call for an object that a guest writes.
+type ofGuest struct{}
+
+// OfGuest returns a context for calls of objects that guests write. A guest may make its object larger than what is read. That is
+// no failure of the API server: calls of others do not wait for it.
+func OfGuest(ctx context.Context) context.Context { return context.WithValue(ctx, ofGuest{}, true) }
+
+// failure is an error of a call for which the next calls wait. A cluster that answers with too long a page of a list is there: a
+// caller may ask for less.
+func failure(ctx context.Context, err error) error {
+	bad, is := errors.AsType[*UnreachableError](err)
+	if is && (bad.tooLong || bad.answered && ctx.Value(ofGuest{}) != nil) {
+		return nil
 	}
+	return err
 }
 
 func (g guarded) call(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
-	introduce(request, g.userAgent, g.token)
+	request.Header.Set("User-Agent", g.userAgent)
+	if g.token != "" {
+		request.Header.Set("Authorization", "Bearer "+g.token)
+	}
 	response, err := g.next.RoundTrip(request)
 	if err != nil {
 		return nil, &UnreachableError{Why: away, cause: err.Error()}
@@ -208,7 +176,8 @@ func read(response *http.Response) ([]byte, error) {
 		if bad.Err != nil {
 			return nil, &UnreachableError{Why: away, cause: bad.Err.Error()}
 		}
-		return nil, &UnreachableError{Why: bad.Why}
+		long := isPage(response) && errors.Is(bad, apiserver.ErrTooLong)
+		return nil, &UnreachableError{Why: bad.Why, answered: true, tooLong: long}
 	}
 	switch {
 	case response.StatusCode >= http.StatusInternalServerError && !sound(body):
@@ -217,6 +186,11 @@ func read(response *http.Response) ([]byte, error) {
 		return refusal(body), nil
 	}
 	return body, nil
+}
+
+// isPage says whether a part of a list was asked for.
+func isPage(response *http.Response) bool {
+	return response.Request != nil && response.Request.URL.Query().Has("limit") && response.StatusCode < http.StatusBadRequest
 }
 
 // unusable says why an answer is not even read.

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -139,6 +140,36 @@ func TestRefusalInOurWords(t *testing.T) {
 	}
 }
 
+// TestObjectOfAGuest: what a guest has made too large ends the call for it, and no other call waits for that. All else that goes
+// wrong with such a call is as with any other.
+func TestObjectOfAGuest(t *testing.T) {
+	deep := strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1)
+	for name, c := range map[string]struct {
+		answers
+		others bool // may go on
+	}{
+		"too long":   {answers{status: 200, body: long(maxObject + 1)}, true},
+		"too deep":   {answers{status: 200, body: deep}, true},
+		"good":       {answers{status: 200, body: "{}"}, true},
+		"no answer":  {answers{status: 502, body: "<html>"}, false},
+		"cut off":    {answers{status: 200, body: "{}", cut: true}, false},
+		"a redirect": {answers{status: 302, body: "{}"}, false},
+	} {
+		for _, ctx := range []context.Context{t.Context(), OfGuest(t.Context())} {
+			guard := guarded{next: &c.answers, line: newLine(), namespace: newGate(), clock: &clock{}}
+			request := expect.Got(http.NewRequestWithContext(ctx, http.MethodGet, "https://a", http.NoBody))(t)
+			response, err := guard.RoundTrip(request)
+			if err == nil {
+				expect.OK(t, response.Body.Close())
+			}
+			expect.Same(t, name+": an error", name != "good", OutOfReach(err))
+			wanted := name == "good" || c.others && ctx != t.Context()
+			expect.Same(t, name+": others may go on", wanted, guard.line.open() == nil)
+			expect.Same(t, name+": calls under way", 0, guard.line.calls)
+		}
+	}
+}
+
 // A call that is not made closes its body, as one that is made does.
 func TestCallThatIsNotMade(t *testing.T) {
 	var a answers
@@ -195,9 +226,10 @@ func TestHangs(t *testing.T) {
 			guard, _ := web.Transport.(guarded)
 			guard.next = hangs{}
 			web.Transport = guard
-			api := expect.Got(newClient("https://a", web, 1, 1))(t)
+			api, _, err := newClients("https://a", web, 1, 1)
+			expect.OK(t, err)
 			began := time.Now()
-			err := api.Get(t.Context(), client.ObjectKey{Name: "n"}, &corev1.Node{})
+			err = api.Get(t.Context(), client.ObjectKey{Name: "n"}, &corev1.Node{})
 			expect.Says(t, "the answer", err, "the API server cannot be reached")
 			expect.Same(t, "it is out of reach", true, OutOfReach(err))
 			expect.Same(t, "time", callTime, time.Since(began))

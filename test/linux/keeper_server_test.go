@@ -3,9 +3,9 @@ package linux_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,43 +14,50 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/controllers/placement"
-	"github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster"
 	clusters "github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
-// ours is what the keeper calls itself to the API server.
-const ours = "the-keeper"
+// The managers, as they call themselves to the API server.
+const (
+	infrastructure = "the-infrastructure-manager"
+	bootstrapping  = "the-bootstrap-manager"
+)
 
-// keptServer is an API server whose policies are kept, and nothing that runs pods.
+// longestLook is how long the controller lets a look last.
+const longestLook = time.Minute
+
+// keptServer is the API server of a workload cluster, without anything that runs pods, and the reconcilers of Clusters of both
+// managers. A test has them look, and sets their clock.
 type keptServer struct {
 	*testing.T
 
 	environment *envtest.Environment
-	config      *rest.Config
 	api         client.Client
 	audit       string
-	// management has the Cluster, and kubeconfig is that of its Secret.
-	management client.Client
-	cluster    *clusterv1.Cluster
-	kubeconfig []byte
+	management  *management
+	// qps and burst are those of the flags, unless a test has no time for that.
+	qps   float32
+	burst int
+
+	clock    time.Time
+	managers map[string]*cluster.Reconciler
+	policies *cluster.Policies
+	due      map[string]time.Time
+	told     *events.FakeRecorder
 }
 
 // auditOfAll has the API server write down each request once it is answered.
@@ -63,15 +70,11 @@ rules: [{level: Metadata}]
 // startKept starts an API server. With mutates false, it is one from before the mutating kind.
 func startKept(t *testing.T, mutates bool) *keptServer {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs real servers")
-	}
-	s := &keptServer{T: t, audit: filepath.Join(t.TempDir(), "audit.log")}
+	s := &keptServer{T: t, audit: filepath.Join(t.TempDir(), "audit.log"), qps: 1000, burst: 1000}
+	s.clock, s.told = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), events.NewFakeRecorder(100)
 	policy := filepath.Join(t.TempDir(), "audit.yaml")
 	expect.OK(t, os.WriteFile(policy, []byte(auditOfAll), 0o600))
-	s.environment = &envtest.Environment{
-		BinaryAssetsDirectory: expect.Got(servers.Ensure(t.Context(), os.Stderr))(t).Dir,
-	}
+	s.environment = &envtest.Environment{BinaryAssetsDirectory: pinned(t)}
 	flags := s.environment.ControlPlane.GetAPIServer().Configure()
 	flags.Append("audit-policy-file", policy).Append("audit-log-path", s.audit)
 	if !mutates {
@@ -79,66 +82,91 @@ func startKept(t *testing.T, mutates bool) *keptServer {
 		flags.Append("runtime-config", kind+"icies=false", kind+"icybindings=false").
 			Append("disable-admission-plugins", "MutatingAdmissionPolicy")
 	}
-	s.config = expect.Got(s.environment.Start())(t)
+	config := expect.Got(s.environment.Start())(t)
 	expect.OK(t, servers.NoteStart("kube-apiserver"))
 	t.Cleanup(func() { expect.Fine(t, s.environment.Stop()) })
-	s.config.UserAgent, s.config.QPS = "a-person", -1
-	s.api, s.kubeconfig = expect.Got(client.New(s.config, client.Options{}))(t), s.environment.KubeConfig
-	s.manage()
+	config.UserAgent, config.QPS = "a-person", -1
+	s.api = expect.Got(client.New(config, client.Options{}))(t)
+	s.management = newManagement(s.environment.KubeConfig, "prod")
+	s.begin()
 	return s
 }
 
-// manage makes a management cluster with the Cluster prod and a WindowsMachine.
-func (s *keptServer) manage() {
-	scheme := runtime.NewScheme()
-	expect.OK(s, errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), bootstrapv1.AddToScheme(scheme),
-		infrav1.AddToScheme(scheme)))
-	s.cluster = &clusterv1.Cluster{}
-	s.cluster.Namespace, s.cluster.Name, s.cluster.UID = metav1.NamespaceDefault, "prod", "uid-of-prod"
-	s.cluster.Status.Initialization.ControlPlaneInitialized = new(true)
-	machine := &infrav1.WindowsMachine{}
-	machine.Namespace, machine.Name = metav1.NamespaceDefault, "win-0"
-	machine.Labels = map[string]string{clusterv1.ClusterNameLabel: "prod"}
-	s.management = fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.cluster, machine).Build()
-}
-
-// Get implements client.Reader for the only Secret that is asked for.
-func (s *keptServer) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-	secret, is := object.(*corev1.Secret)
-	if !is {
-		return fmt.Errorf("a %T was asked for", object)
+// begin has new processes of both managers take over.
+func (s *keptServer) begin() {
+	reach := func(manager string) *clusters.Clusters {
+		return &clusters.Clusters{Live: s.management, QPS: s.qps, Burst: s.burst, UserAgent: manager}
 	}
-	secret.Data = map[string][]byte{"value": s.kubeconfig}
-	return nil
-}
-
-// List implements client.Reader.
-func (*keptServer) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return errors.New("a list was asked for")
-}
-
-// keep starts a process that keeps the policies, until end.
-func (s *keptServer) keep() (keeper *placement.Keeper, end func()) {
-	s.Helper()
-	reach := &clusters.Clusters{Live: s, QPS: 20, Burst: 40, UserAgent: ours}
-	keeper = &placement.Keeper{Client: s.management, Workload: reach, Teller: &placement.Teller{
-		Client: s.management, Events: events.NewFakeRecorder(1000), Count: func(string, string, int) {}, Now: time.Now,
-	}}
-	ctx, cancel := context.WithCancel(ctrl.LoggerInto(s.Context(), logr.Discard()))
-	ended := make(chan error, 1)
-	go func() { ended <- keeper.Start(ctx) }()
-	return keeper, func() {
-		cancel()
-		expect.OK(s, <-ended)
+	now := func() time.Time { return s.clock }
+	cloud, rights := reach(infrastructure), reach(bootstrapping)
+	s.policies = &cluster.Policies{Lists: cloud, Events: s.told}
+	found := &cluster.Findings{
+		Client: s.management, Lists: cloud, Policies: s.policies, Events: s.told, Count: func(string, string, int) {},
+	}
+	s.due = map[string]time.Time{infrastructure: s.clock, bootstrapping: s.clock}
+	s.managers = map[string]*cluster.Reconciler{
+		infrastructure: {
+			Client: s.management, Workload: cloud, Keeps: []cluster.Keep{s.policies, found},
+			Object: &infrav1.WindowsMachine{}, List: &infrav1.WindowsMachineList{}, Events: s.told, Now: now,
+		},
+		bootstrapping: {
+			Client: s.management, Workload: rights,
+			Keeps:  []cluster.Keep{&cluster.NodeRights{Live: s.management, Events: s.told}, &cluster.GuestRights{}},
+			Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{},
+			Events: s.told, Now: now,
+		},
 	}
 }
 
-// await waits until a machine may be made, and returns what it is warned of.
-func (s *keptServer) await(keeper *placement.Keeper) (warning string) {
+// reconcile has a manager look at a Cluster, as its controller does.
+func (s *keptServer) reconcile(manager, about string) (ctrl.Result, error) {
+	ctx, cancel := context.WithTimeout(ctrl.LoggerInto(s.Context(), logr.Discard()), longestLook)
+	defer cancel()
+	request := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: about}}
+	return s.managers[manager].Reconcile(ctx, request)
+}
+
+// look has a manager look at prod.
+func (s *keptServer) look(manager string) {
 	s.Helper()
-	begin := time.Now()
+	s.due[manager] = s.clock.Add(expect.Got(s.reconcile(manager, "prod"))(s).RequeueAfter)
+}
+
+// lookAll has both managers look at prod.
+func (s *keptServer) lookAll() {
+	s.Helper()
+	for manager := range s.managers {
+		s.look(manager)
+	}
+}
+
+// pass lets time pass, and has both managers look at prod whenever that is due.
+func (s *keptServer) pass(d time.Duration) {
+	s.Helper()
+	for end := s.clock.Add(d); s.clock.Before(end); {
+		next := end
+		for _, due := range s.due {
+			if due.Before(next) {
+				next = due
+			}
+		}
+		s.clock = next
+		for manager, due := range s.due {
+			if !s.clock.Before(due) {
+				s.look(manager)
+			}
+		}
+	}
+}
+
+// settle waits until a machine may be made and the rights act, as time passes, and returns what the machine is warned of.
+func (s *keptServer) settle() (warning string) {
+	s.Helper()
+	begin, first := time.Now(), s.clock
 	wait.Until(s, "the policies", func() (any, bool) {
-		kept, says := keeper.Kept(s.cluster)
+		s.clock = first.Add(time.Since(begin))
+		s.lookAll()
+		kept, says := s.kept()
 		warning = says
 		return says, kept
 	})
@@ -146,35 +174,74 @@ func (s *keptServer) await(keeper *placement.Keeper) (warning string) {
 	return warning
 }
 
-// call is one of the keeper's in the audit log.
+// kept asks for a machine of prod.
+func (s *keptServer) kept() (kept bool, warning string) {
+	s.Helper()
+	about := &clusterv1.Cluster{}
+	expect.OK(s, s.management.Get(s.Context(), client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "prod"}, about))
+	answers := cluster.PolicyAnswers{Clusters: s.managers[infrastructure], Policies: s.policies}
+	return answers.Kept(about, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "a-machine"})
+}
+
+// tells are the events since the last call.
+func (s *keptServer) tells() (notes []string) {
+	for len(s.told.Events) > 0 {
+		notes = append(notes, <-s.told.Events)
+	}
+	return notes
+}
+
+// call is one in the audit log.
 type call struct {
 	Verb, RequestURI, UserAgent string
 	ObjectRef                   struct{ Resource, Name string }
 	ResponseStatus              struct{ Code int }
 }
 
-// calls are those of the keeper, so far.
-func (s *keptServer) calls() (all []call) {
+// calls are those of a manager, so far.
+func (s *keptServer) calls(manager string) (all []call) {
 	s.Helper()
 	lines := bufio.NewScanner(bytes.NewReader(expect.Got(os.ReadFile(s.audit))(s)))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var one call
 		expect.OK(s, json.Unmarshal(lines.Bytes(), &one))
-		if one.UserAgent == ours {
+		if one.UserAgent == manager {
 			all = append(all, one)
 		}
 	}
 	return all
 }
 
-// writes counts calls that have changed something, by the object.
-func writes(calls []call) map[string]int {
-	n := map[string]int{}
-	for _, c := range calls {
-		read := c.Verb == "get" || c.Verb == "list" || c.Verb == "watch" || strings.Contains(c.RequestURI, "dryRun=All")
+// during counts the calls of a manager while something is done, by what is called.
+func (s *keptServer) during(manager string, do func()) map[string]int {
+	s.Helper()
+	before, n := len(s.calls(manager)), map[string]int{}
+	do()
+	for _, c := range s.calls(manager)[before:] {
+		n[c.what()]++
+	}
+	return n
+}
+
+// what is called: a probe has dry as its verb.
+func (c call) what() string {
+	if strings.Contains(c.RequestURI, "dryRun=All") {
+		return "dry " + c.ObjectRef.Resource
+	}
+	path, _, _ := strings.Cut(c.RequestURI, "?")
+	return c.Verb + " " + cmp.Or(c.ObjectRef.Resource, path)
+}
+
+// written counts what the infrastructure manager changes while something is done, by the object.
+func (s *keptServer) written(do func()) map[string]int {
+	s.Helper()
+	before, n := len(s.calls(infrastructure)), map[string]int{}
+	do()
+	for _, c := range s.calls(infrastructure)[before:] {
+		read := c.Verb == "get" || c.Verb == "list" || strings.Contains(c.RequestURI, "dryRun=All")
 		if !read && c.ResponseStatus.Code < 300 {
-			n[c.ObjectRef.Resource+"/"+c.ObjectRef.Name]++
+			n[fmt.Sprintf("%s/%s", c.ObjectRef.Resource, c.ObjectRef.Name)]++
 		}
 	}
 	return n
@@ -184,17 +251,4 @@ func writes(calls []call) map[string]int {
 func (s *keptServer) read(of *unstructured.Unstructured) *unstructured.Unstructured {
 	s.Helper()
 	return read(s.Context(), s, s.api, of)
-}
-
-// content is what counts of an object.
-func content(of *unstructured.Unstructured) map[string]any {
-	if of == nil {
-		return nil
-	}
-	return map[string]any{"spec": of.Object["spec"], "data": of.Object["data"], "label": of.GetLabels()[policies.Label]}
-}
-
-func unstructuredText(of map[string]any) string {
-	text, _ := json.Marshal(of) // it came from JSON
-	return string(text)
 }

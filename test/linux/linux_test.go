@@ -60,6 +60,7 @@ func TestBefore136(t *testing.T) {
 	s.told(before)
 	s.warned(after)
 	s.landed(after)
+	s.readAnew()
 	s.told(after)
 	s.movesDNS(func(said string, err error) {
 		if err == nil || !strings.Contains(said, "cluster DNS runs on Linux only") {

@@ -72,7 +72,7 @@ func (p *policed) compare(cluster placement.Cluster, w placement.Workload, count
 	selector := maps.Clone(w.Template.Spec.NodeSelector)
 	_, named := selector[osKey]
 	wanted := !named && p.wants(got, warned)
-	if said := w.GetsLinux(); said != wanted {
+	if said := cluster.GetsLinux(w); said != wanted {
 		p.Errorf("%s: that the policies want it on Linux is %t, and people are told %t\n%s", w, wanted, said, w.Template.Spec.String())
 	}
 	if !wanted {

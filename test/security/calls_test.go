@@ -95,10 +95,9 @@ func (c counted) calls(t *testing.T) map[string]int {
 	return calls
 }
 
-// byManagers are the calls of managers besides those for Secrets. They write nothing but the policies and their param.
-var byManagers = regexp.MustCompile(`^((GET|PATCH|WATCH) (mutating|validating)admissionpolic(ies|ybindings)|` +
-	`(GET|PATCH|TRY) configmaps|GET (clusterrolebindings|clusterroles|nodes|services|version)|` +
-	`WATCH (configmaps|daemonsets|deployments|nodes|runtimeclasses|services|statefulsets))$`)
+// byManagers are the calls of managers besides those for Secrets. They write nothing but the policies.
+var byManagers = regexp.MustCompile(`^((GET|POST|PUT) (mutating|validating)admissionpolic(ies|ybindings)|(GET|TRY) configmaps|` +
+	`GET (clusterrolebindings|clusterroles|daemonsets|deployments|namespaces|nodes|runtimeclasses|services|statefulsets|version))$`)
 
 // call is the method of a call that a peer has heard, and what it is about. A dry run writes nothing.
 func call(t *testing.T, heard string) string {

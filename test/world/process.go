@@ -221,7 +221,7 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 	others := &identities.Keeper{
 		Live: mgr.GetAPIReader(), Now: time.Now, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,
 	}
-	ears := &guests.Ears{Clusters: w.Clusters, Heard: make(chan cloud.Key, 1024), Now: time.Now}
+	ears := &guests.Ears{GetClient: w.Clusters.GetClient, Heard: make(chan cloud.Key, 1024)}
 	return errors.Join(mgr.Add(register), mgr.Add(others), mgr.Add(ears), (&machine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
 		Pools: &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},

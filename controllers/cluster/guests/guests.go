@@ -104,10 +104,10 @@ func Next(s Seen, now time.Time) Step {
 	for _, act := range []Act{Limit, Try, Bind} {
 		err, done := s.Answers[act]
 		switch {
-		case !done && act == Try && s.Settled.IsZero():
+		case act == Try && s.Settled.IsZero():
 			s.Settled = now.Add(settle)
 			return s.wait(nil, settle, now)
-		case !done && act == Try && now.Before(s.Settled):
+		case act == Try && now.Before(s.Settled):
 			return s.wait(nil, s.Settled.Sub(now), now)
 		case !done:
 			return Step{Act: act}

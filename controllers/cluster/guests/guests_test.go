@@ -48,6 +48,7 @@ func TestNext(t *testing.T) {
 		"at first":                 {Memory{}, nil, Step{Act: Limit}},
 		"once it is limited":       {Memory{}, map[Act]error{Limit: nil}, waits(settle, start.Add(settle))},
 		"a moment later":           {Memory{Settled: start.Add(1)}, map[Act]error{Limit: nil}, waits(1, start.Add(1))},
+		"before it has settled":    {Memory{Settled: start.Add(1)}, nil, Step{Act: Limit}},
 		"once it has settled":      {Memory{Settled: start}, map[Act]error{Limit: nil}, Step{Act: Try}},
 		"nothing refuses":          {settled, map[Act]error{Limit: nil, Try: nil}, waits(settle, settled.Settled)},
 		"it refuses the object":    {settled, map[Act]error{Limit: nil, Try: served}, Step{Act: Bind}},
@@ -59,6 +60,7 @@ func TestNext(t *testing.T) {
 		"a kind that is not known": {settled, map[Act]error{Limit: apierrors.NewNotFound(roles, "x")}, mute(unserved)},
 		"no right to a Role":       {settled, map[Act]error{Limit: errMayNot}, mute(forbidden)},
 		"a Role fails":             {settled, map[Act]error{Limit: errBoom}, waits(settle, settled.Settled)},
+		"a Role is turned down":    {settled, map[Act]error{Limit: served}, waits(settle, settled.Settled)},
 		"no right to bind":         {settled, map[Act]error{Limit: nil, Try: served, Bind: errMayNot}, mute(forbidden)},
 		"binding fails":            {settled, map[Act]error{Limit: nil, Try: served, Bind: errBoom}, waits(settle, settled.Settled)},
 	} {

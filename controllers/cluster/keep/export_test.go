@@ -8,8 +8,9 @@ import (
 
 // For the tests of this room.
 var (
-	IsOurs  = isOurs
-	IsRight = isRight
+	IsOurs      = isOurs
+	IsRight     = isRight
+	LastManager = lastManager
 )
 
 // Wrote is what a write has made of an object.
@@ -19,5 +20,5 @@ func (p *Past) Wrote(made, want *unstructured.Unstructured, now time.Time) {
 
 // IsAccepted says whether an object has the content that the server has made of the wanted one.
 func (p *Past) IsAccepted(there, want *unstructured.Unstructured) bool {
-	return p.of(want).isAccepted(there, want)
+	return p.of(want).isAccepted(there)
 }

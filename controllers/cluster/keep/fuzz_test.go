@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,8 @@ type oddServer struct {
 
 // RoundTrip implements http.RoundTripper.
 func (s oddServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !strings.HasSuffix(r.URL.Path, "/capwin-test") && r.Method != http.MethodPost {
+	isList := r.Method == http.MethodGet && strings.HasPrefix(path.Base(r.URL.Path), "clusterrole")
+	if !strings.HasSuffix(r.URL.Path, "/capwin-test") && r.Method != http.MethodPost && !isList {
 		s.t.Errorf("it is asked to %s %s", r.Method, r.URL.Path)
 	}
 	role := rbacv1.ClusterRole{
@@ -46,6 +48,9 @@ func (s oddServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	code := odd.One(s.Source, 200, 200, 403, 404, 422)
 	object := odd.One[any](s.Source, role, binding)
+	if isList {
+		object = map[string]any{"kind": "List", "apiVersion": "v1", "items": []any{object, odd.One[any](s.Source, binding, nil, "x")}}
+	}
 	if code != http.StatusOK {
 		object = refusal
 	}
@@ -71,6 +76,9 @@ func checkWrites(t *testing.T, source *odd.Source) {
 	all := append(keep.Must(role), keep.Must(binding)...)
 	for range 6 {
 		c.Now = c.Now.Add(time.Duration(source.N(100)) * time.Second)
+		if source.Once(2) {
+			c.Fetch(t.Context(), all)
+		}
 		for _, object := range all {
 			before := object.DeepCopy()
 			errs := []error{c.Write(t.Context(), object), c.Revoke(t.Context(), object), expect.ErrorOf(c.IsThere(t.Context(), object))}

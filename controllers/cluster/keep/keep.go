@@ -19,6 +19,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -29,6 +30,35 @@ type Cluster struct {
 	Now time.Time
 	// Past is that of the same cluster at each look.
 	Past *Past
+
+	// fetched are objects by their name, and failed why those of a kind were not fetched.
+	fetched map[string]*unstructured.Unstructured
+	failed  map[schema.GroupVersionKind]error
+}
+
+// mostFetched are more objects than there are of a kind with our label.
+const mostFetched = 20
+
+// Fetch reads by one call a kind what would else be read by one call an object. What it does not find is asked for by itself.
+func (c *Cluster) Fetch(ctx context.Context, objects []*unstructured.Unstructured) {
+	c.fetched, c.failed = map[string]*unstructured.Unstructured{}, map[schema.GroupVersionKind]error{}
+	for _, object := range objects {
+		kind := object.GroupVersionKind()
+		if _, done := c.failed[kind]; done {
+			continue
+		}
+		var found unstructured.UnstructuredList
+		found.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := c.API.List(ctx, &found, client.MatchingLabels{Label: Mark}, client.Limit(mostFetched))
+		if class := ClassOf(err); class == Forbidden || class == TurnedDown {
+			err = nil // each may be shown by itself
+		}
+		c.failed[kind] = err
+		for i := range found.Items {
+			found.Items[i].SetGroupVersionKind(kind)
+			c.fetched[NameOf(&found.Items[i])] = &found.Items[i]
+		}
+	}
 }
 
 // Write brings an object to what it must be, by one write if it is not. Without an error it is so. Class has what an error means.
@@ -37,12 +67,10 @@ func (c *Cluster) Write(ctx context.Context, want *unstructured.Unstructured) er
 	if err != nil {
 		return err
 	}
-	past := c.Past.of(want)
-	switch {
+	switch past := c.Past.of(want); {
 	case there == nil:
-	case isRight(there, want) || past.isAccepted(there, want):
+	case isRight(there, want) || past.isAccepted(there):
 		if !isOurs(there) || hasLabels(there, want) {
-			past.settle(c.Now)
 			return nil
 		}
 	case !isOurs(there):
@@ -55,7 +83,7 @@ func (c *Cluster) Write(ctx context.Context, want *unstructured.Unstructured) er
 	if err != nil {
 		return fmt.Errorf("write %s: %w", want.GetKind(), err)
 	}
-	past.wrote(made, want, c.Now)
+	c.Past.of(want).wrote(made, want, c.Now)
 	ctrl.LoggerFrom(ctx).Info("Wrote an object in the workload cluster", "object", NameOf(want))
 	return nil
 }
@@ -73,6 +101,7 @@ func (c *Cluster) WriteAll(ctx context.Context, objects []*unstructured.Unstruct
 // put returns what the API server has made of an object. A binding that binds another role is made anew: no API server takes a
 // change of that (kubernetes v1.36.3, ValidateClusterRoleBindingUpdate of pkg/apis/rbac/validation).
 func (c *Cluster) put(ctx context.Context, there, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	delete(c.fetched, NameOf(want))
 	if there != nil && bindsOther(there, want) {
 		if err := c.remove(ctx, there); err != nil {
 			return nil, err
@@ -110,13 +139,14 @@ func (c *Cluster) RevokeAll(ctx context.Context, objects []*unstructured.Unstruc
 // Revoke removes an object, if it is ours: no other object than the one that it has just read.
 func (c *Cluster) Revoke(ctx context.Context, object *unstructured.Unstructured) error {
 	there, err := c.read(ctx, object)
-	if err != nil || there == nil || !isOurs(there) {
+	if there == nil || !isOurs(there) {
 		return err
 	}
 	if err := c.remove(ctx, there); err != nil {
 		return fmt.Errorf("remove %s: %w", NameOf(object), err)
 	}
 	c.Past.forget(object)
+	delete(c.fetched, NameOf(object))
 	ctrl.LoggerFrom(ctx).Info("Removed an object from the workload cluster", "object", NameOf(object))
 	return nil
 }
@@ -128,6 +158,12 @@ func (c *Cluster) Probe(ctx context.Context, object client.Object) error {
 
 // read returns nil if there is no object of this kind and name.
 func (c *Cluster) read(ctx context.Context, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if there := c.fetched[NameOf(want)]; there != nil {
+		return there, nil
+	}
+	if err := c.failed[want.GroupVersionKind()]; err != nil {
+		return nil, fmt.Errorf("list %s: %w", want.GetKind(), err)
+	}
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(want.GroupVersionKind())
 	err := c.API.Get(ctx, client.ObjectKeyFromObject(want), there)

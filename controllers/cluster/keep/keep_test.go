@@ -2,6 +2,7 @@ package keep_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -22,11 +23,15 @@ func TestWrite(t *testing.T) {
 	s.stays(t, "after that")
 	s.edits(t, "kubectl-edit", func(o map[string]any) {
 		o["rules"] = append(o["rules"].([]any), o["rules"].([]any)[0])
+		o["aggregationRule"] = map[string]any{"clusterRoleSelectors": []any{map[string]any{}}}
 		expect.OK(t, unstructured.SetNestedField(o, "b", "metadata", "annotations", "a"))
+		expect.OK(t, unstructured.SetNestedField(o, "b", "metadata", "labels", "a"))
 	})
 	s.rights(t, "once a rule was added", "update")
-	expect.Same(t, "rules", s.want.Object["rules"], s.there(t).Object["rules"])
-	expect.Same(t, "annotations of others", "b", s.there(t).GetAnnotations()["a"])
+	there := s.there(t)
+	expect.Same(t, "rules", s.want.Object["rules"], there.Object["rules"])
+	expect.Same(t, "aggregationRule", nil, there.Object["aggregationRule"])
+	expect.Same(t, "annotations and labels of others", "b b", there.GetAnnotations()["a"]+" "+there.GetLabels()["a"])
 	s.removes(t)
 	s.rights(t, "once it was removed", "create")
 }
@@ -89,6 +94,85 @@ func TestWhose(t *testing.T) {
 	}
 }
 
+// TestNamespace: one of an older version gets the label, and keeps its content, of which nothing is wanted.
+func TestNamespace(t *testing.T) {
+	s := newStage("apiVersion: v1\nkind: Namespace\nmetadata: {name: guests, labels: {app.kubernetes.io/managed-by: capwin}}")
+	older := s.want.DeepCopy()
+	older.SetLabels(nil)
+	older.Object["spec"] = map[string]any{"finalizers": []any{"kubernetes"}}
+	s.puts(t, "capwin", older)
+	s.rights(t, "one of an older version", "update")
+	expect.Same(t, "its content", older.Object["spec"], s.there(t).Object["spec"])
+	s.stays(t, "after that")
+}
+
+// TestFetch: what was fetched costs no call of its own, each kind is fetched once, and what is not shown is
+// asked for by itself.
+func TestFetch(t *testing.T) {
+	both := append(keep.Must(role), keep.Must(binding)...)
+	fetch := func(s *stage) []string {
+		s.read, s.written = nil, nil
+		s.Fetch(t.Context(), append(both, both...))
+		_ = s.WriteAll(t.Context(), both)
+		return s.read
+	}
+	lists, gets := []string{"list ClusterRoleList", "list ClusterRoleBindingList"}, []string{"get capwin-test", "get capwin-test"}
+	s := newStage(role)
+	expect.Same(t, "before they are made", append(lists, gets...), fetch(s))
+	expect.Same(t, "after that", lists, fetch(s))
+	s.edits(t, "kubectl", func(o map[string]any) { o["rules"] = []any{} })
+	expect.Same(t, "once one was changed", lists, fetch(s))
+	expect.OK(t, s.Write(t.Context(), both[0]))
+	expect.Same(t, "writes of a look", []string{"update"}, s.written)
+	expect.Same(t, "what was written is read anew", append(lists, gets[0]), s.read)
+	fetch(s)
+	expect.OK(t, s.RevokeAll(t.Context(), both))
+	there, err := s.IsThere(t.Context(), both[0])
+	expect.OK(t, err)
+	expect.Same(t, "what was revoked is there", false, there)
+
+	for name, c := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"forbidden":   {apierrors.NewForbidden(schema.GroupResource{}, "", nil), append(lists, gets...)},
+		"turned down": {apierrors.NewBadRequest("no lists"), append(lists, gets...)},
+		"no answer":   {errors.New("no answer"), lists},
+		"not known":   {&meta.NoKindMatchError{}, lists},
+	} {
+		s := newStage(role)
+		s.fail["list"] = c.err
+		expect.Same(t, name, c.want, fetch(s))
+		_, err := s.IsThere(t.Context(), both[0])
+		expect.Same(t, name+": class", len(c.want) == len(lists), err != nil)
+		if err != nil {
+			expect.Says(t, name, err, "list ClusterRole: "+c.err.Error())
+		}
+	}
+}
+
+// TestShownAsAnother: whatever a server puts into its answer, that is taken for what was asked for.
+func TestShownAsAnother(t *testing.T) {
+	for name, shows := range map[string]func(*unstructured.Unstructured){
+		"another kind in a list": func(o *unstructured.Unstructured) { o.SetKind("ClusterRoleBinding") },
+		"another name":           func(o *unstructured.Unstructured) { o.SetName("cluster-admin") },
+		"another namespace":      func(o *unstructured.Unstructured) { o.SetNamespace("kube-system") },
+	} {
+		s := newStage(role)
+		s.puts(t, "capwin", roleOf(ours))
+		s.shows = shows
+		if strings.HasSuffix(name, "list") {
+			s.Fetch(t.Context(), []*unstructured.Unstructured{s.want})
+			s.shows = nil
+			there, err := s.IsThere(t.Context(), keep.Must(binding)[0])
+			expect.OK(t, err)
+			expect.Same(t, "the other one is there", false, there)
+		}
+		expect.OK(t, s.Revoke(t.Context(), s.want))
+		expect.Same(t, name, []string{"ClusterRole /capwin-test"}, s.removed)
+	}
+}
+
 // TestOtherRoleRef: a binding of ours that binds another role is made anew, which no API server lets us change.
 func TestOtherRoleRef(t *testing.T) {
 	for whose, labels := range map[string]map[string]string{"ours": ours, "theirs": theirs} {
@@ -109,6 +193,11 @@ func TestOtherRoleRef(t *testing.T) {
 		expect.Same(t, "what ours binds", "capwin-test", name)
 	}
 	s := newStage(binding)
+	s.rights(t, "at first", "create")
+	s.edits(t, "kubectl", func(o map[string]any) { o["subjects"] = []any{} })
+	s.rights(t, "one with other subjects", "update")
+
+	s = newStage(binding)
 	there := s.want.DeepCopy()
 	there.Object["roleRef"].(map[string]any)["name"] = "view"
 	s.puts(t, "kubectl", there)
@@ -206,6 +295,7 @@ func TestUnread(t *testing.T) {
 	calls, err := s.write(t)
 	expect.Says(t, "Write", err, "get ClusterRole: no answer")
 	expect.Same(t, "writes", 0, len(calls))
+	expect.Says(t, "IsThere", expect.ErrorOf(s.IsThere(t.Context(), s.want)), "get ClusterRole: no answer")
 }
 
 // TestProbe makes nothing.
@@ -215,6 +305,8 @@ func TestProbe(t *testing.T) {
 	there, err := s.IsThere(t.Context(), s.want)
 	expect.OK(t, err)
 	expect.Same(t, "it is there", false, there)
+	s.fail["create"] = errors.New("no answer")
+	expect.Says(t, "one that fails", s.Probe(t.Context(), s.want.DeepCopy()), "no answer")
 }
 
 // TestClassOf has what each answer means.
@@ -224,6 +316,7 @@ func TestClassOf(t *testing.T) {
 		keep.ForNow: {
 			nil, errors.New("no answer"), apierrors.NewConflict(kind, "x", nil), apierrors.NewAlreadyExists(kind, "x"),
 			apierrors.NewTooManyRequests("x", 1), apierrors.NewUnauthorized("x"), apierrors.NewInternalError(errors.New("x")),
+			&apierrors.StatusError{},
 		},
 		keep.Unserved:   {apierrors.NewNotFound(kind, "x"), apierrors.NewMethodNotSupported(kind, "x"), &meta.NoKindMatchError{}},
 		keep.Forbidden:  {apierrors.NewForbidden(kind, "x", nil)},

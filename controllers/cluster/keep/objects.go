@@ -1,6 +1,7 @@
 package keep
 
 import (
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -25,10 +26,7 @@ func Must(manifest string) (all []*unstructured.Unstructured) {
 	for text := range strings.SplitSeq(manifest, "\n---\n") {
 		object := &unstructured.Unstructured{}
 		written, err := yaml.YAMLToJSONStrict([]byte(text))
-		if err == nil {
-			err = object.UnmarshalJSON(written)
-		}
-		if err != nil {
+		if err = errors.Join(err, object.UnmarshalJSON(written)); err != nil {
 			panic(err)
 		}
 		all = append(all, object)
@@ -57,9 +55,8 @@ func managedFields(object *unstructured.Unstructured) (entries []map[string]any)
 	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "managedFields") // nil where there are none
 	fields, _ := value.([]any)
 	for _, field := range fields {
-		if entry, is := field.(map[string]any); is {
-			entries = append(entries, entry)
-		}
+		entry, _ := field.(map[string]any) // nil is nobody's
+		entries = append(entries, entry)
 	}
 	return entries
 }
@@ -99,7 +96,7 @@ func plain(value any) any {
 	case map[string]any:
 		kept := map[string]any{}
 		for key, one := range v {
-			if one = plain(one); one != nil && defaults[key] != one {
+			if one = plain(one); one != defaults[key] { // which is nil for most
 				kept[key] = one
 			}
 		}
@@ -139,6 +136,5 @@ func contains(value, part any) bool {
 }
 
 func bindsOther(there, want *unstructured.Unstructured) bool {
-	wanted, binds := want.Object["roleRef"]
-	return binds && !reflect.DeepEqual(there.Object["roleRef"], wanted)
+	return !reflect.DeepEqual(there.Object["roleRef"], want.Object["roleRef"])
 }

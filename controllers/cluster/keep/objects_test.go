@@ -44,7 +44,7 @@ spec:
 		"defaults": {policy, func(o map[string]any) {
 			constraints := o["spec"].(map[string]any)["matchConstraints"].(map[string]any)
 			constraints["matchPolicy"], constraints["namespaceSelector"] = "Equivalent", map[string]any{}
-			constraints["objectSelector"] = map[string]any{}
+			constraints["objectSelector"], constraints["excludeResourceRules"] = map[string]any{}, []any{}
 			constraints["resourceRules"].([]any)[0].(map[string]any)["scope"] = "*"
 			o["status"] = map[string]any{"observedGeneration": int64(1)}
 		}, true},

@@ -29,12 +29,12 @@ type Past struct {
 
 // past is that of an object.
 type past struct {
-	// settled says that the object was as it must be when it was seen last, and written is when it was written.
-	settled bool
+	// stands says that nobody was seen to undo the last write, and written is when that was.
+	stands  bool
 	written time.Time
-	// made is the content that the API server has made of want at the last write: a later version may add fields.
-	want, made any
-	// undone is how often somebody else has changed or removed the object since.
+	// made is the content that the API server has made of it: a later version may add fields.
+	made any
+	// undone is how many writes were undone.
 	undone int
 }
 
@@ -64,8 +64,8 @@ func (p *Past) note(there, want *unstructured.Unstructured, now time.Time) error
 	if now.Sub(one.written) >= calm {
 		one.undone = 0
 	}
-	if one.settled {
-		one.settled = false
+	if one.stands {
+		one.stands = false
 		if one.undone++; one.undone == mostUndone {
 			p.news = append(p.news, contestedSentence(there, want))
 		}
@@ -76,22 +76,16 @@ func (p *Past) note(there, want *unstructured.Unstructured, now time.Time) error
 	return nil
 }
 
-func (p *past) settle(now time.Time) {
-	if p.settled = true; now.Sub(p.written) >= calm {
-		p.undone = 0
-	}
-}
-
 // wrote notes what the API server has made of an object. It is accepted if it has all that was wanted.
 func (p *past) wrote(made, want *unstructured.Unstructured, now time.Time) {
-	p.settled, p.written, p.want, p.made = true, now, plain(content(want)), plain(content(made))
-	if !contains(p.made, p.want) {
+	p.stands, p.written, p.made = true, now, plain(content(made))
+	if !contains(p.made, plain(content(want))) {
 		p.made = nil
 	}
 }
 
-func (p *past) isAccepted(there, want *unstructured.Unstructured) bool {
-	return p.made != nil && reflect.DeepEqual(p.made, plain(content(there))) && reflect.DeepEqual(p.want, plain(content(want)))
+func (p *past) isAccepted(there *unstructured.Unstructured) bool {
+	return p.made != nil && reflect.DeepEqual(p.made, plain(content(there)))
 }
 
 func contestedSentence(there, want *unstructured.Unstructured) string {

@@ -1,12 +1,12 @@
 package keep_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -51,9 +51,51 @@ func TestContested(t *testing.T) {
 	expect.Same(t, "more news", 0, len(s.past.News()))
 	s.Now = s.Now.Add(time.Hour)
 	s.stays(t, "after an hour of peace")
-	undo(0)
-	s.rights(t, "the first change after that", "update")
-	expect.Same(t, "news of one change", 0, len(s.past.News()))
+	for range 2 {
+		undo(0)
+		s.rights(t, "a change after that", "update")
+		expect.Same(t, "news of it", 0, len(s.past.News()))
+	}
+}
+
+// TestNotUndone: what we fail to write, and what we remove ourselves, is nobody else's doing.
+func TestNotUndone(t *testing.T) {
+	s := newStage(role)
+	s.rights(t, "at first", "create")
+	s.edits(t, "kubectl", func(o map[string]any) { o["rules"] = []any{} })
+	s.fail["update"] = errors.New("no answer")
+	for range 4 {
+		_, err := s.write(t)
+		expect.Says(t, "a write that fails", err, "write ClusterRole: no answer")
+	}
+	delete(s.fail, "update")
+	s.rights(t, "in the end", "update")
+	for range 4 {
+		expect.OK(t, s.Revoke(t.Context(), s.want))
+		s.rights(t, "once more", "create")
+	}
+	expect.Same(t, "news", 0, len(s.past.News()))
+}
+
+// TestLastManager: who wrote an object last, whatever the order is.
+func TestLastManager(t *testing.T) {
+	entry := func(manager, at, part string) any {
+		return map[string]any{"manager": manager, "time": at, "subresource": part}
+	}
+	early, late := entry("early", "2026-01-01T00:00:00Z", ""), entry("late", "2026-01-01T00:00:01Z", "")
+	us, status := entry("capwin", "2026-01-01T00:00:00Z", ""), entry("apiserver", "2026-01-01T00:00:02Z", "status")
+	for name, c := range map[string]struct {
+		entries []any
+		want    string
+	}{
+		"none": {nil, ""}, "no entries": {[]any{"x", nil}, ""}, "one without a time": {[]any{map[string]any{"manager": "x"}}, "x"},
+		"the later one is last": {[]any{early, late}, "late"}, "the later one is first": {[]any{late, early}, "late"},
+		"a status": {[]any{early, status}, "early"}, "we": {[]any{us}, "capwin"},
+		"we and another in a second": {[]any{us, early}, "early"}, "another and we in a second": {[]any{early, us}, "early"},
+	} {
+		metadata := map[string]any{"managedFields": c.entries}
+		expect.Same(t, name, c.want, keep.LastManager(&unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}))
+	}
 }
 
 // TestContestedByUs: another capwin, and nobody at all, are named as what they are.
@@ -65,6 +107,10 @@ func TestContestedByUs(t *testing.T) {
 			s.edits(t, "capwin", func(o map[string]any) { o["rules"] = []any{} })
 		},
 		"it was removed; ": func(t *testing.T, s *stage) { s.removes(t) },
+		"it was changed; ": func(t *testing.T, s *stage) {
+			s.edits(t, "kubectl", func(o map[string]any) { o["rules"] = []any{} })
+			s.shows = func(o *unstructured.Unstructured) { o.SetManagedFields(nil) }
+		},
 	} {
 		s := newStage(role)
 		for range 3 {
@@ -82,14 +128,13 @@ func TestContestedByUs(t *testing.T) {
 // TestNewerServer: a field that a later API server adds to what we write is accepted from its answer on, and another value of it
 // is not. What takes something of ours away, or adds to a list, is never accepted.
 func TestNewerServer(t *testing.T) {
-	s := newStage(role)
-	adds := func(o client.Object, more any) {
-		there, _ := o.(*unstructured.Unstructured)
-		there.Object["rules"].([]any)[0].(map[string]any)["limit"] = more
-	}
-	s.answers = func(o client.Object) { adds(o, "x") }
+	s := newStage("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: b}")
+	s.want.SetLabels(ours)
+	s.stores = func(o *unstructured.Unstructured) { o.Object["data"].(map[string]any)["new"] = "x" }
 	s.rights(t, "at first", "create")
-	s.stays(t, "what this server in memory keeps") // it has dropped the field
+	s.stays(t, "after that")
+	s.edits(t, "kubectl", func(o map[string]any) { o["data"].(map[string]any)["new"] = "y" })
+	s.rights(t, "another value", "update")
 	for name, c := range map[string]struct {
 		answer, there map[string]any
 		accepted      bool
@@ -97,6 +142,7 @@ func TestNewerServer(t *testing.T) {
 		"a new field":             {map[string]any{"a": "b", "new": "x"}, map[string]any{"a": "b", "new": "x"}, true},
 		"another value of it":     {map[string]any{"a": "b", "new": "x"}, map[string]any{"a": "b", "new": "y"}, false},
 		"something of ours goes":  {map[string]any{"new": "x"}, map[string]any{"new": "x"}, false},
+		"all goes":                {nil, nil, false},
 		"something of ours turns": {map[string]any{"a": "c", "new": "x"}, map[string]any{"a": "c", "new": "x"}, false},
 		"it is as it must be":     {map[string]any{"a": "b"}, map[string]any{"a": "b"}, true},
 	} {
@@ -114,4 +160,6 @@ func TestNewerServer(t *testing.T) {
 	past := &keep.Past{}
 	past.Wrote(list("a", "b"), list("a"), start)
 	expect.Same(t, "one more in a list", false, past.IsAccepted(list("a", "b"), list("a")))
+	past.Wrote(list(map[string]any{"a": "b", "new": "x"}), list(map[string]any{"a": "b"}), start)
+	expect.Same(t, "a new field in a list", true, past.IsAccepted(list(map[string]any{"a": "b", "new": "x"}), list()))
 }

@@ -1,6 +1,7 @@
 package keep_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -21,12 +22,12 @@ type stage struct {
 	*keep.Cluster
 	past *keep.Past
 	want *unstructured.Unstructured
-	// written are the writes, and fail has the answers to some.
-	written []string
-	fail    map[string]error
-	// before is called before a write, and answers changes what the server answers to one.
-	before  func(call string)
-	answers func(client.Object)
+	// written are the writes, removed is what the removals name, and read are the other calls. fail has the answers to some.
+	written, removed, read []string
+	fail                   map[string]error
+	// before is called before a write, stores changes what the server stores, and shows what it answers to a get or a list.
+	before        func(call string)
+	stores, shows func(*unstructured.Unstructured)
 }
 
 const role = `
@@ -72,35 +73,48 @@ func newStage(text string) *stage {
 		s.written = append(s.written, call)
 		return s.fail[call]
 	}
-	answered := func(o client.Object, err error) error {
-		if err == nil && s.answers != nil {
-			s.answers(o)
+	stored := func(o client.Object) client.Object {
+		if there, is := o.(*unstructured.Unstructured); is && s.stores != nil {
+			s.stores(there)
 		}
-		return err
+		return o
 	}
 	api := fake.NewClientBuilder().WithReturnManagedFields().WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, with ...client.GetOption) error {
-			if err := s.fail["get"]; err != nil {
-				return err
+			s.read = append(s.read, "get "+key.Name)
+			err := cmp.Or(s.fail["get"], c.Get(ctx, key, o, with...))
+			if there, is := o.(*unstructured.Unstructured); is && s.shows != nil {
+				s.shows(there)
 			}
-			return c.Get(ctx, key, o, with...)
+			return err
+		},
+		List: func(ctx context.Context, c client.WithWatch, o client.ObjectList, with ...client.ListOption) error {
+			s.read = append(s.read, "list "+o.GetObjectKind().GroupVersionKind().Kind)
+			err := cmp.Or(s.fail["list"], c.List(ctx, o, with...))
+			if list, is := o.(*unstructured.UnstructuredList); is && s.shows != nil {
+				for i := range list.Items {
+					s.shows(&list.Items[i])
+				}
+			}
+			return err
 		},
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, with ...client.CreateOption) error {
 			if err := noted("create"); err != nil {
 				return err
 			}
-			return answered(o, c.Create(ctx, o, with...))
+			return c.Create(ctx, stored(o), with...)
 		},
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, with ...client.UpdateOption) error {
 			if err := noted("update"); err != nil {
 				return err
 			}
-			return answered(o, c.Update(ctx, o, with...))
+			return c.Update(ctx, stored(o), with...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, with ...client.DeleteOption) error {
 			if err := noted("delete"); err != nil {
 				return err
 			}
+			s.removed = append(s.removed, o.GetObjectKind().GroupVersionKind().Kind+" "+client.ObjectKeyFromObject(o).String())
 			return c.Delete(ctx, o, with...)
 		},
 	}).Build()
@@ -134,9 +148,9 @@ func (s *stage) rights(t *testing.T, what string, want ...string) {
 
 // quietly does something that is not noted.
 func (s *stage) quietly(do func(client.Client) error) error {
-	fail, before, answers := s.fail, s.before, s.answers
-	s.fail, s.before, s.answers = map[string]error{}, nil, nil
-	defer func() { s.fail, s.before, s.answers = fail, before, answers }()
+	fail, before, stores, shows, read := s.fail, s.before, s.stores, s.shows, s.read
+	s.fail, s.before, s.stores, s.shows = map[string]error{}, nil, nil, nil
+	defer func() { s.fail, s.before, s.stores, s.shows, s.read = fail, before, stores, shows, read }()
 	return do(s.API)
 }
 

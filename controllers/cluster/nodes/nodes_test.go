@@ -135,6 +135,7 @@ func TestKept(t *testing.T) {
 		"it, or remove the two objects yourself")
 	expect.Same(t, "an error that may end", nil, Refusal(KubeProxy, Revoke, errors.New("no answer")), cmpopts.EquateErrors())
 	expect.Same(t, "no error", nil, Refusal(KubeProxy, Revoke, nil), cmpopts.EquateErrors())
+	expect.Same(t, "a look for what nobody needs", nil, Refusal(KubeProxy, Rest, errMayNot), cmpopts.EquateErrors())
 	long := Refusal(KubeProxy, Grant, apierrors.NewBadRequest(strings.Repeat("y", 1000))).Error()
 	expect.Same(t, "letters of the server's", maxCause-3, strings.Count(long, "y")-strings.Count(Refusal(KubeProxy, Grant,
 		apierrors.NewBadRequest("")).Error(), "y"))

@@ -207,7 +207,7 @@ func (c *Cluster) planned() []entry {
 	}
 	var names []string
 	for _, w := range c.Workloads {
-		if w.GetsLinux() {
+		if c.GetsLinux(w) {
 			names = append(names, w.String())
 		}
 	}
@@ -255,7 +255,7 @@ func (c *Cluster) ofWorkload(f placement.Finding, w placement.Workload) entry {
 	e := entry{Finding: cloud.Finding{Check: f.Of, Result: result, Text: cmp.Or(text, f.Why)}}.
 		with("this mends it", f.Mend).
 		with("or, if its pods run on both systems", f.Allow)
-	if c.mayMutate() && w.GetsLinux() && (f.Verdict != placement.Lands || !c.Mutates) { // else the finding has it
+	if c.mayMutate() && c.GetsLinux(w) && (f.Verdict != placement.Lands || !c.Mutates) { // else the finding has it
 		e.Text += "; the policy selects Linux for it when its template changes next"
 	}
 	return e

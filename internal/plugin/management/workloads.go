@@ -2,20 +2,15 @@ package management
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/apiserver"
-	"github.com/capwin/cluster-api-provider-windows/internal/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/collect"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/linux"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/remote"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
@@ -27,6 +22,8 @@ const (
 	// heaviest is how many objects and values the templates of all workloads may have. A template has 60 of them, and each takes as
 	// much as a container: 1 KiB.
 	heaviest = 1_000_000
+	// mostOfNodes is how many bytes their labels and taints may have: those of 20,000 have 30 MiB.
+	mostOfNodes = 64 << 20
 )
 
 // Placement reads from a workload cluster what decides where its pods go, and tries by dry runs whether its policies act. It
@@ -35,10 +32,8 @@ func Placement(ctx context.Context, server *remote.Server) (*linux.Cluster, erro
 	ctx, cancel := context.WithTimeoutCause(ctx, readTime, errTime)
 	defer cancel()
 	r := &reading{server: server, into: &linux.Cluster{}}
-	for _, one := range []func(context.Context) error{
-		r.version, r.nodes, r.workloads("DaemonSet", "daemonsets"), r.workloads("Deployment", "deployments"),
-		r.workloads("StatefulSet", "statefulsets"), r.classes, r.dns, r.policies, r.probe, r.pools,
-	} {
+	r.found = collect.Collector{Server: server.Reader(), MostOfNodes: mostOfNodes}
+	for _, one := range []func(context.Context) error{r.found.Read, r.workloads, r.policies, r.probe, r.pools} {
 		if err := one(ctx); err != nil {
 			if errors.Is(context.Cause(ctx), errTime) {
 				err = errTime
@@ -46,10 +41,12 @@ func Placement(ctx context.Context, server *remote.Server) (*linux.Cluster, erro
 			return nil, fmt.Errorf("where pods go cannot be read from the cluster %s: %w", server, server.Reason(err))
 		}
 	}
-	if len(r.lacking) > 0 {
+	if len(r.found.Lacking) > 0 {
 		return nil, fmt.Errorf("the user of this kubeconfig lacks rights in the cluster %s, so there are no verdicts: %s; a "+
-			"ClusterRole must give them", server, strings.Join(r.lacking, ", "))
+			"ClusterRole must give them", server, strings.Join(r.found.Lacking, ", "))
 	}
+	r.into.Seen, r.into.MaxPods = r.found.Seen, r.found.MaxPods
+	r.into.Refused = append(r.found.Refused, r.into.Refused...)
 	return r.into, nil
 }
 
@@ -58,24 +55,12 @@ var errTime = fmt.Errorf("it has not answered all within %s", readTime)
 // reading reads a cluster.
 type reading struct {
 	server *remote.Server
+	found  collect.Collector
 	into   *linux.Cluster
-	// weight is that of all templates so far.
-	weight int
-	// lacking are rights without which there is no verdict.
-	lacking []string
 }
 
-// needed notes the right that is lacking, and passes every other error.
-func (r *reading) needed(right string, err error) error {
-	if apierrors.IsForbidden(err) {
-		r.lacking = append(r.lacking, right)
-		return nil
-	}
-	return err
-}
-
-// spared notes what is not shown, and passes every other error.
-func (r *reading) spared(what string, err error) error {
+// optional notes what is not shown, and passes every other error.
+func (r *reading) optional(what string, err error) error {
 	if apierrors.IsForbidden(err) {
 		r.into.Refused = append(r.into.Refused, what)
 		return nil
@@ -83,76 +68,16 @@ func (r *reading) spared(what string, err error) error {
 	return err
 }
 
-func (r *reading) version(ctx context.Context) error {
-	var version struct {
-		GitVersion string `json:"gitVersion"`
-	}
-	_, err := r.server.Get(ctx, "/version", &version)
-	r.into.Version = version.GitVersion
-	return err
-}
-
-func (r *reading) nodes(ctx context.Context) error {
-	r.into.Kubelets, r.into.MaxPods = map[string]string{}, map[string]int{}
-	_, err := remote.List(ctx, r.server, "/api/v1/nodes", nil, func(node corev1.Node) error {
-		there := placement.There(node)
-		if !there.IsWindows() {
-			r.into.Linux = append(r.into.Linux, there)
-			return nil
-		}
-		r.into.Windows = append(r.into.Windows, there)
-		r.into.Kubelets[node.Name] = node.Status.NodeInfo.KubeletVersion
-		r.into.MaxPods[node.Name] = int(node.Status.Capacity.Pods().Value())
-		return nil
-	})
-	return r.needed("list nodes", err)
-}
-
-// templated is a Deployment, a DaemonSet or a StatefulSet. Its template is weighed before it is decoded.
-type templated struct {
-	Metadata metav1.ObjectMeta `json:"metadata"`
-	Spec     struct {
-		Template json.RawMessage `json:"template"`
-	} `json:"spec"`
-}
-
-func (r *reading) workloads(kind, resource string) func(context.Context) error {
-	add := func(o templated) error {
-		if r.weight += apiserver.Weight(o.Spec.Template); r.weight > heaviest {
+func (r *reading) workloads(ctx context.Context) error {
+	weight := 0
+	return r.found.Workloads(ctx, func(o collect.Workload) error {
+		if weight += o.Weight(); weight > heaviest {
 			return fmt.Errorf("its workloads have more than the %d fields that this program takes", heaviest)
 		}
-		found := placement.Workload{
-			Kind: kind, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, Annotations: o.Metadata.Annotations,
-		}
-		r.into.Workloads = append(r.into.Workloads, found)
-		if o.Spec.Template == nil {
-			return nil
-		}
-		return json.Unmarshal(o.Spec.Template, &r.into.Workloads[len(r.into.Workloads)-1].Template)
-	}
-	return func(ctx context.Context) error {
-		_, err := remote.List(ctx, r.server, "/apis/apps/v1/"+resource, nil, add)
-		return r.needed("list "+resource, err)
-	}
-}
-
-func (r *reading) classes(ctx context.Context) error {
-	_, err := remote.List(ctx, r.server, "/apis/node.k8s.io/v1/runtimeclasses", nil, func(o nodev1.RuntimeClass) error {
-		r.into.RuntimeClasses = append(r.into.RuntimeClasses, o)
-		return nil
+		one, err := o.Decode()
+		r.found.Seen.Workloads = append(r.found.Seen.Workloads, one)
+		return err
 	})
-	return r.spared("RuntimeClasses", err)
-}
-
-// dns reads the Service whose pods are cluster DNS. One without a selector is there, but says nothing.
-func (r *reading) dns(ctx context.Context) error {
-	var service corev1.Service
-	there, err := r.server.Get(ctx, "/api/v1/namespaces/kube-system/services/kube-dns", &service)
-	if there && service.Spec.Type != corev1.ServiceTypeExternalName {
-		r.into.DNS = map[string]string{}
-		maps.Copy(r.into.DNS, service.Spec.Selector)
-	}
-	return r.spared("Service kube-system/kube-dns", err)
 }
 
 // policies reads which of ours are there.
@@ -176,7 +101,7 @@ func (r *reading) policies(ctx context.Context) error {
 		var err error
 		*one.served, err = remote.List(ctx, r.server, "/apis/admissionregistration.k8s.io/v1/"+one.resource, nil, add)
 		p.Hidden = p.Hidden || apierrors.IsForbidden(err)
-		if err := r.spared(one.resource, err); err != nil {
+		if err := r.optional(one.resource, err); err != nil {
 			return err
 		}
 	}

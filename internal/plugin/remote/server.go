@@ -9,24 +9,17 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 
@@ -63,7 +56,6 @@ type Server struct {
 // New returns the server of a kubeconfig. named is what a user calls that: "--kubeconfig FILE".
 func New(config *rest.Config, named string) (*Server, error) {
 	config = rest.CopyConfig(config)
-	config.APIPath, config.GroupVersion, config.NegotiatedSerializer = "/api", &corev1.SchemeGroupVersion, codecs()
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{} // one call at a time, of a command that ends
 	if err := checkAddress(config); err != nil {
@@ -127,14 +119,7 @@ func (s *Server) client(guard guarded) (*rest.RESTClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rest.RESTClientForConfigAndClient(s.config, &http.Client{Transport: web})
-}
-
-// codecs decode what an API server says when it refuses. Objects stay as they are.
-func codecs() runtime.NegotiatedSerializer {
-	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
-	return serializer.NewCodecFactory(scheme).WithoutConversion()
+	return apiserver.NewREST(s.config, &http.Client{Transport: web})
 }
 
 // String is the address without a password.
@@ -147,7 +132,12 @@ func (s *Server) String() string {
 
 // Get decodes what is at a path, and says whether it is there.
 func (s *Server) Get(ctx context.Context, path string, into any) (there bool, err error) {
-	return found(s.objects.Get().AbsPath(path).Do(ctx), into)
+	return s.Reader().Get(ctx, path, into)
+}
+
+// Reader reads lists.
+func (s *Server) Reader() apiserver.Reader {
+	return apiserver.Reader{REST: s.objects, Page: page, MostPages: mostPages}
 }
 
 // Post sends an object, and decodes what comes back.
@@ -166,7 +156,8 @@ func (s *Server) send(ctx context.Context, request *rest.Request, query url.Valu
 	if err != nil {
 		return err
 	}
-	data, err := content(with(request, query).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(ctx))
+	request = apiserver.With(request, query).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)
+	data, err := apiserver.Content(request.Do(ctx))
 	if err != nil {
 		return err
 	}
@@ -175,84 +166,10 @@ func (s *Server) send(ctx context.Context, request *rest.Request, query url.Valu
 
 // Ask returns what a kubelet answers at a path of the API server's.
 func (s *Server) Ask(ctx context.Context, path string, query url.Values) ([]byte, error) {
-	return content(with(s.kubelets.Get().AbsPath(path), query).Do(ctx))
+	return apiserver.Content(apiserver.With(s.kubelets.Get().AbsPath(path), query).Do(ctx))
 }
 
 // List decodes a list page by page, and says whether the API server has the kind.
 func List[T any](ctx context.Context, s *Server, path string, query url.Values, each func(T) error) (served bool, err error) {
-	next := ""
-	for range mostPages {
-		var list struct {
-			Metadata metav1.ListMeta   `json:"metadata"`
-			Items    []json.RawMessage `json:"items"`
-		}
-		request := with(s.objects.Get().AbsPath(path), query).Param("limit", strconv.Itoa(page))
-		if next != "" {
-			request = request.Param("continue", next)
-		}
-		if served, err = found(request.Do(ctx), &list); err != nil || !served {
-			return served, err
-		}
-		for _, text := range list.Items {
-			if err := item(path, text, each); err != nil {
-				return true, err
-			}
-		}
-		if next = list.Metadata.Continue; next == "" {
-			return true, nil
-		}
-	}
-	return true, fmt.Errorf("its list %s goes on after %d pages of %d objects, and is not read any further", path, mostPages, page)
-}
-
-// item decodes an object of a list. Names end up in commands for a shell, so they must be such as a real API server takes.
-func item[T any](path string, text []byte, each func(T) error) error {
-	var named struct {
-		Metadata struct{ Name, Namespace string } `json:"metadata"`
-	}
-	if err := json.Unmarshal(text, &named); err != nil {
-		return err
-	}
-	for _, name := range []string{named.Metadata.Name, named.Metadata.Namespace} {
-		if name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
-			return fmt.Errorf("its list %s has an object with the name %.80q, which no API server of Kubernetes takes", path, name)
-		}
-	}
-	var one T
-	if err := json.Unmarshal(text, &one); err != nil {
-		return err
-	}
-	return each(one)
-}
-
-func with(request *rest.Request, query url.Values) *rest.Request {
-	for name, values := range query {
-		for _, value := range values {
-			request = request.Param(name, value)
-		}
-	}
-	return request
-}
-
-func found(result rest.Result, into any) (there bool, err error) {
-	data, err := content(result)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return true, json.NewDecoder(bytes.NewReader(data)).Decode(into)
-}
-
-// content is an answer, or what the API server says instead of it.
-func content(result rest.Result) ([]byte, error) {
-	if err := result.Error(); err != nil {
-		return nil, err
-	}
-	data, err := result.Raw()
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, context.DeadlineExceeded
-	}
-	return data, err
+	return apiserver.List(ctx, s.Reader(), path, query, each)
 }

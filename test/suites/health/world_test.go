@@ -150,7 +150,7 @@ func (w *world) ourReconcilers(t *testing.T) map[string]reconcile.Reconciler {
 	api, recorder := w.management, &events.FakeRecorder{}
 	register := &accounts.Register{Changed: w.changed}
 	others := &identities.Keeper{Live: api, Now: time.Now}
-	ears := &guests.Ears{Heard: make(chan cloud.Key), Now: time.Now}
+	ears := &guests.Ears{Heard: make(chan cloud.Key)}
 	windows := &machine.Reconciler{
 		Client: api, Live: api, Workload: w, Azure: fakecloud.Provider{World: w.cloud},
 		Pools:       &addresses.Pools{Client: api, Live: api, Now: time.Now},

@@ -1,0 +1,262 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/policies"
+	"github.com/capwin/cluster-api-provider-windows/internal/apiserver"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/collect"
+	"github.com/capwin/cluster-api-provider-windows/internal/placement"
+	objects "github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
+)
+
+const (
+	// policiesPatience is how long a machine waits where nobody knows of its cluster's policies.
+	policiesPatience = time.Minute
+	// served is how long an answer about the policies serves after the look that it comes from: longer than until the next one.
+	served = 2 * time.Minute
+	// mostPlanned workloads are counted that the mutating policy will change, and longestPlan is how long they are looked for.
+	mostPlanned = 10_000
+	longestPlan = 15 * time.Second
+)
+
+// Lists reads lists of workload clusters.
+type Lists interface {
+	Reader(ctx context.Context, cluster client.ObjectKey) (apiserver.Reader, error)
+}
+
+// Policies are those that keep workloads for Linux off Windows Nodes, as package policies decides.
+type Policies struct {
+	Lists  Lists
+	Events events.EventRecorder
+
+	known memories[policyMemory]
+
+	mu sync.Mutex
+	// waiting is since when a machine waits for an answer.
+	waiting map[client.ObjectKey]time.Time
+}
+
+// policyMemory is what is known of a cluster, and the answer of the last look.
+type policyMemory struct {
+	policies.Memory
+	answer error
+}
+
+// Needs implements Keep. What a person has set the annotation to is a need, too, so that a change is seen at once.
+func (*Policies) Needs(cluster *clusterv1.Cluster, machines []client.Object, asked map[string]bool) (needs []string) {
+	if _, is := asked[policies.Name]; is || len(machines) > 0 {
+		needs = append(needs, policies.Name)
+	}
+	return append(needs, infrav1.LinuxPolicyAnnotation+"="+cluster.Annotations[infrav1.LinuxPolicyAnnotation])
+}
+
+// Forget implements Keep.
+func (p *Policies) Forget(cluster client.ObjectKey) {
+	p.known.forget(cluster)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.waiting, cluster)
+}
+
+// Look implements Keep. It does one act after the other until there is none.
+func (p *Policies) Look(ctx context.Context, v *Visit) error {
+	api, err := v.Reach(ctx)
+	if err != nil {
+		return err
+	}
+	last := p.known.of(v.Key)
+	seen := policies.Seen{
+		Cluster: v.Cluster.Name, Needed: slices.Contains(v.Needs, policies.Name), Answers: map[policies.Act]error{},
+		Memory: last.Memory,
+	}
+	seen.Mode, seen.Wrong = policies.ModeOf(v.Cluster)
+	api.Fetch(ctx, allPolicies())
+	for {
+		step := policies.Next(seen, v.Now)
+		if step.Act == policies.Rest {
+			*last = policyMemory{step.Memory, step.Answer}
+			v.LookAgain(step.Again)
+			v.Reply(policies.Name, step.Answer, step.Again+served)
+			return nil
+		}
+		err := p.do(ctx, v, api, step.Act)
+		if broken := breakOff(ctx, err); broken != nil {
+			return broken
+		}
+		seen.Answers[step.Act] = err
+	}
+}
+
+func allPolicies() []*unstructured.Unstructured {
+	return append(objects.Validating(), objects.Mutating()...)
+}
+
+func (p *Policies) do(ctx context.Context, v *Visit, api *keep.Cluster, act policies.Act) error {
+	switch act {
+	case policies.Find:
+		return find(ctx, api)
+	case policies.Clean:
+		return api.Revoke(ctx, objects.Leftover())
+	case policies.Remove:
+		return revokeServed(ctx, api, allPolicies())
+	case policies.RemoveChanging:
+		return revokeServed(ctx, api, objects.Mutating())
+	case policies.WriteRefusing:
+		return writeEach(ctx, api, objects.Validating())
+	case policies.Plan:
+		return p.plan(ctx, v, api)
+	case policies.WriteChanging:
+		return writeEach(ctx, api, objects.Mutating())
+	case policies.TryRefusing:
+		err := api.Probe(ctx, objects.ProbeValidating())
+		if objects.IsRefusal(err) {
+			return nil
+		}
+		return cmp.Or(err, policies.ErrIgnored)
+	}
+	probe := objects.ProbeMutating()
+	if err := api.Probe(ctx, probe); err != nil || objects.IsMutated(probe) {
+		return err
+	}
+	return policies.ErrIgnored
+}
+
+// find says whether one of the policies is there.
+func find(ctx context.Context, api *keep.Cluster) error {
+	for _, object := range allPolicies() {
+		there, err := api.IsThere(ctx, object)
+		if there || err != nil && keep.ClassOf(err) != keep.Unserved {
+			return err
+		}
+	}
+	return policies.ErrAbsent
+}
+
+// writeEach writes all objects, whichever of them fail.
+func writeEach(ctx context.Context, api *keep.Cluster, all []*unstructured.Unstructured) error {
+	var failures []error
+	for _, object := range all {
+		failures = append(failures, api.Write(ctx, object))
+	}
+	return errors.Join(failures...)
+}
+
+// revokeServed removes objects, as far as the API server knows their kinds.
+func revokeServed(ctx context.Context, api *keep.Cluster, all []*unstructured.Unstructured) error {
+	var failures []error
+	for _, object := range slices.Backward(all) {
+		if err := api.Revoke(ctx, object); keep.ClassOf(err) != keep.Unserved {
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// plan makes the event that comes before the mutating policy: what that will change. An API server that does not show its
+// workloads is not without the policy for that.
+func (p *Policies) plan(ctx context.Context, v *Visit, api *keep.Cluster) error {
+	if there, err := api.IsThere(ctx, objects.Mutating()[0]); there || err != nil {
+		return err
+	}
+	server, err := p.Lists.Reader(ctx, v.Key)
+	if err != nil {
+		return err
+	}
+	server.Enough = v.within(longestPlan)
+	var names []string
+	reading := collect.Collector{Server: server}
+	if err := reading.Namespaces(ctx); workload.OutOfReach(err) {
+		return err
+	}
+	err = reading.Workloads(ctx, func(w collect.Workload) error {
+		one, err := w.Decode()
+		if err != nil {
+			return err
+		}
+		if reading.GetsLinux(one) && len(names) < mostPlanned {
+			names = append(names, one.String())
+		}
+		return nil
+	})
+	if workload.OutOfReach(err) {
+		return err
+	}
+	slices.Sort(names)
+	if text := placement.Planned(names); text != "" {
+		text += "; to have none changed, set the annotation " + infrav1.LinuxPolicyAnnotation + ": " + infrav1.LinuxPolicyWarn +
+			" on the Cluster"
+		if err != nil || len(reading.Lacking) > 0 {
+			text += "; not all workloads were read, so there may be more of them"
+		}
+		about := fieldOf(v.Cluster, "plan")
+		p.Events.Eventf(v.Cluster, about, corev1.EventTypeNormal, infrav1.PlacementFindingReason, "Plan", "%s",
+			cloud.Clean(text, maxNote))
+	}
+	return nil
+}
+
+// PolicyAnswers are for machines that need the policies.
+type PolicyAnswers struct {
+	Clusters *Reconciler
+	Policies *Policies
+}
+
+// Answers wake machines that have asked.
+func (g PolicyAnswers) Answers() source.Source { return g.Clusters.Answers() }
+
+// Kept says whether the policies of a Cluster act, so that a machine may get a VM. If they cannot, or do not within a minute, it
+// says why in a sentence, and that the VM may come all the same.
+func (g PolicyAnswers) Kept(about *clusterv1.Cluster, machine client.ObjectKey) (kept bool, warning string) {
+	key := client.ObjectKeyFromObject(about)
+	known, answer := g.Clusters.Ask(key, machine, policies.Name)
+	if unkept, is := errors.AsType[*policies.UnkeptError](answer); known && (answer == nil || is) {
+		g.Policies.awaited(key)
+		if is {
+			warning = unkept.Why
+		}
+		return true, warning
+	}
+	if g.Policies.await(key, g.Clusters.Now()) {
+		return false, ""
+	}
+	return true, "Cluster " + about.Name + ": it is not known after a minute whether the policies act that keep workloads for " +
+		"Linux off Windows Nodes"
+}
+
+// await says whether a machine is to wait for an answer, or has waited for long enough.
+func (p *Policies) await(cluster client.ObjectKey, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting == nil {
+		p.waiting = map[client.ObjectKey]time.Time{}
+	}
+	since, waits := p.waiting[cluster]
+	if !waits {
+		since = now
+		p.waiting[cluster] = now
+	}
+	return now.Sub(since) < policiesPatience
+}
+
+func (p *Policies) awaited(cluster client.ObjectKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.waiting, cluster)
+}

@@ -1,0 +1,285 @@
+// Package policies decides about the admission objects that keep workloads for Linux off the Windows Nodes of a workload cluster.
+// internal/policies has the objects. A reader may rely on this:
+//
+//   - They are in each cluster from its first WindowsMachine on, and stay when the last one is gone. They go when the Cluster
+//     gets the annotation capwin.io/linux-policy: off, or with the cluster.
+//   - Before the mutating policy is there for the first time, people are told what it will change.
+//   - Where they are refused, or where the API server has no such kinds, people are told, and no machine waits.
+//   - While nothing changes, the objects are read once a minute, and there is a probe by dry runs each ten minutes.
+package policies
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
+)
+
+const (
+	// reread is how soon the objects are read again: a person may have changed or removed them.
+	reread = time.Minute
+	// recheck is how soon is probed again whether they act.
+	recheck = 10 * time.Minute
+	// retry is how soon what has failed is tried again.
+	retry = 15 * time.Second
+	// settle is how soon policies are probed after they came, and again until they act: each API server of a control plane reads
+	// them every second or so.
+	settle = 2 * time.Second
+	// patience is how long machines of a cluster wait for its policies.
+	patience = time.Minute
+)
+
+// Name is by which machines ask for the policies.
+const Name = "policies"
+
+// Mode is what a person wants of the policies in a cluster.
+type Mode string
+
+// The modes.
+const (
+	// Change has the API server change templates, where it can.
+	Change Mode = ""
+	// Warn has it change nothing, and warn.
+	Warn Mode = infrav1.LinuxPolicyWarn
+	// Off has the objects removed.
+	Off Mode = infrav1.LinuxPolicyOff
+)
+
+// ModeOf reads the annotation. A value that means nothing is the same as none, and the second result is a sentence about it.
+func ModeOf(cluster *clusterv1.Cluster) (mode Mode, wrong string) {
+	value, set := cluster.Annotations[infrav1.LinuxPolicyAnnotation]
+	switch mode = Mode(value); {
+	case !set, mode == Warn, mode == Off:
+		return mode, ""
+	}
+	return Change, fmt.Sprintf("Cluster %s has the annotation %s with a value that means nothing, so the policies are as if it had "+
+		"none; set it to %s or %s, or remove it", cluster.Name, infrav1.LinuxPolicyAnnotation, Warn, Off)
+}
+
+// Act is what a look does next.
+type Act string
+
+// The acts. After Rest a look is over. The answer to Find is ErrAbsent where nothing of ours is there.
+const (
+	Rest           Act = ""
+	Find           Act = "Find"           // is one of the policies there?
+	Clean          Act = "Clean"          // remove what earlier versions wrote beside them
+	Remove         Act = "Remove"         // remove all
+	WriteRefusing  Act = "WriteRefusing"  // write the validating policies
+	RemoveChanging Act = "RemoveChanging" // remove the mutating policy
+	Plan           Act = "Plan"           // report what the mutating policy will change, unless it is there
+	WriteChanging  Act = "WriteChanging"  // write the mutating policy
+	TryRefusing    Act = "TryRefusing"    // make the probe that a validating policy refuses
+	TryChanging    Act = "TryChanging"    // make the probe that the mutating policy changes
+)
+
+var (
+	// ErrAbsent says that nothing of ours is there.
+	ErrAbsent = errors.New("no policy of capwin is there")
+	// ErrIgnored is the answer to a probe on which the policy did not act.
+	ErrIgnored = errors.New("the policy does not act")
+)
+
+// Set are the validating policies, which refuse a probe, and the mutating one, which changes it.
+type Set struct{ Refusing, Changing bool }
+
+// Memory is what is known of a cluster from look to look.
+type Memory struct {
+	// Present says that the policies are kept there, whether a machine needs them or not.
+	Present bool
+	// Cleaned says that nothing of earlier versions is there, and Planned that people know what the mutating policy will change.
+	Cleaned, Planned bool
+	// There are the policies that were there at the last look, and Acting those of them that acted at the last probe.
+	There, Acting Set
+	// Due is when to probe again, and Idle since when policies that are there do not act, by how many probes in a row.
+	Due, Idle time.Time
+	Probes    int
+	// Tried says that a probe was answered since There changed, and Refused why another one was not.
+	Tried   bool
+	Refused error
+}
+
+// Seen is what a look has found out so far.
+type Seen struct {
+	// Cluster is its name.
+	Cluster string
+	Mode    Mode
+	// Wrong is a sentence about the annotation.
+	Wrong string
+	// Needed says that the Cluster has Windows machines.
+	Needed bool
+	// Answers are those to the acts.
+	Answers map[Act]error
+	Memory
+}
+
+// UnkeptError says why workloads for Linux are not all kept off Windows Nodes, in sentences for people. No machine waits for
+// that.
+type UnkeptError struct{ Why string }
+
+// Error implements error.
+func (e *UnkeptError) Error() string { return e.Why }
+
+// Step is what follows from what was seen. With Rest come the answer to machines, when to look again, and what to remember:
+// without an error the policies act, and with ErrSettling of package keep that is about to come.
+type Step struct {
+	Act    Act
+	Answer error
+	Again  time.Duration
+	Memory
+}
+
+// Next is the next step of a look.
+func Next(s Seen, now time.Time) Step {
+	for _, act := range s.acts(now) {
+		if _, done := s.Answers[act]; !done {
+			return Step{Act: act}
+		}
+	}
+	return s.conclude(now)
+}
+
+// acts are all of a look, as far as the answers let it go.
+func (s Seen) acts(now time.Time) []Act {
+	if !s.Needed && !s.Present {
+		if err, done := s.Answers[Find]; !done || err != nil {
+			return []Act{Find}
+		}
+	}
+	var acts []Act
+	if !s.Cleaned {
+		acts = append(acts, Clean)
+	}
+	switch {
+	case s.Mode == Off:
+		return append(acts, Remove)
+	case s.Mode == Warn:
+		acts = append(acts, WriteRefusing, RemoveChanging)
+	case s.Planned:
+		acts = append(acts, WriteRefusing, WriteChanging)
+	default:
+		acts = append(acts, WriteRefusing, Plan)
+		if s.did(Plan) {
+			acts = append(acts, WriteChanging)
+		}
+	}
+	if there := s.there(); there == s.There && !now.Before(s.Due) {
+		if there.Refusing {
+			acts = append(acts, TryRefusing)
+		}
+		if there.Changing {
+			acts = append(acts, TryChanging)
+		}
+	}
+	return acts
+}
+
+// did says that an act has been done without an error.
+func (s Seen) did(act Act) bool {
+	err, done := s.Answers[act]
+	return done && err == nil
+}
+
+// there are the policies that are there after the writes.
+func (s Seen) there() Set { return Set{s.did(WriteRefusing), s.did(WriteChanging)} }
+
+// conclude is the end of a look.
+func (s Seen) conclude(now time.Time) Step {
+	if errors.Is(s.Answers[Find], ErrAbsent) {
+		return Step{}
+	}
+	if err := s.Answers[Find]; err != nil {
+		return Step{Again: recheck}
+	}
+	m := s.Memory
+	m.Present = true
+	m.Cleaned = m.Cleaned || s.did(Clean) || keep.ClassOf(s.Answers[Clean]) != keep.ForNow
+	if s.Mode == Off {
+		return Step{Again: s.after(Remove), Memory: Memory{Present: true, Cleaned: m.Cleaned}}
+	}
+	m.Planned = m.Planned || s.did(Plan)
+	m.probed(s, now)
+	again, pending := reread, m.isPending(now)
+	var sentences []string
+	for _, act := range []Act{WriteRefusing, Plan, RemoveChanging, WriteChanging} {
+		switch err := s.Answers[act]; {
+		case err == nil:
+		case keep.ClassOf(err) == keep.ForNow:
+			again, pending = retry, true
+		default:
+			sentences = append(sentences, s.sentence(act, err))
+		}
+	}
+	if m.There != (Set{}) {
+		again = min(again, max(m.Due.Sub(now), settle))
+	}
+	sentences = append(sentences, m.sentences(s, now)...)
+	if s.Wrong != "" {
+		sentences = append(sentences, s.Wrong)
+	}
+	step := Step{Again: again, Memory: m}
+	switch sentences = slices.Compact(sentences); {
+	case pending:
+		step.Answer = keep.ErrSettling
+	case len(sentences) > 0:
+		step.Answer = &UnkeptError{strings.Join(sentences, "; ")}
+	}
+	return step
+}
+
+// after is how soon to look again after an act that may have failed.
+func (s Seen) after(act Act) time.Duration {
+	if err := s.Answers[act]; err != nil && keep.ClassOf(err) == keep.ForNow {
+		return retry
+	}
+	return recheck
+}
+
+// probed notes what the probes have found.
+func (m *Memory) probed(s Seen, now time.Time) {
+	if there := s.there(); there != m.There {
+		m.There, m.Acting, m.Tried, m.Refused, m.Idle, m.Probes = there, Set{}, false, nil, time.Time{}, 0
+		m.Due = now.Add(settle)
+		return
+	}
+	_, refuses := s.Answers[TryRefusing]
+	if _, changes := s.Answers[TryChanging]; !refuses && !changes {
+		return
+	}
+	m.Due, m.Acting, m.Refused = now.Add(recheck), Set{s.did(TryRefusing), s.did(TryChanging)}, nil
+	for _, act := range []Act{TryRefusing, TryChanging} {
+		switch err := s.Answers[act]; {
+		case err == nil, errors.Is(err, ErrIgnored):
+		case keep.ClassOf(err) == keep.ForNow:
+			m.Due = now.Add(retry)
+			return
+		default:
+			m.Refused = err
+		}
+	}
+	m.Tried = true
+	if m.Acting == m.There || m.Refused != nil {
+		m.Idle, m.Probes = time.Time{}, 0
+		return
+	}
+	if m.Probes++; m.Idle.IsZero() {
+		m.Idle = now
+	}
+	if !m.isSure(now) {
+		m.Due = now.Add(settle)
+	}
+}
+
+// isPending says that machines wait for a better answer.
+func (m *Memory) isPending(now time.Time) bool {
+	return m.There != Set{} && (!m.Tried || !m.Idle.IsZero() && !m.isSure(now))
+}
+
+// isSure says that it was not one API server of several that has not read the policies yet, or that is being replaced.
+func (m *Memory) isSure(now time.Time) bool { return m.Probes > 1 && now.Sub(m.Idle) >= patience }

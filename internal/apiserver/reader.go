@@ -1,0 +1,153 @@
+package apiserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+)
+
+// Reader reads objects and lists by their paths.
+type Reader struct {
+	REST *rest.RESTClient
+	// Page is how many objects of a list are read at once, and MostPages how many pages a list may have.
+	Page, MostPages int
+	// Enough is asked before each page, and ends a list by its error. Nil has time for all.
+	Enough func() error
+}
+
+// NewREST makes a client that leaves objects as they are. It sends by web, which has the login and the limits.
+func NewREST(config *rest.Config, web *http.Client) (*rest.RESTClient, error) {
+	config = rest.CopyConfig(config)
+	scheme := runtime.NewScheme() // it decodes what an API server says when it refuses
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	return rest.RESTClientForConfigAndClient(config, web)
+}
+
+// Get decodes what is at a path, and says whether it is there.
+func (r Reader) Get(ctx context.Context, path string, into any) (there bool, err error) {
+	return found(r.REST.Get().AbsPath(path).Do(ctx), into)
+}
+
+// List decodes a list page by page, and says whether the API server has the kind. A page that is longer than an answer may be is
+// read in parts: anybody who may make a few large objects could else keep a list from being read.
+func List[T any](ctx context.Context, r Reader, path string, query url.Values, each func(T) error) (served bool, err error) {
+	next, size := "", r.Page
+	for range r.MostPages {
+		var list page
+		served, err = r.read(ctx, With(r.REST.Get().AbsPath(path), query), next, size, &list)
+		if errors.Is(err, ErrTooLong) && size > 1 {
+			size /= 2
+			continue
+		}
+		if err != nil || !served {
+			return served, err
+		}
+		size = min(2*size, r.Page)
+		for _, text := range list.Items {
+			if err := item(path, text, each); err != nil {
+				return true, err
+			}
+		}
+		if next = list.Metadata.Continue; next == "" {
+			return true, nil
+		}
+	}
+	return true, &EndlessError{path, r.MostPages, r.Page}
+}
+
+// page is a part of a list.
+type page struct {
+	Metadata metav1.ListMeta   `json:"metadata"`
+	Items    []json.RawMessage `json:"items"`
+}
+
+func (r Reader) read(ctx context.Context, request *rest.Request, next string, size int, into *page) (served bool, err error) {
+	if r.Enough != nil {
+		if err := r.Enough(); err != nil {
+			return true, err
+		}
+	}
+	if request = request.Param("limit", strconv.Itoa(size)); next != "" {
+		request = request.Param("continue", next)
+	}
+	return found(request.Do(ctx), into)
+}
+
+// EndlessError says that a list goes on after as many pages as are read.
+type EndlessError struct {
+	Path        string
+	Pages, Page int
+}
+
+// Error implements error.
+func (e *EndlessError) Error() string {
+	return fmt.Sprintf("its list %s goes on after %d pages of %d objects, and is not read any further", e.Path, e.Pages, e.Page)
+}
+
+// item decodes an object of a list. Names end up in commands for a shell, so they must be such as a real API server takes.
+func item[T any](path string, text []byte, each func(T) error) error {
+	var named struct {
+		Metadata struct{ Name, Namespace string } `json:"metadata"`
+	}
+	if err := json.Unmarshal(text, &named); err != nil {
+		return err
+	}
+	for _, name := range []string{named.Metadata.Name, named.Metadata.Namespace} {
+		if name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return fmt.Errorf("its list %s has an object with the name %.80q, which no API server of Kubernetes takes", path, name)
+		}
+	}
+	var one T
+	if err := json.Unmarshal(text, &one); err != nil {
+		return err
+	}
+	return each(one)
+}
+
+// With adds a query to a request.
+func With(request *rest.Request, query url.Values) *rest.Request {
+	for name, values := range query {
+		for _, value := range values {
+			request = request.Param(name, value)
+		}
+	}
+	return request
+}
+
+func found(result rest.Result, into any) (there bool, err error) {
+	data, err := Content(result)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, json.NewDecoder(bytes.NewReader(data)).Decode(into)
+}
+
+// Content is an answer, or what the API server says instead of it.
+func Content(result rest.Result) ([]byte, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	data, err := result.Raw()
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, context.DeadlineExceeded
+	}
+	return data, err
+}
