@@ -50,10 +50,12 @@ const (
 	mostUntilDone    = 28
 )
 
-// ofMachine leaves out what is written once for a Secret with credentials.
+// ofMachine leaves out what is written once for a Secret with credentials, and that a config waits for its machine's identity:
+// which of the two is looked at first is up to chance.
 func ofMachine(effects []string) []string {
 	return slices.DeleteFunc(effects, func(effect string) bool {
-		return strings.HasPrefix(effect, "management PATCH secrets finalizers")
+		return strings.HasPrefix(effect, "management PATCH secrets finalizers") ||
+			strings.HasPrefix(effect, "management PATCH windowsbootstrapconfigs/status Ready=WaitingForMachineIdentity")
 	})
 }
 
