@@ -133,9 +133,13 @@ func (j *joins) assertHidden(ctx context.Context) {
 		j.Errorf("the Node of a VM without an address is initialized: %+v", node)
 	}
 	j.awaitDetail(ctx, "VMware Tools report no address of the VM")
-	if warnings := machine.Status.Bootstrap.Warnings; len(warnings) != 1 || !strings.HasPrefix(warnings[0], "vmware-tools: ") {
-		j.Errorf("the bootstrap warns of %q", warnings)
-	}
+	j.until("the bootstrap to warn of VMware Tools", func() (any, bool) {
+		reported := j.machine(ctx, hiddenPool).Status.Bootstrap
+		if reported == nil {
+			return nil, false
+		}
+		return reported.Warnings, len(reported.Warnings) == 1 && strings.HasPrefix(reported.Warnings[0], "vmware-tools: ")
+	}, func() {})
 }
 
 // awaitDetail waits until the hidden machine says something of its VM, or nothing.
