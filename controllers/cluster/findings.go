@@ -52,7 +52,7 @@ type Findings struct {
 	known memories[findingMemory]
 }
 
-// findingMemory is when a cluster was read, and what people know of that.
+// findingMemory is when a cluster was read, and what was reported of that.
 type findingMemory struct {
 	read time.Time
 	findings.Record

@@ -8,8 +8,8 @@
 //		RuntimeClasses: classes,
 //	}.Judge(placement.Workload{Kind: "DaemonSet", Namespace: "kube-system", Name: "node-local-dns", Template: set.Spec.Template})
 //
-// Seen.Findings adds what is wrong with kube-proxy and with cluster DNS, and a Memory has the same for those who look again and
-// again.
+// Seen.Findings adds what is wrong with kube-proxy and with cluster DNS. Wrong has the same of workloads that come one after the
+// other.
 //
 // The question is whether a pod may ever be bound to the Node, not whether it would be now. So these count: spec.nodeName, the
 // nodeSelector, required node affinity, tolerations, and what a RuntimeClass adds to them; the Node's name, labels and taints.

@@ -1,4 +1,4 @@
-// Package findings keeps what people know of the findings on where the pods of a workload cluster go, and words them. It is pure.
+// Package findings keeps which findings on where the pods of a workload cluster go were reported, and words them. It is pure.
 package findings
 
 import (
@@ -17,11 +17,11 @@ const (
 	maxName = 320 // of a workload with its kind and namespace
 )
 
-// Record is what people know of a Cluster. The zero value is that they know nothing.
+// Record has which findings of a Cluster were reported. The zero value has none.
 type Record struct {
-	// known has each finding of the last reading, by its name, and whether people know it.
+	// known has each finding of the last reading, by its name, and whether it was reported.
 	known map[string]bool
-	// pending are those that people do not know.
+	// pending are those that were not.
 	pending []placement.Finding
 }
 
@@ -30,8 +30,8 @@ func NameOf(f placement.Finding) string {
 	return string(f.Problem) + "{" + cloud.Clean(f.Of, maxName) + "}"
 }
 
-// Take notes all findings of a reading. It returns how many there are of each problem, and the names of those that people know
-// and that are gone.
+// Take notes all findings of a reading. It returns how many there are of each problem, and the names of those that were
+// reported and are gone.
 func (r *Record) Take(found []placement.Finding) (counts map[placement.Problem]int, gone []string) {
 	before := r.known
 	r.known, r.pending, counts = map[string]bool{}, nil, map[placement.Problem]int{}
@@ -54,7 +54,7 @@ func (r *Record) Take(found []placement.Finding) (counts map[placement.Problem]i
 	return counts, gone
 }
 
-// Next are as many findings as a minute has room for. People know them from then on. It says whether there are more.
+// Next returns as many findings as a minute has room for, which are reported from then on, and whether there are more.
 func (r *Record) Next() (all []placement.Finding, more bool) {
 	n := min(AtOnce, len(r.pending))
 	if all, r.pending = r.pending[:n], r.pending[n:]; len(r.pending) == 0 {
