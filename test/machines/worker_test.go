@@ -14,8 +14,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// patience is for one life of a machine, which takes a second: after that it hangs.
-const patience = 3 * time.Minute
+// patience is for one life of a machine, which takes a second: after that it hangs. It is as long as a life may wait for a processor
+// beside make test, which goes first.
+const patience = 20 * time.Minute
 
 // worker is a PowerShell that lives the lives of machines, one at a time.
 type worker struct {
@@ -75,7 +76,7 @@ func (w *worker) do(one job, keep func(place) bool) error {
 	for {
 		line, err := w.out.ReadString('\n')
 		if err != nil {
-			return fmt.Errorf("the PowerShell has ended, perhaps because nothing came for %v: %w", patience, err)
+			return fmt.Errorf("the PowerShell has ended, perhaps because its machine had not ended after %v: %w", patience, err)
 		}
 		word, content, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch word {

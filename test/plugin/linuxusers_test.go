@@ -129,7 +129,7 @@ func (m *mixed) someRights(t *testing.T) {
 	checkResults(t, found, map[string]cloud.Result{
 		"Nodes": cloud.CheckWarning, "policies": cloud.CheckSkipped, "Deployment kube-system/coredns": cloud.CheckOK,
 	})
-	if !strings.Contains(found["Nodes"].Message, "it does not show you RuntimeClasses, Service kube-system/kube-dns, ") {
+	if !strings.Contains(found["Nodes"].Message, "it does not show you RuntimeClasses, Namespaces, Service kube-system/kube-dns, ") {
 		t.Error(found["Nodes"].Message)
 	}
 }

@@ -10,8 +10,11 @@ import (
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -178,21 +181,25 @@ func applyOne(ctx context.Context, api client.Client, object *unstructured.Unstr
 	return established(ctx, api, wanted)
 }
 
+// established waits until an API server serves what a definition defines, and says so to those who ask what there is: that comes later.
 func established(ctx context.Context, api client.Client, crd *unstructured.Unstructured) error {
 	return wait.Poll(ctx, func(ctx context.Context) error {
-		if err := api.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+		var definition apiextensionsv1.CustomResourceDefinition
+		if err := api.Get(ctx, client.ObjectKeyFromObject(crd), &definition); err != nil {
 			return err
 		}
-		// A new definition has null for conditions, which is an error here.
-		conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
-		if err != nil {
-			return err
+		if !apihelpers.IsCRDConditionTrue(&definition, apiextensionsv1.Established) {
+			return errors.New("custom resource definition " + crd.GetName() + " is not established")
 		}
-		for _, c := range conditions {
-			if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
-				return nil
+		kind := schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}
+		for _, version := range definition.Spec.Versions {
+			if !version.Served {
+				continue
+			}
+			if _, err := api.RESTMapper().RESTMapping(kind, version.Name); err != nil {
+				return err
 			}
 		}
-		return errors.New("custom resource definition " + crd.GetName() + " is not established")
+		return nil
 	})
 }
