@@ -12,11 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -64,8 +62,6 @@ type Reconciler struct {
 	Rights Rights
 	// GuestReports has guests in Azure report to their workload clusters.
 	GuestReports bool
-	// Answering gets the keys of workload clusters that answer again.
-	Answering <-chan client.ObjectKey
 	// TokenTTL is how long a token lives if we do not extend it.
 	TokenTTL time.Duration
 	// Events tells people of warnings, and of what only they can mend.
@@ -96,7 +92,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), builder.WithPredicates(owner.MachineChanged())).
 		Watches(&infrav1.WindowsMachine{}, handler.EnqueueRequestsFromMapFunc(r.ofWindowsMachine)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(owner.ClusterChanged())).
-		WatchesRawSource(r.waiting().When(r.Answering)).
 		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
 		WithOptions(options)
 	if r.Rights != nil {
@@ -126,18 +121,6 @@ func (r *Reconciler) ofWindowsMachine(ctx context.Context, o client.Object) []ct
 		return nil
 	}
 	return ofMachine(ctx, found.Machine)
-}
-
-func (r *Reconciler) waiting() linux.Waiting {
-	return linux.Waiting{Reader: r.Client, List: &bootstrapv1.WindowsBootstrapConfigList{}, Needs: r.waits}
-}
-
-// waits says whether a config may wait for its workload cluster: its user data is not made yet, or it has a token there.
-func (r *Reconciler) waits(o client.Object) bool {
-	config, ok := o.(*bootstrapv1.WindowsBootstrapConfig)
-	return ok && (!ptr.Deref(config.Status.Initialization.DataSecretCreated, false) ||
-		controllerutil.ContainsFinalizer(config, bootstrapv1.ConfigFinalizer)) &&
-		(r.WatchFilter == "" || labels.HasWatchLabel(config, r.WatchFilter))
 }
 
 // Reconcile brings one config a step further: load, decide what is next, do it, report, write once.

@@ -5,32 +5,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
-
-// A workload cluster that answers wakes the configs whose user data is not made, and those with a token there.
-func TestWaitsForTheCluster(t *testing.T) {
-	made, fresh := &bootstrapv1.WindowsBootstrapConfig{}, &bootstrapv1.WindowsBootstrapConfig{}
-	made.Status.Initialization.DataSecretCreated = new(true)
-	token := made.DeepCopy()
-	token.Finalizers = []string{bootstrapv1.ConfigFinalizer}
-	others := fresh.DeepCopy()
-	others.Labels = map[string]string{clusterv1.WatchLabel: "others"}
-	filtered, all := &Reconciler{WatchFilter: "ours"}, &Reconciler{}
-	expect.Same(t, "a config without user data", true, all.waits(fresh))
-	expect.Same(t, "a config with it", false, all.waits(made))
-	expect.Same(t, "a config with a token", true, all.waits(token))
-	expect.Same(t, "another manager's", false, filtered.waits(others))
-	ours := fresh.DeepCopy()
-	ours.Labels = map[string]string{clusterv1.WatchLabel: "ours"}
-	expect.Same(t, "this manager's", true, filtered.waits(ours))
-	expect.Same(t, "another kind", false, all.waits(&clusterv1.Machine{}))
-}
 
 // What is about to come with a new config is not told at once, but looked for when Cluster API has had its time.
 func TestWhatANewConfigWaitsFor(t *testing.T) {

@@ -7,13 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -329,20 +326,3 @@ type unlisted struct{ client.Reader }
 
 // List implements client.Reader.
 func (unlisted) List(context.Context, client.ObjectList, ...client.ListOption) error { return errLinux }
-
-// A cache that cannot be listed wakes none, which the log says: they look by themselves.
-func TestWakeWithoutCache(t *testing.T) {
-	var lines []string
-	ctx := ctrl.LoggerInto(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
-	defer queue.ShutDown()
-	waiting := Waiting{Reader: unlisted{}, List: &clusterv1.MachineList{}, Needs: func(client.Object) bool { return true }}
-	_, err := waiting.of(t.Context(), client.ObjectKey{Namespace: "ns", Name: "prod"})
-	expect.Says(t, "a failed List", err, "list objects of Cluster ns/prod: boom")
-	waiting.wake(ctx, client.ObjectKey{Namespace: "ns", Name: "prod"}, queue)
-	expect.Same(t, "woken", 0, queue.Len())
-	expect.Same(t, "lines in the log", 1, len(lines))
-	waiting.Reader = machines{}
-	waiting.wake(ctx, client.ObjectKey{Namespace: "ns", Name: "prod"}, queue)
-	expect.Same(t, "lines in the log of a cache that answers", 1, len(lines))
-}

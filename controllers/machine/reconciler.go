@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -60,9 +59,8 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads the bootstrap data from the API server itself: Secrets are never cached.
 	Live client.Reader
-	// Workload reaches the workload clusters. Answering gets the keys of those that answer again.
+	// Workload reaches the workload clusters.
 	Workload  linux.Workload
-	Answering <-chan client.ObjectKey
 	// Pools give adapters their addresses.
 	Pools *addresses.Pools
 	// Policies keep workloads for Linux off Windows Nodes. They are nil where nobody looks after them.
@@ -123,7 +121,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WatchesRawSource(r.configs(mgr)).
 		WatchesRawSource(r.hints(r.Changed)).
 		WatchesRawSource(r.hints(r.Ears.Heard)).
-		WatchesRawSource(linux.Waiting{Reader: r.Client, List: &infrav1.WindowsMachineList{}, Needs: r.waits}.When(r.Answering)).
 		WatchesRawSource(source.Func(r.Credentials.Feed)).
 		WatchesRawSource(source.Func(r.Held.Feed)).
 		WatchesRawSource(source.Func(r.Identities.Feed)).
@@ -133,13 +130,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		b = b.WatchesRawSource(r.Policies.Answers())
 	}
 	return b.Complete(r)
-}
-
-// waits says whether a machine may wait for its workload cluster: it has no VM yet.
-func (r *Reconciler) waits(o client.Object) bool {
-	m, ok := o.(*infrav1.WindowsMachine)
-	return ok && !ptr.Deref(m.Status.Initialization.Provisioned, false) &&
-		(r.WatchFilter == "" || labels.HasWatchLabel(m, r.WatchFilter))
 }
 
 // Reconcile brings one machine a step further: load, decide what is next, do it, report, write once.

@@ -7,11 +7,10 @@
 //   - No cluster holds its callers for longer than a few seconds, and one that fails answers with an [UnreachableError] at once
 //     until it is tried again. The clusters of one namespace hold a few callers at a time, however many they are. No answer may
 //     be larger than what we ask for needs.
-//   - When a cluster answers that had its callers turned away, it says so once, so that they need not wait for their next look.
 //   - A kubeconfig that changed is used within minutes, and within seconds if the old one failed.
 //
-// Nothing is watched. What is cached serves for a few seconds: Nodes and cluster DNS; and
-// for a minute whether kubeadm's ConfigMaps exist, and DaemonSets for Windows.
+// Nothing is watched. What is cached serves for a few seconds: Nodes and cluster DNS; and for a minute whether
+// kubeadm's ConfigMaps exist, and DaemonSets for Windows.
 package workload
 
 import (
@@ -40,8 +39,6 @@ const (
 	rereadFailed = 10 * time.Second
 	// unused is how long a connection is kept that no caller asks for: longer than the time between two looks at a token.
 	unused = 15 * time.Minute
-	// mostHints wait for whom they wake.
-	mostHints = 1024
 
 	kubeconfigSuffix, kubeconfigKey = "-kubeconfig", "value"
 )
@@ -60,8 +57,6 @@ type Clusters struct {
 	mu       sync.Mutex
 	clusters map[client.ObjectKey]*cluster
 	gates    map[string]*gate // of namespaces with clusters
-
-	listeners []chan client.ObjectKey
 }
 
 // GetClient returns a client for the Secrets and Nodes of a Cluster. It does not wait for the cluster: whether that answers, a
@@ -76,7 +71,6 @@ func (c *Clusters) GetClient(ctx context.Context, key client.ObjectKey) (client.
 		}
 	}
 	if found.err != nil {
-		found.line.turnAway()
 		return nil, found.err
 	}
 	if err := found.line.open(); err != nil {
@@ -102,23 +96,6 @@ func (c *Clusters) ControlPlane(ctx context.Context, key client.ObjectKey) ([]co
 	return c.cluster(key).nodes.get(ctx, fresh, func(ctx context.Context) ([]corev1.Node, error) {
 		return readControlPlane(ctx, api)
 	})
-}
-
-// Answering returns a channel of the caller's own, which gets the key of each Cluster that answers after it had callers turned
-// away. A key is a hint: one that finds no room is dropped. Ask for the channel before any other call.
-func (c *Clusters) Answering() <-chan client.ObjectKey {
-	listener := make(chan client.ObjectKey, mostHints)
-	c.listeners = append(c.listeners, listener)
-	return listener
-}
-
-func (c *Clusters) tell(key client.ObjectKey) {
-	for _, listener := range c.listeners {
-		select {
-		case listener <- key:
-		default:
-		}
-	}
 }
 
 // Start closes connections that no caller uses, until ctx ends.
@@ -172,9 +149,6 @@ func (c *Clusters) cluster(key client.ObjectKey) *cluster {
 			c.gates[key.Namespace] = newGate()
 		}
 		found = &cluster{line: newLine(), namespace: c.gates[key.Namespace]}
-		found.line.tell = func() { c.tell(key) }
-		found.nodes.tell, found.linux.tell, found.dns.tell = found.line.tell, found.line.tell, found.line.tell
-		found.kubeadm.tell, found.clusterInfo.tell, found.sets.tell = found.line.tell, found.line.tell, found.line.tell
 		c.clusters[key] = found
 	}
 	found.used = time.Now()

@@ -66,29 +66,18 @@ type line struct {
 	failures, good int
 	resume         time.Time
 	broken         error
-	// turned says that callers were turned away since the cluster answered last; tell is called when it answers again.
-	turned bool
-	tell   func()
 }
 
-func newLine() *line { return &line{ended: make(chan struct{}), tell: func() {}} }
+func newLine() *line { return &line{ended: make(chan struct{})} }
 
 // open says whether calls may pass, or are let pass after a try.
 func (l *line) open() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Now().Before(l.resume) {
-		l.turned = true
 		return l.broken
 	}
 	return nil
-}
-
-// turnAway notes that a caller was turned away before it came here.
-func (l *line) turnAway() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.turned = true
 }
 
 // doubtful says that a look at the kubeconfig may help.
@@ -139,7 +128,6 @@ func (l *line) tryEnter(last bool) (wait <-chan struct{}, err error) {
 	default:
 		wait = l.ended
 	}
-	l.turned = l.turned || err != nil
 	return wait, err
 }
 
@@ -149,10 +137,6 @@ func (l *line) leave(ctx context.Context, err error) {
 	defer l.mu.Unlock()
 	l.end()
 	if err == nil {
-		if !l.answered && l.turned { // no hint while it answers: callers are turned away because they are many
-			l.turned = false
-			l.tell()
-		}
 		l.answered = true
 		if l.good++; l.good >= manyGood {
 			l.failures, l.broken = 0, nil
@@ -165,7 +149,6 @@ func (l *line) leave(ctx context.Context, err error) {
 	pause := min(firstPause<<min(l.failures, 10), longestPause)
 	l.failures++
 	l.answered, l.good, l.broken, l.resume = false, 0, err, time.Now().Add(pause)
-	l.turned = true
 }
 
 // giveUp ends a call that was never made.

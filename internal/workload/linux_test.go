@@ -107,7 +107,7 @@ func TestKubeadm(t *testing.T) {
 // What one look at kubeadm's ConfigMaps found serves for a minute.
 func TestKubeadmGetsOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, reads := &reading[ConfigMaps]{tell: func() {}}, 0
+		r, reads := &reading[ConfigMaps]{}, 0
 		for range 13 {
 			expect.Got(r.get(t.Context(), kubeadmServes, func(context.Context) (ConfigMaps, error) {
 				reads++
@@ -133,7 +133,7 @@ func TestReadsWithoutKubeconfig(t *testing.T) {
 // A cluster that answers each of many calls slowly holds nobody for as long as all of them take.
 func TestSlowReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, began := &reading[ConfigMaps]{tell: func() {}}, time.Now()
+		r, began := &reading[ConfigMaps]{}, time.Now()
 		_, err := r.get(t.Context(), fresh, func(ctx context.Context) (ConfigMaps, error) {
 			for range 1000 {
 				later(callTime / 2)

@@ -15,9 +15,6 @@ type reading[T any] struct {
 	read  time.Time
 	// reading is closed when the reading under way has ended; nil when there is none.
 	reading chan struct{}
-	// turned says that callers were turned away since the last good reading; tell is called when there is one.
-	turned bool
-	tell   func()
 }
 
 func (r *reading[T]) forget() {
@@ -40,7 +37,6 @@ func (r *reading[T]) get(ctx context.Context, serves time.Duration, read func(co
 	if other := r.reading; other != nil {
 		if r.err != nil { // the cluster failed before: none waits for it
 			defer r.mu.Unlock()
-			r.turned = true
 			return found, r.err
 		}
 		r.mu.Unlock()
@@ -65,10 +61,6 @@ func (r *reading[T]) end(found T, err error) {
 	r.found, r.err, r.read = found, err, time.Now()
 	close(r.reading)
 	r.reading = nil
-	if r.turned && err == nil {
-		r.tell()
-	}
-	r.turned = err != nil
 }
 
 // await waits for a reading of another caller, but not for long.
@@ -82,7 +74,6 @@ func (r *reading[T]) await(ctx context.Context, reading chan struct{}) (found T,
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.reading == reading {
-		r.turned = true
 		return found, &UnreachableError{Why: away, cause: "it is being read"}
 	}
 	return r.found, r.err

@@ -235,7 +235,7 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(Machines), Now: time.Now,
 			WatchFilter: o.WatchFilter, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,
 		},
-		Accounts: register, Changed: changed, Answering: w.Clusters.Answering(), Events: mgr.GetEventRecorder(Machines), Now: o.Now,
+		Accounts: register, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
 		WatchFilter: o.WatchFilter, Ears: ears, Manager: o.Manager, TookOver: o.TookOver,
 	}).SetupWithManager(ctx, mgr, p.options(Machines)))
 }
@@ -252,7 +252,7 @@ func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o 
 		rights.Keeps = append(rights.Keeps, &cluster.GuestRights{})
 	}
 	return errors.Join(rights.SetupWithManager(mgr, p.options(Rights)), (&bootstrap.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.Clusters.Answering(),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w,
 		Rights: rights, GuestReports: o.GuestReports, TokenTTL: o.TokenTTL, Now: o.Now, TrustSecret: o.TrustSecret,
 		Events: recorder, WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Configs)))
