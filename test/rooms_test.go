@@ -75,7 +75,9 @@ var rooms = []room{
 		"api", "bootstrap", "internal/cloud", "internal/plugin/conflicts", "internal/plugin/objects", "internal/plugin/topology",
 		"controllers/addresses/adapters", "controllers/inherit", "controllers/owner", "controllers/refusals",
 	}},
-	{folder: "internal/plugin/addons", may: []string{"api", "bootstrap", "internal/plugin/objects", "internal/plugin/preview"}},
+	{folder: "internal/plugin/addons", may: []string{
+		"api", "bootstrap", "internal/cloud", "internal/placement", "internal/plugin/objects", "internal/plugin/preview",
+	}},
 	{folder: "internal/plugin/words", may: []string{"bootstrap/plan"}},
 	{folder: "internal/plugin/diff", may: []string{
 		"bootstrap/plan", "internal/plugin/objects", "internal/plugin/preview", "internal/plugin/summary", "internal/plugin/words",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/addons"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/linux"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/management"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
@@ -73,14 +74,14 @@ var errNamespaceOfNothing = errors.New("--namespace is that of a Cluster: name i
 var errLinuxFailed = errors.New("not all pods stay where they can run, or a kube-proxy is wrong: see what failed above")
 
 func (c *linuxCheck) run(ctx context.Context) error {
-	found, err := c.read(ctx)
+	found, addresses, err := c.read(ctx)
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
 	if err != nil {
 		return err
 	}
-	list := linux.Report(*found)
+	list := linux.Report(*found, addresses.Findings()...)
 	if err := c.output.print(c.s, list); err != nil {
 		return err
 	}
@@ -90,32 +91,34 @@ func (c *linuxCheck) run(ctx context.Context) error {
 	return nil
 }
 
-func (c *linuxCheck) read(ctx context.Context) (*linux.Cluster, error) {
+func (c *linuxCheck) read(ctx context.Context) (*linux.Cluster, *addons.NodeAddresses, error) {
 	server, err := c.cluster.server()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !c.cluster.asked() {
 		screen.Note(c.s.err, "reading %s; name another cluster with --context or --kubeconfig", c.cluster.followed())
 	}
 	work := progress.Start(c.s.err, 2)
 	defer work.End()
-	machines := linux.Machines{}
+	var machines linux.Machines
+	var maxPods map[string]int
 	if c.name != "" {
 		work.Step("reading the Cluster and its Windows machines")
 		namespace, err := c.cluster.namespace()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if server, machines, err = management.Cluster(ctx, server, namespace, c.name); err != nil {
-			return nil, err
+		if server, machines, maxPods, err = management.Cluster(ctx, server, namespace, c.name); err != nil {
+			return nil, nil, err
 		}
 	}
 	work.Step("reading Nodes and workloads")
-	found, err := management.Placement(ctx, server)
+	found, addresses, err := management.Placement(ctx, server)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found.Add(machines)
-	return found, nil
+	addresses.Expect(maxPods)
+	return found, addresses, nil
 }

@@ -23,10 +23,6 @@ func checkReport(t *testing.T, source *odd.Source) {
 	if source.Once(2) {
 		c.Policies.There = append(names(policies.Validating()), names(policies.Mutating())...)
 	}
-	c.Calico.Hidden = source.Once(8)
-	for range source.N(3) {
-		c.Calico.Pools = append(c.Calico.Pools, pool(source.Text(), source.Text(), source.N(40)))
-	}
 	c.Add(Machines{Nodes: source.Nodes(3), ProxyRuns: c.ProxyRuns})
 	items := Report(c).Items
 	if len(items) < 2+len(c.Workloads) {

@@ -26,9 +26,6 @@ type Cluster struct {
 	placement.Seen
 
 	Policies Policies
-	Calico   Calico
-	// MaxPods is how many pods each Windows Node takes that may have addresses of Calico, by its name.
-	MaxPods map[string]int
 	// Refused is what the API server does not show this user, and that can be done without.
 	Refused []string
 
@@ -62,8 +59,9 @@ const (
 	mutatingFrom   = 36
 )
 
-// Report has a finding for the Nodes, the policies, kube-proxy and cluster DNS, and one for each workload, the worst first.
-func Report(c Cluster) *report.FindingList {
+// Report has a finding for the Nodes, the policies, kube-proxy and cluster DNS, then others, and one for each workload, the worst
+// first.
+func Report(c Cluster, others ...cloud.Finding) *report.FindingList {
 	c.assumeWindows()
 	c.Mutates = c.mutates()
 	found := []entry{c.ofNodes(), c.ofPolicies()}
@@ -83,7 +81,10 @@ func Report(c Cluster) *report.FindingList {
 			Text: "each Windows Node has what its config wants, of a version that fits the API server",
 		}})
 	}
-	found = append(append(found, c.planned()...), c.ofAddresses()...)
+	found = append(found, c.planned()...)
+	for _, one := range others {
+		found = append(found, entry{Finding: one})
+	}
 	slices.SortStableFunc(workloads, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(severity[a.Result], severity[b.Result]), strings.Compare(a.Check, b.Check))
 	})

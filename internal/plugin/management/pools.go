@@ -8,7 +8,6 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/addons"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/linux"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/remote"
 )
 
@@ -17,7 +16,7 @@ var poolGroups = []string{"/apis/crd.projectcalico.org/v1", "/apis/projectcalico
 
 // readPools reads the pools of which pods get their addresses. There are none with host-local, which takes those of the Node's
 // pod CIDR.
-func (r *reading) readPools(ctx context.Context) (found linux.Calico, err error) {
+func (r *reading) readPools(ctx context.Context) (found addons.NodeAddresses, err error) {
 	var installation struct {
 		Spec addons.Installation `json:"spec"`
 	}
@@ -41,7 +40,7 @@ func (r *reading) readPools(ctx context.Context) (found linux.Calico, err error)
 			served, err = remote.List(ctx, r.server, group+"/ippools", nil, add)
 		}
 		if apierrors.IsForbidden(err) {
-			return linux.Calico{Hidden: true}, nil
+			return addons.NodeAddresses{Hidden: true}, nil
 		}
 		if served || err != nil {
 			return found, err
@@ -52,6 +51,6 @@ func (r *reading) readPools(ctx context.Context) (found linux.Calico, err error)
 
 // pools reads them for the Windows Nodes of a cluster.
 func (r *reading) pools(ctx context.Context) (err error) {
-	r.into.Calico, err = r.readPools(ctx)
+	r.addresses, err = r.readPools(ctx)
 	return err
 }

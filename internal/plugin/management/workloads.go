@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/collect"
+	"github.com/capwin/cluster-api-provider-windows/internal/plugin/addons"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/linux"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/remote"
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
@@ -26,9 +27,9 @@ const (
 	mostOfNodes = 64 << 20
 )
 
-// Placement reads from a workload cluster what decides where its pods go, and tries by dry runs whether its policies act. It
-// changes nothing.
-func Placement(ctx context.Context, server *remote.Server) (*linux.Cluster, error) {
+// Placement reads from a workload cluster what decides where its pods go, and from where they get addresses, and tries by dry
+// runs whether its policies act. It changes nothing.
+func Placement(ctx context.Context, server *remote.Server) (*linux.Cluster, *addons.NodeAddresses, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, readTime, errTime)
 	defer cancel()
 	r := &reading{server: server, into: &linux.Cluster{}}
@@ -38,16 +39,16 @@ func Placement(ctx context.Context, server *remote.Server) (*linux.Cluster, erro
 			if errors.Is(context.Cause(ctx), errTime) {
 				err = errTime
 			}
-			return nil, fmt.Errorf("where pods go cannot be read from the cluster %s: %w", server, server.Reason(err))
+			return nil, nil, fmt.Errorf("where pods go cannot be read from the cluster %s: %w", server, server.Reason(err))
 		}
 	}
 	if len(r.found.Lacking) > 0 {
-		return nil, fmt.Errorf("the user of this kubeconfig lacks rights in the cluster %s, so there are no verdicts: %s; a "+
+		return nil, nil, fmt.Errorf("the user of this kubeconfig lacks rights in the cluster %s, so there are no verdicts: %s; a "+
 			"ClusterRole must give them", server, strings.Join(r.found.Lacking, ", "))
 	}
-	r.into.Seen, r.into.MaxPods = r.found.Seen, r.found.MaxPods
+	r.into.Seen, r.addresses.MaxPods = r.found.Seen, r.found.MaxPods
 	r.into.Refused = append(r.found.Refused, r.into.Refused...)
-	return r.into, nil
+	return r.into, &r.addresses, nil
 }
 
 var errTime = fmt.Errorf("it has not answered all within %s", readTime)
@@ -57,6 +58,8 @@ type reading struct {
 	server *remote.Server
 	found  collect.Collector
 	into   *linux.Cluster
+	// addresses are those that Calico has for Windows Nodes.
+	addresses addons.NodeAddresses
 }
 
 // optional notes what is not shown, and passes every other error.

@@ -31,7 +31,7 @@ func TestHeavyTemplates(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	_, err := Placement(t.Context(), expect.Got(remote.New(&rest.Config{Host: server.URL}, "--kubeconfig FILE"))(t))
+	_, _, err := Placement(t.Context(), expect.Got(remote.New(&rest.Config{Host: server.URL}, "--kubeconfig FILE"))(t))
 	expect.Says(t, "a heavy cluster", err, "its workloads have more than the 1000000 fields that this program takes")
 	expect.Same(t, "pages", heaviest/100_000, asked)
 }

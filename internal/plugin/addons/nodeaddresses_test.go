@@ -1,11 +1,11 @@
-package linux
+package addons
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -20,20 +20,20 @@ func TestAddressesOfPods(t *testing.T) {
 	const gives = "Calico gives a Windows Node one block of addresses, which has "
 	const small = gives + "60 for pods in the pool a with blockSize 26, and "
 	const mend = ": a pod without an address does not start; set spec.kubelet.maxPods of the config to 60 for new machines"
-	four := Calico{Pools: []bootstrap.IPPool{pool("a", "10.244.0.0/16", 26)}}
+	four := NodeAddresses{Pools: []bootstrap.IPPool{pool("a", "10.244.0.0/16", 26)}}
 	off := pool("a", "10.244.0.0/16", 26)
 	off.Spec.Disabled = true
 	of110 := map[string]int{"win-0": 110}
 	for name, c := range map[string]struct {
-		calico   Calico
+		calico   NodeAddresses
 		maxPods  map[string]int
 		machines map[string]int
 		want     cloud.Result
 		text     string
 	}{
-		"no Calico": {Calico{}, of110, nil, "", ""},
+		"no Calico": {NodeAddresses{}, of110, nil, "", ""},
 		"hidden": {
-			Calico{Hidden: true}, of110, nil, cloud.CheckSkipped, "the user of this kubeconfig may not list Calico's ippools, so nobody " +
+			NodeAddresses{Hidden: true}, of110, nil, cloud.CheckSkipped, "the user of this kubeconfig may not list Calico's ippools, so nobody " +
 				"knows how many pods of a Windows Node get an address",
 		},
 		"too many pods": {four, of110, nil, cloud.CheckWarning, small + "win-0 takes 110 pods" + mend},
@@ -51,28 +51,31 @@ func TestAddressesOfPods(t *testing.T) {
 			small + "win-1 takes 110 pods" + mend,
 		},
 		"a Node with another CNI": {
-			four, of110, map[string]int{"win-1": 60}, cloud.CheckOK, gives + "60 for pods in the pool a with blockSize 26, and no " +
+			four, of110, map[string]int{"win-0": 0, "win-1": 60}, cloud.CheckOK, gives + "60 for pods in the pool a with blockSize 26, and no " +
 				"Windows Node takes more pods",
 		},
 		"enough": {
-			Calico{Pools: []bootstrap.IPPool{pool("six", "fd00::/48", 122), pool("four", "10.244.0.0/16", 25)}},
+			NodeAddresses{Pools: []bootstrap.IPPool{pool("six", "fd00::/48", 122), pool("four", "10.244.0.0/16", 25)}},
 			of110, nil, cloud.CheckOK,
 			gives + "124 for pods in the pool four with blockSize 25, and no Windows Node takes more pods",
 		},
+		"a name that is none": {
+			NodeAddresses{Pools: []bootstrap.IPPool{pool("a\nrun this", "10.244.0.0/16", 26)}}, map[string]int{"b; run that": 61}, nil,
+			cloud.CheckWarning, gives + "60 for pods in the pool 10.244.0.0/16 with blockSize 26, and (not a name) takes 61 pods" + mend,
+		},
 		"none for Windows": {
-			Calico{Pools: []bootstrap.IPPool{off}}, of110, nil, cloud.CheckWarning, "no pool of Calico gives Windows Nodes addresses: " +
+			NodeAddresses{Pools: []bootstrap.IPPool{off}}, of110, nil, cloud.CheckWarning, "no pool of Calico gives Windows Nodes addresses: " +
 				"each is disabled, for other Nodes, for IPv6, or has a blockSize above 29; if these Nodes have Calico, none of their " +
 				"pods starts",
 		},
 	} {
-		one := cluster("v1.36.3")
-		one.Calico, one.MaxPods = c.calico, c.maxPods
-		if c.machines != nil {
-			one.Add(Machines{Nodes: []placement.Node{{Name: "win-0"}, {Name: "win-1"}}, MaxPods: c.machines})
+		c.calico.MaxPods = maps.Clone(c.maxPods)
+		c.calico.Expect(c.machines)
+		var want []cloud.Finding
+		if c.text != "" {
+			want = []cloud.Finding{{Check: "addresses of pods", Result: c.want, Text: c.text}}
 		}
-		got := of(t, one, addressesOfPods)
-		expect.Same(t, name, []any{c.want, c.text}, []any{got.Result, got.Message})
+		expect.Same(t, name, want, c.calico.Findings())
 	}
-	first := Cluster{Calico: four}
-	expect.Same(t, "of a first Node", small+"a first Windows Node takes 110 pods"+mend, of(t, first, addressesOfPods).Message)
+	expect.Same(t, "of a first Node", small+"a first Windows Node takes 110 pods"+mend, four.Findings()[0].Text)
 }

@@ -1,0 +1,73 @@
+package addons
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/placement"
+)
+
+// NodeAddresses is how many pods the Windows Nodes of a cluster take, and which pools Calico has for them.
+type NodeAddresses struct {
+	Pools []bootstrap.IPPool
+	// Hidden says that this user may not list them.
+	Hidden bool
+	// MaxPods is how many pods each Windows Node takes, by its name. Without one, a first Node is meant.
+	MaxPods map[string]int
+}
+
+// Expect adds the Nodes of machines; 0 is for one with another CNI. A Node that is there takes what it says.
+func (a *NodeAddresses) Expect(machines map[string]int) {
+	for name, pods := range machines {
+		if _, there := a.MaxPods[name]; !there || pods == 0 {
+			a.MaxPods[name] = pods
+		}
+	}
+}
+
+// Findings compares pods with addresses. Without pools there is nothing to compare.
+func (a *NodeAddresses) Findings() []cloud.Finding {
+	found := cloud.Finding{Check: "addresses of pods"}
+	block := bootstrap.SmallestBlock(a.Pools)
+	gives := fmt.Sprintf("Calico gives a Windows Node %s", block)
+	switch above := a.above(block); {
+	case a.Hidden:
+		found.Result, found.Text = cloud.CheckSkipped, "the user of this kubeconfig may not list Calico's ippools, so nobody knows how "+
+			"many pods of a Windows Node get an address"
+	case len(a.Pools) == 0:
+		return nil
+	case block.Size == 0:
+		found.Result, found.Text = cloud.CheckWarning, "no pool of Calico gives Windows Nodes addresses: each is disabled, for other "+
+			"Nodes, for IPv6, or has a blockSize above 29; if these Nodes have Calico, none of their pods starts"
+	case above == "":
+		found.Result, found.Text = cloud.CheckOK, gives+", and no Windows Node takes more pods"
+	default:
+		found.Result, found.Text = cloud.CheckWarning, fmt.Sprintf("%s, and %s: a pod without an address does not start; set "+
+			"spec.kubelet.maxPods of the config to %d for new machines", gives, above, block.Pods())
+	}
+	return []cloud.Finding{found}
+}
+
+// above names the first Nodes that take more pods than a block has addresses for.
+func (a *NodeAddresses) above(block bootstrap.Block) string {
+	maxPods := a.MaxPods
+	if len(maxPods) == 0 {
+		maxPods = map[string]int{placement.FirstNode: bootstrap.MaxPods(bootstrapv1.WindowsBootstrapConfigSpec{})}
+	}
+	var above []string
+	for _, name := range slices.Sorted(maps.Keys(maxPods)) {
+		if maxPods[name] > block.Pods() {
+			above = append(above, fmt.Sprintf("%s takes %d pods", placement.Named(name), maxPods[name]))
+		}
+	}
+	const most = 3
+	if len(above) <= most {
+		return strings.Join(above, ", ")
+	}
+	return fmt.Sprintf("%s, and others (%d)", strings.Join(above[:most], ", "), len(above)-most)
+}
