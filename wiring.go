@@ -142,7 +142,7 @@ func addPolicies(
 		Object: &infrav1.WindowsMachine{}, List: &infrav1.WindowsMachineList{},
 		Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
 	}
-	return cluster.PolicyAnswers{Clusters: reconciler, Policies: policies}, reconciler.SetupWithManager(mgr, controllerOptions(0))
+	return cluster.PolicyAnswers{Clusters: reconciler}, reconciler.SetupWithManager(mgr, controllerOptions(0))
 }
 
 func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {

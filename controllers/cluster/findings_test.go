@@ -215,8 +215,8 @@ func TestWhichPoliciesAct(t *testing.T) {
 	}{
 		"unknown":          {policyMemory{}, false},
 		"they act":         {policyMemory{Memory: there}, true},
-		"they settle":      {policyMemory{there, keep.ErrSettling}, true},
-		"they do not":      {policyMemory{there, &policies.UnkeptError{Why: "nobody obeys"}}, false},
+		"they settle":      {policyMemory{Memory: there, answer: keep.ErrSettling}, true},
+		"they do not":      {policyMemory{Memory: there, answer: &policies.UnkeptError{Why: "nobody obeys"}}, false},
 		"one is not there": {policyMemory{Memory: policies.Memory{There: policies.Set{Refusing: true}}}, false},
 	} {
 		s := newFindingStage(t, nodeOf("win-0", "windows"))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +26,7 @@ import (
 )
 
 const (
-	// policiesPatience is how long a machine waits where nobody knows of its cluster's policies.
+	// policiesPatience is how long machines wait where nobody finds out about the policies of a cluster that is reached.
 	policiesPatience = time.Minute
 	// served is how long an answer about the policies serves after the look that it comes from: longer than until the next one.
 	served = 2 * time.Minute
@@ -47,41 +46,55 @@ type Policies struct {
 	Events events.EventRecorder
 
 	known memories[policyMemory]
-
-	mu sync.Mutex
-	// waiting is since when a machine waits for an answer.
-	waiting map[client.ObjectKey]time.Time
 }
 
-// policyMemory is what is known of a cluster, and the answer of the last look.
+// policyMemory is what is known of a cluster, the answer of the last look, and since when looks find out nothing.
 type policyMemory struct {
 	policies.Memory
 	answer error
+	unsure time.Time
 }
 
-// Needs implements Keep. What a person has set the annotation to is a need, too, so that a change is seen at once.
+// Needs implements Keep. What a person has set the annotation to is a need, too, so that it is seen at once.
 func (*Policies) Needs(cluster *clusterv1.Cluster, machines []client.Object, asked map[string]bool) (needs []string) {
 	if _, is := asked[policies.Name]; is || len(machines) > 0 {
 		needs = append(needs, policies.Name)
 	}
-	return append(needs, infrav1.LinuxPolicyAnnotation+"="+cluster.Annotations[infrav1.LinuxPolicyAnnotation])
+	if mode, set := cluster.Annotations[infrav1.LinuxPolicyAnnotation]; set {
+		needs = append(needs, infrav1.LinuxPolicyAnnotation+"="+mode)
+	}
+	return needs
 }
 
 // Forget implements Keep.
-func (p *Policies) Forget(cluster client.ObjectKey) {
-	p.known.forget(cluster)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.waiting, cluster)
-}
+func (p *Policies) Forget(cluster client.ObjectKey) { p.known.forget(cluster) }
 
-// Look implements Keep. It does one act after the other until there is none.
+// Look implements Keep.
 func (p *Policies) Look(ctx context.Context, v *Visit) error {
+	if len(v.Needs) == 0 {
+		p.Forget(v.Key)
+		return nil
+	}
 	api, err := v.Reach(ctx)
 	if err != nil {
 		return err
 	}
 	last := p.known.of(v.Key)
+	err = p.look(ctx, v, api, last)
+	switch {
+	case err == nil && !errors.Is(last.answer, keep.ErrSettling):
+		last.unsure = time.Time{}
+	case last.unsure.IsZero():
+		last.unsure = v.Now
+	case v.Now.Sub(last.unsure) >= policiesPatience:
+		v.Reply(policies.Name, &policies.UnkeptError{Why: "Cluster " + v.Cluster.Name + ": it is not known after a minute whether " +
+			"the policies act that keep workloads for Linux off Windows Nodes"}, served)
+	}
+	return err
+}
+
+// look does one act after the other until there is none.
+func (p *Policies) look(ctx context.Context, v *Visit, api *keep.Cluster, last *policyMemory) error {
 	seen := policies.Seen{
 		Cluster: v.Cluster.Name, Needed: slices.Contains(v.Needs, policies.Name), Answers: map[policies.Act]error{},
 		Memory: last.Memory,
@@ -91,7 +104,7 @@ func (p *Policies) Look(ctx context.Context, v *Visit) error {
 	for {
 		step := policies.Next(seen, v.Now)
 		if step.Act == policies.Rest {
-			*last = policyMemory{step.Memory, step.Answer}
+			last.Memory, last.answer = step.Memory, step.Answer
 			v.LookAgain(step.Again)
 			v.Reply(policies.Name, step.Answer, step.Again+served)
 			return nil
@@ -110,20 +123,18 @@ func allPolicies() []*unstructured.Unstructured {
 
 func (p *Policies) do(ctx context.Context, v *Visit, api *keep.Cluster, act policies.Act) error {
 	switch act {
-	case policies.Find:
-		return find(ctx, api)
 	case policies.Clean:
 		return api.Revoke(ctx, objects.Leftover())
 	case policies.Remove:
-		return revokeServed(ctx, api, allPolicies())
+		return api.RevokeAll(ctx, allPolicies())
 	case policies.RemoveChanging:
-		return revokeServed(ctx, api, objects.Mutating())
+		return api.RevokeAll(ctx, objects.Mutating())
 	case policies.WriteRefusing:
-		return writeEach(ctx, api, objects.Validating())
+		return api.WriteAll(ctx, objects.Validating())
 	case policies.Plan:
 		return p.plan(ctx, v, api)
 	case policies.WriteChanging:
-		return writeEach(ctx, api, objects.Mutating())
+		return api.WriteAll(ctx, objects.Mutating())
 	case policies.TryRefusing:
 		err := api.Probe(ctx, objects.ProbeValidating())
 		if objects.IsRefusal(err) {
@@ -136,37 +147,6 @@ func (p *Policies) do(ctx context.Context, v *Visit, api *keep.Cluster, act poli
 		return err
 	}
 	return policies.ErrIgnored
-}
-
-// find says whether one of the policies is there.
-func find(ctx context.Context, api *keep.Cluster) error {
-	for _, object := range allPolicies() {
-		there, err := api.IsThere(ctx, object)
-		if there || err != nil && keep.ClassOf(err) != keep.Unserved {
-			return err
-		}
-	}
-	return policies.ErrAbsent
-}
-
-// writeEach writes all objects, whichever of them fail.
-func writeEach(ctx context.Context, api *keep.Cluster, all []*unstructured.Unstructured) error {
-	var failures []error
-	for _, object := range all {
-		failures = append(failures, api.Write(ctx, object))
-	}
-	return errors.Join(failures...)
-}
-
-// revokeServed removes objects, as far as the API server knows their kinds.
-func revokeServed(ctx context.Context, api *keep.Cluster, all []*unstructured.Unstructured) error {
-	var failures []error
-	for _, object := range slices.Backward(all) {
-		if err := api.Revoke(ctx, object); keep.ClassOf(err) != keep.Unserved {
-			failures = append(failures, err)
-		}
-	}
-	return errors.Join(failures...)
 }
 
 // plan makes the event that comes before the mutating policy: what that will change. An API server that does not show its
@@ -213,50 +193,17 @@ func (p *Policies) plan(ctx context.Context, v *Visit, api *keep.Cluster) error 
 }
 
 // PolicyAnswers are for machines that need the policies.
-type PolicyAnswers struct {
-	Clusters *Reconciler
-	Policies *Policies
-}
+type PolicyAnswers struct{ Clusters *Reconciler }
 
 // Answers wake machines that have asked.
-func (g PolicyAnswers) Answers() source.Source { return g.Clusters.Answers() }
+func (a PolicyAnswers) Answers() source.Source { return a.Clusters.Answers() }
 
 // Kept says whether the policies of a Cluster act, so that a machine may get a VM. If they cannot, or do not within a minute, it
 // says why in a sentence, and that the VM may come all the same.
-func (g PolicyAnswers) Kept(about *clusterv1.Cluster, machine client.ObjectKey) (kept bool, warning string) {
-	key := client.ObjectKeyFromObject(about)
-	known, answer := g.Clusters.Ask(key, machine, policies.Name)
-	if unkept, is := errors.AsType[*policies.UnkeptError](answer); known && (answer == nil || is) {
-		g.Policies.awaited(key)
-		if is {
-			warning = unkept.Why
-		}
-		return true, warning
+func (a PolicyAnswers) Kept(about *clusterv1.Cluster, machine client.ObjectKey) (kept bool, warning string) {
+	known, answer := a.Clusters.Ask(client.ObjectKeyFromObject(about), machine, policies.Name)
+	if unkept, is := errors.AsType[*policies.UnkeptError](answer); known && is {
+		return true, unkept.Why
 	}
-	if g.Policies.await(key, g.Clusters.Now()) {
-		return false, ""
-	}
-	return true, "Cluster " + about.Name + ": it is not known after a minute whether the policies act that keep workloads for " +
-		"Linux off Windows Nodes"
-}
-
-// await says whether a machine is to wait for an answer, or has waited for long enough.
-func (p *Policies) await(cluster client.ObjectKey, now time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.waiting == nil {
-		p.waiting = map[client.ObjectKey]time.Time{}
-	}
-	since, waits := p.waiting[cluster]
-	if !waits {
-		since = now
-		p.waiting[cluster] = now
-	}
-	return now.Sub(since) < policiesPatience
-}
-
-func (p *Policies) awaited(cluster client.ObjectKey) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.waiting, cluster)
+	return known && answer == nil, ""
 }

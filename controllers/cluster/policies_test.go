@@ -72,7 +72,7 @@ func (s *policyStage) begin() {
 		Client: s.management, Workload: s.stage, Keeps: []Keep{s.policies}, Object: &infrav1.WindowsMachine{},
 		List: &infrav1.WindowsMachineList{}, Events: s.told, Now: func() time.Time { return s.clock },
 	}
-	s.answers = PolicyAnswers{Clusters: s.Reconciler, Policies: s.policies}
+	s.answers = PolicyAnswers{Clusters: s.Reconciler}
 }
 
 func windowsMachine() *infrav1.WindowsMachine {
@@ -166,19 +166,24 @@ func TestPolicies(t *testing.T) {
 	expect.Same(t, "in the end", true, kept)
 }
 
-// TestPoliciesWithoutWindows: a Cluster that never had a Windows machine is asked once. Once the policies are there, they stay
-// without one, also by another process.
+// TestPoliciesWithoutWindows: a Cluster without a Windows machine is not asked. Policies that are there stay as they are, also for
+// another process, until a person sets the annotation.
 func TestPoliciesWithoutWindows(t *testing.T) {
 	s := newPolicyStage(t)
-	expect.Same(t, "there are calls at first", true, len(s.after(t, 0)) > 0)
-	expect.Same(t, "calls after that", nothing, s.after(t, 24*time.Hour))
-	s.expectThere(t, "objects", 0, 0)
+	expect.Same(t, "calls", nothing, s.after(t, 0))
 	s.settles(t)
 	s.expectThere(t, "once a machine asks", allValidating, allMutating)
 	s.begin()
 	expect.OK(t, s.workload.Delete(t.Context(), objects.Mutating()[0]))
-	s.after(t, time.Hour)
-	s.expectThere(t, "another process", allValidating, allMutating)
+	s.calls = nil
+	expect.Same(t, "calls of another process", nothing, s.after(t, time.Hour))
+	s.expectThere(t, "what is there", allValidating, allMutating-1)
+	s.annotate(t, "warn")
+	s.after(t, 0)
+	s.expectThere(t, "with warn", allValidating, 0)
+	s.annotate(t, "off")
+	s.after(t, 0)
+	s.expectThere(t, "with off", 0, 0)
 }
 
 // TestPoliciesNotAskedFor: machines need the policies also before one asks.
@@ -191,8 +196,7 @@ func TestPoliciesNotAskedFor(t *testing.T) {
 	about.Spec.Paused = new(true)
 	expect.OK(t, s.management.Update(t.Context(), about))
 	s.after(t, 0)
-	expect.Same(t, "what is known of one that is paused", 0,
-		len(s.policies.known.known)+len(s.policies.waiting))
+	expect.Same(t, "what is known of one that is paused", 0, len(s.policies.known.known))
 }
 
 // TestPolicyCallsFail: whatever fails is done again in a while.
@@ -244,24 +248,46 @@ func TestPoliciesSwitched(t *testing.T) {
 	}
 }
 
-// TestPoliciesOutOfReach: a machine waits a minute for a cluster that does not answer, and not longer.
-func TestPoliciesOutOfReach(t *testing.T) {
+// TestPoliciesUnsure: a machine waits a minute where a cluster that is reached lets nobody find out about the policies, and not
+// longer. One that is not reached has no machine pass anyway.
+func TestPoliciesUnsure(t *testing.T) {
 	s := newPolicyStage(t, windowsMachine())
 	s.unreachable = &workload.UnreachableError{Why: "cannot be reached"}
-	for range 6 {
-		kept, _ := s.kept(t)
-		expect.Same(t, "a machine waits", false, kept)
-		s.after(t, 10*time.Second)
+	s.kept(t)
+	for range 10 {
+		s.after(t, time.Minute)
 	}
-	kept, warning := s.kept(t)
-	expect.Same(t, "a minute later", true, kept)
-	expect.Same(t, "the warning", "Cluster prod: it is not known after a minute whether the policies act that keep workloads "+
-		"for Linux off "+
-		"Windows Nodes", warning)
 	s.unreachable = nil
-	s.settles(t)
-	_, warning = s.kept(t)
-	expect.Same(t, "once it answers", "", warning)
+	for name, c := range map[string]struct{ call, fails string }{
+		"a call that hangs": {"list MutatingAdmissionPolicyList", "hangs"},
+		"a call that fails": {"create MutatingAdmissionPolicy", "not now"},
+	} {
+		s := newPolicyStage(t, windowsMachine())
+		s.fail = func(call string) error {
+			switch {
+			case call != c.call && !strings.HasPrefix(call, "get Mutating"):
+				return nil
+			case c.fails == "hangs":
+				return &workload.UnreachableError{Why: c.fails}
+			}
+			return errors.New(c.fails)
+		}
+		for range 4 {
+			kept, _ := s.kept(t)
+			expect.Same(t, name+": a machine waits", false, kept)
+			s.after(t, 20*time.Second)
+		}
+		s.after(t, time.Minute)
+		kept, warning := s.kept(t)
+		expect.Same(t, name+": after a minute", true, kept)
+		expect.Same(t, name+": the warning", "Cluster prod: it is not known after a minute whether the policies act that keep "+
+			"workloads for Linux off Windows Nodes", warning)
+		s.fail = nil
+		s.after(t, time.Minute)
+		s.settles(t)
+		_, warning = s.kept(t)
+		expect.Same(t, name+": once it answers", "", warning)
+	}
 }
 
 // TestPoliciesBreakOff: a look that does not come to its end answers nothing, whether the cluster is away or the time is over.

@@ -81,18 +81,18 @@ func TestOfNoCluster(t *testing.T) {
 	expect.Same(t, "without", 0, len(ofObject(t.Context(), o)))
 }
 
-// TestFindOnOldServer: where the kinds are not known, nothing of ours is there, and nobody looks again. Any other failure says
-// nothing.
-func TestFindOnOldServer(t *testing.T) {
+// TestOffOnOldServer: where the kinds are not known, nothing is there that could be removed. Any other failure is tried again.
+func TestOffOnOldServer(t *testing.T) {
 	kind := schema.GroupResource{Resource: "mutatingadmissionpolicies"}
 	for name, c := range map[string]struct {
 		fails error
 		again time.Duration
 	}{
-		"unknown kinds": {apierrors.NewNotFound(kind, "x"), 0},
-		"away":          {errors.New("not now"), 10 * time.Minute},
+		"unknown kinds": {apierrors.NewNotFound(kind, "x"), 10 * time.Minute},
+		"away":          {errors.New("not now"), 15 * time.Second},
 	} {
 		s := newPolicyStage(t)
+		s.annotate(t, "off")
 		s.fail = func(string) error { return c.fails }
 		expect.Same(t, name, c.again, s.look(t))
 	}

@@ -88,14 +88,20 @@ func (c *Cluster) Write(ctx context.Context, want *unstructured.Unstructured) er
 	return nil
 }
 
-// WriteAll writes objects in their order, until one fails.
+// WriteAll writes objects in their order, whichever of them fail. After that no other of the same name is written: it would bind
+// what is not as it must be.
 func (c *Cluster) WriteAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+	failed := map[string]error{}
 	for _, object := range objects {
-		if err := c.Write(ctx, object); err != nil {
-			return err
+		if failed[object.GetName()] == nil {
+			failed[object.GetName()] = c.Write(ctx, object)
 		}
 	}
-	return nil
+	var failures []error
+	for _, name := range slices.Sorted(maps.Keys(failed)) {
+		failures = append(failures, failed[name])
+	}
+	return errors.Join(failures...)
 }
 
 // put returns what the API server has made of an object. A binding that binds another role is made anew: no API server takes a
@@ -126,19 +132,21 @@ func (c *Cluster) IsThere(ctx context.Context, object *unstructured.Unstructured
 	return there != nil && isOurs(there), err
 }
 
-// RevokeAll removes objects, the last one first, until one fails.
-func (c *Cluster) RevokeAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+// RevokeAll removes objects, the last one first, whichever of them fail.
+func (c *Cluster) RevokeAll(ctx context.Context, objects []*unstructured.Unstructured) (failures error) {
 	for _, object := range slices.Backward(objects) {
-		if err := c.Revoke(ctx, object); err != nil {
-			return err
-		}
+		failures = errors.Join(failures, c.Revoke(ctx, object))
 	}
-	return nil
+	return failures
 }
 
-// Revoke removes an object, if it is ours: no other object than the one that it has just read.
+// Revoke removes an object, if it is ours: no other object than the one that it has just read. There is none of a kind that the
+// API server does not know.
 func (c *Cluster) Revoke(ctx context.Context, object *unstructured.Unstructured) error {
 	there, err := c.read(ctx, object)
+	if ClassOf(err) == Unserved {
+		return nil
+	}
 	if there == nil || !isOurs(there) {
 		return err
 	}

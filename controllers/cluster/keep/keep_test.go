@@ -2,6 +2,7 @@ package keep_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -271,7 +272,8 @@ func TestRevoke(t *testing.T) {
 	expect.Says(t, "a look before it", s.Revoke(t.Context(), s.want), "get ClusterRole: no answer")
 }
 
-// TestAll: objects are written in their order and revoked in the other one, and the first failure ends it.
+// TestAll: objects are written in their order and revoked in the other one, whichever of them fail. But a binding is not written
+// whose role was not.
 func TestAll(t *testing.T) {
 	s := newStage(role)
 	both := append(keep.Must(role), keep.Must(binding)...)
@@ -280,11 +282,17 @@ func TestAll(t *testing.T) {
 	expect.Same(t, "calls", []string{"create", "create", "delete", "delete"}, s.written)
 	boom := errors.New("boom")
 	s.written, s.fail["create"] = nil, boom
-	expect.Says(t, "WriteAll", s.WriteAll(t.Context(), both), "write ClusterRole: boom")
+	other := keep.Must(role)[0]
+	other.SetName("capwin-other")
+	expect.Says(t, "WriteAll", s.WriteAll(t.Context(), append(slices.Clone(both), other)), "write ClusterRole: boom")
+	expect.Same(t, "tried", []string{"create", "create"}, s.written)
 	delete(s.fail, "create")
 	expect.OK(t, s.WriteAll(t.Context(), both))
-	s.fail["delete"] = boom
+	s.written, s.fail["delete"] = nil, boom
 	expect.Says(t, "RevokeAll", s.RevokeAll(t.Context(), both), "remove ClusterRoleBinding capwin-test: boom")
+	expect.Same(t, "tried", []string{"delete", "delete"}, s.written)
+	s.fail["get"] = &meta.NoKindMatchError{}
+	expect.OK(t, s.RevokeAll(t.Context(), both))
 }
 
 // TestUnread: an object that cannot be read may be somebody else's, so it is not written over.

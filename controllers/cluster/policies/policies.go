@@ -1,8 +1,8 @@
 // Package policies decides about the admission objects that keep workloads for Linux off the Windows Nodes of a workload cluster.
 // internal/policies has the objects. A reader may rely on this:
 //
-//   - They are in each cluster from its first WindowsMachine on, and stay when the last one is gone. They go when the Cluster
-//     gets the annotation capwin.io/linux-policy: off, or with the cluster.
+//   - They are in each cluster from its first WindowsMachine on. When the last one is gone they stay as they are, and nobody looks
+//     at them. They go when the Cluster gets the annotation capwin.io/linux-policy: off, or with the cluster.
 //   - Before the mutating policy is there for the first time, people are told what it will change.
 //   - Where they are refused, or where the API server has no such kinds, people are told, and no machine waits.
 //   - While nothing changes, the objects are read once a minute, and there is a probe by dry runs each ten minutes.
@@ -65,10 +65,9 @@ func ModeOf(cluster *clusterv1.Cluster) (mode Mode, wrong string) {
 // Act is what a look does next.
 type Act string
 
-// The acts. After Rest a look is over. The answer to Find is ErrAbsent where nothing of ours is there.
+// The acts. After Rest a look is over.
 const (
 	Rest           Act = ""
-	Find           Act = "Find"           // is one of the policies there?
 	Clean          Act = "Clean"          // remove what earlier versions wrote beside them
 	Remove         Act = "Remove"         // remove all
 	WriteRefusing  Act = "WriteRefusing"  // write the validating policies
@@ -79,20 +78,14 @@ const (
 	TryChanging    Act = "TryChanging"    // make the probe that the mutating policy changes
 )
 
-var (
-	// ErrAbsent says that nothing of ours is there.
-	ErrAbsent = errors.New("no policy of capwin is there")
-	// ErrIgnored is the answer to a probe on which the policy did not act.
-	ErrIgnored = errors.New("the policy does not act")
-)
+// ErrIgnored is the answer to a probe on which the policy did not act.
+var ErrIgnored = errors.New("the policy does not act")
 
 // Set are the validating policies, which refuse a probe, and the mutating one, which changes it.
 type Set struct{ Refusing, Changing bool }
 
 // Memory is what is known of a cluster from look to look.
 type Memory struct {
-	// Present says that the policies are kept there, whether a machine needs them or not.
-	Present bool
 	// Cleaned says that nothing of earlier versions is there, and Planned that people know what the mutating policy will change.
 	Cleaned, Planned bool
 	// There are the policies that were there at the last look, and Acting those of them that acted at the last probe.
@@ -147,18 +140,17 @@ func Next(s Seen, now time.Time) Step {
 
 // acts are all of a look, as far as the answers let it go.
 func (s Seen) acts(now time.Time) []Act {
-	if !s.Needed && !s.Present {
-		if err, done := s.Answers[Find]; !done || err != nil {
-			return []Act{Find}
-		}
-	}
 	var acts []Act
-	if !s.Cleaned {
+	if !s.Cleaned && (s.Needed || s.Mode == Off) {
 		acts = append(acts, Clean)
 	}
 	switch {
 	case s.Mode == Off:
 		return append(acts, Remove)
+	case !s.Needed && s.Mode == Warn:
+		return []Act{RemoveChanging}
+	case !s.Needed:
+		return nil
 	case s.Mode == Warn:
 		acts = append(acts, WriteRefusing, RemoveChanging)
 	case s.Planned:
@@ -191,17 +183,15 @@ func (s Seen) there() Set { return Set{s.did(WriteRefusing), s.did(WriteChanging
 
 // conclude is the end of a look.
 func (s Seen) conclude(now time.Time) Step {
-	if errors.Is(s.Answers[Find], ErrAbsent) {
-		return Step{}
-	}
-	if err := s.Answers[Find]; err != nil {
-		return Step{Again: recheck}
-	}
 	m := s.Memory
-	m.Present = true
 	m.Cleaned = m.Cleaned || s.did(Clean) || keep.ClassOf(s.Answers[Clean]) != keep.ForNow
-	if s.Mode == Off {
-		return Step{Again: s.after(Remove), Memory: Memory{Present: true, Cleaned: m.Cleaned}}
+	switch {
+	case s.Mode == Off:
+		return Step{Again: s.after(Remove), Memory: Memory{Cleaned: m.Cleaned}}
+	case !s.Needed && s.Mode == Warn:
+		return Step{Again: s.after(RemoveChanging)}
+	case !s.Needed:
+		return Step{}
 	}
 	m.Planned = m.Planned || s.did(Plan)
 	m.probed(s, now)

@@ -29,7 +29,7 @@ var (
 // acting is what is known of a cluster whose policies act.
 func acting() Memory {
 	both := Set{true, true}
-	return Memory{Present: true, Cleaned: true, Planned: true, There: both, Acting: both, Tried: true, Due: start.Add(recheck)}
+	return Memory{Cleaned: true, Planned: true, There: both, Acting: both, Tried: true, Due: start.Add(recheck)}
 }
 
 // looks are the looks at one cluster, by a process that remembers it.
@@ -100,22 +100,18 @@ func TestLife(t *testing.T) {
 	expect.Same(t, "after ten minutes", []Act{WriteRefusing, WriteChanging, TryRefusing, TryChanging}, acts)
 }
 
-// TestWithoutWindows: a Cluster that never had a Windows machine is asked once. Where the policies are there, they stay.
+// TestWithoutWindows: where no machine needs the policies, they are as they are, but for what a person has set.
 func TestWithoutWindows(t *testing.T) {
-	l := newLooks(Memory{})
-	l.Needed = false
-	l.answers[Find] = ErrAbsent
-	acts, end := l.look(t)
-	expect.Same(t, "acts", []Act{Find}, acts)
-	expect.Same(t, "end", Step{}, end)
-	l.answers[Find] = errNow
-	_, end = l.look(t)
-	expect.Same(t, "where it is not known", Step{Again: recheck}, end)
-	l.answers[Find] = nil
-	acts, _ = l.look(t)
-	expect.Same(t, "where one is there", []Act{Find, Clean, WriteRefusing, Plan, WriteChanging}, acts)
-	acts, _ = l.after(t, settle)
-	expect.Same(t, "from then on", []Act{WriteRefusing, WriteChanging}, acts[:2])
+	for mode, want := range map[Mode][]Act{Change: nil, Warn: {RemoveChanging}, Off: {Clean, Remove}} {
+		l := newLooks(Memory{})
+		l.Needed, l.Mode = false, mode
+		acts, end := l.look(t)
+		expect.Same(t, "acts with "+string(mode), want, acts)
+		expect.Same(t, "nobody waits with "+string(mode), nil, end.Answer)
+		l.answers = map[Act]error{RemoveChanging: errNow, Remove: errNow}
+		_, end = l.look(t)
+		expect.Same(t, "a failure is tried again with "+string(mode), mode != Change, end.Again == retry)
+	}
 }
 
 // TestModes: with warn, the policy that changes workloads goes, and the others stay. With off, all go, and no machine waits.
@@ -131,7 +127,7 @@ func TestModes(t *testing.T) {
 	l.Mode = Off
 	acts, end = l.look(t)
 	expect.Same(t, "off", []Act{Remove}, acts)
-	expect.Same(t, "no machine waits", Step{Again: recheck, Memory: Memory{Present: true, Cleaned: true}}, end)
+	expect.Same(t, "no machine waits", Step{Again: recheck, Memory: Memory{Cleaned: true}}, end)
 	l.answers[Remove] = errNow
 	_, end = l.look(t)
 	expect.Same(t, "a failure is tried again", retry, end.Again)
