@@ -3,7 +3,6 @@ package owner
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -25,8 +24,10 @@ func withoutStatus(o any) (any, error) {
 	}
 	machine.ManagedFields = nil
 	status := clusterv1.MachineStatus{NodeRef: machine.Status.NodeRef, Initialization: machine.Status.Initialization}
-	if health := conditions.Get(machine, clusterv1.MachineNodeHealthyCondition); health != nil {
-		status.Conditions = []metav1.Condition{*health}
+	for _, kind := range []string{clusterv1.MachineNodeHealthyCondition, clusterv1.MachineNodeReadyCondition} {
+		if c := conditions.Get(machine, kind); c != nil {
+			status.Conditions = append(status.Conditions, *c)
+		}
 	}
 	machine.Status = status
 	return machine, nil

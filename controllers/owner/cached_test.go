@@ -3,12 +3,17 @@ package owner
 import (
 	"context"
 	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -28,6 +33,7 @@ func TestCached(t *testing.T) {
 			Initialization: clusterv1.MachineInitializationStatus{InfrastructureProvisioned: new(true)},
 			Conditions: []metav1.Condition{
 				condition("Available", "NotReady"), condition(clusterv1.MachineNodeHealthyCondition, "NodeNotHealthy"),
+				condition(clusterv1.MachineNodeReadyCondition, "NodeNotReady"),
 				condition("Ready", "NotReady"), condition("Updating", "NotUpdating"), condition("Deleting", "NotDeleting"),
 			},
 		},
@@ -46,6 +52,9 @@ func TestCached(t *testing.T) {
 		"joined":      func(m *clusterv1.Machine) any { return Joined(m) },
 		"Node":        func(m *clusterv1.Machine) any { return m.Status.NodeRef },
 		"its health":  func(m *clusterv1.Machine) any { return nodeHealth(m) },
+		"whether it is ready": func(m *clusterv1.Machine) any {
+			return conditions.Get(m, clusterv1.MachineNodeReadyCondition)
+		},
 		"paused":      func(m *clusterv1.Machine) any { return Paused(nil, m) },
 		"initialized": func(m *clusterv1.Machine) any { return m.Status.Initialization },
 	} {
@@ -62,6 +71,27 @@ func TestCached(t *testing.T) {
 		if got := expect.Got(by.Transform(other))(t); got != any(other) {
 			t.Errorf("%T became %T", other, got)
 		}
+	}
+}
+
+// TestCachedConditions: a condition of a Machine that a controller reads is one that the caches keep.
+func TestCachedConditions(t *testing.T) {
+	read := regexp.MustCompile(`clusterv1\.Machine\w+Condition\b`)
+	kept := string(expect.Got(os.ReadFile("cached.go"))(t))
+	seen := 0
+	expect.OK(t, filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		for _, name := range read.FindAllString(string(expect.Got(os.ReadFile(path))(t)), -1) {
+			if seen++; !strings.Contains(kept, name) {
+				t.Errorf("%s reads %s, which is not in our caches", path, name)
+			}
+		}
+		return nil
+	}))
+	if seen < 3 {
+		t.Errorf("%d conditions are read", seen)
 	}
 }
 

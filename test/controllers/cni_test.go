@@ -45,6 +45,14 @@ func TestWithoutCNI(t *testing.T) {
 	s.eventually(t, first, "CNIReady True CNIReady", infrav1.CNIReadyCondition)
 	s.eventually(t, second, "Ready True Running", infrav1.ReadyCondition)
 	second.Await(t, "no warning", world.Config("HasWarnings False NoWarnings"))
+
+	// An outage of the CNI holds nobody.
+	s.setNode(t, node, withoutNetwork(time.Now().Add(2*time.Minute)))
+	s.clock.set(time.Now().Add(time.Hour))
+	s.eventually(t, first, "CNIReady False CNINotReady", infrav1.CNIReadyCondition)
+	third := s.withCalico("third")
+	third.Create(t)
+	s.eventually(t, third, "Ready True Running", infrav1.ReadyCondition)
 }
 
 // withCalico is a machine whose CNI a DaemonSet must bring.
@@ -65,17 +73,23 @@ func (s *stage) joinWithoutCNI(t *testing.T, state world.State) *corev1.Node {
 	node.Spec.ProviderID = state.Windows.Spec.ProviderID
 	expect.OK(t, s.Workload.Client.Create(t.Context(), node))
 	t.Cleanup(func() { expect.Fine(t, s.Workload.Client.Delete(context.Background(), node)) })
-	s.setNode(t, node, corev1.NodeCondition{
-		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
+	s.setNode(t, node, withoutNetwork(time.Now()))
+	return node
+}
+
+func withoutNetwork(since time.Time) corev1.NodeCondition {
+	return corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", LastTransitionTime: metav1.NewTime(since),
 		Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady " +
 			"message:Network plugin returns error: cni plugin not initialized",
-	})
-	return node
+	}
 }
 
 func (s *stage) setNode(t *testing.T, node *corev1.Node, ready corev1.NodeCondition) {
 	t.Helper()
-	ready.LastTransitionTime = metav1.Now()
+	if ready.LastTransitionTime.IsZero() {
+		ready.LastTransitionTime = metav1.Now()
+	}
 	all := []corev1.NodeCondition{ready}
 	for _, kind := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
 		all = append(all, corev1.NodeCondition{Type: kind, Status: corev1.ConditionFalse, LastTransitionTime: ready.LastTransitionTime})

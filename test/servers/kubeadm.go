@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // kubeadmAddress is what kubeadm is told to advertise, as it refuses loopback. It is an address for documentation that is
@@ -166,12 +168,21 @@ var initPhases = [][]string{
 	{"upload-config", "kubeadm"}, {"upload-config", "kubelet"}, {"bootstrap-token"}, {"addon", "all"},
 }
 
+// phase runs one, again and again where the API server of a busy machine needs longer for a call than kubeadm's 10 s.
 func (k kubeadm) phase(ctx context.Context, config string, args ...string) error {
 	args = slices.Concat([]string{"init", "phase"}, args, []string{"--config=" + filepath.Join(k.dir, config)})
-	cmd := command(ctx, k.binary, args...)
-	cmd.Dir = k.dir
-	if _, err := run(cmd); err != nil {
-		return fmt.Errorf("run kubeadm: %w", err)
-	}
-	return nil
+	patient, cancel := context.WithTimeout(ctx, wait.Patience)
+	defer cancel()
+	return wait.Poll(patient, func(ctx context.Context) error {
+		cmd := command(ctx, k.binary, args...)
+		cmd.Dir = k.dir
+		_, err := run(cmd)
+		switch {
+		case err == nil:
+			return nil
+		case strings.Contains(err.Error(), "deadline exceeded"):
+			return fmt.Errorf("run kubeadm: %w", err)
+		}
+		return wait.Final(fmt.Errorf("run kubeadm: %w", err))
+	})
 }
