@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/addons"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/linux"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/management"
@@ -101,15 +102,14 @@ func (c *linuxCheck) read(ctx context.Context) (*linux.Cluster, *addons.NodeAddr
 	}
 	work := progress.Start(c.s.err, 2)
 	defer work.End()
-	var machines linux.Machines
-	var maxPods map[string]int
+	var joins []placement.Join
 	if c.name != "" {
 		work.Step("reading the Cluster and its Windows machines")
 		namespace, err := c.cluster.namespace()
 		if err != nil {
 			return nil, nil, err
 		}
-		if server, machines, maxPods, err = management.Cluster(ctx, server, namespace, c.name); err != nil {
+		if server, joins, err = management.Cluster(ctx, server, namespace, c.name); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -118,7 +118,7 @@ func (c *linuxCheck) read(ctx context.Context) (*linux.Cluster, *addons.NodeAddr
 	if err != nil {
 		return nil, nil, err
 	}
-	found.Add(machines)
-	addresses.Expect(maxPods)
+	found.Add(joins)
+	addresses.Add(joins)
 	return found, addresses, nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +15,6 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/findings"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/policies"
@@ -131,9 +128,11 @@ func (f *Findings) find(ctx context.Context, v *Visit) ([]placement.Finding, err
 	if err := breakOff(ctx, unread); err != nil {
 		return nil, err
 	}
-	if err := f.addMachines(ctx, v, &c.Cluster); err != nil {
+	joins, err := f.joins(ctx, v)
+	if err != nil {
 		return nil, err
 	}
+	c.Add(joins)
 	policy := f.Policies.known.of(v.Key)
 	c.Mutates = policy.There.Changing && (policy.answer == nil || errors.Is(policy.answer, keep.ErrSettling))
 	wrong := placement.NewWrong(c.Seen)
@@ -170,61 +169,19 @@ func notRead(about *clusterv1.Cluster, unread error, lacking []string) placement
 		about.Name, why)}
 }
 
-// addMachines adds what the Cluster's machines mean, by the cache: who is to run kube-proxy on a Node that is there, and the
-// Nodes that they will join: of those that differ in their names alone, one.
-func (f *Findings) addMachines(ctx context.Context, v *Visit, c *collect.Cluster) error {
-	machines := map[string]*infrav1.WindowsMachine{}
+// joins are those of the Cluster's machines, by the cache.
+func (f *Findings) joins(ctx context.Context, v *Visit) ([]placement.Join, error) {
+	var machines []infrav1.WindowsMachine
 	for _, o := range v.objects {
 		if m, is := o.(*infrav1.WindowsMachine); is {
-			machines[m.Name] = m
+			machines = append(machines, *m)
 		}
 	}
-	c.ProxyRuns = map[string]bootstrapv1.KubeProxyRun{}
-	alike := map[string]placement.Node{}
-	err := f.eachConfig(ctx, v.Cluster, func(m *clusterv1.Machine, config *bootstrapv1.WindowsBootstrapConfig) {
-		windows := machines[m.Spec.InfrastructureRef.Name]
-		switch {
-		case m.Status.NodeRef.IsDefined():
-			c.ProxyRuns[m.Status.NodeRef.Name] = bootstrap.KubeProxyRun(config.Spec.Network)
-			return
-		case windows == nil || !m.DeletionTimestamp.IsZero():
-			return
-		}
-		node, err := placement.ToBeMade(config, windows) // else no Node will come of it, as its config says
-		if _, there := c.Kubelets[node.Name]; err == nil && !there {
-			alike[node.Kind()] = node
-		}
-	})
-	for _, like := range slices.Sorted(maps.Keys(alike)) {
-		c.Windows = append(c.Windows, alike[like])
-	}
-	return err
-}
-
-// eachConfig hands out the Machines of a Cluster that have a config, by the cache.
-func (f *Findings) eachConfig(
-	ctx context.Context, about *clusterv1.Cluster, each func(*clusterv1.Machine, *bootstrapv1.WindowsBootstrapConfig),
-) error {
-	var machines clusterv1.MachineList
-	err := f.Client.List(ctx, &machines, client.InNamespace(about.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: about.Name}, client.UnsafeDisableDeepCopy)
+	var configs bootstrapv1.WindowsBootstrapConfigList
+	err := f.Client.List(ctx, &configs, client.InNamespace(v.Key.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: v.Key.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return fmt.Errorf("list machines: %w", err)
+		return nil, fmt.Errorf("list windowsbootstrapconfigs: %w", err)
 	}
-	for i := range machines.Items {
-		m := &machines.Items[i]
-		if m.Spec.Bootstrap.ConfigRef.Kind != "WindowsBootstrapConfig" {
-			continue
-		}
-		var config bootstrapv1.WindowsBootstrapConfig
-		key := client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.Bootstrap.ConfigRef.Name}
-		err := f.Client.Get(ctx, key, &config)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("get windowsbootstrapconfig %s: %w", key, err)
-		}
-		if err == nil {
-			each(m, &config)
-		}
-	}
-	return nil
+	return placement.JoinsOf(machines, configs.Items), nil
 }

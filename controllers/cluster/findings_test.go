@@ -37,18 +37,13 @@ type findingStage struct {
 
 func newFindingStage(t *testing.T, nodes ...client.Object) *findingStage {
 	t.Helper()
-	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{
-		Namespace: prod.Namespace, Name: "core", Labels: map[string]string{clusterv1.ClusterNameLabel: prod.Name},
-	}}
-	machine.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{Kind: "WindowsBootstrapConfig", Name: "c"}
-	machine.Spec.InfrastructureRef.Name = "m"
+	machine, itsConfig := windowsMachine(), config("c", bootstrapv1.Network{})
+	ofCore := []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "core", UID: "core"}}
+	machine.OwnerReferences, itsConfig.OwnerReferences = ofCore, ofCore
 	if len(nodes) > 0 {
-		machine.Status.NodeRef.Name = nodes[0].GetName()
+		machine.Status.ComputerName = nodes[0].GetName()
 	}
-	s := &findingStage{
-		stage: newStage(t, windowsMachine(), machine, config("c", bootstrapv1.Network{})), lists: newLists(t),
-		counts: map[string]int{},
-	}
+	s := &findingStage{stage: newStage(t, machine, itsConfig), lists: newLists(t), counts: map[string]int{}}
 	s.lists.objects[nodesPath] = append([]client.Object{nodeOf("linux-0", "linux")}, nodes...)
 	policies := &Policies{Lists: s.lists, Events: s.told}
 	keep := &Findings{
@@ -247,17 +242,15 @@ func TestProxyOfConfig(t *testing.T) {
 	}
 }
 
-// TestNoNodeToCome: a Machine that makes no Windows Node, or one that is there, brings no finding.
+// TestNoNodeToCome: a machine that makes no Windows Node, or none of which a config is known, brings no finding.
 func TestNoNodeToCome(t *testing.T) {
-	for name, change := range map[string]func(*clusterv1.Machine){
-		"of another cloud": func(m *clusterv1.Machine) { m.Spec.InfrastructureRef.Name = "other" },
-		"being deleted":    func(m *clusterv1.Machine) { m.Finalizers = []string{"a/b"} },
-		"of Linux":         func(m *clusterv1.Machine) { m.Spec.Bootstrap.ConfigRef.Kind = "KubeadmConfig" },
-		"without a config": func(m *clusterv1.Machine) { m.Spec.Bootstrap.ConfigRef.Name = "other" },
+	for name, change := range map[string]func(*infrav1.WindowsMachine){
+		"being deleted":    func(m *infrav1.WindowsMachine) { m.Finalizers = []string{"a/b"} },
+		"without a config": func(m *infrav1.WindowsMachine) { m.OwnerReferences[0].Name = "other" },
 	} {
 		s := newFindingStage(t)
-		m := &clusterv1.Machine{}
-		expect.OK(t, s.management.Get(t.Context(), client.ObjectKey{Namespace: prod.Namespace, Name: "core"}, m))
+		m := &infrav1.WindowsMachine{}
+		expect.OK(t, s.management.Get(t.Context(), client.ObjectKeyFromObject(windowsMachine()), m))
 		change(m)
 		expect.OK(t, s.management.Update(t.Context(), m))
 		if len(m.Finalizers) > 0 {

@@ -44,6 +44,8 @@ type Seen struct {
 	Kubelets map[string]string
 	// ProxyRuns say who is to run kube-proxy on a Windows Node, by the Node's name. Those of which no config is known are not in it.
 	ProxyRuns map[string]bootstrapv1.KubeProxyRun
+	// Joining is how many Windows machines have no Node yet.
+	Joining int
 	// Version is that of the API server, such as v1.36.3. If it is empty, nobody is told of versions.
 	Version string
 	// Mutates says that the cluster's API server writes the Linux selection into templates that change, by our policy.

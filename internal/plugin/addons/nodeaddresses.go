@@ -21,11 +21,15 @@ type NodeAddresses struct {
 	MaxPods map[string]int
 }
 
-// Expect adds the Nodes of machines; 0 is for one with another CNI. A Node that is there takes what it says.
-func (a *NodeAddresses) Expect(machines map[string]int) {
-	for name, pods := range machines {
-		if _, there := a.MaxPods[name]; !there || pods == 0 {
-			a.MaxPods[name] = pods
+// Add adds the Nodes of machines. A Node that is there takes what it says, and none of Calico's addresses with another CNI.
+func (a *NodeAddresses) Add(joins []placement.Join) {
+	for _, j := range joins {
+		_, there := a.MaxPods[j.Node.Name]
+		switch cni := j.Config.Spec.Network.CNI; {
+		case cni != "" && cni != bootstrapv1.CNICalico:
+			a.MaxPods[j.Node.Name] = 0
+		case !there:
+			a.MaxPods[j.Node.Name] = bootstrap.MaxPods(j.Config.Spec)
 		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"maps"
 	"testing"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -70,7 +72,15 @@ func TestAddressesOfPods(t *testing.T) {
 		},
 	} {
 		c.calico.MaxPods = maps.Clone(c.maxPods)
-		c.calico.Expect(c.machines)
+		var joins []placement.Join
+		for name, pods := range c.machines {
+			j := placement.Join{Node: placement.Node{Name: name}, Config: &bootstrapv1.WindowsBootstrapConfig{}}
+			if j.Config.Spec.Network.CNI = bootstrapv1.CNIFlannel; pods > 0 {
+				j.Config.Spec.Network.CNI, j.Config.Spec.Kubelet.MaxPods = bootstrapv1.CNICalico, int32(pods)
+			}
+			joins = append(joins, j)
+		}
+		c.calico.Add(joins)
 		var want []cloud.Finding
 		if c.text != "" {
 			want = []cloud.Finding{{Check: "addresses of pods", Result: c.want, Text: c.text}}

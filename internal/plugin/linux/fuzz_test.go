@@ -23,7 +23,6 @@ func checkReport(t *testing.T, source *odd.Source) {
 	if source.Once(2) {
 		c.Policies.There = append(names(policies.Validating()), names(policies.Mutating())...)
 	}
-	c.Add(Machines{Nodes: source.Nodes(3), ProxyRuns: c.ProxyRuns})
 	items := Report(c).Items
 	if len(items) < 2+len(c.Workloads) {
 		t.Errorf("%d findings on %d workloads", len(items), len(c.Workloads))

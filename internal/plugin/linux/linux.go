@@ -141,8 +141,8 @@ func (c *Cluster) mutates() bool {
 func (c *Cluster) ofNodes() entry {
 	text := fmt.Sprintf("%d on Windows, %d on Linux; the API server is %s", len(c.Kubelets), len(c.Linux),
 		placement.Named(c.Version))
-	if more := len(c.Windows) - len(c.Kubelets); more > 0 {
-		text += fmt.Sprintf("; %d more will join as Windows machines of the Cluster", more)
+	if c.Joining > 0 {
+		text += fmt.Sprintf("; %d more will join as Windows machines of the Cluster", c.Joining)
 	}
 	result := cloud.CheckOK
 	if c.assumed != nil {

@@ -132,12 +132,9 @@ func TestWorkloadsAreSorted(t *testing.T) {
 func TestKubeProxyOfCluster(t *testing.T) {
 	c := cluster("v1.36.3")
 	expect.Same(t, "nobody knows", cloud.CheckWarning, of(t, c, kubeProxy).Result)
-	c.Add(Machines{ProxyRuns: map[string]bootstrapv1.KubeProxyRun{"win-0": bootstrapv1.KubeProxyNone}})
+	c.ProxyRuns = map[string]bootstrapv1.KubeProxyRun{"win-0": bootstrapv1.KubeProxyNone}
 	expect.Same(t, "none is wanted", cloud.CheckOK, of(t, c, kubeProxy).Result)
-	c.Add(Machines{
-		Nodes:     []placement.Node{{Name: "win-0"}, {Name: "win-1", Labels: map[string]string{corev1.LabelOSStable: "windows"}}},
-		ProxyRuns: map[string]bootstrapv1.KubeProxyRun{"win-0": bootstrapv1.KubeProxyDaemonSet},
-	})
+	c.ProxyRuns["win-0"], c.Joining = bootstrapv1.KubeProxyDaemonSet, 1
 	expect.Same(t, "one is missing", cloud.CheckFailed, of(t, c, kubeProxy).Result)
 	const says = "1 on Windows, 0 on Linux; the API server is v1.36.3; 1 more will join as Windows machines of the Cluster"
 	expect.Same(t, "Nodes", says, of(t, c, "Nodes").Message)
