@@ -81,7 +81,7 @@ type flux struct {
 
 func start(t *testing.T) *flux {
 	t.Helper()
-	environment := &envtest.Environment{BinaryAssetsDirectory: *programs}
+	environment := &envtest.Environment{BinaryAssetsDirectory: *programs, ControlPlaneStartTimeout: 4 * time.Minute}
 	config, err := environment.Start()
 	if err != nil {
 		t.Fatal(err)

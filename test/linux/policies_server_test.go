@@ -46,13 +46,13 @@ type policed struct {
 // startPoliced starts an API server of these programs, which has or has not the mutating kind.
 func startPoliced(t *testing.T, programs string, mutates bool) *policed {
 	t.Helper()
-	return connect(t, &envtest.Environment{BinaryAssetsDirectory: programs}, mutates)
+	return connect(t, &envtest.Environment{BinaryAssetsDirectory: programs, ControlPlaneStartTimeout: wait.Patience}, mutates)
 }
 
 // gateOff starts one that has the mutating kind, and asks no such policy.
 func gateOff(t *testing.T, programs string) *policed {
 	t.Helper()
-	environment := &envtest.Environment{BinaryAssetsDirectory: programs}
+	environment := &envtest.Environment{BinaryAssetsDirectory: programs, ControlPlaneStartTimeout: wait.Patience}
 	environment.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "MutatingAdmissionPolicy=false")
 	return connect(t, environment, false)
 }
@@ -60,7 +60,7 @@ func gateOff(t *testing.T, programs string) *policed {
 // withoutMutating starts one of a version that has the mutating kind, and takes it away.
 func withoutMutating(t *testing.T, programs string) *policed {
 	t.Helper()
-	environment := &envtest.Environment{BinaryAssetsDirectory: programs}
+	environment := &envtest.Environment{BinaryAssetsDirectory: programs, ControlPlaneStartTimeout: wait.Patience}
 	const kind = "admissionregistration.k8s.io/v1/mutatingadmissionpol"
 	environment.ControlPlane.GetAPIServer().Configure().
 		Append("runtime-config", kind+"icies=false", kind+"icybindings=false").

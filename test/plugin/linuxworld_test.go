@@ -20,6 +20,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // mixed is an API server that is workload cluster and management cluster at once. No controller runs behind it.
@@ -37,7 +38,7 @@ func startMixed(t *testing.T) *mixed {
 	programs := filepath.Dir(binaries.Path("kubectl"))
 	environment := &envtest.Environment{
 		BinaryAssetsDirectory: programs, CRDDirectoryPaths: []string{filepath.Join(root, "config", "crd", "bases")},
-		ErrorIfCRDPathMissing: true,
+		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: wait.Patience,
 	}
 	config := expect.Got(environment.Start())(t)
 	expect.OK(t, servers.NoteStart("kube-apiserver"))
