@@ -124,7 +124,7 @@ func allPolicies() []*unstructured.Unstructured {
 func (p *Policies) do(ctx context.Context, v *Visit, api *keep.Cluster, act policies.Act) error {
 	switch act {
 	case policies.Clean:
-		return api.Revoke(ctx, objects.Leftover())
+		return api.RevokeAll(ctx, objects.Leftovers())
 	case policies.Remove:
 		return api.RevokeAll(ctx, allPolicies())
 	case policies.RemoveChanging:

@@ -138,7 +138,7 @@ func (s *policyStage) expectThere(t *testing.T, what string, validating, mutatin
 	expect.Same(t, what, fmt.Sprint(validating, mutating), fmt.Sprint(v, m))
 }
 
-const allValidating, allMutating = 8, 2
+const allValidating, allMutating = 6, 2
 
 // TestPolicies: a machine waits until all objects are there and act. Then they are read by one call a kind and minute, and there
 // is a probe each ten minutes.
@@ -360,13 +360,16 @@ func TestPlan(t *testing.T) {
 // TestLeftover: what earlier versions wrote beside the policies goes.
 func TestLeftover(t *testing.T) {
 	s := newPolicyStage(t, windowsMachine())
-	leftover := objects.Leftover()
-	leftover.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "capwin"})
-	expect.OK(t, s.workload.Create(t.Context(), leftover))
+	for _, leftover := range objects.Leftovers() {
+		leftover.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "capwin"})
+		expect.OK(t, s.workload.Create(t.Context(), leftover))
+	}
 	s.settles(t)
-	expect.Same(t, "it is gone", true, apierrors.IsNotFound(s.workload.Get(t.Context(), client.ObjectKeyFromObject(leftover),
-		leftover)))
+	for _, leftover := range objects.Leftovers() {
+		err := s.workload.Get(t.Context(), client.ObjectKeyFromObject(leftover), leftover)
+		expect.Same(t, leftover.GetKind()+" is gone", true, apierrors.IsNotFound(err))
+	}
 	s.calls = nil
 	s.after(t, time.Minute)
-	expect.Same(t, "it is not looked for again", false, slices.Contains(s.calls, "get ConfigMap"))
+	expect.Same(t, "they are not looked for again", false, slices.Contains(s.calls, "get ConfigMap"))
 }

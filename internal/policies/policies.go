@@ -45,14 +45,21 @@ func Mutating() []*unstructured.Unstructured { return ofKind("MutatingAdmissionP
 // Validating are the ValidatingAdmissionPolicies, each with its binding.
 func Validating() []*unstructured.Unstructured { return ofKind("ValidatingAdmissionPolicy") }
 
-// Leftover is the name of a ConfigMap that earlier versions wrote beside the policies. Nothing reads it any more.
-func Leftover() *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetAPIVersion("v1")
-	object.SetKind("ConfigMap")
-	object.SetNamespace(metav1.NamespaceSystem)
-	object.SetName("capwin-linux-first")
-	return object
+// Leftovers are what earlier versions wrote beside these policies: only names. The policy comes before its binding.
+func Leftovers() (all []*unstructured.Unstructured) {
+	for _, one := range []struct{ version, kind, namespace, name string }{
+		{"v1", "ConfigMap", metav1.NamespaceSystem, "capwin-linux-first"},
+		{"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "", "capwin-dns-on-linux"},
+		{"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", "capwin-dns-on-linux"},
+	} {
+		object := &unstructured.Unstructured{}
+		object.SetAPIVersion(one.version)
+		object.SetKind(one.kind)
+		object.SetNamespace(one.namespace)
+		object.SetName(one.name)
+		all = append(all, object)
+	}
+	return all
 }
 
 // ofKind returns copies of the policies of a kind and of their bindings.

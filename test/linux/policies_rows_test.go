@@ -186,25 +186,14 @@ func orKubeSystem(namespace string) string {
 	return namespace
 }
 
-// windowsPods: the server warns of what says Windows half, and of what stays Pending on tainted Nodes.
+// windowsPods: the server warns of what is for Windows and stays Pending on tainted Nodes.
 func (p *policed) windowsPods() {
 	p.Helper()
-	const noName, noHostProcess = "add os: {name: windows}", "leave out hostNetwork"
 	const pending = "add tolerations: [{key: os, operator: Equal, value: windows, effect: NoSchedule}]"
-	windows := &corev1.PodOS{Name: corev1.Windows}
-	asHost := &corev1.PodSecurityContext{WindowsOptions: &corev1.WindowsSecurityContextOptions{
-		HostProcess: new(true), RunAsUserName: new(`NT AUTHORITY\SYSTEM`),
-	}}
-	tolerant := func(pod corev1.PodSpec) corev1.PodSpec {
-		pod.Tolerations = []corev1.Toleration{{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}}
+	tolerating := func(pod corev1.PodSpec, one corev1.Toleration) corev1.PodSpec {
+		pod.Tolerations = []corev1.Toleration{one}
 		return pod
 	}
-	tolerating := func(pod corev1.PodSpec, key string) corev1.PodSpec {
-		pod.Tolerations = []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists}}
-		return pod
-	}
-	named, hostProcess := corev1.PodSpec{OS: windows}, corev1.PodSpec{OS: windows, HostNetwork: true, SecurityContext: asHost}
-	onHost := corev1.PodSpec{OS: windows, HostNetwork: true}
 	placed := selecting(osKey, "windows")
 	placed.NodeName = "win-1"
 	classed := corev1.PodSpec{RuntimeClassName: new("windows-2022")}
@@ -216,38 +205,33 @@ func (p *policed) windowsPods() {
 		{"linux", selecting(osKey, "linux"), nil},
 		{"on both", requiring(ask(osKey, "In", "linux", "windows")), nil},
 		{"on one of two", requiring(ask(osKey, "In", "windows"), ask("pool", "In", "a")), nil},
-		{"windows", tolerant(selecting(osKey, "windows")), []string{noName}},
-		{"windows, without toleration", selecting(osKey, "windows"), []string{pending}},
-		{"windows, with the API server's", tolerating(selecting(osKey, "windows"), "node.kubernetes.io/not-ready"), []string{pending}},
-		{"windows, with one of another cloud", tolerating(selecting(osKey, "windows"), "node.kubernetes.io/os"), []string{noName}},
-		{"windows, with all", tolerating(selecting(osKey, "windows"), ""), []string{noName}},
-		{"windows, on a Node", placed, []string{noName}},
-		{"older label", tolerant(selecting(betaKey, "windows")), []string{noName}},
-		{"build", tolerant(selecting(buildKey, "10.0.20348")), []string{noName}},
-		{"affinity", tolerant(requiring(ask(osKey, "In", "windows"), ask(buildKey, "Exists"))), []string{noName}},
-		{"affinity, without toleration", requiring(ask(osKey, "In", "windows"), ask(buildKey, "Exists")), []string{pending}},
-		{"class", tolerant(classed), []string{noName}},
-		{"options", tolerant(corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{WindowsOptions: asUser}}), []string{noName}},
-		{"named", tolerant(named), nil},
-		{"named, without toleration", named, []string{pending}},
-		{"network of the host", tolerant(onHost), []string{noHostProcess}},
-		{"network of the host, without toleration", onHost, []string{pending, noHostProcess}},
-		{"network of the host on Linux", corev1.PodSpec{HostNetwork: true}, nil},
-		{"HostProcess", tolerant(hostProcess), nil},
-		{"container of HostProcess", tolerant(corev1.PodSpec{OS: windows, HostNetwork: true, Containers: []corev1.Container{
-			container("main", asHost.WindowsOptions),
-		}}), nil},
+		{"windows", selecting(osKey, "windows"), []string{pending}},
+		{"windows, with the API server's toleration", tolerating(selecting(osKey, "windows"), corev1.Toleration{
+			Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists,
+		}), []string{pending}},
+		{"windows, with one of another cloud", tolerating(selecting(osKey, "windows"), corev1.Toleration{
+			Key: "node.kubernetes.io/os", Operator: corev1.TolerationOpExists,
+		}), nil},
+		{"windows, with all", tolerating(selecting(osKey, "windows"), corev1.Toleration{Operator: corev1.TolerationOpExists}), nil},
+		{"windows, on a Node", placed, nil},
+		{"older label", selecting(betaKey, "windows"), []string{pending}},
+		{"build", selecting(buildKey, "10.0.20348"), []string{pending}},
+		{"affinity", requiring(ask(osKey, "In", "windows"), ask(buildKey, "Exists")), []string{pending}},
+		{"options", corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{WindowsOptions: asUser}}, []string{pending}},
+		{"named", corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Windows}}, []string{pending}},
 	} {
 		for _, kind := range allKinds {
 			p.warnsOfWindows(c.name, kind, c.pod, c.want...)
+			taint := corev1.Toleration{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
+			p.warnsOfWindows(c.name+", tolerant", kind, tolerating(c.pod, taint))
 		}
 	}
 	for _, kind := range allKinds { // the class may tolerate for all but these
-		want := noName
+		var want []string
 		if kind == "DaemonSet" || kind == "Pod" {
-			want = pending
+			want = []string{pending}
 		}
-		p.warnsOfWindows("class, without toleration", kind, classed, want)
+		p.warnsOfWindows("class", kind, classed, want...)
 	}
 	owned := ofAnyKind("Pod", selecting(osKey, "windows"))
 	owned.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "x", UID: "y"}})
