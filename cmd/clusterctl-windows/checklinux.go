@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/addons"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/linux"
 	"github.com/capwin/cluster-api-provider-windows/internal/plugin/management"
@@ -102,14 +101,14 @@ func (c *linuxCheck) read(ctx context.Context) (*linux.Cluster, *addons.NodeAddr
 	}
 	work := progress.Start(c.s.err, 2)
 	defer work.End()
-	var joins []placement.Join
+	var machines management.Machines
 	if c.name != "" {
 		work.Step("reading the Cluster and its Windows machines")
 		namespace, err := c.cluster.namespace()
 		if err != nil {
 			return nil, nil, err
 		}
-		if server, joins, err = management.Cluster(ctx, server, namespace, c.name); err != nil {
+		if server, machines, err = management.Cluster(ctx, server, namespace, c.name); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -118,7 +117,7 @@ func (c *linuxCheck) read(ctx context.Context) (*linux.Cluster, *addons.NodeAddr
 	if err != nil {
 		return nil, nil, err
 	}
-	found.Add(joins)
-	addresses.Add(joins)
+	found.Add(machines)
+	addresses.Add(machines)
 	return found, addresses, nil
 }

@@ -248,48 +248,6 @@ func TestPoliciesSwitched(t *testing.T) {
 	}
 }
 
-// TestPoliciesUnsure: a machine waits a minute where a cluster that is reached lets nobody find out about the policies, and not
-// longer. One that is not reached has no machine pass anyway.
-func TestPoliciesUnsure(t *testing.T) {
-	s := newPolicyStage(t, windowsMachine())
-	s.unreachable = &workload.UnreachableError{Why: "cannot be reached"}
-	s.kept(t)
-	for range 10 {
-		s.after(t, time.Minute)
-	}
-	s.unreachable = nil
-	for name, c := range map[string]struct{ call, fails string }{
-		"a call that hangs": {"list MutatingAdmissionPolicyList", "hangs"},
-		"a call that fails": {"create MutatingAdmissionPolicy", "not now"},
-	} {
-		s := newPolicyStage(t, windowsMachine())
-		s.fail = func(call string) error {
-			switch {
-			case call != c.call && !strings.HasPrefix(call, "get Mutating"):
-				return nil
-			case c.fails == "hangs":
-				return &workload.UnreachableError{Why: c.fails}
-			}
-			return errors.New(c.fails)
-		}
-		for range 4 {
-			kept, _ := s.kept(t)
-			expect.Same(t, name+": a machine waits", false, kept)
-			s.after(t, 20*time.Second)
-		}
-		s.after(t, time.Minute)
-		kept, warning := s.kept(t)
-		expect.Same(t, name+": after a minute", true, kept)
-		expect.Same(t, name+": the warning", "Cluster prod: it is not known after a minute whether the policies act that keep "+
-			"workloads for Linux off Windows Nodes", warning)
-		s.fail = nil
-		s.after(t, time.Minute)
-		s.settles(t)
-		_, warning = s.kept(t)
-		expect.Same(t, name+": once it answers", "", warning)
-	}
-}
-
 // TestPoliciesBreakOff: a look that does not come to its end answers nothing, whether the cluster is away or the time is over.
 func TestPoliciesBreakOff(t *testing.T) {
 	for name, away := range map[string]error{"away": &workload.UnreachableError{Why: "is away"}, "late": nil} {

@@ -16,9 +16,12 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
+// Machines are the Windows machines of a Cluster, with their configs.
+type Machines = []placement.Join
+
 // Cluster reads from a management cluster the way to the workload cluster of a Cluster, and its Windows machines. The kubeconfig
 // is that of Cluster API's Secret, and is used as the managers use it: no file of this computer, and no program.
-func Cluster(ctx context.Context, server *remote.Server, namespace, name string) (*remote.Server, []placement.Join, error) {
+func Cluster(ctx context.Context, server *remote.Server, namespace, name string) (*remote.Server, Machines, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: name + "-kubeconfig"}
 	var kubeconfig corev1.Secret
 	if err := secret(ctx, server, key, &kubeconfig); err != nil {
@@ -33,17 +36,17 @@ func Cluster(ctx context.Context, server *remote.Server, namespace, name string)
 	if err != nil {
 		return nil, nil, err
 	}
-	joins, err := joinsOf(ctx, server, namespace, name)
+	machines, err := machinesOf(ctx, server, namespace, name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the Windows machines of Cluster %s/%s cannot be read from the cluster %s: %w",
 			namespace, name, server, server.Reason(err))
 	}
-	return found, joins, nil
+	return found, machines, nil
 }
 
-// joinsOf are the Windows machines of a Cluster with their configs. A machine without a config has its user data from others:
+// machinesOf reads them. A machine without a config has its user data from others:
 // nothing is known of its Node.
-func joinsOf(ctx context.Context, server *remote.Server, namespace, name string) ([]placement.Join, error) {
+func machinesOf(ctx context.Context, server *remote.Server, namespace, name string) (Machines, error) {
 	var configs []bootstrapv1.WindowsBootstrapConfig
 	_, err := remote.List(ctx, server, pathOf(bootstrapv1.GroupVersion.String(), namespace, "windowsbootstrapconfigs"), nil,
 		func(o bootstrapv1.WindowsBootstrapConfig) error {
