@@ -127,6 +127,17 @@ func TestCopiedCluster(t *testing.T) {
 	expect.Same(t, "clones", 1, v.Calls()["CloneVM_Task"])
 }
 
+// TestOtherDataAtHome: a machine of the management cluster that made the VM has lost the user data: nobody took over anything.
+func TestOtherDataAtHome(t *testing.T) {
+	t.Parallel()
+	v := newStage(t)
+	m := v.machine("m")
+	m.Cluster = cloud.ClusterMark{Name: "blue", UID: "1", Manager: "uid-of-here"}
+	running(t, v.account(), m)
+	m.UID, m.Proof = "another", cloud.Proof{Vouched: true}
+	v.wantHeld(v.account(), m, "restore the bootstrap Secret that the VM was made with, or delete the VM")
+}
+
 // TestMadeBefore: a VM of an earlier release has no digest, and is its Machine's.
 func TestMadeBefore(t *testing.T) {
 	t.Parallel()

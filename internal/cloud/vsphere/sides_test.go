@@ -84,16 +84,27 @@ func TestUnfiltered(t *testing.T) {
 	expect.Same(t, "calls", []string{"CreateContainerView", "CreateFilter", "DestroyPropertyCollector", "DestroyView"}, n.calls)
 }
 
+// TestUnreadChanges: a wait for changes that fails ends the watch with why.
+func TestUnreadChanges(t *testing.T) {
+	t.Parallel()
+	a := &account{now: time.Now}
+	err := a.readChanges(t.Context(), &watcher{client: &vim25.Client{RoundTripper: unheard{io.ErrUnexpectedEOF}}}, nil, newPace())
+	expect.Same(t, "it says why", true, errors.Is(err, io.ErrUnexpectedEOF))
+}
+
 // TestLeftWatchers: watchers that were left are removed in the session that they were made in, once.
 func TestLeftWatchers(t *testing.T) {
 	t.Parallel()
 	var here, elsewhere noFilter
 	now := here.client()
-	a := &account{left: []*watcher{{client: elsewhere.client()}, {client: now}}}
+	whole := &watcher{client: now, tasks: &taskView{ref: vmOf(1)}, guests: &guestView{ref: vmOf(2)}}
+	whole.views = append(whole.views, vmOf(3))
+	a := &account{left: []*watcher{{client: elsewhere.client()}, {client: now}, whole}}
 	for range 2 {
 		a.freeLeft(t.Context(), now)
 	}
-	expect.Same(t, "calls here", []string{"DestroyPropertyCollector"}, here.calls)
+	const collector, view = "DestroyPropertyCollector", "DestroyView"
+	expect.Same(t, "calls here", []string{collector, collector, view, view, view}, here.calls)
 	expect.Same(t, "calls elsewhere", 0, len(elsewhere.calls))
 }
 
