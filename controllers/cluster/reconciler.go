@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/findings"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -46,7 +47,7 @@ const (
 	// often is how soon a cluster is looked at again where something has failed.
 	often = time.Minute
 	// maxNote is how long the note of an Event may be.
-	maxNote = 1024
+	maxNote = findings.MaxNote
 )
 
 // Workload reaches the workload clusters.
