@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ const (
 	longestFind = 35 * time.Second
 	// mostOfNodes is how many bytes the labels and taints of a cluster's Nodes may have: those of 5,000 have 8 MiB.
 	mostOfNodes = 8 << 20
+	// mostFindings on workloads are kept of a cluster.
+	mostFindings = 1000
 )
 
 // Findings makes known of clusters with Windows machines where pods go wrong: the metric capwin_placement_findings counts what
@@ -135,14 +138,17 @@ func (f *Findings) find(ctx context.Context, v *Visit) ([]placement.Finding, err
 	c.Add(joins)
 	policy := f.Policies.known.of(v.Key)
 	c.Mutates = policy.There.Changing && (policy.answer == nil || errors.Is(policy.answer, keep.ErrSettling))
-	wrong := placement.NewWrong(c.Seen)
+	var wrong []placement.Finding
 	if unread == nil {
 		unread = c.Workloads(ctx, func(w collect.Workload) error {
 			one, err := w.Decode()
-			if err == nil {
-				wrong.Take(one)
+			if err != nil {
+				return err
 			}
-			return errors.Join(err, ctx.Err())
+			if finding := c.Take(one); finding.Problem != "" && len(wrong) < mostFindings {
+				wrong = append(wrong, finding)
+			}
+			return ctx.Err()
 		})
 	}
 	if err := breakOff(ctx, unread); err != nil {
@@ -153,9 +159,9 @@ func (f *Findings) find(ctx context.Context, v *Visit) ([]placement.Finding, err
 		found = append(found, placement.Finding{Of: "policies", Problem: placement.PoliciesIncomplete, Why: unkept.Why})
 	}
 	if unread != nil || len(c.Lacking) > 0 {
-		return append(append(found, notRead(v.Cluster, unread, c.Lacking)), wrong.OfWorkloads()...), nil
+		return append(append(found, notRead(v.Cluster, unread, c.Lacking)), wrong...), nil
 	}
-	return append(found, wrong.Findings()...), nil
+	return slices.Concat(found, wrong, c.OfCluster()), nil
 }
 
 // notRead is the finding about what was not read: of what is not known nothing is missing.

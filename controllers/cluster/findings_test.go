@@ -145,6 +145,17 @@ func TestManyFindings(t *testing.T) {
 	expect.Same(t, "the third one", nothing, s.tells())
 }
 
+// TestMostFindings: of however many workloads that land, 1,000 findings are kept.
+func TestMostFindings(t *testing.T) {
+	s := newFindingStage(t, nodeOf("win-0", "windows"))
+	s.lists.through(t, http.DefaultTransport, mostFindings)
+	for i := range mostFindings + 10 {
+		s.lists.objects[daemonSetsPath] = append(s.lists.objects[daemonSetsPath], agent(fmt.Sprint("a", i)))
+	}
+	s.after(t, 0)
+	expect.Same(t, "the metric", 1000, s.counts["PodsLand"])
+}
+
 // TestNotRead: what is not shown, or too much, is reported, and of what is not known nothing is missing.
 func TestNotRead(t *testing.T) {
 	for path, want := range map[string]string{

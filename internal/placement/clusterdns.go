@@ -2,83 +2,49 @@ package placement
 
 import (
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// dnsLabel is what kubeadm gives the pods of cluster DNS, and what our policies look for.
 const (
-	dnsLabel = "k8s-app"
-	dnsValue = "kube-dns"
+	dnsService = "Service " + metav1.NamespaceSystem + "/kube-dns"
+	// dnsLabel is what kubeadm gives the pods of cluster DNS, and what our policies look for.
+	dnsLabel, dnsValue = "k8s-app", "kube-dns"
+	// mostUnkept are the workloads of cluster DNS that are reported. No cluster has as many.
+	mostUnkept = 200
 )
 
-const dnsService = "Service " + metav1.NamespaceSystem + "/kube-dns"
-
-// ofDNS tells of cluster DNS that the policies do not know: they look for Deployments and DaemonSets of kube-system whose pods
-// have the label of kubeadm's.
-func (s Seen) ofDNS() (all []Finding) {
-	if s.DNS == nil {
-		return nil
+// takeDNS notes a workload of cluster DNS. The policies look for Deployments and DaemonSets of kube-system whose pods have the
+// label of kubeadm's.
+func (s *Seen) takeDNS(w Workload) {
+	if w.Namespace != metav1.NamespaceSystem || len(s.DNS) == 0 ||
+		!labels.SelectorFromSet(s.DNS).Matches(labels.Set(w.Template.Labels)) {
+		return
 	}
-	if len(s.DNS) == 0 {
-		return []Finding{{
-			Of: dnsService, Problem: DNSNotKept,
-			Why: dnsService + " has no selector, so nobody knows which pods are cluster DNS, and nothing keeps them on Linux; " +
-				"see to it that their templates select kubernetes.io/os=linux",
-		}}
+	s.hasDNS = true
+	kept := w.Kind != "StatefulSet" && w.Template.Labels[dnsLabel] == dnsValue
+	if kept || len(s.unkept) >= mostUnkept {
+		return
 	}
-	pods, found := labels.SelectorFromSet(s.DNS), false
-	for _, w := range s.Workloads {
-		if w.Namespace != metav1.NamespaceSystem || !pods.Matches(labels.Set(w.Template.Labels)) {
-			continue
-		}
-		if found = true; !isKeptDNS(w) {
-			all = append(all, unkeptDNS(w))
-		}
+	finding := Finding{Of: "cluster DNS " + w.String(), Problem: DNSNotKept, Why: fmt.Sprintf("%s is cluster DNS, and no policy "+
+		"refuses an update that takes its Linux selection away: the policies look for Deployments and DaemonSets whose pods have the "+
+		"label %s: %s; keep kubernetes.io/os=linux in its pod template", w, dnsLabel, dnsValue)}
+	if w.Template.Labels[dnsLabel] == "" && w.Kind != "StatefulSet" {
+		finding.Mend = w.patch(map[string]any{"metadata": map[string]any{"labels": map[string]string{dnsLabel: dnsValue}}})
 	}
-	if !found {
-		all = append(all, Finding{
-			Of: dnsService, Problem: DNSNotKept,
-			Why: fmt.Sprintf("%s selects %s, which no Deployment, DaemonSet or StatefulSet of kube-system has in its pod template, so "+
-				"nothing keeps cluster DNS on Linux; see to it that its pods select kubernetes.io/os=linux", dnsService, labelsText(s.DNS)),
-		})
-	}
-	return all
+	s.unkept = append(s.unkept, finding)
 }
 
-// labelsText writes labels as kubectl does, always in the same order.
-func labelsText(all map[string]string) string {
-	var texts []string
-	for _, key := range sortedKeys(all) {
-		texts = append(texts, Named(key)+"="+Named(all[key]))
-	}
-	return strings.Join(texts, ",")
-}
-
-func isKeptDNS(w Workload) bool {
-	return w.Kind != statefulSet && w.Template.Labels[dnsLabel] == dnsValue
-}
-
-const statefulSet = "StatefulSet"
-
-func unkeptDNS(w Workload) Finding {
-	finding := Finding{Of: "cluster DNS " + w.String(), Problem: DNSNotKept}
-	why := fmt.Sprintf("its pod template has no label %s: %s", dnsLabel, dnsValue)
+func (s *Seen) ofDNS() []Finding {
+	why := " has no selector, so nobody knows which pods are cluster DNS, and nothing keeps them on Linux"
 	switch {
-	case w.Kind == statefulSet:
-		why = "the policies know it as a Deployment or a DaemonSet only"
-	case w.Template.Labels[dnsLabel] != "":
-		why = fmt.Sprintf("its pods have the label %s: %s instead of %s", dnsLabel, Named(w.Template.Labels[dnsLabel]), dnsValue)
-	default:
-		finding.Mend = w.kubectl("patch", "--type merge -p "+quoted(map[string]any{
-			"spec": map[string]any{"template": map[string]any{
-				"metadata": map[string]any{"labels": map[string]string{dnsLabel: dnsValue}},
-			}},
-		}))
+	case s.DNS == nil || s.hasDNS:
+		return s.unkept
+	case len(s.DNS) > 0:
+		why = " selects no Deployment, DaemonSet or StatefulSet of kube-system, so nothing keeps cluster DNS on Linux"
 	}
-	finding.Why = fmt.Sprintf("%s is cluster DNS, and no policy refuses an update that takes its Linux selection away: %s; "+
-		"keep kubernetes.io/os=linux in its pod template", w, strings.TrimSpace(why))
-	return finding
+	return []Finding{{
+		Of: dnsService, Problem: DNSNotKept, Why: dnsService + why + "; see to it that its pods select kubernetes.io/os=linux",
+	}}
 }

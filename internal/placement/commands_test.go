@@ -16,30 +16,22 @@ import (
 // checkCommands runs the commands of findings by the real kubectl, and judges what they made of real workloads.
 func (l *lab) checkCommands(t *testing.T) {
 	t.Helper()
-	pair := tainted
-	pair.Windows = append(pair.Windows, node("win-9", "dedicated=:NoExecute", nil))
 	for _, c := range []struct {
 		name, kind, spec string
 		cluster          placement.Cluster
-		before, after    placement.Verdict
 	}{
-		{"agent", "DaemonSet", `tolerations: [{operator: Exists}]`, tainted, placement.Lands, placement.StaysAway},
-		{"careless", "Deployment", `nodeSelector: {kubernetes.io/arch: amd64}`, open, placement.Lands, placement.StaysAway},
-		{"operator", "StatefulSet", `nodeSelector: {pool: a}`, open, placement.Lands, placement.StaysAway},
-		{"named", "Deployment", `{nodeName: win-0, os: {name: linux}}`, tainted, placement.Lands, placement.StaysAway},
-		{"pending", "Deployment", `nodeSelector: {kubernetes.io/os: windows}`, tainted, placement.StaysAway, placement.ForWindows},
-		{
-			"pending-too", "StatefulSet", `{os: {name: windows}, tolerations: [{key: gpu, operator: Exists}]}`, pair,
-			placement.StaysAway, placement.ForWindows,
-		},
+		{"agent", "DaemonSet", `tolerations: [{operator: Exists}]`, tainted},
+		{"careless", "Deployment", `nodeSelector: {kubernetes.io/arch: amd64}`, open},
+		{"operator", "StatefulSet", `nodeSelector: {pool: a}`, open},
+		{"named", "Deployment", `{nodeName: win-0, os: {name: linux}}`, tainted},
 	} {
 		w := workload(t, c.kind, c.spec)
 		w.Name, w.Namespace = c.name, "default"
 		l.apply(t, w)
 		finding := c.cluster.Judge(w)
-		expect.Same(t, c.name+" before", c.before, finding.Verdict)
+		expect.Same(t, c.name+" before", placement.Lands, finding.Verdict)
 		l.run(t, finding.Mend)
-		expect.Same(t, c.name+" after "+finding.Mend, c.after, c.cluster.Judge(l.read(t, w)).Verdict)
+		expect.Same(t, c.name+" after "+finding.Mend, placement.StaysAway, c.cluster.Judge(l.read(t, w)).Verdict)
 		if finding.Allow == "" {
 			continue
 		}

@@ -1,6 +1,12 @@
 package placement
 
 import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 )
 
@@ -32,12 +38,11 @@ func Problems() []Problem {
 	}
 }
 
-// Seen is what is known of a cluster.
+// Seen is what is known of a cluster. Take gets its workloads, one after the other; after that, OfCluster has what they mean to
+// the cluster.
 type Seen struct {
 	Cluster
 
-	// Workloads are all Deployments, DaemonSets and StatefulSets. Of their containers, those of kube-proxy must be there.
-	Workloads []Workload
 	// DNS is the selector of the Service kube-system/kube-dns; nil if there is no such Service.
 	DNS map[string]string
 	// Kubelets have the version of the kubelet of each Windows Node that is there, by the Node's name.
@@ -46,26 +51,59 @@ type Seen struct {
 	ProxyRuns map[string]bootstrapv1.KubeProxyRun
 	// Joining is how many Windows machines have no Node yet.
 	Joining int
-	// Version is that of the API server, such as v1.36.3. If it is empty, nobody is told of versions.
+	// Version is that of the API server, such as v1.36.3. If it is empty, versions are not compared.
 	Version string
 	// Mutates says that the cluster's API server writes the Linux selection into templates that change, by our policy.
 	Mutates bool
+
+	hasDNS  bool      // a workload has the pods of cluster DNS
+	unkept  []Finding // on cluster DNS that no policy knows
+	proxies []proxy
 }
 
-// Findings are the verdicts on all workloads, in their order, and then what is wrong with cluster DNS and with kube-proxy.
-func (s Seen) Findings() (all []Finding) {
-	for _, w := range s.Workloads {
-		all = append(all, s.judge(w))
-	}
-	return append(all, s.ofCluster()...)
-}
-
-func (s Seen) judge(w Workload) Finding {
-	finding := s.Judge(w)
+// Take is the verdict on a Deployment, DaemonSet or StatefulSet. Of its containers, those of kube-proxy must be there.
+func (s *Seen) Take(w Workload) Finding {
+	finding, meant := s.judge(w)
 	if finding.Verdict == Lands && s.Mutates && s.GetsLinux(w) {
 		finding.Why += "; the policy adds it when the template changes next"
 	}
+	s.takeDNS(w)
+	s.takeProxy(w, meant)
 	return finding
 }
 
-func (s Seen) ofCluster() []Finding { return append(s.ofDNS(), s.ofProxies()...) }
+// OfCluster are the findings on cluster DNS and on kube-proxy.
+func (s *Seen) OfCluster() []Finding { return slices.Concat(s.ofDNS(), s.ofProxies()) }
+
+// GetsLinux is the rule of internal/policies/policies.yaml (needsLinux) once more, for people to read before it acts: the policy
+// gives the nodeSelector of Linux to such a template when somebody changes it. A test on real API servers compares the two.
+func (c Cluster) GetsLinux(w Workload) bool {
+	spec := &w.Template.Spec
+	_, ofNamespace := c.Selectors[w.Namespace]
+	required := requiredOf(spec)
+	switch {
+	case w.Namespace != metav1.NamespaceSystem && !slices.ContainsFunc(spec.Tolerations, ofEveryTaint):
+		return false
+	case ofNamespace, len(spec.NodeSelector) > 0, required != nil && len(required.NodeSelectorTerms) > 0, spec.NodeName != "",
+		spec.RuntimeClassName != nil && *spec.RuntimeClassName != "",
+		spec.OS != nil && spec.OS.Name == corev1.Windows, hasWindowsOptions(spec):
+		return false
+	}
+	return w.Annotations[RunsOnAnnotation] != RunsOnBoth
+}
+
+// ofEveryTaint says whether it passes the taint of Windows Nodes, whatever that is.
+func ofEveryTaint(t corev1.Toleration) bool {
+	effects := []corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}
+	return t.Key == "" && slices.Contains(effects, t.Effect)
+}
+
+// Planned says what the policy will do to these workloads, each of which gets Linux. It is empty if there is none.
+func Planned(workloads []string) string {
+	if len(workloads) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("workloads that select nothing: %d (%s); the policy adds the nodeSelector %s: %s to each when its pod "+
+		"template changes next, and restarts no pod before that; to leave a workload as it is, set its annotation %s: %s",
+		len(workloads), list(workloads), corev1.LabelOSStable, linux, RunsOnAnnotation, RunsOnBoth)
+}

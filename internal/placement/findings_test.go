@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +42,8 @@ func TestClusterDNS(t *testing.T) {
 			map[string]string{"dns": "yes"},
 			[]placement.Workload{dns("Deployment", "coredns", "kube-dns"), dns("Deployment", "other", "")},
 			[]string{"Deployment kube-system/other is cluster DNS, and no policy refuses an update that takes its Linux selection away: " +
-				"its pod template has no label k8s-app: kube-dns"},
+				"the policies look for Deployments and DaemonSets whose pods have the label k8s-app: kube-dns; keep kubernetes.io/os=linux " +
+				"in its pod template"},
 			`kubectl patch deployment other -n kube-system --type merge ` +
 				`-p '{"spec":{"template":{"metadata":{"labels":{"k8s-app":"kube-dns"}}}}}'`,
 		},
@@ -49,14 +51,14 @@ func TestClusterDNS(t *testing.T) {
 			"another label",
 			map[string]string{"k8s-app": "coredns"},
 			[]placement.Workload{dns("Deployment", "coredns", "coredns")},
-			[]string{"its pods have the label k8s-app: coredns instead of kube-dns"},
+			[]string{"no policy refuses an update"},
 			"",
 		},
 		{
 			"a StatefulSet",
 			map[string]string{"dns": "yes"},
 			[]placement.Workload{dns("StatefulSet", "coredns", "kube-dns")},
-			[]string{"a Deployment or a DaemonSet only"},
+			[]string{"StatefulSet kube-system/coredns is cluster DNS"},
 			"",
 		},
 		{
@@ -70,14 +72,14 @@ func TestClusterDNS(t *testing.T) {
 			"elsewhere",
 			map[string]string{"dns": "yes"},
 			[]placement.Workload{elsewhere},
-			[]string{"Service kube-system/kube-dns selects dns=yes, which no Deployment, DaemonSet or StatefulSet of kube-system has"},
+			[]string{"Service kube-system/kube-dns selects no Deployment, DaemonSet or StatefulSet of kube-system, so nothing"},
 			"",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := placement.Seen{Cluster: tainted, Workloads: c.workloads, DNS: c.selector}
+			s := world{placement.Seen{Cluster: tainted, DNS: c.selector}, c.workloads}
 			var wrong []placement.Finding
-			for _, one := range s.Findings() {
+			for _, one := range s.findings() {
 				if one.Problem == placement.DNSNotKept {
 					wrong = append(wrong, one)
 				}
@@ -90,6 +92,15 @@ func TestClusterDNS(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMuchClusterDNS: of however many workloads of cluster DNS, 200 findings are kept.
+func TestMuchClusterDNS(t *testing.T) {
+	s := world{placement.Seen{Cluster: tainted, DNS: map[string]string{"dns": "yes"}}, nil}
+	w := workload(t, "Deployment", `nodeSelector: {kubernetes.io/os: linux}`)
+	w.Namespace, w.Template.Labels = "kube-system", map[string]string{"dns": "yes"}
+	s.workloads = slices.Repeat([]placement.Workload{w}, 300)
+	expect.Same(t, "verdicts and findings", 300+200, len(s.findings()))
 }
 
 // TestGetsLinux: what the mutating policy changes selects nothing, and is in kube-system or tolerates every taint.
@@ -167,9 +178,9 @@ func TestMutates(t *testing.T) {
 	careless, selecting := workload(t, "DaemonSet", `tolerations: [{operator: Exists}]`),
 		workload(t, "DaemonSet", `{tolerations: [{operator: Exists}], nodeSelector: {pool: a}}`)
 	for _, mutates := range []bool{false, true} {
-		s := placement.Seen{Cluster: open, Workloads: []placement.Workload{careless, selecting}, Mutates: mutates}
+		s := world{placement.Seen{Cluster: open, Mutates: mutates}, []placement.Workload{careless, selecting}}
 		for i, mended := range []bool{mutates, false} {
-			finding := s.Findings()[i]
+			finding := s.findings()[i]
 			expect.Same(t, "problem", placement.PodsLand, finding.Problem)
 			expect.Same(t, finding.Why, mended, strings.HasSuffix(finding.Why, mends))
 		}
@@ -193,14 +204,27 @@ func TestHostileNames(t *testing.T) {
 		got := tainted.Judge(w)
 		expect.Same(t, "commands of "+w.String(), "", got.Mend+got.Allow)
 	}
-	c := tainted
-	c.Windows = []placement.Node{node("win-0", "a'b=c:NoSchedule", nil)}
-	pending := c.Judge(workload(t, "Deployment", `nodeSelector: {kubernetes.io/os: windows}`))
-	expect.Same(t, "a command with a key that no taint has", "", pending.Mend)
-	set := proxySet(t, "kube-proxy-windows", "example.com/$(x)/kube-proxy:v1.37.0")
-	findings := proxied("", set).Findings()
-	expect.Same(t, "problem", placement.KubeProxyTooNew, findings[1].Problem)
-	expect.Same(t, "a command with an image", "", findings[1].Mend)
-	set.Template.Spec.Containers[0].Image, set.Template.Spec.Containers[0].Name = "a/kube-proxy:v1.37.0", "a b"
-	expect.Same(t, "a command with a container", "", proxied("", set).Findings()[1].Mend)
+}
+
+// TestToleration: the sentence about a pod that stays Pending has the toleration that it lacks, as YAML.
+func TestToleration(t *testing.T) {
+	for taint, want := range map[string]string{
+		"os=windows:NoSchedule":          `add the toleration {key: "os", value: "windows", effect: NoSchedule} to its pod template`,
+		"example.com/gpu=:NoExecute":     `{key: "example.com/gpu", value: "", effect: NoExecute}`,
+		"true=5:NoSchedule":              `{key: "true", value: "5", effect: NoSchedule}`,
+		"a'b=c:NoSchedule":               "add a toleration of it to its pod template",
+		"node.kubernetes.io/x=:Whatever": `effect: Whatever}`,
+	} {
+		c := tainted
+		c.Windows = []placement.Node{node("win-0", taint, nil)}
+		w := workload(t, "Deployment", `nodeSelector: {kubernetes.io/os: windows}`)
+		finding := c.Judge(w)
+		expect.Same(t, taint, []any{placement.StaysAway, true, ""}, []any{finding.Verdict, finding.Pending, finding.Mend})
+		expect.Says(t, taint, errors.New(finding.Why), want)
+		if _, after, found := strings.Cut(finding.Why, "the toleration "); found {
+			text, _, _ := strings.Cut(after, " to its pod template")
+			w.Template.Spec = workload(t, "", "{nodeSelector: {kubernetes.io/os: windows}, tolerations: ["+text+"]}").Template.Spec
+			expect.Same(t, taint+" with the toleration", placement.ForWindows, c.Judge(w).Verdict)
+		}
+	}
 }

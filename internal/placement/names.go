@@ -1,6 +1,9 @@
 package placement
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,15 +33,6 @@ func Named(text string) string {
 
 func isSubdomain(text string) bool { return len(validation.IsDNS1123Subdomain(text)) == 0 }
 
-func isNamed(texts ...string) bool {
-	for _, text := range texts {
-		if Named(text) != text {
-			return false
-		}
-	}
-	return true
-}
-
 // allNamed are names as they may stand in a sentence.
 func allNamed(texts []string) []string {
 	all := make([]string, len(texts))
@@ -52,4 +46,21 @@ func allNamed(texts []string) []string {
 func taintText(t *corev1.Taint) string {
 	named := corev1.Taint{Key: Named(t.Key), Value: Named(t.Value), Effect: corev1.TaintEffect(Named(string(t.Effect)))}
 	return named.ToString()
+}
+
+// patch changes the template. JSON is one word of a shell here: nothing that it has may hold an apostrophe.
+func (w Workload) patch(template map[string]any) string {
+	text, _ := json.Marshal(map[string]any{"spec": map[string]any{"template": template}}) // maps of texts always can
+	return w.kubectl("patch", "--type merge -p '"+string(text)+"'")
+}
+
+// kubectl is a command about the workload. There is none for a name that no API server takes: who runs it is in a shell, and
+// whoever has a workload cluster may have its API server say anything.
+func (w Workload) kubectl(verb, rest string) string {
+	namespace := cmp.Or(w.Namespace, "default")
+	kind := strings.ToLower(w.Kind)
+	if len(validation.IsDNS1123Label(kind))+len(validation.IsDNS1123Label(namespace)) > 0 || !isSubdomain(w.Name) {
+		return ""
+	}
+	return fmt.Sprintf("kubectl %s %s %s -n %s %s", verb, kind, w.Name, namespace, rest)
 }

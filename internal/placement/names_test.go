@@ -40,30 +40,24 @@ func TestForgedSentences(t *testing.T) {
 // forgeries are the findings of clusters, each with one such text.
 func forgeries(t *testing.T) map[string][]placement.Finding {
 	t.Helper()
-	of := func(kind, spec string, change func(*placement.Seen)) []placement.Finding {
-		s := placement.Seen{Cluster: tainted, Workloads: []placement.Workload{workload(t, kind, spec)}, Mutates: true}
+	of := func(kind, spec string, change func(*world)) []placement.Finding {
+		s := world{placement.Seen{Cluster: tainted, Mutates: true}, []placement.Workload{workload(t, kind, spec)}}
 		change(&s)
-		return s.Findings()
+		return s.findings()
 	}
 	const everything, windows = `{tolerations: [{operator: Exists}], nodeSelector: {}}`, `nodeSelector: {kubernetes.io/os: windows}`
-	none := func(*placement.Seen) {}
-	withNode := func(taints, name string, labels map[string]string) func(*placement.Seen) {
-		return func(s *placement.Seen) { s.Windows = []placement.Node{node(name, taints, labels)} }
+	none := func(*world) {}
+	withNode := func(taints, name string, labels map[string]string) func(*world) {
+		return func(s *world) { s.Windows = []placement.Node{node(name, taints, labels)} }
 	}
-	taint := func(key, value, effect string) func(*placement.Seen) {
-		return func(s *placement.Seen) {
+	taint := func(key, value, effect string) func(*world) {
+		return func(s *world) {
 			one := node("win-0", "", nil)
 			one.Taints = []corev1.Taint{{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}}
 			s.Windows = []placement.Node{one}
 		}
 	}
 	label := map[string]string{forged: forged}
-	dns := func(s *placement.Seen) { s.DNS = map[string]string{forged: forged} }
-	dnsLabel := func(s *placement.Seen) {
-		s.DNS = map[string]string{"dns": "yes"}
-		s.Workloads[0].Namespace = "kube-system"
-		s.Workloads[0].Template.Labels = map[string]string{"dns": "yes", "k8s-app": forged}
-	}
 	proxies := proxied("", proxySet(t, "kube-proxy-windows", "a/kube-proxy:v1.37.0"))
 	proxies.Version = "v1.36.3. " + forged
 	kubelet := asService(proxied(""), "v1.32.1. "+forged)
@@ -79,12 +73,10 @@ func forgeries(t *testing.T) map[string][]placement.Finding {
 	}})
 	everywhere := workload(t, "DaemonSet", everything)
 	everywhere.Template.Spec.Affinity = twice.Template.Spec.Affinity
-	two := asService(proxied("", twice), "v1.36.3").Findings()
-	expect.Same(t, "a command with a term that no API server takes", "", two[len(two)-1].Mend)
 	return map[string][]placement.Finding{
-		"workload":       of("DaemonSet", everything, func(s *placement.Seen) { s.Workloads[0].Name = forged }),
-		"namespace":      of("DaemonSet", everything, func(s *placement.Seen) { s.Workloads[0].Namespace = forged }),
-		"kind":           of("DaemonSet", everything, func(s *placement.Seen) { s.Workloads[0].Kind = forged }),
+		"workload":       of("DaemonSet", everything, func(s *world) { s.workloads[0].Name = forged }),
+		"namespace":      of("DaemonSet", everything, func(s *world) { s.workloads[0].Namespace = forged }),
+		"kind":           of("DaemonSet", everything, func(s *world) { s.workloads[0].Kind = forged }),
 		"Node":           of("DaemonSet", everything, withNode("", forged, nil)),
 		"Node, pending":  of("Deployment", windows, withNode(osTaint, forged, nil)),
 		"taint's key":    of("DaemonSet", everything, taint(forged, "", "NoSchedule")),
@@ -100,12 +92,10 @@ func forgeries(t *testing.T) map[string][]placement.Finding {
 		"selector":        of("DaemonSet", `nodeSelector: {"`+forged+`": "`+forged+`"}`, none),
 		"selector, meant": of("DaemonSet", `{tolerations: [{operator: Exists}], nodeSelector: {"`+forged+`": "`+forged+`"}}`,
 			withNode("", "win-0", label)),
-		"affinity":     of("DaemonSet", everything, func(s *placement.Seen) { s.Workloads[0] = everywhere }),
+		"affinity":     of("DaemonSet", everything, func(s *world) { s.workloads[0] = everywhere }),
 		"RuntimeClass": of("DaemonSet", `runtimeClassName: "`+forged+`"`, none),
-		"Service":      of("Deployment", "{}", dns),
-		"label of DNS": of("Deployment", windows, dnsLabel),
-		"API server":   proxies.Findings(),
-		"kubelet":      kubelet.Findings(),
-		"no proxy":     missing.Findings(),
+		"API server":   proxies.findings(),
+		"kubelet":      kubelet.findings(),
+		"no proxy":     missing.findings(),
 	}
 }

@@ -38,14 +38,11 @@ func (n Node) Kind() string {
 // IsWindows says whether it runs Windows.
 func (n Node) IsWindows() bool { return n.Labels[corev1.LabelOSStable] == windows }
 
-// What the labels of the system say.
+// What the labels of the system say, and the deprecated labels that each kubelet still gives its Node (kubernetes v1.36.3,
+// pkg/kubelet/kubelet_node_status.go).
 const (
-	windows = "windows"
-	linux   = "linux"
-)
+	windows, linux = "windows", "linux"
 
-// The deprecated labels that each kubelet still gives its Node (kubernetes v1.36.3, pkg/kubelet/kubelet_node_status.go).
-const (
 	betaOS   = "beta.kubernetes.io/os"
 	betaArch = "beta.kubernetes.io/arch"
 )
@@ -100,17 +97,4 @@ var passing = []string{
 // keepsAway says whether a taint keeps pods away that do not tolerate it, as long as the Node lives.
 func keepsAway(taint *corev1.Taint) bool {
 	return taint.Effect != corev1.TaintEffectPreferNoSchedule && !slices.Contains(passing, taint.Key)
-}
-
-// selector is the scheduler's code for what a pod selects.
-type selector interface {
-	Match(node *corev1.Node) (bool, error)
-}
-
-// matches asks a selector. It needs a whole object for that, of which there is one for many Nodes.
-func (n *Node) matches(object *corev1.Node, selector selector) bool {
-	object.Name, object.Labels = n.Name, n.Labels
-	// As in the scheduler, a term that cannot be read selects nothing.
-	matches, _ := selector.Match(object)
-	return matches
 }

@@ -2,14 +2,7 @@
 // for Windows. It is pure, and decides by the scheduler's own code (k8s.io/component-helpers): a test gives the same templates
 // to a real kube-scheduler.
 //
-//	finding := placement.Cluster{
-//		Windows:        []placement.Node{placement.There(node), ...},   // and what ToBeMade makes of configs
-//		Linux:          []placement.Node{placement.There(other), ...},
-//		RuntimeClasses: classes,
-//	}.Judge(placement.Workload{Kind: "DaemonSet", Namespace: "kube-system", Name: "node-local-dns", Template: set.Spec.Template})
-//
-// Seen.Findings adds what is wrong with kube-proxy and with cluster DNS. Wrong has the same of workloads that come one after the
-// other.
+// Seen judges workloads that come one after the other, and adds what is wrong with kube-proxy and with cluster DNS.
 //
 // The question is whether a pod may ever be bound to the Node, not whether it would be now. So these count: spec.nodeName, the
 // nodeSelector, required node affinity, tolerations, and what a RuntimeClass adds to them; the Node's name, labels and taints.
@@ -67,7 +60,7 @@ type Cluster struct {
 	Selectors map[string]map[string]string
 }
 
-// Finding is the verdict on a workload, or what Findings has to say of something else, and what to tell people.
+// Finding is the verdict on a workload, or on something else of a cluster, and what to tell people.
 type Finding struct {
 	// Of is what the finding is about, such as DaemonSet kube-system/kube-proxy.
 	Of string
@@ -80,8 +73,10 @@ type Finding struct {
 	Nodes []string
 	// Why is a sentence that begins with what the finding is about. What a cluster says stands in it as Named has it.
 	Why string
-	// Mend is the kubectl command after which pods that land stay away, and pods for Windows that no Node takes have the missing
-	// toleration. It is empty if there is nothing to mend, or no command that does.
+	// Pending: the workload is for Windows, and stays away because its pods lack a toleration.
+	Pending bool
+	// Mend is the kubectl command after which pods that land stay away, and after which the policies know cluster DNS. It is empty
+	// if there is nothing to mend, or no command that does.
 	Mend string
 	// Allow is the command that makes a workload that lands one for both systems.
 	Allow string
@@ -89,70 +84,52 @@ type Finding struct {
 
 // Judge decides for one workload.
 func (c Cluster) Judge(w Workload) Finding {
-	p, found, refused := c.sort(w)
-	var finding Finding
-	switch {
-	case refused != "":
-		finding = Finding{Verdict: StaysAway, Why: w.String() + " stays away from Windows Nodes: " + refused}
-	case len(found.lands) > 0:
-		finding = p.toldLands(byName(found.lands))
-	case len(found.meant) > 0:
-		finding = p.toldMeant(byName(found.meant))
-	default:
-		finding = p.toldAway(byName(found.away))
-	}
-	finding.Of = w.String()
+	finding, _ := c.judge(w)
 	return finding
 }
 
-// sort sorts the Windows Nodes by what each means to a workload. Nobody gets pods that are refused.
-func (c Cluster) sort(w Workload) (p *pod, found sorted, refused string) {
-	if p, refused = c.podOf(w); refused != "" {
-		return nil, sorted{}, refused
+// judge returns the Windows Nodes as well to which pods may come and are meant to.
+func (c Cluster) judge(w Workload) (finding Finding, meant []reason) {
+	p, refused := c.podOf(w)
+	if refused != "" {
+		return w.staysAway(refused), nil
 	}
+	found := map[Verdict][]reason{}
 	for i := range c.Windows {
-		r := reason{node: &c.Windows[i], kept: p.keptOff(&c.Windows[i])}
-		if r.kept == nil || r.kept.taint != nil {
-			r.text = p.sign(r.node)
-		}
-		switch {
-		case r.kept != nil:
-			found.away = append(found.away, r)
-		case r.text != "":
-			found.meant = append(found.meant, r)
-		default:
-			found.lands = append(found.lands, r)
-		}
+		r := p.at(&c.Windows[i])
+		found[r.verdict] = append(found[r.verdict], r)
 	}
-	return p, found, ""
+	for _, all := range found { // a sentence is the same in whatever order the Nodes come
+		slices.SortFunc(all, func(a, b reason) int { return strings.Compare(a.node.Name, b.node.Name) })
+	}
+	switch meant = found[ForWindows]; {
+	case len(found[Lands]) > 0:
+		return p.landing(found[Lands]), meant
+	case len(meant) > 0:
+		return Finding{
+			Of: w.String(), Verdict: ForWindows, Nodes: names(meant), Why: w.String() + " is for Windows: " + meant[0].sign,
+		}, meant
+	}
+	return p.away(found[StaysAway]), nil
 }
-
-// sorted are the Windows Nodes by what each means to a workload.
-type sorted struct{ lands, meant, away []reason }
 
 // reason is what decides at a Node.
 type reason struct {
-	node *Node
-	// text says by what the workload is for Windows. It is empty if nothing does, and where it comes to no such Node anyway.
-	text string
-	// kept is what keeps pods off; nil if nothing does.
-	kept *obstacle
-}
-
-// byName sorts, so that a sentence is the same in whatever order the Nodes come.
-func byName(reasons []reason) []reason {
-	slices.SortFunc(reasons, func(a, b reason) int { return strings.Compare(a.node.Name, b.node.Name) })
-	return reasons
+	node    *Node
+	verdict Verdict
+	// sign says by what the workload is for Windows. It is empty if nothing says so, and where it comes to no such Node anyway.
+	sign string
+	// taint is what keeps pods off that select the Node.
+	taint *corev1.Taint
 }
 
 // mostNodes are named by a finding.
 const mostNodes = 20
 
 // names are those of the first Nodes, for sentences.
-func names(reasons []reason) []string {
-	all := make([]string, min(len(reasons), mostNodes))
-	for i := range all {
-		all[i] = Named(reasons[i].node.Name)
+func names(reasons []reason) (all []string) {
+	for _, r := range reasons[:min(len(reasons), mostNodes)] {
+		all = append(all, Named(r.node.Name))
 	}
 	return all
 }

@@ -54,6 +54,21 @@ func workload(t *testing.T, kind, spec string) placement.Workload {
 	return w
 }
 
+// world is a cluster with its workloads.
+type world struct {
+	placement.Seen
+
+	workloads []placement.Workload
+}
+
+// findings are the verdicts on all workloads, in their order, and then those on the cluster.
+func (w world) findings() (all []placement.Finding) {
+	for _, one := range w.workloads {
+		all = append(all, w.Take(one))
+	}
+	return append(all, w.OfCluster()...)
+}
+
 func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		name, spec, kind string
@@ -91,7 +106,7 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			"selects Linux by affinity", affinity(`{key: kubernetes.io/os, operator: In, values: [linux]}`), "", open,
-			placement.StaysAway, "its required node affinity selects other Nodes",
+			placement.StaysAway, "it selects kubernetes.io/os=linux",
 		},
 		{
 			"selects Windows and tolerates", `{nodeSelector: {kubernetes.io/os: windows}, tolerations: [{key: os, operator: Exists}]}`, "",
@@ -118,7 +133,7 @@ func TestJudge(t *testing.T) {
 		{
 			"names both systems", affinity(`{key: kubernetes.io/os, operator: In, values: [linux, windows]}`), "", open,
 			placement.ForWindows,
-			"its required node affinity has kubernetes.io/os In (linux, windows)",
+			"it selects kubernetes.io/os In (linux, windows)",
 		},
 		{
 			"leaves out Linux", affinity(`{key: kubernetes.io/os, operator: NotIn, values: [linux]}`), "", open,
@@ -152,6 +167,14 @@ func TestJudge(t *testing.T) {
 		{
 			"selects a zone where only Windows is", `nodeSelector: {topology.kubernetes.io/zone: "2"}`, "", open,
 			placement.Lands, "zone=2",
+		},
+		{
+			"selects what Linux Nodes have, but none has all of it", `nodeSelector: {pool: a, disk: ssd}`, "", placement.Cluster{
+				Windows: []placement.Node{node("win-0", "", map[string]string{"pool": "a", "disk": "ssd"})},
+				Linux: []placement.Node{
+					{Name: "linux-0", Labels: map[string]string{"pool": "a"}}, {Name: "linux-1", Labels: map[string]string{"disk": "ssd"}},
+				},
+			}, placement.ForWindows, "it selects disk=ssd, pool=a, which no Linux Node has",
 		},
 		{"selects the Node", `nodeSelector: {kubernetes.io/hostname: win-0}`, "", open, placement.ForWindows, "hostname=win-0"},
 		{"spec.os is windows", `os: {name: windows}`, "", open, placement.ForWindows, "spec.os.name is windows"},
@@ -196,6 +219,10 @@ func TestJudge(t *testing.T) {
 			"names the Node and selects Linux", `{nodeName: win-0, nodeSelector: {kubernetes.io/os: linux}}`, "", tainted, placement.Lands,
 			"spec.nodeName binds its pods to win-0, and the scheduler is not asked whether the Node has what they select; " +
 				"add the nodeSelector kubernetes.io/os: linux to its pod template, and remove spec.nodeName",
+		},
+		{
+			"names the Node and Windows, and selects what the Node has not",
+			`{nodeName: win-0, nodeSelector: {kubernetes.io/os: windows, gpu: a}}`, "", tainted, placement.ForWindows, "it selects kubernetes.io/os=windows",
 		},
 		{
 			"names another Node", `{nodeName: linux-0, tolerations: [{operator: Exists}]}`, "", tainted,

@@ -46,7 +46,7 @@ func checkFinding(t *testing.T, w placement.Workload, got placement.Finding) {
 	lands := got.Verdict == placement.Lands
 	forLinux := w.Template.Spec.OS != nil && w.Template.Spec.OS.Name == corev1.Linux
 	pending := got.Verdict == placement.StaysAway && strings.Contains(got.Why, "is for Windows")
-	if (got.Mend != "") != (lands || pending) || (got.Allow != "") != (lands && !forLinux) {
+	if (got.Mend != "") != lands || got.Pending != pending || (got.Allow != "") != (lands && !forLinux) {
 		t.Errorf("%s: %+v", w, got)
 	}
 	if (len(got.Nodes) > 0) != (got.Verdict != placement.StaysAway) {

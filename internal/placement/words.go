@@ -5,56 +5,47 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 )
 
-// toldLands says how pods come to the first of the Nodes, and why nothing keeps them off.
-func (p *pod) toldLands(reasons []reason) Finding {
-	all := names(reasons)
-	return Finding{
-		Verdict: Lands, Problem: PodsLand, Nodes: all, Mend: p.onLinuxCommand(), Allow: p.allowCommand(),
-		Why: fmt.Sprintf("%s may run on Windows (%s): %s, and %s; add the nodeSelector %s: %s to its pod template",
-			p.workload, listOf(all, len(reasons)), p.getsTo(reasons[0].node), p.saysNothing(), corev1.LabelOSStable,
-			linux) + p.leavesOutName(),
+// landing says how pods come to the first of the Nodes, why nothing keeps them off, and what does.
+func (p *pod) landing(reasons []reason) Finding {
+	w, all := p.workload, names(reasons)
+	finding := Finding{Of: w.String(), Verdict: Lands, Problem: PodsLand, Nodes: all, Why: fmt.Sprintf(
+		"%s may run on Windows (%s): %s, and %s; add the nodeSelector %s: %s to its pod template", w, listOf(all, len(reasons)),
+		p.getsTo(reasons[0].node), p.saysNothing(), corev1.LabelOSStable, linux)}
+	spec := map[string]any{"nodeSelector": map[string]string{corev1.LabelOSStable: linux}}
+	if p.spec.NodeName != "" {
+		finding.Why += ", and remove spec.nodeName"
+		spec["nodeName"] = nil
 	}
+	finding.Mend = w.patch(map[string]any{"spec": spec})
+	if p.spec.OS == nil || p.spec.OS.Name != corev1.Linux { // else the annotation changes nothing
+		finding.Allow = w.kubectl("annotate", "--overwrite "+RunsOnAnnotation+"="+RunsOnBoth)
+	}
+	return finding
 }
 
-// getsTo says what of the pod passes the taints of a Node.
+// getsTo says what of the pod passes the first taint of a Node.
 func (p *pod) getsTo(n *Node) string {
-	if name := p.object.Spec.NodeName; name != "" {
-		return fmt.Sprintf("spec.nodeName binds its pods to %s", Named(name))
+	if name := p.spec.NodeName; name != "" {
+		return "spec.nodeName binds its pods to " + Named(name)
 	}
-	var passes []string
 	for i := range n.Taints {
 		taint := &n.Taints[i]
-		if !keepsAway(taint) {
-			continue
+		for _, t := range p.spec.Tolerations {
+			if keepsAway(taint) && t.ToleratesTaint(logr.Discard(), taint, true) {
+				return fmt.Sprintf("its toleration of %s passes the taint %s", tolerated(t), taintText(taint))
+			}
 		}
-		at := slices.IndexFunc(p.object.Spec.Tolerations, func(t corev1.Toleration) bool {
-			_, kept := untolerated([]corev1.Taint{*taint}, []corev1.Toleration{t})
-			return !kept
-		})
-		passes = append(passes, fmt.Sprintf("its toleration of %s passes the taint %s",
-			tolerated(p.object.Spec.Tolerations[at]), taintText(taint)))
 	}
-	if len(passes) == 0 {
-		return fmt.Sprintf("%s has no taint that keeps pods off", Named(n.Name))
-	}
-	return list(passes)
+	return Named(n.Name) + " has no taint that keeps pods off"
 }
 
 // saysNothing says why what the pod selects does not keep it off.
 func (p *pod) saysNothing() string {
-	spec := &p.object.Spec
-	var selects []string
-	for _, r := range p.selects {
-		selects = append(selects, r.text)
-	}
-	for _, t := range p.terms {
-		for _, r := range t.requirements {
-			selects = append(selects, r.text)
-		}
-	}
+	spec, selects := &p.spec, textsOf(p.selection.alternatives...)
 	switch {
 	case spec.OS != nil && spec.OS.Name == corev1.Linux:
 		return "spec.os.name: linux does not keep them off, as the scheduler does not look at it"
@@ -66,59 +57,45 @@ func (p *pod) saysNothing() string {
 	return "it selects no operating system"
 }
 
-func (p *pod) leavesOutName() string {
-	if p.object.Spec.NodeName == "" {
-		return ""
+// away says what keeps the pods off. Those of a workload for Windows need a toleration.
+func (p *pod) away(reasons []reason) Finding {
+	pending := slices.IndexFunc(reasons, func(r reason) bool { return r.sign != "" })
+	switch {
+	case len(reasons) == 0:
+		return p.workload.staysAway("there are none")
+	case pending < 0:
+		return p.workload.staysAway(p.keeps(reasons[0]))
 	}
-	return ", and remove spec.nodeName"
+	r, of := reasons[pending], p.workload.String()
+	return Finding{Of: of, Verdict: StaysAway, Pending: true, Why: fmt.Sprintf("%s is for Windows (%s), but no Windows Node takes "+
+		"its pods: they do not tolerate the taint %s of %s; add %s to its pod template", of, r.sign, taintText(r.taint),
+		Named(r.node.Name), tolerationOf(r.taint))}
 }
 
-// toldMeant says by what the workload is for Windows.
-func (p *pod) toldMeant(reasons []reason) Finding {
-	return Finding{
-		Verdict: ForWindows, Nodes: names(reasons), Why: fmt.Sprintf("%s is for Windows: %s", p.workload, reasons[0].text),
-	}
+func (w Workload) staysAway(why string) Finding {
+	return Finding{Of: w.String(), Verdict: StaysAway, Why: w.String() + " stays away from Windows Nodes: " + why}
 }
 
-// toldAway says what keeps the pods off. Those of a workload for Windows need a toleration.
-func (p *pod) toldAway(reasons []reason) Finding {
-	finding := Finding{Verdict: StaysAway}
-	if len(reasons) == 0 {
-		finding.Why = p.workload.String() + " stays away from Windows Nodes: there are none"
-		return finding
+// tolerationOf writes the toleration of a taint as YAML, if the taint is such as an API server takes.
+func tolerationOf(t *corev1.Taint) string {
+	text := fmt.Sprintf("the toleration {key: %q, value: %q, effect: %s}", Named(t.Key), Named(t.Value), Named(string(t.Effect)))
+	if strings.Contains(text, notAName) {
+		return "a toleration of it"
 	}
-	pending := slices.IndexFunc(reasons, func(r reason) bool { return r.text != "" && r.kept.taint != nil })
-	if pending >= 0 {
-		r := reasons[pending]
-		finding.Why = fmt.Sprintf("%s is for Windows (%s), but no Windows Node takes its pods: "+
-			"they do not tolerate the taint %s of %s; add a toleration to its pod template",
-			p.workload, r.text, taintText(r.kept.taint), Named(r.node.Name))
-		finding.Mend = p.tolerateCommand(r.node)
-		return finding
-	}
-	var keeps []string
-	for _, r := range reasons {
-		if text := p.keeps(r); !slices.Contains(keeps, text) {
-			keeps = append(keeps, text)
-		}
-	}
-	finding.Why = fmt.Sprintf("%s stays away from Windows Nodes: %s", p.workload, list(keeps))
-	return finding
+	return text
 }
 
 // keeps says what keeps the pod off one Node.
 func (p *pod) keeps(r reason) string {
-	switch {
-	case r.kept.name != "":
-		return "spec.nodeName is " + Named(r.kept.name)
-	case r.kept.taint != nil:
-		return "nothing but the taint " + taintText(r.kept.taint) + " keeps its pods off"
+	switch name := p.spec.NodeName; {
+	case r.taint != nil:
+		return "nothing but the taint " + taintText(r.taint) + " keeps its pods off"
+	case name != "" && name != r.node.Name:
+		return "spec.nodeName is " + Named(name)
+	case len(p.selection.alternatives) == 0:
+		return "its required node affinity selects no Node"
 	}
-	at := slices.IndexFunc(p.selects, func(one requirement) bool { return !one.met(r.node) })
-	if at >= 0 {
-		return "it selects " + p.selects[at].text
-	}
-	return "its required node affinity selects other Nodes"
+	return "it selects " + p.selection.unmet(p.selection.alternatives[0], r.node).String()
 }
 
 // tolerated says what a toleration is for, in the form of a taint.
@@ -127,16 +104,9 @@ func tolerated(t corev1.Toleration) string {
 	case t.Key == "" && t.Effect == "":
 		return "every taint"
 	case t.Key == "":
-		return fmt.Sprintf("every %s taint", Named(string(t.Effect)))
+		return "every " + Named(string(t.Effect)) + " taint"
 	}
-	text := Named(t.Key)
-	if t.Operator != corev1.TolerationOpExists {
-		text += "=" + Named(t.Value)
-	}
-	if t.Effect != "" {
-		text += ":" + Named(string(t.Effect))
-	}
-	return text
+	return strings.TrimSuffix(taintText(&corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect}), ":")
 }
 
 // most is how many things a sentence names.

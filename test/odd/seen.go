@@ -13,9 +13,6 @@ func (s *Source) Seen() placement.Seen {
 		Cluster: placement.Cluster{Windows: s.Nodes(4), Linux: s.Nodes(3), RuntimeClasses: s.Classes()},
 		Version: One(s, "v1.36.3", s.Text()), Mutates: s.Once(2),
 	}
-	for range s.N(5) {
-		seen.Workloads = append(seen.Workloads, s.Workload())
-	}
 	if s.Once(2) {
 		seen.DNS = s.Labels()
 	}
@@ -33,6 +30,14 @@ func (s *Source) Seen() placement.Seen {
 		}
 	}
 	return seen
+}
+
+// Workloads are some.
+func (s *Source) Workloads() (all []placement.Workload) {
+	for range s.N(5) {
+		all = append(all, s.Workload())
+	}
+	return all
 }
 
 // Fuzz checks with bytes that choose many different things, and with others where Go is told to fuzz.

@@ -18,9 +18,8 @@ func landing(name string) placement.Finding {
 	w.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	taint := corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
 	windows := placement.Node{Name: "win-0", Taints: []corev1.Taint{taint}}
-	return placement.Seen{
-		Cluster: placement.Cluster{Windows: []placement.Node{windows}}, Workloads: []placement.Workload{w}, Mutates: true,
-	}.Findings()[0]
+	cluster := placement.Seen{Cluster: placement.Cluster{Windows: []placement.Node{windows}}, Mutates: true}
+	return cluster.Take(w)
 }
 
 // reading is one with findings, of which people learn the next ones.

@@ -15,7 +15,7 @@ func FuzzReport(f *testing.F) {
 }
 
 func checkReport(t *testing.T, source *odd.Source) {
-	c := Cluster{Seen: source.Seen()}
+	c := Cluster{Seen: source.Seen(), Workloads: source.Workloads()}
 	c.Policies = Policies{
 		ServesMutating: source.Once(2), ServesValidating: source.Once(2), Hidden: source.Once(8), Tried: source.Once(2),
 		Refuses: source.Once(2), Changes: source.Once(2),

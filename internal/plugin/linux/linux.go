@@ -25,7 +25,9 @@ import (
 type Cluster struct {
 	placement.Seen
 
-	Policies Policies
+	// Workloads are all Deployments, DaemonSets and StatefulSets.
+	Workloads []placement.Workload
+	Policies  Policies
 	// Refused is what the API server does not show this user, and that can be done without.
 	Refused []string
 
@@ -66,12 +68,11 @@ func Report(c Cluster, others ...cloud.Finding) *report.FindingList {
 	c.Mutates = c.mutates()
 	found := []entry{c.ofNodes(), c.ofPolicies()}
 	var workloads []entry
+	for _, w := range c.Workloads {
+		workloads = append(workloads, c.ofWorkload(c.Take(w), w))
+	}
 	proxied := false
-	for i, finding := range c.Findings() {
-		if i < len(c.Workloads) {
-			workloads = append(workloads, c.ofWorkload(finding, c.Workloads[i]))
-			continue
-		}
+	for _, finding := range c.OfCluster() {
 		proxied = proxied || strings.HasPrefix(finding.Of, kubeProxy)
 		found = append(found, ofCluster(finding))
 	}
@@ -249,8 +250,8 @@ func (c *Cluster) ofWorkload(f placement.Finding, w placement.Workload) entry {
 	switch {
 	case f.Problem != "":
 		result = cloud.CheckFailed
-	case f.Mend != "":
-		result = cloud.CheckWarning // pods for Windows that stay Pending
+	case f.Pending:
+		result = cloud.CheckWarning
 	}
 	_, text, _ := strings.Cut(f.Why, f.Of+" ")
 	e := entry{Finding: cloud.Finding{Check: f.Of, Result: result, Text: cmp.Or(text, f.Why)}}.

@@ -78,7 +78,7 @@ func (r *reading) workloads(ctx context.Context) error {
 			return fmt.Errorf("its workloads have more than the %d fields that this program takes", heaviest)
 		}
 		one, err := o.Decode()
-		r.found.Seen.Workloads = append(r.found.Seen.Workloads, one)
+		r.into.Workloads = append(r.into.Workloads, one)
 		return err
 	})
 }
