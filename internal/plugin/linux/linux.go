@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/version"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -48,79 +47,45 @@ type Policies struct {
 	Tried, Refuses, Changes bool
 }
 
-// lacks says whether one of the objects is not there.
-func (p Policies) lacks(objects []*unstructured.Unstructured) bool {
-	return slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {
+// has says whether all of the objects are there.
+func (p Policies) has(objects []*unstructured.Unstructured) bool {
+	return !slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {
 		return !slices.Contains(p.There, o.GetKind()+" "+o.GetName())
 	})
 }
-
-// The minor versions from which on API servers have the kinds.
-const (
-	validatingFrom = 30
-	mutatingFrom   = 36
-)
 
 // Report has a finding for the Nodes, the policies, kube-proxy and cluster DNS, then others, and one for each workload, the worst
 // first.
 func Report(c Cluster, others ...cloud.Finding) *report.FindingList {
 	c.assumeWindows()
-	c.Mutates = c.mutates()
-	found := []entry{c.ofNodes(), c.ofPolicies()}
-	var workloads []entry
+	c.Mutates = c.Policies.has(policies.Mutating()) && (c.Policies.Changes || !c.Policies.Tried)
+	found := []report.Entry{c.ofNodes(), c.ofPolicies()}
+	var workloads []report.Entry
+	var planned []string
 	for _, w := range c.Workloads {
 		workloads = append(workloads, c.ofWorkload(c.Take(w), w))
+		if c.GetsLinux(w) {
+			planned = append(planned, w.String())
+		}
 	}
-	proxied := false
-	for _, finding := range c.OfCluster() {
-		proxied = proxied || strings.HasPrefix(finding.Of, kubeProxy)
-		found = append(found, ofCluster(finding))
+	found = append(found, c.ofCluster()...)
+	if c.mayMutate() {
+		found = append(found, c.ofPlan(planned))
 	}
-	if !proxied && len(c.Kubelets) > 0 {
-		found = append(found, entry{Finding: cloud.Finding{
-			Check: kubeProxy, Result: cloud.CheckOK,
-			Text: "each Windows Node has what its config wants, of a version that fits the API server",
-		}})
-	}
-	found = append(found, c.planned()...)
 	for _, one := range others {
-		found = append(found, entry{Finding: one})
+		found = append(found, report.Entry{Finding: one})
 	}
-	slices.SortStableFunc(workloads, func(a, b entry) int {
+	slices.SortStableFunc(workloads, func(a, b report.Entry) int {
 		return cmp.Or(cmp.Compare(severity[a.Result], severity[b.Result]), strings.Compare(a.Check, b.Check))
 	})
-	return list(append(found, workloads...))
+	return report.Of(append(found, workloads...))
 }
-
-const kubeProxy = "kube-proxy"
 
 // severity sorts: what must be done comes first.
 var severity = map[cloud.Result]int{cloud.CheckFailed: 0, cloud.CheckWarning: 1, cloud.CheckSkipped: 2, cloud.CheckOK: 3}
 
-// entry is a finding with its commands.
-type entry struct {
-	cloud.Finding
-
-	commands []report.Command
-}
-
-func (e entry) with(purpose, command string) entry {
-	e.commands = append(e.commands, report.Command{For: purpose, Run: command})
-	return e
-}
-
-func list(entries []entry) *report.FindingList {
-	found := make([]cloud.Finding, len(entries))
-	for i, one := range entries {
-		found[i] = one.Finding
-	}
-	all := report.New(found)
-	for i, one := range entries {
-		for _, command := range one.commands {
-			all.Items[i].Offer(command.For, command.Run)
-		}
-	}
-	return all
+func entry(check string, result cloud.Result, text string, commands ...report.Command) report.Entry {
+	return report.Entry{Finding: cloud.Finding{Check: check, Result: result, Text: text}, Commands: commands}
 }
 
 // assumeWindows has a cluster without Windows Nodes judged as if it had its first one.
@@ -134,118 +99,110 @@ func (c *Cluster) assumeWindows() {
 	c.Windows, c.assumed = []placement.Node{node}, &node.Taints[len(node.Taints)-1]
 }
 
-// mutates says whether the policy is there that changes workloads, and nothing shows that the API server does not obey it.
-func (c *Cluster) mutates() bool {
-	return !c.Policies.lacks(policies.Mutating()) && (c.Policies.Changes || !c.Policies.Tried)
-}
-
-func (c *Cluster) ofNodes() entry {
-	text := fmt.Sprintf("%d on Windows, %d on Linux; the API server is %s", len(c.Kubelets), len(c.Linux),
-		placement.Named(c.Version))
+func (c *Cluster) ofNodes() report.Entry {
+	result, text := cloud.CheckOK, fmt.Sprintf("%d on Windows, %d on Linux", len(c.Kubelets), len(c.Linux))
+	if c.assumed != nil {
+		result, text = cloud.CheckWarning, "there is none on Windows, so the verdicts are for a first one with the taint "+
+			c.assumed.ToString()
+	}
+	text += "; the API server is " + placement.Named(c.Version)
 	if c.Joining > 0 {
 		text += fmt.Sprintf("; %d more will join as Windows machines of the Cluster", c.Joining)
-	}
-	result := cloud.CheckOK
-	if c.assumed != nil {
-		result = cloud.CheckWarning
-		text = fmt.Sprintf("there is none on Windows, so the verdicts are for a first one with the taint %s; the API server is %s",
-			c.assumed.ToString(), placement.Named(c.Version))
 	}
 	if len(c.Refused) > 0 {
 		result = cloud.CheckWarning
 		text += "; it does not show you " + strings.Join(c.Refused, ", ") + ", which may change verdicts"
 	}
-	return entry{Finding: cloud.Finding{Check: "Nodes", Result: result, Text: text}}
+	return entry("Nodes", result, text)
 }
 
-func (c *Cluster) ofPolicies() entry {
-	warn := func(text string) entry {
-		return entry{Finding: cloud.Finding{Check: "policies", Result: cloud.CheckWarning, Text: text}}
+func (c *Cluster) ofPolicies() report.Entry {
+	result, text := cloud.CheckWarning, c.Policies.lack()
+	switch {
+	case c.Policies.Hidden:
+		result, text = cloud.CheckSkipped, "the user of this kubeconfig may not list them, so nobody knows which are there"
+	case text == "":
+		result, text = cloud.CheckOK, "the API server keeps cluster DNS on Linux, and selects Linux in templates that somebody makes or "+
+			"changes, if they select nothing, and tolerate every taint or are in kube-system"
 	}
+	return entry("policies", result, text)
+}
+
+// lack says what the policies do not do, and why.
+func (p Policies) lack() string {
 	const absent = "the manager writes them before the first Windows machine of the Cluster, unless the Cluster has the " +
 		"annotation capwin.io/linux-policy: off or warn"
-	keeps := "the API server keeps cluster DNS on Linux"
-	if !c.Policies.Tried {
+	keeps := "the API server keeps cluster DNS on Linux; "
+	if !p.Tried {
 		keeps = "the policies are there; whether they act was not tried, as that takes the right to create configmaps in " +
-			"kube-system, by a dry run"
+			"kube-system, by a dry run; "
 	}
-	switch p := c.Policies; {
-	case p.Hidden:
-		return entry{Finding: cloud.Finding{
-			Check: "policies", Result: cloud.CheckSkipped,
-			Text: "the user of this kubeconfig may not list them, so nobody knows which are there",
-		}}
+	switch {
 	case !p.ServesValidating:
-		return warn(fmt.Sprintf("the API server has no policies that keep pods on Linux, which come with Kubernetes 1.%d: what is "+
-			"wrong is reported, and not prevented", validatingFrom))
-	case p.lacks(policies.Validating()):
-		return warn("not all policies that keep pods on Linux are there: " + absent)
+		return "the API server has no policies that keep pods on Linux, which come with Kubernetes 1.30: what is wrong is reported, " +
+			"and not prevented"
+	case !p.has(policies.Validating()):
+		return "not all policies that keep pods on Linux are there: " + absent
 	case p.Tried && !p.Refuses:
-		return warn("the policies are there, and the API server does not obey them, as a dry run shows: its admission plug-in " +
-			"ValidatingAdmissionPolicy is switched off, or they are not as the manager writes them")
+		return "the policies are there, and the API server does not obey them, as a dry run shows: its admission plug-in " +
+			"ValidatingAdmissionPolicy is switched off, or they are not as the manager writes them"
 	case !p.ServesMutating:
-		return warn(fmt.Sprintf("%s; of what else may come to Windows Nodes it can only warn, as it has no policies that change "+
-			"workloads, which come with Kubernetes 1.%d", keeps, mutatingFrom))
-	case p.lacks(policies.Mutating()):
-		return warn(keeps + "; the policy that selects Linux in the templates of workloads is not there: " + absent)
+		return keeps + "of what else may come to Windows Nodes it can only warn, as it has no policies that change workloads, which " +
+			"come with Kubernetes 1.36"
+	case !p.has(policies.Mutating()):
+		return keeps + "the policy that selects Linux in the templates of workloads is not there: " + absent
 	case p.Tried && !p.Changes:
-		return warn(keeps + "; the policy that selects Linux in the templates of workloads is there, and the API server does not " +
-			"obey it, as a dry run shows: its feature gate or its admission plug-in MutatingAdmissionPolicy is switched off, or it is " +
-			"not as the manager writes it")
+		return keeps + "the policy that selects Linux in the templates of workloads is there, and the API server does not obey it, as a " +
+			"dry run shows: its feature gate or its admission plug-in MutatingAdmissionPolicy is switched off, or it is not as the " +
+			"manager writes it"
 	case !p.Tried:
-		return warn(keeps)
+		return strings.TrimSuffix(keeps, "; ")
 	}
-	return entry{Finding: cloud.Finding{
-		Check: "policies", Result: cloud.CheckOK,
-		Text: "the API server keeps cluster DNS on Linux, and selects Linux in templates that somebody makes or changes, if they " +
-			"select nothing, and tolerate every taint or are in kube-system",
-	}}
+	return ""
 }
 
-// planned says what the policy changes or, where the API server can get it, will change.
-func (c *Cluster) planned() []entry {
-	if !c.mayMutate() {
-		return nil
-	}
-	var names []string
-	for _, w := range c.Workloads {
-		if c.GetsLinux(w) {
-			names = append(names, w.String())
-		}
-	}
-	finding := cloud.Finding{
-		Check: "next changes", Result: cloud.CheckOK, Text: "the policy has nothing to change in the workloads that are there",
-	}
-	if text := placement.Planned(names); text != "" {
-		finding.Text = text
-		if !c.Mutates {
-			finding.Result = cloud.CheckWarning
-		}
-	}
-	return []entry{{Finding: finding}}
-}
-
-// mayMutate says whether the policy that changes workloads is there or can come: the API server is of this version or a later
-// one, has the kind, and nothing shows that it does not obey it.
+// mayMutate says whether the policy that changes workloads is there or can come: the API server has the kind, and nothing shows
+// that it does not obey it.
 func (c *Cluster) mayMutate() bool {
-	if p := c.Policies; p.Tried && !p.Changes && !p.lacks(policies.Mutating()) {
-		return false
-	}
-	server, err := version.ParseGeneric(c.Version)
-	return c.Policies.ServesMutating && err == nil && server.Minor() >= mutatingFrom
+	return c.Policies.ServesMutating && (c.Policies.Changes || !c.Policies.Tried || !c.Policies.has(policies.Mutating()))
 }
 
-// ofCluster is what is told of kube-proxy and of cluster DNS.
-func ofCluster(f placement.Finding) entry {
-	result := cloud.CheckWarning
-	if f.Problem != "" && f.Problem != placement.DNSNotKept {
-		result = cloud.CheckFailed
+// ofPlan says what the policy changes, or will change once it is there.
+func (c *Cluster) ofPlan(workloads []string) report.Entry {
+	text := placement.Planned(workloads)
+	switch {
+	case text == "":
+		return entry("next changes", cloud.CheckOK, "the policy has nothing to change in the workloads that are there")
+	case c.Mutates:
+		return entry("next changes", cloud.CheckOK, text)
 	}
-	check, _, _ := strings.Cut(f.Of, ":")
-	return entry{Finding: cloud.Finding{Check: check, Result: result, Text: f.Why}}.with("this mends it", f.Mend)
+	return entry("next changes", cloud.CheckWarning, text)
 }
 
-func (c *Cluster) ofWorkload(f placement.Finding, w placement.Workload) entry {
+const kubeProxy = "kube-proxy"
+
+// ofCluster is about kube-proxy and cluster DNS.
+func (c *Cluster) ofCluster() (all []report.Entry) {
+	proxied := len(c.Kubelets) == 0
+	for _, f := range c.OfCluster() {
+		result := cloud.CheckWarning
+		if f.Problem != "" && f.Problem != placement.DNSNotKept {
+			result = cloud.CheckFailed
+		}
+		check, _, _ := strings.Cut(f.Of, ":")
+		proxied = proxied || check == kubeProxy
+		all = append(all, entry(check, result, f.Why, report.Command{For: mends, Run: f.Mend}))
+	}
+	if !proxied {
+		all = append(all, entry(kubeProxy, cloud.CheckOK, "each Windows Node has what its config wants, of a version that fits the API "+
+			"server"))
+	}
+	return all
+}
+
+const mends = "this mends it"
+
+func (c *Cluster) ofWorkload(f placement.Finding, w placement.Workload) report.Entry {
 	result := cloud.CheckOK
 	switch {
 	case f.Problem != "":
@@ -254,11 +211,10 @@ func (c *Cluster) ofWorkload(f placement.Finding, w placement.Workload) entry {
 		result = cloud.CheckWarning
 	}
 	_, text, _ := strings.Cut(f.Why, f.Of+" ")
-	e := entry{Finding: cloud.Finding{Check: f.Of, Result: result, Text: cmp.Or(text, f.Why)}}.
-		with("this mends it", f.Mend).
-		with("or, if its pods run on both systems", f.Allow)
+	text = cmp.Or(text, f.Why)
 	if c.mayMutate() && c.GetsLinux(w) && (f.Verdict != placement.Lands || !c.Mutates) { // else the finding has it
-		e.Text += "; the policy selects Linux for it when its template changes next"
+		text += "; the policy selects Linux for it when its template changes next"
 	}
-	return e
+	return entry(f.Of, result, text, report.Command{For: mends, Run: f.Mend},
+		report.Command{For: "or, if its pods run on both systems", Run: f.Allow})
 }

@@ -44,8 +44,25 @@ type Command struct {
 // maxText is longer than all that is told of one check.
 const maxText = 4 << 10
 
-// New returns findings as objects. What they quote of a file or a cloud is cleaned of what a terminal obeys.
+// Entry is a finding with commands.
+type Entry struct {
+	cloud.Finding
+
+	Commands []Command
+}
+
+// New returns findings as objects.
 func New(found []cloud.Finding) *FindingList {
+	entries := make([]Entry, len(found))
+	for i, one := range found {
+		entries[i].Finding = one
+	}
+	return Of(entries)
+}
+
+// Of returns findings with commands as objects. What they quote of a file or a cloud is cleaned of what a terminal obeys. A command
+// with that is left out, as is one that is too long to be one.
+func Of(found []Entry) *FindingList {
 	list := &FindingList{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "FindingList"}, Items: []Finding{}}
 	used := map[string]int{}
 	for _, one := range found {
@@ -53,23 +70,22 @@ func New(found []cloud.Finding) *FindingList {
 		if used[name]++; used[name] > 1 {
 			name = fmt.Sprintf("%s-%d", name, used[name])
 		}
-		list.Items = append(list.Items, Finding{
+		finding := Finding{
 			TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "Finding"}, ObjectMeta: metav1.ObjectMeta{Name: name},
 			Check: cloud.Clean(one.Check, maxText), Result: one.Result, Message: cloud.Clean(one.Text, maxText),
-		})
+		}
+		for _, command := range one.Commands {
+			if command.Run != "" && cloud.Clean(command.Run, maxCommand) == command.Run {
+				finding.Commands = append(finding.Commands, command)
+			}
+		}
+		list.Items = append(list.Items, finding)
 	}
 	return list
 }
 
 // maxCommand is longer than any command.
 const maxCommand = 8 << 10
-
-// Offer adds a command. One with what a terminal obeys is left out, as is one that is too long to be one.
-func (f *Finding) Offer(purpose, command string) {
-	if command != "" && cloud.Clean(command, maxCommand) == command {
-		f.Commands = append(f.Commands, Command{For: purpose, Run: command})
-	}
-}
 
 // nameOf turns the words of a check into a name: letters, digits and dots stay, all others become hyphens.
 func nameOf(check string) string {

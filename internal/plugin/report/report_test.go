@@ -106,11 +106,11 @@ func TestNames(t *testing.T) {
 
 // TestCommandsOfHostileClusters: what a terminal obeys is in no command.
 func TestCommandsOfHostileClusters(t *testing.T) {
-	var f Finding
+	var one Entry
 	for purpose, command := range map[string]string{
 		"a": "kubectl \x1b[2J", "b": "", "c": strings.Repeat("x", maxCommand+1), "d": "kubectl get nodes", "e": "kubectl\nrm",
 	} {
-		f.Offer(purpose, command)
+		one.Commands = append(one.Commands, Command{For: purpose, Run: command})
 	}
-	expect.Same(t, "commands", []Command{{For: "d", Run: "kubectl get nodes"}}, f.Commands)
+	expect.Same(t, "commands", []Command{{For: "d", Run: "kubectl get nodes"}}, Of([]Entry{one}).Items[0].Commands)
 }
