@@ -1,5 +1,5 @@
 // Package policies has the admission objects that keep Linux workloads on Linux in a workload cluster with Windows Nodes. It is
-// pure: somebody else writes the objects, in this order, each by server-side apply.
+// pure: somebody else writes the objects, in this order.
 //
 //	policies.Validating() // an API server has these kinds from 1.30 on
 //	policies.Mutating()   // from 1.36 on
