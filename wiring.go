@@ -101,13 +101,13 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		return fmt.Errorf("add the controller of policies in workload clusters: %w", err)
 	}
 	return (&machine.Reconciler{
-		Client:    mgr.GetClient(),
-		Live:      mgr.GetAPIReader(),
-		Workload:  clusters,
-		Pools:     &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
-		Policies:  policies,
-		VSphere:   vsphere.Provider{},
-		Azure:     azure,
+		Client:   mgr.GetClient(),
+		Live:     mgr.GetAPIReader(),
+		Workload: clusters,
+		Pools:    &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
+		Policies: policies,
+		VSphere:  vsphere.Provider{},
+		Azure:    azure,
 		Credentials: &credentials.Keeper{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
 		},

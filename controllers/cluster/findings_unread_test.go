@@ -47,4 +47,6 @@ func TestFindingsBreakOff(t *testing.T) {
 type unlisted struct{ client.Reader }
 
 // List implements client.Reader.
-func (unlisted) List(context.Context, client.ObjectList, ...client.ListOption) error { return errors.New("no answer") }
+func (unlisted) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("no answer")
+}

@@ -166,8 +166,8 @@ func TestPolicies(t *testing.T) {
 	expect.Same(t, "in the end", true, kept)
 }
 
-// TestPoliciesWithoutWindows: a Cluster without a Windows machine is not asked. Policies that are there stay as they are, also for
-// another process, until a person sets the annotation.
+// TestPoliciesWithoutWindows: a Cluster without a Windows machine is not asked. Policies that are there stay as they are, also
+// for another process, until a person sets the annotation.
 func TestPoliciesWithoutWindows(t *testing.T) {
 	s := newPolicyStage(t)
 	expect.Same(t, "calls", nothing, s.after(t, 0))

@@ -60,7 +60,7 @@ type Reconciler struct {
 	// Live reads the bootstrap data from the API server itself: Secrets are never cached.
 	Live client.Reader
 	// Workload reaches the workload clusters.
-	Workload  linux.Workload
+	Workload linux.Workload
 	// Pools give adapters their addresses.
 	Pools *addresses.Pools
 	// Policies keep workloads for Linux off Windows Nodes. They are nil where nobody looks after them.

@@ -47,11 +47,11 @@ func TestCached(t *testing.T) {
 		kept = expect.Got(by.Transform(kept))(t).(*clusterv1.Machine)
 	}
 	for what, of := range map[string]func(*clusterv1.Machine) any{
-		"the spec":    func(m *clusterv1.Machine) any { return m.Spec },
-		"labels":      func(m *clusterv1.Machine) any { return m.Annotations },
-		"joined":      func(m *clusterv1.Machine) any { return Joined(m) },
-		"Node":        func(m *clusterv1.Machine) any { return m.Status.NodeRef },
-		"its health":  func(m *clusterv1.Machine) any { return nodeHealth(m) },
+		"the spec":   func(m *clusterv1.Machine) any { return m.Spec },
+		"labels":     func(m *clusterv1.Machine) any { return m.Annotations },
+		"joined":     func(m *clusterv1.Machine) any { return Joined(m) },
+		"Node":       func(m *clusterv1.Machine) any { return m.Status.NodeRef },
+		"its health": func(m *clusterv1.Machine) any { return nodeHealth(m) },
 		"whether it is ready": func(m *clusterv1.Machine) any {
 			return conditions.Get(m, clusterv1.MachineNodeReadyCondition)
 		},

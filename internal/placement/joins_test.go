@@ -37,7 +37,8 @@ func TestJoins(t *testing.T) {
 	configs = append(configs, bootstrapv1.WindowsBootstrapConfig{ObjectMeta: ownedBy("Other", "b")})
 	machines := []infrav1.WindowsMachine{
 		machineOfName("there", "win-0"), machineOfName("b", ""), machineOfName("a", ""), machineOfName("broken", ""),
-		machineOfName("none", ""), {ObjectMeta: metav1.ObjectMeta{Name: "nobody's"}},
+		machineOfName("none", ""),
+		{ObjectMeta: metav1.ObjectMeta{Name: "nobody's"}},
 		machineOfName("ends", "", func(m *infrav1.WindowsMachine) { m.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }),
 	}
 	joins := JoinsOf(machines, configs)

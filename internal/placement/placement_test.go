@@ -222,7 +222,8 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			"names the Node and Windows, and selects what the Node has not",
-			`{nodeName: win-0, nodeSelector: {kubernetes.io/os: windows, gpu: a}}`, "", tainted, placement.ForWindows, "it selects kubernetes.io/os=windows",
+			`{nodeName: win-0, nodeSelector: {kubernetes.io/os: windows, gpu: a}}`, "", tainted, placement.ForWindows,
+			"it selects kubernetes.io/os=windows",
 		},
 		{
 			"names another Node", `{nodeName: linux-0, tolerations: [{operator: Exists}]}`, "", tainted,

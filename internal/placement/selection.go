@@ -140,6 +140,11 @@ func (p *pod) sign(n *Node) string {
 	case p.spec.NodeName != "" && p.spec.NodeName == n.Name && p.selection.fits(n):
 		return "spec.nodeName is " + Named(n.Name)
 	}
+	return p.selects(n)
+}
+
+// selects is the sign in what the pod selects.
+func (p *pod) selects(n *Node) string {
 	for _, a := range p.selection.alternatives {
 		fits := p.selection.unmet(a, n) == nil
 		at := slices.IndexFunc(a.requirements, func(r requirement) bool { return r.namesWindows() && p.selection.met(r, n) })

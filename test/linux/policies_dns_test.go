@@ -57,7 +57,7 @@ func (p *policed) upgradesBareDNS(bare *appsv1.Deployment) {
 	p.Helper()
 	p.warnings.take()
 	upgraded := p.upgrade(bare)
-	if warned := p.warnings.take(); !said(warned, "capwin-linux-first") {
+	if warned := p.warnings.take(); !wantsLinux(warned) {
 		p.Errorf("an upgrade of DNS without a selector warns of %v", warned)
 	}
 	expect.Same(p, "selector after the upgrade", map[string]string(nil), upgraded.Spec.Template.Spec.NodeSelector)
@@ -66,7 +66,7 @@ func (p *policed) upgradesBareDNS(bare *appsv1.Deployment) {
 	expect.OK(p, p.api.Patch(p.ctx, upgraded, patch))
 	expect.Same(p, "warnings of a selector that comes", []string(nil), p.warnings.take())
 	_, warned := p.try(p.ctx, p.ofDNS("coredns-new", func(pod *corev1.PodSpec) { pod.NodeSelector = nil }))
-	if !said(warned, "capwin-linux-first") {
+	if !wantsLinux(warned) {
 		p.Errorf("new DNS without a selector warns of %v", warned)
 	}
 }

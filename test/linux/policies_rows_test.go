@@ -174,7 +174,7 @@ func (p *policed) row(r row, object client.Object, wanted bool) {
 	if now := template(got).Spec.NodeSelector; !maps.Equal(selector, now) {
 		p.Errorf("%s (%T): the selector is %v, want %v", r.name, object, now, selector)
 	}
-	if p.mutates && said(warned, "capwin-linux-first") {
+	if p.mutates && wantsLinux(warned) {
 		p.Errorf("%s (%T): warned of what was changed: %v", r.name, object, warned)
 	}
 }

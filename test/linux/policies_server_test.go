@@ -150,11 +150,12 @@ func (p *policed) wants(got client.Object, warned []string) bool {
 	if p.mutates {
 		return template(got).Spec.NodeSelector[corev1.LabelOSStable] == "linux"
 	}
-	return said(warned, "capwin-linux-first")
+	return wantsLinux(warned)
 }
 
-func said(warned []string, policy string) bool {
-	return strings.Contains(strings.Join(warned, "\n"), "ValidatingAdmissionPolicy '"+policy+"'")
+// wantsLinux says whether the first policy has warned.
+func wantsLinux(warned []string) bool {
+	return strings.Contains(strings.Join(warned, "\n"), "ValidatingAdmissionPolicy 'capwin-linux-first'")
 }
 
 // try has the server say what it would make of an object, and of what it warns.

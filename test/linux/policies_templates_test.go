@@ -92,7 +92,7 @@ func (p *policed) compare(cluster placement.Cluster, w placement.Workload, count
 	}
 	again := workload(w.Kind, w.Namespace, w.Name, *w.Template.Spec.DeepCopy())
 	last, warned := p.try(p.ctx, again)
-	if said(warned, "capwin-linux-first") || !maps.Equal(template(last).Spec.NodeSelector, selector) {
+	if wantsLinux(warned) || !maps.Equal(template(last).Spec.NodeSelector, selector) {
 		p.Errorf("%s once more: %v, warned of %v", w, template(last).Spec.NodeSelector, warned)
 	}
 }
@@ -151,7 +151,7 @@ func (p *policed) largeChanges() {
 		p.warnings.take()
 		expect.OK(p, p.api.Update(p.ctx, set))
 		if !p.mutates {
-			expect.Same(p, "that a change is warned of", wanted, said(p.warnings.take(), "capwin-linux-first"))
+			expect.Same(p, "that a change is warned of", wanted, wantsLinux(p.warnings.take()))
 		}
 	}
 	if p.mutates {

@@ -292,7 +292,7 @@ func (p *policed) warnsAtChange() {
 		p.warnings.take()
 		c.change()
 		expect.OK(p, p.api.Update(p.ctx, set))
-		if warned := p.warnings.take(); said(warned, "capwin-linux-first") != c.warned {
+		if warned := p.warnings.take(); wantsLinux(warned) != c.warned {
 			p.Errorf("who writes %s is warned of %v", c.name, warned)
 		}
 	}

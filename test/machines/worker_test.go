@@ -14,8 +14,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// patience is for one life of a machine, which takes a second: after that it hangs. It is as long as a life may wait for a processor
-// beside make test, which goes first.
+// patience is for one life of a machine, which takes a second: after that it hangs. It is as long as a life may wait for a
+// processor beside make test, which goes first.
 const patience = 20 * time.Minute
 
 // worker is a PowerShell that lives the lives of machines, one at a time.

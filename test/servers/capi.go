@@ -10,8 +10,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -181,7 +181,8 @@ func applyOne(ctx context.Context, api client.Client, object *unstructured.Unstr
 	return established(ctx, api, wanted)
 }
 
-// established waits until an API server serves what a definition defines, and says so to those who ask what there is: that comes later.
+// established waits until an API server serves what a definition defines, and says so to those who ask what there is: that comes
+// later.
 func established(ctx context.Context, api client.Client, crd *unstructured.Unstructured) error {
 	return wait.Poll(ctx, func(ctx context.Context) error {
 		var definition apiextensionsv1.CustomResourceDefinition

@@ -1,8 +1,8 @@
 // Package policies decides about the admission objects that keep workloads for Linux off the Windows Nodes of a workload cluster.
 // internal/policies has the objects. A reader may rely on this:
 //
-//   - They are in each cluster from its first WindowsMachine on. When the last one is gone they stay as they are, and nobody looks
-//     at them. They go when the Cluster gets the annotation capwin.io/linux-policy: off, or with the cluster.
+//   - They are in each cluster from its first WindowsMachine on. When the last one is gone they stay as they are, and nobody
+//     looks at them. They go when the Cluster gets the annotation capwin.io/linux-policy: off, or with the cluster.
 //   - Before the mutating policy is there for the first time, people are told what it will change.
 //   - Where they are refused, or where the API server has no such kinds, people are told, and no machine waits.
 //   - While nothing changes, the objects are read once a minute, and there is a probe by dry runs each ten minutes.

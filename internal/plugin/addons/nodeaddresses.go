@@ -41,8 +41,8 @@ func (a *NodeAddresses) Findings() []cloud.Finding {
 	gives := fmt.Sprintf("Calico gives a Windows Node %s", block)
 	switch above := a.above(block); {
 	case a.Hidden:
-		found.Result, found.Text = cloud.CheckSkipped, "the user of this kubeconfig may not list Calico's ippools, so nobody knows how "+
-			"many pods of a Windows Node get an address"
+		found.Result, found.Text = cloud.CheckSkipped, "the user of this kubeconfig may not list Calico's ippools, so nobody knows "+
+			"how many pods of a Windows Node get an address"
 	case len(a.Pools) == 0:
 		return nil
 	case block.Size == 0:

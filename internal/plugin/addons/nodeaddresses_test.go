@@ -29,14 +29,14 @@ func TestAddressesOfPods(t *testing.T) {
 	for name, c := range map[string]struct {
 		calico   NodeAddresses
 		maxPods  map[string]int
-		machines map[string]int
+		machines map[string]int32
 		want     cloud.Result
 		text     string
 	}{
 		"no Calico": {NodeAddresses{}, of110, nil, "", ""},
 		"hidden": {
-			NodeAddresses{Hidden: true}, of110, nil, cloud.CheckSkipped, "the user of this kubeconfig may not list Calico's ippools, so nobody " +
-				"knows how many pods of a Windows Node get an address",
+			NodeAddresses{Hidden: true}, of110, nil, cloud.CheckSkipped, "the user of this kubeconfig may not list Calico's ippools, so " +
+				"nobody knows how many pods of a Windows Node get an address",
 		},
 		"too many pods": {four, of110, nil, cloud.CheckWarning, small + "win-0 takes 110 pods" + mend},
 		"four Nodes": {
@@ -48,13 +48,15 @@ func TestAddressesOfPods(t *testing.T) {
 		"a machine that will join": {
 			four,
 			map[string]int{"win-0": 60},
-			map[string]int{"win-0": 60, "win-1": 110},
+			map[string]int32{"win-0": 60, "win-1": 110},
 			cloud.CheckWarning,
 			small + "win-1 takes 110 pods" + mend,
 		},
 		"a Node with another CNI": {
-			four, of110, map[string]int{"win-0": 0, "win-1": 60}, cloud.CheckOK, gives + "60 for pods in the pool a with blockSize 26, and no " +
-				"Windows Node takes more pods",
+			four, of110,
+			map[string]int32{"win-0": 0, "win-1": 60},
+			cloud.CheckOK,
+			gives + "60 for pods in the pool a with blockSize 26, and no Windows Node takes more pods",
 		},
 		"enough": {
 			NodeAddresses{Pools: []bootstrap.IPPool{pool("six", "fd00::/48", 122), pool("four", "10.244.0.0/16", 25)}},
@@ -62,13 +64,15 @@ func TestAddressesOfPods(t *testing.T) {
 			gives + "124 for pods in the pool four with blockSize 25, and no Windows Node takes more pods",
 		},
 		"a name that is none": {
-			NodeAddresses{Pools: []bootstrap.IPPool{pool("a\nrun this", "10.244.0.0/16", 26)}}, map[string]int{"b; run that": 61}, nil,
+			NodeAddresses{Pools: []bootstrap.IPPool{pool("a\nrun this", "10.244.0.0/16", 26)}},
+			map[string]int{"b; run that": 61},
+			nil,
 			cloud.CheckWarning, gives + "60 for pods in the pool 10.244.0.0/16 with blockSize 26, and (not a name) takes 61 pods" + mend,
 		},
 		"none for Windows": {
-			NodeAddresses{Pools: []bootstrap.IPPool{off}}, of110, nil, cloud.CheckWarning, "no pool of Calico gives Windows Nodes addresses: " +
-				"each is disabled, for other Nodes, for IPv6, or has a blockSize above 29; if these Nodes have Calico, none of their " +
-				"pods starts",
+			NodeAddresses{Pools: []bootstrap.IPPool{off}}, of110, nil, cloud.CheckWarning, "no pool of Calico gives Windows Nodes " +
+				"addresses: each is disabled, for other Nodes, for IPv6, or has a blockSize above 29; if these Nodes have Calico, none of " +
+				"their pods starts",
 		},
 	} {
 		c.calico.MaxPods = maps.Clone(c.maxPods)
@@ -76,7 +80,7 @@ func TestAddressesOfPods(t *testing.T) {
 		for name, pods := range c.machines {
 			j := placement.Join{Node: placement.Node{Name: name}, Config: &bootstrapv1.WindowsBootstrapConfig{}}
 			if j.Config.Spec.Network.CNI = bootstrapv1.CNIFlannel; pods > 0 {
-				j.Config.Spec.Network.CNI, j.Config.Spec.Kubelet.MaxPods = bootstrapv1.CNICalico, int32(pods)
+				j.Config.Spec.Network.CNI, j.Config.Spec.Kubelet.MaxPods = bootstrapv1.CNICalico, pods
 			}
 			joins = append(joins, j)
 		}

@@ -122,8 +122,8 @@ func (c *Cluster) ofPolicies() report.Entry {
 	case c.Policies.Hidden:
 		result, text = cloud.CheckSkipped, "the user of this kubeconfig may not list them, so nobody knows which are there"
 	case text == "":
-		result, text = cloud.CheckOK, "the API server keeps cluster DNS on Linux, and selects Linux in templates that somebody makes or "+
-			"changes, if they select nothing, and tolerate every taint or are in kube-system"
+		result, text = cloud.CheckOK, "the API server keeps cluster DNS on Linux, and selects Linux in templates that somebody makes "+
+			"or changes, if they select nothing, and tolerate every taint or are in kube-system"
 	}
 	return entry("policies", result, text)
 }
@@ -152,8 +152,8 @@ func (p Policies) lack() string {
 	case !p.has(policies.Mutating()):
 		return keeps + "the policy that selects Linux in the templates of workloads is not there: " + absent
 	case p.Tried && !p.Changes:
-		return keeps + "the policy that selects Linux in the templates of workloads is there, and the API server does not obey it, as a " +
-			"dry run shows: its feature gate or its admission plug-in MutatingAdmissionPolicy is switched off, or it is not as the " +
+		return keeps + "the policy that selects Linux in the templates of workloads is there, and the API server does not obey it, " +
+			"as a dry run shows: its feature gate or its admission plug-in MutatingAdmissionPolicy is switched off, or it is not as the " +
 			"manager writes it"
 	case !p.Tried:
 		return strings.TrimSuffix(keeps, "; ")
@@ -194,8 +194,8 @@ func (c *Cluster) ofCluster() (all []report.Entry) {
 		all = append(all, entry(check, result, f.Why, report.Command{For: mends, Run: f.Mend}))
 	}
 	if !proxied {
-		all = append(all, entry(kubeProxy, cloud.CheckOK, "each Windows Node has what its config wants, of a version that fits the API "+
-			"server"))
+		all = append(all, entry(kubeProxy, cloud.CheckOK, "each Windows Node has what its config wants, of a version that fits the "+
+			"API server"))
 	}
 	return all
 }

@@ -60,8 +60,8 @@ func New(found []cloud.Finding) *FindingList {
 	return Of(entries)
 }
 
-// Of returns findings with commands as objects. What they quote of a file or a cloud is cleaned of what a terminal obeys. A command
-// with that is left out, as is one that is too long to be one.
+// Of returns findings with commands as objects. What they quote of a file or a cloud is cleaned of what a terminal obeys. A
+// command with that is left out, as is one that is too long to be one.
 func Of(found []Entry) *FindingList {
 	list := &FindingList{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "FindingList"}, Items: []Finding{}}
 	used := map[string]int{}
