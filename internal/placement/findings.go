@@ -85,7 +85,7 @@ func (c Cluster) GetsLinux(w Workload) bool {
 	case w.Namespace != metav1.NamespaceSystem && !slices.ContainsFunc(spec.Tolerations, ofEveryTaint):
 		return false
 	case ofNamespace, len(spec.NodeSelector) > 0, required != nil && len(required.NodeSelectorTerms) > 0, spec.NodeName != "",
-		spec.RuntimeClassName != nil && *spec.RuntimeClassName != "",
+		spec.RuntimeClassName != nil,
 		spec.OS != nil && spec.OS.Name == corev1.Windows, hasWindowsOptions(spec):
 		return false
 	}

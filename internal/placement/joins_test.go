@@ -56,4 +56,8 @@ func TestJoins(t *testing.T) {
 	}, s.ProxyRuns)
 	expect.Same(t, "Windows Nodes", []string{"win-0", "ns/of-a"}, []string{s.Windows[0].Name, s.Windows[len(s.Windows)-1].Name})
 	expect.Same(t, "joining", 2, s.Joining)
+	label := func(host string) Node {
+		return Node{Labels: map[string]string{"kubernetes.io/hostname": host, "a": "b"}}
+	}
+	expect.Same(t, "the host alone is no difference", label("x").Kind(), label("y").Kind())
 }

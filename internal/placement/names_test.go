@@ -32,7 +32,10 @@ func TestForgedSentences(t *testing.T) {
 			t.Errorf("%s: no sentence says that something is not a name: %+v", what, findings)
 		}
 	}
-	for _, name := range []string{"", "win-0", "team/blue-md-0-x", "os", "v1.36.3+k3s1", "Under_scored", "example.com/key"} {
+	for _, name := range []string{
+		"", placement.FirstNode, "win-0", "team/blue-md-0-x", "os", "v1.36.3+k3s1", "Under_scored", "example.com/key",
+		strings.Repeat("a.", 40) + "example.com",
+	} {
 		expect.Same(t, "a name", name, placement.Named(name))
 	}
 }

@@ -165,6 +165,17 @@ func TestJudge(t *testing.T) {
 			placement.ForWindows, "NotIn",
 		},
 		{
+			"selects a build, and no Linux Node is known", `nodeSelector: {node.kubernetes.io/windows-build: 10.0.20348}`, "",
+			placement.Cluster{Windows: open.Windows},
+			placement.ForWindows, "it selects node.kubernetes.io/windows-build=10.0.20348",
+		},
+		{
+			"leaves out a build, and no Linux Node is known",
+			affinity(`{key: node.kubernetes.io/windows-build, operator: NotIn, values: [10.0.17763]}`), "",
+			placement.Cluster{Windows: open.Windows},
+			placement.Lands, "NotIn",
+		},
+		{
 			"selects a zone where only Windows is", `nodeSelector: {topology.kubernetes.io/zone: "2"}`, "", open,
 			placement.Lands, "zone=2",
 		},
@@ -232,6 +243,10 @@ func TestJudge(t *testing.T) {
 		{
 			"a DaemonSet with a name is kept off by taints", `nodeName: win-0`, "DaemonSet", tainted,
 			placement.StaysAway, "os=windows:NoSchedule",
+		},
+		{
+			"a DaemonSet with a name is kept off by what it selects", `{nodeName: win-0, nodeSelector: {gpu: a}}`, "DaemonSet", open,
+			placement.StaysAway, "it selects gpu=a",
 		},
 		{"no Windows Node", `tolerations: [{operator: Exists}]`, "", placement.Cluster{}, placement.StaysAway, "there are none"},
 	} {

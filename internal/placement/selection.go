@@ -166,11 +166,11 @@ func hasWindowsOptions(spec *corev1.PodSpec) bool {
 		})
 }
 
-// namesWindows says whether the requirement names Windows, whatever the labels of Nodes are.
+// namesWindows says whether a requirement that a Windows Node meets names Windows, whatever the labels of others are.
 func (r requirement) namesWindows() bool {
 	switch r.Key {
 	case corev1.LabelOSStable, betaOS:
-		return r.Operator == corev1.NodeSelectorOpIn && slices.Contains(r.Values, windows)
+		return slices.Contains(r.Values, windows) // by In: the Node, which runs Windows, does not meet NotIn
 	case corev1.LabelWindowsBuild:
 		return r.Operator != corev1.NodeSelectorOpNotIn && r.Operator != corev1.NodeSelectorOpDoesNotExist
 	}
