@@ -103,8 +103,8 @@ func TestWaitingForCNI(t *testing.T) {
 			"install the CNI for Windows in the workload cluster",
 		}},
 		"many": {
-			"some are enough to look at",
-			[]func(*stage){with(lacks, newOther("win-2"), newOther("win-3"), newOther("win-4"), newOther("win-5"))},
+			"some are enough to look at, and the sentence stays the same in whatever order the cache has them",
+			[]func(*stage){with(newOther("win-5"), newOther("win-3"), newOther("win-2"), lacks, newOther("win-4"))},
 			waits,
 			[]string{"(WindowsMachines win-1, win-2, win-3 and 2 more)"},
 		},
@@ -167,7 +167,7 @@ func TestCNIWithoutCache(t *testing.T) {
 	s := newStage(with(newOther("win-1")))
 	s.candidate.Windows.Labels = map[string]string{clusterv1.MachineSetNameLabel: "win-a"}
 	for kind, says := range map[string]string{
-		"*v1beta1.WindowsMachineList": "list windowsmachines of Cluster prod: boom",
+		"*v1beta1.WindowsMachineList": "list machines of Cluster prod: boom",
 		"*v1beta2.MachineList":        "list machines of Cluster prod: boom",
 	} {
 		cache := machines{all: s.machines, windows: s.windows, fails: kind}
@@ -211,8 +211,7 @@ func TestNoCNI(t *testing.T) {
 	}
 	stays := func(set *appsv1.DaemonSet) { set.Spec.Template.Spec.Tolerations = nil }
 	classed := func(set *appsv1.DaemonSet) { set.Spec.Template.Spec.RuntimeClassName = new("windows-2022") }
-	const none = "no DaemonSet of Cluster prod seems to bring a CNI to this node, which stays NotReady without one: none with " +
-		"HostProcess containers may run there, apart from kube-proxy. Looked for: "
+	const none = "no DaemonSet of Cluster prod seems to bring a CNI to this node, which stays NotReady without one. Looked for: "
 	calico, asks := cni(bootstrapv1.CNICalico), []string{"control plane", "kubeadm", "DNS", "DaemonSets"}
 	for name, c := range map[string]struct {
 		changes []func(*stage)

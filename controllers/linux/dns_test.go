@@ -118,8 +118,8 @@ func TestClusterDNS(t *testing.T) {
 			workload.DNS{
 				Deployments: []appsv1.Deployment{coreDNS("coredns", 0)}, Linux: workload.Nodes{Found: []corev1.Node{ready, notReady}},
 			},
-			waits, "cluster DNS of Cluster prod does not answer: Deployment kube-system/coredns has 0 of 2 replicas available, and of " +
-				"the cluster's 2 Linux Nodes 1 can have pods; it needs Linux, and the first Windows VM is made only after it is available",
+			waits, "cluster DNS of Cluster prod does not answer: Deployment kube-system/coredns has 0 of 2 replicas available; look at " +
+				"its pods, as the first Windows VM is made only after it is available",
 		},
 		"two, one of which is available": {
 			workload.DNS{Deployments: []appsv1.Deployment{stopped, coreDNS("coredns", 1)}}, phase.Stop{}, "",
@@ -132,7 +132,7 @@ func TestClusterDNS(t *testing.T) {
 		"scaled to 0 beside a DaemonSet": {workload.DNS{Deployments: []appsv1.Deployment{stopped}}, phase.Stop{}, ""},
 		"one at 0, the other not available": {
 			workload.DNS{Deployments: []appsv1.Deployment{stopped, unset}},
-			waits, "does not answer: Deployment kube-system/unset has 0 of 1 replicas available, and",
+			waits, "does not answer: Deployment kube-system/unset has 0 of 1 replicas available; look",
 		},
 		"one at 0 that still has pods, the other not available": {
 			workload.DNS{Deployments: []appsv1.Deployment{leaving, unset}}, phase.Stop{}, "",
@@ -174,5 +174,11 @@ func TestNamesOfDNS(t *testing.T) {
 			t.Errorf("%s is forged: %s", c.name, says)
 		}
 		expect.Says(t, c.name, err, c.says)
+	}
+	// The name of a RuntimeClass is in a warning.
+	s := newStage(func(s *stage) { s.dns.Refused = []string{"RuntimeClass x\nReady: True" + strings.Repeat("x", 9000)} })
+	warning := expect.Got(s.pass(t))(t).Warnings[0]
+	if strings.Contains(warning, "\n") || len(warning) > 4096 {
+		t.Errorf("the warning is forged: %s", warning)
 	}
 }

@@ -28,13 +28,13 @@ func TestKubeadm(t *testing.T) {
 		},
 		"after five minutes": {[]func(*stage){lacks(config), after(5 * time.Minute)}, stalled, []string{
 			"ConfigMap " + config + ", which kubeadm join reads: another program than kubeadm made its control plane",
-			"use a Cluster whose control plane kubeadm makes",
+			"use a Cluster with a KubeadmControlPlane",
 		}},
 		"all three": {[]func(*stage){lacks(config, "kube-system/kubelet-config", info)}, stalled, []string{
-			"ConfigMaps " + config + " and kube-system/kubelet-config and " + info + ",",
+			"ConfigMap " + config + " and ConfigMap kube-system/kubelet-config and ConfigMap " + info + ",",
 		}},
 		"cluster-info alone": {[]func(*stage){lacks(info)}, stalled, []string{
-			"ConfigMap " + info, "set spec.discovery.kubeconfigFrom of the config",
+			"ConfigMap " + info, "if only cluster-info is missing, you can set spec.discovery.kubeconfigFrom of the config",
 		}},
 		"a Cluster without the time": {[]func(*stage){lacks(config), func(s *stage) {
 			s.candidate.Cluster.Status.Conditions = nil
@@ -67,7 +67,7 @@ func TestKubeadmIsAsked(t *testing.T) {
 	s.kubeadm.Refused = []string{"ConfigMap kube-system/kubeadm-config", "ConfigMap kube-system/kubelet-config"}
 	s.dns.Refused = []string{"Service kube-system/kube-dns"}
 	expect.Same(t, "warnings", []string{
-		"Cluster prod does not show ConfigMap kube-system/kubeadm-config and ConfigMap kube-system/kubelet-config to the user of " +
+		"Cluster prod does not show ConfigMap kube-system/kubeadm-config, ConfigMap kube-system/kubelet-config to the user of " +
 			"Secret prod-kubeconfig, so it is not known whether kubeadm has made the control plane, so that nodes can join; give that " +
 			"user the right to read it",
 		"Cluster prod does not show Service kube-system/kube-dns to the user of Secret prod-kubeconfig, so it is not known whether " +

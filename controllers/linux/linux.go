@@ -27,8 +27,13 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
+
+// maxSentence is what is kept of a sentence, whatever a workload cluster has as names: longer than any with a command to copy.
+const maxSentence = 4096
 
 // Workload reads from the API servers of workload clusters. All machines of a Cluster share what was read. Errors say if a
 // cluster cannot be reached now, or must not be.
@@ -86,37 +91,48 @@ func (g Gate) Pass(ctx context.Context, c Candidate) (Passage, error) {
 		return Passage{}, phase.Wait(phase.Cluster, infrav1.WaitingForControlPlaneReason,
 			"the control plane of Cluster %s is not initialized yet", c.Cluster.Name)
 	}
-	nodes, err := g.carried(ctx, c)
-	if err != nil {
-		return Passage{}, err
-	}
-	passage := Passage{ControlPlane: nodes}
-	for _, next := range []func(context.Context, Candidate) (string, error){g.kubeadm, g.dns, g.cni} {
-		warning, err := next(ctx, c)
+	var p Passage
+	for _, check := range []func(context.Context, Candidate, *Passage) error{g.carried, g.kubeadm, g.dns, g.cni, g.policies} {
+		err := check(ctx, c, &p)
+		if stop, ok := errors.AsType[*phase.Stop](err); ok {
+			stop.Message = cloud.Clean(stop.Message, maxSentence)
+		}
 		if err != nil {
 			return Passage{}, err
 		}
-		if warning != "" {
-			passage.Warnings = append(passage.Warnings, warning)
-		}
 	}
-	passage.Unkept, err = g.policies(c)
-	return passage, err
+	return p, nil
+}
+
+// warn takes an empty warning for none.
+func (p *Passage) warn(warning string) {
+	if warning != "" {
+		p.Warnings = append(p.Warnings, cloud.Clean(warning, maxSentence))
+	}
 }
 
 // policies waits until the policies act, where that can be.
-func (g Gate) policies(c Candidate) (warning string, err error) {
+func (g Gate) policies(_ context.Context, c Candidate, p *Passage) error {
 	if g.Policies == nil {
-		return "", nil
+		return nil
 	}
 	kept, warning := g.Policies.Kept(c.Cluster, client.ObjectKeyFromObject(c.Windows))
 	if !kept {
-		return "", phase.Poll(infrav1.WaitingForLinuxPoliciesReason, "the admission policies that keep workloads for Linux off "+
-			"Windows Nodes are being written to Cluster %s, and do not act there yet; a Windows VM is made once they do, or after a "+
-			"minute",
-			c.Cluster.Name)
+		return phase.Poll(infrav1.WaitingForLinuxPoliciesReason, "the admission policies that keep workloads for Linux off Windows "+
+			"Nodes were written to Cluster %s, and do not act yet; a Windows VM is made once they do, or after a minute", c.Cluster.Name)
 	}
-	return warning, nil
+	p.Unkept = warning
+	return nil
+}
+
+// list reads the Cluster's objects of a kind from the cache. They MUST NOT be changed.
+func (g Gate) list(ctx context.Context, cluster *clusterv1.Cluster, all client.ObjectList, options ...client.ListOption) error {
+	options = append(options, client.InNamespace(cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}, client.UnsafeDisableDeepCopy)
+	if err := g.Cache.List(ctx, all, options...); err != nil {
+		return fmt.Errorf("list machines of Cluster %s: %w", cluster.Name, err)
+	}
+	return nil
 }
 
 // notAsked says why the workload cluster could not be asked for something.
@@ -133,18 +149,23 @@ func notAsked(ctx context.Context, cluster *clusterv1.Cluster, what string, err 
 		"the API server of Cluster %s %s; Windows waits until it shows a Ready Linux Node", cluster.Name, away.Why)
 }
 
-// OldestVersion is the oldest version of the Nodes' kubelets, each of which is as old as the API server beside it; it is empty
-// when no Node says one. While a control plane is upgraded, any of its API servers may answer.
-func OldestVersion(nodes []corev1.Node) string {
-	var found *version.Version
-	for _, node := range nodes {
-		parsed, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion)
-		if err == nil && (found == nil || parsed.LessThan(found)) {
-			found = parsed
-		}
-	}
-	if found == nil {
+// refused warns of what was not looked at.
+func refused(cluster *clusterv1.Cluster, what []string, unknown string) string {
+	if len(what) == 0 {
 		return ""
 	}
-	return "v" + found.String()
+	return fmt.Sprintf("Cluster %s does not show %s to the user of Secret %s-kubeconfig, so it is not known %s; give that user the "+
+		"right to read it", cluster.Name, placement.List(what), cluster.Name, unknown)
+}
+
+// OldestVersion is the oldest version of the Nodes' kubelets, each of which is as old as the API server beside it; it is empty
+// when no Node says one. While a control plane is upgraded, any of its API servers may answer.
+func OldestVersion(nodes []corev1.Node) (oldest string) {
+	for _, node := range nodes {
+		found, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion)
+		if err == nil && (oldest == "" || found.LessThan(version.MustParseGeneric(oldest))) {
+			oldest = "v" + found.String()
+		}
+	}
+	return oldest
 }

@@ -174,8 +174,8 @@ func TestControlPlane(t *testing.T) {
 	}{
 		"one of two": {"one is enough", []func(*stage){nodes(notReady, ready)}, phase.Stop{}, nil},
 		"none": {"it comes without a watch", []func(*stage){nodes(), after(0)}, waits, []string{
-			"Cluster prod has no Ready Node among its 0 with the labels node-role.kubernetes.io/control-plane and " +
-				"kubernetes.io/os=linux; Windows VMs are made only after one is Ready",
+			"Cluster prod has no Ready Node among its 0 with the label kubernetes.io/os=linux and " +
+				"node-role.kubernetes.io/control-plane; Windows VMs are made only after one is Ready",
 		}},
 		"none Ready": {
 			"so does a Ready one", []func(*stage){nodes(notReady), linux(ready)}, waits, []string{"no Ready Node among its 1"},
@@ -215,7 +215,7 @@ func TestControlPlane(t *testing.T) {
 			"the Node of a machine with a kubelet may still come",
 			[]func(*stage){nodes(), linux(ready), after(5*time.Minute - time.Second)},
 			waits,
-			[]string{"among its 0 with the labels"},
+			[]string{"among its 0 with the label kubernetes.io/os=linux and node-role"},
 		},
 		"no kubelet": {
 			"the controllers of k0s have Machines and no Nodes",
@@ -233,8 +233,8 @@ func TestControlPlane(t *testing.T) {
 			[]func(*stage){nodes(), linux(notReady)},
 			waits,
 			[]string{
-				"no Ready Node among its 1 with the label kubernetes.io/os=linux, and no Node with the label " +
-					"node-role.kubernetes.io/control-plane, as one whose control-plane machines run no kubelet, such as those of k0s",
+				"no Ready Node among its 1 with the label kubernetes.io/os=linux, and its control plane is hosted elsewhere or " +
+					"runs no kubelet, such as that of k0s: cluster DNS",
 				"need a Linux pool, so add one",
 			},
 		},
@@ -243,6 +243,10 @@ func TestControlPlane(t *testing.T) {
 			[]func(*stage){hosted},
 			waits,
 			[]string{"no Ready Node among its 0 with the label kubernetes.io/os=linux", "need a Linux pool, so add one"},
+		},
+		"hosted, just initialized": {"no machine is to come", []func(*stage){hosted, linux(ready), after(0)}, phase.Stop{}, nil},
+		"hosted, with Nodes that have its label": {
+			"they belong to no machine of the control plane", []func(*stage){hosted, nodes(notReady), linux(ready)}, phase.Stop{}, nil,
 		},
 		"hosted, with a pool": {"any Linux Node carries DNS", []func(*stage){hosted, linux(notReady, ready)}, phase.Stop{}, nil},
 		"hosted, with a pool without a cloud provider": {
@@ -296,7 +300,7 @@ func TestNotAsked(t *testing.T) {
 	}
 	s := newStage(func(s *stage) { s.nodes = nil })
 	_, err := Gate{Workload: s.cluster, Cache: unlisted{}, Now: time.Now}.Pass(t.Context(), s.candidate)
-	expect.Says(t, "a cache that does not answer", err, "list control-plane machines of Cluster prod: boom")
+	expect.Says(t, "a cache that does not answer", err, "list machines of Cluster prod: boom")
 }
 
 // A kubeconfig that must not be used is for a person to mend; it is noticed soon.

@@ -105,5 +105,5 @@ func Planned(workloads []string) string {
 	}
 	return fmt.Sprintf("workloads that select nothing: %d (%s); the policy adds the nodeSelector %s: %s to each when its pod "+
 		"template changes next, and restarts no pod before that; to leave a workload as it is, set its annotation %s: %s",
-		len(workloads), list(workloads), corev1.LabelOSStable, linux, RunsOnAnnotation, RunsOnBoth)
+		len(workloads), List(workloads), corev1.LabelOSStable, linux, RunsOnAnnotation, RunsOnBoth)
 }

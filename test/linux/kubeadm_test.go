@@ -34,7 +34,7 @@ func TestNotKubeadms(t *testing.T) {
 	s.waits(openPool, "WaitingForControlPlane", "is not initialized yet")
 	expect.OK(s, s.lab.Initialize(s.ctx))
 	begin := time.Now()
-	s.waits(openPool, "WaitingForLinuxNode", "no Ready Node among its 0 with the labels node-role.kubernetes.io/control-plane")
+	s.waits(openPool, "WaitingForLinuxNode", "no Ready Node among its 0 with the label kubernetes.io/os=linux and node-role")
 	expect.OK(s, s.lab.Workload.RegisterControlPlaneNode(s.ctx))
 	s.waits(openPool, "WaitingForControlPlane", "does not have ConfigMap kube-system/kubeadm-config yet")
 	s.stalls(begin)
