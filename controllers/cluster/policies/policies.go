@@ -151,15 +151,17 @@ func (s Seen) acts(now time.Time) []Act {
 		return []Act{RemoveChanging}
 	case !s.Needed:
 		return nil
+	}
+	acts = append(acts, WriteRefusing)
+	switch {
 	case s.Mode == Warn:
-		acts = append(acts, WriteRefusing, RemoveChanging)
+		acts = append(acts, RemoveChanging)
 	case s.Planned:
-		acts = append(acts, WriteRefusing, WriteChanging)
+		acts = append(acts, WriteChanging)
+	case s.did(Plan):
+		acts = append(acts, Plan, WriteChanging)
 	default:
-		acts = append(acts, WriteRefusing, Plan)
-		if s.did(Plan) {
-			acts = append(acts, WriteChanging)
-		}
+		acts = append(acts, Plan)
 	}
 	if there := s.there(); there == s.There && !now.Before(s.Due) {
 		if there.Refusing {
@@ -183,21 +185,13 @@ func (s Seen) there() Set { return Set{s.did(WriteRefusing), s.did(WriteChanging
 
 // conclude is the end of a look.
 func (s Seen) conclude(now time.Time) Step {
-	m := s.Memory
-	m.Cleaned = m.Cleaned || s.did(Clean) || keep.ClassOf(s.Answers[Clean]) != keep.ForNow
-	switch {
-	case s.Mode == Off:
-		return Step{Again: s.after(Remove), Memory: Memory{Cleaned: m.Cleaned}}
-	case !s.Needed && s.Mode == Warn:
-		return Step{Again: s.after(RemoveChanging)}
-	case !s.Needed:
-		return Step{}
+	m, again, pending := s.Memory, reread, false
+	if s.Mode == Off || !s.Needed {
+		m, again = Memory{Cleaned: m.Cleaned}, recheck
 	}
-	m.Planned = m.Planned || s.did(Plan)
-	m.probed(s, now)
-	again, pending := reread, m.isPending(now)
+	m.Cleaned = m.Cleaned || s.did(Clean) || keep.ClassOf(s.Answers[Clean]) != keep.ForNow
 	var sentences []string
-	for _, act := range []Act{WriteRefusing, Plan, RemoveChanging, WriteChanging} {
+	for _, act := range []Act{Remove, WriteRefusing, Plan, RemoveChanging, WriteChanging} {
 		switch err := s.Answers[act]; {
 		case err == nil:
 		case keep.ClassOf(err) == keep.ForNow:
@@ -206,6 +200,11 @@ func (s Seen) conclude(now time.Time) Step {
 			sentences = append(sentences, s.sentence(act, err))
 		}
 	}
+	if s.Mode == Off || !s.Needed {
+		return Step{Again: again, Memory: m}
+	}
+	m.Planned = m.Planned || s.did(Plan)
+	m.probed(s, now)
 	if m.There != (Set{}) {
 		again = min(again, max(m.Due.Sub(now), settle))
 	}
@@ -215,20 +214,12 @@ func (s Seen) conclude(now time.Time) Step {
 	}
 	step := Step{Again: again, Memory: m}
 	switch sentences = slices.Compact(sentences); {
-	case pending:
+	case pending || m.isPending(now):
 		step.Answer = keep.ErrSettling
 	case len(sentences) > 0:
 		step.Answer = &UnkeptError{strings.Join(sentences, "; ")}
 	}
 	return step
-}
-
-// after is how soon to look again after an act that may have failed.
-func (s Seen) after(act Act) time.Duration {
-	if err := s.Answers[act]; err != nil && keep.ClassOf(err) == keep.ForNow {
-		return retry
-	}
-	return recheck
 }
 
 // probed notes what the probes have found.

@@ -11,29 +11,21 @@ import (
 // maxCause is how much of an API server's own words people see.
 const maxCause = 256
 
-// The kinds, and the version of Kubernetes that has each.
-const (
-	validating, mutating         = "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"
-	validatingFrom, mutatingFrom = "1.30", "1.36"
-)
-
 // sentences are about what the probes have found.
 func (m *Memory) sentences(s Seen, now time.Time) (all []string) {
-	switch {
-	case m.Refused != nil:
+	const ignored = "Cluster %s has the %s of capwin and does not obey %s: its API server has the %s switched off, or is being upgraded"
+	if m.Refused != nil {
 		return []string{fmt.Sprintf("Cluster %s does not let the user of Secret %s-kubeconfig make ConfigMaps in kube-system by a dry "+
 			"run, so it is not known whether the policies act that keep workloads for Linux off Windows Nodes: %s", s.Cluster, s.Cluster,
 			causeOf(m.Refused))}
-	case !m.isSure(now):
-		return nil
 	}
-	if m.There.Refusing && !m.Acting.Refusing {
-		all = append(all, fmt.Sprintf("Cluster %s has the ValidatingAdmissionPolicies of capwin and does not obey them: its API "+
-			"server has the admission plug-in ValidatingAdmissionPolicy switched off, or is being upgraded", s.Cluster))
+	if m.isSure(now) && m.There.Refusing && !m.Acting.Refusing {
+		all = append(all, fmt.Sprintf(ignored, s.Cluster, "ValidatingAdmissionPolicies", "them",
+			"admission plug-in ValidatingAdmissionPolicy"))
 	}
-	if m.There.Changing && !m.Acting.Changing {
-		all = append(all, fmt.Sprintf("Cluster %s has the MutatingAdmissionPolicy of capwin and does not obey it: its API server has "+
-			"the feature gate or the admission plug-in MutatingAdmissionPolicy switched off, or is being upgraded", s.Cluster))
+	if m.isSure(now) && m.There.Changing && !m.Acting.Changing {
+		all = append(all, fmt.Sprintf(ignored, s.Cluster, "MutatingAdmissionPolicy", "it",
+			"feature gate or the admission plug-in MutatingAdmissionPolicy"))
 	}
 	return all
 }
@@ -41,9 +33,9 @@ func (m *Memory) sentences(s Seen, now time.Time) (all []string) {
 // sentence is about what keeps the objects from being as they should be.
 func (s Seen) sentence(act Act, err error) string {
 	const so = "so workloads for Linux are not all kept off its Windows Nodes"
-	kind, from := validating, validatingFrom
+	kind := "ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on"
 	if act != WriteRefusing {
-		kind, from = mutating, mutatingFrom
+		kind = "MutatingAdmissionPolicy, which Kubernetes has from 1.36 on"
 	}
 	switch keep.ClassOf(err) {
 	case keep.Foreign:
@@ -53,7 +45,7 @@ func (s Seen) sentence(act Act, err error) string {
 		return fmt.Sprintf("Cluster %s refuses to the user of Secret %s-kubeconfig what keeps workloads for Linux off Windows Nodes, "+
 			"%s; give that user the rights in docs/security.md: %s", s.Cluster, s.Cluster, so, causeOf(err))
 	case keep.Unserved:
-		return fmt.Sprintf("Cluster %s has no %s, which Kubernetes has from %s on, %s", s.Cluster, kind, from, so)
+		return fmt.Sprintf("Cluster %s has no %s, %s", s.Cluster, kind, so)
 	}
 	return fmt.Sprintf("Cluster %s: %s, %s", s.Cluster, causeOf(err), so)
 }
