@@ -131,25 +131,26 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 // addPolicies has the reconciler of Clusters look after what the infrastructure provider keeps in workload clusters.
 func addPolicies(
 	mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters, recorder events.EventRecorder,
-) (cluster.PolicyAnswers, error) {
-	policies := &cluster.Policies{Lists: clusters, Events: recorder}
-	found := &cluster.Findings{
-		Client: mgr.GetClient(), Lists: clusters, Policies: policies,
-		Events: recorder, Count: metrics.Placements,
-	}
+) (*cluster.Reconciler, error) {
 	reconciler := &cluster.Reconciler{
-		Name: "clusterpolicies", Client: mgr.GetClient(), Workload: clusters, Keeps: []cluster.Keep{policies, found},
+		Name: "clusterpolicies", Client: mgr.GetClient(), Workload: clusters,
+		Keeps: func() []cluster.Keep {
+			policies := &cluster.Policies{Lists: clusters}
+			return []cluster.Keep{policies, &cluster.Findings{Policies: policies, Count: metrics.Placements}}
+		},
 		Object: &infrav1.WindowsMachine{}, List: &infrav1.WindowsMachineList{},
 		Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
 	}
-	return cluster.PolicyAnswers{Clusters: reconciler}, reconciler.SetupWithManager(mgr, controllerOptions(0))
+	return reconciler, reconciler.SetupWithManager(mgr, controllerOptions(0))
 }
 
 func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
 	recorder := mgr.GetEventRecorder("windowsbootstrapconfig")
 	rights := &cluster.Reconciler{
 		Name: "clusterrights", Client: mgr.GetClient(), Workload: clusters,
-		Keeps:  []cluster.Keep{&cluster.NodeRights{Live: mgr.GetAPIReader(), Events: recorder}, &cluster.GuestRights{}},
+		Keeps: func() []cluster.Keep {
+			return []cluster.Keep{&cluster.NodeRights{Live: mgr.GetAPIReader()}, &cluster.GuestRights{}}
+		},
 		Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{},
 		Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
 	}

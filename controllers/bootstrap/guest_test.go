@@ -19,7 +19,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -49,7 +49,7 @@ func (r *room) reports(t *testing.T) (names []string) {
 	t.Helper()
 	defer r.quietly()()
 	var all corev1.ConfigMapList
-	expect.OK(t, r.workload.List(t.Context(), &all, client.InNamespace(guests.Namespace)))
+	expect.OK(t, r.workload.List(t.Context(), &all, client.InNamespace(bootstrap.GuestNamespace)))
 	for _, one := range all.Items {
 		names = append(names, one.Name)
 	}
@@ -98,7 +98,7 @@ func TestGuestReport(t *testing.T) {
 	name := "m." + id
 	expect.Same(t, "objects", name, strings.Join(r.reports(t), " "))
 	expect.Same(t, "status.guestReport", name, r.now(t).Status.GuestReport)
-	expect.Same(t, "groups of the token", nodeGroup+","+guests.Group, string(r.tokens(t)[0].Data["auth-extra-groups"]))
+	expect.Same(t, "groups of the token", nodeGroup+","+bootstrap.GuestGroup, string(r.tokens(t)[0].Data["auth-extra-groups"]))
 	if made := slices.Index(r.calls, "workload create ConfigMap"); made > slices.Index(r.calls, "management create Secret") {
 		t.Errorf("the user data come before the object: %q", r.calls)
 	}
@@ -137,7 +137,7 @@ func TestMuteGuest(t *testing.T) {
 // once, without reports, and an event of its own tells people of the Role once.
 func TestNameOfGuestRightsTaken(t *testing.T) {
 	r := newRoom(t, inAzure)
-	theirs := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: guests.Namespace, Name: "capwin-guest"}}
+	theirs := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.GuestNamespace, Name: "capwin-guest"}}
 	theirs.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}
 	expect.OK(t, r.workload.Create(t.Context(), theirs))
 	r.made(t)

@@ -158,7 +158,9 @@ type roomRights struct {
 func newRoomRights(r *room) *roomRights {
 	return &roomRights{Reconciler: &cluster.Reconciler{
 		Client: r.management, Workload: r, Now: r.Reconciler.Now, Events: r.events,
-		Keeps:  []cluster.Keep{&cluster.NodeRights{Live: r.management, Events: r.events}, &cluster.GuestRights{}},
+		Keeps: func() []cluster.Keep {
+			return []cluster.Keep{&cluster.NodeRights{Live: r.management}, &cluster.GuestRights{}}
+		},
 		Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{},
 	}}
 }

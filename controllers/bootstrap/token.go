@@ -20,8 +20,8 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
-	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
@@ -93,10 +93,10 @@ func (r *Reconciler) putToken(ctx context.Context, f *facts, token string) (*cor
 	return secret, wrap("make bootstrap token", f.workload.Create(ctx, secret))
 }
 
-// groups are those of the guest until it joins. guests.Group alone lets it do nothing.
+// groups are those of the guest until it joins. bootstrap.GuestGroup alone lets it do nothing.
 func (r *Reconciler) groups(f *facts) string {
 	if r.reportsInCluster(f) {
-		return nodeGroup + "," + guests.Group
+		return nodeGroup + "," + bootstrap.GuestGroup
 	}
 	return nodeGroup
 }

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -16,97 +15,80 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
-// asks are the questions of other controllers about clusters, and the answers of the last looks. The zero value has none.
-type asks struct {
-	mu sync.Mutex
-	// clusters gets those to be looked at, and askers who is to ask again.
-	clusters, askers queue
-	topics           map[topic]*asked
-}
-
-// topic is what is asked about a cluster.
+// topic is what other controllers ask about a cluster, with the answer of the last look.
 type topic struct {
-	cluster client.ObjectKey
-	name    string
-}
-
-type asked struct {
 	answer error
 	until  time.Time // when the answer serves no more
 	// waiting are those who wait for an answer, and woken those who have not fetched the last one.
 	waiting, woken map[ctrl.Request]bool
 }
 
-// source brings nothing by itself: it hands over the queue of its controller.
-func (a *asks) source(into *queue) source.Source {
+// Asked has the Clusters that somebody asks about, for the controller of Clusters, and Answers the objects that have asked, for
+// theirs.
+func (r *Reconciler) Asked() source.Source { return r.fill(&r.clusters) }
+
+// Answers is beside Asked.
+func (r *Reconciler) Answers() source.Source { return r.fill(&r.askers) }
+
+// fill brings nothing by itself: it hands over the queue of its controller.
+func (r *Reconciler) fill(into *queue) source.Source {
 	return source.Func(func(_ context.Context, queue queue) error {
-		a.mu.Lock()
-		defer a.mu.Unlock()
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		*into = queue
 		return nil
 	})
 }
 
-// ask returns the answer, or else has the cluster looked at. Who was woken gets the answer also when it serves nobody else.
-func (a *asks) ask(about topic, who client.ObjectKey, now time.Time) (known bool, answer error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	asker := ctrl.Request{NamespacedName: who}
-	if a.topics == nil {
-		a.topics = map[topic]*asked{}
+// Ask returns the answer to whether a cluster has something of a name, without an error if it has, or else has the cluster looked
+// at. An object that asks what is not known, or ErrSettling of package keep, is woken when there is an answer, and gets that also
+// when it serves nobody else.
+func (r *Reconciler) Ask(cluster, asker client.ObjectKey, name string) (known bool, answer error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	topics, who := r.memoryOf(cluster).topics, ctrl.Request{NamespacedName: asker}
+	if topics[name] == nil {
+		topics[name] = &topic{waiting: map[ctrl.Request]bool{}}
 	}
-	if a.topics[about] == nil {
-		a.topics[about] = &asked{waiting: map[ctrl.Request]bool{}}
+	about := topics[name]
+	known = about.woken[who] || r.Now().Before(about.until)
+	delete(about.woken, who)
+	if !known || errors.Is(about.answer, keep.ErrSettling) {
+		about.waiting[who] = true
 	}
-	found := a.topics[about]
-	known = found.woken[asker] || now.Before(found.until)
-	delete(found.woken, asker)
-	if !known || errors.Is(found.answer, keep.ErrSettling) {
-		found.waiting[asker] = true
+	if !known && r.clusters != nil { // else the controller begins with a look at each Cluster
+		r.clusters.Add(ctrl.Request{NamespacedName: cluster})
 	}
-	if !known && a.clusters != nil { // else the controller begins with a look at each Cluster
-		a.clusters.Add(ctrl.Request{NamespacedName: about.cluster})
-	}
-	return known, found.answer
+	return known, about.answer
 }
 
-// pending are the names of what somebody waits for in a cluster, and whether it is to be looked at for that now.
-func (a *asks) pending(cluster client.ObjectKey, now time.Time) map[string]bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// asked are the names of what somebody waits for in the cluster, and whether it is to be looked at for that now.
+func (v *Visit) asked() map[string]bool {
+	v.r.mu.Lock()
+	defer v.r.mu.Unlock()
 	names := map[string]bool{}
-	for about, found := range a.topics {
-		if about.cluster == cluster && len(found.waiting) > 0 {
-			names[about.name] = !now.Before(found.until)
+	for name, about := range v.memory.topics {
+		if len(about.waiting) > 0 {
+			names[name] = !v.Now.Before(about.until)
 		}
 	}
 	return names
 }
 
-// reply wakes those who wait for an answer.
-func (a *asks) reply(about topic, answer error, until time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	found := a.topics[about]
-	if found == nil {
+// Reply answers those who have asked for a name, and who ask in the next while.
+func (v *Visit) Reply(name string, answer error, serves time.Duration) {
+	v.r.mu.Lock()
+	defer v.r.mu.Unlock()
+	v.replied[name] = true
+	about := v.memory.topics[name]
+	if about == nil {
 		return // nobody has asked
 	}
-	found.answer, found.until = answer, until
-	found.woken, found.waiting = found.waiting, map[ctrl.Request]bool{}
-	for asker := range found.woken {
-		if a.askers != nil {
-			a.askers.Add(asker)
-		}
-	}
-}
-
-// forget drops the answers about a cluster. Who waits asks again.
-func (a *asks) forget(cluster client.ObjectKey) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for about := range a.topics {
-		if about.cluster == cluster {
-			delete(a.topics, about)
+	about.answer, about.until = answer, v.Now.Add(serves)
+	about.woken, about.waiting = about.waiting, map[ctrl.Request]bool{}
+	for asker := range about.woken {
+		if v.r.askers != nil {
+			v.r.askers.Add(asker)
 		}
 	}
 }

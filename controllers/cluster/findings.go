@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/events"
+	"k8s.io/apimachinery/pkg/api/meta"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,14 +20,14 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/findings"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/policies"
+	"github.com/capwin/cluster-api-provider-windows/internal/apiserver"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/collect"
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 )
 
 const (
-	// findAgain is how soon a cluster is read again, and reportAgain how soon people learn of more findings than a minute has room
-	// for.
+	// findAgain is how soon a cluster is read again, and reportAgain how soon findings follow for which a minute has no room.
 	findAgain, reportAgain = 10 * time.Minute, time.Minute
 	// longestFind is how long lists are read: what a look does before that takes the rest of its minute.
 	longestFind = 35 * time.Second
@@ -41,35 +42,51 @@ const (
 // Nothing is watched for that: a cluster is read page by page when it gets its first machine, and each ten minutes. Of its
 // workloads, one page at a time is kept.
 type Findings struct {
-	// Client reads the cache.
-	Client   client.Reader
-	Lists    Lists
+	// Policies are those of the same Cluster.
 	Policies *Policies
-	Events   events.EventRecorder
 	// Count gets how many findings with a problem a Cluster has, which is NAMESPACE/NAME.
 	Count func(cluster, problem string, n int)
 
-	known memories[findingMemory]
+	read     time.Time // when the cluster was read
+	reported findings.Record
 }
 
-// findingMemory is when a cluster was read, and what was reported of that.
-type findingMemory struct {
-	read time.Time
-	findings.Record
+// Lists reads lists of workload clusters.
+type Lists interface {
+	Reader(ctx context.Context, cluster client.ObjectKey) (apiserver.Reader, error)
+}
+
+// collector reads lists for no longer than that, before the look is ended for them: what comes after them in it has time, too.
+func collector(ctx context.Context, lists Lists, v *Visit, longest time.Duration) (*collect.Collector, error) {
+	server, err := lists.Reader(ctx, v.Key)
+	end := v.r.Now().Add(longest)
+	server.Enough = func() error {
+		if v.r.Now().After(end) {
+			return fmt.Errorf("its lists take longer than %s, and are not read any further", longest)
+		}
+		return nil
+	}
+	return &collect.Collector{Server: server, MostOfNodes: mostOfNodes}, err
+}
+
+// eachWorkload keeps one page of them at a time.
+func eachWorkload(ctx context.Context, c *collect.Collector, take func(placement.Workload)) error {
+	return c.Workloads(ctx, func(w collect.Workload) error {
+		one, err := w.Decode()
+		if err != nil {
+			return err
+		}
+		take(one)
+		return ctx.Err()
+	})
 }
 
 // Needs implements Keep.
-func (*Findings) Needs(_ *clusterv1.Cluster, machines []client.Object, _ map[string]bool) []string {
-	if len(machines) > 0 {
+func (*Findings) Needs(_ *clusterv1.Cluster, machines client.ObjectList, _ map[string]bool) []string {
+	if meta.LenList(machines) > 0 {
 		return []string{"findings"}
 	}
 	return nil
-}
-
-// Forget implements Keep.
-func (f *Findings) Forget(cluster client.ObjectKey) {
-	f.known.forget(cluster)
-	f.count(cluster, nil)
 }
 
 func (f *Findings) count(cluster client.ObjectKey, counts map[placement.Problem]int) {
@@ -79,32 +96,31 @@ func (f *Findings) count(cluster client.ObjectKey, counts map[placement.Problem]
 }
 
 // Look implements Keep.
-func (f *Findings) Look(ctx context.Context, v *Visit) (err error) {
+func (f *Findings) Look(ctx context.Context, v *Visit) error {
 	if len(v.Needs) == 0 {
-		f.Forget(v.Key)
+		f.read, f.reported = time.Time{}, findings.Record{}
+		f.count(v.Key, nil)
 		return nil
 	}
-	last := f.known.of(v.Key)
 	log := ctrl.LoggerFrom(ctx).WithName("placement").WithValues("cluster", v.Key)
-	if v.Now.Sub(last.read) >= findAgain {
+	if v.Now.Sub(f.read) >= findAgain {
 		wrong, err := f.find(ctx, v)
 		if err != nil {
 			return err
 		}
-		last.read = v.Now
-		counts, gone := last.Take(wrong)
+		f.read = v.Now
+		counts, gone := f.reported.Take(wrong)
 		f.count(v.Key, counts)
 		if n := len(gone); n > 0 {
 			log.Info("A workload cluster no longer has it wrong", "count", n, "findings", gone[:min(n, findings.AtOnce)])
 		}
 	}
-	v.LookAgain(findAgain - v.Now.Sub(last.read))
-	next, more := last.Next()
+	v.LookAgain(findAgain - v.Now.Sub(f.read))
+	next, more := f.reported.Next()
 	for _, one := range next {
-		log.Info("A workload cluster has something wrong with its placement", "finding", findings.NameOf(one), "nodes",
-			findings.NodesOf(one), "why", cloud.Clean(one.Why, findings.MaxNote))
-		f.Events.Eventf(v.Cluster, fieldOf(v.Cluster, findings.NameOf(one)), corev1.EventTypeWarning, infrav1.PlacementFindingReason,
-			"Look", "%s", findings.NoteOf(one))
+		log.Info("A workload cluster has something wrong with its placement", "finding", findings.NameOf(one),
+			"why", cloud.Clean(one.Why, findings.MaxNote))
+		v.report(corev1.EventTypeWarning, infrav1.PlacementFindingReason, findings.NameOf(one), findings.NoteOf(one))
 	}
 	if more {
 		v.LookAgain(reportAgain)
@@ -112,50 +128,33 @@ func (f *Findings) Look(ctx context.Context, v *Visit) (err error) {
 	return nil
 }
 
-// fieldOf is a part of a Cluster. The recorder takes events that relate to the same object for one.
-func fieldOf(cluster *clusterv1.Cluster, path string) *corev1.ObjectReference {
-	return &corev1.ObjectReference{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: cluster.Namespace, Name: cluster.Name, FieldPath: path,
-	}
-}
-
 // find reads the cluster, and returns what is wrong there. What is too much or not shown is a finding.
 func (f *Findings) find(ctx context.Context, v *Visit) ([]placement.Finding, error) {
-	server, err := f.Lists.Reader(ctx, v.Key)
+	c, err := collector(ctx, f.Policies.Lists, v, longestFind)
 	if err != nil {
 		return nil, err
 	}
-	server.Enough = v.within(longestFind)
-	c := collect.Collector{Server: server, MostOfNodes: mostOfNodes}
 	unread := c.Read(ctx)
-	if err := breakOff(ctx, unread); err != nil {
-		return nil, err
-	}
 	joins, err := f.joins(ctx, v)
 	if err != nil {
 		return nil, err
 	}
 	c.Add(joins)
-	policy := f.Policies.known.of(v.Key)
-	c.Mutates = policy.There.Changing && (policy.answer == nil || errors.Is(policy.answer, keep.ErrSettling))
+	answer := f.Policies.answer
+	c.Mutates = f.Policies.memory.There.Changing && (answer == nil || errors.Is(answer, keep.ErrSettling))
 	var wrong []placement.Finding
 	if unread == nil {
-		unread = c.Workloads(ctx, func(w collect.Workload) error {
-			one, err := w.Decode()
-			if err != nil {
-				return err
-			}
+		unread = eachWorkload(ctx, c, func(one placement.Workload) {
 			if finding := c.Take(one); finding.Problem != "" && len(wrong) < mostFindings {
 				wrong = append(wrong, finding)
 			}
-			return ctx.Err()
 		})
 	}
 	if err := breakOff(ctx, unread); err != nil {
 		return nil, err
 	}
 	var found []placement.Finding // what is about the whole cluster comes first, as workloads may be more than people learn of
-	if unkept, is := errors.AsType[*policies.UnkeptError](policy.answer); is {
+	if unkept, is := errors.AsType[*policies.UnkeptError](answer); is {
 		found = append(found, placement.Finding{Of: "policies", Problem: placement.PoliciesIncomplete, Why: unkept.Why})
 	}
 	if unread != nil || len(c.Lacking) > 0 {
@@ -177,17 +176,10 @@ func notRead(about *clusterv1.Cluster, unread error, lacking []string) placement
 
 // joins are those of the Cluster's machines, by the cache.
 func (f *Findings) joins(ctx context.Context, v *Visit) ([]placement.Join, error) {
-	var machines []infrav1.WindowsMachine
-	for _, o := range v.objects {
-		if m, is := o.(*infrav1.WindowsMachine); is {
-			machines = append(machines, *m)
-		}
-	}
+	var machines infrav1.WindowsMachineList
 	var configs bootstrapv1.WindowsBootstrapConfigList
-	err := f.Client.List(ctx, &configs, client.InNamespace(v.Key.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: v.Key.Name}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return nil, fmt.Errorf("list windowsbootstrapconfigs: %w", err)
+	if err := cmp.Or(v.list(ctx, &machines), v.list(ctx, &configs)); err != nil {
+		return nil, fmt.Errorf("list windowsmachines and windowsbootstrapconfigs: %w", err)
 	}
-	return placement.JoinsOf(machines, configs.Items), nil
+	return placement.JoinsOf(machines.Items, configs.Items), nil
 }

@@ -31,8 +31,10 @@ const (
 type findingStage struct {
 	*stage
 
-	lists  *lists
-	counts map[string]int
+	lists    *lists
+	counts   map[string]int
+	policies *Policies
+	findings *Findings
 }
 
 func newFindingStage(t *testing.T, nodes ...client.Object) *findingStage {
@@ -45,14 +47,12 @@ func newFindingStage(t *testing.T, nodes ...client.Object) *findingStage {
 	}
 	s := &findingStage{stage: newStage(t, machine, itsConfig), lists: newLists(t), counts: map[string]int{}}
 	s.lists.objects[nodesPath] = append([]client.Object{nodeOf("linux-0", "linux")}, nodes...)
-	policies := &Policies{Lists: s.lists, Events: s.told}
-	keep := &Findings{
-		Client: s.management, Lists: s.lists, Policies: policies, Events: s.told,
-		Count: func(_, problem string, n int) { s.counts[problem] = n },
-	}
+	s.policies = &Policies{Lists: s.lists}
+	s.findings = &Findings{Policies: s.policies, Count: func(_, problem string, n int) { s.counts[problem] = n }}
 	s.Reconciler = &Reconciler{
-		Client: s.management, Workload: s.stage, Keeps: []Keep{keep}, Object: &infrav1.WindowsMachine{},
-		List: &infrav1.WindowsMachineList{}, Events: s.told, Now: func() time.Time { return s.clock },
+		Client: s.management, Workload: s.stage, Keeps: func() []Keep { return []Keep{s.findings} },
+		Object: &infrav1.WindowsMachine{},
+		List:   &infrav1.WindowsMachineList{}, Events: s.told, Now: func() time.Time { return s.clock },
 	}
 	return s
 }
@@ -216,17 +216,17 @@ func TestBrokenReading(t *testing.T) {
 func TestWhichPoliciesAct(t *testing.T) {
 	there := policies.Memory{There: policies.Set{Refusing: true, Changing: true}}
 	for name, c := range map[string]struct {
-		policy policyMemory
+		policy Policies
 		acts   bool
 	}{
-		"unknown":          {policyMemory{}, false},
-		"they act":         {policyMemory{Memory: there}, true},
-		"they settle":      {policyMemory{Memory: there, answer: keep.ErrSettling}, true},
-		"they do not":      {policyMemory{Memory: there, answer: &policies.UnkeptError{Why: "nobody obeys"}}, false},
-		"one is not there": {policyMemory{Memory: policies.Memory{There: policies.Set{Refusing: true}}}, false},
+		"unknown":          {Policies{}, false},
+		"they act":         {Policies{memory: there}, true},
+		"they settle":      {Policies{memory: there, answer: keep.ErrSettling}, true},
+		"they do not":      {Policies{memory: there, answer: &policies.UnkeptError{Why: "nobody obeys"}}, false},
+		"one is not there": {Policies{memory: policies.Memory{There: policies.Set{Refusing: true}}}, false},
 	} {
 		s := newFindingStage(t, nodeOf("win-0", "windows"))
-		*s.Keeps[0].(*Findings).Policies.known.of(prod) = c.policy
+		s.policies.memory, s.policies.answer = c.policy.memory, c.policy.answer
 		s.lists.objects[daemonSetsPath] = []client.Object{proxySet(), agent("a")}
 		s.after(t, 0)
 		events := strings.Join(s.tells(), "\n")
@@ -292,7 +292,7 @@ func (l late) RoundTrip(request *http.Request) (*http.Response, error) {
 func TestLongLists(t *testing.T) {
 	s := newFindingStage(t, nodeOf("win-0", "windows"))
 	s.told.Events = make(chan string, 100)
-	s.Keeps = []Keep{s.Keeps[0].(*Findings).Policies, s.Keeps[0]}
+	s.Keeps = func() []Keep { return []Keep{s.policies, s.findings} }
 	s.lists.through(t, late{s, http.DefaultTransport}, 500)
 	for i := range 200 {
 		s.lists.objects[daemonSetsPath] = append(s.lists.objects[daemonSetsPath], agent(fmt.Sprint("a", i)))

@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -36,17 +37,20 @@ func TestFindingsBreakOff(t *testing.T) {
 		}
 	}
 	s := newFindingStage(t, nodeOf("win-0", "windows"))
-	s.Keeps[0].(*Findings).Client = unlisted{}
+	s.Client = unlisted{s.management}
 	s.lists.objects[daemonSetsPath] = []client.Object{agent("a")}
 	s.after(t, 0)
 	expect.Same(t, "without configs", nothing, s.tells())
 	expect.Same(t, "the next look", often, s.look(t))
 }
 
-// unlisted lists nothing.
+// unlisted lists no configs.
 type unlisted struct{ client.Reader }
 
 // List implements client.Reader.
-func (unlisted) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return errors.New("no answer")
+func (u unlisted) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	if _, is := into.(*bootstrapv1.WindowsBootstrapConfigList); is {
+		return errors.New("no answer")
+	}
+	return u.Reader.List(ctx, into, options...)
 }

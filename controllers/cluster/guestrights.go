@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,27 +15,18 @@ import (
 
 // GuestRights are those of guests, as package guests decides. They are kept while a config has a report in the workload cluster,
 // or asks for the rights. They stay after that: they let nobody write who has no object there.
-type GuestRights struct {
-	known memories[guests.Memory]
-}
+type GuestRights struct{ memory guests.Memory }
 
 // Needs implements Keep.
-func (*GuestRights) Needs(_ *clusterv1.Cluster, configs []client.Object, asked map[string]bool) []string {
+func (*GuestRights) Needs(_ *clusterv1.Cluster, configs client.ObjectList, asked map[string]bool) []string {
 	_, needed := asked[guests.Name]
-	for _, o := range configs {
-		config, is := o.(*bootstrapv1.WindowsBootstrapConfig)
-		needed = needed || is && config.Status.GuestReport != ""
-	}
-	if needed {
+	if needed || anyConfig(configs, func(c bootstrapv1.WindowsBootstrapConfig) bool { return c.Status.GuestReport != "" }) {
 		return []string{guests.Name}
 	}
 	return nil
 }
 
-// Forget implements Keep.
-func (g *GuestRights) Forget(cluster client.ObjectKey) { g.known.forget(cluster) }
-
-// Look implements Keep. It does one act after the other until there is none.
+// Look implements Keep.
 func (g *GuestRights) Look(ctx context.Context, v *Visit) error {
 	if len(v.Needs) == 0 {
 		return nil
@@ -42,32 +35,30 @@ func (g *GuestRights) Look(ctx context.Context, v *Visit) error {
 	if err != nil {
 		return err
 	}
-	last := g.known.of(v.Key)
-	seen := guests.Seen{Cluster: v.Key, Answers: map[guests.Act]error{}, Memory: *last}
-	for {
-		step := guests.Next(seen, v.Now)
-		if step.Act == guests.Rest {
-			*last = step.Memory
-			v.LookAgain(step.Again)
-			v.Reply(guests.Name, step.Answer, step.Again)
-			return nil
-		}
-		err := doForGuests(ctx, api, step.Act)
-		if broken := breakOff(ctx, err); broken != nil {
-			return broken
-		}
-		seen.Answers[step.Act] = err
+	err = g.grant(ctx, api, v.Now)
+	var kept error
+	if keep.Taken(err) != "" {
+		kept = api.Revoke(ctx, guests.Binding())
 	}
+	if broken := breakOff(ctx, errors.Join(err, kept)); broken != nil {
+		return broken
+	}
+	answer, again := g.memory.Answer(v.Key, err, kept, v.Now)
+	v.LookAgain(again)
+	v.Reply(guests.Name, answer, again)
+	return nil
 }
 
-func doForGuests(ctx context.Context, api *keep.Cluster, act guests.Act) error {
-	switch act {
-	case guests.Try:
-		return api.Probe(ctx, guests.NewProbe())
-	case guests.Bind:
-		return api.Write(ctx, guests.Binding())
-	case guests.Withdraw:
-		return api.Revoke(ctx, guests.Binding())
+// grant lets guests write once the policy that limits them is seen to work.
+func (g *GuestRights) grant(ctx context.Context, api *keep.Cluster, now time.Time) error {
+	if err := api.WriteAll(ctx, guests.Limits()); err != nil {
+		return err
 	}
-	return api.WriteAll(ctx, guests.Limits())
+	if err := g.memory.Settle(now); err != nil {
+		return err
+	}
+	if err := guests.Tried(api.Probe(ctx, guests.NewProbe())); err != nil {
+		return err
+	}
+	return api.Write(ctx, guests.Binding())
 }

@@ -297,6 +297,5 @@ func TestForgotten(t *testing.T) {
 	s.opens(t)
 	expect.OK(t, s.management.Delete(t.Context(), found))
 	s.look(t)
-	expect.Same(t, "what is known", 0, len(s.known.known)+len(s.Reconciler.asks.topics)+len(s.Keeps[0].(*NodeRights).known.known)+
-		len(s.Keeps[1].(*GuestRights).known.known))
+	expect.Same(t, "what is known", 0, len(s.known))
 }

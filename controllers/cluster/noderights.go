@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/nodes"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 const (
@@ -32,14 +30,7 @@ const (
 type NodeRights struct {
 	// Live reads from the management cluster's API server itself.
 	Live client.Reader
-	// Events are about Clusters, and are for a person.
-	Events events.EventRecorder
 
-	known memories[nodeMemory]
-}
-
-// nodeMemory is what is known of a cluster after a look at it.
-type nodeMemory struct {
 	// unneeded is since when nobody needs a role that is there.
 	unneeded map[nodes.Role]time.Time
 	// refusals are what an event has had of them; empty if nothing is refused. tellAt is when to make it once more.
@@ -48,100 +39,78 @@ type nodeMemory struct {
 }
 
 // Needs implements Keep.
-func (*NodeRights) Needs(_ *clusterv1.Cluster, configs []client.Object, asked map[string]bool) (needs []string) {
-	needed := map[nodes.Role]bool{}
-	for _, o := range configs {
-		if config, is := o.(*bootstrapv1.WindowsBootstrapConfig); is {
-			for _, role := range nodes.NeededBy(config.Spec) {
-				needed[role] = true
-			}
-		}
-	}
+func (*NodeRights) Needs(_ *clusterv1.Cluster, configs client.ObjectList, asked map[string]bool) (needs []string) {
 	for _, role := range nodes.Roles() {
-		if _, is := asked[string(role)]; is || needed[role] {
+		_, needed := asked[string(role)]
+		if needed || anyConfig(configs, needing(role)) {
 			needs = append(needs, string(role))
 		}
 	}
 	return needs
 }
 
-// Forget implements Keep.
-func (n *NodeRights) Forget(cluster client.ObjectKey) { n.known.forget(cluster) }
-
-// Look implements Keep.
+// Look implements Keep. What a person must mend is one event for both roles: the recorder takes events about the same object with
+// the same reason for one.
 func (n *NodeRights) Look(ctx context.Context, v *Visit) error {
 	api, err := v.Reach(ctx)
 	if err != nil {
 		return err
 	}
-	last := n.known.of(v.Key)
-	if last.unneeded == nil {
-		last.unneeded = map[nodes.Role]time.Time{}
+	if n.unneeded == nil {
+		n.unneeded = map[nodes.Role]time.Time{}
 	}
 	var sentences []string
 	var failures error
 	for _, role := range nodes.Roles() {
-		act, err := n.look(ctx, v, api, role, last)
+		acts, err := n.look(ctx, v, api, role)
 		err = timely(ctx, err)
 		failures = errors.Join(failures, err)
-		if refusal := nodes.Refusal(role, act, err); refusal != nil {
+		revoke := !slices.Contains(v.Needs, string(role))
+		if refusal := nodes.Refusal(role, revoke, err); acts && refusal != nil {
 			sentences = append(sentences, refusal.Error())
 		}
 		serves, answer := nodes.Answer(role, err)
 		v.Reply(string(role), answer, serves)
 	}
 	if failures == nil {
-		last.refusals = ""
+		n.refusals = ""
 	}
-	n.tell(v, strings.Join(sentences, ". "), last)
+	note := strings.Join(sentences, ". ")
+	if note != "" && (note != n.refusals || !v.Now.Before(n.tellAt)) {
+		n.refusals, n.tellAt = note, v.Now.Add(tellAgain)
+		v.report(corev1.EventTypeWarning, bootstrapv1.DaemonRightsRefusedReason, "", note)
+	}
 	return failures
 }
 
-// tell makes an event of what a person must mend, unless that was done just now. It is one for both roles: the recorder takes
-// events about the same object with the same reason for one.
-func (n *NodeRights) tell(v *Visit, note string, last *nodeMemory) {
-	if note == "" || note == last.refusals && v.Now.Before(last.tellAt) {
-		return
+// look brings a role to what is needed. It returns whether it grants or revokes the role: a kubeconfig need not have a right to
+// look for what nobody needs.
+func (n *NodeRights) look(ctx context.Context, v *Visit, api *keep.Cluster, role nodes.Role) (acts bool, err error) {
+	if slices.Contains(v.Needs, string(role)) {
+		delete(n.unneeded, role)
+		v.LookAgain(nodes.Recheck)
+		return true, api.WriteAll(ctx, role.Objects())
 	}
-	last.refusals, last.tellAt = note, v.Now.Add(tellAgain)
-	n.Events.Eventf(v.Cluster, nil, corev1.EventTypeWarning, bootstrapv1.DaemonRightsRefusedReason, "Look", "%s",
-		cloud.Clean(note, maxNote))
-}
-
-// look brings a role to what is needed, and returns what it has done for that.
-func (n *NodeRights) look(
-	ctx context.Context, v *Visit, api *keep.Cluster, role nodes.Role, last *nodeMemory,
-) (act nodes.Act, err error) {
-	seen := nodes.Seen{Needed: slices.Contains(v.Needs, string(role)), Unneeded: last.unneeded[role]}
-	if !seen.Needed {
-		seen.There, err = isThere(ctx, api, role)
-	}
-	if seen.There {
-		seen.InUse, err = n.isInUse(ctx, api, v.Key, role)
+	there, err := api.IsThere(ctx, role.Objects()...)
+	inUse := false
+	if there {
+		v.LookAgain(nodes.Recheck)
+		inUse, err = n.isInUse(ctx, api, v.Key, role)
 	}
 	if err != nil {
-		return nodes.Rest, err
+		return false, err
 	}
-	act, again, unneeded := nodes.Next(seen, v.Now)
-	last.unneeded[role] = unneeded
+	if !there || inUse {
+		delete(n.unneeded, role)
+		return false, nil
+	}
+	revoke, again, since := nodes.Unneeded(n.unneeded[role], v.Now)
+	n.unneeded[role] = since
 	v.LookAgain(again)
-	switch act {
-	case nodes.Grant:
-		return act, api.WriteAll(ctx, role.Objects())
-	case nodes.Revoke:
-		return act, api.RevokeAll(ctx, role.Objects())
+	if !revoke {
+		return false, nil
 	}
-	return act, nil
-}
-
-// isThere says whether there is something of ours to remove.
-func isThere(ctx context.Context, api *keep.Cluster, role nodes.Role) (there bool, err error) {
-	for _, object := range role.Objects() {
-		if there, err = api.IsThere(ctx, object); there || err != nil {
-			return there, err
-		}
-	}
-	return false, nil
+	return true, api.RevokeAll(ctx, role.Objects())
 }
 
 // isInUse asks the API servers themselves.
@@ -161,13 +130,20 @@ func (n *NodeRights) isInUse(ctx context.Context, api *keep.Cluster, cluster cli
 		if err := n.Live.List(ctx, &configs, page...); err != nil {
 			return false, fmt.Errorf("list windowsbootstrapconfigs: %w", err)
 		}
-		if slices.ContainsFunc(configs.Items, func(c bootstrapv1.WindowsBootstrapConfig) bool {
-			return slices.Contains(nodes.NeededBy(c.Spec), role)
-		}) {
+		if anyConfig(&configs, needing(role)) {
 			return true, nil
 		}
 		if next = configs.Continue; next == "" {
 			return false, nil
 		}
 	}
+}
+
+func anyConfig(configs client.ObjectList, is func(bootstrapv1.WindowsBootstrapConfig) bool) bool {
+	all, are := configs.(*bootstrapv1.WindowsBootstrapConfigList)
+	return are && slices.ContainsFunc(all.Items, is)
+}
+
+func needing(role nodes.Role) func(bootstrapv1.WindowsBootstrapConfig) bool {
+	return func(c bootstrapv1.WindowsBootstrapConfig) bool { return slices.Contains(nodes.NeededBy(c.Spec), role) }
 }

@@ -29,7 +29,8 @@ func TestUnreadConfigs(t *testing.T) {
 	s := newStage(t, config("c", azureCNI))
 	s.after(t, 0)
 	pages := &paged{Reader: s.management}
-	s.Keeps = []Keep{&NodeRights{Live: pages, Events: s.told}}
+	s.restart()
+	s.Keeps = func() []Keep { return []Keep{&NodeRights{Live: pages}} }
 	s.Client = newStage(t).management // the cache does not know of it
 	s.during(t, 3*revokeAfter)
 	expect.Same(t, "with a config on the second page", kubeProxies, s.there(t))

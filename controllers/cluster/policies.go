@@ -8,18 +8,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/policies"
-	"github.com/capwin/cluster-api-provider-windows/internal/apiserver"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/collect"
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	objects "github.com/capwin/cluster-api-provider-windows/internal/policies"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
@@ -35,29 +31,19 @@ const (
 	longestPlan = 15 * time.Second
 )
 
-// Lists reads lists of workload clusters.
-type Lists interface {
-	Reader(ctx context.Context, cluster client.ObjectKey) (apiserver.Reader, error)
-}
-
 // Policies are those that keep workloads for Linux off Windows Nodes, as package policies decides.
 type Policies struct {
-	Lists  Lists
-	Events events.EventRecorder
+	Lists Lists
 
-	known memories[policyMemory]
-}
-
-// policyMemory is what is known of a cluster, the answer of the last look, and since when looks find out nothing.
-type policyMemory struct {
-	policies.Memory
+	memory policies.Memory
+	// answer is that of the last look, and unsure is since when looks find out nothing.
 	answer error
 	unsure time.Time
 }
 
 // Needs implements Keep. What a person has set the annotation to is a need, too, so that it is seen at once.
-func (*Policies) Needs(cluster *clusterv1.Cluster, machines []client.Object, asked map[string]bool) (needs []string) {
-	if _, is := asked[policies.Name]; is || len(machines) > 0 {
+func (*Policies) Needs(cluster *clusterv1.Cluster, machines client.ObjectList, asked map[string]bool) (needs []string) {
+	if _, is := asked[policies.Name]; is || meta.LenList(machines) > 0 {
 		needs = append(needs, policies.Name)
 	}
 	if mode, set := cluster.Annotations[infrav1.LinuxPolicyAnnotation]; set {
@@ -66,27 +52,23 @@ func (*Policies) Needs(cluster *clusterv1.Cluster, machines []client.Object, ask
 	return needs
 }
 
-// Forget implements Keep.
-func (p *Policies) Forget(cluster client.ObjectKey) { p.known.forget(cluster) }
-
 // Look implements Keep.
 func (p *Policies) Look(ctx context.Context, v *Visit) error {
 	if len(v.Needs) == 0 {
-		p.Forget(v.Key)
+		*p = Policies{Lists: p.Lists}
 		return nil
 	}
 	api, err := v.Reach(ctx)
 	if err != nil {
 		return err
 	}
-	last := p.known.of(v.Key)
-	err = p.look(ctx, v, api, last)
+	err = p.look(ctx, v, api)
 	switch {
-	case err == nil && !errors.Is(last.answer, keep.ErrSettling):
-		last.unsure = time.Time{}
-	case last.unsure.IsZero():
-		last.unsure = v.Now
-	case v.Now.Sub(last.unsure) >= policiesPatience:
+	case err == nil && !errors.Is(p.answer, keep.ErrSettling):
+		p.unsure = time.Time{}
+	case p.unsure.IsZero():
+		p.unsure = v.Now
+	case v.Now.Sub(p.unsure) >= policiesPatience:
 		v.Reply(policies.Name, &policies.UnkeptError{Why: "Cluster " + v.Cluster.Name + ": it is not known after a minute whether " +
 			"the policies act that keep workloads for Linux off Windows Nodes"}, served)
 	}
@@ -94,17 +76,16 @@ func (p *Policies) Look(ctx context.Context, v *Visit) error {
 }
 
 // look does one act after the other until there is none.
-func (p *Policies) look(ctx context.Context, v *Visit, api *keep.Cluster, last *policyMemory) error {
+func (p *Policies) look(ctx context.Context, v *Visit, api *keep.Cluster) error {
 	seen := policies.Seen{
-		Cluster: v.Cluster.Name, Needed: slices.Contains(v.Needs, policies.Name), Answers: map[policies.Act]error{},
-		Memory: last.Memory,
+		Cluster: v.Cluster.Name, Needed: slices.Contains(v.Needs, policies.Name), Answers: map[policies.Act]error{}, Memory: p.memory,
 	}
 	seen.Mode, seen.Wrong = policies.ModeOf(v.Cluster)
 	api.Fetch(ctx, allPolicies())
 	for {
 		step := policies.Next(seen, v.Now)
 		if step.Act == policies.Rest {
-			last.Memory, last.answer = step.Memory, step.Answer
+			p.memory, p.answer = step.Memory, step.Answer
 			v.LookAgain(step.Again)
 			v.Reply(policies.Name, step.Answer, step.Again+served)
 			return nil
@@ -155,25 +136,18 @@ func (p *Policies) plan(ctx context.Context, v *Visit, api *keep.Cluster) error 
 	if there, err := api.IsThere(ctx, objects.Mutating()[0]); there || err != nil {
 		return err
 	}
-	server, err := p.Lists.Reader(ctx, v.Key)
+	reading, err := collector(ctx, p.Lists, v, longestPlan)
 	if err != nil {
 		return err
 	}
-	server.Enough = v.within(longestPlan)
-	var names []string
-	reading := collect.Collector{Server: server}
 	if err := reading.Namespaces(ctx); workload.OutOfReach(err) {
 		return err
 	}
-	err = reading.Workloads(ctx, func(w collect.Workload) error {
-		one, err := w.Decode()
-		if err != nil {
-			return err
-		}
+	var names []string
+	err = eachWorkload(ctx, reading, func(one placement.Workload) {
 		if reading.GetsLinux(one) && len(names) < mostPlanned {
 			names = append(names, one.String())
 		}
-		return nil
 	})
 	if workload.OutOfReach(err) {
 		return err
@@ -185,23 +159,15 @@ func (p *Policies) plan(ctx context.Context, v *Visit, api *keep.Cluster) error 
 		if err != nil || len(reading.Lacking) > 0 {
 			text += "; not all workloads were read, so there may be more of them"
 		}
-		about := fieldOf(v.Cluster, "plan")
-		p.Events.Eventf(v.Cluster, about, corev1.EventTypeNormal, infrav1.PlacementFindingReason, "Plan", "%s",
-			cloud.Clean(text, maxNote))
+		v.report(corev1.EventTypeNormal, infrav1.PlacementFindingReason, "plan", text)
 	}
 	return nil
 }
 
-// PolicyAnswers are for machines that need the policies.
-type PolicyAnswers struct{ Clusters *Reconciler }
-
-// Answers wake machines that have asked.
-func (a PolicyAnswers) Answers() source.Source { return a.Clusters.Answers() }
-
-// Kept says whether the policies of a Cluster act, so that a machine may get a VM. If they cannot, or do not within a minute, it
-// says why in a sentence, and that the VM may come all the same.
-func (a PolicyAnswers) Kept(about *clusterv1.Cluster, machine client.ObjectKey) (kept bool, warning string) {
-	known, answer := a.Clusters.Ask(client.ObjectKeyFromObject(about), machine, policies.Name)
+// Kept returns whether the policies of a Cluster act, so that a machine may get a VM. Answers wakes machines that have asked. If
+// the policies cannot act, or do not within a minute, the warning has the reason, and the VM may come all the same.
+func (r *Reconciler) Kept(about *clusterv1.Cluster, machine client.ObjectKey) (kept bool, warning string) {
+	known, answer := r.Ask(client.ObjectKeyFromObject(about), machine, policies.Name)
 	if unkept, is := errors.AsType[*policies.UnkeptError](answer); known && is {
 		return true, unkept.Why
 	}

@@ -29,9 +29,7 @@ import (
 type policyStage struct {
 	*stage
 
-	lists    *lists
-	policies *Policies
-	answers  PolicyAnswers
+	lists *lists
 	// deaf has the API server obey none.
 	deaf bool
 }
@@ -67,12 +65,11 @@ func (s *policyStage) obey(o client.Object) error {
 
 // begin has another process take over.
 func (s *policyStage) begin() {
-	s.policies = &Policies{Lists: s.lists, Events: s.told}
 	s.Reconciler = &Reconciler{
-		Client: s.management, Workload: s.stage, Keeps: []Keep{s.policies}, Object: &infrav1.WindowsMachine{},
-		List: &infrav1.WindowsMachineList{}, Events: s.told, Now: func() time.Time { return s.clock },
+		Client: s.management, Workload: s.stage, Keeps: func() []Keep { return []Keep{&Policies{Lists: s.lists}} },
+		Object: &infrav1.WindowsMachine{},
+		List:   &infrav1.WindowsMachineList{}, Events: s.told, Now: func() time.Time { return s.clock },
 	}
-	s.answers = PolicyAnswers{Clusters: s.Reconciler}
 }
 
 func windowsMachine() *infrav1.WindowsMachine {
@@ -111,7 +108,7 @@ func (s *policyStage) settles(t *testing.T) {
 // kept asks for a machine.
 func (s *policyStage) kept(t *testing.T) (kept bool, warning string) {
 	t.Helper()
-	return s.answers.Kept(s.about(t), asker)
+	return s.Kept(s.about(t), asker)
 }
 
 // thereOf counts our policies and bindings in the workload cluster.
@@ -196,7 +193,7 @@ func TestPoliciesNotAskedFor(t *testing.T) {
 	about.Spec.Paused = new(true)
 	expect.OK(t, s.management.Update(t.Context(), about))
 	s.after(t, 0)
-	expect.Same(t, "what is known of one that is paused", 0, len(s.policies.known.known))
+	expect.Same(t, "what is known of one that is paused", 0, len(s.known))
 }
 
 // TestPolicyCallsFail: whatever fails is done again in a while.

@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/labels"
@@ -28,7 +29,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/findings"
@@ -55,17 +55,15 @@ type Workload interface {
 	GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 }
 
-// Keep is one of the things that are kept in workload clusters. It is called for one Cluster at a time.
+// Keep is one of the things that are kept in a workload cluster, with what is known of it from look to look.
 type Keep interface {
 	// Needs are the names of what a Cluster needs, by its objects and by what others ask for. It MUST leave out what nobody needs
 	// any more: the keep looks as soon as they are other ones.
-	Needs(cluster *clusterv1.Cluster, objects []client.Object, asked map[string]bool) []string
+	Needs(cluster *clusterv1.Cluster, objects client.ObjectList, asked map[string]bool) []string
 	// Look brings the thing a step further in a cluster, whether something is needed there or not. It is called once in the life
 	// of a process, when something else is needed or asked for, and when it has said so to the Visit. What fails is looked at again
 	// in a minute, and answers what was asked for and not replied to.
 	Look(ctx context.Context, v *Visit) error
-	// Forget drops what is known of a cluster.
-	Forget(cluster client.ObjectKey)
 }
 
 // Reconciler looks after the workload clusters of this manager's Clusters. Set its fields before use.
@@ -75,7 +73,8 @@ type Reconciler struct {
 	// Client reads the cache.
 	Client   client.Reader
 	Workload Workload
-	Keeps    []Keep
+	// Keeps makes those of one Cluster.
+	Keeps func() []Keep
 	// Object and List are of the kind that makes a Cluster one of this manager, by its label.
 	Object client.Object
 	List   client.ObjectList
@@ -85,20 +84,42 @@ type Reconciler struct {
 	// WatchFilter is the value of the watch-filter label, if this manager is limited by it.
 	WatchFilter string
 
-	asks  asks
-	known memories[memory]
+	mu    sync.Mutex
+	known map[client.ObjectKey]*memory
+	// clusters gets those to be looked at, and askers who is to ask again, once their controllers have started.
+	clusters, askers queue
 }
 
-// memory is what is known of a Cluster.
+// memory is what is known of a Cluster. Whoever looks at that has it, but the topics, which are for all.
 type memory struct {
-	past  keep.Past
-	looks map[Keep]*look
+	past   keep.Past
+	looks  []*look
+	topics map[string]*topic
 }
 
-// look is the last one of a keep: what was needed then, and when to look again; zero for never.
+// look is the last one of a keep: what was needed then, and when to look again.
 type look struct {
+	Keep
+
 	needs []string
 	due   time.Time
+}
+
+// never comes after all other times.
+var never = time.Unix(1<<40, 0)
+
+// memoryOf is for whoever has locked the Reconciler.
+func (r *Reconciler) memoryOf(cluster client.ObjectKey) *memory {
+	if r.known == nil {
+		r.known = map[client.ObjectKey]*memory{}
+	}
+	if r.known[cluster] == nil {
+		r.known[cluster] = &memory{past: keep.Past{}, topics: map[string]*topic{}}
+		for _, k := range r.Keeps() {
+			r.known[cluster].looks = append(r.known[cluster].looks, &look{Keep: k})
+		}
+	}
+	return r.known[cluster]
 }
 
 // Visit is a look at a Cluster.
@@ -109,55 +130,40 @@ type Visit struct {
 	// Needs are those of the keep that looks.
 	Needs []string
 
-	objects []client.Object // of this manager, that belong to the Cluster, of the cache
+	objects client.ObjectList // of this manager, that belong to the Cluster, of the cache
 	r       *Reconciler
 	memory  *memory
-	due     time.Time
+	last    *look
 	replied map[string]bool
 }
 
 // Reach returns the workload cluster.
 func (v *Visit) Reach(ctx context.Context) (*keep.Cluster, error) {
 	api, err := v.r.Workload.GetClient(ctx, v.Key)
-	return &keep.Cluster{API: api, Now: v.Now, Past: &v.memory.past}, err
+	contested := func(sentence string) {
+		v.report(corev1.EventTypeWarning, bootstrapv1.ObjectContestedReason, "", sentence)
+	}
+	return &keep.Cluster{API: api, Now: v.Now, Past: v.memory.past, Contested: contested}, err
 }
 
 // LookAgain has the keep look again after a while, or sooner. Zero is never.
 func (v *Visit) LookAgain(after time.Duration) {
-	if after > 0 {
-		v.due = sooner(v.due, v.Now.Add(after))
+	if due := v.Now.Add(after); after > 0 && due.Before(v.last.due) {
+		v.last.due = due
 	}
 }
 
-// within ends lists that take longer than that, before the look is ended for them: what comes after them in a look has time, too.
-func (v *Visit) within(longest time.Duration) func() error {
-	end := v.r.Now().Add(longest)
-	return func() error {
-		if v.r.Now().After(end) {
-			return fmt.Errorf("its lists take longer than %s, and are not read any further", longest)
+// report makes an event about the Cluster, or about a part of it: the recorder takes events that relate to the same object for
+// one.
+func (v *Visit) report(kind, reason, part, note string) {
+	var about runtime.Object
+	if part != "" {
+		about = &corev1.ObjectReference{
+			APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: v.Key.Namespace, Name: v.Key.Name, FieldPath: part,
 		}
-		return nil
 	}
+	v.r.Events.Eventf(v.Cluster, about, kind, reason, "Look", "%s", cloud.Clean(note, maxNote))
 }
-
-// Reply answers those who have asked for a name, and who ask in the next while.
-func (v *Visit) Reply(name string, answer error, serves time.Duration) {
-	v.replied[name] = true
-	v.r.asks.reply(topic{v.Key, name}, answer, v.Now.Add(serves))
-}
-
-// Ask returns the answer to whether a cluster has something of a name, without an error if it has. An object that asks what is
-// not known, or ErrSettling of package keep, is woken when there is an answer.
-func (r *Reconciler) Ask(cluster, asker client.ObjectKey, name string) (known bool, answer error) {
-	return r.asks.ask(topic{cluster, name}, asker, r.Now())
-}
-
-// Asked has the Clusters that somebody asks about, for the controller of Clusters, and Answers the objects that have asked, for
-// theirs.
-func (r *Reconciler) Asked() source.Source { return r.asks.source(&r.asks.clusters) }
-
-// Answers is beside Asked.
-func (r *Reconciler) Answers() source.Source { return r.asks.source(&r.asks.askers) }
 
 // SetupWithManager registers the reconciler and has it woken.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
@@ -193,39 +199,43 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	var due time.Time
-	for _, k := range r.Keeps {
-		due = sooner(due, r.look(ctx, k, v))
+	due := never
+	for _, v.last = range v.memory.looks {
+		if v.look(ctx); v.last.due.Before(due) {
+			due = v.last.due
+		}
 	}
-	for _, note := range v.memory.past.News() {
-		r.Events.Eventf(v.Cluster, nil, corev1.EventTypeWarning, bootstrapv1.ObjectContestedReason, "Look", "%s",
-			cloud.Clean(note, maxNote))
-	}
-	if due.IsZero() {
+	if due.Equal(never) {
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{RequeueAfter: max(due.Sub(r.Now()), time.Millisecond)}, nil
 }
 
 func (r *Reconciler) forget(cluster client.ObjectKey) {
-	r.known.forget(cluster)
-	r.asks.forget(cluster)
-	for _, k := range r.Keeps {
-		k.Forget(cluster)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known[cluster] == nil {
+		return
 	}
+	for _, k := range r.known[cluster].looks {
+		if known, is := k.Keep.(*Findings); is { // which is in a metric
+			known.count(cluster, nil)
+		}
+	}
+	delete(r.known, cluster)
 }
 
-// look has a keep look if it is time for that, and returns when it is so again; zero for never.
-func (r *Reconciler) look(ctx context.Context, k Keep, v *Visit) (due time.Time) {
-	asked := r.asks.pending(v.Key, v.Now)
-	v.Needs, v.due, v.replied = k.Needs(v.Cluster, v.objects, asked), time.Time{}, map[string]bool{}
-	last, looked := v.memory.looks[k]
+// look has a keep look if it is time for that.
+func (v *Visit) look(ctx context.Context) {
+	asked := v.asked()
+	v.Needs, v.replied = v.last.Needs(v.Cluster, v.objects, asked), map[string]bool{}
 	now := slices.ContainsFunc(v.Needs, func(name string) bool { return asked[name] })
-	if looked && !now && slices.Equal(v.Needs, last.needs) && (last.due.IsZero() || v.Now.Before(last.due)) {
-		return last.due
+	if !now && slices.Equal(v.Needs, v.last.needs) && v.Now.Before(v.last.due) {
+		return
 	}
-	err := workload.Guard(ctx, func() error { return k.Look(ctx, v) })
-	if err = timely(ctx, err); err != nil {
+	v.last.needs, v.last.due = v.Needs, never
+	err := timely(ctx, workload.Guard(ctx, func() error { return v.last.Look(ctx, v) }))
+	if err != nil {
 		v.LookAgain(often)
 		log := ctrl.LoggerFrom(ctx)
 		if workload.OutOfReach(err) {
@@ -238,8 +248,6 @@ func (r *Reconciler) look(ctx context.Context, k Keep, v *Visit) (due time.Time)
 			v.Reply(name, err, 0)
 		}
 	}
-	v.memory.looks[k] = &look{v.Needs, v.due}
-	return v.due
 }
 
 // load returns nil for a Cluster that is not to be looked at.
@@ -252,37 +260,29 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*Visit, er
 	if err != nil {
 		return nil, fmt.Errorf("get cluster: %w", err)
 	}
-	list, _ := r.List.DeepCopyObject().(client.ObjectList)
-	its := client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}
-	if err := r.Client.List(ctx, list, client.InNamespace(key.Namespace), its, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list objects of the cluster: %w", err)
-	}
-	found, err := meta.ExtractList(list)
-	if err != nil {
+	v.objects, _ = r.List.DeepCopyObject().(client.ObjectList)
+	if err := v.list(ctx, v.objects); err != nil {
 		return nil, fmt.Errorf("list objects of the cluster: %w", err)
 	}
 	mine := r.WatchFilter == "" || labels.HasWatchLabel(v.Cluster, r.WatchFilter)
-	for _, one := range found {
-		if o, is := one.(client.Object); is {
-			v.objects = append(v.objects, o)
-			mine = mine || labels.HasWatchLabel(o, r.WatchFilter)
-		}
+	err = meta.EachListItem(v.objects, func(one runtime.Object) error {
+		o, is := one.(client.Object)
+		mine = mine || is && labels.HasWatchLabel(o, r.WatchFilter)
+		return nil
+	})
+	if err != nil || !mine {
+		return nil, err
 	}
-	if !mine {
-		return nil, nil
-	}
-	if v.memory = r.known.of(key); v.memory.looks == nil {
-		v.memory.looks = map[Keep]*look{}
-	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v.memory = r.memoryOf(key)
 	return v, nil
 }
 
-// sooner is the earlier of two times, of which zero is never.
-func sooner(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
+// list reads the objects of the Cluster in the cache.
+func (v *Visit) list(ctx context.Context, into client.ObjectList) error {
+	its := client.MatchingLabels{clusterv1.ClusterNameLabel: v.Key.Name}
+	return v.r.Client.List(ctx, into, client.InNamespace(v.Key.Namespace), its, client.UnsafeDisableDeepCopy)
 }
 
 // breakOff is the error that ends a look in its midst: the cluster is out of reach, or the time is over.
@@ -299,29 +299,4 @@ func timely(ctx context.Context, err error) error {
 		return &workload.UnreachableError{Why: "takes too long to answer"}
 	}
 	return err
-}
-
-// memories are what is known of clusters from look to look. The zero value is empty.
-type memories[T any] struct {
-	mu    sync.Mutex
-	known map[client.ObjectKey]*T
-}
-
-// of returns what is known of a cluster. It is for whoever looks at that.
-func (m *memories[T]) of(cluster client.ObjectKey) *T {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.known == nil {
-		m.known = map[client.ObjectKey]*T{}
-	}
-	if m.known[cluster] == nil {
-		m.known[cluster] = new(T)
-	}
-	return m.known[cluster]
-}
-
-func (m *memories[T]) forget(cluster client.ObjectKey) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.known, cluster)
 }

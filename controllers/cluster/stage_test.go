@@ -78,7 +78,7 @@ func (s *stage) restart() {
 		filter = s.WatchFilter
 	}
 	s.Reconciler = &Reconciler{
-		Client: s.management, Workload: s, Keeps: []Keep{&NodeRights{Live: s.management, Events: s.told}, &GuestRights{}},
+		Client: s.management, Workload: s, Keeps: func() []Keep { return []Keep{&NodeRights{Live: s.management}, &GuestRights{}} },
 		Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{}, Events: s.told,
 		Now: func() time.Time { return s.clock }, WatchFilter: filter,
 	}

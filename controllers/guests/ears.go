@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
@@ -125,7 +126,7 @@ func (e *Ears) pass(ctx context.Context, cluster client.ObjectKey, due []*report
 		if err != nil {
 			return false
 		}
-		began, object := time.Now(), client.ObjectKey{Namespace: Namespace, Name: r.name}
+		began, object := time.Now(), client.ObjectKey{Namespace: bootstrap.GuestNamespace, Name: r.name}
 		var found corev1.ConfigMap
 		err = workload.Guard(ctx, func() error { return api.Get(workload.OfGuest(ctx), object, &found) })
 		if err == nil && client.ObjectKeyFromObject(&found) != object {
@@ -134,7 +135,7 @@ func (e *Ears) pass(ctx context.Context, cluster client.ObjectKey, due []*report
 		if client.IgnoreNotFound(err) != nil {
 			ctrl.LoggerFrom(ctx).V(4).Info("Report of a guest not read", "cluster", cluster, "report", r.name, "error", err.Error())
 		}
-		e.keep(r, found.Data[Key], began, err)
+		e.keep(r, found.Data[bootstrap.GuestReportKey], began, err)
 	}
 	return true
 }

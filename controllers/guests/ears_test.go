@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -78,8 +79,8 @@ func (c *workloadCluster) write(t *testing.T, name, text string) {
 }
 
 func said(name, text string) *corev1.ConfigMap {
-	object := &corev1.ConfigMap{Data: map[string]string{Key: text}}
-	object.Namespace, object.Name = Namespace, name
+	object := &corev1.ConfigMap{Data: map[string]string{bootstrap.GuestReportKey: text}}
+	object.Namespace, object.Name = bootstrap.GuestNamespace, name
 	return object
 }
 

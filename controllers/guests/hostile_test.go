@@ -15,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -47,7 +48,7 @@ func TestFalseReports(t *testing.T) {
 		return string(expect.Got(json.Marshal(object))(t))
 	}
 	metadata := func(name, more string) string {
-		return `"metadata":{"namespace":"` + Namespace + `","name":"` + name + `"` + more + `}`
+		return `"metadata":{"namespace":"` + bootstrap.GuestNamespace + `","name":"` + name + `"` + more + `}`
 	}
 	fields := `,"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{` +
 		strings.TrimSuffix(strings.Repeat(`"f:a":{},`, 25_000), ",") + `}}]`
@@ -103,7 +104,7 @@ func TestFalseReports(t *testing.T) {
 // TestNameThatLeadsElsewhere: what stands in a config's status is the name of one object, and no path.
 func TestNameThatLeadsElsewhere(t *testing.T) {
 	clusters := connected(t, func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/"+Namespace+"/configmaps/") || r.URL.Query().Has("watch") {
+		if !strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/"+bootstrap.GuestNamespace+"/configmaps/") || r.URL.Query().Has("watch") {
 			t.Errorf("asked for %s", r.URL)
 		}
 		w.WriteHeader(http.StatusForbidden)

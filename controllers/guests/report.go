@@ -14,19 +14,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 )
 
-const (
-	// Namespace has the reports of all guests of a workload cluster.
-	Namespace = bootstrap.GuestNamespace
-	// Group is what the bootstrap token of such a machine has besides kubeadm's.
-	Group = bootstrap.GuestGroup
-	// Key of the object's data is the report.
-	Key = bootstrap.GuestReportKey
-)
-
 // MakeReport makes the empty object that a guest may replace, unless it is there. It has no labels and no annotations: a guest
 // would have to send them back as they are.
 func MakeReport(ctx context.Context, api client.Client, name string) error {
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.GuestNamespace, Name: name}}
 	if err := api.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("make the object of the guest's reports: %w", err)
 	}
@@ -35,7 +26,7 @@ func MakeReport(ctx context.Context, api client.Client, name string) error {
 
 // RemoveReport removes the object of a guest that is gone.
 func RemoveReport(ctx context.Context, api client.Client, name string) error {
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.GuestNamespace, Name: name}}
 	if err := api.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove the object of the guest's reports: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -33,7 +34,7 @@ func TestObjectOfReports(t *testing.T) {
 		},
 	}).Build()
 	there := func() error {
-		return api.Get(t.Context(), client.ObjectKey{Namespace: Namespace, Name: "win-1"}, &corev1.ConfigMap{})
+		return api.Get(t.Context(), client.ObjectKey{Namespace: bootstrap.GuestNamespace, Name: "win-1"}, &corev1.ConfigMap{})
 	}
 	for range 2 {
 		expect.OK(t, MakeReport(t.Context(), api, "win-1"))

@@ -12,6 +12,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -23,8 +24,8 @@ type rumour string
 
 // GetClient is that of guests.Ears.
 func (text rumour) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
-	object := &corev1.ConfigMap{Data: map[string]string{guests.Key: string(text)}}
-	object.Namespace, object.Name = guests.Namespace, "m.token0"
+	object := &corev1.ConfigMap{Data: map[string]string{bootstrap.GuestReportKey: string(text)}}
+	object.Namespace, object.Name = bootstrap.GuestNamespace, "m.token0"
 	return fake.NewClientBuilder().WithObjects(object).Build(), nil
 }
 

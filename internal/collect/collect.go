@@ -47,19 +47,10 @@ func (c *Collector) Read(ctx context.Context) error {
 	return nil
 }
 
-// needed notes the right that is lacking, and passes every other error.
-func (c *Collector) needed(right string, err error) error {
+// note notes what is not shown, and passes every other error.
+func note(in *[]string, what string, err error) error {
 	if apierrors.IsForbidden(err) {
-		c.Lacking = append(c.Lacking, right)
-		return nil
-	}
-	return err
-}
-
-// optional notes what is not shown, and passes every other error.
-func (c *Collector) optional(what string, err error) error {
-	if apierrors.IsForbidden(err) {
-		c.Refused = append(c.Refused, what)
+		*in = append(*in, what)
 		return nil
 	}
 	return err
@@ -91,7 +82,7 @@ func (c *Collector) nodes(ctx context.Context) error {
 		c.MaxPods[node.Name] = int(node.Status.Capacity.Pods().Value())
 		return nil
 	})
-	return c.needed("list nodes", err)
+	return note(&c.Lacking, "list nodes", err)
 }
 
 func size(n placement.Node) int {
@@ -111,7 +102,7 @@ func (c *Collector) classes(ctx context.Context) error {
 		c.RuntimeClasses = append(c.RuntimeClasses, o)
 		return nil
 	})
-	return c.optional("RuntimeClasses", err)
+	return note(&c.Refused, "RuntimeClasses", err)
 }
 
 // Namespaces reads which of them select Nodes for their pods.
@@ -123,7 +114,7 @@ func (c *Collector) Namespaces(ctx context.Context) error {
 		}
 		return nil
 	})
-	return c.optional("Namespaces", err)
+	return note(&c.Refused, "Namespaces", err)
 }
 
 // dns reads the Service whose pods are cluster DNS. One without a selector is there, and selects nothing.
@@ -134,7 +125,7 @@ func (c *Collector) dns(ctx context.Context) error {
 		c.DNS = map[string]string{}
 		maps.Copy(c.DNS, service.Spec.Selector)
 	}
-	return c.optional("Service kube-system/kube-dns", err)
+	return note(&c.Refused, "Service kube-system/kube-dns", err)
 }
 
 // Workload is a DaemonSet, a Deployment or a StatefulSet whose template is not decoded yet: that may take far more memory than it
@@ -170,7 +161,7 @@ func (c *Collector) Workloads(ctx context.Context, each func(Workload) error) er
 			w.Kind = one.kind
 			return each(w)
 		})
-		if err := c.needed("list "+one.resource, err); err != nil {
+		if err := note(&c.Lacking, "list "+one.resource, err); err != nil {
 			return err
 		}
 	}

@@ -15,11 +15,10 @@ import (
 type Join struct {
 	Node   Node
 	Config *bootstrapv1.WindowsBootstrapConfig
-	// Ends says that the machine is being deleted.
-	Ends bool
 }
 
-// JoinsOf are those of machines whose config is known, by name. A config that is refused makes no Node.
+// JoinsOf are those of machines that are not being deleted and whose config is known, by name. A config that is refused makes no
+// Node.
 func JoinsOf(machines []infrav1.WindowsMachine, configs []bootstrapv1.WindowsBootstrapConfig) (all []Join) {
 	ofOwner := map[string]*bootstrapv1.WindowsBootstrapConfig{}
 	for i := range configs {
@@ -29,11 +28,11 @@ func JoinsOf(machines []infrav1.WindowsMachine, configs []bootstrapv1.WindowsBoo
 	for i := range machines {
 		m := &machines[i]
 		config := ofOwner[machineOf(m)]
-		if config == nil {
+		if config == nil || !m.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if node, err := ToBeMade(config, m); err == nil {
-			all = append(all, Join{Node: node, Config: config, Ends: !m.DeletionTimestamp.IsZero()})
+			all = append(all, Join{node, config})
 		}
 	}
 	slices.SortFunc(all, func(a, b Join) int { return cmp.Compare(a.Node.Name, b.Node.Name) })
@@ -57,7 +56,7 @@ func (s *Seen) Add(joins []Join) {
 	kinds := map[string]bool{}
 	for _, j := range joins {
 		s.ProxyRuns[j.Node.Name] = bootstrap.KubeProxyRun(j.Config.Spec.Network)
-		if _, there := s.Kubelets[j.Node.Name]; there || j.Ends {
+		if _, there := s.Kubelets[j.Node.Name]; there {
 			continue
 		}
 		s.Joining++

@@ -46,13 +46,12 @@ func TestJoins(t *testing.T) {
 	for _, j := range joins {
 		found = append(found, j.Node.Name)
 	}
-	expect.Same(t, "joins", []string{"ns/of-a", "ns/of-b", "ns/of-ends", "win-0"}, found)
+	expect.Same(t, "joins", []string{"ns/of-a", "ns/of-b", "win-0"}, found)
 	s := Seen{Kubelets: map[string]string{"win-0": "v1.36.3"}}
 	s.Windows = []Node{{Name: "win-0"}}
 	s.Add(joins)
 	expect.Same(t, "who is to run kube-proxy", map[string]bootstrapv1.KubeProxyRun{
 		"win-0": bootstrapv1.KubeProxyNone, "ns/of-a": bootstrapv1.KubeProxyNone, "ns/of-b": bootstrapv1.KubeProxyNone,
-		"ns/of-ends": bootstrapv1.KubeProxyNone,
 	}, s.ProxyRuns)
 	expect.Same(t, "Windows Nodes", []string{"win-0", "ns/of-a"}, []string{s.Windows[0].Name, s.Windows[len(s.Windows)-1].Name})
 	expect.Same(t, "joining", 2, s.Joining)

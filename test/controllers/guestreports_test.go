@@ -13,7 +13,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -37,10 +37,10 @@ func TestGuestReports(t *testing.T) {
 	options.GuestReports = true
 	s.process = s.Run(t, options)
 	m, booting := s.booting(t)
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: guests.Namespace, Name: booting.Config.Status.GuestReport}}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.GuestNamespace, Name: booting.Config.Status.GuestReport}}
 	tell := func(report, what string, missing ...func(world.State) string) {
 		t.Helper()
-		world.Change(t, s.Client, object, func(o *corev1.ConfigMap) { o.Data = map[string]string{guests.Key: report} })
+		world.Change(t, s.Client, object, func(o *corev1.ConfigMap) { o.Data = map[string]string{bootstrap.GuestReportKey: report} })
 		begin := time.Now()
 		m.Await(t, what, missing...)
 		t.Logf("%4d ms from the guest's word to %s", time.Since(begin).Milliseconds(), what)
@@ -64,7 +64,7 @@ func TestGuestReports(t *testing.T) {
 	last := func(report, want string) {
 		t.Helper()
 		s.clock.advance(time.Minute) // a guest is heard at a pace
-		world.Change(t, s.Client, object, func(o *corev1.ConfigMap) { o.Data = map[string]string{guests.Key: report} })
+		world.Change(t, s.Client, object, func(o *corev1.ConfigMap) { o.Data = map[string]string{bootstrap.GuestReportKey: report} })
 		s.eventually(t, m, want, infrav1.LastBootSucceededCondition)
 	}
 	last(ruleless, "LastBootSucceeded False NodeServiceFailed")

@@ -14,7 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -172,9 +172,9 @@ func (i *inherited) fail(t *testing.T, m *world.Machine) {
 		}
 		return nil
 	})
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: guests.Namespace, Name: state.Config.Status.GuestReport}}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.GuestNamespace, Name: state.Config.Status.GuestReport}}
 	world.Change(t, i.Client, object, func(o *corev1.ConfigMap) {
-		o.Data = map[string]string{guests.Key: `{"version":1,"state":"Failed","reason":"TokenRejected","message":"no answer"}`}
+		o.Data = map[string]string{bootstrap.GuestReportKey: `{"version":1,"state":"Failed","reason":"TokenRejected","message":"no answer"}`}
 	})
 	m.Await(t, "the guest's failure", world.Windows("BootstrapSucceeded False TokenRejected"),
 		world.Windows("Ready False TokenRejected"), world.Windows("VMRunning True Running"))

@@ -105,7 +105,7 @@ func (w *podWorld) giveRights(t *testing.T, cells []*cell) {
 	go func() {
 		defer close(w.given)
 		w.lacking.Wait()
-		rights := &keep.Cluster{API: api, Past: &keep.Past{}}
+		rights := &keep.Cluster{API: api, Past: keep.Past{}}
 		for _, role := range nodes.Roles() {
 			if err := rights.WriteAll(t.Context(), role.Objects()); err != nil {
 				t.Errorf("give nodes the role %s: %v", role, err)

@@ -55,7 +55,6 @@ type keptServer struct {
 
 	clock    time.Time
 	managers map[string]*cluster.Reconciler
-	policies *cluster.Policies
 	due      map[string]time.Time
 	told     *events.FakeRecorder
 }
@@ -99,19 +98,21 @@ func (s *keptServer) begin() {
 	}
 	now := func() time.Time { return s.clock }
 	cloud, rights := reach(infrastructure), reach(bootstrapping)
-	s.policies = &cluster.Policies{Lists: cloud, Events: s.told}
-	found := &cluster.Findings{
-		Client: s.management, Lists: cloud, Policies: s.policies, Events: s.told, Count: func(string, string, int) {},
-	}
 	s.due = map[string]time.Time{infrastructure: s.clock, bootstrapping: s.clock}
 	s.managers = map[string]*cluster.Reconciler{
 		infrastructure: {
-			Client: s.management, Workload: cloud, Keeps: []cluster.Keep{s.policies, found},
+			Client: s.management, Workload: cloud,
+			Keeps: func() []cluster.Keep {
+				policies := &cluster.Policies{Lists: cloud}
+				return []cluster.Keep{policies, &cluster.Findings{Policies: policies, Count: func(string, string, int) {}}}
+			},
 			Object: &infrav1.WindowsMachine{}, List: &infrav1.WindowsMachineList{}, Events: s.told, Now: now,
 		},
 		bootstrapping: {
 			Client: s.management, Workload: rights,
-			Keeps:  []cluster.Keep{&cluster.NodeRights{Live: s.management, Events: s.told}, &cluster.GuestRights{}},
+			Keeps: func() []cluster.Keep {
+				return []cluster.Keep{&cluster.NodeRights{Live: s.management}, &cluster.GuestRights{}}
+			},
 			Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{},
 			Events: s.told, Now: now,
 		},
@@ -179,7 +180,7 @@ func (s *keptServer) kept() (kept bool, warning string) {
 	s.Helper()
 	about := &clusterv1.Cluster{}
 	expect.OK(s, s.management.Get(s.Context(), client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "prod"}, about))
-	answers := cluster.PolicyAnswers{Clusters: s.managers[infrastructure]}
+	answers := s.managers[infrastructure]
 	return answers.Kept(about, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "a-machine"})
 }
 

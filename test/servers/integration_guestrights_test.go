@@ -17,9 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/cluster"
 	rights "github.com/capwin/cluster-api-provider-windows/controllers/cluster/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
-	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -43,7 +44,7 @@ type guestRights struct {
 func testForeignGuestRights(t *testing.T, w *Workload) {
 	g := &guestRights{Client: guestsManager(t, w), now: time.Now(), overtake: map[string]func(){}}
 	g.keeper = newRightsKeeper(t, g, func() time.Time { return g.now })
-	g.keeper.Keeps = g.keeper.Keeps[1:] // else it revokes meanwhile the rights that nodes got before
+	g.keeper.Keeps = func() []cluster.Keep { return []cluster.Keep{&cluster.GuestRights{}} } // else it revokes meanwhile the rights that nodes got before
 	t.Run("objects of earlier releases get our label", g.takesOverItsOwn)
 	t.Run("what was edited is restored", g.restores)
 	t.Run("what is made anew in between is not written", g.isTooLate)
@@ -103,7 +104,7 @@ func (g *guestRights) restores(t *testing.T) {
 // isTooLate: a Role that somebody puts in the place of ours between look and write, or of one that is missing.
 func (g *guestRights) isTooLate(t *testing.T) {
 	foreign := func() *rbacv1.Role {
-		made := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: guests.Namespace, Name: "capwin-guest"}, Rules: secretsRules}
+		made := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.GuestNamespace, Name: "capwin-guest"}, Rules: secretsRules}
 		expect.OK(t, g.Client.Create(t.Context(), made, client.FieldOwner("kubectl")))
 		return made
 	}
@@ -125,7 +126,7 @@ func (g *guestRights) isTooLate(t *testing.T) {
 		expect.Same(t, "the Role after "+write, made, g.role(t))
 	}
 	bindings := &rbacv1.RoleBindingList{}
-	expect.OK(t, g.List(t.Context(), bindings, client.InNamespace(guests.Namespace)))
+	expect.OK(t, g.List(t.Context(), bindings, client.InNamespace(bootstrap.GuestNamespace)))
 	expect.Same(t, "RoleBindings beside a foreign Role", 0, len(bindings.Items))
 }
 
@@ -178,7 +179,7 @@ func (g *guestRights) edits(t *testing.T, o client.Object) {
 func (g *guestRights) role(t *testing.T) *rbacv1.Role {
 	t.Helper()
 	role := &rbacv1.Role{}
-	expect.OK(t, g.Client.Get(t.Context(), client.ObjectKey{Namespace: guests.Namespace, Name: "capwin-guest"}, role))
+	expect.OK(t, g.Client.Get(t.Context(), client.ObjectKey{Namespace: bootstrap.GuestNamespace, Name: "capwin-guest"}, role))
 	return role
 }
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	rights "github.com/capwin/cluster-api-provider-windows/controllers/cluster/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
@@ -37,7 +38,7 @@ const (
 func testGuestReports(t *testing.T, w *Workload) {
 	api := guestsManager(t, w)
 	putGuestTokens(t, w)
-	closed := clientOf(t, asToken(w, guestToken)).CoreV1().ConfigMaps(guests.Namespace)
+	closed := clientOf(t, asToken(w, guestToken)).CoreV1().ConfigMaps(bootstrap.GuestNamespace)
 	openForGuests(t, w, api, closed)
 	for _, report := range []string{guestReport, otherReport} {
 		expect.OK(t, guests.MakeReport(t.Context(), api, report))
@@ -50,7 +51,7 @@ func testGuestReports(t *testing.T, w *Workload) {
 	}
 	expect.OK(t, guests.RemoveReport(t.Context(), api, guestReport))
 	expect.OK(t, guests.RemoveReport(t.Context(), api, guestReport))
-	found := expect.Got(w.client.CoreV1().ConfigMaps(guests.Namespace).Get(t.Context(), otherReport, metav1.GetOptions{}))(t)
+	found := expect.Got(w.client.CoreV1().ConfigMaps(bootstrap.GuestNamespace).Get(t.Context(), otherReport, metav1.GetOptions{}))(t)
 	expect.Same(t, "what the other machine has told", 0, len(found.Data))
 }
 
@@ -73,7 +74,7 @@ func putGuestTokens(t *testing.T, w *Workload) {
 			ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-" + id}, Type: corev1.SecretTypeBootstrapToken,
 			StringData: map[string]string{
 				"token-id": id, "token-secret": secret, "usage-bootstrap-authentication": "true",
-				"auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token," + guests.Group,
+				"auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token," + bootstrap.GuestGroup,
 			},
 		}, metav1.CreateOptions{}))(t)
 	}
@@ -85,7 +86,7 @@ func openForGuests(t *testing.T, w *Workload, api client.Client, guest typedcore
 	now := time.Now()
 	keeper := newRightsKeeper(t, api, func() time.Time { return now })
 	expect.Same(t, "they settle", true, errors.Is(keeper.ask(t, rights.Name), keep.ErrSettling))
-	bindings := w.client.RbacV1().RoleBindings(guests.Namespace)
+	bindings := w.client.RbacV1().RoleBindings(bootstrap.GuestNamespace)
 	if found := expect.Got(bindings.List(t.Context(), metav1.ListOptions{}))(t); len(found.Items) > 0 {
 		t.Error("guests may write before the policy is served")
 	}
@@ -106,12 +107,12 @@ func openForGuests(t *testing.T, w *Workload, api client.Client, guest typedcore
 }
 
 func report(name, text string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{guests.Key: text}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{bootstrap.GuestReportKey: text}}
 }
 
 // tryGuestWrites tries what a guest may do, and all that it may not. As `kubectl replace --raw` does, it sends no version.
 func tryGuestWrites(t *testing.T, w *Workload, login kubernetes.Interface) {
-	own := login.CoreV1().ConfigMaps(guests.Namespace)
+	own := login.CoreV1().ConfigMaps(bootstrap.GuestNamespace)
 	update := func(object *corev1.ConfigMap, changes ...func(*corev1.ConfigMap)) error {
 		for _, change := range changes {
 			change(object)
@@ -121,8 +122,8 @@ func tryGuestWrites(t *testing.T, w *Workload, login kubernetes.Interface) {
 	}
 	largest := strings.Repeat("x", 16384)
 	expect.OK(t, update(report(guestReport, largest)))
-	found := expect.Got(w.client.CoreV1().ConfigMaps(guests.Namespace).Get(t.Context(), guestReport, metav1.GetOptions{}))(t)
-	expect.Same(t, "bytes of the report", len(largest), len(found.Data[guests.Key]))
+	found := expect.Got(w.client.CoreV1().ConfigMaps(bootstrap.GuestNamespace).Get(t.Context(), guestReport, metav1.GetOptions{}))(t)
+	expect.Same(t, "bytes of the report", len(largest), len(found.Data[bootstrap.GuestReportKey]))
 	changed := func(change func(*corev1.ConfigMap)) error { return update(report(guestReport, "x"), change) }
 	get := func() error { _, err := own.Get(t.Context(), guestReport, metav1.GetOptions{}); return err }
 	list := func() error { _, err := own.List(t.Context(), metav1.ListOptions{}); return err }

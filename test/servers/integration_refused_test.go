@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/controllers/cluster"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/nodes"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -84,8 +83,7 @@ func keeperOf(t *testing.T, w *Workload, api client.Client, now *time.Time) *rig
 	t.Cleanup(broadcaster.Shutdown)
 	expect.OK(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
 	keeper := newRightsKeeper(t, api, func() time.Time { return *now }, config)
-	rights, _ := keeper.Keeps[0].(*cluster.NodeRights)
-	rights.Events = broadcaster.NewRecorder(managementWith(t).Scheme(), "test")
+	keeper.Events = broadcaster.NewRecorder(managementWith(t).Scheme(), "test")
 	return keeper
 }
 

@@ -31,7 +31,9 @@ func newRightsKeeper(t *testing.T, api client.Client, now func() time.Time, conf
 	management, recorder := managementWith(t, configs...), events.NewFakeRecorder(10)
 	return &rightsKeeper{&cluster.Reconciler{
 		Client: management, Workload: prodOnly{api}, Events: recorder, Now: now,
-		Keeps:  []cluster.Keep{&cluster.NodeRights{Live: management, Events: recorder}, &cluster.GuestRights{}},
+		Keeps: func() []cluster.Keep {
+			return []cluster.Keep{&cluster.NodeRights{Live: management}, &cluster.GuestRights{}}
+		},
 		Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{},
 	}, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "prod"}}
 }

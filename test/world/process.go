@@ -244,12 +244,15 @@ func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o 
 	recorder := mgr.GetEventRecorder(Configs)
 	rights := &cluster.Reconciler{
 		Name: Rights, Client: mgr.GetClient(), Workload: w,
-		Keeps:  []cluster.Keep{&cluster.NodeRights{Live: mgr.GetAPIReader(), Events: recorder}},
+		Keeps: func() []cluster.Keep {
+			keeps := []cluster.Keep{&cluster.NodeRights{Live: mgr.GetAPIReader()}}
+			if o.GuestReports {
+				keeps = append(keeps, &cluster.GuestRights{})
+			}
+			return keeps
+		},
 		Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{},
 		Events: recorder, Now: o.Now, WatchFilter: o.WatchFilter,
-	}
-	if o.GuestReports {
-		rights.Keeps = append(rights.Keeps, &cluster.GuestRights{})
 	}
 	return errors.Join(rights.SetupWithManager(mgr, p.options(Rights)), (&bootstrap.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w,

@@ -80,11 +80,3 @@ func NoteOf(f placement.Finding) string {
 	}
 	return note
 }
-
-// NodesOf are the first of a finding's Nodes.
-func NodesOf(f placement.Finding) (names []string) {
-	for _, name := range f.Nodes[:min(AtOnce, len(f.Nodes))] {
-		names = append(names, cloud.Clean(name, maxName))
-	}
-	return names
-}

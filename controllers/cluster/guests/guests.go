@@ -6,7 +6,9 @@
 package guests
 
 import (
+	"cmp"
 	_ "embed"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -65,112 +67,75 @@ type MuteError struct {
 // Error implements error.
 func (e *MuteError) Error() string { return e.Why }
 
-// Memory is what is known of a cluster from look to look.
+// ErrIgnored is for a policy that does not refuse the probe, or that is not tried yet.
+var ErrIgnored = errors.New("the workload cluster does not enforce the ValidatingAdmissionPolicy capwin-guests" + alone)
+
+// Tried is nil if the API server refuses the probe as only the policy does.
+func Tried(err error) error {
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+		return nil
+	}
+	return cmp.Or(err, ErrIgnored)
+}
+
+// Memory is what is known of a cluster from look to look. The zero value is for a cluster that was not looked at.
 type Memory struct {
-	// Settled is when the policy may be tried; zero when it was not there yet. Since is when machines began to wait.
-	Settled, Since time.Time
+	// settled is when the policy may be tried; zero when it was not there yet. since is when machines began to wait.
+	settled, since time.Time
 }
 
-// Act is what a look does next.
-type Act string
-
-// The acts. After Rest a look is over.
-const (
-	Rest     Act = ""
-	Limit    Act = "Limit"    // write the Limits
-	Try      Act = "Try"      // make the probe, by a dry run
-	Bind     Act = "Bind"     // write the Binding
-	Withdraw Act = "Withdraw" // remove the Binding
-)
-
-// Seen is what a look has found out so far: the answer to each act.
-type Seen struct {
-	Cluster types.NamespacedName
-	Answers map[Act]error
-	Memory
+// Settle is for a policy that is there. Without an error it may be tried.
+func (m *Memory) Settle(now time.Time) error {
+	if m.settled.IsZero() {
+		m.settled = now.Add(settle)
+	}
+	if now.Before(m.settled) {
+		return ErrIgnored
+	}
+	return nil
 }
 
-// Step is what follows from what was seen. With Rest come the answer to those who ask, when to look again, and what to remember:
-// without an error guests may write, and with ErrSettling of package keep that is about to come.
-type Step struct {
-	Act    Act
-	Answer error
-	Again  time.Duration
-	Memory
+// lasting are sentences about what time does not mend.
+var lasting = map[keep.Class]string{
+	keep.Unserved: "the workload cluster has no ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on" + alone,
+	keep.Forbidden: "the Cluster's kubeconfig may not read and write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy" +
+		alone,
 }
 
-// Next is the next step of a look.
-func Next(s Seen, now time.Time) Step {
-	for _, act := range []Act{Limit, Try, Bind} {
-		err, done := s.Answers[act]
-		switch {
-		case act == Try && s.Settled.IsZero():
-			s.Settled = now.Add(settle)
-			return s.wait(nil, settle, now)
-		case act == Try && now.Before(s.Settled):
-			return s.wait(nil, s.Settled.Sub(now), now)
-		case !done:
-			return Step{Act: act}
-		case act == Try && isRefusal(err):
-		case act == Try && err == nil:
-			return s.wait(nil, settle, now)
-		case err != nil:
-			return s.refused(err, now)
+// Answer is for machines, and serves until the next look: without an error guests may write, and with ErrSettling of package keep
+// that is about to come. Machines wait for what time may mend, but not for long. Where an object of somebody else has the name of
+// one of ours, that may not limit guests, or let them do more: our RoleBinding MUST be removed before, and kept is why it is not.
+func (m *Memory) Answer(cluster types.NamespacedName, err, kept error, now time.Time) (answer error, again time.Duration) {
+	if keep.Taken(err) != "" {
+		*m = Memory{} // the policy settles anew when that object is gone
+		return &MuteError{takenSentence(cluster, keep.Taken(err), kept), true}, recheck
+	}
+	why, lasts := lasting[keep.ClassOf(err)]
+	if err != nil && !lasts {
+		if m.since.IsZero() {
+			m.since = now
+		}
+		if now.Sub(m.since) < patience {
+			return keep.ErrSettling, cmp.Or(max(m.settled.Sub(now), 0), settle)
+		}
+		if why = Mute(err); errors.Is(err, ErrIgnored) {
+			why = err.Error()
 		}
 	}
-	return Step{Again: recheck, Memory: Memory{Settled: s.Settled}}
-}
-
-// isRefusal says whether the API server refuses the probe as only the policy does.
-func isRefusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
-}
-
-// refused is what follows from an error. What time does not mend is a sentence.
-func (s Seen) refused(err error, now time.Time) Step {
-	switch keep.ClassOf(err) {
-	case keep.Foreign:
-		return s.taken(err)
-	case keep.Unserved:
-		return s.closed("the workload cluster has no ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on" + alone)
-	case keep.Forbidden:
-		return s.closed("the Cluster's kubeconfig may not read and write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy" +
-			alone)
-	}
-	return s.wait(err, settle, now)
-}
-
-func (s Seen) closed(why string) Step {
-	return Step{Answer: &MuteError{Why: why}, Again: recheck, Memory: Memory{Settled: s.Settled}}
-}
-
-// taken is for an object of somebody else. It may not limit guests, or may let them do more: our RoleBinding goes until that
-// object is gone.
-func (s Seen) taken(foreign error) Step {
-	failed, withdrawn := s.Answers[Withdraw]
-	if !withdrawn {
-		return Step{Act: Withdraw}
-	}
-	why := fmt.Sprintf("%s in the workload cluster of Cluster %s is not capwin's and has other content%s; rename or remove it, or "+
-		"set its label %s=%s to have capwin replace its content", keep.Taken(foreign), s.Cluster, alone, keep.Label, keep.Mark)
-	if failed != nil {
-		why += "; guests keep their RoleBinding: " + cloud.Clean(failed.Error(), maxCause)
-	}
-	return Step{Answer: &MuteError{why, true}, Again: recheck}
-}
-
-// wait ends the machines' wait for what does not come.
-func (s Seen) wait(err error, again time.Duration, now time.Time) Step {
-	if s.Since.IsZero() {
-		s.Since = now
-	}
-	if now.Sub(s.Since) < patience {
-		return Step{Answer: keep.ErrSettling, Again: again, Memory: s.Memory}
-	}
+	m.since = time.Time{}
 	if err != nil {
-		return s.closed(Mute(err))
+		answer = &MuteError{Why: why}
 	}
-	return s.closed("the workload cluster does not enforce the ValidatingAdmissionPolicy capwin-guests" + alone)
+	return answer, recheck
+}
+
+func takenSentence(cluster types.NamespacedName, object string, kept error) string {
+	why := fmt.Sprintf("%s in the workload cluster of Cluster %s is not capwin's and has other content%s; rename or remove it, or "+
+		"set its label %s=%s to have capwin replace its content", object, cluster, alone, keep.Label, keep.Mark)
+	if kept != nil {
+		why += "; guests keep their RoleBinding: " + cloud.Clean(kept.Error(), maxCause)
+	}
+	return why
 }
 
 // Mute says why guests have no place, in a sentence for people.

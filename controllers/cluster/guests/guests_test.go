@@ -21,7 +21,7 @@ var (
 	errBoom   = errors.New("write Role: the webhook says no")
 	roles     = schema.GroupResource{Resource: "roles"}
 	served    = apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "probe", nil)
-	settled   = Memory{Settled: start.Add(-time.Hour)}
+	settled   = Memory{settled: start.Add(-time.Hour)}
 	errMayNot = apierrors.NewForbidden(roles, "x", nil)
 )
 
@@ -30,104 +30,102 @@ const (
 	forbidden = "the Cluster's kubeconfig may not read and write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy" + alone
 )
 
-// TestNext: the policy comes first, and the right to write only once the policy is seen to work. What time does not mend is a
-// sentence.
-func TestNext(t *testing.T) {
-	mute := func(why string) Step { return Step{Answer: &MuteError{Why: why}, Again: recheck, Memory: settled} }
-	waits := func(again time.Duration, settled time.Time) Step {
-		return Step{Answer: keep.ErrSettling, Again: again, Memory: Memory{Settled: settled, Since: start}}
+// TestSettle: a policy is tried ten seconds after it came, no earlier.
+func TestSettle(t *testing.T) {
+	m := Memory{}
+	for _, after := range []time.Duration{0, settle - 1, settle, time.Hour} {
+		expect.Same(t, "it may be tried after "+after.String(), after >= settle, m.Settle(start.Add(after)) == nil)
 	}
+	answer, again := (&Memory{settled: start.Add(1)}).Answer(types.NamespacedName{}, ErrIgnored, nil, start)
+	expect.Same(t, "before that machines wait", true, errors.Is(answer, keep.ErrSettling))
+	expect.Same(t, "the next look is when it has settled", time.Duration(1), again)
+}
+
+// TestTried: only the policy refuses the probe like that.
+func TestTried(t *testing.T) {
 	forbid := func(why string) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "probe", errors.New(why))
 	}
+	expect.OK(t, Tried(served))
+	expect.OK(t, Tried(forbid("ValidatingAdmissionPolicy 'x'")))
+	expect.Same(t, "nothing refuses", ErrIgnored, Tried(nil), cmpopts.EquateErrors())
+	for _, err := range []error{forbid("no right"), errBoom} {
+		expect.Same(t, err.Error(), err, Tried(err), cmpopts.EquateErrors())
+	}
+}
+
+// TestAnswer: what time does not mend is a sentence, and machines wait for the rest.
+func TestAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
-		memory  Memory
-		answers map[Act]error
-		want    Step
+		err  error
+		mute string
 	}{
-		"at first":                 {Memory{}, nil, Step{Act: Limit}},
-		"once it is limited":       {Memory{}, map[Act]error{Limit: nil}, waits(settle, start.Add(settle))},
-		"a moment later":           {Memory{Settled: start.Add(1)}, map[Act]error{Limit: nil}, waits(1, start.Add(1))},
-		"before it has settled":    {Memory{Settled: start.Add(1)}, nil, Step{Act: Limit}},
-		"once it has settled":      {Memory{Settled: start}, map[Act]error{Limit: nil}, Step{Act: Try}},
-		"nothing refuses":          {settled, map[Act]error{Limit: nil, Try: nil}, waits(settle, settled.Settled)},
-		"it refuses the object":    {settled, map[Act]error{Limit: nil, Try: served}, Step{Act: Bind}},
-		"it forbids it":            {settled, map[Act]error{Limit: nil, Try: forbid("ValidatingAdmissionPolicy 'x'")}, Step{Act: Bind}},
-		"no right to try":          {settled, map[Act]error{Limit: nil, Try: forbid("no right")}, mute(forbidden)},
-		"the try fails":            {settled, map[Act]error{Limit: nil, Try: errBoom}, waits(settle, settled.Settled)},
-		"guests may write":         {settled, map[Act]error{Limit: nil, Try: served, Bind: nil}, Step{Again: recheck, Memory: settled}},
-		"an old API server":        {settled, map[Act]error{Limit: &meta.NoKindMatchError{}}, mute(unserved)},
-		"a kind that is not known": {settled, map[Act]error{Limit: apierrors.NewNotFound(roles, "x")}, mute(unserved)},
-		"no right to a Role":       {settled, map[Act]error{Limit: errMayNot}, mute(forbidden)},
-		"a Role fails":             {settled, map[Act]error{Limit: errBoom}, waits(settle, settled.Settled)},
-		"a Role is turned down":    {settled, map[Act]error{Limit: served}, waits(settle, settled.Settled)},
-		"no right to bind":         {settled, map[Act]error{Limit: nil, Try: served, Bind: errMayNot}, mute(forbidden)},
-		"binding fails":            {settled, map[Act]error{Limit: nil, Try: served, Bind: errBoom}, waits(settle, settled.Settled)},
+		"guests may write":         {nil, ""},
+		"nothing refuses":          {ErrIgnored, ""},
+		"an old API server":        {&meta.NoKindMatchError{}, unserved},
+		"a kind that is not known": {apierrors.NewNotFound(roles, "x"), unserved},
+		"no right":                 {errMayNot, forbidden},
+		"a Role fails":             {errBoom, ""},
+		"a Role is turned down":    {served, ""},
 	} {
-		got := Next(Seen{Answers: c.answers, Memory: c.memory}, start)
-		mute, is := errors.AsType[*MuteError](got.Answer)
-		wanted, want := errors.AsType[*MuteError](c.want.Answer)
-		expect.Same(t, name+": guests are mute", want, is)
-		if is && want {
-			expect.Same(t, name, *wanted, *mute)
-			got.Answer, c.want.Answer = nil, nil
+		m := settled
+		answer, again := m.Answer(types.NamespacedName{}, c.err, nil, start)
+		mute, is := errors.AsType[*MuteError](answer)
+		waits := c.err != nil && c.mute == ""
+		expect.Same(t, name+": guests are mute", c.mute != "", is)
+		expect.Same(t, name+": machines wait", waits, errors.Is(answer, keep.ErrSettling))
+		if is {
+			expect.Same(t, name, MuteError{Why: c.mute}, *mute)
 		}
-		expect.Same(t, name+": the answer", c.want.Answer, got.Answer, cmpopts.EquateErrors())
-		got.Answer, c.want.Answer = nil, nil
-		expect.Same(t, name, c.want, got)
+		wanted, next := settled, recheck
+		if waits {
+			wanted.since, next = start, settle
+		}
+		expect.Same(t, name+": again", next, again)
+		expect.Same(t, name+": what is remembered", true, wanted == m)
 	}
 }
 
 // TestPatience: machines wait a minute for a policy that is not enforced, or for an API server that refuses, and not longer. Then
 // the next wait begins anew.
 func TestPatience(t *testing.T) {
-	for name, c := range map[string]struct {
-		answers map[Act]error
-		why     string
-	}{
-		"not enforced": {map[Act]error{Limit: nil, Try: nil}, "the workload cluster does not enforce the ValidatingAdmissionPolicy"},
-		"refused":      {map[Act]error{Limit: errBoom}, "the workload cluster refuses what guests need to report: write Role: the"},
+	for why, err := range map[string]error{
+		"the workload cluster does not enforce the ValidatingAdmissionPolicy":      ErrIgnored,
+		"the workload cluster refuses what guests need to report: write Role: the": errBoom,
 	} {
-		s := Seen{Answers: c.answers, Memory: settled}
-		at := func(after time.Duration) Step {
-			step := Next(s, start.Add(after))
-			s.Memory = step.Memory
-			return step
+		m := settled
+		waits := func(after time.Duration) bool {
+			answer, _ := m.Answer(types.NamespacedName{}, err, nil, start.Add(after))
+			return errors.Is(answer, keep.ErrSettling)
 		}
 		for _, after := range []time.Duration{0, patience - 1} {
-			expect.Same(t, name+" waits", true, errors.Is(at(after).Answer, keep.ErrSettling))
+			expect.Same(t, why+" waits", true, waits(after))
 		}
-		step := at(patience)
-		expect.Says(t, name, step.Answer, c.why)
-		expect.Same(t, name+" ends with what it means", true, strings.HasSuffix(step.Answer.Error(), alone))
-		expect.Same(t, name+" again", recheck, step.Again)
-		expect.Same(t, name+" waits anew", true, errors.Is(at(patience+recheck).Answer, keep.ErrSettling))
-		expect.Same(t, name+" is patient anew", true, errors.Is(at(2*patience+recheck-1).Answer, keep.ErrSettling))
+		answer, again := m.Answer(types.NamespacedName{}, err, nil, start.Add(patience))
+		expect.Says(t, why, answer, why)
+		expect.Same(t, why+" ends with what it means", true, strings.HasSuffix(answer.Error(), alone))
+		expect.Same(t, why+" again", recheck, again)
+		expect.Same(t, why+" waits anew", true, waits(patience+recheck))
+		expect.Same(t, why+" is patient anew", true, waits(2*patience+recheck-1))
 	}
 }
 
-// TestTaken: guests that a foreign object may not limit lose their right to write, and our policy settles anew after that.
+// TestTaken: where a foreign object has the name of one of ours, people learn what became of the RoleBinding, and our policy
+// settles anew after that.
 func TestTaken(t *testing.T) {
 	const why = "Role capwin-guests/capwin-guest in the workload cluster of Cluster a/blue is not capwin's and has other content" +
 		", so guests cannot report there, and progress comes from the Node alone; rename or remove it, or set its label " +
 		"app.kubernetes.io/managed-by=capwin to have capwin replace its content"
-	s := Seen{Cluster: types.NamespacedName{Namespace: "a", Name: "blue"}, Memory: settled}
-	for _, answers := range []map[Act]error{{Limit: &keep.ForeignError{Object: "Role capwin-guests/capwin-guest"}}, {
-		Limit: nil, Try: served, Bind: &keep.ForeignError{Object: "Role capwin-guests/capwin-guest"},
-	}} {
-		s.Answers = answers
-		expect.Same(t, "the first act", Withdraw, Next(s, start).Act)
-		for says, err := range map[string]error{
-			why: nil, why + "; guests keep their RoleBinding: the webhook says no": errors.New("the webhook says no"),
-		} {
-			s.Answers[Withdraw] = err
-			step := Next(s, start)
-			mute, _ := errors.AsType[*MuteError](step.Answer)
-			expect.Same(t, "the answer", MuteError{says, true}, *mute)
-			expect.Same(t, "what is remembered", Memory{}, step.Memory)
-			expect.Same(t, "again", recheck, step.Again)
-			delete(s.Answers, Withdraw)
-		}
+	for says, kept := range map[string]error{
+		why: nil, why + "; guests keep their RoleBinding: the webhook says no": errors.New("the webhook says no"),
+	} {
+		m := settled
+		answer, again := m.Answer(types.NamespacedName{Namespace: "a", Name: "blue"},
+			&keep.ForeignError{Object: "Role capwin-guests/capwin-guest"}, kept, start)
+		mute, _ := errors.AsType[*MuteError](answer)
+		expect.Same(t, "the answer", MuteError{says, true}, *mute)
+		expect.Same(t, "what is remembered", true, m == Memory{})
+		expect.Same(t, "again", recheck, again)
 	}
 }
 

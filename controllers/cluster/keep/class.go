@@ -3,6 +3,7 @@ package keep
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,11 +29,8 @@ const (
 // ErrSettling is for who waits until objects act that were just written.
 var ErrSettling = errors.New("the API servers do not act on what was written yet")
 
-// ForeignError says that an object has the name of one of ours and other content, and is somebody else's.
-type ForeignError struct {
-	// Object is its kind and name.
-	Object string
-}
+// ForeignError says that an object of this kind and name, which one of ours has, has other content and is somebody else's.
+type ForeignError struct{ Object string }
 
 // Error implements error.
 func (e *ForeignError) Error() string { return e.Object + " is not capwin's" }
@@ -47,6 +45,7 @@ func Taken(err error) string {
 
 // ClassOf says what an error means.
 func ClassOf(err error) Class {
+	var answer apierrors.APIStatus
 	switch {
 	case Taken(err) != "":
 		return Foreign
@@ -54,18 +53,14 @@ func ClassOf(err error) Class {
 		return Unserved
 	case apierrors.IsForbidden(err):
 		return Forbidden
-	}
-	var answer apierrors.APIStatus
-	if !errors.As(err, &answer) {
+	case !errors.As(err, &answer):
 		return ForNow
 	}
-	switch code := answer.Status().Code; code {
-	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
-		return ForNow
-	default:
-		if code >= http.StatusBadRequest && code < http.StatusInternalServerError {
-			return TurnedDown
-		}
+	if code := answer.Status().Code; code/100 != 4 || slices.Contains(passing, code) {
 		return ForNow
 	}
+	return TurnedDown
 }
+
+// passing are the codes of refusals that end by themselves.
+var passing = []int32{http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests}

@@ -9,16 +9,18 @@ import (
 // For the tests of this room.
 var (
 	IsOurs      = isOurs
-	IsRight     = isRight
 	LastManager = lastManager
 )
 
+// IsRight says whether an object is what a write would make of it.
+func IsRight(there, want *unstructured.Unstructured) bool { return isRight(there, merged(there, want)) }
+
 // Wrote is what a write has made of an object.
-func (p *Past) Wrote(made, want *unstructured.Unstructured, now time.Time) {
+func (p Past) Wrote(made, want *unstructured.Unstructured, now time.Time) {
 	p.of(want).wrote(made, want, now)
 }
 
 // IsAccepted says whether an object has the content that the server has made of the wanted one.
-func (p *Past) IsAccepted(there, want *unstructured.Unstructured) bool {
+func (p Past) IsAccepted(there, want *unstructured.Unstructured) bool {
 	return p.of(want).isAccepted(there)
 }

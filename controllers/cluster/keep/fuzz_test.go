@@ -72,7 +72,8 @@ func checkWrites(t *testing.T, source *odd.Source) {
 	web := &http.Client{Transport: oddServer{source, t}}
 	config := &rest.Config{Host: "https://workload.test", QPS: -1}
 	api := expect.Got(client.New(config, client.Options{HTTPClient: web, Mapper: mapper}))(t)
-	c := &keep.Cluster{API: api, Now: start, Past: &keep.Past{}}
+	var sentences []string
+	c := &keep.Cluster{API: api, Now: start, Past: keep.Past{}, Contested: func(s string) { sentences = append(sentences, s) }}
 	all := append(keep.Must(role), keep.Must(binding)...)
 	for range 6 {
 		c.Now = c.Now.Add(time.Duration(source.N(100)) * time.Second)
@@ -88,7 +89,7 @@ func checkWrites(t *testing.T, source *odd.Source) {
 			expect.Same(t, "what is wanted", before, object)
 		}
 	}
-	for _, news := range c.Past.News() {
+	for _, news := range sentences {
 		for _, r := range news {
 			if r < ' ' || r > '~' {
 				t.Fatalf("%q", news)

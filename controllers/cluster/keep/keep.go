@@ -14,11 +14,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +31,9 @@ type Cluster struct {
 	API client.Client
 	Now time.Time
 	// Past is that of the same cluster at each look.
-	Past *Past
+	Past Past
+	// Contested gets a sentence about an object that others change again and again, once.
+	Contested func(sentence string)
 
 	// fetched are objects by their name, and failed why those of a kind were not fetched.
 	fetched map[string]*unstructured.Unstructured
@@ -67,69 +71,70 @@ func (c *Cluster) Write(ctx context.Context, want *unstructured.Unstructured) er
 	if err != nil {
 		return err
 	}
-	switch past := c.Past.of(want); {
-	case there == nil:
-	case isRight(there, want) || past.isAccepted(there):
-		if !isOurs(there) || hasLabels(there, want) {
+	past, next := c.Past.of(want), merged(there, want)
+	if there != nil {
+		ours, right := isOurs(there), isRight(there, next) || past.isAccepted(there)
+		switch {
+		case right && (!ours || maps.Equal(there.GetLabels(), next.GetLabels())):
 			return nil
+		case !right && !ours:
+			return &ForeignError{NameOf(want)}
 		}
-	case !isOurs(there):
-		return &ForeignError{NameOf(want)}
 	}
-	if err := c.Past.note(there, want, c.Now); err != nil {
+	if err := c.note(past, there, want); err != nil {
 		return err
 	}
-	made, err := c.put(ctx, there, want)
-	if err != nil {
+	if next, err = c.put(ctx, there, want); err != nil {
 		return fmt.Errorf("write %s: %w", want.GetKind(), err)
 	}
-	c.Past.of(want).wrote(made, want, c.Now)
+	past.wrote(next, want, c.Now)
 	ctrl.LoggerFrom(ctx).Info("Wrote an object in the workload cluster", "object", NameOf(want))
 	return nil
 }
 
 // WriteAll writes objects in their order, whichever of them fail. After that no other of the same name is written: it would bind
 // what is not as it must be.
-func (c *Cluster) WriteAll(ctx context.Context, objects []*unstructured.Unstructured) error {
-	failed := map[string]error{}
+func (c *Cluster) WriteAll(ctx context.Context, objects []*unstructured.Unstructured) (failures error) {
+	failed := map[string]bool{}
 	for _, object := range objects {
-		if failed[object.GetName()] == nil {
-			failed[object.GetName()] = c.Write(ctx, object)
+		if failed[object.GetName()] {
+			continue
 		}
+		err := c.Write(ctx, object)
+		failed[object.GetName()], failures = err != nil, errors.Join(failures, err)
 	}
-	var failures []error
-	for _, name := range slices.Sorted(maps.Keys(failed)) {
-		failures = append(failures, failed[name])
-	}
-	return errors.Join(failures...)
+	return failures
 }
 
 // put returns what the API server has made of an object. A binding that binds another role is made anew: no API server takes a
 // change of that (kubernetes v1.36.3, ValidateClusterRoleBindingUpdate of pkg/apis/rbac/validation).
 func (c *Cluster) put(ctx context.Context, there, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	delete(c.fetched, NameOf(want))
-	if there != nil && bindsOther(there, want) {
+	if there != nil && !reflect.DeepEqual(there.Object["roleRef"], want.Object["roleRef"]) {
 		if err := c.remove(ctx, there); err != nil {
 			return nil, err
 		}
 		there = nil
 	}
+	made := merged(there, want)
 	if there == nil {
-		made := want.DeepCopy()
 		return made, c.API.Create(ctx, made, client.FieldOwner(manager))
 	}
-	next := restored(there, want)
-	err := c.API.Update(ctx, next, client.FieldOwner(manager))
+	err := c.API.Update(ctx, made, client.FieldOwner(manager))
 	if apierrors.IsNotFound(err) { // which does not mean here that the kind is unknown
 		err = errors.New("it was removed meanwhile")
 	}
-	return next, err
+	return made, err
 }
 
-// IsThere says whether there is an object of this kind and name that is ours.
-func (c *Cluster) IsThere(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
-	there, err := c.read(ctx, object)
-	return there != nil && isOurs(there), err
+// IsThere says whether one of the objects is there and ours.
+func (c *Cluster) IsThere(ctx context.Context, objects ...*unstructured.Unstructured) (bool, error) {
+	for _, object := range objects {
+		if there, err := c.read(ctx, object); err != nil || there != nil && isOurs(there) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // RevokeAll removes objects, the last one first, whichever of them fail.
@@ -153,7 +158,7 @@ func (c *Cluster) Revoke(ctx context.Context, object *unstructured.Unstructured)
 	if err := c.remove(ctx, there); err != nil {
 		return fmt.Errorf("remove %s: %w", NameOf(object), err)
 	}
-	c.Past.forget(object)
+	delete(c.Past, NameOf(object))
 	delete(c.fetched, NameOf(object))
 	ctrl.LoggerFrom(ctx).Info("Removed an object from the workload cluster", "object", NameOf(object))
 	return nil
@@ -193,20 +198,19 @@ func (c *Cluster) remove(ctx context.Context, there *unstructured.Unstructured) 
 	return client.IgnoreNotFound(err)
 }
 
-// restored is an object as it was read, with its UID and resourceVersion, but with the wanted content and labels.
-func restored(there, want *unstructured.Unstructured) *unstructured.Unstructured {
-	next := there.DeepCopy()
-	if wanted := content(want); len(wanted) > 0 {
-		for key := range content(there) {
-			delete(next.Object, key)
-		}
-		maps.Copy(next.Object, content(want.DeepCopy()))
+// merged is what a write makes of an object: its metadata as it was read, with the wanted content and labels. Where no content is
+// wanted, as of a Namespace, it stays.
+func merged(there, want *unstructured.Unstructured) *unstructured.Unstructured {
+	next := want.DeepCopy()
+	if there == nil {
+		return next
 	}
-	labels := next.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
+	wanted := content(next)
+	next = there.DeepCopy()
+	next.SetLabels(labels.Merge(there.GetLabels(), want.GetLabels()))
+	if len(wanted) > 0 {
+		maps.DeleteFunc(next.Object, func(key string, _ any) bool { return isContent(key) })
+		maps.Copy(next.Object, wanted)
 	}
-	maps.Copy(labels, want.GetLabels())
-	next.SetLabels(labels)
 	return next
 }

@@ -20,8 +20,8 @@ const (
 	Mark = "capwin"
 )
 
-// Must reads the objects of a manifest of ours, in its order. It panics if there is a mistake in the manifest, which is a part of
-// the program.
+// Must reads the objects of a manifest, in its order, and makes them ours. It panics if there is a mistake in the manifest, which
+// is a part of the program.
 func Must(manifest string) (all []*unstructured.Unstructured) {
 	for text := range strings.SplitSeq(manifest, "\n---\n") {
 		object := &unstructured.Unstructured{}
@@ -29,6 +29,7 @@ func Must(manifest string) (all []*unstructured.Unstructured) {
 		if err = errors.Join(err, object.UnmarshalJSON(written)); err != nil {
 			panic(err)
 		}
+		object.SetLabels(map[string]string{Label: Mark})
 		all = append(all, object)
 	}
 	return all
@@ -36,10 +37,7 @@ func Must(manifest string) (all []*unstructured.Unstructured) {
 
 // NameOf is what people call an object.
 func NameOf(object *unstructured.Unstructured) string {
-	if object.GetNamespace() == "" {
-		return object.GetKind() + " " + object.GetName()
-	}
-	return object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
+	return object.GetKind() + " " + strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 }
 
 // isOurs says whether capwin may write an object. The API server takes fields from their manager that somebody else changes. It
@@ -61,30 +59,21 @@ func managedFields(object *unstructured.Unstructured) (entries []map[string]any)
 	return entries
 }
 
-func hasLabels(there, want *unstructured.Unstructured) bool {
-	labels := there.GetLabels()
-	for key, value := range want.GetLabels() {
-		if labels[key] != value {
-			return false
-		}
-	}
-	return true
-}
-
-// isRight says whether an object has the wanted content and no other: one more rule, subject, validation, match condition or
-// aggregationRule makes it another object. A Namespace has no content: each one is right.
-func isRight(there, want *unstructured.Unstructured) bool {
-	wanted := content(want)
-	return len(wanted) == 0 || reflect.DeepEqual(plain(content(there)), plain(wanted))
+// isRight says whether two objects have the same content: one more rule, subject, validation, match condition or
+// aggregationRule makes it another object.
+func isRight(there, next *unstructured.Unstructured) bool {
+	return reflect.DeepEqual(plain(content(there)), plain(content(next)))
 }
 
 // content is what we decide about an object: all but its metadata and its status.
 func content(object *unstructured.Unstructured) map[string]any {
 	kept := maps.Clone(object.Object)
-	for _, key := range []string{"apiVersion", "kind", "metadata", "status"} {
-		delete(kept, key)
-	}
+	maps.DeleteFunc(kept, func(key string, _ any) bool { return !isContent(key) })
 	return kept
+}
+
+func isContent(key string) bool {
+	return !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, key)
 }
 
 // defaults are what an API server sets where we have nothing (kubernetes v1.36.3, pkg/apis/admissionregistration/v1/defaults.go).
@@ -133,8 +122,4 @@ func contains(value, part any) bool {
 		return slices.EqualFunc(v, p, contains)
 	}
 	return reflect.DeepEqual(value, part)
-}
-
-func bindsOther(there, want *unstructured.Unstructured) bool {
-	return !reflect.DeepEqual(there.Object["roleRef"], want.Object["roleRef"])
 }

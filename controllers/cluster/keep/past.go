@@ -21,56 +21,37 @@ const (
 	maxManager = 128
 )
 
-// Past is what this process has done in a cluster. The zero value is that of a process that has done nothing.
-type Past struct {
-	objects map[string]*past
-	news    []string
-}
+// Past is what this process has done in a cluster, by the names of objects. It is empty in a process that has done nothing.
+type Past map[string]*past
 
 // past is that of an object.
 type past struct {
-	// stands says that nobody was seen to undo the last write, and written is when that was.
-	stands  bool
+	// writes are those in a row, each of which was undone if the object is not as it must be, and written is when the last one was.
+	writes  int
 	written time.Time
 	// made is the content that the API server has made of it: a later version may add fields.
 	made any
-	// undone is how many writes were undone.
-	undone int
 }
 
-// News returns, once, a sentence about each object that others change again and again.
-func (p *Past) News() []string {
-	news := p.news
-	p.news = nil
-	return news
-}
-
-func (p *Past) of(object *unstructured.Unstructured) *past {
-	if p.objects == nil {
-		p.objects = map[string]*past{}
-	}
+func (p Past) of(object *unstructured.Unstructured) *past {
 	name := NameOf(object)
-	if p.objects[name] == nil {
-		p.objects[name] = &past{}
+	if p[name] == nil {
+		p[name] = &past{}
 	}
-	return p.objects[name]
+	return p[name]
 }
 
-func (p *Past) forget(object *unstructured.Unstructured) { delete(p.objects, NameOf(object)) }
-
-// note counts what others have done to an object that is not as it must be. The error says that it is too soon to write.
-func (p *Past) note(there, want *unstructured.Unstructured, now time.Time) error {
-	one := p.of(want)
-	if now.Sub(one.written) >= calm {
-		one.undone = 0
+// note is for an object that is not as it must be: others have undone each write. The error says that it is too soon for another.
+func (c *Cluster) note(one *past, there, want *unstructured.Unstructured) error {
+	age := c.Now.Sub(one.written)
+	if age >= calm {
+		one.writes = min(one.writes, 1)
 	}
-	if one.stands {
-		one.stands = false
-		if one.undone++; one.undone == mostUndone {
-			p.news = append(p.news, contestedSentence(there, want))
-		}
+	if one.writes == mostUndone {
+		one.writes++ // so that it is reported once
+		c.Contested(contestedSentence(there, want))
 	}
-	if one.undone >= mostUndone && now.Sub(one.written) < contested {
+	if one.writes > mostUndone && age < contested {
 		return fmt.Errorf("others change %s again and again, so it is written once a minute at most", NameOf(want))
 	}
 	return nil
@@ -78,7 +59,7 @@ func (p *Past) note(there, want *unstructured.Unstructured, now time.Time) error
 
 // wrote notes what the API server has made of an object. It is accepted if it has all that was wanted.
 func (p *past) wrote(made, want *unstructured.Unstructured, now time.Time) {
-	p.stands, p.written, p.made = true, now, plain(content(made))
+	p.writes, p.written, p.made = p.writes+1, now, plain(content(made))
 	if !contains(p.made, plain(content(want))) {
 		p.made = nil
 	}
@@ -89,15 +70,15 @@ func (p *past) isAccepted(there *unstructured.Unstructured) bool {
 }
 
 func contestedSentence(there, want *unstructured.Unstructured) string {
-	done := "removed"
+	done, by := "removed", ""
 	if there != nil {
-		done = "changed"
-		if by := lastManager(there); by != "" {
-			done += fmt.Sprintf(", last by the field manager %q", by)
-			if by == manager {
-				done += ", which is another management cluster with capwin or another version of it"
-			}
-		}
+		done, by = "changed", lastManager(there)
+	}
+	if by != "" {
+		done += fmt.Sprintf(", last by the field manager %q", by)
+	}
+	if by == manager {
+		done += ", which is another management cluster with capwin or another version of it"
 	}
 	return fmt.Sprintf("%s in the workload cluster has been written by capwin and then undone by somebody else %d times: it was "+
 		"%s; capwin writes it once a minute at most while that goes on. End the other writer, or give it the object by another "+

@@ -25,7 +25,7 @@ func TestContested(t *testing.T) {
 	for range 2 {
 		undo(time.Second)
 		s.rights(t, "after a change", "update")
-		expect.Same(t, "news", 0, len(s.past.News()))
+		expect.Same(t, "news", 0, len(s.news()))
 	}
 	undo(time.Second)
 	calls, err := s.write(t)
@@ -36,8 +36,8 @@ func TestContested(t *testing.T) {
 		`ClusterRole capwin-test in the workload cluster has been written by capwin and then undone by somebody else 3 times: it was ` +
 			`changed, last by the field manager "argocd-controller"; capwin writes it once a minute at most while that goes on. End the ` +
 			`other writer, or give it the object by another value of its label app.kubernetes.io/managed-by`,
-	}, s.past.News())
-	expect.Same(t, "news, once", 0, len(s.past.News()))
+	}, s.news())
+	expect.Same(t, "news, once", 0, len(s.news()))
 	s.Now = s.Now.Add(time.Minute - 2*time.Second)
 	_, err = s.write(t)
 	expect.Same(t, "a second too soon", true, err != nil)
@@ -48,13 +48,13 @@ func TestContested(t *testing.T) {
 	expect.Same(t, "at once", true, err != nil)
 	s.Now = s.Now.Add(time.Minute)
 	s.rights(t, "another minute later", "update")
-	expect.Same(t, "more news", 0, len(s.past.News()))
+	expect.Same(t, "more news", 0, len(s.news()))
 	s.Now = s.Now.Add(time.Hour)
 	s.stays(t, "after an hour of peace")
 	for range 2 {
 		undo(0)
 		s.rights(t, "a change after that", "update")
-		expect.Same(t, "news of it", 0, len(s.past.News()))
+		expect.Same(t, "news of it", 0, len(s.news()))
 	}
 }
 
@@ -74,7 +74,7 @@ func TestNotUndone(t *testing.T) {
 		expect.OK(t, s.Revoke(t.Context(), s.want))
 		s.rights(t, "once more", "create")
 	}
-	expect.Same(t, "news", 0, len(s.past.News()))
+	expect.Same(t, "news", 0, len(s.news()))
 }
 
 // TestLastManager: who wrote an object last, whatever the order is.
@@ -119,7 +119,7 @@ func TestContestedByUs(t *testing.T) {
 			undo(t, s)
 		}
 		_, _ = s.write(t)
-		if news := s.past.News(); len(news) != 1 || !strings.Contains(news[0], says) {
+		if news := s.news(); len(news) != 1 || !strings.Contains(news[0], says) {
 			t.Errorf("want %q in %q", says, news)
 		}
 	}
@@ -150,14 +150,14 @@ func TestNewerServer(t *testing.T) {
 		of := func(spec map[string]any) *unstructured.Unstructured {
 			return &unstructured.Unstructured{Object: map[string]any{"kind": "X", "spec": spec}}
 		}
-		past := &keep.Past{}
+		past := keep.Past{}
 		past.Wrote(of(c.answer), want, start)
 		expect.Same(t, name, c.accepted, past.IsAccepted(of(c.there), want))
 	}
 	list := func(values ...any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"kind": "X", "rules": values}}
 	}
-	past := &keep.Past{}
+	past := keep.Past{}
 	past.Wrote(list("a", "b"), list("a"), start)
 	expect.Same(t, "one more in a list", false, past.IsAccepted(list("a", "b"), list("a")))
 	past.Wrote(list(map[string]any{"a": "b", "new": "x"}), list(map[string]any{"a": "b"}), start)

@@ -20,8 +20,8 @@ import (
 // stage is a workload cluster in memory, to which a process of ours writes one object.
 type stage struct {
 	*keep.Cluster
-	past *keep.Past
-	want *unstructured.Unstructured
+	contested []string
+	want      *unstructured.Unstructured
 	// written are the writes, removed is what the removals name, and read are the other calls. fail has the answers to some.
 	written, removed, read []string
 	fail                   map[string]error
@@ -63,7 +63,7 @@ subjects:
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newStage(text string) *stage {
-	s := &stage{past: &keep.Past{}, want: keep.Must(text)[0], fail: map[string]error{}}
+	s := &stage{want: keep.Must(text)[0], fail: map[string]error{}}
 	noted := func(call string) error {
 		if s.before != nil {
 			before := s.before
@@ -118,8 +118,16 @@ func newStage(text string) *stage {
 			return c.Delete(ctx, o, with...)
 		},
 	}).Build()
-	s.Cluster = &keep.Cluster{API: api, Now: start, Past: s.past}
+	contested := func(sentence string) { s.contested = append(s.contested, sentence) }
+	s.Cluster = &keep.Cluster{API: api, Now: start, Past: keep.Past{}, Contested: contested}
 	return s
+}
+
+// news are the sentences about contested objects since the last call.
+func (s *stage) news() []string {
+	news := s.contested
+	s.contested = nil
+	return news
 }
 
 // write writes the object, and returns the calls that write.

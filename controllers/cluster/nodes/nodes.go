@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// recheck is how soon the rights of a cluster are looked at again: a person may have changed or removed them.
-	recheck = 10 * time.Minute
-	// revokeAfter is how long nobody must need a role before it is revoked. It MUST NOT be shorter than recheck: whoever made user
+	// Recheck is how soon the rights of a cluster are looked at again: a person may have changed or removed them.
+	Recheck = 10 * time.Minute
+	// revokeAfter is how long nobody must need a role before it is revoked. It MUST NOT be shorter than Recheck: whoever made user
 	// data may have relied on a check of that age.
 	revokeAfter = 10 * time.Minute
 	// often is how soon a role is looked at again that nobody needs, or that could not be granted or revoked.
@@ -69,48 +69,24 @@ func (r Role) Objects() []*unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetName() != string(r) })
 }
 
-// Act is what is done about a role.
-type Act string
-
-// The acts.
-const (
-	Rest   Act = ""
-	Grant  Act = "Grant"
-	Revoke Act = "Revoke"
-)
-
-// Seen is what is known of a role in a cluster.
-type Seen struct {
-	// Needed says that a config needs it, by the cache. There says that an object of ours is there, and InUse that a config or a
-	// Node needs the role, by the API servers themselves.
-	Needed, There, InUse bool
-	// Unneeded is since when nobody needs it; zero when that was not seen before.
-	Unneeded time.Time
-}
-
-// Next is what to do about a role, when to look again, and since when nobody needs it. Zero is never.
-func Next(s Seen, now time.Time) (act Act, again time.Duration, unneeded time.Time) {
+// Unneeded is for a role that is there and that nobody needs, since when; zero if that was not seen before. It returns whether to
+// revoke the role, when to look again, and what to remember.
+func Unneeded(since, now time.Time) (revoke bool, again time.Duration, remember time.Time) {
 	switch {
-	case s.Needed:
-		return Grant, recheck, time.Time{}
-	case !s.There:
-		return Rest, 0, time.Time{}
-	case s.InUse:
-		return Rest, recheck, time.Time{}
-	case s.Unneeded.IsZero():
-		return Rest, often, now
-	case now.Sub(s.Unneeded) < revokeAfter:
-		return Rest, often, s.Unneeded
+	case since.IsZero():
+		return false, often, now
+	case now.Sub(since) < revokeAfter:
+		return false, often, since
 	}
-	return Revoke, recheck, time.Time{}
+	return true, Recheck, time.Time{}
 }
 
 // Answer is for configs that need a role: without an error their nodes have it. It serves for a while.
 func Answer(role Role, err error) (serves time.Duration, answer error) {
 	if err == nil {
-		return recheck, nil
+		return Recheck, nil
 	}
-	if refusal := Refusal(role, Grant, err); refusal != nil {
+	if refusal := Refusal(role, false, err); refusal != nil {
 		return retryRefused, refusal
 	}
 	return 0, fmt.Errorf("give nodes the ClusterRole %s: %w", role, err)
@@ -122,16 +98,17 @@ type RefusedError struct{ sentence string }
 // Error implements error.
 func (e *RefusedError) Error() string { return e.sentence }
 
-// Refusal is a RefusedError about an act that has failed; nil if that may end by itself.
-func Refusal(role Role, act Act, err error) error {
-	if act == Rest {
-		return nil // a kubeconfig need not have a right to look for what nobody needs
+// Refusal is a RefusedError about a role that could not be granted, or revoked; nil if that may end by itself.
+func Refusal(role Role, revoke bool, err error) error {
+	what, byHand := "nodes cannot get the ClusterRole %s in the workload cluster: ", "apply"
+	if revoke {
+		what, byHand = "nodes keep the ClusterRole %s in the workload cluster, which none of them needs: ", "remove"
 	}
 	var why, mend string
 	switch keep.ClassOf(err) {
 	case keep.Foreign:
-		return &RefusedError{fmt.Sprintf("nodes cannot get the ClusterRole %s in the workload cluster: %s is there, has other content "+
-			"and no label %s=%s; rename or remove it", role, keep.Taken(err), keep.Label, keep.Mark)}
+		return &RefusedError{fmt.Sprintf(what+"%s is there, has other content and no label %s=%s; rename or remove it", role,
+			keep.Taken(err), keep.Label, keep.Mark)}
 	case keep.Forbidden:
 		why, mend = "the Cluster's kubeconfig may not do that", "let it"
 	case keep.TurnedDown:
@@ -139,10 +116,6 @@ func Refusal(role Role, act Act, err error) error {
 	default:
 		return nil
 	}
-	what, byHand := "nodes cannot get the ClusterRole %s in the workload cluster", "apply"
-	if act == Revoke {
-		what, byHand = "nodes keep the ClusterRole %s in the workload cluster, which none of them needs", "remove"
-	}
-	return &RefusedError{fmt.Sprintf(what+": %s (%s); %s, or %s the two objects yourself", role, why,
+	return &RefusedError{fmt.Sprintf(what+"%s (%s); %s, or %s the two objects yourself", role, why,
 		cloud.Clean(err.Error(), maxCause), mend, byHand)}
 }

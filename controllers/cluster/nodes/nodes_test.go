@@ -23,29 +23,24 @@ var (
 	errMayNot = apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "x", errors.New("no right"))
 )
 
-// TestNext: a role is granted while a config needs it, and revoked ten minutes after nobody was seen to need it, no earlier.
-func TestNext(t *testing.T) {
+// TestUnneeded: a role is revoked ten minutes after nobody was seen to need it, no earlier.
+func TestUnneeded(t *testing.T) {
 	type next struct {
-		act      Act
+		revoke   bool
 		again    time.Duration
-		unneeded time.Time
+		remember time.Time
 	}
 	long, almost := start.Add(-revokeAfter), start.Add(1-revokeAfter)
 	for name, c := range map[string]struct {
-		seen Seen
-		want next
+		since time.Time
+		want  next
 	}{
-		"needed":                      {Seen{Needed: true}, next{Grant, recheck, time.Time{}}},
-		"needed again":                {Seen{Needed: true, There: true, Unneeded: long}, next{Grant, recheck, time.Time{}}},
-		"neither needed nor there":    {Seen{}, next{Rest, 0, time.Time{}}},
-		"gone before it was unneeded": {Seen{Unneeded: long}, next{Rest, 0, time.Time{}}},
-		"in use":                      {Seen{There: true, InUse: true, Unneeded: long}, next{Rest, recheck, time.Time{}}},
-		"unneeded since now":          {Seen{There: true}, next{Rest, often, start}},
-		"unneeded for a while":        {Seen{There: true, Unneeded: almost}, next{Rest, often, almost}},
-		"unneeded for long":           {Seen{There: true, Unneeded: long}, next{Revoke, recheck, time.Time{}}},
+		"since now":   {time.Time{}, next{false, often, start}},
+		"for a while": {almost, next{false, often, almost}},
+		"for long":    {long, next{true, Recheck, time.Time{}}},
 	} {
-		act, again, unneeded := Next(c.seen, start)
-		if got := (next{act, again, unneeded}); got != c.want {
+		revoke, again, remember := Unneeded(c.since, start)
+		if got := (next{revoke, again, remember}); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -98,7 +93,7 @@ func TestAnswer(t *testing.T) {
 		says   string
 		serves time.Duration
 	}{
-		"given": {nil, "", recheck},
+		"given": {nil, "", Recheck},
 		"forbidden": {
 			errMayNot, cannot + "the Cluster's kubeconfig may not do that (clusterroles \"x\" is forbidden: no right); let it, or apply " +
 				"the two objects yourself", retryRefused,
@@ -130,13 +125,12 @@ func TestAnswer(t *testing.T) {
 
 // TestKept: a role that no node needs and that cannot be taken away is another sentence.
 func TestKept(t *testing.T) {
-	expect.Says(t, "kept", Refusal(KubeProxy, Revoke, errMayNot), "nodes keep the ClusterRole capwin-kube-proxy in the workload "+
+	expect.Says(t, "kept", Refusal(KubeProxy, true, errMayNot), "nodes keep the ClusterRole capwin-kube-proxy in the workload "+
 		"cluster, which none of them needs: the Cluster's kubeconfig may not do that (clusterroles \"x\" is forbidden: no right); let "+
 		"it, or remove the two objects yourself")
-	expect.Same(t, "an error that may end", nil, Refusal(KubeProxy, Revoke, errors.New("no answer")), cmpopts.EquateErrors())
-	expect.Same(t, "no error", nil, Refusal(KubeProxy, Revoke, nil), cmpopts.EquateErrors())
-	expect.Same(t, "a look for what nobody needs", nil, Refusal(KubeProxy, Rest, errMayNot), cmpopts.EquateErrors())
-	long := Refusal(KubeProxy, Grant, apierrors.NewBadRequest(strings.Repeat("y", 1000))).Error()
-	expect.Same(t, "letters of the server's", maxCause-3, strings.Count(long, "y")-strings.Count(Refusal(KubeProxy, Grant,
+	expect.Same(t, "an error that may end", nil, Refusal(KubeProxy, true, errors.New("no answer")), cmpopts.EquateErrors())
+	expect.Same(t, "no error", nil, Refusal(KubeProxy, true, nil), cmpopts.EquateErrors())
+	long := Refusal(KubeProxy, false, apierrors.NewBadRequest(strings.Repeat("y", 1000))).Error()
+	expect.Same(t, "letters of the server's", maxCause-3, strings.Count(long, "y")-strings.Count(Refusal(KubeProxy, false,
 		apierrors.NewBadRequest("")).Error(), "y"))
 }

@@ -162,7 +162,8 @@ func (w *world) ourReconcilers(t *testing.T) map[string]reconcile.Reconciler {
 		Accounts: register, Changed: w.changed, Ears: ears, Events: recorder, Now: time.Now,
 	}
 	rights := &cluster.Reconciler{
-		Name: "clusterrights", Client: api, Workload: w, Keeps: []cluster.Keep{&cluster.NodeRights{Live: api, Events: recorder}},
+		Name: "clusterrights", Client: api, Workload: w,
+		Keeps:  func() []cluster.Keep { return []cluster.Keep{&cluster.NodeRights{Live: api}} },
 		Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{}, Events: recorder, Now: time.Now,
 	}
 	configs := &bootstrap.Reconciler{
