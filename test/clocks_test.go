@@ -13,7 +13,7 @@ import (
 // one that waits for nothing to happen proves little. So this list may only get shorter.
 var clocked = map[string][]string{
 	"who calls it is in a bubble": {
-		"controllers/fresh/sweep_test.go sweepWrite", "controllers/guests/ears_test.go pass",
+		"controllers/fresh/sweep_test.go sweepWrite", "controllers/guests/guests_test.go pass",
 		"controllers/identities/identities_test.go pass", "controllers/machine/console_test.go looks",
 		"controllers/machine/identity_test.go connected", "controllers/machine/lifestage_test.go look",
 		"internal/plugin/remote/guard_test.go RoundTrip",

@@ -167,7 +167,7 @@ func (f *Findings) find(ctx context.Context, v *Visit) ([]placement.Finding, err
 func notRead(about *clusterv1.Cluster, unread error, lacking []string) placement.Finding {
 	why := "the user of Secret " + about.Name + "-kubeconfig may not " + strings.Join(lacking, ", ")
 	if unread != nil {
-		why = cloud.Clean(unread.Error(), maxNote/2)
+		why = cloud.Clean(unread.Error(), findings.MaxNote/2)
 	}
 	return placement.Finding{Of: "unread", Problem: placement.PoliciesIncomplete, Why: fmt.Sprintf("Cluster %s was not read as a "+
 		"whole, so it is not known where all pods go, nor whether one of the workloads is cluster DNS or kube-proxy: %s",

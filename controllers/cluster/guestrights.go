@@ -43,7 +43,7 @@ func (g *GuestRights) Look(ctx context.Context, v *Visit) error {
 	if broken := breakOff(ctx, errors.Join(err, kept)); broken != nil {
 		return broken
 	}
-	answer, again := g.memory.Answer(v.Key, err, kept, v.Now)
+	again, answer := g.memory.Answer(v.Key, err, kept, v.Now)
 	v.LookAgain(again)
 	v.Reply(guests.Name, answer, again)
 	return nil

@@ -46,8 +46,6 @@ const (
 	longestLook = time.Minute
 	// often is how soon a cluster is looked at again where something has failed.
 	often = time.Minute
-	// maxNote is how long the note of an Event may be.
-	maxNote = findings.MaxNote
 )
 
 // Workload reaches the workload clusters.
@@ -162,7 +160,7 @@ func (v *Visit) report(kind, reason, part, note string) {
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: v.Key.Namespace, Name: v.Key.Name, FieldPath: part,
 		}
 	}
-	v.r.Events.Eventf(v.Cluster, about, kind, reason, "Look", "%s", cloud.Clean(note, maxNote))
+	v.r.Events.Eventf(v.Cluster, about, kind, reason, "Look", "%s", cloud.Clean(note, findings.MaxNote))
 }
 
 // SetupWithManager registers the reconciler and has it woken.

@@ -38,8 +38,9 @@ func collected() server {
 		classesPath: `{"items": [{"metadata": {"name": "windows-2022", "labels": {"a": "b"}}, "handler": "x"}]}`,
 		spacesPath: `{"items": [{"metadata": {"name": "free"}},
 			{"metadata": {"name": "bound", "annotations": {"openshift.io/node-selector": "a=b"}}}]}`,
-		dnsPath:                      `{"spec": {"selector": {"k8s-app": "kube-dns"}}}`,
-		setsPath:                     `{"items": [{"metadata": {"namespace": "a", "name": "set"}, "spec": {"template": {"spec": {"nodeName": "x"}}}}]}`,
+		dnsPath: `{"spec": {"selector": {"k8s-app": "kube-dns"}}}`,
+		setsPath: `{"items": [{"metadata": {"namespace": "a", "name": "set"},
+			"spec": {"template": {"spec": {"nodeName": "x"}}}}]}`,
 		"/apis/apps/v1/deployments":  `{"items": [{"metadata": {"namespace": "a", "name": "bare"}}]}`,
 		"/apis/apps/v1/statefulsets": `{"items": []}`,
 	}
@@ -55,8 +56,8 @@ func (s server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case text == "":
 		w.WriteHeader(http.StatusForbidden)
 		_ = json.NewEncoder(w).Encode(metav1.Status{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden,
-			Code: http.StatusForbidden,
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+			Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden,
 		})
 	default:
 		_, _ = w.Write([]byte(text))
@@ -76,7 +77,8 @@ func TestRead(t *testing.T) {
 	c := collected().collector(t)
 	expect.OK(t, c.Read(t.Context()))
 	expect.Same(t, "version", "v1.36.3", c.Version)
-	expect.Same(t, "on Linux", []placement.Node{{Name: "linux-0", Labels: map[string]string{corev1.LabelOSStable: "linux"}}}, c.Linux)
+	expect.Same(t, "on Linux", []placement.Node{{Name: "linux-0", Labels: map[string]string{corev1.LabelOSStable: "linux"}}},
+		c.Linux)
 	expect.Same(t, "on Windows", []placement.Node{{
 		Name: "win-0", Labels: map[string]string{corev1.LabelOSStable: "windows"}, Taints: []corev1.Taint{{Key: "os", Value: "w"}},
 	}}, c.Windows)
@@ -151,7 +153,8 @@ func TestNotShown(t *testing.T) {
 // TestManyNodes: labels and taints of Nodes take no more memory than the collector may have for them.
 func TestManyNodes(t *testing.T) {
 	s := collected()
-	s[nodesPath] = `{"items": [{"metadata": {"name": "abcd", "labels": {"ab": "cd"}}, "spec": {"taints": [{"key": "ab", "value": "cd"}]}}]}`
+	s[nodesPath] = `{"items": [{"metadata": {"name": "abcd", "labels": {"ab": "cd"}},
+		"spec": {"taints": [{"key": "ab", "value": "cd"}]}}]}`
 	for most, says := range map[int]string{12: "", 11: "the labels and taints of its Nodes have more than 0 KiB"} {
 		c := s.collector(t)
 		c.MostOfNodes = most

@@ -37,7 +37,9 @@ func TestGuestReports(t *testing.T) {
 	options.GuestReports = true
 	s.process = s.Run(t, options)
 	m, booting := s.booting(t)
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.GuestNamespace, Name: booting.Config.Status.GuestReport}}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: bootstrap.GuestNamespace, Name: booting.Config.Status.GuestReport,
+	}}
 	tell := func(report, what string, missing ...func(world.State) string) {
 		t.Helper()
 		world.Change(t, s.Client, object, func(o *corev1.ConfigMap) { o.Data = map[string]string{bootstrap.GuestReportKey: report} })

@@ -172,9 +172,12 @@ func (i *inherited) fail(t *testing.T, m *world.Machine) {
 		}
 		return nil
 	})
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.GuestNamespace, Name: state.Config.Status.GuestReport}}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: bootstrap.GuestNamespace, Name: state.Config.Status.GuestReport,
+	}}
 	world.Change(t, i.Client, object, func(o *corev1.ConfigMap) {
-		o.Data = map[string]string{bootstrap.GuestReportKey: `{"version":1,"state":"Failed","reason":"TokenRejected","message":"no answer"}`}
+		const report = `{"version":1,"state":"Failed","reason":"TokenRejected","message":"no answer"}`
+		o.Data = map[string]string{bootstrap.GuestReportKey: report}
 	})
 	m.Await(t, "the guest's failure", world.Windows("BootstrapSucceeded False TokenRejected"),
 		world.Windows("Ready False TokenRejected"), world.Windows("VMRunning True Running"))

@@ -61,9 +61,12 @@ func (a *aviary) liveInAzure(t *testing.T, azure *armsim.Cloud, lives, refused *
 	a.canaries["password of the VM's administrator"] = canary(host.AdminPassword)
 	a.canaries["custom data"] = inTheMiddle(host.CustomData)
 	a.canaries["bootstrap token of a guest in Azure"] = canary(s.Tokens[0].Data[bootstrapapi.BootstrapTokenSecretKey])
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.GuestNamespace, Name: s.Config.Status.GuestReport}}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: bootstrap.GuestNamespace, Name: s.Config.Status.GuestReport,
+	}}
 	world.Change(t, a.Client, object, func(o *corev1.ConfigMap) {
-		o.Data = map[string]string{bootstrap.GuestReportKey: `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"}}`}
+		const report = `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"}}`
+		o.Data = map[string]string{bootstrap.GuestReportKey: report}
 	})
 	lives.Join(t)
 	lives.Await(t, "joined in Azure", world.Windows("BootstrapSucceeded True "+infrav1.JoinedReason))

@@ -44,7 +44,8 @@ type guestRights struct {
 func testForeignGuestRights(t *testing.T, w *Workload) {
 	g := &guestRights{Client: guestsManager(t, w), now: time.Now(), overtake: map[string]func(){}}
 	g.keeper = newRightsKeeper(t, g, func() time.Time { return g.now })
-	g.keeper.Keeps = func() []cluster.Keep { return []cluster.Keep{&cluster.GuestRights{}} } // else it revokes meanwhile the rights that nodes got before
+	// Else it revokes meanwhile the rights that nodes got before.
+	g.keeper.Keeps = func() []cluster.Keep { return []cluster.Keep{&cluster.GuestRights{}} }
 	t.Run("objects of earlier releases get our label", g.takesOverItsOwn)
 	t.Run("what was edited is restored", g.restores)
 	t.Run("what is made anew in between is not written", g.isTooLate)
@@ -104,7 +105,10 @@ func (g *guestRights) restores(t *testing.T) {
 // isTooLate: a Role that somebody puts in the place of ours between look and write, or of one that is missing.
 func (g *guestRights) isTooLate(t *testing.T) {
 	foreign := func() *rbacv1.Role {
-		made := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.GuestNamespace, Name: "capwin-guest"}, Rules: secretsRules}
+		made := &rbacv1.Role{
+			ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.GuestNamespace, Name: "capwin-guest"},
+			Rules:      secretsRules,
+		}
 		expect.OK(t, g.Client.Create(t.Context(), made, client.FieldOwner("kubectl")))
 		return made
 	}

@@ -105,10 +105,10 @@ var lasting = map[keep.Class]string{
 // Answer is for machines, and serves until the next look: without an error guests may write, and with ErrSettling of package keep
 // that is about to come. Machines wait for what time may mend, but not for long. Where an object of somebody else has the name of
 // one of ours, that may not limit guests, or let them do more: our RoleBinding MUST be removed before, and kept is why it is not.
-func (m *Memory) Answer(cluster types.NamespacedName, err, kept error, now time.Time) (answer error, again time.Duration) {
+func (m *Memory) Answer(cluster types.NamespacedName, err, kept error, now time.Time) (again time.Duration, answer error) {
 	if keep.Taken(err) != "" {
 		*m = Memory{} // the policy settles anew when that object is gone
-		return &MuteError{takenSentence(cluster, keep.Taken(err), kept), true}, recheck
+		return recheck, &MuteError{takenSentence(cluster, keep.Taken(err), kept), true}
 	}
 	why, lasts := lasting[keep.ClassOf(err)]
 	if err != nil && !lasts {
@@ -116,7 +116,7 @@ func (m *Memory) Answer(cluster types.NamespacedName, err, kept error, now time.
 			m.since = now
 		}
 		if now.Sub(m.since) < patience {
-			return keep.ErrSettling, cmp.Or(max(m.settled.Sub(now), 0), settle)
+			return cmp.Or(max(m.settled.Sub(now), 0), settle), keep.ErrSettling
 		}
 		if why = Mute(err); errors.Is(err, ErrIgnored) {
 			why = err.Error()
@@ -126,7 +126,7 @@ func (m *Memory) Answer(cluster types.NamespacedName, err, kept error, now time.
 	if err != nil {
 		answer = &MuteError{Why: why}
 	}
-	return answer, recheck
+	return recheck, answer
 }
 
 func takenSentence(cluster types.NamespacedName, object string, kept error) string {

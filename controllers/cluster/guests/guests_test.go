@@ -36,7 +36,7 @@ func TestSettle(t *testing.T) {
 	for _, after := range []time.Duration{0, settle - 1, settle, time.Hour} {
 		expect.Same(t, "it may be tried after "+after.String(), after >= settle, m.Settle(start.Add(after)) == nil)
 	}
-	answer, again := (&Memory{settled: start.Add(1)}).Answer(types.NamespacedName{}, ErrIgnored, nil, start)
+	again, answer := (&Memory{settled: start.Add(1)}).Answer(types.NamespacedName{}, ErrIgnored, nil, start)
 	expect.Same(t, "before that machines wait", true, errors.Is(answer, keep.ErrSettling))
 	expect.Same(t, "the next look is when it has settled", time.Duration(1), again)
 }
@@ -69,7 +69,7 @@ func TestAnswer(t *testing.T) {
 		"a Role is turned down":    {served, ""},
 	} {
 		m := settled
-		answer, again := m.Answer(types.NamespacedName{}, c.err, nil, start)
+		again, answer := m.Answer(types.NamespacedName{}, c.err, nil, start)
 		mute, is := errors.AsType[*MuteError](answer)
 		waits := c.err != nil && c.mute == ""
 		expect.Same(t, name+": guests are mute", c.mute != "", is)
@@ -95,13 +95,13 @@ func TestPatience(t *testing.T) {
 	} {
 		m := settled
 		waits := func(after time.Duration) bool {
-			answer, _ := m.Answer(types.NamespacedName{}, err, nil, start.Add(after))
+			_, answer := m.Answer(types.NamespacedName{}, err, nil, start.Add(after))
 			return errors.Is(answer, keep.ErrSettling)
 		}
 		for _, after := range []time.Duration{0, patience - 1} {
 			expect.Same(t, why+" waits", true, waits(after))
 		}
-		answer, again := m.Answer(types.NamespacedName{}, err, nil, start.Add(patience))
+		again, answer := m.Answer(types.NamespacedName{}, err, nil, start.Add(patience))
 		expect.Says(t, why, answer, why)
 		expect.Same(t, why+" ends with what it means", true, strings.HasSuffix(answer.Error(), alone))
 		expect.Same(t, why+" again", recheck, again)
@@ -120,7 +120,7 @@ func TestTaken(t *testing.T) {
 		why: nil, why + "; guests keep their RoleBinding: the webhook says no": errors.New("the webhook says no"),
 	} {
 		m := settled
-		answer, again := m.Answer(types.NamespacedName{Namespace: "a", Name: "blue"},
+		again, answer := m.Answer(types.NamespacedName{Namespace: "a", Name: "blue"},
 			&keep.ForeignError{Object: "Role capwin-guests/capwin-guest"}, kept, start)
 		mute, _ := errors.AsType[*MuteError](answer)
 		expect.Same(t, "the answer", MuteError{says, true}, *mute)

@@ -54,8 +54,7 @@ const (
 // ModeOf reads the annotation. A value that means nothing is the same as none, and the second result is a sentence about it.
 func ModeOf(cluster *clusterv1.Cluster) (mode Mode, wrong string) {
 	value, set := cluster.Annotations[infrav1.LinuxPolicyAnnotation]
-	switch mode = Mode(value); {
-	case !set, mode == Warn, mode == Off:
+	if mode = Mode(value); !set || mode == Warn || mode == Off {
 		return mode, ""
 	}
 	return Change, fmt.Sprintf("Cluster %s has the annotation %s with a value that means nothing, so the policies are as if it had "+
@@ -185,20 +184,14 @@ func (s Seen) there() Set { return Set{s.did(WriteRefusing), s.did(WriteChanging
 
 // conclude is the end of a look.
 func (s Seen) conclude(now time.Time) Step {
-	m, again, pending := s.Memory, reread, false
+	m, again := s.Memory, reread
 	if s.Mode == Off || !s.Needed {
 		m, again = Memory{Cleaned: m.Cleaned}, recheck
 	}
 	m.Cleaned = m.Cleaned || s.did(Clean) || keep.ClassOf(s.Answers[Clean]) != keep.ForNow
-	var sentences []string
-	for _, act := range []Act{Remove, WriteRefusing, Plan, RemoveChanging, WriteChanging} {
-		switch err := s.Answers[act]; {
-		case err == nil:
-		case keep.ClassOf(err) == keep.ForNow:
-			again, pending = retry, true
-		default:
-			sentences = append(sentences, s.sentence(act, err))
-		}
+	sentences, pending := s.failures()
+	if pending {
+		again = retry
 	}
 	if s.Mode == Off || !s.Needed {
 		return Step{Again: again, Memory: m}
@@ -220,6 +213,20 @@ func (s Seen) conclude(now time.Time) Step {
 		step.Answer = &UnkeptError{strings.Join(sentences, "; ")}
 	}
 	return step
+}
+
+// failures are sentences about what was to be written and time does not mend, and whether there is more to be written.
+func (s Seen) failures() (sentences []string, pending bool) {
+	for _, act := range []Act{Remove, WriteRefusing, Plan, RemoveChanging, WriteChanging} {
+		switch err := s.Answers[act]; {
+		case err == nil:
+		case keep.ClassOf(err) == keep.ForNow:
+			pending = true
+		default:
+			sentences = append(sentences, s.sentence(act, err))
+		}
+	}
+	return sentences, pending
 }
 
 // probed notes what the probes have found.

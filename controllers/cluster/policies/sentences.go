@@ -13,7 +13,8 @@ const maxCause = 256
 
 // sentences are about what the probes have found.
 func (m *Memory) sentences(s Seen, now time.Time) (all []string) {
-	const ignored = "Cluster %s has the %s of capwin and does not obey %s: its API server has the %s switched off, or is being upgraded"
+	const ignored = "Cluster %s has the %s of capwin and does not obey %s: its API server has the %s switched off, or is being " +
+		"upgraded"
 	if m.Refused != nil {
 		return []string{fmt.Sprintf("Cluster %s does not let the user of Secret %s-kubeconfig make ConfigMaps in kube-system by a dry "+
 			"run, so it is not known whether the policies act that keep workloads for Linux off Windows Nodes: %s", s.Cluster, s.Cluster,

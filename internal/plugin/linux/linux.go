@@ -169,14 +169,11 @@ func (c *Cluster) mayMutate() bool {
 
 // ofPlan says what the policy changes, or will change once it is there.
 func (c *Cluster) ofPlan(workloads []string) report.Entry {
-	text := placement.Planned(workloads)
-	switch {
-	case text == "":
-		return entry("next changes", cloud.CheckOK, "the policy has nothing to change in the workloads that are there")
-	case c.Mutates:
-		return entry("next changes", cloud.CheckOK, text)
+	result, text := cloud.CheckOK, placement.Planned(workloads)
+	if text != "" && !c.Mutates {
+		result = cloud.CheckWarning
 	}
-	return entry("next changes", cloud.CheckWarning, text)
+	return entry("next changes", result, cmp.Or(text, "the policy has nothing to change in the workloads that are there"))
 }
 
 const kubeProxy = "kube-proxy"

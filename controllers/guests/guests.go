@@ -1,8 +1,11 @@
+// Package guests carries what guests report to objects in the workload cluster, where their cloud carries no reports: each has an
+// object of its own, which it may replace by the rights of controllers/cluster/guests.
 package guests
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -157,4 +161,23 @@ func (e *Ears) keep(r *report, text string, began time.Time, err error) {
 		}
 	}
 	r.text = strings.Clone(text) // a part would keep the whole in memory
+}
+
+// MakeReport makes the empty object that a guest may replace, unless it is there. It has no labels and no annotations: a guest
+// would have to send them back as they are.
+func MakeReport(ctx context.Context, api client.Client, name string) error {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.GuestNamespace, Name: name}}
+	if err := api.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("make the object of the guest's reports: %w", err)
+	}
+	return nil
+}
+
+// RemoveReport removes the object of a guest that is gone.
+func RemoveReport(ctx context.Context, api client.Client, name string) error {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.GuestNamespace, Name: name}}
+	if err := api.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove the object of the guest's reports: %w", err)
+	}
+	return nil
 }
