@@ -13,7 +13,7 @@ import (
 var writers = map[string]string{
 	"controllers/cluster/keep/keep.go": "what belongs to the cluster as a whole",
 	"controllers/bootstrap/token.go":   "the bootstrap token of one machine",
-	"controllers/guests/report.go":     "the object to which the guest of one machine reports",
+	"controllers/guests/guests.go":     "the object to which the guest of one machine reports",
 	"controllers/fresh/fresh.go":       "the status of objects of the management cluster",
 }
 
