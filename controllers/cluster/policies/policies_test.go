@@ -111,6 +111,7 @@ func TestWithoutWindows(t *testing.T) {
 		l.answers = map[Act]error{RemoveChanging: errNow, Remove: errNow}
 		_, end = l.look(t)
 		expect.Same(t, "a failure is tried again with "+string(mode), mode != Change, end.Again == retry)
+		expect.Same(t, "nobody waits after it with "+string(mode), nil, end.Answer)
 	}
 }
 
@@ -131,6 +132,7 @@ func TestModes(t *testing.T) {
 	l.answers[Remove] = errNow
 	_, end = l.look(t)
 	expect.Same(t, "a failure is tried again", retry, end.Again)
+	expect.Same(t, "no machine waits for that", nil, end.Answer)
 	l.answers[Remove] = errMayNot
 	_, end = l.look(t)
 	expect.Same(t, "a refusal is tried again", recheck, end.Again)
@@ -294,9 +296,11 @@ func TestProbeRefused(t *testing.T) {
 	expect.Says(t, "refused", end.Answer, "Cluster blue does not let the user of Secret blue-kubeconfig make ConfigMaps in "+
 		"kube-system")
 	expect.Same(t, "the next probe", start.Add(recheck), end.Due)
-	l = newLooks(acting())
-	l.answers[TryChanging], l.Due = errNow, start
-	_, end = l.look(t)
-	expect.Same(t, "what is known stays", nil, end.Answer)
-	expect.Same(t, "the next probe", start.Add(retry), end.Due)
+	for _, act := range []Act{TryRefusing, TryChanging} {
+		l = newLooks(acting())
+		l.answers[act], l.Due = errNow, start
+		_, end = l.look(t)
+		expect.Same(t, "what is known stays", nil, end.Answer)
+		expect.Same(t, "the next probe", start.Add(retry), end.Due)
+	}
 }
