@@ -20,8 +20,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
-// patience is how long what takes a minute may take on a machine that is busy with other tests.
-const patience = 4 * time.Minute
+// patience bounds what hangs. On a machine that is busy with other tests the Helm provider may fail at a chart for minutes, and
+// tries again after pauses that double, up to 17 minutes (controller-runtime's default, cluster-api-addon-provider-helm v0.6.4).
+const patience = 20 * time.Minute
 
 // until waits as wait.Until does, and longer.
 func (w *world) until(what string, look func() (seen any, good bool)) {
