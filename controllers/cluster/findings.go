@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,10 +175,13 @@ func notRead(about *clusterv1.Cluster, unread error, lacking []string) placement
 
 // joins are those of the Cluster's machines, by the cache.
 func (f *Findings) joins(ctx context.Context, v *Visit) ([]placement.Join, error) {
-	var machines infrav1.WindowsMachineList
+	machines, are := v.objects.(*infrav1.WindowsMachineList)
+	if !are {
+		return nil, nil
+	}
 	var configs bootstrapv1.WindowsBootstrapConfigList
-	if err := cmp.Or(v.list(ctx, &machines), v.list(ctx, &configs)); err != nil {
-		return nil, fmt.Errorf("list windowsmachines and windowsbootstrapconfigs: %w", err)
+	if err := v.list(ctx, &configs); err != nil {
+		return nil, fmt.Errorf("list windowsbootstrapconfigs: %w", err)
 	}
 	return placement.JoinsOf(machines.Items, configs.Items), nil
 }

@@ -41,7 +41,7 @@ func (g Gate) dns(ctx context.Context, c Candidate, p *Passage) error {
 // Deployment that was scaled to 0 is scaled up again. Until then the command in the sentence restarts no pod.
 func keepOnLinux(c Candidate, dns workload.DNS) error {
 	cluster := placement.Cluster{
-		Windows: append(there(dns.Windows), c.toBeMade()...), Linux: there(dns.Linux), RuntimeClasses: dns.RuntimeClasses,
+		Windows: append(nodesOf(dns.Windows), c.toBeMade()...), Linux: nodesOf(dns.Linux), RuntimeClasses: dns.RuntimeClasses,
 	}
 	for _, one := range dns.Deployments {
 		lands := cluster.Judge(deployment(one))
@@ -62,7 +62,7 @@ func deployment(d appsv1.Deployment) placement.Workload {
 	return placement.Workload{Kind: "Deployment", Namespace: d.Namespace, Name: d.Name, Template: d.Spec.Template}
 }
 
-func there(nodes workload.Nodes) (all []placement.Node) {
+func nodesOf(nodes workload.Nodes) (all []placement.Node) {
 	for _, node := range nodes.Found {
 		all = append(all, placement.There(node))
 	}

@@ -119,7 +119,8 @@ func (g Gate) policies(_ context.Context, c Candidate, p *Passage) error {
 	kept, warning := g.Policies.Kept(c.Cluster, client.ObjectKeyFromObject(c.Windows))
 	if !kept {
 		return phase.Poll(infrav1.WaitingForLinuxPoliciesReason, "the admission policies that keep workloads for Linux off Windows "+
-			"Nodes were written to Cluster %s, and do not act yet; a Windows VM is made once they do, or after a minute", c.Cluster.Name)
+			"Nodes are being written to Cluster %s, and do not act yet; a Windows VM is made once they do, or after a minute",
+			c.Cluster.Name)
 	}
 	p.Unkept = warning
 	return nil

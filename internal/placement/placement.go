@@ -96,7 +96,7 @@ func (c Cluster) judge(w Workload) (finding Finding, meant []reason) {
 	}
 	found := map[Verdict][]reason{}
 	for i := range c.Windows {
-		r := p.at(&c.Windows[i])
+		r := p.decide(&c.Windows[i])
 		found[r.verdict] = append(found[r.verdict], r)
 	}
 	for _, all := range found { // a sentence is the same in whatever order the Nodes come

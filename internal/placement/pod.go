@@ -87,10 +87,10 @@ func (p *pod) addRuntimeClass() (refused string) {
 	return p.addSelector(scheduling.NodeSelector, "RuntimeClass "+Named(name))
 }
 
-// at decides for one Node. Where the template has a spec.nodeName, nobody asks the scheduler. But the DaemonSet controller asks
+// decide is for one Node. Where the template has a spec.nodeName, nobody asks the scheduler. But the DaemonSet controller asks
 // of the template what the scheduler would (kubernetes v1.36.3, pkg/controller/daemon, NodeShouldRunDaemonPod), and knows nothing
 // of its RuntimeClass.
-func (p *pod) at(n *Node) reason {
+func (p *pod) decide(n *Node) reason {
 	r, asked, bound := reason{node: n, verdict: StaysAway}, p.selection, false
 	if name := p.spec.NodeName; name != "" {
 		if name != n.Name {
