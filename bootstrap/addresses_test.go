@@ -13,10 +13,10 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// addressGoldens begin with "network" too where test/lab/agent runs them.
+// addressGoldens begin with "network" too where test/sim/agent runs them.
 var addressGoldens = []goldenCase{
 	{
 		"network-none-static", "one adapter, an address of each family",

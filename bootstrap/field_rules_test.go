@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // fieldHalves are the rules of fields, half by half: what is refused, and the nearest to it that is taken.

@@ -14,11 +14,11 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/windows"
 )
 
-// refusedByTheKubelet are some of those that TestKubeletRefusals has; test/kubelet shows that the kubelet exits at each.
+// refusedByTheKubelet are some of those that TestKubeletRefusals has; test/upstream/kubelet shows that the kubelet exits at each.
 var refusedByTheKubelet = map[string]string{
 	"exits":            `{"singleProcessOOMKill": false}`,
 	"exits-too":        `{"userNamespaces": {"idsPerPod": 65536}}`,
@@ -56,7 +56,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		expect.OK(t, json.Unmarshal([]byte(text), &patch))
 		mergePatch(target, patch)
 		got := expect.Got(json.Marshal(target))(t)
-		path := "../test/kubelet/testdata/refused/" + name + ".json"
+		path := "../test/upstream/kubelet/testdata/refused/" + name + ".json"
 		if *update {
 			expect.OK(t, os.WriteFile(path, got, 0o600))
 		}
@@ -78,9 +78,9 @@ func TestKubeletCommandIsLookedAt(t *testing.T) {
 }
 
 // The configurations of all golden plans, merged as kubeadm does, are kept for the kubelet's own decoder and validation:
-// see test/kubelet.
+// see test/upstream/kubelet.
 func TestMergedConfigurations(t *testing.T) {
-	const folder = "../test/kubelet/testdata/configurations"
+	const folder = "../test/upstream/kubelet/testdata/configurations"
 	var names []string
 	for _, golden := range goldens {
 		p := render(t, plainInput(t, golden.change)).Plan()

@@ -11,7 +11,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 )
 
-// networkGoldens are every mode with every CNI that is allowed. test/lab/agent runs their plans.
+// networkGoldens are every mode with every CNI that is allowed. test/sim/agent runs their plans.
 var networkGoldens = []goldenCase{
 	{"network-l2bridge-flannel", "host-gw on vSphere", inNetwork("L2Bridge", "Flannel")},
 	{"network-l2bridge-calico", "Calico writes its own configuration", inNetwork("L2Bridge", "Calico")},
@@ -19,7 +19,7 @@ var networkGoldens = []goldenCase{
 	{"network-l2bridge-dual-stack", "only IPv4 is translated", inNetwork("L2Bridge", "Flannel", dualStack, withKubeProxy)},
 	{"network-overlay-flannel", "VXLAN", inNetwork("Overlay", "Flannel")},
 	{
-		"cni-programs", "the script of docs/images.md, which test/powershell runs, unpacks before the programs are looked for",
+		"cni-programs", "the script of docs/images.md, which test/upstream/powershell runs, unpacks before the programs are looked for",
 		all(inNetwork("Overlay", "Flannel"), documented("images.md", "custom:\n")),
 	},
 	{"network-overlay-flannel-kube-proxy", "an address is reserved", inNetwork("Overlay", "Flannel", withKubeProxy, withVNI(5000))},

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // proxyConfiguration is what we write of kubeproxy.config.k8s.io/v1alpha1, by its own names: kube-proxy drops what it

@@ -155,7 +155,7 @@ func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]acces
 // authorizationKey begins the line with the credentials. containerd sends the header with each request, and from 2.1 on also
 // to the token service that a registry names (core/remotes/docker/config/hosts.go, WithAuthHeader). The token then takes the
 // place of the header if its name is written exactly so: else containerd sends both, which registries refuse
-// (core/remotes/docker/authorizer.go, Authorize). test/containerd shows all of this.
+// (core/remotes/docker/authorizer.go, Authorize). test/upstream/containerd shows all of this.
 const authorizationKey = "Authorization = "
 
 // keys of a host; its header is a table and must come last.

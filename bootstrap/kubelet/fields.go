@@ -202,7 +202,7 @@ func checkField(name string, gates map[string]bool, minor uint64) error {
 	return nil
 }
 
-// fieldRules are the rules by which a kubelet refuses values; test/kubelet compares them with the kubelet's own
+// fieldRules are the rules by which a kubelet refuses values; test/upstream/kubelet compares them with the kubelet's own
 // validation. A field that the user leaves out is the cluster's, which its own kubelets accept.
 var fieldRules = []struct {
 	says, write string

@@ -1,7 +1,7 @@
 // Package kubelet is spec.kubelet, spec.node and spec.reservations: the service, its flags (args.go), what is merged into the
 // cluster's configuration (patch.go, fields.go), and what is kept from pods (reservations.go, allocatable.go).
 //
-// args.go and fields.go refuse what would make a kubelet exit; table.go has what each version knows, and test/kubelet
+// args.go and fields.go refuse what would make a kubelet exit; table.go has what each version knows, and test/upstream/kubelet
 // asks the real kubelets.
 package kubelet
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestOwnLabels: a node says what runs on it, whatever its spec says of that, and the spec's other labels stay.

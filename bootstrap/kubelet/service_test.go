@@ -3,8 +3,8 @@ package kubelet
 import (
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/windows"
 )
 
 // The command line that a check compares is the one that a service step writes.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // tableVersion is what a kubelet says about its gates.
@@ -26,7 +26,7 @@ type tableVersion struct {
 // tableVersions are the kubelets that the sources were read of: make test-kubelet reads them again.
 func tableVersions(t *testing.T) []tableVersion {
 	t.Helper()
-	files, err := filepath.Glob("../../test/kubelet/versions/v1.*.json")
+	files, err := filepath.Glob("../../test/upstream/kubelet/versions/v1.*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no versions: %v", err)
 	}

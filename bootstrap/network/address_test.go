@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestNoCloud: a machine that names no cloud has no adapters. No API server takes one, but whoever calls Render may have one.

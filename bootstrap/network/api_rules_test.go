@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/apirules"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/apirules"
 )
 
 func TestTheAPIKnowsTheSameNames(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // The table of what each pair needs, in docs/networks.md, has what the profiles have.

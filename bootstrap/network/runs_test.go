@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestWhoRunsDaemons: the defaults follow the CNI, and a spec that says who does is believed.

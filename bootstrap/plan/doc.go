@@ -1,5 +1,5 @@
 // Package plan is what a Windows node does to join its cluster, as data: phases of typed, idempotent steps from a closed
-// set of kinds. The renderer writes a plan, interpreters (bootstrap/scripts, test/lab) carry it out, people read it.
+// set of kinds. The renderer writes a plan, interpreters (bootstrap/scripts, test/suites/lab) carry it out, people read it.
 //
 // A plan holds no code. What differs from node to node is a value: the content of a file, a registry value, an argument of
 // a program. Interpreters know no cloud, no network mode and no version of Kubernetes.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // The interpreter that real machines run has its own table of kinds and required fields, and a function for each of them.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // vector is what this test needs of a case in vectors/, whose README explains the rest.
@@ -133,14 +133,14 @@ func TestVectorsValidate(t *testing.T) {
 	}
 }
 
-// What the README says of a vector must be of one that is there, and each has a number of its own. test/lab/agent counts them: a
+// What the README says of a vector must be of one that is there, and each has a number of its own. test/sim/agent counts them: a
 // lost one is seen.
 func TestVectorsReadme(t *testing.T) {
 	text := expect.Got(os.ReadFile("vectors/README.md"))(t)
 	vectors := readVectors(t)
 	known := regexp.MustCompile(`(?m)^\| (\d+-[a-z0-9-]+) \|`).FindAllStringSubmatch(string(text), -1)
 	if len(known) == 0 {
-		t.Error("no vector is a known difference: test/powershell finds none to leave out")
+		t.Error("no vector is a known difference: test/upstream/powershell finds none to leave out")
 	}
 	for _, one := range known {
 		if _, ok := vectors[one[1]]; !ok {

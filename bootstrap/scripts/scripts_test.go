@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 func read(t *testing.T, path string) []byte {

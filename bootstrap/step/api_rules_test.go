@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
-	"github.com/capwin/cluster-api-provider-windows/test/apirules"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/apirules"
 )
 
 func TestTheAPIKnowsTheSameNames(t *testing.T) {

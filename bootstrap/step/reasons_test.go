@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // Every constant of reasons.go must be in the list, once, and be the reason of a condition.

@@ -3,7 +3,7 @@ package windows
 import (
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/apirules"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/apirules"
 )
 
 func TestTheAPIKnowsTheSameNames(t *testing.T) {

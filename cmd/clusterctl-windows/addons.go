@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/addons"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/management"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/smoke"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/addons"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/management"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/progress"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/screen"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/smoke"
 )
 
 // What addons prints.

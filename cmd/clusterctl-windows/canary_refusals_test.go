@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/canary"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/canary"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // canaryRefusals are objects that are refused because of a secret, or near one. @V@ stands for the secret, @Q@ for it as a text

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/canary"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/canary"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // canaryInputs are the keys of Secrets in canaryObjects, by what they are, and whether the user data has them.

@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/check"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/management"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/progress"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/report"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/screen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/check"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/management"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
 )
 
 // checkCommand has a command below it for everything that can be checked: checkazure.go, checkvsphere.go, checklinux.go.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
 
 // checkedPool is a pool as docs/install.md has it, in the vCenter of the tests.

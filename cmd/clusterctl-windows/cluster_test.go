@@ -16,15 +16,15 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
 
 const clusterToken = "canary-token-of-the-kubeconfig"
 
 // clusterWith returns a kubeconfig with the context "management" for an API server that has Secrets, by namespace and name. It
 // answers a GET of a Secret as the real one does: the object, or a Status
-// (https://kubernetes.io/docs/reference/using-api/api-concepts/); test/admission has the real one.
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/); test/suites/admission has the real one.
 func clusterWith(t *testing.T, secrets map[string]string) (kubeconfig string) {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

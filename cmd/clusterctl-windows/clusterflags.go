@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/remote"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/remote"
 )
 
 // clusterFlags say which cluster a command asks, in kubectl's words. A command that reads files asks none unless the user names

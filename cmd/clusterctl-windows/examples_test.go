@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
-	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
 
 // TestExamples runs each line of each command's example, in a folder with the files that it names.
@@ -20,7 +20,7 @@ func TestExamples(t *testing.T) {
 	for _, line := range examples(newRoot(calledAs("clusterctl-windows"), streams{})) {
 		words := strings.Fields(line)
 		if slices.ContainsFunc(words, func(word string) bool { return slices.Contains([]string{"azure", "linux", "smoke"}, word) }) {
-			continue // TestExamplesOfAzure, test/plugin, and make test-smoke
+			continue // TestExamplesOfAzure, test/suites/plugin, and make test-smoke
 		}
 		t.Run(line, func(t *testing.T) {
 			ran++

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/objects"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/topology"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/preview"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/topology"
 )
 
 // fileFlags are the files that a command reads, and which machine of them is meant.

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestAddonsImages: names alone on standard output, so that a program copies them; what is not among them is a note.

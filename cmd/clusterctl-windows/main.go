@@ -2,7 +2,7 @@
 // with its cloud, and tries what pods of a cluster reach. It is a plugin of clusterctl, "clusterctl windows", and under the name
 // kubectl-capwin one of kubectl.
 //
-// The work is in internal/plugin: it reads objects from files and checks them as an API server would (objects), collects what the
+// The work is in the folders beside it: it reads objects from files and checks them as an API server would (objects), collects what the
 // controllers would and renders it (preview), describes the plan in sentences (words) below a summary (summary), compares two
 // versions of it (diff), prints what a cluster needs beside its pools (addons), asks a cloud (check) or a cluster (management),
 // tests a workload cluster (smoke), shows its progress (progress), and prints what it found (report). Its way to clusters is one
@@ -24,7 +24,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/screen"
 )
 
 func main() {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/report"
 )
 
 // formats are those of kubectl, by kubectl's own printers.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/diff"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/summary"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/words"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/diff"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/preview"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/progress"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/screen"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/summary"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/words"
 )
 
 // aboutFiles is for commands that show one machine.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/preview"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/preview"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/screen"
 )
 
 func renderCommand(s streams) *cobra.Command {

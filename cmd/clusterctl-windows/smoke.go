@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/progress"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/report"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/screen"
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/smoke"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/progress"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/report"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/screen"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/smoke"
 )
 
 // nobody is the value of --outwards that tries no connection out of the cluster.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/plugin/smoke"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/smoke"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestOutwards: without the flag, the registry is the server outside of the cluster: each node reaches it, or pulls nothing.

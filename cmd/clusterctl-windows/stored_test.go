@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 const gotNote = "note: showing what the guest got, from Secret team-a/" + machineName

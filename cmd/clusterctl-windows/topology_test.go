@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // A shell offers the pools of a topology, too, and nothing of a topology that cannot be expanded.

@@ -14,8 +14,8 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
-	"github.com/capwin/cluster-api-provider-windows/test/calls"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/calls"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // withMAC is a machine of which more is known with each change.

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // What only a person can mend is a Warning event, once.

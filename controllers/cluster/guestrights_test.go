@@ -23,7 +23,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 const settle = 10 * time.Second

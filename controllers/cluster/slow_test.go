@@ -20,7 +20,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/nodes"
 	"github.com/capwin/cluster-api-provider-windows/internal/turns"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 const (

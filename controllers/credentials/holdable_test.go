@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// TestHoldable: what the policy would refuse is not tried. The policy is tried in test/security.
+// TestHoldable: what the policy would refuse is not tried. The policy is tried in test/suites/security.
 func TestHoldable(t *testing.T) {
 	t.Parallel()
 	login := map[string][]byte{"server": {}, "username": {}, "password": {}}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestUseOf: a machine with our finalizer may have a VM, until Free was told that nothing is left of it.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/test/odd"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/odd"
 )
 
 // oddReports are those of an API server that sends anything.

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestStanding: rights that were good stand for a machine that is being deleted when identity or Secret are gone, and for no

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // What needs a person is a Warning, so that `kubectl get events --field-selector type=Warning` finds it.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // A guest that makes 7000 hints in 100 seconds is looked at about once in a second, and no other machine waits for that.

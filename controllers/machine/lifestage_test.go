@@ -21,8 +21,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/fake"
 )
 
 // lifeStage has all that a machine of the fake cloud needs, in the time of a synctest.

@@ -24,8 +24,8 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
-	"github.com/capwin/cluster-api-provider-windows/test/calls"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/calls"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // phaseStage is an API server with one machine, in which calls fail by name: "get Secret", "patch WindowsMachine".

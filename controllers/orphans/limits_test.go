@@ -16,8 +16,8 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
-	"github.com/capwin/cluster-api-provider-windows/test/calls"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/calls"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestLimits: someone who writes marks on very many VMs costs little, and nothing in other namespaces.

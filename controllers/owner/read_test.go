@@ -13,8 +13,8 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
-	"github.com/capwin/cluster-api-provider-windows/test/calls"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/calls"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 var errDown = errors.New("the API server is down")

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/wait"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
 
 // makefile has targets that end, fail, or run on until somebody ends them. long ends once there is a file go.

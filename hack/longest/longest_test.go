@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 func TestTen(t *testing.T) {

@@ -21,8 +21,8 @@ fi
 
 # waiting are the packages whose tests use what waits or starts processes.
 waiting() {
-  grep -lE 'test/(wait|servers|world|vcenter|build)"|"os/exec"' -r --include='*_test.go' . |
-    grep -vE '^./test/(alerts|containerd|gitops|kubelet|tools|programs)/' | xargs -n 1 dirname | sort -u
+  grep -lE 'test/(kit/(wait|servers|world|build)|sim/vcenter)"|"os/exec"' -r --include='*_test.go' . |
+    grep -vE '^./test/(upstream/(alerts|containerd|gitops|kubelet|programs)|repo/tools)/' | xargs -n 1 dirname | sort -u
 }
 
 work=$(mktemp -d) busy=()

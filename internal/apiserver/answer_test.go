@@ -14,7 +14,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 var few = Limits{Object: 100, List: 200, Refusal: 50, Shape: Shape{Depth: 3, Objects: 5, Values: 5, OnTop: 3}}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestUserData: a caller that has the data reads them, and whatever prints them, alone or as part of something, prints none.

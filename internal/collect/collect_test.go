@@ -13,7 +13,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/apiserver"
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestClusterDNS: DNS that our policies do not look at is told.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
-	"github.com/capwin/cluster-api-provider-windows/test/odd"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/odd"
 )
 
 // command is one without anything that a shell obeys outside of its quoted word.

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
-	"github.com/capwin/cluster-api-provider-windows/test/templates"
+	"github.com/capwin/cluster-api-provider-windows/test/repo/templates"
 )
 
 // TestRandomTemplates looks at 5,000 templates: the verdict follows from the template and the Nodes alone, in any order; a

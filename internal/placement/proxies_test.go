@@ -8,7 +8,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // proxySet is a DaemonSet as sig-windows-tools publishes it (401ee6f, hostprocess/calico/kube-proxy/kube-proxy.yml).

@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// published is a row of what test/workloads has read.
+// published is a row of what test/repo/workloads has read.
 type published struct {
 	Kind, Namespace, Name string
 	Spec                  corev1.PodSpec

@@ -20,10 +20,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/servers"
-	"github.com/capwin/cluster-api-provider-windows/test/templates"
-	"github.com/capwin/cluster-api-provider-windows/test/wait"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
+	"github.com/capwin/cluster-api-provider-windows/test/repo/templates"
 )
 
 var (

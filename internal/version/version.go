@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// release is set by the linker; config/image does that for a release.
+// release is set by the linker; hack/image does that for a release.
 var release string
 
 // Get returns the release, or what Go knows of the source.

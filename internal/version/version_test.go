@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 func TestLine(t *testing.T) {
@@ -23,7 +23,7 @@ func TestLine(t *testing.T) {
 // The linker says nothing of a variable that does not exist.
 func TestAllWhoBuildSetTheRelease(t *testing.T) {
 	const variable = "-X github.com/capwin/cluster-api-provider-windows/internal/version.release="
-	for _, file := range []string{"Makefile", "Dockerfile", "config/image/main.go"} {
+	for _, file := range []string{"Makefile", "Dockerfile", "hack/image/main.go"} {
 		text := string(expect.Got(os.ReadFile("../../" + file))(t))
 		if !strings.Contains(text, variable) || strings.Contains(text, "-X main.") {
 			t.Errorf("%s does not set %s", file, variable)

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestPanic: what looks at a cluster may panic. That ends the look with an error, and not the process; an error stays as it is.

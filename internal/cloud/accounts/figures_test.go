@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestFigures: the limits and times that documents promise, or that others were chosen for.

@@ -12,8 +12,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/fake"
 )
 
 // TestStart: a register that runs tells within a second that an account is broken, and within a minute closes an account that no

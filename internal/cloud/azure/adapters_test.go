@@ -8,10 +8,10 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/network"
 )
 
 const ownAddress = "10.1.5.5"

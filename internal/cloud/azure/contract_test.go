@@ -17,12 +17,12 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
-	"github.com/capwin/cluster-api-provider-windows/test/proved"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/proved"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/compute"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/doc"
 )
 
 // TestContract has a manager whose clock is not Azure's.

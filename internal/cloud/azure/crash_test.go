@@ -14,12 +14,12 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/compute"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/network"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/world"
 )
 
 var errDied = errors.New("the process has died")

@@ -11,10 +11,10 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/doc"
 )
 
 // rival is a machine of another namespace into which somebody wrote the identity of another machine.

@@ -10,8 +10,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/inspect"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 )
 
 // blueInspected is what is found where Azure answers so, by the end of a path; all other answers are empty.

@@ -16,7 +16,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestAfterARequest: what each answer to a request leaves in the ledger, and whether another request may follow at once.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestRestOfFailedRequests: what is there with all marks, and belongs to no VM, is left of requests that Azure refused, or

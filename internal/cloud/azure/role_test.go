@@ -13,10 +13,10 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/inspect"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/compute"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/network"
 )
 
 // roleOf reads the custom role from docs/azure.md: the actions that are always needed.

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/wait"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
 
 // watched runs an account's watch and returns the keys that it sends. It is in sync when it returns.

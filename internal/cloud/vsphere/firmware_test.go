@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/object"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // The firmware has a VM's UUID as bytes. Windows reads the first three of its groups as numbers, lowest byte first, and the

@@ -11,8 +11,8 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/inspect"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
 
 // readOnly are the methods that change nothing in a vCenter. A view belongs to its session.

@@ -12,7 +12,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/inspect"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // currentTime is what a vCenter answers to CurrentTime (vSphere Web Services API, ServiceInstance).

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/scrape"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/scrape"
 )
 
 // TestEveryCallHasAName: the metrics know each method that a life needs; a new one must be added to their list.

@@ -10,9 +10,9 @@ import (
 	"github.com/vmware/govmomi/find"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
-	"github.com/capwin/cluster-api-provider-windows/test/wait"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
 
 // waking is something that is done to a VM, and whether a look shows it.

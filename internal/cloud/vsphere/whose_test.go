@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestWhose has each combination of how a VM was found, its id, its marks, and what proves the machine's marks.

@@ -1,4 +1,4 @@
-// Command host runs a command, such as go test, whose packages share one world (test/world) and one API server for admission.
+// Command host runs a command, such as go test, whose packages share one world (test/kit/world) and one API server for admission.
 // Each server starts when the first package asks for it. At the end it prints how many API servers and managers were started, by
 // it and by the packages.
 package main
@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/capwin/cluster-api-provider-windows/test/servers"
-	"github.com/capwin/cluster-api-provider-windows/test/world"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/world"
 )
 
 func main() {

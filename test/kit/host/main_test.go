@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestRun: the command finds the host by a folder that is the same each time, beside another host of the same tree by one of its

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 func TestDrawn(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/pages"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/fake"
 )
 
 // deadline is the bootstrapDeadlineSeconds of all pools. It ends between the looks that are made each minute.

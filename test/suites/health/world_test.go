@@ -40,9 +40,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
-	fakecloud "github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	fakecloud "github.com/capwin/cluster-api-provider-windows/test/sim/fake"
 )
 
 const (
@@ -188,7 +188,7 @@ func (w *world) ourReconcilers(t *testing.T) map[string]reconcile.Reconciler {
 // fill makes what a Cluster with an initialized control plane has.
 func (w *world) fill(t *testing.T) {
 	t.Helper()
-	files := append(expect.Got(filepath.Glob("../../../config/crd/bases/*.yaml"))(t), "../../servers/externalcontrolplane.yaml")
+	files := append(expect.Got(filepath.Glob("../../../config/crd/bases/*.yaml"))(t), "../../kit/servers/externalcontrolplane.yaml")
 	for _, name := range files {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		expect.OK(t, yaml.Unmarshal(expect.Got(os.ReadFile(name))(t), crd))
@@ -210,7 +210,7 @@ func (w *world) fill(t *testing.T) {
 	expect.OK(t, w.workload.Create(t.Context(), linux))
 }
 
-// planeKind is that of test/servers.
+// planeKind is that of test/kit/servers.
 var planeKind = schema.GroupVersionKind{
 	Group: "controlplane.cluster.x-k8s.io", Version: "v1alpha1", Kind: "ExternalControlPlane",
 }

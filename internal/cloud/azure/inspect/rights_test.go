@@ -3,7 +3,7 @@ package inspect
 import (
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestCovers compares actions as Azure does.

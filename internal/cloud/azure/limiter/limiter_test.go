@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 var paceStart = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

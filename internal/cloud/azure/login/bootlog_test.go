@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 )
 
 // newStorage is a storage service that answers as the test likes, and a principal of its cloud. Other must stay without a call.

@@ -13,7 +13,7 @@ import (
 
 	armruntime "github.com/Azure/azure-sdk-for-go/sdk/azcore/arm/runtime"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestTokenLifetimes has the authority say of its tokens that they hold for no time, for ever, or nothing that can be read.

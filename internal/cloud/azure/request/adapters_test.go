@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/rules"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/rules"
 )
 
 // TestSeparateAdapters pass the rules of Microsoft.Network; their bodies are in testdata.

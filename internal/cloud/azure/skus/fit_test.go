@@ -7,7 +7,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/compute"
 )
 
 // listed is the simulator's list as it goes over the wire.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
-	"github.com/capwin/cluster-api-provider-windows/test/wait"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
 
 // TestClosedBeforeLogin: who closes a session does not wait for a vCenter that does not say what it is, and sends it no password.

@@ -1,0 +1,249 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/conflicts"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+)
+
+// azureTarget is what Azure is asked with.
+type azureTarget struct {
+	provider azure.Provider
+	// cluster says what a spec leaves out; nil if the files have none.
+	cluster  *unstructured.Unstructured
+	identity azure.Identity
+}
+
+func inspectAzure(ctx context.Context, t *Target, progress cloud.Progress) ([]cloud.Finding, error) {
+	return t.azure.provider.Inspect(ctx, t.login, azure.Pool{
+		Spec: t.machine.Windows.Spec.Azure, Cluster: t.azure.cluster, FailureDomain: t.machine.Owner.Spec.FailureDomain, Count: t.count,
+		Identity: t.azure.identity, Progress: progress,
+	})
+}
+
+// gatherAzure finds the machine's identity as the manager does. What its Secret says goes to the cloud of that Secret. Where the
+// files have no Secret for it, Azure is asked as whoever this computer is: no id and no address of the files goes along.
+func gatherAzure(o *objects.Set, t *Target, options Options) error {
+	p, err := azureAt(options)
+	if err != nil {
+		return err
+	}
+	if t.azure.cluster, err = azureCluster(o, t); err != nil {
+		return err
+	}
+	named, environment, err := p.Named(t.azure.cluster)
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.name(), err)
+	}
+	t.azure.provider = p
+	a := asker{Asker: cloud.Asker{Namespace: t.machine.Owner.Namespace, Cloud: environment}, files: o, t: t}
+	a.Labels, a.Unread = labelsOf(o, a.Namespace)
+	ref := t.machine.Windows.Spec.IdentityRef
+	own := types.NamespacedName{Namespace: a.Namespace, Name: ref.Name}
+	switch {
+	case ref.Kind == infrav1.IdentityAzureCluster:
+		return a.takeIdentity(own)
+	case ref.Name != "":
+		return a.takeSecret(own, cloud.Grant{}, "the Secret "+own.String(), "")
+	case named.Name != "":
+		return a.takeIdentity(named)
+	}
+	a.asComputer("the manager's own, which no file names", "")
+	return nil
+}
+
+// azureAt is Azure with the clouds that a person named.
+func azureAt(options Options) (azure.Provider, error) {
+	book, err := clouds.Load(options.AzureClouds)
+	if err != nil {
+		return azure.Provider{}, fmt.Errorf("--azure-clouds: %w", err)
+	}
+	if _, known := book.Named(options.AzureCloud); !known {
+		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not known: use one of %s, or describe it in a file and add it with "+
+			"--azure-clouds, as docs/azure-credentials.md describes", options.AzureCloud, strings.Join(book.Names(), ", "))
+	}
+	return azure.Provider{Book: book, Cloud: options.AzureCloud}, nil
+}
+
+// asker is the machine that needs an identity.
+type asker struct {
+	cloud.Asker
+	files *objects.Set
+	t     *Target
+}
+
+// asComputer asks Azure as whoever this computer is. name is the machine's identity, and how to check as that one.
+func (a asker) asComputer(name, client string) {
+	a.t.azure.provider = a.t.azure.provider.OnThisComputer(a.Asker)
+	a.t.azure.identity = azure.Identity{Other: true, Name: name, ClientID: client}
+}
+
+// takeSecret takes the proof of the files, if they have it.
+func (a asker) takeSecret(key types.NamespacedName, grant cloud.Grant, name, client string) error {
+	data, found, err := conflicts.Login(a.files, key)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		lack := ", which the files do not have: "
+		if grant.Proof != "" {
+			lack = ", and the files do not have its Secret: "
+		}
+		a.asComputer(name+lack+fetch("secret", key)+" to check as it", client)
+		return nil
+	}
+	a.t.login = data
+	if client == "" {
+		client = idOf(string(data["clientID"]))
+	}
+	a.t.azure.identity = azure.Identity{Name: name, ClientID: client}
+	if grant.Proof != "" {
+		a.t.azure.provider, _ = a.t.azure.provider.As(grant).(azure.Provider)
+	}
+	return nil
+}
+
+// takeIdentity takes the proof of an AzureClusterIdentity, as far as the files have it. The operator's word on who may use it is
+// not in files: it is taken as given, and what the object itself refuses is told as the manager tells it.
+func (a asker) takeIdentity(key types.NamespacedName) error {
+	name := "AzureClusterIdentity " + key.String()
+	object, err := azureObject(a.files, "AzureClusterIdentity", key)
+	switch {
+	case err != nil:
+		return err
+	case object == nil:
+		a.asComputer(name+", which the files do not have: "+fetch("azureclusteridentity", key)+" to check as it", "")
+		return nil
+	}
+	written, _, _ := unstructured.NestedString(object.Object, "spec", "clientID")
+	client := idOf(written)
+	provider := a.t.azure.provider
+	if client != "" {
+		if provider, err = provider.Lend([]string{client + "=" + a.Namespace}); err != nil {
+			return fmt.Errorf("%s: %w", a.t.name(), err)
+		}
+	}
+	grant, err := provider.Allow(a.Asker, a.openTo(object))
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.t.name(), err)
+	}
+	if grant.Secret.Name == "" {
+		kind, _, _ := unstructured.NestedString(object.Object, "spec", "type")
+		a.asComputer(name+" of type "+kind+", which only the manager can prove", client)
+		return nil
+	}
+	return a.takeSecret(grant.Secret, grant, name, client)
+}
+
+// openTo takes it as given that the selector of an identity fits, if the files do not have the Namespace with its labels.
+func (a asker) openTo(identity *unstructured.Unstructured) *unstructured.Unstructured {
+	_, selects, _ := unstructured.NestedMap(identity.Object, "spec", "allowedNamespaces", "selector")
+	if !a.Unread || !selects {
+		return identity
+	}
+	open := identity.DeepCopy()
+	unstructured.RemoveNestedField(open.Object, "spec", "allowedNamespaces", "selector")
+	unstructured.RemoveNestedField(open.Object, "spec", "allowedNamespaces", "list") // what remains allows all namespaces
+	return open
+}
+
+var anID = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+
+// idOf is an id of Entra ID, to be shown in a command; empty if it is none.
+func idOf(text string) string {
+	if text = strings.TrimSpace(text); anID.MatchString(text) {
+		return text
+	}
+	return ""
+}
+
+// azureCluster returns the AzureCluster of the machine's Cluster, or the only one of the namespace, or nil.
+func azureCluster(o *objects.Set, t *Target) (*unstructured.Unstructured, error) {
+	kind := azure.Provider{}.Inherits()
+	var all []objects.Object
+	for _, one := range o.All {
+		if groupKind(one) == kind && one.Key.Namespace == t.machine.Owner.Namespace {
+			all = append(all, one)
+		}
+	}
+	if name := infrastructureOf(o, t); len(all) > 1 && name != "" {
+		return azureObject(o, kind.Kind, types.NamespacedName{Namespace: t.machine.Owner.Namespace, Name: name})
+	}
+	switch len(all) {
+	case 0:
+		return nil, nil //nolint:nilnil // because a spec may say all by itself
+	case 1:
+		return decoded(all[0])
+	}
+	return nil, fmt.Errorf("%s has several AzureClusters in namespace %s, and no Cluster that refers to one of them: keep the one "+
+		"of the machine's Cluster, or add the Cluster", o.Source, t.machine.Owner.Namespace)
+}
+
+// infrastructureOf is the name of the AzureCluster that the machine's Cluster refers to; empty if the files do not say.
+func infrastructureOf(o *objects.Set, t *Target) string {
+	for _, one := range o.OfKind("Cluster") {
+		if one.Key.Namespace != t.machine.Owner.Namespace || one.Key.Name != t.machine.Owner.Spec.ClusterName {
+			continue
+		}
+		var cluster struct {
+			Spec struct {
+				InfrastructureRef struct{ Kind, Name string } `json:"infrastructureRef"`
+			} `json:"spec"`
+		}
+		if ref := &cluster.Spec.InfrastructureRef; json.Unmarshal(one.Data, &cluster) == nil && ref.Kind == "AzureCluster" {
+			return ref.Name
+		}
+	}
+	return ""
+}
+
+// azureObject is an object of Cluster API Provider Azure, or nil if the files do not have it.
+func azureObject(o *objects.Set, kind string, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	for _, one := range o.All {
+		if groupKind(one) == (schema.GroupKind{Group: azure.Provider{}.Inherits().Group, Kind: kind}) && one.Key == key {
+			return decoded(one)
+		}
+	}
+	return nil, nil //nolint:nilnil // because the caller goes on without it
+}
+
+func groupKind(one objects.Object) schema.GroupKind {
+	return one.Version.WithKind(one.Kind).GroupKind()
+}
+
+func decoded(one objects.Object) (*unstructured.Unstructured, error) {
+	read := &unstructured.Unstructured{}
+	if err := read.UnmarshalJSON(one.Data); err != nil {
+		return nil, fmt.Errorf("%s cannot be read: write an object of its kind", one.String())
+	}
+	read.SetNamespace(one.Key.Namespace)
+	return read, nil
+}
+
+// labelsOf are the labels of a namespace; unread says that the files do not have it.
+func labelsOf(o *objects.Set, namespace string) (labels map[string]string, unread bool) {
+	for _, one := range o.All {
+		if groupKind(one) != (schema.GroupKind{Kind: "Namespace"}) || one.Key.Name != namespace {
+			continue
+		}
+		var read metav1.PartialObjectMetadata
+		if json.Unmarshal(one.Data, &read) == nil {
+			return read.Labels, false
+		}
+	}
+	return nil, true
+}

@@ -1,0 +1,90 @@
+// Package conflicts finds what the objects of the files contradict each other in, and what the names of images and sizes give
+// away, before a VM is paid for. It refuses nothing: the API server and the controllers take all of it, and what comes of it is
+// told by a hold, by the cloud or by the guest. So each conflict is a note, which says what will happen and what to write.
+package conflicts
+
+import (
+	"encoding/json"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+)
+
+// Subject is a machine and what the files say around it.
+type Subject struct {
+	Files   *objects.Set
+	Cluster *clusterv1.Cluster
+	Owner   *clusterv1.Machine
+	Windows *infrav1.WindowsMachine
+}
+
+// rules are in the order in which their notes are told: what makes the whole pool useless comes first. For what is asked, the
+// cloud
+// itself gives a better answer, if a command asks it.
+var rules = []struct {
+	notes func(Subject) []string
+	asked bool
+}{
+	{Subject.controlPlane, false},
+	{Subject.references, false},
+	{Subject.otherCloud, false},
+	{Subject.server, false},
+	{Subject.secret, true},
+	{Subject.location, false},
+	{Subject.subnets, false},
+	{Subject.system, true},
+	{Subject.version, false},
+	{Subject.release, false},
+	{Subject.sizes, true},
+	{Subject.disk, true},
+	{Subject.place, true},
+	{Subject.pools, false},
+}
+
+// Notes has a sentence for each conflict.
+func (s Subject) Notes() []string { return s.notes(false) }
+
+// Unasked has those that the cloud does not answer.
+func (s Subject) Unasked() []string { return s.notes(true) }
+
+func (s Subject) notes(cloudIsAsked bool) (notes []string) {
+	for _, rule := range rules {
+		if !cloudIsAsked || !rule.asked {
+			notes = append(notes, rule.notes(s)...)
+		}
+	}
+	return notes
+}
+
+// infrastructure is the Cluster's infrastructure object; false if the files do not have it.
+func (s Subject) infrastructure() (objects.Object, bool) {
+	return s.referred(s.Cluster.Spec.InfrastructureRef)
+}
+
+func (s Subject) referred(ref clusterv1.ContractVersionedObjectReference) (objects.Object, bool) {
+	for _, one := range s.Files.All {
+		if one.Kind == ref.Kind && one.Version.Group == ref.APIGroup && one.Key.Namespace == s.Cluster.Namespace &&
+			one.Key.Name == ref.Name {
+			return one, true
+		}
+	}
+	return objects.Object{}, false
+}
+
+// read reads another provider's object as far as it has the fields of T. What is of another type is refused elsewhere.
+func read[T any](one objects.Object) (into T) {
+	_ = json.Unmarshal(one.Data, &into) // what could be read of it is there
+	return into
+}
+
+// note is a list of one sentence.
+func note(format string, args ...any) []string { return []string{fmt.Sprintf(format, args...)} }
+
+// about names an object that a Cluster refers to.
+func about(ref clusterv1.ContractVersionedObjectReference) string { return ref.Kind + " " + ref.Name }
+
+// name names the Cluster.
+func (s Subject) name() string { return "Cluster " + s.Cluster.Namespace + "/" + s.Cluster.Name }

@@ -1,0 +1,180 @@
+package objects
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1" //nolint:staticcheck // because users' files have it
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/core/webhooks/conversion"
+	kjson "sigs.k8s.io/json"
+)
+
+// webhooks are what an API server asks Cluster API about an object of one of its kinds, in whatever version it is written. The
+// conversions are Cluster API's own code. What its webhooks set and refuse is in defaults.go and clusterapi.go, in our words, and
+// test/suites/agree compares them with the real ones. For topologies, cmd/clusterctl-windows/topology asks the real ones.
+type webhooks interface {
+	// fill sets what the mutating webhook sets, and keeps the version.
+	fill(version string, data []byte) (map[string]any, error)
+	// admit converts the object to the version that Cluster API works with, and has the validating webhook look at it.
+	admit(version string, data []byte) (converted []byte, refused field.ErrorList, err error)
+}
+
+// webhooksByKind are the kinds with webhooks whose answer needs nothing but the object.
+var webhooksByKind = map[string]webhooks{
+	"Cluster": kindWebhooks[clusterv1.Cluster, clusterv1beta1.Cluster]{
+		conversion.ConvertClusterV1Beta1ToHub, conversion.ConvertClusterHubToV1Beta1, nil, refuseCluster,
+	},
+	"ClusterClass": kindWebhooks[clusterv1.ClusterClass, clusterv1beta1.ClusterClass]{
+		conversion.ConvertClusterClassV1Beta1ToHub, conversion.ConvertClusterClassHubToV1Beta1, nil, nil,
+	},
+	"Machine": kindWebhooks[clusterv1.Machine, clusterv1beta1.Machine]{
+		conversion.ConvertMachineV1Beta1ToHub, conversion.ConvertMachineHubToV1Beta1, fillMachine, refuseMachine,
+	},
+	"MachineSet": kindWebhooks[clusterv1.MachineSet, clusterv1beta1.MachineSet]{
+		conversion.ConvertMachineSetV1Beta1ToHub, conversion.ConvertMachineSetHubToV1Beta1, fillMachineSet, refuseMachineSet,
+	},
+	"MachineDeployment": kindWebhooks[clusterv1.MachineDeployment, clusterv1beta1.MachineDeployment]{
+		conversion.ConvertMachineDeploymentV1Beta1ToHub, conversion.ConvertMachineDeploymentHubToV1Beta1,
+		fillMachineDeployment, refuseMachineDeployment,
+	},
+	"MachinePool": kindWebhooks[clusterv1.MachinePool, clusterv1beta1.MachinePool]{
+		conversion.ConvertMachinePoolV1Beta1ToHub, conversion.ConvertMachinePoolHubToV1Beta1, fillMachinePool, refuseMachinePool,
+	},
+	"MachineHealthCheck": kindWebhooks[clusterv1.MachineHealthCheck, clusterv1beta1.MachineHealthCheck]{
+		conversion.ConvertMachineHealthCheckV1Beta1ToHub, conversion.ConvertMachineHealthCheckHubToV1Beta1,
+		fillHealthCheck, refuseHealthCheck,
+	},
+}
+
+// serveOldReferences has Cluster API write references in v1beta1, for which it asks which version of a kind is served. They are
+// only looked at by the schema, for which any version will do.
+var serveOldReferences = sync.OnceFunc(func() {
+	conversion.SetAPIVersionGetter(func(_ context.Context, kind schema.GroupKind) (string, error) {
+		return schema.GroupVersion{Group: kind.Group, Version: clusterv1beta1.GroupVersion.Version}.String(), nil
+	})
+})
+
+// webhooksOf returns the webhooks of an object's kind, or nil.
+func webhooksOf(one Object) webhooks {
+	serveOldReferences()
+	if one.Version == clusterv1.GroupVersion || one.Version == clusterv1beta1.GroupVersion {
+		return webhooksByKind[one.Kind]
+	}
+	return nil
+}
+
+// kindWebhooks are the webhooks of a kind that has a hub, which Cluster API works with, and an older version.
+type kindWebhooks[Hub, Old any] struct {
+	up       func(context.Context, *Old, *Hub) error
+	down     func(context.Context, *Hub, *Old) error
+	defaults func(*Hub) error
+	// refuse is nil for a ClusterClass: cmd/clusterctl-windows/topology asks Cluster API's own webhook about one that is used.
+	refuse func(*Hub) field.ErrorList
+}
+
+func (h kindWebhooks[Hub, Old]) fill(version string, data []byte) (map[string]any, error) {
+	hub, err := h.read(version, data)
+	if err != nil {
+		return nil, err
+	}
+	if h.defaults != nil {
+		if err := h.defaults(hub); err != nil {
+			return nil, err
+		}
+	}
+	if version == clusterv1.GroupVersion.Version {
+		return contentOf(hub)
+	}
+	old := new(Old)
+	if err := h.down(context.Background(), hub, old); err != nil {
+		return nil, err
+	}
+	return contentOf(old)
+}
+
+func (h kindWebhooks[Hub, Old]) admit(version string, data []byte) (converted []byte, refused field.ErrorList, err error) {
+	hub, err := h.read(version, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if h.refuse != nil {
+		if refused = h.refuse(hub); len(refused) > 0 {
+			return nil, refused, nil
+		}
+	}
+	converted, err = json.Marshal(hub)
+	return converted, nil, err
+}
+
+// read decodes an object of either version as the hub. The conversions that are generated drop references; these keep them.
+func (h kindWebhooks[Hub, Old]) read(version string, data []byte) (*Hub, error) {
+	hub := new(Hub)
+	if version == clusterv1.GroupVersion.Version {
+		return hub, kjson.UnmarshalCaseSensitivePreserveInts(data, hub)
+	}
+	old := new(Old)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, old); err != nil {
+		return nil, err
+	}
+	return hub, h.up(context.Background(), old, hub)
+}
+
+// contentOf is an object as it is before it has a status.
+func contentOf(object any) (map[string]any, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	var content map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &content); err != nil {
+		return nil, err
+	}
+	delete(content, "status")
+	return content, nil
+}
+
+// explainUnreadable says why the webhooks cannot work with an object that its schema finds good.
+func explainUnreadable(one Object, err error) error {
+	if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong {
+		return explain(one, err)
+	}
+	return fmt.Errorf("%s: Cluster API cannot read it: %w", one, err)
+}
+
+// explainRefusal puts what a webhook refuses into our words, one sentence for each field.
+func (k *kindRules) explainRefusal(one Object, content map[string]any, refused field.ErrorList) error {
+	ofName := func(why *field.Error) bool { return why.Field == "metadata.name" }
+	if slices.ContainsFunc(refused, ofName) { // what else is wrong follows from the name
+		refused = slices.DeleteFunc(slices.Clone(refused), func(why *field.Error) bool { return !ofName(why) })
+	}
+	lines := sentences{of: one}
+	for _, why := range refused {
+		lines.add(why.Field, func() string { return k.words(why, content) })
+	}
+	return lines.err(content)
+}
+
+// scaled are the kinds whose replicas an API server checks by itself, because they have the subresource scale.
+var scaled = map[schema.GroupKind]bool{
+	{Group: clusterv1.GroupVersion.Group, Kind: "MachineSet"}:             true,
+	{Group: clusterv1.GroupVersion.Group, Kind: "MachineDeployment"}:      true,
+	{Group: clusterv1.GroupVersion.Group, Kind: "MachinePool"}:            true,
+	{Group: "controlplane.cluster.x-k8s.io", Kind: "KubeadmControlPlane"}: true,
+}
+
+// checkScale refuses what no number of replicas can be, in the words of an API server.
+func checkScale(one Object, content map[string]any) field.ErrorList {
+	spec, _ := content["spec"].(map[string]any)
+	replicas, isNumber := spec["replicas"].(int64)
+	if !isNumber || replicas >= 0 || !scaled[one.Version.WithKind(one.Kind).GroupKind()] {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), replicas, "should be a non-negative integer")}
+}

@@ -1,0 +1,194 @@
+package preview
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+	"github.com/capwin/cluster-api-provider-windows/controllers/inherit"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// place says where the VM goes, as the controller of WindowsMachine does, if the cloud leaves a part of that to the Cluster's
+// infrastructure object. Placeholders stand in for what neither the spec nor that object has.
+func (m *Machine) place(o *objects.Set) error {
+	placer, ok := providerOf(m.Windows).(cloud.Placer)
+	if !ok {
+		return nil
+	}
+	if m.Windows.Status.Azure == nil {
+		at, err := m.placement(o, placer)
+		if err != nil {
+			return m.subject(o).Explain(err)
+		}
+		m.Windows.Status.Azure = at
+	}
+	return m.fillTenant(o)
+}
+
+func (m *Machine) placement(o *objects.Set, placer cloud.Placer) (*infrav1.AzurePlacement, error) {
+	ref := m.cluster.Spec.InfrastructureRef
+	if !ref.IsDefined() && m.cluster.Spec.Topology.IsDefined() { // the topology sets it
+		ref.APIGroup, ref.Kind, ref.Name = placer.Inherits().Group, placer.Inherits().Kind, m.cluster.Name
+	} else if !inherit.Understood(placer, m.cluster) {
+		return placer.Resolve(m.Windows, nil)
+	}
+	object, err := infrastructureOf(o, m.cluster.Namespace, ref)
+	if err != nil {
+		return nil, err
+	}
+	there := object != nil
+	if !there {
+		object = &unstructured.Unstructured{Object: map[string]any{}}
+		object.SetName(ref.Name)
+		object.SetNamespace(m.cluster.Namespace)
+	}
+	return m.placementBy(placer, object, ref, there)
+}
+
+// placementBy resolves by an object of which all blanks are filled in, and notes those that the answer depends on.
+func (m *Machine) placementBy(
+	placer cloud.Placer, object *unstructured.Unstructured, ref clusterv1.ContractVersionedObjectReference, there bool,
+) (*infrav1.AzurePlacement, error) {
+	m.notePause(object, ref)
+	var open []blank
+	for _, one := range blanksOf(object.GetName()) {
+		if one.lacks(object.Object) {
+			one.set(object.Object, one.value)
+			open = append(open, one)
+		}
+	}
+	at, err := placer.Resolve(m.Windows, object)
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%s %s/%s", ref.Kind, object.GetNamespace(), object.GetName())
+	for _, one := range open {
+		other := object.DeepCopy()
+		one.set(other.Object, one.another)
+		if otherwise, err := placer.Resolve(m.Windows, other); err == nil && !m.sameGuest(at, otherwise) {
+			m.noteBlank(one, name, there)
+		}
+	}
+	return at, nil
+}
+
+// infrastructureOf is a copy of the Cluster's infrastructure object, or nil if the files do not have it.
+func infrastructureOf(
+	o *objects.Set, namespace string, ref clusterv1.ContractVersionedObjectReference,
+) (*unstructured.Unstructured, error) {
+	for _, one := range o.All {
+		if !refersTo(ref, namespace, one) {
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		if err := json.Unmarshal(one.Data, &object.Object); err != nil {
+			return nil, fmt.Errorf("%s: %w", one, err)
+		}
+		object.SetNamespace(one.Key.Namespace)
+		return object, nil
+	}
+	return nil, nil
+}
+
+func refersTo(ref clusterv1.ContractVersionedObjectReference, namespace string, one objects.Object) bool {
+	return one.Kind == ref.Kind && one.Version.Group == ref.APIGroup &&
+		one.Key == types.NamespacedName{Namespace: namespace, Name: ref.Name}
+}
+
+// notePause: no machine is placed by an object that is paused, until it goes on.
+func (m *Machine) notePause(object *unstructured.Unstructured, ref clusterv1.ContractVersionedObjectReference) {
+	annotations := object.GetAnnotations()
+	if _, paused := annotations[clusterv1.PausedAnnotation]; !paused {
+		return
+	}
+	delete(annotations, clusterv1.PausedAnnotation)
+	object.SetAnnotations(annotations)
+	m.note("%s %s/%s has the annotation %s: no machine gets a VM until that is removed",
+		ref.Kind, object.GetNamespace(), object.GetName(), clusterv1.PausedAnnotation)
+}
+
+// sameGuest says whether a guest is the same at both places. Only a cloud config file has more than the identity and the place.
+func (m *Machine) sameGuest(a, b *infrav1.AzurePlacement) bool {
+	seen := func(at infrav1.AzurePlacement) infrav1.AzurePlacement {
+		at.OutboundPoolID = ""
+		if m.config.Spec.Node.CloudConfigFile == "" {
+			at.SecurityGroupID, at.RouteTableID, at.LoadBalancerName = "", "", ""
+		}
+		return at
+	}
+	return equality.Semantic.DeepEqual(seen(*a), seen(*b))
+}
+
+func (m *Machine) noteBlank(of blank, object string, there bool) {
+	switch {
+	case !there:
+		m.note("%s is not in the files; using the placeholder %s for the %s, which its %s sets; "+
+			"for the exact plan, add it, or set the %s in spec.azure", object, of.value, of.what, of.field, of.what)
+	case of.defaultedBy != "":
+		m.note("%s has no %s; using %s for the %s, which %s sets there", object, of.field, of.value, of.what, of.defaultedBy)
+	default:
+		m.note("%s has no %s; using the placeholder %s for the %s; for the exact plan, set it there or in spec.azure",
+			object, of.field, of.value, of.what)
+	}
+}
+
+// fillTenant sets the tenant, if a file in the guest names it: that of the machine's identity.
+func (m *Machine) fillTenant(o *objects.Set) error {
+	if m.config.Spec.Node.CloudConfigFile == "" || m.Windows.Status.Azure.TenantID != "" {
+		return nil
+	}
+	tenant, from, err := m.tenant(o)
+	if err != nil {
+		return err
+	}
+	if !isTenant(tenant) {
+		tenant = noID
+		m.standIn("the tenant's ID in the file of spec.node.cloudConfigFile, which " + from + " has")
+	}
+	m.Windows.Status.Azure.TenantID = tenant
+	return nil
+}
+
+// tenant is what the machine's identity says of its tenant, as far as it is in the files, and the identity's name for people.
+func (m *Machine) tenant(o *objects.Set) (tenant, from string, err error) {
+	ref, at := m.Windows.Spec.IdentityRef, m.Windows.Status.Azure.Identity
+	key := types.NamespacedName{Namespace: m.Owner.Namespace, Name: ref.Name}
+	if ref.Name != "" && ref.Kind == infrav1.IdentitySecret {
+		secret, err := objects.Load[corev1.Secret](o, "Secret", key)
+		if _, missing := errors.AsType[*objects.MissingError](err); err != nil && !missing {
+			return "", "", err
+		}
+		if secret != nil {
+			tenant = strings.TrimSpace(string(Value(secret, "tenantID")))
+		}
+		return tenant, fmt.Sprintf("the key tenantID of Secret %s", key), nil
+	}
+	if ref.Name == "" {
+		key = types.NamespacedName{Namespace: at.Namespace, Name: at.Name}
+	}
+	if key.Name == "" {
+		return "", "the manager's own identity", nil
+	}
+	for _, one := range o.All {
+		if one.Kind == string(infrav1.IdentityAzureCluster) && one.Key == key {
+			said, err := objects.Field[string](one, "spec", "tenantID")
+			if err != nil {
+				return "", "", err
+			}
+			if said != nil {
+				tenant = *said
+			}
+		}
+	}
+	return tenant, fmt.Sprintf("spec.tenantID of %s %s", infrav1.IdentityAzureCluster, key), nil
+}

@@ -1,0 +1,194 @@
+package topology
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/core/webhooks/admission"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+)
+
+// classOf is a copy of the Cluster's class, with the status that Cluster API's controller of ClusterClasses writes: the variables
+// of the spec, and the condition that they are there.
+func classOf(o *objects.Set, cluster *clusterv1.Cluster) (*clusterv1.ClusterClass, error) {
+	key := cluster.GetClassKey()
+	class, err := objects.Load[clusterv1.ClusterClass](o, "ClusterClass", key)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range class.Spec.Variables {
+		class.Status.Variables = append(class.Status.Variables, clusterv1.ClusterClassStatusVariable{
+			Name: one.Name, DefinitionsConflict: new(false),
+			Definitions: []clusterv1.ClusterClassStatusVariableDefinition{{
+				From: clusterv1.VariableDefinitionFromInline, Required: one.Required,
+				Schema: one.Schema,
+			}},
+		})
+	}
+	class.Status.ObservedGeneration = class.Generation
+	class.Status.Conditions = []metav1.Condition{{Type: clusterv1.ClusterClassVariablesReadyCondition, Status: metav1.ConditionTrue}}
+	return class, nil
+}
+
+// refuseOthers refuses a topology without Windows machines of this provider, and lists what its pools have.
+func (t *topology) refuseOthers() error {
+	var ours, there []string
+	for _, one := range t.class.Spec.Workers.MachineDeployments {
+		if one.Infrastructure.TemplateRef.GroupVersionKind().GroupKind() == windowsTemplates {
+			ours = append(ours, one.Class)
+		}
+		there = append(there, fmt.Sprintf("%s (%s)", one.Class, one.Infrastructure.TemplateRef.Kind))
+	}
+	if len(ours) == 0 {
+		return fmt.Errorf("%s: ClusterClass %s has no Windows machines of this provider, which are those of a pool with a %s; "+
+			"its pools are %s", t.name(), t.classKey(), windowsTemplates.Kind, orNone(there))
+	}
+	pools := t.cluster.Spec.Topology.Workers.MachineDeployments
+	if err := t.refusePools(pools); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(pools, func(p clusterv1.MachineDeploymentTopology) bool { return slices.Contains(ours, p.Class) }) {
+		return nil
+	}
+	there = nil
+	for _, pool := range pools {
+		there = append(there, fmt.Sprintf("%s (class %s)", pool.Name, pool.Class))
+	}
+	return t.at(fmt.Errorf("no pool has Windows machines; ClusterClass %s has them as the class %s; the pools here are %s",
+		t.classKey(), strings.Join(ours, " and "), orNone(there)), "spec", "topology", "workers", "machineDeployments")
+}
+
+// refusePools refuses pools of classes that the ClusterClass does not have.
+func (t *topology) refusePools(pools []clusterv1.MachineDeploymentTopology) error {
+	var names []string
+	for _, one := range t.class.Spec.Workers.MachineDeployments {
+		names = append(names, one.Class)
+	}
+	var refused []error
+	for _, pool := range pools {
+		if !slices.Contains(names, pool.Class) {
+			refused = append(refused, t.at(fmt.Errorf("the pool %s is of the class %s, which ClusterClass %s does not have; %s",
+				pool.Name, pool.Class, t.classKey(), meant(pool.Class, names)),
+				"spec", "topology", "workers", "machineDeployments", pool.Name, "class"))
+		}
+	}
+	return errors.Join(refused...)
+}
+
+// meant asks whether another name was meant, or lists all.
+func meant(name string, names []string) string {
+	if near := objects.Nearest(name, names); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "it has " + orNone(names)
+}
+
+// windowsTemplates are those of our machines.
+var windowsTemplates = infrav1.GroupVersion.WithKind("WindowsMachineTemplate").GroupKind()
+
+func orNone(words []string) string {
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}
+
+// refuseExternal refuses a class for which Cluster API asks an extension in the cluster.
+func (t *topology) refuseExternal() error {
+	asks := ""
+	for _, patch := range t.class.Spec.Patches {
+		if patch.External != nil {
+			asks = "the patch " + patch.Name
+		}
+	}
+	if t.class.Spec.Upgrade.External.GenerateUpgradePlanExtension != "" {
+		asks = "the plan of upgrades"
+	}
+	if asks == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: what its topology becomes is not known from files, because %s of ClusterClass %s is an external "+
+		"extension, which only the cluster can ask; give the output of: kubectl get cluster,machinedeployment,windowsmachinetemplate,"+
+		"windowsbootstrapconfigtemplate -n %s -o yaml", t.name(), asks, t.classKey(), t.cluster.Namespace)
+}
+
+// refuseClass asks Cluster API's own webhook.
+func (t *topology) refuseClass() error {
+	_, err := (&admission.ClusterClass{Client: reader{t.files, t.class}}).ValidateCreate(silent, t.class)
+	found, missing := t.files.Find(clusterv1.GroupVersion.WithKind("ClusterClass").GroupKind(), t.classKey())
+	if err == nil || missing != nil {
+		return missing
+	}
+	lines := found.Lines()
+	var refused []error
+	for _, why := range causes(err) {
+		refused = append(refused, fmt.Errorf("%s (%s): %s", found, lines.At(partsOf(why.path)...), why.words()))
+	}
+	return errors.Join(refused...)
+}
+
+func (t *topology) classKey() types.NamespacedName {
+	return t.cluster.GetClassKey()
+}
+
+func (t *topology) name() string { return t.object.String() }
+
+// at adds the Cluster and a place in it to an error.
+func (t *topology) at(err error, path ...string) error {
+	return fmt.Errorf("%s (%s): %w", t.object, t.lines().At(path...), err)
+}
+
+// cause is what a webhook refuses.
+type cause struct{ path, text string }
+
+func (c cause) words() string {
+	if c.path == "" {
+		return c.text
+	}
+	return c.path + ": " + c.text
+}
+
+// causes are those of an answer of a webhook, without the values, which may be secrets.
+func causes(err error) []cause {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || status.ErrStatus.Details == nil {
+		return []cause{{text: err.Error()}}
+	}
+	var all []cause
+	for _, one := range status.ErrStatus.Details.Causes {
+		all = append(all, cause{one.Field, detailOf(one.Message)})
+	}
+	return all
+}
+
+var invalidValue = regexp.MustCompile(`^(Invalid value|Unsupported value|Duplicate value): `)
+
+// detailOf is a message of a field without its kind and the value, which is written as in JSON.
+func detailOf(message string) string {
+	rest := message[len(invalidValue.FindString(message)):]
+	if rest == message {
+		return strings.TrimPrefix(strings.TrimPrefix(message, "Forbidden: "), "Required value: ")
+	}
+	decoder := json.NewDecoder(strings.NewReader(rest))
+	var value any
+	if decoder.Decode(&value) != nil {
+		_, detail, _ := strings.Cut(rest, ": ")
+		return detail
+	}
+	return strings.TrimPrefix(rest[decoder.InputOffset():], ": ")
+}
+
+var partOfPath = regexp.MustCompile(`[^.\[\]]+`)
+
+// partsOf takes the path of a field apart: names of fields, and names or numbers of items.
+func partsOf(path string) []string { return partOfPath.FindAllString(path, -1) }

@@ -1,0 +1,114 @@
+package repo
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
+)
+
+// The page for administrators of a vCenter shows the privileges that the code lists: in its tables, and in its commands. A test
+// of internal/cloud/vsphere carries the commands out, and compares them with what machines use.
+func TestVCenterPrivileges(t *testing.T) {
+	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "vcenter.md")))(t))
+	shown, labels := map[string][]string{}, map[string]string{}
+	for role, kinds := range map[string][]string{
+		"capwin-machines": {privileges.Folder, privileges.VM},
+		"capwin-places":   {privileges.Template, privileges.Pool, privileges.Datastore, privileges.Networks},
+	} {
+		_, table, _ := strings.Cut(page, "\n**"+role+"** ")
+		_, table, _ = strings.Cut(table, "\n|")
+		table, _, _ = strings.Cut("\n|"+table, "\n\n")
+		for _, row := range rowsOf(table) {
+			shown[role] = append(shown[role], strings.Join([]string{row[0], row[2], row[3], row[4]}, " | "))
+			labels[row[0]] = cmp.Or(labels[row[0]], row[1])
+			expect.Same(t, "the words of the vSphere Client for "+row[0], labels[row[0]], row[1])
+		}
+		expect.Same(t, "table of "+role, privilegesListed(kinds), slices.Sorted(slices.Values(shown[role])))
+		_, command, _ := strings.Cut(page, "govc role.create "+role+" ")
+		command, _, _ = strings.Cut(command, "\ngovc ")
+		words := strings.Fields(strings.ReplaceAll(command, "\\\n", " "))
+		expect.Same(t, "command for "+role, privileges.Of(kinds...), words)
+	}
+}
+
+// The third list is what the provider of Linux machines takes, which a test of test/suites/frontdoor runs with exactly that. Its role is
+// for both providers.
+func TestLinuxPrivileges(t *testing.T) {
+	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "vcenter.md")))(t))
+	_, section, _ := strings.Cut(page, "\n## For the Linux machines\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var shown []string
+	for _, row := range rowsOf(section) {
+		shown = append(shown, strings.Join([]string{row[0], row[2], row[3], row[4]}, " | "))
+	}
+	kinds := []string{
+		privileges.Folder, privileges.VM, privileges.Template, privileges.Pool, privileges.Datastore, privileges.Networks,
+	}
+	expect.Same(t, "table of the Linux machines", needsListed(vcenter.LinuxNeeds, kinds), slices.Sorted(slices.Values(shown)))
+	_, command, _ := strings.Cut(section, "govc role.create capwin-linux ")
+	command, _, _ = strings.Cut(command, "\ngovc ")
+	both := slices.Concat(privileges.Of(kinds[:2]...), vcenter.LinuxPrivileges(kinds[:2]...))
+	slices.Sort(both)
+	expect.Same(t, "command for both", slices.Compact(both), strings.Fields(strings.ReplaceAll(command, "\\\n", " ")))
+	given := layoutCommands(section)
+	expect.Same(t, "places", []string{"capwin-linux yes", "capwin-places no"}, given)
+}
+
+func privilegesListed(kinds []string) []string { return needsListed(privileges.Needs, kinds) }
+
+func needsListed(needs []privileges.Need, kinds []string) (all []string) {
+	for _, need := range needs {
+		if slices.Contains(kinds, need.On) && !strings.HasPrefix(need.Privilege, "System.") {
+			when := cmp.Or(need.When, "always")
+			all = append(all, "`"+need.Privilege+"` | `"+need.Method+"` | "+need.On+" | "+when)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// The tables "Where to give them" have what the commands give: that of both layouts, and those of the first choice and of the
+// narrow one. The role of the cluster, which only some have, is in a block of its own.
+func TestVCenterLayouts(t *testing.T) {
+	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "vcenter.md")))(t))
+	_, tables, _ := strings.Cut(page, "\n## Where to give them\n")
+	tables, commands, _ := strings.Cut(tables, "\n## With govc\n")
+	tables, _, _ = strings.Cut(tables, "\n## ")
+	both, tables, _ := strings.Cut(tables, "**First choice: ")
+	first, narrow, _ := strings.Cut(tables, "**Second choice: ")
+	blocks := strings.Split(commands, "```sh\n")
+	expect.Same(t, "blocks of commands, and the text before them", true, len(blocks) > 5)
+	for name, c := range map[string]struct{ table, commands string }{
+		"both": {both, blocks[2]}, "first choice": {first, blocks[3]}, "narrow": {narrow, blocks[4] + blocks[5]},
+	} {
+		var listed []string
+		for _, row := range rowsOf(c.table) {
+			listed = append(listed, strings.ReplaceAll(row[1], "Read-only", "ReadOnly")+" "+row[2])
+		}
+		slices.Sort(listed)
+		expect.Same(t, name, listed, layoutCommands(c.commands))
+	}
+}
+
+// layoutCommands lists the role, and whether it propagates, of each object to which the commands give one.
+func layoutCommands(text string) (all []string) {
+	propagates := map[string]string{"-propagate=true": "yes", "-propagate=false": "no"}
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+		words := strings.Fields(line)
+		if len(words) < 7 || words[1] != "permissions.set" {
+			continue
+		}
+		for range words[7:] { // after the principal, the role and whether it propagates
+			all = append(all, words[5]+" "+propagates[words[6]])
+		}
+	}
+	slices.Sort(all)
+	return all
+}
