@@ -75,11 +75,19 @@ test: servers ## Run all tests but the stories
 
 .PHONY: words
 words: ## Count the words of the pages for users; AT=COMMIT counts those of a commit beside them
-	@go test -vet=off -count=1 -run '^TestWordsOfUsersPages$$' -v ./test -args -words.at=$(AT) | sed 's/^ *words_test.go:[0-9]*: //'
+	@go test -vet=off -count=1 -run '^TestWordsOfUsersPages$$' -v ./test/repo -args -words.at=$(AT) | sed 's/^ *words_test.go:[0-9]*: //'
+
+.PHONY: plain
+plain: ## Count names that are function words, and sentences that say or tell; AT=COMMIT counts those of a commit as well
+	@go test -vet=off -count=1 -run '^TestPlain$$' -v ./test/repo -args -plain.at=$(AT) | sed 's/^ *plain_test.go:[0-9]*: //'
+
+.PHONY: entered
+entered: ## Count the lines that one create enters, five times for each cloud
+	@go test -vet=off -count=1 -run '^TestEntered$$' -v ./test/repo -args -entered.runs=5 | sed 's/^ *entered_test.go:[0-9]*: //'
 
 .PHONY: lines
 lines: ## Count the lines of the rooms that keep what is for Linux off Windows; AT=COMMIT counts those of a commit as well
-	@go test -vet=off -count=1 -run '^TestLinesKeptOnLinux$$' -v ./test -args -lines.at=$(AT) | sed 's/^ *lines_test.go:[0-9]*: //'
+	@go test -vet=off -count=1 -run '^TestLinesKeptOnLinux$$' -v ./test/repo -args -lines.at=$(AT) | sed 's/^ *lines_test.go:[0-9]*: //'
 
 .PHONY: wrong-pools
 wrong-pools: servers ## Print what the plugin says of pools that people write wrongly, and of topologies, beside what a cluster says
@@ -221,7 +229,7 @@ test-mutants: ## Put a fault for each row of test/upstream/powershell's README i
 
 # Stories are tests that go a whole way with real programs (test/kit/stories). make test runs none of them, make verify a third, which
 # the commit draws.
-STORY_ROOMS := ./test/suites/lab ./test/suites/lab/demo ./test/suites/linux ./test/suites/release ./test/suites/security ./test/suites/security/crowd
+STORY_ROOMS := ./test/repo ./test/suites/lab ./test/suites/lab/demo ./test/suites/linux ./test/suites/release ./test/suites/security ./test/suites/security/crowd
 
 .PHONY: stories
 stories: servers ## Run all stories, and the other tests of their rooms

@@ -85,7 +85,7 @@ func placed(at *infrav1.AzurePlacement) bool { return at != nil && at.TenantID !
 
 // linuxFirst waits until Linux can carry the Cluster, and for a control plane that is new enough.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
-	passage, err := linux.Gate{Workload: r.Workload, Cache: r.Client, Now: r.Now}.Pass(ctx, linux.Candidate{
+	passage, err := linux.Gate{Workload: r.Linux, Cache: r.Client, Now: r.Now}.Pass(ctx, linux.Candidate{
 		Cluster: f.cluster, Windows: f.windows, Config: f.config,
 	})
 	f.warnings = passage.Warnings

@@ -36,7 +36,6 @@ import (
 
 // Workload reaches the API servers of workload clusters, and knows their clocks.
 type Workload interface {
-	linux.Workload
 	// GetClient returns a client that reads from the API server itself.
 	GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 	// Now returns what time it is in a cluster by its own clock. It is zero if no answer of the cluster has told.
@@ -58,6 +57,8 @@ type Reconciler struct {
 	Live client.Reader
 	// Workload reaches the workload clusters.
 	Workload Workload
+	// Linux reads from them what the gate asks for.
+	Linux linux.Workload
 	// Rights are those in the workload clusters, for nodes and for guests. Without them, nobody waits for any.
 	Rights Rights
 	// GuestReports has guests in Azure report to their workload clusters.

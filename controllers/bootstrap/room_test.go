@@ -142,7 +142,7 @@ func (r *room) open(t *testing.T) {
 	r.management = builder.WithObjects(r.config).Build()
 	r.workload = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(r.noted("workload")).Build()
 	r.Reconciler = &Reconciler{
-		Client: r.management, Live: r.management, Workload: r, TokenTTL: roomTTL, Events: r.events,
+		Client: r.management, Live: r.management, Workload: r, Linux: r, TokenTTL: roomTTL, Events: r.events,
 		Now: func() time.Time { return r.clock }, GuestReports: true,
 	}
 	r.Rights = newRoomRights(r)

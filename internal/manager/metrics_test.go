@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	metricsPage  = "../../docs/metrics.md"
+	metricsPage  = "docs/metrics.md"
 	metricsRules = "../../config/monitoring/rules.yaml"
 )
 
@@ -80,7 +80,7 @@ func wire(t *testing.T) {
 
 // TestMetricsPage: the page lists what is served, with its labels.
 func TestMetricsPage(t *testing.T) {
-	page := string(expect.Got(os.ReadFile(metricsPage))(t))
+	page := string(expect.Got(os.ReadFile("../../" + metricsPage))(t))
 	listed := map[string][]string{}
 	rows := regexp.MustCompile("(?m)^\\| `(capwin_[a-z_]+)` \\| ([^|]*)\\| [^|]+ \\| [^|]+ \\|$")
 	for _, row := range rows.FindAllStringSubmatch(page, -1) {
@@ -179,7 +179,7 @@ func metricOf(ours map[string][]string, series string) string {
 // TestAlertsSayWhatToDo: each one is for a person, and has a chapter of the page.
 func TestAlertsSayWhatToDo(t *testing.T) {
 	const runbook = "https://github.com/capwin/cluster-api-provider-windows/blob/main/" + metricsPage + "#"
-	page := string(expect.Got(os.ReadFile(metricsPage))(t))
+	page := string(expect.Got(os.ReadFile("../../" + metricsPage))(t))
 	wanted := map[string]bool{}
 	for _, a := range alerts(t) {
 		wanted[a.Alert] = true

@@ -161,6 +161,7 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, cl
 		Client:       mgr.GetClient(),
 		Live:         mgr.GetAPIReader(),
 		Workload:     clusters,
+		Linux:        clusters,
 		Rights:       rights,
 		GuestReports: true,
 		TokenTTL:     flags.tokenTTL,

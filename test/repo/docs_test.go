@@ -36,7 +36,7 @@ func TestConditionsAreDocumented(t *testing.T) {
 // constants returns the values of the conditions and reasons in a file. One that is Cluster API's is named as there.
 func constants(t *testing.T, file string) []string {
 	t.Helper()
-	s := expect.Got(read(filepath.Join(root, filepath.FromSlash(file))))(t)
+	s := expect.Got(read(root, filepath.Join(root, filepath.FromSlash(file))))(t)
 	var values []string
 	for _, declaration := range s.file.Decls {
 		block, ok := declaration.(*ast.GenDecl)

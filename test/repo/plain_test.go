@@ -6,6 +6,8 @@ import (
 	"go/ast"
 	"go/token"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,17 +16,20 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-var plainWrite = flag.Bool("plain.write", false, "write plain.txt anew, where its numbers have become lower")
+var (
+	plainWrite = flag.Bool("plain.write", false, "write plain.txt anew, where its numbers have become lower")
+	plainAt    = flag.String("plain.at", "", "the commit whose names and sentences are counted as well")
+)
 
 // plainList has, for each room, how many of its names and sentences are not plain. Its numbers only sink.
 const plainList = "plain.txt"
 
 // functionWords hold a sentence together and mean nothing alone. A name that is one of them names nothing.
 var functionWords = strings.Fields(`
-	a about above across after again against ahead all along alone already also although always am among an and another any
+	about above across after again against ahead all along alone already also although always am among an and another any
 	anew anything are around as at away back be because been before behind being below beside besides between beyond both but by
 	can cannot could did do does doing done during each either else enough ever every everything except few for from further
-	given had has have having he hence her here hers him his how however i if in inside instead into is it its itself just known
+	given had has have having he hence her here hers him his how however if in inside instead into is it its itself just known
 	last later least less lest like many may me meanwhile might mine more most much must my near neither never new no nobody none
 	nor not nothing now of off often on once one ones only onto or other others our ours out outside over own per perhaps quite
 	rather said same seldom several shall she should since so some somebody something soon still such than that the their theirs
@@ -48,22 +53,14 @@ type plain struct {
 
 // TestPlain: names name things, and comments state facts instead of having things say or tell them.
 func TestPlain(t *testing.T) {
-	rooms, all := map[string]*plain{}, &plain{}
-	for _, s := range sources(t) {
-		if s.isTest || within(s.folder, besideProduct...) {
-			continue
-		}
-		if rooms[s.folder] == nil {
-			rooms[s.folder] = &plain{}
-		}
-		for _, p := range []*plain{rooms[s.folder], all} {
-			p.count(s.file)
-		}
+	if *plainAt != "" {
+		folder := t.TempDir()
+		archive := filepath.Join(folder, "tree.tar")
+		git(t, "archive", "--format=tar", "--output="+archive, *plainAt)
+		expect.OK(t, exec.CommandContext(t.Context(), "tar", "-xf", archive, "-C", folder).Run())
+		plainRooms(t, *plainAt, folder)
 	}
-	percent := func(part, of int) float64 { return 100 * float64(part) / float64(max(of, 1)) }
-	t.Logf("%d of %d names are function words (%.1f %%); %d of %d sentences of comments say or tell (%.1f %%)",
-		all.functionNames, all.names, percent(all.functionNames, all.names),
-		all.saying, all.sentences, percent(all.saying, all.sentences))
+	rooms := plainRooms(t, "now", root)
 	limits := readPlain(t)
 	var lines []string
 	for room := range rooms {
@@ -72,7 +69,7 @@ func TestPlain(t *testing.T) {
 			t.Errorf("%s has %d names that are function words and %d sentences that say or tell, at most %d and %d were there: "+
 				"name the thing, state the fact", room, is[0], is[1], limit[0], limit[1])
 		} else if is != limit && !*plainWrite {
-			t.Errorf("%s has become plainer (%d and %d, it was %d and %d): go test ./test/repo -run TestPlain -plain.write",
+			t.Errorf("%s has become plainer (%d and %d, it was %d and %d): run go test ./test/repo -run TestPlain -plain.write",
 				room, is[0], is[1], limit[0], limit[1])
 		}
 		if is != [2]int{} {
@@ -88,6 +85,28 @@ func TestPlain(t *testing.T) {
 		slices.Sort(lines)
 		expect.OK(t, os.WriteFile(plainList, []byte(strings.Join(lines, "")), 0o600))
 	}
+}
+
+// plainRooms counts what the product has in a folder, by room, and prints the sum.
+func plainRooms(t *testing.T, when, folder string) map[string]*plain {
+	t.Helper()
+	rooms, all := map[string]*plain{}, &plain{}
+	for _, s := range sourcesIn(t, folder) {
+		if s.isTest || within(s.folder, besideProduct...) {
+			continue
+		}
+		if rooms[s.folder] == nil {
+			rooms[s.folder] = &plain{}
+		}
+		for _, p := range []*plain{rooms[s.folder], all} {
+			p.count(s.file)
+		}
+	}
+	percent := func(part, of int) float64 { return 100 * float64(part) / float64(max(of, 1)) }
+	t.Logf("%s: %d of %d names are function words (%.1f %%), %d of %d sentences of comments say or tell (%.1f %%)", when,
+		all.functionNames, all.names, percent(all.functionNames, all.names),
+		all.saying, all.sentences, percent(all.saying, all.sentences))
+	return rooms
 }
 
 func readPlain(t *testing.T) map[string][2]int {

@@ -17,7 +17,6 @@ const (
 	longestFunction    = 70
 	longestFile        = 350
 	mostFiles          = 20 // of a room, without its tests
-	mostMethods        = 5
 	mostParameters     = 5
 	mostDirectRequires = 34
 )
@@ -68,10 +67,6 @@ func TestSizes(t *testing.T) {
 				}
 				tooMuch(f.name, "lines", f.lines, longestFunction)
 				tooMuch(f.name, "parameters", n.Type.Params.NumFields(), mostParameters)
-			case *ast.TypeSpec:
-				if i, ok := n.Type.(*ast.InterfaceType); ok {
-					tooMuch(s.path+" "+n.Name.Name, "methods", i.Methods.NumFields(), mostMethods)
-				}
 			}
 			return true
 		})

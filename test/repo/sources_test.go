@@ -33,17 +33,23 @@ type source struct {
 // sources reads all hand-written Go files of the module.
 func sources(t *testing.T) []source {
 	t.Helper()
+	return sourcesIn(t, root)
+}
+
+// sourcesIn reads those of a module in another folder, such as an earlier commit.
+func sourcesIn(t *testing.T, root string) []source {
+	t.Helper()
 	var all []source
 	expect.OK(t, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && skipped(name):
+		case entry.IsDir() && name != root && skipped(name):
 			return fs.SkipDir
 		case entry.IsDir() || filepath.Ext(name) != ".go":
 			return nil
 		}
-		s, err := read(name)
+		s, err := read(root, name)
 		if err == nil && !ast.IsGenerated(s.file) {
 			all = append(all, s)
 		}
@@ -54,15 +60,12 @@ func sources(t *testing.T) []source {
 
 // skipped folders hold nothing of this module: what is built, what git keeps, and modules of their own.
 func skipped(folder string) bool {
-	if folder == root {
-		return false
-	}
 	base := filepath.Base(folder)
 	_, err := os.Stat(filepath.Join(folder, "go.mod"))
 	return err == nil || base == "out" || base == "bin" || base == "testdata" || strings.HasPrefix(base, ".")
 }
 
-func read(name string) (source, error) {
+func read(root, name string) (source, error) {
 	content, err := os.ReadFile(name)
 	if err != nil {
 		return source{}, err

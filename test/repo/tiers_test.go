@@ -42,6 +42,9 @@ var outside = map[string]string{
 	"-seed":               "draws others, for who has met a red one",
 	"-policies.seed":      "draws others, for who has met a red one",
 	"-words.at":           "counts, and checks nothing else",
+	"-plain.at":           "counts, and checks nothing else",
+	"-entered.runs":       "counts more often, for who lowers a limit",
+	"-plain.write":        "writes a list anew",
 	"-lines.at":           "counts, and checks nothing else",
 }
 

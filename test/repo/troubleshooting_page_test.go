@@ -133,7 +133,7 @@ func stallingReasons(t *testing.T) []string {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 			return err
 		}
-		source, err := read(file)
+		source, err := read(root, file)
 		if err != nil {
 			return err
 		}

@@ -255,7 +255,7 @@ func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o 
 		Events: recorder, Now: o.Now, WatchFilter: o.WatchFilter,
 	}
 	return errors.Join(rights.SetupWithManager(mgr, p.options(Rights)), (&bootstrap.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Linux: w,
 		Rights: rights, GuestReports: o.GuestReports, TokenTTL: o.TokenTTL, Now: o.Now, TrustSecret: o.TrustSecret,
 		Events: recorder, WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Configs)))

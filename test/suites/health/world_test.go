@@ -167,7 +167,7 @@ func (w *world) ourReconcilers(t *testing.T) map[string]reconcile.Reconciler {
 		Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{}, Events: recorder, Now: time.Now,
 	}
 	configs := &bootstrap.Reconciler{
-		Client: api, Live: api, Workload: w, Rights: rights, TokenTTL: tokenTTL,
+		Client: api, Live: api, Workload: w, Linux: w, Rights: rights, TokenTTL: tokenTTL,
 		TrustSecret: time.Minute, Events: recorder, Now: time.Now,
 	}
 	expect.OK(t, rights.Asked().Start(t.Context(), queue{of: w.loop, kind: clusterKind}))
