@@ -21,7 +21,8 @@ var (
 	plainAt    = flag.String("plain.at", "", "the commit whose names and sentences are counted as well")
 )
 
-// plainList has, for each room, how many of its names and sentences are not plain. Its numbers only sink.
+// plainList has, for each room, how many of its names and sentences are not plain. What moves to another room may be written
+// anew; the sums only sink.
 const plainList = "plain.txt"
 
 // functionWords hold a sentence together and mean nothing alone. A name that is one of them names nothing.
@@ -63,9 +64,14 @@ func TestPlain(t *testing.T) {
 	rooms := plainRooms(t, "now", root)
 	limits := readPlain(t)
 	var lines []string
+	var sum, most [2]int
+	for _, limit := range limits {
+		most[0], most[1] = most[0]+limit[0], most[1]+limit[1]
+	}
 	for room := range rooms {
 		is, limit := [2]int{rooms[room].functionNames, rooms[room].saying}, limits[room]
-		if is[0] > limit[0] || is[1] > limit[1] {
+		sum[0], sum[1] = sum[0]+is[0], sum[1]+is[1]
+		if (is[0] > limit[0] || is[1] > limit[1]) && !*plainWrite {
 			t.Errorf("%s has %d names that are function words and %d sentences that say or tell, at most %d and %d were there: "+
 				"name the thing, state the fact", room, is[0], is[1], limit[0], limit[1])
 		} else if is != limit && !*plainWrite {
@@ -81,7 +87,9 @@ func TestPlain(t *testing.T) {
 			t.Errorf("%s has %s, which has no code of ours: take it out", plainList, room)
 		}
 	}
-	if *plainWrite && !t.Failed() {
+	if sum[0] > most[0] || sum[1] > most[1] {
+		t.Errorf("all rooms have %d such names and %d such sentences, at most %d and %d were there", sum[0], sum[1], most[0], most[1])
+	} else if *plainWrite {
 		slices.Sort(lines)
 		expect.OK(t, os.WriteFile(plainList, []byte(strings.Join(lines, "")), 0o600))
 	}
