@@ -24,9 +24,15 @@ AT       ?=
 
 export CGO_ENABLED ?= 0
 
+# What a newcomer needs, in that order.
+FIRST := demo quick-start check test verify nightly servers generate build clean
+
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' -v first="$(FIRST)" '/^[a-z-]+:.*## /{does[$$1] = $$2; all[++count] = $$1} \
+	END {n = split(first, at, " "); for (i = 1; i <= n; i++) {printf "  %-20s %s\n", at[i], does[at[i]]; does[at[i]] = ""} \
+	print "\nFor parts, figures and releases:"; \
+	for (i = 1; i <= count; i++) if (does[all[i]] != "") printf "  %-20s %s\n", all[i], does[all[i]]}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## Run a cluster with Windows machines in simulators; KEEP=1 leaves it running
@@ -281,7 +287,7 @@ verify: export STORIES = $(shell git rev-parse HEAD)
 verify: verify-generate verify-crds lint ## Check everything that a merge needs; CI runs this
 	@MAKE="$(MAKE)" ./hack/beside/run.sh test $(BESIDE)
 	@$(MAKE) --no-print-directory test-powershell
-	@echo "left out: two thirds of the stories, which make stories runs"
+	@echo "left out: two thirds of the stories, and what else only make nightly runs: $(filter-out stories,$(NIGHTLY))"
 	@[[ -n $${REAL:-} ]] || echo "left out: the real programs of peers (REAL names no folder with them), so stand-ins played them: see test/kit/peers"
 
 .PHONY: verify-generate
