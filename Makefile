@@ -266,10 +266,11 @@ servers: ## Get the real servers for tests and demo; this takes minutes the firs
 	@go run ./test/kit/servers/cmd/fetch >/dev/null
 
 .PHONY: generate
-generate: ## Generate deep copies and CRDs from the API types, docs/plan.md from the step kinds, two pages from the plugin
+generate: ## Generate deep copies and CRDs from the API types, docs/plan.md from the step kinds, docs/conditions.md from the reasons, two pages from the plugin
 	$(CONTROLLER_GEN) object paths=./api/...
 	$(CONTROLLER_GEN) crd:maxDescLen=400 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	go run ./hack/plandoc docs/plan.md
+	go run ./hack/reasondoc docs/conditions.md
 	go test ./cmd/clusterctl-windows -count=1 -run '^TestReferencePage$$' -update
 	go test ./cmd/clusterctl-windows/objects -count=1 -run '^TestNamesPage$$' -update
 
@@ -292,8 +293,8 @@ verify: verify-generate verify-crds lint ## Check everything that a merge needs;
 
 .PHONY: verify-generate
 verify-generate: ## Fail if generated files are not up to date
-	@before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && cp -r api config/crd docs/plan.md docs/clusterctl-windows.md docs/names.md "$$before" && $(MAKE) --no-print-directory generate && \
-	diff -r "$$before/api" api && diff -r "$$before/crd" config/crd && diff "$$before/plan.md" docs/plan.md && \
+	@before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && cp -r api config/crd docs/plan.md docs/conditions.md docs/clusterctl-windows.md docs/names.md "$$before" && $(MAKE) --no-print-directory generate && \
+	diff -r "$$before/api" api && diff -r "$$before/crd" config/crd && diff "$$before/plan.md" docs/plan.md && diff "$$before/conditions.md" docs/conditions.md && \
 	diff "$$before/clusterctl-windows.md" docs/clusterctl-windows.md && diff "$$before/names.md" docs/names.md || { echo "generated files were not up to date; commit the new ones"; exit 1; }
 
 .PHONY: verify-crds

@@ -13,7 +13,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// Every constant of reasons.go must be in the list, once, and be the reason of a condition.
+// Every constant of a reason must be in the list, once, and be the reason of a condition.
 func TestReasonsAreListed(t *testing.T) {
 	listed := Reasons()
 	for _, reason := range listed {
@@ -29,17 +29,17 @@ func TestReasonsAreListed(t *testing.T) {
 
 func declaredReasons(t *testing.T) []string {
 	t.Helper()
-	file := expect.Got(parser.ParseFile(token.NewFileSet(), "reasons.go", nil, 0))(t)
 	var names []string
-	ast.Inspect(file, func(node ast.Node) bool {
-		spec, ok := node.(*ast.ValueSpec)
-		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
-			return true
-		}
-		name := expect.Got(strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value))(t)
-		names = append(names, name)
-		return false
-	})
+	for _, file := range []string{"reasons.go", "reasons_settings.go"} {
+		ast.Inspect(expect.Got(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t), func(node ast.Node) bool {
+			spec, ok := node.(*ast.ValueSpec)
+			if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+				return true
+			}
+			names = append(names, expect.Got(strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value))(t))
+			return false
+		})
+	}
 	return names
 }
 

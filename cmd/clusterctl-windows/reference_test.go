@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,11 +20,39 @@ const aboutPage = "testdata/reference.md"
 // TestReferencePage: the page says what the commands' help says. make generate runs it with -update.
 func TestReferencePage(t *testing.T) {
 	root := newRoot(calledAs("clusterctl-windows"), streams{})
-	page := readText(t, aboutPage) + pageOf(root)
+	page := readText(t, aboutPage) + once(pageOf(root))
 	if *update {
 		expect.OK(t, os.WriteFile(referencePage, []byte(page), 0o600))
 	}
 	expect.Same(t, "make generate writes the page", readText(t, referencePage), page)
+}
+
+// sameFlag is a line of help about a flag: its name, and its sentence.
+var sameFlag = regexp.MustCompile(`^(\s+(?:-\w, )?--\S+(?: \S+)?\s{2,})(\S.*)$`)
+
+// longParagraph is how many words a paragraph has that nobody wants to read twice.
+const longParagraph = 40
+
+// once leaves out what stands on the page above: what FILE must have, and the sentence of a flag.
+func once(page string) string {
+	seen := map[string]bool{}
+	paragraphs := strings.Split(page, "\n\n")
+	for i, paragraph := range paragraphs {
+		if strings.HasPrefix(paragraph, "FILE must have ") && len(strings.Fields(paragraph)) >= longParagraph && seen[paragraph] {
+			paragraphs[i] = "FILE must have the objects that stand above."
+			continue
+		}
+		seen[paragraph] = true
+		lines := strings.Split(paragraph, "\n")
+		for k, line := range lines {
+			if flag := sameFlag.FindStringSubmatch(line); flag != nil && seen[strings.Join(strings.Fields(line), " ")] {
+				lines[k] = flag[1] + "as above"
+			}
+			seen[strings.Join(strings.Fields(line), " ")] = true
+		}
+		paragraphs[i] = strings.Join(lines, "\n")
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // pageOf has a section for each command that does something.

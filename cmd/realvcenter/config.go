@@ -52,7 +52,7 @@ type user struct {
 func readConfig(file string, env func(string) string) (config, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return config{}, fmt.Errorf("read config: %w; docs/realvcenter.md shows what to write into it", err)
+		return config{}, fmt.Errorf("read config: %w; docs/contributing/realvcenter.md shows what to write into it", err)
 	}
 	var c config
 	if err := yaml.UnmarshalStrict(text, &c); err != nil {

@@ -1,5 +1,5 @@
 // Command realvcenter proves or disproves, in a real vCenter, what no simulator can prove, and writes a report that can be sent
-// to us. It says first what it does, asks, and removes what it made. See docs/realvcenter.md.
+// to us. It says first what it does, asks, and removes what it made. See docs/contributing/realvcenter.md.
 //
 //	run.go       the story: connect, say, ask, check, remove, report
 //	checks.go    the list of all checks, in the order in which they run
@@ -31,7 +31,7 @@ import (
 const usage = `Checks in a real vCenter what no simulator proves, and writes a report that can be sent to us.
 
 It logs in, says what it will do, and asks. After a yes it makes one VM, or two with a limited user, and removes them
-at the end. It ends with 1 if a check does not hold or a VM is left. docs/realvcenter.md has the config file and tells
+at the end. It ends with 1 if a check does not hold or a VM is left. docs/contributing/realvcenter.md has the config file and tells
 what each check means.
 
   go run ./cmd/realvcenter -list                      print the checks; connects to nothing

@@ -274,13 +274,13 @@ func TestChecksAreDescribed(t *testing.T) {
 	}
 }
 
-// docs/realvcenter.md has a row for each check, in its words.
+// docs/contributing/realvcenter.md has a row for each check, in its words.
 func TestPage(t *testing.T) {
-	page := string(expect.Got(os.ReadFile("../../docs/realvcenter.md"))(t))
+	page := string(expect.Got(os.ReadFile("../../docs/contributing/realvcenter.md"))(t))
 	for _, c := range checks {
 		row := "| `" + c.name + "` | " + c.does + " | " + c.means + " |\n"
 		if !strings.Contains(page, row) {
-			t.Errorf("docs/realvcenter.md lacks the row\n%s", row)
+			t.Errorf("docs/contributing/realvcenter.md lacks the row\n%s", row)
 		}
 	}
 }

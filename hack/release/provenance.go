@@ -50,7 +50,7 @@ type predicate struct {
 // repository is where the source comes from, and releasing explains how a release is made.
 const (
 	repository = "https://github.com/capwin/cluster-api-provider-windows"
-	releasing  = repository + "/blob/main/docs/releasing.md"
+	releasing  = repository + "/blob/main/docs/contributing/releasing.md"
 )
 
 // writeProvenance says of everything that was made what it was made from.

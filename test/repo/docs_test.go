@@ -19,8 +19,10 @@ const conditionsPage = "docs/conditions.md"
 // Every condition and reason that a user can meet has a line that says what it means, why, and what to run.
 func TestConditionsAreDocumented(t *testing.T) {
 	wanted := []string{}
-	for _, group := range []string{"infrastructure", "bootstrap"} {
-		wanted = append(wanted, constants(t, "api/"+group+"/v1beta1/conditions.go")...)
+	for _, file := range []string{
+		"infrastructure/v1beta1/conditions.go", "infrastructure/v1beta1/reasons.go", "bootstrap/v1beta1/conditions.go",
+	} {
+		wanted = append(wanted, constants(t, "api/"+file)...)
 	}
 	wanted = append(wanted, bootstrap.Reasons()...)
 	// What Cluster API itself calls a pause.
@@ -74,7 +76,7 @@ func TestReadmeIsShort(t *testing.T) {
 func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/contributing/*.md", "docs/decisions/*.md"} {
 		found := expect.Got(filepath.Glob(filepath.Join(root, pattern)))(t)
 		all = append(all, found...)
 	}

@@ -38,7 +38,7 @@ func TestTemplateHasOneName(t *testing.T) {
 	}
 	want := target[1] + "-kube-" + imageRecipe(t)["kubernetes_semver"] // build_version of packer-windows.json
 	named, found := regexp.MustCompile(`\b(windows-20\d\d[\w.-]*-v[\d.]+\d)`), map[string]int{}
-	for _, pattern := range []string{"README.md", "docs/*.md", "templates/*.yaml"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/contributing/*.md", "templates/*.yaml"} {
 		for _, file := range expect.Got(filepath.Glob(filepath.Join(root, pattern)))(t) {
 			text := string(expect.Got(os.ReadFile(file))(t))
 			for _, name := range named.FindAllString(text, -1) {

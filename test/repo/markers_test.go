@@ -45,10 +45,10 @@ func TestMarkers(t *testing.T) {
 // The file with which the map of the rooms begins is the first that a newcomer opens.
 func TestFrontDoor(t *testing.T) {
 	t.Parallel()
-	text := string(expect.Got(os.ReadFile("../../docs/architecture.md"))(t))
+	text := string(expect.Got(os.ReadFile("../../docs/contributing/architecture.md"))(t))
 	first := regexp.MustCompile("\\| `api/` \\|.*\\| `([^`]+)` \\|").FindStringSubmatch(text)
 	if first == nil {
-		t.Fatal("docs/architecture.md has no row of api/ with a file")
+		t.Fatal("docs/contributing/architecture.md has no row of api/ with a file")
 	}
 	content := string(expect.Got(os.ReadFile("../../" + first[1]))(t))
 	lines, holds := strings.Count(content, "\n"), strings.Contains(content, "\ntype WindowsMachineSpec struct {")

@@ -156,7 +156,7 @@ func testedProviders(t *testing.T) map[string]string {
 func initCommands(t *testing.T) (all [][2]string) {
 	t.Helper()
 	init := regexp.MustCompile(`clusterctl .*\binit -.*`)
-	for _, pattern := range []string{"README.md", "docs/*.md", "templates/*.yaml"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/contributing/*.md", "templates/*.yaml"} {
 		for _, file := range expect.Got(filepath.Glob(filepath.Join(root, pattern)))(t) {
 			text := strings.ReplaceAll(string(expect.Got(os.ReadFile(file))(t)), "\\\n", " ")
 			for _, command := range init.FindAllString(text, -1) {

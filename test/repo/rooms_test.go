@@ -22,7 +22,7 @@ type room struct {
 // everything is for rooms that know all others.
 const everything = ""
 
-// The picture is in docs/architecture.md.
+// The picture is in docs/contributing/architecture.md.
 var rooms = []room{
 	{folder: "api"},
 	// bootstrap is the only door of what is behind it: the rooms of a spec's parts know the plan and the ground floor, not each

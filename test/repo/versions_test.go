@@ -126,12 +126,12 @@ func TestVersionsOfRights(t *testing.T) {
 		t.Fatal("rights.sh names no versions")
 	}
 	pinned := moduleVersions(t, "test/repo/tools")["k8s.io/kubernetes"]
-	page := strings.Join(strings.Fields(string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "security.md")))(t))), " ")
+	page := strings.Join(strings.Fields(string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "contributing", "permissions.md")))(t))), " ")
 	for _, want := range []string{
 		"on a real API server of Kubernetes " + pinned + ".", "on " + found[1] + ", " + pinned + " and " + found[2] + ",",
 	} {
 		if !strings.Contains(page, want) {
-			t.Errorf("docs/security.md does not say %q", want)
+			t.Errorf("docs/contributing/permissions.md does not say %q", want)
 		}
 	}
 }

@@ -42,9 +42,12 @@ func TestReadmeListsThePages(t *testing.T) {
 	users, contributors := pagesOfTable(t)
 	listed := slices.Sorted(slices.Values(append(users[1:], contributors...)))
 	var there []string
-	for _, file := range expect.Got(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t) {
-		there = append(there, "docs/"+filepath.Base(file))
+	for _, folder := range []string{"docs", "docs/contributing"} {
+		for _, file := range expect.Got(filepath.Glob(filepath.Join(root, folder, "*.md")))(t) {
+			there = append(there, folder+"/"+filepath.Base(file))
+		}
 	}
+	slices.Sort(there)
 	expect.Same(t, "pages of the README's table", there, listed)
 	readme := string(expect.Got(os.ReadFile(filepath.Join(root, "README.md")))(t))
 	for _, row := range pageRow.FindAllStringSubmatch(readme, -1) {

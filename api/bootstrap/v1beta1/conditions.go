@@ -2,8 +2,8 @@ package v1beta1
 
 import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-// The conditions of a WindowsBootstrapConfig. docs/conditions.md explains each condition and reason, and a test compares
-// that page with this file.
+// The conditions of a WindowsBootstrapConfig. docs/conditions.md explains each condition and reason. make generate writes
+// its rows of reasons from these comments: meaning, Cause and Run. A reason that a WindowsMachine has as well has them there.
 const (
 	// ReadyCondition tells how the machine becomes a node: Unknown while it waits or bootstraps, True once its Node has joined,
 	// and False when its guest failed, stopped reporting or brought no Node in time, or can no longer exist. Only then does a
@@ -59,78 +59,121 @@ const (
 	KubeconfigRefusedReason = "KubeconfigRefused"
 
 	// WaitingForControlPlaneVersionReason: the Machine wants a newer Kubernetes than its control plane has.
+	// Cause: the version of the pool was raised before that of the control plane.
+	// Run: `kubectl get nodes -l node-role.kubernetes.io/control-plane` (workload cluster)
 	WaitingForControlPlaneVersionReason = "WaitingForControlPlaneVersion"
 
-	// WaitingForGuestRightsReason: the workload cluster has just been given the rights and the policy by which guests report, and
-	// does not enforce them yet.
+	// WaitingForGuestRightsReason: the rights and the policy by which guests report were just written, and do not act yet.
+	// Cause: the first machine of a cluster in Azure: about 10 s; after a minute it goes on without.
+	// Run: nothing to do
 	WaitingForGuestRightsReason = "WaitingForGuestRights"
 
-	// GuestRightsNameTakenReason is of an event: the workload cluster has an object with the name of one of those by which guests
-	// report, and it is somebody else's. The machine goes on without reports of its guest.
+	// GuestRightsNameTakenReason: event of a config, also in `HasWarnings`: an object by which guests report is somebody else's,
+	// so none may report; the machine goes on.
+	// Cause: somebody made or changed it: remove it, or set its label `app.kubernetes.io/managed-by=capwin` to have it replaced
+	// ([what is ours](security.md#what-a-node-holds)).
+	// Run: `kubectl get roles,rolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings -n capwin-guests
+	// --show-labels` (workload cluster)
 	GuestRightsNameTakenReason = "GuestRightsNameTaken"
 
-	// DaemonRightsRefusedReason: the workload cluster does not let the controller give nodes what kube-proxy or flanneld need on
-	// them. No VM is made whose Services or pods would not work.
+	// DaemonRightsRefusedReason: the nodes may not be given the ClusterRole `capwin-kube-proxy` or `capwin-flannel`, so no VM is
+	// made; event of a Cluster: the same for joined nodes, or one cannot be removed.
+	// Cause: the kubeconfig may not write RBAC: [apply both yourself](security.md#what-nodes-get-for-their-services); an admission
+	// policy; or objects of these names that are not ours.
+	// Run: `kubectl get clusterroles,clusterrolebindings capwin-kube-proxy capwin-flannel` (workload cluster)
 	DaemonRightsRefusedReason = "DaemonRightsRefused"
 
-	// ObjectContestedReason is of an event about a Cluster: somebody changes or removes an object of capwin's in the workload
-	// cluster again and again.
+	// ObjectContestedReason: event of a Cluster: somebody changed or removed an object of ours three times; it is now written once
+	// a minute at most.
+	// Cause: a GitOps tool, a person, or another management cluster: end one of the two, or give the object away by another value
+	// of its label `app.kubernetes.io/managed-by`.
+	// Run: `kubectl get KIND NAME --show-managed-fields -o yaml` (workload cluster)
 	ObjectContestedReason = "ObjectContested"
 
-	// ClusterNetworkInvalidReason: no node of the config works with the CIDRs of the Cluster's spec.clusterNetwork, such as those
-	// that overlap or have IPv6 alone. Nothing is made, and nothing waited for, until the Cluster or the config is changed.
+	// ClusterNetworkInvalidReason: no Windows node works with the Cluster's `spec.clusterNetwork`: [IP
+	// families](network-details.md#addresses), overlapping or small CIDRs, or an address of the endpoint or machine within them;
+	// the object is Stalled.
+	// Cause: the defaults of `POD_CIDR` and `SERVICE_CIDR`. A control plane keeps its CIDRs: make the Cluster anew.
+	// Run: `kubectl get cluster CLUSTER -o jsonpath={.spec.clusterNetwork}`
 	ClusterNetworkInvalidReason = "ClusterNetworkInvalid"
 
-	// FlannelMismatchReason: the settings of Flannel on the Linux nodes do not fit the config, so that pods on Linux and on
-	// Windows would not reach each other. The message has the command that mends them.
+	// FlannelMismatchReason: ConfigMap `kube-flannel-cfg` of `kube-flannel` or `kube-system` does not fit the config, so no VM is
+	// made.
+	// Cause: Flannel's manifest has VNI 1 and port 8472, which Windows refuses; or another backend than `mode` needs. The message
+	// has the command that mends it.
+	// Run: `kubectl get configmap -n kube-flannel kube-flannel-cfg -o yaml` (workload cluster)
 	FlannelMismatchReason = "FlannelMismatch"
 
-	// WaitingForClusterCAReason: the Secret with the cluster's CA does not exist. Without it a node cannot verify the API
-	// server, so nothing is rendered.
+	// WaitingForClusterCAReason: the Secret with the cluster's CA does not exist; the config is Stalled.
+	// Cause: the control plane provider has not made it, or keeps the CA elsewhere: then set spec.discovery of the config.
+	// Run: `kubectl get secret CLUSTER-ca`
 	WaitingForClusterCAReason = "WaitingForClusterCA"
 
-	// WaitingForSourcesReason: a Secret or ConfigMap that the config refers to does not exist, or lacks the key.
+	// WaitingForSourcesReason: a Secret or ConfigMap of the config does not exist, or lacks the key; the config is Stalled.
+	// Cause: a wrong name, or an object that `clusterctl move` did not move.
+	// Run: `kubectl get secrets,configmaps`
 	WaitingForSourcesReason = "WaitingForSources"
 
-	// WaitingForMachineIdentityReason: the infrastructure machine has no provider ID or computer name yet.
+	// WaitingForMachineIdentityReason: the WindowsMachine has no provider ID or computer name yet.
+	// Cause: the infrastructure manager does not run.
+	// Run: `kubectl get pods -n capwin-infrastructure-system`
 	WaitingForMachineIdentityReason = "WaitingForMachineIdentity"
 
-	// WaitingForMachineAddressesReason: the machine's adapters have no MACs yet, or have not received all
-	// addresses from their pools.
+	// WaitingForMachineAddressesReason: the machine's adapters have no MACs yet, or have not received all addresses from their
+	// pools.
+	// Cause: see `WaitingForIPAddress` of the WindowsMachine.
+	// Run: `kubectl get ipaddressclaims`
 	WaitingForMachineAddressesReason = "WaitingForMachineAddresses"
 
-	// WaitingForMachinePlacementReason: the machine on Azure has no status.azure yet, from which cloudConfigFile is written.
+	// WaitingForMachinePlacementReason: the config has `node.cloudConfigFile`, and the WindowsMachine has no `status.azure` yet.
+	// Cause: the WindowsMachine is new, or its subscription or network was not found; see its Ready condition.
+	// Run: `kubectl describe windowsmachine NAME`
 	WaitingForMachinePlacementReason = "WaitingForMachinePlacement"
 
-	// WorkloadUnreachableReason: the workload cluster does not answer; the controller tries again.
+	// WorkloadUnreachableReason: the workload cluster does not answer, or refuses its kubeconfig; the controller tries again.
+	// Cause: a load balancer, the network between the clusters, or an expired token or certificate.
+	// Run: `clusterctl get kubeconfig CLUSTER`
 	WorkloadUnreachableReason = "WorkloadUnreachable"
 )
 
 // Reasons for an outcome. While the machine bootstraps, Ready has the reasons of the WindowsMachine's BootstrapSucceeded.
 const (
 	// NotYetReportedReason: no controller has seen the config yet.
+	// Cause: the bootstrap manager does not run, or its watch filter leaves the config out.
+	// Run: `kubectl get pods -n capwin-bootstrap-system`
 	NotYetReportedReason = "NotYetReported"
 
 	// JoinedReason: the machine's Node has joined the cluster.
 	JoinedReason = "Joined"
 
 	// DataSecretAvailableReason: the user data exists.
+	// Cause: this is normal.
+	// Run: `kubectl get windowsbootstrapconfig NAME`
 	DataSecretAvailableReason = "DataSecretAvailable"
 
-	// WarningsGivenReason: the message says what may not work, and which field causes it.
+	// WarningsGivenReason: the message has what may not work, and the field that causes it.
+	// Cause: a mode or CNI that needs something from the machines' network, or a DaemonSet that would run a second kube-proxy.
+	// Run: `kubectl describe windowsbootstrapconfig NAME`
 	WarningsGivenReason = "WarningsGiven"
 
 	// NoWarningsReason: the rendering found nothing in the config that may not work.
+	// Cause: this is normal.
+	// Run: `kubectl get windowsbootstrapconfig NAME`
 	NoWarningsReason = "NoWarnings"
 
 	// DataSecretLostReason: the Secret is gone although the machine needs it: to make its VM, or to renew its node's token.
+	// Cause: the Secret was deleted.
+	// Run: `kubectl delete machine NAME`
 	DataSecretLostReason = "DataSecretLost"
 
-	// BootstrapTokenReplacedReason: the workload cluster has a different token under the node's token ID. The controller does
-	// not touch it.
+	// BootstrapTokenReplacedReason: the workload cluster has a different token under the node's token ID; it stays.
+	// Cause: the token's Secret was changed.
+	// Run: `kubectl delete machine NAME`
 	BootstrapTokenReplacedReason = "BootstrapTokenReplaced"
 
-	// ConfigInvalidReason: no node can be made from this config. The message names the field and the fix.
+	// ConfigInvalidReason: no node can be made from this config; the message names the field and the fix.
+	// Cause: a version or an endpoint that does not fit.
+	// Run: `kubectl describe windowsbootstrapconfig NAME`
 	ConfigInvalidReason = "ConfigInvalid"
 
 	// OwnerNotSupportedReason: the owner of the config is not a worker Machine, or that Machine uses another config.

@@ -2,8 +2,8 @@ package v1beta1
 
 import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-// The conditions of a WindowsMachine. docs/conditions.md explains each condition and reason, and a test compares that page
-// with this file.
+// The conditions of a WindowsMachine. docs/conditions.md explains each condition and reason. make generate writes its
+// rows of reasons from the comments here and in reasons.go: meaning, Cause and Run.
 const (
 	// ReadyCondition is True while the VM runs and its guest has not failed. It does not wait for the Node, of which Cluster
 	// API tells in the Machine.
@@ -45,236 +45,91 @@ const (
 
 // Reasons while a machine waits for others.
 const (
-	// WaitingForOwnerReason: Cluster API has not set the owning Machine yet.
+	// WaitingForOwnerReason: Cluster API has not set the object's Machine, 5 seconds after the object was created.
+	// Cause: the object was made by hand, or the Cluster is gone.
+	// Run: `kubectl get machines -l cluster.x-k8s.io/cluster-name=CLUSTER`
 	WaitingForOwnerReason = "WaitingForOwner"
 
-	// OwnerNotSupportedReason: the Machine in ownerReferences uses another WindowsMachine.
+	// OwnerNotSupportedReason: the owner of the config is no worker Machine, or the Machine in ownerReferences uses another
+	// object.
+	// Cause: a MachinePool, a control plane, or another kind of infrastructure; or ownerReferences written by hand.
+	// Run: `kubectl get windowsmachine,windowsbootstrapconfig NAME -o yaml | grep -A6 ownerReferences`
 	OwnerNotSupportedReason = "OwnerNotSupported"
 
-	// WaitingForClusterInfrastructureReason: the Cluster's own infrastructure is not provisioned yet.
+	// WaitingForClusterInfrastructureReason: the Cluster's own infrastructure is not provisioned.
+	// Cause: the provider of the Cluster's infrastructure is working or stuck.
+	// Run: `clusterctl describe cluster CLUSTER`
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
 
 	// WaitingForIPAddressReason: a pool has not provided an address yet.
+	// Cause: no IPAM provider runs for the pool's kind, the pool does not exist, or it is used up.
+	// Run: `kubectl get ipaddressclaims`
 	WaitingForIPAddressReason = "WaitingForIPAddress"
 
 	// WaitingForBootstrapDataReason: the user data does not exist yet.
+	// Cause: the WindowsBootstrapConfig waits for this machine, or is another provider's; or your own bootstrap Secret lacks the
+	// key `value`.
+	// Run: `kubectl describe windowsbootstrapconfig NAME`
 	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
 
-	// BootstrapDataRefusedReason: the Secret that the Machine names is not its bootstrap data.
+	// BootstrapDataRefusedReason: the Secret that the Machine names is not its bootstrap data, so no VM is made.
+	// Cause: the Machine's config did not make the Secret; or, without a config, the Secret is not of the type `Opaque` or has the
+	// name of a kubeconfig.
+	// Run: `kubectl get machine NAME -o jsonpath={.spec.bootstrap}`
 	BootstrapDataRefusedReason = "BootstrapDataRefused"
 
-	// BootstrapFormatMismatchReason: the image cannot run user data of this format.
+	// BootstrapFormatMismatchReason: the image cannot run user data of this format, so no VM is made.
+	// Cause: the Machine's bootstrap config is a KubeadmConfig, or its own Secret has a `format` other than `cloudbase-init`;
+	// `image.setup` names what the image runs.
+	// Run: `kubectl get machine NAME -o jsonpath={.spec.bootstrap}`
 	BootstrapFormatMismatchReason = "BootstrapFormatMismatch"
 
-	// WaitingForControlPlaneReason: the control plane is not initialized, or has just been and lacks what kubeadm join reads.
+	// WaitingForControlPlaneReason: the control plane is not initialized, has no endpoint, or is younger than five minutes and
+	// lacks a ConfigMap that `kubeadm join` reads.
+	// Cause: its first machine is still starting.
+	// Run: `clusterctl describe cluster CLUSTER`
 	WaitingForControlPlaneReason = "WaitingForControlPlane"
 
-	// WaitingForLinuxNodeReason: the workload cluster has no Linux Node yet that is Ready and known to its cloud provider. It must
-	// be one of the control plane, unless that is hosted elsewhere.
+	// WaitingForLinuxNodeReason: the workload cluster has no [Linux Node](#what-windows-waits-for) that is Ready and that its
+	// cloud provider knows.
+	// Cause: no CNI there; no cloud provider took the taint `node.cloudprovider.kubernetes.io/uninitialized` off; no Linux pool
+	// beside a hosted control plane; or its API server does not answer or refuses the kubeconfig.
+	// Run: `kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints[*].key` (workload cluster)
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
 
-	// ControlPlaneNotKubeadmReason: the workload cluster lacks a ConfigMap that kubeadm join reads, five minutes after its control
-	// plane was initialized.
+	// ControlPlaneNotKubeadmReason: five minutes after it was initialized, the control plane lacks `kubeadm-config` or
+	// `kubelet-config` of kube-system or, without `discovery`, `cluster-info` of kube-public; the object is Stalled.
+	// Cause: another program than kubeadm made it, such as k3s, RKE2, Talos or a cloud; or somebody deleted the ConfigMap.
+	// Run: `kubectl get configmaps -A --field-selector metadata.name=kubeadm-config` (workload cluster)
 	ControlPlaneNotKubeadmReason = "ControlPlaneNotKubeadm"
 
-	// WaitingForPlacementReason: cluster DNS may run on Windows. The message has the command that mends it.
+	// WaitingForPlacementReason: a Deployment of cluster DNS may run on a Windows Node; the object is Stalled.
+	// Cause: CoreDNS lost its nodeSelector, or is your own, and tolerates the taint of Windows nodes, or
+	// `node.taints` is empty; the message has the command that mends it.
+	// Run: `kubectl get deployments -n kube-system -o wide` (workload cluster)
 	WaitingForPlacementReason = "WaitingForPlacement"
 
-	// WaitingForClusterDNSReason: there is no Windows Node yet, and no replica of cluster DNS is available.
+	// WaitingForClusterDNSReason: the cluster has no Windows Node yet, and no replica of its DNS is available.
+	// Cause: no CNI is installed there, or CoreDNS finds no Linux Node that takes its pods.
+	// Run: `kubectl get pods -n kube-system -l k8s-app=kube-dns -o wide` (workload cluster)
 	WaitingForClusterDNSReason = "WaitingForClusterDNS"
 
-	// WaitingForCNIReason: no Windows machine of the Cluster that has joined has ever had a CNI, and one of the same MachineSet is
-	// among them. No VM is made that would have none either.
+	// WaitingForCNIReason: no Windows Node of the Cluster has had a CNI in its first 15 minutes, and one of them is of the same
+	// MachineSet.
+	// Cause: the CNI's DaemonSet for Windows is missing or cannot run. Install it; or change the template, as the first machine of
+	// another MachineSet does not wait.
+	// Run: `kubectl get windowsmachines -l cluster.x-k8s.io/cluster-name=CLUSTER`
 	WaitingForCNIReason = "WaitingForCNI"
 
-	// WaitingForLinuxPoliciesReason: the policies that keep workloads for Linux off Windows Nodes have just been written to the
-	// workload cluster, and do not act yet.
+	// WaitingForLinuxPoliciesReason: the policies that keep Linux workloads off Windows Nodes were just written, and do not act
+	// yet.
+	// Cause: the first machine of a Cluster; after a minute it goes on without.
+	// Run: `kubectl get mutatingadmissionpolicies,validatingadmissionpolicies -l capwin.io/policies` (workload cluster)
 	WaitingForLinuxPoliciesReason = "WaitingForLinuxPolicies"
 
-	// KubeconfigRefusedReason: the kubeconfig of the workload cluster names something that the manager must not use.
+	// KubeconfigRefusedReason: the manager does not use the workload cluster's kubeconfig; the message names the field.
+	// Cause: it names a file, a program or a proxy, or has a password or no CA. Use an https server with embedded certificates,
+	// keys and tokens.
+	// Run: `kubectl describe windowsbootstrapconfig NAME`
 	KubeconfigRefusedReason = "KubeconfigRefused"
-)
-
-// Reasons about the VM.
-const (
-	// ProvisioningReason: the cloud is making the VM.
-	ProvisioningReason = "Provisioning"
-
-	// RunningReason: the VM runs; of Ready also: its guest has not failed.
-	RunningReason = "Running"
-
-	// AddressLostReason: an address in the user data no longer belongs to the machine.
-	AddressLostReason = "AddressLost"
-
-	// MACTakenReason: another machine on the same network has the MAC address that this machine would get.
-	MACTakenReason = "MACTaken"
-
-	// VMNotRunningReason: the VM exists but does not run.
-	VMNotRunningReason = "VMNotRunning"
-
-	// VMEvictedReason: the cloud took the VM's place for others, as it may do with a spot VM.
-	VMEvictedReason = "VMEvicted"
-
-	// VMDeallocatedReason: the VM is stopped and has given its place in the cloud back.
-	VMDeallocatedReason = "VMDeallocated"
-
-	// VMVanishedReason: the VM existed and is gone. It is not made again.
-	VMVanishedReason = "VMVanished"
-
-	// VMMovedReason: the VM was moved to where the controller does not look after it.
-	VMMovedReason = "VMMoved"
-
-	// VMNotProvedReason: there is a VM of the machine's name, and nothing proves that it is the machine's or that it is not.
-	VMNotProvedReason = "VMNotProved"
-
-	// DeletingReason: the VM is being deleted.
-	DeletingReason = "Deleting"
-)
-
-// Reasons of events that are no condition's.
-const (
-	// OrphanedVMReason: a VM was made for a machine of the Cluster that is gone.
-	OrphanedVMReason = "OrphanedVM"
-	// VMMayRemainReason: a machine is let go, and the cloud did not delete a VM
-	// of it at the controller's request. It may run elsewhere.
-	VMMayRemainReason = "VMMayRemain"
-	// OrphanedResourceReason: a disk, network interface or public IP address without a VM stays in the cloud.
-	OrphanedResourceReason = "OrphanedResource"
-	// PlacementFindingReason: pods of the workload cluster may come to Windows Nodes and cannot run there, or a Windows Node has no
-	// kube-proxy or a wrong one.
-	PlacementFindingReason = "PlacementFinding"
-	// LinuxNotCheckedReason: a VM is made although the workload cluster does not show all that it should wait for, or although the
-	// policies that keep workloads for Linux off Windows Nodes cannot be there.
-	LinuxNotCheckedReason = "LinuxNotChecked"
-	// ConsoleReadReason: the guest has failed or is silent, and its console says something.
-	ConsoleReadReason = "ConsoleRead"
-	// ConsoleNotReadReason: the guest has failed or is silent, and the cloud does not show its console.
-	ConsoleNotReadReason = "ConsoleNotRead"
-)
-
-// Reasons about the user data in the VM.
-const (
-	// UserDataInUseReason: the guest still needs its user data.
-	UserDataInUseReason = "UserDataInUse"
-
-	// RemovingUserDataReason: the user data is being taken out of the VM.
-	RemovingUserDataReason = "RemovingUserData"
-
-	// UserDataRemovedReason: the VM holds no user data that its guest, or a user of the cloud, can read.
-	UserDataRemovedReason = "UserDataRemoved"
-)
-
-// Reasons from the cloud.
-const (
-	// CloudNotSupportedReason: this release cannot run machines in the cloud of the spec, or does not know it.
-	CloudNotSupportedReason = "CloudNotSupported"
-
-	// CloudNotAskedReason: the controller has not had to call the cloud yet.
-	CloudNotAskedReason = "CloudNotAsked"
-
-	// CloudReachableReason: the cloud answers.
-	CloudReachableReason = "CloudReachable"
-
-	// CredentialsMissingReason: the Secret with the credentials does not exist or is incomplete.
-	CredentialsMissingReason = "CredentialsMissing"
-
-	// CredentialsBeingDeletedReason: the Secret with the credentials is being deleted. It stays until the machines are gone
-	// that may have a VM, and no new VM is made with it. Those keep it as the reason of CloudReachable, which stays True.
-	CredentialsBeingDeletedReason = "CredentialsBeingDeleted"
-
-	// CredentialsTooLargeReason: the Secrets with credentials of the namespace hold more than the controller keeps.
-	CredentialsTooLargeReason = "CredentialsTooLarge"
-
-	// CredentialsRejectedReason: the cloud rejects the credentials, or the account lacks a privilege.
-	CredentialsRejectedReason = "CredentialsRejected"
-
-	// IdentityMismatchReason: the identity is for another server than the one that has the VM, or may have it.
-	IdentityMismatchReason = "IdentityMismatch"
-
-	// CloudUnreachableReason: the cloud does not answer, or answers incorrectly. The controller tries again.
-	CloudUnreachableReason = "CloudUnreachable"
-
-	// TooManyAccountsReason: the machines of the namespace already use as many cloud accounts as one namespace may.
-	TooManyAccountsReason = "TooManyAccounts"
-
-	// CloudThrottledReason: the cloud limits the rate of calls.
-	CloudThrottledReason = "CloudThrottled"
-
-	// CapacityExhaustedReason: a quota or the capacity is used up. The controller tries again at long intervals.
-	CapacityExhaustedReason = "CapacityExhausted"
-
-	// SizeNotOfferedReason: the cloud does not offer any of the sizes of the spec at its place.
-	SizeNotOfferedReason = "SizeNotOffered"
-
-	// SizeUnsuitableReason: none of the sizes of the spec can do what the spec asks.
-	SizeUnsuitableReason = "SizeUnsuitable"
-
-	// CloudTaskFailedReason: the cloud could not make, start or remove the VM now. The controller tries again after a pause.
-	CloudTaskFailedReason = "CloudTaskFailed"
-
-	// SpecInvalidReason: the cloud refuses the spec, or the spec lacks a field; it must be changed.
-	SpecInvalidReason = "SpecInvalid"
-
-	// TemplateNotFoundReason: the cloud does not have the template that the spec names.
-	TemplateNotFoundReason = "TemplateNotFound"
-
-	// PlacementNotFoundReason: the cloud does not have a place that the spec names, such as a datacenter, folder or network.
-	PlacementNotFoundReason = "PlacementNotFound"
-
-	// NameTakenReason: an object that this provider did not make already has the VM's name. The controller does not touch it.
-	NameTakenReason = "NameTaken"
-)
-
-// Reasons while the guest bootstraps.
-const (
-	// WaitingForGuestReason: the guest has not reported yet. Its VM may still be made.
-	WaitingForGuestReason = "WaitingForGuest"
-
-	// WaitingForVMReason: the VM ran and does not run now, so its guest does nothing.
-	WaitingForVMReason = "WaitingForVM"
-
-	// BootstrappingReason: the guest is working and reports its progress.
-	BootstrappingReason = "Bootstrapping"
-
-	// GuestSilentReason: the VM runs, but its guest has not reported anything within its time limit.
-	GuestSilentReason = "GuestSilent"
-
-	// BootstrapOverdueReason: the guest stopped reporting before it finished, and its time limit has passed.
-	BootstrapOverdueReason = "BootstrapOverdue"
-
-	// BootstrapFailedReason: the guest gave up without a documented reason.
-	BootstrapFailedReason = "BootstrapFailed"
-
-	// WaitingForNodeReason: the guest reports success, but Cluster API has not seen the Node yet.
-	WaitingForNodeReason = "WaitingForNode"
-
-	// NodeMissingReason: the guest reported success a while ago, and Cluster API does not find its Node.
-	NodeMissingReason = "NodeMissing"
-
-	// JoinedReason: the Node has joined the cluster.
-	JoinedReason = "Joined"
-
-	// NodeDeletedReason: the Node had joined and was deleted while its Machine still exists.
-	NodeDeletedReason = "NodeDeleted"
-
-	// CNINotReadyReason: the Node has had no CNI for 15 minutes. The message names what brings it.
-	CNINotReadyReason = "CNINotReady"
-
-	// CNIReadyReason: the Node has its CNI, which it lacked for long.
-	CNIReadyReason = "CNIReady"
-
-	// LastBootRunningReason: the node has started again and runs the steps of every start.
-	LastBootRunningReason = "LastBootRunning"
-
-	// LastBootSucceededReason: the steps of the node's last start succeeded, and no later one has failed for long.
-	LastBootSucceededReason = "LastBootSucceeded"
-
-	// LastBootFailedReason: the steps of the node's last start, or those behind it, failed without a documented reason.
-	LastBootFailedReason = "LastBootFailed"
-
-	// NotStalledReason: the machine can continue without a change by a user.
-	NotStalledReason = "NotStalled"
-
-	// InternalErrorReason: a failure without a reason of its own; the message is the error.
-	InternalErrorReason = clusterv1.InternalErrorReason
 )

@@ -27,7 +27,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/suites/lab"
 )
 
-var update = flag.Bool("update", false, "write the table of permissions in docs/security.md anew")
+var update = flag.Bool("update", false, "write the table of permissions in docs/contributing/permissions.md anew")
 
 // assertNothingRefused checks that our managers, each as its own account, may do all that they tried.
 func (s *story) assertNothingRefused() {
@@ -67,7 +67,7 @@ func (s *story) assertPermissions() {
 	if *update {
 		s.must(permissions.Write(table))
 	}
-	const renew = "permissions in docs/security.md; write them with: go test ./test/suites/lab -run TestLifeOfAPool -update"
+	const renew = "permissions in docs/contributing/permissions.md; write them with: go test ./test/suites/lab -run TestLifeOfAPool -update"
 	expect.Same(s, renew, table, expect.Got(permissions.Read())(s))
 }
 

@@ -218,7 +218,7 @@ func TestPods(t *testing.T) {
 	comparePage(t, cells, results)
 }
 
-// reached is what a pod of the node reaches, in the words of docs/networks.md.
+// reached is what a pod of the node reaches, in the words of docs/contributing/pods.md.
 func (c *cell) reached(r outcome) string {
 	switch {
 	case r.service:
@@ -231,26 +231,26 @@ func (c *cell) reached(r outcome) string {
 	return "no join"
 }
 
-// comparePage: docs/networks.md has a line for each pair, which holds for each Windows.
+// comparePage: docs/contributing/pods.md has a line for each pair, which holds for each Windows.
 func comparePage(t *testing.T, cells []*cell, results []outcome) {
 	t.Helper()
-	page := string(expect.Got(os.ReadFile("../../../docs/networks.md"))(t))
+	page := string(expect.Got(os.ReadFile("../../../docs/contributing/pods.md"))(t))
 	for _, p := range pairs {
 		_, line, found := strings.Cut(page, "\n| "+p.name+" |")
 		line, _, _ = strings.Cut(line, "\n")
 		columns := strings.Split(strings.TrimSuffix(line, "|"), "|")
 		if !found || len(columns) != len(situations) {
-			t.Errorf("docs/networks.md has no line of %d conditions for %s", len(situations), p.name)
+			t.Errorf("docs/contributing/pods.md has no line of %d conditions for %s", len(situations), p.name)
 			continue
 		}
 		for i, condition := range situations {
 			said := strings.TrimSpace(columns[i])
 			if tried := p.isTried(condition); tried == (said == "-") {
-				t.Errorf("docs/networks.md says %q of %s, %s; it is tried: %t", said, p.name, condition, tried)
+				t.Errorf("docs/contributing/pods.md says %q of %s, %s; it is tried: %t", said, p.name, condition, tried)
 			}
 			for k, c := range cells {
 				if c.name == p.name && c.condition == condition && c.reached(results[k]) != said {
-					t.Errorf("docs/networks.md says %q of %s, %s; on Windows Server %s it is %q",
+					t.Errorf("docs/contributing/pods.md says %q of %s, %s; on Windows Server %s it is %q",
 						said, p.name, condition, c.year, c.reached(results[k]))
 				}
 			}

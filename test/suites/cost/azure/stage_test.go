@@ -1,6 +1,6 @@
 // Package azure measures what machines cost in Azure. The real account, with the SDK as it is, speaks TLS to the simulator of
 // Azure Resource Manager, whose two layers of buckets are the documented ones, and whose clock the test moves. Counts are
-// checked; times are printed. docs/azure-cost.md says what each figure is.
+// checked; times are printed. docs/contributing/azure-cost.md says what each figure is.
 package azure
 
 import (
