@@ -17,7 +17,10 @@ import (
 
 // holding is a VM with the user data that it was given.
 func holding(state cloud.State, report string) func(*facts) {
-	return func(f *facts) { f.vm = &cloud.VM{State: state, Report: report, UserData: true} }
+	return func(f *facts) {
+		vm(state, report)(f)
+		f.vm.UserData = true
+	}
 }
 
 func refusing(kind cloud.Kind, reason, message string) func(*facts) {

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -17,35 +16,33 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
-	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// How much time lies between two words of a guest that are taken over: whoever is in the guest can make new ones without end, and
-// each is a write. A guest that is through has little to tell.
+// How much time lies between two reports of a guest that are published: whoever is in the guest can make new ones without end,
+// and each is a write. A guest whose bootstrap has ended has little to report.
 const (
 	pace     = 10 * time.Second
 	slowPace = time.Minute
 )
 
-// hear reads what the guest of a cloud that carries no reports has told its object in the workload cluster. One that tells
-// anything runs, long before its cloud says so. When the machine has joined and its guest is through, each look at the machine
-// has the object read once.
-func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
+// readGuest decodes what the guest reports to its cloud or, where the cloud carries no reports, to its object in the workload
+// cluster. A guest that reports anything there runs, long before its cloud shows it.
+func (r *Reconciler) readGuest(f *facts, vm cloud.VM) *cloud.VM {
 	if strings.HasPrefix(vm.Report, plan.Mark) && !strings.HasPrefix(vm.Report, plan.Mark+string(f.machine.UID)+"|") {
-		vm.Report = "" // the image's own agent, of the machine that it was made from
+		vm.Report = "" // from the image's own agent, of the machine that it was made from
 	}
 	if f.config == nil || f.config.Status.GuestReport == "" {
+		f.guest, f.unread = readReport(vm.Report)
 		return &vm
 	}
-	heard := r.Ears.Report(client.ObjectKeyFromObject(f.cluster), f.config.Status.GuestReport, client.ObjectKeyFromObject(f.windows),
-		func(text string) bool { return !joined(f) || slices.Contains(goesOn, toldState(text)) })
-	if vm.Report == "" || slices.Contains(ends, toldState(heard)) {
-		vm.Report = heard
+	f.guest, f.unread = r.readObject(f)
+	if vm.Report != "" && !f.guest.has(plan.StateSucceeded, plan.StateFailed) { // the guest reached its host and not its cluster
+		f.guest, f.unread = readReport(vm.Report)
 	}
 	switch {
 	case vm.State != cloud.Creating:
-	case toldState(vm.Report) != "":
+	case f.guest != nil:
 		vm.State, vm.Detail = cloud.Running, vm.Doubt
 	case hadVM(f):
 		vm.State = cloud.Running
@@ -53,78 +50,66 @@ func (r *Reconciler) hear(f *facts, vm cloud.VM) *cloud.VM {
 	return &vm
 }
 
-// ends are the states in which a guest says more than what its cloud's host has heard, and goesOn are the others.
-var (
-	ends   = []plan.State{plan.StateSucceeded, plan.StateFailed}
-	goesOn = []plan.State{plan.StateRunning, plan.StateRebooting}
-)
-
-// toldState is how far a guest says that it is; empty if it has told nothing that we understand.
-func toldState(report string) plan.State {
-	if told, err := readReport(report); err == nil && told != nil {
-		return plan.State(told.Bootstrap.State)
-	}
-	return ""
+// readObject decodes what the guest's object in the workload cluster had when it was read last. When the machine has joined and
+// the bootstrap has ended, each look at the machine has the object read once.
+func (r *Reconciler) readObject(f *facts) (guest *guestReport, err error) {
+	cluster, machine := client.ObjectKeyFromObject(f.cluster), client.ObjectKeyFromObject(f.windows)
+	r.Ears.Report(cluster, f.config.Status.GuestReport, machine, func(text string) (boots bool) {
+		guest, err = readReport(text)
+		return !joined(f) || guest.has(plan.StateRunning, plan.StateRebooting)
+	})
+	return guest, err
 }
 
-// reportGuest takes over what the guest tells, if it is time for that: else the status says what it would say if the guest told
-// the same as last time.
-func reportGuest(f *facts, stop phase.Stop) {
-	silent := *f
-	silent.windows = f.windows.DeepCopy()
-	repeat(&silent)
-	summarize(&silent, stop)
-	listen(f, *f.vm)
-	summarize(f, stop)
-	if equality.Semantic.DeepEqual(silent.windows.Status, f.windows.Status) {
-		return
-	}
-	if rest := untilHeard(f, silent.windows.Status); rest > 0 {
-		f.windows, f.unread, f.unheard = silent.windows, silent.unread, rest
-		return
-	}
-	f.windows.Status.LastGuestTime = metav1.NewTime(f.now.Truncate(time.Second))
-}
-
-// repeat has the guest tell what it told before.
-func repeat(f *facts) {
+// reportGuest publishes what the guest reports, if that is due: else the status stays as it is, as far as the guest makes it.
+func reportGuest(f *facts) {
+	published, reported := f.windows.Status, f.windows.Status
 	if len(f.vm.Addresses) > 0 {
-		f.windows.Status.Addresses = addressesOf(f, toldIPs(f.windows.Status.Addresses))
+		published.Addresses = addressesOf(f, guestIPs(published.Addresses))
+		reported.Addresses = addressesOf(f, stillThere(f, *f.vm))
 	}
-	if strings.Contains(conditions.GetMessage(f.windows, infrav1.BootstrapSucceededCondition), notUnderstood) {
-		f.unread = errors.New("not understood before")
+	second := metav1.NewTime(f.now.Truncate(time.Second))
+	if f.guest != nil {
+		takeOver(&reported, *f.guest, second)
 	}
+	f.windows.Status = reported
+	if equality.Semantic.DeepEqual(published, reported) && !rewords(f) {
+		return
+	}
+	if f.heldBack = untilDue(f, published); f.heldBack > 0 {
+		f.windows.Status = published
+		return
+	}
+	f.windows.Status.LastGuestTime = second
 }
 
-// listen has the guest tell what it tells now.
-func listen(f *facts, vm cloud.VM) {
-	if len(vm.Addresses) > 0 {
-		f.windows.Status.Addresses = addressesOf(f, stillThere(f, vm))
+// rewords reports whether the sentence about the guest changes while its reason stays. If nothing else of the guest changes, its
+// report has become one that we do not understand, or is understood again.
+func rewords(f *facts) bool {
+	published, reported := conditions.Get(f.windows, infrav1.BootstrapSucceededCondition), bootstrapCondition(f)
+	if published == nil {
+		return f.unread != nil
 	}
-	told, err := readReport(vm.Report)
-	f.unread = err
-	if told != nil {
-		takeOver(&f.windows.Status, *told, metav1.NewTime(f.now.Truncate(time.Second)))
-	}
+	return published.Reason == reported.Reason && published.Message != reported.Message
 }
 
-// untilHeard is how long the guest's new word must wait. A first report does not wait, nor does the end of what was under way:
-// both come once, as the next beginning waits.
-func untilHeard(f *facts, known infrav1.WindowsMachineStatus) time.Duration {
-	now := f.windows.Status
-	if known.Bootstrap == nil && now.Bootstrap != nil || known.LastBoot == nil && now.LastBoot != nil ||
-		underWay(known) && !underWay(now) {
+// untilDue is how long the guest's news must wait. A first report does not wait, nor does the end of what was under way: both
+// come once, as the next beginning waits.
+func untilDue(f *facts, published infrav1.WindowsMachineStatus) time.Duration {
+	reported := f.windows.Status
+	if published.Bootstrap == nil && reported.Bootstrap != nil || published.LastBoot == nil && reported.LastBoot != nil ||
+		underWay(published) && !underWay(reported) {
 		return 0
 	}
 	wait := pace
-	if joined(f) || !underWay(known) {
+	if joined(f) || !underWay(published) {
 		wait = slowPace
 	}
 	wait /= time.Duration(max(1, f.speed))
-	if known.LastGuestTime.After(f.now) { // the clock was set back, perhaps by years
+	if published.LastGuestTime.After(f.now) { // the clock was set back, perhaps by years
 		return 0
 	}
-	return known.LastGuestTime.Add(wait).Sub(f.now)
+	return max(0, published.LastGuestTime.Add(wait).Sub(f.now))
 }
 
 // underWay says whether a bootstrap or a start has not ended, or not begun.
@@ -134,10 +119,10 @@ func underWay(status infrav1.WindowsMachineStatus) bool {
 	return bootstraps || boot != nil && boot.State == string(plan.StateRunning)
 }
 
-// sooner looks again no later than what a guest told may be taken over.
-func sooner(result ctrl.Result, unheard time.Duration) ctrl.Result {
-	if unheard > 0 && (result.RequeueAfter == 0 || unheard < result.RequeueAfter) {
-		result.RequeueAfter = unheard
+// sooner looks again no later than what a guest reports may be published.
+func sooner(result ctrl.Result, heldBack time.Duration) ctrl.Result {
+	if heldBack > 0 && (result.RequeueAfter == 0 || heldBack < result.RequeueAfter) {
+		result.RequeueAfter = heldBack
 	}
 	return result
 }
@@ -152,7 +137,7 @@ const (
 // part of a vSwitch keeps its address, but VMware Tools do not tell it any more: image-builder has them leave out all vEthernet
 // adapters. A lease that ends is replaced, so an address stands until the running guest tells a new one of its family.
 func stillThere(f *facts, vm cloud.VM) []netip.Addr {
-	before, now := toldIPs(f.windows.Status.Addresses), toldIPs(vm.Addresses)
+	before, now := guestIPs(f.windows.Status.Addresses), guestIPs(vm.Addresses)
 	isNew := func(ip netip.Addr) bool { return !slices.Contains(before, ip) }
 	isGone := func(ip netip.Addr) bool {
 		replaced := func(by netip.Addr) bool { return isNew(by) && by.Is4() == ip.Is4() }
@@ -211,8 +196,8 @@ func onlyPools(vm *infrav1.VSphereVM) bool {
 	})
 }
 
-// toldIPs are the IP addresses that a guest may be reached at.
-func toldIPs(told []clusterv1.MachineAddress) []netip.Addr {
+// guestIPs are the IP addresses that a guest may be reached at.
+func guestIPs(told []clusterv1.MachineAddress) []netip.Addr {
 	var all []netip.Addr
 	for _, one := range told[:min(len(told), maxTold)] {
 		ip, _ := netip.ParseAddr(one.Address) // what does not parse is no address of any kind
@@ -235,7 +220,7 @@ func endpoint(cluster *clusterv1.Cluster) netip.Addr {
 // findRivals reads which of the addresses that the guest tells belong to others.
 func (r *Reconciler) findRivals(ctx context.Context, f *facts) (err error) {
 	if f.vm != nil {
-		told := slices.Concat(toldIPs(f.vm.Addresses), toldIPs(f.windows.Status.Addresses))
+		told := slices.Concat(guestIPs(f.vm.Addresses), guestIPs(f.windows.Status.Addresses))
 		f.rivals, err = r.Pools.Others(ctx, f.windows, told)
 	}
 	return err

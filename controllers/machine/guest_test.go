@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -191,22 +193,22 @@ func TestPace(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := c.facts
-			f.vm = &cloud.VM{State: cloud.Running, Report: c.before}
+			vm(cloud.Running, c.before)(f)
 			report(f, nil)
 			heard := f.windows.Status.DeepCopy()
-			f.vm.Report = c.now
+			reads(f, c.now)
 			report(f, nil)
-			if f.unheard != c.waits {
-				t.Errorf("%s: it waits for %s, want %s", c.reason, f.unheard, c.waits)
+			if f.heldBack != c.waits {
+				t.Errorf("%s: it waits for %s, want %s", c.reason, f.heldBack, c.waits)
 			}
 			if c.waits > 0 {
 				expect.Same(t, "status meanwhile", heard, &f.windows.Status)
 			}
 			f.now = f.now.Add(c.waits)
-			f.unheard = 0
+			f.heldBack = 0
 			report(f, nil)
-			if f.unheard != 0 {
-				t.Errorf("%s: it still waits for %s", c.reason, f.unheard)
+			if f.heldBack != 0 {
+				t.Errorf("%s: it still waits for %s", c.reason, f.heldBack)
 			}
 		})
 	}
@@ -219,11 +221,11 @@ func TestFirstWords(t *testing.T) {
 	f.now = f.now.Add(time.Second)
 	tells("10.0.0.10")(f)
 	report(f, nil)
-	expect.Same(t, "another address waits", 9*time.Second, f.unheard)
-	f.unheard = 0
-	f.vm.Report = running
+	expect.Same(t, "another address waits", 9*time.Second, f.heldBack)
+	f.heldBack = 0
+	reads(f, running)
 	report(f, nil)
-	expect.Same(t, "the first report waits", time.Duration(0), f.unheard)
+	expect.Same(t, "the first report waits", time.Duration(0), f.heldBack)
 }
 
 // TestStandsMeanwhile: while a guest's word waits, what it told before stands, as far as it may.
@@ -231,31 +233,50 @@ func TestStandsMeanwhile(t *testing.T) {
 	next := reported("Running", "3/5 join", atEnd)
 	f := world(tells())
 	f.vm.Addresses[0] = clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: "10.0.0.7"} // alone
-	f.vm.Report = running
+	reads(f, running)
 	report(f, nil)
 	heard := f.windows.Status.DeepCopy()
-	f.rivals, f.vm.Report = []netip.Addr{netip.MustParseAddr("10.0.0.7")}, next
+	f.rivals = []netip.Addr{netip.MustParseAddr("10.0.0.7")}
+	reads(f, next)
 	report(f, nil)
-	expect.Same(t, "the next word waits", 10*time.Second, f.unheard)
+	expect.Same(t, "the next word waits", 10*time.Second, f.heldBack)
 	heard.Addresses = heard.Addresses[:2]
 	expect.Same(t, "the address of another is not shown", heard, &f.windows.Status)
 
 	f = world(vm(cloud.Running, running), deadline(0))
 	report(f, nil)
 	f.now = f.now.Add(10 * time.Second)
-	f.vm.Report = "{"
+	reads(f, "{")
 	report(f, nil)
 	heard = f.windows.Status.DeepCopy()
-	f.vm.Report, f.unread = next, nil // a new look
+	reads(f, next)
 	report(f, nil)
-	expect.Same(t, "sense after nonsense waits", 10*time.Second, f.unheard)
+	expect.Same(t, "sense after nonsense waits", 10*time.Second, f.heldBack)
 	expect.Same(t, "status meanwhile", heard, &f.windows.Status)
+	withNode(f)
+	report(f, nil)
+	expect.Same(t, "sentence when the Node comes meanwhile", "the Node has joined; Bootstrap 2/5 kubelet, 12s of at most 30m",
+		conditions.GetMessage(f.windows, infrav1.BootstrapSucceededCondition))
+	expect.Same(t, "progress meanwhile", heard.Bootstrap, f.windows.Status.Bootstrap)
+}
+
+// TestNonsenseAtFirst: the pace begins with the first report, whatever it is.
+func TestNonsenseAtFirst(t *testing.T) {
+	f := world(vm(cloud.Running, "{"))
+	report(f, nil)
+	expect.Same(t, "time", metav1.NewTime(begin), f.windows.Status.LastGuestTime)
+	reads(f, "")
+	report(f, nil)
+	expect.Same(t, "silence waits", 10*time.Second, f.heldBack)
+	f = world(vm(cloud.Running, ""))
+	report(f, nil)
+	expect.Same(t, "time of a guest that has not reported", metav1.Time{}, f.windows.Status.LastGuestTime)
 }
 
 // TestSooner: the next look is at the time of the first thing that is to be done.
 func TestSooner(t *testing.T) {
 	const s = time.Second
-	for _, c := range []struct{ after, unheard, want time.Duration }{
+	for _, c := range []struct{ after, heldBack, want time.Duration }{
 		{0, 0, 0},
 		{60 * s, 0, 60 * s},
 		{0, 10 * s, 10 * s},
@@ -264,7 +285,7 @@ func TestSooner(t *testing.T) {
 		{0, 1, 1},
 		{60 * s, -s, 60 * s},
 	} {
-		got := sooner(ctrl.Result{RequeueAfter: c.after}, c.unheard)
+		got := sooner(ctrl.Result{RequeueAfter: c.after}, c.heldBack)
 		expect.Same(t, "next look", c.want, got.RequeueAfter)
 	}
 }
@@ -277,11 +298,11 @@ func TestOnlyPools(t *testing.T) {
 // A manager whose clock was set back hears guests all the same.
 func TestClockSetBack(t *testing.T) {
 	f := world()
-	f.vm = &cloud.VM{State: cloud.Running, Report: running}
+	vm(cloud.Running, running)(f)
 	report(f, nil)
 	f.now = f.now.AddDate(-1, 0, 0)
-	f.vm.Report = reported("Running", "3/5 join", atEnd)
+	reads(f, reported("Running", "3/5 join", atEnd))
 	report(f, nil)
-	expect.Same(t, "wait", time.Duration(0), f.unheard)
+	expect.Same(t, "wait", time.Duration(0), f.heldBack)
 	expect.Same(t, "time", f.now.Truncate(time.Second), f.windows.Status.LastGuestTime.Time)
 }

@@ -240,7 +240,7 @@ func TestSwitchedOff(t *testing.T) {
 	look := func(after time.Duration, state cloud.State, end error, want string) {
 		t.Helper()
 		f.now = begin.Add(after)
-		f.vm = &cloud.VM{State: state, Report: running}
+		vm(state, running)(f)
 		report(f, end)
 		unchanged(t, f, end)
 		got := short(f.windows, infrav1.BootstrapSucceededCondition) + ", Stalled " + short(f.windows, infrav1.StalledCondition)

@@ -249,7 +249,7 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	if err != nil {
 		return f.ofCloud(err)
 	}
-	f.vm = r.hear(f, vm)
+	f.vm = r.readGuest(f, vm)
 	switch f.vm.State {
 	case cloud.Running:
 		return nil

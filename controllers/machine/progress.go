@@ -25,17 +25,22 @@ const (
 	maxNote    = 1024 // of an Event
 )
 
-// story is what a guest tells: how its bootstrap goes, how its last start went, and which Windows it is.
-type story struct {
+// guestReport is what a guest reports: how its bootstrap goes, how its last start went, and which Windows it is.
+type guestReport struct {
 	Bootstrap infrav1.BootstrapProgress
 	LastBoot  *infrav1.BootResult
 	Build     string
 	Updated   string // the day of its last update
 }
 
-// readReport reads a guest's report. Any program in the guest can write there: the report is cut to size and cleaned before it
-// is shown, and one that makes no sense is an error.
-func readReport(report string) (*story, error) {
+// has says whether there is a report with one of these states.
+func (g *guestReport) has(states ...plan.State) bool {
+	return g != nil && slices.Contains(states, plan.State(g.Bootstrap.State))
+}
+
+// readReport decodes a guest's report; nil is none. Any program in the guest can write there: the report is cut to size and
+// cleaned before it is shown, and one that makes no sense is an error.
+func readReport(report string) (*guestReport, error) {
 	if report == "" {
 		return nil, nil
 	}
@@ -55,7 +60,7 @@ func readReport(report string) (*story, error) {
 		Warnings:       cleanAll(r.Warnings, maxWarning),
 		Durations:      durationsOf(r.Durations),
 	}
-	return &story{
+	return &guestReport{
 		Bootstrap: progress, LastBoot: bootOf(r.Boot),
 		Build: cloud.Clean(cleanName(r.Facts.OS), maxName/2), Updated: dayOf(r.Facts.Updated),
 	}, nil
@@ -118,29 +123,29 @@ func bootOf(boot *plan.ReportBoot) *infrav1.BootResult {
 
 // takeOver takes a report over into the status. A report without news changes nothing, not even the time of the first one: that
 // time has passed is no news.
-func takeOver(status *infrav1.WindowsMachineStatus, told story, now metav1.Time) {
-	if told.Build != "" {
-		status.WindowsBuild = told.Build
+func takeOver(status *infrav1.WindowsMachineStatus, guest guestReport, now metav1.Time) {
+	if guest.Build != "" {
+		status.WindowsBuild = guest.Build
 	}
-	if told.Updated != "" {
-		status.WindowsUpdated = told.Updated
+	if guest.Updated != "" {
+		status.WindowsUpdated = guest.Updated
 	}
-	if told.LastBoot != nil {
-		status.LastBoot = told.LastBoot
+	if guest.LastBoot != nil {
+		status.LastBoot = guest.LastBoot
 	}
 	known := status.Bootstrap
-	if known != nil && told.LastBoot != nil && told.LastBoot.State == string(plan.StateRunning) {
+	if known != nil && guest.LastBoot != nil && guest.LastBoot.State == string(plan.StateRunning) {
 		return // while a node runs its everyBoot phases, it reports their phase and durations, not those of its bootstrap
 	}
 	if known != nil {
-		same := told.Bootstrap
+		same := guest.Bootstrap
 		same.LastReportTime, same.ElapsedSeconds = known.LastReportTime, known.ElapsedSeconds
 		if equality.Semantic.DeepEqual(same, *known) {
 			return
 		}
 	}
-	told.Bootstrap.LastReportTime = now
-	status.Bootstrap = &told.Bootstrap
+	guest.Bootstrap.LastReportTime = now
+	status.Bootstrap = &guest.Bootstrap
 }
 
 // seconds makes a number that is not negative and fits the field.

@@ -19,7 +19,7 @@ func TestUntrustedReports(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	cases := map[string]struct {
 		reason, report string
-		want           *story
+		want           *guestReport
 	}{
 		"none":          {"a guest that is silent", "", nil},
 		"no JSON":       {"nonsense is nothing", "{", nil},
@@ -31,12 +31,12 @@ func TestUntrustedReports(t *testing.T) {
 			"nothing that a terminal would obey, and a name is no sentence",
 			`{"version":1,"state":"Running","phase":{"index":1,"of":2,"name":"a[31m` +
 				"\\u001b" + `"},"elapsed":-4}`,
-			&story{Bootstrap: infrav1.BootstrapProgress{State: "Running", Phase: "1/2 a_31m_"}},
+			&guestReport{Bootstrap: infrav1.BootstrapProgress{State: "Running", Phase: "1/2 a_31m_"}},
 		},
 		"long": {
 			"cut to the size of the field", `{"version":1,"state":"Failed","message":"` + long + `","lastLines":["` + long +
 				`"],"reason":"nope"}`,
-			&story{Bootstrap: infrav1.BootstrapProgress{
+			&guestReport{Bootstrap: infrav1.BootstrapProgress{
 				State: "Failed", Phase: "", Reason: "BootstrapFailed", Message: long[:1021] + "...",
 				LastLines: []string{long[:253] + "..."},
 			}},
@@ -44,12 +44,12 @@ func TestUntrustedReports(t *testing.T) {
 		"reason of a guest that does not fail": {
 			"a guest that did not fail has no reason",
 			`{"version":1,"state":"Running","phase":{"index":1,"of":2,"name":"a"},"reason":"JoinFailed"}`,
-			&story{Bootstrap: infrav1.BootstrapProgress{State: "Running", Phase: "1/2 a"}},
+			&guestReport{Bootstrap: infrav1.BootstrapProgress{State: "Running", Phase: "1/2 a"}},
 		},
 		"durations": {
 			"the phases that there are, in their order, no more and none that is made up",
 			`{"version":1,"state":"Running","phase":{"index":3,"of":9,"name":"join"},"durations":{"network":-3,"made-up":9,"prepare":4}}`,
-			&story{Bootstrap: infrav1.BootstrapProgress{
+			&guestReport{Bootstrap: infrav1.BootstrapProgress{
 				State: "Running", Phase: "3/9 join",
 				Durations: []infrav1.PhaseDuration{{Phase: "prepare", Seconds: new(int32(4))}, {Phase: "network", Seconds: new(int32(0))}},
 			}},
@@ -57,7 +57,7 @@ func TestUntrustedReports(t *testing.T) {
 		"start": {
 			"its reason is a documented one, too", `{"version":1,"state":"Succeeded","phase":{"index":9,"of":9,"name":"join"},
 				"boot":{"state":"Failed","reason":"x","message":"` + long + `"}}`,
-			&story{
+			&guestReport{
 				Bootstrap: infrav1.BootstrapProgress{State: "Succeeded", Phase: "9/9 join"},
 				LastBoot:  &infrav1.BootResult{State: "Failed", Reason: "LastBootFailed", Message: long[:1021] + "..."},
 			},
@@ -65,7 +65,7 @@ func TestUntrustedReports(t *testing.T) {
 		"start of an unknown state": {
 			"it would be refused by the API server", `{"version":1,"state":"Succeeded","phase":{"index":9,"of":9,"name":"join"},
 				"boot":{"state":"Rebooting"}}`,
-			&story{Bootstrap: infrav1.BootstrapProgress{State: "Succeeded", Phase: "9/9 join"}},
+			&guestReport{Bootstrap: infrav1.BootstrapProgress{State: "Succeeded", Phase: "9/9 join"}},
 		},
 	}
 	for name, c := range cases {
@@ -101,17 +101,17 @@ func TestDurationsFitTheAPI(t *testing.T) {
 
 func TestTakeOver(t *testing.T) {
 	first, second := metav1.NewTime(begin), metav1.NewTime(begin.Add(1))
-	status := func(at metav1.Time, told story) infrav1.WindowsMachineStatus {
+	status := func(at metav1.Time, told guestReport) infrav1.WindowsMachineStatus {
 		told.Bootstrap.LastReportTime = at
 		return infrav1.WindowsMachineStatus{Bootstrap: &told.Bootstrap, LastBoot: told.LastBoot, WindowsBuild: "20348.2700"}
 	}
-	said := func(report string) story { return *expect.Got(readReport(report))(t) }
+	said := func(report string) guestReport { return *expect.Got(readReport(report))(t) }
 	inBoot := said(succeeded)
 	inBoot.LastBoot = &infrav1.BootResult{State: "Running"}
 	cases := map[string]struct {
 		reason string
 		known  infrav1.WindowsMachineStatus
-		told   story
+		told   guestReport
 		want   infrav1.WindowsMachineStatus
 	}{
 		"first":      {"it has its time", infrav1.WindowsMachineStatus{}, said(running), status(second, said(running))},
@@ -199,6 +199,6 @@ func TestStarts(t *testing.T) {
 	takeOver(&status, *expect.Got(readReport(ended))(t), metav1.NewTime(begin))
 	expect.Same(t, "state", "Succeeded", status.Bootstrap.State)
 	expect.Same(t, "build", "20348.2700", status.WindowsBuild)
-	takeOver(&status, story{}, metav1.NewTime(begin))
+	takeOver(&status, guestReport{}, metav1.NewTime(begin))
 	expect.Same(t, "build, when it is not told", "20348.2700", status.WindowsBuild)
 }

@@ -1,6 +1,6 @@
 // Package machine makes the VM of a WindowsMachine, reports how far it is, and removes it. reconciler.go has the two lives of a
 // machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status:
-// guest.go takes over what the guest tells, at a pace, story.go tells what the guest does, progress.go reads its reports, and
+// guest.go publishes what the guest reports, at a pace, story.go tells what the guest does, progress.go reads its reports, and
 // overdue.go notices when it has been silent for too long. erase.go has the user data taken out of the VM when the guest is done
 // with them. off.go tells why a VM does not run. console.go quotes the console of a guest that failed or is silent. measure.go
 // and census.go are for the metrics: how long machines took, and how many there are.
@@ -160,7 +160,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if end == nil && !paused(f) && !deleting(f) {
 		result.RequeueAfter = wake(f)
 	}
-	return sooner(result, f.unheard), err
+	return sooner(result, f.heldBack), err
 }
 
 // facts is what is known of one machine during one reconcile.
@@ -197,9 +197,11 @@ type facts struct {
 
 	// rivals are the addresses among those that the guest tells which pools gave to others.
 	rivals []netip.Addr
-	// unread is why the guest's report was not understood; nil when it was. unheard is how long what the guest tells now must wait.
-	unread  error
-	unheard time.Duration
+	// guest is what the guest reports; nil is nothing that we understand, and unread is why not. heldBack is how long it waits to be
+	// published.
+	guest    *guestReport
+	unread   error
+	heldBack time.Duration
 
 	// mayRemain is what a person should look for, because the cloud did not delete a VM at our request. released says that the
 	// finalizer is gone, and the object with it.

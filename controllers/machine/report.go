@@ -40,19 +40,18 @@ func report(f *facts, end error) {
 	if f.interfaces != nil {
 		status.NetworkInterfaces = f.interfaces
 	}
-	if f.vm == nil {
-		summarize(f, stop)
-		return
+	status.NodeName = nodeName(f)
+	f.set(vmCondition(f, stop))
+	if f.vm != nil {
+		reportVM(f, *f.vm)
+		reportGuest(f)
 	}
-	reportVM(f, *f.vm)
-	reportGuest(f, stop)
+	f.set(bootstrapCondition(f))
+	summarize(f, stop)
 }
 
-// summarize says in the conditions and in a word how the machine is.
+// summarize says in the other conditions and in a word how the machine is.
 func summarize(f *facts, stop phase.Stop) {
-	f.windows.Status.NodeName = nodeName(f)
-	f.set(vmCondition(f, stop))
-	f.set(bootstrapCondition(f))
 	if boot := f.windows.Status.LastBoot; boot != nil {
 		f.set(lastBootCondition(boot))
 	}

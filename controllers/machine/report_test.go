@@ -109,8 +109,14 @@ func world(change ...func(*facts)) *facts {
 }
 
 func vm(state cloud.State, report string) func(*facts) {
-	return func(f *facts) { f.vm = &cloud.VM{State: state, Report: report} }
+	return func(f *facts) {
+		f.vm = &cloud.VM{State: state, Report: report}
+		reads(f, report)
+	}
 }
+
+// reads has the guest's report read.
+func reads(f *facts, report string) { f.guest, f.unread = readReport(report) }
 
 func withNode(f *facts) { f.machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: "m-abc"} }
 

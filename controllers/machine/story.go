@@ -92,10 +92,11 @@ func givenUp(f *facts, limit time.Duration) (reason, message string) {
 	}
 }
 
-// stands keeps what was said last, also of a report that was not understood, while the cloud does not answer.
+// stands keeps the sentence, also about a report that was not understood, while the cloud does not answer, and while what the
+// guest reports now waits to be published.
 func stands(f *facts, c metav1.Condition) metav1.Condition {
 	known := conditions.Get(f.windows, c.Type)
-	if f.vm == nil && known != nil && known.Status == c.Status && known.Reason == c.Reason {
+	if (f.vm == nil || f.heldBack > 0) && known != nil && known.Status == c.Status && known.Reason == c.Reason {
 		return *known
 	}
 	return c

@@ -188,7 +188,7 @@ func TestLogUnread(t *testing.T) {
 			later(f)
 			said = "{"
 		}
-		f.vm = &cloud.VM{State: cloud.Running, Report: said}
+		vm(cloud.Running, said)(f)
 		report(f, nil)
 		logUnread(ctx, f)
 	}

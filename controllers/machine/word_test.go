@@ -165,11 +165,9 @@ func TestHostsWord(t *testing.T) {
 				f.config.Status.GuestReport = c.object
 			})
 			expect.Same(t, "reason", "", listening(t, f, c.told, cloud.VM{State: cloud.Running, Report: c.host}).Reason)
-			expect.Same(t, "report", c.want, f.vm.Report)
-			listen(f, *f.vm)
+			expect.Same(t, "report", expect.Got(readReport(c.want))(t), f.guest)
 			if c.want == ours {
-				told := f.windows.Status.Bootstrap
-				expect.Same(t, "phase and reason", "join TokenRejected", told.Phase+" "+told.Reason)
+				expect.Same(t, "phase and reason", "join TokenRejected", f.guest.Bootstrap.Phase+" "+f.guest.Bootstrap.Reason)
 			}
 		})
 	}
